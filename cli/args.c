@@ -1,0 +1,75 @@
+// args.c — Command-line parsing and error printing of the weir command.
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+bool args_option(args_t* args, const char* name, const char** out_value) {
+  const char* text = args->argv[args->next];
+  size_t size = strlen(name);
+  if (strncmp(text, "--", 2) != 0 || strncmp(text + 2, name, size) != 0) return false;
+  if (text[2 + size] == '=') {
+    *out_value = text + 3 + size;
+    ++args->next;
+    return true;
+  }
+  if (text[2 + size] != 0 || args->next + 1 >= args->argc) return false;
+  *out_value = args->argv[args->next + 1];
+  args->next += 2;
+  return true;
+}
+
+bool args_flag(args_t* args, const char* name) {
+  const char* text = args->argv[args->next];
+  if (strncmp(text, "--", 2) != 0 || strcmp(text + 2, name) != 0) return false;
+  ++args->next;
+  return true;
+}
+
+const char* args_positional(args_t* args) {
+  const char* text = args->argv[args->next];
+  if (text[0] == '-' && text[1] != 0) return NULL;
+  ++args->next;
+  return text;
+}
+
+int usage_error(const verb_t* verb, const char* format, ...) {
+  va_list list;
+  va_start(list, format);
+  fprintf(stderr, "weir %s: ", verb->name);
+  vfprintf(stderr, format, list);
+  fprintf(stderr, "\nTry 'weir %s --help'.\n", verb->name);
+  va_end(list);
+  return EXIT_USAGE;
+}
+
+bool parse_long(const char* text, long* out_value) {
+  char* end = NULL;
+  errno = 0;
+  *out_value = strtol(text, &end, 10);
+  return *text && !*end && errno == 0;
+}
+
+bool parse_double(const char* text, double* out_value) {
+  char* end = NULL;
+  errno = 0;
+  *out_value = strtod(text, &end);
+  return *text && !*end && errno == 0;
+}
+
+int fail(weir_status_t* take_status) {
+  fprintf(stderr, "weir: %s: %s\n", weir_code_name(weir_status_code(take_status)), weir_status_message(take_status));
+  weir_status_destroy(take_status);
+  return EXIT_FAILED;
+}
+
+bool write_file(const char* path, const char* data, size_t size) {
+  FILE* file = fopen(path, "wb");
+  bool is_written = file && fwrite(data, 1, size, file) == size;
+  if (file && fclose(file) != 0) is_written = false;
+  if (!is_written) fprintf(stderr, "weir: cannot write '%s': %s\n", path, strerror(errno));
+  return is_written;
+}

@@ -1,0 +1,45 @@
+// cli.h — The weir command: what its verbs share.
+#ifndef WEIR_CLI_CLI_H_
+#define WEIR_CLI_CLI_H_
+
+#include <stdbool.h>
+
+#include "weir/weir.h"
+
+// Exit codes.
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+// A verb: gets the arguments after its name.
+typedef struct verb_t {
+  const char* name;
+  const char* summary;
+  const char* help;   // printed by "weir VERB --help"
+  int (*run)(int argc, char** argv);
+} verb_t;
+
+extern const verb_t verb_bench;
+extern const verb_t verb_run;
+extern const verb_t verb_show;
+extern const verb_t verb_ops;
+
+// ---- options: --name=value or --name value; anything else is positional ----
+typedef struct args_t {
+  int argc;
+  char** argv;
+  int next;
+} args_t;
+// Takes "--name=value", "--name value"; NULL when |args| does not stand at it. |out_value| is borrowed.
+bool args_option(args_t* args, const char* name, const char** out_value);
+bool args_flag(args_t* args, const char* name);  // "--name" alone
+const char* args_positional(args_t* args);       // NULL when it looks like an option
+// Prints "weir VERB: unknown option X" and a hint; returns EXIT_USAGE.
+int usage_error(const verb_t* verb, const char* format, ...) __attribute__((format(printf, 2, 3)));
+bool parse_long(const char* text, long* out_value);
+bool parse_double(const char* text, double* out_value);
+
+// Prints an error as "weir: CODE: message" and destroys it; returns EXIT_FAILED.
+int fail(weir_status_t* take_status);
+// Writes a whole file; prints why not.
+bool write_file(const char* path, const char* data, size_t size);
+
+#endif  // WEIR_CLI_CLI_H_

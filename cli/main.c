@@ -1,0 +1,49 @@
+// main.c — The weir command: chooses the verb.
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static int run_version(int argc, char** argv) {
+  (void)argc;
+  (void)argv;
+  printf("weir %s\n", weir_version());
+  return EXIT_OK;
+}
+
+static const verb_t verb_version = {
+    .name = "version", .summary = "print the version", .help = "usage: weir version\n", .run = run_version};
+
+static const verb_t* const verbs[] = {&verb_bench, &verb_run, &verb_show, &verb_ops, &verb_version};
+enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
+
+static void print_help(FILE* out) {
+  fputs("usage: weir VERB [ARGUMENTS]\n\n", out);
+  for (int i = 0; i < VERB_COUNT; ++i) fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+  fputs("\n'weir VERB --help' tells more. Exit codes: 0 success, 1 failure, 2 wrong usage.\n", out);
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    print_help(stderr);
+    return EXIT_USAGE;
+  }
+  const char* name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+    print_help(stdout);
+    return EXIT_OK;
+  }
+  if (strcmp(name, "--version") == 0) name = "version";
+  for (int i = 0; i < VERB_COUNT; ++i) {
+    if (strcmp(name, verbs[i]->name) != 0) continue;
+    for (int k = 2; k < argc; ++k) {
+      if (strcmp(argv[k], "--help") != 0 && strcmp(argv[k], "-h") != 0) continue;
+      fputs(verbs[i]->help, stdout);
+      return EXIT_OK;
+    }
+    return verbs[i]->run(argc - 2, argv + 2);
+  }
+  fprintf(stderr, "weir: unknown verb '%s'\n", name);
+  print_help(stderr);
+  return EXIT_USAGE;
+}

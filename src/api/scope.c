@@ -1,0 +1,199 @@
+// scope.c — Scopes: names, devices, control inputs and sticky errors for hand-written graphs.
+#include "api/scope.h"
+
+#include <stdio.h>
+
+weir_scope_t* weir_scope_create(weir_graph_t* graph) {
+  weir_scope_root_t* root = weir_calloc(1, sizeof(*root));
+  if (!root) return NULL;
+  weir_scope_t* scope = weir_arena_alloc(&root->arena, sizeof(*scope));
+  if (!scope) {
+    weir_free(root);
+    return NULL;
+  }
+  root->graph = weir_graph_ref(graph);
+  *scope = (weir_scope_t){.root = root, .prefix = ""};
+  return scope;
+}
+
+weir_status_t* weir_scope_finish(weir_scope_t* take_root) {
+  if (!take_root) return weir_out_of_memory();
+  weir_scope_root_t* root = take_root->root;
+  weir_status_t* status = root->status;
+  weir_free(root->variables);
+  weir_graph_unref(root->graph);
+  weir_arena_free(&root->arena);
+  weir_free(root);
+  return status;
+}
+
+const weir_status_t* weir_scope_status(const weir_scope_t* scope) { return scope->root->status; }
+weir_graph_t* weir_scope_graph(const weir_scope_t* scope) { return scope->root->graph; }
+
+void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status) {
+  if (scope->root->status) weir_status_destroy(take_status);
+  else scope->root->status = take_status;
+}
+
+static weir_scope_t* derive(weir_scope_t* scope) {
+  weir_scope_t* derived = weir_arena_alloc(&scope->root->arena, sizeof(*derived));
+  if (!derived) {
+    weir_scope_fail(scope, weir_out_of_memory());
+    return scope;
+  }
+  *derived = *scope;
+  return derived;
+}
+
+static const char* join(weir_scope_t* scope, const char* name) {
+  const char* separator = *scope->prefix ? "/" : "";
+  const char* joined = weir_arena_printf(&scope->root->arena, "%s%s%s", scope->prefix, separator, name);
+  if (!joined) weir_scope_fail(scope, weir_out_of_memory());
+  return joined ? joined : "";
+}
+
+// A prefix is taken when it was handed out before, or when a node bears the name.
+static bool is_taken(weir_scope_root_t* root, const char* prefix) {
+  weir_graph_t* graph = root->graph;
+  weir_mutex_lock(&graph->mu);
+  intptr_t count = (intptr_t)weir_map_find(&graph->name_counts, weir_view_of(prefix));
+  bool is_node = weir_graph_find(graph, weir_view_of(prefix)) != NULL;
+  if (!count && !is_node) weir_status_destroy(weir_map_put(&graph->name_counts, weir_view_of(prefix), (void*)1));
+  weir_mutex_unlock(&graph->mu);
+  return count || is_node;
+}
+
+weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name) {
+  weir_scope_t* derived = derive(scope);
+  const char* prefix = join(scope, name);
+  for (int i = 1; *prefix && is_taken(scope->root, prefix); ++i) {
+    const char* numbered = weir_arena_printf(&scope->root->arena, "%s_%d", name, i);
+    if (!numbered) break;
+    prefix = join(scope, numbered);
+  }
+  derived->prefix = prefix;
+  derived->next_name = NULL;
+  return derived;
+}
+
+weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device) {
+  weir_scope_t* derived = derive(scope);
+  derived->device = weir_arena_strndup(&scope->root->arena, device, strlen(device));
+  return derived;
+}
+
+weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, int count) {
+  weir_scope_t* derived = derive(scope);
+  size_t total = (size_t)(scope->control_count + count);
+  weir_node_t** controls = weir_arena_array(&scope->root->arena, total, sizeof(*controls));
+  if (!controls) {
+    weir_scope_fail(scope, weir_out_of_memory());
+    return scope;
+  }
+  int used = scope->control_count;
+  if (used) memcpy(controls, scope->controls, sizeof(*controls) * (size_t)used);
+  for (int i = 0; i < count; ++i) {
+    if (nodes[i]) controls[used++] = nodes[i];  // a missing one is an error that already stuck
+  }
+  derived->controls = controls;
+  derived->control_count = used;
+  return derived;
+}
+
+weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name) {
+  weir_scope_t* derived = derive(scope);
+  derived->next_name = weir_arena_strndup(&scope->root->arena, name, strlen(name));
+  return derived;
+}
+
+weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name, weir_edges_t inputs, weir_attrs_t attrs) {
+  if (scope->root->status) return NULL;
+  const char* own = scope->next_name ? scope->next_name : name ? name : op;
+  scope->next_name = NULL;
+  weir_node_params_t params = {.op = op,
+                               .name = join(scope, own),
+                               .unique_name = true,
+                               .device = scope->device,
+                               .inputs = inputs,
+                               .control_inputs = scope->controls,
+                               .control_count = scope->control_count,
+                               .attrs = attrs};
+  weir_node_t* node = NULL;
+  weir_mutex_lock(&scope->root->graph->mu);
+  weir_status_t* status = weir_graph_add(scope->root->graph, &params, &node);
+  weir_mutex_unlock(&scope->root->graph->mu);
+  if (status) weir_scope_fail(scope, status);
+  return node;
+}
+
+// ---- attributes and inputs of the generated functions ----
+
+void weir_attr_list_add(weir_attr_list_t* list, weir_named_attr_t attr) {
+  WEIR_CHECK(list->count < WEIR_COUNT_OF(list->items));
+  list->items[list->count++] = attr;
+}
+
+void weir_attr_list_add_string(weir_attr_list_t* list, const char* name, const char* value) {
+  if (value) weir_attr_list_add(list, weir_attr_string(name, value));
+}
+
+void weir_attr_list_add_func(weir_attr_list_t* list, const char* name, const char* value) {
+  weir_func_t* func = weir_arena_alloc(&list->scope->root->arena, sizeof(*func));
+  if (!func) {
+    weir_scope_fail(list->scope, weir_out_of_memory());
+    return;
+  }
+  func->name = weir_view_of(value);
+  weir_attr_list_add(list, weir_attr_func(name, func));
+}
+
+static const weir_shape_t* make_shape(weir_attr_list_t* list, weir_dims_t value) {
+  const weir_shape_t* shape = &weir_shape_unknown;
+  if (value.rank >= 0) shape = weir_shape_make(&list->scope->root->arena, value.rank, value.dims);
+  if (!shape) weir_scope_fail(list->scope, weir_out_of_memory());
+  return shape;
+}
+
+void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims_t value) {
+  const weir_shape_t* shape = make_shape(list, value);
+  if (shape) weir_attr_list_add(list, weir_attr_shape(name, shape));
+}
+
+void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value) {
+  weir_view_t* views = weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*views));
+  if (!views) {
+    weir_scope_fail(list->scope, weir_out_of_memory());
+    return;
+  }
+  for (int i = 0; i < value.count; ++i) views[i] = weir_view_of(value.items[i]);
+  weir_attr_list_add(list, weir_attr_strings(name, views, (size_t)value.count));
+}
+
+void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_shapes_t value) {
+  const weir_shape_t** shapes = weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*shapes));
+  if (!shapes) {
+    weir_scope_fail(list->scope, weir_out_of_memory());
+    return;
+  }
+  for (int i = 0; i < value.count; ++i) {
+    shapes[i] = make_shape(list, value.items[i]);
+    if (!shapes[i]) return;
+  }
+  weir_attr_list_add(list, weir_attr_shapes(name, shapes, (size_t)value.count));
+}
+
+void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count) {
+  if (list->count + count > list->capacity) {
+    int capacity = WEIR_MAX(2 * list->capacity, list->count + count);
+    weir_edge_t* grown = weir_arena_array(&list->scope->root->arena, (size_t)capacity, sizeof(*grown));
+    if (!grown) {
+      weir_scope_fail(list->scope, weir_out_of_memory());
+      return;
+    }
+    if (list->count) memcpy(grown, list->items, sizeof(*grown) * (size_t)list->count);
+    list->items = grown;
+    list->capacity = capacity;
+  }
+  if (count) memcpy(list->items + list->count, edges, sizeof(*edges) * (size_t)count);
+  list->count += count;
+}

@@ -1,0 +1,42 @@
+// log.c — Diagnostics to stderr, one line a message.
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LOG_DEFAULT_LEVEL 2
+#define LOG_SILENT_LEVEL 3
+
+static int min_level = LOG_DEFAULT_LEVEL;
+static pthread_once_t level_once = PTHREAD_ONCE_INIT;
+
+// Weir's own variable wins. Anything that is not one digit 0…3 is as good as unset.
+static void read_level(void) {
+  static const char* const names[] = {"WEIR_LOG_LEVEL", "TF_CPP_MIN_LOG_LEVEL"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
+    const char* text = getenv(names[i]);
+    if (!text || text[0] < '0' || text[0] > '0' + LOG_SILENT_LEVEL || text[1] != '\0') continue;
+    min_level = text[0] - '0';
+    return;
+  }
+}
+
+bool weir_log_is_on(weir_log_level_t level) {
+  pthread_once(&level_once, read_level);
+  return (int)level >= min_level;
+}
+
+void weir_log_write(weir_log_level_t level, const char* file, int line, const char* format, ...) {
+  static const char letters[] = "IWE";
+  char letter = (size_t)level < sizeof(letters) - 1 ? letters[level] : 'E';
+  va_list args;
+  va_start(args, format);
+  flockfile(stderr);  // messages of several threads do not mix
+  fprintf(stderr, "%c %s:%d] ", letter, file, line);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  funlockfile(stderr);
+  va_end(args);
+}

@@ -1,0 +1,125 @@
+// map_test.c — The string map against an array, its order, its keys and its hash.
+// clang-format off: cmocka.h needs what stands before it
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/map.h"
+
+#define KEY_COUNT 500
+
+static int values[KEY_COUNT];
+
+static weir_view_t make_key(int i, char text[32]) {
+  snprintf(text, 32, "layer_%d/weights", i);
+  return weir_view_of(text);
+}
+
+static void test_empty(void** state) {
+  (void)state;
+  weir_map_t map = {0};
+  size_t position = 0;
+  assert_null(weir_map_find(&map, weir_view_of("x")));
+  assert_null(weir_map_remove(&map, weir_view_of("x")));
+  assert_null(weir_map_next(&map, &position));
+  weir_map_free(&map);
+}
+
+static void test_random_walk(void** state) {
+  (void)state;
+  weir_map_t map = {.owns_keys = true};
+  bool is_in[KEY_COUNT] = {false};
+  size_t count = 0;
+  uint64_t random = 1;
+  for (int step = 0; step < 20000; ++step) {
+    random = weir_hash_mix(random + 0x9e3779b97f4a7c15u);
+    int i = (int)(random % KEY_COUNT);
+    char text[32];
+    weir_view_t key = make_key(i, text);
+    assert_ptr_equal(weir_map_find(&map, key), is_in[i] ? &values[i] : NULL);
+    if (random >> 40 & 1) {
+      assert_null(weir_map_put(&map, key, &values[i]));
+      count += !is_in[i];
+      is_in[i] = true;
+    } else {
+      assert_ptr_equal(weir_map_remove(&map, key), is_in[i] ? &values[i] : NULL);
+      count -= is_in[i];
+      is_in[i] = false;
+    }
+    assert_int_equal(map.count, count);
+  }
+  size_t seen = 0;
+  weir_map_entry_t* entry;
+  for (size_t at = 0; (entry = weir_map_next(&map, &at));) {
+    assert_true(is_in[(int*)entry->value - values]);
+    ++seen;
+  }
+  assert_int_equal(seen, count);
+  weir_map_free(&map);
+}
+
+static void test_order(void** state) {
+  (void)state;
+  weir_map_t map = {.owns_keys = true};
+  char text[32];
+  for (int i = 0; i < KEY_COUNT; ++i) assert_null(weir_map_put(&map, make_key(i, text), &values[i]));
+  for (int i = 0; i < KEY_COUNT; i += 3) assert_non_null(weir_map_remove(&map, make_key(i, text)));
+  assert_null(weir_map_put(&map, make_key(1, text), &values[1]));  // replacing keeps the place
+  int expected = 1;
+  weir_map_entry_t* entry;
+  for (size_t at = 0; (entry = weir_map_next(&map, &at));) {
+    assert_ptr_equal(entry->value, &values[expected]);
+    expected += expected % 3 == 1 ? 1 : 2;
+  }
+  assert_int_equal(expected, KEY_COUNT);  // 499 = 1 mod 3, the last one kept, is followed by 500
+  weir_map_free(&map);
+}
+
+static void test_borrowed_keys(void** state) {
+  (void)state;
+  weir_map_t map = {0};
+  const char* key = "borrowed";
+  assert_null(weir_map_put(&map, weir_view_of(key), &values[0]));
+  assert_null(weir_map_put(&map, weir_view(key, 0), &values[1]));
+  size_t at = 0;
+  assert_ptr_equal(weir_map_next(&map, &at)->key.data, key);
+  assert_ptr_equal(weir_map_find(&map, weir_view(NULL, 0)), &values[1]);
+  assert_null(weir_map_find(&map, weir_view(key, 4)));
+  weir_map_free(&map);
+}
+
+static void test_out_of_memory(void** state) {
+  (void)state;
+  for (int64_t n = 1; n <= 3; ++n) {  // slots, entries, key
+    weir_map_t map = {.owns_keys = true};
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_map_put(&map, weir_view_of("k"), &values[0]);
+    weir_alloc_fail_at(0, false);
+    assert_ptr_equal(status, weir_out_of_memory());
+    assert_null(weir_map_find(&map, weir_view_of("k")));
+    assert_null(weir_map_put(&map, weir_view_of("k"), &values[0]));
+    assert_ptr_equal(weir_map_find(&map, weir_view_of("k")), &values[0]);
+    weir_map_free(&map);
+  }
+}
+
+static void test_hash(void** state) {
+  (void)state;
+  assert_true(weir_hash_bytes("abc", 3, 0) == weir_hash_bytes("abcd", 3, 0));
+  assert_true(weir_hash_bytes("abc", 3, 0) != weir_hash_bytes("abc", 3, 1));
+  assert_true(weir_hash_bytes("a\0", 2, 0) != weir_hash_bytes("a", 1, 0));
+  assert_true(weir_hash_bytes("", 0, 0) == weir_hash_bytes(NULL, 0, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_empty),         cmocka_unit_test(test_random_walk),
+                                     cmocka_unit_test(test_order),         cmocka_unit_test(test_borrowed_keys),
+                                     cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

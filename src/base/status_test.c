@@ -1,0 +1,104 @@
+// status_test.c — Statuses: content, annotation, copies, and what happens without memory.
+// clang-format off: cmocka.h needs what stands before it
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "base/alloc.h"
+#include "weir/status.h"
+
+static void test_create(void** state) {
+  (void)state;
+  weir_status_t* status = WEIR_STATUS(NOT_FOUND, "no node '%s' of %d", "x", 7);
+  assert_int_equal(weir_status_code(status), WEIR_NOT_FOUND);
+  assert_string_equal(weir_status_message(status), "no node 'x' of 7");
+  weir_status_destroy(status);
+  assert_null(weir_status_create(WEIR_OK, __FILE__, __LINE__, "%s", "ignored"));
+  assert_int_equal(weir_status_code(NULL), WEIR_OK);
+  assert_string_equal(weir_status_message(NULL), "");
+  weir_status_destroy(NULL);
+}
+
+static void test_empty_message(void** state) {
+  (void)state;
+  weir_status_t* status = WEIR_STATUS(ABORTED, "%s", "");
+  assert_string_equal(weir_status_message(status), "");
+  weir_status_destroy(status);
+}
+
+static void test_prefix(void** state) {
+  (void)state;
+  assert_null(weir_status_prefix(NULL, "node '%s': ", "a"));
+  weir_status_t* status = WEIR_STATUS(INTERNAL, "bad %%");
+  status = weir_status_prefix(status, "node '%s': ", "a");
+  assert_string_equal(weir_status_message(status), "node 'a': bad %");
+  assert_int_equal(weir_status_code(status), WEIR_INTERNAL);
+  weir_status_destroy(status);
+}
+
+static void test_copy(void** state) {
+  (void)state;
+  assert_null(weir_status_copy(NULL));
+  weir_status_t* status = WEIR_STATUS(DATA_LOSS, "lost");
+  weir_status_t* copy = weir_status_copy(status);
+  weir_status_destroy(status);
+  assert_int_equal(weir_status_code(copy), WEIR_DATA_LOSS);
+  assert_string_equal(weir_status_message(copy), "lost");
+  weir_status_destroy(copy);
+}
+
+static void test_out_of_memory(void** state) {
+  (void)state;
+  weir_status_t* status = WEIR_STATUS(UNAVAILABLE, "kept");
+  weir_alloc_fail_at(1, true);
+  weir_status_t* none = WEIR_STATUS(INTERNAL, "lost");
+  weir_status_t* copy = weir_status_copy(status);
+  status = weir_status_prefix(status, "unseen ");
+  weir_alloc_fail_at(0, false);
+  assert_ptr_equal(none, weir_out_of_memory());
+  assert_ptr_equal(copy, weir_out_of_memory());
+  assert_int_equal(weir_status_code(none), WEIR_RESOURCE_EXHAUSTED);
+  assert_string_equal(weir_status_message(status), "kept");
+  weir_status_destroy(none);
+  weir_status_destroy(copy);
+  weir_status_destroy(status);
+  assert_string_equal(weir_status_message(weir_out_of_memory()), "out of memory");
+  weir_status_t* annotated = weir_status_prefix(weir_out_of_memory(), "node 'b': ");
+  assert_string_equal(weir_status_message(annotated), "node 'b': out of memory");
+  weir_status_destroy(annotated);
+}
+
+static void test_code_names(void** state) {
+  (void)state;
+  assert_string_equal(weir_code_name(WEIR_OK), "OK");
+  assert_string_equal(weir_code_name(WEIR_INVALID_ARGUMENT), "INVALID_ARGUMENT");
+  assert_string_equal(weir_code_name(WEIR_UNAUTHENTICATED), "UNAUTHENTICATED");
+  assert_string_equal(weir_code_name((weir_code_t)99), "UNKNOWN");
+}
+
+static weir_status_t* try_it(weir_status_t* status) {
+  WEIR_TRY(status);
+  return WEIR_STATUS(OUT_OF_RANGE, "passed");
+}
+
+static void test_try_and_report(void** state) {
+  (void)state;
+  weir_status_t* status = try_it(NULL);
+  assert_int_equal(weir_status_code(status), WEIR_OUT_OF_RANGE);
+  weir_status_destroy(status);
+  status = try_it(WEIR_STATUS(CANCELLED, "stop"));
+  assert_int_equal(weir_status_code(status), WEIR_CANCELLED);
+  assert_true(weir_status_report(status));
+  assert_false(weir_status_report(NULL));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_create),        cmocka_unit_test(test_empty_message), cmocka_unit_test(test_prefix),
+      cmocka_unit_test(test_copy),          cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_code_names),
+      cmocka_unit_test(test_try_and_report)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

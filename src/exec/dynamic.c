@@ -1,0 +1,344 @@
+// dynamic.c — The general executor's threads: taking ready nodes, running kernels, finishing activations.
+#include "exec/dynamic.h"
+
+#include "exec/dynamic_state.h"
+#include "exec/linear.h"
+#include "exec/node_run.h"
+
+// An asynchronous kernel in flight: its context must outlive the call.
+typedef struct async_t {
+  ready_t item;
+  weir_kernel_ctx_t ctx;
+  int64_t start_ns;
+  weir_value_t outputs[];
+} async_t;
+
+enum { EXPENSIVE_NS = 10000 };  // a node this slow is worth waking a thread for
+
+static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
+
+// ---- finishing ----
+
+// Ends |activation| if nothing of it is left. Unlocks the run while its callback runs. Returns whether it ended.
+static bool finish_if_through(activation_t* activation) {
+  run_t* run = activation->run;
+  if (activation->is_finished || activation->in_flight > 0 || !weir_activation_is_through(activation)) return false;
+  activation->is_finished = true;
+  weir_done_t done = activation->done;
+  weir_status_t* status = weir_status_copy(run->status);
+  for (int32_t i = 0; i < activation->plan->ret_count && !status; ++i) {
+    if (!activation->rets[i]) {
+      status = WEIR_STATUS(INVALID_ARGUMENT, "Result %d has no value: it was computed on a branch not taken", (int)i);
+    }
+  }
+  for (int32_t i = 0; i < activation->plan->ret_count && status; ++i) {
+    weir_tensor_release(activation->rets[i]);
+    activation->rets[i] = NULL;
+  }
+  weir_activation_destroy(activation);
+  weir_mutex_unlock(&run->mu);
+  weir_done_call(done, status);
+  weir_mutex_lock(&run->mu);
+  return true;
+}
+
+// After an abort: ends every activation that has no kernel in flight. Callbacks may end others: start over after each.
+static void finish_aborted(run_t* run) {
+  for (activation_t* activation = run->activations; activation;) {
+    activation = finish_if_through(activation) ? run->activations : activation->next;
+  }
+}
+
+static void fail(run_t* run, weir_status_t* take_status) {
+  bool was_aborted = run->is_aborted;
+  weir_run_fail(run, take_status);
+  if (was_aborted) return;
+  weir_mutex_unlock(&run->mu);
+  weir_cancel_start(run->step.cancel);  // wakes what is blocked, outside the lock since it calls back
+  weir_mutex_lock(&run->mu);
+}
+
+// The node of |item| is through: propagate, then see whether that was the last one.
+static void complete(const ready_t* item, weir_value_t* outputs, bool is_dead, weir_status_t* take_status) {
+  run_t* run = item->activation->run;
+  if (take_status) fail(run, take_status);
+  else weir_propagate(item, outputs, is_dead);
+  if (run->is_aborted) finish_aborted(run);
+  else finish_if_through(item->activation);
+}
+
+// ---- running one node ----
+
+static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs, weir_kernel_ctx_t* ctx) {
+  const weir_plan_t* plan = item->activation->plan;
+  const weir_plan_node_t* node = &plan->nodes[item->node];
+  *ctx = (weir_kernel_ctx_t){.node = node->def,
+                             .kernel = node->kernel,
+                             .state = node->state,
+                             .inputs = item->iteration->slots + node->first_slot,
+                             .outputs = outputs,
+                             .device = plan->device,
+                             .step = &run->step,
+                             .input_count = node->input_count,
+                             .output_count = node->output_count,
+                             .frame_id = item->iteration->frame->id,
+                             .iteration = item->iteration->number,
+                             .is_input_dead = item->is_dead};
+}
+
+static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns) {
+  int32_t old = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);  // a statistic: lost updates do no harm
+  int64_t cost = old < 0 ? elapsed_ns : old + (elapsed_ns - old) / 8;
+  atomic_store_explicit(&node->cost_ns, (int32_t)WEIR_MIN(cost, INT32_MAX), memory_order_relaxed);
+}
+
+static void async_done(void* arg, weir_status_t* take_status) {
+  async_t* async = arg;
+  run_t* run = async->item.activation->run;
+  const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
+  if (run->params->trace) {
+    weir_trace_add(run->params->trace, node->def, async->start_ns, weir_clock_ns(),
+                   weir_node_output_bytes(async->outputs, node->output_count));
+  }
+  weir_status_t* status = weir_node_error(node, take_status);
+  int32_t output_count = node->output_count;
+  weir_mutex_lock(&run->mu);
+  ++run->helpers;  // the run must not end while this thread, which may be anyone's, is in it
+  weir_node_release_inputs(async->ctx.inputs, node->input_count);
+  --async->item.activation->in_flight;
+  complete(&async->item, async->outputs, false, status);
+  --run->helpers;
+  weir_cond_broadcast(&run->wake);  // under the lock: the run may be gone once it is released
+  weir_mutex_unlock(&run->mu);
+  weir_node_release_inputs(async->outputs, output_count);
+  weir_free(async);
+}
+
+static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node) {
+  async_t* async = weir_calloc(1, sizeof(*async) + sizeof(weir_value_t) * (size_t)node->output_count);
+  if (!async) {
+    complete(item, NULL, false, weir_out_of_memory());
+    return;
+  }
+  async->item = *item;
+  fill_ctx(run, item, async->outputs, &async->ctx);
+  ++item->activation->in_flight;
+  weir_mutex_unlock(&run->mu);
+  async->start_ns = run->params->trace ? weir_clock_ns() : 0;
+  node->kernel->compute_async(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
+  weir_mutex_lock(&run->mu);
+}
+
+static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, weir_kernel_ctx_t* ctx) {
+  weir_plan_node_t* node = (weir_plan_node_t*)plan_node;  // statistics only
+  bool is_measured = run->params->trace || !node->is_cheap;
+  int64_t start = is_measured ? weir_clock_ns() : 0;
+  weir_status_t* status = node->compute(ctx);
+  if (is_measured) {
+    int64_t end = weir_clock_ns();
+    note_cost(node, end - start);
+    if (run->params->trace) {
+      weir_trace_add(run->params->trace, node->def, start, end, weir_node_output_bytes(ctx->outputs, node->output_count));
+    }
+  }
+  return status;
+}
+
+static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
+  enum { INLINE_OUTPUTS = 8 };
+  weir_value_t few[INLINE_OUTPUTS] = {{NULL, NULL}};
+  weir_value_t* outputs = few;
+  if (node->output_count > INLINE_OUTPUTS) outputs = weir_calloc((size_t)node->output_count, sizeof(*outputs));
+  if (!outputs) {
+    complete(item, NULL, false, weir_out_of_memory());
+    return;
+  }
+  weir_kernel_ctx_t ctx;
+  fill_ctx(run, item, outputs, &ctx);
+  ++item->activation->in_flight;
+  weir_mutex_unlock(&run->mu);
+  weir_status_t* status = weir_node_error(node, compute(run, node, &ctx));
+  weir_node_release_inputs(ctx.inputs, node->input_count);
+  weir_mutex_lock(&run->mu);
+  --item->activation->in_flight;
+  complete(item, outputs, false, status);
+  weir_node_release_inputs(outputs, node->output_count);
+  if (outputs != few) weir_free(outputs);
+}
+
+static weir_status_t* take_ret(const ready_t* item, const weir_plan_node_t* node, weir_value_t* inputs) {
+  if (item->is_dead) return NULL;  // stays empty; finish_if_through says so if it is still wanted
+  if (inputs[0].ref) WEIR_TRY(weir_node_read_refs(node, inputs));
+  item->activation->rets[node->ret] = inputs[0].tensor;
+  inputs[0].tensor = NULL;
+  return NULL;
+}
+
+// Runs one ready node. The lock is held on entry and on return.
+static void run_node(run_t* run, const ready_t* item) {
+  weir_plan_t* plan = item->activation->plan;
+  weir_plan_node_t* node = &plan->nodes[item->node];
+  weir_value_t* inputs = item->iteration->slots + node->first_slot;
+  bool runs_dead = node->role == WEIR_ROLE_SEND;
+  if (item->is_dead && !runs_dead) {
+    weir_node_release_inputs(inputs, node->input_count);
+    complete(item, NULL, true, NULL);
+    return;
+  }
+  if (node->const_count) weir_node_bind_consts(plan, node, inputs);
+  weir_status_t* status = node->reads_refs && !item->is_dead ? weir_node_read_refs(node, inputs) : NULL;
+  if (!status && !node->kernel && node->ret >= 0) status = take_ret(item, node, inputs);
+  if (status || !node->kernel) {
+    complete(item, NULL, item->is_dead, weir_node_error(node, status));
+  } else if (node->compute) {
+    run_sync(run, item, node);
+  } else {
+    start_async(run, item, node);
+  }
+}
+
+// ---- threads ----
+
+static void help(void* arg);
+
+// Wakes another thread when there is more to do than this one has at hand, and it is worth it.
+static void maybe_get_help(run_t* run) {
+  int threads = weir_pool_thread_count(run->params->inter_pool);
+  if (run->ready_count < 2 || run->helpers >= threads - 1) return;
+  const ready_t* oldest = &run->ready[0];
+  const weir_plan_node_t* node = &oldest->activation->plan->nodes[oldest->node];
+  int32_t cost = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);
+  if (node->is_cheap || (cost >= 0 && cost < EXPENSIVE_NS)) return;
+  ++run->helpers;
+  weir_mutex_unlock(&run->mu);
+  weir_pool_submit(run->params->inter_pool, help, run);
+  weir_mutex_lock(&run->mu);
+}
+
+// Runs ready nodes until there are none. The lock is held on entry and on return.
+static void work(run_t* run) {
+  while (run->ready_count > 0) {
+    if (run->params->deadline_ns && weir_clock_ns() > run->params->deadline_ns && !run->is_aborted) {
+      fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
+      finish_aborted(run);
+      continue;
+    }
+    ready_t item = run->ready[--run->ready_count];
+    maybe_get_help(run);
+    run_node(run, &item);
+  }
+}
+
+static void help(void* arg) {
+  run_t* run = arg;
+  weir_mutex_lock(&run->mu);
+  work(run);
+  --run->helpers;
+  weir_cond_broadcast(&run->wake);
+  weir_mutex_unlock(&run->mu);
+}
+
+static void root_done(void* arg, weir_status_t* take_status) {
+  run_t* run = arg;
+  weir_mutex_lock(&run->mu);
+  if (take_status && !run->status) run->status = take_status;
+  else weir_status_destroy(take_status);
+  run->is_done = true;
+  weir_cond_broadcast(&run->wake);
+  weir_mutex_unlock(&run->mu);
+}
+
+static void on_cancel(void* arg) {
+  run_t* run = arg;
+  weir_mutex_lock(&run->mu);
+  if (!run->is_aborted && !run->is_done) {
+    weir_run_fail(run, WEIR_STATUS(CANCELLED, "Step was cancelled"));
+    finish_aborted(run);
+    weir_cond_broadcast(&run->wake);
+  }
+  weir_mutex_unlock(&run->mu);
+}
+
+static void wait_for_work(run_t* run) {
+  int64_t deadline = run->params->deadline_ns;
+  if (!deadline || run->is_aborted) {
+    weir_cond_wait(&run->wake, &run->mu);
+  } else if (!weir_cond_wait_until(&run->wake, &run->mu, deadline)) {
+    fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
+    finish_aborted(run);
+  }
+}
+
+static void run_to_end(run_t* run) {
+  while (!run->is_done || run->helpers > 0) {
+    work(run);
+    if (run->is_done && run->helpers == 0) break;
+    if (run->ready_count == 0) wait_for_work(run);
+  }
+}
+
+static weir_status_t* check_args(const weir_plan_t* plan, weir_tensor_t* const* args) {
+  for (int32_t i = 0; i < plan->arg_count; ++i) {
+    if (plan->args[i] >= 0) WEIR_TRY(weir_node_check_arg(&plan->nodes[plan->args[i]], i, args[i]));
+  }
+  return NULL;
+}
+
+weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step_t* step_template) {
+  WEIR_TRY(check_args(params->plan, params->args));
+  run_t* run = weir_calloc(1, sizeof(*run));
+  if (!run) return weir_out_of_memory();
+  memcpy(&run->step, step_template, sizeof(run->step));
+  run->params = params;
+  weir_mutex_init(&run->mu);
+  weir_cond_init(&run->wake);
+  weir_mutex_lock(&run->mu);
+  weir_done_t done = {.fn = root_done, .arg = run};
+  activation_t* root = weir_activation_create(run, params->plan, params->rets, done);
+  if (root) {
+    weir_propagate_start(root, params->args);
+    finish_if_through(root);
+  } else {
+    run->status = weir_out_of_memory();
+    run->is_done = true;
+  }
+  weir_mutex_unlock(&run->mu);
+  weir_cancel_token_t token = weir_cancel_register(run->step.cancel, on_cancel, run);
+  if (!token && weir_cancel_is_cancelled(run->step.cancel)) on_cancel(run);
+  weir_mutex_lock(&run->mu);
+  run_to_end(run);
+  weir_mutex_unlock(&run->mu);
+  if (token) weir_cancel_deregister(run->step.cancel, token);
+  weir_status_t* status = run->status;
+  weir_free(run->ready);
+  weir_cond_destroy(&run->wake);
+  weir_mutex_destroy(&run->mu);
+  weir_free(run);
+  return status;
+}
+
+void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args, weir_tensor_t** rets,
+                   weir_done_t done) {
+  weir_status_t* status = check_args(plan, args);
+  run_t* run = run_of(ctx->step);
+  if (!status && plan->is_linear) {
+    status = weir_linear_run(plan, ctx->step, args, rets, run->params->trace, run->params->deadline_ns);
+    weir_done_call(done, status);
+    return;
+  }
+  if (status) {
+    weir_done_call(done, status);
+    return;
+  }
+  weir_mutex_lock(&run->mu);
+  activation_t* activation = weir_activation_create(run, plan, rets, done);
+  if (!activation) {
+    weir_mutex_unlock(&run->mu);
+    weir_done_call(done, weir_out_of_memory());
+    return;
+  }
+  weir_propagate_start(activation, args);
+  finish_if_through(activation);
+  weir_cond_broadcast(&run->wake);
+  weir_mutex_unlock(&run->mu);
+}

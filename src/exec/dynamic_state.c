@@ -1,0 +1,113 @@
+// dynamic_state.c — Allocation of iterations, frames and activations.
+#include "exec/dynamic_state.h"
+
+iteration_t* weir_iteration_create(frame_t* frame, int64_t number) {
+  const weir_plan_frame_t* info = frame->info;
+  iteration_t** free_list = &frame->activation->free_iterations[frame->index];
+  iteration_t* it = *free_list;
+  if (it) {
+    *free_list = it->next;
+  } else {
+    size_t slots = sizeof(weir_value_t) * (size_t)info->slot_count;
+    it = weir_calloc(1, sizeof(*it) + slots + sizeof(pending_t) * (size_t)info->node_count);
+    if (!it) return NULL;
+    it->slots = (weir_value_t*)(it + 1);
+    it->pending = (pending_t*)((char*)(it + 1) + slots);
+  }
+  it->frame = frame;
+  it->number = number;
+  it->next = NULL;
+  for (int32_t i = 0; i < info->node_count; ++i) it->pending[i] = (pending_t){.pending = info->pending[i], .dead = 0};
+  return it;
+}
+
+static void release_slots(iteration_t* it) {
+  for (int32_t i = 0; i < it->frame->info->slot_count; ++i) weir_value_release(&it->slots[i]);
+}
+
+void weir_iteration_recycle(iteration_t* it) {
+  release_slots(it);  // inputs of nodes that never ran, such as the loser of a Merge
+  iteration_t** free_list = &it->frame->activation->free_iterations[it->frame->index];
+  it->next = *free_list;
+  *free_list = it;
+}
+
+frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent, iteration_t* parent_iteration) {
+  frame_t* frame = weir_calloc(1, sizeof(*frame));
+  if (!frame) return NULL;
+  frame->activation = activation;
+  frame->index = index;
+  frame->info = &activation->plan->frames[index];
+  frame->id = activation->run->next_frame_id++;
+  frame->parent = parent;
+  frame->parent_iteration = parent_iteration;
+  frame->pending_enters = frame->info->enter_count;
+  frame->first = frame->last = weir_iteration_create(frame, 0);
+  frame->live_iterations = 1;
+  if (frame->first) return frame;
+  weir_free(frame);
+  return NULL;
+}
+
+static void release_held(held_t* held, size_t count) {
+  for (size_t i = 0; i < count; ++i) weir_value_release(&held[i].value);
+  weir_free(held);
+}
+
+void weir_frame_destroy(frame_t* frame) {
+  if (!frame) return;
+  for (iteration_t* it = frame->first; it;) {
+    iteration_t* next = it->next;
+    for (frame_t* child = it->children; child;) {
+      frame_t* sibling = child->next_sibling;
+      weir_frame_destroy(child);
+      child = sibling;
+    }
+    it->children = NULL;
+    it->outstanding_ops = it->outstanding_frames = 0;
+    weir_iteration_recycle(it);
+    it = next;
+  }
+  release_held(frame->invariants, frame->invariant_count);
+  release_held(frame->next_roots, frame->next_root_count);
+  weir_free(frame->dead_exits);
+  weir_free(frame);
+}
+
+activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets, weir_done_t done) {
+  activation_t* activation = weir_calloc(1, sizeof(*activation));
+  if (!activation) return NULL;
+  activation->run = run;
+  activation->plan = plan;
+  activation->rets = rets;
+  activation->done = done;
+  activation->free_iterations = weir_calloc((size_t)plan->frame_count, sizeof(iteration_t*));
+  if (activation->free_iterations) activation->root = weir_frame_create(activation, 0, NULL, NULL);
+  if (!activation->root) {
+    weir_free(activation->free_iterations);
+    weir_free(activation);
+    return NULL;
+  }
+  memset(rets, 0, sizeof(*rets) * (size_t)plan->ret_count);
+  activation->next = run->activations;
+  if (run->activations) run->activations->previous = activation;
+  run->activations = activation;
+  return activation;
+}
+
+void weir_activation_destroy(activation_t* activation) {
+  run_t* run = activation->run;
+  if (activation->next) activation->next->previous = activation->previous;
+  if (activation->previous) activation->previous->next = activation->next;
+  else run->activations = activation->next;
+  weir_frame_destroy(activation->root);
+  for (int32_t i = 0; i < activation->plan->frame_count; ++i) {
+    for (iteration_t* it = activation->free_iterations[i]; it;) {
+      iteration_t* next = it->next;
+      weir_free(it);
+      it = next;
+    }
+  }
+  weir_free(activation->free_iterations);
+  weir_free(activation);
+}

@@ -1,0 +1,37 @@
+// node_run.c — What both executors do around a kernel, the colder part.
+#include "exec/node_run.h"
+
+weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* inputs) {
+  for (int32_t i = 0; i < node->input_count; ++i) {
+    if (!inputs[i].ref || weir_dtype_is_ref(node->def->input_types[i])) continue;
+    weir_tensor_t* value = weir_variable_read(inputs[i].ref);
+    bool may_be_empty = node->def->op->flags & WEIR_OP_UNINITIALIZED_INPUT;
+    weir_value_release(&inputs[i]);
+    inputs[i].tensor = value;
+    if (!value && !may_be_empty) {
+      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value (input %d)", (int)i);
+    }
+  }
+  return NULL;
+}
+
+weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status) {
+  if (!take_status) return NULL;
+  return weir_status_prefix(take_status, "Node '%s' (%s): ", node->def->name, node->def->op_name);
+}
+
+int64_t weir_node_output_bytes(const weir_value_t* outputs, int32_t count) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    if (outputs[i].tensor) bytes += (int64_t)weir_tensor_byte_size(outputs[i].tensor);
+  }
+  return bytes;
+}
+
+weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index, const weir_tensor_t* arg) {
+  if (!arg) return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') has no value", (int)index, node->def->name);
+  weir_dtype_t want = weir_dtype_base(node->def->output_types[0]);
+  if (weir_tensor_type(arg) == want) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') expects %s but a tensor of %s was given", (int)index,
+                     node->def->name, weir_dtype_name(want), weir_dtype_name(weir_tensor_type(arg)));
+}

@@ -1,0 +1,310 @@
+// plan.c — Freezing a graph into a plan: reachable nodes in order, frames, kernels, slots, edges.
+#include "exec/plan.h"
+
+#include "exec/frames.h"
+#include "exec/linear.h"
+
+typedef struct planner_t {
+  const weir_plan_params_t* params;
+  weir_plan_t* plan;
+  weir_arena_t scratch;
+  weir_node_t** nodes;   // what runs, in order
+  int32_t* position;     // node id → position in |nodes|, -1: not in the plan
+  int32_t count;
+  int32_t* frame_of;     // by position
+  int32_t* child_of;
+} planner_t;
+
+// A constant nothing is ordered by becomes part of its consumers.
+static bool is_bound_const(const weir_node_t* node) {
+  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
+}
+
+// ---- which nodes ----
+
+typedef struct marker_t {
+  bool* is_marked;
+  weir_node_t** stack;
+  size_t depth;
+} marker_t;
+
+static void mark(marker_t* marker, weir_node_t* node) {
+  if (marker->is_marked[node->id]) return;
+  marker->is_marked[node->id] = true;
+  marker->stack[marker->depth++] = node;  // each node is pushed once: the stack holds them all at most
+}
+
+static weir_status_t* mark_reachable(planner_t* p, bool** out_marked) {
+  weir_graph_t* graph = p->params->graph;
+  marker_t marker = {.is_marked = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(bool)),
+                     .stack = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(weir_node_t*))};
+  if (!marker.is_marked || !marker.stack) return weir_out_of_memory();
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    if (weir_node_role(graph->nodes[i]) == WEIR_ROLE_RETVAL) mark(&marker, graph->nodes[i]);
+  }
+  for (int i = 0; i < p->params->target_count; ++i) mark(&marker, p->params->targets[i]);
+  while (marker.depth > 0) {
+    weir_node_t* node = marker.stack[--marker.depth];
+    for (int i = 0; i < node->def.input_count; ++i) mark(&marker, node->inputs[i].node);
+    for (int i = 0; i < node->control_count; ++i) mark(&marker, node->control_inputs[i]);
+  }
+  *out_marked = marker.is_marked;
+  return NULL;
+}
+
+static bool is_target(const planner_t* p, const weir_node_t* node) {
+  for (int i = 0; i < p->params->target_count; ++i) {
+    if (p->params->targets[i] == node) return true;
+  }
+  return false;
+}
+
+// A constant is left out unless it is a target itself or somebody's control input, which is harmless to drop: it has none.
+static weir_status_t* choose_nodes(planner_t* p) {
+  weir_graph_t* graph = p->params->graph;
+  weir_node_t** order = NULL;
+  bool* is_marked = NULL;
+  WEIR_TRY(weir_graph_order(graph, &p->scratch, &order));
+  WEIR_TRY(mark_reachable(p, &is_marked));
+  p->nodes = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->nodes));
+  p->position = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->position));
+  if (!p->nodes || !p->position) return weir_out_of_memory();
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = order[i];
+    bool is_kept = is_marked[node->id] && (!is_bound_const(node) || is_target(p, node));
+    p->position[node->id] = is_kept ? p->count : -1;
+    if (is_kept) p->nodes[p->count++] = node;
+  }
+  return NULL;
+}
+
+// ---- kernels ----
+
+static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir_plan_node_t* out) {
+  if (!node->def.op) {
+    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name, node->def.name);
+  }
+  if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) return NULL;
+  WEIR_TRY(weir_op_find_kernel(&node->def, p->params->device->type, &out->kernel));
+  out->compute = out->kernel->compute;
+  if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
+  out->state = weir_arena_alloc(&p->plan->arena, WEIR_MAX(out->kernel->state_size, 1));
+  if (!out->state) return weir_out_of_memory();
+  if (!out->kernel->init) return NULL;
+  weir_kernel_init_t init = {.node = &node->def, .device = p->params->device, .functions = p->params->functions};
+  weir_status_t* status = out->kernel->init(&init, out->state);
+  return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);
+}
+
+static bool is_control_flow(weir_role_t role) {
+  return (role >= WEIR_ROLE_SWITCH && role <= WEIR_ROLE_CONTROL_TRIGGER) || role == WEIR_ROLE_SEND ||
+         role == WEIR_ROLE_RECV;
+}
+
+static weir_status_t* check_index(int64_t index, int count, const weir_node_t* node) {
+  if (index >= 0 && index < count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': index %lld is not in [0, %d)", node->def.name, (long long)index, count);
+}
+
+// Fills what a plan node is by itself, apart from its edges.
+static weir_status_t* plan_node(planner_t* p, int32_t at) {
+  weir_plan_t* plan = p->plan;
+  const weir_node_t* node = p->nodes[at];
+  weir_plan_node_t* out = &plan->nodes[at];
+  out->def = &node->def;
+  out->role = (uint8_t)weir_node_role(node);
+  out->input_count = node->def.input_count;
+  out->output_count = node->def.output_count;
+  out->is_cheap = weir_node_has(node, WEIR_OP_CHEAP) || out->role != WEIR_ROLE_NONE;
+  out->ret = -1;
+  out->frame = p->frame_of[at];
+  out->child_frame = p->child_of[at];
+  atomic_init(&out->cost_ns, -1);
+  plan->max_outputs = WEIR_MAX(plan->max_outputs, out->output_count);
+  if (out->role == WEIR_ROLE_ENTER) out->is_constant_enter = weir_attrs_bool(node->def.attrs, "is_constant");
+  if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) {
+    int64_t index = weir_attrs_int(node->def.attrs, "index");
+    bool is_arg = out->role == WEIR_ROLE_ARG;
+    WEIR_TRY(check_index(index, is_arg ? plan->arg_count : plan->ret_count, node));
+    if (is_arg) plan->args[index] = at;
+    if (!is_arg) out->ret = (int32_t)index;
+  }
+  for (int i = 0; i < node->def.input_count; ++i) {
+    bool is_ref_source = weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]));
+    out->has_refs |= is_ref_source;
+    out->reads_refs |= is_ref_source && !weir_dtype_is_ref(node->def.input_types[i]);
+  }
+  WEIR_TRY(resolve_kernel(p, node, out));
+  bool is_sync = out->compute || !out->kernel;
+  if (is_control_flow((weir_role_t)out->role) || !is_sync) plan->is_linear = false;
+  return NULL;
+}
+
+// ---- slots and edges ----
+
+static void count_inputs(planner_t* p, int32_t at, int32_t* edge_counts, int32_t* const_count) {
+  const weir_node_t* node = p->nodes[at];
+  weir_plan_frame_t* frame = &p->plan->frames[p->plan->nodes[at].frame];
+  p->plan->nodes[at].local = frame->node_count++;
+  p->plan->nodes[at].first_slot = frame->slot_count;
+  frame->slot_count += node->def.input_count;
+  for (int i = 0; i < node->def.input_count; ++i) {
+    int32_t from = p->position[node->inputs[i].node->id];
+    if (is_bound_const(node->inputs[i].node)) ++*const_count;
+    else ++edge_counts[from];
+  }
+  for (int i = 0; i < node->control_count; ++i) {
+    int32_t from = p->position[node->control_inputs[i]->id];
+    if (from >= 0) ++edge_counts[from];
+  }
+}
+
+static weir_status_t* alloc_edges(planner_t* p, int32_t** out_counts) {
+  weir_plan_t* plan = p->plan;
+  int32_t* counts = weir_arena_array(&p->scratch, (size_t)p->count + 1, sizeof(*counts));
+  if (!counts) return weir_out_of_memory();
+  int32_t consts = 0;
+  for (int32_t i = 0; i < p->count; ++i) count_inputs(p, i, counts, &consts);
+  int32_t total = 0;
+  for (int32_t i = 0; i < p->count; ++i) {
+    plan->nodes[i].first_edge = total;
+    total += counts[i];
+  }
+  plan->edges = weir_arena_array(&plan->arena, (size_t)total, sizeof(*plan->edges));
+  plan->consts = weir_arena_array(&plan->arena, (size_t)consts, sizeof(*plan->consts));
+  if (!plan->edges || !plan->consts) return weir_out_of_memory();
+  *out_counts = counts;
+  return NULL;
+}
+
+// Appends the edges into the node at |at| to their producers' ranges: data edges in a first sweep, control edges in a second.
+static void add_data_edges(planner_t* p, int32_t at, int32_t* next_const) {
+  weir_plan_t* plan = p->plan;
+  const weir_node_t* node = p->nodes[at];
+  weir_plan_node_t* consumer = &plan->nodes[at];
+  consumer->first_const = *next_const;
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_edge_t edge = node->inputs[i];
+    if (is_bound_const(edge.node)) {
+      weir_tensor_t* value = weir_attrs_tensor(edge.node->def.attrs, "value");
+      plan->consts[(*next_const)++] = (weir_plan_const_t){.input = i, .tensor = value};
+      ++consumer->const_count;
+      continue;
+    }
+    weir_plan_node_t* producer = &plan->nodes[p->position[edge.node->id]];
+    plan->edges[producer->first_edge + producer->data_edge_count++] =
+        (weir_plan_edge_t){.node = at, .slot = consumer->first_slot + i, .output = edge.index};
+    ++producer->edge_count;
+  }
+}
+
+static void add_control_edges(planner_t* p, int32_t at) {
+  weir_plan_t* plan = p->plan;
+  const weir_node_t* node = p->nodes[at];
+  for (int i = 0; i < node->control_count; ++i) {
+    int32_t from = p->position[node->control_inputs[i]->id];
+    if (from < 0) continue;
+    weir_plan_node_t* producer = &plan->nodes[from];
+    plan->edges[producer->first_edge + producer->edge_count++] = (weir_plan_edge_t){.node = at, .slot = -1, .output = -1};
+    ++plan->nodes[at].control_count;
+  }
+}
+
+// Data edges by output, so that a step hands out each value in one go. Insertion sort: stable, and most have one output.
+static void sort_edges(weir_plan_t* plan, const weir_plan_node_t* node) {
+  if (node->output_count < 2) return;
+  weir_plan_edge_t* edges = plan->edges + node->first_edge;
+  for (int32_t i = 1; i < node->data_edge_count; ++i) {
+    weir_plan_edge_t edge = edges[i];
+    int32_t k = i;
+    for (; k > 0 && edges[k - 1].output > edge.output; --k) edges[k] = edges[k - 1];
+    edges[k] = edge;
+  }
+}
+
+static weir_status_t* link_nodes(planner_t* p) {
+  weir_plan_t* plan = p->plan;
+  int32_t* counts = NULL;
+  WEIR_TRY(alloc_edges(p, &counts));
+  int32_t next_const = 0;
+  for (int32_t i = 0; i < p->count; ++i) add_data_edges(p, i, &next_const);
+  for (int32_t i = 0; i < p->count; ++i) add_control_edges(p, i);
+  for (int32_t i = 0; i < p->count; ++i) sort_edges(plan, &plan->nodes[i]);
+  return NULL;
+}
+
+// What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two for each control input, so
+// that the two kinds can be told apart; see activate in dynamic.c.
+static weir_status_t* count_pending(weir_plan_t* plan) {
+  for (int32_t f = 0; f < plan->frame_count; ++f) {
+    weir_plan_frame_t* frame = &plan->frames[f];
+    frame->pending = weir_arena_array(&plan->arena, (size_t)frame->node_count, sizeof(int32_t));
+    frame->data_inputs = weir_arena_array(&plan->arena, (size_t)frame->node_count, sizeof(int32_t));
+    if (!frame->pending || !frame->data_inputs) return weir_out_of_memory();
+  }
+  plan->roots = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(int32_t));
+  if (!plan->roots) return weir_out_of_memory();
+  for (int32_t i = 0; i < plan->node_count; ++i) {
+    const weir_plan_node_t* node = &plan->nodes[i];
+    weir_plan_frame_t* frame = &plan->frames[node->frame];
+    int32_t data = node->input_count - node->const_count;
+    frame->data_inputs[node->local] = data;
+    bool is_merge = node->role == WEIR_ROLE_MERGE;
+    frame->pending[node->local] = is_merge ? 1 + 2 * node->control_count : data + node->control_count;
+    if (data + node->control_count == 0 && node->role != WEIR_ROLE_ARG) plan->roots[plan->root_count++] = i;
+  }
+  return NULL;
+}
+
+static weir_status_t* build(planner_t* p) {
+  weir_plan_t* plan = p->plan;
+  WEIR_TRY(choose_nodes(p));
+  plan->node_count = p->count;
+  plan->nodes = weir_arena_array(&plan->arena, (size_t)p->count, sizeof(*plan->nodes));
+  plan->args = weir_arena_array(&plan->arena, (size_t)plan->arg_count, sizeof(*plan->args));
+  p->frame_of = weir_arena_array(&p->scratch, (size_t)p->count, sizeof(int32_t));
+  p->child_of = weir_arena_array(&p->scratch, (size_t)p->count, sizeof(int32_t));
+  if (!plan->nodes || !plan->args || !p->frame_of || !p->child_of) return weir_out_of_memory();
+  for (int32_t i = 0; i < plan->arg_count; ++i) plan->args[i] = -1;
+  WEIR_TRY(weir_frames_find(p->nodes, p->position, p->count, &plan->arena, p->frame_of, p->child_of, &plan->frames,
+                            &plan->frame_count));
+  for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
+  WEIR_TRY(link_nodes(p));
+  return count_pending(plan);
+}
+
+weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** out_plan) {
+  weir_plan_t* plan = weir_calloc(1, sizeof(*plan));
+  if (!plan) {
+    weir_graph_unref(params->graph);
+    return weir_out_of_memory();
+  }
+  weir_mutex_init(&plan->mu);
+  plan->graph = params->graph;
+  plan->device = params->device;
+  plan->arg_count = params->arg_count;
+  plan->ret_count = params->ret_count;
+  plan->is_linear = true;
+  planner_t planner = {.params = params, .plan = plan};
+  weir_status_t* status = build(&planner);
+  weir_arena_free(&planner.scratch);
+  if (status) {
+    weir_plan_destroy(plan);
+    return status;
+  }
+  *out_plan = plan;
+  return NULL;
+}
+
+void weir_plan_destroy(weir_plan_t* plan) {
+  if (!plan) return;
+  weir_linear_free_states(plan);
+  for (int32_t i = 0; plan->nodes && i < plan->node_count; ++i) {
+    weir_plan_node_t* node = &plan->nodes[i];
+    if (node->state && node->kernel->deinit) node->kernel->deinit(node->state);
+  }
+  weir_mutex_destroy(&plan->mu);
+  weir_arena_free(&plan->arena);
+  weir_graph_unref(plan->graph);
+  weir_free(plan);
+}

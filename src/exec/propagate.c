@@ -1,0 +1,270 @@
+// propagate.c — The rules of dataflow: who becomes ready, what is dead, when iterations and frames begin and end.
+//
+// Everything here runs with the run's mutex held.
+#include "exec/dynamic_state.h"
+
+void weir_run_fail(run_t* run, weir_status_t* take_status) {
+  if (run->status) {
+    weir_status_destroy(take_status);
+  } else {
+    run->status = take_status;
+  }
+  run->is_aborted = true;
+  run->ready_count = 0;
+}
+
+void weir_run_push(run_t* run, ready_t item) {
+  if (run->is_aborted) return;
+  if (!WEIR_GROW(run->ready, run->ready_capacity, run->ready_count + 1)) {
+    weir_run_fail(run, weir_out_of_memory());
+    return;
+  }
+  run->ready[run->ready_count++] = item;
+}
+
+static void push_ready(iteration_t* it, const weir_plan_node_t* node, int32_t index, bool is_dead) {
+  activation_t* activation = it->frame->activation;
+  ++it->outstanding_ops;
+  weir_run_push(activation->run, (ready_t){.activation = activation,
+                                           .iteration = it,
+                                           .node = index,
+                                           .is_dead = is_dead && node->role != WEIR_ROLE_CONTROL_TRIGGER});
+}
+
+static bool has_value(const weir_value_t* value) { return value->tensor || value->ref; }
+
+static weir_value_t retained(const weir_value_t* value) {
+  if (value->tensor) weir_tensor_retain_inline(value->tensor);
+  if (value->ref) weir_ref_inc(&value->ref->base.ref, 1);
+  return *value;
+}
+
+// Delivers one edge to |node|. A Merge waits in |pending| for one live data input (1) and for its control inputs (2 each); it
+// is dead when all data inputs are, or when the Enter of a loop on an untaken branch is.
+static void deliver_merge(iteration_t* it, const weir_plan_node_t* node, const weir_plan_edge_t* edge,
+                          const weir_value_t* value, const weir_plan_node_t* producer) {
+  pending_t* state = &it->pending[node->local];
+  int32_t data_inputs = it->frame->info->data_inputs[node->local];
+  bool is_dead = false;
+  bool is_ready = false;
+  if (edge->slot < 0) {
+    state->pending -= 2;
+    is_dead = state->dead == data_inputs;
+    is_ready = state->pending == 0 || (state->pending == 1 && is_dead);
+  } else if (value && has_value(value)) {
+    if (state->pending & 1) {  // the first live one wins
+      it->slots[edge->slot] = retained(value);
+      state->pending -= 1;
+      is_ready = state->pending == 0;
+    }
+  } else {
+    ++state->dead;
+    is_dead = state->dead == data_inputs || producer->role == WEIR_ROLE_ENTER;
+    is_ready = state->pending == 1 && is_dead;
+  }
+  if (is_ready) push_ready(it, node, edge->node, is_dead);
+}
+
+static void deliver(iteration_t* it, const weir_plan_node_t* producer, const weir_plan_edge_t* edge,
+                    const weir_value_t* value, bool is_dead) {
+  const weir_plan_node_t* node = &it->frame->activation->plan->nodes[edge->node];
+  if (node->role == WEIR_ROLE_MERGE) {
+    deliver_merge(it, node, edge, value, producer);
+    return;
+  }
+  pending_t* state = &it->pending[node->local];
+  bool is_data = edge->slot >= 0;
+  if (is_data && value && has_value(value)) it->slots[edge->slot] = retained(value);
+  else if (is_dead || is_data) ++state->dead;
+  if (--state->pending == 0) push_ready(it, node, edge->node, state->dead > 0);
+}
+
+// Hands all outputs of a node to their consumers in |it|.
+static void deliver_all(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+  const weir_plan_t* plan = it->frame->activation->plan;
+  const weir_plan_node_t* node = &plan->nodes[index];
+  const weir_plan_edge_t* edges = plan->edges + node->first_edge;
+  for (int32_t i = 0; i < node->edge_count; ++i) {
+    const weir_value_t* value = outputs && edges[i].output >= 0 ? &outputs[edges[i].output] : NULL;
+    deliver(it, node, &edges[i], value, is_dead);
+  }
+}
+
+static bool hold(held_t** held, size_t* count, size_t* capacity, held_t item) {
+  if (!WEIR_GROW(*held, *capacity, *count + 1)) return false;
+  (*held)[(*count)++] = item;
+  return true;
+}
+
+// ---- loops ----
+
+static frame_t* find_child(iteration_t* it, int32_t index) {
+  for (frame_t* child = it->children; child; child = child->next_sibling) {
+    if (child->index == index) return child;
+  }
+  frame_t* child = weir_frame_create(it->frame->activation, index, it->frame, it);
+  if (!child) return NULL;
+  child->next_sibling = it->children;
+  it->children = child;
+  ++it->outstanding_frames;
+  return child;
+}
+
+static void cleanup_iterations(frame_t* frame);
+
+static void enter(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+  run_t* run = it->frame->activation->run;
+  const weir_plan_node_t* node = &it->frame->activation->plan->nodes[index];
+  frame_t* child = find_child(it, node->child_frame);
+  if (!child) {
+    weir_run_fail(run, weir_out_of_memory());
+    return;
+  }
+  if (node->is_constant_enter) {
+    held_t held = {.node = index, .is_dead = is_dead};
+    if (outputs) held.value = retained(&outputs[0]);
+    if (!hold(&child->invariants, &child->invariant_count, &child->invariant_capacity, held)) {
+      weir_value_release(&held.value);
+      weir_run_fail(run, weir_out_of_memory());
+      return;
+    }
+    for (iteration_t* live = child->first; live; live = live->next) deliver_all(live, index, outputs, is_dead);
+  } else {
+    deliver_all(child->first, index, outputs, is_dead);
+  }
+  --child->pending_enters;
+  cleanup_iterations(child);
+}
+
+static void deliver_held(iteration_t* it, const held_t* held) {
+  deliver_all(it, held->node, held->is_dead ? NULL : &held->value, held->is_dead);
+}
+
+// Starts the next iteration of |frame|; NULL when memory is exhausted (the run has failed then).
+static iteration_t* start_iteration(frame_t* frame) {
+  iteration_t* it = weir_iteration_create(frame, frame->iteration_count + 1);
+  if (!it) {
+    weir_run_fail(frame->activation->run, weir_out_of_memory());
+    return NULL;
+  }
+  ++frame->iteration_count;
+  ++frame->live_iterations;
+  if (frame->last) frame->last->next = it;
+  else frame->first = it;
+  frame->last = it;
+  for (size_t i = 0; i < frame->invariant_count; ++i) deliver_held(it, &frame->invariants[i]);
+  return it;
+}
+
+static void next_iteration(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+  if (is_dead || !outputs) return;  // deadness stops here: the loop ends
+  frame_t* frame = it->frame;
+  iteration_t* target = it->next;
+  if (it->number == frame->iteration_count) {
+    if (frame->live_iterations == frame->info->parallel_iterations) {
+      held_t held = {.node = index, .value = retained(&outputs[0])};
+      if (hold(&frame->next_roots, &frame->next_root_count, &frame->next_root_capacity, held)) return;
+      weir_value_release(&held.value);
+      weir_run_fail(frame->activation->run, weir_out_of_memory());
+      return;
+    }
+    target = start_iteration(frame);
+  }
+  if (target) deliver_all(target, index, outputs, false);
+}
+
+// An Exit that is dead in the last iteration means that the whole loop was not taken; remember it until the frame ends.
+static void leave(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+  frame_t* frame = it->frame;
+  if (!is_dead && outputs) {
+    deliver_all(frame->parent_iteration, index, outputs, false);
+    return;
+  }
+  if (it->number != frame->iteration_count) return;
+  if (!WEIR_GROW(frame->dead_exits, frame->dead_exit_capacity, frame->dead_exit_count + 1)) {
+    weir_run_fail(frame->activation->run, weir_out_of_memory());
+    return;
+  }
+  frame->dead_exits[frame->dead_exit_count++] = index;
+}
+
+static bool iteration_is_done(const frame_t* frame, const iteration_t* it) {
+  bool is_oldest = frame->first == it;
+  bool is_entered = it->number > 0 || frame->pending_enters == 0;
+  return is_oldest && is_entered && it->outstanding_ops == 0 && it->outstanding_frames == 0;
+}
+
+static void end_frame(frame_t* frame) {
+  frame_t* parent = frame->parent;
+  iteration_t* it = frame->parent_iteration;
+  for (size_t i = 0; i < frame->dead_exit_count; ++i) deliver_all(it, frame->dead_exits[i], NULL, true);
+  frame_t** link = &it->children;
+  while (*link != frame) link = &(*link)->next_sibling;
+  *link = frame->next_sibling;
+  --it->outstanding_frames;
+  weir_frame_destroy(frame);
+  cleanup_iterations(parent);
+}
+
+// Ends iterations whose work is done, oldest first, and lets waiting ones start; ends the frame with its last one.
+static void cleanup_iterations(frame_t* frame) {
+  if (!frame->parent) return;  // the graph itself is one iteration that ends with the activation
+  while (frame->first && iteration_is_done(frame, frame->first)) {
+    iteration_t* done = frame->first;
+    iteration_t* started = NULL;
+    if (frame->next_root_count > 0) {
+      held_t* roots = frame->next_roots;
+      size_t count = frame->next_root_count;
+      frame->next_roots = NULL;
+      frame->next_root_count = frame->next_root_capacity = 0;
+      --frame->live_iterations;  // makes room before the next one starts
+      started = start_iteration(frame);
+      ++frame->live_iterations;
+      for (size_t i = 0; i < count; ++i) {
+        if (started) deliver_held(started, &roots[i]);
+        weir_value_release(&roots[i].value);
+      }
+      weir_free(roots);
+    }
+    frame->first = done->next;
+    if (!frame->first) frame->last = NULL;
+    --frame->live_iterations;
+    weir_iteration_recycle(done);
+  }
+  if (!frame->first && frame->pending_enters == 0) end_frame(frame);
+}
+
+// ---- entry points ----
+
+void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead) {
+  iteration_t* it = item->iteration;
+  const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
+  if (item->activation->run->is_aborted) return;
+  switch (node->role) {
+    case WEIR_ROLE_ENTER: enter(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+    case WEIR_ROLE_EXIT: leave(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+    case WEIR_ROLE_NEXT_ITERATION: next_iteration(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+    default: deliver_all(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+  }
+  --it->outstanding_ops;
+  cleanup_iterations(it->frame);
+}
+
+void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) {
+  const weir_plan_t* plan = activation->plan;
+  iteration_t* it = activation->root->first;
+  ++it->outstanding_ops;  // keeps the activation alive while it starts
+  for (int32_t i = 0; i < plan->root_count; ++i) push_ready(it, &plan->nodes[plan->roots[i]], plan->roots[i], false);
+  for (int32_t i = 0; i < plan->arg_count; ++i) {
+    if (plan->args[i] < 0) continue;
+    weir_value_t value = {.tensor = args[i]};
+    deliver_all(it, plan->args[i], &value, false);
+  }
+  --it->outstanding_ops;
+}
+
+bool weir_activation_is_through(const activation_t* activation) {
+  if (activation->run->is_aborted) return activation->in_flight == 0;
+  const iteration_t* it = activation->root->first;
+  return it->outstanding_ops == 0 && it->outstanding_frames == 0;
+}

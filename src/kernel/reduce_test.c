@@ -1,0 +1,164 @@
+// reduce_test.c — Reductions over every set of dimensions against a plain loop, their accuracy, and their independence of the
+// number of threads.
+#include "kernel/reduce.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+
+static weir_pool_t* make_pool(int threads) {
+  weir_pool_t* pool = NULL;
+  assert_null(weir_pool_create(threads, &pool));
+  return pool;
+}
+
+static void plain_sum(int rank, const int64_t* dims, const bool* is_reduced, const double* in, double* out) {
+  int64_t total = 1;
+  for (int i = 0; i < rank; ++i) total *= dims[i];
+  for (int64_t e = 0; e < total; ++e) {
+    int64_t rest = e;
+    int64_t at = 0;
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      if (!is_reduced[i]) {
+        at += rest % dims[i] * stride;
+        stride *= dims[i];
+      }
+      rest /= dims[i];
+    }
+    out[at] += in[e];
+  }
+}
+
+static void check_shape(weir_pool_t* pool, int rank, const int64_t* dims) {
+  int64_t total = 1;
+  for (int i = 0; i < rank; ++i) total *= dims[i];
+  double* in = weir_alloc_array((size_t)total, sizeof(double));
+  double* got = weir_alloc_array((size_t)total, sizeof(double));
+  double* want = weir_alloc_array((size_t)total, sizeof(double));
+  for (int64_t i = 0; i < total; ++i) in[i] = (double)(i * 7919 % 1013);
+  for (int mask = 0; mask < 1 << rank; ++mask) {
+    bool is_reduced[8];
+    int64_t kept = 1;
+    for (int i = 0; i < rank; ++i) {
+      is_reduced[i] = mask >> i & 1;
+      if (!is_reduced[i]) kept *= dims[i];
+    }
+    memset(want, 0, (size_t)total * sizeof(double));
+    plain_sum(rank, dims, is_reduced, in, want);
+    assert_null(weir_reduce(pool, WEIR_REDUCE_SUM, WEIR_DTYPE_DOUBLE, rank, dims, is_reduced, in, got));
+    assert_memory_equal(got, want, (size_t)kept * sizeof(double));  // small integers: exact in any order
+  }
+  weir_free(in);
+  weir_free(got);
+  weir_free(want);
+}
+
+static void test_shapes(void** state) {
+  (void)state;
+  weir_pool_t* pool = make_pool(3);
+  check_shape(pool, 0, NULL);
+  check_shape(pool, 1, (const int64_t[]){1});
+  check_shape(pool, 1, (const int64_t[]){300000});
+  check_shape(pool, 2, (const int64_t[]){1000, 3});
+  check_shape(pool, 2, (const int64_t[]){3, 5000});
+  check_shape(pool, 3, (const int64_t[]){5, 1, 7});
+  check_shape(pool, 3, (const int64_t[]){40, 50, 60});
+  check_shape(pool, 4, (const int64_t[]){9, 10, 11, 12});
+  check_shape(pool, 5, (const int64_t[]){3, 4, 5, 6, 7});
+  check_shape(pool, 3, (const int64_t[]){2, 140000, 2});
+  weir_pool_destroy(pool);
+}
+
+static void test_accuracy(void** state) {
+  (void)state;
+  enum { N = 4000000 };
+  float* x = weir_alloc_array(N, sizeof(float));
+  double exact = 0;
+  for (int i = 0; i < N; ++i) {
+    x[i] = 0.1f + (float)(i % 7) * 0.01f;
+    exact += (double)x[i];
+  }
+  float sum;
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){N}, (const bool[]){true}, x, &sum));
+  assert_true(fabs((double)sum - exact) < 1e-6 * exact);
+  float columns[2];
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 2, (const int64_t[]){N / 2, 2},
+                          (const bool[]){true, false}, x, columns));
+  assert_true(fabs((double)columns[0] + (double)columns[1] - exact) < 2e-6 * exact);
+  weir_free(x);
+}
+
+static void test_threads(void** state) {
+  (void)state;
+  enum { ROWS = 3000, COLS = 130 };
+  float* x = weir_alloc_array(ROWS * COLS, sizeof(float));
+  for (int i = 0; i < ROWS * COLS; ++i) x[i] = sinf((float)i);
+  weir_pool_t* one = make_pool(1);
+  weir_pool_t* four = make_pool(4);
+  const int64_t dims[] = {ROWS, COLS};
+  for (int mask = 1; mask < 4; ++mask) {
+    const bool is_reduced[] = {mask & 1, (mask & 2) != 0};
+    float a[ROWS];
+    float b[ROWS];
+    int64_t kept = mask == 1 ? COLS : mask == 2 ? ROWS : 1;
+    assert_null(weir_reduce(one, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 2, dims, is_reduced, x, a));
+    assert_null(weir_reduce(four, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 2, dims, is_reduced, x, b));
+    assert_memory_equal(a, b, (size_t)kept * sizeof(float));
+  }
+  weir_pool_destroy(one);
+  weir_pool_destroy(four);
+  weir_free(x);
+}
+
+static void test_kinds(void** state) {
+  (void)state;
+  const int64_t dims[] = {4};
+  const bool all[] = {true};
+  const float f[] = {3, -4, NAN, 1};
+  float y;
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_FLOAT, 1, dims, all, f, &y));
+  assert_true(isnan(y));
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_NORM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, all, f, &y));
+  assert_true(y == 5);
+  const int8_t i8[] = {100, 100, 100, -1};
+  int8_t small;
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_MEAN, WEIR_DTYPE_INT8, 1, dims, all, i8, &small));
+  assert_int_equal(small, 74);
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_INT8, 1, dims, all, i8, &small));
+  assert_int_equal(small, (int8_t)299);
+  const bool flags[] = {true, false, true, true};
+  bool flag;
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_ALL, WEIR_DTYPE_BOOL, 1, dims, all, flags, &flag));
+  assert_false(flag);
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_ANY, WEIR_DTYPE_BOOL, 1, dims, all, flags, &flag));
+  assert_true(flag);
+}
+
+static void test_empty(void** state) {
+  (void)state;
+  float y[2] = {5, 5};
+  const int64_t dims[] = {2, 0};
+  const bool second[] = {false, true};
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_FLOAT, 2, dims, second, NULL, y));
+  assert_true(y[0] == -INFINITY && y[1] == -INFINITY);
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_MEAN, WEIR_DTYPE_FLOAT, 2, dims, second, NULL, y));
+  assert_true(isnan(y[0]));
+  weir_status_t* status = weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_STRING, 2, dims, second, NULL, y);
+  assert_int_equal(weir_status_code(status), WEIR_UNIMPLEMENTED);
+  weir_status_destroy(status);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_shapes), cmocka_unit_test(test_accuracy), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_kinds),  cmocka_unit_test(test_empty),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

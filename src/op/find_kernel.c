@@ -1,0 +1,117 @@
+// find_kernel.c — The kernel of a node on a device, by the types its row accepts.
+#include <ctype.h>
+
+#include "base/string.h"
+#include "op/spec.h"
+
+uint32_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr) {
+  uint32_t mask = 0;
+  weir_status_destroy(
+      weir_spec_kernel_types(kernel->types, attr, &mask));  // checked by the registry
+  const weir_attr_def_t* def = weir_op_attr(op, attr);
+  uint32_t allowed = def && def->allowed_types ? def->allowed_types : UINT32_MAX;
+  return mask ? mask : allowed;
+}
+
+static bool accepts(const weir_kernel_def_t* kernel, const char* attr, const weir_attr_t* value) {
+  uint32_t mask = 0;
+  weir_status_destroy(weir_spec_kernel_types(kernel->types, attr, &mask));
+  if (!mask) return true;
+  if (!value->is_list) return mask >> value->u.type & 1;
+  for (size_t i = 0; i < value->count; ++i) {
+    if (!(mask >> value->u.types[i] & 1)) return false;
+  }
+  return true;
+}
+
+static bool kernel_fits(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
+                        const char* device_type) {
+  if (strcmp(kernel->device, device_type) != 0) return false;
+  for (int i = 0; kernel->types && i < node->op->attr_count; ++i) {
+    const weir_attr_def_t* def = &node->op->attrs[i];
+    if (def->kind != WEIR_ATTR_TYPE) continue;
+    const weir_attr_t* value = weir_attrs_find(node->attrs, def->name);
+    if (value && value->kind == WEIR_ATTR_TYPE && !accepts(kernel, def->name, value)) return false;
+  }
+  return true;
+}
+
+static const weir_kernel_def_t* find_in(const weir_node_def_t* node, const weir_kernel_def_t* rows,
+                                        const char* device_type) {
+  for (const weir_kernel_def_t* k = rows; k && k->device; ++k) {
+    if (kernel_fits(node, k, device_type)) return k;
+  }
+  return NULL;
+}
+
+// "DT_FLOAT", as TensorFlow prints types in this message.
+static void append_enum_name(weir_dtype_t type, weir_strbuf_t* out) {
+  weir_strbuf_puts(out, "DT_");
+  for (const char* c = weir_dtype_name(type); *c; ++c) {
+    weir_strbuf_putc(out, (char)toupper((unsigned char)*c));
+  }
+}
+
+static void append_row(const weir_op_t* op, const weir_kernel_def_t* kernel, weir_strbuf_t* out) {
+  weir_strbuf_printf(out, "  device='%s'", kernel->device);
+  for (int i = 0; i < op->attr_count; ++i) {
+    uint32_t mask = 0;
+    weir_status_destroy(weir_spec_kernel_types(kernel->types, op->attrs[i].name, &mask));
+    if (!mask) continue;
+    weir_strbuf_printf(out, "; %s in [", op->attrs[i].name);
+    bool is_first = true;
+    for (int t = 1; t < WEIR_DTYPE_COUNT; ++t) {
+      if (!(mask >> t & 1)) continue;
+      if (!is_first) weir_strbuf_puts(out, ", ");
+      append_enum_name((weir_dtype_t)t, out);
+      is_first = false;
+    }
+    weir_strbuf_putc(out, ']');
+  }
+  weir_strbuf_putc(out, '\n');
+}
+
+static void append_type_attrs(const weir_node_def_t* node, weir_strbuf_t* out) {
+  bool is_first = true;
+  for (size_t i = 0; i < node->attrs.count; ++i) {
+    const weir_named_attr_t* attr = &node->attrs.items[i];
+    if (attr->value.kind != WEIR_ATTR_TYPE || attr->value.is_list) continue;
+    weir_strbuf_printf(out, "%s%s=", is_first ? "" : ", ", attr->name);
+    append_enum_name(attr->value.u.type, out);
+    is_first = false;
+  }
+}
+
+static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_type) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text,
+                     "No OpKernel was registered to support Op '%s' used by {{node %s}} with these "
+                     "attrs: [",
+                     node->op_name, node->name);
+  append_type_attrs(node, &text);
+  weir_strbuf_printf(&text, "]\nRequested device: %s\nRegistered kernels:\n", device_type);
+  size_t before = text.size;
+  const weir_op_t* op = node->op;
+  const weir_kernel_def_t* rows = op && op->def ? op->def->kernels : NULL;
+  for (const weir_kernel_def_t* k = rows; k && k->device; ++k) append_row(op, k, &text);
+  for (size_t i = 0; op && op->more_kernels && op->more_kernels[i]; ++i) {
+    for (const weir_kernel_def_t* k = op->more_kernels[i]; k->device; ++k) append_row(op, k, &text);
+  }
+  if (text.size == before) weir_strbuf_puts(&text, "  <no registered kernels>\n");
+  weir_status_t* status = WEIR_STATUS(NOT_FOUND, "%s", text.data ? text.data : node->name);
+  weir_strbuf_free(&text);
+  return status;
+}
+
+weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* device_type,
+                                   const weir_kernel_def_t** out_kernel) {
+  const weir_op_t* op = node->op;
+  const weir_kernel_def_t* kernel = NULL;
+  if (op && op->def) kernel = find_in(node, op->def->kernels, device_type);
+  for (size_t i = 0; !kernel && op && op->more_kernels && op->more_kernels[i]; ++i) {
+    kernel = find_in(node, op->more_kernels[i], device_type);
+  }
+  if (!kernel) return no_kernel(node, device_type);
+  *out_kernel = kernel;
+  return NULL;
+}

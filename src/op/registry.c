@@ -1,0 +1,189 @@
+// registry.c — The table of all ops: parsed and validated once, then read by everyone.
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/string.h"
+#include "op/spec.h"
+
+struct weir_registry_t {
+  weir_arena_t arena;          // of everything parsed
+  weir_tensor_list_t tensors;  // within defaults
+  weir_map_t by_name;          // → weir_op_t
+  const weir_op_t** sorted;
+  size_t count;
+};
+
+// ---- validation of what the spec strings do not say ----
+
+static weir_status_t* bad_op(const char* file, const char* op, const char* problem) {
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s: op %s: %s", file, op, problem);
+}
+
+static bool is_op_name(const char* name) {
+  if (!isupper((unsigned char)name[0]) && name[0] != '_') return false;
+  for (const char* c = name; *c; ++c) {
+    if (!isalnum((unsigned char)*c) && *c != '_' && *c != '>') return false;
+  }
+  return true;
+}
+
+// Every name of a comma-separated list must be one of the arguments.
+static weir_status_t* check_arg_names(const char* file, const weir_op_t* op, const char* names,
+                                      const weir_arg_t* args, int count) {
+  weir_view_t rest = weir_view_of(names);
+  weir_view_t part;
+  while (rest.size && weir_view_next(&rest, ',', &part)) {
+    part = weir_view_trim(part);
+    bool is_found = false;
+    for (int i = 0; i < count && !is_found; ++i) is_found = weir_view_is(part, args[i].name);
+    if (!is_found) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s: op %s: a kernel names '%.*s', which is no argument",
+                         file, op->name, WEIR_VIEW_ARG(part));
+    }
+  }
+  return NULL;
+}
+
+// Every attribute that a row constrains must be a type attribute of the op, with known types.
+static weir_status_t* check_kernel_types(const char* file, const weir_op_t* op,
+                                         const weir_kernel_def_t* kernel) {
+  weir_view_t rest = weir_view_of(kernel->types);
+  weir_view_t part;
+  while (rest.size && weir_view_next(&rest, ';', &part)) {
+    weir_view_t name;
+    if (weir_view_trim(part).size == 0) continue;
+    weir_view_next(&part, ':', &name);
+    name = weir_view_trim(name);
+    bool is_found = false;
+    for (int i = 0; i < op->attr_count && !is_found; ++i) {
+      if (!weir_view_is(name, op->attrs[i].name) || op->attrs[i].kind != WEIR_ATTR_TYPE) continue;
+      uint32_t mask = 0;
+      weir_status_t* status = weir_spec_kernel_types(kernel->types, op->attrs[i].name, &mask);
+      if (status) return weir_status_prefix(status, "%s: op %s: kernel types: ", file, op->name);
+      is_found = true;
+    }
+    if (!is_found) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "%s: op %s: a kernel constrains '%.*s', which is no type attribute", file,
+                         op->name, WEIR_VIEW_ARG(name));
+    }
+  }
+  return NULL;
+}
+
+static weir_status_t* check_kernels(const char* file, const weir_op_t* op,
+                                    const weir_kernel_def_t* kernels) {
+  for (const weir_kernel_def_t* k = kernels; k && k->device; ++k) {
+    if (!k->compute == !k->compute_async) {
+      return bad_op(file, op->name, "a kernel needs one of compute and compute_async");
+    }
+    if (k->init && k->state_size == 0) {
+      return bad_op(file, op->name, "a kernel has init but no state_size");
+    }
+    WEIR_TRY(check_kernel_types(file, op, k));
+    WEIR_TRY(check_arg_names(file, op, k->host_inputs, op->inputs, op->input_count));
+    WEIR_TRY(check_arg_names(file, op, k->host_outputs, op->outputs, op->output_count));
+  }
+  return NULL;
+}
+
+// ---- creation ----
+
+// A row with kernels alone adds them to an op that another module defines.
+static bool is_kernel_row(const weir_op_def_t* def) {
+  return def->kernels && !def->infer_shape && !def->attrs && !def->inputs && !def->outputs;
+}
+
+static weir_status_t* add_op(weir_registry_t* registry, const char* file,
+                             const weir_op_def_t* def) {
+  if (!is_op_name(def->name)) return bad_op(file, def->name, "this is not a name for an op");
+  if (weir_map_find(&registry->by_name, weir_view_of(def->name))) {
+    return bad_op(file, def->name, "the name is taken by another op");
+  }
+  if (!def->infer_shape) return bad_op(file, def->name, "infer_shape is required");
+  weir_op_t* op = weir_arena_alloc(&registry->arena, sizeof(*op));
+  if (!op) return weir_out_of_memory();
+  WEIR_TRY(weir_spec_parse(file, def, &registry->arena, &registry->tensors, op));
+  WEIR_TRY(check_kernels(file, op, def->kernels));
+  return weir_map_put(&registry->by_name, weir_view_of(op->name), op);
+}
+
+static weir_status_t* add_kernel_row(weir_registry_t* registry, const char* file,
+                                     const weir_op_def_t* def) {
+  weir_op_t* op = weir_map_find(&registry->by_name, weir_view_of(def->name));
+  if (!op) return bad_op(file, def->name, "kernels are given for an op that nobody defines");
+  WEIR_TRY(check_kernels(file, op, def->kernels));
+  size_t count = 0;
+  while (op->more_kernels && op->more_kernels[count]) ++count;
+  const weir_kernel_def_t** tables = weir_arena_array(&registry->arena, count + 2, sizeof(*tables));
+  if (!tables) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) tables[i] = op->more_kernels[i];
+  tables[count] = def->kernels;
+  op->more_kernels = tables;
+  return NULL;
+}
+
+// Definitions first, so that kernel rows find theirs whatever the order of the modules.
+static weir_status_t* add_modules(weir_registry_t* registry, const weir_op_module_t* const* modules,
+                                  bool kernel_rows) {
+  for (; *modules; ++modules) {
+    const char* file = (*modules)->file ? (*modules)->file : "?";
+    for (const weir_op_def_t* def = (*modules)->ops; def->name; ++def) {
+      if (is_kernel_row(def) != kernel_rows) continue;
+      WEIR_TRY(kernel_rows ? add_kernel_row(registry, file, def) : add_op(registry, file, def));
+    }
+  }
+  return NULL;
+}
+
+static int compare_names(const void* a, const void* b) {
+  return strcmp((*(const weir_op_t* const*)a)->name, (*(const weir_op_t* const*)b)->name);
+}
+
+static weir_status_t* sort_ops(weir_registry_t* registry) {
+  registry->sorted =
+      weir_arena_array(&registry->arena, registry->by_name.count, sizeof(weir_op_t*));
+  if (!registry->sorted) return weir_out_of_memory();
+  weir_map_entry_t* entry = NULL;
+  for (size_t i = 0; (entry = weir_map_next(&registry->by_name, &i));) {
+    registry->sorted[registry->count++] = entry->value;
+  }
+  if (registry->count) {
+    qsort(registry->sorted, registry->count, sizeof(*registry->sorted), compare_names);
+  }
+  return NULL;
+}
+
+weir_status_t* weir_registry_create(const weir_op_module_t* const* modules,
+                                    weir_registry_t** out_registry) {
+  weir_registry_t* registry = weir_calloc(1, sizeof(*registry));
+  if (!registry) return weir_out_of_memory();
+  weir_status_t* status = add_modules(registry, modules, false);
+  if (!status) status = add_modules(registry, modules, true);
+  if (!status) status = sort_ops(registry);
+  if (status) {
+    weir_registry_destroy(registry);
+    return status;
+  }
+  *out_registry = registry;
+  return NULL;
+}
+
+void weir_registry_destroy(weir_registry_t* registry) {
+  if (!registry) return;
+  weir_map_free(&registry->by_name);
+  weir_tensor_list_free(&registry->tensors);
+  weir_arena_free(&registry->arena);
+  weir_free(registry);
+}
+
+const weir_op_t* weir_registry_find(const weir_registry_t* registry, weir_view_t name) {
+  return weir_map_find(&registry->by_name, name);
+}
+
+size_t weir_registry_count(const weir_registry_t* registry) { return registry->count; }
+
+const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index) {
+  return index < registry->count ? registry->sorted[index] : NULL;
+}

@@ -1,0 +1,79 @@
+// step_resource.c — Resources that die with the step.
+#include "op/step_resource.h"
+
+static void release_object(void* object) { weir_resource_release(object); }
+
+static weir_status_t* set_handle(weir_kernel_ctx_t* ctx, int i, weir_resource_t* resource, const char* name,
+                                 const char* type_name) {
+  weir_handle_t* handle = NULL;
+  weir_tensor_t* tensor = NULL;
+  WEIR_TRY(weir_handle_create(ctx->device->name, WEIR_STEP_CONTAINER, name, type_name, &handle));
+  handle->object = weir_resource_retain(resource);
+  handle->release_object = release_object;
+  weir_status_t* status = weir_tensor_create_handle(handle, &tensor);
+  weir_handle_release(handle);
+  if (!status) weir_kernel_set(ctx, i, tensor);
+  return status;
+}
+
+static weir_status_t* set_strings(weir_kernel_ctx_t* ctx, int i, const char* name) {
+  weir_variable_t* variable = NULL;
+  weir_tensor_t* strings = NULL;
+  WEIR_TRY(weir_tensor_create_strings(1, (const int64_t[]){2}, (const char* const[]){WEIR_STEP_CONTAINER, name}, NULL,
+                                      &strings));
+  weir_status_t* status = weir_variable_create(WEIR_DTYPE_STRING, NULL, &variable);
+  if (status) {
+    weir_tensor_release(strings);
+    return status;
+  }
+  weir_variable_assign(variable, strings);
+  weir_kernel_set_ref(ctx, i, variable);
+  weir_resource_release(&variable->base);
+  return NULL;
+}
+
+weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i, weir_resource_t* take_resource,
+                                          const char* name, const char* type_name) {
+  weir_status_t* status = NULL;
+  if (weir_dtype_is_ref(ctx->node->output_types[i])) {
+    status = set_strings(ctx, i, name);
+  } else {
+    status = set_handle(ctx, i, take_resource, name, type_name);
+  }
+  if (status) {
+    weir_resource_release(take_resource);
+    return status;
+  }
+  return weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER), weir_view_of(name), take_resource);
+}
+
+static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* ref, const weir_resource_type_t* type,
+                                      weir_resource_t** out_resource) {
+  weir_tensor_t* strings = weir_variable_read(ref);
+  weir_status_t* status = NULL;
+  if (!strings || strings->dtype != WEIR_DTYPE_STRING || strings->count != 2) {
+    status = WEIR_STATUS(INVALID_ARGUMENT, "Resource handle must have two elements: [container, name]");
+  } else {
+    const weir_string_t* parts = WEIR_TENSOR_DATA(strings, weir_string_t);
+    status = weir_resources_find(ctx->step->resources, weir_string_view(&parts[0]), weir_string_view(&parts[1]), type,
+                                 out_resource);
+  }
+  weir_tensor_release(strings);
+  return status;
+}
+
+weir_status_t* weir_step_resource_get(weir_kernel_ctx_t* ctx, int i, const weir_resource_type_t* type,
+                                      weir_resource_t** out_resource) {
+  const weir_tensor_t* tensor = ctx->inputs[i].tensor;
+  const weir_handle_t* handle = tensor ? weir_tensor_handle(tensor) : NULL;
+  weir_resource_t* resource = handle ? handle->object : NULL;
+  if (WEIR_LIKELY(resource && resource->type == type)) {  // kept alive by the input
+    *out_resource = resource;
+    return NULL;
+  }
+  weir_variable_t* ref = ctx->inputs[i].ref;
+  WEIR_TRY(ref ? find_by_strings(ctx, ref, type, &resource) : weir_kernel_resource(ctx, i, type, &resource));
+  weir_resource_release(resource);  // the step's manager, which never removes, keeps it until the step ends
+  *out_resource = resource;
+  return NULL;
+}

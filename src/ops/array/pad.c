@@ -1,0 +1,155 @@
+// pad.c — Pad and PadV2: a tensor with a constant border.
+#include "ops/array/common.h"
+
+// ---- shape ----
+
+static weir_status_t* pad_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  const weir_shape_t* paddings = NULL;
+  const weir_tensor_t* value = weir_shape_value(ctx, 1);
+  int64_t dims[WEIR_MAX_RANK];
+  int64_t two = 2;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 2, &paddings));
+  if (ctx->node->input_count > 2)
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(paddings, 1), two, &two));
+  int64_t rank = weir_shape_dim(paddings, 0);
+  if (in->rank >= 0) {
+    if (rank >= 0) WEIR_TRY(weir_shape_with_rank(ctx, in, (int)rank, NULL));
+    rank = in->rank;
+  }
+  if (rank < 0 || rank > WEIR_MAX_RANK) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  if (value && value->count != 2 * rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The first dimension of paddings must be the rank of inputs");
+  }
+  for (int i = 0; i < rank; ++i) {
+    int64_t dim = in->rank >= 0 ? in->dims[i] : -1;
+    int64_t before = value ? weir_tensor_int_at(value, 2 * i) : 0;
+    int64_t after = value ? weir_tensor_int_at(value, 2 * i + 1) : 0;
+    if (before < 0 || after < 0)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Paddings must be non-negative");
+    dims[i] = value && dim >= 0 ? dim + before + after : -1;
+  }
+  return weir_shape_set_dims(ctx, 0, (int)rank, dims);
+}
+
+// ---- kernel ----
+
+static weir_status_t* check_paddings(const weir_tensor_t* in, const weir_tensor_t* paddings) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (paddings->rank != 2 || paddings->dims[1] != 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s",
+                       weir_tensor_shape_text(paddings, a));
+  }
+  if (paddings->dims[0] != in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The first dimension of paddings must be the rank of inputs%s%s",
+                       weir_tensor_shape_text(paddings, a), weir_tensor_shape_text(in, b));
+  }
+  for (int64_t i = 0; i < paddings->count; i += 2) {
+    int64_t before = weir_tensor_int_at(paddings, i), after = weir_tensor_int_at(paddings, i + 1);
+    if (before < 0 || after < 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Paddings must be non-negative: %lld %lld",
+                         (long long)before, (long long)after);
+    }
+  }
+  return NULL;
+}
+
+static weir_status_t* fill_border(weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
+  const weir_dtype_t dtype = weir_tensor_type(out);
+  if (ctx->input_count < 3) {
+    weir_move_zero(dtype, out->data, out->count);
+    return NULL;
+  }
+  return weir_move_fill(weir_kernel_pool(ctx), dtype, weir_kernel_input(ctx, 2)->data, out->data,
+                        out->count);
+}
+
+static weir_status_t* pad_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* paddings = weir_kernel_input(ctx, 1);
+  const weir_dtype_t dtype = weir_tensor_type(in);
+  int64_t dims[WEIR_MAX_RANK];
+  WEIR_TRY(check_paddings(in, paddings));
+  if (ctx->input_count > 2 && weir_kernel_input(ctx, 2)->count != 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "constant_values must be a scalar");
+  }
+  bool is_same = true;
+  for (int i = 0; i < in->rank; ++i) {
+    int64_t extra = weir_tensor_int_at(paddings, 2 * i) + weir_tensor_int_at(paddings, 2 * i + 1);
+    dims[i] = in->dims[i] + extra;
+    is_same = is_same && extra == 0;
+  }
+  if (is_same) {
+    weir_kernel_pass(ctx, 0, 0);
+    return NULL;
+  }
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &out));
+  WEIR_TRY(fill_border(ctx, out));
+  if (in->count == 0) return NULL;
+  weir_move_dim_t box[WEIR_MAX_RANK];
+  int64_t offset = 0, stride = 1;
+  for (int i = in->rank - 1; i >= 0; --i) {
+    box[i].size = in->dims[i];
+    box[i].dst_stride = stride;
+    offset += weir_tensor_int_at(paddings, 2 * i) * stride;
+    stride *= dims[i];
+  }
+  weir_move_contiguous_src(in->rank, box);
+  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box, in->data,
+                       (char*)out->data + (size_t)offset * weir_dtype_size(dtype));
+}
+
+// ---- gradient: the middle of dy ----
+
+static weir_edge_t first_column(weir_grad_ctx_t* g, weir_edge_t paddings) {
+  const weir_tensor_t* value = array_grad_constant(g, paddings);
+  weir_dtype_t dtype = weir_grad_dtype(g, paddings);
+  if (value && value->count <= 2 * WEIR_MAX_RANK) {
+    int64_t begin[WEIR_MAX_RANK];
+    int count = (int)value->count / 2;
+    for (int i = 0; i < count; ++i) begin[i] = weir_tensor_int_at(value, 2 * i);
+    return array_grad_ints(g, dtype, begin, count);
+  }
+  weir_edge_t columns =
+      weir_grad_node_with(g, "Unpack", WEIR_EDGES(paddings),
+                          WEIR_ATTRS(weir_attr_int("num", 2), weir_attr_int("axis", 1)));
+  return columns;
+}
+
+static weir_status_t* pad_grad(weir_grad_ctx_t* g) {
+  weir_edge_t begin = first_column(g, weir_grad_input(g, 1));
+  weir_edge_t size = array_grad_shape(g, weir_grad_input(g, 0), weir_grad_dtype(g, begin));
+  return weir_grad_set(g, 0,
+                       weir_grad_node(g, "Slice", WEIR_EDGES(weir_grad_dy(g, 0), begin, size)));
+}
+
+const weir_op_module_t weir_ops_array_pad = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Pad",
+         .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
+         .inputs = "input: T; paddings: Tpaddings",
+         .outputs = "output: T",
+         .summary = "Puts a border of zeros around a tensor.",
+         .infer_shape = pad_shape,
+         .build_grad = pad_grad,
+         .simplify = array_simplify_same,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = pad_cpu, .host_inputs = "paddings"}, {0}}},
+        {.name = "PadV2",
+         .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
+         .inputs = "input: T; paddings: Tpaddings; constant_values: T",
+         .outputs = "output: T",
+         .summary = "Puts a border of one value around a tensor.",
+         .infer_shape = pad_shape,
+         .build_grad = pad_grad,
+         .simplify = array_simplify_same,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = pad_cpu,
+                                                 .host_inputs = "paddings, constant_values"},
+                                                {0}}},
+        {0}}};

@@ -1,0 +1,195 @@
+// reverse.c — ReverseV2 and ReverseSequence.
+#include "ops/array/common.h"
+
+// ---- ReverseV2 ----
+
+static weir_status_t* mark_axes(const weir_tensor_t* axes, int rank, bool* marks) {
+  memset(marks, 0, (size_t)rank * sizeof(bool));
+  for (int64_t i = 0; i < axes->count; ++i) {
+    int64_t axis = weir_tensor_int_at(axes, i);
+    int64_t at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "'axis'[%lld] = %lld is out of valid range [0, %d]",
+                         (long long)i, (long long)axis, rank - 1);
+    }
+    if (marks[at])
+      return WEIR_STATUS(INVALID_ARGUMENT, "axis %lld specified more than once.", (long long)at);
+    marks[at] = true;
+  }
+  return NULL;
+}
+
+static weir_status_t* reverse_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  const weir_tensor_t* axes = weir_shape_value(ctx, 1);
+  bool marks[WEIR_MAX_RANK];
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, NULL));
+  if (axes && in->rank >= 0) WEIR_TRY(mark_axes(axes, in->rank, marks));
+  return weir_shape_set(ctx, 0, in);
+}
+
+static weir_status_t* reverse_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* axes = weir_kernel_input(ctx, 1);
+  const weir_dtype_t dtype = weir_tensor_type(in);
+  bool marks[WEIR_MAX_RANK];
+  if (axes->rank > 1) return WEIR_STATUS(INVALID_ARGUMENT, "'axis' must be a vector");
+  if (in->rank == 0) {
+    weir_kernel_pass(ctx, 0, 0);
+    return NULL;
+  }
+  WEIR_TRY(mark_axes(axes, in->rank, marks));
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
+  if (in->count == 0) return NULL;
+  weir_move_dim_t box[WEIR_MAX_RANK];
+  int64_t offset = 0;
+  for (int i = 0; i < in->rank; ++i) box[i].size = in->dims[i];
+  weir_move_contiguous_src(in->rank, box);
+  weir_move_contiguous_dst(in->rank, box);
+  for (int i = 0; i < in->rank; ++i) {
+    if (!marks[i]) continue;
+    offset += (in->dims[i] - 1) * box[i].src_stride;
+    box[i].src_stride = -box[i].src_stride;
+  }
+  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
+                       (const char*)in->data + (size_t)offset * weir_dtype_size(dtype), out->data);
+}
+
+static weir_status_t* reverse_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "ReverseV2", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
+}
+
+// ---- ReverseSequence ----
+
+static weir_status_t* sequence_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  const weir_shape_t* lengths = NULL;
+  int64_t batch = weir_attrs_int(weir_shape_attrs(ctx), "batch_dim");
+  int64_t seq = weir_attrs_int(weir_shape_attrs(ctx), "seq_dim");
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &lengths));
+  if (in->rank < 0) return weir_shape_set(ctx, 0, in);
+  if (batch >= in->rank || batch < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dim must be < input rank: %lld vs. %d",
+                       (long long)batch, in->rank);
+  }
+  if (seq >= in->rank || seq < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "seq_dim must be < input rank: %lld vs. %d",
+                       (long long)seq, in->rank);
+  }
+  int64_t dims[WEIR_MAX_RANK];
+  for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
+  WEIR_TRY(weir_dim_join(ctx, dims[batch], weir_shape_dim(lengths, 0), &dims[batch]));
+  return weir_shape_set_dims(ctx, 0, in->rank, dims);
+}
+
+static weir_status_t* check_lengths(const weir_tensor_t* in, const weir_tensor_t* lengths,
+                                    int64_t batch, int64_t seq) {
+  if (lengths->rank != 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "seq_lens input must be 1-dim, not %d", lengths->rank);
+  }
+  if (batch == seq)
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dim == seq_dim == %lld", (long long)seq);
+  if (seq < 0 || seq >= in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "seq_dim must be < input rank ( %lld vs. %d)",
+                       (long long)seq, in->rank);
+  }
+  if (batch < 0 || batch >= in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dim must be < input rank ( %lld vs. %d)",
+                       (long long)batch, in->rank);
+  }
+  if (lengths->count != in->dims[batch]) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Length of seq_lens != input.dims(%lld), (%lld vs. %lld)",
+                       (long long)batch, (long long)lengths->count, (long long)in->dims[batch]);
+  }
+  for (int64_t i = 0; i < lengths->count; ++i) {
+    int64_t length = weir_tensor_int_at(lengths, i);
+    if (length < 0) return WEIR_STATUS(INVALID_ARGUMENT, "seq_lens(%lld) < 0", (long long)i);
+    if (length > in->dims[seq]) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "seq_lens(%lld) > input.dims(%lld)", (long long)i,
+                         (long long)seq);
+    }
+  }
+  return NULL;
+}
+
+// One batch entry: the first |length| places of the sequence backwards, the rest as it is.
+static weir_status_t* reverse_entry(weir_kernel_ctx_t* ctx, const weir_tensor_t* in, int64_t entry,
+                                    int64_t length, weir_tensor_t* out) {
+  const weir_dtype_t dtype = weir_tensor_type(in);
+  const size_t size = weir_dtype_size(dtype);
+  int64_t batch = weir_attrs_int(weir_kernel_attrs(ctx), "batch_dim");
+  int64_t seq = weir_attrs_int(weir_kernel_attrs(ctx), "seq_dim");
+  for (int part = 0; part < 2; ++part) {
+    weir_move_dim_t box[WEIR_MAX_RANK];
+    for (int i = 0; i < in->rank; ++i) box[i].size = in->dims[i];
+    weir_move_contiguous_src(in->rank, box);
+    weir_move_contiguous_dst(in->rank, box);
+    int64_t src = entry * box[batch].src_stride, dst = src;
+    box[batch].size = 1;
+    if (part == 0) {
+      src += (length - 1) * box[seq].src_stride;
+      box[seq].size = length;
+      box[seq].src_stride = -box[seq].src_stride;
+    } else {
+      src += length * box[seq].src_stride;
+      dst = src;
+      box[seq].size = in->dims[seq] - length;
+    }
+    if (box[seq].size == 0) continue;
+    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
+                           (const char*)in->data + (size_t)src * size,
+                           (char*)out->data + (size_t)dst * size));
+  }
+  return NULL;
+}
+
+static weir_status_t* sequence_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* lengths = weir_kernel_input(ctx, 1);
+  weir_attrs_t attrs = weir_kernel_attrs(ctx);
+  WEIR_TRY(check_lengths(in, lengths, weir_attrs_int(attrs, "batch_dim"),
+                         weir_attrs_int(attrs, "seq_dim")));
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
+  for (int64_t i = 0; i < lengths->count && in->count > 0; ++i) {
+    WEIR_TRY(reverse_entry(ctx, in, i, weir_tensor_int_at(lengths, i), out));
+  }
+  return NULL;
+}
+
+static weir_status_t* sequence_grad(weir_grad_ctx_t* g) {
+  weir_attrs_t attrs = weir_grad_attrs(g);
+  return weir_grad_set(
+      g, 0,
+      weir_grad_node_with(
+          g, "ReverseSequence", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1)),
+          WEIR_ATTRS(weir_attr_int("seq_dim", weir_attrs_int(attrs, "seq_dim")),
+                     weir_attr_int("batch_dim", weir_attrs_int(attrs, "batch_dim")))));
+}
+
+const weir_op_module_t weir_ops_array_reverse = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ReverseV2",
+         .attrs = "Tidx: {int32, int64} = DT_INT32; T: {uint8, int8, uint16, int16, int32, uint32, "
+                  "int64, uint64, bool, "
+                  "bfloat16, half, float, double, complex64, complex128, string}",
+         .inputs = "tensor: T; axis: Tidx",
+         .outputs = "output: T",
+         .summary = "Reverses a tensor along the given axes.",
+         .infer_shape = reverse_shape,
+         .build_grad = reverse_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = reverse_cpu, .host_inputs = "axis"}, {0}}},
+        {.name = "ReverseSequence",
+         .attrs = "seq_dim: int; batch_dim: int = 0; T: type; Tlen: {int32, int64} = DT_INT64",
+         .inputs = "input: T; seq_lengths: Tlen",
+         .outputs = "output: T",
+         .summary = "Reverses the beginnings of sequences, each of a length of its own.",
+         .infer_shape = sequence_shape,
+         .build_grad = sequence_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = sequence_cpu}, {0}}},
+        {0}}};

@@ -1,0 +1,220 @@
+// top_k.c — TopKV2: the largest elements of rows.
+#include <math.h>
+#include <stdlib.h>
+
+#include "ops/array/common.h"
+#include "tensor/numeric.h"
+
+static weir_status_t* top_k_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  array_ints_t k_ints;
+  int64_t dims[WEIR_MAX_RANK];
+  WEIR_TRY(weir_shape_at_least(ctx, in, 1));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
+  array_input_ints(ctx, 1, &k_ints);
+  if (in->rank < 0) return NULL;
+  int64_t k = k_ints.is_exact && k_ints.count == 1 ? k_ints.values[0] : -1;
+  if (k_ints.is_exact && k < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+  for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
+  if (k >= 0 && dims[in->rank - 1] >= 0 && dims[in->rank - 1] < k) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld",
+                       (long long)k, (long long)dims[in->rank - 1]);
+  }
+  dims[in->rank - 1] = k;
+  WEIR_TRY(weir_shape_set_dims(ctx, 0, in->rank, dims));
+  return weir_shape_set_dims(ctx, 1, in->rank, dims);
+}
+
+// ---- TopKV2 ----
+
+// An element as a number that sorts as it does; a NaN above all.
+static uint64_t sort_key(weir_dtype_t dtype, const void* data, int64_t i) {
+  const uint64_t sign = (uint64_t)1 << 63;
+  double value = 0;
+  switch (dtype) {
+    case WEIR_DTYPE_FLOAT:
+      value = (double)((const float*)data)[i];
+      break;
+    case WEIR_DTYPE_DOUBLE:
+      value = ((const double*)data)[i];
+      break;
+    case WEIR_DTYPE_HALF:
+      value = (double)weir_half_to_float(((const weir_half_t*)data)[i]);
+      break;
+    case WEIR_DTYPE_BFLOAT16:
+      value = (double)weir_bfloat16_to_float(((const weir_bfloat16_t*)data)[i]);
+      break;
+    case WEIR_DTYPE_UINT64:
+      return ((const uint64_t*)data)[i];
+    default: {
+      weir_tensor_t view = {.dtype = (uint8_t)dtype, .data = (void*)(uintptr_t)data};
+      return (uint64_t)weir_move_int_at(&view, i) ^ sign;
+    }
+  }
+  if (isnan(value)) return UINT64_MAX;
+  if (value == 0) value = 0;  // -0 too
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits & sign ? ~bits : bits | sign;
+}
+
+typedef struct entry_t {
+  uint64_t key;
+  int64_t index;
+} entry_t;
+
+// Whether |a| comes before |b|: larger, or equal and earlier.
+static bool is_before(entry_t a, entry_t b) {
+  return a.key != b.key ? a.key > b.key : a.index < b.index;
+}
+
+static int compare_entries(const void* a, const void* b) {
+  return is_before(*(const entry_t*)a, *(const entry_t*)b) ? -1 : 1;
+}
+
+// |heap| keeps at its root the entry that comes last.
+static void sift_down(entry_t* heap, int64_t count, int64_t at) {
+  for (;;) {
+    int64_t child = 2 * at + 1;
+    if (child >= count) return;
+    if (child + 1 < count && is_before(heap[child], heap[child + 1])) ++child;
+    if (!is_before(heap[at], heap[child])) return;
+    entry_t other = heap[at];
+    heap[at] = heap[child];
+    heap[child] = other;
+    at = child;
+  }
+}
+
+typedef struct top_k_job_t {
+  const weir_tensor_t* in;
+  weir_tensor_t* values;
+  weir_tensor_t* indices;
+  int64_t columns, k;
+  atomic_bool failed;  // memory ran out
+} top_k_job_t;
+
+static void top_of_row(top_k_job_t* job, int64_t row, entry_t* heap) {
+  const weir_dtype_t dtype = weir_tensor_type(job->in);
+  const size_t size = weir_dtype_size(dtype);
+  const char* data = (const char*)job->in->data + (size_t)(row * job->columns) * size;
+  for (int64_t i = 0; i < job->k; ++i) heap[i] = (entry_t){sort_key(dtype, data, i), i};
+  for (int64_t i = job->k / 2 - 1; i >= 0; --i) sift_down(heap, job->k, i);
+  for (int64_t i = job->k; i < job->columns; ++i) {
+    entry_t entry = {sort_key(dtype, data, i), i};
+    if (!is_before(entry, heap[0])) continue;
+    heap[0] = entry;
+    sift_down(heap, job->k, 0);
+  }
+  qsort(heap, (size_t)job->k, sizeof(*heap), compare_entries);
+  for (int64_t i = 0; i < job->k; ++i) {
+    char* dst = (char*)job->values->data + (size_t)(row * job->k + i) * size;
+    memcpy(dst, data + (size_t)heap[i].index * size, size);
+    weir_move_set_int(job->indices, row * job->k + i, heap[i].index);
+  }
+}
+
+static void top_k_range(void* arg, int64_t begin, int64_t end) {
+  top_k_job_t* job = arg;
+  entry_t* heap = weir_alloc_array((size_t)job->k, sizeof(*heap));
+  if (!heap) atomic_store(&job->failed, true);
+  for (int64_t row = begin; heap && row < end; ++row) top_of_row(job, row, heap);
+  weir_free(heap);
+}
+
+static weir_status_t* top_k_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* k_input = weir_kernel_input(ctx, 1);
+  int64_t dims[WEIR_MAX_RANK];
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (k_input->rank != 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got rank %d", k_input->rank);
+  int64_t k = weir_move_int_at(k_input, 0);
+  if (k < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+  if (in->rank < 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must be >= 1-D, got shape %s",
+                       weir_tensor_shape_text(in, text));
+  }
+  int64_t columns = in->dims[in->rank - 1];
+  if (columns < k) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "input must have at least k columns. Had %lld, needed %lld",
+                       (long long)columns, (long long)k);
+  }
+  for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
+  dims[in->rank - 1] = k;
+  top_k_job_t job = {.in = in, .columns = columns, .k = k};
+  atomic_init(&job.failed, false);
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &job.values));
+  WEIR_TRY(weir_kernel_output(ctx, 1, in->rank, dims, &job.indices));
+  if (job.values->count == 0) return NULL;
+  double cost_ns = 4 * (double)columns + 30 * (double)k;
+  weir_pool_for(weir_kernel_pool(ctx), job.values->count / k, cost_ns, top_k_range, &job);
+  return atomic_load(&job.failed) ? weir_out_of_memory() : NULL;
+}
+
+// ---- gradient of TopKV2: dy scattered to where the values came from ----
+
+static weir_edge_t last_dim(weir_grad_ctx_t* g, weir_edge_t shape) {
+  const int64_t minus_one[] = {-1}, zero[] = {0}, one[] = {1};
+  return weir_grad_node_with(g, "StridedSlice",
+                             WEIR_EDGES(shape, array_grad_ints(g, WEIR_DTYPE_INT32, minus_one, 1),
+                                        array_grad_ints(g, WEIR_DTYPE_INT32, zero, 1),
+                                        array_grad_ints(g, WEIR_DTYPE_INT32, one, 1)),
+                             WEIR_ATTRS(weir_attr_int("shrink_axis_mask", 1)));
+}
+
+// Indices into the flattened input, one a row of a matrix of one column.
+static weir_edge_t flat_indices(weir_grad_ctx_t* g, weir_edge_t x_shape) {
+  const int64_t column[] = {-1, 1};
+  weir_edge_t indices = weir_grad_output(g, 1);
+  weir_edge_t as_column = array_grad_ints(g, WEIR_DTYPE_INT32, column, 2);
+  if (weir_grad_dtype(g, indices) != WEIR_DTYPE_INT32) {
+    indices = weir_grad_node_with(g, "Cast", WEIR_EDGES(indices),
+                                  WEIR_ATTRS(weir_attr_type("DstT", WEIR_DTYPE_INT32)));
+  }
+  if (weir_grad_shape(g, indices)->rank != 1) {
+    weir_edge_t k = last_dim(g, weir_grad_shape_of(g, indices));
+    weir_edge_t columns = last_dim(g, x_shape);
+    weir_edge_t minus_one = weir_build_int32(g->builder, -1);
+    indices = weir_grad_node(
+        g, "Reshape", WEIR_EDGES(indices, weir_grad_node(g, "Pack", WEIR_EDGES(minus_one, k))));
+    weir_edge_t count = weir_grad_node(g, "Size", WEIR_EDGES(weir_grad_input(g, 0)));
+    weir_edge_t starts =
+        weir_grad_node(g, "Range", WEIR_EDGES(weir_build_int32(g->builder, 0), count, columns));
+    starts = weir_grad_node(g, "Reshape", WEIR_EDGES(starts, as_column));
+    indices = weir_grad_node(g, "AddV2", WEIR_EDGES(indices, starts));
+  }
+  return weir_grad_node(g, "Reshape", WEIR_EDGES(indices, as_column));
+}
+
+static weir_status_t* top_k_grad(weir_grad_ctx_t* g) {
+  const int64_t flat[] = {-1};
+  weir_edge_t x = weir_grad_input(g, 0);
+  weir_edge_t x_shape = weir_grad_shape_of(g, x);
+  weir_edge_t dy = weir_grad_node(
+      g, "Reshape", WEIR_EDGES(weir_grad_dy(g, 0), array_grad_ints(g, WEIR_DTYPE_INT32, flat, 1)));
+  weir_edge_t count = array_grad_vector(g, weir_grad_node(g, "Size", WEIR_EDGES(x)));
+  weir_edge_t dx = weir_grad_node(g, "ScatterNd", WEIR_EDGES(flat_indices(g, x_shape), dy, count));
+  return weir_grad_set(g, 0, weir_grad_node(g, "Reshape", WEIR_EDGES(dx, x_shape)));
+}
+
+const weir_op_module_t weir_ops_array_top_k = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "TopKV2",
+         .attrs = "sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, "
+                  "bfloat16, uint16, half, "
+                  "uint32, uint64}; Tk: {int16, int32, int64} = DT_INT32; index_type: {int16, "
+                  "int32, int64} = DT_INT32",
+         .inputs = "input: T; k: Tk",
+         .outputs = "values: T; indices: index_type",
+         .summary =
+             "Returns the k largest elements of each row and their places, the largest first.",
+         .infer_shape = top_k_shape,
+         .build_grad = top_k_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = top_k_cpu, .host_inputs = "k"}, {0}}},
+        {0}}};

@@ -1,0 +1,10 @@
+// builtin_ops.h — The registry of every op in this build.
+#ifndef WEIR_OPS_BUILTIN_OPS_H_
+#define WEIR_OPS_BUILTIN_OPS_H_
+
+#include "op/op.h"
+
+// Created on first use; lives as long as the process. Thread-safe.
+WEIR_MUST_USE weir_status_t* weir_registry_builtin(const weir_registry_t** out_registry);
+
+#endif  // WEIR_OPS_BUILTIN_OPS_H_

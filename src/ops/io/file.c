@@ -1,0 +1,126 @@
+// file.c — ReadFile, WriteFile, MatchingFiles: whole files and their names.
+#include "file/fs.h"
+#include "ops/io/common.h"
+
+static weir_status_t* check_scalar(const weir_tensor_t* tensor, const char* what) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (tensor->rank == 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s tensor must be scalar, but had shape: %s", what,
+                     weir_tensor_shape_text(tensor, text));
+}
+
+// ---- ReadFile ----
+
+static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* filename = weir_kernel_input(ctx, 0);
+  char* path = NULL;
+  weir_strbuf_t content = {0};
+  WEIR_TRY(check_scalar(filename, "Input filename"));
+  WEIR_TRY(io_path(filename, 0, &path));
+  weir_status_t* status = weir_fs_read_all(path, &content);
+  if (!status) status = io_output_string(ctx, 0, weir_strbuf_view(&content));
+  weir_strbuf_free(&content);
+  weir_free(path);
+  return status;
+}
+
+// ---- WriteFile ----
+
+static weir_status_t* write_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  return weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL);
+}
+
+static weir_status_t* make_parent(const char* path) {
+  weir_view_t parent = weir_path_parent(path);
+  if (parent.size == 0) return NULL;
+  char* copy = weir_strndup(parent.data, parent.size);
+  if (!copy) return weir_out_of_memory();
+  weir_status_t* status = weir_fs_make_directories(copy);
+  weir_free(copy);
+  return status;
+}
+
+static weir_status_t* write_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* filename = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* contents = weir_kernel_input(ctx, 1);
+  char* path = NULL;
+  WEIR_TRY(check_scalar(filename, "Input filename"));
+  WEIR_TRY(check_scalar(contents, "Contents"));
+  WEIR_TRY(io_path(filename, 0, &path));
+  weir_status_t* status = make_parent(path);
+  if (!status) status = weir_fs_write_all(path, io_string(contents, 0));
+  weir_free(path);
+  return status;
+}
+
+// ---- MatchingFiles ----
+
+static weir_status_t* matching_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 0), 1));
+  return weir_shape_set_vector(ctx, 0, -1);
+}
+
+static weir_status_t* find_matches(const weir_tensor_t* patterns, weir_names_t* out) {
+  weir_status_t* status = NULL;
+  for (int64_t i = 0; i < patterns->count && !status; ++i) {
+    char* pattern = NULL;
+    status = io_path(patterns, i, &pattern);
+    if (!status) status = weir_fs_glob(pattern, out);
+    weir_free(pattern);
+  }
+  weir_names_sort(out);
+  return status;
+}
+
+static weir_status_t* output_names(weir_kernel_ctx_t* ctx, const weir_names_t* names) {
+  weir_tensor_t* out = NULL;
+  const int64_t dims[] = {(int64_t)names->count};
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, dims, &out));
+  for (size_t i = 0; i < names->count; ++i) {
+    const char* name = names->items[i];
+    WEIR_TRY(weir_tensor_set_string(out, (int64_t)i, name, strlen(name)));
+  }
+  return NULL;
+}
+
+static weir_status_t* matching_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* patterns = weir_kernel_input(ctx, 0);
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (patterns->rank > 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Input patterns tensor must be scalar or vector, but had shape: %s",
+                       weir_tensor_shape_text(patterns, text));
+  }
+  weir_names_t names = {0};
+  weir_status_t* status = find_matches(patterns, &names);
+  if (!status) status = output_names(ctx, &names);
+  weir_names_free(&names);
+  return status;
+}
+
+// What these read lies outside of the graph: not to be folded, though not stateful by definition.
+const weir_op_module_t weir_ops_io_file = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ReadFile",
+         .inputs = "filename: string",
+         .outputs = "contents: string",
+         .flags = WEIR_OP_NO_FOLD,
+         .summary = "The bytes of a file.",
+         .infer_shape = weir_shape_fn_unchanged,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = read_cpu}, {0}}},
+        {.name = "WriteFile",
+         .inputs = "filename: string; contents: string",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Writes a file, and the directories above it where they are missing.",
+         .infer_shape = write_shape,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = write_cpu}, {0}}},
+        {.name = "MatchingFiles",
+         .inputs = "pattern: string",
+         .outputs = "filenames: string",
+         .flags = WEIR_OP_NO_FOLD,
+         .summary = "The files whose names match one of the patterns, sorted.",
+         .infer_shape = matching_shape,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = matching_cpu}, {0}}},
+        {0}}};

@@ -1,0 +1,205 @@
+// arg_max.c — ArgMax, ArgMin: where the largest and smallest elements along a dimension are.
+#include <float.h>
+#include <inttypes.h>
+
+#include "ops/math/common.h"
+#include "tensor/numeric.h"
+
+#define T float
+#define SUFFIX float
+#define KEY float
+#define LOAD(v) (v)
+#define LOWEST (-FLT_MAX)
+#define HIGHEST FLT_MAX
+#include "kernel/arg_reduce.inc"
+#define T double
+#define SUFFIX double
+#define KEY double
+#define LOAD(v) (v)
+#define LOWEST (-DBL_MAX)
+#define HIGHEST DBL_MAX
+#include "kernel/arg_reduce.inc"
+#define T weir_half_t
+#define SUFFIX half
+#define KEY float
+#define LOAD(v) weir_half_to_float(v)
+#define LOWEST (-65504.0f)
+#define HIGHEST 65504.0f
+#include "kernel/arg_reduce.inc"
+#define T weir_bfloat16_t
+#define SUFFIX bfloat16
+#define KEY float
+#define LOAD(v) weir_bfloat16_to_float(v)
+#define LOWEST (-0x1.fep127f)
+#define HIGHEST 0x1.fep127f
+#include "kernel/arg_reduce.inc"
+#define T int8_t
+#define SUFFIX int8
+#define KEY int8_t
+#define LOAD(v) (v)
+#define LOWEST INT8_MIN
+#define HIGHEST INT8_MAX
+#include "kernel/arg_reduce.inc"
+#define T int16_t
+#define SUFFIX int16
+#define KEY int16_t
+#define LOAD(v) (v)
+#define LOWEST INT16_MIN
+#define HIGHEST INT16_MAX
+#include "kernel/arg_reduce.inc"
+#define T int32_t
+#define SUFFIX int32
+#define KEY int32_t
+#define LOAD(v) (v)
+#define LOWEST INT32_MIN
+#define HIGHEST INT32_MAX
+#include "kernel/arg_reduce.inc"
+#define T int64_t
+#define SUFFIX int64
+#define KEY int64_t
+#define LOAD(v) (v)
+#define LOWEST INT64_MIN
+#define HIGHEST INT64_MAX
+#include "kernel/arg_reduce.inc"
+#define T uint8_t
+#define SUFFIX uint8
+#define KEY uint8_t
+#define LOAD(v) (v)
+#define LOWEST 0
+#define HIGHEST UINT8_MAX
+#include "kernel/arg_reduce.inc"
+#define T uint16_t
+#define SUFFIX uint16
+#define KEY uint16_t
+#define LOAD(v) (v)
+#define LOWEST 0
+#define HIGHEST UINT16_MAX
+#include "kernel/arg_reduce.inc"
+#define T uint32_t
+#define SUFFIX uint32
+#define KEY uint32_t
+#define LOAD(v) (v)
+#define LOWEST 0
+#define HIGHEST UINT32_MAX
+#include "kernel/arg_reduce.inc"
+#define T uint64_t
+#define SUFFIX uint64
+#define KEY uint64_t
+#define LOAD(v) (v)
+#define LOWEST 0
+#define HIGHEST UINT64_MAX
+#include "kernel/arg_reduce.inc"
+#define T uint8_t
+#define SUFFIX logical
+#define KEY uint8_t
+#define LOAD(v) (v)
+#define LOWEST 0
+#define HIGHEST 1
+#include "kernel/arg_reduce.inc"
+
+typedef void (*arg_reduce_fn_t)(const void* x, int64_t n, int64_t stride, bool is_max, int64_t* out_index);
+
+static const arg_reduce_fn_t functions[WEIR_DTYPE_COUNT] = {
+    [WEIR_DTYPE_FLOAT] = arg_reduce_float,   [WEIR_DTYPE_DOUBLE] = arg_reduce_double,
+    [WEIR_DTYPE_HALF] = arg_reduce_half,     [WEIR_DTYPE_BFLOAT16] = arg_reduce_bfloat16,
+    [WEIR_DTYPE_INT8] = arg_reduce_int8,     [WEIR_DTYPE_INT16] = arg_reduce_int16,
+    [WEIR_DTYPE_INT32] = arg_reduce_int32,   [WEIR_DTYPE_INT64] = arg_reduce_int64,
+    [WEIR_DTYPE_UINT8] = arg_reduce_uint8,   [WEIR_DTYPE_UINT16] = arg_reduce_uint16,
+    [WEIR_DTYPE_UINT32] = arg_reduce_uint32, [WEIR_DTYPE_UINT64] = arg_reduce_uint64,
+    [WEIR_DTYPE_BOOL] = arg_reduce_logical,
+};
+
+typedef struct arg_job_t {
+  arg_reduce_fn_t fn;
+  const char* x;
+  weir_tensor_t* y;
+  size_t size;
+  int64_t length;  // of the dimension
+  int64_t inner;   // elements behind it
+  bool is_max;
+} arg_job_t;
+
+static void put_index(weir_tensor_t* y, int64_t at, int64_t value) {
+  switch (y->dtype) {
+    case WEIR_DTYPE_INT64: WEIR_TENSOR_DATA(y, int64_t)[at] = value; return;
+    case WEIR_DTYPE_INT32: WEIR_TENSOR_DATA(y, int32_t)[at] = (int32_t)value; return;
+    default: WEIR_TENSOR_DATA(y, uint16_t)[at] = (uint16_t)value; return;
+  }
+}
+
+static void arg_range(void* arg, int64_t begin, int64_t end) {
+  const arg_job_t* job = arg;
+  for (int64_t i = begin; i < end; ++i) {
+    int64_t first = i / job->inner * job->inner * job->length + i % job->inner;
+    int64_t index;
+    job->fn(job->x + (size_t)first * job->size, job->length, job->inner, job->is_max, &index);
+    put_index(job->y, i, index);
+  }
+}
+
+static weir_status_t* read_axis(const weir_tensor_t* t, int rank, int* out_axis) {
+  if (t->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "dim must be a scalar, but received tensor of rank %d", t->rank);
+  int64_t axis = t->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(t, int16_t)[0] : weir_tensor_int_at(t, 0);
+  return weir_kernel_axis(axis, rank, out_axis);
+}
+
+static weir_status_t* arg_cpu(weir_kernel_ctx_t* ctx, bool is_max) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int axis;
+  WEIR_TRY(read_axis(weir_kernel_input(ctx, 1), x->rank, &axis));
+  if (x->dims[axis] <= 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "Reduction axis %d is empty in shape %s", axis, weir_tensor_shape_text(x, text));
+  }
+  int64_t dims[WEIR_MAX_RANK];
+  arg_job_t job = {.fn = functions[x->dtype], .x = x->data, .size = weir_dtype_size(weir_tensor_type(x)),
+                   .length = x->dims[axis], .inner = 1, .is_max = is_max};
+  for (int i = 0, out = 0; i < x->rank; ++i) {
+    if (i > axis) job.inner *= x->dims[i];
+    if (i != axis) dims[out++] = x->dims[i];
+  }
+  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank - 1, dims, &job.y));
+  weir_pool_for(weir_kernel_pool(ctx), job.y->count, (double)job.length, arg_range, &job);
+  return NULL;
+}
+static weir_status_t* arg_max_cpu(weir_kernel_ctx_t* ctx) { return arg_cpu(ctx, true); }
+static weir_status_t* arg_min_cpu(weir_kernel_ctx_t* ctx) { return arg_cpu(ctx, false); }
+
+static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* x = weir_shape_input(ctx, 0);
+  const weir_tensor_t* axis_value = weir_shape_value(ctx, 1);
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
+  if (x->rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  if (x->rank <= 1) return weir_shape_set_scalar(ctx, 0);
+  int64_t dims[WEIR_MAX_RANK];
+  for (int i = 0; i < x->rank - 1; ++i) dims[i] = -1;
+  if (axis_value) {
+    int64_t axis = axis_value->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(axis_value, int16_t)[0]
+                                                         : weir_tensor_int_at(axis_value, 0);
+    if (axis < -(int64_t)x->rank || axis >= x->rank) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Dimension (%" PRId64 ") must be in the range [%d, %d), where %d is the number of "
+                         "dimensions in the input.", axis, -x->rank, x->rank, x->rank);
+    }
+    axis = axis < 0 ? axis + x->rank : axis;
+    for (int i = 0, out = 0; i < x->rank; ++i) {
+      if (i != axis) dims[out++] = x->dims[i];
+    }
+  }
+  return weir_shape_set_dims(ctx, 0, x->rank - 1, dims);
+}
+
+#define ARG_TYPES                                                                                                           \
+  "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8,qint32,qint16,quint16,bool}"
+#define ARG_KERNELS(fn) \
+  (const weir_kernel_def_t[]) { {WEIR_DEVICE_CPU, .types = CPU_REAL_NUMBER ", bool", .compute = fn, .host_inputs = "dimension"}, {0} }
+
+const weir_op_module_t weir_ops_math_arg_max = {.file = __FILE__, .ops = (const weir_op_def_t[]){
+    {.name = "ArgMax", .attrs = "T: " ARG_TYPES "; Tidx: {int16,int32,int64} = DT_INT32; output_type: {int16,uint16,int32,int64} = DT_INT64",
+     .inputs = "input: T; dimension: Tidx", .outputs = "output: output_type",
+     .summary = "The index of the largest element along a dimension, the first of equals",
+     .infer_shape = arg_shape, .build_grad = weir_grad_fn_none, .kernels = ARG_KERNELS(arg_max_cpu)},
+    {.name = "ArgMin", .attrs = "T: " ARG_TYPES "; Tidx: {int32,int64} = DT_INT32; output_type: {int32,int64} = DT_INT64",
+     .inputs = "input: T; dimension: Tidx", .outputs = "output: output_type",
+     .summary = "The index of the smallest element along a dimension, the first of equals",
+     .infer_shape = arg_shape, .build_grad = weir_grad_fn_none, .kernels = ARG_KERNELS(arg_min_cpu)},
+    {0}}};

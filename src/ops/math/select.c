@@ -1,0 +1,238 @@
+// select.c — Select, SelectV2: elements of t where the condition holds, of e elsewhere.
+#include "ops/math/common.h"
+
+// How the three inputs lie over the output: strides in elements, 0 where an input repeats.
+typedef struct selection_t {
+  const bool* condition;
+  const char* t;
+  const char* e;
+  char* out;
+  weir_dtype_t dtype;
+  size_t size;
+  int rank;
+  const int64_t* dims;
+  int64_t strides[3][WEIR_MAX_RANK];
+} selection_t;
+
+static void fill_strides(int rank, const int64_t* dims, const weir_tensor_t* input, int64_t* strides) {
+  int64_t stride = 1;
+  for (int i = rank - 1; i >= 0; --i) {
+    int at = i - (rank - input->rank);
+    int64_t dim = at < 0 ? 1 : input->dims[at];
+    strides[i] = dim == 1 && dims[i] != 1 ? 0 : stride;
+    stride *= dim;
+  }
+}
+
+WEIR_INLINE void select_run(const selection_t* s, const int64_t at[3], int64_t out, int64_t n, size_t size) {
+  int last = s->rank - 1;
+  int64_t steps[3] = {0, 0, 0};
+  for (int k = 0; k < 3 && last >= 0; ++k) steps[k] = s->strides[k][last];
+  const bool* condition = s->condition + at[0];
+  const char* t = s->t + (size_t)at[1] * size;
+  const char* e = s->e + (size_t)at[2] * size;
+  char* y = s->out + (size_t)out * size;
+  for (int64_t i = 0; i < n; ++i) {
+    const char* from = condition[i * steps[0]] ? t + i * steps[1] * (int64_t)size : e + i * steps[2] * (int64_t)size;
+    memmove(y + (size_t)i * size, from, size);  // in place when an input was forwarded
+  }
+}
+
+static void select_plain(const selection_t* s, const int64_t at[3], int64_t out, int64_t n) {
+  switch (s->size) {
+    case 1: select_run(s, at, out, n, 1); return;
+    case 2: select_run(s, at, out, n, 2); return;
+    case 4: select_run(s, at, out, n, 4); return;
+    case 8: select_run(s, at, out, n, 8); return;
+    default: select_run(s, at, out, n, s->size); return;
+  }
+}
+
+// Elements [begin, end) of the output, a run of the innermost dimension at a time.
+static void select_range(void* arg, int64_t begin, int64_t end) {
+  const selection_t* s = arg;
+  int64_t width = s->rank > 0 ? s->dims[s->rank - 1] : 1;
+  while (begin < end) {
+    int64_t at[3] = {0, 0, 0};
+    int64_t rest = begin;
+    for (int i = s->rank - 1; i >= 0; --i) {
+      int64_t index = rest % s->dims[i];
+      rest /= s->dims[i];
+      for (int k = 0; k < 3; ++k) at[k] += index * s->strides[k][i];
+    }
+    int64_t n = WEIR_MIN(width - begin % width, end - begin);
+    select_plain(s, at, begin, n);
+    begin += n;
+  }
+}
+
+// Strings, handles and variants, one at a time.
+static weir_status_t* select_objects(const selection_t* s, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at[3] = {0, 0, 0};
+    int64_t rest = i;
+    for (int d = s->rank - 1; d >= 0; --d) {
+      int64_t index = rest % s->dims[d];
+      rest /= s->dims[d];
+      for (int k = 0; k < 3; ++k) at[k] += index * s->strides[k][d];
+    }
+    const char* from = s->condition[at[0]] ? s->t + (size_t)at[1] * s->size : s->e + (size_t)at[2] * s->size;
+    WEIR_TRY(weir_elements_copy(s->dtype, s->out + (size_t)i * s->size, from, 1));
+  }
+  return NULL;
+}
+
+static weir_status_t* run_selection(weir_kernel_ctx_t* ctx, selection_t* s, int64_t count) {
+  if (!weir_dtype_is_plain(s->dtype)) return select_objects(s, count);
+  weir_pool_for(weir_kernel_pool(ctx), count, 1.0, select_range, s);
+  return NULL;
+}
+
+// An input (t or e) of the output's shape whose memory may be written over; 0 when none.
+static int forwardable(const weir_kernel_ctx_t* ctx, int64_t count) {
+  for (int i = 1; i <= 2; ++i) {
+    if (ctx->inputs[i].tensor->count == count && weir_tensor_is_sole(ctx->inputs[i].tensor)) return i;
+  }
+  return 0;
+}
+
+static weir_status_t* select_into(weir_kernel_ctx_t* ctx, int rank, const int64_t* dims, selection_t* s) {
+  const weir_tensor_t* t = weir_kernel_input(ctx, 1);
+  s->condition = weir_kernel_input(ctx, 0)->data;
+  s->t = t->data;
+  s->e = weir_kernel_input(ctx, 2)->data;
+  s->dtype = weir_tensor_type(t);
+  s->size = weir_dtype_size(s->dtype);
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i) count *= dims[i];
+  int from = weir_dtype_is_plain(s->dtype) ? forwardable(ctx, count) : 0;
+  weir_tensor_t* y = NULL;
+  if (from) {
+    WEIR_TRY(weir_kernel_forward(ctx, from, 0, rank, dims, &y));
+  } else {
+    WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &y));
+  }
+  s->out = y->data;
+  s->rank = y->rank;
+  s->dims = y->dims;
+  return run_selection(ctx, s, count);
+}
+
+static weir_status_t* shape_error(const char* what, const weir_tensor_t* a, const weir_tensor_t* b) {
+  char x[WEIR_SHAPE_TEXT_SIZE];
+  char y[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s %s vs. %s", what, weir_tensor_shape_text(a, x), weir_tensor_shape_text(b, y));
+}
+
+// The condition has t's shape, is a scalar, or a vector that chooses rows.
+static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* c = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* t = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* e = weir_kernel_input(ctx, 2);
+  if (!weir_tensor_same_shape(t, e)) return shape_error("'then' and 'else' must have the same size. But received:", t, e);
+  selection_t s;
+  fill_strides(t->rank, t->dims, t, s.strides[1]);
+  memcpy(s.strides[2], s.strides[1], sizeof(s.strides[1]));
+  if (weir_tensor_same_shape(c, t)) {
+    memcpy(s.strides[0], s.strides[1], sizeof(s.strides[1]));
+  } else if (c->rank == 0) {
+    memset(s.strides[0], 0, sizeof(s.strides[0]));
+  } else if (c->rank == 1 && t->rank > 0) {
+    if (c->dims[0] != t->dims[0]) {
+      return shape_error("Number of batches of 'then' must match size of 'cond', but saw:", t, c);
+    }
+    memset(s.strides[0], 0, sizeof(s.strides[0]));
+    s.strides[0][0] = 1;
+  } else {
+    return shape_error("'cond' must be a vector, a scalar or have the shape of 'then', but saw shapes:", c, t);
+  }
+  return select_into(ctx, t->rank, t->dims, &s);
+}
+
+static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* c = weir_kernel_input(ctx, 0);
+  weir_broadcast_t values;
+  weir_broadcast_t all;
+  WEIR_TRY(weir_kernel_broadcast(ctx, 1, 2, &values));
+  if (!weir_broadcast_plan(weir_dims_of(c), (weir_dims_t){values.out_rank, values.out_dims}, &all)) {
+    char x[WEIR_SHAPE_TEXT_SIZE];
+    char y[WEIR_SHAPE_TEXT_SIZE];
+    char z[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "condition %s, then %s, and else %s must be broadcastable",
+                       weir_tensor_shape_text(c, x), weir_tensor_shape_text(weir_kernel_input(ctx, 1), y),
+                       weir_tensor_shape_text(weir_kernel_input(ctx, 2), z));
+  }
+  selection_t s;
+  for (int k = 0; k < 3; ++k) fill_strides(all.out_rank, all.out_dims, weir_kernel_input(ctx, k), s.strides[k]);
+  return select_into(ctx, all.out_rank, all.out_dims, &s);
+}
+
+static weir_status_t* select_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* c = weir_shape_input(ctx, 0);
+  const weir_shape_t* out;
+  WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), &out));
+  if (c->rank < 0 || out->rank < 0 || c->rank == 0) return weir_shape_set(ctx, 0, out);
+  if (c->rank == 1 && out->rank != 1) {
+    if (out->rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be rank 0 but is rank 1");
+    int64_t rows;
+    WEIR_TRY(weir_dim_join(ctx, c->dims[0], out->dims[0], &rows));
+    return weir_shape_set(ctx, 0, out);
+  }
+  WEIR_TRY(weir_shape_join(ctx, out, c, &out));
+  return weir_shape_set(ctx, 0, out);
+}
+
+static weir_status_t* select_v2_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* values;
+  const weir_shape_t* all;
+  WEIR_TRY(weir_shape_broadcast(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), &values));
+  WEIR_TRY(weir_shape_broadcast(ctx, weir_shape_input(ctx, 0), values, &all));
+  return weir_shape_set(ctx, 0, all);
+}
+
+static weir_status_t* select_grad(weir_grad_ctx_t* g) {
+  weir_edge_t dy = weir_grad_dy(g, 0);
+  weir_edge_t c = weir_grad_input(g, 0);
+  weir_edge_t zeros = node1(g, "ZerosLike", weir_grad_input(g, 1));
+  WEIR_TRY(weir_grad_set(g, 1, node3(g, "Select", c, dy, zeros)));
+  return weir_grad_set(g, 2, node3(g, "Select", c, zeros, dy));
+}
+
+// Sums |dx| down to the shape of input |i|, which was broadcast to the output's shape.
+static weir_edge_t reduce_to_input(weir_grad_ctx_t* g, weir_edge_t dx, int i) {
+  weir_edge_t x = weir_grad_input(g, i);
+  const weir_shape_t* from = weir_grad_shape(g, weir_grad_output(g, 0));
+  const weir_shape_t* to = weir_grad_shape(g, x);
+  if (weir_shape_is_full(from) && weir_shape_equal(from, to)) return dx;
+  weir_edge_t shape = weir_grad_shape_of(g, x);
+  weir_edge_t axes = node2(g, "BroadcastGradientArgs", shape, weir_grad_shape_of(g, weir_grad_output(g, 0)));
+  weir_edge_t sum = weir_grad_node_with(g, "Sum", WEIR_EDGES(dx, axes), WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
+  return node2(g, "Reshape", sum, shape);
+}
+
+static weir_status_t* select_v2_grad(weir_grad_ctx_t* g) {
+  weir_edge_t dy = weir_grad_dy(g, 0);
+  weir_edge_t c = weir_grad_input(g, 0);
+  weir_edge_t zero = weir_grad_scalar(g, dy, 0);
+  WEIR_TRY(weir_grad_set(g, 1, reduce_to_input(g, node3(g, "SelectV2", c, dy, zero), 1)));
+  return weir_grad_set(g, 2, reduce_to_input(g, node3(g, "SelectV2", c, zero, dy), 2));
+}
+
+// A condition that is the same everywhere chooses an input, if that has the output's shape.
+static weir_status_t* select_simplify(weir_simplify_ctx_t* ctx) {
+  if (weir_simplify_is_all(ctx, 0, 1)) return weir_simplify_to_input(ctx, 1);
+  return weir_simplify_is_all(ctx, 0, 0) ? weir_simplify_to_input(ctx, 2) : NULL;
+}
+
+#define SELECT_CPU CPU_NUMBER ", bool, string, resource, variant"
+
+const weir_op_module_t weir_ops_math_select = {.file = __FILE__, .ops = (const weir_op_def_t[]){
+    {.name = "Select", .attrs = "T: type", .inputs = "condition: bool; t: T; e: T", .outputs = "output: T",
+     .summary = "Elements (or rows) of t where the condition holds, of e elsewhere",
+     .infer_shape = select_shape, .build_grad = select_grad, .simplify = select_simplify,
+     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_cpu}, {0}}},
+    {.name = "SelectV2", .attrs = "T: type", .inputs = "condition: bool; t: T; e: T", .outputs = "output: T",
+     .flags = WEIR_OP_POINTWISE, .summary = "Elements of t where the condition holds, of e elsewhere, with broadcasting",
+     .infer_shape = select_v2_shape, .build_grad = select_v2_grad, .simplify = select_simplify,
+     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_v2_cpu}, {0}}},
+    {0}}};

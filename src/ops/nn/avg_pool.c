@@ -1,0 +1,127 @@
+// avg_pool.c — AvgPool and AvgPoolGrad.
+#include "kernel/staging.h"
+#include "kernel/window.h"
+#include "op/grad_ctx.h"
+
+#define POOL_ATTRS                                                                              \
+  "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME','VALID'}; "                 \
+  "data_format: {'NHWC','NCHW'} = 'NHWC'; T: {half, bfloat16, float, double}"
+
+static weir_status_t* avg_pool_shape(weir_shape_ctx_t* ctx) {
+  weir_window_t w;
+  WEIR_TRY(weir_window_read_pool_attrs(weir_shape_attrs(ctx), &w));
+  return weir_window_pool_shape(ctx, &w);
+}
+
+static weir_status_t* avg_pool_grad_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* shape;
+  WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
+  WEIR_TRY(weir_shape_with_rank(ctx, shape, 4, &shape));
+  return weir_shape_set(ctx, 0, shape);
+}
+
+static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs) {
+  static const char* const names[] = {"ksize", "strides", "padding", "data_format"};
+  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
+  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
+    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
+  }
+  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+}
+
+static weir_status_t* avg_pool_grad(weir_grad_ctx_t* g) {
+  weir_edge_t shape = weir_grad_shape_of(g, weir_grad_input(g, 0));
+  return weir_grad_set(g, 0, pool_node(g, "AvgPoolGrad", WEIR_EDGES(shape, weir_grad_dy(g, 0))));
+}
+
+static weir_status_t* avg_pool_grad_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(g, 1, pool_node(g, "AvgPool", WEIR_EDGES(weir_grad_dy(g, 0))));
+}
+
+static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
+  weir_window_t* w = state;
+  WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, w));
+  if (w->depth_size == 1 && w->depth_stride == 1) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED, "Non-spatial pooling is not yet supported.");
+}
+
+static weir_status_t* avg_pool_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_window_t* w = ctx->state;
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  weir_staged_t x = {0}, y = {0};
+  weir_tensor_t* out;
+  weir_pool2d_t p;
+  int64_t dims[4];
+  if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional");
+  WEIR_TRY(weir_window_pool2d(w, in->dims, &p));
+  weir_window_dims(w, p.batch, p.out_h, p.out_w, p.channels, dims);
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
+  weir_status_t* status = weir_stage_input(ctx, in, w->is_nchw, &x);
+  if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &y);
+  if (status) goto done;
+  weir_avg_pool2d(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, y.data);
+  status = weir_stage_finish(ctx, out, w->is_nchw, &y);
+done:
+  weir_staged_release(&x);
+  weir_staged_release(&y);
+  return status;
+}
+
+static weir_status_t* avg_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_window_t* w = ctx->state;
+  const weir_tensor_t *shape = weir_kernel_input(ctx, 0), *grad = weir_kernel_input(ctx, 1);
+  weir_staged_t dy = {0}, dx = {0};
+  weir_tensor_t* out;
+  weir_pool2d_t p;
+  int64_t in_dims[4], dims[4], total;
+  int count;
+  if (shape->rank != 1 || shape->count != 4) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop: orig_input_shape must be 1-dimensional and 4 elements");
+  }
+  if (grad->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop must be 4-dimensional");
+  WEIR_TRY(weir_kernel_ints(ctx, 0, in_dims, 4, &count));
+  WEIR_TRY(weir_shape_count(weir_tensor_type(grad), 4, in_dims, &total));
+  WEIR_TRY(weir_window_pool2d(w, in_dims, &p));
+  weir_window_dims(w, p.batch, p.out_h, p.out_w, p.channels, dims);
+  WEIR_TRY(weir_window_expect(grad, dims, "out_backprop"));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, in_dims, &out));
+  weir_status_t* status = weir_stage_input(ctx, grad, w->is_nchw, &dy);
+  if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &dx);
+  if (status) goto done;
+  weir_avg_pool2d_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(grad)), &p, dy.data, dx.data);
+  status = weir_stage_finish(ctx, out, w->is_nchw, &dx);
+done:
+  weir_staged_release(&dy);
+  weir_staged_release(&dx);
+  return status;
+}
+
+const weir_op_module_t weir_ops_nn_avg_pool = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "AvgPool",
+         .summary = "Averages of sliding windows",
+         .attrs = POOL_ATTRS,
+         .inputs = "value: T",
+         .outputs = "output: T",
+         .infer_shape = avg_pool_shape,
+         .build_grad = avg_pool_grad,
+         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
+                                                 .compute = avg_pool_cpu,
+                                                 .init = pool_init,
+                                                 .state_size = sizeof(weir_window_t)},
+                                                {0}}},
+        {.name = "AvgPoolGrad",
+         .summary = "Gradient of AvgPool",
+         .attrs = POOL_ATTRS,
+         .inputs = "orig_input_shape: int32; grad: T",
+         .outputs = "output: T",
+         .infer_shape = avg_pool_grad_shape,
+         .build_grad = avg_pool_grad_grad,
+         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
+                                                 .compute = avg_pool_grad_cpu,
+                                                 .init = pool_init,
+                                                 .state_size = sizeof(weir_window_t),
+                                                 .host_inputs = "orig_input_shape"},
+                                                {0}}},
+        {0}}};

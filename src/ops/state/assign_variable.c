@@ -1,0 +1,166 @@
+// assign_variable.c — AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp: writes to
+// resource variables.
+#include "kernel/update.h"
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+
+#define NUMBER_TYPES                                                                         \
+  "dtype: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, " \
+  "uint16, uint32, int64, uint64"
+
+// ---- AssignVariableOp ----
+static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
+  const weir_dtype_t* dtype = arg;
+  weir_variable_t* variable = NULL;
+  WEIR_TRY(weir_variable_create(*dtype, NULL, &variable));
+  *out_resource = &variable->base;
+  return NULL;
+}
+
+// The variable a handle names, made now when this is its first assignment.
+static weir_status_t* find_or_create(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
+                                     weir_variable_t** out_variable) {
+  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
+  if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
+  if (handle->object) return weir_kernel_variable(ctx, 0, out_variable);
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(weir_resources_find_or_create(
+      ctx->step->session_resources, weir_view_of(handle->container), weir_view_of(handle->name),
+      &weir_variable_type, create_variable, &dtype, &resource));
+  *out_variable = (weir_variable_t*)resource;
+  return NULL;
+}
+
+static weir_status_t* check_assigned_shape(weir_kernel_ctx_t* ctx, weir_variable_t* variable) {
+  weir_tensor_t* old = weir_variable_read(variable);
+  const weir_tensor_t* value = weir_kernel_input(ctx, 1);
+  char expected[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  weir_status_t* status = NULL;
+  if (old && !weir_tensor_same_shape(old, value)) {
+    status =
+        WEIR_STATUS(INVALID_ARGUMENT,
+                    "Trying to assign to variable with tensor with wrong shape. Expected %s got %s",
+                    weir_tensor_shape_text(old, expected), weir_tensor_shape_text(value, got));
+  }
+  weir_tensor_release(old);
+  return status;
+}
+
+static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* value = weir_kernel_input(ctx, 1);
+  weir_dtype_t dtype = weir_attrs_type(weir_kernel_attrs(ctx), "dtype");
+  weir_variable_t* variable = NULL;
+  if (weir_tensor_type(value) != dtype) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Variable and value dtypes don't match; respectively, %s and %s",
+                       weir_dtype_name(dtype), weir_dtype_name(weir_tensor_type(value)));
+  }
+  WEIR_TRY(find_or_create(ctx, dtype, &variable));
+  weir_status_t* status = NULL;
+  if (variable->dtype != dtype) {
+    status = WEIR_STATUS(INVALID_ARGUMENT,
+                         "Trying to assign variable with wrong dtype. Expected %s got %s",
+                         weir_dtype_name(variable->dtype), weir_dtype_name(dtype));
+  } else if (weir_attrs_bool(weir_kernel_attrs(ctx), "validate_shape")) {
+    status = check_assigned_shape(ctx, variable);
+  }
+  // The tensor itself becomes the value: whoever writes next copies it if others still hold it.
+  if (!status) weir_variable_assign(variable, weir_kernel_take_input(ctx, 1));
+  weir_resource_release(&variable->base);
+  return status;
+}
+
+static weir_status_t* assign_shape(weir_shape_ctx_t* ctx) {
+  const weir_handle_info_t* info = ctx->input_handles[0];
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  if (!info) return NULL;
+  weir_dtype_t dtype = weir_attrs_type(weir_shape_attrs(ctx), "dtype");
+  if (info->dtype != WEIR_DTYPE_INVALID && info->dtype != dtype) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Trying to initialize handle for variable with wrong dtype. Expected %s got %s",
+        weir_dtype_name(info->dtype), weir_dtype_name(dtype));
+  }
+  const weir_shape_t* joined = NULL;
+  return info->shape ? weir_shape_join(ctx, info->shape, weir_shape_input(ctx, 1), &joined) : NULL;
+}
+
+// ---- AssignAddVariableOp, AssignSubVariableOp ----
+static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
+                                    weir_update_t update) {
+  const weir_tensor_t* value = weir_kernel_input(ctx, 1);
+  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (!variable->tensor) {
+    return WEIR_STATUS(NOT_FOUND, "Resource %s/%s is not initialized",
+                       handle ? handle->container : "", handle ? handle->name : "");
+  }
+  if (variable->tensor->dtype != value->dtype) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Trying to update variable with wrong dtype. Expected %s got %s",
+                       weir_dtype_name(weir_tensor_type(variable->tensor)),
+                       weir_dtype_name(weir_tensor_type(value)));
+  }
+  if (!weir_tensor_same_shape(variable->tensor, value)) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Cannot update variable with shape %s using a Tensor with shape %s, shapes must "
+        "be equal.",
+        weir_tensor_shape_text(variable->tensor, a), weir_tensor_shape_text(value, b));
+  }
+  WEIR_TRY(weir_variable_make_sole_locked(variable, handle ? handle->name : ctx->node->name));
+  weir_update_parallel(weir_kernel_pool(ctx), weir_update_find(update, weir_tensor_type(value)),
+                       weir_tensor_type(value), variable->tensor->data, value->data, value->count);
+  return NULL;
+}
+
+static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_t update) {
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_variable_type,
+                                &resource));  // NOT_FOUND, as TensorFlow says here
+  weir_variable_t* variable = (weir_variable_t*)resource;
+  weir_mutex_lock(&variable->mu);
+  weir_status_t* status = update_locked(ctx, variable, update);
+  weir_mutex_unlock(&variable->mu);
+  weir_resource_release(&variable->base);
+  return status;
+}
+
+static weir_status_t* assign_add_cpu(weir_kernel_ctx_t* ctx) {
+  return update_variable(ctx, WEIR_UPDATE_ADD);
+}
+static weir_status_t* assign_sub_cpu(weir_kernel_ctx_t* ctx) {
+  return update_variable(ctx, WEIR_UPDATE_SUB);
+}
+
+const weir_op_module_t weir_ops_state_assign_variable = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "AssignVariableOp",
+         .attrs = "dtype: type; validate_shape: bool = false",
+         .inputs = "resource: resource; value: dtype",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
+         .summary = "Replaces the value of a variable",
+         .infer_shape = assign_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = assign_cpu, .host_inputs = "resource"}, {0}}},
+        {.name = "AssignAddVariableOp",
+         .attrs = "dtype: type",
+         .inputs = "resource: resource; value: dtype",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = assign_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBER_TYPES,
+                                          .compute = assign_add_cpu, .host_inputs = "resource"},
+                                         {0}}},
+        {.name = "AssignSubVariableOp",
+         .attrs = "dtype: type",
+         .inputs = "resource: resource; value: dtype",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = assign_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBER_TYPES,
+                                          .compute = assign_sub_cpu, .host_inputs = "resource"},
+                                         {0}}},
+        {0}}};

@@ -1,0 +1,40 @@
+// adam.c — Adam, plain and Nesterov.
+#include <math.h>
+
+#include "op/optimizer.h"
+#include "tensor/numeric.h"
+
+#define BODY "ops/train/adam.inc"
+#define REAL_ONLY 0
+#include "ops/train/each_type.inc"
+
+static const weir_optimizer_t adam_family = {
+    .scalars = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
+    .flag = "use_nesterov",
+    .cost_ns = 2.0,
+    .run_float = adam_float,
+    .run_double = adam_double,
+    .run_complex64 = adam_complex64,
+    .run_complex128 = adam_complex128};
+static weir_status_t* adam_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &adam_family, state);
+}
+
+const weir_op_module_t weir_ops_train_adam = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ApplyAdam",
+         .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+         .inputs = "var: Ref(T); m: Ref(T); v: Ref(T); beta1_power: T; beta2_power: T; lr: T; "
+                   "beta1: T; beta2: T; epsilon: T; grad: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
+        {.name = "ResourceApplyAdam",
+         .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+         .inputs = "var: resource; m: resource; v: resource; beta1_power: T; beta2_power: T; lr: "
+                   "T; beta1: T; beta2: T; epsilon: T; grad: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
+        {0}}};

@@ -1,0 +1,84 @@
+// ftrl.c — FTRL-proximal, with and without shrinkage.
+#include <math.h>
+
+#include "op/optimizer.h"
+#include "tensor/numeric.h"
+
+#define BODY "ops/train/ftrl.inc"
+#define REAL_ONLY 1
+#include "ops/train/each_type.inc"
+
+static const weir_optimizer_t ftrl_family = {
+    .scalars = {"lr", "l1", "l2", "lr_power", "l2_shrinkage"},
+    .flag = "multiply_linear_by_lr",
+    .cost_ns = 6.0,
+    .run_float = ftrl_float,
+    .run_double = ftrl_double};
+static weir_status_t* ftrl_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &ftrl_family, state);
+}
+
+const weir_op_module_t weir_ops_train_ftrl = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ApplyFtrl",
+         .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; lr: T; l1: T; l2: T; "
+                   "lr_power: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "ResourceApplyFtrl",
+         .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+         .inputs = "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: "
+                   "T; lr_power: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "SparseApplyFtrl",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "multiply_linear_by_lr: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; indices: Tindices; lr: T; "
+                   "l1: T; l2: T; lr_power: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "ResourceSparseApplyFtrl",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "multiply_linear_by_lr: bool = false",
+         .inputs = "var: resource; accum: resource; linear: resource; grad: T; indices: Tindices; "
+                   "lr: T; l1: T; l2: T; lr_power: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "ApplyFtrlV2",
+         .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; lr: T; l1: T; l2: T; "
+                   "l2_shrinkage: T; lr_power: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "ResourceApplyFtrlV2",
+         .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
+         .inputs = "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: "
+                   "T; l2_shrinkage: T; lr_power: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "SparseApplyFtrlV2",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "multiply_linear_by_lr: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; indices: Tindices; lr: T; "
+                   "l1: T; l2: T; l2_shrinkage: T; lr_power: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {.name = "ResourceSparseApplyFtrlV2",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "multiply_linear_by_lr: bool = false",
+         .inputs = "var: resource; accum: resource; linear: resource; grad: T; indices: Tindices; "
+                   "lr: T; l1: T; l2: T; l2_shrinkage: T; lr_power: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
+        {0}}};

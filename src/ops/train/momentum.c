@@ -1,0 +1,76 @@
+// momentum.c — Momentum: var moves by a decaying sum of gradients; two conventions of where the
+// rate enters.
+#include <math.h>
+
+#include "op/optimizer.h"
+#include "tensor/numeric.h"
+
+#define BODY "ops/train/momentum.inc"
+#define REAL_ONLY 0
+#include "ops/train/each_type.inc"
+
+static const weir_optimizer_t momentum_family = {.scalars = {"lr", "momentum"},
+                                                 .flag = "use_nesterov",
+                                                 .cost_ns = 1.0,
+                                                 .run_float = momentum_float,
+                                                 .run_double = momentum_double,
+                                                 .run_complex64 = momentum_complex64,
+                                                 .run_complex128 = momentum_complex128};
+static weir_status_t* momentum_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &momentum_family, state);
+}
+
+static const weir_optimizer_t keras_momentum_family = {.scalars = {"lr", "momentum"},
+                                                       .flag = "use_nesterov",
+                                                       .cost_ns = 1.0,
+                                                       .run_float = keras_momentum_float,
+                                                       .run_double = keras_momentum_double,
+                                                       .run_complex64 = keras_momentum_complex64,
+                                                       .run_complex128 = keras_momentum_complex128};
+static weir_status_t* keras_momentum_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &keras_momentum_family, state);
+}
+
+const weir_op_module_t weir_ops_train_momentum = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ApplyMomentum",
+         .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T; momentum: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
+        {.name = "ResourceApplyMomentum",
+         .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+         .inputs = "var: resource; accum: resource; lr: T; grad: T; momentum: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
+        {.name = "SparseApplyMomentum",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "use_nesterov: bool = false",
+         .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T; indices: Tindices; momentum: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
+        {.name = "ResourceSparseApplyMomentum",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "use_nesterov: bool = false",
+         .inputs = "var: resource; accum: resource; lr: T; grad: T; indices: Tindices; momentum: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
+        {.name = "ResourceApplyKerasMomentum",
+         .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
+         .inputs = "var: resource; accum: resource; lr: T; grad: T; momentum: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, keras_momentum_init)},
+        {.name = "ResourceSparseApplyKerasMomentum",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
+                  "use_nesterov: bool = false",
+         .inputs = "var: resource; accum: resource; lr: T; grad: T; indices: Tindices; momentum: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, keras_momentum_init)},
+        {0}}};

@@ -1,0 +1,94 @@
+// rms_prop.c — RMSProp, plain and centered.
+#include <math.h>
+
+#include "op/optimizer.h"
+#include "tensor/numeric.h"
+
+#define BODY "ops/train/rms_prop.inc"
+#define REAL_ONLY 0
+#include "ops/train/each_type.inc"
+
+static const weir_optimizer_t rms_prop_family = {.scalars = {"lr", "rho", "momentum", "epsilon"},
+                                                 .cost_ns = 2.0,
+                                                 .run_float = rms_prop_float,
+                                                 .run_double = rms_prop_double,
+                                                 .run_complex64 = rms_prop_complex64,
+                                                 .run_complex128 = rms_prop_complex128};
+static weir_status_t* rms_prop_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &rms_prop_family, state);
+}
+
+static const weir_optimizer_t centered_family = {.scalars = {"lr", "rho", "momentum", "epsilon"},
+                                                 .cost_ns = 2.5,
+                                                 .run_float = centered_float,
+                                                 .run_double = centered_double,
+                                                 .run_complex64 = centered_complex64,
+                                                 .run_complex128 = centered_complex128};
+static weir_status_t* centered_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &centered_family, state);
+}
+
+const weir_op_module_t weir_ops_train_rms_prop = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ApplyRMSProp",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; epsilon: T; "
+                   "grad: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
+        {.name = "ResourceApplyRMSProp",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; "
+                   "epsilon: T; grad: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
+        {.name = "SparseApplyRMSProp",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
+         .inputs = "var: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; epsilon: T; "
+                   "grad: T; indices: Tindices",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
+                                           rms_prop_init)},
+        {.name = "ResourceSparseApplyRMSProp",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
+         .inputs = "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; "
+                   "epsilon: T; grad: T; indices: Tindices",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
+                                           rms_prop_init)},
+        {.name = "ApplyCenteredRMSProp",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: Ref(T); mg: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; "
+                   "epsilon: T; grad: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, centered_init)},
+        {.name = "ResourceApplyCenteredRMSProp",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; "
+                   "momentum: T; epsilon: T; grad: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, centered_init)},
+        {.name = "SparseApplyCenteredRMSProp",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
+         .inputs = "var: Ref(T); mg: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; "
+                   "epsilon: T; grad: T; indices: Tindices",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
+                                           centered_init)},
+        {.name = "ResourceSparseApplyCenteredRMSProp",
+         .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
+         .inputs = "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; "
+                   "momentum: T; epsilon: T; grad: T; indices: Tindices",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
+                                           centered_init)},
+        {0}}};

@@ -1,0 +1,301 @@
+// session.c — Sessions: creation, running steps, cancellation, callables.
+#include "session/session.h"
+
+#include <stdio.h>
+
+#include "ops/builtin_ops.h"
+
+#define LOCAL_TASK "/job:localhost/replica:0/task:0"
+#define DEFAULT_CONTAINER "localhost"
+
+// The state that the graph's sessions share, made by the first of them.
+static weir_status_t* shared_resources(weir_graph_t* graph, weir_resources_t** out_resources) {
+  weir_status_t* status = NULL;
+  weir_mutex_lock(&graph->mu);
+  if (!graph->resources) status = weir_resources_create(DEFAULT_CONTAINER, &graph->resources);
+  *out_resources = graph->resources;
+  weir_mutex_unlock(&graph->mu);
+  return status;
+}
+
+static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
+  session->allow_soft_placement = options->allow_soft_placement;
+  if (options->disabled_passes) {
+    session->disabled_passes = weir_strdup(options->disabled_passes);
+    if (!session->disabled_passes) return weir_out_of_memory();
+  }
+  WEIR_TRY(weir_pool_create(options->threads, &session->pool));
+  WEIR_TRY(weir_cpu_device_create(LOCAL_TASK, 0, session->pool, &session->device));
+  WEIR_TRY(weir_cancel_create(NULL, &session->cancel));
+  WEIR_TRY(weir_session_functions_create(session, &session->functions));
+  session->owns_resources = options->isolate_state;
+  if (options->isolate_state) return weir_resources_create(DEFAULT_CONTAINER, &session->resources);
+  return shared_resources(session->graph, &session->resources);
+}
+
+weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_options_t* options,
+                                   weir_session_t** out_session) {
+  weir_session_options_t defaults = {0};
+  weir_session_t* session = weir_calloc(1, sizeof(*session));
+  if (!session) return weir_out_of_memory();
+  session->graph = weir_graph_ref(graph);
+  session->plans.owns_keys = true;
+  weir_mutex_init(&session->mu);
+  weir_cond_init(&session->idle);
+  weir_status_t* status = init(session, options ? options : &defaults);
+  if (status) {
+    weir_session_destroy(session);
+    return status;
+  }
+  *out_session = session;
+  return NULL;
+}
+
+static void wait_until_idle(weir_session_t* session) {
+  weir_mutex_lock(&session->mu);
+  while (session->running_count > 0) weir_cond_wait(&session->idle, &session->mu);
+  weir_mutex_unlock(&session->mu);
+}
+
+void weir_session_destroy(weir_session_t* session) {
+  if (!session) return;
+  if (session->cancel) weir_cancel_start(session->cancel);
+  wait_until_idle(session);
+  weir_map_entry_t* entry;
+  for (size_t i = 0; (entry = weir_map_next(&session->plans, &i));) weir_plan_destroy(entry->value);
+  weir_map_free(&session->plans);
+  weir_session_functions_destroy(session->functions);
+  if (session->owns_resources) weir_resources_destroy(session->resources);
+  weir_device_release(session->device);
+  weir_pool_destroy(session->pool);
+  weir_cancel_destroy(session->cancel);
+  weir_cond_destroy(&session->idle);
+  weir_mutex_destroy(&session->mu);
+  weir_free(session->disabled_passes);
+  weir_graph_unref(session->graph);
+  weir_free(session);
+}
+
+void weir_session_cancel(weir_session_t* session) {
+  weir_cancel_t* fresh = NULL;
+  weir_status_t* status = weir_cancel_create(NULL, &fresh);
+  weir_mutex_lock(&session->mu);
+  weir_cancel_t* old = session->cancel;
+  if (fresh) session->cancel = fresh;
+  weir_mutex_unlock(&session->mu);
+  weir_cancel_start(old);
+  if (fresh) {
+    wait_until_idle(session);  // steps hold |old| until they are through
+    weir_cancel_destroy(old);
+  }
+  weir_status_destroy(status);
+}
+
+void weir_session_reset(weir_session_t* session, const char* const* containers, int count) {
+  for (int i = 0; i < count; ++i) weir_resources_clear(session->resources, weir_view_of(containers[i]));
+  if (count == 0) weir_resources_clear_all(session->resources);
+}
+
+weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* tensor) {
+  const char* name = edge.node->def.name;
+  if (!tensor) return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed without a value", name, edge.index);
+  weir_dtype_t want = weir_dtype_base(weir_edge_dtype(edge));
+  if (edge.node->def.op && weir_tensor_type(tensor) != want) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' has type %s, but a %s was fed", name, edge.index,
+                       weir_dtype_name(want), weir_dtype_name(weir_tensor_type(tensor)));
+  }
+  const weir_shape_t* shape = weir_edge_shape(edge);
+  if (weir_shape_accepts(shape, tensor->rank, tensor->dims)) return NULL;
+  weir_strbuf_t wanted = {0};
+  char given[WEIR_SHAPE_TEXT_SIZE];
+  weir_shape_append(shape, &wanted);
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "Cannot feed value of shape %s for Tensor '%s:%d', which has shape %s",
+                  weir_tensor_shape_text(tensor, given), name, edge.index, wanted.data ? wanted.data : "?");
+  weir_strbuf_free(&wanted);
+  return status;
+}
+
+// ---- running ----
+
+// A call's own cancellation and the session's: when either fires, the step ends.
+static void forward_cancel(void* arg) { weir_cancel_start(arg); }
+
+weir_status_t* weir_session_execute(weir_session_t* session, const weir_session_run_params_t* params) {
+  weir_mutex_lock(&session->mu);
+  weir_cancel_t* parent = session->cancel;
+  int64_t step_id = ++session->next_step_id;
+  ++session->running_count;
+  weir_mutex_unlock(&session->mu);
+  weir_cancel_t* step_cancel = parent;
+  weir_cancel_token_t token = 0;
+  weir_status_t* status = NULL;
+  if (params->cancel) {
+    status = weir_cancel_create(parent, &step_cancel);
+    if (!status) token = weir_cancel_register(params->cancel, forward_cancel, step_cancel);
+    if (!status && weir_cancel_is_cancelled(params->cancel)) weir_cancel_start(step_cancel);
+  }
+  if (!status) {
+    weir_run_params_t run = {
+        .plan = params->plan,
+        .args = params->args,
+        .rets = params->rets,
+        .cancel = step_cancel,
+        .session_resources = session->resources,
+        .rendezvous = params->rendezvous,
+        .functions = weir_session_functions_base(session->functions),
+        .inter_pool = session->pool,
+        .step_id = step_id,
+        .deadline_ns = params->timeout_ms > 0 ? weir_clock_ns() + params->timeout_ms * 1000000 : 0,
+        .trace = params->trace,
+    };
+    status = weir_run(&run);
+  }
+  if (token) weir_cancel_deregister(params->cancel, token);
+  if (step_cancel != parent) weir_cancel_destroy(step_cancel);
+  weir_mutex_lock(&session->mu);
+  if (--session->running_count == 0) weir_cond_broadcast(&session->idle);
+  weir_mutex_unlock(&session->mu);
+  return status;
+}
+
+struct weir_cancellation_t {
+  weir_cancel_t* cancel;
+};
+
+weir_status_t* weir_cancellation_create(weir_cancellation_t** out_cancellation) {
+  weir_cancellation_t* cancellation = weir_calloc(1, sizeof(*cancellation));
+  if (!cancellation) return weir_out_of_memory();
+  weir_status_t* status = weir_cancel_create(NULL, &cancellation->cancel);
+  if (status) {
+    weir_free(cancellation);
+    return status;
+  }
+  *out_cancellation = cancellation;
+  return NULL;
+}
+
+void weir_cancellation_cancel(weir_cancellation_t* cancellation) { weir_cancel_start(cancellation->cancel); }
+
+void weir_cancellation_destroy(weir_cancellation_t* cancellation) {
+  if (!cancellation) return;
+  weir_cancel_destroy(cancellation->cancel);
+  weir_free(cancellation);
+}
+
+static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
+                               weir_trace_t* trace, weir_tensor_t** results) {
+  enum { INLINE_FEEDS = 16 };
+  weir_tensor_t* few[INLINE_FEEDS];
+  weir_plan_t* plan = NULL;
+  WEIR_TRY(weir_session_plan(session, spec, &plan));
+  for (int i = 0; i < spec->feed_count; ++i) {
+    WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
+  }
+  weir_tensor_t** args = few;
+  if (spec->feed_count > INLINE_FEEDS) args = weir_alloc_array((size_t)spec->feed_count, sizeof(*args));
+  if (!args) return weir_out_of_memory();
+  for (int i = 0; i < spec->feed_count; ++i) args[i] = spec->feeds[i].tensor;
+  weir_session_run_params_t params = {
+      .plan = plan,
+      .args = args,
+      .rets = results,
+      .cancel = options && options->cancellation ? options->cancellation->cancel : NULL,
+      .timeout_ms = options ? options->timeout_ms : 0,
+      .trace = trace,
+  };
+  weir_status_t* status = weir_session_execute(session, &params);
+  if (args != few) weir_free(args);
+  return status;
+}
+
+weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t* spec, weir_tensor_t** results) {
+  return run_spec(session, spec, NULL, NULL, results);
+}
+
+weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
+                                     weir_tensor_t** results, char** out_metadata, size_t* out_metadata_size) {
+  if (!options || !options->trace) return run_spec(session, spec, options, NULL, results);
+  weir_trace_t trace;
+  weir_trace_init(&trace);
+  weir_strbuf_t metadata = {0};
+  weir_status_t* status = run_spec(session, spec, options, &trace, results);
+  if (!status && out_metadata) status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
+  if (!status && out_metadata) {
+    *out_metadata = metadata.data;
+    *out_metadata_size = metadata.size;
+  } else {
+    weir_strbuf_free(&metadata);
+  }
+  weir_trace_free(&trace);
+  return status;
+}
+
+weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec, weir_tensor_t** results,
+                                       char** out_json) {
+  weir_trace_t trace;
+  weir_trace_init(&trace);
+  weir_strbuf_t json = {0};
+  weir_status_t* status = run_spec(session, spec, NULL, &trace, results);
+  if (!status) status = weir_trace_write_chrome(&trace, &json);
+  if (status) weir_strbuf_free(&json);
+  else *out_json = json.data;
+  weir_trace_free(&trace);
+  return status;
+}
+
+weir_status_t* weir_session_run_target(weir_session_t* session, weir_node_t* target) {
+  weir_step_spec_t spec = {.targets = &target, .target_count = 1};
+  weir_tensor_t* none = NULL;
+  return weir_session_run(session, &spec, &none);
+}
+
+weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edge, float* out_value) {
+  weir_step_spec_t spec = {.fetches = &edge, .fetch_count = 1};
+  weir_tensor_t* result = NULL;
+  WEIR_TRY(weir_session_run(session, &spec, &result));
+  bool is_scalar = weir_tensor_type(result) == WEIR_DTYPE_FLOAT && result->count == 1;
+  if (is_scalar) *out_value = *WEIR_TENSOR_DATA(result, float);
+  weir_tensor_release(result);
+  if (is_scalar) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "'%s:%d' is not a single float", edge.node->def.name, edge.index);
+}
+
+// ---- callables ----
+
+struct weir_callable_t {
+  weir_session_t* session;
+  weir_plan_t* plan;      // the session's
+  weir_edge_t* feeds;
+  int feed_count;
+};
+
+weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec, weir_callable_t** out_callable) {
+  weir_plan_t* plan = NULL;
+  WEIR_TRY(weir_session_plan(session, spec, &plan));
+  weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
+  weir_edge_t* feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*feeds));
+  if (!callable || !feeds) {
+    weir_free(callable);
+    weir_free(feeds);
+    return weir_out_of_memory();
+  }
+  for (int i = 0; i < spec->feed_count; ++i) feeds[i] = spec->feeds[i].edge;
+  *callable = (weir_callable_t){.session = session, .plan = plan, .feeds = feeds, .feed_count = spec->feed_count};
+  *out_callable = callable;
+  return NULL;
+}
+
+void weir_callable_destroy(weir_callable_t* callable) {
+  if (!callable) return;
+  weir_free(callable->feeds);
+  weir_free(callable);
+}
+
+weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds, weir_tensor_t** results) {
+  for (int i = 0; i < callable->feed_count; ++i) WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
+  weir_session_run_params_t params = {.plan = callable->plan, .args = feeds, .rets = results};
+  return weir_session_execute(callable->session, &params);
+}
+
+size_t weir_callable_node_count(const weir_callable_t* callable) { return (size_t)callable->plan->node_count; }

@@ -1,0 +1,30 @@
+"""The benchmark graphs give TensorFlow's losses: the same GraphDef, the same seeds, step by step.
+
+Large convolutional nets are chaotic (TensorFlow with other kernels differs from itself): only their first two steps count.
+"""
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GRAPHS = ROOT / 'bench' / 'graphs'
+CHAOTIC = {'alexnet_b16', 'overfeat_b8', 'vgg_a_b4', 'googlenet_b8'}
+GPU_SIZED = {'alexnet_b128', 'overfeat_b128', 'vgg_a_b64', 'googlenet_b128'}
+NAMES = sorted({p.stem for p in GRAPHS.glob('*.pb')} - GPU_SIZED)
+
+
+def expected(name, steps):
+    """Losses of the real TensorFlow, by the same script that times it."""
+    out = subprocess.run(['python3', ROOT / 'bench' / 'peer_tf.py', GRAPHS, name, '--trace', str(steps)],
+                         check=True, capture_output=True, text=True).stdout
+    return json.loads(out)['losses']
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_losses(name, weir):
+    steps = 2 if name in CHAOTIC else 20
+    out = weir('bench', GRAPHS / f'{name}.pb', f'--trace={steps}').stdout
+    got = json.loads(out)['losses']
+    assert got == pytest.approx(expected(name, steps), rel=1e-3)

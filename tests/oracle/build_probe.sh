@@ -1,0 +1,86 @@
+#!/bin/sh
+# build_probe.sh — Builds libweir_probe.so, incrementally, into the directory given.
+#
+# usage: build_probe.sh DIRECTORY [jobs]
+# A file that does not compile keeps its last good object, or is left out; symbols that are missing then abort when called.
+# Both are reported, so that work on one op is not held up by work on another.
+set -eu
+dir=${1:?usage: build_probe.sh DIRECTORY [jobs]}
+jobs=${2:-2}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir -p "$dir"
+dir=$(cd "$dir" && pwd)
+exec 9> "$dir/lock"
+flock 9
+
+cd "$root"
+sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kernel src/ops \
+  -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -path '*/cuda/*' \
+  ! -path src/ops/builtin_ops.c \
+  2> /dev/null | LC_ALL=C sort)
+late="src/ops/builtin_ops.c tests/oracle/probe.c"
+
+# The rules. An object replaces the old one only when its compilation succeeded.
+{
+  echo "CC ?= gcc"
+  echo "CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g -fPIC -w -Iinclude -Isrc -I$dir"
+  printf 'objects ='
+  for f in $sources; do
+    printf ' %s/%s.o' "$dir" "$(echo "$f" | tr / .)"
+  done
+  echo
+  echo "all: \$(objects)"
+  for f in $sources $late; do
+    o="$dir/$(echo "$f" | tr / .).o"
+    echo "$o: $f"
+    printf '\t@$(CC) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o $@.new && mv $@.new $@\n'
+    echo "-include $o.d"
+  done
+} > "$dir/Makefile.new"
+cmp -s "$dir/Makefile.new" "$dir/Makefile" || cp "$dir/Makefile.new" "$dir/Makefile"
+make -s -k -j"$jobs" -f "$dir/Makefile" all 2> "$dir/errors.txt" || {
+  echo "build_probe: some files do not compile:" >&2
+  grep -E 'error:' "$dir/errors.txt" | head -20 >&2 || head -20 "$dir/errors.txt" >&2
+}
+
+# The list of op modules: those that compiled.
+for f in $sources; do
+  case $f in src/ops/*/*.c) ;; *) continue ;; esac
+  o="$dir/$(echo "$f" | tr / .).o"
+  group=$(basename "$(dirname "$f")")
+  file=$(basename "$f" .c)
+  [ -f "$o" ] && nm "$o" | grep -q "[DRd] weir_ops_${group}_$file\$" &&
+    echo "WEIR_OP_MODULE($group, $file)"
+done > "$dir/op_modules.new" || true
+cmp -s "$dir/op_modules.new" "$dir/op_modules.inc" || cp "$dir/op_modules.new" "$dir/op_modules.inc"
+make -s -f "$dir/Makefile" "$dir/src.ops.builtin_ops.c.o" "$dir/tests.oracle.probe.c.o"
+
+objects=
+newest=0
+for f in $sources $late; do
+  o="$dir/$(echo "$f" | tr / .).o"
+  [ -f "$o" ] || continue
+  objects="$objects $o"
+  [ "$o" -nt "$dir/libweir_probe.so" ] && newest=1
+done
+[ -f "$dir/libweir_probe.so" ] && [ $newest = 0 ] && exit 0
+
+link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" -lopenblas -lm -lpthread -ldl; }
+if ! link $objects 2> "$dir/link.txt"; then
+  missing=$(sed -n "s/.*undefined reference to \`\([A-Za-z0-9_]*\)'.*/\1/p" "$dir/link.txt" | sort -u)
+  if [ -z "$missing" ]; then
+    cat "$dir/link.txt" >&2
+    exit 1
+  fi
+  echo "build_probe: missing symbols, which abort when called:" $missing >&2
+  {
+    echo '#include <stdio.h>'
+    echo '#include <stdlib.h>'
+    for s in $missing; do
+      echo "void $s(void) { fprintf(stderr, \"$s is not there\\n\"); abort(); }"
+    done
+  } > "$dir/missing.c"
+  ${CC:-gcc} -fPIC -fno-builtin -w -c "$dir/missing.c" -o "$dir/missing.o"
+  link $objects "$dir/missing.o"
+fi
+mv "$dir/lib.new" "$dir/libweir_probe.so"

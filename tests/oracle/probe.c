@@ -1,0 +1,520 @@
+// probe.c — Runs one node, its shape function and its kernel, for a test driver that speaks
+// protobuf (oracle.py).
+#include <stdio.h>
+
+#include "base/string.h"
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+#include "tensor/tensor_proto.h"
+#include "wire/wire.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { INPUT_TENSOR = 0, INPUT_REF = 1, INPUT_RESOURCE = 2 };
+enum { MAX_VALUES = 512 };
+
+typedef struct probe_t {
+  weir_arena_t arena;
+  weir_tensor_list_t tensors;
+  char* name;
+  char* op_name;
+  char* node_bytes;
+  weir_node_def_t node;
+  int input_count;
+  weir_value_t inputs[MAX_VALUES];
+  weir_variable_t* variables[MAX_VALUES];  // behind ref and resource inputs; NULL for others
+  weir_value_t outputs[MAX_VALUES];
+  const weir_shape_t* shapes[MAX_VALUES];  // inferred with constants
+  weir_resources_t* session_resources;
+  weir_resources_t* step_resources;
+  weir_status_t* shape_status;  // of node checks and the shape function
+  weir_status_t* kernel_status;
+  weir_strbuf_t complaint;  // what the driver cannot see: shapes that contradict the result
+  weir_strbuf_t scratch;    // last bytes handed out
+} probe_t;
+
+// ---- what all runs share ----
+
+static weir_device_t* device;
+static weir_pool_t* pool;
+static weir_pool_t* inter_pool;
+
+#define WEIR_OP_MODULE(group, file) extern const weir_op_module_t weir_ops_##group##_##file;
+#include "op_modules.inc"
+#undef WEIR_OP_MODULE
+static const weir_op_module_t* const modules[] = {
+#define WEIR_OP_MODULE(group, file) &weir_ops_##group##_##file,
+#include "op_modules.inc"
+#undef WEIR_OP_MODULE
+    NULL};
+static weir_registry_t* registry;
+
+// One bad definition must not hold up work on the others: leaves out, aloud, each module that the registry refuses.
+static weir_status_t* create_registry(void) {
+  weir_status_t* status = weir_registry_create(modules, &registry);
+  if (!status) return NULL;
+  weir_status_destroy(status);
+  static const weir_op_module_t* good[WEIR_COUNT_OF(modules)];
+  size_t count = 0;
+  for (size_t i = 0; modules[i]; ++i) {
+    good[count] = modules[i];
+    good[count + 1] = NULL;
+    weir_registry_t* larger = NULL;
+    status = weir_registry_create(good, &larger);
+    if (status) {
+      fprintf(stderr, "probe: left out: %s\n", weir_status_message(status));
+      weir_status_destroy(status);
+      good[count] = NULL;
+      continue;
+    }
+    weir_registry_destroy(registry);
+    registry = larger;
+    ++count;
+  }
+  return registry ? NULL : weir_registry_create(good, &registry);
+}
+
+EXPORT const char* weir_probe_start(int thread_count);
+EXPORT const char* weir_probe_start(int thread_count) {
+  static char message[1024];
+  weir_status_t* status = NULL;
+  if (!device) {
+    status = weir_pool_create(thread_count, &pool);
+    if (!status) status = weir_pool_create(2, &inter_pool);
+    if (!status) status = weir_cpu_device_create("", 0, pool, &device);
+    if (!status) status = create_registry();
+  }
+  if (!status) return NULL;
+  strncpy(message, weir_status_message(status), sizeof(message) - 1);
+  weir_status_destroy(status);
+  return message;
+}
+
+// Whether the build has the op, so that cases of ops that are not written yet are told apart from
+// failures.
+EXPORT int weir_probe_has_op(const char* name);
+EXPORT int weir_probe_has_op(const char* name) {
+  return weir_registry_find(registry, weir_view_of(name)) != NULL;
+}
+
+// The op as an OpDef, for comparing definitions; NULL when unknown. Valid until the next call.
+EXPORT const char* weir_probe_op_def(const char* name, size_t* out_size);
+EXPORT const char* weir_probe_op_def(const char* name, size_t* out_size) {
+  static weir_strbuf_t text;
+  text.size = 0;
+  const weir_op_t* op = weir_registry_find(registry, weir_view_of(name));
+  if (!op || weir_op_write(op, &text)) return NULL;
+  *out_size = text.size;
+  return text.data ? text.data : "";
+}
+
+// ---- the node ----
+
+static weir_status_t* parse_attr(probe_t* p, weir_view_t entry, weir_named_attr_t* out) {
+  weir_view_t key = weir_view("", 0);
+  weir_view_t value = weir_view("", 0);
+  weir_wire_reader_t r = weir_wire_reader(entry);
+  while (weir_wire_next(&r)) {
+    if (r.field == 1) key = r.bytes;
+    if (r.field == 2) value = r.bytes;
+  }
+  WEIR_TRY(weir_wire_check(&r, "attr"));
+  out->name = weir_arena_strndup(&p->arena, key.data, key.size);
+  return weir_attr_parse(value, &p->arena, &p->tensors, &out->value);
+}
+
+static weir_status_t* parse_node(probe_t* p, weir_view_t proto) {
+  static weir_named_attr_t attrs[MAX_VALUES];
+  size_t count = 0;
+  weir_wire_reader_t r = weir_wire_reader(proto);
+  p->name = p->op_name = (char*)"";
+  while (weir_wire_next(&r)) {
+    if (r.field == 1) p->name = weir_arena_strndup(&p->arena, r.bytes.data, r.bytes.size);
+    if (r.field == 2) p->op_name = weir_arena_strndup(&p->arena, r.bytes.data, r.bytes.size);
+    if (r.field == 5) WEIR_TRY(parse_attr(p, r.bytes, &attrs[count++]));
+  }
+  WEIR_TRY(weir_wire_check(&r, "NodeDef"));
+  const weir_op_t* op = weir_registry_find(registry, weir_view_of(p->op_name));
+  if (!op) return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s'", p->op_name);
+  weir_dtype_t types[MAX_VALUES] = {WEIR_DTYPE_INVALID};
+  for (int i = 0; i < p->input_count; ++i) {
+    weir_variable_t* variable = p->inputs[i].ref;
+    types[i] = variable ? weir_dtype_ref(variable->dtype) : weir_tensor_type(p->inputs[i].tensor);
+  }
+  weir_node_def_t* node = &p->node;
+  *node = (weir_node_def_t){.name = p->name, .op_name = p->op_name, .op = op, .device = ""};
+  WEIR_TRY(weir_op_resolve(op, p->name, (weir_attrs_t){attrs, count}, types, p->input_count,
+                           &p->arena, &node->attrs));
+  WEIR_TRY(weir_op_arg_types(op, p->name, node->attrs, false, &p->arena, &node->input_types,
+                             &node->input_count));
+  WEIR_TRY(weir_op_arg_types(op, p->name, node->attrs, true, &p->arena, &node->output_types,
+                             &node->output_count));
+  if (node->input_count != p->input_count || node->output_count > MAX_VALUES) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "NodeDef expected %d inputs, not %d", node->input_count,
+                       p->input_count);
+  }
+  for (int i = 0; i < p->input_count; ++i) {
+    if (weir_dtype_base(types[i]) != weir_dtype_base(node->input_types[i])) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Input %d of node %s was passed %s incompatible with "
+                         "expected %s.",
+                         i, p->name, weir_dtype_name(types[i]),
+                         weir_dtype_name(node->input_types[i]));
+    }
+  }
+  return NULL;
+}
+
+// ---- inputs ----
+
+static weir_status_t* make_variable(probe_t* p, int i, int kind, weir_tensor_t* take_value,
+                                    int dtype) {
+  weir_variable_t* variable = NULL;
+  weir_status_t* status = weir_variable_create((weir_dtype_t)dtype, NULL, &variable);
+  if (status) {
+    weir_tensor_release(take_value);
+    return status;
+  }
+  p->variables[i] = variable;
+  if (take_value) weir_variable_assign(variable, take_value);
+  weir_resource_retain(&variable->base);
+  if (kind == INPUT_REF) {
+    p->inputs[i].ref = variable;
+    return NULL;
+  }
+  char name[32];
+  snprintf(name, sizeof(name), "var%d", i);
+  WEIR_TRY(weir_resources_add(p->session_resources, weir_view("", 0), weir_view_of(name),
+                              &variable->base));
+  weir_handle_t* handle = NULL;
+  WEIR_TRY(weir_handle_create(device->name, "localhost", name, "N10tensorflow3VarE", &handle));
+  handle->dtype = (weir_dtype_t)dtype;
+  status = weir_tensor_create_handle(handle, &p->inputs[i].tensor);
+  weir_handle_release(handle);
+  return status;
+}
+
+static weir_status_t* make_input(probe_t* p, int i, int kind, weir_view_t proto, int dtype) {
+  weir_tensor_t* tensor = NULL;
+  if (kind == INPUT_TENSOR) return weir_tensor_parse(proto, &p->inputs[i].tensor);
+  if (proto.size) WEIR_TRY(weir_tensor_parse(proto, &tensor));
+  return make_variable(p, i, kind, tensor, dtype);
+}
+
+// ---- shapes ----
+
+// How much the shape function is told.
+typedef enum knowledge_t { KNOW_VALUES, KNOW_SHAPES, KNOW_RANKS, KNOW_NOTHING } knowledge_t;
+
+static const weir_shape_t* input_shape(probe_t* p, int i, knowledge_t knowledge) {
+  weir_tensor_t* t = p->inputs[i].tensor;
+  bool is_ref = !t && p->inputs[i].ref;
+  if (is_ref) t = p->inputs[i].ref->tensor;
+  if (!t || knowledge == KNOW_NOTHING) return &weir_shape_unknown;
+  int64_t dims[WEIR_MAX_RANK];
+  for (int k = 0; k < t->rank; ++k) dims[k] = knowledge == KNOW_RANKS ? -1 : t->dims[k];
+  return weir_shape_make(&p->arena, t->rank, dims);
+}
+
+static weir_status_t* infer(probe_t* p, knowledge_t knowledge, const weir_shape_t** shapes) {
+  const weir_shape_t* inputs[MAX_VALUES];
+  const weir_tensor_t* values[MAX_VALUES];
+  const weir_shape_t* as_shapes[MAX_VALUES] = {NULL};
+  const weir_handle_info_t* handles[MAX_VALUES];
+  const weir_shape_t* out_as_shapes[MAX_VALUES] = {NULL};
+  const weir_handle_info_t* out_handles[MAX_VALUES] = {NULL};
+  weir_handle_info_t infos[MAX_VALUES];
+  for (int i = 0; i < p->input_count; ++i) {
+    inputs[i] = input_shape(p, i, knowledge);
+    weir_variable_t* variable = p->variables[i];
+    values[i] = knowledge == KNOW_VALUES && !variable ? p->inputs[i].tensor : NULL;
+    handles[i] = NULL;
+    if (!variable || !variable->tensor || knowledge == KNOW_NOTHING) continue;
+    infos[i].dtype = variable->dtype;
+    infos[i].shape = weir_shape_make(&p->arena, variable->tensor->rank, variable->tensor->dims);
+    handles[i] = &infos[i];
+  }
+  for (int i = 0; i < p->node.output_count; ++i) shapes[i] = &weir_shape_unknown;
+  weir_shape_ctx_t ctx = {.node = &p->node,
+                          .arena = &p->arena,
+                          .input_shapes = inputs,
+                          .input_values = values,
+                          .input_values_as_shape = as_shapes,
+                          .input_handles = handles,
+                          .output_shapes = shapes,
+                          .output_values_as_shape = out_as_shapes,
+                          .output_handles = out_handles};
+  return p->node.op->def->infer_shape(&ctx);
+}
+
+static void compare_shapes(probe_t* p, const weir_shape_t* const* shapes, const char* what) {
+  for (int i = 0; i < p->node.output_count; ++i) {
+    weir_tensor_t* t = p->outputs[i].tensor;
+    if (!t || weir_shape_accepts(shapes[i], t->rank, t->dims)) continue;
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    weir_strbuf_printf(&p->complaint, "output %d has shape %s but with %s was inferred ", i,
+                       weir_tensor_shape_text(t, text), what);
+    weir_shape_append(shapes[i], &p->complaint);
+    weir_strbuf_puts(&p->complaint, "; ");
+  }
+}
+
+// With less knowledge a shape function says less, but never something else. What the kernel
+// forwarded is gone from the inputs by now, so it may know still less.
+static void check_shapes(probe_t* p, knowledge_t knowledge, const char* what) {
+  const weir_shape_t* shapes[MAX_VALUES];
+  weir_status_t* status = infer(p, knowledge, shapes);
+  if (status) {
+    weir_strbuf_printf(&p->complaint, "shape function fails with %s: %s; ", what,
+                       weir_status_message(status));
+    weir_status_destroy(status);
+    return;
+  }
+  compare_shapes(p, shapes, what);
+}
+
+// ---- the kernel ----
+
+typedef struct wait_t {
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  bool is_done;
+  weir_status_t* status;
+} wait_t;
+
+static void on_done(void* arg, weir_status_t* take_status) {
+  wait_t* wait = arg;
+  weir_mutex_lock(&wait->mu);
+  wait->is_done = true;
+  wait->status = take_status;
+  weir_cond_signal(&wait->cond);
+  weir_mutex_unlock(&wait->mu);
+}
+
+static weir_status_t* run_async(const weir_kernel_def_t* kernel, weir_kernel_ctx_t* ctx) {
+  wait_t wait = {.is_done = false};
+  weir_mutex_init(&wait.mu);
+  weir_cond_init(&wait.cond);
+  kernel->compute_async(ctx, (weir_done_t){.fn = on_done, .arg = &wait});
+  weir_mutex_lock(&wait.mu);
+  int64_t deadline = weir_clock_ns() + 60LL * 1000 * 1000 * 1000;
+  while (!wait.is_done && weir_cond_wait_until(&wait.cond, &wait.mu, deadline)) {
+  }
+  bool is_done = wait.is_done;
+  weir_mutex_unlock(&wait.mu);
+  // A kernel that never calls done still holds |wait|: better to leak nothing and stop here.
+  WEIR_CHECK(is_done);
+  weir_cond_destroy(&wait.cond);
+  weir_mutex_destroy(&wait.mu);
+  return wait.status;
+}
+
+static weir_status_t* run_kernel(probe_t* p) {
+  const weir_kernel_def_t* kernel = NULL;
+  void* state = NULL;
+  weir_step_t step = {.id = 1,
+                      .inter_pool = inter_pool,
+                      .resources = p->step_resources,
+                      .session_resources = p->session_resources};
+  weir_status_t* status = weir_op_find_kernel(&p->node, "CPU", &kernel);
+  if (status) return status;
+  weir_kernel_init_t init = {.node = &p->node, .device = device};
+  state = weir_calloc(1, kernel->state_size ? kernel->state_size : 1);
+  if (kernel->init) status = kernel->init(&init, state);
+  if (status) goto done;
+  status = weir_cancel_create(NULL, &step.cancel);
+  if (!status) status = weir_local_rendezvous_create(&step.rendezvous);
+  if (status) goto done;
+  weir_kernel_ctx_t ctx = {.node = &p->node,
+                           .kernel = kernel,
+                           .state = state,
+                           .inputs = p->inputs,
+                           .outputs = p->outputs,
+                           .device = device,
+                           .step = &step,
+                           .input_count = p->input_count,
+                           .output_count = p->node.output_count};
+  status = kernel->compute ? kernel->compute(&ctx) : run_async(kernel, &ctx);
+done:
+  if (kernel->deinit) kernel->deinit(state);
+  weir_free(state);
+  weir_rendezvous_release(step.rendezvous);
+  weir_cancel_destroy(step.cancel);
+  return status;
+}
+
+// A kernel that says it succeeded must have set outputs of the right types.
+static void check_outputs(probe_t* p) {
+  for (int i = 0; i < p->node.output_count; ++i) {
+    weir_tensor_t* t = p->outputs[i].tensor;
+    if (!t && !p->outputs[i].ref) {
+      weir_strbuf_printf(&p->complaint, "output %d is not set; ", i);
+    } else if (t && weir_tensor_type(t) != weir_dtype_base(p->node.output_types[i])) {
+      weir_strbuf_printf(&p->complaint, "output %d is %s, not %s; ", i,
+                         weir_dtype_name(weir_tensor_type(t)),
+                         weir_dtype_name(p->node.output_types[i]));
+    }
+  }
+}
+
+static bool same_tensor(const weir_tensor_t* a, const weir_tensor_t* b) {
+  if (!a || !b) return a == b;
+  weir_attr_t x = {.kind = WEIR_ATTR_TENSOR};
+  weir_attr_t y = {.kind = WEIR_ATTR_TENSOR};
+  x.u.tensor = (weir_tensor_t*)a;
+  y.u.tensor = (weir_tensor_t*)b;
+  return weir_attr_equal(&x, &y);
+}
+
+// Runs the kernel with inputs that others hold, then with inputs it may overwrite: the results must
+// be the same.
+static weir_status_t* run_twice(probe_t* p) {
+  bool is_once = p->node.op->flags & WEIR_OP_STATEFUL;
+  for (int i = 0; i < p->input_count; ++i) {
+    bool is_plain =
+        p->inputs[i].tensor && weir_dtype_is_plain(weir_tensor_type(p->inputs[i].tensor));
+    is_once = is_once || !is_plain;
+  }
+  if (is_once) return run_kernel(p);
+  weir_tensor_t* held[MAX_VALUES];
+  for (int i = 0; i < p->input_count; ++i) held[i] = weir_tensor_retain(p->inputs[i].tensor);
+  weir_status_t* status = run_kernel(p);
+  for (int i = 0; i < p->input_count; ++i) {
+    weir_tensor_release(p->inputs[i].tensor);
+    p->inputs[i].tensor = held[i];
+  }
+  if (status) return status;
+  weir_tensor_t* first[MAX_VALUES];
+  for (int i = 0; i < p->node.output_count; ++i) {
+    first[i] = NULL;
+    if (p->outputs[i].tensor)
+      weir_status_destroy(weir_tensor_copy(p->outputs[i].tensor, &first[i]));
+    weir_value_release(&p->outputs[i]);
+  }
+  status = run_kernel(p);
+  for (int i = 0; i < p->node.output_count; ++i) {
+    if (!status && !same_tensor(first[i], p->outputs[i].tensor)) {
+      weir_strbuf_printf(&p->complaint, "output %d differs when inputs may be overwritten; ", i);
+    }
+    weir_tensor_release(first[i]);
+  }
+  return status;
+}
+
+// ---- the interface of the driver ----
+
+EXPORT void weir_probe_free(probe_t* p);
+EXPORT void weir_probe_free(probe_t* p) {
+  if (!p) return;
+  for (int i = 0; i < MAX_VALUES; ++i) {
+    weir_value_release(&p->inputs[i]);
+    weir_value_release(&p->outputs[i]);
+    if (p->variables[i]) weir_resource_release(&p->variables[i]->base);
+  }
+  weir_resources_destroy(p->step_resources);
+  weir_resources_destroy(p->session_resources);
+  weir_status_destroy(p->shape_status);
+  weir_status_destroy(p->kernel_status);
+  weir_strbuf_free(&p->complaint);
+  weir_strbuf_free(&p->scratch);
+  weir_tensor_list_free(&p->tensors);
+  weir_arena_free(&p->arena);
+  weir_free(p->node_bytes);
+  weir_free(p);
+}
+
+static weir_status_t* prepare(probe_t* p, int input_count, const char* const* protos,
+                              const size_t* sizes, const int* kinds, const int* dtypes) {
+  if (input_count > MAX_VALUES) return WEIR_STATUS(INTERNAL, "too many inputs for the probe");
+  p->input_count = input_count;
+  WEIR_TRY(weir_resources_create("localhost", &p->session_resources));
+  WEIR_TRY(weir_resources_create(WEIR_STEP_CONTAINER, &p->step_resources));
+  for (int i = 0; i < input_count; ++i) {
+    WEIR_TRY(make_input(p, i, kinds[i], weir_view(protos[i], sizes[i]), dtypes[i]));
+  }
+  return NULL;
+}
+
+// Runs the node. |kinds|: 0 a tensor, 1 a ref variable, 2 a handle of a resource variable, both of
+// type |dtypes| and with the tensor as their value (none when the size is 0). The kernel runs also
+// when the shape function fails.
+EXPORT probe_t* weir_probe_run(const char* node, size_t node_size, int input_count,
+                               const char* const* protos, const size_t* sizes, const int* kinds,
+                               const int* dtypes);
+EXPORT probe_t* weir_probe_run(const char* node, size_t node_size, int input_count,
+                               const char* const* protos, const size_t* sizes, const int* kinds,
+                               const int* dtypes) {
+  probe_t* p = weir_calloc(1, sizeof(*p));
+  if (!p) return NULL;
+  p->node_bytes = weir_strndup(node, node_size);
+  p->shape_status = prepare(p, input_count, protos, sizes, kinds, dtypes);
+  if (!p->shape_status) p->shape_status = parse_node(p, weir_view(p->node_bytes, node_size));
+  if (p->shape_status) {
+    p->kernel_status = weir_status_copy(p->shape_status);
+    return p;
+  }
+  p->shape_status = infer(p, KNOW_VALUES, p->shapes);
+  p->kernel_status = run_twice(p);
+  if (p->kernel_status || p->shape_status) return p;
+  check_outputs(p);
+  compare_shapes(p, p->shapes, "constant inputs");
+  check_shapes(p, KNOW_SHAPES, "known shapes");
+  check_shapes(p, KNOW_RANKS, "known ranks");
+  check_shapes(p, KNOW_NOTHING, "unknown shapes");
+  return p;
+}
+
+EXPORT int weir_probe_code(probe_t* p, int kernel);
+EXPORT int weir_probe_code(probe_t* p, int kernel) {
+  return (int)weir_status_code(kernel ? p->kernel_status : p->shape_status);
+}
+
+EXPORT const char* weir_probe_message(probe_t* p, int kernel);
+EXPORT const char* weir_probe_message(probe_t* p, int kernel) {
+  return weir_status_message(kernel ? p->kernel_status : p->shape_status);
+}
+
+EXPORT const char* weir_probe_complaint(probe_t* p);
+EXPORT const char* weir_probe_complaint(probe_t* p) {
+  return p->complaint.data ? p->complaint.data : "";
+}
+
+EXPORT int weir_probe_output_count(probe_t* p);
+EXPORT int weir_probe_output_count(probe_t* p) { return p->node.output_count; }
+
+static const char* write(probe_t* p, const weir_tensor_t* t, size_t* out_size) {
+  p->scratch.size = 0;
+  *out_size = 0;
+  if (!t) return NULL;
+  weir_status_t* status = weir_tensor_write(t, &p->scratch);
+  if (status) {
+    weir_status_destroy(status);
+    return NULL;
+  }
+  *out_size = p->scratch.size;
+  return p->scratch.data;
+}
+
+// Output |i| as a TensorProto, valid until the next call; NULL when it is not set or has no such
+// form.
+EXPORT const char* weir_probe_output(probe_t* p, int i, size_t* out_size);
+EXPORT const char* weir_probe_output(probe_t* p, int i, size_t* out_size) {
+  weir_tensor_t* t = p->outputs[i].tensor;
+  if (!t && p->outputs[i].ref) t = p->outputs[i].ref->tensor;
+  return write(p, t, out_size);
+}
+
+// The value of the variable behind input |i| after the run.
+EXPORT const char* weir_probe_variable(probe_t* p, int i, size_t* out_size);
+EXPORT const char* weir_probe_variable(probe_t* p, int i, size_t* out_size) {
+  return write(p, p->variables[i] ? p->variables[i]->tensor : NULL, out_size);
+}
+
+// The shape inferred for output |i|: its rank, -1 when unknown, and up to 254 dimensions.
+EXPORT int weir_probe_shape(probe_t* p, int i, int64_t* dims);
+EXPORT int weir_probe_shape(probe_t* p, int i, int64_t* dims) {
+  const weir_shape_t* shape = p->shapes[i];
+  if (!shape) return -1;
+  for (int k = 0; k < shape->rank && k < WEIR_MAX_RANK; ++k) dims[k] = shape->dims[k];
+  return shape->rank;
+}
