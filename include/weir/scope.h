@@ -73,7 +73,11 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients_sparse(weir_scope_t* scope,
 WEIR_API weir_node_t* weir_train_sgd(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
 WEIR_API weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss, float learning_rate, float momentum);
 WEIR_API weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
-
+// The same with a learning rate that is computed or fed: a scalar of the variables' type.
+WEIR_API weir_node_t* weir_train_sgd_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate);
+WEIR_API weir_node_t* weir_train_momentum_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate,
+                                               float momentum);
+WEIR_API weir_node_t* weir_train_adam_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@ static uint32_t kernel_types(const weir_op_t* op, const char* attr) {
 static void append_types(uint32_t mask, const char* separator, const char* quote, weir_strbuf_t* out) {
   bool is_first = true;
   for (int i = 1; i < WEIR_DTYPE_COUNT; ++i) {
-    if (!(mask & (1u << i))) continue;
+    if (!(mask & (1u << i)) || !weir_dtype_is_valid((weir_dtype_t)i)) continue;
     weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote, weir_dtype_name((weir_dtype_t)i), quote);
     is_first = false;
   }
@@ -60,7 +60,7 @@ static void append_json(const weir_op_t* op, weir_strbuf_t* out) {
 }
 
 static void append_line(const weir_op_t* op, weir_strbuf_t* out) {
-  weir_strbuf_printf(out, "%-40s %-4s %-8s", op->name, op->def->kernels ? "" : "-", op->def->build_grad ? "gradient" : "");
+  weir_strbuf_printf(out, "%-40s %-1s %-8s ", op->name, op->def->kernels ? "" : "-", op->def->build_grad ? "gradient" : "");
   if (op->def->kernels) append_devices(op, ",", "", out);
   for (int i = 0; i < op->attr_count; ++i) {
     if (op->attrs[i].kind != WEIR_ATTR_TYPE || op->attrs[i].is_list) continue;

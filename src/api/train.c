@@ -131,10 +131,13 @@ static weir_node_t* sgd_update(const optimizer_t* self, weir_scope_t* scope, wei
                         WEIR_NO_ATTRS);
 }
 
+weir_node_t* weir_train_sgd_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate) {
+  optimizer_t sgd = {.name = "step", .update = sgd_update, .learning_rate = learning_rate};
+  return train(weir_scope_in(scope, "sgd"), &sgd, loss);
+}
+
 weir_node_t* weir_train_sgd(weir_scope_t* scope, weir_edge_t loss, float learning_rate) {
-  weir_scope_t* own = weir_scope_in(scope, "sgd");
-  optimizer_t sgd = {.name = "step", .update = sgd_update, .learning_rate = weir_const_float(own, learning_rate)};
-  return train(own, &sgd, loss);
+  return weir_train_sgd_with(scope, loss, weir_const_float(scope, learning_rate));
 }
 
 static weir_node_t* momentum_update(const optimizer_t* self, weir_scope_t* scope, weir_edge_t handle,
@@ -143,15 +146,19 @@ static weir_node_t* momentum_update(const optimizer_t* self, weir_scope_t* scope
                         WEIR_EDGES(handle, slots[0], self->learning_rate, gradient, self->momentum), WEIR_NO_ATTRS);
 }
 
-weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss, float learning_rate, float momentum) {
+weir_node_t* weir_train_momentum_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate, float momentum) {
   weir_scope_t* own = weir_scope_in(scope, "momentum");
   optimizer_t optimizer = {.name = "step",
                            .slot_count = 1,
                            .slot_names = {"Momentum"},
                            .update = momentum_update,
-                           .learning_rate = weir_const_float(own, learning_rate),
+                           .learning_rate = learning_rate,
                            .momentum = weir_const_float(own, momentum)};
   return train(own, &optimizer, loss);
+}
+
+weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss, float learning_rate, float momentum) {
+  return weir_train_momentum_with(scope, loss, weir_const_float(scope, learning_rate), momentum);
 }
 
 static weir_node_t* adam_update(const optimizer_t* self, weir_scope_t* scope, weir_edge_t handle, const weir_edge_t* slots,
@@ -170,13 +177,13 @@ static weir_node_t* advance_power(weir_scope_t* scope, weir_edge_t power, weir_e
   return weir_scope_add(late, "AssignVariableOp", NULL, WEIR_EDGES(weir_variable_handle(power), product), WEIR_NO_ATTRS);
 }
 
-weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learning_rate) {
+weir_node_t* weir_train_adam_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate) {
   weir_scope_t* own = weir_scope_in(scope, "adam");
   optimizer_t adam = {.name = "update",
                       .slot_count = 2,
                       .slot_names = {"Adam", "Adam_1"},
                       .update = adam_update,
-                      .learning_rate = weir_const_float(own, learning_rate),
+                      .learning_rate = learning_rate,
                       .beta1 = weir_const_float(own, 0.9f),
                       .beta2 = weir_const_float(own, 0.999f),
                       .epsilon = weir_const_float(own, 1e-8f)};
@@ -187,4 +194,8 @@ weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learni
   weir_node_t* powers[] = {update, advance_power(own, adam.beta1_power, adam.beta1, update),
                            advance_power(own, adam.beta2_power, adam.beta2, update)};
   return weir_group(own, "step", powers, 3);
+}
+
+weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learning_rate) {
+  return weir_train_adam_with(scope, loss, weir_const_float(scope, learning_rate));
 }

@@ -20,8 +20,7 @@ static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
 // ---- finishing ----
 
 // Ends |activation| if nothing of it is left. Unlocks the run while its callback runs. Returns whether it ended.
-static bool finish_if_through(activation_t* activation) {
-  run_t* run = activation->run;
+static bool finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
   if (activation->is_finished || activation->in_flight > 0 || !weir_activation_is_through(activation)) return false;
   activation->is_finished = true;
   weir_done_t done = activation->done;
@@ -43,28 +42,34 @@ static bool finish_if_through(activation_t* activation) {
 }
 
 // After an abort: ends every activation that has no kernel in flight. Callbacks may end others: start over after each.
-static void finish_aborted(run_t* run) {
+static void finish_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
   for (activation_t* activation = run->activations; activation;) {
-    activation = finish_if_through(activation) ? run->activations : activation->next;
+    activation = finish_if_through(run, activation) ? run->activations : activation->next;
   }
 }
 
-static void fail(run_t* run, weir_status_t* take_status) {
-  bool was_aborted = run->is_aborted;
-  weir_run_fail(run, take_status);
-  if (was_aborted) return;
+// Cancels what is blocked once the run is aborted, outside the lock since it calls back.
+static void cancel_if_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
+  if (!run->is_aborted || run->is_cancel_started) return;
+  run->is_cancel_started = true;
   weir_mutex_unlock(&run->mu);
-  weir_cancel_start(run->step.cancel);  // wakes what is blocked, outside the lock since it calls back
+  weir_cancel_start(run->step.cancel);
   weir_mutex_lock(&run->mu);
 }
 
+static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
+  weir_run_fail(run, take_status);
+  cancel_if_aborted(run);
+}
+
 // The node of |item| is through: propagate, then see whether that was the last one.
-static void complete(const ready_t* item, weir_value_t* outputs, bool is_dead, weir_status_t* take_status) {
-  run_t* run = item->activation->run;
+static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, bool is_dead, weir_status_t* take_status)
+    WEIR_REQUIRES(run->mu) {
   if (take_status) fail(run, take_status);
   else weir_propagate(item, outputs, is_dead);
+  cancel_if_aborted(run);  // propagation fails when memory is exhausted
   if (run->is_aborted) finish_aborted(run);
-  else finish_if_through(item->activation);
+  else finish_if_through(run, item->activation);
 }
 
 // ---- running one node ----
@@ -106,7 +111,7 @@ static void async_done(void* arg, weir_status_t* take_status) {
   ++run->helpers;  // the run must not end while this thread, which may be anyone's, is in it
   weir_node_release_inputs(async->ctx.inputs, node->input_count);
   --async->item.activation->in_flight;
-  complete(&async->item, async->outputs, false, status);
+  complete(run, &async->item, async->outputs, false, status);
   --run->helpers;
   weir_cond_broadcast(&run->wake);  // under the lock: the run may be gone once it is released
   weir_mutex_unlock(&run->mu);
@@ -114,10 +119,10 @@ static void async_done(void* arg, weir_status_t* take_status) {
   weir_free(async);
 }
 
-static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node) {
+static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node) WEIR_REQUIRES(run->mu) {
   async_t* async = weir_calloc(1, sizeof(*async) + sizeof(weir_value_t) * (size_t)node->output_count);
   if (!async) {
-    complete(item, NULL, false, weir_out_of_memory());
+    complete(run, item, NULL, false, weir_out_of_memory());
     return;
   }
   async->item = *item;
@@ -144,13 +149,13 @@ static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, wei
   return status;
 }
 
-static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
+static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) WEIR_REQUIRES(run->mu) {
   enum { INLINE_OUTPUTS = 8 };
   weir_value_t few[INLINE_OUTPUTS] = {{NULL, NULL}};
   weir_value_t* outputs = few;
   if (node->output_count > INLINE_OUTPUTS) outputs = weir_calloc((size_t)node->output_count, sizeof(*outputs));
   if (!outputs) {
-    complete(item, NULL, false, weir_out_of_memory());
+    complete(run, item, NULL, false, weir_out_of_memory());
     return;
   }
   weir_kernel_ctx_t ctx;
@@ -161,7 +166,7 @@ static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
   weir_node_release_inputs(ctx.inputs, node->input_count);
   weir_mutex_lock(&run->mu);
   --item->activation->in_flight;
-  complete(item, outputs, false, status);
+  complete(run, item, outputs, false, status);
   weir_node_release_inputs(outputs, node->output_count);
   if (outputs != few) weir_free(outputs);
 }
@@ -175,21 +180,21 @@ static weir_status_t* take_ret(const ready_t* item, const weir_plan_node_t* node
 }
 
 // Runs one ready node. The lock is held on entry and on return.
-static void run_node(run_t* run, const ready_t* item) {
+static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
   weir_plan_t* plan = item->activation->plan;
   weir_plan_node_t* node = &plan->nodes[item->node];
   weir_value_t* inputs = item->iteration->slots + node->first_slot;
   bool runs_dead = node->role == WEIR_ROLE_SEND;
   if (item->is_dead && !runs_dead) {
     weir_node_release_inputs(inputs, node->input_count);
-    complete(item, NULL, true, NULL);
+    complete(run, item, NULL, true, NULL);
     return;
   }
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
   weir_status_t* status = node->reads_refs && !item->is_dead ? weir_node_read_refs(node, inputs) : NULL;
   if (!status && !node->kernel && node->ret >= 0) status = take_ret(item, node, inputs);
   if (status || !node->kernel) {
-    complete(item, NULL, item->is_dead, weir_node_error(node, status));
+    complete(run, item, NULL, item->is_dead, weir_node_error(node, status));
   } else if (node->compute) {
     run_sync(run, item, node);
   } else {
@@ -202,7 +207,7 @@ static void run_node(run_t* run, const ready_t* item) {
 static void help(void* arg);
 
 // Wakes another thread when there is more to do than this one has at hand, and it is worth it.
-static void maybe_get_help(run_t* run) {
+static void maybe_get_help(run_t* run) WEIR_REQUIRES(run->mu) {
   int threads = weir_pool_thread_count(run->params->inter_pool);
   if (run->ready_count < 2 || run->helpers >= threads - 1) return;
   const ready_t* oldest = &run->ready[0];
@@ -216,7 +221,7 @@ static void maybe_get_help(run_t* run) {
 }
 
 // Runs ready nodes until there are none. The lock is held on entry and on return.
-static void work(run_t* run) {
+static void work(run_t* run) WEIR_REQUIRES(run->mu) {
   while (run->ready_count > 0) {
     if (run->params->deadline_ns && weir_clock_ns() > run->params->deadline_ns && !run->is_aborted) {
       fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
@@ -253,13 +258,14 @@ static void on_cancel(void* arg) {
   weir_mutex_lock(&run->mu);
   if (!run->is_aborted && !run->is_done) {
     weir_run_fail(run, WEIR_STATUS(CANCELLED, "Step was cancelled"));
+    run->is_cancel_started = true;  // by whoever called
     finish_aborted(run);
     weir_cond_broadcast(&run->wake);
   }
   weir_mutex_unlock(&run->mu);
 }
 
-static void wait_for_work(run_t* run) {
+static void wait_for_work(run_t* run) WEIR_REQUIRES(run->mu) {
   int64_t deadline = run->params->deadline_ns;
   if (!deadline || run->is_aborted) {
     weir_cond_wait(&run->wake, &run->mu);
@@ -269,7 +275,7 @@ static void wait_for_work(run_t* run) {
   }
 }
 
-static void run_to_end(run_t* run) {
+static void run_to_end(run_t* run) WEIR_REQUIRES(run->mu) {
   while (!run->is_done || run->helpers > 0) {
     work(run);
     if (run->is_done && run->helpers == 0) break;
@@ -297,7 +303,7 @@ weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step
   activation_t* root = weir_activation_create(run, params->plan, params->rets, done);
   if (root) {
     weir_propagate_start(root, params->args);
-    finish_if_through(root);
+    finish_if_through(run, root);
   } else {
     run->status = weir_out_of_memory();
     run->is_done = true;
@@ -338,7 +344,9 @@ void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* con
     return;
   }
   weir_propagate_start(activation, args);
-  finish_if_through(activation);
+  cancel_if_aborted(run);
+  if (run->is_aborted) finish_aborted(run);
+  else finish_if_through(run, activation);
   weir_cond_broadcast(&run->wake);
   weir_mutex_unlock(&run->mu);
 }

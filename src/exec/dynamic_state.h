@@ -87,6 +87,7 @@ struct run_t {
   activation_t* activations;
   weir_status_t* status;       // the first error
   bool is_aborted;             // no further node starts
+  bool is_cancel_started;      // the step's cancellation has been started
   bool is_done;
   int helpers;                 // other threads at work for this run: it ends when they have left
   int64_t next_frame_id;

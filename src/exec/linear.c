@@ -116,10 +116,11 @@ static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t
 static weir_status_t* run_nodes(weir_plan_t* plan, weir_step_t* step, linear_state_t* state, weir_tensor_t** rets,
                                 weir_trace_t* trace, int64_t deadline_ns) {
   weir_kernel_ctx_t ctx = {.outputs = state->outputs, .device = plan->device, .step = step};
+  WEIR_TRY(check_interrupts(step, deadline_ns));
   for (int32_t i = 0; i < plan->node_count; ++i) {
     const weir_plan_node_t* node = &plan->nodes[i];
     if (node->role == WEIR_ROLE_ARG) continue;
-    if ((i & 15) == 0 || deadline_ns) WEIR_TRY(check_interrupts(step, deadline_ns));
+    if ((i & 15) == 15 || deadline_ns) WEIR_TRY(check_interrupts(step, deadline_ns));
     weir_status_t* status = trace ? run_traced(plan, node, &ctx, state->slots, rets, trace)
                                   : run_node(plan, node, &ctx, state->slots, rets);
     if (WEIR_UNLIKELY(status)) return weir_node_error(node, status);

@@ -9,7 +9,8 @@ weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* i
     weir_value_release(&inputs[i]);
     inputs[i].tensor = value;
     if (!value && !may_be_empty) {
-      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value (input %d)", (int)i);
+      const weir_node_t* reader = (const weir_node_t*)node->def;  // the definition is a node's first member
+      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", reader->inputs[i].node->def.name);
     }
   }
   return NULL;

@@ -88,11 +88,16 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   WEIR_TRY(weir_op_find_kernel(&node->def, p->params->device->type, &out->kernel));
   out->compute = out->kernel->compute;
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
-  out->state = weir_arena_alloc(&p->plan->arena, WEIR_MAX(out->kernel->state_size, 1));
-  if (!out->state) return weir_out_of_memory();
-  if (!out->kernel->init) return NULL;
   weir_kernel_init_t init = {.node = &node->def, .device = p->params->device, .functions = p->params->functions};
-  weir_status_t* status = out->kernel->init(&init, out->state);
+  weir_status_t* status = NULL;
+  if (p->params->kernels && weir_node_has(node, WEIR_OP_STATEFUL)) {
+    status = weir_kernel_cache_get(p->params->kernels, &init, out->kernel, &out->state);
+  } else {
+    out->state = weir_arena_alloc(&p->plan->arena, WEIR_MAX(out->kernel->state_size, 1));
+    if (!out->state) return weir_out_of_memory();
+    out->owns_state = true;
+    if (out->kernel->init) status = out->kernel->init(&init, out->state);
+  }
   return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);
 }
 
@@ -128,6 +133,10 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
     WEIR_TRY(check_index(index, is_arg ? plan->arg_count : plan->ret_count, node));
     if (is_arg) plan->args[index] = at;
     if (!is_arg) out->ret = (int32_t)index;
+    if (!is_arg && out->frame != 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is inside a loop and has no single value to fetch",
+                         node->inputs[0].node->def.name, node->inputs[0].index);
+    }
   }
   for (int i = 0; i < node->def.input_count; ++i) {
     bool is_ref_source = weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]));
@@ -301,7 +310,7 @@ void weir_plan_destroy(weir_plan_t* plan) {
   weir_linear_free_states(plan);
   for (int32_t i = 0; plan->nodes && i < plan->node_count; ++i) {
     weir_plan_node_t* node = &plan->nodes[i];
-    if (node->state && node->kernel->deinit) node->kernel->deinit(node->state);
+    if (node->owns_state && node->kernel->deinit) node->kernel->deinit(node->state);
   }
   weir_mutex_destroy(&plan->mu);
   weir_arena_free(&plan->arena);

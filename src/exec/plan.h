@@ -4,6 +4,7 @@
 #ifndef WEIR_EXEC_PLAN_H_
 #define WEIR_EXEC_PLAN_H_
 
+#include "exec/kernel_cache.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
 
@@ -43,6 +44,7 @@ typedef struct weir_plan_node_t {
   bool has_refs;                     // some input or output is a ref
   bool is_cheap;
   bool is_constant_enter;            // the value is the same in every iteration
+  bool owns_state;                   // |state| is the plan's own, not the kernel cache's
   _Atomic(int32_t) cost_ns;          // measured, smoothed; -1: not yet
 } weir_plan_node_t;
 
@@ -87,6 +89,7 @@ typedef struct weir_plan_params_t {
   int ret_count;
   weir_device_t* device;
   weir_functions_t* functions;       // for kernels' init; may be NULL
+  weir_kernel_cache_t* kernels;      // state of stateful kernels, shared between plans; NULL: the plan's own
 } weir_plan_params_t;
 // INVALID_ARGUMENT / NOT_FOUND / UNIMPLEMENTED naming the node for what cannot run.
 WEIR_MUST_USE weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** out_plan);

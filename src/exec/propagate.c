@@ -149,6 +149,7 @@ static iteration_t* start_iteration(frame_t* frame) {
   }
   ++frame->iteration_count;
   ++frame->live_iterations;
+  frame->dead_exit_count = 0;  // the loop goes on: those exits were dead for one iteration only
   if (frame->last) frame->last->next = it;
   else frame->first = it;
   frame->last = it;

@@ -13,6 +13,7 @@ struct weir_function_library_t {
   weir_map_t functions;          // name → weir_function_t, in the arena
   weir_arena_t arena;
   weir_tensor_list_t tensors;
+  size_t next_number;
 };
 
 weir_status_t* weir_function_library_create(weir_function_library_t** out_library) {
@@ -72,7 +73,27 @@ static weir_status_t* add_locked(weir_function_library_t* library, weir_view_t m
                        "Cannot add function '%s' because a different function with the same name already exists.",
                        function->name);
   }
+  function->number = library->next_number++;
   return weir_map_put(&library->functions, weir_view_of(function->name), function);
+}
+
+size_t weir_function_library_mark(weir_function_library_t* library) {
+  weir_mutex_lock(&library->mu);
+  size_t mark = library->next_number;
+  weir_mutex_unlock(&library->mu);
+  return mark;
+}
+
+void weir_function_library_rollback(weir_function_library_t* library, size_t mark) {
+  weir_mutex_lock(&library->mu);
+  weir_map_entry_t* entry;
+  for (size_t i = 0; (entry = weir_map_next(&library->functions, &i));) {
+    const weir_function_t* function = entry->value;
+    if (function->number < mark) continue;
+    weir_map_remove(&library->functions, weir_view_of(function->name));
+    i = 0;  // removal may move entries
+  }
+  weir_mutex_unlock(&library->mu);
 }
 
 weir_status_t* weir_function_library_add(weir_function_library_t* library, weir_view_t function_def) {

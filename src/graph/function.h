@@ -12,6 +12,7 @@ struct weir_function_t {
   weir_op_t* signature;      // arguments and attributes; def == NULL
   bool is_stateful;
   const char* gradient;      // name of the registered gradient function, or NULL
+  size_t number;             // in order of addition
 };
 
 WEIR_MUST_USE weir_status_t* weir_function_library_create(weir_function_library_t** out_library);
@@ -21,6 +22,9 @@ void weir_function_library_release(weir_function_library_t* library);
 WEIR_MUST_USE weir_status_t* weir_function_library_add(weir_function_library_t* library, weir_view_t function_def);
 // Adds a FunctionDefLibrary message: functions and gradients.
 WEIR_MUST_USE weir_status_t* weir_function_library_import(weir_function_library_t* library, weir_view_t message);
+// How many functions there are now, and: removes all added since. For a failed import; nobody may have used them yet.
+size_t weir_function_library_mark(weir_function_library_t* library);
+void weir_function_library_rollback(weir_function_library_t* library, size_t mark);
 const weir_function_t* weir_function_find(weir_function_library_t* library, weir_view_t name);  // NULL when absent
 // Appends all of it as a FunctionDefLibrary message.
 WEIR_MUST_USE weir_status_t* weir_function_library_write(weir_function_library_t* library, weir_strbuf_t* out);

@@ -159,7 +159,10 @@ static weir_status_t* link_node(maker_t* m, weir_node_t* node, const weir_parsed
       if (source) node->control_inputs[node->control_count++] = source;  // "^arg" orders nothing
       continue;
     }
-    if (data == node->def.input_count) break;
+    if (data == node->def.input_count) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) takes only %d inputs", m->function->name,
+                         node->def.name, node->def.op_name, node->def.input_count);
+    }
     WEIR_TRY(find_value(m, input, &node->inputs[data]));
     WEIR_TRY(weir_node_check_input(node, data, node->inputs[data]));
     ++data;
@@ -204,7 +207,13 @@ static weir_status_t* find_entry(const maker_t* m, uint32_t field, const char* k
   return WEIR_STATUS(INVALID_ARGUMENT, "function '%s' has no value for its result '%s'", m->function->name, key);
 }
 
-static weir_status_t* add_ret(maker_t* m, weir_edge_t value, int index) {
+static weir_status_t* add_ret(maker_t* m, weir_edge_t value, int index, weir_dtype_t dtype) {
+  bool is_output = value.index < value.node->def.output_count;
+  if (!is_output || weir_dtype_base(weir_edge_dtype(value)) != weir_dtype_base(dtype)) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': result %d is declared %s, but '%s:%d' is %s", m->function->name, index,
+                       weir_dtype_name(dtype), value.node->def.name, value.index,
+                       is_output ? weir_dtype_name(weir_edge_dtype(value)) : "no output");
+  }
   weir_named_attr_t attrs[] = {weir_attr_int("index", index)};
   char name[48];
   snprintf(name, sizeof(name), "ret%d_RetVal", index);
@@ -232,7 +241,7 @@ static weir_status_t* add_rets(maker_t* m) {
     WEIR_TRY(find_entry(m, FUNCTION_RET, signature->outputs[arg].name, &source));
     WEIR_TRY(find_value(m, source, &edge));
     for (int i = 0; i < size; ++i) {
-      WEIR_TRY(add_ret(m, (weir_edge_t){.node = edge.node, .index = edge.index + i}, first + i));
+      WEIR_TRY(add_ret(m, (weir_edge_t){.node = edge.node, .index = edge.index + i}, first + i, types[first + i]));
     }
   }
   m->body->ret_count = count;

@@ -118,6 +118,17 @@ static weir_status_t* clone_attrs(weir_graph_t* graph, weir_attrs_t attrs, weir_
   return NULL;
 }
 
+// Placeholders stand for attributes of a function; what instantiates it has replaced them.
+static weir_status_t* check_no_placeholders(const weir_node_t* node) {
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    const weir_named_attr_t* attr = &node->def.attrs.items[i];
+    if (attr->value.kind != WEIR_ATTR_PLACEHOLDER) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': attr '%s' is the placeholder '%.*s' outside of a function",
+                       node->def.name, attr->name, WEIR_VIEW_ARG(attr->value.u.s));
+  }
+  return NULL;
+}
+
 weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_attrs_t attrs, const weir_dtype_t* input_types,
                                 int input_count) {
   weir_graph_t* graph = node->graph;
@@ -130,6 +141,7 @@ weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_att
   }
   node->def.op_name = op->name;
   WEIR_TRY(weir_op_resolve(op, node->def.name, attrs, input_types, input_count, &graph->arena, &node->def.attrs));
+  WEIR_TRY(check_no_placeholders(node));
   WEIR_TRY(weir_op_arg_types(op, node->def.name, node->def.attrs, false, &graph->arena, &node->def.input_types,
                              &node->def.input_count));
   return weir_op_arg_types(op, node->def.name, node->def.attrs, true, &graph->arena, &node->def.output_types,

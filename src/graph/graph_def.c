@@ -33,7 +33,8 @@ static weir_status_t* declare_node(import_t* import, weir_view_t message) {
   if (memchr(parsed->name.data, 0, parsed->name.size)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "node name '%.*s' holds a zero byte", WEIR_VIEW_ARG(parsed->name));
   }
-  weir_node_t* node = weir_node_make(graph, prefixed(import, parsed->name), parsed->device);
+  weir_view_t name = prefixed(import, parsed->name);
+  weir_node_t* node = name.size > 0 ? weir_node_make(graph, name, parsed->device) : NULL;
   if (!node) return weir_out_of_memory();
   node->unknown_fields = parsed->unknown_fields;
   char* op = weir_arena_strndup(&graph->arena, parsed->op.data, parsed->op.size);
@@ -86,7 +87,11 @@ static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir
 
 // An op nobody registered has as many outputs as its consumers name, of types nobody knows.
 static weir_status_t* widen_unknown(weir_node_t* node, int index) {
+  enum { MAX_OUTPUTS = 1 << 16 };  // a number in a file must not cost gigabytes
   if (node->def.op || index < node->def.output_count) return NULL;
+  if (index >= MAX_OUTPUTS) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': output %d of an op nobody registered is too many", node->def.name, index);
+  }
   weir_dtype_t* types = weir_arena_array(&node->graph->arena, (size_t)index + 1, sizeof(*types));
   if (!types) return weir_out_of_memory();
   node->def.output_types = types;
@@ -189,11 +194,22 @@ static weir_status_t* keep_bytes(weir_graph_t* graph, weir_view_t message, weir_
 
 weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def, const weir_import_params_t* params) {
   import_t import = {.graph = graph, .params = params, .first = graph->node_count};
+  size_t functions = weir_function_library_mark(graph->library);
+  size_t unknown_size = graph->unknown_fields.size;
+  int64_t producer = graph->producer;
+  int64_t min_consumer = graph->min_consumer;
   weir_view_t bytes = {0};
   weir_status_t* status = keep_bytes(graph, graph_def, &bytes);
   if (!status) status = import_functions(&import, bytes);
   if (!status) status = import_nodes(&import, bytes);
-  if (status) weir_graph_unregister_from(graph, import.first);
+  if (status) {
+    weir_graph_unregister_from(graph, import.first);
+    weir_function_library_rollback(graph->library, functions);
+    graph->unknown_fields.size = unknown_size;
+    graph->unknown_fields.failed = false;
+    graph->producer = producer;
+    graph->min_consumer = min_consumer;
+  }
   weir_free(import.parsed);
   weir_arena_free(&import.scratch);
   return status;

@@ -67,6 +67,7 @@ static weir_status_t* parse_fields(weir_view_t message, weir_arena_t* arena, wei
 weir_status_t* weir_node_def_parse(weir_view_t message, weir_arena_t* arena, weir_tensor_list_t* tensors,
                                    weir_parsed_node_t* out_node) {
   counts_t counts = {0};
+  *out_node = (weir_parsed_node_t){0};
   WEIR_TRY(count_fields(message, &counts));
   weir_status_t* status = parse_fields(message, arena, tensors, counts, out_node);
   return weir_status_prefix(status, "node '%.*s': ", WEIR_VIEW_ARG(out_node->name));

@@ -167,7 +167,7 @@ static void test_thread_count(void** state) {
 static void test_empty(void** state) {
   (void)state;
   weir_conv2d_t c = make(0, 4, 3, 1, 1, 1, 1, 2, 2);
-  double w[36], dw[36];
+  double w[36] = {0}, dw[36];
   assert_null(weir_conv2d_forward(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, w, NULL));
   assert_null(weir_conv2d_backprop_input(NULL, WEIR_DTYPE_DOUBLE, &c, w, NULL, NULL));
   assert_null(weir_conv2d_backprop_filter(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, NULL, dw));

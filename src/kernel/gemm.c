@@ -4,9 +4,7 @@
 #include "base/alloc.h"
 #include "tensor/cast.h"
 
-#ifdef WEIR_HAVE_BLAS
-#include <cblas.h>
-#endif
+#include "kernel/blas.h"
 
 // A panel of B that stays in the cache, for the loops.
 #define GEMM_DEPTH 64
@@ -44,70 +42,47 @@ static gemm_split_t split_product(int64_t m, int64_t n, int64_t k) {
   return s;
 }
 
-#ifdef WEIR_HAVE_BLAS
 // The BLAS counts in int, and leaves C alone where k is 0.
 static bool fits_blas(int64_t a, int64_t b, int64_t c) {
   return a > 0 && b > 0 && c > 0 && a <= INT32_MAX && b <= INT32_MAX && c <= INT32_MAX;
 }
 
-static enum CBLAS_TRANSPOSE blas_trans(weir_trans_t trans) {
-  return trans == WEIR_NO_TRANS ? CblasNoTrans : trans == WEIR_TRANS ? CblasTrans : CblasConjTrans;
+static weir_blas_trans_t blas_trans(weir_trans_t trans) {
+  return trans == WEIR_NO_TRANS ? WEIR_BLAS_NO_TRANS : trans == WEIR_TRANS ? WEIR_BLAS_TRANS : WEIR_BLAS_CONJ_TRANS;
 }
-
-// Present in OpenBLAS only. A threaded build of it would fight our pool.
-extern void openblas_set_num_threads(int count) __attribute__((weak));
-
-static void tame_blas(void) {
-  static atomic_bool is_done;
-  // Relaxed: calling it twice is harmless.
-  if (WEIR_LIKELY(atomic_load_explicit(&is_done, memory_order_relaxed))) return;
-  if (openblas_set_num_threads) openblas_set_num_threads(1);
-  atomic_store_explicit(&is_done, true, memory_order_relaxed);
-}
-#else
-static void tame_blas(void) {}
-#endif
 
 #define T float
 #define SUFFIX float
 #define ACC float
 #define CONJ(v) (v)
-#ifdef WEIR_HAVE_BLAS
-#define BLAS_GEMM cblas_sgemm
-#define BLAS_GEMV cblas_sgemv
+#define BLAS_GEMM sgemm
+#define BLAS_GEMV sgemv
 #define SCALAR(v) (v)
-#endif
 #include "kernel/gemm_type.inc"
 
 #define T double
 #define SUFFIX double
 #define ACC double
 #define CONJ(v) (v)
-#ifdef WEIR_HAVE_BLAS
-#define BLAS_GEMM cblas_dgemm
-#define BLAS_GEMV cblas_dgemv
+#define BLAS_GEMM dgemm
+#define BLAS_GEMV dgemv
 #define SCALAR(v) (v)
-#endif
 #include "kernel/gemm_type.inc"
 
 #define T weir_complex64_t
 #define SUFFIX complex64
 #define ACC weir_complex64_t
 #define CONJ(v) conjf(v)
-#ifdef WEIR_HAVE_BLAS
-#define BLAS_GEMM cblas_cgemm
+#define BLAS_GEMM cgemm
 #define SCALAR(v) (&(v))
-#endif
 #include "kernel/gemm_type.inc"
 
 #define T weir_complex128_t
 #define SUFFIX complex128
 #define ACC weir_complex128_t
 #define CONJ(v) conj(v)
-#ifdef WEIR_HAVE_BLAS
-#define BLAS_GEMM cblas_zgemm
+#define BLAS_GEMM zgemm
 #define SCALAR(v) (&(v))
-#endif
 #include "kernel/gemm_type.inc"
 
 #define T int16_t
@@ -135,7 +110,6 @@ static void tame_blas(void) {}
 void weir_gemm(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n, int64_t k,
                float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
                int64_t ldc) {
-  tame_blas();
   gemm_job_float job = GEMM_JOB(float);
   gemm_run_float(pool, &job);
 }
@@ -143,7 +117,6 @@ void weir_gemm(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, in
 void weir_gemm_double(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n,
                       int64_t k, double alpha, const double* a, int64_t lda, const double* b, int64_t ldb,
                       double beta, double* c, int64_t ldc) {
-  tame_blas();
   gemm_job_double job = GEMM_JOB(double);
   gemm_run_double(pool, &job);
 }
@@ -152,7 +125,6 @@ void weir_gemm_complex64(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t t
                          int64_t k, weir_complex64_t alpha, const weir_complex64_t* a, int64_t lda,
                          const weir_complex64_t* b, int64_t ldb, weir_complex64_t beta, weir_complex64_t* c,
                          int64_t ldc) {
-  tame_blas();
   gemm_job_complex64 job = GEMM_JOB(complex64);
   gemm_run_complex64(pool, &job);
 }
@@ -161,7 +133,6 @@ void weir_gemm_complex128(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t 
                           int64_t k, weir_complex128_t alpha, const weir_complex128_t* a, int64_t lda,
                           const weir_complex128_t* b, int64_t ldb, weir_complex128_t beta,
                           weir_complex128_t* c, int64_t ldc) {
-  tame_blas();
   gemm_job_complex128 job = GEMM_JOB(complex128);
   gemm_run_complex128(pool, &job);
 }
@@ -221,7 +192,6 @@ static void gemm_same(weir_pool_t* pool, weir_dtype_t dtype, const weir_gemm_arg
 }
 
 weir_status_t* weir_gemm_any(weir_pool_t* pool, const weir_gemm_args_t* args) {
-  tame_blas();
   weir_dtype_t dtype = compute_type(args);
   if (dtype == WEIR_DTYPE_INVALID) {
     return WEIR_STATUS(UNIMPLEMENTED, "No matrix product of %s and %s into %s", weir_dtype_name(args->dtype_a),

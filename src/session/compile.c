@@ -67,7 +67,8 @@ static weir_status_t* check_device(const weir_session_t* session, const weir_nod
 }
 
 weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph, weir_node_t** targets,
-                                    int target_count, int arg_count, int ret_count, weir_plan_t** out_plan) {
+                                    int target_count, int arg_count, int ret_count, weir_kernel_cache_t* kernels,
+                                    weir_plan_t** out_plan) {
   weir_status_t* status = NULL;
   for (size_t i = 0; i < take_graph->node_count && !status; ++i) status = check_device(session, take_graph->nodes[i]);
   weir_pass_ctx_t ctx = {.graph = take_graph,
@@ -85,7 +86,8 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
                                .arg_count = arg_count,
                                .ret_count = ret_count,
                                .device = session->device,
-                               .functions = weir_session_functions_base(session->functions)};
+                               .functions = weir_session_functions_base(session->functions),
+                               .kernels = kernels};
   return weir_plan_create(&params, out_plan);
 }
 
@@ -137,7 +139,8 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t
   weir_mutex_unlock(&session->graph->mu);
   weir_free(feeds);
   if (status) return status;
-  return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count, spec->fetch_count, out_plan);
+  return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count, spec->fetch_count,
+                              &session->kernels, out_plan);
 }
 
 // The signature as bytes: which edges are fed and fetched, which nodes run.

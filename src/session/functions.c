@@ -30,7 +30,7 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* fun
   weir_function_body_t body = {0};
   WEIR_TRY(weir_function_instantiate(library, session->graph->registry, function, func->attrs, &body));
   return weir_session_compile(session, body.graph, body.controls, body.control_count, body.arg_count, body.ret_count,
-                              out_plan);
+                              NULL, out_plan);
 }
 
 static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_t key, weir_plan_t* plan,

@@ -118,7 +118,7 @@ static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_sp
   if (!status) status = drop_rets(pruned, all, count, arena, &copy, mapped);
   weir_graph_unref(pruned);
   if (status) return status;
-  return weir_session_compile(session, copy, mapped, count, 0, 0, &partial->plan);
+  return weir_session_compile(session, copy, mapped, count, 0, 0, &session->kernels, &partial->plan);
 }
 
 static void* run_thread(void* arg) {
@@ -229,11 +229,11 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
     int index = 0;
     char buffer[KEY_SIZE];
     const weir_feed_t* feed = &spec->feeds[i];
+    if (feed->edge.node) WEIR_TRY(weir_session_check_feed(feed->edge, feed->tensor));  // a bad value does not use up the feed
     weir_mutex_lock(&partial->mu);
     weir_status_t* status = claim(feed->edge, partial->feeds, partial->is_fed, partial->feed_count, "feed", &index);
     weir_mutex_unlock(&partial->mu);
     if (status) return status;
-    WEIR_TRY(weir_session_check_feed(feed->edge, feed->tensor));
     weir_view_t key = transfer_key("feed", index, buffer);
     WEIR_TRY(partial->rendezvous->vtable->send(partial->rendezvous, key, feed->tensor, false));
   }

@@ -18,6 +18,21 @@ static weir_status_t* shared_resources(weir_graph_t* graph, weir_resources_t** o
   return status;
 }
 
+static weir_status_t* generation_create(weir_session_generation_t** out_generation) {
+  weir_session_generation_t* generation = weir_calloc(1, sizeof(*generation));
+  if (!generation) return weir_out_of_memory();
+  weir_status_t* status = weir_cancel_create(NULL, &generation->cancel);
+  if (status) weir_free(generation);
+  else *out_generation = generation;
+  return status;
+}
+
+static void generation_destroy(weir_session_generation_t* generation) {
+  if (!generation) return;
+  weir_cancel_destroy(generation->cancel);
+  weir_free(generation);
+}
+
 static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
   session->allow_soft_placement = options->allow_soft_placement;
   if (options->disabled_passes) {
@@ -26,7 +41,7 @@ static weir_status_t* init(weir_session_t* session, const weir_session_options_t
   }
   WEIR_TRY(weir_pool_create(options->threads, &session->pool));
   WEIR_TRY(weir_cpu_device_create(LOCAL_TASK, 0, session->pool, &session->device));
-  WEIR_TRY(weir_cancel_create(NULL, &session->cancel));
+  WEIR_TRY(generation_create(&session->generation));
   WEIR_TRY(weir_session_functions_create(session, &session->functions));
   session->owns_resources = options->isolate_state;
   if (options->isolate_state) return weir_resources_create(DEFAULT_CONTAINER, &session->resources);
@@ -42,6 +57,7 @@ weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_optio
   session->plans.owns_keys = true;
   weir_mutex_init(&session->mu);
   weir_cond_init(&session->idle);
+  weir_kernel_cache_init(&session->kernels);
   weir_status_t* status = init(session, options ? options : &defaults);
   if (status) {
     weir_session_destroy(session);
@@ -51,24 +67,26 @@ weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_optio
   return NULL;
 }
 
-static void wait_until_idle(weir_session_t* session) {
+// Waits until |running_count|, the session's or a generation's, is zero.
+static void wait_until_idle(weir_session_t* session, const int* running_count) {
   weir_mutex_lock(&session->mu);
-  while (session->running_count > 0) weir_cond_wait(&session->idle, &session->mu);
+  while (*running_count > 0) weir_cond_wait(&session->idle, &session->mu);
   weir_mutex_unlock(&session->mu);
 }
 
 void weir_session_destroy(weir_session_t* session) {
   if (!session) return;
-  if (session->cancel) weir_cancel_start(session->cancel);
-  wait_until_idle(session);
+  if (session->generation) weir_cancel_start(session->generation->cancel);
+  wait_until_idle(session, &session->running_count);
   weir_map_entry_t* entry;
   for (size_t i = 0; (entry = weir_map_next(&session->plans, &i));) weir_plan_destroy(entry->value);
   weir_map_free(&session->plans);
   weir_session_functions_destroy(session->functions);
+  weir_kernel_cache_free(&session->kernels);
   if (session->owns_resources) weir_resources_destroy(session->resources);
   weir_device_release(session->device);
   weir_pool_destroy(session->pool);
-  weir_cancel_destroy(session->cancel);
+  generation_destroy(session->generation);
   weir_cond_destroy(&session->idle);
   weir_mutex_destroy(&session->mu);
   weir_free(session->disabled_passes);
@@ -77,18 +95,16 @@ void weir_session_destroy(weir_session_t* session) {
 }
 
 void weir_session_cancel(weir_session_t* session) {
-  weir_cancel_t* fresh = NULL;
-  weir_status_t* status = weir_cancel_create(NULL, &fresh);
+  weir_session_generation_t* fresh = NULL;
+  weir_status_destroy(generation_create(&fresh));  // without it, later steps are cancelled too: better than none at all
   weir_mutex_lock(&session->mu);
-  weir_cancel_t* old = session->cancel;
-  if (fresh) session->cancel = fresh;
+  weir_session_generation_t* old = session->generation;
+  if (fresh) session->generation = fresh;
   weir_mutex_unlock(&session->mu);
-  weir_cancel_start(old);
-  if (fresh) {
-    wait_until_idle(session);  // steps hold |old| until they are through
-    weir_cancel_destroy(old);
-  }
-  weir_status_destroy(status);
+  weir_cancel_start(old->cancel);
+  if (!fresh) return;
+  wait_until_idle(session, &old->running_count);  // steps hold |old| until they are through
+  generation_destroy(old);
 }
 
 void weir_session_reset(weir_session_t* session, const char* const* containers, int count) {
@@ -123,9 +139,11 @@ static void forward_cancel(void* arg) { weir_cancel_start(arg); }
 
 weir_status_t* weir_session_execute(weir_session_t* session, const weir_session_run_params_t* params) {
   weir_mutex_lock(&session->mu);
-  weir_cancel_t* parent = session->cancel;
+  weir_session_generation_t* generation = session->generation;
+  weir_cancel_t* parent = generation->cancel;
   int64_t step_id = ++session->next_step_id;
   ++session->running_count;
+  ++generation->running_count;
   weir_mutex_unlock(&session->mu);
   weir_cancel_t* step_cancel = parent;
   weir_cancel_token_t token = 0;
@@ -154,7 +172,8 @@ weir_status_t* weir_session_execute(weir_session_t* session, const weir_session_
   if (token) weir_cancel_deregister(params->cancel, token);
   if (step_cancel != parent) weir_cancel_destroy(step_cancel);
   weir_mutex_lock(&session->mu);
-  if (--session->running_count == 0) weir_cond_broadcast(&session->idle);
+  --session->running_count;
+  if (--generation->running_count == 0) weir_cond_broadcast(&session->idle);
   weir_mutex_unlock(&session->mu);
   return status;
 }

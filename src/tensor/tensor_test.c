@@ -363,7 +363,11 @@ static void test_cast_saturates(void** state) {
   const float fraction = -2.75f;
   const int32_t wide = 300;
   assert_true(cast_one(WEIR_DTYPE_INT32, WEIR_DTYPE_FLOAT, &big) == INT32_MAX);
-  assert_true(cast_one(WEIR_DTYPE_INT8, WEIR_DTYPE_FLOAT, &low) == INT8_MIN);
+  assert_true(cast_one(WEIR_DTYPE_INT32, WEIR_DTYPE_FLOAT, &low) == INT32_MIN);
+  // Narrow types: the low bits of int32.
+  assert_true(cast_one(WEIR_DTYPE_INT8, WEIR_DTYPE_FLOAT, &low) == 0);
+  assert_true(cast_one(WEIR_DTYPE_UINT8, WEIR_DTYPE_FLOAT, &(float){-1}) == 255);
+  assert_true(cast_one(WEIR_DTYPE_UINT16, WEIR_DTYPE_DOUBLE, &(double){-200}) == 65336);
   assert_true(cast_one(WEIR_DTYPE_UINT64, WEIR_DTYPE_FLOAT, &low) == 0);
   assert_true(cast_one(WEIR_DTYPE_INT64, WEIR_DTYPE_FLOAT, &nan) == 0);
   assert_true(cast_one(WEIR_DTYPE_INT16, WEIR_DTYPE_FLOAT, &fraction) == -2);

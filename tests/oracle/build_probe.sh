@@ -2,6 +2,7 @@
 # build_probe.sh — Builds libweir_probe.so, incrementally, into the directory given.
 #
 # usage: build_probe.sh DIRECTORY [jobs]
+# The flags are those of the release build (CMakeLists.txt), so that the oracle checks the same arithmetic.
 # A file that does not compile keeps its last good object, or is left out; symbols that are missing then abort when called.
 # Both are reported, so that work on one op is not held up by work on another.
 set -eu
@@ -20,10 +21,29 @@ sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kerne
   2> /dev/null | LC_ALL=C sort)
 late="src/ops/builtin_ops.c tests/oracle/probe.c"
 
+# The serial OpenBLAS where there is one; another one, or none, elsewhere.
+blas_flags=
+blas_library=
+for place in /usr/include/"$(${CC:-gcc} -dumpmachine)"/openblas-serial /usr/include/openblas-serial /usr/include/openblas \
+  /usr/include/"$(${CC:-gcc} -dumpmachine)" /usr/include; do
+  if [ -z "$blas_flags" ] && [ -f "$place/cblas.h" ]; then
+    blas_flags="-DWEIR_HAVE_BLAS=1 -I$place"
+    library=$(echo "$place" | sed 's,/include,/lib,')
+    if [ -e "$library/libopenblas.so" ]; then
+      blas_library="$library/libopenblas.so -Wl,-rpath,$library"
+    else
+      blas_library=-lopenblas
+    fi
+  fi
+done
+flags="-std=c11 -D_GNU_SOURCE -O2 -DNDEBUG -g -fPIC -w -ffp-contract=off -fno-math-errno $blas_flags"
+echo "$flags" > "$dir/flags.new"
+cmp -s "$dir/flags.new" "$dir/flags" || cp "$dir/flags.new" "$dir/flags"
+
 # The rules. An object replaces the old one only when its compilation succeeded.
 {
   echo "CC ?= gcc"
-  echo "CFLAGS = -std=c11 -D_GNU_SOURCE -O1 -g -fPIC -w -Iinclude -Isrc -I$dir"
+  echo "CFLAGS = $flags -Iinclude -Isrc -I$dir"
   printf 'objects ='
   for f in $sources; do
     printf ' %s/%s.o' "$dir" "$(echo "$f" | tr / .)"
@@ -32,8 +52,10 @@ late="src/ops/builtin_ops.c tests/oracle/probe.c"
   echo "all: \$(objects)"
   for f in $sources $late; do
     o="$dir/$(echo "$f" | tr / .).o"
-    echo "$o: $f"
-    printf '\t@$(CC) $(CFLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o $@.new && mv $@.new $@\n'
+    echo "$o: $f $dir/flags"
+    more=
+    case $f in src/kernel/*) more='-O3 -fno-trapping-math' ;; esac
+    printf '\t@$(CC) $(CFLAGS) %s -MMD -MP -MF $@.d -MT $@ -c $< -o $@.new && mv $@.new $@\n' "$more"
     echo "-include $o.d"
   done
 } > "$dir/Makefile.new"
@@ -65,7 +87,7 @@ for f in $sources $late; do
 done
 [ -f "$dir/libweir_probe.so" ] && [ $newest = 0 ] && exit 0
 
-link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" -lopenblas -lm -lpthread -ldl; }
+link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" $blas_library -lm -lpthread -ldl; }
 if ! link $objects 2> "$dir/link.txt"; then
   missing=$(sed -n "s/.*undefined reference to \`\([A-Za-z0-9_]*\)'.*/\1/p" "$dir/link.txt" | sort -u)
   if [ -z "$missing" ]; then
@@ -74,10 +96,9 @@ if ! link $objects 2> "$dir/link.txt"; then
   fi
   echo "build_probe: missing symbols, which abort when called:" $missing >&2
   {
-    echo '#include <stdio.h>'
-    echo '#include <stdlib.h>'
+    printf '#include <stdio.h>\n#include <stdlib.h>\n'
     for s in $missing; do
-      echo "void $s(void) { fprintf(stderr, \"$s is not there\\n\"); abort(); }"
+      printf 'void %s(void);\nvoid %s(void) { fputs("%s is not there\\n", stderr); abort(); }\n' "$s" "$s" "$s"
     done
   } > "$dir/missing.c"
   ${CC:-gcc} -fPIC -fno-builtin -w -c "$dir/missing.c" -o "$dir/missing.o"

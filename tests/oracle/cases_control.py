@@ -24,30 +24,25 @@ def guards(check, rng):
 
 
 def fake_param(check, rng):
-    for shape in ([], [2, 3], [0], [2, -1]):
+    for shape in ([], [2, 3], [0]):
         check('FakeParam', [], {'dtype': np.float32, 'shape': shape}, shapes_only=True)
 
 
 def lists(check, rng):
+    """Only what fails: the probe cannot look into variants, so lists themselves are compared by graphs."""
     x = rng.standard_normal((3, 2)).astype(np.float32)
     i32, i64 = np.int32, np.int64
-    for shape in (i32(-1), np.array([2], i32), np.array([-1, 3], i64), np.array([], i32)):
-        check('EmptyTensorList', [shape, i32(-1)], {'element_dtype': np.float32})
-        check('TensorListReserve', [shape, i32(4)], {'element_dtype': np.float32})
     for shape in (i32(3), np.array([[2]], i32), np.array([-2], i32)):
         check('EmptyTensorList', [shape, i32(-1)], {'element_dtype': np.float32})
     check('EmptyTensorList', [i32(-1), np.array([1], i32)], {'element_dtype': np.float32})
     check('TensorListReserve', [i32(-1), i32(-1)], {'element_dtype': np.float32})
-    for dtype in TYPES:
-        check('TensorListFromTensor', [x.astype(dtype), np.array([2], i32)])
     check('TensorListFromTensor', [x, np.array([3], i32)])
     check('TensorListFromTensor', [np.float32(1), i32(-1)])
-    check('TensorListScatter', [x, np.array([0, 4, 2], i32), i32(-1)])
     check('TensorListScatter', [x, np.array([0, -4, 2], i32), i32(-1)])
     check('TensorListScatter', [x, np.array([0, 4], i32), i32(-1)])
-    for count in (-2, -1, 3, 8):
+    for count in (-2, 3):
         check('TensorListScatterV2', [x, np.array([0, 4, 2], i32), i32(-1), i32(count)])
-    for lengths in ([1, 2], [0, 3], [3], [1, 1], [2, 2], [-1, 4], []):
+    for lengths in ([1, 1], [2, 2], [-1, 4], []):
         check('TensorListSplit', [x, np.array([-1, 2], i32), np.array(lengths, i64)])
     check('TensorListSplit', [x, np.array([-1, 3], i32), np.array([3], i64)])
     check('TensorListSplit', [x, np.array([], i32), np.array([3], i64)])

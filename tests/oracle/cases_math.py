@@ -1,4 +1,6 @@
 """Arithmetic: elementwise ops of every type, broadcasting, reductions, products of matrices, segments, casts."""
+import platform
+
 import numpy as np
 import ml_dtypes
 
@@ -264,10 +266,15 @@ def casts(check, rng):
     types = NUMBER + [bool]
     for source in types:
         for target in types:
-            # Negative numbers as unsigned ones are up to the processor.
+            # Negative numbers as unsigned ones are up to the processor, and to an element's place in the tensor.
             lo = 0 if np.dtype(target).kind == 'u' else -3
             check('Cast', [make(rng, source, (2, 7), lo)], {'DstT': target})
     check('Cast', [np.array([1e10, -1e10, np.nan, np.inf, -np.inf, 3.7, -3.7], np.float32)], {'DstT': np.int64})
+    if platform.machine() == 'aarch64':
+        for value in (-1.0, -0.5, -200.0, 300.0, 70000.0, -40000.0, 4e9, 1e20, -1e20, np.nan, np.inf):
+            for source in (np.float32, np.float64):
+                for target in INTEGER:
+                    check('Cast', [source(value)], {'DstT': target})
     for source in (np.float32, np.float64):
         for target in (BF16, np.float16):
             check('Cast', [make(rng, source, (100,))], {'DstT': target, 'Truncate': True})

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks Weir's ops against TensorFlow: the same node, the same inputs, in both.
 
-    oracle.py [--lib DIR] [--list] [--strict] [--verbose] [names...]
+    oracle.py [--probe FILE | --lib DIR] [--list] [--strict] [--verbose] [names...]
 
 runs the cases of every cases_*.py beside this file, or of those named: "array" is cases_array.py, "Concat" is one op.
-The python that runs it must have tensorflow. The probe library is built first (build_probe.sh) into DIR, by default
-weir_probe in the system's folder for temporary files; building is incremental.
+The python that runs it must have tensorflow. FILE is the probe library as CMake builds it (target weir_probe). Without it the
+library is built first (build_probe.sh) into DIR, by default weir_probe in the system's folder for temporary files; building is
+incremental.
 
 A case file defines one function:
 
@@ -258,6 +259,11 @@ def error_of(error):
     return 3, str(error)  # graph construction turns INVALID_ARGUMENT into ValueError
 
 
+def as_array(value):
+    """What a session returns, which is bytes for a string scalar: numpy's own strings lose trailing zeros."""
+    return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
+
+
 def run_tensorflow(cases, as_placeholders=False):
     """Results of all cases in one session, or None when one of them fails."""
     graph_def, feeds, inits = build_graph(cases, as_placeholders)
@@ -276,7 +282,7 @@ def run_tensorflow(cases, as_placeholders=False):
         values = session.run(fetches, feeds)
         for k, case in enumerate(cases):
             got = iter(values[k][1:])
-            outputs = [None if d in (tf.resource, tf.variant) else np.asarray(next(got)) for d in case.output_dtypes]
+            outputs = [None if d in (tf.resource, tf.variant) else as_array(next(got)) for d in case.output_dtypes]
             shapes = [t.shape for t in graph.get_operation_by_name(f'n{k}').outputs]
             variables = {}
             for i, x in enumerate(case.inputs):
@@ -288,7 +294,7 @@ def run_tensorflow(cases, as_placeholders=False):
 
 def read_variable(session, graph, name, variable):
     try:
-        return np.asarray(session.run(f'{name}:0' if variable.kind == REF else f'{name}_read:0'))
+        return as_array(session.run(f'{name}:0' if variable.kind == REF else f'{name}_read:0'))
     except tf.errors.OpError:
         return None
 
@@ -315,10 +321,12 @@ def tensorflow_results(cases):
 # ---- Weir ----
 
 class Probe:
-    def __init__(self, directory, threads):
-        subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
-        # Rebuilding replaces the file and leaves a library in use alone.
-        self.lib = ctypes.CDLL(os.path.join(directory, 'libweir_probe.so'))
+    def __init__(self, file, directory, threads):
+        if not file:
+            # Rebuilding replaces the file and leaves a library in use alone.
+            subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
+            file = os.path.join(directory, 'libweir_probe.so')
+        self.lib = ctypes.CDLL(os.path.abspath(file))
         lib = self.lib
         lib.weir_probe_start.restype = ctypes.c_char_p
         lib.weir_probe_run.restype = ctypes.c_void_p
@@ -427,10 +435,10 @@ def compare_values(got, want, options):
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
-    text = f'{int(wrong.sum())} of {wrong.size} elements differ, first at {list(at)}: {got[at]!r}, not {want[at]!r}'
+    text = f'{int(wrong.sum())} of {wrong.size} elements differ, first at {list(at)}: {np.asarray(got)[at]!r}, not {np.asarray(want)[at]!r}'
     if error is not None:
-        with np.errstate(all='ignore'):
-            text += f'; largest error {np.nanmax(np.where(wrong, error, 0)):.3g}'
+        finite = error[wrong & np.isfinite(error)]
+        text += f'; largest error {finite.max():.3g}' if finite.size else ''
     return text
 
 
@@ -559,6 +567,7 @@ def load_cases(path, wanted_ops):
 def main():
     sys.modules['oracle'] = sys.modules[__name__]  # case files may: from oracle import ref, resource
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--probe', help='libweir_probe.so, built already')
     parser.add_argument('--lib', default=os.path.join(tempfile.gettempdir(), 'weir_probe'))
     parser.add_argument('--list', action='store_true', help='print the ops that the cases cover')
     parser.add_argument('--strict', action='store_true', help='a shape less known than TensorFlow\'s is a failure')
@@ -629,7 +638,7 @@ def run(options, current):
         print('\n'.join(sorted({c.op for c in cases})))
         return 0
 
-    probe = Probe(options.lib, options.threads)
+    probe = Probe(options.probe, options.lib, options.threads)
     missing = sorted({c.op for c in cases if not probe.has_op(c.op)})
     for op in sorted({c.op for c in cases} - set(missing)):
         for problem in compare_op_def(probe.op_def(op), op_def_registry.get(op)):

@@ -9,6 +9,12 @@ typedef struct const_state_t {
 
 static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
   const weir_tensor_t* value = weir_attrs_tensor(weir_shape_attrs(ctx), "value");
+  weir_dtype_t dtype = weir_attrs_type(weir_shape_attrs(ctx), "dtype");
+  // Here, not in the kernel: plans bind constants to their readers without running a kernel.
+  if (weir_tensor_type(value) != dtype) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "DataType mismatch between attr (%s) and tensor (%s)",
+                       weir_dtype_name(dtype), weir_dtype_name(weir_tensor_type(value)));
+  }
   WEIR_TRY(weir_shape_set_dims(ctx, 0, value->rank, value->dims));
   if (value->rank > 1 || !array_is_index_type(weir_tensor_type(value))) return NULL;
   array_ints_t ints;
@@ -18,12 +24,7 @@ static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* const_init(const weir_kernel_init_t* init, void* state) {
   const_state_t* self = state;
-  weir_dtype_t dtype = weir_attrs_type(init->node->attrs, "dtype");
   self->value = weir_attrs_tensor(init->node->attrs, "value");
-  if (weir_tensor_type(self->value) != dtype) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "DataType mismatch between attr (%s) and tensor (%s)",
-                       weir_dtype_name(dtype), weir_dtype_name(weir_tensor_type(self->value)));
-  }
   return NULL;
 }
 

@@ -199,87 +199,134 @@ static weir_status_t* rows_grad(weir_grad_ctx_t* g) {
   return weir_grad_set_slices(g, 0, values, indices, shape);
 }
 
-// Dimension |i| of the shape vector |shape|, as a scalar.
-static weir_edge_t dim_at(weir_grad_ctx_t* g, weir_edge_t shape, int i) {
-  return weir_grad_node(
-      g, "GatherV2",
-      WEIR_EDGES(shape, weir_build_int32(g->builder, i), weir_build_int32(g->builder, 0)));
-}
-
 // Dimensions [begin, end) of |shape|.
-static weir_edge_t dims_at(weir_grad_ctx_t* g, weir_edge_t shape, int begin, int end) {
+static weir_edge_t dims_at(weir_grad_ctx_t* g, weir_edge_t shape, int64_t begin, int64_t end) {
   const int64_t first[] = {begin}, size[] = {end - begin};
+  const weir_tensor_t* value = array_grad_constant(g, shape);
+  if (value && end <= value->count) {
+    int64_t dims[WEIR_MAX_RANK];
+    for (int64_t i = begin; i < end; ++i) dims[i - begin] = weir_tensor_int_at(value, i);
+    return array_grad_ints(g, WEIR_DTYPE_INT32, dims, (int)(end - begin));
+  }
   return weir_grad_node(g, "Slice",
                         WEIR_EDGES(shape, array_grad_ints(g, WEIR_DTYPE_INT32, first, 1),
                                    array_grad_ints(g, WEIR_DTYPE_INT32, size, 1)));
 }
 
-static weir_edge_t move_axis(weir_grad_ctx_t* g, weir_edge_t x, int rank, int from, int to) {
-  int64_t perm[WEIR_MAX_RANK];
-  int n = 0;
+// The rest of |shape| from |begin| on.
+static weir_edge_t dims_from(weir_grad_ctx_t* g, weir_edge_t shape, weir_edge_t begin) {
+  const int64_t rest[] = {-1};
+  return weir_grad_node(g, "Slice",
+                        WEIR_EDGES(shape, begin, array_grad_ints(g, WEIR_DTYPE_INT32, rest, 1)));
+}
+
+static weir_edge_t join(weir_grad_ctx_t* g, weir_edge_t a, weir_edge_t b, weir_edge_t c) {
+  return weir_grad_node(g, "ConcatV2", WEIR_EDGES(a, b, c, weir_build_int32(g->builder, 0)));
+}
+
+static weir_edge_t product(weir_grad_ctx_t* g, weir_edge_t dims) {
+  return weir_grad_node(g, "Prod", WEIR_EDGES(dims, weir_build_int32(g->builder, 0)));
+}
+
+static weir_edge_t range(weir_grad_ctx_t* g, weir_edge_t begin, weir_edge_t end) {
+  return weir_grad_node(g, "Range", WEIR_EDGES(begin, end, weir_build_int32(g->builder, 1)));
+}
+
+// How axes are moved: the gathered one behind the batch, and back.
+typedef struct gather_axes_t {
+  weir_edge_t outer, inner;     // dimensions of params before and after the axis
+  weir_edge_t there, back;      // permutations; none when the axis is there already
+} gather_axes_t;
+
+static gather_axes_t static_axes(weir_grad_ctx_t* g, weir_edge_t shape, int axis, int batch_dims,
+                                 int rank) {
+  gather_axes_t axes = {.outer = dims_at(g, shape, 0, axis),
+                        .inner = dims_at(g, shape, axis + 1, rank)};
+  if (axis == batch_dims) return axes;
+  int64_t there[WEIR_MAX_RANK], back[WEIR_MAX_RANK];
   for (int i = 0; i < rank; ++i) {
-    if (i != from) perm[n++] = i;
+    there[i] = i == batch_dims ? axis : i > batch_dims && i <= axis ? i - 1 : i;
+    back[there[i]] = i;
   }
-  for (int i = rank - 1; i > to; --i) perm[i] = perm[i - 1];
-  perm[to] = from;
-  return weir_grad_node(g, "Transpose",
-                        WEIR_EDGES(x, array_grad_ints(g, WEIR_DTYPE_INT32, perm, rank)));
+  axes.there = array_grad_ints(g, WEIR_DTYPE_INT32, there, rank);
+  axes.back = array_grad_ints(g, WEIR_DTYPE_INT32, back, rank);
+  return axes;
+}
+
+// The same when axis or rank are known at run time only.
+static gather_axes_t dynamic_axes(weir_grad_ctx_t* g, weir_edge_t shape, int batch_dims) {
+  weir_edge_t zero = weir_build_int32(g->builder, 0), one = weir_build_int32(g->builder, 1);
+  weir_edge_t rank = weir_grad_node(g, "Size", WEIR_EDGES(shape)), axis = weir_grad_input(g, 2);
+  if (weir_grad_dtype(g, axis) != WEIR_DTYPE_INT32) {
+    axis = weir_grad_node_with(g, "Cast", WEIR_EDGES(axis),
+                               WEIR_ATTRS(weir_attr_type("DstT", WEIR_DTYPE_INT32)));
+  }
+  axis = weir_grad_node(g, "FloorMod", WEIR_EDGES(axis, rank));
+  weir_edge_t at = array_grad_vector(g, axis), batch = weir_build_int32(g->builder, batch_dims);
+  weir_edge_t after = weir_grad_node(g, "AddV2", WEIR_EDGES(axis, one));
+  const int64_t first[] = {0};
+  weir_edge_t start = array_grad_ints(g, WEIR_DTYPE_INT32, first, 1);
+  gather_axes_t axes = {.outer = weir_grad_node(g, "Slice", WEIR_EDGES(shape, start, at)),
+                        .inner = dims_from(g, shape, array_grad_vector(g, after))};
+  weir_edge_t head = range(g, zero, batch);
+  weir_edge_t tail = weir_grad_node(g, "ConcatV2",
+                                    WEIR_EDGES(range(g, batch, axis), range(g, after, rank), zero));
+  axes.there = join(g, head, at, tail);
+  axes.back = weir_grad_node(g, "InvertPermutation", WEIR_EDGES(axes.there));
+  return axes;
 }
 
 // indices + batch number * rows, flattened: where each row goes when batches are laid one after the
 // other.
-static weir_edge_t batch_indices(weir_grad_ctx_t* g, weir_edge_t rows, weir_edge_t batch) {
+static weir_edge_t batch_indices(weir_grad_ctx_t* g, weir_edge_t rows, weir_edge_t batch,
+                                 weir_edge_t count) {
   const int64_t flat[] = {-1}, column[] = {-1, 1};
   weir_edge_t indices = weir_grad_input(g, 1);
   weir_attrs_t as_index = WEIR_ATTRS(weir_attr_type("DstT", WEIR_DTYPE_INT32));
   if (weir_grad_dtype(g, indices) != WEIR_DTYPE_INT32)
     indices = weir_grad_node_with(g, "Cast", WEIR_EDGES(indices), as_index);
-  weir_edge_t starts = weir_grad_node(
-      g, "Range",
-      WEIR_EDGES(weir_build_int32(g->builder, 0), batch, weir_build_int32(g->builder, 1)));
+  weir_edge_t starts = range(g, weir_build_int32(g->builder, 0), batch);
   starts = weir_grad_node(g, "Mul", WEIR_EDGES(starts, rows));
   starts = weir_grad_node(g, "Reshape",
                           WEIR_EDGES(starts, array_grad_ints(g, WEIR_DTYPE_INT32, column, 2)));
-  weir_edge_t two = weir_grad_node_with(
-      g, "Pack", WEIR_EDGES(batch, weir_build_int32(g->builder, -1)), WEIR_NO_ATTRS);
-  indices = weir_grad_node(g, "Reshape", WEIR_EDGES(indices, two));
+  indices = weir_grad_node(g, "Reshape",
+                           WEIR_EDGES(indices, weir_grad_node(g, "Pack", WEIR_EDGES(batch, count))));
   weir_edge_t sum = weir_grad_node(g, "AddV2", WEIR_EDGES(indices, starts));
   return weir_grad_node(g, "Reshape",
                         WEIR_EDGES(sum, array_grad_ints(g, WEIR_DTYPE_INT32, flat, 1)));
 }
 
 // dy with the gathered axis brought behind the batch, summed by index, and the axis put back.
-static weir_status_t* axis_grad(weir_grad_ctx_t* g, int axis, int batch_dims, int rank) {
-  weir_edge_t zero = weir_build_int32(g->builder, 0);
-  const int64_t flat_value[] = {-1};
-  weir_edge_t flat = array_grad_ints(g, WEIR_DTYPE_INT32, flat_value, 1);
-  weir_edge_t shape = weir_grad_shape_of(g, weir_grad_input(g, 0));
-  weir_edge_t rows = dim_at(g, shape, axis);
-  weir_edge_t head = dims_at(g, shape, 0, axis), tail = dims_at(g, shape, axis + 1, rank);
-  weir_edge_t values_shape = weir_grad_node(g, "ConcatV2", WEIR_EDGES(head, flat, tail, zero));
+static weir_status_t* axis_grad(weir_grad_ctx_t* g, weir_edge_t shape, gather_axes_t axes,
+                                int batch_dims) {
+  const int64_t behind_batch[] = {batch_dims}, behind_axis[] = {batch_dims + 1}, all[] = {-1};
+  weir_edge_t indices = weir_grad_input(g, 1), zero = weir_build_int32(g->builder, 0);
+  weir_edge_t from = array_grad_ints(g, WEIR_DTYPE_INT32, behind_batch, 1);
+  weir_edge_t count = product(g, dims_from(g, weir_grad_shape_of(g, indices), from));
+  weir_edge_t values_shape = join(g, axes.outer, array_grad_vector(g, count), axes.inner);
   weir_edge_t values = weir_grad_node(g, "Reshape", WEIR_EDGES(weir_grad_dy(g, 0), values_shape));
-  if (axis != batch_dims) values = move_axis(g, values, rank, axis, batch_dims);
-  weir_edge_t indices = weir_grad_input(g, 1);
-  weir_edge_t segments = rows;
-  weir_edge_t rest = weir_grad_node(g, "ConcatV2",
-                                    WEIR_EDGES(dims_at(g, shape, batch_dims, axis), tail,
-                                               zero));  // dimensions that are not gathered
-  weir_edge_t batch_shape = dims_at(g, shape, 0, batch_dims);
-  if (batch_dims > 0) {
-    weir_edge_t batch = weir_grad_node(g, "Prod", WEIR_EDGES(batch_shape, zero));
-    values = weir_grad_node(
-        g, "Reshape",
-        WEIR_EDGES(values, weir_grad_node(g, "ConcatV2", WEIR_EDGES(flat, rest, zero))));
-    segments = weir_grad_node(g, "Mul", WEIR_EDGES(rows, batch));
-    indices = batch_indices(g, rows, batch);
-  } else {
-    indices = weir_grad_node(g, "Reshape", WEIR_EDGES(indices, flat));
+  weir_edge_t moved = shape;  // of params with the axis behind the batch
+  if (!weir_edge_is_none(axes.there)) {
+    values = weir_grad_node(g, "Transpose", WEIR_EDGES(values, axes.there));
+    moved = weir_grad_node(g, "GatherV2", WEIR_EDGES(shape, axes.there, zero));
   }
-  weir_edge_t sum = weir_grad_node(g, "UnsortedSegmentSum", WEIR_EDGES(values, indices, segments));
-  weir_edge_t moved_shape = weir_grad_node(
-      g, "ConcatV2", WEIR_EDGES(batch_shape, array_grad_vector(g, rows), rest, zero));
-  weir_edge_t dx = weir_grad_node(g, "Reshape", WEIR_EDGES(sum, moved_shape));
-  if (axis != batch_dims) dx = move_axis(g, dx, rank, batch_dims, axis);
+  weir_edge_t rows = product(g, dims_at(g, moved, batch_dims, batch_dims + 1));
+  weir_edge_t segments = rows;
+  if (batch_dims > 0) {
+    weir_edge_t batch = product(g, dims_at(g, moved, 0, batch_dims));
+    weir_edge_t size = array_grad_vector(g, weir_grad_node(g, "Mul", WEIR_EDGES(batch, count)));
+    weir_edge_t rest = dims_from(g, moved, array_grad_ints(g, WEIR_DTYPE_INT32, behind_axis, 1));
+    weir_edge_t rows_shape = weir_grad_node(g, "ConcatV2", WEIR_EDGES(size, rest, zero));
+    values = weir_grad_node(g, "Reshape", WEIR_EDGES(values, rows_shape));
+    segments = weir_grad_node(g, "Mul", WEIR_EDGES(rows, batch));
+    indices = batch_indices(g, rows, batch, count);
+  } else {
+    indices = weir_grad_node(g, "Reshape",
+                             WEIR_EDGES(indices, array_grad_ints(g, WEIR_DTYPE_INT32, all, 1)));
+  }
+  weir_edge_t dx = weir_grad_node(g, "UnsortedSegmentSum", WEIR_EDGES(values, indices, segments));
+  if (batch_dims > 0) dx = weir_grad_node(g, "Reshape", WEIR_EDGES(dx, moved));
+  if (!weir_edge_is_none(axes.back)) dx = weir_grad_node(g, "Transpose", WEIR_EDGES(dx, axes.back));
   return weir_grad_set(g, 0, dx);
 }
 
@@ -299,14 +346,11 @@ static weir_status_t* gather_v2_grad(weir_grad_ctx_t* g) {
   int64_t axis = axis_value && axis_value->count == 1 ? weir_tensor_int_at(axis_value, 0) : -1;
   if (axis_value && axis < 0 && rank >= 0) axis += rank;
   if (axis_value && axis == 0 && batch_dims == 0) return rows_grad(g);
-  if (axis < 0 || rank < 0 || axis >= rank) {
-    return WEIR_STATUS(UNIMPLEMENTED,
-                       "the gradient of GatherV2 along an axis other than 0 needs a constant axis "
-                       "and params of known "
-                       "rank: node '%s'",
-                       g->node->name);
-  }
-  return axis_grad(g, (int)axis, (int)batch_dims, rank);
+  weir_edge_t shape = weir_grad_shape_of(g, weir_grad_input(g, 0));
+  gather_axes_t axes = axis >= 0 && axis < rank
+                           ? static_axes(g, shape, (int)axis, (int)batch_dims, rank)
+                           : dynamic_axes(g, shape, (int)batch_dims);
+  return axis_grad(g, shape, axes, (int)batch_dims);
 }
 
 const weir_op_module_t weir_ops_array_gather = {

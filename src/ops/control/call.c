@@ -24,5 +24,5 @@ static void call_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) { weir_callee_cal
 const weir_op_module_t weir_ops_control_call = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){CALL_OP("PartitionedCall", WEIR_OP_NO_FOLD),
-                                   CALL_OP("StatefulPartitionedCall", WEIR_OP_STATEFUL),
+                                   CALL_OP("StatefulPartitionedCall", WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED),
                                    {0}}};

@@ -131,7 +131,7 @@ static void recv_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   {.name = op_name,                                                                                               \
    .attrs = "tensor_type: type; " TRANSFER_ATTRS,                                                                 \
    .outputs = "tensor: tensor_type",                                                                              \
-   .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,                                                                     \
+   .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_ALLOW_DISTRIBUTED,                                         \
    .role = WEIR_ROLE_RECV,                                                                                        \
    .summary = "Receives a tensor from another device.",                                                           \
    .infer_shape = weir_shape_fn_unknown,                                                                          \

@@ -24,19 +24,24 @@ static int64_t id_at(const weir_tensor_t* ids, int64_t i) {
   return ids->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(ids, int16_t)[i] : weir_tensor_int_at(ids, i);
 }
 
-// The largest finite value of a type; integers saturate in the cast.
-static double largest(weir_dtype_t dtype) {
+// The largest or lowest finite value of a type; wide integers saturate in the cast.
+static double bound(weir_dtype_t dtype, bool is_high) {
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT: return (double)FLT_MAX;
-    case WEIR_DTYPE_HALF: return 65504.0;
-    case WEIR_DTYPE_BFLOAT16: return 0x1.fep127;
-    default: return DBL_MAX;
+    case WEIR_DTYPE_FLOAT: return is_high ? (double)FLT_MAX : -(double)FLT_MAX;
+    case WEIR_DTYPE_HALF: return is_high ? 65504.0 : -65504.0;
+    case WEIR_DTYPE_BFLOAT16: return is_high ? 0x1.fep127 : -0x1.fep127;
+    case WEIR_DTYPE_INT8: return is_high ? INT8_MAX : INT8_MIN;
+    case WEIR_DTYPE_INT16: return is_high ? INT16_MAX : INT16_MIN;
+    case WEIR_DTYPE_UINT8: return is_high ? UINT8_MAX : 0;
+    case WEIR_DTYPE_UINT16: return is_high ? UINT16_MAX : 0;
+    default: return is_high ? DBL_MAX : -DBL_MAX;
   }
 }
 
 // What a segment without rows holds, as an element.
 static weir_status_t* empty_value(weir_binary_op_t op, weir_dtype_t dtype, void* out_value) {
-  double value = op == WEIR_BINARY_MUL ? 1 : op == WEIR_BINARY_MAXIMUM ? -largest(dtype) : op == WEIR_BINARY_MINIMUM ? largest(dtype) : 0;
+  double value = op == WEIR_BINARY_MUL ? 1 : 0;
+  if (op == WEIR_BINARY_MAXIMUM || op == WEIR_BINARY_MINIMUM) value = bound(dtype, op == WEIR_BINARY_MINIMUM);
   return weir_cast_elements(dtype, out_value, WEIR_DTYPE_DOUBLE, &value, 1);
 }
 

@@ -32,6 +32,7 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 // Everything in float, channel vectors reshaped so that they broadcast against x. With r = 1/sqrt(variance + epsilon),
 // M(a) the mean over all but the channels, u = x - mean:
 //   dx = scale r (dy - M(dy) - u r^2 M(dy u)),  dscale = sum(dy u r),  doffset = sum(dy).
+// In training the moments are computed anew from x, so that derivatives of the third order see them as functions of x.
 typedef struct second_t {
   weir_grad_ctx_t* g;
   weir_edge_t axes;      // all but the channels
@@ -97,10 +98,12 @@ static second_t second_make(weir_grad_ctx_t* g, int rank) {
                 .shape = weir_build_int32s(g->builder, shape, rank),
                 .dy = to_type(g, weir_grad_input(g, 0), WEIR_DTYPE_FLOAT),
                 .is_training = weir_attrs_bool(attrs, "is_training")};
-  weir_edge_t x = to_type(g, weir_grad_input(g, 1), WEIR_DTYPE_FLOAT), variance = weir_grad_input(g, 4);
-  weir_edge_t epsilon = weir_grad_scalar(g, variance, (double)weir_attrs_float(attrs, "epsilon"));
-  s.u = sub(g, x, spread(&s, weir_grad_input(g, 3)));
-  s.r = spread(&s, weir_grad_node(g, "Rsqrt", WEIR_EDGES(add(g, variance, epsilon))));
+  weir_edge_t x = to_type(g, weir_grad_input(g, 1), WEIR_DTYPE_FLOAT);
+  weir_edge_t epsilon = weir_grad_scalar(g, x, (double)weir_attrs_float(attrs, "epsilon"));
+  s.u = sub(g, x, s.is_training ? mean(&s, x) : spread(&s, weir_grad_input(g, 3)));
+  weir_edge_t variance = s.is_training ? mean(&s, weir_grad_node(g, "Square", WEIR_EDGES(s.u)))
+                                       : spread(&s, weir_grad_input(g, 4));
+  s.r = weir_grad_node(g, "Rsqrt", WEIR_EDGES(add(g, variance, epsilon)));
   s.scale = spread(&s, weir_grad_input(g, 2));
   return s;
 }

@@ -1,0 +1,67 @@
+# Weir: two commands, `make demo` and `make test`. Each installs what it needs, on Debian 12 and Ubuntu 24.04.
+PREFIX ?= /usr/local
+PYTHON := .venv/bin/python
+.DEFAULT_GOAL := build
+.PHONY: build demo test test-c test-asan test-tsan test-python install bench check format fuzz clean
+
+# ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
+build/.packages: tools/setup.sh
+	tools/setup.sh packages
+	mkdir -p build && touch $@
+
+build/.python: tools/setup.sh tools/requirements.txt build/.packages
+	tools/setup.sh python
+	touch $@
+
+# ---- build ----
+build: build/.packages
+	cmake --preset release >/dev/null
+	cmake --build --preset release
+
+demo: build
+	build/release/examples/mnist data/mnist runs/mnist
+
+install: build
+	cmake --install build/release --prefix $(PREFIX)
+
+# ---- tests ----
+test: test-c test-asan test-tsan test-python
+
+test-c: build/.packages
+	cmake --preset dev >/dev/null
+	cmake --build --preset dev
+	ctest --preset dev -j2
+
+test-asan: build/.packages
+	cmake --preset asan >/dev/null
+	cmake --build --preset asan
+	ctest --preset asan -j2
+
+test-tsan: build/.packages
+	cmake --preset tsan >/dev/null
+	cmake --build --preset tsan
+	ctest --preset tsan -j2
+
+test-python: build/.python
+	cmake --preset dev >/dev/null
+	cmake --build --preset dev
+	$(PYTHON) -m pytest -q tests
+	$(PYTHON) tests/oracle/oracle.py
+
+# ---- the rest ----
+bench: build
+	bench/run.sh
+
+check: build/.packages
+	tools/check.sh
+
+format:
+	git ls-files '*.c' '*.h' '*.inc' | xargs clang-format -i
+
+fuzz: build/.packages
+	cmake --preset fuzz >/dev/null
+	cmake --build --preset fuzz
+	tools/fuzz.sh
+
+clean:
+	rm -rf build

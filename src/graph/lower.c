@@ -1,0 +1,266 @@
+// lower.c — Lowering of calls: a function's body put in place of the node that calls it.
+#include "graph/lower.h"
+
+#include "graph/graph_internal.h"
+#include "graph/lower_internal.h"
+
+// ---- what kind of node it is: by its attributes, so that no list of op names is kept here ----
+
+static const weir_func_t* func_attr(const weir_node_t* node, const char* name) {
+  const weir_attr_t* attr = weir_attrs_find(node->def.attrs, name);
+  return attr && attr->kind == WEIR_ATTR_FUNC && !attr->is_list ? attr->u.func : NULL;
+}
+
+static bool is_function(const weir_node_t* node) { return node->def.op && !node->def.op->def; }
+
+// PartitionedCall and its kin: all inputs are arguments of "f".
+static bool is_call(const weir_node_t* node) {
+  const weir_op_t* op = node->def.op;
+  return op && func_attr(node, "f") && op->input_count == 1 && op->output_count == 1 && !strcmp(op->inputs[0].name, "args");
+}
+
+static bool is_if(const weir_node_t* node) { return func_attr(node, "then_branch") && func_attr(node, "else_branch"); }
+static bool is_while(const weir_node_t* node) { return func_attr(node, "cond") && func_attr(node, "body"); }
+static bool is_case(const weir_node_t* node) {
+  const weir_attr_t* attr = weir_attrs_find(node->def.attrs, "branches");
+  return attr && attr->kind == WEIR_ATTR_FUNC && attr->is_list;
+}
+
+bool weir_node_can_lower(const weir_node_t* node) {
+  return node->def.op && (is_function(node) || is_call(node) || is_if(node) || is_case(node) || is_while(node));
+}
+
+// ---- adding nodes ----
+
+weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs, weir_node_t* const* controls,
+                           int control_count) {
+  l->builder.controls = controls;
+  l->builder.control_count = control_count;
+  weir_edge_t edge = weir_build(&l->builder.base, op, inputs, attrs);
+  l->builder.controls = NULL;
+  l->builder.control_count = 0;
+  return edge;
+}
+
+weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value) {
+  weir_builder_t* b = &l->builder.base;
+  if (b->status || !value.node) return WEIR_NO_EDGE;
+  const weir_shape_t* shape = weir_build_shape(b, value);
+  weir_dtype_t dtype = weir_build_dtype(b, value);
+  if (shape->rank > 0) {  // true when it has elements
+    weir_edge_t size = weir_build(b, "Size", WEIR_EDGES(value), WEIR_NO_ATTRS);
+    return weir_build(b, "Greater", WEIR_EDGES(size, weir_build_int32(b, 0)), WEIR_NO_ATTRS);
+  }
+  if (dtype == WEIR_DTYPE_BOOL) return value;
+  if (shape->rank == 0 && weir_dtype_is_plain(dtype)) {
+    return weir_build(b, "NotEqual", WEIR_EDGES(value, weir_build_scalar(b, dtype, 0)), WEIR_NO_ATTRS);
+  }
+  b->status = WEIR_STATUS(UNIMPLEMENTED, "'%s': a condition of type %s and unknown rank cannot be differentiated through",
+                          l->node->def.name, weir_dtype_name(dtype));
+  return WEIR_NO_EDGE;
+}
+
+weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results, weir_node_t* const* controls, int control_count) {
+  weir_node_t* node = l->node;
+  weir_arena_t* arena = &l->graph->arena;
+  if (l->builder.base.status) return NULL;
+  size_t count = (size_t)node->def.output_count;
+  weir_dtype_t* types = weir_arena_array(arena, count, sizeof(*types));
+  weir_edge_t* inputs = weir_arena_array(arena, count, sizeof(*inputs));
+  weir_named_attr_t* attrs = weir_arena_array(arena, 1, sizeof(*attrs));
+  if (!types || !inputs || !attrs) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) {
+    types[i] = weir_dtype_base(weir_edge_dtype(results[i]));
+    inputs[i] = results[i];
+  }
+  attrs[0] = weir_attr_types("T", types, count);
+  weir_attrs_t given = {.items = attrs, .count = count ? 1 : 0};
+  WEIR_TRY(weir_node_define(node, count ? "IdentityN" : "NoOp", given, types, (int)count));
+  node->inputs = inputs;
+  WEIR_TRY(weir_node_alloc_shapes(node));
+  for (int i = 0; i < control_count; ++i) WEIR_TRY(weir_graph_add_control(node, controls[i]));
+  ++l->graph->version;
+  return weir_graph_infer(node);
+}
+
+// ---- a body in place ----
+
+typedef struct body_map_t {
+  lowering_t* l;
+  inlining_t* inlining;
+  weir_node_t** nodes;     // by id in the body: the copy
+  bool* is_anchored;       // by id in the body
+} body_map_t;
+
+static weir_edge_t map_edge(const body_map_t* map, weir_edge_t edge) {
+  if (weir_node_role(edge.node) == WEIR_ROLE_ARG) return map->inlining->args[weir_attrs_int(edge.node->def.attrs, "index")];
+  return (weir_edge_t){.node = map->nodes[edge.node->id], .index = edge.index};
+}
+
+static bool edge_is_anchored(const body_map_t* map, weir_edge_t edge) {
+  if (weir_node_role(edge.node) != WEIR_ROLE_ARG) return map->is_anchored[edge.node->id];
+  int64_t index = weir_attrs_int(edge.node->def.attrs, "index");
+  if (map->inlining->is_anchored) return map->inlining->is_anchored[index];
+  return !weir_edge_is_free_const(map->inlining->args[index]);
+}
+
+// The control inputs of the copy of |node|. What nothing alive only in the body orders is ordered by the pivot; so are side
+// effects, which must not happen otherwise. Constants stay free.
+static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node, weir_node_t*** out_controls, int* out_count) {
+  weir_node_t** controls = weir_arena_array(&map->l->arena, (size_t)node->control_count + 1, sizeof(*controls));
+  if (!controls) return weir_out_of_memory();
+  int count = 0;
+  bool is_anchored = false;
+  for (int i = 0; i < node->control_count; ++i) {
+    const weir_node_t* source = node->control_inputs[i];
+    if (weir_node_role(source) == WEIR_ROLE_ARG || !map->nodes[source->id]) continue;
+    is_anchored |= map->is_anchored[source->id];
+    controls[count++] = map->nodes[source->id];
+  }
+  for (int i = 0; i < node->def.input_count; ++i) is_anchored |= edge_is_anchored(map, node->inputs[i]);
+  bool is_const = weir_node_role(node) == WEIR_ROLE_CONST && count == 0;
+  if (map->inlining->pivot && !is_const && (!is_anchored || weir_node_has(node, WEIR_OP_STATEFUL))) {
+    controls[count++] = map->inlining->pivot;
+  }
+  map->is_anchored[node->id] = is_anchored || count > 0;
+  *out_controls = controls;
+  *out_count = count;
+  return NULL;
+}
+
+static bool is_back_input(const weir_node_t* node, int index) {
+  return weir_node_role(node) == WEIR_ROLE_MERGE && weir_node_role(node->inputs[index].node) == WEIR_ROLE_NEXT_ITERATION;
+}
+
+static weir_status_t* copy_node(body_map_t* map, const weir_node_t* node) {
+  lowering_t* l = map->l;
+  weir_edge_t* inputs = weir_arena_array(&l->arena, (size_t)node->def.input_count, sizeof(*inputs));
+  if (!inputs) return weir_out_of_memory();
+  weir_edge_t forward = WEIR_NO_EDGE;  // a back edge is set when its source exists
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (is_back_input(node, i)) continue;
+    inputs[i] = map_edge(map, node->inputs[i]);
+    forward = inputs[i];
+  }
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (is_back_input(node, i)) inputs[i] = forward;
+  }
+  weir_node_params_t params = {.op = node->def.op_name,
+                               .unique_name = true,
+                               .device = *node->def.device ? node->def.device : l->node->def.device,
+                               .inputs = {.items = inputs, .count = node->def.input_count},
+                               .attrs = node->def.attrs};
+  params.name = weir_arena_printf(&l->graph->arena, "%s/%s%s", l->node->def.name, map->inlining->name, node->def.name);
+  if (!params.name) return weir_out_of_memory();
+  weir_node_t** controls = NULL;
+  WEIR_TRY(map_controls(map, node, &controls, &params.control_count));
+  params.control_inputs = controls;
+  return weir_graph_add(l->graph, &params, &map->nodes[node->id]);
+}
+
+static weir_status_t* copy_nodes(body_map_t* map, const weir_function_body_t* body) {
+  weir_node_t** order = NULL;
+  WEIR_TRY(weir_graph_order(body->graph, &map->l->arena, &order));
+  for (size_t i = 0; i < body->graph->node_count; ++i) {
+    weir_role_t role = weir_node_role(order[i]);
+    if (role != WEIR_ROLE_ARG && role != WEIR_ROLE_RETVAL) WEIR_TRY(copy_node(map, order[i]));
+  }
+  for (size_t i = 0; i < body->graph->node_count; ++i) {
+    const weir_node_t* node = body->graph->nodes[i];
+    for (int k = 0; k < node->def.input_count; ++k) {
+      if (is_back_input(node, k)) WEIR_TRY(weir_graph_set_input(map->nodes[i], k, map_edge(map, node->inputs[k])));
+    }
+  }
+  return NULL;
+}
+
+static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* body) {
+  inlining_t* in = map->inlining;
+  in->ret_count = body->ret_count;
+  in->rets = weir_arena_array(&map->l->arena, (size_t)body->ret_count, sizeof(*in->rets));
+  in->effects = weir_arena_array(&map->l->arena, (size_t)body->control_count, sizeof(*in->effects));
+  if (!in->rets || !in->effects) return weir_out_of_memory();
+  for (int i = 0; i < body->ret_count; ++i) {
+    weir_edge_t source = body->rets[i]->inputs[0];
+    weir_edge_t ret = map_edge(map, source);
+    if (in->pivot && !edge_is_anchored(map, source)) {
+      ret = weir_lower_add(map->l, "Identity", WEIR_EDGES(ret), WEIR_NO_ATTRS, &in->pivot, 1);
+    }
+    in->rets[i] = ret;
+  }
+  for (int i = 0; i < body->control_count; ++i) in->effects[in->effect_count++] = map->nodes[body->controls[i]->id];
+  return NULL;
+}
+
+static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining, const weir_function_body_t* body) {
+  size_t count = body->graph->node_count + 1;
+  body_map_t map = {.l = l,
+                    .inlining = inlining,
+                    .nodes = weir_arena_array(&l->arena, count, sizeof(weir_node_t*)),
+                    .is_anchored = weir_arena_array(&l->arena, count, sizeof(bool))};
+  if (!map.nodes || !map.is_anchored) return weir_out_of_memory();
+  WEIR_TRY(copy_nodes(&map, body));
+  return take_results(&map, body);
+}
+
+weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
+  if (l->builder.base.status) return NULL;
+  const weir_function_t* function = weir_function_find(l->graph->library, inlining->func->name);
+  if (!function) {
+    return WEIR_STATUS(NOT_FOUND, "Function '%.*s', which '%s' calls, is not defined", WEIR_VIEW_ARG(inlining->func->name),
+                       l->node->def.name);
+  }
+  weir_function_body_t body = {0};
+  WEIR_TRY(weir_function_instantiate(l->graph->library, l->graph->registry, function, inlining->func->attrs, &body));
+  weir_status_t* status = inline_body(l, inlining, &body);
+  weir_function_body_free(&body);
+  return status;
+}
+
+// ---- calls ----
+
+weir_node_t* weir_lower_pivot(lowering_t* l) {
+  weir_node_t* node = l->node;
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (weir_edge_is_free_const(node->inputs[i]) || weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) continue;
+    weir_edge_t input = node->inputs[i];
+    return weir_lower_add(l, "Identity", WEIR_EDGES(input), WEIR_NO_ATTRS, node->control_inputs, node->control_count).node;
+  }
+  if (node->control_count == 0) return NULL;
+  return weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, node->control_inputs, node->control_count).node;
+}
+
+static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
+  inlining_t in = {.func = func, .name = "", .args = l->node->inputs, .pivot = weir_lower_pivot(l)};
+  WEIR_TRY(weir_lower_inline(l, &in));
+  if (l->builder.base.status) return NULL;
+  if (in.ret_count != l->node->def.output_count) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but function '%.*s' returns %d", l->node->def.name,
+                       l->node->def.output_count, WEIR_VIEW_ARG(func->name), in.ret_count);
+  }
+  return weir_lower_finish(l, in.rets, in.effects, in.effect_count);
+}
+
+static weir_status_t* lower(lowering_t* l) {
+  const weir_node_t* node = l->node;
+  if (is_function(node)) {
+    weir_func_t self = {.name = weir_view_of(node->def.op_name), .attrs = node->def.attrs};
+    return lower_call(l, &self);
+  }
+  if (is_while(node)) return weir_lower_while(l);
+  return is_call(node) ? lower_call(l, func_attr(node, "f")) : weir_lower_branches(l);
+}
+
+weir_status_t* weir_node_lower(weir_node_t* node) {
+  lowering_t l = {.graph = node->graph, .node = node};
+  weir_graph_builder_init(&l.builder, node->graph, node->def.name);
+  l.builder.device = *node->def.device ? node->def.device : NULL;
+  weir_status_t* status = lower(&l);
+  if (!status) {
+    status = l.builder.base.status;
+  } else {
+    weir_status_destroy(l.builder.base.status);
+  }
+  weir_arena_free(&l.arena);
+  return status;
+}

@@ -1,0 +1,173 @@
+"""The weir command from outside: verbs, options, exit codes, what goes to which stream."""
+import json
+import pathlib
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+import conftest
+
+GRAPHS = conftest.ROOT / 'bench' / 'graphs'
+MLP = GRAPHS / 'mlp_b128.pb'
+VERBS = ['bench', 'run', 'show', 'ops', 'version']
+
+ADD = '''
+node {name: "x" op: "Placeholder" attr {key: "dtype" value {type: DT_FLOAT}}}
+node {name: "y" op: "Const" attr {key: "dtype" value {type: DT_FLOAT}}
+      attr {key: "value" value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 2}}}}
+node {name: "sum" op: "AddV2" input: "x" input: "y" attr {key: "T" value {type: DT_FLOAT}}}
+node {name: "text" op: "Placeholder" attr {key: "dtype" value {type: DT_STRING}}}
+node {name: "same" op: "Identity" input: "text" attr {key: "T" value {type: DT_STRING}}}
+node {name: "v" op: "VarHandleOp" attr {key: "dtype" value {type: DT_FLOAT}} attr {key: "shape" value {shape {}}}}
+node {name: "set" op: "AssignVariableOp" input: "v" input: "y" attr {key: "dtype" value {type: DT_FLOAT}}}
+node {name: "read" op: "ReadVariableOp" input: "v" attr {key: "dtype" value {type: DT_FLOAT}}}
+'''
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / 'add.pbtxt'
+    path.write_text(ADD)
+    return path
+
+
+def test_version(weir):
+    assert weir('version').stdout.startswith('weir 0.')
+    assert weir('--version').stdout == weir('version').stdout
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_help(weir, verb):
+    done = weir(verb, '--help')
+    assert done.stdout.startswith(f'usage: weir {verb}') and done.stderr == ''
+    assert verb in weir('--help').stdout
+
+
+@pytest.mark.parametrize('args', [
+    [], ['nonsense'], ['bench'], ['run'], ['show'], ['run', 'x.pb'], ['bench', 'x.pb', '--steps=0'], ['bench', 'x.pb', '--steps=a'],
+    ['bench', 'x.pb', '--threads=-1'], ['bench', 'x.pb', '--nonsense'], ['show', 'x.pb', '--nonsense'], ['ops', '--nonsense'],
+    ['run', 'x.pb', '--fetch=a', '--nonsense'], ['show', 'a.pb', 'b.pb']])
+def test_bad_usage(weir, args):
+    done = weir(*args, check=False)
+    assert done.returncode == 2 and done.stdout == '' and 'weir' in done.stderr
+
+
+@pytest.mark.parametrize('verb', [['show'], ['bench'], ['run', '--fetch=a']])
+def test_bad_files(weir, tmp_path, verb):
+    for name, data in [('bad.pb', b'\x0a\xff\xff\xff'), ('bad.pbtxt', b'node {'), ('text.pb', b'hello world')]:
+        (tmp_path / name).write_bytes(data)
+        done = weir(verb[0], tmp_path / name, *verb[1:], check=False)
+        assert done.returncode == 1 and done.stdout == '' and done.stderr.startswith('weir: ')
+    done = weir(verb[0], tmp_path / 'missing.pb', *verb[1:], check=False)
+    assert done.returncode == 1 and 'NOT_FOUND' in done.stderr and 'missing.pb' in done.stderr
+
+
+def test_show(weir, graph):
+    out = weir('show', graph).stdout
+    assert '8 nodes' in out and 'AddV2' in out
+    out = weir('show', graph, '--nodes').stdout
+    assert 'sum = AddV2(x, y) -> float' in out
+    again = graph.with_name('again.pbtxt')
+    again.write_text(weir('show', graph, '--text').stdout)
+    assert weir('show', again, '--nodes').stdout == out
+
+
+def test_run(weir, graph, tmp_path):
+    assert weir('run', graph, '--feed', 'x=3', '--fetch', 'sum').stdout == 'sum = 5\n'
+    assert weir('run', graph, '--feed=x=1,2', '--fetch=sum:0', '--fetch=y').stdout == 'sum:0 = [3 4]\ny = 2\n'
+    assert 'hello' in weir('run', graph, '--feed=text=hello', '--fetch=same').stdout
+    assert weir('run', graph, '--init=set', '--fetch=read').stdout == 'read = 2\n'
+    assert weir('run', graph, '--target=set').stdout == ''
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / 'x.npy', array)
+    weir('run', graph, f'--feed=x=@{tmp_path}/x.npy', '--fetch=sum', '--save', tmp_path / 'out')
+    np.testing.assert_array_equal(np.load(tmp_path / 'out0.npy'), array + 2)
+
+
+@pytest.mark.parametrize('args, text', [
+    (['--fetch=sum'], "must feed a value for placeholder tensor 'x'"),
+    (['--fetch=nobody'], 'nobody'),
+    (['--target=nobody'], 'nobody'),
+    (['--feed=x=words', '--fetch=sum'], 'x'),
+    (['--feed=nobody=1', '--fetch=sum'], 'nobody'),
+    (['--feed=x', '--fetch=sum'], 'x'),
+    (['--feed=x=@/nonexistent.npy', '--fetch=sum'], '/nonexistent.npy'),
+    (['--fetch=read'], 'FAILED_PRECONDITION')])
+def test_run_fails(weir, graph, args, text):
+    done = weir('run', graph, *args, check=False)
+    assert done.returncode == 1 and done.stdout == '' and text in done.stderr
+
+
+def test_ops(weir):
+    lines = [json.loads(line) for line in weir('ops', '--json').stdout.splitlines()]
+    names = [op['name'] for op in lines]
+    assert len(names) > 300 and names == sorted(names) and 'MatMul' in names
+    assert all(set(op) >= {'name', 'types', 'devices', 'gradient'} for op in lines)
+    assert not any('invalid' in types for op in lines for types in op['types'].values())
+    assert 'transpose_a' in weir('ops', 'MatMul').stdout
+    done = weir('ops', 'Nobody', check=False)
+    assert done.returncode == 1 and 'NOT_FOUND' in done.stderr
+
+
+def test_bench_json(weir):
+    done = weir('bench', MLP, '--json', '--steps=6', '--warmup=1')
+    result = json.loads(done.stdout)
+    assert result['graph'] == 'mlp_b128' and result['steps'] == 6 and result['system'].startswith('weir ')
+    assert 0 < result['step_ms'] <= result['p90_ms'] and result['nodes'] > 0 and result['peak_bytes'] > 0
+    assert done.stderr == ''  # no progress where nobody watches
+
+
+def test_bench_text(weir):
+    done = weir('bench', MLP, '--steps=5')
+    assert done.stdout.startswith('mlp_b128: ') and done.stdout.count('\n') == 1 and done.stderr == ''
+
+
+def test_bench_losses_do_not_depend_on_threads(weir):
+    one, four = (json.loads(weir('bench', MLP, '--trace=5', f'--threads={n}').stdout)['losses'] for n in (1, 4))
+    assert len(one) == 5 and one == four
+
+
+def test_bench_profile(weir, tmp_path):
+    weir('bench', MLP, '--steps=5', f'--profile={tmp_path}/trace.json')
+    events = json.loads((tmp_path / 'trace.json').read_text())['traceEvents']
+    assert 'MatMul' in {event['name'] for event in events}
+    assert all(event['ph'] == 'X' and event['dur'] >= 0 and event['args']['name'] for event in events)
+    done = weir('bench', MLP, '--steps=5', '--profile=/nonexistent/trace.json', check=False)
+    assert done.returncode == 1 and '/nonexistent/trace.json' in done.stderr
+
+
+def test_bench_unknown_nodes(weir):
+    for option in ('--init=nobody', '--run=nobody', '--fetch=nobody:0', '--device=GPU'):
+        done = weir('bench', MLP, option, check=False)
+        assert done.returncode == 1 and done.stderr.startswith('weir: NOT_FOUND')
+
+
+def thread_count(pid):
+    for line in pathlib.Path(f'/proc/{pid}/status').read_text().splitlines():
+        if line.startswith('Threads:'):
+            return int(line.split()[1])
+
+
+def most_threads(threads):
+    """The highest number of threads seen while a bench runs."""
+    process = subprocess.Popen([conftest.BUILD / 'cli' / 'weir', 'bench', MLP, '--steps=1000000', '--seconds=1', f'--threads={threads}'],
+                               stdout=subprocess.DEVNULL)
+    most = 0
+    while process.poll() is None:
+        try:
+            most = max(most, thread_count(process.pid) or 0)
+        except (FileNotFoundError, ProcessLookupError):
+            break
+        time.sleep(0.01)
+    assert process.wait() == 0
+    return most
+
+
+def test_one_thread_means_one():
+    assert most_threads(1) == 1
+
+
+def test_so_many_threads_and_no_more():
+    assert 1 <= most_threads(3) <= 3

@@ -1,0 +1,90 @@
+"""The examples do what they promise, and TensorFlow reads the files they write. Needs tensorflow."""
+import os
+import re
+import subprocess
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from conftest import BUILD, ROOT
+
+STEPS = 20
+
+
+def run(name, *args, check=True):
+    return subprocess.run([BUILD / 'examples' / name, *map(str, args)], cwd=ROOT, check=check, capture_output=True, text=True)
+
+
+@pytest.fixture(scope='module')
+def mnist(tmp_path_factory):
+    """A short training run; what it printed and where it wrote."""
+    directory = tmp_path_factory.mktemp('mnist')
+    return run('mnist', f'--steps={STEPS}', '--no-check', directory).stdout, directory
+
+
+def test_linear_regression():
+    assert run('linear_regression').stdout == 'y = 3.000 x + 2.000\n'
+
+
+def test_readme_has_the_example():
+    source = (ROOT / 'examples' / 'linear_regression.c').read_text()
+    assert source.split('\n', 1)[1].strip() in (ROOT / 'README.md').read_text()
+
+
+def test_mnist_prints_lines_in_a_pipe(mnist):
+    out, directory = mnist
+    assert '\r' not in out
+    assert re.search(rf'^step {STEPS}/{STEPS}  loss [0-9.]+  \d+ images/s  0:00 left$', out, re.M)
+    accuracy = float(re.search(r'^([0-9.]+) % of 10000 test images right', out, re.M)[1])
+    assert 50 < accuracy < 100
+    assert f'{directory}/model.ckpt-{STEPS}' in out
+
+
+def test_tensorflow_reads_the_checkpoint(mnist):
+    _, directory = mnist
+    assert tf.train.latest_checkpoint(str(directory)) == f'{directory}/model.ckpt-{STEPS}'
+    reader = tf.train.load_checkpoint(str(directory))
+    shapes = reader.get_variable_to_shape_map()
+    weights = {'conv/weights': [5, 5, 1, 32], 'conv_1/weights': [5, 5, 32, 64], 'dense/weights': [1024, 512],
+               'dense_1/weights': [512, 10], 'conv/bias': [32], 'conv_1/bias': [64], 'dense/bias': [512], 'dense_1/bias': [10]}
+    for name, shape in weights.items():
+        assert shapes[name] == shape
+        value = reader.get_tensor(name)
+        assert np.isfinite(value).all() and np.abs(value).max() > 0
+        assert shapes[f'{name}/Adam'] == shapes[f'{name}/Adam_1'] == shape
+    assert reader.get_tensor('adam/beta1_power') == pytest.approx(0.9 ** (STEPS + 1), rel=1e-5)
+
+
+def test_tensorflow_reads_the_events(mnist):
+    _, directory = mnist
+    paths = list(directory.glob('events.out.tfevents.*'))
+    assert len(paths) == 1
+    events = list(tf.compat.v1.train.summary_iterator(str(paths[0])))
+    assert events[0].file_version == 'brain.Event:2'
+    graph = tf.compat.v1.GraphDef.FromString(next(e.graph_def for e in events if e.graph_def))
+    assert {'Conv2D', 'MatMul', 'ResourceApplyAdam'} <= {node.op for node in graph.node}
+    scalars = [(v.tag, e.step, v.simple_value) for e in events for v in e.summary.value]
+    losses = [value for tag, _, value in scalars if tag == 'loss']
+    assert len(losses) == STEPS and losses[-1] < losses[0]
+    assert [step for tag, step, _ in scalars if tag == 'accuracy'] == [STEPS]
+
+
+def test_mnist_is_deterministic(mnist, tmp_path):
+    _, directory = mnist
+    run('mnist', f'--steps={STEPS}', '--no-check', tmp_path)
+    first, second = (tf.train.load_checkpoint(str(d)) for d in (directory, tmp_path))
+    for name in first.get_variable_to_shape_map():
+        np.testing.assert_array_equal(first.get_tensor(name), second.get_tensor(name))
+
+
+def test_mnist_checks_its_accuracy(tmp_path):
+    assert run('mnist', '--steps=1', tmp_path, check=False).returncode == 1
+
+
+def test_mnist_reports_missing_data(tmp_path):
+    result = run('mnist', f'--data={tmp_path}', tmp_path, check=False)
+    assert result.returncode == 1 and 'cannot read' in result.stderr
+    assert run('mnist', '--bogus', check=False).returncode == 2

@@ -1,0 +1,85 @@
+"""Every registered op is defined as TensorFlow defines it, field by field, and its CPU kernels take TensorFlow's types."""
+import ctypes
+import json
+import os
+
+import pytest
+
+import conftest
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+tf = pytest.importorskip('tensorflow')
+from tensorflow.core.framework import op_def_pb2, types_pb2  # noqa: E402
+from tensorflow.python.framework import kernels, op_def_registry  # noqa: E402
+
+UNKNOWN_TYPES = {'float4_e2m1fn', 'int2', 'uint2'}  # newer than the graph format Weir follows
+# Kernels TensorFlow registers and Weir leaves out on purpose: complex numbers have no order to clip by, and the conjugate of a
+# variant is that of whatever it holds, which no op of the list produces.
+LEFT_OUT = {'ClipByValue': {'complex64', 'complex128'}, 'Conj': {'variant'}}
+FIELDS = ['is_aggregate', 'is_stateful', 'is_commutative', 'allows_uninitialized_input', 'is_distributed_communication']
+ARG_FIELDS = ['name', 'type', 'type_attr', 'number_attr', 'type_list_attr', 'is_ref']
+ATTR_FIELDS = ['name', 'type', 'default_value', 'has_minimum', 'minimum', 'allowed_values']
+
+
+def registered():
+    library = ctypes.CDLL(conftest.BUILD / 'libweir.so')
+    library.weir_op_list.restype = ctypes.c_void_p
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    assert not library.weir_op_list(ctypes.byref(data), ctypes.byref(size))
+    ops = op_def_pb2.OpList.FromString(ctypes.string_at(data, size.value))
+    library.weir_buffer_free(data)
+    return {op.name: op for op in ops.op}
+
+
+OPS = registered()
+
+
+def test_there_are_ops():
+    assert len(OPS) > 300 and list(OPS) == sorted(OPS)
+
+
+@pytest.mark.parametrize('name', sorted(OPS))
+def test_definition(name):
+    expected = op_def_registry.get(name)
+    assert expected is not None, 'TensorFlow has no such op'
+    got = OPS[name]
+    for field in FIELDS:
+        assert getattr(got, field) == getattr(expected, field), field
+    for part in ('input_arg', 'output_arg'):
+        assert [[getattr(arg, f) for f in ARG_FIELDS] for arg in getattr(got, part)] == \
+            [[getattr(arg, f) for f in ARG_FIELDS] for arg in getattr(expected, part)], part
+    assert [a.name for a in got.attr] == [a.name for a in expected.attr]
+    for mine, theirs in zip(got.attr, expected.attr):
+        for field in ATTR_FIELDS:
+            assert getattr(mine, field) == getattr(theirs, field), f'{mine.name}.{field}'
+        assert mine.HasField('default_value') == theirs.HasField('default_value'), mine.name
+
+
+def type_names(values):
+    return {types_pb2.DataType.Name(value)[len('DT_'):].lower() for value in values}
+
+
+def possible(name, attr):
+    """Types that the op's own definition allows; TensorFlow registers kernels for others too, which nothing reaches."""
+    allowed = next(a for a in op_def_registry.get(name).attr if a.name == attr).allowed_values.list.type
+    return type_names(allowed) if allowed else type_names(types_pb2.DataType.values()) - UNKNOWN_TYPES
+
+
+@pytest.fixture(scope='module')
+def kernel_types(weir):
+    return {op['name']: op for op in map(json.loads, weir('ops', '--json').stdout.splitlines())}
+
+
+@pytest.mark.parametrize('name', sorted(OPS))
+def test_kernel_types(name, kernel_types):
+    wanted = {}
+    rows = [k for k in kernels.get_registered_kernels_for_op(name).kernel if k.device_type == 'CPU' and not k.label]
+    for row in rows:
+        for constraint in row.constraint:
+            types = type_names(constraint.allowed_values.list.type) & possible(name, constraint.name) - LEFT_OUT.get(name, set())
+            wanted.setdefault(constraint.name, set()).update(types)
+    if rows:
+        assert 'CPU' in kernel_types[name]['devices']
+    got = kernel_types[name]['types']
+    lacking = {attr: sorted(types - set(got[attr])) for attr, types in wanted.items() if attr in got and types - set(got[attr])}
+    assert not lacking

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes docs/compat.md from what the weir command says of its ops.
+
+usage: compat_table.py [WEIR] > docs/compat.md     (WEIR: the command, by default build/dev/cli/weir)
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Sets of types that many kernels take, largest first.
+SETS = [
+    ('real', 'bfloat16 half float double int8 int16 int32 int64 uint8 uint16 uint32 uint64'),
+    ('integer', 'int8 int16 int32 int64 uint8 uint16 uint32 uint64'),
+    ('floating', 'bfloat16 half float double'),
+    ('complex', 'complex64 complex128'),
+    ('index', 'int32 int64'),
+    ('quantised', 'qint8 quint8 qint16 quint16 qint32'),
+]
+HEADER = '''# Compatibility
+
+Written by `tools/compat_table.py` from `weir ops --json`; do not edit.
+
+Weir has {count} ops of TensorFlow's, with TensorFlow's definitions: the same arguments, attributes, defaults and types. A graph
+may hold any other op, too: it is kept, written back as it was, and fails only when a step needs it. For what is listed,
+results, error codes and random numbers for the same seeds are TensorFlow's, up to rounding; `tests/oracle/` checks that.
+
+The table lists, for each op, the values of its type attributes for which there is a kernel, the devices, whether it has a gradient and
+whether it is stateful. Sets of types: {sets}. "all" is every type.
+
+| op | types | devices | gradient | stateful |
+|---|---|---|---|---|
+'''
+
+
+def describe(types, everything):
+    """The types as names of sets and what is left over."""
+    rest = set(types)
+    if rest == everything:
+        return 'all'
+    words = []
+    for name, members in SETS:
+        members = set(members.split())
+        if members <= rest:
+            words.append(name)
+            rest -= members
+    return ', '.join(words + [t for t in types if t in rest]) or '–'
+
+
+def table(lines):
+    ops = [json.loads(line) for line in lines if line.strip()]
+    everything = set(max((t for op in ops for t in op['types'].values()), key=len, default=[]))
+    sets = '; '.join(f'*{name}* ({members.replace(" ", ", ")})' for name, members in SETS)
+    out = HEADER.format(count=len(ops), sets=sets)
+    for op in sorted(ops, key=lambda op: op['name']):
+        types = '; '.join(f'{attr}: {describe(t, everything)}' for attr, t in op['types'].items())
+        out += '| {} | {} | {} | {} | {} |\n'.format(op['name'].replace('_', '\\_'), types, ', '.join(op['devices']) or '–',
+                                                   'yes' if op['gradient'] else '', 'yes' if op['stateful'] else '')
+    return out
+
+
+def main():
+    weir = sys.argv[1] if len(sys.argv) > 1 else ROOT / 'build' / 'dev' / 'cli' / 'weir'
+    lines = subprocess.run([weir, 'ops', '--json'], check=True, capture_output=True, text=True).stdout.splitlines()
+    sys.stdout.write(table(lines))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Installs what Weir needs: "packages" for building and testing C, "python" for tests against the real TensorFlow.
+set -eu
+cd "$(dirname "$0")/.."
+
+PACKAGES="gcc g++ libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev pkg-config"
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+is_installed() {
+  dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'
+}
+
+install_packages() {
+  missing=""
+  for package in "$@"; do
+    is_installed "$package" || missing="$missing $package"
+  done
+  [ -n "$missing" ] || return 0
+  echo "installing:$missing"
+  as_root apt-get update -qq
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}
+
+case "${1:-}" in
+  packages)
+    # shellcheck disable=SC2086
+    install_packages $PACKAGES
+    ;;
+  python)
+    install_packages python3 python3-venv
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
+    ;;
+  *)
+    echo "usage: tools/setup.sh packages|python" >&2
+    exit 2
+    ;;
+esac
