@@ -19,7 +19,7 @@ build: build/.packages
 	cmake --build --preset release
 
 demo: build
-	build/release/examples/mnist data/mnist runs/mnist
+	build/release/examples/mnist runs/mnist
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)

@@ -213,7 +213,11 @@ def compare_with_differences(model, functional=False, order=1, rtol=1e-4):
     w = Weir(graph_def)
     ys = [w.edge(y.name)]
     with v1.Session(graph=graph) as session:
-        np.testing.assert_allclose(w.run(ys, names)[0], session.run(y, feeds), rtol=1e-9)
+        try:
+            want = session.run(y, feeds)
+        except tf.errors.InvalidArgumentError:
+            pytest.skip("TensorFlow does not run this one")
+        np.testing.assert_allclose(w.run(ys, names)[0], want, rtol=1e-9)
     for _ in range(order):
         before = ys
         grads = w.gradients(ys, [w.edge(x.name) for x in xs])

@@ -12,6 +12,9 @@ bool weir_gradient_flows(weir_edge_t edge) {
          base == WEIR_DTYPE_VARIANT;
 }
 
+// A gradient array of an earlier construction: it says so by its source. What reaches it must not be lost.
+static bool is_gradient_array(const weir_node_t* node) { return weir_attrs_find(node->def.attrs, "source") != NULL; }
+
 // Marks what depends on the xs. Against the order only along the back edges of loops, so a few rounds see it all.
 static void mark_after_xs(gradient_t* g, weir_node_t* const* order) {
   for (int i = 0; i < g->params->xs.count; ++i) g->depends[g->params->xs.items[i].node->id] = true;
@@ -20,7 +23,7 @@ static void mark_after_xs(gradient_t* g, weir_node_t* const* order) {
     has_changed = false;
     for (size_t i = 0; i < g->node_count; ++i) {
       weir_node_t* node = order[i];
-      if (weir_node_has(node, WEIR_OP_NO_GRADIENT)) continue;
+      if (weir_node_has(node, WEIR_OP_NO_GRADIENT) && !is_gradient_array(node)) continue;
       for (int k = 0; k < node->def.input_count && !g->depends[node->id]; ++k) {
         weir_edge_t input = node->inputs[k];
         if (!g->depends[input.node->id] || !weir_gradient_flows(input)) continue;
@@ -169,7 +172,8 @@ static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* no
   return NULL;
 }
 
-static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const weir_grad_value_t* dys, weir_grad_value_t* dxs) {
+static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const weir_grad_value_t* dys,
+                                      weir_grad_value_t* dxs) {
   build_grad_fn_t build_grad = NULL;
   WEIR_TRY(find_build_grad(g, node, &build_grad));
   const char* prefix = weir_arena_printf(&g->arena, "%s/%s_grad", g->prefix, node->def.name);
@@ -186,6 +190,12 @@ static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const we
   return weir_status_prefix(build_grad(&ctx), "gradient of '%s' (%s): ", node->def.name, node->def.op_name);
 }
 
+// The flow passes through.
+static weir_status_t* gradient_array_gradient(gradient_t* g, weir_node_t* node) {
+  weir_grad_value_t dy = weir_gradient_take(g, (weir_edge_t){.node = node, .index = 1});
+  return weir_gradient_add(g, node->inputs[1], dy);
+}
+
 weir_status_t* weir_gradient_of_node(gradient_t* g, weir_node_t* node) {
   bool has_source = false;  // an x itself may have any op: nothing is asked of its inputs
   for (int i = 0; i < node->def.input_count; ++i) {
@@ -193,6 +203,7 @@ weir_status_t* weir_gradient_of_node(gradient_t* g, weir_node_t* node) {
   }
   if (weir_stack_is_link(g, node)) return weir_stack_gradient(g, node);
   if (!has_source) return NULL;
+  if (is_gradient_array(node)) return gradient_array_gradient(g, node);
   if (weir_node_has(node, WEIR_OP_NO_GRADIENT)) return NULL;
   size_t outputs = (size_t)node->def.output_count;
   weir_grad_value_t* dys = weir_arena_array(&g->arena, outputs, sizeof(*dys));
@@ -244,12 +255,15 @@ static unit_t unit_from(const sweep_t* s, weir_edge_t edge) {
   return no_unit();
 }
 
-static int* pending_of(const sweep_t* s, unit_t unit) { return unit.loop ? &unit.loop->pending : &s->g->pending[unit.node->id]; }
+static int* pending_of(const sweep_t* s, unit_t unit) {
+  return unit.loop ? &unit.loop->pending : &s->g->pending[unit.node->id];
+}
 
 static bool is_same(unit_t a, unit_t b) { return a.node == b.node && a.loop == b.loop; }
 
 static weir_status_t* check_in_body(const sweep_t* s, const weir_node_t* node, weir_edge_t input) {
-  if (!s->frame->parent || weir_flow_of(s->g, input.node)->inside != s->frame || !s->g->is_between[input.node->id]) return NULL;
+  bool is_inside = s->frame->parent && weir_flow_of(s->g, input.node)->inside == s->frame;
+  if (!is_inside || !s->g->is_between[input.node->id]) return NULL;
   bool is_after = weir_flow_is_loop_switch(input.node) && input.index == 0;
   if (!weir_flow_is_loop_merge(input.node) && !is_after) return NULL;
   return WEIR_STATUS(UNIMPLEMENTED, "Gradient of '%s' (%s) is not supported: it is in a loop, but not in its body",

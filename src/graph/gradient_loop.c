@@ -194,7 +194,8 @@ static weir_status_t* begin_variables(loop_t* loop) {
     }
     g->context = loop->outer;
     weir_edge_t initial = final_gradient(loop, variable);
-    variable->back_value = begin_cycle(loop, initial, (weir_edge_t){.node = variable->split, .index = 1}, &variable->back_merge, &variable->back_exit);
+    weir_edge_t like = {.node = variable->split, .index = 1};
+    variable->back_value = begin_cycle(loop, initial, like, &variable->back_merge, &variable->back_exit);
     WEIR_TRY(weir_gradient_add(g, variable->next->inputs[0], (weir_grad_value_t){.values = variable->back_value}));
   }
   return NULL;
@@ -242,7 +243,8 @@ static weir_status_t* sum_over_iterations(loop_t* loop, weir_edge_t inside, weir
   if (b->status) return NULL;
   bool is_of_resource = weir_dtype_base(weir_edge_dtype(outside)) == WEIR_DTYPE_RESOURCE;
   g->context = loop->outer;
-  weir_edge_t zeros = is_of_resource ? zeros_of_resource(g, outside, weir_build_dtype(b, share)) : weir_gradient_zeros(b, outside);
+  weir_edge_t zeros = is_of_resource ? zeros_of_resource(g, outside, weir_build_dtype(b, share))
+                                     : weir_gradient_zeros(b, outside);
   weir_edge_t merge = WEIR_NO_EDGE;
   weir_edge_t sum = WEIR_NO_EDGE;
   weir_edge_t so_far = begin_cycle(loop, zeros, outside, &merge, &sum);

@@ -106,7 +106,8 @@ void weir_frame_count(gradient_t* g, frame_t* frame) {
       fail(g, status);
       return;
     }
-    constants[i] = weir_gradient_put(g, free, "Const", WEIR_NO_EDGES, WEIR_ATTRS(dtype, weir_attr_tensor("value", value)), NULL);
+    weir_attrs_t attrs = WEIR_ATTRS(dtype, weir_attr_tensor("value", value));
+    constants[i] = weir_gradient_put(g, free, "Const", WEIR_NO_EDGES, attrs, NULL);
     weir_tensor_release(value);
   }
   weir_edge_t enter = enter_frame(g, frame, constants[0], false);
@@ -217,9 +218,8 @@ static weir_edge_t forward_value(gradient_t* g, backward_t* context, weir_edge_t
   }
   weir_edge_t source = weir_flow_behind_identities(edge);
   if (!weir_edge_equal(source, edge)) return weir_backward_value(g, context, source);
-  bool is_enter = weir_node_role(edge.node) == WEIR_ROLE_ENTER;
-  if (is_enter && weir_attrs_bool(edge.node->def.attrs, "is_constant")) return enter_constant(g, context, edge.node->inputs[0]);
-  return save(g, context, edge);
+  bool is_constant = weir_node_role(edge.node) == WEIR_ROLE_ENTER && weir_attrs_bool(edge.node->def.attrs, "is_constant");
+  return is_constant ? enter_constant(g, context, edge.node->inputs[0]) : save(g, context, edge);
 }
 
 weir_edge_t weir_backward_value(gradient_t* g, backward_t* context, weir_edge_t edge) {

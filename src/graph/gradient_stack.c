@@ -18,21 +18,28 @@ static bool is_op(const weir_node_t* node, const char* name) { return !strcmp(no
 // ---- which push belongs to which pop ----
 
 typedef struct finder_t {
-  const gradient_t* g;
+  weir_node_t** pushes;
+  size_t push_count;
   int depth;   // of handles that were saved on stacks themselves
 } finder_t;
+
+enum { MAX_DEPTH = 16 };
 
 static const weir_node_t* stack_of(finder_t* finder, weir_edge_t handle);
 
 // The stack behind a handle that was itself popped: what the matching push took.
 static const weir_node_t* saved_stack(finder_t* finder, const weir_node_t* pop) {
-  if (++finder->depth > 16) return NULL;
+  if (finder->depth == MAX_DEPTH) return NULL;
+  const weir_node_t* found = NULL;
+  ++finder->depth;
   const weir_node_t* outer = stack_of(finder, pop->inputs[0]);
-  for (size_t i = 0; outer && i < finder->g->node_count; ++i) {
-    const weir_node_t* push = finder->g->graph->nodes[i];
-    if (is_op(push, "StackPushV2") && stack_of(finder, push->inputs[0]) == outer) return stack_of(finder, push->inputs[1]);
+  for (size_t i = 0; outer && !found && i < finder->push_count; ++i) {
+    const weir_node_t* push = finder->pushes[i];
+    bool is_handle = weir_dtype_base(weir_edge_dtype(push->inputs[1])) == WEIR_DTYPE_RESOURCE;
+    if (is_handle && stack_of(finder, push->inputs[0]) == outer) found = stack_of(finder, push->inputs[1]);
   }
-  return NULL;
+  --finder->depth;
+  return found;
 }
 
 static const weir_node_t* stack_of(finder_t* finder, weir_edge_t handle) {
@@ -46,23 +53,33 @@ static const weir_node_t* stack_of(finder_t* finder, weir_edge_t handle) {
   }
 }
 
+static weir_status_t* link_pop(gradient_t* g, finder_t* finder, weir_node_t* pop) {
+  const weir_node_t* stack = stack_of(finder, pop->inputs[0]);
+  for (size_t i = 0; stack && i < finder->push_count; ++i) {
+    if (stack_of(finder, finder->pushes[i]->inputs[0]) != stack) continue;
+    stack_link_t* link = weir_arena_alloc(&g->arena, sizeof(*link));
+    if (!link) return weir_out_of_memory();
+    *link = (stack_link_t){.push = finder->pushes[i], .pop = pop, .next = g->links};
+    g->links = link;
+  }
+  return NULL;
+}
+
 weir_status_t* weir_stacks_find(gradient_t* g) {
-  finder_t finder = {.g = g};
+  finder_t finder = {0};
   g->links = NULL;
+  for (size_t i = 0; i < g->node_count; ++i) finder.push_count += is_op(g->graph->nodes[i], "StackPushV2");
+  if (finder.push_count == 0) return NULL;
+  finder.pushes = weir_arena_array(&g->arena, finder.push_count, sizeof(*finder.pushes));
+  if (!finder.pushes) return weir_out_of_memory();
+  finder.push_count = 0;
+  for (size_t i = 0; i < g->node_count; ++i) {
+    if (is_op(g->graph->nodes[i], "StackPushV2")) finder.pushes[finder.push_count++] = g->graph->nodes[i];
+  }
   for (size_t i = 0; i < g->node_count; ++i) {
     weir_node_t* pop = g->graph->nodes[i];
-    if (!is_op(pop, "StackPopV2") || !weir_gradient_flows((weir_edge_t){.node = pop, .index = 0})) continue;
-    finder.depth = 0;
-    const weir_node_t* stack = stack_of(&finder, pop->inputs[0]);
-    for (size_t k = 0; stack && k < g->node_count; ++k) {
-      weir_node_t* push = g->graph->nodes[k];
-      finder.depth = 0;
-      if (!is_op(push, "StackPushV2") || stack_of(&finder, push->inputs[0]) != stack) continue;
-      stack_link_t* link = weir_arena_alloc(&g->arena, sizeof(*link));
-      if (!link) return weir_out_of_memory();
-      *link = (stack_link_t){.push = push, .pop = pop, .next = g->links};
-      g->links = link;
-    }
+    bool is_pop = is_op(pop, "StackPopV2") && weir_gradient_flows((weir_edge_t){.node = pop, .index = 0});
+    if (is_pop) WEIR_TRY(link_pop(g, &finder, pop));
   }
   return NULL;
 }

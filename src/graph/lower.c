@@ -32,8 +32,8 @@ bool weir_node_can_lower(const weir_node_t* node) {
 
 // ---- adding nodes ----
 
-weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs, weir_node_t* const* controls,
-                           int control_count) {
+weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
+                           weir_node_t* const* controls, int control_count) {
   l->builder.controls = controls;
   l->builder.control_count = control_count;
   weir_edge_t edge = weir_build(&l->builder.base, op, inputs, attrs);
@@ -219,19 +219,31 @@ weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
 
 // ---- calls ----
 
-weir_node_t* weir_lower_pivot(lowering_t* l) {
-  weir_node_t* node = l->node;
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (weir_edge_is_free_const(node->inputs[i]) || weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) continue;
-    weir_edge_t input = node->inputs[i];
-    return weir_lower_add(l, "Identity", WEIR_EDGES(input), WEIR_NO_ATTRS, node->control_inputs, node->control_count).node;
+// A call runs when all its inputs are alive. So do the lowered nodes: an IdentityN lets either all inputs through or none.
+static weir_status_t* hold_inputs(lowering_t* l) {
+  const weir_node_t* node = l->node;
+  int count = node->def.input_count;
+  weir_edge_t* held = weir_arena_array(&l->arena, (size_t)count, sizeof(*held));
+  l->args = weir_arena_array(&l->arena, (size_t)count, sizeof(*l->args));
+  if (!held || !l->args) return weir_out_of_memory();
+  int held_count = 0;
+  for (int i = 0; i < count; ++i) {
+    l->args[i] = node->inputs[i];
+    if (!weir_edge_is_free_const(node->inputs[i])) held[held_count++] = node->inputs[i];
   }
-  if (node->control_count == 0) return NULL;
-  return weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, node->control_inputs, node->control_count).node;
+  weir_edges_t inputs = {.items = held, .count = held_count};
+  if (held_count == 0 && node->control_count == 0) return NULL;
+  weir_edge_t all = weir_lower_add(l, held_count ? "IdentityN" : "NoOp", inputs, WEIR_NO_ATTRS, node->control_inputs,
+                                   node->control_count);
+  l->pivot = all.node;
+  for (int i = 0, k = 0; i < count && all.node; ++i) {
+    if (!weir_edge_is_free_const(node->inputs[i])) l->args[i] = weir_build_output(all, k++);
+  }
+  return NULL;
 }
 
 static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
-  inlining_t in = {.func = func, .name = "", .args = l->node->inputs, .pivot = weir_lower_pivot(l)};
+  inlining_t in = {.func = func, .name = "", .args = l->args, .pivot = l->pivot};
   WEIR_TRY(weir_lower_inline(l, &in));
   if (l->builder.base.status) return NULL;
   if (in.ret_count != l->node->def.output_count) {
@@ -243,6 +255,8 @@ static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
 
 static weir_status_t* lower(lowering_t* l) {
   const weir_node_t* node = l->node;
+  WEIR_TRY(hold_inputs(l));
+  if (l->builder.base.status) return NULL;
   if (is_function(node)) {
     weir_func_t self = {.name = weir_view_of(node->def.op_name), .attrs = node->def.attrs};
     return lower_call(l, &self);

@@ -20,12 +20,10 @@ static weir_edge_t case_pred(lowering_t* l, weir_edge_t index, int k, int count)
   return weir_build(b, "LogicalNot", WEIR_EDGES(is_other), WEIR_NO_ATTRS);
 }
 
-// The value that decides, after whatever orders the node: every branch then is, too.
+// The value that decides, alive only when the node is to run: every branch then is, too.
 static weir_edge_t decider(lowering_t* l) {
-  weir_node_t* node = l->node;
-  if (node->control_count == 0 && !weir_edge_is_free_const(node->inputs[0])) return node->inputs[0];
-  weir_node_t* pivot = weir_lower_pivot(l);
-  return weir_lower_add(l, "Identity", WEIR_EDGES(node->inputs[0]), WEIR_NO_ATTRS, &pivot, pivot ? 1 : 0);
+  if (!weir_edge_is_free_const(l->args[0])) return l->args[0];
+  return weir_lower_add(l, "Identity", WEIR_EDGES(l->args[0]), WEIR_NO_ATTRS, &l->pivot, l->pivot ? 1 : 0);
 }
 
 static weir_status_t* list_branches(lowering_t* l, branch_t** out_branches, int* out_count) {
@@ -57,7 +55,7 @@ static weir_status_t* inline_branch(lowering_t* l, branch_t* branch, int number)
   bool* is_anchored = weir_arena_array(&l->arena, count, sizeof(*is_anchored));
   if (!args || !is_anchored) return weir_out_of_memory();
   for (int i = 1; i < node->def.input_count; ++i) {
-    weir_edge_t split = weir_build(b, "Switch", WEIR_EDGES(node->inputs[i], branch->pred), WEIR_NO_ATTRS);
+    weir_edge_t split = weir_build(b, "Switch", WEIR_EDGES(l->args[i], branch->pred), WEIR_NO_ATTRS);
     args[i - 1] = weir_build_output(split, branch->side);
     is_anchored[i - 1] = true;
   }

@@ -10,6 +10,8 @@ typedef struct lowering_t {
   weir_node_t* node;             // being lowered
   weir_graph_builder_t builder;  // makes nodes named after |node|, on its device; errors stick
   weir_arena_t arena;            // scratch
+  weir_edge_t* args;             // the node's inputs, alive only when all of them are; free constants as they are
+  weir_node_t* pivot;            // runs when the node would; NULL: it waits for nothing
 } lowering_t;
 
 // One function body to be put into the graph.
@@ -28,11 +30,8 @@ typedef struct inlining_t {
 WEIR_MUST_USE weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining);
 
 // Adds a node with control inputs. WEIR_NO_EDGE after an error, which stays in the builder.
-weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs, weir_node_t* const* controls,
-                           int control_count);
-// A node for what nothing else orders: it runs when the first input is there and what orders the node itself has run. NULL:
-// the node waits for nothing.
-weir_node_t* weir_lower_pivot(lowering_t* l);
+weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
+                           weir_node_t* const* controls, int control_count);
 // |value| as a scalar bool, by the rules of If and While.
 weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value);
 // Makes the node an IdentityN over |results|, after |controls|.

@@ -64,22 +64,21 @@ static weir_status_t* loop_init(loop_t* loop) {
 
 static void enter_all(loop_t* loop) {
   lowering_t* l = loop->l;
-  weir_builder_t* b = &l->builder.base;
-  const weir_node_t* node = l->node;
-  weir_node_t* pivot = weir_lower_pivot(l);  // constants enter where the others do, and nothing before its time
   for (int i = 0; i < loop->count; ++i) {
-    weir_edge_t value = node->inputs[i];
-    if (pivot && (node->control_count > 0 || weir_edge_is_free_const(value))) {
-      value = weir_lower_add(l, "Identity", WEIR_EDGES(value), WEIR_NO_ATTRS, &pivot, 1);
+    bool is_free = weir_edge_is_free_const(l->args[i]);
+    if (is_free && loop->is_constant[i]) {  // needs not enter
+      loop->enters[i] = loop->merges[i] = l->args[i];
+      continue;
     }
-    loop->enters[i] = weir_build(b, "Enter", WEIR_EDGES(value),
-                                 WEIR_ATTRS(weir_attr_string("frame_name", loop->frame),
-                                            weir_attr_bool("is_constant", loop->is_constant[i]),
-                                            weir_attr_int("parallel_iterations", loop->parallel)));
+    loop->enters[i] = weir_lower_add(l, "Enter", WEIR_EDGES(l->args[i]),
+                                     WEIR_ATTRS(weir_attr_string("frame_name", loop->frame),
+                                                weir_attr_bool("is_constant", loop->is_constant[i]),
+                                                weir_attr_int("parallel_iterations", loop->parallel)),
+                                     &l->pivot, is_free && l->pivot ? 1 : 0);
     // The second input becomes the NextIteration once there is one.
-    loop->merges[i] = loop->is_constant[i]
-                          ? loop->enters[i]
-                          : weir_build(b, "Merge", WEIR_EDGES(loop->enters[i], loop->enters[i]), WEIR_NO_ATTRS);
+    loop->merges[i] = loop->is_constant[i] ? loop->enters[i]
+                                           : weir_build(&l->builder.base, "Merge",
+                                                        WEIR_EDGES(loop->enters[i], loop->enters[i]), WEIR_NO_ATTRS);
   }
 }
 
@@ -92,7 +91,8 @@ static int first_variable(const loop_t* loop) {
 static weir_status_t* add_cond(loop_t* loop, weir_edge_t* out_cond) {
   lowering_t* l = loop->l;
   weir_node_t* carrier = loop->merges[first_variable(loop)].node;
-  inlining_t in = {.func = weir_attrs_func(l->node->def.attrs, "cond"), .name = "cond/", .args = loop->merges, .pivot = carrier};
+  const weir_func_t* func = weir_attrs_func(l->node->def.attrs, "cond");
+  inlining_t in = {.func = func, .name = "cond/", .args = loop->merges, .pivot = carrier};
   if (!carrier) return NULL;
   WEIR_TRY(weir_lower_inline(l, &in));
   if (l->builder.base.status) return NULL;
@@ -160,7 +160,7 @@ weir_status_t* weir_lower_while(lowering_t* l) {
   weir_edge_t* results = weir_arena_array(&l->arena, (size_t)loop.count, sizeof(*results));
   if (!results) return weir_out_of_memory();
   for (int i = 0; i < loop.count; ++i) {
-    results[i] = loop.is_constant[i] ? l->node->inputs[i]
+    results[i] = loop.is_constant[i] ? l->args[i]
                                      : weir_build(&l->builder.base, "Exit", WEIR_EDGES(loop.switches[i]), WEIR_NO_ATTRS);
   }
   return weir_lower_finish(l, results, NULL, 0);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the gradients of Weir's ops against TensorFlow's, and numerically.
 
-    gradients.py [--lib FILE] [--seed N] [--quota N] [--verbose] [ops...]
+    gradients.py [--lib FILE] [--seed N] [--quota N] [--jobs N] [--verbose] [ops...]
 
 The cases are drawn from the cases_*.py beside this file and from gradient_cases.py. Each op's node stands in a graph of
 placeholders; the same GraphDef goes to TensorFlow and to libweir, and both add gradients of its floating outputs with random
@@ -17,6 +17,7 @@ The python that runs it must have tensorflow.
 import argparse
 import collections
 import glob
+import json
 import mmap
 import os
 import re
@@ -64,6 +65,9 @@ NOT_NUMERIC = {
 NOT_NUMERIC_COMPLEX = {'Cumprod', 'EuclideanNorm', 'MulNoNan', 'SegmentProd', 'Sign', 'SquaredDifference',
                        'UnsortedSegmentProd', 'Xdivy'}
 
+# Of these ties have no derivative.
+SELECTING = {'Max', 'MaxPool', 'MaxPoolV2', 'MaxPoolWithArgmax', 'Min', 'SegmentMax', 'SegmentMin', 'TopKV2', 'UnsortedSegmentMax',
+             'UnsortedSegmentMin'}
 NOT_SECOND = {op: 'TensorFlow takes the mean within the variance for a constant: right for the first derivative alone'
               for op in ('FusedBatchNormGrad', 'FusedBatchNormGradV2', 'FusedBatchNormGradV3')}
 
@@ -100,8 +104,8 @@ class Check:
 
     def is_numeric(self):
         wide = all(self.inputs[i].dtype.name in ('float64', 'complex128') for i in self.floating)
-        # All the same: a tie.
-        wide = wide and not any(x.size > 1 and (x == x.flat[0]).all() for x in self.inputs)
+        wide = wide and not (self.op in SELECTING and any(np.unique(self.inputs[i]).size < self.inputs[i].size
+                                                          for i in self.floating))
         is_complex = any(self.inputs[i].dtype.kind == 'c' for i in self.floating)
         return wide and self.op not in NOT_NUMERIC and not (is_complex and self.op in NOT_NUMERIC_COMPLEX) and \
             self.case.options.get('numeric', True) and \
@@ -182,14 +186,15 @@ def choose(lib, options):
         if outputs is None or not any(is_floating(y) for y in outputs) or any(y.dtype == object for y in outputs):
             return False
         check = Check(case, rng, outputs)
-        check.with_second = (case in ours or seen[case.op] < SECOND) and case.options.get('second', True)
+        check.with_second = (case in ours or seen[case.op] < SECOND) and \
+            case.op not in NOT_SECOND and case.options.get('second', True)
         seen[case.op] += 1
         checks.append(check)
         return True
 
     for case in ours:
         if case.op in known and not take(case):
-            print(f'FAIL {case.where} {case.describe()}: the node itself fails in Weir')
+            raise ValueError(f'{case.where} {case.describe()}: the node itself fails in Weir')
     for op in sorted(set(by_op) & set(known)):
         left = {name: n * options.quota for name, n in QUOTA.items()}
         for case in by_op[op]:
@@ -306,8 +311,8 @@ def run_made(made, run_all, error_class):
             return iter(run_all(flat) if flat else [])
         except error_class as error:
             text = oracle.first_message(error.message)
-            found = re.search(r"(?:^|[/' ])n(\d+)(?:_grad|_in\d+|/|'|}| |_\d+_grad)", getattr(error.op, 'name', '') + ' ' + error.message
-                              if hasattr(error, 'op') else error.message)
+            name = getattr(getattr(error, 'op', None), 'name', '')  # of TensorFlow's errors
+            found = re.search(r"(?:^|[/' ])n(\d+)(?:_grad|_in\d+|/|'|}| |_\d+_grad)", f'{name} {error.message}')
             k = 0 if len(made) == 1 else int(found.group(1)) if found else None
             if k is None or isinstance(made[k], str):
                 return None
@@ -403,7 +408,7 @@ def compare_numerically(graph, checks, results, feeds):
             loss = collections.Counter()
             for (k, j), y in zip(fetches, graph.run(edges, moved)):
                 loss[k] += inner(checks[k].dys[j], y)
-                noise[k] += float(np.sum(np.abs(checks[k].dys[j] * y))) * 1e-15 / step
+                noise[k] += float(np.nansum(np.abs(checks[k].dys[j] * y))) * 1e-15 / step
             losses.append(loss)
         for k in chosen:
             numeric = (losses[0][k] - losses[1][k]) / (2 * step)
@@ -451,7 +456,7 @@ def compare(check, mode, want, got):
             problem = None
         if problem:
             problems.append(f'gradient of input {i}: {problem}')
-    if want[1] is not None and not problems and check.op not in NOT_SECOND:
+    if want[1] is not None and not problems:
         what = [f'input {i}' for i in check.floating] + [f'dy {j}' for j in check.ys(mode)]
         for name, g, w in zip(what, got[1] or [None] * len(want[1]), want[1]):
             problem = compare_arrays(g, w)
@@ -506,8 +511,8 @@ class Report:
         return 1 if failures else 0
 
 
-def run(options, current):
-    start = time.time()
+def run(options, current, part):
+    """Runs every |options.jobs|-th batch from |part| on; the rows of the report."""
     lib = libweir.Library(options.lib)
     report = Report(options)
 
@@ -517,19 +522,18 @@ def run(options, current):
         current[:len(text)] = text
 
     checks = choose(lib, options)
-    for mode in (STATIC, DYNAMIC):
-        for at in range(0, len(checks), BATCH):
-            batch = checks[at:at + BATCH]
-            wants = run_tensorflow(batch, mode)
-            for check, want, got in zip(batch, wants, run_weir(batch, wants, lib, mode, note)):
-                report.add(check, mode, want, got)
-    if not options.ops:
+    starts = range(0, len(checks), BATCH)
+    batches = [(mode, checks[at:at + BATCH]) for mode in (STATIC, DYNAMIC) for at in starts]
+    for mode, batch in batches[part::options.jobs]:
+        wants = run_tensorflow(batch, mode)
+        for check, want, got in zip(batch, wants, run_weir(batch, wants, lib, mode, note)):
+            report.add(check, mode, want, got)
+    if not options.ops and part == 0:
         for name, problem in gradient_cases.run_scenarios(lib):
             report.row('scenarios')[0] += 1
             if problem:
                 report.fail('scenarios', f'{name}: {problem}')
-        missing(lib, report)
-    return report.finish(time.time() - start)
+    return report.rows
 
 
 def missing(lib, report):
@@ -540,9 +544,11 @@ def missing(lib, report):
             function = ops._gradient_registry.lookup(name)  # pylint: disable=protected-access
         except LookupError:
             continue
-        if function is not None and not op['gradient']:
+        if function is None or name in gradient_cases.ELSEWHERE:
+            continue
+        if not op['gradient']:
             report.fail(name, f'{name} has no gradient')
-        elif function is not None and name not in report.rows and name not in gradient_cases.ELSEWHERE:
+        elif name not in report.rows:
             report.fail(name, f'{name} has a gradient but no case')
 
 
@@ -556,26 +562,48 @@ def main():
     parser.add_argument('--lib', default=default_library(), help='libweir.so')
     parser.add_argument('--seed', type=int, default=oracle.SEED)
     parser.add_argument('--quota', type=int, default=1, help='so many times the usual number of cases')
+    parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=4, help='printed for each op')
     parser.add_argument('--verbose', action='store_true', help='print also what TensorFlow has no answer to')
     parser.add_argument('ops', nargs='*')
     options = parser.parse_args()
+    np.seterr(all='ignore')  # NaN and infinity are part of the game
+    start = time.time()
+    report = Report(options)
+    failed = False
+    for child, current, rows in [start_part(options, part) for part in range(options.jobs)]:
+        with os.fdopen(rows) as pipe:
+            for op, row in json.loads(pipe.read() or '{}').items():
+                report.rows[op] = [a + b for a, b in zip(report.row(op), row)]
+        _, status = os.waitpid(child, 0)
+        failed |= status != 0
+        if os.WIFSIGNALED(status):
+            case = current[:].split(bytes(1), 1)[0].decode(errors='replace')
+            print(f'CRASH by {signal.Signals(os.WTERMSIG(status)).name} in {case}')
+    if not options.ops and not failed:
+        missing(libweir.Library(options.lib), report)
+    return report.finish(time.time() - start) or int(failed)
+
+
+def start_part(options, part):
+    """A child, so that a kernel that crashes is reported with its case: process, what it is at, and where its rows come from."""
     current = mmap.mmap(-1, 1 << 16)
-    child = os.fork()  # so that a kernel that crashes is reported with its case
-    if child == 0:
-        code = 2
-        try:
-            code = run(options, current)
-        except Exception:  # pylint: disable=broad-except
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        print(f'CRASH by {signal.Signals(os.WTERMSIG(status)).name} in {current[:].split(bytes(1), 1)[0].decode(errors="replace")}')
-        return 1
-    return os.WEXITSTATUS(status)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writer)
+        return child, current, reader
+    code = 2
+    try:
+        rows = run(options, current, part)
+        with os.fdopen(writer, 'w') as pipe:
+            json.dump(rows, pipe)
+        code = 0
+    except Exception:  # pylint: disable=broad-except
+        traceback.print_exc()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == '__main__':
