@@ -665,6 +665,30 @@ def test_second_derivative_of_loop_with_cond(functional):
     compare_with_differences(model, functional, order=2)
 
 
+def rnn_of_arrays():
+    (x, xv), (w, wv) = arg(3, 2, dtype=np.float64), arg(2, dtype=np.float64)
+    inputs = tf.TensorArray(tf.float64, 3).unstack(x)
+    outputs = tf.TensorArray(tf.float64, 3)
+
+    def body(t, h, out):
+        h = tf.tanh(h * w + inputs.read(t))
+        return t + 1, h, out.write(t, h)
+
+    start = [0, tf.zeros([2], tf.float64), outputs]
+    outputs = v1.while_loop(lambda t, h, o: t < 3, body, start)[2]
+    return tf.reduce_sum(outputs.stack() ** 2), [x, w], {x: xv, w: wv}
+
+
+def test_second_derivative_of_lists():
+    compare_with_differences(rnn_of_arrays, functional=True, order=2)
+
+
+def test_second_derivative_of_arrays_is_refused():
+    with pytest.raises(WeirError) as error:
+        compare_with_differences(rnn_of_arrays, order=2)
+    assert error.value.code == 12 and 'TensorArray' in str(error.value)
+
+
 def test_second_derivative_of_nested_loops_is_refused():
     def model():
         x, xv = arg(2)

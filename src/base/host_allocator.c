@@ -33,8 +33,7 @@
 #define STEP_MAX ((size_t)1024)
 #define SMALL_MAX_LOG2 18
 #define SMALL_MAX ((size_t)1 << SMALL_MAX_LOG2)
-#define SMALL_KEEP_BLOCKS 256                // blocks a thread keeps of each class up to STEP_MAX
-#define SMALL_KEEP_BYTES ((size_t)1 << 20)   // bytes a thread keeps of each class above
+#define SMALL_KEEP_BYTES ((size_t)4 << 20)   // bytes a thread keeps of each class
 #define BIG_STEPS 8                          // classes for each doubling
 #define BIG_MAX_LOG2 28                      // bigger blocks are never kept
 #define BIG_CLASSES ((BIG_MAX_LOG2 - SMALL_MAX_LOG2) * BIG_STEPS + 1)
@@ -55,7 +54,6 @@ static inline size_t small_class_size(size_t class_index) {
 }
 
 static unsigned small_class_keep(size_t class_index) {
-  if (class_index < STEP_CLASSES) return SMALL_KEEP_BLOCKS;
   return (unsigned)(SMALL_KEEP_BYTES / small_class_size(class_index));
 }
 

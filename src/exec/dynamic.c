@@ -136,7 +136,8 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
 
 static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, weir_kernel_ctx_t* ctx) {
   weir_plan_node_t* node = (weir_plan_node_t*)plan_node;  // statistics only
-  bool is_measured = run->params->trace || !node->is_cheap;
+  bool is_due = atomic_load_explicit(&node->cost_ns, memory_order_relaxed) < 0 || (ctx->iteration & 15) == 0;
+  bool is_measured = run->params->trace || (!node->is_cheap && is_due);
   int64_t start = is_measured ? weir_clock_ns() : 0;
   weir_status_t* status = node->compute(ctx);
   if (is_measured) {
@@ -149,7 +150,8 @@ static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, wei
   return status;
 }
 
-static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) WEIR_REQUIRES(run->mu) {
+WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is
+static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
   enum { INLINE_OUTPUTS = 8 };
   weir_value_t few[INLINE_OUTPUTS] = {{NULL, NULL}};
   weir_value_t* outputs = few;
@@ -161,10 +163,10 @@ static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) WE
   weir_kernel_ctx_t ctx;
   fill_ctx(run, item, outputs, &ctx);
   ++item->activation->in_flight;
-  weir_mutex_unlock(&run->mu);
+  if (!node->runs_locked) weir_mutex_unlock(&run->mu);
   weir_status_t* status = weir_node_error(node, compute(run, node, &ctx));
   weir_node_release_inputs(ctx.inputs, node->input_count);
-  weir_mutex_lock(&run->mu);
+  if (!node->runs_locked) weir_mutex_lock(&run->mu);
   --item->activation->in_flight;
   complete(run, item, outputs, false, status);
   weir_node_release_inputs(outputs, node->output_count);

@@ -102,7 +102,8 @@ activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_
 void weir_activation_destroy(activation_t* activation);
 
 // propagate.c: called with run->mu held.
-// The node at |item| is through, with |outputs| (NULL when dead): hands them on, starts and ends iterations and frames.
+// The node at |item| is through, with |outputs| (NULL when dead): hands them on, starts and ends iterations and frames. What is
+// left in |outputs| is the caller's to release.
 void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead);
 // Pushes the roots and hands out the arguments.
 void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args);

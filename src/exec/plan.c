@@ -121,6 +121,9 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   out->input_count = node->def.input_count;
   out->output_count = node->def.output_count;
   out->is_cheap = weir_node_has(node, WEIR_OP_CHEAP) || out->role != WEIR_ROLE_NONE;
+  // Such kernels touch nothing but their slots, so they cannot wait for the lock that is held.
+  out->runs_locked = (out->role >= WEIR_ROLE_SWITCH && out->role <= WEIR_ROLE_LOOP_COND) ||
+                     weir_node_has(node, WEIR_OP_PASS_THROUGH);
   out->ret = -1;
   out->frame = p->frame_of[at];
   out->child_frame = p->child_of[at];

@@ -43,6 +43,7 @@ typedef struct weir_plan_node_t {
   bool reads_refs;                   // some input comes from a ref output but wants the value
   bool has_refs;                     // some input or output is a ref
   bool is_cheap;
+  bool runs_locked;                  // only hands values on: not worth releasing the run's lock for
   bool is_constant_enter;            // the value is the same in every iteration
   bool owns_state;                   // |state| is the plan's own, not the kernel cache's
   _Atomic(int32_t) cost_ns;          // measured, smoothed; -1: not yet

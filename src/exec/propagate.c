@@ -39,10 +39,23 @@ static weir_value_t retained(const weir_value_t* value) {
   return *value;
 }
 
+// What one edge carries: a value to share or, for the last edge of a value nobody needs afterwards, to move. No value: dead.
+typedef struct parcel_t {
+  weir_value_t* value;  // NULL: none
+  bool may_move;
+} parcel_t;
+
+static weir_value_t unpack(parcel_t parcel) {
+  if (!parcel.may_move) return retained(parcel.value);
+  weir_value_t value = *parcel.value;
+  *parcel.value = (weir_value_t){.tensor = NULL, .ref = NULL};
+  return value;
+}
+
 // Delivers one edge to |node|. A Merge waits in |pending| for one live data input (1) and for its control inputs (2 each); it
 // is dead when all data inputs are, or when the Enter of a loop on an untaken branch is.
 static void deliver_merge(iteration_t* it, const weir_plan_node_t* node, const weir_plan_edge_t* edge,
-                          const weir_value_t* value, const weir_plan_node_t* producer) {
+                          parcel_t parcel, const weir_plan_node_t* producer) {
   pending_t* state = &it->pending[node->local];
   int32_t data_inputs = it->frame->info->data_inputs[node->local];
   bool is_dead = false;
@@ -51,9 +64,9 @@ static void deliver_merge(iteration_t* it, const weir_plan_node_t* node, const w
     state->pending -= 2;
     is_dead = state->dead == data_inputs;
     is_ready = state->pending == 0 || (state->pending == 1 && is_dead);
-  } else if (value && has_value(value)) {
+  } else if (parcel.value && has_value(parcel.value)) {
     if (state->pending & 1) {  // the first live one wins
-      it->slots[edge->slot] = retained(value);
+      it->slots[edge->slot] = unpack(parcel);
       state->pending -= 1;
       is_ready = state->pending == 0;
     }
@@ -66,27 +79,29 @@ static void deliver_merge(iteration_t* it, const weir_plan_node_t* node, const w
 }
 
 static void deliver(iteration_t* it, const weir_plan_node_t* producer, const weir_plan_edge_t* edge,
-                    const weir_value_t* value, bool is_dead) {
+                    parcel_t parcel, bool is_dead) {
   const weir_plan_node_t* node = &it->frame->activation->plan->nodes[edge->node];
   if (node->role == WEIR_ROLE_MERGE) {
-    deliver_merge(it, node, edge, value, producer);
+    deliver_merge(it, node, edge, parcel, producer);
     return;
   }
   pending_t* state = &it->pending[node->local];
   bool is_data = edge->slot >= 0;
-  if (is_data && value && has_value(value)) it->slots[edge->slot] = retained(value);
+  if (is_data && parcel.value && has_value(parcel.value)) it->slots[edge->slot] = unpack(parcel);
   else if (is_dead || is_data) ++state->dead;
   if (--state->pending == 0) push_ready(it, node, edge->node, state->dead > 0);
 }
 
-// Hands all outputs of a node to their consumers in |it|.
-static void deliver_all(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+// Hands all outputs of a node to their consumers in |it|; |may_move|: the outputs are not needed afterwards.
+static void deliver_all(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead, bool may_move) {
   const weir_plan_t* plan = it->frame->activation->plan;
   const weir_plan_node_t* node = &plan->nodes[index];
   const weir_plan_edge_t* edges = plan->edges + node->first_edge;
   for (int32_t i = 0; i < node->edge_count; ++i) {
-    const weir_value_t* value = outputs && edges[i].output >= 0 ? &outputs[edges[i].output] : NULL;
-    deliver(it, node, &edges[i], value, is_dead);
+    bool is_last = i + 1 >= node->data_edge_count || edges[i + 1].output != edges[i].output;
+    parcel_t parcel = {.value = outputs && edges[i].output >= 0 ? &outputs[edges[i].output] : NULL,
+                       .may_move = may_move && is_last};
+    deliver(it, node, &edges[i], parcel, is_dead);
   }
 }
 
@@ -112,7 +127,7 @@ static frame_t* find_child(iteration_t* it, int32_t index) {
 
 static void cleanup_iterations(frame_t* frame);
 
-static void enter(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+static void enter(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   run_t* run = it->frame->activation->run;
   const weir_plan_node_t* node = &it->frame->activation->plan->nodes[index];
   frame_t* child = find_child(it, node->child_frame);
@@ -128,16 +143,16 @@ static void enter(iteration_t* it, int32_t index, const weir_value_t* outputs, b
       weir_run_fail(run, weir_out_of_memory());
       return;
     }
-    for (iteration_t* live = child->first; live; live = live->next) deliver_all(live, index, outputs, is_dead);
+    for (iteration_t* live = child->first; live; live = live->next) deliver_all(live, index, outputs, is_dead, false);
   } else {
-    deliver_all(child->first, index, outputs, is_dead);
+    deliver_all(child->first, index, outputs, is_dead, true);
   }
   --child->pending_enters;
   cleanup_iterations(child);
 }
 
-static void deliver_held(iteration_t* it, const held_t* held) {
-  deliver_all(it, held->node, held->is_dead ? NULL : &held->value, held->is_dead);
+static void deliver_held(iteration_t* it, held_t* held) {
+  deliver_all(it, held->node, held->is_dead ? NULL : &held->value, held->is_dead, false);
 }
 
 // Starts the next iteration of |frame|; NULL when memory is exhausted (the run has failed then).
@@ -157,7 +172,7 @@ static iteration_t* start_iteration(frame_t* frame) {
   return it;
 }
 
-static void next_iteration(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+static void next_iteration(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   if (is_dead || !outputs) return;  // deadness stops here: the loop ends
   frame_t* frame = it->frame;
   iteration_t* target = it->next;
@@ -171,14 +186,14 @@ static void next_iteration(iteration_t* it, int32_t index, const weir_value_t* o
     }
     target = start_iteration(frame);
   }
-  if (target) deliver_all(target, index, outputs, false);
+  if (target) deliver_all(target, index, outputs, false, true);
 }
 
 // An Exit that is dead in the last iteration means that the whole loop was not taken; remember it until the frame ends.
-static void leave(iteration_t* it, int32_t index, const weir_value_t* outputs, bool is_dead) {
+static void leave(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   frame_t* frame = it->frame;
   if (!is_dead && outputs) {
-    deliver_all(frame->parent_iteration, index, outputs, false);
+    deliver_all(frame->parent_iteration, index, outputs, false, true);
     return;
   }
   if (it->number != frame->iteration_count) return;
@@ -198,7 +213,7 @@ static bool iteration_is_done(const frame_t* frame, const iteration_t* it) {
 static void end_frame(frame_t* frame) {
   frame_t* parent = frame->parent;
   iteration_t* it = frame->parent_iteration;
-  for (size_t i = 0; i < frame->dead_exit_count; ++i) deliver_all(it, frame->dead_exits[i], NULL, true);
+  for (size_t i = 0; i < frame->dead_exit_count; ++i) deliver_all(it, frame->dead_exits[i], NULL, true, false);
   frame_t** link = &it->children;
   while (*link != frame) link = &(*link)->next_sibling;
   *link = frame->next_sibling;
@@ -245,7 +260,7 @@ void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead) {
     case WEIR_ROLE_ENTER: enter(it, item->node, is_dead ? NULL : outputs, is_dead); break;
     case WEIR_ROLE_EXIT: leave(it, item->node, is_dead ? NULL : outputs, is_dead); break;
     case WEIR_ROLE_NEXT_ITERATION: next_iteration(it, item->node, is_dead ? NULL : outputs, is_dead); break;
-    default: deliver_all(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+    default: deliver_all(it, item->node, is_dead ? NULL : outputs, is_dead, true); break;
   }
   --it->outstanding_ops;
   cleanup_iterations(it->frame);
@@ -259,7 +274,7 @@ void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) 
   for (int32_t i = 0; i < plan->arg_count; ++i) {
     if (plan->args[i] < 0) continue;
     weir_value_t value = {.tensor = args[i]};
-    deliver_all(it, plan->args[i], &value, false);
+    deliver_all(it, plan->args[i], &value, false, false);
   }
   --it->outstanding_ops;
 }

@@ -190,10 +190,15 @@ static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const we
   return weir_status_prefix(build_grad(&ctx), "gradient of '%s' (%s): ", node->def.name, node->def.op_name);
 }
 
-// The flow passes through.
-static weir_status_t* gradient_array_gradient(gradient_t* g, weir_node_t* node) {
-  weir_grad_value_t dy = weir_gradient_take(g, (weir_edge_t){.node = node, .index = 1});
-  return weir_gradient_add(g, node->inputs[1], dy);
+// TensorFlow loses the gradient here, and so has a wrong one.
+static weir_status_t* gradient_array_gradient(gradient_t* g, const weir_node_t* node) {
+  for (int i = 0; i < node->def.output_count; ++i) {
+    const collected_t* places = g->collected[node->id];
+    if (!places || places[i].count == 0) continue;
+    return WEIR_STATUS(UNIMPLEMENTED, "Second derivative of '%s' (%s), a gradient that a TensorArray holds, is not supported",
+                       node->def.name, node->def.op_name);
+  }
+  return NULL;
 }
 
 weir_status_t* weir_gradient_of_node(gradient_t* g, weir_node_t* node) {

@@ -21,21 +21,10 @@ sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kerne
   2> /dev/null | LC_ALL=C sort)
 late="src/ops/builtin_ops.c tests/oracle/probe.c"
 
-# The serial OpenBLAS where there is one; another one, or none, elsewhere.
-blas_flags=
-blas_library=
-for place in /usr/include/"$(${CC:-gcc} -dumpmachine)"/openblas-serial /usr/include/openblas-serial /usr/include/openblas \
-  /usr/include/"$(${CC:-gcc} -dumpmachine)" /usr/include; do
-  if [ -z "$blas_flags" ] && [ -f "$place/cblas.h" ]; then
-    blas_flags="-DWEIR_HAVE_BLAS=1 -I$place"
-    library=$(echo "$place" | sed 's,/include,/lib,')
-    if [ -e "$library/libopenblas.so" ]; then
-      blas_library="$library/libopenblas.so -Wl,-rpath,$library"
-    else
-      blas_library=-lopenblas
-    fi
-  fi
-done
+# OpenBLAS is opened at run time; here is where CMakeLists.txt would find it, if anywhere.
+blas_flags=-DWEIR_HAVE_BLAS=1
+library=/usr/lib/$(${CC:-gcc} -dumpmachine)/openblas-pthread/libopenblas.so.0
+[ -e "$library" ] && blas_flags="$blas_flags -DWEIR_BLAS_PATH='\"$library\"'"
 flags="-std=c11 -D_GNU_SOURCE -O2 -DNDEBUG -g -fPIC -w -ffp-contract=off -fno-math-errno $blas_flags"
 echo "$flags" > "$dir/flags.new"
 cmp -s "$dir/flags.new" "$dir/flags" || cp "$dir/flags.new" "$dir/flags"
@@ -87,7 +76,7 @@ for f in $sources $late; do
 done
 [ -f "$dir/libweir_probe.so" ] && [ $newest = 0 ] && exit 0
 
-link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" $blas_library -lm -lpthread -ldl; }
+link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" -lm -lpthread -ldl; }
 if ! link $objects 2> "$dir/link.txt"; then
   missing=$(sed -n "s/.*undefined reference to \`\([A-Za-z0-9_]*\)'.*/\1/p" "$dir/link.txt" | sort -u)
   if [ -z "$missing" ]; then

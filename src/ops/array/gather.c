@@ -234,8 +234,8 @@ static weir_edge_t range(weir_grad_ctx_t* g, weir_edge_t begin, weir_edge_t end)
 
 // How axes are moved: the gathered one behind the batch, and back.
 typedef struct gather_axes_t {
-  weir_edge_t outer, inner;     // dimensions of params before and after the axis
-  weir_edge_t there, back;      // permutations; none when the axis is there already
+  weir_edge_t outer, inner;  // dimensions of params before and after the axis
+  weir_edge_t there, back;   // permutations; none when the axis is there already
 } gather_axes_t;
 
 static gather_axes_t static_axes(weir_grad_ctx_t* g, weir_edge_t shape, int axis, int batch_dims,
@@ -269,8 +269,8 @@ static gather_axes_t dynamic_axes(weir_grad_ctx_t* g, weir_edge_t shape, int bat
   gather_axes_t axes = {.outer = weir_grad_node(g, "Slice", WEIR_EDGES(shape, start, at)),
                         .inner = dims_from(g, shape, array_grad_vector(g, after))};
   weir_edge_t head = range(g, zero, batch);
-  weir_edge_t tail = weir_grad_node(g, "ConcatV2",
-                                    WEIR_EDGES(range(g, batch, axis), range(g, after, rank), zero));
+  weir_edge_t tail =
+      weir_grad_node(g, "ConcatV2", WEIR_EDGES(range(g, batch, axis), range(g, after, rank), zero));
   axes.there = join(g, head, at, tail);
   axes.back = weir_grad_node(g, "InvertPermutation", WEIR_EDGES(axes.there));
   return axes;
@@ -289,8 +289,8 @@ static weir_edge_t batch_indices(weir_grad_ctx_t* g, weir_edge_t rows, weir_edge
   starts = weir_grad_node(g, "Mul", WEIR_EDGES(starts, rows));
   starts = weir_grad_node(g, "Reshape",
                           WEIR_EDGES(starts, array_grad_ints(g, WEIR_DTYPE_INT32, column, 2)));
-  indices = weir_grad_node(g, "Reshape",
-                           WEIR_EDGES(indices, weir_grad_node(g, "Pack", WEIR_EDGES(batch, count))));
+  indices = weir_grad_node(
+      g, "Reshape", WEIR_EDGES(indices, weir_grad_node(g, "Pack", WEIR_EDGES(batch, count))));
   weir_edge_t sum = weir_grad_node(g, "AddV2", WEIR_EDGES(indices, starts));
   return weir_grad_node(g, "Reshape",
                         WEIR_EDGES(sum, array_grad_ints(g, WEIR_DTYPE_INT32, flat, 1)));
