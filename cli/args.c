@@ -61,7 +61,8 @@ bool parse_double(const char* text, double* out_value) {
 }
 
 int fail(weir_status_t* take_status) {
-  fprintf(stderr, "weir: %s: %s\n", weir_code_name(weir_status_code(take_status)), weir_status_message(take_status));
+  fprintf(stderr, "weir: %s: %s\n", weir_code_name(weir_status_code(take_status)),
+          weir_status_message(take_status));
   weir_status_destroy(take_status);
   return EXIT_FAILED;
 }

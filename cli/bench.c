@@ -24,7 +24,7 @@ typedef struct bench_t {
   weir_graph_t* graph;
   weir_session_t* session;
   weir_callable_t* step;
-  weir_node_t* target;   // NULL: only the fetch
+  weir_node_t* target;  // NULL: only the fetch
   weir_edge_t loss;
   double* times_ms;
   long time_count;
@@ -37,7 +37,9 @@ static double now_ms(void) {
 }
 
 static weir_status_t* check_device(const char* device) {
-  if (!device || strcmp(device, "CPU") == 0 || strcmp(device, "cpu") == 0 || strcmp(device, "/cpu:0") == 0) return NULL;
+  if (!device || strcmp(device, "CPU") == 0 || strcmp(device, "cpu") == 0 ||
+      strcmp(device, "/cpu:0") == 0)
+    return NULL;
   return WEIR_STATUS(NOT_FOUND, "device '%s' is not in this build; there is only CPU", device);
 }
 
@@ -49,14 +51,17 @@ static weir_status_t* set_up(bench_t* bench) {
   WEIR_TRY(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss));
   if (*bench->init) {
     weir_node_t* init = weir_graph_find_node(bench->graph, bench->init);
-    if (!init) return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--init= for none)", bench->init);
+    if (!init)
+      return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--init= for none)", bench->init);
     WEIR_TRY(weir_session_run_target(bench->session, init));
   }
   if (*bench->run) {
     bench->target = weir_graph_find_node(bench->graph, bench->run);
-    if (!bench->target) return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--run= for none)", bench->run);
+    if (!bench->target)
+      return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--run= for none)", bench->run);
   }
-  weir_step_spec_t spec = {WEIR_FETCHES(bench->loss), .targets = &bench->target, .target_count = bench->target ? 1 : 0};
+  weir_step_spec_t spec = {WEIR_FETCHES(bench->loss), .targets = &bench->target,
+                           .target_count = bench->target ? 1 : 0};
   return weir_callable_create(bench->session, &spec, &bench->step);
 }
 
@@ -67,7 +72,9 @@ static weir_status_t* run_step(bench_t* bench, double* out_loss) {
   const void* data = weir_tensor_data(result);
   bool is_one = weir_tensor_count(result) == 1;
   weir_dtype_t dtype = weir_tensor_dtype(result);
-  *out_loss = is_one && dtype == WEIR_DTYPE_FLOAT ? *(const float*)data : is_one && dtype == WEIR_DTYPE_DOUBLE ? *(const double*)data : 0;
+  *out_loss = is_one && dtype == WEIR_DTYPE_FLOAT    ? *(const float*)data
+              : is_one && dtype == WEIR_DTYPE_DOUBLE ? *(const double*)data
+                                                     : 0;
   weir_tensor_release(result);
   return NULL;
 }
@@ -82,7 +89,8 @@ static const char* graph_name(const bench_t* bench, char* buffer, size_t size) {
 
 static weir_status_t* trace_losses(bench_t* bench) {
   char name[256];
-  printf("{\"graph\": \"%s\", \"system\": \"weir %s\", \"losses\": [", graph_name(bench, name, sizeof(name)), weir_version());
+  printf("{\"graph\": \"%s\", \"system\": \"weir %s\", \"losses\": [",
+         graph_name(bench, name, sizeof(name)), weir_version());
   weir_status_t* status = NULL;
   for (long i = 0; i < bench->trace && !status; ++i) {
     double loss = 0;
@@ -102,11 +110,14 @@ static void show_progress(const bench_t* bench, double elapsed_ms) {
 
 static weir_status_t* measure(bench_t* bench, double* out_loss) {
   enum { AT_LEAST = 5 };
-  bench->times_ms = malloc(sizeof(double) * (size_t)(bench->steps > AT_LEAST ? bench->steps : AT_LEAST));
-  if (!bench->times_ms) return WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for %ld times", bench->steps);
+  bench->times_ms =
+      malloc(sizeof(double) * (size_t)(bench->steps > AT_LEAST ? bench->steps : AT_LEAST));
+  if (!bench->times_ms)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for %ld times", bench->steps);
   for (long i = 0; i < bench->warmup; ++i) WEIR_TRY(run_step(bench, out_loss));
   double begin = now_ms();
-  while (bench->time_count < AT_LEAST || (bench->time_count < bench->steps && now_ms() - begin < bench->seconds * 1e3)) {
+  while (bench->time_count < AT_LEAST ||
+         (bench->time_count < bench->steps && now_ms() - begin < bench->seconds * 1e3)) {
     double start = now_ms();
     WEIR_TRY(run_step(bench, out_loss));
     bench->times_ms[bench->time_count++] = now_ms() - start;
@@ -130,17 +141,23 @@ static void print_result(bench_t* bench, double loss) {
   size_t nodes = weir_callable_node_count(bench->step);
   long long peak = (long long)weir_peak_bytes();
   if (bench->json) {
-    printf("{\"graph\": \"%s\", \"system\": \"weir %s\", \"step_ms\": %.4f, \"p90_ms\": %.4f, \"steps\": %ld, "
-           "\"loss\": %.5f, \"nodes\": %zu, \"peak_bytes\": %lld}\n",
-           name, weir_version(), median, p90, bench->time_count, loss, nodes, peak);
+    printf(
+        "{\"graph\": \"%s\", \"system\": \"weir %s\", \"step_ms\": %.4f, \"p90_ms\": %.4f, "
+        "\"steps\": %ld, "
+        "\"loss\": %.5f, \"nodes\": %zu, \"peak_bytes\": %lld}\n",
+        name, weir_version(), median, p90, bench->time_count, loss, nodes, peak);
   } else {
-    printf("%s: %.4f ms a step (p90 %.4f, %ld steps), %.0f ns a node of %zu, loss %.5f, peak %.1f MB\n", name, median, p90,
-           bench->time_count, nodes ? median * 1e6 / (double)nodes : 0, nodes, loss, (double)peak / 1e6);
+    printf(
+        "%s: %.4f ms a step (p90 %.4f, %ld steps), %.0f ns a node of %zu, loss %.5f, peak %.1f "
+        "MB\n",
+        name, median, p90, bench->time_count, nodes ? median * 1e6 / (double)nodes : 0, nodes, loss,
+        (double)peak / 1e6);
   }
 }
 
 static weir_status_t* write_profile(bench_t* bench) {
-  weir_step_spec_t spec = {WEIR_FETCHES(bench->loss), .targets = &bench->target, .target_count = bench->target ? 1 : 0};
+  weir_step_spec_t spec = {WEIR_FETCHES(bench->loss), .targets = &bench->target,
+                           .target_count = bench->target ? 1 : 0};
   weir_tensor_t* result = NULL;
   char* json = NULL;
   WEIR_TRY(weir_session_run_traced(bench->session, &spec, &result, &json));
@@ -166,16 +183,22 @@ static int parse(bench_t* bench, int argc, char** argv) {
     const char* value = NULL;
     bool is_good = true;
     if (args_option(&args, "init", &bench->init) || args_option(&args, "run", &bench->run) ||
-        args_option(&args, "fetch", &bench->fetch) || args_option(&args, "device", &bench->device) ||
+        args_option(&args, "fetch", &bench->fetch) ||
+        args_option(&args, "device", &bench->device) ||
         args_option(&args, "profile", &bench->profile)) {
       continue;
     }
     if (args_flag(&args, "json")) bench->json = true;
-    else if (args_option(&args, "steps", &value)) is_good = parse_long(value, &bench->steps) && bench->steps > 0;
-    else if (args_option(&args, "warmup", &value)) is_good = parse_long(value, &bench->warmup) && bench->warmup >= 0;
-    else if (args_option(&args, "threads", &value)) is_good = parse_long(value, &bench->threads) && bench->threads >= 0;
-    else if (args_option(&args, "trace", &value)) is_good = parse_long(value, &bench->trace) && bench->trace > 0;
-    else if (args_option(&args, "seconds", &value)) is_good = parse_double(value, &bench->seconds) && bench->seconds >= 0;
+    else if (args_option(&args, "steps", &value))
+      is_good = parse_long(value, &bench->steps) && bench->steps > 0;
+    else if (args_option(&args, "warmup", &value))
+      is_good = parse_long(value, &bench->warmup) && bench->warmup >= 0;
+    else if (args_option(&args, "threads", &value))
+      is_good = parse_long(value, &bench->threads) && bench->threads >= 0;
+    else if (args_option(&args, "trace", &value))
+      is_good = parse_long(value, &bench->trace) && bench->trace > 0;
+    else if (args_option(&args, "seconds", &value))
+      is_good = parse_double(value, &bench->seconds) && bench->seconds >= 0;
     else if (!bench->path && (bench->path = args_positional(&args))) continue;
     else return usage_error(&verb_bench, "unknown option or argument '%s'", at);
     if (!is_good) return usage_error(&verb_bench, "'%s' is not a valid number for '%s'", value, at);
@@ -184,7 +207,8 @@ static int parse(bench_t* bench, int argc, char** argv) {
 }
 
 static int run_bench(int argc, char** argv) {
-  bench_t bench = {.init = "init", .run = "step", .fetch = "loss:0", .steps = 50, .warmup = 3, .seconds = 20};
+  bench_t bench = {
+      .init = "init", .run = "step", .fetch = "loss:0", .steps = 50, .warmup = 3, .seconds = 20};
   int code = parse(&bench, argc, argv);
   if (code != EXIT_OK) return code;
   weir_status_t* status = run_all(&bench);
@@ -198,17 +222,20 @@ static int run_bench(int argc, char** argv) {
 const verb_t verb_bench = {
     .name = "bench",
     .summary = "time the training step of a graph",
-    .help = "usage: weir bench GRAPH.pb [OPTIONS]\n"
-            "Runs the node 'init' once, then the node 'step' with the fetch 'loss:0' again and again.\n\n"
-            "  --init=NODE       node to run first; empty for none (init)\n"
-            "  --run=NODE        node a step runs; empty for none (step)\n"
-            "  --fetch=TENSOR    value a step fetches (loss:0)\n"
-            "  --steps=N         at most so many timed steps (50)\n"
-            "  --seconds=S       stop after so many seconds, but not before 5 steps (20)\n"
-            "  --warmup=N        steps before the clock starts (3)\n"
-            "  --threads=N       threads in all; 0: one a CPU (0)\n"
-            "  --device=NAME     device to run on (CPU)\n"
-            "  --trace=N         print the losses of the first N steps instead\n"
-            "  --profile=FILE    write a Chrome trace of one step\n"
-            "  --json            print one JSON object: step_ms, p90_ms, steps, loss, nodes, peak_bytes\n",
+    .help =
+        "usage: weir bench GRAPH.pb [OPTIONS]\n"
+        "Runs the node 'init' once, then the node 'step' with the fetch 'loss:0' again and "
+        "again.\n\n"
+        "  --init=NODE       node to run first; empty for none (init)\n"
+        "  --run=NODE        node a step runs; empty for none (step)\n"
+        "  --fetch=TENSOR    value a step fetches (loss:0)\n"
+        "  --steps=N         at most so many timed steps (50)\n"
+        "  --seconds=S       stop after so many seconds, but not before 5 steps (20)\n"
+        "  --warmup=N        steps before the clock starts (3)\n"
+        "  --threads=N       threads in all; 0: one a CPU (0)\n"
+        "  --device=NAME     device to run on (CPU)\n"
+        "  --trace=N         print the losses of the first N steps instead\n"
+        "  --profile=FILE    write a Chrome trace of one step\n"
+        "  --json            print one JSON object: step_ms, p90_ms, steps, loss, nodes, "
+        "peak_bytes\n",
     .run = run_bench};

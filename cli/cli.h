@@ -13,7 +13,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 typedef struct verb_t {
   const char* name;
   const char* summary;
-  const char* help;   // printed by "weir VERB --help"
+  const char* help;  // printed by "weir VERB --help"
   int (*run)(int argc, char** argv);
 } verb_t;
 
@@ -28,7 +28,8 @@ typedef struct args_t {
   char** argv;
   int next;
 } args_t;
-// Takes "--name=value", "--name value"; NULL when |args| does not stand at it. |out_value| is borrowed.
+// Takes "--name=value", "--name value"; NULL when |args| does not stand at it. |out_value| is
+// borrowed.
 bool args_option(args_t* args, const char* name, const char** out_value);
 bool args_flag(args_t* args, const char* name);  // "--name" alone
 const char* args_positional(args_t* args);       // NULL when it looks like an option

@@ -11,15 +11,18 @@ static int run_version(int argc, char** argv) {
   return EXIT_OK;
 }
 
-static const verb_t verb_version = {
-    .name = "version", .summary = "print the version", .help = "usage: weir version\n", .run = run_version};
+static const verb_t verb_version = {.name = "version",
+                                    .summary = "print the version",
+                                    .help = "usage: weir version\n",
+                                    .run = run_version};
 
 static const verb_t* const verbs[] = {&verb_bench, &verb_run, &verb_show, &verb_ops, &verb_version};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 static void print_help(FILE* out) {
   fputs("usage: weir VERB [ARGUMENTS]\n\n", out);
-  for (int i = 0; i < VERB_COUNT; ++i) fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
+  for (int i = 0; i < VERB_COUNT; ++i)
+    fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
   fputs("\n'weir VERB --help' tells more. Exit codes: 0 success, 1 failure, 2 wrong usage.\n", out);
 }
 

@@ -22,10 +22,12 @@ static int run_ops(int argc, char** argv) {
   return EXIT_OK;
 }
 
-const verb_t verb_ops = {.name = "ops",
-                         .summary = "list the ops of this build",
-                         .help = "usage: weir ops [NAME] [--json]\n"
-                                 "Lists every op: name, types its kernels take, devices, whether it has a gradient.\n"
-                                 "With NAME, that op alone with its inputs, outputs and attributes.\n\n"
-                                 "  --json    one JSON object a line\n",
-                         .run = run_ops};
+const verb_t verb_ops = {
+    .name = "ops",
+    .summary = "list the ops of this build",
+    .help =
+        "usage: weir ops [NAME] [--json]\n"
+        "Lists every op: name, types its kernels take, devices, whether it has a gradient.\n"
+        "With NAME, that op alone with its inputs, outputs and attributes.\n\n"
+        "  --json    one JSON object a line\n",
+    .run = run_ops};

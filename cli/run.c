@@ -16,13 +16,15 @@ typedef struct run_args_t {
   int fetch_count;
   const char* targets[MAX_ITEMS];
   int target_count;
-  const char* save;              // prefix of npy files; NULL: print
+  const char* save;  // prefix of npy files; NULL: print
   long threads;
 } run_args_t;
 
 // "1", "1,2,3" or text, as the edge's type asks; one value is a scalar, several are a vector.
-static weir_status_t* parse_value(const char* text, weir_dtype_t dtype, weir_tensor_t** out_tensor) {
-  if (dtype == WEIR_DTYPE_STRING) return weir_tensor_create_strings(0, NULL, &text, NULL, out_tensor);
+static weir_status_t* parse_value(const char* text, weir_dtype_t dtype,
+                                  weir_tensor_t** out_tensor) {
+  if (dtype == WEIR_DTYPE_STRING)
+    return weir_tensor_create_strings(0, NULL, &text, NULL, out_tensor);
   int64_t count = 1;
   for (const char* c = text; *c; ++c) count += *c == ',';
   WEIR_TRY(weir_tensor_create(dtype, count > 1, &count, out_tensor));
@@ -31,9 +33,11 @@ static weir_status_t* parse_value(const char* text, weir_dtype_t dtype, weir_ten
   for (int64_t i = 0; i < count; ++i) {
     char* end = NULL;
     double number = strtod(at, &end);
-    bool is_bool = dtype == WEIR_DTYPE_BOOL && (strncmp(at, "true", 4) == 0 || strncmp(at, "false", 5) == 0);
+    bool is_bool =
+        dtype == WEIR_DTYPE_BOOL && (strncmp(at, "true", 4) == 0 || strncmp(at, "false", 5) == 0);
     if (is_bool) end = (char*)at + (*at == 't' ? 4 : 5);
-    if (end == at || (*end && *end != ',')) return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a list of numbers", text);
+    if (end == at || (*end && *end != ','))
+      return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a list of numbers", text);
     switch (dtype) {
       case WEIR_DTYPE_FLOAT: ((float*)data)[i] = (float)number; break;
       case WEIR_DTYPE_DOUBLE: ((double*)data)[i] = number; break;
@@ -41,7 +45,9 @@ static weir_status_t* parse_value(const char* text, weir_dtype_t dtype, weir_ten
       case WEIR_DTYPE_INT64: ((int64_t*)data)[i] = strtoll(at, NULL, 10); break;
       case WEIR_DTYPE_UINT8: ((uint8_t*)data)[i] = (uint8_t)number; break;
       case WEIR_DTYPE_BOOL: ((bool*)data)[i] = is_bool ? *at == 't' : number != 0; break;
-      default: return WEIR_STATUS(UNIMPLEMENTED, "values of type %s are given as @file.npy", weir_dtype_name(dtype));
+      default:
+        return WEIR_STATUS(UNIMPLEMENTED, "values of type %s are given as @file.npy",
+                           weir_dtype_name(dtype));
     }
     at = end + 1;
   }
@@ -91,9 +97,12 @@ static weir_status_t* prepare(const run_args_t* args, prepared_t* p) {
   WEIR_TRY(weir_graph_load(args->path, &p->graph));
   weir_session_options_t options = {.threads = (int)args->threads, .allow_soft_placement = true};
   WEIR_TRY(weir_session_create(p->graph, &options, &p->session));
-  for (int i = 0; i < args->feed_count; ++i) WEIR_TRY(parse_feed(p->graph, args->feeds[i], &p->feeds[i]));
-  for (int i = 0; i < args->fetch_count; ++i) WEIR_TRY(weir_graph_find_output(p->graph, args->fetches[i], &p->fetches[i]));
-  for (int i = 0; i < args->target_count; ++i) WEIR_TRY(find_target(p->graph, args->targets[i], &p->targets[i]));
+  for (int i = 0; i < args->feed_count; ++i)
+    WEIR_TRY(parse_feed(p->graph, args->feeds[i], &p->feeds[i]));
+  for (int i = 0; i < args->fetch_count; ++i)
+    WEIR_TRY(weir_graph_find_output(p->graph, args->fetches[i], &p->fetches[i]));
+  for (int i = 0; i < args->target_count; ++i)
+    WEIR_TRY(find_target(p->graph, args->targets[i], &p->targets[i]));
   if (!args->init) return NULL;
   weir_node_t* init = NULL;
   WEIR_TRY(find_target(p->graph, args->init, &init));
@@ -127,20 +136,24 @@ static int parse(run_args_t* run, int argc, char** argv) {
   while (args.next < argc) {
     const char* at = argv[args.next];
     const char* value = NULL;
-    if (run->feed_count == MAX_ITEMS || run->fetch_count == MAX_ITEMS || run->target_count == MAX_ITEMS) {
+    if (run->feed_count == MAX_ITEMS || run->fetch_count == MAX_ITEMS ||
+        run->target_count == MAX_ITEMS) {
       return usage_error(&verb_run, "more than %d feeds, fetches or targets", MAX_ITEMS);
     }
     if (args_option(&args, "feed", &value)) run->feeds[run->feed_count++] = value;
     else if (args_option(&args, "fetch", &value)) run->fetches[run->fetch_count++] = value;
     else if (args_option(&args, "target", &value)) run->targets[run->target_count++] = value;
-    else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save)) continue;
+    else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save))
+      continue;
     else if (args_option(&args, "threads", &value)) {
-      if (!parse_long(value, &run->threads) || run->threads < 0) return usage_error(&verb_run, "'%s' is not a number of threads", value);
+      if (!parse_long(value, &run->threads) || run->threads < 0)
+        return usage_error(&verb_run, "'%s' is not a number of threads", value);
     } else if (!run->path && (run->path = args_positional(&args))) continue;
     else return usage_error(&verb_run, "unknown option or argument '%s'", at);
   }
   if (!run->path) return usage_error(&verb_run, "no graph given");
-  if (run->fetch_count + run->target_count == 0) return usage_error(&verb_run, "nothing to --fetch or --target");
+  if (run->fetch_count + run->target_count == 0)
+    return usage_error(&verb_run, "nothing to --fetch or --target");
   return EXIT_OK;
 }
 
@@ -156,14 +169,16 @@ static int run_run(int argc, char** argv) {
   return status ? fail(status) : EXIT_OK;
 }
 
-const verb_t verb_run = {.name = "run",
-                         .summary = "feed a graph, run it, print what was fetched",
-                         .help = "usage: weir run GRAPH.pb --feed NAME=VALUE --fetch NAME [--target NAME] [OPTIONS]\n"
-                                 "VALUE is a number, several separated by commas (a vector), a text, or @FILE.npy.\n\n"
-                                 "  --feed NAME=VALUE   value of a tensor; may be repeated\n"
-                                 "  --fetch NAME        tensor to print; may be repeated\n"
-                                 "  --target NAME       node to run; may be repeated\n"
-                                 "  --init=NODE         node to run before, as a step of its own\n"
-                                 "  --save=PREFIX       write fetches to PREFIX0.npy, PREFIX1.npy … instead of printing\n"
-                                 "  --threads=N         threads in all; 0: one a CPU (0)\n",
-                         .run = run_run};
+const verb_t verb_run = {
+    .name = "run",
+    .summary = "feed a graph, run it, print what was fetched",
+    .help =
+        "usage: weir run GRAPH.pb --feed NAME=VALUE --fetch NAME [--target NAME] [OPTIONS]\n"
+        "VALUE is a number, several separated by commas (a vector), a text, or @FILE.npy.\n\n"
+        "  --feed NAME=VALUE   value of a tensor; may be repeated\n"
+        "  --fetch NAME        tensor to print; may be repeated\n"
+        "  --target NAME       node to run; may be repeated\n"
+        "  --init=NODE         node to run before, as a step of its own\n"
+        "  --save=PREFIX       write fetches to PREFIX0.npy, PREFIX1.npy … instead of printing\n"
+        "  --threads=N         threads in all; 0: one a CPU (0)\n",
+    .run = run_run};

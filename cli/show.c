@@ -13,7 +13,8 @@ typedef struct op_count_t {
 static int by_count(const void* a, const void* b) {
   const op_count_t* x = a;
   const op_count_t* y = b;
-  return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : strcmp(x->op, y->op);
+  return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+                              : strcmp(x->op, y->op);
 }
 
 static void print_shape(weir_edge_t edge) {
@@ -38,7 +39,8 @@ static void print_node(const weir_node_t* node) {
     printf("%s%s", i ? ", " : "", weir_node_name(input.node));
     if (input.index) printf(":%d", input.index);
   }
-  for (int i = 0; i < weir_node_control_count(node); ++i) printf(" ^%s", weir_node_name(weir_node_control(node, i)));
+  for (int i = 0; i < weir_node_control_count(node); ++i)
+    printf(" ^%s", weir_node_name(weir_node_control(node, i)));
   printf(")");
   for (int i = 0; i < weir_node_output_count(node); ++i) {
     weir_edge_t edge = {(weir_node_t*)node, i};
@@ -58,7 +60,8 @@ static void print_ends(weir_graph_t* graph) {
   for (size_t i = 0; nodes && i < count; ++i) nodes[i] = weir_graph_node_at(graph, i);
   printf("inputs:\n");
   for (size_t i = 0; nodes && i < count; ++i) {
-    if (strncmp(weir_node_op(nodes[i]), "Placeholder", 11) == 0) printf("  %s\n", weir_node_name(nodes[i]));
+    if (strncmp(weir_node_op(nodes[i]), "Placeholder", 11) == 0)
+      printf("  %s\n", weir_node_name(nodes[i]));
   }
   printf("outputs:\n");
   int shown = 0;
@@ -122,7 +125,8 @@ static int run_show(int argc, char** argv) {
   } else {
     print_ops(graph);
     print_ends(graph);
-    for (size_t i = 0; with_nodes && i < weir_graph_node_count(graph); ++i) print_node(weir_graph_node_at(graph, i));
+    for (size_t i = 0; with_nodes && i < weir_graph_node_count(graph); ++i)
+      print_node(weir_graph_node_at(graph, i));
   }
   weir_graph_release(graph);
   return status ? fail(status) : EXIT_OK;
@@ -130,9 +134,11 @@ static int run_show(int argc, char** argv) {
 
 const verb_t verb_show = {.name = "show",
                           .summary = "print what is in a graph",
-                          .help = "usage: weir show GRAPH.pb [--nodes] [--text]\n"
-                                  "Prints the ops of a graph with their counts, its inputs (placeholders) and its outputs (nodes\n"
-                                  "that nothing reads).\n\n"
-                                  "  --nodes   every node with its inputs, types, shapes and device\n"
-                                  "  --text    the graph in protobuf text form\n",
+                          .help =
+                              "usage: weir show GRAPH.pb [--nodes] [--text]\n"
+                              "Prints the ops of a graph with their counts, its inputs "
+                              "(placeholders) and its outputs (nodes\n"
+                              "that nothing reads).\n\n"
+                              "  --nodes   every node with its inputs, types, shapes and device\n"
+                              "  --text    the graph in protobuf text form\n",
                           .run = run_show};

@@ -1,8 +1,10 @@
-// out_of_memory_test.c — The n-th allocation fails, for every n: import, session and training steps end in a status.
+// out_of_memory_test.c — The n-th allocation fails, for every n: import, session and training steps
+// end in a status.
 #include "base/alloc.h"
 #include "testing/world.h"
 
-// x → softmax(relu(x W1) W2), trained by momentum, with a queue so that the general executor runs too.
+// x → softmax(relu(x W1) W2), trained by momentum, with a queue so that the general executor runs
+// too.
 static weir_status_t* build(weir_graph_t* graph) {
   weir_scope_t* s = weir_scope_create(graph);
   if (!s) return weir_out_of_memory();
@@ -13,13 +15,17 @@ static weir_status_t* build(weir_graph_t* graph) {
   weir_node_t* hidden = weir_scope_add(s, "MatMul", NULL, WEIR_EDGES(x, w1), WEIR_NO_ATTRS);
   weir_node_t* relu = weir_scope_add(s, "Relu", NULL, WEIR_EDGES({hidden, 0}), WEIR_NO_ATTRS);
   weir_node_t* logits = weir_scope_add(s, "MatMul", NULL, WEIR_EDGES({relu, 0}, w2), WEIR_NO_ATTRS);
-  weir_node_t* losses = weir_scope_add(s, "SparseSoftmaxCrossEntropyWithLogits", NULL,
-                                       WEIR_EDGES({logits, 0}, weir_const_ints(s, (int[]){0, 1}, 2)), WEIR_NO_ATTRS);
-  weir_node_t* loss = weir_scope_add(s, "Mean", "loss", WEIR_EDGES({losses, 0}, weir_const_ints(s, (int[]){0}, 1)), WEIR_NO_ATTRS);
+  weir_node_t* losses =
+      weir_scope_add(s, "SparseSoftmaxCrossEntropyWithLogits", NULL,
+                     WEIR_EDGES({logits, 0}, weir_const_ints(s, (int[]){0, 1}, 2)), WEIR_NO_ATTRS);
+  weir_node_t* loss = weir_scope_add(
+      s, "Mean", "loss", WEIR_EDGES({losses, 0}, weir_const_ints(s, (int[]){0}, 1)), WEIR_NO_ATTRS);
   weir_node_t* train = weir_train_momentum(s, (weir_edge_t){loss, 0}, 0.1f, 0.9f);
   weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
-  weir_node_t* queue = weir_scope_add(s, "FIFOQueueV2", "queue", WEIR_NO_EDGES, WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
-  weir_node_t* put = weir_scope_add(s, "QueueEnqueueV2", "put", WEIR_EDGES({queue, 0}, {loss, 0}), WEIR_NO_ATTRS);
+  weir_node_t* queue = weir_scope_add(s, "FIFOQueueV2", "queue", WEIR_NO_EDGES,
+                                      WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
+  weir_node_t* put =
+      weir_scope_add(s, "QueueEnqueueV2", "put", WEIR_EDGES({queue, 0}, {loss, 0}), WEIR_NO_ATTRS);
   weir_node_t* get = weir_scope_add(s, "QueueDequeueV2", "get", WEIR_EDGES({queue, 0}),
                                     WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
   (void)put;
@@ -36,11 +42,13 @@ static weir_status_t* run(weir_session_t* session, weir_graph_t* graph) {
   weir_edge_t loss = {weir_graph_find_node(graph, "loss"), 0};
   weir_edge_t get = {weir_graph_find_node(graph, "get"), 0};
   weir_tensor_t* results[2] = {NULL, NULL};
-  weir_step_spec_t spec = {WEIR_FETCHES(loss, get), WEIR_TARGETS(weir_graph_find_node(graph, "put"))};
+  weir_step_spec_t spec = {WEIR_FETCHES(loss, get),
+                           WEIR_TARGETS(weir_graph_find_node(graph, "put"))};
   weir_run_options_t options = {.trace = true};
   char* metadata = NULL;
   size_t size = 0;
-  weir_status_t* status = weir_session_run_with(session, &spec, &options, results, &metadata, &size);
+  weir_status_t* status =
+      weir_session_run_with(session, &spec, &options, results, &metadata, &size);
   weir_buffer_free(metadata);
   weir_tensor_release(results[0]);
   weir_tensor_release(results[1]);
@@ -52,14 +60,16 @@ static weir_status_t* whole_life(weir_view_t def) {
   weir_session_t* session = NULL;
   weir_status_t* status = weir_graph_create(&graph);
   if (!status) status = weir_graph_import_def(graph, def.data, def.size, NULL);
-  if (!status) status = weir_session_create(graph, &(weir_session_options_t){.threads = 1}, &session);
+  if (!status)
+    status = weir_session_create(graph, &(weir_session_options_t){.threads = 1}, &session);
   if (!status) status = run(session, graph);
   weir_session_destroy(session);
   weir_graph_release(graph);
   return status;
 }
 
-// Runs |fn| with the n-th allocation failing, n = 1, 2, 3 … until it succeeds without one having failed.
+// Runs |fn| with the n-th allocation failing, n = 1, 2, 3 … until it succeeds without one having
+// failed.
 static void sweep(weir_status_t* (*fn)(void* arg), void* arg, bool sticky) {
   int64_t failures = 0;
   for (int64_t n = 1;; ++n) {
@@ -68,12 +78,14 @@ static void sweep(weir_status_t* (*fn)(void* arg), void* arg, bool sticky) {
     weir_alloc_fail_at(0, false);
     weir_code_t code = weir_status_code(status);
     if (code != WEIR_OK && code != WEIR_RESOURCE_EXHAUSTED) {
-      fail_msg("allocation %lld: %s: %s", (long long)n, weir_code_name(code), weir_status_message(status));
+      fail_msg("allocation %lld: %s: %s", (long long)n, weir_code_name(code),
+               weir_status_message(status));
     }
     weir_status_destroy(status);
     failures += code != WEIR_OK;
     if (code == WEIR_OK && sticky) break;
-    if (code == WEIR_OK && n > failures + 200) break;  // the rest fails where nobody needs the memory
+    if (code == WEIR_OK && n > failures + 200)
+      break;  // the rest fails where nobody needs the memory
   }
   assert_true(failures > 10);
 }

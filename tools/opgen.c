@@ -9,7 +9,9 @@
 #include "ops/builtin_ops.h"
 
 // Ops for which scope.h has something better under the same name.
-static bool is_by_hand(const char* op) { return strcmp(op, "Const") == 0 || strcmp(op, "Variable") == 0; }
+static bool is_by_hand(const char* op) {
+  return strcmp(op, "Const") == 0 || strcmp(op, "Variable") == 0;
+}
 
 static bool is_public(const weir_op_t* op) { return op->name[0] != '_' && !is_by_hand(op->name); }
 
@@ -17,16 +19,19 @@ static bool is_public(const weir_op_t* op) { return op->name[0] != '_' && !is_by
 static void append_snake(const char* name, weir_strbuf_t* out) {
   for (const char* c = name; *c; ++c) {
     bool starts_word = isupper((unsigned char)*c) && c > name &&
-                       (islower((unsigned char)c[-1]) || (isdigit((unsigned char)c[-1]) && islower((unsigned char)c[1])) ||
+                       (islower((unsigned char)c[-1]) ||
+                        (isdigit((unsigned char)c[-1]) && islower((unsigned char)c[1])) ||
                         (isupper((unsigned char)c[-1]) && islower((unsigned char)c[1])));
     if (starts_word && c[-1] != '_') weir_strbuf_putc(out, '_');
     weir_strbuf_putc(out, (char)tolower((unsigned char)*c));
   }
 }
 
-static const char* safe_name(const char* name) {  // attribute and argument names that C or C++ reserve
-  static const char* const reserved[] = {"float", "double", "int",   "bool", "default", "signed", "unsigned", "const",
-                                         "template", "delete", "new", "short", "long",  "struct", "switch", "scope"};
+static const char* safe_name(
+    const char* name) {  // attribute and argument names that C or C++ reserve
+  static const char* const reserved[] = {
+      "float",    "double", "int", "bool",  "default", "signed", "unsigned", "const",
+      "template", "delete", "new", "short", "long",    "struct", "switch",   "scope"};
   static char buffer[64];
   for (size_t i = 0; i < WEIR_COUNT_OF(reserved); ++i) {
     if (strcmp(name, reserved[i]) != 0) continue;
@@ -41,7 +46,9 @@ static bool uses(const char* a, const char* b) { return a && strcmp(a, b) == 0; 
 static bool is_inferred(const weir_op_t* op, const char* attr) {
   for (int i = 0; i < op->input_count; ++i) {
     const weir_arg_t* arg = &op->inputs[i];
-    if (uses(arg->type_attr, attr) || uses(arg->number_attr, attr) || uses(arg->type_list_attr, attr)) return true;
+    if (uses(arg->type_attr, attr) || uses(arg->number_attr, attr) ||
+        uses(arg->type_list_attr, attr))
+      return true;
   }
   return false;
 }
@@ -61,8 +68,10 @@ static const char* c_type(const weir_attr_def_t* attr) {
   bool is_wrapped = needs_wrapper(attr);
   switch (attr->kind) {
     case WEIR_ATTR_STRING: return attr->is_list ? "weir_strings_t" : "const char*";
-    case WEIR_ATTR_INT: return attr->is_list ? "weir_ints_t" : is_wrapped ? "weir_opt_int_t" : "int64_t";
-    case WEIR_ATTR_FLOAT: return attr->is_list ? "weir_floats_t" : is_wrapped ? "weir_opt_float_t" : "float";
+    case WEIR_ATTR_INT:
+      return attr->is_list ? "weir_ints_t" : is_wrapped ? "weir_opt_int_t" : "int64_t";
+    case WEIR_ATTR_FLOAT:
+      return attr->is_list ? "weir_floats_t" : is_wrapped ? "weir_opt_float_t" : "float";
     case WEIR_ATTR_BOOL: return is_wrapped ? "weir_opt_bool_t" : "bool";
     case WEIR_ATTR_TYPE: return attr->is_list ? "weir_types_t" : "weir_dtype_t";
     case WEIR_ATTR_SHAPE: return attr->is_list ? "weir_shapes_t" : "weir_dims_t";
@@ -73,7 +82,8 @@ static const char* c_type(const weir_attr_def_t* attr) {
 
 // Lists that C callers never need; such an op keeps its defaults, or has no function.
 static bool is_expressible(const weir_attr_def_t* attr) {
-  return !attr->is_list || (attr->kind != WEIR_ATTR_BOOL && attr->kind != WEIR_ATTR_TENSOR && attr->kind != WEIR_ATTR_FUNC);
+  return !attr->is_list || (attr->kind != WEIR_ATTR_BOOL && attr->kind != WEIR_ATTR_TENSOR &&
+                            attr->kind != WEIR_ATTR_FUNC);
 }
 
 static bool has_function(const weir_op_t* op) {
@@ -110,11 +120,13 @@ static void append_parameters(const weir_op_t* op, weir_strbuf_t* out) {
   weir_strbuf_puts(out, "(weir_scope_t* scope");
   for (int i = 0; i < op->input_count; ++i) {
     const char* name = safe_name(op->inputs[i].name);
-    if (is_list_arg(&op->inputs[i])) weir_strbuf_printf(out, ", const weir_edge_t* %s, int %s_count", name, name);
+    if (is_list_arg(&op->inputs[i]))
+      weir_strbuf_printf(out, ", const weir_edge_t* %s, int %s_count", name, name);
     else weir_strbuf_printf(out, ", weir_edge_t %s", name);
   }
   for (int i = 0; i < op->attr_count; ++i) {
-    if (is_parameter(op, &op->attrs[i])) weir_strbuf_printf(out, ", %s %s", c_type(&op->attrs[i]), safe_name(op->attrs[i].name));
+    if (is_parameter(op, &op->attrs[i]))
+      weir_strbuf_printf(out, ", %s %s", c_type(&op->attrs[i]), safe_name(op->attrs[i].name));
   }
 }
 
@@ -127,20 +139,25 @@ static void append_macro(const weir_op_t* op, const char* snake, weir_strbuf_t* 
     weir_strbuf_printf(&names, is_list_arg(&op->inputs[i]) ? ", %s, %s_count" : ", %s", name, name);
   }
   for (int i = 0; i < op->attr_count; ++i) {
-    if (is_parameter(op, &op->attrs[i])) weir_strbuf_printf(&names, ", %s", safe_name(op->attrs[i].name));
+    if (is_parameter(op, &op->attrs[i]))
+      weir_strbuf_printf(&names, ", %s", safe_name(op->attrs[i].name));
   }
   if (option_count(op)) {
-    weir_strbuf_printf(out, "#define weir_%s(%s, ...) weir_op_%s(%s, &(const weir_%s_options_t){0, __VA_ARGS__})\n", snake,
-                       names.data, snake, names.data, snake);
+    weir_strbuf_printf(
+        out,
+        "#define weir_%s(%s, ...) weir_op_%s(%s, &(const weir_%s_options_t){0, __VA_ARGS__})\n",
+        snake, names.data, snake, names.data, snake);
   } else {
-    weir_strbuf_printf(out, "#define weir_%s(%s) weir_op_%s(%s)\n", snake, names.data, snake, names.data);
+    weir_strbuf_printf(out, "#define weir_%s(%s) weir_op_%s(%s)\n", snake, names.data, snake,
+                       names.data);
   }
   weir_strbuf_free(&names);
 }
 
 static void print_declaration(const weir_op_t* op, const char* snake, FILE* h) {
   weir_strbuf_t out = {0};
-  weir_strbuf_printf(&out, "\n// %s%s%s\n", op->name, op->def->summary ? ": " : "", op->def->summary ? op->def->summary : "");
+  weir_strbuf_printf(&out, "\n// %s%s%s\n", op->name, op->def->summary ? ": " : "",
+                     op->def->summary ? op->def->summary : "");
   if (op->output_count > 1) {
     weir_strbuf_printf(&out, "typedef struct weir_%s_result_t {\n", snake);
     for (int i = 0; i < op->output_count; ++i) {
@@ -154,7 +171,8 @@ static void print_declaration(const weir_op_t* op, const char* snake, FILE* h) {
     weir_strbuf_printf(&out, "typedef struct weir_%s_options_t {\n  int reserved;\n", snake);
     for (int i = 0; i < op->attr_count; ++i) {
       if (!is_option(op, &op->attrs[i])) continue;
-      weir_strbuf_printf(&out, "  %s %s;  // default: ", c_type(&op->attrs[i]), safe_name(op->attrs[i].name));
+      weir_strbuf_printf(&out, "  %s %s;  // default: ", c_type(&op->attrs[i]),
+                         safe_name(op->attrs[i].name));
       weir_attr_append_text(&op->attrs[i].default_value, &out);
       weir_strbuf_putc(&out, '\n');
     }
@@ -175,15 +193,21 @@ static void print_declaration(const weir_op_t* op, const char* snake, FILE* h) {
 static void append_attr(const weir_attr_def_t* attr, const char* value, weir_strbuf_t* out) {
   const char* n = attr->name;
   if (attr->is_list && (attr->kind == WEIR_ATTR_STRING || attr->kind == WEIR_ATTR_SHAPE)) {
-    weir_strbuf_printf(out, "weir_attr_list_add_%s(&attr_list_, \"%s\", %s);\n", attr->kind == WEIR_ATTR_STRING ? "strings" : "shapes",
-                       n, value);
+    weir_strbuf_printf(out, "weir_attr_list_add_%s(&attr_list_, \"%s\", %s);\n",
+                       attr->kind == WEIR_ATTR_STRING ? "strings" : "shapes", n, value);
     return;
   }
   const char* make = "int";
   switch (attr->kind) {
-    case WEIR_ATTR_STRING: weir_strbuf_printf(out, "weir_attr_list_add_string(&attr_list_, \"%s\", %s);\n", n, value); return;
-    case WEIR_ATTR_FUNC: weir_strbuf_printf(out, "weir_attr_list_add_func(&attr_list_, \"%s\", %s);\n", n, value); return;
-    case WEIR_ATTR_SHAPE: weir_strbuf_printf(out, "weir_attr_list_add_dims(&attr_list_, \"%s\", %s);\n", n, value); return;
+    case WEIR_ATTR_STRING:
+      weir_strbuf_printf(out, "weir_attr_list_add_string(&attr_list_, \"%s\", %s);\n", n, value);
+      return;
+    case WEIR_ATTR_FUNC:
+      weir_strbuf_printf(out, "weir_attr_list_add_func(&attr_list_, \"%s\", %s);\n", n, value);
+      return;
+    case WEIR_ATTR_SHAPE:
+      weir_strbuf_printf(out, "weir_attr_list_add_dims(&attr_list_, \"%s\", %s);\n", n, value);
+      return;
     case WEIR_ATTR_FLOAT: make = "float"; break;
     case WEIR_ATTR_BOOL: make = "bool"; break;
     case WEIR_ATTR_TYPE: make = "type"; break;
@@ -191,15 +215,20 @@ static void append_attr(const weir_attr_def_t* attr, const char* value, weir_str
     default: break;
   }
   if (attr->is_list) {
-    weir_strbuf_printf(out, "weir_attr_list_add(&attr_list_, weir_attr_%ss(\"%s\", %s.items, (size_t)%s.count));\n", make, n, value, value);
+    weir_strbuf_printf(
+        out,
+        "weir_attr_list_add(&attr_list_, weir_attr_%ss(\"%s\", %s.items, (size_t)%s.count));\n",
+        make, n, value, value);
   } else {
-    weir_strbuf_printf(out, "weir_attr_list_add(&attr_list_, weir_attr_%s(\"%s\", %s));\n", make, n, value);
+    weir_strbuf_printf(out, "weir_attr_list_add(&attr_list_, weir_attr_%s(\"%s\", %s));\n", make, n,
+                       value);
   }
 }
 
 // What must hold for an option to count as given.
 static void append_condition(const weir_attr_def_t* attr, const char* value, weir_strbuf_t* out) {
-  if (needs_wrapper(attr) || (attr->kind == WEIR_ATTR_SHAPE && !attr->is_list)) weir_strbuf_printf(out, "%s.is_set", value);
+  if (needs_wrapper(attr) || (attr->kind == WEIR_ATTR_SHAPE && !attr->is_list))
+    weir_strbuf_printf(out, "%s.is_set", value);
   else if (attr->is_list) weir_strbuf_printf(out, "%s.count", value);
   else weir_strbuf_printf(out, "%s", value);
 }
@@ -213,7 +242,8 @@ static void append_options(const weir_op_t* op, weir_strbuf_t* out) {
     weir_strbuf_puts(out, "  if (");
     append_condition(attr, value, out);
     weir_strbuf_puts(out, ") ");
-    if (needs_wrapper(attr)) snprintf(value, sizeof(value), "options->%s.value", safe_name(attr->name));
+    if (needs_wrapper(attr))
+      snprintf(value, sizeof(value), "options->%s.value", safe_name(attr->name));
     append_attr(attr, value, out);
   }
 }
@@ -227,10 +257,13 @@ static void append_result(const weir_op_t* op, const char* snake, weir_strbuf_t*
     weir_strbuf_puts(out, "  return weir_scope_first(node_);\n}\n");
     return;
   }
-  weir_strbuf_printf(out, "  weir_%s_result_t result = {0};\n  if (!node_) return result;\n  int first, count;\n", snake);
+  weir_strbuf_printf(
+      out, "  weir_%s_result_t result = {0};\n  if (!node_) return result;\n  int first, count;\n",
+      snake);
   for (int i = 0; i < op->output_count; ++i) {
     weir_strbuf_printf(out, "  weir_node_output_range(&node_->def, %d, &first, &count);\n", i);
-    weir_strbuf_printf(out, "  result.%s = (weir_edge_t){node_, first};\n", safe_name(op->outputs[i].name));
+    weir_strbuf_printf(out, "  result.%s = (weir_edge_t){node_, first};\n",
+                       safe_name(op->outputs[i].name));
   }
   weir_strbuf_puts(out, "  return result;\n}\n");
 }
@@ -243,11 +276,13 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
   weir_strbuf_printf(&out, " weir_op_%s", snake);
   append_parameters(op, &out);
   if (options) weir_strbuf_printf(&out, ", const weir_%s_options_t* options", snake);
-  weir_strbuf_puts(&out, ") {\n  weir_attr_list_t attr_list_ = {.count = 0, .scope = scope};\n"
-                         "  weir_edge_list_t edge_list_ = {.scope = scope};\n");
+  weir_strbuf_puts(&out,
+                   ") {\n  weir_attr_list_t attr_list_ = {.count = 0, .scope = scope};\n"
+                   "  weir_edge_list_t edge_list_ = {.scope = scope};\n");
   for (int i = 0; i < op->input_count; ++i) {
     const char* name = safe_name(op->inputs[i].name);
-    if (is_list_arg(&op->inputs[i])) weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, %s, %s_count);\n", name, name);
+    if (is_list_arg(&op->inputs[i]))
+      weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, %s, %s_count);\n", name, name);
     else weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, &%s, 1);\n", name);
   }
   for (int i = 0; i < op->attr_count; ++i) {
@@ -256,19 +291,28 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
     append_attr(&op->attrs[i], safe_name(op->attrs[i].name), &out);
   }
   append_options(op, &out);
-  weir_strbuf_printf(&out,
-                     "  weir_node_t* node_ = weir_scope_add(scope, \"%s\", NULL, (weir_edges_t){edge_list_.items, edge_list_.count},\n"
-                     "                                     (weir_attrs_t){attr_list_.items, attr_list_.count});\n",
-                     op->name);
+  weir_strbuf_printf(
+      &out,
+      "  weir_node_t* node_ = weir_scope_add(scope, \"%s\", NULL, (weir_edges_t){edge_list_.items, "
+      "edge_list_.count},\n"
+      "                                     (weir_attrs_t){attr_list_.items, attr_list_.count});\n",
+      op->name);
   append_result(op, snake, &out);
   fputs(out.data, c);
   weir_strbuf_free(&out);
 }
 
 static void print_all(const weir_registry_t* registry, FILE* h, FILE* c) {
-  fputs("// ops.h — One function an op. Generated from the registry: do not edit.\n#ifndef WEIR_OPS_H_\n#define WEIR_OPS_H_\n\n"
-        "#include \"weir/attrs.h\"\n#include \"weir/scope.h\"\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n", h);
-  fputs("// ops_api.c — One function an op. Generated from the registry: do not edit.\n#include \"api/scope.h\"\n#include \"weir/ops.h\"\n", c);
+  fputs(
+      "// ops.h — One function an op. Generated from the registry: do not edit.\n#ifndef "
+      "WEIR_OPS_H_\n#define WEIR_OPS_H_\n\n"
+      "#include \"weir/attrs.h\"\n#include \"weir/scope.h\"\n\n#ifdef __cplusplus\nextern \"C\" "
+      "{\n#endif\n",
+      h);
+  fputs(
+      "// ops_api.c — One function an op. Generated from the registry: do not edit.\n#include "
+      "\"api/scope.h\"\n#include \"weir/ops.h\"\n",
+      c);
   for (size_t i = 0; i < weir_registry_count(registry); ++i) {
     const weir_op_t* op = weir_registry_at(registry, i);
     if (!has_function(op)) continue;

@@ -10,24 +10,32 @@ extern "C" {
 #endif
 
 // ---- npy ----
-WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_load_npy(const char* path, weir_tensor_t** out_tensor);
-WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor, const char* path);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_load_npy(const char* path,
+                                                           weir_tensor_t** out_tensor);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor,
+                                                           const char* path);
 
 // ---- event files for TensorBoard. Thread-safe. ----
 typedef struct weir_events_t weir_events_t;
 // Creates events.out.tfevents.* in |directory|, which is made when missing.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_events_create(const char* directory, weir_events_t** out_events);
-WEIR_API WEIR_MUST_USE weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag, float value, int64_t step);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_events_create(const char* directory,
+                                                         weir_events_t** out_events);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag,
+                                                         float value, int64_t step);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_flush(weir_events_t* events);
-WEIR_API WEIR_MUST_USE weir_status_t* weir_events_close(weir_events_t* take_events);  // flushes; NULL is fine
+WEIR_API WEIR_MUST_USE weir_status_t* weir_events_close(
+    weir_events_t* take_events);  // flushes; NULL is fine
 
 // ---- checkpoints in TensorFlow's V2 format ----
-// Saves every variable of the session's graph that is initialised under |prefix| ("dir/model.ckpt-100"), and makes it the
-// latest in the file "checkpoint" beside it.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix);
-// Restores every variable of the graph from |prefix|. NOT_FOUND names a variable that the checkpoint lacks; none is changed then.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix);
+// Saves every variable of the session's graph that is initialised under |prefix|
+// ("dir/model.ckpt-100"), and makes it the latest in the file "checkpoint" beside it.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_checkpoint_save(weir_session_t* session,
+                                                           const char* prefix);
+// Restores every variable of the graph from |prefix|. NOT_FOUND names a variable that the
+// checkpoint lacks; none is changed then.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_checkpoint_restore(weir_session_t* session,
+                                                              const char* prefix);
 
 #ifdef __cplusplus
 }

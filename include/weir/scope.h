@@ -1,11 +1,12 @@
-// scope.h — Scopes: where new nodes go and what they are called. Errors stick, so a model reads like mathematics.
+// scope.h — Scopes: where new nodes go and what they are called. Errors stick, so a model reads
+// like mathematics.
 //
 //   weir_scope_t* s = weir_scope_create(graph);
 //   weir_edge_t y = weir_add_v2(s, weir_mat_mul(s, x, w), b);
 //   if (weir_status_report(weir_scope_finish(s))) return 1;
 //
-// After the first error every function on the scope returns an edge without a node and does nothing. weir/ops.h has one
-// function an op. Threading: thread-confined.
+// After the first error every function on the scope returns an edge without a node and does
+// nothing. weir/ops.h has one function an op. Threading: thread-confined.
 #ifndef WEIR_SCOPE_H_
 #define WEIR_SCOPE_H_
 
@@ -19,65 +20,82 @@ typedef struct weir_scope_t weir_scope_t;
 
 // A root scope; NULL when memory is exhausted. |graph| is retained.
 WEIR_API weir_scope_t* weir_scope_create(weir_graph_t* graph);
-// Returns the first error of the scope and of all made from it, and destroys them all. NULL is fine.
+// Returns the first error of the scope and of all made from it, and destroys them all. NULL is
+// fine.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_scope_finish(weir_scope_t* take_root);
-WEIR_API const weir_status_t* weir_scope_status(const weir_scope_t* scope);  // borrowed; NULL while all is well
-WEIR_API weir_graph_t* weir_scope_graph(const weir_scope_t* scope);          // borrowed
+WEIR_API const weir_status_t* weir_scope_status(
+    const weir_scope_t* scope);  // borrowed; NULL while all is well
+WEIR_API weir_graph_t* weir_scope_graph(const weir_scope_t* scope);  // borrowed
 
 // Scopes made from another: owned by the root. Names are made unique: "dense", "dense_1".
 WEIR_API weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name);
 WEIR_API weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device);
 WEIR_API weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, int count);
-// The next node made on the returned scope is called |name| exactly (within the scope), instead of after its op.
+// The next node made on the returned scope is called |name| exactly (within the scope), instead of
+// after its op.
 WEIR_API weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name);
 
 // ---- constants ----
-WEIR_API weir_edge_t weir_const(weir_scope_t* scope, weir_tensor_t* tensor);  // |tensor| is retained
+WEIR_API weir_edge_t weir_const(weir_scope_t* scope,
+                                weir_tensor_t* tensor);  // |tensor| is retained
 WEIR_API weir_edge_t weir_const_float(weir_scope_t* scope, float value);
-WEIR_API weir_edge_t weir_const_int(weir_scope_t* scope, int value);          // int32 scalar
-WEIR_API weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values, int count);  // int32 vector
-WEIR_API weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims, const float* values);
+WEIR_API weir_edge_t weir_const_int(weir_scope_t* scope, int value);  // int32 scalar
+WEIR_API weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values,
+                                     int count);  // int32 vector
+WEIR_API weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims,
+                                       const float* values);
 WEIR_API weir_edge_t weir_const_string(weir_scope_t* scope, const char* value);
 #define WEIR_DIMS(...) \
   (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 
 // ---- variables: a resource handle, how it starts, and its value ----
-// Returns the value (a read). |initial| gives type and shape. The root scope remembers every variable.
+// Returns the value (a read). |initial| gives type and shape. The root scope remembers every
+// variable.
 WEIR_API weir_edge_t weir_variable(weir_scope_t* scope, const char* name, weir_edge_t initial);
 // The same, but optimizers leave it alone.
-WEIR_API weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name, weir_edge_t initial);
+WEIR_API weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name,
+                                         weir_edge_t initial);
 // The handle behind a value returned by weir_variable.
 WEIR_API weir_edge_t weir_variable_handle(weir_edge_t value);
 // A node that initialises every variable made so far on the root scope.
 WEIR_API weir_node_t* weir_initializer(weir_scope_t* scope);
 // A node that runs all of |nodes|.
-WEIR_API weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes, int count);
+WEIR_API weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes,
+                                 int count);
 
 // ---- gradients and training ----
-// Adds nodes that compute the gradients of the sum of |ys| with respect to |xs|. |grad_ys| may be NULL (ones). An |x| that the
-// ys do not depend on gets an edge without a node. Sparse gradients are returned dense.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
-                                                     const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
+// Adds nodes that compute the gradients of the sum of |ys| with respect to |xs|. |grad_ys| may be
+// NULL (ones). An |x| that the ys do not depend on gets an edge without a node. Sparse gradients
+// are returned dense.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients(weir_scope_t* scope, const weir_edge_t* ys,
+                                                     int y_count, const weir_edge_t* xs,
+                                                     int x_count, const weir_edge_t* grad_ys,
                                                      weir_edge_t* out_grads);
 // As weir_gradients, but sparse ones stay sparse: rows |indices| of |values|.
 typedef struct weir_gradient_t {
   weir_edge_t values;
-  weir_edge_t indices;      // no node: dense
+  weir_edge_t indices;  // no node: dense
   weir_edge_t dense_shape;
 } weir_gradient_t;
-WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
-                                                            const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients_sparse(weir_scope_t* scope,
+                                                            const weir_edge_t* ys, int y_count,
+                                                            const weir_edge_t* xs, int x_count,
+                                                            const weir_edge_t* grad_ys,
                                                             weir_gradient_t* out_grads);
 
-// Nodes that take one step of an optimizer on |loss| for every trainable variable of the root scope. Errors stick.
+// Nodes that take one step of an optimizer on |loss| for every trainable variable of the root
+// scope. Errors stick.
 WEIR_API weir_node_t* weir_train_sgd(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
-WEIR_API weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss, float learning_rate, float momentum);
+WEIR_API weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss,
+                                          float learning_rate, float momentum);
 WEIR_API weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
 // The same with a learning rate that is computed or fed: a scalar of the variables' type.
-WEIR_API weir_node_t* weir_train_sgd_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate);
-WEIR_API weir_node_t* weir_train_momentum_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate,
-                                               float momentum);
-WEIR_API weir_node_t* weir_train_adam_with(weir_scope_t* scope, weir_edge_t loss, weir_edge_t learning_rate);
+WEIR_API weir_node_t* weir_train_sgd_with(weir_scope_t* scope, weir_edge_t loss,
+                                          weir_edge_t learning_rate);
+WEIR_API weir_node_t* weir_train_momentum_with(weir_scope_t* scope, weir_edge_t loss,
+                                               weir_edge_t learning_rate, float momentum);
+WEIR_API weir_node_t* weir_train_adam_with(weir_scope_t* scope, weir_edge_t loss,
+                                           weir_edge_t learning_rate);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-// session.h — Sessions: run any part of a graph, many steps at once, on state that lives between steps.
+// session.h — Sessions: run any part of a graph, many steps at once, on state that lives between
+// steps.
 //
 // Threading: thread-safe; runs may overlap.
 #ifndef WEIR_SESSION_H_
@@ -14,15 +15,18 @@ typedef struct weir_session_t weir_session_t;
 
 // Zero-initialise; every zero is the default.
 typedef struct weir_session_options_t {
-  int threads;              // in all, the caller included; 0: one a CPU; 1: no thread is ever started
-  const char* disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs
+  int threads;  // in all, the caller included; 0: one a CPU; 1: no thread is ever started
+  const char*
+      disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
-  bool isolate_state;       // own variables and queues; default: shared by all sessions of the graph
+  bool isolate_state;  // own variables and queues; default: shared by all sessions of the graph
 } weir_session_options_t;
 
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_options_t* options,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_create(weir_graph_t* graph,
+                                                          const weir_session_options_t* options,
                                                           weir_session_t** out_session);
-// Cancels running steps, waits for them, and frees the session. State is gone with the graph's last session.
+// Cancels running steps, waits for them, and frees the session. State is gone with the graph's last
+// session.
 WEIR_API void weir_session_destroy(weir_session_t* session);
 // Cancels every step now running; they return CANCELLED. Later runs are not affected.
 WEIR_API void weir_session_cancel(weir_session_t* session);
@@ -30,20 +34,21 @@ WEIR_API void weir_session_cancel(weir_session_t* session);
 WEIR_API void weir_session_reset(weir_session_t* session, const char* const* containers, int count);
 
 typedef struct weir_feed_t {
-  weir_edge_t edge;         // any edge of the graph
-  weir_tensor_t* tensor;    // borrowed for the call
+  weir_edge_t edge;       // any edge of the graph
+  weir_tensor_t* tensor;  // borrowed for the call
 } weir_feed_t;
 
 // Cancellation of one call from another thread.
 typedef struct weir_cancellation_t weir_cancellation_t;
-WEIR_API WEIR_MUST_USE weir_status_t* weir_cancellation_create(weir_cancellation_t** out_cancellation);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_cancellation_create(
+    weir_cancellation_t** out_cancellation);
 WEIR_API void weir_cancellation_cancel(weir_cancellation_t* cancellation);
 WEIR_API void weir_cancellation_destroy(weir_cancellation_t* cancellation);
 
 typedef struct weir_run_options_t {
-  int64_t timeout_ms;       // 0: none. DEADLINE_EXCEEDED when it passes
+  int64_t timeout_ms;                 // 0: none. DEADLINE_EXCEEDED when it passes
   weir_cancellation_t* cancellation;  // NULL: none
-  bool trace;               // time every node
+  bool trace;                         // time every node
 } weir_run_options_t;
 
 // What one step feeds, fetches and runs. Zero-initialise.
@@ -55,44 +60,61 @@ typedef struct weir_step_spec_t {
   weir_node_t* const* targets;
   int target_count;
 } weir_step_spec_t;
-// Array and count in one, for designated initialisers: {WEIR_FEEDS({x, tx}, {y, ty}), WEIR_FETCHES(loss)}.
-#define WEIR_FEEDS(...) .feeds = (const weir_feed_t[]){__VA_ARGS__}, \
-                        .feed_count = (int)(sizeof((const weir_feed_t[]){__VA_ARGS__}) / sizeof(weir_feed_t))
-#define WEIR_FETCHES(...) .fetches = (const weir_edge_t[]){__VA_ARGS__}, \
-                          .fetch_count = (int)(sizeof((const weir_edge_t[]){__VA_ARGS__}) / sizeof(weir_edge_t))
-#define WEIR_TARGETS(...) .targets = (weir_node_t* const[]){__VA_ARGS__}, \
-                          .target_count = (int)(sizeof((weir_node_t* const[]){__VA_ARGS__}) / sizeof(weir_node_t*))
+// Array and count in one, for designated initialisers: {WEIR_FEEDS({x, tx}, {y, ty}),
+// WEIR_FETCHES(loss)}.
+#define WEIR_FEEDS(...)                        \
+  .feeds = (const weir_feed_t[]){__VA_ARGS__}, \
+  .feed_count = (int)(sizeof((const weir_feed_t[]){__VA_ARGS__}) / sizeof(weir_feed_t))
+#define WEIR_FETCHES(...)                        \
+  .fetches = (const weir_edge_t[]){__VA_ARGS__}, \
+  .fetch_count = (int)(sizeof((const weir_edge_t[]){__VA_ARGS__}) / sizeof(weir_edge_t))
+#define WEIR_TARGETS(...)                         \
+  .targets = (weir_node_t* const[]){__VA_ARGS__}, \
+  .target_count = (int)(sizeof((weir_node_t* const[]){__VA_ARGS__}) / sizeof(weir_node_t*))
 
-// Runs one step. |results| gets fetch_count tensors, the caller's to release; none is set on failure.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t* spec,
+// Runs one step. |results| gets fetch_count tensors, the caller's to release; none is set on
+// failure.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run(weir_session_t* session,
+                                                       const weir_step_spec_t* spec,
                                                        weir_tensor_t** results);
-// As run, with options. |out_metadata| (may be NULL): a serialised RunMetadata when traced; weir_buffer_free it.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_spec_t* spec,
-                                                            const weir_run_options_t* options, weir_tensor_t** results,
-                                                            char** out_metadata, size_t* out_metadata_size);
+// As run, with options. |out_metadata| (may be NULL): a serialised RunMetadata when traced;
+// weir_buffer_free it.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_with(
+    weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
+    weir_tensor_t** results, char** out_metadata, size_t* out_metadata_size);
 // As run, and gives Chrome's trace JSON of the step; weir_buffer_free it.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec,
-                                                              weir_tensor_t** results, char** out_json);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_traced(weir_session_t* session,
+                                                              const weir_step_spec_t* spec,
+                                                              weir_tensor_t** results,
+                                                              char** out_json);
 // Runs |target| alone; fetches one scalar float.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session, weir_node_t* target);
-WEIR_API WEIR_MUST_USE weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edge, float* out_value);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session,
+                                                              weir_node_t* target);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_fetch_float(weir_session_t* session,
+                                                               weir_edge_t edge, float* out_value);
 
-// ---- callables: a step prepared once, run often. Thread-safe. Feeds are given in the spec's order; its tensors are ignored.
+// ---- callables: a step prepared once, run often. Thread-safe. Feeds are given in the spec's
+// order; its tensors are ignored.
 typedef struct weir_callable_t weir_callable_t;
-WEIR_API WEIR_MUST_USE weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_callable_create(weir_session_t* session,
+                                                           const weir_step_spec_t* spec,
                                                            weir_callable_t** out_callable);
 WEIR_API void weir_callable_destroy(weir_callable_t* callable);
-WEIR_API WEIR_MUST_USE weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_callable_run(weir_callable_t* callable,
+                                                        weir_tensor_t* const* feeds,
                                                         weir_tensor_t** results);
-WEIR_API size_t weir_callable_node_count(const weir_callable_t* callable);  // nodes that a step runs
+WEIR_API size_t
+weir_callable_node_count(const weir_callable_t* callable);  // nodes that a step runs
 
 // ---- partial runs: feed and fetch one step piece by piece ----
 typedef struct weir_partial_run_t weir_partial_run_t;
 // |spec| names all feeds and fetches that will ever be used.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_spec_t* spec,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_partial_run_create(weir_session_t* session,
+                                                              const weir_step_spec_t* spec,
                                                               weir_partial_run_t** out_partial);
 // Feeds and fetches some of them, each at most once.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir_step_spec_t* spec,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial,
+                                                                const weir_step_spec_t* spec,
                                                                 weir_tensor_t** results);
 WEIR_API void weir_partial_run_destroy(weir_partial_run_t* partial);  // cancels what has not run
 

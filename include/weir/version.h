@@ -13,9 +13,11 @@ extern "C" {
 
 WEIR_API const char* weir_version(void);  // "0.1.0"; static
 
-// The ops of this build, one a line: name, types, devices, gradient; as text for people or, with |json|, as JSON objects.
-// NOT_FOUND for an unknown |name|; NULL: all. |out_text| is the caller's: weir_buffer_free it.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_describe_ops(const char* name, bool json, char** out_text);
+// The ops of this build, one a line: name, types, devices, gradient; as text for people or, with
+// |json|, as JSON objects. NOT_FOUND for an unknown |name|; NULL: all. |out_text| is the caller's:
+// weir_buffer_free it.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_describe_ops(const char* name, bool json,
+                                                        char** out_text);
 // All ops as a serialised OpList.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_op_list(char** out_data, size_t* out_size);
 // Tensor memory in use at its highest, in bytes, since the start or the last reset.

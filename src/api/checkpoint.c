@@ -4,19 +4,24 @@
 #include "session/session.h"
 #include "weir/file.h"
 
-static bool is_variable(const weir_node_t* node) { return weir_node_role(node) == WEIR_ROLE_VARIABLE; }
+static bool is_variable(const weir_node_t* node) {
+  return weir_node_role(node) == WEIR_ROLE_VARIABLE;
+}
 
 // Where the variable of a node lives; named after its node unless it is shared under a name.
-static weir_view_t container_of(const weir_node_t* node) { return weir_attrs_string(node->def.attrs, "container"); }
+static weir_view_t container_of(const weir_node_t* node) {
+  return weir_attrs_string(node->def.attrs, "container");
+}
 static weir_view_t name_of(const weir_node_t* node) {
   weir_view_t shared = weir_attrs_string(node->def.attrs, "shared_name");
   return shared.size ? shared : weir_view_of(node->def.name);
 }
 
-static weir_status_t* save_one(weir_session_t* session, const weir_node_t* node, weir_bundle_writer_t* writer) {
+static weir_status_t* save_one(weir_session_t* session, const weir_node_t* node,
+                               weir_bundle_writer_t* writer) {
   weir_resource_t* resource = NULL;
-  weir_status_t* status =
-      weir_resources_find(session->resources, container_of(node), name_of(node), &weir_variable_type, &resource);
+  weir_status_t* status = weir_resources_find(session->resources, container_of(node), name_of(node),
+                                              &weir_variable_type, &resource);
   if (status) {  // never initialised: nothing to save
     weir_status_destroy(status);
     return NULL;
@@ -35,7 +40,8 @@ static weir_status_t* update_state(const char* prefix) {
   if (!directory) return weir_out_of_memory();
   const char* base = slash ? slash + 1 : prefix;
   weir_checkpoint_state_t state = {.latest = weir_strdup(base)};
-  weir_status_t* status = state.latest ? weir_names_add(&state.all, weir_view_of(base)) : weir_out_of_memory();
+  weir_status_t* status =
+      state.latest ? weir_names_add(&state.all, weir_view_of(base)) : weir_out_of_memory();
   if (!status) status = weir_checkpoint_state_save(*directory ? directory : "/", &state);
   weir_checkpoint_state_free(&state);
   weir_free(directory);
@@ -57,7 +63,8 @@ weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix)
   weir_bundle_writer_t* writer = NULL;
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
-  weir_status_t* status = nodes ? weir_bundle_writer_create(prefix, 1, &writer) : weir_out_of_memory();
+  weir_status_t* status =
+      nodes ? weir_bundle_writer_create(prefix, 1, &writer) : weir_out_of_memory();
   for (size_t i = 0; i < count && !status; ++i) status = save_one(session, nodes[i], writer);
   if (!status) status = weir_bundle_finish(writer);
   weir_bundle_writer_destroy(writer);
@@ -67,33 +74,36 @@ weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix)
 
 // ---- restore: all values are read and checked before the first variable changes ----
 
-static weir_status_t* read_one(weir_bundle_t* bundle, const weir_node_t* node, weir_tensor_t** out_value) {
+static weir_status_t* read_one(weir_bundle_t* bundle, const weir_node_t* node,
+                               weir_tensor_t** out_value) {
   WEIR_TRY(weir_bundle_read(bundle, weir_view_of(node->def.name), out_value));
   weir_dtype_t dtype = weir_attrs_type(node->def.attrs, "dtype");
   const weir_shape_t* shape = weir_attrs_shape(node->def.attrs, "shape");
   if (weir_tensor_type(*out_value) != dtype) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' is %s, but %s in the checkpoint", node->def.name,
-                       weir_dtype_name(dtype), weir_dtype_name(weir_tensor_type(*out_value)));
+    return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' is %s, but %s in the checkpoint",
+                       node->def.name, weir_dtype_name(dtype),
+                       weir_dtype_name(weir_tensor_type(*out_value)));
   }
   if (weir_shape_accepts(shape, (*out_value)->rank, (*out_value)->dims)) return NULL;
   char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' does not take shape %s of the checkpoint", node->def.name,
-                     weir_tensor_shape_text(*out_value, text));
+  return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' does not take shape %s of the checkpoint",
+                     node->def.name, weir_tensor_shape_text(*out_value, text));
 }
 
 static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
   const weir_node_t* node = arg;
   weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_variable_create(weir_attrs_type(node->def.attrs, "dtype"), weir_attrs_shape(node->def.attrs, "shape"),
-                                &variable));
+  WEIR_TRY(weir_variable_create(weir_attrs_type(node->def.attrs, "dtype"),
+                                weir_attrs_shape(node->def.attrs, "shape"), &variable));
   *out_resource = &variable->base;
   return NULL;
 }
 
-static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node, weir_tensor_t** take_value) {
+static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node,
+                                 weir_tensor_t** take_value) {
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_resources_find_or_create(session->resources, container_of(node), name_of(node), &weir_variable_type,
-                                         create_variable, node, &resource));
+  WEIR_TRY(weir_resources_find_or_create(session->resources, container_of(node), name_of(node),
+                                         &weir_variable_type, create_variable, node, &resource));
   weir_variable_assign((weir_variable_t*)resource, *take_value);
   *take_value = NULL;
   weir_resource_release(resource);
@@ -105,7 +115,8 @@ weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* pref
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
   weir_tensor_t** values = weir_calloc(count, sizeof(*values));
-  weir_status_t* status = nodes && values ? weir_bundle_open(prefix, &bundle) : weir_out_of_memory();
+  weir_status_t* status =
+      nodes && values ? weir_bundle_open(prefix, &bundle) : weir_out_of_memory();
   for (size_t i = 0; i < count && !status; ++i) status = read_one(bundle, nodes[i], &values[i]);
   for (size_t i = 0; i < count && !status; ++i) status = assign_one(session, nodes[i], &values[i]);
   for (size_t i = 0; values && i < count; ++i) weir_tensor_release(values[i]);

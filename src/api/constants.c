@@ -3,12 +3,15 @@
 
 weir_edge_t weir_const(weir_scope_t* scope, weir_tensor_t* tensor) {
   if (scope->root->status || !tensor) return WEIR_NO_EDGE;
-  weir_named_attr_t attrs[] = {weir_attr_tensor("value", tensor), weir_attr_type("dtype", weir_tensor_dtype(tensor))};
-  return weir_scope_first(weir_scope_add(scope, "Const", NULL, WEIR_NO_EDGES,
-                                         (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
+  weir_named_attr_t attrs[] = {weir_attr_tensor("value", tensor),
+                               weir_attr_type("dtype", weir_tensor_dtype(tensor))};
+  return weir_scope_first(
+      weir_scope_add(scope, "Const", NULL, WEIR_NO_EDGES,
+                     (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
 }
 
-static weir_edge_t const_of(weir_scope_t* scope, weir_dtype_t dtype, int rank, const int64_t* dims, const void* data) {
+static weir_edge_t const_of(weir_scope_t* scope, weir_dtype_t dtype, int rank, const int64_t* dims,
+                            const void* data) {
   weir_tensor_t* tensor = NULL;
   weir_status_t* status = weir_tensor_create_from(dtype, rank, dims, data, &tensor);
   if (status) weir_scope_fail(scope, status);
@@ -17,16 +20,21 @@ static weir_edge_t const_of(weir_scope_t* scope, weir_dtype_t dtype, int rank, c
   return edge;
 }
 
-weir_edge_t weir_const_float(weir_scope_t* scope, float value) { return const_of(scope, WEIR_DTYPE_FLOAT, 0, NULL, &value); }
+weir_edge_t weir_const_float(weir_scope_t* scope, float value) {
+  return const_of(scope, WEIR_DTYPE_FLOAT, 0, NULL, &value);
+}
 
-weir_edge_t weir_const_int(weir_scope_t* scope, int value) { return const_of(scope, WEIR_DTYPE_INT32, 0, NULL, &value); }
+weir_edge_t weir_const_int(weir_scope_t* scope, int value) {
+  return const_of(scope, WEIR_DTYPE_INT32, 0, NULL, &value);
+}
 
 weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values, int count) {
   int64_t size = count;
   return const_of(scope, WEIR_DTYPE_INT32, 1, &size, values);
 }
 
-weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims, const float* values) {
+weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims,
+                              const float* values) {
   return const_of(scope, WEIR_DTYPE_FLOAT, rank, dims, values);
 }
 
@@ -43,24 +51,29 @@ weir_edge_t weir_const_string(weir_scope_t* scope, const char* value) {
 
 static weir_node_t* add_handle(weir_scope_t* scope, const char* name, weir_edge_t initial) {
   weir_named_attr_t attrs[] = {weir_attr_type("dtype", weir_dtype_base(weir_edge_dtype(initial))),
-                               weir_attr_shape("shape", weir_edge_shape(initial)), weir_attr_string("shared_name", "")};
+                               weir_attr_shape("shape", weir_edge_shape(initial)),
+                               weir_attr_string("shared_name", "")};
   weir_scope_t named = *scope;
-  weir_node_t* handle = weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
-                                       (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  weir_node_t* handle =
+      weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
+                     (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
   return handle;
 }
 
-static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial, bool is_trainable) {
+static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
+                                bool is_trainable) {
   weir_scope_root_t* root = scope->root;
   if (root->status || weir_edge_is_none(initial)) return WEIR_NO_EDGE;
   weir_edge_t handle = weir_scope_first(add_handle(scope, name, initial));
   if (root->status) return WEIR_NO_EDGE;
   const char* own = handle.node->def.name;
   weir_scope_t bare = {.root = root, .prefix = own, .device = scope->device};
-  weir_node_t* assign = weir_scope_add(&bare, "AssignVariableOp", "Assign", WEIR_EDGES(handle, initial), WEIR_NO_ATTRS);
+  weir_node_t* assign = weir_scope_add(&bare, "AssignVariableOp", "Assign",
+                                       WEIR_EDGES(handle, initial), WEIR_NO_ATTRS);
   weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(initial));
-  weir_edge_t value = weir_scope_first(
-      weir_scope_add(&bare, "ReadVariableOp", "Read", WEIR_EDGES(handle), WEIR_ATTRS(weir_attr_type("dtype", dtype))));
+  weir_edge_t value =
+      weir_scope_first(weir_scope_add(&bare, "ReadVariableOp", "Read", WEIR_EDGES(handle),
+                                      WEIR_ATTRS(weir_attr_type("dtype", dtype))));
   if (root->status) return WEIR_NO_EDGE;
   if (!WEIR_GROW(root->variables, root->variable_capacity, root->variable_count + 1)) {
     weir_scope_fail(scope, weir_out_of_memory());
@@ -83,7 +96,8 @@ weir_edge_t weir_variable_handle(weir_edge_t value) {
   return value.node && value.node->def.input_count > 0 ? value.node->inputs[0] : WEIR_NO_EDGE;
 }
 
-weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes, int count) {
+weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes,
+                        int count) {
   weir_scope_t* after = weir_scope_after(scope, nodes, count);
   return weir_scope_add(after, "NoOp", name, WEIR_NO_EDGES, WEIR_NO_ATTRS);
 }

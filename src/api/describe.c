@@ -13,15 +13,18 @@ void weir_reset_peak_bytes(void) { weir_host_allocator_reset_peak(); }
 // The types of |attr| for which some kernel exists.
 static uint32_t kernel_types(const weir_op_t* op, const char* attr) {
   uint32_t mask = 0;
-  for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k) mask |= weir_kernel_types(op, k, attr);
+  for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k)
+    mask |= weir_kernel_types(op, k, attr);
   return mask;
 }
 
-static void append_types(uint32_t mask, const char* separator, const char* quote, weir_strbuf_t* out) {
+static void append_types(uint32_t mask, const char* separator, const char* quote,
+                         weir_strbuf_t* out) {
   bool is_first = true;
   for (int i = 1; i < WEIR_DTYPE_COUNT; ++i) {
     if (!(mask & (1u << i)) || !weir_dtype_is_valid((weir_dtype_t)i)) continue;
-    weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote, weir_dtype_name((weir_dtype_t)i), quote);
+    weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote,
+                       weir_dtype_name((weir_dtype_t)i), quote);
     is_first = false;
   }
 }
@@ -34,7 +37,8 @@ static bool is_last_device(const weir_kernel_def_t* kernels, const weir_kernel_d
   return true;
 }
 
-static void append_devices(const weir_op_t* op, const char* separator, const char* quote, weir_strbuf_t* out) {
+static void append_devices(const weir_op_t* op, const char* separator, const char* quote,
+                           weir_strbuf_t* out) {
   bool is_first = true;
   for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k) {
     if (!is_last_device(op->def->kernels, k)) continue;
@@ -55,12 +59,14 @@ static void append_json(const weir_op_t* op, weir_strbuf_t* out) {
   }
   weir_strbuf_puts(out, "}, \"devices\": [");
   append_devices(op, ", ", "\"", out);
-  weir_strbuf_printf(out, "], \"gradient\": %s, \"stateful\": %s}\n", op->def->build_grad ? "true" : "false",
+  weir_strbuf_printf(out, "], \"gradient\": %s, \"stateful\": %s}\n",
+                     op->def->build_grad ? "true" : "false",
                      op->flags & WEIR_OP_STATEFUL ? "true" : "false");
 }
 
 static void append_line(const weir_op_t* op, weir_strbuf_t* out) {
-  weir_strbuf_printf(out, "%-40s %-1s %-8s ", op->name, op->def->kernels ? "" : "-", op->def->build_grad ? "gradient" : "");
+  weir_strbuf_printf(out, "%-40s %-1s %-8s ", op->name, op->def->kernels ? "" : "-",
+                     op->def->build_grad ? "gradient" : "");
   if (op->def->kernels) append_devices(op, ",", "", out);
   for (int i = 0; i < op->attr_count; ++i) {
     if (op->attrs[i].kind != WEIR_ATTR_TYPE || op->attrs[i].is_list) continue;

@@ -28,8 +28,12 @@ weir_status_t* weir_graph_load(const char* path, weir_graph_t** out_graph) {
   return NULL;
 }
 
-weir_status_t* weir_tensor_load_npy(const char* path, weir_tensor_t** out_tensor) { return weir_npy_load(path, out_tensor); }
-weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor, const char* path) { return weir_npy_save(path, tensor); }
+weir_status_t* weir_tensor_load_npy(const char* path, weir_tensor_t** out_tensor) {
+  return weir_npy_load(path, out_tensor);
+}
+weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor, const char* path) {
+  return weir_npy_save(path, tensor);
+}
 
 weir_status_t* weir_tensor_to_text(const weir_tensor_t* tensor, int64_t limit, char** out_text) {
   weir_strbuf_t text = {0};
@@ -58,7 +62,8 @@ weir_status_t* weir_events_create(const char* directory, weir_events_t** out_eve
   return NULL;
 }
 
-weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag, float value, int64_t step) {
+weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag, float value,
+                                  int64_t step) {
   return weir_event_add_scalar(events->writer, step, tag, (double)value);
 }
 
@@ -71,7 +76,9 @@ weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph) {
   return status;
 }
 
-weir_status_t* weir_events_flush(weir_events_t* events) { return weir_event_writer_flush(events->writer); }
+weir_status_t* weir_events_flush(weir_events_t* events) {
+  return weir_event_writer_flush(events->writer);
+}
 
 weir_status_t* weir_events_close(weir_events_t* take_events) {
   if (!take_events) return NULL;

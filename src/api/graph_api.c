@@ -16,7 +16,8 @@ weir_graph_t* weir_graph_retain(weir_graph_t* graph) { return weir_graph_ref(gra
 void weir_graph_release(weir_graph_t* graph) { weir_graph_unref(graph); }
 void weir_buffer_free(char* data) { weir_free(data); }
 
-weir_status_t* weir_graph_import_def(weir_graph_t* graph, const void* data, size_t size, const char* prefix) {
+weir_status_t* weir_graph_import_def(weir_graph_t* graph, const void* data, size_t size,
+                                     const char* prefix) {
   weir_import_params_t params = {.prefix = prefix};
   weir_mutex_lock(&graph->mu);
   weir_status_t* status = weir_graph_import(graph, weir_view(data, size), &params);
@@ -24,7 +25,8 @@ weir_status_t* weir_graph_import_def(weir_graph_t* graph, const void* data, size
   return status;
 }
 
-weir_status_t* weir_graph_import_text(weir_graph_t* graph, const char* text, size_t size, const char* prefix) {
+weir_status_t* weir_graph_import_text(weir_graph_t* graph, const char* text, size_t size,
+                                      const char* prefix) {
   weir_strbuf_t binary = {0};
   weir_status_t* status = weir_text_parse(&weir_message_graph_def, weir_view(text, size), &binary);
   if (!status) status = weir_graph_import_def(graph, binary.data, binary.size, prefix);
@@ -32,7 +34,8 @@ weir_status_t* weir_graph_import_text(weir_graph_t* graph, const char* text, siz
   return status;
 }
 
-static weir_status_t* hand_out(weir_strbuf_t* buffer, weir_status_t* status, char** out_data, size_t* out_size) {
+static weir_status_t* hand_out(weir_strbuf_t* buffer, weir_status_t* status, char** out_data,
+                               size_t* out_size) {
   if (!status) status = weir_strbuf_finish(buffer);
   if (!status && !buffer->data) weir_strbuf_append(buffer, "", 0);
   if (status) {
@@ -83,7 +86,8 @@ weir_node_t* weir_graph_find_node(weir_graph_t* graph, const char* name) {
   return node;
 }
 
-weir_status_t* weir_graph_find_output(weir_graph_t* graph, const char* name, weir_edge_t* out_edge) {
+weir_status_t* weir_graph_find_output(weir_graph_t* graph, const char* name,
+                                      weir_edge_t* out_edge) {
   weir_mutex_lock(&graph->mu);
   weir_status_t* status = weir_graph_find_edge(graph, weir_view_of(name), out_edge);
   weir_mutex_unlock(&graph->mu);
@@ -96,7 +100,9 @@ const char* weir_node_device(const weir_node_t* node) { return node->def.device;
 int weir_node_input_count(const weir_node_t* node) { return node->def.input_count; }
 weir_edge_t weir_node_input(const weir_node_t* node, int index) { return node->inputs[index]; }
 int weir_node_control_count(const weir_node_t* node) { return node->control_count; }
-weir_node_t* weir_node_control(const weir_node_t* node, int index) { return node->control_inputs[index]; }
+weir_node_t* weir_node_control(const weir_node_t* node, int index) {
+  return node->control_inputs[index];
+}
 int weir_node_output_count(const weir_node_t* node) { return node->def.output_count; }
 weir_dtype_t weir_edge_type(weir_edge_t edge) { return weir_edge_dtype(edge); }
 

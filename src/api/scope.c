@@ -47,7 +47,8 @@ static weir_scope_t* derive(weir_scope_t* scope) {
 
 static const char* join(weir_scope_t* scope, const char* name) {
   const char* separator = *scope->prefix ? "/" : "";
-  const char* joined = weir_arena_printf(&scope->root->arena, "%s%s%s", scope->prefix, separator, name);
+  const char* joined =
+      weir_arena_printf(&scope->root->arena, "%s%s%s", scope->prefix, separator, name);
   if (!joined) weir_scope_fail(scope, weir_out_of_memory());
   return joined ? joined : "";
 }
@@ -58,7 +59,8 @@ static bool is_taken(weir_scope_root_t* root, const char* prefix) {
   weir_mutex_lock(&graph->mu);
   intptr_t count = (intptr_t)weir_map_find(&graph->name_counts, weir_view_of(prefix));
   bool is_node = weir_graph_find(graph, weir_view_of(prefix)) != NULL;
-  if (!count && !is_node) weir_status_destroy(weir_map_put(&graph->name_counts, weir_view_of(prefix), (void*)1));
+  if (!count && !is_node)
+    weir_status_destroy(weir_map_put(&graph->name_counts, weir_view_of(prefix), (void*)1));
   weir_mutex_unlock(&graph->mu);
   return count || is_node;
 }
@@ -106,7 +108,8 @@ weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name) {
   return derived;
 }
 
-weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name, weir_edges_t inputs, weir_attrs_t attrs) {
+weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name,
+                            weir_edges_t inputs, weir_attrs_t attrs) {
   if (scope->root->status) return NULL;
   const char* own = scope->next_name ? scope->next_name : name ? name : op;
   scope->next_name = NULL;
@@ -160,7 +163,8 @@ void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims
 }
 
 void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value) {
-  weir_view_t* views = weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*views));
+  weir_view_t* views =
+      weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*views));
   if (!views) {
     weir_scope_fail(list->scope, weir_out_of_memory());
     return;
@@ -170,7 +174,8 @@ void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_s
 }
 
 void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_shapes_t value) {
-  const weir_shape_t** shapes = weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*shapes));
+  const weir_shape_t** shapes =
+      weir_arena_array(&list->scope->root->arena, (size_t)value.count, sizeof(*shapes));
   if (!shapes) {
     weir_scope_fail(list->scope, weir_out_of_memory());
     return;
@@ -185,7 +190,8 @@ void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_sh
 void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count) {
   if (list->count + count > list->capacity) {
     int capacity = WEIR_MAX(2 * list->capacity, list->count + count);
-    weir_edge_t* grown = weir_arena_array(&list->scope->root->arena, (size_t)capacity, sizeof(*grown));
+    weir_edge_t* grown =
+        weir_arena_array(&list->scope->root->arena, (size_t)capacity, sizeof(*grown));
     if (!grown) {
       weir_scope_fail(list->scope, weir_out_of_memory());
       return;

@@ -8,41 +8,45 @@
 
 typedef struct weir_scope_variable_t {
   weir_edge_t handle;
-  weir_edge_t value;       // the read
+  weir_edge_t value;  // the read
   weir_node_t* initializer;
   bool is_trainable;
 } weir_scope_variable_t;
 
 typedef struct weir_scope_root_t {
-  weir_graph_t* graph;     // retained
-  weir_status_t* status;   // sticky
-  weir_arena_t arena;      // every scope but nothing of the graph
+  weir_graph_t* graph;    // retained
+  weir_status_t* status;  // sticky
+  weir_arena_t arena;     // every scope but nothing of the graph
   weir_scope_variable_t* variables;
   size_t variable_count, variable_capacity;
 } weir_scope_root_t;
 
 struct weir_scope_t {
   weir_scope_root_t* root;
-  const char* prefix;      // "" or "a/b"
-  const char* device;      // NULL: none
-  const char* next_name;   // NULL: after the op
+  const char* prefix;     // "" or "a/b"
+  const char* device;     // NULL: none
+  const char* next_name;  // NULL: after the op
   weir_node_t* const* controls;
   int control_count;
 };
 
 // Adds a node; NULL after an error, which sticks.
-weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name, weir_edges_t inputs, weir_attrs_t attrs);
-WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) { return (weir_edge_t){.node = node, .index = 0}; }
+weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name,
+                            weir_edges_t inputs, weir_attrs_t attrs);
+WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
+  return (weir_edge_t){.node = node, .index = 0};
+}
 void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status);
 
 // Attributes of the generated functions: values by designated initialisers → weir_named_attr_t.
 typedef struct weir_attr_list_t {
   weir_named_attr_t items[24];  // no op has more
   size_t count;
-  weir_scope_t* scope;          // shapes and string views are kept in its arena
+  weir_scope_t* scope;  // shapes and string views are kept in its arena
 } weir_attr_list_t;
 void weir_attr_list_add(weir_attr_list_t* list, weir_named_attr_t attr);
-void weir_attr_list_add_string(weir_attr_list_t* list, const char* name, const char* value);  // NULL: left out
+void weir_attr_list_add_string(weir_attr_list_t* list, const char* name,
+                               const char* value);  // NULL: left out
 void weir_attr_list_add_func(weir_attr_list_t* list, const char* name, const char* value);
 void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims_t value);
 void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value);

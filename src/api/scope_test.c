@@ -10,8 +10,10 @@ static void test_names_are_unique(void** state) {
   assert_string_not_equal(weir_node_name(a.node), weir_node_name(b.node));
   weir_scope_t* named = weir_scope_name(w->scope, "mine");
   assert_string_equal(weir_node_name(weir_const_float(named, 1).node), "mine");
-  assert_string_not_equal(weir_node_name(weir_const_float(named, 1).node), "mine_1");  // only the next node
-  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(w->scope, "mine"), 1).node), "mine_1");
+  assert_string_not_equal(weir_node_name(weir_const_float(named, 1).node),
+                          "mine_1");  // only the next node
+  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(w->scope, "mine"), 1).node),
+                      "mine_1");
 }
 
 static void test_sub_scopes(void** state) {
@@ -19,12 +21,16 @@ static void test_sub_scopes(void** state) {
   weir_scope_t* dense = weir_scope_in(w->scope, "dense");
   weir_scope_t* inner = weir_scope_in(dense, "inner");
   weir_scope_t* again = weir_scope_in(w->scope, "dense");
-  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(dense, "w"), 1).node), "dense/w");
-  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(inner, "w"), 1).node), "dense/inner/w");
-  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(again, "w"), 1).node), "dense_1/w");
+  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(dense, "w"), 1).node),
+                      "dense/w");
+  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(inner, "w"), 1).node),
+                      "dense/inner/w");
+  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(again, "w"), 1).node),
+                      "dense_1/w");
   weir_const_float(weir_scope_name(w->scope, "taken"), 1);
   weir_scope_t* taken = weir_scope_in(w->scope, "taken");
-  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(taken, "w"), 1).node), "taken_1/w");
+  assert_string_equal(weir_node_name(weir_const_float(weir_scope_name(taken, "w"), 1).node),
+                      "taken_1/w");
 }
 
 static void test_devices(void** state) {
@@ -86,7 +92,8 @@ static void test_variables(void** state) {
   weir_session_t* session = open_session(w, 1);
   check_ok(weir_session_run_target(session, init));
   for (int i = 0; i < 3; ++i) check_ok(weir_session_run_target(session, train));
-  assert_float_equal(fetch_float(session, x), 4.75, 0);  // the error halves at each step: 2, 1, 0.5, 0.25
+  assert_float_equal(fetch_float(session, x), 4.75,
+                     0);  // the error halves at each step: 2, 1, 0.5, 0.25
   assert_float_equal(fetch_float(session, fixed), 5, 0);
 }
 
@@ -115,8 +122,9 @@ static void test_finish_takes_null(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_names_are_unique), TEST(test_sub_scopes),  TEST(test_devices),   TEST(test_control_inputs),
-      TEST(test_errors_stick),     TEST(test_variables),   TEST(test_gradients), TEST(test_finish_takes_null),
+      TEST(test_names_are_unique), TEST(test_sub_scopes),        TEST(test_devices),
+      TEST(test_control_inputs),   TEST(test_errors_stick),      TEST(test_variables),
+      TEST(test_gradients),        TEST(test_finish_takes_null),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

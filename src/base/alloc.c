@@ -30,7 +30,8 @@ void* weir_malloc(size_t size) {
 void* weir_calloc(size_t count, size_t size) {
   if (weir_alloc_must_fail()) return NULL;
   size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;  // calloc checks too, but sanitizers then end the program
+  if (__builtin_mul_overflow(count, size, &bytes))
+    return NULL;  // calloc checks too, but sanitizers then end the program
   return calloc(1, bytes ? bytes : 1);
 }
 

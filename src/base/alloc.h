@@ -1,31 +1,39 @@
-// alloc.h — Host memory: the process allocator, overflow-checked arrays, arenas, and the allocator interface of devices.
+// alloc.h — Host memory: the process allocator, overflow-checked arrays, arenas, and the allocator
+// interface of devices.
 //
-// Host bookkeeping memory comes from weir_malloc and its kin. They are the only callers of the C library's malloc, so that a
-// test can make the n-th allocation fail. Tensor memory comes from a weir_allocator_t, which a device implements.
+// Host bookkeeping memory comes from weir_malloc and its kin. They are the only callers of the C
+// library's malloc, so that a test can make the n-th allocation fail. Tensor memory comes from a
+// weir_allocator_t, which a device implements.
 #ifndef WEIR_BASE_ALLOC_H_
 #define WEIR_BASE_ALLOC_H_
 
 #include "base/base.h"
 
-// ---- process memory. Thread-safe. All return NULL when memory is exhausted; size 0 gives a valid pointer. ----
+// ---- process memory. Thread-safe. All return NULL when memory is exhausted; size 0 gives a valid
+// pointer. ----
 void* weir_malloc(size_t size);
-void* weir_calloc(size_t count, size_t size);                      // zeroed; NULL on overflow of count * size
-void* weir_alloc_array(size_t count, size_t size);                 // NULL on overflow of count * size
-void* weir_realloc_array(void* pointer, size_t count, size_t size);  // |pointer| stays valid on failure
-void* weir_aligned_malloc(size_t size, size_t alignment);          // alignment: a power of two; free with weir_free
+void* weir_calloc(size_t count, size_t size);       // zeroed; NULL on overflow of count * size
+void* weir_alloc_array(size_t count, size_t size);  // NULL on overflow of count * size
+void* weir_realloc_array(void* pointer, size_t count,
+                         size_t size);  // |pointer| stays valid on failure
+void* weir_aligned_malloc(size_t size,
+                          size_t alignment);  // alignment: a power of two; free with weir_free
 void weir_free(void* pointer);
 char* weir_strdup(const char* text);
-char* weir_strndup(const char* text, size_t size);                 // copies exactly |size| bytes and terminates
+char* weir_strndup(const char* text, size_t size);  // copies exactly |size| bytes and terminates
 
 // Returns the status every failed allocation reports; static, so it needs no memory itself.
 WEIR_MUST_USE weir_status_t* weir_out_of_memory(void);
 
-// Makes the |n|-th allocation from now on (1 = the next) and, if |sticky|, all later ones fail; 0 ends this. Tests only.
+// Makes the |n|-th allocation from now on (1 = the next) and, if |sticky|, all later ones fail; 0
+// ends this. Tests only.
 void weir_alloc_fail_at(int64_t n, bool sticky);
 
-// Grows *|array| (element |size|) so that it holds at least |needed| elements; capacity doubles. False when out of memory.
+// Grows *|array| (element |size|) so that it holds at least |needed| elements; capacity doubles.
+// False when out of memory.
 bool weir_grow_(void** array, size_t* capacity, size_t needed, size_t size);
-#define WEIR_GROW(array, capacity, needed) weir_grow_((void**)&(array), &(capacity), (needed), sizeof(*(array)))
+#define WEIR_GROW(array, capacity, needed) \
+  weir_grow_((void**)&(array), &(capacity), (needed), sizeof(*(array)))
 
 // ---- arena: many small allocations freed together. Thread-confined to its owner. ----
 typedef struct weir_arena_block_t weir_arena_block_t;
@@ -35,27 +43,32 @@ typedef struct weir_arena_t {
   char* end;
 } weir_arena_t;
 
-void* weir_arena_alloc(weir_arena_t* arena, size_t size);  // 16-byte aligned, zeroed; NULL when exhausted
+void* weir_arena_alloc(weir_arena_t* arena,
+                       size_t size);  // 16-byte aligned, zeroed; NULL when exhausted
 void* weir_arena_array(weir_arena_t* arena, size_t count, size_t size);
 char* weir_arena_strndup(weir_arena_t* arena, const char* text, size_t size);
 char* weir_arena_printf(weir_arena_t* arena, const char* format, ...) WEIR_PRINTF(2, 3);
-void weir_arena_free(weir_arena_t* arena);                 // frees all; the arena may be used again
+void weir_arena_free(weir_arena_t* arena);  // frees all; the arena may be used again
 
 // ---- allocator interface: memory of tensors. Thread-safe. ----
 typedef struct weir_allocator_t weir_allocator_t;
 typedef struct weir_allocator_vtable_t {
-  void* (*alloc)(weir_allocator_t* self, size_t size, size_t alignment);  // required; NULL when exhausted
-  void (*free)(weir_allocator_t* self, void* pointer, size_t size);       // required; |size| as allocated
+  void* (*alloc)(weir_allocator_t* self, size_t size,
+                 size_t alignment);  // required; NULL when exhausted
+  void (*free)(weir_allocator_t* self, void* pointer,
+               size_t size);  // required; |size| as allocated
 } weir_allocator_vtable_t;
 struct weir_allocator_t {
   const weir_allocator_vtable_t* vtable;
   bool is_host;  // the CPU may read and write what it returns
 };
 
-// The host's tensor allocator: per-thread lists of recently freed blocks by size class before the process allocator.
+// The host's tensor allocator: per-thread lists of recently freed blocks by size class before the
+// process allocator.
 weir_allocator_t* weir_host_allocator(void);
 
-// Bytes of tensor memory in use by the host allocator now, and the highest value since the last reset.
+// Bytes of tensor memory in use by the host allocator now, and the highest value since the last
+// reset.
 int64_t weir_host_allocator_bytes(void);
 int64_t weir_host_allocator_peak(void);
 void weir_host_allocator_reset_peak(void);

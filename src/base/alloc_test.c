@@ -1,16 +1,11 @@
 // alloc_test.c — Process memory, fault injection, arenas and the host's tensor allocator.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
+#include "base/alloc.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/alloc.h"
+#include "testing/cmocka.h"
 
 static void test_overflow(void** state) {
   (void)state;
@@ -21,8 +16,8 @@ static void test_overflow(void** state) {
 
 static void test_zero_size(void** state) {
   (void)state;
-  void* pointers[] = {weir_malloc(0), weir_calloc(0, 8), weir_alloc_array(3, 0), weir_realloc_array(NULL, 0, 4),
-                      weir_aligned_malloc(0, 4096)};
+  void* pointers[] = {weir_malloc(0), weir_calloc(0, 8), weir_alloc_array(3, 0),
+                      weir_realloc_array(NULL, 0, 4), weir_aligned_malloc(0, 4096)};
   for (size_t i = 0; i < WEIR_COUNT_OF(pointers); ++i) {
     assert_non_null(pointers[i]);
     weir_free(pointers[i]);
@@ -105,8 +100,9 @@ static void test_arena(void** state) {
   weir_arena_free(&arena);
 }
 
-static const size_t sizes[] = {0,    1,    63,    64,     65,     192,     1000,    1024,    1025,
-                               2048, 2049, 65536, 262144, 262145, 300000, 1000003, 5 << 20, 6000001};
+static const size_t sizes[] = {0,      1,      63,     64,      65,      192,
+                               1000,   1024,   1025,   2048,    2049,    65536,
+                               262144, 262145, 300000, 1000003, 5 << 20, 6000001};
 
 static void test_host_sizes(void** state) {
   (void)state;
@@ -174,16 +170,20 @@ static void test_host_faults(void** state) {
   assert_null(b);
 }
 
-static void test_host_many(void** state) {  // more than any list keeps, and than the big cache keeps
+static void test_host_many(
+    void** state) {  // more than any list keeps, and than the big cache keeps
   (void)state;
   weir_allocator_t* host = weir_host_allocator();
   int64_t before = weir_host_allocator_bytes();
   static void* pointers[1000];
-  for (size_t i = 0; i < 1000; ++i) assert_non_null(pointers[i] = host->vtable->alloc(host, 256, 64));
+  for (size_t i = 0; i < 1000; ++i)
+    assert_non_null(pointers[i] = host->vtable->alloc(host, 256, 64));
   for (size_t i = 0; i < 1000; ++i) host->vtable->free(host, pointers[i], 256);
-  for (size_t i = 0; i < 40; ++i) assert_non_null(pointers[i] = host->vtable->alloc(host, (i + 1) << 19, 64));
+  for (size_t i = 0; i < 40; ++i)
+    assert_non_null(pointers[i] = host->vtable->alloc(host, (i + 1) << 19, 64));
   for (size_t i = 0; i < 40; ++i) host->vtable->free(host, pointers[i], (i + 1) << 19);
-  for (size_t i = 0; i < 40; ++i) assert_non_null(pointers[i] = host->vtable->alloc(host, (i + 1) << 19, 64));
+  for (size_t i = 0; i < 40; ++i)
+    assert_non_null(pointers[i] = host->vtable->alloc(host, (i + 1) << 19, 64));
   for (size_t i = 40; i-- > 0;) host->vtable->free(host, pointers[i], (i + 1) << 19);
   assert_int_equal(weir_host_allocator_bytes(), before);
 }
@@ -215,7 +215,8 @@ static void test_host_threads(void** state) {
   int64_t before = weir_host_allocator_bytes();
   static exchange_t exchange;
   pthread_t threads[4];
-  for (size_t i = 0; i < 4; ++i) assert_int_equal(pthread_create(&threads[i], NULL, exchange_main, &exchange), 0);
+  for (size_t i = 0; i < 4; ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, exchange_main, &exchange), 0);
   for (size_t i = 0; i < 4; ++i) {
     void* failed = NULL;
     assert_int_equal(pthread_join(threads[i], &failed), 0);
@@ -225,15 +226,22 @@ static void test_host_threads(void** state) {
     void* pointer = exchange.slots[i];
     if (pointer) host->vtable->free(host, pointer, slot_size(i));
   }
-  assert_int_equal(weir_host_allocator_bytes(), before);  // the threads ended, so the count is exact
+  assert_int_equal(weir_host_allocator_bytes(),
+                   before);  // the threads ended, so the count is exact
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_overflow),        cmocka_unit_test(test_zero_size),  cmocka_unit_test(test_strings),
-      cmocka_unit_test(test_fail_at),         cmocka_unit_test(test_grow),       cmocka_unit_test(test_arena),
-      cmocka_unit_test(test_host_sizes),      cmocka_unit_test(test_host_alignment),
-      cmocka_unit_test(test_host_accounting), cmocka_unit_test(test_host_faults), cmocka_unit_test(test_host_many),
-      cmocka_unit_test(test_host_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_overflow),
+                                     cmocka_unit_test(test_zero_size),
+                                     cmocka_unit_test(test_strings),
+                                     cmocka_unit_test(test_fail_at),
+                                     cmocka_unit_test(test_grow),
+                                     cmocka_unit_test(test_arena),
+                                     cmocka_unit_test(test_host_sizes),
+                                     cmocka_unit_test(test_host_alignment),
+                                     cmocka_unit_test(test_host_accounting),
+                                     cmocka_unit_test(test_host_faults),
+                                     cmocka_unit_test(test_host_many),
+                                     cmocka_unit_test(test_host_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

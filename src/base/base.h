@@ -1,4 +1,5 @@
-// base.h — What every file of Weir may assume: fixed-width types, checks, array sizes, slices of bytes.
+// base.h — What every file of Weir may assume: fixed-width types, checks, array sizes, slices of
+// bytes.
 #ifndef WEIR_BASE_BASE_H_
 #define WEIR_BASE_BASE_H_
 
@@ -32,11 +33,15 @@ typedef struct weir_view_t {
 WEIR_INLINE weir_view_t weir_view(const void* data, size_t size) {
   return (weir_view_t){.data = (const char*)data, .size = size};
 }
-WEIR_INLINE weir_view_t weir_view_of(const char* text) { return weir_view(text, text ? strlen(text) : 0); }
+WEIR_INLINE weir_view_t weir_view_of(const char* text) {
+  return weir_view(text, text ? strlen(text) : 0);
+}
 WEIR_INLINE bool weir_view_equal(weir_view_t a, weir_view_t b) {
   return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
-WEIR_INLINE bool weir_view_is(weir_view_t a, const char* text) { return weir_view_equal(a, weir_view_of(text)); }
+WEIR_INLINE bool weir_view_is(weir_view_t a, const char* text) {
+  return weir_view_equal(a, weir_view_of(text));
+}
 // For printf("%.*s", WEIR_VIEW_ARG(v)).
 #define WEIR_VIEW_ARG(v) (int)WEIR_MIN((v).size, (size_t)1 << 20), ((v).data ? (v).data : "")
 

@@ -1,4 +1,5 @@
-// cancel.c — Cancellation managers: callbacks in generation-tagged places, so that (de)registering is O(1).
+// cancel.c — Cancellation managers: callbacks in generation-tagged places, so that (de)registering
+// is O(1).
 #include "base/cancel.h"
 
 #include "base/alloc.h"
@@ -14,18 +15,19 @@ typedef struct place_t {
   place_state_t state;
 } place_t;
 
-// Thread-safe. A callback may destroy the manager that runs it: |ref| keeps the memory until the run is over.
+// Thread-safe. A callback may destroy the manager that runs it: |ref| keeps the memory until the
+// run is over.
 struct weir_cancel_t {
   weir_ref_t ref;
   atomic_bool is_cancelled;  // set once, under |mu|
   weir_mutex_t mu;
   weir_cond_t callback_done;
-  place_t* places;         // guarded by mu
-  size_t place_capacity;   // guarded by mu
-  uint32_t place_count;    // guarded by mu; stands still once cancelled
-  uint32_t first_free;     // guarded by mu; 1-based
-  pthread_t runner;        // guarded by mu; valid once cancelled
-  weir_cancel_t* parent;   // outlives this
+  place_t* places;        // guarded by mu
+  size_t place_capacity;  // guarded by mu
+  uint32_t place_count;   // guarded by mu; stands still once cancelled
+  uint32_t first_free;    // guarded by mu; 1-based
+  pthread_t runner;       // guarded by mu; valid once cancelled
+  weir_cancel_t* parent;  // outlives this
   weir_cancel_token_t parent_token;
 };
 
@@ -74,14 +76,16 @@ void weir_cancel_destroy(weir_cancel_t* cancel) {
   if (!cancel) return;
   if (cancel->parent_token != 0) (void)weir_cancel_deregister(cancel->parent, cancel->parent_token);
   weir_mutex_lock(&cancel->mu);
-  for (uint32_t i = 0; i < cancel->place_count; ++i) {  // a run that called us must find nothing more to do
+  for (uint32_t i = 0; i < cancel->place_count;
+       ++i) {  // a run that called us must find nothing more to do
     if (cancel->places[i].state == PLACE_WAITING) free_place_locked(cancel, i);
   }
   weir_mutex_unlock(&cancel->mu);
   unref(cancel);
 }
 
-// Ends with |mu| held, as it begins; lets go of it for the callback, which may come back to this manager.
+// Ends with |mu| held, as it begins; lets go of it for the callback, which may come back to this
+// manager.
 static void run_place_locked(weir_cancel_t* cancel, uint32_t index) WEIR_REQUIRES(cancel->mu);
 static void run_place_locked(weir_cancel_t* cancel, uint32_t index) {
   weir_cancel_fn_t fn = cancel->places[index].fn;
@@ -97,7 +101,8 @@ static void run_place_locked(weir_cancel_t* cancel, uint32_t index) {
 void weir_cancel_start(weir_cancel_t* cancel) {
   if (!cancel) return;
   weir_mutex_lock(&cancel->mu);
-  if (atomic_load_explicit(&cancel->is_cancelled, memory_order_relaxed)) {  // relaxed: written under |mu|
+  if (atomic_load_explicit(&cancel->is_cancelled,
+                           memory_order_relaxed)) {  // relaxed: written under |mu|
     weir_mutex_unlock(&cancel->mu);
     return;
   }
@@ -146,7 +151,8 @@ weir_cancel_token_t weir_cancel_register(weir_cancel_t* cancel, weir_cancel_fn_t
   return token;
 }
 
-// The state of the place that |token| names; PLACE_FREE when its callback has run or it was deregistered.
+// The state of the place that |token| names; PLACE_FREE when its callback has run or it was
+// deregistered.
 static place_state_t token_state_locked(const weir_cancel_t* cancel, weir_cancel_token_t token)
     WEIR_REQUIRES(cancel->mu);
 static place_state_t token_state_locked(const weir_cancel_t* cancel, weir_cancel_token_t token) {
@@ -163,7 +169,8 @@ static bool deregister(weir_cancel_t* cancel, weir_cancel_token_t token, bool wa
   if (state == PLACE_WAITING) {
     free_place_locked(cancel, (uint32_t)token);
   } else if (waits && state == PLACE_RUNNING && !pthread_equal(cancel->runner, pthread_self())) {
-    while (token_state_locked(cancel, token) == PLACE_RUNNING) weir_cond_wait(&cancel->callback_done, &cancel->mu);
+    while (token_state_locked(cancel, token) == PLACE_RUNNING)
+      weir_cond_wait(&cancel->callback_done, &cancel->mu);
   }
   weir_mutex_unlock(&cancel->mu);
   return state == PLACE_WAITING;

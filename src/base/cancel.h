@@ -16,12 +16,14 @@ void weir_cancel_destroy(weir_cancel_t* cancel);
 void weir_cancel_start(weir_cancel_t* cancel);
 bool weir_cancel_is_cancelled(const weir_cancel_t* cancel);  // NULL is never cancelled
 
-// Registers |fn|. Returns 0, without registering, when already cancelled or |cancel| is NULL or memory is exhausted: the
-// caller then must not block if weir_cancel_is_cancelled.
+// Registers |fn|. Returns 0, without registering, when already cancelled or |cancel| is NULL or
+// memory is exhausted: the caller then must not block if weir_cancel_is_cancelled.
 weir_cancel_token_t weir_cancel_register(weir_cancel_t* cancel, weir_cancel_fn_t fn, void* arg);
-// Returns true when the callback had not run and never will. When it is running on another thread, waits for it to end.
+// Returns true when the callback had not run and never will. When it is running on another thread,
+// waits for it to end.
 bool weir_cancel_deregister(weir_cancel_t* cancel, weir_cancel_token_t token);
-// As deregister, but never waits: false means that the callback ran or is running. For callers that hold a lock it takes.
+// As deregister, but never waits: false means that the callback ran or is running. For callers that
+// hold a lock it takes.
 bool weir_cancel_try_deregister(weir_cancel_t* cancel, weir_cancel_token_t token);
 
 #endif  // WEIR_BASE_CANCEL_H_

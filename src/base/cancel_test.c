@@ -1,17 +1,13 @@
-// cancel_test.c — Cancellation: order of events, children, races of deregistering with running, and reentry.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+// cancel_test.c — Cancellation: order of events, children, races of deregistering with running, and
+// reentry.
+
+#include "base/cancel.h"
 
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
 #include "base/thread.h"
+#include "testing/cmocka.h"
 
 static void count(void* arg) { atomic_fetch_add((atomic_int*)arg, 1); }
 
@@ -47,7 +43,8 @@ static void test_deregister(void** state) {
   for (int i = 0; i < 100; i += 2) assert_true(weir_cancel_deregister(cancel, tokens[i]));
   for (int i = 0; i < 100; i += 2) assert_false(weir_cancel_try_deregister(cancel, tokens[i]));
   weir_cancel_token_t again = weir_cancel_register(cancel, count, &calls);
-  for (int i = 0; i < 100; i += 2) assert_true(tokens[i] != again);  // a place is used again, its token is not
+  for (int i = 0; i < 100; i += 2)
+    assert_true(tokens[i] != again);  // a place is used again, its token is not
   assert_true(weir_cancel_try_deregister(cancel, again));
   weir_cancel_start(cancel);
   assert_int_equal(calls, 50);
@@ -179,7 +176,8 @@ static void test_race(void** state) {
   for (int round = 0; round < 20; ++round) {
     race_t race = {.parent = make(NULL)};
     pthread_t threads[3];
-    for (size_t i = 0; i < 3; ++i) assert_int_equal(pthread_create(&threads[i], NULL, race_main, &race), 0);
+    for (size_t i = 0; i < 3; ++i)
+      assert_int_equal(pthread_create(&threads[i], NULL, race_main, &race), 0);
     usleep((useconds_t)round * 20);
     weir_cancel_start(race.parent);
     for (size_t i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
@@ -203,9 +201,13 @@ static void test_out_of_memory(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_start_runs_once), cmocka_unit_test(test_deregister),       cmocka_unit_test(test_null),
-      cmocka_unit_test(test_children),        cmocka_unit_test(test_reentry),          cmocka_unit_test(test_deregister_waits),
-      cmocka_unit_test(test_race),            cmocka_unit_test(test_out_of_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_start_runs_once),
+                                     cmocka_unit_test(test_deregister),
+                                     cmocka_unit_test(test_null),
+                                     cmocka_unit_test(test_children),
+                                     cmocka_unit_test(test_reentry),
+                                     cmocka_unit_test(test_deregister_waits),
+                                     cmocka_unit_test(test_race),
+                                     cmocka_unit_test(test_out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

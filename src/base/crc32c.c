@@ -35,7 +35,8 @@ static void make_tables(void) {
     tables[0][i] = crc;
   }
   for (uint32_t i = 0; i < 256; ++i) {
-    for (int k = 1; k < 8; ++k) tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 0xff];
+    for (int k = 1; k < 8; ++k)
+      tables[k][i] = (tables[k - 1][i] >> 8) ^ tables[0][tables[k - 1][i] & 0xff];
   }
 }
 
@@ -47,8 +48,9 @@ static uint32_t extend_by_tables(uint32_t state, const unsigned char* bytes, siz
   for (; size >= 8; size -= 8, bytes += 8) {
     uint32_t low = state ^ load_le32(bytes);
     uint32_t high = load_le32(bytes + 4);
-    state = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^ tables[4][low >> 24] ^
-            tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^ tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
+    state = tables[7][low & 0xff] ^ tables[6][low >> 8 & 0xff] ^ tables[5][low >> 16 & 0xff] ^
+            tables[4][low >> 24] ^ tables[3][high & 0xff] ^ tables[2][high >> 8 & 0xff] ^
+            tables[1][high >> 16 & 0xff] ^ tables[0][high >> 24];
   }
   for (; size > 0; --size, ++bytes) state = (state >> 8) ^ tables[0][(state ^ *bytes) & 0xff];
   return state;
@@ -56,7 +58,8 @@ static uint32_t extend_by_tables(uint32_t state, const unsigned char* bytes, siz
 
 #if defined(__aarch64__)
 
-CRC32C_TARGET static uint32_t extend_by_cpu(uint32_t state, const unsigned char* bytes, size_t size) {
+CRC32C_TARGET static uint32_t extend_by_cpu(uint32_t state, const unsigned char* bytes,
+                                            size_t size) {
   for (; size >= 8; size -= 8, bytes += 8) {
     uint64_t word;
     memcpy(&word, bytes, sizeof(word));
@@ -70,7 +73,8 @@ static bool cpu_has_crc32c(void) { return (getauxval(AT_HWCAP) & HWCAP_CRC32) !=
 
 #elif defined(__x86_64__)
 
-__attribute__((target("sse4.2"))) static uint32_t extend_by_cpu(uint32_t state, const unsigned char* bytes,
+__attribute__((target("sse4.2"))) static uint32_t extend_by_cpu(uint32_t state,
+                                                                const unsigned char* bytes,
                                                                 size_t size) {
   uint64_t wide = state;
   for (; size >= 8; size -= 8, bytes += 8) {

@@ -1,13 +1,9 @@
-// crc32c_test.c — Known answers of CRC-32C, extension at any split, masks, and the tables against the CPU.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+// crc32c_test.c — Known answers of CRC-32C, extension at any split, masks, and the tables against
+// the CPU.
 
 #include "base/crc32c.h"
+
+#include "testing/cmocka.h"
 
 uint32_t weir_crc32c_extend_by_tables(uint32_t crc, const void* data, size_t size);
 
@@ -32,7 +28,8 @@ static void test_extend_and_tables(void** state) {
     uint32_t crc = weir_crc32c(bytes, split);
     assert_int_equal(weir_crc32c_extend(crc, bytes + split, sizeof(bytes) - split), whole);
     assert_int_equal(weir_crc32c_extend_by_tables(0, bytes, split), crc);
-    assert_int_equal(weir_crc32c_extend_by_tables(crc, bytes + split, sizeof(bytes) - split), whole);
+    assert_int_equal(weir_crc32c_extend_by_tables(crc, bytes + split, sizeof(bytes) - split),
+                     whole);
   }
 }
 
@@ -41,11 +38,13 @@ static void test_mask(void** state) {
   uint32_t crc = weir_crc32c("foo", 3);
   assert_int_not_equal(weir_crc32c_mask(crc), crc);
   assert_int_equal(weir_crc32c_unmask(weir_crc32c_mask(crc)), crc);
-  assert_int_equal(weir_crc32c_unmask(weir_crc32c_unmask(weir_crc32c_mask(weir_crc32c_mask(crc)))), crc);
+  assert_int_equal(weir_crc32c_unmask(weir_crc32c_unmask(weir_crc32c_mask(weir_crc32c_mask(crc)))),
+                   crc);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_answers), cmocka_unit_test(test_extend_and_tables),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_answers),
+                                     cmocka_unit_test(test_extend_and_tables),
                                      cmocka_unit_test(test_mask)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,16 @@
-// host_allocator.c — Tensor memory of the host: lists of freed blocks, per thread when small, shared when big.
+// host_allocator.c — Tensor memory of the host: lists of freed blocks, per thread when small,
+// shared when big.
 //
-// Small blocks (to 256 KiB) are rounded up to a size class and kept, when freed, on a list of the freeing thread; such an
-// alloc and free touch no shared memory. Big blocks go to one shared cache with a byte limit that evicts the block freed
-// longest ago: fresh pages from the system cost more than the lock. A free is not told the alignment, so every block, however
-// it was obtained, holds its whole class and may enter any list.
+// Small blocks (to 256 KiB) are rounded up to a size class and kept, when freed, on a list of the
+// freeing thread; such an alloc and free touch no shared memory. Big blocks go to one shared cache
+// with a byte limit that evicts the block freed longest ago: fresh pages from the system cost more
+// than the lock. A free is not told the alignment, so every block, however it was obtained, holds
+// its whole class and may enter any list.
 //
-// Accounting: a thread sums its small blocks and adds the sum to the global count when it passes ACCOUNT_BATCH, when it asks
-// for the count, and when it ends. So the count is exact for what the asking thread and ended threads did and for big blocks,
-// and off by at most ACCOUNT_BATCH for each other thread.
+// Accounting: a thread sums its small blocks and adds the sum to the global count when it passes
+// ACCOUNT_BATCH, when it asks for the count, and when it ends. So the count is exact for what the
+// asking thread and ended threads did and for big blocks, and off by at most ACCOUNT_BATCH for each
+// other thread.
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -19,8 +22,9 @@
 #endif
 // Sanitizers must see every free, or they miss uses after it.
 #ifndef WEIR_HOST_CACHE
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || __has_feature(address_sanitizer) || \
-    __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||       \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
 #define WEIR_HOST_CACHE 0
 #else
 #define WEIR_HOST_CACHE 1
@@ -28,21 +32,23 @@
 #endif
 
 #define MIN_ALIGNMENT ((size_t)64)
-#define STEP_CLASSES 16                      // 64, 128, … 1024
-#define SMALL_CLASSES (STEP_CLASSES + 8)     // … then 2 KiB, 4 KiB, … 256 KiB
+#define STEP_CLASSES 16                   // 64, 128, … 1024
+#define SMALL_CLASSES (STEP_CLASSES + 8)  // … then 2 KiB, 4 KiB, … 256 KiB
 #define STEP_MAX ((size_t)1024)
 #define SMALL_MAX_LOG2 18
 #define SMALL_MAX ((size_t)1 << SMALL_MAX_LOG2)
-#define SMALL_KEEP_BYTES ((size_t)4 << 20)   // bytes a thread keeps of each class
-#define BIG_STEPS 8                          // classes for each doubling
-#define BIG_MAX_LOG2 28                      // bigger blocks are never kept
+#define SMALL_KEEP_BYTES ((size_t)4 << 20)  // bytes a thread keeps of each class
+#define BIG_STEPS 8                         // classes for each doubling
+#define BIG_MAX_LOG2 28                     // bigger blocks are never kept
 #define BIG_CLASSES ((BIG_MAX_LOG2 - SMALL_MAX_LOG2) * BIG_STEPS + 1)
 #define BIG_KEEP_BYTES ((size_t)256 << 20)
 #define ACCOUNT_BATCH ((int64_t)64 << 10)
 
 // ---- size classes ----
 
-static inline unsigned floor_log2(size_t x) { return 63u - (unsigned)__builtin_clzll((unsigned long long)x); }
+static inline unsigned floor_log2(size_t x) {
+  return 63u - (unsigned)__builtin_clzll((unsigned long long)x);
+}
 
 static inline size_t small_class(size_t size) {
   if (size <= STEP_MAX) return size ? (size - 1) / 64 : 0;
@@ -50,7 +56,8 @@ static inline size_t small_class(size_t size) {
 }
 
 static inline size_t small_class_size(size_t class_index) {
-  return class_index < STEP_CLASSES ? (class_index + 1) * 64 : (size_t)2048 << (class_index - STEP_CLASSES);
+  return class_index < STEP_CLASSES ? (class_index + 1) * 64
+                                    : (size_t)2048 << (class_index - STEP_CLASSES);
 }
 
 static unsigned small_class_keep(size_t class_index) {
@@ -89,8 +96,8 @@ static _Atomic(int64_t) bytes_peak = 0;
 static void account(int64_t delta, int64_t high) {
   int64_t top = atomic_fetch_add_explicit(&bytes_in_use, delta, memory_order_relaxed) + high;
   int64_t peak = atomic_load_explicit(&bytes_peak, memory_order_relaxed);
-  while (top > peak && !atomic_compare_exchange_weak_explicit(&bytes_peak, &peak, top, memory_order_relaxed,
-                                                              memory_order_relaxed)) {
+  while (top > peak && !atomic_compare_exchange_weak_explicit(
+                           &bytes_peak, &peak, top, memory_order_relaxed, memory_order_relaxed)) {
   }
 }
 
@@ -107,9 +114,11 @@ typedef struct thread_cache_t {
   int64_t delta_high;            // highest |delta| since then
 } thread_cache_t;
 
-// Initial-exec: one load instead of a call; eight bytes always fit the static block of a library loaded late.
+// Initial-exec: one load instead of a call; eight bytes always fit the static block of a library
+// loaded late.
 static _Thread_local thread_cache_t* thread_cache __attribute__((tls_model("initial-exec")));
-static _Thread_local bool thread_cache_gone __attribute__((tls_model("initial-exec")));  // the thread is ending
+static _Thread_local bool thread_cache_gone
+    __attribute__((tls_model("initial-exec")));  // the thread is ending
 static pthread_key_t thread_key;
 static bool has_thread_key = false;
 static pthread_once_t setup_once = PTHREAD_ONCE_INIT;
@@ -137,7 +146,8 @@ static void account_any(int64_t size) {
     account_small(cache, size);
     return;
   }
-  if (cache) flush_account(cache);  // so that the peak a big block makes counts this thread's small ones
+  if (cache)
+    flush_account(cache);  // so that the peak a big block makes counts this thread's small ones
   account(size, WEIR_MAX(size, 0));
 }
 
@@ -296,7 +306,8 @@ static __attribute__((noinline)) void* alloc_slow(size_t size, size_t alignment)
     (void)get_thread_cache();
     return alloc_fresh(size, alignment);
   }
-  if (alignment > MIN_ALIGNMENT || size > (size_t)1 << BIG_MAX_LOG2) return alloc_fresh(size, alignment);
+  if (alignment > MIN_ALIGNMENT || size > (size_t)1 << BIG_MAX_LOG2)
+    return alloc_fresh(size, alignment);
   void* pointer = big_take(big_class_size(size));
   if (!pointer) return alloc_fresh(size, alignment);
   account_any((int64_t)size);
@@ -306,7 +317,8 @@ static __attribute__((noinline)) void* alloc_slow(size_t size, size_t alignment)
 static void* host_alloc(weir_allocator_t* self, size_t size, size_t alignment) {
   (void)self;
   thread_cache_t* cache = thread_cache;
-  if (WEIR_UNLIKELY(size > SMALL_MAX || alignment > MIN_ALIGNMENT || !cache || weir_alloc_faults_on())) {
+  if (WEIR_UNLIKELY(size > SMALL_MAX || alignment > MIN_ALIGNMENT || !cache ||
+                    weir_alloc_faults_on())) {
     return alloc_slow(size, alignment);
   }
   size_t class_index = small_class(size);

@@ -19,7 +19,8 @@ uint64_t weir_hash_bytes(const void* data, size_t size, uint64_t seed) {
   const unsigned char* bytes = data;
   uint64_t hash = seed ^ (0x9e3779b97f4a7c15u * (uint64_t)(size + 1));
   size_t left = size;
-  for (; left >= 8; left -= 8, bytes += 8) hash = weir_hash_mix(hash ^ load_le64(bytes, 8)) + 0x9e3779b97f4a7c15u;
+  for (; left >= 8; left -= 8, bytes += 8)
+    hash = weir_hash_mix(hash ^ load_le64(bytes, 8)) + 0x9e3779b97f4a7c15u;
   if (left > 0) hash ^= load_le64(bytes, left);
   return weir_hash_mix(hash);
 }
@@ -77,9 +78,11 @@ weir_status_t* weir_map_put(weir_map_t* map, weir_view_t key, void* value) {
     entry->value = value;
     return NULL;
   }
-  if (map->count >= UINT32_MAX / 2) return WEIR_STATUS(RESOURCE_EXHAUSTED, "map is full: %zu entries", map->count);
+  if (map->count >= UINT32_MAX / 2)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED, "map is full: %zu entries", map->count);
   if ((map->entry_count + 1) * 4 > map->slot_count * 3 && !rehash(map)) return weir_out_of_memory();
-  if (!WEIR_GROW(map->entries, map->entry_capacity, map->entry_count + 1)) return weir_out_of_memory();
+  if (!WEIR_GROW(map->entries, map->entry_capacity, map->entry_count + 1))
+    return weir_out_of_memory();
   if (map->owns_keys) {
     key.data = weir_strndup(key.data, key.size);
     if (!key.data) return weir_out_of_memory();

@@ -1,16 +1,11 @@
 // map_test.c — The string map against an array, its order, its keys and its hash.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
+#include "base/map.h"
 
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "base/map.h"
+#include "testing/cmocka.h"
 
 #define KEY_COUNT 500
 
@@ -68,7 +63,8 @@ static void test_order(void** state) {
   (void)state;
   weir_map_t map = {.owns_keys = true};
   char text[32];
-  for (int i = 0; i < KEY_COUNT; ++i) assert_null(weir_map_put(&map, make_key(i, text), &values[i]));
+  for (int i = 0; i < KEY_COUNT; ++i)
+    assert_null(weir_map_put(&map, make_key(i, text), &values[i]));
   for (int i = 0; i < KEY_COUNT; i += 3) assert_non_null(weir_map_remove(&map, make_key(i, text)));
   assert_null(weir_map_put(&map, make_key(1, text), &values[1]));  // replacing keeps the place
   int expected = 1;
@@ -118,8 +114,9 @@ static void test_hash(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_empty),         cmocka_unit_test(test_random_walk),
-                                     cmocka_unit_test(test_order),         cmocka_unit_test(test_borrowed_keys),
-                                     cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_empty),         cmocka_unit_test(test_random_walk),
+      cmocka_unit_test(test_order),         cmocka_unit_test(test_borrowed_keys),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

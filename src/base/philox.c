@@ -30,7 +30,8 @@ void weir_philox_skip(weir_philox_t* philox, uint64_t count) {
 }
 
 void weir_philox_next(weir_philox_t* philox, uint32_t out_group[4]) {
-  uint32_t c0 = philox->counter[0], c1 = philox->counter[1], c2 = philox->counter[2], c3 = philox->counter[3];
+  uint32_t c0 = philox->counter[0], c1 = philox->counter[1], c2 = philox->counter[2],
+           c3 = philox->counter[3];
   uint32_t k0 = philox->key[0], k1 = philox->key[1];
   for (int i = 0; i < PHILOX_ROUNDS; ++i) {
     uint64_t a = (uint64_t)PHILOX_MULTIPLIER_A * c0;
@@ -59,7 +60,8 @@ uint64_t weir_random_entropy(void) {
   // A kernel without getrandom: clocks and a count still keep two calls apart.
   static _Atomic(uint64_t) calls = 0;
   uint64_t call = atomic_fetch_add(&calls, 1);
-  return weir_hash_mix((uint64_t)weir_clock_ns() ^ weir_hash_mix((uint64_t)weir_wall_clock_us() + call));
+  return weir_hash_mix((uint64_t)weir_clock_ns() ^
+                       weir_hash_mix((uint64_t)weir_wall_clock_us() + call));
 }
 
 weir_philox_t weir_philox_from_seeds(int64_t seed, int64_t seed2) {

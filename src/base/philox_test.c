@@ -1,13 +1,8 @@
 // philox_test.c — Known answers of Philox 4x32-10, skipping, and seeding.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "base/philox.h"
+
+#include "testing/cmocka.h"
 
 static void expect_group(weir_philox_t philox, const uint32_t expected[4]) {
   uint32_t group[4];
@@ -62,7 +57,8 @@ static void test_seeds(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_known_answers), cmocka_unit_test(test_skip_is_next),
-                                     cmocka_unit_test(test_skip_carries), cmocka_unit_test(test_seeds)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_known_answers), cmocka_unit_test(test_skip_is_next),
+      cmocka_unit_test(test_skip_carries), cmocka_unit_test(test_seeds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

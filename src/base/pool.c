@@ -1,24 +1,27 @@
-// pool.c — The thread pool: a queue of tasks, and loops whose chunks are claimed by an atomic counter.
+// pool.c — The thread pool: a queue of tasks, and loops whose chunks are claimed by an atomic
+// counter.
 //
-// A loop is a record on its caller's stack. Workers join it under |mu| and leave it by decrementing |helpers|, their last
-// touch; the caller runs chunks until none is left, unlinks the record, and waits for |helpers| to be 0. It thus only ever
-// waits for chunks that are being run, so loops inside loops and tasks cannot wait for each other in a circle.
+// A loop is a record on its caller's stack. Workers join it under |mu| and leave it by decrementing
+// |helpers|, their last touch; the caller runs chunks until none is left, unlinks the record, and
+// waits for |helpers| to be 0. It thus only ever waits for chunks that are being run, so loops
+// inside loops and tasks cannot wait for each other in a circle.
 //
-// After fork() the child has no worker threads. Every pool of the child then forgets what was queued (it is the parent's
-// work) and runs everything on the caller, as a pool of one thread does. Forking inside a task or a loop is not supported,
-// but does not hang.
+// After fork() the child has no worker threads. Every pool of the child then forgets what was
+// queued (it is the parent's work) and runs everything on the caller, as a pool of one thread does.
+// Forking inside a task or a loop is not supported, but does not hang.
 #include <pthread.h>
 #include <signal.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
 
-#define SPLIT_MIN_NS 20000.0   // a loop shorter than this runs on the caller
-#define CHUNK_MIN_NS 10000.0   // the least work that pays for claiming a chunk and moving its data
-#define CHUNKS_A_THREAD 4      // more chunks than threads even out chunks that take unequal times
-#define CHUNK_ALIGNMENT 16     // items: keeps two threads off one cache line and vector loops without tails
-#define WORKER_SPIN_NS 20000   // how long a worker looks for work before it sleeps
-#define CALLER_SPIN_NS 50000   // how long a caller looks for its last helper before it sleeps
+#define SPLIT_MIN_NS 20000.0  // a loop shorter than this runs on the caller
+#define CHUNK_MIN_NS 10000.0  // the least work that pays for claiming a chunk and moving its data
+#define CHUNKS_A_THREAD 4     // more chunks than threads even out chunks that take unequal times
+#define CHUNK_ALIGNMENT \
+  16  // items: keeps two threads off one cache line and vector loops without tails
+#define WORKER_SPIN_NS 20000  // how long a worker looks for work before it sleeps
+#define CALLER_SPIN_NS 50000  // how long a caller looks for its last helper before it sleeps
 
 typedef struct task_t {
   weir_task_fn_t fn;
@@ -38,34 +41,36 @@ typedef struct loop_t {
 } loop_t;
 
 struct weir_pool_t {
-  int thread_count;      // with the caller; written at create and in a forked child only
-  bool spins;            // more than one CPU
+  int thread_count;  // with the caller; written at create and in a forked child only
+  bool spins;        // more than one CPU
   weir_mutex_t mu;
-  weir_cond_t work;      // something was queued, or |stop|
-  weir_cond_t loop_done; // some loop lost its last helper
-  pthread_t* threads;    // guarded by mu; thread_count - 1 places
-  int started;           // guarded by mu
-  bool was_started;      // guarded by mu; starting was tried
-  bool stop;             // guarded by mu
-  int sleepers;          // guarded by mu
-  task_t* tasks;         // guarded by mu; a ring
-  size_t task_capacity;  // guarded by mu
-  size_t task_head;      // guarded by mu
-  size_t task_count;     // guarded by mu
-  loop_t* loops;         // guarded by mu; the newest first
-  atomic_int available;  // queued tasks + linked loops; written under mu, read by spinning workers
-  atomic_int spinners;   // workers that look at |available|
-  atomic_int waiters;    // callers asleep on |loop_done|
-  atomic_bool is_forked; // this is a copy in a child process
-  weir_pool_t* previous; // guarded by registry_mu
-  weir_pool_t* next;     // guarded by registry_mu
+  weir_cond_t work;       // something was queued, or |stop|
+  weir_cond_t loop_done;  // some loop lost its last helper
+  pthread_t* threads;     // guarded by mu; thread_count - 1 places
+  int started;            // guarded by mu
+  bool was_started;       // guarded by mu; starting was tried
+  bool stop;              // guarded by mu
+  int sleepers;           // guarded by mu
+  task_t* tasks;          // guarded by mu; a ring
+  size_t task_capacity;   // guarded by mu
+  size_t task_head;       // guarded by mu
+  size_t task_count;      // guarded by mu
+  loop_t* loops;          // guarded by mu; the newest first
+  atomic_int available;   // queued tasks + linked loops; written under mu, read by spinning workers
+  atomic_int spinners;    // workers that look at |available|
+  atomic_int waiters;     // callers asleep on |loop_done|
+  atomic_bool is_forked;  // this is a copy in a child process
+  weir_pool_t* previous;  // guarded by registry_mu
+  weir_pool_t* next;      // guarded by registry_mu
 };
 
 static inline void cpu_relax(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
-  __asm__ __volatile__("isb" ::: "memory");  // yield is a no-op on most cores; isb waits about as long as x86's pause
+  __asm__ __volatile__(
+      "isb" ::
+          : "memory");  // yield is a no-op on most cores; isb waits about as long as x86's pause
 #endif
 }
 
@@ -156,7 +161,8 @@ static void unlink_locked(weir_pool_t* pool, loop_t* loop) {
   atomic_fetch_sub(&pool->available, 1);
 }
 
-// Joins a loop that has chunks left; drops those that have none, so that spinning workers stop seeing them.
+// Joins a loop that has chunks left; drops those that have none, so that spinning workers stop
+// seeing them.
 static loop_t* join_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static loop_t* join_locked(weir_pool_t* pool) {
   while (pool->loops && loop_is_exhausted(pool->loops)) unlink_locked(pool, pool->loops);
@@ -170,8 +176,8 @@ static loop_t* join_locked(weir_pool_t* pool) {
 
 static void help(weir_pool_t* pool, loop_t* loop) {
   run_chunks(loop);
-  // After this decrement |loop| may be gone. Sequentially consistent, as is the caller's increment of |waiters| before it
-  // looks at |helpers|: one of the two sees the other.
+  // After this decrement |loop| may be gone. Sequentially consistent, as is the caller's increment
+  // of |waiters| before it looks at |helpers|: one of the two sees the other.
   if (atomic_fetch_sub(&loop->helpers, 1) == 1 && atomic_load(&pool->waiters) > 0) {
     weir_mutex_lock(&pool->mu);
     weir_cond_broadcast(&pool->loop_done);
@@ -196,7 +202,8 @@ static void wait_for_helpers(weir_pool_t* pool, loop_t* loop) {
   if (spin_for_helpers(pool, loop)) return;
   weir_mutex_lock(&pool->mu);
   atomic_fetch_add(&pool->waiters, 1);
-  while (atomic_load(&loop->helpers) > 0 && !atomic_load(&pool->is_forked)) weir_cond_wait(&pool->loop_done, &pool->mu);
+  while (atomic_load(&loop->helpers) > 0 && !atomic_load(&pool->is_forked))
+    weir_cond_wait(&pool->loop_done, &pool->mu);
   atomic_fetch_sub(&pool->waiters, 1);
   weir_mutex_unlock(&pool->mu);
 }
@@ -235,7 +242,8 @@ static bool pop_task_locked(weir_pool_t* pool, task_t* out_task) {
 
 // ---- workers ----
 
-// How many sleepers to wake so that |wanted| workers come, given that spinning ones come by themselves.
+// How many sleepers to wake so that |wanted| workers come, given that spinning ones come by
+// themselves.
 static int wake_count_locked(weir_pool_t* pool, int64_t wanted) WEIR_REQUIRES(pool->mu);
 static int wake_count_locked(weir_pool_t* pool, int64_t wanted) {
   int64_t missing = wanted - atomic_load(&pool->spinners);
@@ -332,7 +340,8 @@ static bool has_workers_locked(weir_pool_t* pool) {
 // ---- the pool ----
 
 weir_status_t* weir_pool_create(int thread_count, weir_pool_t** out_pool) {
-  if (thread_count < 0) return WEIR_STATUS(INVALID_ARGUMENT, "thread count must not be negative, got %d", thread_count);
+  if (thread_count < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "thread count must not be negative, got %d", thread_count);
   weir_pool_t* pool = weir_calloc(1, sizeof(*pool));
   if (!pool) return weir_out_of_memory();
   int cpu_count = weir_cpu_count();
@@ -382,11 +391,13 @@ static int64_t choose_chunk_size(const weir_pool_t* pool, int64_t total, double 
   double paying = CHUNK_MIN_NS / cost_ns;  // < total / 2, by the test above
   int64_t even = total / ((int64_t)threads * CHUNKS_A_THREAD);
   int64_t size = WEIR_MAX(WEIR_MAX((int64_t)paying, even), 1);
-  if (size >= CHUNK_ALIGNMENT * 4) size = (size + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
+  if (size >= CHUNK_ALIGNMENT * 4)
+    size = (size + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
   return size;
 }
 
-void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn, void* arg) {
+void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn,
+                   void* arg) {
   if (total <= 0) return;
   int64_t chunk_size = choose_chunk_size(pool, total, cost_ns);
   if (chunk_size >= total) {

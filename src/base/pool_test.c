@@ -1,17 +1,11 @@
 // pool_test.c — The pool: coverage of loops, nesting, tasks, many callers, and fork.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
+#include "testing/cmocka.h"
 
 #define ITEM_COUNT 20000
 
@@ -143,7 +137,8 @@ typedef struct meet_t {
   int here;
 } meet_t;
 
-// Returns only when two tasks run at the same time: a task left queued while a worker sleeps would hang the test.
+// Returns only when two tasks run at the same time: a task left queued while a worker sleeps would
+// hang the test.
 static void meet_task(void* arg) {
   meet_t* meet = arg;
   weir_mutex_lock(&meet->mu);
@@ -188,7 +183,8 @@ static void test_many_callers(void** state) {
   (void)state;
   nest_t nest = {.pool = make_pool(3)};
   pthread_t threads[4];
-  for (size_t i = 0; i < 4; ++i) assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &nest), 0);
+  for (size_t i = 0; i < 4; ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, caller_main, &nest), 0);
   for (size_t i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
   weir_pool_destroy(nest.pool);
   assert_int_equal(nest.sum, 4 * 500 * 64);
@@ -198,7 +194,8 @@ static void write_range(void* arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) ((int*)arg)[i] += (int)i;
 }
 
-static void test_writes_are_seen(void** state) {  // plain memory: the sanitizer for threads judges the ordering
+static void test_writes_are_seen(
+    void** state) {  // plain memory: the sanitizer for threads judges the ordering
   (void)state;
   weir_pool_t* pool = make_pool(4);
   static int items[1000];
@@ -268,12 +265,17 @@ static void test_cond_deadline(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create),          cmocka_unit_test(test_for_covers),
-      cmocka_unit_test(test_for_splits_when_it_pays), cmocka_unit_test(test_nested),
-      cmocka_unit_test(test_submit),          cmocka_unit_test(test_submit_after_idle),
-      cmocka_unit_test(test_tasks_run_together), cmocka_unit_test(test_many_callers),
-      cmocka_unit_test(test_writes_are_seen), cmocka_unit_test(test_without_memory),
-      cmocka_unit_test(test_fork),            cmocka_unit_test(test_cond_deadline)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
+                                     cmocka_unit_test(test_for_covers),
+                                     cmocka_unit_test(test_for_splits_when_it_pays),
+                                     cmocka_unit_test(test_nested),
+                                     cmocka_unit_test(test_submit),
+                                     cmocka_unit_test(test_submit_after_idle),
+                                     cmocka_unit_test(test_tasks_run_together),
+                                     cmocka_unit_test(test_many_callers),
+                                     cmocka_unit_test(test_writes_are_seen),
+                                     cmocka_unit_test(test_without_memory),
+                                     cmocka_unit_test(test_fork),
+                                     cmocka_unit_test(test_cond_deadline)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,8 +16,10 @@ struct weir_status_t {
 };
 
 // Never freed and never changed, so that reporting exhausted memory needs none.
-static weir_status_t out_of_memory = {
-    .code = WEIR_RESOURCE_EXHAUSTED, .line = __LINE__, .file = __FILE__, .message = "out of memory"};
+static weir_status_t out_of_memory = {.code = WEIR_RESOURCE_EXHAUSTED,
+                                      .line = __LINE__,
+                                      .file = __FILE__,
+                                      .message = "out of memory"};
 
 weir_status_t* weir_out_of_memory(void) { return &out_of_memory; }
 
@@ -33,7 +35,8 @@ static weir_status_t* status_alloc(weir_code_t code, const char* file, int line,
   return status;
 }
 
-weir_status_t* weir_status_create(weir_code_t code, const char* file, int line, const char* format, ...) {
+weir_status_t* weir_status_create(weir_code_t code, const char* file, int line, const char* format,
+                                  ...) {
   if (code == WEIR_OK) return NULL;
   if (!format) format = "";
   va_list args;
@@ -80,16 +83,32 @@ weir_status_t* weir_status_copy(const weir_status_t* status) {
   return copy;
 }
 
-weir_code_t weir_status_code(const weir_status_t* status) { return status ? status->code : WEIR_OK; }
+weir_code_t weir_status_code(const weir_status_t* status) {
+  return status ? status->code : WEIR_OK;
+}
 
-const char* weir_status_message(const weir_status_t* status) { return status ? status->message : ""; }
+const char* weir_status_message(const weir_status_t* status) {
+  return status ? status->message : "";
+}
 
 const char* weir_code_name(weir_code_t code) {
-  static const char* const names[] = {
-      "OK",           "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-      "NOT_FOUND",    "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-      "ABORTED",      "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-      "DATA_LOSS",    "UNAUTHENTICATED"};
+  static const char* const names[] = {"OK",
+                                      "CANCELLED",
+                                      "UNKNOWN",
+                                      "INVALID_ARGUMENT",
+                                      "DEADLINE_EXCEEDED",
+                                      "NOT_FOUND",
+                                      "ALREADY_EXISTS",
+                                      "PERMISSION_DENIED",
+                                      "RESOURCE_EXHAUSTED",
+                                      "FAILED_PRECONDITION",
+                                      "ABORTED",
+                                      "OUT_OF_RANGE",
+                                      "UNIMPLEMENTED",
+                                      "INTERNAL",
+                                      "UNAVAILABLE",
+                                      "DATA_LOSS",
+                                      "UNAUTHENTICATED"};
   return (size_t)code < WEIR_COUNT_OF(names) ? names[code] : "UNKNOWN";
 }
 
@@ -99,8 +118,8 @@ void weir_status_destroy(weir_status_t* status) {
 
 bool weir_status_report(weir_status_t* take_status) {
   if (!take_status) return false;
-  fprintf(stderr, "%s: %s (%s:%d)\n", weir_code_name(take_status->code), take_status->message, take_status->file,
-          take_status->line);
+  fprintf(stderr, "%s: %s (%s:%d)\n", weir_code_name(take_status->code), take_status->message,
+          take_status->file, take_status->line);
   weir_status_destroy(take_status);
   return true;
 }

@@ -1,14 +1,9 @@
 // status_test.c — Statuses: content, annotation, copies, and what happens without memory.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
+#include "weir/status.h"
 
 #include "base/alloc.h"
-#include "weir/status.h"
+#include "testing/cmocka.h"
 
 static void test_create(void** state) {
   (void)state;
@@ -97,8 +92,9 @@ static void test_try_and_report(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create),        cmocka_unit_test(test_empty_message), cmocka_unit_test(test_prefix),
-      cmocka_unit_test(test_copy),          cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_code_names),
+      cmocka_unit_test(test_create),        cmocka_unit_test(test_empty_message),
+      cmocka_unit_test(test_prefix),        cmocka_unit_test(test_copy),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_code_names),
       cmocka_unit_test(test_try_and_report)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

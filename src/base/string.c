@@ -29,7 +29,9 @@ void weir_strbuf_append(weir_strbuf_t* buffer, const void* data, size_t size) {
   buffer->data[buffer->size] = '\0';
 }
 
-void weir_strbuf_puts(weir_strbuf_t* buffer, const char* text) { weir_strbuf_append(buffer, text, strlen(text)); }
+void weir_strbuf_puts(weir_strbuf_t* buffer, const char* text) {
+  weir_strbuf_append(buffer, text, strlen(text));
+}
 
 void weir_strbuf_putc(weir_strbuf_t* buffer, char c) { weir_strbuf_append(buffer, &c, 1); }
 
@@ -64,7 +66,9 @@ void weir_strbuf_free(weir_strbuf_t* buffer) {
   *buffer = (weir_strbuf_t){0};
 }
 
-weir_status_t* weir_strbuf_finish(const weir_strbuf_t* buffer) { return buffer->failed ? weir_out_of_memory() : NULL; }
+weir_status_t* weir_strbuf_finish(const weir_strbuf_t* buffer) {
+  return buffer->failed ? weir_out_of_memory() : NULL;
+}
 
 bool weir_parse_int64(weir_view_t text, int64_t* out_value) {
   size_t i = 0;
@@ -75,7 +79,9 @@ bool weir_parse_int64(weir_view_t text, int64_t* out_value) {
   for (; i < text.size; ++i) {
     unsigned digit = (unsigned)(unsigned char)text.data[i] - '0';
     if (digit > 9) return false;
-    if (__builtin_mul_overflow(value, 10, &value) || __builtin_sub_overflow(value, (int64_t)digit, &value)) return false;
+    if (__builtin_mul_overflow(value, 10, &value) ||
+        __builtin_sub_overflow(value, (int64_t)digit, &value))
+      return false;
   }
   if (!is_negative && __builtin_sub_overflow((int64_t)0, value, &value)) return false;
   *out_value = value;
@@ -94,7 +100,8 @@ static double parse_terminated(const char* text, char** end) {
 
 bool weir_parse_double(weir_view_t text, double* out_value) {
   char local[128];
-  if (text.size == 0 || strchr(" \t\n\v\f\r", text.data[0])) return false;  // strtod would skip blanks
+  if (text.size == 0 || strchr(" \t\n\v\f\r", text.data[0]))
+    return false;  // strtod would skip blanks
   char* copy = local;
   if (text.size >= sizeof(local)) copy = weir_malloc(text.size + 1);
   if (!copy) return false;
@@ -117,7 +124,8 @@ bool weir_view_starts_with(weir_view_t text, const char* prefix) {
 
 bool weir_view_ends_with(weir_view_t text, const char* suffix) {
   size_t size = strlen(suffix);
-  return text.size >= size && (size == 0 || memcmp(text.data + text.size - size, suffix, size) == 0);
+  return text.size >= size &&
+         (size == 0 || memcmp(text.data + text.size - size, suffix, size) == 0);
 }
 
 bool weir_view_next(weir_view_t* rest, char separator, weir_view_t* out_part) {
@@ -135,7 +143,9 @@ bool weir_view_next(weir_view_t* rest, char separator, weir_view_t* out_part) {
   return true;
 }
 
-static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
 
 weir_view_t weir_view_trim(weir_view_t text) {
   while (text.size > 0 && is_blank(text.data[0])) {

@@ -6,8 +6,9 @@
 
 #include "base/base.h"
 
-// A growable byte string, always terminated once anything was appended. Thread-compatible. Zero-initialise to use.
-// Appending after a failed allocation does nothing; weir_strbuf_finish reports it once.
+// A growable byte string, always terminated once anything was appended. Thread-compatible.
+// Zero-initialise to use. Appending after a failed allocation does nothing; weir_strbuf_finish
+// reports it once.
 typedef struct weir_strbuf_t {
   char* data;
   size_t size;
@@ -22,7 +23,9 @@ void weir_strbuf_printf(weir_strbuf_t* buffer, const char* format, ...) WEIR_PRI
 void weir_strbuf_vprintf(weir_strbuf_t* buffer, const char* format, va_list args);
 bool weir_strbuf_reserve(weir_strbuf_t* buffer, size_t extra);  // room for |extra| more bytes
 void weir_strbuf_free(weir_strbuf_t* buffer);
-WEIR_INLINE weir_view_t weir_strbuf_view(const weir_strbuf_t* buffer) { return weir_view(buffer->data, buffer->size); }
+WEIR_INLINE weir_view_t weir_strbuf_view(const weir_strbuf_t* buffer) {
+  return weir_view(buffer->data, buffer->size);
+}
 
 // Returns RESOURCE_EXHAUSTED when any append failed.
 WEIR_MUST_USE weir_status_t* weir_strbuf_finish(const weir_strbuf_t* buffer);
@@ -33,7 +36,8 @@ bool weir_parse_double(weir_view_t text, double* out_value);
 
 bool weir_view_starts_with(weir_view_t text, const char* prefix);
 bool weir_view_ends_with(weir_view_t text, const char* suffix);
-// Splits off what stands before the first |separator| of *|rest|; false when *|rest| is empty and used up.
+// Splits off what stands before the first |separator| of *|rest|; false when *|rest| is empty and
+// used up.
 bool weir_view_next(weir_view_t* rest, char separator, weir_view_t* out_part);
 weir_view_t weir_view_trim(weir_view_t text);  // without spaces, tabs and newlines at both ends
 

@@ -1,16 +1,11 @@
 // string_test.c — The text buffer, number parsing and views.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
+#include "base/string.h"
 
 #include <math.h>
 
 #include "base/alloc.h"
-#include "base/string.h"
+#include "testing/cmocka.h"
 
 static void test_buffer(void** state) {
   (void)state;
@@ -18,8 +13,10 @@ static void test_buffer(void** state) {
   weir_strbuf_puts(&buffer, "a");
   weir_strbuf_putc(&buffer, 'b');
   weir_strbuf_append(&buffer, "cde", 2);
-  weir_strbuf_printf(&buffer, "%d|%s", 42, "a long text that does not fit what is reserved so far, surely not");
-  assert_string_equal(buffer.data, "abcd42|a long text that does not fit what is reserved so far, surely not");
+  weir_strbuf_printf(&buffer, "%d|%s", 42,
+                     "a long text that does not fit what is reserved so far, surely not");
+  assert_string_equal(buffer.data,
+                      "abcd42|a long text that does not fit what is reserved so far, surely not");
   assert_int_equal(buffer.size, strlen(buffer.data));
   assert_null(weir_strbuf_finish(&buffer));
   weir_strbuf_free(&buffer);
@@ -88,7 +85,8 @@ static void test_parse_double(void** state) {
   (void)state;
   static const char* const bad[] = {"", " 1", "1 ", "1,5", "x", "1e", "1e999", "--1", "1.5f"};
   double value = 3;
-  for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) assert_false(weir_parse_double(weir_view_of(bad[i]), &value));
+  for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i)
+    assert_false(weir_parse_double(weir_view_of(bad[i]), &value));
   assert_true(value == 3);
   assert_true(weir_parse_double(weir_view_of("-1.5e3"), &value) && value == -1500);
   assert_true(weir_parse_double(weir_view("2.55", 3), &value) && value == 2.5);
@@ -135,9 +133,13 @@ static void test_trim(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_buffer),       cmocka_unit_test(test_buffer_grows), cmocka_unit_test(test_buffer_out_of_memory),
-      cmocka_unit_test(test_parse_int64),  cmocka_unit_test(test_parse_double), cmocka_unit_test(test_affixes),
-      cmocka_unit_test(test_split),        cmocka_unit_test(test_trim)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_buffer),
+                                     cmocka_unit_test(test_buffer_grows),
+                                     cmocka_unit_test(test_buffer_out_of_memory),
+                                     cmocka_unit_test(test_parse_int64),
+                                     cmocka_unit_test(test_parse_double),
+                                     cmocka_unit_test(test_affixes),
+                                     cmocka_unit_test(test_split),
+                                     cmocka_unit_test(test_trim)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

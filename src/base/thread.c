@@ -8,11 +8,15 @@
 
 #define NS_A_SECOND 1000000000
 
-void weir_mutex_init(weir_mutex_t* mutex) { WEIR_CHECK(pthread_mutex_init(&mutex->raw, NULL) == 0); }
+void weir_mutex_init(weir_mutex_t* mutex) {
+  WEIR_CHECK(pthread_mutex_init(&mutex->raw, NULL) == 0);
+}
 void weir_mutex_destroy(weir_mutex_t* mutex) { pthread_mutex_destroy(&mutex->raw); }
 
 // The wrappers are the primitives of the analysis, so it cannot look into them.
-WEIR_NO_THREAD_SAFETY void weir_mutex_lock(weir_mutex_t* mutex) { WEIR_CHECK(pthread_mutex_lock(&mutex->raw) == 0); }
+WEIR_NO_THREAD_SAFETY void weir_mutex_lock(weir_mutex_t* mutex) {
+  WEIR_CHECK(pthread_mutex_lock(&mutex->raw) == 0);
+}
 WEIR_NO_THREAD_SAFETY void weir_mutex_unlock(weir_mutex_t* mutex) {
   WEIR_CHECK(pthread_mutex_unlock(&mutex->raw) == 0);
 }

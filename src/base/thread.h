@@ -35,7 +35,8 @@ void weir_mutex_unlock(weir_mutex_t* mutex) WEIR_RELEASE(*mutex);
 void weir_cond_init(weir_cond_t* cond);
 void weir_cond_destroy(weir_cond_t* cond);
 void weir_cond_wait(weir_cond_t* cond, weir_mutex_t* mutex);
-bool weir_cond_wait_until(weir_cond_t* cond, weir_mutex_t* mutex, int64_t deadline_ns);  // false: the deadline passed
+bool weir_cond_wait_until(weir_cond_t* cond, weir_mutex_t* mutex,
+                          int64_t deadline_ns);  // false: the deadline passed
 void weir_cond_signal(weir_cond_t* cond);
 void weir_cond_broadcast(weir_cond_t* cond);
 
@@ -46,17 +47,23 @@ int weir_cpu_count(void);          // CPUs this process may use, at least 1
 // ---- reference counts ----
 typedef atomic_int weir_ref_t;
 WEIR_INLINE void weir_ref_init(weir_ref_t* ref) { atomic_init(ref, 1); }
-WEIR_INLINE void weir_ref_inc(weir_ref_t* ref, int n) { atomic_fetch_add_explicit(ref, n, memory_order_relaxed); }
-// Returns true when the caller held the last reference. A sole owner needs no atomic read-modify-write.
+WEIR_INLINE void weir_ref_inc(weir_ref_t* ref, int n) {
+  atomic_fetch_add_explicit(ref, n, memory_order_relaxed);
+}
+// Returns true when the caller held the last reference. A sole owner needs no atomic
+// read-modify-write.
 WEIR_INLINE bool weir_ref_dec(weir_ref_t* ref) {
-  if (atomic_load_explicit(ref, memory_order_acquire) == 1) return true;  // pairs with the release below
+  if (atomic_load_explicit(ref, memory_order_acquire) == 1)
+    return true;  // pairs with the release below
   return atomic_fetch_sub_explicit(ref, 1, memory_order_acq_rel) == 1;
 }
 WEIR_INLINE bool weir_ref_is_one(weir_ref_t* ref) {
-  return atomic_load_explicit(ref, memory_order_acquire) == 1;  // pairs with the release in weir_ref_dec
+  return atomic_load_explicit(ref, memory_order_acquire) ==
+         1;  // pairs with the release in weir_ref_dec
 }
 
-// ---- thread pool. Thread-safe. With one thread it starts none and runs everything on the caller. ----
+// ---- thread pool. Thread-safe. With one thread it starts none and runs everything on the caller.
+// ----
 typedef struct weir_pool_t weir_pool_t;
 typedef void (*weir_task_fn_t)(void* arg);
 typedef void (*weir_range_fn_t)(void* arg, int64_t begin, int64_t end);
@@ -65,10 +72,12 @@ typedef void (*weir_range_fn_t)(void* arg, int64_t begin, int64_t end);
 WEIR_MUST_USE weir_status_t* weir_pool_create(int thread_count, weir_pool_t** out_pool);
 void weir_pool_destroy(weir_pool_t* pool);  // waits for queued tasks
 int weir_pool_thread_count(const weir_pool_t* pool);
-// Runs |fn| on a pool thread, or at once on the caller when the pool has no thread of its own or memory is exhausted.
+// Runs |fn| on a pool thread, or at once on the caller when the pool has no thread of its own or
+// memory is exhausted.
 void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg);
-// Calls |fn| on disjoint ranges that cover [0, total). The caller takes part; returns when all are done. Splits only when
-// total * cost_ns (the estimated time of one item) pays for it. Nested calls are safe: a waiting caller helps.
+// Calls |fn| on disjoint ranges that cover [0, total). The caller takes part; returns when all are
+// done. Splits only when total * cost_ns (the estimated time of one item) pays for it. Nested calls
+// are safe: a waiting caller helps.
 void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn, void* arg);
 
 #endif  // WEIR_BASE_THREAD_H_

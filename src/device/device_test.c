@@ -1,14 +1,9 @@
 // device_test.c — Device names, and the conformance test that every device must pass.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "device/device.h"
+
+#include "testing/cmocka.h"
 
 // ---- names ----
 

@@ -1,4 +1,5 @@
-// dynamic.c — The general executor's threads: taking ready nodes, running kernels, finishing activations.
+// dynamic.c — The general executor's threads: taking ready nodes, running kernels, finishing
+// activations.
 #include "exec/dynamic.h"
 
 #include "exec/dynamic_state.h"
@@ -19,15 +20,19 @@ static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
 
 // ---- finishing ----
 
-// Ends |activation| if nothing of it is left. Unlocks the run while its callback runs. Returns whether it ended.
+// Ends |activation| if nothing of it is left. Unlocks the run while its callback runs. Returns
+// whether it ended.
 static bool finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  if (activation->is_finished || activation->in_flight > 0 || !weir_activation_is_through(activation)) return false;
+  if (activation->is_finished || activation->in_flight > 0 ||
+      !weir_activation_is_through(activation))
+    return false;
   activation->is_finished = true;
   weir_done_t done = activation->done;
   weir_status_t* status = weir_status_copy(run->status);
   for (int32_t i = 0; i < activation->plan->ret_count && !status; ++i) {
     if (!activation->rets[i]) {
-      status = WEIR_STATUS(INVALID_ARGUMENT, "Result %d has no value: it was computed on a branch not taken", (int)i);
+      status = WEIR_STATUS(INVALID_ARGUMENT,
+                           "Result %d has no value: it was computed on a branch not taken", (int)i);
     }
   }
   for (int32_t i = 0; i < activation->plan->ret_count && status; ++i) {
@@ -41,7 +46,8 @@ static bool finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRE
   return true;
 }
 
-// After an abort: ends every activation that has no kernel in flight. Callbacks may end others: start over after each.
+// After an abort: ends every activation that has no kernel in flight. Callbacks may end others:
+// start over after each.
 static void finish_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
   for (activation_t* activation = run->activations; activation;) {
     activation = finish_if_through(run, activation) ? run->activations : activation->next;
@@ -63,8 +69,8 @@ static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) 
 }
 
 // The node of |item| is through: propagate, then see whether that was the last one.
-static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, bool is_dead, weir_status_t* take_status)
-    WEIR_REQUIRES(run->mu) {
+static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, bool is_dead,
+                     weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
   if (take_status) fail(run, take_status);
   else weir_propagate(item, outputs, is_dead);
   cancel_if_aborted(run);  // propagation fails when memory is exhausted
@@ -74,7 +80,8 @@ static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, boo
 
 // ---- running one node ----
 
-static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs, weir_kernel_ctx_t* ctx) {
+static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs,
+                     weir_kernel_ctx_t* ctx) {
   const weir_plan_t* plan = item->activation->plan;
   const weir_plan_node_t* node = &plan->nodes[item->node];
   *ctx = (weir_kernel_ctx_t){.node = node->def,
@@ -92,7 +99,8 @@ static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs, wei
 }
 
 static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns) {
-  int32_t old = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);  // a statistic: lost updates do no harm
+  int32_t old = atomic_load_explicit(&node->cost_ns,
+                                     memory_order_relaxed);  // a statistic: lost updates do no harm
   int64_t cost = old < 0 ? elapsed_ns : old + (elapsed_ns - old) / 8;
   atomic_store_explicit(&node->cost_ns, (int32_t)WEIR_MIN(cost, INT32_MAX), memory_order_relaxed);
 }
@@ -119,8 +127,10 @@ static void async_done(void* arg, weir_status_t* take_status) {
   weir_free(async);
 }
 
-static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node) WEIR_REQUIRES(run->mu) {
-  async_t* async = weir_calloc(1, sizeof(*async) + sizeof(weir_value_t) * (size_t)node->output_count);
+static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
+    WEIR_REQUIRES(run->mu) {
+  async_t* async =
+      weir_calloc(1, sizeof(*async) + sizeof(weir_value_t) * (size_t)node->output_count);
   if (!async) {
     complete(run, item, NULL, false, weir_out_of_memory());
     return;
@@ -134,9 +144,11 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
   weir_mutex_lock(&run->mu);
 }
 
-static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, weir_kernel_ctx_t* ctx) {
+static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node,
+                              weir_kernel_ctx_t* ctx) {
   weir_plan_node_t* node = (weir_plan_node_t*)plan_node;  // statistics only
-  bool is_due = atomic_load_explicit(&node->cost_ns, memory_order_relaxed) < 0 || (ctx->iteration & 15) == 0;
+  bool is_due =
+      atomic_load_explicit(&node->cost_ns, memory_order_relaxed) < 0 || (ctx->iteration & 15) == 0;
   bool is_measured = run->params->trace || (!node->is_cheap && is_due);
   int64_t start = is_measured ? weir_clock_ns() : 0;
   weir_status_t* status = node->compute(ctx);
@@ -144,18 +156,21 @@ static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node, wei
     int64_t end = weir_clock_ns();
     note_cost(node, end - start);
     if (run->params->trace) {
-      weir_trace_add(run->params->trace, node->def, start, end, weir_node_output_bytes(ctx->outputs, node->output_count));
+      weir_trace_add(run->params->trace, node->def, start, end,
+                     weir_node_output_bytes(ctx->outputs, node->output_count));
     }
   }
   return status;
 }
 
 WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is
-static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
+    static void
+    run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
   enum { INLINE_OUTPUTS = 8 };
   weir_value_t few[INLINE_OUTPUTS] = {{NULL, NULL}};
   weir_value_t* outputs = few;
-  if (node->output_count > INLINE_OUTPUTS) outputs = weir_calloc((size_t)node->output_count, sizeof(*outputs));
+  if (node->output_count > INLINE_OUTPUTS)
+    outputs = weir_calloc((size_t)node->output_count, sizeof(*outputs));
   if (!outputs) {
     complete(run, item, NULL, false, weir_out_of_memory());
     return;
@@ -173,7 +188,8 @@ static void run_sync(run_t* run, const ready_t* item, weir_plan_node_t* node) {
   if (outputs != few) weir_free(outputs);
 }
 
-static weir_status_t* take_ret(const ready_t* item, const weir_plan_node_t* node, weir_value_t* inputs) {
+static weir_status_t* take_ret(const ready_t* item, const weir_plan_node_t* node,
+                               weir_value_t* inputs) {
   if (item->is_dead) return NULL;  // stays empty; finish_if_through says so if it is still wanted
   if (inputs[0].ref) WEIR_TRY(weir_node_read_refs(node, inputs));
   item->activation->rets[node->ret] = inputs[0].tensor;
@@ -193,7 +209,8 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
     return;
   }
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
-  weir_status_t* status = node->reads_refs && !item->is_dead ? weir_node_read_refs(node, inputs) : NULL;
+  weir_status_t* status =
+      node->reads_refs && !item->is_dead ? weir_node_read_refs(node, inputs) : NULL;
   if (!status && !node->kernel && node->ret >= 0) status = take_ret(item, node, inputs);
   if (status || !node->kernel) {
     complete(run, item, NULL, item->is_dead, weir_node_error(node, status));
@@ -225,7 +242,8 @@ static void maybe_get_help(run_t* run) WEIR_REQUIRES(run->mu) {
 // Runs ready nodes until there are none. The lock is held on entry and on return.
 static void work(run_t* run) WEIR_REQUIRES(run->mu) {
   while (run->ready_count > 0) {
-    if (run->params->deadline_ns && weir_clock_ns() > run->params->deadline_ns && !run->is_aborted) {
+    if (run->params->deadline_ns && weir_clock_ns() > run->params->deadline_ns &&
+        !run->is_aborted) {
       fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
       finish_aborted(run);
       continue;
@@ -325,12 +343,13 @@ weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step
   return status;
 }
 
-void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args, weir_tensor_t** rets,
-                   weir_done_t done) {
+void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args,
+                   weir_tensor_t** rets, weir_done_t done) {
   weir_status_t* status = check_args(plan, args);
   run_t* run = run_of(ctx->step);
   if (!status && plan->is_linear) {
-    status = weir_linear_run(plan, ctx->step, args, rets, run->params->trace, run->params->deadline_ns);
+    status =
+        weir_linear_run(plan, ctx->step, args, rets, run->params->trace, run->params->deadline_ns);
     weir_done_call(done, status);
     return;
   }

@@ -17,7 +17,8 @@ iteration_t* weir_iteration_create(frame_t* frame, int64_t number) {
   it->frame = frame;
   it->number = number;
   it->next = NULL;
-  for (int32_t i = 0; i < info->node_count; ++i) it->pending[i] = (pending_t){.pending = info->pending[i], .dead = 0};
+  for (int32_t i = 0; i < info->node_count; ++i)
+    it->pending[i] = (pending_t){.pending = info->pending[i], .dead = 0};
   return it;
 }
 
@@ -32,7 +33,8 @@ void weir_iteration_recycle(iteration_t* it) {
   *free_list = it;
 }
 
-frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent, iteration_t* parent_iteration) {
+frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent,
+                           iteration_t* parent_iteration) {
   frame_t* frame = weir_calloc(1, sizeof(*frame));
   if (!frame) return NULL;
   frame->activation = activation;
@@ -74,7 +76,8 @@ void weir_frame_destroy(frame_t* frame) {
   weir_free(frame);
 }
 
-activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets, weir_done_t done) {
+activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets,
+                                     weir_done_t done) {
   activation_t* activation = weir_calloc(1, sizeof(*activation));
   if (!activation) return NULL;
   activation->run = run;

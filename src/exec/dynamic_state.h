@@ -12,7 +12,7 @@ typedef struct iteration_t iteration_t;
 // What a node of one iteration still waits for.
 typedef struct pending_t {
   int32_t pending;
-  int32_t dead;     // dead inputs so far
+  int32_t dead;  // dead inputs so far
 } pending_t;
 
 // One turn of a loop, or the single one of the whole graph.
@@ -43,14 +43,14 @@ struct frame_t {
   frame_t* parent;
   iteration_t* parent_iteration;
   frame_t* next_sibling;
-  iteration_t* first;          // live iterations, oldest first
+  iteration_t* first;  // live iterations, oldest first
   iteration_t* last;
-  int64_t iteration_count;     // number of the newest
+  int64_t iteration_count;  // number of the newest
   int32_t live_iterations;
-  int32_t pending_enters;      // Enter nodes still to come
+  int32_t pending_enters;  // Enter nodes still to come
   held_t* invariants;
   size_t invariant_count, invariant_capacity;
-  held_t* next_roots;          // NextIteration values that wait for room
+  held_t* next_roots;  // NextIteration values that wait for room
   size_t next_root_count, next_root_capacity;
   int32_t* dead_exits;
   size_t dead_exit_count, dead_exit_capacity;
@@ -62,10 +62,10 @@ struct activation_t {
   weir_plan_t* plan;
   frame_t* root;
   weir_tensor_t** rets;
-  weir_done_t done;            // called when all of it is through
-  int32_t in_flight;           // kernels running, synchronous or not
+  weir_done_t done;   // called when all of it is through
+  int32_t in_flight;  // kernels running, synchronous or not
   bool is_finished;
-  activation_t* next;          // in the run's list of live ones
+  activation_t* next;  // in the run's list of live ones
   activation_t* previous;
   iteration_t** free_iterations;  // by static frame
 };
@@ -78,38 +78,41 @@ typedef struct ready_t {
 } ready_t;
 
 struct run_t {
-  weir_step_t step;            // first: a kernel's ctx->step leads here
+  weir_step_t step;  // first: a kernel's ctx->step leads here
   const weir_run_params_t* params;
-  weir_mutex_t mu;             // guards all below
-  weir_cond_t wake;            // the calling thread waits on it
-  ready_t* ready;              // a stack
+  weir_mutex_t mu;   // guards all below
+  weir_cond_t wake;  // the calling thread waits on it
+  ready_t* ready;    // a stack
   size_t ready_count, ready_capacity;
   activation_t* activations;
-  weir_status_t* status;       // the first error
-  bool is_aborted;             // no further node starts
-  bool is_cancel_started;      // the step's cancellation has been started
+  weir_status_t* status;   // the first error
+  bool is_aborted;         // no further node starts
+  bool is_cancel_started;  // the step's cancellation has been started
   bool is_done;
-  int helpers;                 // other threads at work for this run: it ends when they have left
+  int helpers;  // other threads at work for this run: it ends when they have left
   int64_t next_frame_id;
 };
 
 // state.c: allocation. All return NULL when memory is exhausted.
 iteration_t* weir_iteration_create(frame_t* frame, int64_t number);
 void weir_iteration_recycle(iteration_t* iteration);
-frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent, iteration_t* parent_iteration);
+frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent,
+                           iteration_t* parent_iteration);
 void weir_frame_destroy(frame_t* frame);
-activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets, weir_done_t done);
+activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets,
+                                     weir_done_t done);
 void weir_activation_destroy(activation_t* activation);
 
 // propagate.c: called with run->mu held.
-// The node at |item| is through, with |outputs| (NULL when dead): hands them on, starts and ends iterations and frames. What is
-// left in |outputs| is the caller's to release.
+// The node at |item| is through, with |outputs| (NULL when dead): hands them on, starts and ends
+// iterations and frames. What is left in |outputs| is the caller's to release.
 void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead);
 // Pushes the roots and hands out the arguments.
 void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args);
 // Whether nothing of the activation is left to do.
 bool weir_activation_is_through(const activation_t* activation);
-// Records an error (the first one wins), cancels the step and stops further nodes. Consumes |take_status|.
+// Records an error (the first one wins), cancels the step and stops further nodes. Consumes
+// |take_status|.
 void weir_run_fail(run_t* run, weir_status_t* take_status);
 void weir_run_push(run_t* run, ready_t item);
 

@@ -1,4 +1,5 @@
-// exec_test.c — Both executors through a session: static schedules, deadness, loops, asynchronous kernels, errors.
+// exec_test.c — Both executors through a session: static schedules, deadness, loops, asynchronous
+// kernels, errors.
 #include "exec/plan.h"
 #include "session/session.h"
 #include "testing/world.h"
@@ -60,12 +61,14 @@ static void test_queue_is_dynamic(void** state) {
 static void test_async_kernels_meet_in_one_step(void** state) {
   world_t* w = *state;
   queue_nodes_t q = add_queue(w, "q", 1);
-  weir_node_t* put = add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(q.handle, weir_const_float(w->scope, 5)), WEIR_NO_ATTRS);
+  weir_node_t* put = add(w, "QueueEnqueueV2", NULL,
+                         WEIR_EDGES(q.handle, weir_const_float(w->scope, 5)), WEIR_NO_ATTRS);
   weir_edge_t y = OP(w, "Neg", q.value);
   weir_session_t* session = open_session(w, 1);
   for (int i = 0; i < 20; ++i) {
     weir_tensor_t* result = NULL;
-    check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(y), WEIR_TARGETS(put)}, &result));
+    check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(y), WEIR_TARGETS(put)},
+                              &result));
     assert_float_equal(float_of(result), -5, 0);
     weir_tensor_release(result);
   }
@@ -73,16 +76,19 @@ static void test_async_kernels_meet_in_one_step(void** state) {
 
 static void test_placeholder_must_be_fed(void** state) {
   world_t* w = *state;
-  import_text(w, "node {name: 'a' op: 'Const' attr {key: 'dtype' value {type: DT_STRING}} attr {key: 'value' value {tensor "
-                 "{dtype: DT_STRING tensor_shape {} string_val: 'x'}}}}"
-                 "node {name: 'b' op: 'Relu' input: 'x' attr {key: 'T' value {type: DT_HALF}}}"
-                 "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_HALF}}}");
+  import_text(w,
+              "node {name: 'a' op: 'Const' attr {key: 'dtype' value {type: DT_STRING}} attr {key: "
+              "'value' value {tensor "
+              "{dtype: DT_STRING tensor_shape {} string_val: 'x'}}}}"
+              "node {name: 'b' op: 'Relu' input: 'x' attr {key: 'T' value {type: DT_HALF}}}"
+              "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_HALF}}}");
   weir_edge_t b, x;
   check_ok(weir_graph_find_output(w->graph, "b", &b));
   check_ok(weir_graph_find_output(w->graph, "x", &x));
   weir_session_t* session = open_session(w, 1);
   weir_tensor_t* result = NULL;
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(b)}, &result), WEIR_INVALID_ARGUMENT, "'x'");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(b)}, &result),
+              WEIR_INVALID_ARGUMENT, "'x'");
 }
 
 // ---- conditionals ----
@@ -101,8 +107,9 @@ static cond_nodes_t add_cond(world_t* w) {
   weir_node_t* on_one = add(w, "Switch", NULL, WEIR_EDGES(one, c.pred), WEIR_NO_ATTRS);
   c.in_true = OP(w, "AddV2", output(on_x, 1), output(on_one, 1));
   weir_edge_t in_false = OP(w, "Sub", output(on_x, 0), output(on_one, 0));
-  weir_node_t* bump = add(w, "AssignAddVariableOp", NULL, WEIR_EDGES(weir_variable_handle(c.count), output(on_one, 1)),
-                          WEIR_NO_ATTRS);
+  weir_node_t* bump =
+      add(w, "AssignAddVariableOp", NULL,
+          WEIR_EDGES(weir_variable_handle(c.count), output(on_one, 1)), WEIR_NO_ATTRS);
   check_ok(weir_graph_add_control(c.in_true.node, bump));
   weir_node_t* merge = add(w, "Merge", NULL, WEIR_EDGES(in_false, c.in_true), WEIR_NO_ATTRS);
   c.result = output(merge, 0);
@@ -110,9 +117,11 @@ static cond_nodes_t add_cond(world_t* w) {
   return c;
 }
 
-static weir_status_t* run_cond(weir_session_t* session, const cond_nodes_t* c, bool pred, weir_edge_t fetch, int* out_value) {
+static weir_status_t* run_cond(weir_session_t* session, const cond_nodes_t* c, bool pred,
+                               weir_edge_t fetch, int* out_value) {
   weir_tensor_t *fed = make_bool(pred), *result = NULL;
-  weir_status_t* status = weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({c->pred, fed}), WEIR_FETCHES(fetch)}, &result);
+  weir_status_t* status = weir_session_run(
+      session, &(weir_step_spec_t){WEIR_FEEDS({c->pred, fed}), WEIR_FETCHES(fetch)}, &result);
   if (!status) *out_value = int_of(result);
   weir_tensor_release(result);
   weir_tensor_release(fed);
@@ -146,7 +155,8 @@ static void test_dead_fetch(void** state) {
   initialise(w, session);
   int value = 0;
   check_ok(run_cond(session, &c, true, c.in_true, &value));
-  check_error(run_cond(session, &c, false, c.in_true, &value), WEIR_INVALID_ARGUMENT, "branch not taken");
+  check_error(run_cond(session, &c, false, c.in_true, &value), WEIR_INVALID_ARGUMENT,
+              "branch not taken");
   check_ok(run_cond(session, &c, false, c.result, &value));
 }
 
@@ -167,7 +177,8 @@ static void test_dead_control_inputs(void** state) {
   int value = 0;
   check_ok(run_cond(session, &c, true, reader, &value));
   assert_int_equal(value, -10);
-  check_error(run_cond(session, &c, false, reader, &value), WEIR_INVALID_ARGUMENT, "branch not taken");
+  check_error(run_cond(session, &c, false, reader, &value), WEIR_INVALID_ARGUMENT,
+              "branch not taken");
   check_ok(run_cond(session, &c, false, after, &value));
   assert_int_equal(value, -10);
 }
@@ -179,11 +190,13 @@ static void test_nested_cond(void** state) {
   weir_edge_t x = opaque_int(w, 1);
   weir_node_t* outer = add(w, "Switch", NULL, WEIR_EDGES(x, p), WEIR_NO_ATTRS);
   weir_node_t* outer_q = add(w, "Switch", NULL, WEIR_EDGES(q, p), WEIR_NO_ATTRS);
-  weir_node_t* inner = add(w, "Switch", NULL, WEIR_EDGES(output(outer, 1), output(outer_q, 1)), WEIR_NO_ATTRS);
+  weir_node_t* inner =
+      add(w, "Switch", NULL, WEIR_EDGES(output(outer, 1), output(outer_q, 1)), WEIR_NO_ATTRS);
   weir_edge_t a = OP(w, "Neg", output(inner, 0));
   weir_edge_t b = OP(w, "AddV2", output(inner, 1), output(inner, 1));
   weir_node_t* inner_merge = add(w, "Merge", NULL, WEIR_EDGES(a, b), WEIR_NO_ATTRS);
-  weir_node_t* merge = add(w, "Merge", NULL, WEIR_EDGES(output(outer, 0), output(inner_merge, 0)), WEIR_NO_ATTRS);
+  weir_node_t* merge =
+      add(w, "Merge", NULL, WEIR_EDGES(output(outer, 0), output(inner_merge, 0)), WEIR_NO_ATTRS);
   weir_session_t* session = open_session(w, 2);
   initialise(w, session);
   int expected[2][2] = {{1, 1}, {-1, 2}};
@@ -201,7 +214,8 @@ static void test_nested_cond(void** state) {
 // ---- loops ----
 
 static loop_nodes_t add_sum_loop(world_t* w, const char* frame, weir_edge_t limit, int parallel) {
-  loop_nodes_t loop = open_loop(w, frame, weir_const_int(w->scope, 0), opaque_int(w, 0), limit, parallel);
+  loop_nodes_t loop =
+      open_loop(w, frame, weir_const_int(w->scope, 0), opaque_int(w, 0), limit, parallel);
   close_loop(w, &loop, OP(w, "AddV2", loop.x, loop.i));
   return loop;
 }
@@ -222,7 +236,8 @@ static void test_loops_of_any_parallelism(void** state) {
   for (int k = 0; k < 7; ++k) {
     weir_tensor_t *fed = make_int(limits[k]), *results[5] = {NULL};
     weir_step_spec_t spec = {WEIR_FEEDS({limit, fed}),
-                             WEIR_FETCHES(loops[0].exit_x, loops[1].exit_x, loops[2].exit_x, loops[3].exit_x, loops[4].exit_x)};
+                             WEIR_FETCHES(loops[0].exit_x, loops[1].exit_x, loops[2].exit_x,
+                                          loops[3].exit_x, loops[4].exit_x)};
     check_ok(weir_session_run(session, &spec, results));
     for (int i = 0; i < 5; ++i) {
       assert_int_equal(int_of(results[i]), limits[k] * (limits[k] - 1) / 2);
@@ -234,7 +249,8 @@ static void test_loops_of_any_parallelism(void** state) {
 
 // for (i < n) for (j < i) x += j
 static loop_nodes_t add_nested(world_t* w, weir_edge_t n, int parallel) {
-  loop_nodes_t outer = open_loop(w, "outer", weir_const_int(w->scope, 0), opaque_int(w, 0), n, parallel);
+  loop_nodes_t outer =
+      open_loop(w, "outer", weir_const_int(w->scope, 0), opaque_int(w, 0), n, parallel);
   weir_edge_t zero = OP(w, "Sub", outer.i, outer.i);
   loop_nodes_t inner = open_loop(w, "inner", zero, outer.x, outer.i, parallel);
   close_loop(w, &inner, OP(w, "AddV2", inner.x, inner.i));
@@ -252,7 +268,8 @@ static void test_nested_loops(void** state) {
     int expected = 0;
     for (int i = 0; i < limit; ++i) expected += i * (i - 1) / 2;
     weir_tensor_t *fed = make_int(limit), *result = NULL;
-    check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({n, fed}), WEIR_FETCHES(outer.exit_x)}, &result));
+    check_ok(weir_session_run(
+        session, &(weir_step_spec_t){WEIR_FEEDS({n, fed}), WEIR_FETCHES(outer.exit_x)}, &result));
     assert_int_equal(int_of(result), expected);
     weir_tensor_release(result);
     weir_tensor_release(fed);
@@ -265,9 +282,10 @@ static void test_fetch_from_inside_a_loop(void** state) {
   weir_session_t* session = open_session(w, 1);
   initialise(w, session);
   weir_tensor_t* result = NULL;
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(loop.x)}, &result), WEIR_INVALID_ARGUMENT,
-              "inside a loop");
-  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(loop.x.node)}, &result));  // to run it is fine
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(loop.x)}, &result),
+              WEIR_INVALID_ARGUMENT, "inside a loop");
+  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(loop.x.node)},
+                            &result));  // to run it is fine
 }
 
 // A loop on a branch not taken is dead from Enter to Exit.
@@ -279,7 +297,8 @@ static void test_loop_on_a_branch(void** state) {
   weir_edge_t start = OP(w, "Sub", output(on_x, 1), output(on_x, 1));
   loop_nodes_t loop = open_loop(w, "branch", start, output(on_x, 1), output(on_x, 1), 10);
   close_loop(w, &loop, OP(w, "AddV2", loop.x, loop.i));
-  weir_node_t* merge = add(w, "Merge", NULL, WEIR_EDGES(output(on_x, 0), loop.exit_x), WEIR_NO_ATTRS);
+  weir_node_t* merge =
+      add(w, "Merge", NULL, WEIR_EDGES(output(on_x, 0), loop.exit_x), WEIR_NO_ATTRS);
   cond_nodes_t c = {.pred = p};
   weir_session_t* session = open_session(w, 2);
   initialise(w, session);
@@ -314,7 +333,8 @@ static void test_async_kernel_in_a_loop(void** state) {
   world_t* w = *state;
   queue_nodes_t q = add_queue(w, "q", 100);
   weir_edge_t handle = add_enter(w, q.handle, "loop", true, 4);
-  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), weir_const_float(w->scope, 0), opaque_int(w, 20), 4);
+  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0),
+                                weir_const_float(w->scope, 0), opaque_int(w, 20), 4);
   weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
   weir_node_t* dequeue = add(w, "QueueDequeueV2", NULL, WEIR_EDGES(handle),
                              WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
@@ -333,15 +353,19 @@ static void test_error_in_a_loop(void** state) {
   weir_edge_t n = placeholder(w, "n", WEIR_DTYPE_INT32);
   loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), opaque_int(w, 1), n, 8);
   weir_edge_t five = add_enter(w, weir_const_int(w->scope, 5), "loop", true, 8);
-  weir_node_t* div = add(w, "FloorDiv", "guilty", WEIR_EDGES(loop.x, OP(w, "Sub", loop.i, five)), WEIR_NO_ATTRS);
+  weir_node_t* div =
+      add(w, "FloorDiv", "guilty", WEIR_EDGES(loop.x, OP(w, "Sub", loop.i, five)), WEIR_NO_ATTRS);
   close_loop(w, &loop, OP(w, "AddV2", loop.x, OP(w, "Sub", output(div, 0), output(div, 0))));
   weir_session_t* session = open_session(w, 3);
   initialise(w, session);
   for (int i = 0; i < 20; ++i) {
     weir_tensor_t *bad = make_int(100), *good = make_int(5), *result = NULL;
-    check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({n, bad}), WEIR_FETCHES(loop.exit_x)}, &result),
-                WEIR_INVALID_ARGUMENT, "guilty");
-    check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({n, good}), WEIR_FETCHES(loop.exit_x)}, &result));
+    check_error(
+        weir_session_run(
+            session, &(weir_step_spec_t){WEIR_FEEDS({n, bad}), WEIR_FETCHES(loop.exit_x)}, &result),
+        WEIR_INVALID_ARGUMENT, "guilty");
+    check_ok(weir_session_run(
+        session, &(weir_step_spec_t){WEIR_FEEDS({n, good}), WEIR_FETCHES(loop.exit_x)}, &result));
     assert_int_equal(int_of(result), 1);
     weir_tensor_release(result);
     weir_tensor_release(bad);
@@ -358,8 +382,8 @@ static void test_error_frees_a_blocked_kernel(void** state) {
   initialise(w, session);
   for (int i = 0; i < 10; ++i) {
     weir_tensor_t* results[2] = {NULL};
-    check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(q.value, bad)}, results), WEIR_INVALID_ARGUMENT,
-                "zero");
+    check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(q.value, bad)}, results),
+                WEIR_INVALID_ARGUMENT, "zero");
   }
   enqueue_float(session, &q, 4);
   assert_float_equal(fetch_float(session, q.value), 4, 0);
@@ -370,10 +394,13 @@ static void test_wide_graph_on_many_threads(void** state) {
   world_t* w = *state;
   float ones[SIZE * SIZE];
   for (int i = 0; i < SIZE * SIZE; ++i) ones[i] = 1;
-  weir_edge_t m = weir_state_variable(w->scope, "m", weir_const_floats(w->scope, WEIR_DIMS(SIZE, SIZE), ones));
-  queue_nodes_t q = add_queue(w, "q", 1);  // an asynchronous kernel: the general executor runs the step
+  weir_edge_t m =
+      weir_state_variable(w->scope, "m", weir_const_floats(w->scope, WEIR_DIMS(SIZE, SIZE), ones));
+  queue_nodes_t q =
+      add_queue(w, "q", 1);  // an asynchronous kernel: the general executor runs the step
   weir_edge_t parts[WIDTH];
-  for (int i = 0; i < WIDTH; ++i) parts[i] = OP(w, "MatMul", m, OP(w, "Mul", m, weir_const_float(w->scope, (float)(i + 1))));
+  for (int i = 0; i < WIDTH; ++i)
+    parts[i] = OP(w, "MatMul", m, OP(w, "Mul", m, weir_const_float(w->scope, (float)(i + 1))));
   weir_edge_t sum = output(add(w, "AddN", NULL, (weir_edges_t){parts, WIDTH}, WEIR_NO_ATTRS), 0);
   weir_session_t* session = open_session(w, 4);
   initialise(w, session);
@@ -382,7 +409,8 @@ static void test_wide_graph_on_many_threads(void** state) {
     weir_tensor_t* results[2] = {NULL};
     check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(sum, q.value)}, results));
     const float* data = weir_tensor_data(results[0]);
-    for (int i = 0; i < SIZE * SIZE; ++i) assert_float_equal(data[i], (float)SIZE * WIDTH * (WIDTH + 1) / 2, 0);
+    for (int i = 0; i < SIZE * SIZE; ++i)
+      assert_float_equal(data[i], (float)SIZE * WIDTH * (WIDTH + 1) / 2, 0);
     weir_tensor_release(results[0]);
     weir_tensor_release(results[1]);
   }

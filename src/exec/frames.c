@@ -9,8 +9,8 @@ typedef struct finder_t {
 } finder_t;
 
 // The frame |name| within |parent|, made when it is new.
-static weir_status_t* find_child(finder_t* finder, int32_t parent, weir_view_t name, const weir_node_t* enter,
-                                 int32_t* out_frame) {
+static weir_status_t* find_child(finder_t* finder, int32_t parent, weir_view_t name,
+                                 const weir_node_t* enter, int32_t* out_frame) {
   for (int32_t i = 1; i < finder->count; ++i) {
     weir_plan_frame_t* frame = &finder->frames[i];
     if (frame->parent != parent || !weir_view_is(name, frame->name)) continue;
@@ -18,21 +18,25 @@ static weir_status_t* find_child(finder_t* finder, int32_t parent, weir_view_t n
     *out_frame = i;
     return NULL;
   }
-  if (!WEIR_GROW(finder->frames, finder->capacity, (size_t)finder->count + 1)) return weir_out_of_memory();
+  if (!WEIR_GROW(finder->frames, finder->capacity, (size_t)finder->count + 1))
+    return weir_out_of_memory();
   int64_t parallel = weir_attrs_int(enter->def.attrs, "parallel_iterations");
   char* copy = weir_arena_strndup(finder->arena, name.data, name.size);
   if (!copy) return weir_out_of_memory();
-  finder->frames[finder->count] = (weir_plan_frame_t){
-      .parent = parent,
-      .name = copy,
-      .enter_count = 1,
-      .parallel_iterations = (int32_t)(parallel < 1 ? 1 : parallel > 1 << 20 ? 1 << 20 : parallel)};
+  finder->frames[finder->count] =
+      (weir_plan_frame_t){.parent = parent,
+                          .name = copy,
+                          .enter_count = 1,
+                          .parallel_iterations = (int32_t)(parallel < 1         ? 1
+                                                           : parallel > 1 << 20 ? 1 << 20
+                                                                                : parallel)};
   *out_frame = finder->count++;
   return NULL;
 }
 
 // The frame in which the outputs of the node at |position| live.
-static int32_t frame_after(const finder_t* finder, const weir_node_t* node, int32_t frame, int32_t child) {
+static int32_t frame_after(const finder_t* finder, const weir_node_t* node, int32_t frame,
+                           int32_t child) {
   switch (weir_node_role(node)) {
     case WEIR_ROLE_ENTER: return child;
     case WEIR_ROLE_EXIT: return finder->frames[frame].parent;
@@ -40,21 +44,25 @@ static int32_t frame_after(const finder_t* finder, const weir_node_t* node, int3
   }
 }
 
-static weir_status_t* place_node(finder_t* finder, const weir_node_t* node, const int32_t* position, int32_t at,
-                                 int32_t* frame_of, const int32_t* child_of) {
+static weir_status_t* place_node(finder_t* finder, const weir_node_t* node, const int32_t* position,
+                                 int32_t at, int32_t* frame_of, const int32_t* child_of) {
   int32_t frame = -1;
   bool is_merge = weir_node_role(node) == WEIR_ROLE_MERGE;
   for (int i = 0; i < node->def.input_count + node->control_count; ++i) {
     bool is_data = i < node->def.input_count;
-    const weir_node_t* source = is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
-    if (is_merge && weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION) continue;  // a back edge, placed later
+    const weir_node_t* source =
+        is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
+    if (is_merge && weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION)
+      continue;  // a back edge, placed later
     int32_t from = position[source->id];
     if (from < 0) continue;
     int32_t of_source = frame_after(finder, source, frame_of[from], child_of[from]);
     if (frame < 0) frame = of_source;
     if (frame != of_source) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s' has inputs from different frames: '%s' and, by '%s', '%s'",
-                         node->def.name, finder->frames[frame].name, source->def.name, finder->frames[of_source].name);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Node '%s' has inputs from different frames: '%s' and, by '%s', '%s'",
+                         node->def.name, finder->frames[frame].name, source->def.name,
+                         finder->frames[of_source].name);
     }
   }
   frame_of[at] = frame < 0 ? 0 : frame;
@@ -64,9 +72,9 @@ static weir_status_t* place_node(finder_t* finder, const weir_node_t* node, cons
   return NULL;
 }
 
-weir_status_t* weir_frames_find(weir_node_t* const* nodes, const int32_t* position, int32_t count, weir_arena_t* arena,
-                                int32_t* frame_of, int32_t* child_of, weir_plan_frame_t** out_frames,
-                                int32_t* out_frame_count) {
+weir_status_t* weir_frames_find(weir_node_t* const* nodes, const int32_t* position, int32_t count,
+                                weir_arena_t* arena, int32_t* frame_of, int32_t* child_of,
+                                weir_plan_frame_t** out_frames, int32_t* out_frame_count) {
   finder_t finder = {.arena = arena};
   weir_status_t* status = NULL;
   if (!WEIR_GROW(finder.frames, finder.capacity, 4)) return weir_out_of_memory();

@@ -38,9 +38,10 @@ void weir_linear_free_states(weir_plan_t* plan) {
   plan->free_states = NULL;
 }
 
-// Moves outputs to the slots of their consumers; the last consumer of each gets the producer's own reference.
-WEIR_INLINE void hand_out(const weir_plan_t* plan, const weir_plan_node_t* node, weir_value_t* slots,
-                          weir_value_t* outputs) {
+// Moves outputs to the slots of their consumers; the last consumer of each gets the producer's own
+// reference.
+WEIR_INLINE void hand_out(const weir_plan_t* plan, const weir_plan_node_t* node,
+                          weir_value_t* slots, weir_value_t* outputs) {
   const weir_plan_edge_t* edge = plan->edges + node->first_edge;
   const weir_plan_edge_t* end = edge + node->data_edge_count;
   if (node->output_count == 1 && node->data_edge_count == 1) {
@@ -62,7 +63,8 @@ WEIR_INLINE void hand_out(const weir_plan_t* plan, const weir_plan_node_t* node,
   for (int32_t i = 0; i < node->output_count; ++i) weir_value_release(&outputs[i]);
 }
 
-static weir_status_t* set_args(const weir_plan_t* plan, weir_value_t* slots, weir_tensor_t* const* args) {
+static weir_status_t* set_args(const weir_plan_t* plan, weir_value_t* slots,
+                               weir_tensor_t* const* args) {
   for (int32_t i = 0; i < plan->arg_count; ++i) {
     if (plan->args[i] < 0) continue;
     const weir_plan_node_t* node = &plan->nodes[plan->args[i]];
@@ -74,9 +76,11 @@ static weir_status_t* set_args(const weir_plan_t* plan, weir_value_t* slots, wei
   return NULL;
 }
 
-static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* inputs, weir_tensor_t** rets) {
+static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* inputs,
+                               weir_tensor_t** rets) {
   if (inputs[0].ref) WEIR_TRY(weir_node_read_refs(node, inputs));
-  if (!inputs[0].tensor) return WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch was not computed");
+  if (!inputs[0].tensor)
+    return WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch was not computed");
   rets[node->ret] = inputs[0].tensor;
   inputs[0].tensor = NULL;
   return NULL;
@@ -84,12 +88,14 @@ static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* input
 
 static weir_status_t* check_interrupts(const weir_step_t* step, int64_t deadline_ns) {
   if (weir_cancel_is_cancelled(step->cancel)) return WEIR_STATUS(CANCELLED, "Step was cancelled");
-  if (deadline_ns && weir_clock_ns() > deadline_ns) return WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step");
+  if (deadline_ns && weir_clock_ns() > deadline_ns)
+    return WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step");
   return NULL;
 }
 
-WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_node_t* node, weir_kernel_ctx_t* ctx,
-                                    weir_value_t* slots, weir_tensor_t** rets) {
+WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_node_t* node,
+                                    weir_kernel_ctx_t* ctx, weir_value_t* slots,
+                                    weir_tensor_t** rets) {
   weir_value_t* inputs = slots + node->first_slot;
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
   if (WEIR_UNLIKELY(node->reads_refs)) WEIR_TRY(weir_node_read_refs(node, inputs));
@@ -103,18 +109,20 @@ WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_nod
   return node->compute(ctx);
 }
 
-static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t* node, weir_kernel_ctx_t* ctx,
-                                 weir_value_t* slots, weir_tensor_t** rets, weir_trace_t* trace) {
+static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t* node,
+                                 weir_kernel_ctx_t* ctx, weir_value_t* slots, weir_tensor_t** rets,
+                                 weir_trace_t* trace) {
   int64_t start = weir_clock_ns();
   weir_status_t* status = run_node(plan, node, ctx, slots, rets);
   if (node->compute) {
-    weir_trace_add(trace, node->def, start, weir_clock_ns(), weir_node_output_bytes(ctx->outputs, node->output_count));
+    weir_trace_add(trace, node->def, start, weir_clock_ns(),
+                   weir_node_output_bytes(ctx->outputs, node->output_count));
   }
   return status;
 }
 
-static weir_status_t* run_nodes(weir_plan_t* plan, weir_step_t* step, linear_state_t* state, weir_tensor_t** rets,
-                                weir_trace_t* trace, int64_t deadline_ns) {
+static weir_status_t* run_nodes(weir_plan_t* plan, weir_step_t* step, linear_state_t* state,
+                                weir_tensor_t** rets, weir_trace_t* trace, int64_t deadline_ns) {
   weir_kernel_ctx_t ctx = {.outputs = state->outputs, .device = plan->device, .step = step};
   WEIR_TRY(check_interrupts(step, deadline_ns));
   for (int32_t i = 0; i < plan->node_count; ++i) {
@@ -134,8 +142,8 @@ static void clear(weir_value_t* values, int32_t count) {
   for (int32_t i = 0; i < count; ++i) weir_value_release(&values[i]);
 }
 
-weir_status_t* weir_linear_run(weir_plan_t* plan, weir_step_t* step, weir_tensor_t* const* args, weir_tensor_t** rets,
-                               weir_trace_t* trace, int64_t deadline_ns) {
+weir_status_t* weir_linear_run(weir_plan_t* plan, weir_step_t* step, weir_tensor_t* const* args,
+                               weir_tensor_t** rets, weir_trace_t* trace, int64_t deadline_ns) {
   linear_state_t* state = state_take(plan);
   if (!state) return weir_out_of_memory();
   memset(rets, 0, sizeof(*rets) * (size_t)plan->ret_count);

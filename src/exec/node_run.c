@@ -9,8 +9,10 @@ weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* i
     weir_value_release(&inputs[i]);
     inputs[i].tensor = value;
     if (!value && !may_be_empty) {
-      const weir_node_t* reader = (const weir_node_t*)node->def;  // the definition is a node's first member
-      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", reader->inputs[i].node->def.name);
+      const weir_node_t* reader =
+          (const weir_node_t*)node->def;  // the definition is a node's first member
+      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
+                         reader->inputs[i].node->def.name);
     }
   }
   return NULL;
@@ -29,10 +31,14 @@ int64_t weir_node_output_bytes(const weir_value_t* outputs, int32_t count) {
   return bytes;
 }
 
-weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index, const weir_tensor_t* arg) {
-  if (!arg) return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') has no value", (int)index, node->def->name);
+weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index,
+                                   const weir_tensor_t* arg) {
+  if (!arg)
+    return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') has no value", (int)index,
+                       node->def->name);
   weir_dtype_t want = weir_dtype_base(node->def->output_types[0]);
   if (weir_tensor_type(arg) == want) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') expects %s but a tensor of %s was given", (int)index,
-                     node->def->name, weir_dtype_name(want), weir_dtype_name(weir_tensor_type(arg)));
+  return WEIR_STATUS(INVALID_ARGUMENT, "argument %d ('%s') expects %s but a tensor of %s was given",
+                     (int)index, node->def->name, weir_dtype_name(want),
+                     weir_dtype_name(weir_tensor_type(arg)));
 }

@@ -1,16 +1,20 @@
-// node_run.h — What both executors do around a kernel: bind constants, read references, wrap errors. Inline: the hot path.
+// node_run.h — What both executors do around a kernel: bind constants, read references, wrap
+// errors. Inline: the hot path.
 #ifndef WEIR_EXEC_NODE_RUN_H_
 #define WEIR_EXEC_NODE_RUN_H_
 
 #include "exec/plan.h"
 
 // Gives the node its constant inputs; each is a reference of its own, which the kernel may take.
-WEIR_INLINE void weir_node_bind_consts(const weir_plan_t* plan, const weir_plan_node_t* node, weir_value_t* inputs) {
+WEIR_INLINE void weir_node_bind_consts(const weir_plan_t* plan, const weir_plan_node_t* node,
+                                       weir_value_t* inputs) {
   const weir_plan_const_t* consts = plan->consts + node->first_const;
-  for (int32_t i = 0; i < node->const_count; ++i) inputs[consts[i].input].tensor = weir_tensor_retain_inline(consts[i].tensor);
+  for (int32_t i = 0; i < node->const_count; ++i)
+    inputs[consts[i].input].tensor = weir_tensor_retain_inline(consts[i].tensor);
 }
 
-// Replaces references by the values of their variables where the op wants values. FAILED_PRECONDITION when uninitialised.
+// Replaces references by the values of their variables where the op wants values.
+// FAILED_PRECONDITION when uninitialised.
 weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* inputs);
 
 WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
@@ -27,6 +31,7 @@ WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
 weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status);
 int64_t weir_node_output_bytes(const weir_value_t* outputs, int32_t count);
 // INVALID_ARGUMENT when the argument's type is not what the graph expects.
-weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index, const weir_tensor_t* arg);
+weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index,
+                                   const weir_tensor_t* arg);
 
 #endif  // WEIR_EXEC_NODE_RUN_H_

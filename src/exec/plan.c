@@ -8,10 +8,10 @@ typedef struct planner_t {
   const weir_plan_params_t* params;
   weir_plan_t* plan;
   weir_arena_t scratch;
-  weir_node_t** nodes;   // what runs, in order
-  int32_t* position;     // node id → position in |nodes|, -1: not in the plan
+  weir_node_t** nodes;  // what runs, in order
+  int32_t* position;    // node id → position in |nodes|, -1: not in the plan
   int32_t count;
-  int32_t* frame_of;     // by position
+  int32_t* frame_of;  // by position
   int32_t* child_of;
 } planner_t;
 
@@ -31,13 +31,15 @@ typedef struct marker_t {
 static void mark(marker_t* marker, weir_node_t* node) {
   if (marker->is_marked[node->id]) return;
   marker->is_marked[node->id] = true;
-  marker->stack[marker->depth++] = node;  // each node is pushed once: the stack holds them all at most
+  marker->stack[marker->depth++] =
+      node;  // each node is pushed once: the stack holds them all at most
 }
 
 static weir_status_t* mark_reachable(planner_t* p, bool** out_marked) {
   weir_graph_t* graph = p->params->graph;
-  marker_t marker = {.is_marked = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(bool)),
-                     .stack = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(weir_node_t*))};
+  marker_t marker = {
+      .is_marked = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(bool)),
+      .stack = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(weir_node_t*))};
   if (!marker.is_marked || !marker.stack) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
     if (weir_node_role(graph->nodes[i]) == WEIR_ROLE_RETVAL) mark(&marker, graph->nodes[i]);
@@ -59,7 +61,8 @@ static bool is_target(const planner_t* p, const weir_node_t* node) {
   return false;
 }
 
-// A constant is left out unless it is a target itself or somebody's control input, which is harmless to drop: it has none.
+// A constant is left out unless it is a target itself or somebody's control input, which is
+// harmless to drop: it has none.
 static weir_status_t* choose_nodes(planner_t* p) {
   weir_graph_t* graph = p->params->graph;
   weir_node_t** order = NULL;
@@ -82,13 +85,15 @@ static weir_status_t* choose_nodes(planner_t* p) {
 
 static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir_plan_node_t* out) {
   if (!node->def.op) {
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name, node->def.name);
+    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
+                       node->def.name);
   }
   if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) return NULL;
   WEIR_TRY(weir_op_find_kernel(&node->def, p->params->device->type, &out->kernel));
   out->compute = out->kernel->compute;
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
-  weir_kernel_init_t init = {.node = &node->def, .device = p->params->device, .functions = p->params->functions};
+  weir_kernel_init_t init = {
+      .node = &node->def, .device = p->params->device, .functions = p->params->functions};
   weir_status_t* status = NULL;
   if (p->params->kernels && weir_node_has(node, WEIR_OP_STATEFUL)) {
     status = weir_kernel_cache_get(p->params->kernels, &init, out->kernel, &out->state);
@@ -102,13 +107,14 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
 }
 
 static bool is_control_flow(weir_role_t role) {
-  return (role >= WEIR_ROLE_SWITCH && role <= WEIR_ROLE_CONTROL_TRIGGER) || role == WEIR_ROLE_SEND ||
-         role == WEIR_ROLE_RECV;
+  return (role >= WEIR_ROLE_SWITCH && role <= WEIR_ROLE_CONTROL_TRIGGER) ||
+         role == WEIR_ROLE_SEND || role == WEIR_ROLE_RECV;
 }
 
 static weir_status_t* check_index(int64_t index, int count, const weir_node_t* node) {
   if (index >= 0 && index < count) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': index %lld is not in [0, %d)", node->def.name, (long long)index, count);
+  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': index %lld is not in [0, %d)", node->def.name,
+                     (long long)index, count);
 }
 
 // Fills what a plan node is by itself, apart from its edges.
@@ -129,7 +135,8 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   out->child_frame = p->child_of[at];
   atomic_init(&out->cost_ns, -1);
   plan->max_outputs = WEIR_MAX(plan->max_outputs, out->output_count);
-  if (out->role == WEIR_ROLE_ENTER) out->is_constant_enter = weir_attrs_bool(node->def.attrs, "is_constant");
+  if (out->role == WEIR_ROLE_ENTER)
+    out->is_constant_enter = weir_attrs_bool(node->def.attrs, "is_constant");
   if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) {
     int64_t index = weir_attrs_int(node->def.attrs, "index");
     bool is_arg = out->role == WEIR_ROLE_ARG;
@@ -137,7 +144,8 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
     if (is_arg) plan->args[index] = at;
     if (!is_arg) out->ret = (int32_t)index;
     if (!is_arg && out->frame != 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is inside a loop and has no single value to fetch",
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Tensor '%s:%d' is inside a loop and has no single value to fetch",
                          node->inputs[0].node->def.name, node->inputs[0].index);
     }
   }
@@ -189,7 +197,8 @@ static weir_status_t* alloc_edges(planner_t* p, int32_t** out_counts) {
   return NULL;
 }
 
-// Appends the edges into the node at |at| to their producers' ranges: data edges in a first sweep, control edges in a second.
+// Appends the edges into the node at |at| to their producers' ranges: data edges in a first sweep,
+// control edges in a second.
 static void add_data_edges(planner_t* p, int32_t at, int32_t* next_const) {
   weir_plan_t* plan = p->plan;
   const weir_node_t* node = p->nodes[at];
@@ -217,12 +226,14 @@ static void add_control_edges(planner_t* p, int32_t at) {
     int32_t from = p->position[node->control_inputs[i]->id];
     if (from < 0) continue;
     weir_plan_node_t* producer = &plan->nodes[from];
-    plan->edges[producer->first_edge + producer->edge_count++] = (weir_plan_edge_t){.node = at, .slot = -1, .output = -1};
+    plan->edges[producer->first_edge + producer->edge_count++] =
+        (weir_plan_edge_t){.node = at, .slot = -1, .output = -1};
     ++plan->nodes[at].control_count;
   }
 }
 
-// Data edges by output, so that a step hands out each value in one go. Insertion sort: stable, and most have one output.
+// Data edges by output, so that a step hands out each value in one go. Insertion sort: stable, and
+// most have one output.
 static void sort_edges(weir_plan_t* plan, const weir_plan_node_t* node) {
   if (node->output_count < 2) return;
   weir_plan_edge_t* edges = plan->edges + node->first_edge;
@@ -245,8 +256,8 @@ static weir_status_t* link_nodes(planner_t* p) {
   return NULL;
 }
 
-// What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two for each control input, so
-// that the two kinds can be told apart; see activate in dynamic.c.
+// What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two
+// for each control input, so that the two kinds can be told apart; see activate in dynamic.c.
 static weir_status_t* count_pending(weir_plan_t* plan) {
   for (int32_t f = 0; f < plan->frame_count; ++f) {
     weir_plan_frame_t* frame = &plan->frames[f];
@@ -262,8 +273,10 @@ static weir_status_t* count_pending(weir_plan_t* plan) {
     int32_t data = node->input_count - node->const_count;
     frame->data_inputs[node->local] = data;
     bool is_merge = node->role == WEIR_ROLE_MERGE;
-    frame->pending[node->local] = is_merge ? 1 + 2 * node->control_count : data + node->control_count;
-    if (data + node->control_count == 0 && node->role != WEIR_ROLE_ARG) plan->roots[plan->root_count++] = i;
+    frame->pending[node->local] =
+        is_merge ? 1 + 2 * node->control_count : data + node->control_count;
+    if (data + node->control_count == 0 && node->role != WEIR_ROLE_ARG)
+      plan->roots[plan->root_count++] = i;
   }
   return NULL;
 }
@@ -278,8 +291,8 @@ static weir_status_t* build(planner_t* p) {
   p->child_of = weir_arena_array(&p->scratch, (size_t)p->count, sizeof(int32_t));
   if (!plan->nodes || !plan->args || !p->frame_of || !p->child_of) return weir_out_of_memory();
   for (int32_t i = 0; i < plan->arg_count; ++i) plan->args[i] = -1;
-  WEIR_TRY(weir_frames_find(p->nodes, p->position, p->count, &plan->arena, p->frame_of, p->child_of, &plan->frames,
-                            &plan->frame_count));
+  WEIR_TRY(weir_frames_find(p->nodes, p->position, p->count, &plan->arena, p->frame_of, p->child_of,
+                            &plan->frames, &plan->frame_count));
   for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
   WEIR_TRY(link_nodes(p));
   return count_pending(plan);

@@ -1,6 +1,8 @@
-// plan.h — A plan: a graph frozen for execution. Nodes in an array, fan-out as index ranges, kernels resolved.
+// plan.h — A plan: a graph frozen for execution. Nodes in an array, fan-out as index ranges,
+// kernels resolved.
 //
-// A plan is immutable after create, but for the statistics and recycled step memory its runs share: thread-safe.
+// A plan is immutable after create, but for the statistics and recycled step memory its runs share:
+// thread-safe.
 #ifndef WEIR_EXEC_PLAN_H_
 #define WEIR_EXEC_PLAN_H_
 
@@ -15,38 +17,40 @@ typedef struct weir_plan_edge_t {
   int32_t output;  // which output of the producer; -1: a control edge
 } weir_plan_edge_t;
 
-// A constant input: put into its slot just before the node runs, so constants cost no node of their own.
+// A constant input: put into its slot just before the node runs, so constants cost no node of their
+// own.
 typedef struct weir_plan_const_t {
   int32_t input;
   weir_tensor_t* tensor;  // borrowed from the graph
 } weir_plan_const_t;
 
 typedef struct weir_plan_node_t {
-  weir_status_t* (*compute)(weir_kernel_ctx_t* ctx);  // NULL for asynchronous kernels and for nodes without a kernel
+  weir_status_t* (*compute)(
+      weir_kernel_ctx_t* ctx);  // NULL for asynchronous kernels and for nodes without a kernel
   void* state;
-  const weir_kernel_def_t* kernel;   // NULL: the executor itself does it (arguments, results)
+  const weir_kernel_def_t* kernel;  // NULL: the executor itself does it (arguments, results)
   const weir_node_def_t* def;
-  int32_t first_slot;                // of its inputs, within its frame
+  int32_t first_slot;  // of its inputs, within its frame
   int32_t input_count;
   int32_t output_count;
-  int32_t first_edge;                // data edges, sorted by output
+  int32_t first_edge;  // data edges, sorted by output
   int32_t data_edge_count;
-  int32_t edge_count;                // data and then control edges
+  int32_t edge_count;  // data and then control edges
   int32_t first_const;
   int32_t const_count;
-  int32_t frame;                     // static frame it runs in
-  int32_t local;                     // index among the frame's nodes
-  int32_t child_frame;               // ENTER: the frame it enters
-  int32_t ret;                       // RETVAL: index of the result; -1 otherwise
-  int32_t control_count;             // control inputs
-  uint8_t role;                      // weir_role_t
-  bool reads_refs;                   // some input comes from a ref output but wants the value
-  bool has_refs;                     // some input or output is a ref
+  int32_t frame;          // static frame it runs in
+  int32_t local;          // index among the frame's nodes
+  int32_t child_frame;    // ENTER: the frame it enters
+  int32_t ret;            // RETVAL: index of the result; -1 otherwise
+  int32_t control_count;  // control inputs
+  uint8_t role;           // weir_role_t
+  bool reads_refs;        // some input comes from a ref output but wants the value
+  bool has_refs;          // some input or output is a ref
   bool is_cheap;
-  bool runs_locked;                  // only hands values on: not worth releasing the run's lock for
-  bool is_constant_enter;            // the value is the same in every iteration
-  bool owns_state;                   // |state| is the plan's own, not the kernel cache's
-  _Atomic(int32_t) cost_ns;          // measured, smoothed; -1: not yet
+  bool runs_locked;          // only hands values on: not worth releasing the run's lock for
+  bool is_constant_enter;    // the value is the same in every iteration
+  bool owns_state;           // |state| is the plan's own, not the kernel cache's
+  _Atomic(int32_t) cost_ns;  // measured, smoothed; -1: not yet
 } weir_plan_node_t;
 
 // A loop (or the whole graph, frame 0): what every iteration of it looks like.
@@ -55,45 +59,47 @@ typedef struct weir_plan_frame_t {
   const char* name;
   int32_t node_count;
   int32_t slot_count;
-  int32_t enter_count;               // Enter nodes into it
+  int32_t enter_count;  // Enter nodes into it
   int32_t parallel_iterations;
-  int32_t* pending;                  // by local index: inputs awaited before a node is ready
-  int32_t* data_inputs;              // by local index: data inputs, for Merge
+  int32_t* pending;      // by local index: inputs awaited before a node is ready
+  int32_t* data_inputs;  // by local index: data inputs, for Merge
 } weir_plan_frame_t;
 
 typedef struct weir_plan_t {
-  weir_graph_t* graph;               // owned reference
-  weir_device_t* device;             // borrowed
+  weir_graph_t* graph;    // owned reference
+  weir_device_t* device;  // borrowed
   weir_arena_t arena;
-  weir_plan_node_t* nodes;           // in a topological order
+  weir_plan_node_t* nodes;  // in a topological order
   int32_t node_count;
   weir_plan_edge_t* edges;
   weir_plan_const_t* consts;
   weir_plan_frame_t* frames;
   int32_t frame_count;
-  int32_t* roots;                    // nodes that wait for nothing
+  int32_t* roots;  // nodes that wait for nothing
   int32_t root_count;
-  int32_t* args;                     // node index of argument k, or -1 when nothing reads it
+  int32_t* args;  // node index of argument k, or -1 when nothing reads it
   int32_t arg_count;
   int32_t ret_count;
   int32_t max_outputs;
-  bool is_linear;                    // no loops, no conditionals, no asynchronous kernels: runs in array order
+  bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
-  void* free_states;                 // recycled step memory (linear.c); guarded by mu
+  void* free_states;  // recycled step memory (linear.c); guarded by mu
 } weir_plan_t;
 
 typedef struct weir_plan_params_t {
-  weir_graph_t* graph;               // consumed in every case; args are ARG nodes, results RETVAL nodes
-  weir_node_t* const* targets;       // further nodes that must run
+  weir_graph_t* graph;          // consumed in every case; args are ARG nodes, results RETVAL nodes
+  weir_node_t* const* targets;  // further nodes that must run
   int target_count;
   int arg_count;
   int ret_count;
   weir_device_t* device;
-  weir_functions_t* functions;       // for kernels' init; may be NULL
-  weir_kernel_cache_t* kernels;      // state of stateful kernels, shared between plans; NULL: the plan's own
+  weir_functions_t* functions;  // for kernels' init; may be NULL
+  weir_kernel_cache_t*
+      kernels;  // state of stateful kernels, shared between plans; NULL: the plan's own
 } weir_plan_params_t;
 // INVALID_ARGUMENT / NOT_FOUND / UNIMPLEMENTED naming the node for what cannot run.
-WEIR_MUST_USE weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** out_plan);
+WEIR_MUST_USE weir_status_t* weir_plan_create(const weir_plan_params_t* params,
+                                              weir_plan_t** out_plan);
 void weir_plan_destroy(weir_plan_t* plan);
 
 #endif  // WEIR_EXEC_PLAN_H_

@@ -1,4 +1,5 @@
-// propagate.c — The rules of dataflow: who becomes ready, what is dead, when iterations and frames begin and end.
+// propagate.c — The rules of dataflow: who becomes ready, what is dead, when iterations and frames
+// begin and end.
 //
 // Everything here runs with the run's mutex held.
 #include "exec/dynamic_state.h"
@@ -25,10 +26,11 @@ void weir_run_push(run_t* run, ready_t item) {
 static void push_ready(iteration_t* it, const weir_plan_node_t* node, int32_t index, bool is_dead) {
   activation_t* activation = it->frame->activation;
   ++it->outstanding_ops;
-  weir_run_push(activation->run, (ready_t){.activation = activation,
-                                           .iteration = it,
-                                           .node = index,
-                                           .is_dead = is_dead && node->role != WEIR_ROLE_CONTROL_TRIGGER});
+  weir_run_push(activation->run,
+                (ready_t){.activation = activation,
+                          .iteration = it,
+                          .node = index,
+                          .is_dead = is_dead && node->role != WEIR_ROLE_CONTROL_TRIGGER});
 }
 
 static bool has_value(const weir_value_t* value) { return value->tensor || value->ref; }
@@ -39,7 +41,8 @@ static weir_value_t retained(const weir_value_t* value) {
   return *value;
 }
 
-// What one edge carries: a value to share or, for the last edge of a value nobody needs afterwards, to move. No value: dead.
+// What one edge carries: a value to share or, for the last edge of a value nobody needs afterwards,
+// to move. No value: dead.
 typedef struct parcel_t {
   weir_value_t* value;  // NULL: none
   bool may_move;
@@ -52,10 +55,12 @@ static weir_value_t unpack(parcel_t parcel) {
   return value;
 }
 
-// Delivers one edge to |node|. A Merge waits in |pending| for one live data input (1) and for its control inputs (2 each); it
-// is dead when all data inputs are, or when the Enter of a loop on an untaken branch is.
-static void deliver_merge(iteration_t* it, const weir_plan_node_t* node, const weir_plan_edge_t* edge,
-                          parcel_t parcel, const weir_plan_node_t* producer) {
+// Delivers one edge to |node|. A Merge waits in |pending| for one live data input (1) and for its
+// control inputs (2 each); it is dead when all data inputs are, or when the Enter of a loop on an
+// untaken branch is.
+static void deliver_merge(iteration_t* it, const weir_plan_node_t* node,
+                          const weir_plan_edge_t* edge, parcel_t parcel,
+                          const weir_plan_node_t* producer) {
   pending_t* state = &it->pending[node->local];
   int32_t data_inputs = it->frame->info->data_inputs[node->local];
   bool is_dead = false;
@@ -92,8 +97,10 @@ static void deliver(iteration_t* it, const weir_plan_node_t* producer, const wei
   if (--state->pending == 0) push_ready(it, node, edge->node, state->dead > 0);
 }
 
-// Hands all outputs of a node to their consumers in |it|; |may_move|: the outputs are not needed afterwards.
-static void deliver_all(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead, bool may_move) {
+// Hands all outputs of a node to their consumers in |it|; |may_move|: the outputs are not needed
+// afterwards.
+static void deliver_all(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead,
+                        bool may_move) {
   const weir_plan_t* plan = it->frame->activation->plan;
   const weir_plan_node_t* node = &plan->nodes[index];
   const weir_plan_edge_t* edges = plan->edges + node->first_edge;
@@ -143,7 +150,8 @@ static void enter(iteration_t* it, int32_t index, weir_value_t* outputs, bool is
       weir_run_fail(run, weir_out_of_memory());
       return;
     }
-    for (iteration_t* live = child->first; live; live = live->next) deliver_all(live, index, outputs, is_dead, false);
+    for (iteration_t* live = child->first; live; live = live->next)
+      deliver_all(live, index, outputs, is_dead, false);
   } else {
     deliver_all(child->first, index, outputs, is_dead, true);
   }
@@ -179,7 +187,8 @@ static void next_iteration(iteration_t* it, int32_t index, weir_value_t* outputs
   if (it->number == frame->iteration_count) {
     if (frame->live_iterations == frame->info->parallel_iterations) {
       held_t held = {.node = index, .value = retained(&outputs[0])};
-      if (hold(&frame->next_roots, &frame->next_root_count, &frame->next_root_capacity, held)) return;
+      if (hold(&frame->next_roots, &frame->next_root_count, &frame->next_root_capacity, held))
+        return;
       weir_value_release(&held.value);
       weir_run_fail(frame->activation->run, weir_out_of_memory());
       return;
@@ -189,7 +198,8 @@ static void next_iteration(iteration_t* it, int32_t index, weir_value_t* outputs
   if (target) deliver_all(target, index, outputs, false, true);
 }
 
-// An Exit that is dead in the last iteration means that the whole loop was not taken; remember it until the frame ends.
+// An Exit that is dead in the last iteration means that the whole loop was not taken; remember it
+// until the frame ends.
 static void leave(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   frame_t* frame = it->frame;
   if (!is_dead && outputs) {
@@ -213,7 +223,8 @@ static bool iteration_is_done(const frame_t* frame, const iteration_t* it) {
 static void end_frame(frame_t* frame) {
   frame_t* parent = frame->parent;
   iteration_t* it = frame->parent_iteration;
-  for (size_t i = 0; i < frame->dead_exit_count; ++i) deliver_all(it, frame->dead_exits[i], NULL, true, false);
+  for (size_t i = 0; i < frame->dead_exit_count; ++i)
+    deliver_all(it, frame->dead_exits[i], NULL, true, false);
   frame_t** link = &it->children;
   while (*link != frame) link = &(*link)->next_sibling;
   *link = frame->next_sibling;
@@ -222,7 +233,8 @@ static void end_frame(frame_t* frame) {
   cleanup_iterations(parent);
 }
 
-// Ends iterations whose work is done, oldest first, and lets waiting ones start; ends the frame with its last one.
+// Ends iterations whose work is done, oldest first, and lets waiting ones start; ends the frame
+// with its last one.
 static void cleanup_iterations(frame_t* frame) {
   if (!frame->parent) return;  // the graph itself is one iteration that ends with the activation
   while (frame->first && iteration_is_done(frame, frame->first)) {
@@ -259,7 +271,9 @@ void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead) {
   switch (node->role) {
     case WEIR_ROLE_ENTER: enter(it, item->node, is_dead ? NULL : outputs, is_dead); break;
     case WEIR_ROLE_EXIT: leave(it, item->node, is_dead ? NULL : outputs, is_dead); break;
-    case WEIR_ROLE_NEXT_ITERATION: next_iteration(it, item->node, is_dead ? NULL : outputs, is_dead); break;
+    case WEIR_ROLE_NEXT_ITERATION:
+      next_iteration(it, item->node, is_dead ? NULL : outputs, is_dead);
+      break;
     default: deliver_all(it, item->node, is_dead ? NULL : outputs, is_dead, true); break;
   }
   --it->outstanding_ops;
@@ -270,7 +284,8 @@ void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) 
   const weir_plan_t* plan = activation->plan;
   iteration_t* it = activation->root->first;
   ++it->outstanding_ops;  // keeps the activation alive while it starts
-  for (int32_t i = 0; i < plan->root_count; ++i) push_ready(it, &plan->nodes[plan->roots[i]], plan->roots[i], false);
+  for (int32_t i = 0; i < plan->root_count; ++i)
+    push_ready(it, &plan->nodes[plan->roots[i]], plan->roots[i], false);
   for (int32_t i = 0; i < plan->arg_count; ++i) {
     if (plan->args[i] < 0) continue;
     weir_value_t value = {.tensor = args[i]};

@@ -14,11 +14,13 @@ weir_status_t* weir_run(const weir_run_params_t* params) {
   memset(params->rets, 0, sizeof(*params->rets) * (size_t)params->plan->ret_count);
   weir_status_t* status = NULL;
   if (params->plan->is_linear) {
-    // Nothing here can block or outlive the step, except stacks and TensorArrays, which need the step's own resources.
+    // Nothing here can block or outlive the step, except stacks and TensorArrays, which need the
+    // step's own resources.
     step.cancel = params->cancel;
     status = weir_resources_create(WEIR_STEP_CONTAINER, &step.resources);
     if (!status) {
-      status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace, params->deadline_ns);
+      status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
+                               params->deadline_ns);
     }
     weir_resources_destroy(step.resources);
     return status;

@@ -1,6 +1,7 @@
 // run.h — Running a plan: one step, with its arguments, results, cancellation and trace.
 //
-// Lock order: a run's mutex is taken before a resource's own and never held while a kernel or a callback runs.
+// Lock order: a run's mutex is taken before a resource's own and never held while a kernel or a
+// callback runs.
 #ifndef WEIR_EXEC_RUN_H_
 #define WEIR_EXEC_RUN_H_
 
@@ -9,25 +10,25 @@
 
 typedef struct weir_run_params_t {
   weir_plan_t* plan;
-  weir_tensor_t* const* args;        // plan->arg_count of them
-  weir_tensor_t** rets;              // plan->ret_count of them, owned by the caller on success
-  weir_cancel_t* cancel;             // parent of the step's own; may be NULL
+  weir_tensor_t* const* args;  // plan->arg_count of them
+  weir_tensor_t** rets;        // plan->ret_count of them, owned by the caller on success
+  weir_cancel_t* cancel;       // parent of the step's own; may be NULL
   weir_resources_t* session_resources;
-  weir_rendezvous_t* rendezvous;     // may be NULL
-  weir_functions_t* functions;       // may be NULL
-  weir_pool_t* inter_pool;           // threads for nodes that may run side by side
+  weir_rendezvous_t* rendezvous;  // may be NULL
+  weir_functions_t* functions;    // may be NULL
+  weir_pool_t* inter_pool;        // threads for nodes that may run side by side
   int64_t step_id;
-  int64_t deadline_ns;               // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
-  weir_trace_t* trace;               // may be NULL
+  int64_t deadline_ns;  // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
+  weir_trace_t* trace;  // may be NULL
 } weir_run_params_t;
 
-// Runs a step to its end on this thread, with help from |inter_pool|. On failure no result is set, and the first error comes
-// back; nothing of the step is left.
+// Runs a step to its end on this thread, with help from |inter_pool|. On failure no result is set,
+// and the first error comes back; nothing of the step is left.
 WEIR_MUST_USE weir_status_t* weir_run(const weir_run_params_t* params);
 
-// Runs |plan| as a function called by the kernel behind |ctx|, within its step. |args| must live until |done|, |rets| are
-// owned by the caller once |done| reports success.
-void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args, weir_tensor_t** rets,
-                   weir_done_t done);
+// Runs |plan| as a function called by the kernel behind |ctx|, within its step. |args| must live
+// until |done|, |rets| are owned by the caller once |done| reports success.
+void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args,
+                   weir_tensor_t** rets, weir_done_t done);
 
 #endif  // WEIR_EXEC_RUN_H_

@@ -21,11 +21,16 @@ void weir_trace_free(weir_trace_t* trace) {
   weir_mutex_destroy(&trace->mu);
 }
 
-void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns, int64_t end_ns, int64_t output_bytes) {
-  weir_trace_event_t event = {
-      .node = node, .start_ns = start_ns, .end_ns = end_ns, .thread = thread_number(), .output_bytes = output_bytes};
+void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
+                    int64_t end_ns, int64_t output_bytes) {
+  weir_trace_event_t event = {.node = node,
+                              .start_ns = start_ns,
+                              .end_ns = end_ns,
+                              .thread = thread_number(),
+                              .output_bytes = output_bytes};
   weir_mutex_lock(&trace->mu);
-  if (WEIR_GROW(trace->events, trace->capacity, trace->count + 1)) trace->events[trace->count++] = event;
+  if (WEIR_GROW(trace->events, trace->capacity, trace->count + 1))
+    trace->events[trace->count++] = event;
   weir_mutex_unlock(&trace->mu);
 }
 
@@ -34,7 +39,8 @@ static int64_t wall_us(const weir_trace_t* trace, int64_t clock_ns) {
 }
 
 // NodeExecStats: name, start, relative times, label, thread.
-static void write_node(const weir_trace_t* trace, const weir_trace_event_t* event, weir_strbuf_t* out) {
+static void write_node(const weir_trace_t* trace, const weir_trace_event_t* event,
+                       weir_strbuf_t* out) {
   int64_t micros = WEIR_MAX((event->end_ns - event->start_ns) / 1000, 1);
   weir_wire_put_string(out, 1, event->node->name);
   weir_wire_put_int(out, 2, wall_us(trace, event->start_ns));
@@ -49,7 +55,8 @@ static void write_node(const weir_trace_t* trace, const weir_trace_event_t* even
   weir_wire_put_int(out, 16, event->end_ns - event->start_ns);         // all_end_rel_nanos
 }
 
-weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device, weir_strbuf_t* out) {
+weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
+                                         weir_strbuf_t* out) {
   weir_mutex_lock(&trace->mu);
   size_t step_stats = weir_wire_begin(out, 1);
   size_t device_stats = weir_wire_begin(out, 1);
@@ -65,7 +72,8 @@ weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device
   return weir_strbuf_finish(out);
 }
 
-// Node names are restricted to letters, digits and "_./\->": only the backslash needs an escape, imported ones may hold more.
+// Node names are restricted to letters, digits and "_./\->": only the backslash needs an escape,
+// imported ones may hold more.
 static void put_json_string(const char* text, weir_strbuf_t* out) {
   weir_strbuf_putc(out, '"');
   for (const char* c = text; *c; ++c) {
@@ -83,9 +91,10 @@ weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) 
     const weir_trace_event_t* event = &trace->events[i];
     weir_strbuf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
     put_json_string(event->node->op_name, out);
-    weir_strbuf_printf(out, ",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":", event->thread,
-                       (double)(event->start_ns - trace->clock_start_ns) / 1e3,
-                       (double)(event->end_ns - event->start_ns) / 1e3);
+    weir_strbuf_printf(
+        out, ",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
+        event->thread, (double)(event->start_ns - trace->clock_start_ns) / 1e3,
+        (double)(event->end_ns - event->start_ns) / 1e3);
     put_json_string(event->node->name, out);
     weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)event->output_bytes);
   }

@@ -10,25 +10,27 @@ typedef struct weir_trace_event_t {
   const weir_node_def_t* node;  // borrowed from the plan's graph
   int64_t start_ns;             // of weir_clock_ns
   int64_t end_ns;
-  int thread;                   // small number, in order of first use
+  int thread;  // small number, in order of first use
   int64_t output_bytes;
 } weir_trace_event_t;
 
 typedef struct weir_trace_t {
   weir_mutex_t mu;
-  weir_trace_event_t* events;   // guarded by mu
+  weir_trace_event_t* events;  // guarded by mu
   size_t count;
   size_t capacity;
-  int64_t wall_start_us;        // wall clock at clock_start_ns
+  int64_t wall_start_us;  // wall clock at clock_start_ns
   int64_t clock_start_ns;
 } weir_trace_t;
 
 void weir_trace_init(weir_trace_t* trace);
 void weir_trace_free(weir_trace_t* trace);
 // Events are dropped when memory is exhausted: a trace never fails a step.
-void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns, int64_t end_ns, int64_t output_bytes);
+void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
+                    int64_t end_ns, int64_t output_bytes);
 // Appends a RunMetadata message (step_stats of one device).
-WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device, weir_strbuf_t* out);
+WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
+                                                       weir_strbuf_t* out);
 // Appends Chrome's trace JSON.
 WEIR_MUST_USE weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out);
 

@@ -17,42 +17,33 @@ static weir_code_t code_of_errno(int error) {
   switch (error) {
     case ENOENT:
     case ENODEV:
-    case ENXIO:
-      return WEIR_NOT_FOUND;
-    case EEXIST:
-      return WEIR_ALREADY_EXISTS;
+    case ENXIO: return WEIR_NOT_FOUND;
+    case EEXIST: return WEIR_ALREADY_EXISTS;
     case EACCES:
     case EPERM:
-    case EROFS:
-      return WEIR_PERMISSION_DENIED;
+    case EROFS: return WEIR_PERMISSION_DENIED;
     case EINVAL:
     case ENAMETOOLONG:
     case ELOOP:
-    case EFAULT:
-      return WEIR_INVALID_ARGUMENT;
+    case EFAULT: return WEIR_INVALID_ARGUMENT;
     case ENOTDIR:
     case EISDIR:
     case ENOTEMPTY:
     case EBUSY:
     case ETXTBSY:
-    case EBADF:
-      return WEIR_FAILED_PRECONDITION;
+    case EBADF: return WEIR_FAILED_PRECONDITION;
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
     case EMFILE:
     case ENFILE:
     case ENOMEM:
-    case EMLINK:
-      return WEIR_RESOURCE_EXHAUSTED;
+    case EMLINK: return WEIR_RESOURCE_EXHAUSTED;
     case EXDEV:
-    case ENOSYS:
-      return WEIR_UNIMPLEMENTED;
+    case ENOSYS: return WEIR_UNIMPLEMENTED;
     case EAGAIN:
-    case EINTR:
-      return WEIR_UNAVAILABLE;
-    default:
-      return WEIR_UNKNOWN;
+    case EINTR: return WEIR_UNAVAILABLE;
+    default: return WEIR_UNKNOWN;
   }
 }
 

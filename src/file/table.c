@@ -25,8 +25,7 @@ static weir_status_t* check_trailer(weir_view_t block, const char* trailer) {
     return corrupt("block checksum mismatch");
   }
   switch (trailer[0]) {
-    case 0:
-      return NULL;
+    case 0: return NULL;
     case 1:
       return WEIR_STATUS(UNIMPLEMENTED,
                          "table block is compressed with snappy, which is not supported");

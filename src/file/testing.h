@@ -2,18 +2,14 @@
 #ifndef WEIR_FILE_TESTING_H_
 #define WEIR_FILE_TESTING_H_
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 // cmocka wants those before.
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "file/fs.h"
+#include "testing/cmocka.h"
 
 #define CHECK_OK(expr) check_status((expr), WEIR_OK, "", #expr, __FILE__, __LINE__)
 #define CHECK_FAILS(expr, code, text) \

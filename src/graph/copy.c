@@ -3,10 +3,12 @@
 #include "graph/graph.h"
 #include "graph/graph_internal.h"
 
-static weir_status_t* copy_node(const weir_node_t* node, weir_graph_t* copy, weir_node_t** out_node) {
+static weir_status_t* copy_node(const weir_node_t* node, weir_graph_t* copy,
+                                weir_node_t** out_node) {
   weir_node_t* twin = weir_arena_alloc(&copy->arena, sizeof(*twin));
   if (!twin) return weir_out_of_memory();
-  *twin = *node;  // attributes, names and types stay in the source's arena, which the copy keeps alive
+  *twin =
+      *node;  // attributes, names and types stay in the source's arena, which the copy keeps alive
   twin->graph = copy;
   WEIR_TRY(weir_node_alloc_shapes(twin));
   for (int i = 0; i < node->def.output_count && node->shapes; ++i) {
@@ -21,7 +23,8 @@ static weir_status_t* copy_node(const weir_node_t* node, weir_graph_t* copy, wei
 static weir_status_t* link_node(const weir_node_t* node, weir_node_t* twin, weir_node_t** map) {
   weir_arena_t* arena = &twin->graph->arena;
   twin->inputs = weir_arena_array(arena, (size_t)node->def.input_count, sizeof(*twin->inputs));
-  twin->control_inputs = weir_arena_array(arena, (size_t)node->control_count, sizeof(*twin->control_inputs));
+  twin->control_inputs =
+      weir_arena_array(arena, (size_t)node->control_count, sizeof(*twin->control_inputs));
   if (!twin->inputs || !twin->control_inputs) return weir_out_of_memory();
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
@@ -37,8 +40,8 @@ static weir_status_t* link_node(const weir_node_t* node, weir_node_t* twin, weir
   return NULL;
 }
 
-weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bool* keep, weir_arena_t* arena, weir_graph_t** out_copy,
-                               weir_node_t*** out_map) {
+weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bool* keep, weir_arena_t* arena,
+                               weir_graph_t** out_copy, weir_node_t*** out_map) {
   weir_graph_t* copy = NULL;
   weir_status_t* status = weir_graph_new(graph->registry, &copy);
   if (status) return status;

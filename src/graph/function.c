@@ -9,8 +9,8 @@ enum { OP_DEF_IS_STATEFUL = 17 };
 
 struct weir_function_library_t {
   weir_ref_t ref;
-  weir_mutex_t mu;               // guards all below
-  weir_map_t functions;          // name → weir_function_t, in the arena
+  weir_mutex_t mu;       // guards all below
+  weir_map_t functions;  // name → weir_function_t, in the arena
   weir_arena_t arena;
   weir_tensor_list_t tensors;
   size_t next_number;
@@ -39,7 +39,8 @@ void weir_function_library_release(weir_function_library_t* library) {
   weir_free(library);
 }
 
-static weir_status_t* find_field(weir_view_t message, uint32_t field, const char* what, weir_view_t* out_bytes) {
+static weir_status_t* find_field(weir_view_t message, uint32_t field, const char* what,
+                                 weir_view_t* out_bytes) {
   weir_wire_reader_t r = weir_wire_reader(message);
   *out_bytes = (weir_view_t){0};
   while (weir_wire_next(&r)) {
@@ -51,7 +52,8 @@ static weir_status_t* find_field(weir_view_t message, uint32_t field, const char
 static weir_status_t* is_stateful(weir_view_t op_def, bool* out_is_stateful) {
   weir_wire_reader_t r = weir_wire_reader(op_def);
   while (weir_wire_next(&r)) {
-    if (r.field == OP_DEF_IS_STATEFUL && r.type == WEIR_WIRE_VARINT) *out_is_stateful = weir_wire_bool(&r);
+    if (r.field == OP_DEF_IS_STATEFUL && r.type == WEIR_WIRE_VARINT)
+      *out_is_stateful = weir_wire_bool(&r);
   }
   return weir_wire_check(&r, "FunctionDef.signature");
 }
@@ -69,9 +71,10 @@ static weir_status_t* add_locked(weir_function_library_t* library, weir_view_t m
   weir_function_t* existing = weir_map_find(&library->functions, weir_view_of(function->name));
   if (existing) {
     if (weir_view_equal(existing->def, function->def)) return NULL;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Cannot add function '%s' because a different function with the same name already exists.",
-                       function->name);
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Cannot add function '%s' because a different function with the same name already exists.",
+        function->name);
   }
   function->number = library->next_number++;
   return weir_map_put(&library->functions, weir_view_of(function->name), function);
@@ -96,7 +99,8 @@ void weir_function_library_rollback(weir_function_library_t* library, size_t mar
   weir_mutex_unlock(&library->mu);
 }
 
-weir_status_t* weir_function_library_add(weir_function_library_t* library, weir_view_t function_def) {
+weir_status_t* weir_function_library_add(weir_function_library_t* library,
+                                         weir_view_t function_def) {
   weir_mutex_lock(&library->mu);
   weir_status_t* status = add_locked(library, function_def);
   weir_mutex_unlock(&library->mu);
@@ -109,21 +113,26 @@ static weir_status_t* add_gradient(weir_function_library_t* library, weir_view_t
   WEIR_TRY(find_field(message, 2, "GradientDef", &gradient));
   weir_mutex_lock(&library->mu);
   weir_function_t* function = weir_map_find(&library->functions, name);
-  if (function) function->gradient = weir_arena_strndup(&library->arena, gradient.data, gradient.size);
+  if (function)
+    function->gradient = weir_arena_strndup(&library->arena, gradient.data, gradient.size);
   weir_mutex_unlock(&library->mu);
-  if (!function) return WEIR_STATUS(INVALID_ARGUMENT, "gradient of unknown function '%.*s'", WEIR_VIEW_ARG(name));
+  if (!function)
+    return WEIR_STATUS(INVALID_ARGUMENT, "gradient of unknown function '%.*s'",
+                       WEIR_VIEW_ARG(name));
   return function->gradient ? NULL : weir_out_of_memory();
 }
 
 weir_status_t* weir_function_library_import(weir_function_library_t* library, weir_view_t message) {
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
-    if (r.field == LIBRARY_FUNCTION && r.type == WEIR_WIRE_BYTES) WEIR_TRY(weir_function_library_add(library, r.bytes));
+    if (r.field == LIBRARY_FUNCTION && r.type == WEIR_WIRE_BYTES)
+      WEIR_TRY(weir_function_library_add(library, r.bytes));
   }
   WEIR_TRY(weir_wire_check(&r, "FunctionDefLibrary"));
   r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
-    if (r.field == LIBRARY_GRADIENT && r.type == WEIR_WIRE_BYTES) WEIR_TRY(add_gradient(library, r.bytes));
+    if (r.field == LIBRARY_GRADIENT && r.type == WEIR_WIRE_BYTES)
+      WEIR_TRY(add_gradient(library, r.bytes));
   }
   return NULL;
 }

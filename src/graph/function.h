@@ -1,4 +1,5 @@
-// function.h — The function library: bodies by name, signatures usable as ops, bodies instantiated as graphs.
+// function.h — The function library: bodies by name, signatures usable as ops, bodies instantiated
+// as graphs.
 //
 // Threading: the library is thread-safe; functions are immutable once added.
 #ifndef WEIR_GRAPH_FUNCTION_H_
@@ -8,45 +9,54 @@
 
 struct weir_function_t {
   const char* name;
-  weir_view_t def;           // the FunctionDef message; owned by the library
-  weir_op_t* signature;      // arguments and attributes; def == NULL
+  weir_view_t def;       // the FunctionDef message; owned by the library
+  weir_op_t* signature;  // arguments and attributes; def == NULL
   bool is_stateful;
-  const char* gradient;      // name of the registered gradient function, or NULL
-  size_t number;             // in order of addition
+  const char* gradient;  // name of the registered gradient function, or NULL
+  size_t number;         // in order of addition
 };
 
 WEIR_MUST_USE weir_status_t* weir_function_library_create(weir_function_library_t** out_library);
 weir_function_library_t* weir_function_library_retain(weir_function_library_t* library);
 void weir_function_library_release(weir_function_library_t* library);
-// Adds one FunctionDef (copied). The same definition again is fine; another under the same name is INVALID_ARGUMENT.
-WEIR_MUST_USE weir_status_t* weir_function_library_add(weir_function_library_t* library, weir_view_t function_def);
+// Adds one FunctionDef (copied). The same definition again is fine; another under the same name is
+// INVALID_ARGUMENT.
+WEIR_MUST_USE weir_status_t* weir_function_library_add(weir_function_library_t* library,
+                                                       weir_view_t function_def);
 // Adds a FunctionDefLibrary message: functions and gradients.
-WEIR_MUST_USE weir_status_t* weir_function_library_import(weir_function_library_t* library, weir_view_t message);
-// How many functions there are now, and: removes all added since. For a failed import; nobody may have used them yet.
+WEIR_MUST_USE weir_status_t* weir_function_library_import(weir_function_library_t* library,
+                                                          weir_view_t message);
+// How many functions there are now, and: removes all added since. For a failed import; nobody may
+// have used them yet.
 size_t weir_function_library_mark(weir_function_library_t* library);
 void weir_function_library_rollback(weir_function_library_t* library, size_t mark);
-const weir_function_t* weir_function_find(weir_function_library_t* library, weir_view_t name);  // NULL when absent
+const weir_function_t* weir_function_find(weir_function_library_t* library,
+                                          weir_view_t name);  // NULL when absent
 // Appends all of it as a FunctionDefLibrary message.
-WEIR_MUST_USE weir_status_t* weir_function_library_write(weir_function_library_t* library, weir_strbuf_t* out);
+WEIR_MUST_USE weir_status_t* weir_function_library_write(weir_function_library_t* library,
+                                                         weir_strbuf_t* out);
 
-// The body of |function| under |attrs| as a graph: _Arg nodes "arg0…" for inputs, _Retval nodes for outputs.
-// |control_rets| nodes must run too: they are listed in the arrays of |out_body|.
+// The body of |function| under |attrs| as a graph: _Arg nodes "arg0…" for inputs, _Retval nodes for
+// outputs. |control_rets| nodes must run too: they are listed in the arrays of |out_body|.
 typedef struct weir_function_body_t {
-  weir_graph_t* graph;         // owned
-  weir_node_t** args;          // in the graph's arena
+  weir_graph_t* graph;  // owned
+  weir_node_t** args;   // in the graph's arena
   int arg_count;
   weir_node_t** rets;
   int ret_count;
   weir_node_t** controls;
   int control_count;
 } weir_function_body_t;
-WEIR_MUST_USE weir_status_t* weir_function_instantiate(weir_function_library_t* library, const weir_registry_t* registry,
-                                                       const weir_function_t* function, weir_attrs_t attrs,
+WEIR_MUST_USE weir_status_t* weir_function_instantiate(weir_function_library_t* library,
+                                                       const weir_registry_t* registry,
+                                                       const weir_function_t* function,
+                                                       weir_attrs_t attrs,
                                                        weir_function_body_t* out_body);
 void weir_function_body_free(weir_function_body_t* body);
 
 // Makes a FunctionDef of a body and adds it under |name|: how gradients of functions come to be.
-WEIR_MUST_USE weir_status_t* weir_function_library_add_body(weir_function_library_t* library, const char* name,
+WEIR_MUST_USE weir_status_t* weir_function_library_add_body(weir_function_library_t* library,
+                                                            const char* name,
                                                             const weir_function_body_t* body);
 
 #endif  // WEIR_GRAPH_FUNCTION_H_

@@ -1,4 +1,5 @@
-// function_body.c — Instantiating a function: its FunctionDef under given attributes becomes a graph with arguments and results.
+// function_body.c — Instantiating a function: its FunctionDef under given attributes becomes a
+// graph with arguments and results.
 #include <stdio.h>
 
 #include "graph/function.h"
@@ -10,11 +11,11 @@ enum { FUNCTION_NODE = 3, FUNCTION_RET = 4, FUNCTION_CONTROL_RET = 6 };
 
 typedef struct maker_t {
   const weir_function_t* function;
-  weir_attrs_t attrs;            // complete
+  weir_attrs_t attrs;  // complete
   weir_graph_t* graph;
   weir_arena_t scratch;
   weir_function_body_t* body;
-  weir_parsed_node_t* parsed;    // by order of appearance
+  weir_parsed_node_t* parsed;  // by order of appearance
   weir_node_t** nodes;
   size_t count, parsed_capacity, node_capacity;
 } maker_t;
@@ -48,16 +49,18 @@ static weir_status_t* substitute(maker_t* m, weir_attr_t* value) {
     if (!weir_view_is(value->u.s, m->attrs.items[i].name)) continue;
     return weir_attr_clone(&m->attrs.items[i].value, &m->graph->arena, &m->graph->tensors, value);
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s' has no attr '%.*s', which its body uses", m->function->name,
-                     WEIR_VIEW_ARG(value->u.s));
+  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s' has no attr '%.*s', which its body uses",
+                     m->function->name, WEIR_VIEW_ARG(value->u.s));
 }
 
 // ---- arguments ----
 
 static weir_status_t* add_arg(maker_t* m, const char* name, weir_dtype_t dtype, int index) {
   weir_named_attr_t attrs[] = {weir_attr_type("T", dtype), weir_attr_int("index", index)};
-  weir_node_params_t params = {
-      .op = "_Arg", .name = name, .unique_name = true, .attrs = {.items = attrs, .count = WEIR_COUNT_OF(attrs)}};
+  weir_node_params_t params = {.op = "_Arg",
+                               .name = name,
+                               .unique_name = true,
+                               .attrs = {.items = attrs, .count = WEIR_COUNT_OF(attrs)}};
   return weir_graph_add(m->graph, &params, &m->body->args[index]);
 }
 
@@ -65,14 +68,16 @@ static weir_status_t* add_args(maker_t* m) {
   const weir_op_t* signature = m->function->signature;
   const weir_dtype_t* types = NULL;
   int count = 0;
-  WEIR_TRY(weir_op_arg_types(signature, m->function->name, m->attrs, false, &m->graph->arena, &types, &count));
+  WEIR_TRY(weir_op_arg_types(signature, m->function->name, m->attrs, false, &m->graph->arena,
+                             &types, &count));
   m->body->args = weir_arena_array(&m->graph->arena, (size_t)count, sizeof(weir_node_t*));
   if (!m->body->args) return weir_out_of_memory();
   weir_node_def_t def = {.name = m->function->name, .op = signature, .attrs = m->attrs};
   for (int arg = 0; arg < signature->input_count; ++arg) {
     int first, size;
     weir_node_input_range(&def, arg, &first, &size);
-    for (int i = first; i < first + size; ++i) WEIR_TRY(add_arg(m, signature->inputs[arg].name, types[i], i));
+    for (int i = first; i < first + size; ++i)
+      WEIR_TRY(add_arg(m, signature->inputs[arg].name, types[i], i));
   }
   m->body->arg_count = count;
   return NULL;
@@ -82,20 +87,22 @@ static weir_status_t* add_args(maker_t* m) {
 
 static weir_status_t* declare_node(maker_t* m, weir_view_t message) {
   weir_graph_t* graph = m->graph;
-  if (!WEIR_GROW(m->parsed, m->parsed_capacity, m->count + 1) || !WEIR_GROW(m->nodes, m->node_capacity, m->count + 1)) {
+  if (!WEIR_GROW(m->parsed, m->parsed_capacity, m->count + 1) ||
+      !WEIR_GROW(m->nodes, m->node_capacity, m->count + 1)) {
     return weir_out_of_memory();
   }
   weir_parsed_node_t* parsed = &m->parsed[m->count];
   WEIR_TRY(weir_node_def_parse(message, &graph->arena, &graph->tensors, parsed));
-  weir_named_attr_t* attrs = (weir_named_attr_t*)parsed->attrs.items;  // in our own arena, just made
+  weir_named_attr_t* attrs =
+      (weir_named_attr_t*)parsed->attrs.items;  // in our own arena, just made
   for (size_t i = 0; i < parsed->attrs.count; ++i) WEIR_TRY(substitute(m, &attrs[i].value));
   weir_node_t* node = weir_node_make(graph, parsed->name, parsed->device);
   char* op = weir_arena_strndup(&graph->arena, parsed->op.data, parsed->op.size);
   if (!node || !op) return weir_out_of_memory();
   WEIR_TRY(weir_node_define(node, op, parsed->attrs, NULL, 0));
   if (!node->def.op) {
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s' in function '%s')", op, node->def.name,
-                       m->function->name);
+    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s' in function '%s')", op,
+                       node->def.name, m->function->name);
   }
   m->nodes[m->count++] = node;
   WEIR_TRY(weir_node_alloc_shapes(node));
@@ -103,7 +110,8 @@ static weir_status_t* declare_node(maker_t* m, weir_view_t message) {
 }
 
 // Output |rest| = "out_name:index" of |node|; "out_name" alone is index 0.
-static weir_status_t* find_output(const weir_node_t* node, weir_view_t rest, weir_edge_t* out_edge) {
+static weir_status_t* find_output(const weir_node_t* node, weir_view_t rest,
+                                  weir_edge_t* out_edge) {
   weir_view_t out_name = {0};
   int64_t index = 0;
   weir_view_next(&rest, ':', &out_name);
@@ -117,8 +125,8 @@ static weir_status_t* find_output(const weir_node_t* node, weir_view_t rest, wei
     *out_edge = (weir_edge_t){.node = (weir_node_t*)node, .index = first + (int)index};
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "node '%s' (%s) has no output '%.*s:%lld'", node->def.name, node->def.op_name,
-                     WEIR_VIEW_ARG(out_name), (long long)index);
+  return WEIR_STATUS(INVALID_ARGUMENT, "node '%s' (%s) has no output '%.*s:%lld'", node->def.name,
+                     node->def.op_name, WEIR_VIEW_ARG(out_name), (long long)index);
 }
 
 // A value by its name within a function: "arg", "arg:1" of a list, "node:out_name:index".
@@ -140,8 +148,9 @@ static weir_status_t* find_value(maker_t* m, weir_view_t text, weir_edge_t* out_
   }
   weir_node_t* node = weir_graph_find(m->graph, name);
   if (!node) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': '%.*s' names neither an argument nor a node", m->function->name,
-                       WEIR_VIEW_ARG(text));
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "function '%s': '%.*s' names neither an argument nor a node",
+                       m->function->name, WEIR_VIEW_ARG(text));
   }
   return find_output(node, rest, out_edge);
 }
@@ -149,7 +158,8 @@ static weir_status_t* find_value(maker_t* m, weir_view_t text, weir_edge_t* out_
 static weir_status_t* link_node(maker_t* m, weir_node_t* node, const weir_parsed_node_t* parsed) {
   weir_arena_t* arena = &m->graph->arena;
   node->inputs = weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->inputs));
-  node->control_inputs = weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->control_inputs));
+  node->control_inputs =
+      weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->control_inputs));
   if (!node->inputs || !node->control_inputs) return weir_out_of_memory();
   int data = 0;
   for (int i = 0; i < parsed->input_count; ++i) {
@@ -160,16 +170,17 @@ static weir_status_t* link_node(maker_t* m, weir_node_t* node, const weir_parsed
       continue;
     }
     if (data == node->def.input_count) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) takes only %d inputs", m->function->name,
-                         node->def.name, node->def.op_name, node->def.input_count);
+      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) takes only %d inputs",
+                         m->function->name, node->def.name, node->def.op_name,
+                         node->def.input_count);
     }
     WEIR_TRY(find_value(m, input, &node->inputs[data]));
     WEIR_TRY(weir_node_check_input(node, data, node->inputs[data]));
     ++data;
   }
   if (data == node->def.input_count) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) needs %d inputs", m->function->name, node->def.name,
-                     node->def.op_name, node->def.input_count);
+  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) needs %d inputs",
+                     m->function->name, node->def.name, node->def.op_name, node->def.input_count);
 }
 
 static weir_status_t* add_nodes(maker_t* m) {
@@ -187,7 +198,8 @@ static weir_status_t* add_nodes(maker_t* m) {
 
 // ---- results ----
 
-static weir_status_t* find_entry(const maker_t* m, uint32_t field, const char* key, weir_view_t* out_value) {
+static weir_status_t* find_entry(const maker_t* m, uint32_t field, const char* key,
+                                 weir_view_t* out_value) {
   weir_wire_reader_t r = weir_wire_reader(m->function->def);
   while (weir_wire_next(&r)) {
     if (r.field != field || r.type != WEIR_WIRE_BYTES) continue;
@@ -204,15 +216,17 @@ static weir_status_t* find_entry(const maker_t* m, uint32_t field, const char* k
     *out_value = value;
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s' has no value for its result '%s'", m->function->name, key);
+  return WEIR_STATUS(INVALID_ARGUMENT, "function '%s' has no value for its result '%s'",
+                     m->function->name, key);
 }
 
 static weir_status_t* add_ret(maker_t* m, weir_edge_t value, int index, weir_dtype_t dtype) {
   bool is_output = value.index < value.node->def.output_count;
   if (!is_output || weir_dtype_base(weir_edge_dtype(value)) != weir_dtype_base(dtype)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': result %d is declared %s, but '%s:%d' is %s", m->function->name, index,
-                       weir_dtype_name(dtype), value.node->def.name, value.index,
-                       is_output ? weir_dtype_name(weir_edge_dtype(value)) : "no output");
+    return WEIR_STATUS(
+        INVALID_ARGUMENT, "function '%s': result %d is declared %s, but '%s:%d' is %s",
+        m->function->name, index, weir_dtype_name(dtype), value.node->def.name, value.index,
+        is_output ? weir_dtype_name(weir_edge_dtype(value)) : "no output");
   }
   weir_named_attr_t attrs[] = {weir_attr_int("index", index)};
   char name[48];
@@ -229,7 +243,8 @@ static weir_status_t* add_rets(maker_t* m) {
   const weir_op_t* signature = m->function->signature;
   const weir_dtype_t* types = NULL;
   int count = 0;
-  WEIR_TRY(weir_op_arg_types(signature, m->function->name, m->attrs, true, &m->graph->arena, &types, &count));
+  WEIR_TRY(weir_op_arg_types(signature, m->function->name, m->attrs, true, &m->graph->arena, &types,
+                             &count));
   m->body->rets = weir_arena_array(&m->graph->arena, (size_t)count, sizeof(weir_node_t*));
   if (!m->body->rets) return weir_out_of_memory();
   weir_node_def_t def = {.name = m->function->name, .op = signature, .attrs = m->attrs};
@@ -241,7 +256,8 @@ static weir_status_t* add_rets(maker_t* m) {
     WEIR_TRY(find_entry(m, FUNCTION_RET, signature->outputs[arg].name, &source));
     WEIR_TRY(find_value(m, source, &edge));
     for (int i = 0; i < size; ++i) {
-      WEIR_TRY(add_ret(m, (weir_edge_t){.node = edge.node, .index = edge.index + i}, first + i, types[first + i]));
+      WEIR_TRY(add_ret(m, (weir_edge_t){.node = edge.node, .index = edge.index + i}, first + i,
+                       types[first + i]));
     }
   }
   m->body->ret_count = count;
@@ -250,10 +266,12 @@ static weir_status_t* add_rets(maker_t* m) {
 
 // Nodes with side effects run even if nothing reads them, as do those that control_ret names.
 static weir_status_t* add_controls(maker_t* m) {
-  m->body->controls = weir_arena_array(&m->graph->arena, m->graph->node_count, sizeof(weir_node_t*));
+  m->body->controls =
+      weir_arena_array(&m->graph->arena, m->graph->node_count, sizeof(weir_node_t*));
   if (!m->body->controls) return weir_out_of_memory();
   for (size_t i = 0; i < m->count; ++i) {
-    if (weir_node_has(m->nodes[i], WEIR_OP_STATEFUL)) m->body->controls[m->body->control_count++] = m->nodes[i];
+    if (weir_node_has(m->nodes[i], WEIR_OP_STATEFUL))
+      m->body->controls[m->body->control_count++] = m->nodes[i];
   }
   weir_wire_reader_t r = weir_wire_reader(m->function->def);
   while (weir_wire_next(&r)) {
@@ -261,7 +279,8 @@ static weir_status_t* add_controls(maker_t* m) {
     weir_wire_reader_t entry = weir_wire_reader(r.bytes);
     while (weir_wire_next(&entry)) {
       weir_node_t* node = entry.field == 2 ? weir_graph_find(m->graph, entry.bytes) : NULL;
-      if (node && !weir_node_has(node, WEIR_OP_STATEFUL) && (size_t)m->body->control_count < m->graph->node_count) {
+      if (node && !weir_node_has(node, WEIR_OP_STATEFUL) &&
+          (size_t)m->body->control_count < m->graph->node_count) {
         m->body->controls[m->body->control_count++] = node;
       }
     }
@@ -269,7 +288,8 @@ static weir_status_t* add_controls(maker_t* m) {
   return NULL;
 }
 
-weir_status_t* weir_function_instantiate(weir_function_library_t* library, const weir_registry_t* registry,
+weir_status_t* weir_function_instantiate(weir_function_library_t* library,
+                                         const weir_registry_t* registry,
                                          const weir_function_t* function, weir_attrs_t attrs,
                                          weir_function_body_t* out_body) {
   weir_function_body_t body = {0};
@@ -277,8 +297,8 @@ weir_status_t* weir_function_instantiate(weir_function_library_t* library, const
   weir_function_library_release(body.graph->library);
   body.graph->library = weir_function_library_retain(library);
   maker_t m = {.function = function, .graph = body.graph, .body = &body};
-  weir_status_t* status =
-      weir_op_resolve(function->signature, function->name, attrs, NULL, 0, &body.graph->arena, &m.attrs);
+  weir_status_t* status = weir_op_resolve(function->signature, function->name, attrs, NULL, 0,
+                                          &body.graph->arena, &m.attrs);
   if (!status) status = add_args(&m);
   if (!status) status = add_nodes(&m);
   if (!status) status = add_rets(&m);

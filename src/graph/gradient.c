@@ -1,4 +1,5 @@
-// gradient.c — Reverse-mode differentiation of a graph: a backward sweep over the nodes between xs and ys.
+// gradient.c — Reverse-mode differentiation of a graph: a backward sweep over the nodes between xs
+// and ys.
 #include "graph/gradient.h"
 
 #include "graph/gradient_internal.h"
@@ -8,14 +9,18 @@
 
 bool weir_gradient_flows(weir_edge_t edge) {
   weir_dtype_t base = weir_dtype_base(weir_edge_dtype(edge));
-  return weir_dtype_is_floating(base) || weir_dtype_is_complex(base) || base == WEIR_DTYPE_RESOURCE ||
-         base == WEIR_DTYPE_VARIANT;
+  return weir_dtype_is_floating(base) || weir_dtype_is_complex(base) ||
+         base == WEIR_DTYPE_RESOURCE || base == WEIR_DTYPE_VARIANT;
 }
 
-// A gradient array of an earlier construction: it says so by its source. What reaches it must not be lost.
-static bool is_gradient_array(const weir_node_t* node) { return weir_attrs_find(node->def.attrs, "source") != NULL; }
+// A gradient array of an earlier construction: it says so by its source. What reaches it must not
+// be lost.
+static bool is_gradient_array(const weir_node_t* node) {
+  return weir_attrs_find(node->def.attrs, "source") != NULL;
+}
 
-// Marks what depends on the xs. Against the order only along the back edges of loops, so a few rounds see it all.
+// Marks what depends on the xs. Against the order only along the back edges of loops, so a few
+// rounds see it all.
 static void mark_after_xs(gradient_t* g, weir_node_t* const* order) {
   for (int i = 0; i < g->params->xs.count; ++i) g->depends[g->params->xs.items[i].node->id] = true;
   bool has_changed = true;
@@ -49,7 +54,8 @@ static void mark_before_ys(gradient_t* g, weir_node_t* const* order) {
       if (!g->is_between[node->id]) continue;
       for (int k = 0; k < node->def.input_count; ++k) {
         weir_edge_t input = node->inputs[k];
-        bool is_new = g->depends[input.node->id] && !g->is_between[input.node->id] && weir_gradient_flows(input);
+        bool is_new = g->depends[input.node->id] && !g->is_between[input.node->id] &&
+                      weir_gradient_flows(input);
         if (!is_new) continue;
         g->is_between[input.node->id] = true;
         has_changed = true;
@@ -82,7 +88,8 @@ weir_status_t* weir_gradient_add(gradient_t* g, weir_edge_t edge, weir_grad_valu
 }
 
 // Sums up slices: concatenated values and indices are the sum.
-static weir_grad_value_t concat_slices(gradient_t* g, const weir_grad_value_t* items, size_t count) {
+static weir_grad_value_t concat_slices(gradient_t* g, const weir_grad_value_t* items,
+                                       size_t count) {
   weir_builder_t* b = &g->builder.base;
   weir_edge_t* edges = weir_arena_array(&g->arena, count + 1, sizeof(*edges));
   if (!edges) {
@@ -96,9 +103,11 @@ static weir_grad_value_t concat_slices(gradient_t* g, const weir_grad_value_t* i
   sum.values = weir_build(b, "ConcatV2", inputs, WEIR_NO_ATTRS);
   for (size_t i = 0; i < count; ++i) {
     bool is_same = weir_build_dtype(b, items[i].indices) == weir_build_dtype(b, items[0].indices);
-    edges[i] = is_same ? items[i].indices
-                       : weir_build(b, "Cast", WEIR_EDGES(items[i].indices),
-                                    WEIR_ATTRS(weir_attr_type("DstT", weir_build_dtype(b, items[0].indices))));
+    edges[i] =
+        is_same
+            ? items[i].indices
+            : weir_build(b, "Cast", WEIR_EDGES(items[i].indices),
+                         WEIR_ATTRS(weir_attr_type("DstT", weir_build_dtype(b, items[0].indices))));
   }
   sum.indices = weir_build(b, "ConcatV2", inputs, WEIR_NO_ATTRS);
   return sum;
@@ -112,7 +121,8 @@ static weir_grad_value_t sum_dense(gradient_t* g, const weir_grad_value_t* items
     return items[0];
   }
   for (size_t i = 0; i < count; ++i) edges[i] = weir_gradient_densify(b, items[i]);
-  weir_edge_t sum = weir_build(b, "AddN", (weir_edges_t){.items = edges, .count = (int)count}, WEIR_NO_ATTRS);
+  weir_edge_t sum =
+      weir_build(b, "AddN", (weir_edges_t){.items = edges, .count = (int)count}, WEIR_NO_ATTRS);
   return (weir_grad_value_t){.values = sum};
 }
 
@@ -127,7 +137,8 @@ weir_edge_t weir_gradient_zeros(weir_builder_t* b, weir_edge_t like) {
   if (b->status || !like.node) return WEIR_NO_EDGE;
   weir_dtype_t dtype = weir_build_dtype(b, like);
   weir_grad_ctx_t ctx = {.builder = b};
-  if (!weir_dtype_is_plain(dtype)) return weir_build(b, "ZerosLike", WEIR_EDGES(like), WEIR_NO_ATTRS);
+  if (!weir_dtype_is_plain(dtype))
+    return weir_build(b, "ZerosLike", WEIR_EDGES(like), WEIR_NO_ATTRS);
   weir_edge_t zero = weir_build_scalar(b, dtype, 0);
   if (weir_build_shape(b, like)->rank == 0) return zero;
   return weir_build(b, "Fill", WEIR_EDGES(weir_grad_shape_of(&ctx, like), zero), WEIR_NO_ATTRS);
@@ -139,7 +150,8 @@ weir_grad_value_t weir_gradient_take(gradient_t* g, weir_edge_t edge) {
   if (!place || place->count == 0) return (weir_grad_value_t){0};
   if (place->count > 1) {
     bool is_all_slices = true;
-    for (size_t i = 0; i < place->count; ++i) is_all_slices &= !weir_edge_is_none(place->items[i].indices);
+    for (size_t i = 0; i < place->count; ++i)
+      is_all_slices &= !weir_edge_is_none(place->items[i].indices);
     place->items[0] = is_all_slices ? concat_slices(g, place->items, place->count)
                                     : sum_dense(g, place->items, place->count);
     place->count = 1;
@@ -150,20 +162,22 @@ weir_grad_value_t weir_gradient_take(gradient_t* g, weir_edge_t edge) {
 // ---- one node ----
 
 static weir_status_t* no_gradient(const weir_node_t* node) {
-  return WEIR_STATUS(INVALID_ARGUMENT, "No gradient defined for operation '%s' (op type: %s)", node->def.name,
-                     node->def.op_name);
+  return WEIR_STATUS(INVALID_ARGUMENT, "No gradient defined for operation '%s' (op type: %s)",
+                     node->def.name, node->def.op_name);
 }
 
 typedef weir_status_t* (*build_grad_fn_t)(weir_grad_ctx_t* ctx);
 
 // The node's own gradient function, or that of the op it names as the one whose gradient it has.
-static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* node, build_grad_fn_t* out_fn) {
+static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* node,
+                                      build_grad_fn_t* out_fn) {
   const weir_op_t* op = node->def.op;
   const weir_attr_t* other = weir_attrs_find(node->def.attrs, "_gradient_op_type");
   if (other && other->kind == WEIR_ATTR_STRING && !other->is_list) {
     op = weir_registry_find(g->graph->registry, other->u.s);
     if (!op || !op->def || !op->def->build_grad) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "No gradient defined for operation '%s' (op type: %s, gradient: %.*s)",
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "No gradient defined for operation '%s' (op type: %s, gradient: %.*s)",
                          node->def.name, node->def.op_name, WEIR_VIEW_ARG(other->u.s));
     }
   }
@@ -172,8 +186,8 @@ static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* no
   return NULL;
 }
 
-static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const weir_grad_value_t* dys,
-                                      weir_grad_value_t* dxs) {
+static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node,
+                                      const weir_grad_value_t* dys, weir_grad_value_t* dxs) {
   build_grad_fn_t build_grad = NULL;
   WEIR_TRY(find_build_grad(g, node, &build_grad));
   const char* prefix = weir_arena_printf(&g->arena, "%s/%s_grad", g->prefix, node->def.name);
@@ -187,7 +201,8 @@ static weir_status_t* call_build_grad(gradient_t* g, weir_node_t* node, const we
                          .dys = dys,
                          .dxs = dxs,
                          .library = g->graph->library};
-  return weir_status_prefix(build_grad(&ctx), "gradient of '%s' (%s): ", node->def.name, node->def.op_name);
+  return weir_status_prefix(build_grad(&ctx), "gradient of '%s' (%s): ", node->def.name,
+                            node->def.op_name);
 }
 
 // TensorFlow loses the gradient here, and so has a wrong one.
@@ -195,8 +210,10 @@ static weir_status_t* gradient_array_gradient(gradient_t* g, const weir_node_t* 
   for (int i = 0; i < node->def.output_count; ++i) {
     const collected_t* places = g->collected[node->id];
     if (!places || places[i].count == 0) continue;
-    return WEIR_STATUS(UNIMPLEMENTED, "Second derivative of '%s' (%s), a gradient that a TensorArray holds, is not supported",
-                       node->def.name, node->def.op_name);
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "Second derivative of '%s' (%s), a gradient that a TensorArray holds, is not supported",
+        node->def.name, node->def.op_name);
   }
   return NULL;
 }
@@ -222,7 +239,8 @@ weir_status_t* weir_gradient_of_node(gradient_t* g, weir_node_t* node) {
   if (!has_any || g->builder.base.status) return NULL;
   WEIR_TRY(call_build_grad(g, node, dys, dxs));
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (g->is_between[node->inputs[i].node->id]) WEIR_TRY(weir_gradient_add(g, node->inputs[i], dxs[i]));
+    if (g->is_between[node->inputs[i].node->id])
+      WEIR_TRY(weir_gradient_add(g, node->inputs[i], dxs[i]));
   }
   return NULL;
 }
@@ -246,12 +264,14 @@ static unit_t no_unit(void) { return (unit_t){.node = NULL, .loop = NULL}; }
 
 // The unit a node's inputs belong to.
 static unit_t unit_of(const sweep_t* s, weir_node_t* node) {
-  if (weir_node_role(node) == WEIR_ROLE_ENTER) return (unit_t){.loop = weir_flow_of(s->g, node)->frame};
+  if (weir_node_role(node) == WEIR_ROLE_ENTER)
+    return (unit_t){.loop = weir_flow_of(s->g, node)->frame};
   if (s->frame->parent && weir_flow_is_structure(node)) return no_unit();
   return (unit_t){.node = node};
 }
 
-// The unit whose output |edge| is; none when it comes into the frame from outside or at the beginning of an iteration.
+// The unit whose output |edge| is; none when it comes into the frame from outside or at the
+// beginning of an iteration.
 static unit_t unit_from(const sweep_t* s, weir_edge_t edge) {
   const node_flow_t* flow = weir_flow_of(s->g, edge.node);
   if (!s->g->is_between[edge.node->id] || !weir_gradient_flows(edge)) return no_unit();
@@ -271,11 +291,13 @@ static weir_status_t* check_in_body(const sweep_t* s, const weir_node_t* node, w
   if (!is_inside || !s->g->is_between[input.node->id]) return NULL;
   bool is_after = weir_flow_is_loop_switch(input.node) && input.index == 0;
   if (!weir_flow_is_loop_merge(input.node) && !is_after) return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "Gradient of '%s' (%s) is not supported: it is in a loop, but not in its body",
+  return WEIR_STATUS(UNIMPLEMENTED,
+                     "Gradient of '%s' (%s) is not supported: it is in a loop, but not in its body",
                      node->def.name, node->def.op_name);
 }
 
-// Adds |change| to the consumers that the sources of |unit| wait for; those that reach zero are ready.
+// Adds |change| to the consumers that the sources of |unit| wait for; those that reach zero are
+// ready.
 static void count_sources(sweep_t* s, unit_t unit, weir_node_t* node, int change) {
   for (int k = 0; k < node->def.input_count; ++k) {
     unit_t source = unit_from(s, node->inputs[k]);
@@ -294,7 +316,8 @@ static void count_unit(sweep_t* s, unit_t unit, int change) {
   for (int i = 0; i < s->frame->member_count; ++i) {
     weir_node_t* node = s->frame->members[i];
     bool is_enter = s->g->is_between[node->id] && weir_node_role(node) == WEIR_ROLE_ENTER;
-    if (is_enter && weir_flow_of(s->g, node)->frame == unit.loop) count_sources(s, unit, node, change);
+    if (is_enter && weir_flow_of(s->g, node)->frame == unit.loop)
+      count_sources(s, unit, node, change);
   }
   const struct stack_link_t* cursor = NULL;
   for (frame_t* before; (before = weir_stacks_pushed_in(s->g, unit.loop, &cursor));) {
@@ -307,20 +330,23 @@ static weir_status_t* start_sweep(sweep_t* s) {
   gradient_t* g = s->g;
   size_t loops = 0;
   for (frame_t* loop = g->frames; loop; loop = loop->next) ++loops;
-  s->ready = weir_arena_array(&g->arena, (size_t)s->frame->member_count + loops + 1, sizeof(*s->ready));
+  s->ready =
+      weir_arena_array(&g->arena, (size_t)s->frame->member_count + loops + 1, sizeof(*s->ready));
   if (!s->ready) return weir_out_of_memory();
   for (int i = 0; i < s->frame->member_count; ++i) {
     weir_node_t* node = s->frame->members[i];
     unit_t unit = unit_of(s, node);
     if (!g->is_between[node->id] || !unit.node) continue;
-    for (int k = 0; k < node->def.input_count; ++k) WEIR_TRY(check_in_body(s, node, node->inputs[k]));
+    for (int k = 0; k < node->def.input_count; ++k)
+      WEIR_TRY(check_in_body(s, node, node->inputs[k]));
     count_unit(s, unit, 1);
   }
   for (frame_t* loop = g->frames; loop; loop = loop->next) {
     if (loop->parent == s->frame) count_unit(s, (unit_t){.loop = loop}, 1);
   }
   for (frame_t* loop = g->frames; loop; loop = loop->next) {
-    if (loop->parent == s->frame && loop->pending == 0) s->ready[s->ready_count++] = (unit_t){.loop = loop};
+    if (loop->parent == s->frame && loop->pending == 0)
+      s->ready[s->ready_count++] = (unit_t){.loop = loop};
   }
   for (int i = 0; i < s->frame->member_count; ++i) {
     weir_node_t* node = s->frame->members[i];
@@ -352,8 +378,8 @@ static weir_status_t* seed(gradient_t* g) {
     weir_edge_t y = g->params->ys.items[i];
     if (!g->is_between[y.node->id]) continue;
     if (!weir_gradient_flows(y)) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Gradients of '%s:%d' are not defined: its type is %s", y.node->def.name, y.index,
-                         weir_dtype_name(weir_edge_dtype(y)));
+      return WEIR_STATUS(INVALID_ARGUMENT, "Gradients of '%s:%d' are not defined: its type is %s",
+                         y.node->def.name, y.index, weir_dtype_name(weir_edge_dtype(y)));
     }
     weir_grad_value_t dy = {0};
     if (g->params->grad_ys) dy.values = g->params->grad_ys[i];
@@ -374,7 +400,8 @@ static weir_status_t* alloc_marks(gradient_t* g) {
 
 enum { MAX_CALL_DEPTH = 64 };  // deeper is taken for a recursion, which has no lowered form
 
-// Lowers the calls that gradients flow through, which may bring new ones, and marks what is between the xs and the ys.
+// Lowers the calls that gradients flow through, which may bring new ones, and marks what is between
+// the xs and the ys.
 static weir_status_t* lower_and_mark(gradient_t* g, weir_node_t*** out_order) {
   for (int depth = 0; depth <= MAX_CALL_DEPTH; ++depth) {
     g->node_count = g->graph->node_count;
@@ -392,14 +419,18 @@ static weir_status_t* lower_and_mark(gradient_t* g, weir_node_t*** out_order) {
     }
     if (!has_lowered) return NULL;
   }
-  return WEIR_STATUS(UNIMPLEMENTED, "Gradients of functions nested more than %d deep are not supported", MAX_CALL_DEPTH);
+  return WEIR_STATUS(UNIMPLEMENTED,
+                     "Gradients of functions nested more than %d deep are not supported",
+                     MAX_CALL_DEPTH);
 }
 
-static weir_status_t* check_outside_loops(const gradient_t* g, weir_edges_t edges, const char* what) {
+static weir_status_t* check_outside_loops(const gradient_t* g, weir_edges_t edges,
+                                          const char* what) {
   for (int i = 0; i < edges.count; ++i) {
     const weir_node_t* node = edges.items[i].node;
     if (!weir_flow_of(g, node)->frame->parent) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "Gradients %s '%s' are not defined: it is inside a loop", what, node->def.name);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Gradients %s '%s' are not defined: it is inside a loop",
+                       what, node->def.name);
   }
   return NULL;
 }
@@ -430,7 +461,8 @@ static weir_status_t* differentiate(gradient_t* g, weir_grad_value_t* out_grads)
 
 weir_status_t* weir_graph_gradients(weir_graph_t* graph, const weir_gradient_params_t* params,
                                     weir_grad_value_t* out_grads) {
-  gradient_t g = {.graph = graph, .params = params, .prefix = params->prefix ? params->prefix : "gradients"};
+  gradient_t g = {
+      .graph = graph, .params = params, .prefix = params->prefix ? params->prefix : "gradients"};
   weir_gradient_builder_init(&g);
   memset(out_grads, 0, sizeof(*out_grads) * (size_t)params->xs.count);
   weir_status_t* status = differentiate(&g, out_grads);

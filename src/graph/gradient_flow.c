@@ -1,16 +1,18 @@
-// gradient_flow.c — The control flow of a graph, as gradients need it: the loop each node is in, and the conditions under
-// which it is alive there.
+// gradient_flow.c — The control flow of a graph, as gradients need it: the loop each node is in,
+// and the conditions under which it is alive there.
 #include "graph/gradient_internal.h"
 
 weir_edge_t weir_flow_behind_identities(weir_edge_t edge) {
-  while (edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) && edge.node->control_count == 0) {
+  while (edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) &&
+         edge.node->control_count == 0) {
     edge = edge.node->inputs[0];
   }
   return edge;
 }
 
 static bool is_back_edge(const weir_node_t* node, const weir_node_t* source) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE && weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION;
+  return weir_node_role(node) == WEIR_ROLE_MERGE &&
+         weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION;
 }
 
 bool weir_flow_is_loop_merge(const weir_node_t* node) {
@@ -73,7 +75,8 @@ static const guard_t* guard_common(gradient_t* g, const guard_t* a, const guard_
 
 const guard_t* weir_flow_guard(gradient_t* g, weir_edge_t edge) {
   const guard_t* guard = weir_flow_of(g, edge.node)->guard;
-  if (weir_node_role(edge.node) != WEIR_ROLE_SWITCH || weir_flow_is_loop_switch(edge.node)) return guard;
+  if (weir_node_role(edge.node) != WEIR_ROLE_SWITCH || weir_flow_is_loop_switch(edge.node))
+    return guard;
   guard_t side = {.pred = weir_flow_behind_identities(edge.node->inputs[1]), .branch = edge.index};
   return guard_with(g, guard, &side);
 }
@@ -89,7 +92,8 @@ static const guard_t* guard_of_node(gradient_t* g, const weir_node_t* node) {
     if (weir_node_role(node) != WEIR_ROLE_MERGE) guard = guard_union(g, guard, of_input);
     else guard = is_first ? of_input : guard_common(g, guard, of_input);
   }
-  for (int i = 0; i < node->control_count && weir_node_role(node) != WEIR_ROLE_CONTROL_TRIGGER; ++i) {
+  for (int i = 0; i < node->control_count && weir_node_role(node) != WEIR_ROLE_CONTROL_TRIGGER;
+       ++i) {
     guard = guard_union(g, guard, weir_flow_of(g, node->control_inputs[i])->guard);
   }
   return guard;
@@ -119,7 +123,8 @@ static frame_t* frame_of_inputs(const gradient_t* g, const weir_node_t* node) {
   frame_t* inside = g->frames;
   for (int i = 0; i < node->def.input_count + node->control_count; ++i) {
     bool is_data = i < node->def.input_count;
-    const weir_node_t* source = is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
+    const weir_node_t* source =
+        is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
     if (is_data && is_back_edge(node, source)) continue;
     frame_t* frame = weir_flow_of(g, source)->frame;
     if (frame->depth > inside->depth) inside = frame;
@@ -149,7 +154,8 @@ static weir_status_t* place(gradient_t* g, weir_node_t* node) {
 
 void weir_flow_note(gradient_t* g, weir_node_t* node, node_flow_t flow) {
   size_t needed = (size_t)node->id + 1;
-  if (needed > g->flow_capacity && !WEIR_GROW(g->flows, g->flow_capacity, WEIR_MAX(needed, g->graph->node_count))) {
+  if (needed > g->flow_capacity &&
+      !WEIR_GROW(g->flows, g->flow_capacity, WEIR_MAX(needed, g->graph->node_count))) {
     if (!g->builder.base.status) g->builder.base.status = weir_out_of_memory();
     return;
   }
@@ -162,7 +168,8 @@ weir_status_t* weir_flow_analyze(gradient_t* g, weir_node_t* const* order) {
   if (!g->frames) return weir_out_of_memory();
   for (size_t i = 0; i < g->node_count; ++i) WEIR_TRY(place(g, order[i]));
   for (frame_t* frame = g->frames; frame; frame = frame->next) {
-    frame->members = weir_arena_array(&g->arena, (size_t)frame->member_count + 1, sizeof(*frame->members));
+    frame->members =
+        weir_arena_array(&g->arena, (size_t)frame->member_count + 1, sizeof(*frame->members));
     if (!frame->members) return weir_out_of_memory();
     frame->member_count = 0;
   }

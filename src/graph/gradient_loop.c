@@ -1,18 +1,19 @@
 // gradient_loop.c — The gradient of a loop: a loop that goes backward through its iterations.
 //
-// A counter goes down from the trip count. The variables of the backward loop are the gradients of the forward loop's
-// variables, which enter as gradients of its results; values that are the same in all iterations get sums instead. The body
-// is the gradient of the forward body, built by the same sweep as everything else.
+// A counter goes down from the trip count. The variables of the backward loop are the gradients of
+// the forward loop's variables, which enter as gradients of its results; values that are the same
+// in all iterations get sums instead. The body is the gradient of the forward body, built by the
+// same sweep as everything else.
 #include "graph/gradient_internal.h"
 
 typedef struct variable_t {
-  weir_node_t* enter;       // forward nodes
+  weir_node_t* enter;  // forward nodes
   weir_node_t* next;
-  weir_node_t* split;       // the Switch
-  weir_node_t* exit;        // the first one; NULL: its last value is not used
-  weir_edge_t back_merge;   // backward
-  weir_edge_t back_value;   // in the body: the gradient of what |next| takes
-  weir_edge_t back_exit;    // the gradient of what |enter| takes
+  weir_node_t* split;      // the Switch
+  weir_node_t* exit;       // the first one; NULL: its last value is not used
+  weir_edge_t back_merge;  // backward
+  weir_edge_t back_value;  // in the body: the gradient of what |next| takes
+  weir_edge_t back_exit;   // the gradient of what |enter| takes
 } variable_t;
 
 typedef struct loop_t {
@@ -43,14 +44,15 @@ static variable_t* find_variable(const loop_t* loop, const weir_node_t* merge) {
 
 static variable_t* variable_of_exit(const loop_t* loop, const weir_node_t* exit) {
   for (int i = 0; i < loop->count; ++i) {
-    if (loop->variables[i].split == exit->inputs[0].node && exit->inputs[0].index == 0) return &loop->variables[i];
+    if (loop->variables[i].split == exit->inputs[0].node && exit->inputs[0].index == 0)
+      return &loop->variables[i];
   }
   return NULL;
 }
 
 static weir_status_t* unsupported(const weir_node_t* node, const char* why) {
-  return WEIR_STATUS(UNIMPLEMENTED, "Gradient of '%s' (%s) in a loop is not supported: %s", node->def.name, node->def.op_name,
-                     why);
+  return WEIR_STATUS(UNIMPLEMENTED, "Gradient of '%s' (%s) in a loop is not supported: %s",
+                     node->def.name, node->def.op_name, why);
 }
 
 static weir_status_t* add_variable(loop_t* loop, weir_node_t* merge) {
@@ -60,7 +62,8 @@ static weir_status_t* add_variable(loop_t* loop, weir_node_t* merge) {
     if (weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION) variable.next = source;
     if (weir_node_role(source) == WEIR_ROLE_ENTER) variable.enter = source;
   }
-  if (merge->def.input_count != 2 || !variable.next || !variable.enter) return unsupported(merge, "it is no loop variable");
+  if (merge->def.input_count != 2 || !variable.next || !variable.enter)
+    return unsupported(merge, "it is no loop variable");
   loop->variables[loop->count++] = variable;
   return NULL;
 }
@@ -71,21 +74,25 @@ static weir_status_t* find_switches(loop_t* loop) {
     if (!loop->g->is_between[node->id] || !weir_flow_is_loop_switch(node)) continue;
     weir_node_t* merge = node->inputs[0].node;
     variable_t* variable = weir_flow_is_loop_merge(merge) ? find_variable(loop, merge) : NULL;
-    if (!variable || variable->split) return unsupported(node, "it does not switch a loop variable");
+    if (!variable || variable->split)
+      return unsupported(node, "it does not switch a loop variable");
     variable->split = node;
   }
   return NULL;
 }
 
-// Finds the variables gradients flow through, and brings the gradients of several exits of one together.
+// Finds the variables gradients flow through, and brings the gradients of several exits of one
+// together.
 static weir_status_t* find_variables(loop_t* loop) {
   gradient_t* g = loop->g;
   frame_t* frame = loop->frame;
-  loop->variables = weir_arena_array(&g->arena, (size_t)frame->member_count, sizeof(*loop->variables));
+  loop->variables =
+      weir_arena_array(&g->arena, (size_t)frame->member_count, sizeof(*loop->variables));
   if (!loop->variables) return weir_out_of_memory();
   for (int i = 0; i < frame->member_count; ++i) {
     weir_node_t* node = frame->members[i];
-    if (g->is_between[node->id] && weir_flow_is_loop_merge(node)) WEIR_TRY(add_variable(loop, node));
+    if (g->is_between[node->id] && weir_flow_is_loop_merge(node))
+      WEIR_TRY(add_variable(loop, node));
   }
   WEIR_TRY(find_switches(loop));
   for (int i = 0; i < frame->member_count; ++i) {
@@ -115,16 +122,19 @@ static bool has_gradient(const loop_t* loop) {
 // ---- the backward loop ----
 
 static weir_edge_t put_in(loop_t* loop, const char* op, weir_edges_t inputs) {
-  return weir_gradient_put(loop->g, (node_flow_t){.made_in = loop->inner}, op, inputs, WEIR_NO_ATTRS, NULL);
+  return weir_gradient_put(loop->g, (node_flow_t){.made_in = loop->inner}, op, inputs,
+                           WEIR_NO_ATTRS, NULL);
 }
 
 static weir_edge_t put_exit(loop_t* loop, weir_edge_t split) {
-  return weir_gradient_put(loop->g, (node_flow_t){.made_in = loop->outer}, "Exit", WEIR_EDGES(split), WEIR_NO_ATTRS, NULL);
+  return weir_gradient_put(loop->g, (node_flow_t){.made_in = loop->outer}, "Exit",
+                           WEIR_EDGES(split), WEIR_NO_ATTRS, NULL);
 }
 
-// A variable begun, of the shape of |like| in every iteration; weir_graph_set_input closes its cycle.
-static weir_edge_t begin_cycle(loop_t* loop, weir_edge_t initial, weir_edge_t like, weir_edge_t* out_merge,
-                               weir_edge_t* out_exit) {
+// A variable begun, of the shape of |like| in every iteration; weir_graph_set_input closes its
+// cycle.
+static weir_edge_t begin_cycle(loop_t* loop, weir_edge_t initial, weir_edge_t like,
+                               weir_edge_t* out_merge, weir_edge_t* out_exit) {
   weir_edge_t enter = weir_backward_enter(loop->g, loop->inner, initial, false);
   weir_edge_t merge = put_in(loop, "Merge", WEIR_EDGES(enter, enter));
   bool has_shape = !loop->g->builder.base.status && weir_dtype_is_plain(weir_edge_dtype(like));
@@ -137,9 +147,10 @@ static weir_edge_t begin_cycle(loop_t* loop, weir_edge_t initial, weir_edge_t li
 
 static void end_cycle(loop_t* loop, weir_edge_t merge, weir_edge_t value) {
   gradient_t* g = loop->g;
-  weir_node_t* control = value.node && weir_gradient_is_free(value) ? loop->inner->pivot.node : NULL;
-  weir_edge_t next = weir_gradient_put(g, (node_flow_t){.made_in = loop->inner}, "NextIteration", WEIR_EDGES(value),
-                                       WEIR_NO_ATTRS, control);
+  weir_node_t* control =
+      value.node && weir_gradient_is_free(value) ? loop->inner->pivot.node : NULL;
+  weir_edge_t next = weir_gradient_put(g, (node_flow_t){.made_in = loop->inner}, "NextIteration",
+                                       WEIR_EDGES(value), WEIR_NO_ATTRS, control);
   if (g->builder.base.status) return;
   weir_status_t* status = weir_graph_set_input(merge.node, 1, next);
   if (status) fail(g, status);
@@ -151,7 +162,8 @@ static void begin_counter(loop_t* loop) {
   g->context = loop->outer;
   weir_edge_t zero = weir_build_int32(&g->builder.base, 0);
   weir_edge_t one = weir_build_int32(&g->builder.base, 1);
-  weir_edge_t enter = weir_backward_enter(g, inner, weir_backward_value(g, loop->outer, loop->frame->count), false);
+  weir_edge_t enter =
+      weir_backward_enter(g, inner, weir_backward_value(g, loop->outer, loop->frame->count), false);
   if (enter.node) weir_stacks_hold_gradients(g, loop->frame, enter.node);
   weir_edge_t merge = put_in(loop, "Merge", WEIR_EDGES(enter, enter));
   weir_edge_t goes_on = put_in(loop, "Greater", WEIR_EDGES(merge, zero));
@@ -195,8 +207,10 @@ static weir_status_t* begin_variables(loop_t* loop) {
     g->context = loop->outer;
     weir_edge_t initial = final_gradient(loop, variable);
     weir_edge_t like = {.node = variable->split, .index = 1};
-    variable->back_value = begin_cycle(loop, initial, like, &variable->back_merge, &variable->back_exit);
-    WEIR_TRY(weir_gradient_add(g, variable->next->inputs[0], (weir_grad_value_t){.values = variable->back_value}));
+    variable->back_value =
+        begin_cycle(loop, initial, like, &variable->back_merge, &variable->back_exit);
+    WEIR_TRY(weir_gradient_add(g, variable->next->inputs[0],
+                               (weir_grad_value_t){.values = variable->back_value}));
   }
   return NULL;
 }
@@ -213,7 +227,8 @@ static weir_status_t* end_variables(loop_t* loop) {
                                                      : weir_gradient_densify(&g->builder.base, dx);
     end_cycle(loop, variable->back_merge, weir_backward_value(g, loop->inner, value));
     if (!g->is_between[variable->enter->inputs[0].node->id]) continue;
-    WEIR_TRY(weir_gradient_add(g, variable->enter->inputs[0], (weir_grad_value_t){.values = variable->back_exit}));
+    WEIR_TRY(weir_gradient_add(g, variable->enter->inputs[0],
+                               (weir_grad_value_t){.values = variable->back_exit}));
   }
   return NULL;
 }
@@ -257,14 +272,17 @@ static weir_status_t* sum_constants(loop_t* loop) {
   frame_t* parent = loop->frame->parent;
   for (int i = 0; i < parent->member_count && !g->builder.base.status; ++i) {
     weir_node_t* node = parent->members[i];
-    bool is_enter = weir_node_role(node) == WEIR_ROLE_ENTER && weir_flow_of(g, node)->frame == loop->frame;
-    if (!is_enter || !g->is_between[node->id] || !weir_attrs_bool(node->def.attrs, "is_constant")) continue;
+    bool is_enter =
+        weir_node_role(node) == WEIR_ROLE_ENTER && weir_flow_of(g, node)->frame == loop->frame;
+    if (!is_enter || !g->is_between[node->id] || !weir_attrs_bool(node->def.attrs, "is_constant"))
+      continue;
     WEIR_TRY(sum_over_iterations(loop, (weir_edge_t){.node = node, .index = 0}, node->inputs[0]));
   }
   for (int i = 0; i < loop->count && !g->builder.base.status; ++i) {
     variable_t* variable = &loop->variables[i];
     if (!variable->split || !is_resource(variable)) continue;
-    WEIR_TRY(sum_over_iterations(loop, (weir_edge_t){.node = variable->split, .index = 1}, variable->enter->inputs[0]));
+    WEIR_TRY(sum_over_iterations(loop, (weir_edge_t){.node = variable->split, .index = 1},
+                                 variable->enter->inputs[0]));
   }
   return NULL;
 }
@@ -288,9 +306,10 @@ weir_status_t* weir_gradient_of_loop(gradient_t* g, frame_t* frame) {
   if (!has_gradient(&loop)) return NULL;
   loop.inner = weir_arena_alloc(&g->arena, sizeof(*loop.inner));
   if (!loop.inner) return weir_out_of_memory();
-  const char* name = weir_arena_printf(&g->arena, "%s/%.*s_grad_%zu", g->prefix, WEIR_VIEW_ARG(frame->name),
-                                       g->graph->node_count);
-  const char* prefix = weir_arena_printf(&g->arena, "%s/loop%zu_grad", g->prefix, g->graph->node_count);
+  const char* name = weir_arena_printf(&g->arena, "%s/%.*s_grad_%zu", g->prefix,
+                                       WEIR_VIEW_ARG(frame->name), g->graph->node_count);
+  const char* prefix =
+      weir_arena_printf(&g->arena, "%s/loop%zu_grad", g->prefix, g->graph->node_count);
   if (!name || !prefix) return weir_out_of_memory();
   *loop.inner = (backward_t){.parent = loop.outer, .frame = frame, .name = name};
   g->builder.prefix = prefix;

@@ -1,9 +1,10 @@
 // gradient_save.c — Forward values within backward loops.
 //
-// A value of one iteration is pushed on a stack in the forward loop and popped in the backward loop. The forward counter waits
-// for the pushes of its iteration, so the trip count that starts the backward loop comes out after all of them; pushes wait
-// for the counter, so they happen in the order of iterations. The backward counter does the same for pops. A value that is
-// alive under conditions only is pushed, and popped, under the same conditions.
+// A value of one iteration is pushed on a stack in the forward loop and popped in the backward
+// loop. The forward counter waits for the pushes of its iteration, so the trip count that starts
+// the backward loop comes out after all of them; pushes wait for the counter, so they happen in the
+// order of iterations. The backward counter does the same for pops. A value that is alive under
+// conditions only is pushed, and popped, under the same conditions.
 #include "graph/gradient_internal.h"
 #include "graph/graph_internal.h"
 
@@ -43,13 +44,14 @@ void weir_backward_free(backward_t* context) {
 
 // ---- adding nodes as they are ----
 
-weir_edge_t weir_gradient_put(gradient_t* g, node_flow_t flow, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
-                              weir_node_t* control) {
+weir_edge_t weir_gradient_put(gradient_t* g, node_flow_t flow, const char* op, weir_edges_t inputs,
+                              weir_attrs_t attrs, weir_node_t* control) {
   weir_edge_t first = WEIR_NO_EDGE;
   if (g->builder.base.status) return WEIR_NO_EDGE;
   g->builder.controls = &control;
   g->builder.control_count = control ? 1 : 0;
-  weir_status_t* status = weir_graph_builder_vtable.add(&g->builder.base, op, inputs, attrs, op, &first);
+  weir_status_t* status =
+      weir_graph_builder_vtable.add(&g->builder.base, op, inputs, attrs, op, &first);
   g->builder.controls = NULL;
   g->builder.control_count = 0;
   if (status) {
@@ -67,7 +69,8 @@ static void order(gradient_t* g, weir_node_t* node, weir_node_t* after) {
   if (status) fail(g, status);
 }
 
-void weir_gradient_sync(gradient_t* g, node_flow_t flow, weir_node_t** sync, weir_node_t* waiter, weir_node_t* node) {
+void weir_gradient_sync(gradient_t* g, node_flow_t flow, weir_node_t** sync, weir_node_t* waiter,
+                        weir_node_t* node) {
   if (g->builder.base.status) return;
   if (!*sync) {
     *sync = weir_gradient_put(g, flow, "ControlTrigger", WEIR_NO_EDGES, WEIR_NO_ATTRS, node).node;
@@ -79,11 +82,14 @@ void weir_gradient_sync(gradient_t* g, node_flow_t flow, weir_node_t** sync, wei
 
 // ---- the forward counter ----
 
-static weir_edge_t enter_frame(gradient_t* g, const frame_t* frame, weir_edge_t value, bool is_constant) {
-  weir_named_attr_t attrs[] = {weir_attr_view("frame_name", frame->name), weir_attr_bool("is_constant", is_constant),
+static weir_edge_t enter_frame(gradient_t* g, const frame_t* frame, weir_edge_t value,
+                               bool is_constant) {
+  weir_named_attr_t attrs[] = {weir_attr_view("frame_name", frame->name),
+                               weir_attr_bool("is_constant", is_constant),
                                weir_attr_int("parallel_iterations", frame->parallel_iterations)};
   return weir_gradient_put(g, (node_flow_t){.frame = (frame_t*)frame}, "Enter", WEIR_EDGES(value),
-                           (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}, frame->parent->pivot.node);
+                           (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)},
+                           frame->parent->pivot.node);
 }
 
 void weir_frame_count(gradient_t* g, frame_t* frame) {
@@ -91,7 +97,8 @@ void weir_frame_count(gradient_t* g, frame_t* frame) {
   if (!frame->parent || frame->count.node || b->status) return;
   weir_frame_count(g, frame->parent);
   if (!frame->cond.node) {
-    fail(g, WEIR_STATUS(INVALID_ARGUMENT, "loop '%.*s' has no LoopCond", WEIR_VIEW_ARG(frame->name)));
+    fail(g,
+         WEIR_STATUS(INVALID_ARGUMENT, "loop '%.*s' has no LoopCond", WEIR_VIEW_ARG(frame->name)));
     return;
   }
   node_flow_t in = {.frame = frame};
@@ -111,10 +118,14 @@ void weir_frame_count(gradient_t* g, frame_t* frame) {
     weir_tensor_release(value);
   }
   weir_edge_t enter = enter_frame(g, frame, constants[0], false);
-  weir_edge_t merge = weir_gradient_put(g, in, "Merge", WEIR_EDGES(enter, enter), WEIR_NO_ATTRS, NULL);
-  weir_edge_t split = weir_gradient_put(g, in, "Switch", WEIR_EDGES(merge, frame->cond), WEIR_NO_ATTRS, NULL);
-  frame->pivot = weir_gradient_put(g, in, "Identity", WEIR_EDGES(weir_build_output(split, 1)), WEIR_NO_ATTRS, NULL);
-  weir_edge_t next = weir_gradient_put(g, in, "AddV2", WEIR_EDGES(frame->pivot, constants[1]), WEIR_NO_ATTRS, NULL);
+  weir_edge_t merge =
+      weir_gradient_put(g, in, "Merge", WEIR_EDGES(enter, enter), WEIR_NO_ATTRS, NULL);
+  weir_edge_t split =
+      weir_gradient_put(g, in, "Switch", WEIR_EDGES(merge, frame->cond), WEIR_NO_ATTRS, NULL);
+  frame->pivot = weir_gradient_put(g, in, "Identity", WEIR_EDGES(weir_build_output(split, 1)),
+                                   WEIR_NO_ATTRS, NULL);
+  weir_edge_t next = weir_gradient_put(g, in, "AddV2", WEIR_EDGES(frame->pivot, constants[1]),
+                                       WEIR_NO_ATTRS, NULL);
   frame->increment = next.node;
   next = weir_gradient_put(g, in, "NextIteration", WEIR_EDGES(next), WEIR_NO_ATTRS, NULL);
   frame->count = weir_gradient_put(g, out, "Exit", WEIR_EDGES(split), WEIR_NO_ATTRS, NULL);
@@ -125,14 +136,16 @@ void weir_frame_count(gradient_t* g, frame_t* frame) {
 
 // ---- values in a backward loop ----
 
-weir_edge_t weir_backward_enter(gradient_t* g, backward_t* context, weir_edge_t value, bool is_constant) {
+weir_edge_t weir_backward_enter(gradient_t* g, backward_t* context, weir_edge_t value,
+                                bool is_constant) {
   if (g->builder.base.status) return WEIR_NO_EDGE;
   weir_node_t* control = weir_gradient_is_free(value) ? context->parent->pivot.node : NULL;
-  return weir_gradient_put(g, (node_flow_t){.made_in = context}, "Enter", WEIR_EDGES(value),
-                           WEIR_ATTRS(weir_attr_string("frame_name", context->name),
-                                      weir_attr_bool("is_constant", is_constant),
-                                      weir_attr_int("parallel_iterations", context->frame->parallel_iterations)),
-                           control);
+  return weir_gradient_put(
+      g, (node_flow_t){.made_in = context}, "Enter", WEIR_EDGES(value),
+      WEIR_ATTRS(weir_attr_string("frame_name", context->name),
+                 weir_attr_bool("is_constant", is_constant),
+                 weir_attr_int("parallel_iterations", context->frame->parallel_iterations)),
+      control);
 }
 
 static weir_edge_t enter_constant(gradient_t* g, backward_t* context, weir_edge_t outside) {
@@ -142,11 +155,13 @@ static weir_edge_t enter_constant(gradient_t* g, backward_t* context, weir_edge_
 }
 
 weir_node_t* weir_backward_gate(gradient_t* g, backward_t* context, const guard_t* guard) {
-  edge_key_t key = {.node = guard->pred.node->id, .index = guard->pred.index, .branch = guard->branch};
+  edge_key_t key = {
+      .node = guard->pred.node->id, .index = guard->pred.index, .branch = guard->branch};
   const weir_edge_t* known = recall(&context->gates, key);
   if (known) return known->node;
   if (weir_dtype_base(weir_edge_dtype(guard->pred)) != WEIR_DTYPE_BOOL) {
-    fail(g, WEIR_STATUS(UNIMPLEMENTED, "Gradients of a loop with a switch by number, on '%s', are not supported",
+    fail(g, WEIR_STATUS(UNIMPLEMENTED,
+                        "Gradients of a loop with a switch by number, on '%s', are not supported",
                         guard->pred.node->def.name));
     return NULL;
   }
@@ -154,9 +169,11 @@ weir_node_t* weir_backward_gate(gradient_t* g, backward_t* context, const guard_
   weir_edge_t pred = weir_backward_value(g, context, guard->pred);
   if (g->builder.base.status) return NULL;
   weir_node_t* control = weir_gradient_is_free(pred) ? context->pivot.node : NULL;
-  weir_edge_t split = weir_gradient_put(g, flow, "Switch", WEIR_EDGES(pred, pred), WEIR_NO_ATTRS, control);
+  weir_edge_t split =
+      weir_gradient_put(g, flow, "Switch", WEIR_EDGES(pred, pred), WEIR_NO_ATTRS, control);
   weir_edge_t alive =
-      weir_gradient_put(g, flow, "Identity", WEIR_EDGES(weir_build_output(split, guard->branch)), WEIR_NO_ATTRS, NULL);
+      weir_gradient_put(g, flow, "Identity", WEIR_EDGES(weir_build_output(split, guard->branch)),
+                        WEIR_NO_ATTRS, NULL);
   if (alive.node) remember(g, &context->gates, key, alive);
   return alive.node;
 }
@@ -181,9 +198,11 @@ static weir_edge_t pop(gradient_t* g, backward_t* context, weir_edge_t stack, we
   node_flow_t flow = {.made_in = context};
   weir_edge_t handle = enter_constant(g, context, stack);
   weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(saved));
-  weir_edge_t popped = weir_gradient_put(g, flow, "StackPopV2", WEIR_EDGES(handle),
-                                         WEIR_ATTRS(weir_attr_type("elem_type", dtype)), context->pivot.node);
-  for (const guard_t* guard = weir_flow_guard(g, saved); guard && !g->builder.base.status; guard = guard->next) {
+  weir_edge_t popped =
+      weir_gradient_put(g, flow, "StackPopV2", WEIR_EDGES(handle),
+                        WEIR_ATTRS(weir_attr_type("elem_type", dtype)), context->pivot.node);
+  for (const guard_t* guard = weir_flow_guard(g, saved); guard && !g->builder.base.status;
+       guard = guard->next) {
     weir_node_t* alive = weir_backward_gate(g, context, guard);
     if (alive) order(g, popped.node, alive);
   }
@@ -200,8 +219,8 @@ static weir_edge_t save(gradient_t* g, backward_t* context, weir_edge_t edge) {
   if (g->builder.base.status) return WEIR_NO_EDGE;
   weir_edge_t handle = enter_frame(g, frame, stack, true);
   node_flow_t flow = {.frame = frame, .guard = weir_flow_guard(g, edge)};
-  weir_edge_t push =
-      weir_gradient_put(g, flow, "StackPushV2", WEIR_EDGES(handle, edge), WEIR_NO_ATTRS, frame->pivot.node);
+  weir_edge_t push = weir_gradient_put(g, flow, "StackPushV2", WEIR_EDGES(handle, edge),
+                                       WEIR_NO_ATTRS, frame->pivot.node);
   weir_gradient_sync(g, (node_flow_t){.frame = frame}, &frame->sync, frame->increment, push.node);
   return pop(g, context, stack, edge);
 }
@@ -209,21 +228,25 @@ static weir_edge_t save(gradient_t* g, backward_t* context, weir_edge_t edge) {
 static weir_edge_t forward_value(gradient_t* g, backward_t* context, weir_edge_t edge) {
   const node_flow_t* flow = weir_flow_of(g, edge.node);
   if (weir_node_role(edge.node) == WEIR_ROLE_CONST) {  // one that something orders: a copy is free
-    return weir_gradient_put(g, (node_flow_t){.made_in = &g->root}, "Const", WEIR_NO_EDGES, edge.node->def.attrs, NULL);
+    return weir_gradient_put(g, (node_flow_t){.made_in = &g->root}, "Const", WEIR_NO_EDGES,
+                             edge.node->def.attrs, NULL);
   }
   if (flow->frame->depth < context->frame->depth) return enter_constant(g, context, edge);
   if (flow->frame != context->frame) {
-    fail(g, WEIR_STATUS(INTERNAL, "'%s' is not in loop '%.*s'", edge.node->def.name, WEIR_VIEW_ARG(context->frame->name)));
+    fail(g, WEIR_STATUS(INTERNAL, "'%s' is not in loop '%.*s'", edge.node->def.name,
+                        WEIR_VIEW_ARG(context->frame->name)));
     return WEIR_NO_EDGE;
   }
   weir_edge_t source = weir_flow_behind_identities(edge);
   if (!weir_edge_equal(source, edge)) return weir_backward_value(g, context, source);
-  bool is_constant = weir_node_role(edge.node) == WEIR_ROLE_ENTER && weir_attrs_bool(edge.node->def.attrs, "is_constant");
+  bool is_constant = weir_node_role(edge.node) == WEIR_ROLE_ENTER &&
+                     weir_attrs_bool(edge.node->def.attrs, "is_constant");
   return is_constant ? enter_constant(g, context, edge.node->inputs[0]) : save(g, context, edge);
 }
 
 weir_edge_t weir_backward_value(gradient_t* g, backward_t* context, weir_edge_t edge) {
-  if (g->builder.base.status || !edge.node || !context->parent || weir_gradient_is_free(edge)) return edge;
+  if (g->builder.base.status || !edge.node || !context->parent || weir_gradient_is_free(edge))
+    return edge;
   backward_t* made_in = weir_flow_of(g, edge.node)->made_in;
   if (made_in == context) return edge;
   edge_key_t key = {.node = edge.node->id, .index = edge.index};
@@ -240,7 +263,8 @@ static gradient_t* gradient_of(weir_builder_t* builder) {
   return (gradient_t*)((char*)builder - offsetof(gradient_t, builder));
 }
 
-// Whether |op| makes small integers of the shape of |input|, a value to be saved: then those are saved instead.
+// Whether |op| makes small integers of the shape of |input|, a value to be saved: then those are
+// saved instead.
 static bool is_shape_of_saved(const gradient_t* g, const weir_op_t* op, weir_edges_t inputs) {
   if (!(op->flags & WEIR_OP_SHAPE_ONLY) || inputs.count != 1) return false;
   bool is_alike = op->outputs[0].type_attr && op->inputs[0].type_attr &&
@@ -249,13 +273,15 @@ static bool is_shape_of_saved(const gradient_t* g, const weir_op_t* op, weir_edg
   return !is_alike && !flow->made_in && flow->frame == g->context->frame;
 }
 
-static weir_edge_t shape_of_saved(gradient_t* g, const char* op, weir_edge_t input, weir_attrs_t attrs) {
+static weir_edge_t shape_of_saved(gradient_t* g, const char* op, weir_edge_t input,
+                                  weir_attrs_t attrs) {
   char* key = weir_arena_printf(&g->arena, "%s/%d/%d", op, input.node->id, input.index);
   if (!key) {
     fail(g, weir_out_of_memory());
     return WEIR_NO_EDGE;
   }
-  weir_edge_t* known = attrs.count == 0 ? weir_map_find(&g->context->shapes, weir_view_of(key)) : NULL;
+  weir_edge_t* known =
+      attrs.count == 0 ? weir_map_find(&g->context->shapes, weir_view_of(key)) : NULL;
   if (known) return *known;
   node_flow_t flow = {.frame = g->context->frame, .guard = weir_flow_guard(g, input)};
   weir_edge_t shape = weir_gradient_put(g, flow, op, WEIR_EDGES(input), attrs, NULL);
@@ -265,12 +291,14 @@ static weir_edge_t shape_of_saved(gradient_t* g, const char* op, weir_edge_t inp
     return WEIR_NO_EDGE;
   }
   *value = weir_backward_value(g, g->context, shape);
-  weir_status_t* status = attrs.count == 0 ? weir_map_put(&g->context->shapes, weir_view_of(key), value) : NULL;
+  weir_status_t* status =
+      attrs.count == 0 ? weir_map_put(&g->context->shapes, weir_view_of(key), value) : NULL;
   if (status) fail(g, status);
   return *value;
 }
 
-// An attribute "source" tells apart the gradient arrays of one TensorArray: each construction has its own.
+// An attribute "source" tells apart the gradient arrays of one TensorArray: each construction has
+// its own.
 static weir_status_t* name_source(gradient_t* g, weir_attrs_t* attrs) {
   for (size_t i = 0; i < attrs->count; ++i) {
     if (strcmp(attrs->items[i].name, "source")) continue;
@@ -284,8 +312,9 @@ static weir_status_t* name_source(gradient_t* g, weir_attrs_t* attrs) {
   return NULL;
 }
 
-static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
-                                  const char* name_hint, weir_edge_t* out_first) {
+static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edges_t inputs,
+                                  weir_attrs_t attrs, const char* name_hint,
+                                  weir_edge_t* out_first) {
   (void)name_hint;
   gradient_t* g = gradient_of(self);
   backward_t* context = g->context;
@@ -303,15 +332,17 @@ static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edg
       is_free &= self->status || weir_gradient_is_free(values[i]);
     }
     if (is_free && !(found && found->role == WEIR_ROLE_CONST)) control = context->pivot.node;
-    *out_first = weir_gradient_put(g, (node_flow_t){.made_in = context}, op,
-                                   (weir_edges_t){.items = values, .count = inputs.count}, attrs, control);
+    *out_first =
+        weir_gradient_put(g, (node_flow_t){.made_in = context}, op,
+                          (weir_edges_t){.items = values, .count = inputs.count}, attrs, control);
   }
   weir_status_t* status = self->status;  // the caller makes it stick
   self->status = NULL;
   return status;
 }
 
-// An order after a forward node of a loop is kept by the backward loop as a whole, which starts after it.
+// An order after a forward node of a loop is kept by the backward loop as a whole, which starts
+// after it.
 static weir_status_t* builder_add_control(weir_builder_t* self, weir_edge_t node, weir_edge_t on) {
   gradient_t* g = gradient_of(self);
   if (g->context->parent && weir_flow_of(g, on.node)->made_in != g->context) return NULL;

@@ -1,13 +1,16 @@
 // gradient_shapes.c — Shapes within loops, before they are differentiated.
 //
-// Inference in order of the graph knows nothing of loop variables, which come around. Here they are taken to keep the shape
-// they enter with until the body says otherwise, and then widened until nothing changes. With known shapes a gradient needs
-// no shapes at run time, and so saves none.
+// Inference in order of the graph knows nothing of loop variables, which come around. Here they are
+// taken to keep the shape they enter with until the body says otherwise, and then widened until
+// nothing changes. With known shapes a gradient needs no shapes at run time, and so saves none.
 #include "graph/gradient_internal.h"
 
-enum { MAX_ROUNDS = 16 };  // a variable is widened once a dimension; nested loops take a few rounds more
+enum {
+  MAX_ROUNDS = 16
+};  // a variable is widened once a dimension; nested loops take a few rounds more
 
-static const weir_shape_t* common(weir_arena_t* arena, const weir_shape_t* a, const weir_shape_t* b) {
+static const weir_shape_t* common(weir_arena_t* arena, const weir_shape_t* a,
+                                  const weir_shape_t* b) {
   int64_t dims[WEIR_MAX_RANK];
   if (a->rank < 0 || a->rank != b->rank || a->rank > WEIR_MAX_RANK) return &weir_shape_unknown;
   if (weir_shape_equal(a, b)) return a;
@@ -17,10 +20,13 @@ static const weir_shape_t* common(weir_arena_t* arena, const weir_shape_t* a, co
 
 typedef struct widening_t {
   gradient_t* g;
-  const weir_shape_t** limits;  // by node id, of loop variables' Merge: what is known to come around; NULL: nothing yet
+  const weir_shape_t** limits;  // by node id, of loop variables' Merge: what is known to come
+                                // around; NULL: nothing yet
 } widening_t;
 
-static void set_shape(weir_node_t* node, const weir_shape_t* shape) { node->shapes[0] = shape ? shape : &weir_shape_unknown; }
+static void set_shape(weir_node_t* node, const weir_shape_t* shape) {
+  node->shapes[0] = shape ? shape : &weir_shape_unknown;
+}
 
 // A contradiction within a loop may be one that never runs, or that a too narrow guess made.
 static void infer(weir_node_t* node) {
@@ -63,7 +69,8 @@ static bool widen(widening_t* w, weir_node_t* node) {
 
 weir_status_t* weir_gradient_infer_loops(gradient_t* g, weir_node_t* const* order) {
   if (!g->frames->next) return NULL;
-  widening_t w = {.g = g, .limits = weir_arena_array(&g->arena, g->node_count + 1, sizeof(*w.limits))};
+  widening_t w = {.g = g,
+                  .limits = weir_arena_array(&g->arena, g->node_count + 1, sizeof(*w.limits))};
   if (!w.limits) return weir_out_of_memory();
   size_t first = 0;
   while (weir_node_role(order[first]) != WEIR_ROLE_ENTER) ++first;
@@ -75,7 +82,8 @@ weir_status_t* weir_gradient_infer_loops(gradient_t* g, weir_node_t* const* orde
       if (!weir_flow_is_loop_merge(order[i])) continue;
       if (round < MAX_ROUNDS) {
         has_changed |= widen(&w, order[i]);
-      } else if (w.limits[order[i]->id] != &weir_shape_unknown) {  // enough: nothing is known of any of them
+      } else if (w.limits[order[i]->id] !=
+                 &weir_shape_unknown) {  // enough: nothing is known of any of them
         w.limits[order[i]->id] = &weir_shape_unknown;
         has_changed = true;
       }

@@ -1,4 +1,5 @@
-// gradient_test.c — Gradients built in C: sums, slices, loops, conditionals, functions, errors, exhausted memory.
+// gradient_test.c — Gradients built in C: sums, slices, loops, conditionals, functions, errors,
+// exhausted memory.
 #include "graph/gradient.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static float run_at(world_t* w, weir_edge_t fetch, weir_edge_t x, float value) {
   return got;
 }
 
-#define CHECK_NEAR(a, b) assert_true(fabs((double)(a) - (double)(b)) <= 1e-5 * (1 + fabs((double)(b))))
+#define CHECK_NEAR(a, b) \
+  assert_true(fabs((double)(a) - (double)(b)) <= 1e-5 * (1 + fabs((double)(b))))
 
 // ---- straight graphs ----
 
@@ -107,7 +109,8 @@ static void test_loop_without_gradient_saves_nothing(void** state) {
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
   weir_edge_t y = squares(w, x, 2);
   weir_callable_t *before = NULL, *after = NULL;
-  weir_step_spec_t spec = {.feeds = &(weir_feed_t){.edge = x}, .feed_count = 1, .fetches = &y, .fetch_count = 1};
+  weir_step_spec_t spec = {
+      .feeds = &(weir_feed_t){.edge = x}, .feed_count = 1, .fetches = &y, .fetch_count = 1};
   check_ok(weir_callable_create(open_session(w, 1), &spec, &before));
   assert_non_null(gradient(w, y, x).node);
   check_ok(weir_callable_create(w->session, &spec, &after));
@@ -130,15 +133,20 @@ static void test_cond(void** state) {
 // ---- functions ----
 
 static const char cube_text[] =
-    "library { function { signature { name: 'Cube' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'c' type: "
-    "DT_FLOAT } } node_def { name: 's' op: 'Square' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } node_def { name: "
-    "'m' op: 'Mul' input: 's:y:0' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } ret { key: 'c' value: 'm:z:0' } } "
-    "function { signature { name: 'Again' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'c' type: DT_FLOAT } } "
+    "library { function { signature { name: 'Cube' input_arg { name: 'a' type: DT_FLOAT } "
+    "output_arg { name: 'c' type: "
+    "DT_FLOAT } } node_def { name: 's' op: 'Square' input: 'a' attr { key: 'T' value { type: "
+    "DT_FLOAT } } } node_def { name: "
+    "'m' op: 'Mul' input: 's:y:0' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } } ret { "
+    "key: 'c' value: 'm:z:0' } } "
+    "function { signature { name: 'Again' input_arg { name: 'a' type: DT_FLOAT } output_arg { "
+    "name: 'c' type: DT_FLOAT } } "
     "node_def { name: 'r' op: 'Again' input: 'a' } ret { key: 'c' value: 'r:c:0' } } } "
     "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } } "
     "node { name: 'y' op: 'Cube' input: 'x' } "
     "node { name: 'z' op: 'Again' input: 'x' } "
-    "node { name: 'p' op: 'PartitionedCall' input: 'x' attr { key: 'f' value { func { name: 'Cube' } } } attr { key: 'Tin' "
+    "node { name: 'p' op: 'PartitionedCall' input: 'x' attr { key: 'f' value { func { name: 'Cube' "
+    "} } } attr { key: 'Tin' "
     "value { list { type: DT_FLOAT } } } attr { key: 'Tout' value { list { type: DT_FLOAT } } } } ";
 
 static weir_edge_t named(world_t* w, const char* name) {
@@ -176,13 +184,15 @@ static void test_can_lower(void** state) {
 static void test_recursion_is_refused(void** state) {
   world_t* w = *state;
   import_text(w, cube_text);
-  check_error(try_gradient(w, named(w, "z"), named(w, "x")), WEIR_UNIMPLEMENTED, "nested more than");
+  check_error(try_gradient(w, named(w, "z"), named(w, "x")), WEIR_UNIMPLEMENTED,
+              "nested more than");
 }
 
 static void test_inside_a_loop_is_refused(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
-  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
+  loop_nodes_t loop =
+      open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
   weir_edge_t inside = OP(w, "Mul", loop.x, loop.x);
   close_loop(w, &loop, inside);
   check_error(try_gradient(w, loop.exit_x, inside), WEIR_INVALID_ARGUMENT, "inside a loop");
@@ -192,7 +202,8 @@ static void test_inside_a_loop_is_refused(void** state) {
 static void test_before_the_switch_is_refused(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
-  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
+  loop_nodes_t loop =
+      open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
   close_loop(w, &loop, OP(w, "Mul", loop.x, OP(w, "Sin", output(loop.merge_x, 0))));
   check_error(try_gradient(w, loop.exit_x, x), WEIR_UNIMPLEMENTED, "not in its body");
 }

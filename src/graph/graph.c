@@ -57,9 +57,11 @@ weir_node_t* weir_node_make(weir_graph_t* graph, weir_view_t name, weir_view_t d
 weir_status_t* weir_graph_register(weir_graph_t* graph, weir_node_t* node) {
   weir_view_t name = weir_view_of(node->def.name);
   if (weir_map_find(&graph->names, name)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node name '%s' already exists in the Graph", node->def.name);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node name '%s' already exists in the Graph",
+                       node->def.name);
   }
-  if (!WEIR_GROW(graph->nodes, graph->node_capacity, graph->node_count + 1)) return weir_out_of_memory();
+  if (!WEIR_GROW(graph->nodes, graph->node_capacity, graph->node_count + 1))
+    return weir_out_of_memory();
   WEIR_TRY(weir_map_put(&graph->names, name, node));
   node->id = (int)graph->node_count;
   graph->nodes[graph->node_count++] = node;
@@ -74,9 +76,12 @@ void weir_graph_unregister_from(weir_graph_t* graph, size_t first) {
   }
 }
 
-weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name) { return weir_map_find(&graph->names, name); }
+weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name) {
+  return weir_map_find(&graph->names, name);
+}
 
-weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name, weir_edge_t* out_edge) {
+weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
+                                    weir_edge_t* out_edge) {
   size_t colon = name.size;
   while (colon > 0 && name.data[colon - 1] != ':') --colon;
   int64_t index = 0;
@@ -84,15 +89,18 @@ weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
   if (colon > 0) {
     node_name.size = colon - 1;
     if (!weir_parse_int64(weir_view(name.data + colon, name.size - colon), &index) || index < 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s' is not the name of a tensor (expected \"node:index\")",
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "'%.*s' is not the name of a tensor (expected \"node:index\")",
                          WEIR_VIEW_ARG(name));
     }
   }
   weir_node_t* node = weir_graph_find(graph, node_name);
-  if (!node) return WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name));
+  if (!node)
+    return WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name));
   if (index >= node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s': node '%s' (%s) has %d outputs", WEIR_VIEW_ARG(name), node->def.name,
-                       node->def.op_name, node->def.output_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s': node '%s' (%s) has %d outputs",
+                       WEIR_VIEW_ARG(name), node->def.name, node->def.op_name,
+                       node->def.output_count);
   }
   *out_edge = (weir_edge_t){.node = node, .index = (int)index};
   return NULL;
@@ -106,13 +114,16 @@ static const weir_op_t* find_op(weir_graph_t* graph, const char* name) {
   return function ? function->signature : NULL;
 }
 
-static weir_status_t* clone_attrs(weir_graph_t* graph, weir_attrs_t attrs, weir_attrs_t* out_attrs) {
+static weir_status_t* clone_attrs(weir_graph_t* graph, weir_attrs_t attrs,
+                                  weir_attrs_t* out_attrs) {
   weir_named_attr_t* items = weir_arena_array(&graph->arena, attrs.count, sizeof(*items));
   if (!items) return weir_out_of_memory();
   for (size_t i = 0; i < attrs.count; ++i) {
-    items[i].name = weir_arena_strndup(&graph->arena, attrs.items[i].name, strlen(attrs.items[i].name));
+    items[i].name =
+        weir_arena_strndup(&graph->arena, attrs.items[i].name, strlen(attrs.items[i].name));
     if (!items[i].name) return weir_out_of_memory();
-    WEIR_TRY(weir_attr_clone(&attrs.items[i].value, &graph->arena, &graph->tensors, &items[i].value));
+    WEIR_TRY(
+        weir_attr_clone(&attrs.items[i].value, &graph->arena, &graph->tensors, &items[i].value));
   }
   *out_attrs = (weir_attrs_t){.items = items, .count = attrs.count};
   return NULL;
@@ -123,14 +134,15 @@ static weir_status_t* check_no_placeholders(const weir_node_t* node) {
   for (size_t i = 0; i < node->def.attrs.count; ++i) {
     const weir_named_attr_t* attr = &node->def.attrs.items[i];
     if (attr->value.kind != WEIR_ATTR_PLACEHOLDER) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': attr '%s' is the placeholder '%.*s' outside of a function",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Node '%s': attr '%s' is the placeholder '%.*s' outside of a function",
                        node->def.name, attr->name, WEIR_VIEW_ARG(attr->value.u.s));
   }
   return NULL;
 }
 
-weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_attrs_t attrs, const weir_dtype_t* input_types,
-                                int input_count) {
+weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_attrs_t attrs,
+                                const weir_dtype_t* input_types, int input_count) {
   weir_graph_t* graph = node->graph;
   const weir_op_t* op = find_op(graph, op_name);
   node->def.op = op;
@@ -140,12 +152,13 @@ weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_att
     return node->def.op_name ? NULL : weir_out_of_memory();
   }
   node->def.op_name = op->name;
-  WEIR_TRY(weir_op_resolve(op, node->def.name, attrs, input_types, input_count, &graph->arena, &node->def.attrs));
+  WEIR_TRY(weir_op_resolve(op, node->def.name, attrs, input_types, input_count, &graph->arena,
+                           &node->def.attrs));
   WEIR_TRY(check_no_placeholders(node));
-  WEIR_TRY(weir_op_arg_types(op, node->def.name, node->def.attrs, false, &graph->arena, &node->def.input_types,
-                             &node->def.input_count));
-  return weir_op_arg_types(op, node->def.name, node->def.attrs, true, &graph->arena, &node->def.output_types,
-                           &node->def.output_count);
+  WEIR_TRY(weir_op_arg_types(op, node->def.name, node->def.attrs, false, &graph->arena,
+                             &node->def.input_types, &node->def.input_count));
+  return weir_op_arg_types(op, node->def.name, node->def.attrs, true, &graph->arena,
+                           &node->def.output_types, &node->def.output_count);
 }
 
 weir_status_t* weir_node_alloc_shapes(weir_node_t* node) {
@@ -161,32 +174,38 @@ weir_status_t* weir_node_alloc_shapes(weir_node_t* node) {
 
 weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_edge_t edge) {
   if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is output %d of node '%s', which has %d outputs",
-                       node->def.name, index, edge.index, edge.node->def.name, edge.node->def.output_count);
+    return WEIR_STATUS(
+        INVALID_ARGUMENT, "Node '%s': input %d is output %d of node '%s', which has %d outputs",
+        node->def.name, index, edge.index, edge.node->def.name, edge.node->def.output_count);
   }
   if (!node->def.op || !edge.node->def.op) return NULL;  // types of unknown ops are not known
   weir_dtype_t have = weir_edge_dtype(edge);
   weir_dtype_t want = node->def.input_types[index];
   bool is_compatible = weir_dtype_is_ref(want) ? have == want : weir_dtype_base(have) == want;
   if (is_compatible) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.", index,
-                     node->def.name, weir_dtype_name(have), edge.node->def.name, edge.index, weir_dtype_name(want));
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.",
+                     index, node->def.name, weir_dtype_name(have), edge.node->def.name, edge.index,
+                     weir_dtype_name(want));
 }
 
 static weir_status_t* link_inputs(weir_node_t* node, const weir_node_params_t* params) {
   weir_arena_t* arena = &node->graph->arena;
   if (params->inputs.count != node->def.input_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': op %s takes %d inputs, %d given", node->def.name, node->def.op_name,
-                       node->def.input_count, params->inputs.count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': op %s takes %d inputs, %d given",
+                       node->def.name, node->def.op_name, node->def.input_count,
+                       params->inputs.count);
   }
   node->inputs = weir_arena_array(arena, (size_t)node->def.input_count, sizeof(*node->inputs));
-  node->control_inputs = weir_arena_array(arena, (size_t)params->control_count, sizeof(*node->control_inputs));
+  node->control_inputs =
+      weir_arena_array(arena, (size_t)params->control_count, sizeof(*node->control_inputs));
   if (!node->inputs || !node->control_inputs) return weir_out_of_memory();
   for (int i = 0; i < params->inputs.count; ++i) {
     WEIR_TRY(weir_node_check_input(node, i, params->inputs.items[i]));
     node->inputs[i] = params->inputs.items[i];
   }
-  for (int i = 0; i < params->control_count; ++i) node->control_inputs[i] = params->control_inputs[i];
+  for (int i = 0; i < params->control_count; ++i)
+    node->control_inputs[i] = params->control_inputs[i];
   node->control_count = params->control_count;
   return NULL;
 }
@@ -200,7 +219,8 @@ static const char* unique_name(weir_graph_t* graph, const char* name) {
     char* candidate = weir_arena_printf(&graph->arena, "%s_%lld", name, (long long)next);
     if (!candidate) return NULL;
     if (weir_graph_find(graph, weir_view_of(candidate))) continue;
-    weir_status_destroy(weir_map_put(&graph->name_counts, weir_view_of(name), (void*)next));  // only a hint
+    weir_status_destroy(
+        weir_map_put(&graph->name_counts, weir_view_of(name), (void*)next));  // only a hint
     return candidate;
   }
 }
@@ -213,13 +233,16 @@ static bool is_valid_name(const char* name) {
   return *name != 0;
 }
 
-static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_params_t* params, weir_dtype_t** out_types) {
-  weir_dtype_t* types = weir_arena_array(&graph->arena, (size_t)params->inputs.count, sizeof(*types));
+static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_params_t* params,
+                                      weir_dtype_t** out_types) {
+  weir_dtype_t* types =
+      weir_arena_array(&graph->arena, (size_t)params->inputs.count, sizeof(*types));
   if (!types) return weir_out_of_memory();
   for (int i = 0; i < params->inputs.count; ++i) {
     weir_edge_t edge = params->inputs.items[i];
     if (!edge.node || edge.index < 0 || edge.index >= edge.node->def.output_count) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is not an output of a node", params->name, i);
+      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is not an output of a node",
+                         params->name, i);
     }
     types[i] = weir_edge_dtype(edge);
   }
@@ -227,10 +250,12 @@ static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_param
   return NULL;
 }
 
-weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* params, weir_node_t** out_node) {
+weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* params,
+                              weir_node_t** out_node) {
   const char* name = params->unique_name ? unique_name(graph, params->name) : params->name;
   if (!name) return weir_out_of_memory();
-  if (!is_valid_name(name)) return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
+  if (!is_valid_name(name))
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
   if (!find_op(graph, params->op)) {
     return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", params->op, name);
   }
@@ -253,9 +278,11 @@ weir_status_t* weir_graph_add_control(weir_node_t* node, weir_node_t* on) {
   for (int i = 0; i < node->control_count; ++i) {
     if (node->control_inputs[i] == on) return NULL;
   }
-  weir_node_t** grown = weir_arena_array(&node->graph->arena, (size_t)node->control_count + 1, sizeof(*grown));
+  weir_node_t** grown =
+      weir_arena_array(&node->graph->arena, (size_t)node->control_count + 1, sizeof(*grown));
   if (!grown) return weir_out_of_memory();
-  if (node->control_count) memcpy(grown, node->control_inputs, sizeof(*grown) * (size_t)node->control_count);
+  if (node->control_count)
+    memcpy(grown, node->control_inputs, sizeof(*grown) * (size_t)node->control_count);
   grown[node->control_count] = on;
   node->control_inputs = grown;
   ++node->control_count;

@@ -3,8 +3,9 @@
 
 #include "graph/graph.h"
 
-static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
-                                  const char* name_hint, weir_edge_t* out_first) {
+static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edges_t inputs,
+                                  weir_attrs_t attrs, const char* name_hint,
+                                  weir_edge_t* out_first) {
   weir_graph_builder_t* builder = (weir_graph_builder_t*)self;
   const char* base = name_hint ? name_hint : op[0] == '_' ? op + 1 : op;
   const char* name = builder->prefix && *builder->prefix
@@ -63,7 +64,9 @@ const weir_builder_vtable_t weir_graph_builder_vtable = {.add = builder_add,
                                                          .node = builder_node,
                                                          .input = builder_input};
 
-void weir_graph_builder_init(weir_graph_builder_t* builder, weir_graph_t* graph, const char* prefix) {
-  *builder = (weir_graph_builder_t){
-      .base = {.vtable = &weir_graph_builder_vtable, .status = NULL}, .graph = graph, .prefix = prefix};
+void weir_graph_builder_init(weir_graph_builder_t* builder, weir_graph_t* graph,
+                             const char* prefix) {
+  *builder = (weir_graph_builder_t){.base = {.vtable = &weir_graph_builder_vtable, .status = NULL},
+                                    .graph = graph,
+                                    .prefix = prefix};
 }

@@ -1,4 +1,5 @@
-// graph_def.c — GraphDef messages in and out: all nodes are parsed and named first, then linked, then inferred in order.
+// graph_def.c — GraphDef messages in and out: all nodes are parsed and named first, then linked,
+// then inferred in order.
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "graph/graph_internal.h"
@@ -12,8 +13,8 @@ typedef struct import_t {
   weir_graph_t* graph;
   const weir_import_params_t* params;
   weir_arena_t scratch;
-  size_t first;                  // id of the first new node
-  weir_parsed_node_t* parsed;    // by id - first
+  size_t first;                // id of the first new node
+  weir_parsed_node_t* parsed;  // by id - first
   size_t parsed_capacity;
 } import_t;
 
@@ -29,9 +30,11 @@ static weir_status_t* declare_node(import_t* import, weir_view_t message) {
   if (!WEIR_GROW(import->parsed, import->parsed_capacity, index + 1)) return weir_out_of_memory();
   weir_parsed_node_t* parsed = &import->parsed[index];
   WEIR_TRY(weir_node_def_parse(message, &graph->arena, &graph->tensors, parsed));
-  if (parsed->name.size == 0) return WEIR_STATUS(INVALID_ARGUMENT, "GraphDef has a node without a name");
+  if (parsed->name.size == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "GraphDef has a node without a name");
   if (memchr(parsed->name.data, 0, parsed->name.size)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "node name '%.*s' holds a zero byte", WEIR_VIEW_ARG(parsed->name));
+    return WEIR_STATUS(INVALID_ARGUMENT, "node name '%.*s' holds a zero byte",
+                       WEIR_VIEW_ARG(parsed->name));
   }
   weir_view_t name = prefixed(import, parsed->name);
   weir_node_t* node = name.size > 0 ? weir_node_make(graph, name, parsed->device) : NULL;
@@ -50,7 +53,8 @@ typedef struct input_ref_t {
   bool is_control;
 } input_ref_t;
 
-static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir_view_t text, input_ref_t* out_ref) {
+static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir_view_t text,
+                                 input_ref_t* out_ref) {
   weir_view_t name = text;
   input_ref_t ref = {0};
   if (name.size > 0 && name.data[0] == '^') {
@@ -63,23 +67,26 @@ static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir
     bool is_output_0 = from.size == name.size + 2 && memcmp(from.data, name.data, name.size) == 0 &&
                        weir_view_ends_with(from, ":0");
     if (!weir_view_equal(from, name) && !is_output_0) continue;
-    *out_ref = (input_ref_t){params->input_map_to.items[i].node, params->input_map_to.items[i].index, ref.is_control};
+    *out_ref = (input_ref_t){params->input_map_to.items[i].node,
+                             params->input_map_to.items[i].index, ref.is_control};
     return NULL;
   }
   size_t colon = name.size;
   while (colon > 0 && name.data[colon - 1] != ':') --colon;
   int64_t index = 0;
   if (colon > 0 && !ref.is_control) {
-    if (!weir_parse_int64(weir_view(name.data + colon, name.size - colon), &index) || index < 0 || index > INT32_MAX) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input '%.*s' is not \"node:index\"", node->def.name,
-                         WEIR_VIEW_ARG(text));
+    if (!weir_parse_int64(weir_view(name.data + colon, name.size - colon), &index) || index < 0 ||
+        index > INT32_MAX) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input '%.*s' is not \"node:index\"",
+                         node->def.name, WEIR_VIEW_ARG(text));
     }
     name.size = colon - 1;
   }
   ref.node = weir_graph_find(import->graph, prefixed(import, name));
   ref.index = (int)index;
   if (!ref.node) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': Unknown input node '%.*s'", node->def.name, WEIR_VIEW_ARG(text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': Unknown input node '%.*s'", node->def.name,
+                       WEIR_VIEW_ARG(text));
   }
   *out_ref = ref;
   return NULL;
@@ -90,7 +97,9 @@ static weir_status_t* widen_unknown(weir_node_t* node, int index) {
   enum { MAX_OUTPUTS = 1 << 16 };  // a number in a file must not cost gigabytes
   if (node->def.op || index < node->def.output_count) return NULL;
   if (index >= MAX_OUTPUTS) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': output %d of an op nobody registered is too many", node->def.name, index);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Node '%s': output %d of an op nobody registered is too many",
+                       node->def.name, index);
   }
   weir_dtype_t* types = weir_arena_array(&node->graph->arena, (size_t)index + 1, sizeof(*types));
   if (!types) return weir_out_of_memory();
@@ -99,10 +108,12 @@ static weir_status_t* widen_unknown(weir_node_t* node, int index) {
   return weir_node_alloc_shapes(node);
 }
 
-static weir_status_t* link_node(import_t* import, weir_node_t* node, const weir_parsed_node_t* parsed) {
+static weir_status_t* link_node(import_t* import, weir_node_t* node,
+                                const weir_parsed_node_t* parsed) {
   weir_arena_t* arena = &import->graph->arena;
   node->inputs = weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->inputs));
-  node->control_inputs = weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->control_inputs));
+  node->control_inputs =
+      weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->control_inputs));
   if (!node->inputs || !node->control_inputs) return weir_out_of_memory();
   int data = 0;
   for (int i = 0; i < parsed->input_count; ++i) {
@@ -113,8 +124,8 @@ static weir_status_t* link_node(import_t* import, weir_node_t* node, const weir_
       continue;
     }
     if (node->control_count > 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': data input '%.*s' after a control input", node->def.name,
-                         WEIR_VIEW_ARG(parsed->inputs[i]));
+      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': data input '%.*s' after a control input",
+                         node->def.name, WEIR_VIEW_ARG(parsed->inputs[i]));
     }
     WEIR_TRY(widen_unknown(ref.node, ref.index));
     node->inputs[data++] = (weir_edge_t){.node = ref.node, .index = ref.index};
@@ -125,14 +136,15 @@ static weir_status_t* link_node(import_t* import, weir_node_t* node, const weir_
     if (!types) return weir_out_of_memory();
     node->def.input_types = types;
   } else if (data != node->def.input_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': expects %d inputs for op %s, but has %d", node->def.name,
-                       node->def.input_count, node->def.op_name, data);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': expects %d inputs for op %s, but has %d",
+                       node->def.name, node->def.input_count, node->def.op_name, data);
   }
   return NULL;
 }
 
 static weir_status_t* check_types(const weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i) WEIR_TRY(weir_node_check_input(node, i, node->inputs[i]));
+  for (int i = 0; i < node->def.input_count; ++i)
+    WEIR_TRY(weir_node_check_input(node, i, node->inputs[i]));
   return NULL;
 }
 
@@ -169,7 +181,8 @@ static weir_status_t* import_nodes(import_t* import, weir_view_t bytes) {
     }
   }
   WEIR_TRY(weir_wire_check(&r, "GraphDef"));
-  for (size_t i = import->first; i < graph->node_count; ++i) WEIR_TRY(weir_node_alloc_shapes(graph->nodes[i]));
+  for (size_t i = import->first; i < graph->node_count; ++i)
+    WEIR_TRY(weir_node_alloc_shapes(graph->nodes[i]));
   for (size_t i = import->first; i < graph->node_count; ++i) {
     WEIR_TRY(link_node(import, graph->nodes[i], &import->parsed[i - import->first]));
   }
@@ -184,7 +197,8 @@ static weir_status_t* import_nodes(import_t* import, weir_view_t bytes) {
 
 // Keeps a copy of the message: names, strings and raw attributes point into it.
 static weir_status_t* keep_bytes(weir_graph_t* graph, weir_view_t message, weir_view_t* out_bytes) {
-  if (!WEIR_GROW(graph->imports, graph->import_capacity, graph->import_count + 1)) return weir_out_of_memory();
+  if (!WEIR_GROW(graph->imports, graph->import_capacity, graph->import_count + 1))
+    return weir_out_of_memory();
   weir_strbuf_t* kept = &graph->imports[graph->import_count++];
   *kept = (weir_strbuf_t){0};
   if (message.size) weir_strbuf_append(kept, message.data, message.size);
@@ -192,7 +206,8 @@ static weir_status_t* keep_bytes(weir_graph_t* graph, weir_view_t message, weir_
   return weir_strbuf_finish(kept);
 }
 
-weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def, const weir_import_params_t* params) {
+weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def,
+                                 const weir_import_params_t* params) {
   import_t import = {.graph = graph, .params = params, .first = graph->node_count};
   size_t functions = weir_function_library_mark(graph->library);
   size_t unknown_size = graph->unknown_fields.size;
@@ -223,7 +238,8 @@ weir_status_t* weir_graph_write(const weir_graph_t* graph, weir_strbuf_t* out) {
   }
   weir_strbuf_t library = {0};
   weir_status_t* status = weir_function_library_write(graph->library, &library);
-  if (!status && library.size > 0) weir_wire_put_bytes(out, GRAPH_LIBRARY, library.data, library.size);
+  if (!status && library.size > 0)
+    weir_wire_put_bytes(out, GRAPH_LIBRARY, library.data, library.size);
   weir_strbuf_free(&library);
   if (status) return status;
   if (graph->producer || graph->min_consumer) {

@@ -1,4 +1,5 @@
-// graph_internal.h — What the files of graph/ share: making a node in the arena, registering it, linking it.
+// graph_internal.h — What the files of graph/ share: making a node in the arena, registering it,
+// linking it.
 #ifndef WEIR_GRAPH_GRAPH_INTERNAL_H_
 #define WEIR_GRAPH_GRAPH_INTERNAL_H_
 
@@ -10,12 +11,15 @@ weir_node_t* weir_node_make(weir_graph_t* graph, weir_view_t name, weir_view_t d
 WEIR_MUST_USE weir_status_t* weir_graph_register(weir_graph_t* graph, weir_node_t* node);
 // Takes the nodes from |first| on out again, after a failed import.
 void weir_graph_unregister_from(weir_graph_t* graph, size_t first);
-// Sets op (from registry or library), attributes, and input and output types. |input_types| may be NULL when not known yet.
-WEIR_MUST_USE weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_attrs_t attrs,
-                                              const weir_dtype_t* input_types, int input_count);
+// Sets op (from registry or library), attributes, and input and output types. |input_types| may be
+// NULL when not known yet.
+WEIR_MUST_USE weir_status_t* weir_node_define(weir_node_t* node, const char* op_name,
+                                              weir_attrs_t attrs, const weir_dtype_t* input_types,
+                                              int input_count);
 // Allocates the result arrays of inference, all unknown.
 WEIR_MUST_USE weir_status_t* weir_node_alloc_shapes(weir_node_t* node);
 // INVALID_ARGUMENT in TensorFlow's words when |edge| cannot be input |index| of |node|.
-WEIR_MUST_USE weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_edge_t edge);
+WEIR_MUST_USE weir_status_t* weir_node_check_input(const weir_node_t* node, int index,
+                                                   weir_edge_t edge);
 
 #endif  // WEIR_GRAPH_GRAPH_INTERNAL_H_

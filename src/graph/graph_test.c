@@ -5,9 +5,12 @@
 #include "testing/world.h"
 #include "wire/wire.h"
 
-static weir_status_t* try_add(weir_graph_t* graph, const char* op, const char* name, weir_edges_t inputs, weir_attrs_t attrs) {
+static weir_status_t* try_add(weir_graph_t* graph, const char* op, const char* name,
+                              weir_edges_t inputs, weir_attrs_t attrs) {
   weir_node_t* node = NULL;
-  return weir_graph_add(graph, &(weir_node_params_t){.op = op, .name = name, .inputs = inputs, .attrs = attrs}, &node);
+  return weir_graph_add(
+      graph, &(weir_node_params_t){.op = op, .name = name, .inputs = inputs, .attrs = attrs},
+      &node);
 }
 
 static weir_status_t* try_text(weir_graph_t* graph, const char* text) {
@@ -20,12 +23,15 @@ static void test_names(void** state) {
   world_t* w = *state;
   weir_graph_t* graph = w->graph;
   check_ok(try_add(graph, "NoOp", "a", WEIR_NO_EDGES, WEIR_NO_ATTRS));
-  check_error(try_add(graph, "NoOp", "a", WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "'a' already exists");
+  check_error(try_add(graph, "NoOp", "a", WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT,
+              "'a' already exists");
   const char* good[] = {"A", "a.b", "a/b-c", "x_1\\>", ".x", "_x", "9"};
   const char* bad[] = {"", "a b", "-a", "/a", "a:0", "^a", "\xc3\xa4"};
-  for (size_t i = 0; i < WEIR_COUNT_OF(good); ++i) check_ok(try_add(graph, "NoOp", good[i], WEIR_NO_EDGES, WEIR_NO_ATTRS));
+  for (size_t i = 0; i < WEIR_COUNT_OF(good); ++i)
+    check_ok(try_add(graph, "NoOp", good[i], WEIR_NO_EDGES, WEIR_NO_ATTRS));
   for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) {
-    check_error(try_add(graph, "NoOp", bad[i], WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "not a valid node name");
+    check_error(try_add(graph, "NoOp", bad[i], WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT,
+                "not a valid node name");
   }
   weir_node_params_t params = {.op = "NoOp", .name = "a", .unique_name = true};
   for (int i = 1; i <= 12; ++i) {
@@ -43,21 +49,31 @@ static void test_types(void** state) {
   weir_edge_t i = weir_const_int(w->scope, 1);
   weir_graph_t* graph = w->graph;
   size_t count = graph->node_count;
-  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, i), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "sum");
-  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "sum");
-  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, {NULL, 0}), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "input 1");
-  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, {f.node, 1}), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "input 1");
-  check_error(try_add(graph, "Nothing", "sum", WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_NOT_FOUND, "'Nothing' (node 'sum')");
-  check_error(try_add(graph, "Relu", "r", WEIR_EDGES(weir_const_string(w->scope, "x")), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "r");
-  check_error(try_add(graph, "Placeholder", "p", WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "dtype");
+  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, i), WEIR_NO_ATTRS),
+              WEIR_INVALID_ARGUMENT, "sum");
+  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT,
+              "sum");
+  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, {NULL, 0}), WEIR_NO_ATTRS),
+              WEIR_INVALID_ARGUMENT, "input 1");
+  check_error(try_add(graph, "AddV2", "sum", WEIR_EDGES(f, {f.node, 1}), WEIR_NO_ATTRS),
+              WEIR_INVALID_ARGUMENT, "input 1");
+  check_error(try_add(graph, "Nothing", "sum", WEIR_NO_EDGES, WEIR_NO_ATTRS), WEIR_NOT_FOUND,
+              "'Nothing' (node 'sum')");
+  check_error(
+      try_add(graph, "Relu", "r", WEIR_EDGES(weir_const_string(w->scope, "x")), WEIR_NO_ATTRS),
+      WEIR_INVALID_ARGUMENT, "r");
+  check_error(try_add(graph, "Placeholder", "p", WEIR_NO_EDGES, WEIR_NO_ATTRS),
+              WEIR_INVALID_ARGUMENT, "dtype");
   assert_int_equal(graph->node_count, count + 1);  // the string
-  check_error(try_add(graph, "MatMul", "m", WEIR_EDGES(f, f), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT, "rank");
+  check_error(try_add(graph, "MatMul", "m", WEIR_EDGES(f, f), WEIR_NO_ATTRS), WEIR_INVALID_ARGUMENT,
+              "rank");
 }
 
 static void test_shapes_are_inferred(void** state) {
   world_t* w = *state;
   weir_edge_t a = weir_const_floats(w->scope, WEIR_DIMS(2, 3), (float[]){1, 2, 3, 4, 5, 6});
-  weir_edge_t b = OP(w, "MatMul", a, OP(w, "Transpose", a, weir_const_ints(w->scope, (int[]){1, 0}, 2)));
+  weir_edge_t b =
+      OP(w, "MatMul", a, OP(w, "Transpose", a, weir_const_ints(w->scope, (int[]){1, 0}, 2)));
   int64_t dims[4] = {0};
   assert_int_equal(weir_edge_dims(b, dims, 4), 2);
   assert_int_equal(dims[0], 2);
@@ -91,12 +107,16 @@ static void check_round_trip(weir_graph_t* graph) {
 static const char sample[] =
     "node {name: 'x' op: 'Placeholder' device: '/cpu:0' attr {key: 'dtype' value {type: DT_FLOAT}}"
     " attr {key: '_class' value {list {s: 'loc:@x'}}}}"
-    "node {name: 'later' op: 'Identity' input: 'strange:2' input: '^x' attr {key: 'T' value {type: DT_FLOAT}}}"
-    "node {name: 'strange' op: 'NobodyKnows' input: 'x' input: '^noop' attr {key: 'weight' value {f: 2.5}}}"
+    "node {name: 'later' op: 'Identity' input: 'strange:2' input: '^x' attr {key: 'T' value {type: "
+    "DT_FLOAT}}}"
+    "node {name: 'strange' op: 'NobodyKnows' input: 'x' input: '^noop' attr {key: 'weight' value "
+    "{f: 2.5}}}"
     "node {name: 'noop' op: 'NoOp'}"
     "versions {producer: 1286 min_consumer: 12}"
-    "library {function {signature {name: 'F' input_arg {name: 'a' type: DT_FLOAT} output_arg {name: 'b' type: DT_FLOAT}}"
-    " node_def {name: 'n' op: 'Neg' input: 'a' attr {key: 'T' value {type: DT_FLOAT}}} ret {key: 'b' value: 'n:y:0'}}"
+    "library {function {signature {name: 'F' input_arg {name: 'a' type: DT_FLOAT} output_arg "
+    "{name: 'b' type: DT_FLOAT}}"
+    " node_def {name: 'n' op: 'Neg' input: 'a' attr {key: 'T' value {type: DT_FLOAT}}} ret {key: "
+    "'b' value: 'n:y:0'}}"
     " gradient {function_name: 'F' gradient_func: 'F'}}";
 
 static void test_round_trip(void** state) {
@@ -149,7 +169,8 @@ static void test_prefix(void** state) {
   weir_node_t* later = weir_graph_find_node(w->graph, "right/later");
   assert_non_null(later);
   assert_string_equal(weir_node_name(weir_node_input(later, 0).node), "right/strange");
-  check_error(try_text(w->graph, "node {name: 'left/x' op: 'NoOp'}"), WEIR_INVALID_ARGUMENT, "left/x");
+  check_error(try_text(w->graph, "node {name: 'left/x' op: 'NoOp'}"), WEIR_INVALID_ARGUMENT,
+              "left/x");
 }
 
 static void test_input_map(void** state) {
@@ -171,35 +192,52 @@ static void test_input_map(void** state) {
 static void test_malformed(void** state) {
   world_t* w = *state;
   weir_graph_t* graph = w->graph;
-  struct { const char* text; weir_code_t code; const char* message; } cases[] = {
+  struct {
+    const char* text;
+    weir_code_t code;
+    const char* message;
+  } cases[] = {
       {"node {op: 'NoOp'}", WEIR_INVALID_ARGUMENT, "without a name"},
-      {"node {name: 'a' op: 'NoOp'} node {name: 'a' op: 'NoOp'}", WEIR_INVALID_ARGUMENT, "'a' already exists"},
-      {"node {name: 'a' op: 'NoOp' input: '^b'}", WEIR_INVALID_ARGUMENT, "Node 'a': Unknown input node '^b'"},
+      {"node {name: 'a' op: 'NoOp'} node {name: 'a' op: 'NoOp'}", WEIR_INVALID_ARGUMENT,
+       "'a' already exists"},
+      {"node {name: 'a' op: 'NoOp' input: '^b'}", WEIR_INVALID_ARGUMENT,
+       "Node 'a': Unknown input node '^b'"},
       {"node {name: 'a' op: 'NoOp' input: 'a'}", WEIR_INVALID_ARGUMENT, "'a'"},
-      {"node {name: 'a' op: 'Neg' attr {key: 'T' value {type: DT_FLOAT}}}", WEIR_INVALID_ARGUMENT, "'a'"},
-      {"node {name: 'a' op: 'Neg' input: 'b:x' attr {key: 'T' value {type: DT_FLOAT}}}", WEIR_INVALID_ARGUMENT, "b:x"},
-      {"node {name: 'a' op: 'Neg' input: 'b' attr {key: 'T' value {type: DT_STRING}}}", WEIR_INVALID_ARGUMENT, "{{node a}}"},
+      {"node {name: 'a' op: 'Neg' attr {key: 'T' value {type: DT_FLOAT}}}", WEIR_INVALID_ARGUMENT,
+       "'a'"},
+      {"node {name: 'a' op: 'Neg' input: 'b:x' attr {key: 'T' value {type: DT_FLOAT}}}",
+       WEIR_INVALID_ARGUMENT, "b:x"},
+      {"node {name: 'a' op: 'Neg' input: 'b' attr {key: 'T' value {type: DT_STRING}}}",
+       WEIR_INVALID_ARGUMENT, "{{node a}}"},
       {"node {name: 'a' op: 'Neg' input: 'b' attr {key: 'T' value {type: DT_FLOAT}}}"
        "node {name: 'b' op: 'Placeholder' attr {key: 'dtype' value {type: DT_INT32}}}",
-       WEIR_INVALID_ARGUMENT, "Input 0 of node a was passed int32 from b:0 incompatible with expected float"},
+       WEIR_INVALID_ARGUMENT,
+       "Input 0 of node a was passed int32 from b:0 incompatible with expected float"},
       {"node {name: 'a' op: 'Neg' input: 'b:1' attr {key: 'T' value {type: DT_FLOAT}}}"
        "node {name: 'b' op: 'Placeholder' attr {key: 'dtype' value {type: DT_FLOAT}}}",
        WEIR_INVALID_ARGUMENT, "'a'"},
       {"node {name: 'a' op: 'Neg' input: 'b' attr {key: 'T' value {type: DT_FLOAT}}}"
        "node {name: 'b' op: 'Neg' input: 'a' attr {key: 'T' value {type: DT_FLOAT}}}",
        WEIR_INVALID_ARGUMENT, "cycle"},
-      {"node {name: 'a' op: 'NoOp' input: '^b'} node {name: 'b' op: 'NoOp' input: '^a'}", WEIR_INVALID_ARGUMENT, "cycle"},
+      {"node {name: 'a' op: 'NoOp' input: '^b'} node {name: 'b' op: 'NoOp' input: '^a'}",
+       WEIR_INVALID_ARGUMENT, "cycle"},
       {"node {name: 'a' op: 'NoOp' input: '^a'}", WEIR_INVALID_ARGUMENT, "cycle"},
-      {"node {name: 'a' op: 'NoOp' input: '^b' input: 'b'} node {name: 'b' op: 'NoOp'}", WEIR_INVALID_ARGUMENT, "control input"},
-      {"node {name: 'a' op: 'Const' attr {key: 'dtype' value {type: DT_INT32}} attr {key: 'value' value {tensor {dtype: "
-       "DT_FLOAT tensor_shape {} float_val: 1}}}}", WEIR_INVALID_ARGUMENT, "a"},
-      {"node {name: 'a' op: 'Nobody'} node {name: 'b' op: 'Neg' input: 'a:2000000000' attr {key: 'T' value {type: DT_FLOAT}}}",
+      {"node {name: 'a' op: 'NoOp' input: '^b' input: 'b'} node {name: 'b' op: 'NoOp'}",
+       WEIR_INVALID_ARGUMENT, "control input"},
+      {"node {name: 'a' op: 'Const' attr {key: 'dtype' value {type: DT_INT32}} attr {key: 'value' "
+       "value {tensor {dtype: "
+       "DT_FLOAT tensor_shape {} float_val: 1}}}}",
+       WEIR_INVALID_ARGUMENT, "a"},
+      {"node {name: 'a' op: 'Nobody'} node {name: 'b' op: 'Neg' input: 'a:2000000000' attr {key: "
+       "'T' value {type: DT_FLOAT}}}",
        WEIR_INVALID_ARGUMENT, "2000000000"},
-      {"node {name: 'a' op: 'AddN' attr {key: 'N' value {i: 4000000000}} attr {key: 'T' value {type: DT_FLOAT}}}",
+      {"node {name: 'a' op: 'AddN' attr {key: 'N' value {i: 4000000000}} attr {key: 'T' value "
+       "{type: DT_FLOAT}}}",
        WEIR_INVALID_ARGUMENT, "'a'"},
-      {"node {name: 'a' op: 'Placeholder' attr {key: 'dtype' value {placeholder: 'T'}}}", WEIR_INVALID_ARGUMENT,
-       "placeholder 'T'"},
-      {"library {function {signature {name: 'F' input_arg {name: 'a' type_attr: 'T'}}}}", WEIR_INVALID_ARGUMENT, "T"},
+      {"node {name: 'a' op: 'Placeholder' attr {key: 'dtype' value {placeholder: 'T'}}}",
+       WEIR_INVALID_ARGUMENT, "placeholder 'T'"},
+      {"library {function {signature {name: 'F' input_arg {name: 'a' type_attr: 'T'}}}}",
+       WEIR_INVALID_ARGUMENT, "T"},
   };
   for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
     weir_status_t* status = try_text(graph, cases[i].text);
@@ -219,14 +257,17 @@ static void test_failed_import_leaves_nothing(void** state) {
   weir_strbuf_t before = {0}, after = {0};
   weir_view_t bytes = written(w->graph, &before);
   weir_strbuf_t def = {0};
-  weir_status_t* status = try_text(w->graph,
-      "versions {producer: 8} node {name: 'b' op: 'NoOp' input: '^nobody'}"
-      "library {function {signature {name: 'F' output_arg {name: 'b' type: DT_FLOAT}}}}");
+  weir_status_t* status =
+      try_text(w->graph,
+               "versions {producer: 8} node {name: 'b' op: 'NoOp' input: '^nobody'}"
+               "library {function {signature {name: 'F' output_arg {name: 'b' type: DT_FLOAT}}}}");
   check_error(status, WEIR_INVALID_ARGUMENT, "nobody");
   weir_view_t again = written(w->graph, &after);
   assert_int_equal(bytes.size, again.size);
   assert_memory_equal(bytes.data, again.data, bytes.size);
-  check_ok(try_text(w->graph, "library {function {signature {name: 'F' output_arg {name: 'b' type: DT_INT32}}}}"));
+  check_ok(
+      try_text(w->graph,
+               "library {function {signature {name: 'F' output_arg {name: 'b' type: DT_INT32}}}}"));
   weir_strbuf_free(&def);
   weir_strbuf_free(&before);
   weir_strbuf_free(&after);
@@ -262,16 +303,18 @@ static void test_function_library(void** state) {
   assert_string_equal(f->gradient, "F");
   assert_false(f->is_stateful);
   weir_function_body_t body = {0};
-  check_ok(weir_function_instantiate(w->graph->library, w->graph->registry, f, WEIR_NO_ATTRS, &body));
+  check_ok(
+      weir_function_instantiate(w->graph->library, w->graph->registry, f, WEIR_NO_ATTRS, &body));
   assert_int_equal(body.arg_count, 1);
   assert_int_equal(body.ret_count, 1);
   assert_int_equal(body.graph->node_count, 3);
   weir_function_body_free(&body);
   check_ok(try_text(w->graph, "library {function {signature {name: 'G'}}}"));
   check_ok(try_text(w->graph, "library {function {signature {name: 'G'}}}"));  // the same again
-  check_error(try_text(w->graph, "library {function {signature {name: 'G' is_stateful: true}}}"), WEIR_INVALID_ARGUMENT,
-              "'G'");
-  check_error(try_text(w->graph, "library {gradient {function_name: 'H' gradient_func: 'G'}}"), WEIR_INVALID_ARGUMENT, "'H'");
+  check_error(try_text(w->graph, "library {function {signature {name: 'G' is_stateful: true}}}"),
+              WEIR_INVALID_ARGUMENT, "'G'");
+  check_error(try_text(w->graph, "library {gradient {function_name: 'H' gradient_func: 'G'}}"),
+              WEIR_INVALID_ARGUMENT, "'H'");
 }
 
 static void test_function_as_op(void** state) {
@@ -288,25 +331,33 @@ static void test_function_as_op(void** state) {
 static void test_bad_function_bodies(void** state) {
   world_t* w = *state;
   import_text(w,
-      "library {"
-      " function {signature {name: 'NoSuchValue' output_arg {name: 'b' type: DT_FLOAT}} ret {key: 'b' value: 'n:y:0'}}"
-      " function {signature {name: 'NoRet' output_arg {name: 'b' type: DT_FLOAT}}}"
-      " function {signature {name: 'UnknownOp'} node_def {name: 'n' op: 'NobodyKnows'}}"
-      " function {signature {name: 'Cycle'} node_def {name: 'n' op: 'NoOp' input: '^m'} node_def {name: 'm' op: 'NoOp' input: "
-      "'^n'}}"
-      " function {signature {name: 'Twice'} node_def {name: 'n' op: 'NoOp'} node_def {name: 'n' op: 'NoOp'}}"
-      " function {signature {name: 'NoAttr' input_arg {name: 'a' type: DT_FLOAT}} node_def {name: 'n' op: 'Neg' input: 'a' "
-      "attr {key: 'T' value {placeholder: 'U'}}}}"
-      " function {signature {name: 'BadIndex' input_arg {name: 'a' type: DT_FLOAT} output_arg {name: 'b' type: DT_FLOAT}}"
-      " ret {key: 'b' value: 'a:7'}}"
-      " function {signature {name: 'WrongType' input_arg {name: 'a' type: DT_FLOAT} output_arg {name: 'b' type: DT_INT32}}"
-      " ret {key: 'b' value: 'a'}}}");
-  const char* names[] = {"NoSuchValue", "NoRet", "UnknownOp", "Cycle", "Twice", "NoAttr", "BadIndex", "WrongType"};
+              "library {"
+              " function {signature {name: 'NoSuchValue' output_arg {name: 'b' type: DT_FLOAT}} "
+              "ret {key: 'b' value: 'n:y:0'}}"
+              " function {signature {name: 'NoRet' output_arg {name: 'b' type: DT_FLOAT}}}"
+              " function {signature {name: 'UnknownOp'} node_def {name: 'n' op: 'NobodyKnows'}}"
+              " function {signature {name: 'Cycle'} node_def {name: 'n' op: 'NoOp' input: '^m'} "
+              "node_def {name: 'm' op: 'NoOp' input: "
+              "'^n'}}"
+              " function {signature {name: 'Twice'} node_def {name: 'n' op: 'NoOp'} node_def "
+              "{name: 'n' op: 'NoOp'}}"
+              " function {signature {name: 'NoAttr' input_arg {name: 'a' type: DT_FLOAT}} node_def "
+              "{name: 'n' op: 'Neg' input: 'a' "
+              "attr {key: 'T' value {placeholder: 'U'}}}}"
+              " function {signature {name: 'BadIndex' input_arg {name: 'a' type: DT_FLOAT} "
+              "output_arg {name: 'b' type: DT_FLOAT}}"
+              " ret {key: 'b' value: 'a:7'}}"
+              " function {signature {name: 'WrongType' input_arg {name: 'a' type: DT_FLOAT} "
+              "output_arg {name: 'b' type: DT_INT32}}"
+              " ret {key: 'b' value: 'a'}}}");
+  const char* names[] = {"NoSuchValue", "NoRet",  "UnknownOp", "Cycle",
+                         "Twice",       "NoAttr", "BadIndex",  "WrongType"};
   for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
     const weir_function_t* f = weir_function_find(w->graph->library, weir_view_of(names[i]));
     assert_non_null(f);
     weir_function_body_t body = {0};
-    weir_status_t* status = weir_function_instantiate(w->graph->library, w->graph->registry, f, WEIR_NO_ATTRS, &body);
+    weir_status_t* status =
+        weir_function_instantiate(w->graph->library, w->graph->registry, f, WEIR_NO_ATTRS, &body);
     if (!status) print_error("%s was accepted\n", names[i]);
     assert_non_null(status);
     weir_status_destroy(status);
@@ -318,7 +369,8 @@ static void test_bad_function_bodies(void** state) {
 static void test_order(void** state) {
   world_t* w = *state;
   weir_edge_t limit = weir_const_int(w->scope, 3);
-  loop_nodes_t loop = open_loop(w, "f", weir_const_int(w->scope, 0), weir_const_float(w->scope, 0), limit, 2);
+  loop_nodes_t loop =
+      open_loop(w, "f", weir_const_int(w->scope, 0), weir_const_float(w->scope, 0), limit, 2);
   close_loop(w, &loop, OP(w, "Neg", loop.x));
   weir_arena_t arena = {0};
   weir_node_t** order = NULL;

@@ -3,7 +3,8 @@
 #include "graph/graph_internal.h"
 
 const weir_tensor_t* weir_edge_constant(weir_edge_t edge) {
-  while (edge.node && edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) && edge.node->inputs) {
+  while (edge.node && edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) &&
+         edge.node->inputs) {
     edge = edge.node->inputs[0];
   }
   if (!edge.node || weir_node_role(edge.node) != WEIR_ROLE_CONST) return NULL;

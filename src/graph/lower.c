@@ -16,18 +16,24 @@ static bool is_function(const weir_node_t* node) { return node->def.op && !node-
 // PartitionedCall and its kin: all inputs are arguments of "f".
 static bool is_call(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  return op && func_attr(node, "f") && op->input_count == 1 && op->output_count == 1 && !strcmp(op->inputs[0].name, "args");
+  return op && func_attr(node, "f") && op->input_count == 1 && op->output_count == 1 &&
+         !strcmp(op->inputs[0].name, "args");
 }
 
-static bool is_if(const weir_node_t* node) { return func_attr(node, "then_branch") && func_attr(node, "else_branch"); }
-static bool is_while(const weir_node_t* node) { return func_attr(node, "cond") && func_attr(node, "body"); }
+static bool is_if(const weir_node_t* node) {
+  return func_attr(node, "then_branch") && func_attr(node, "else_branch");
+}
+static bool is_while(const weir_node_t* node) {
+  return func_attr(node, "cond") && func_attr(node, "body");
+}
 static bool is_case(const weir_node_t* node) {
   const weir_attr_t* attr = weir_attrs_find(node->def.attrs, "branches");
   return attr && attr->kind == WEIR_ATTR_FUNC && attr->is_list;
 }
 
 bool weir_node_can_lower(const weir_node_t* node) {
-  return node->def.op && (is_function(node) || is_call(node) || is_if(node) || is_case(node) || is_while(node));
+  return node->def.op &&
+         (is_function(node) || is_call(node) || is_if(node) || is_case(node) || is_while(node));
 }
 
 // ---- adding nodes ----
@@ -53,14 +59,18 @@ weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value) {
   }
   if (dtype == WEIR_DTYPE_BOOL) return value;
   if (shape->rank == 0 && weir_dtype_is_plain(dtype)) {
-    return weir_build(b, "NotEqual", WEIR_EDGES(value, weir_build_scalar(b, dtype, 0)), WEIR_NO_ATTRS);
+    return weir_build(b, "NotEqual", WEIR_EDGES(value, weir_build_scalar(b, dtype, 0)),
+                      WEIR_NO_ATTRS);
   }
-  b->status = WEIR_STATUS(UNIMPLEMENTED, "'%s': a condition of type %s and unknown rank cannot be differentiated through",
-                          l->node->def.name, weir_dtype_name(dtype));
+  b->status =
+      WEIR_STATUS(UNIMPLEMENTED,
+                  "'%s': a condition of type %s and unknown rank cannot be differentiated through",
+                  l->node->def.name, weir_dtype_name(dtype));
   return WEIR_NO_EDGE;
 }
 
-weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results, weir_node_t* const* controls, int control_count) {
+weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results,
+                                 weir_node_t* const* controls, int control_count) {
   weir_node_t* node = l->node;
   weir_arena_t* arena = &l->graph->arena;
   if (l->builder.base.status) return NULL;
@@ -88,12 +98,13 @@ weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results, weir
 typedef struct body_map_t {
   lowering_t* l;
   inlining_t* inlining;
-  weir_node_t** nodes;     // by id in the body: the copy
-  bool* is_anchored;       // by id in the body
+  weir_node_t** nodes;  // by id in the body: the copy
+  bool* is_anchored;    // by id in the body
 } body_map_t;
 
 static weir_edge_t map_edge(const body_map_t* map, weir_edge_t edge) {
-  if (weir_node_role(edge.node) == WEIR_ROLE_ARG) return map->inlining->args[weir_attrs_int(edge.node->def.attrs, "index")];
+  if (weir_node_role(edge.node) == WEIR_ROLE_ARG)
+    return map->inlining->args[weir_attrs_int(edge.node->def.attrs, "index")];
   return (weir_edge_t){.node = map->nodes[edge.node->id], .index = edge.index};
 }
 
@@ -104,10 +115,12 @@ static bool edge_is_anchored(const body_map_t* map, weir_edge_t edge) {
   return !weir_edge_is_free_const(map->inlining->args[index]);
 }
 
-// The control inputs of the copy of |node|. What nothing alive only in the body orders is ordered by the pivot; so are side
-// effects, which must not happen otherwise. Constants stay free.
-static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node, weir_node_t*** out_controls, int* out_count) {
-  weir_node_t** controls = weir_arena_array(&map->l->arena, (size_t)node->control_count + 1, sizeof(*controls));
+// The control inputs of the copy of |node|. What nothing alive only in the body orders is ordered
+// by the pivot; so are side effects, which must not happen otherwise. Constants stay free.
+static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node,
+                                   weir_node_t*** out_controls, int* out_count) {
+  weir_node_t** controls =
+      weir_arena_array(&map->l->arena, (size_t)node->control_count + 1, sizeof(*controls));
   if (!controls) return weir_out_of_memory();
   int count = 0;
   bool is_anchored = false;
@@ -117,9 +130,11 @@ static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node, wei
     is_anchored |= map->is_anchored[source->id];
     controls[count++] = map->nodes[source->id];
   }
-  for (int i = 0; i < node->def.input_count; ++i) is_anchored |= edge_is_anchored(map, node->inputs[i]);
+  for (int i = 0; i < node->def.input_count; ++i)
+    is_anchored |= edge_is_anchored(map, node->inputs[i]);
   bool is_const = weir_node_role(node) == WEIR_ROLE_CONST && count == 0;
-  if (map->inlining->pivot && !is_const && (!is_anchored || weir_node_has(node, WEIR_OP_STATEFUL))) {
+  if (map->inlining->pivot && !is_const &&
+      (!is_anchored || weir_node_has(node, WEIR_OP_STATEFUL))) {
     controls[count++] = map->inlining->pivot;
   }
   map->is_anchored[node->id] = is_anchored || count > 0;
@@ -129,7 +144,8 @@ static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node, wei
 }
 
 static bool is_back_input(const weir_node_t* node, int index) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE && weir_node_role(node->inputs[index].node) == WEIR_ROLE_NEXT_ITERATION;
+  return weir_node_role(node) == WEIR_ROLE_MERGE &&
+         weir_node_role(node->inputs[index].node) == WEIR_ROLE_NEXT_ITERATION;
 }
 
 static weir_status_t* copy_node(body_map_t* map, const weir_node_t* node) {
@@ -150,7 +166,8 @@ static weir_status_t* copy_node(body_map_t* map, const weir_node_t* node) {
                                .device = *node->def.device ? node->def.device : l->node->def.device,
                                .inputs = {.items = inputs, .count = node->def.input_count},
                                .attrs = node->def.attrs};
-  params.name = weir_arena_printf(&l->graph->arena, "%s/%s%s", l->node->def.name, map->inlining->name, node->def.name);
+  params.name = weir_arena_printf(&l->graph->arena, "%s/%s%s", l->node->def.name,
+                                  map->inlining->name, node->def.name);
   if (!params.name) return weir_out_of_memory();
   weir_node_t** controls = NULL;
   WEIR_TRY(map_controls(map, node, &controls, &params.control_count));
@@ -168,7 +185,8 @@ static weir_status_t* copy_nodes(body_map_t* map, const weir_function_body_t* bo
   for (size_t i = 0; i < body->graph->node_count; ++i) {
     const weir_node_t* node = body->graph->nodes[i];
     for (int k = 0; k < node->def.input_count; ++k) {
-      if (is_back_input(node, k)) WEIR_TRY(weir_graph_set_input(map->nodes[i], k, map_edge(map, node->inputs[k])));
+      if (is_back_input(node, k))
+        WEIR_TRY(weir_graph_set_input(map->nodes[i], k, map_edge(map, node->inputs[k])));
     }
   }
   return NULL;
@@ -188,11 +206,13 @@ static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* 
     }
     in->rets[i] = ret;
   }
-  for (int i = 0; i < body->control_count; ++i) in->effects[in->effect_count++] = map->nodes[body->controls[i]->id];
+  for (int i = 0; i < body->control_count; ++i)
+    in->effects[in->effect_count++] = map->nodes[body->controls[i]->id];
   return NULL;
 }
 
-static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining, const weir_function_body_t* body) {
+static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining,
+                                  const weir_function_body_t* body) {
   size_t count = body->graph->node_count + 1;
   body_map_t map = {.l = l,
                     .inlining = inlining,
@@ -207,11 +227,12 @@ weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
   if (l->builder.base.status) return NULL;
   const weir_function_t* function = weir_function_find(l->graph->library, inlining->func->name);
   if (!function) {
-    return WEIR_STATUS(NOT_FOUND, "Function '%.*s', which '%s' calls, is not defined", WEIR_VIEW_ARG(inlining->func->name),
-                       l->node->def.name);
+    return WEIR_STATUS(NOT_FOUND, "Function '%.*s', which '%s' calls, is not defined",
+                       WEIR_VIEW_ARG(inlining->func->name), l->node->def.name);
   }
   weir_function_body_t body = {0};
-  WEIR_TRY(weir_function_instantiate(l->graph->library, l->graph->registry, function, inlining->func->attrs, &body));
+  WEIR_TRY(weir_function_instantiate(l->graph->library, l->graph->registry, function,
+                                     inlining->func->attrs, &body));
   weir_status_t* status = inline_body(l, inlining, &body);
   weir_function_body_free(&body);
   return status;
@@ -219,7 +240,8 @@ weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
 
 // ---- calls ----
 
-// A call runs when all its inputs are alive. So do the lowered nodes: an IdentityN lets either all inputs through or none.
+// A call runs when all its inputs are alive. So do the lowered nodes: an IdentityN lets either all
+// inputs through or none.
 static weir_status_t* hold_inputs(lowering_t* l) {
   const weir_node_t* node = l->node;
   int count = node->def.input_count;
@@ -233,8 +255,8 @@ static weir_status_t* hold_inputs(lowering_t* l) {
   }
   weir_edges_t inputs = {.items = held, .count = held_count};
   if (held_count == 0 && node->control_count == 0) return NULL;
-  weir_edge_t all = weir_lower_add(l, held_count ? "IdentityN" : "NoOp", inputs, WEIR_NO_ATTRS, node->control_inputs,
-                                   node->control_count);
+  weir_edge_t all = weir_lower_add(l, held_count ? "IdentityN" : "NoOp", inputs, WEIR_NO_ATTRS,
+                                   node->control_inputs, node->control_count);
   l->pivot = all.node;
   for (int i = 0, k = 0; i < count && all.node; ++i) {
     if (!weir_edge_is_free_const(node->inputs[i])) l->args[i] = weir_build_output(all, k++);
@@ -247,8 +269,9 @@ static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
   WEIR_TRY(weir_lower_inline(l, &in));
   if (l->builder.base.status) return NULL;
   if (in.ret_count != l->node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but function '%.*s' returns %d", l->node->def.name,
-                       l->node->def.output_count, WEIR_VIEW_ARG(func->name), in.ret_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but function '%.*s' returns %d",
+                       l->node->def.name, l->node->def.output_count, WEIR_VIEW_ARG(func->name),
+                       in.ret_count);
   }
   return weir_lower_finish(l, in.rets, in.effects, in.effect_count);
 }

@@ -1,16 +1,18 @@
-// lower.h — Lowering: nodes that call functions become the nodes of those functions, with Switch, Merge and loops around them.
+// lower.h — Lowering: nodes that call functions become the nodes of those functions, with Switch,
+// Merge and loops around them.
 //
-// A lowered node stays where it is as an IdentityN over the results, so that edges to it stay valid and nothing is computed
-// twice. Gradients lower what they must differentiate through.
+// A lowered node stays where it is as an IdentityN over the results, so that edges to it stay valid
+// and nothing is computed twice. Gradients lower what they must differentiate through.
 #ifndef WEIR_GRAPH_LOWER_H_
 #define WEIR_GRAPH_LOWER_H_
 
 #include "graph/graph.h"
 
-// Whether |node| calls functions in a way that can be lowered: a call, a conditional, a loop, or a library function as an op.
+// Whether |node| calls functions in a way that can be lowered: a call, a conditional, a loop, or a
+// library function as an op.
 bool weir_node_can_lower(const weir_node_t* node);
-// REQUIRES: weir_node_can_lower(node). NOT_FOUND for an unknown function; UNIMPLEMENTED naming the node for what has no
-// lowered form. The graph may have gained unused nodes when it fails.
+// REQUIRES: weir_node_can_lower(node). NOT_FOUND for an unknown function; UNIMPLEMENTED naming the
+// node for what has no lowered form. The graph may have gained unused nodes when it fails.
 WEIR_MUST_USE weir_status_t* weir_node_lower(weir_node_t* node);
 
 #endif  // WEIR_GRAPH_LOWER_H_

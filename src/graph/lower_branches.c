@@ -1,21 +1,24 @@
-// lower_branches.c — Lowering of If and Case: every branch in place, between a Switch for each argument and a Merge for each
-// result.
+// lower_branches.c — Lowering of If and Case: every branch in place, between a Switch for each
+// argument and a Merge for each result.
 #include "graph/lower_internal.h"
 
 typedef struct branch_t {
   const weir_func_t* func;
-  weir_edge_t pred;      // a scalar bool: whether this branch is taken, or the opposite
-  int side;              // which output of a Switch on |pred| is this branch's
-  weir_edge_t done;      // alive when the branch was taken and its side effects have happened
+  weir_edge_t pred;  // a scalar bool: whether this branch is taken, or the opposite
+  int side;          // which output of a Switch on |pred| is this branch's
+  weir_edge_t done;  // alive when the branch was taken and its side effects have happened
   inlining_t body;
 } branch_t;
 
 // Equal(index, k); the last branch takes all that no other does.
 static weir_edge_t case_pred(lowering_t* l, weir_edge_t index, int k, int count) {
   weir_builder_t* b = &l->builder.base;
-  if (k < count - 1) return weir_build(b, "Equal", WEIR_EDGES(index, weir_build_int32(b, k)), WEIR_NO_ATTRS);
-  weir_edge_t at_least = weir_build(b, "GreaterEqual", WEIR_EDGES(index, weir_build_int32(b, 0)), WEIR_NO_ATTRS);
-  weir_edge_t below = weir_build(b, "Less", WEIR_EDGES(index, weir_build_int32(b, count - 1)), WEIR_NO_ATTRS);
+  if (k < count - 1)
+    return weir_build(b, "Equal", WEIR_EDGES(index, weir_build_int32(b, k)), WEIR_NO_ATTRS);
+  weir_edge_t at_least =
+      weir_build(b, "GreaterEqual", WEIR_EDGES(index, weir_build_int32(b, 0)), WEIR_NO_ATTRS);
+  weir_edge_t below =
+      weir_build(b, "Less", WEIR_EDGES(index, weir_build_int32(b, count - 1)), WEIR_NO_ATTRS);
   weir_edge_t is_other = weir_build(b, "LogicalAnd", WEIR_EDGES(at_least, below), WEIR_NO_ATTRS);
   return weir_build(b, "LogicalNot", WEIR_EDGES(is_other), WEIR_NO_ATTRS);
 }
@@ -23,7 +26,8 @@ static weir_edge_t case_pred(lowering_t* l, weir_edge_t index, int k, int count)
 // The value that decides, alive only when the node is to run: every branch then is, too.
 static weir_edge_t decider(lowering_t* l) {
   if (!weir_edge_is_free_const(l->args[0])) return l->args[0];
-  return weir_lower_add(l, "Identity", WEIR_EDGES(l->args[0]), WEIR_NO_ATTRS, &l->pivot, l->pivot ? 1 : 0);
+  return weir_lower_add(l, "Identity", WEIR_EDGES(l->args[0]), WEIR_NO_ATTRS, &l->pivot,
+                        l->pivot ? 1 : 0);
 }
 
 static weir_status_t* list_branches(lowering_t* l, branch_t** out_branches, int* out_count) {
@@ -35,12 +39,15 @@ static weir_status_t* list_branches(lowering_t* l, branch_t** out_branches, int*
   weir_edge_t decides = decider(l);
   if (list) {
     for (int i = 0; i < count; ++i) {
-      branches[i] = (branch_t){.func = &list->u.funcs[i], .pred = case_pred(l, decides, i, count), .side = 1};
+      branches[i] =
+          (branch_t){.func = &list->u.funcs[i], .pred = case_pred(l, decides, i, count), .side = 1};
     }
   } else {
     weir_edge_t pred = weir_lower_truth(l, decides);
-    branches[0] = (branch_t){.func = weir_attrs_func(attrs, "else_branch"), .pred = pred, .side = 0};
-    branches[1] = (branch_t){.func = weir_attrs_func(attrs, "then_branch"), .pred = pred, .side = 1};
+    branches[0] =
+        (branch_t){.func = weir_attrs_func(attrs, "else_branch"), .pred = pred, .side = 0};
+    branches[1] =
+        (branch_t){.func = weir_attrs_func(attrs, "then_branch"), .pred = pred, .side = 1};
   }
   *out_branches = branches;
   *out_count = count;
@@ -55,24 +62,30 @@ static weir_status_t* inline_branch(lowering_t* l, branch_t* branch, int number)
   bool* is_anchored = weir_arena_array(&l->arena, count, sizeof(*is_anchored));
   if (!args || !is_anchored) return weir_out_of_memory();
   for (int i = 1; i < node->def.input_count; ++i) {
-    weir_edge_t split = weir_build(b, "Switch", WEIR_EDGES(l->args[i], branch->pred), WEIR_NO_ATTRS);
+    weir_edge_t split =
+        weir_build(b, "Switch", WEIR_EDGES(l->args[i], branch->pred), WEIR_NO_ATTRS);
     args[i - 1] = weir_build_output(split, branch->side);
     is_anchored[i - 1] = true;
   }
-  weir_edge_t split = weir_build(b, "Switch", WEIR_EDGES(branch->pred, branch->pred), WEIR_NO_ATTRS);
-  weir_edge_t pivot = weir_build(b, "Identity", WEIR_EDGES(weir_build_output(split, branch->side)), WEIR_NO_ATTRS);
+  weir_edge_t split =
+      weir_build(b, "Switch", WEIR_EDGES(branch->pred, branch->pred), WEIR_NO_ATTRS);
+  weir_edge_t pivot =
+      weir_build(b, "Identity", WEIR_EDGES(weir_build_output(split, branch->side)), WEIR_NO_ATTRS);
   const char* name = weir_arena_printf(&l->arena, "branch%d/", number);
   if (!name) return weir_out_of_memory();
-  branch->body = (inlining_t){
-      .func = branch->func, .name = name, .args = args, .is_anchored = is_anchored, .pivot = pivot.node};
+  branch->body = (inlining_t){.func = branch->func,
+                              .name = name,
+                              .args = args,
+                              .is_anchored = is_anchored,
+                              .pivot = pivot.node};
   WEIR_TRY(weir_lower_inline(l, &branch->body));
   if (b->status) return NULL;
   if (branch->body.ret_count != node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but its branch %d returns %d", node->def.name,
-                       node->def.output_count, number, branch->body.ret_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but its branch %d returns %d",
+                       node->def.name, node->def.output_count, number, branch->body.ret_count);
   }
-  branch->done = weir_lower_add(l, "Identity", WEIR_EDGES(pivot), WEIR_NO_ATTRS, branch->body.effects,
-                                branch->body.effect_count);
+  branch->done = weir_lower_add(l, "Identity", WEIR_EDGES(pivot), WEIR_NO_ATTRS,
+                                branch->body.effects, branch->body.effect_count);
   return NULL;
 }
 
@@ -87,7 +100,8 @@ weir_status_t* weir_lower_branches(lowering_t* l) {
     has_effects |= branches[i].body.effect_count > 0;
   }
   weir_edge_t* values = weir_arena_array(&l->arena, (size_t)count, sizeof(*values));
-  weir_edge_t* results = weir_arena_array(&l->arena, (size_t)l->node->def.output_count, sizeof(*results));
+  weir_edge_t* results =
+      weir_arena_array(&l->arena, (size_t)l->node->def.output_count, sizeof(*results));
   if (!values || !results) return weir_out_of_memory();
   weir_edges_t merged = {.items = values, .count = count};
   for (int i = 0; i < l->node->def.output_count && !b->status; ++i) {

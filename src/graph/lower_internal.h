@@ -10,21 +10,24 @@ typedef struct lowering_t {
   weir_node_t* node;             // being lowered
   weir_graph_builder_t builder;  // makes nodes named after |node|, on its device; errors stick
   weir_arena_t arena;            // scratch
-  weir_edge_t* args;             // the node's inputs, alive only when all of them are; free constants as they are
-  weir_node_t* pivot;            // runs when the node would; NULL: it waits for nothing
+  weir_edge_t*
+      args;  // the node's inputs, alive only when all of them are; free constants as they are
+  weir_node_t* pivot;  // runs when the node would; NULL: it waits for nothing
 } lowering_t;
 
 // One function body to be put into the graph.
 typedef struct inlining_t {
   const weir_func_t* func;
-  const char* name;              // put between the node's name and the body's names
+  const char* name;  // put between the node's name and the body's names
   const weir_edge_t* args;
-  const bool* is_anchored;       // by argument: the value is alive only when the body is to run; NULL: all are
-  weir_node_t* pivot;            // runs when the body is to run: orders what no argument orders; NULL: nothing needs it
+  const bool*
+      is_anchored;  // by argument: the value is alive only when the body is to run; NULL: all are
+  weir_node_t* pivot;  // runs when the body is to run: orders what no argument orders; NULL:
+                       // nothing needs it
   // Results.
-  weir_edge_t* rets;             // in the lowering's arena; alive only when the body runs, if there is a pivot
+  weir_edge_t* rets;  // in the lowering's arena; alive only when the body runs, if there is a pivot
   int ret_count;
-  weir_node_t** effects;         // nodes with side effects
+  weir_node_t** effects;  // nodes with side effects
   int effect_count;
 } inlining_t;
 WEIR_MUST_USE weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining);
@@ -35,8 +38,8 @@ weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, w
 // |value| as a scalar bool, by the rules of If and While.
 weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value);
 // Makes the node an IdentityN over |results|, after |controls|.
-WEIR_MUST_USE weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results, weir_node_t* const* controls,
-                                               int control_count);
+WEIR_MUST_USE weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results,
+                                               weir_node_t* const* controls, int control_count);
 // A constant that no other node orders: usable in any loop and any branch.
 WEIR_INLINE bool weir_edge_is_free_const(weir_edge_t e) {
   return weir_node_role(e.node) == WEIR_ROLE_CONST && e.node->control_count == 0;

@@ -1,12 +1,13 @@
-// lower_while.c — Lowering of While: a frame with Enter, Merge, Switch, NextIteration and Exit around its two functions.
+// lower_while.c — Lowering of While: a frame with Enter, Merge, Switch, NextIteration and Exit
+// around its two functions.
 #include "graph/lower_internal.h"
 
 typedef struct loop_t {
   lowering_t* l;
   const char* frame;
   int64_t parallel;
-  int count;            // variables
-  bool* is_constant;    // the body returns it as it came
+  int count;          // variables
+  bool* is_constant;  // the body returns it as it came
   weir_edge_t* enters;
   weir_edge_t* merges;  // of constants: the Enter
   weir_edge_t* switches;
@@ -14,22 +15,25 @@ typedef struct loop_t {
 } loop_t;
 
 static weir_edge_t behind_identities(weir_edge_t edge) {
-  while (edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) && edge.node->control_count == 0) {
+  while (edge.index == 0 && weir_node_has(edge.node, WEIR_OP_PASS_THROUGH) &&
+         edge.node->control_count == 0) {
     edge = edge.node->inputs[0];
   }
   return edge;
 }
 
-// Finds the variables the body hands on unchanged. At least one stays a variable: it carries the loop.
+// Finds the variables the body hands on unchanged. At least one stays a variable: it carries the
+// loop.
 static weir_status_t* find_constants(loop_t* loop, const weir_func_t* func) {
   lowering_t* l = loop->l;
   const weir_function_t* function = weir_function_find(l->graph->library, func->name);
   if (!function) {
-    return WEIR_STATUS(NOT_FOUND, "Function '%.*s', which '%s' calls, is not defined", WEIR_VIEW_ARG(func->name),
-                       l->node->def.name);
+    return WEIR_STATUS(NOT_FOUND, "Function '%.*s', which '%s' calls, is not defined",
+                       WEIR_VIEW_ARG(func->name), l->node->def.name);
   }
   weir_function_body_t body = {0};
-  WEIR_TRY(weir_function_instantiate(l->graph->library, l->graph->registry, function, func->attrs, &body));
+  WEIR_TRY(weir_function_instantiate(l->graph->library, l->graph->registry, function, func->attrs,
+                                     &body));
   bool has_variable = false;
   for (int i = 0; i < loop->count && i < body.ret_count; ++i) {
     weir_edge_t source = behind_identities(body.rets[i]->inputs[0]);
@@ -40,8 +44,9 @@ static weir_status_t* find_constants(loop_t* loop, const weir_func_t* func) {
   int ret_count = body.ret_count;
   weir_function_body_free(&body);
   if (ret_count != loop->count || loop->count == 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d loop variables, but its body returns %d values", l->node->def.name,
-                       loop->count, ret_count);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "'%s' has %d loop variables, but its body returns %d values",
+                       l->node->def.name, loop->count, ret_count);
   }
   if (!has_variable) loop->is_constant[0] = false;
   return NULL;
@@ -58,7 +63,8 @@ static weir_status_t* loop_init(loop_t* loop) {
   loop->merges = weir_arena_array(&l->arena, count, sizeof(weir_edge_t));
   loop->switches = weir_arena_array(&l->arena, count, sizeof(weir_edge_t));
   loop->in_body = weir_arena_array(&l->arena, count, sizeof(weir_edge_t));
-  bool is_complete = loop->frame && loop->is_constant && loop->enters && loop->merges && loop->switches && loop->in_body;
+  bool is_complete = loop->frame && loop->is_constant && loop->enters && loop->merges &&
+                     loop->switches && loop->in_body;
   return is_complete ? NULL : weir_out_of_memory();
 }
 
@@ -70,15 +76,17 @@ static void enter_all(loop_t* loop) {
       loop->enters[i] = loop->merges[i] = l->args[i];
       continue;
     }
-    loop->enters[i] = weir_lower_add(l, "Enter", WEIR_EDGES(l->args[i]),
-                                     WEIR_ATTRS(weir_attr_string("frame_name", loop->frame),
-                                                weir_attr_bool("is_constant", loop->is_constant[i]),
-                                                weir_attr_int("parallel_iterations", loop->parallel)),
-                                     &l->pivot, is_free && l->pivot ? 1 : 0);
+    loop->enters[i] =
+        weir_lower_add(l, "Enter", WEIR_EDGES(l->args[i]),
+                       WEIR_ATTRS(weir_attr_string("frame_name", loop->frame),
+                                  weir_attr_bool("is_constant", loop->is_constant[i]),
+                                  weir_attr_int("parallel_iterations", loop->parallel)),
+                       &l->pivot, is_free && l->pivot ? 1 : 0);
     // The second input becomes the NextIteration once there is one.
-    loop->merges[i] = loop->is_constant[i] ? loop->enters[i]
-                                           : weir_build(&l->builder.base, "Merge",
-                                                        WEIR_EDGES(loop->enters[i], loop->enters[i]), WEIR_NO_ATTRS);
+    loop->merges[i] = loop->is_constant[i]
+                          ? loop->enters[i]
+                          : weir_build(&l->builder.base, "Merge",
+                                       WEIR_EDGES(loop->enters[i], loop->enters[i]), WEIR_NO_ATTRS);
   }
 }
 
@@ -97,10 +105,12 @@ static weir_status_t* add_cond(loop_t* loop, weir_edge_t* out_cond) {
   WEIR_TRY(weir_lower_inline(l, &in));
   if (l->builder.base.status) return NULL;
   if (in.ret_count != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%s': its condition returns %d values", l->node->def.name, in.ret_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s': its condition returns %d values", l->node->def.name,
+                       in.ret_count);
   }
   weir_edge_t truth = weir_lower_truth(l, in.rets[0]);
-  *out_cond = weir_lower_add(l, "LoopCond", WEIR_EDGES(truth), WEIR_NO_ATTRS, in.effects, in.effect_count);
+  *out_cond =
+      weir_lower_add(l, "LoopCond", WEIR_EDGES(truth), WEIR_NO_ATTRS, in.effects, in.effect_count);
   return NULL;
 }
 
@@ -131,15 +141,17 @@ static weir_status_t* add_body(loop_t* loop, inlining_t* in) {
   return weir_lower_inline(l, in);
 }
 
-// Side effects of an iteration happen before the next one begins: they order the variable that carries the loop.
+// Side effects of an iteration happen before the next one begins: they order the variable that
+// carries the loop.
 static weir_status_t* close_loop(loop_t* loop, const inlining_t* body) {
   lowering_t* l = loop->l;
   int carrier = first_variable(loop);
   for (int i = 0; i < loop->count && !l->builder.base.status; ++i) {
     if (loop->is_constant[i]) continue;
     bool is_carrier = i == carrier;
-    weir_edge_t next = weir_lower_add(l, "NextIteration", WEIR_EDGES(body->rets[i]), WEIR_NO_ATTRS,
-                                      is_carrier ? body->effects : NULL, is_carrier ? body->effect_count : 0);
+    weir_edge_t next =
+        weir_lower_add(l, "NextIteration", WEIR_EDGES(body->rets[i]), WEIR_NO_ATTRS,
+                       is_carrier ? body->effects : NULL, is_carrier ? body->effect_count : 0);
     if (next.node) WEIR_TRY(weir_graph_set_input(loop->merges[i].node, 1, next));
   }
   return NULL;
@@ -161,7 +173,8 @@ weir_status_t* weir_lower_while(lowering_t* l) {
   if (!results) return weir_out_of_memory();
   for (int i = 0; i < loop.count; ++i) {
     results[i] = loop.is_constant[i] ? l->args[i]
-                                     : weir_build(&l->builder.base, "Exit", WEIR_EDGES(loop.switches[i]), WEIR_NO_ATTRS);
+                                     : weir_build(&l->builder.base, "Exit",
+                                                  WEIR_EDGES(loop.switches[i]), WEIR_NO_ATTRS);
   }
   return weir_lower_finish(l, results, NULL, 0);
 }

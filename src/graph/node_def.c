@@ -23,8 +23,8 @@ static weir_status_t* count_fields(weir_view_t message, counts_t* counts) {
   return weir_wire_check(&r, "NodeDef");
 }
 
-static weir_status_t* parse_attr(weir_view_t entry, weir_arena_t* arena, weir_tensor_list_t* tensors,
-                                 weir_named_attr_t* out_attr) {
+static weir_status_t* parse_attr(weir_view_t entry, weir_arena_t* arena,
+                                 weir_tensor_list_t* tensors, weir_named_attr_t* out_attr) {
   weir_view_t key = {0};
   weir_view_t value = {0};
   weir_wire_reader_t r = weir_wire_reader(entry);
@@ -36,16 +36,19 @@ static weir_status_t* parse_attr(weir_view_t entry, weir_arena_t* arena, weir_te
   WEIR_TRY(weir_wire_check(&r, "NodeDef.attr"));
   out_attr->name = weir_arena_strndup(arena, key.data, key.size);
   if (!out_attr->name) return weir_out_of_memory();
-  return weir_status_prefix(weir_attr_parse(value, arena, tensors, &out_attr->value), "attr '%s': ", out_attr->name);
+  return weir_status_prefix(weir_attr_parse(value, arena, tensors, &out_attr->value),
+                            "attr '%s': ", out_attr->name);
 }
 
-static weir_status_t* parse_fields(weir_view_t message, weir_arena_t* arena, weir_tensor_list_t* tensors, counts_t counts,
+static weir_status_t* parse_fields(weir_view_t message, weir_arena_t* arena,
+                                   weir_tensor_list_t* tensors, counts_t counts,
                                    weir_parsed_node_t* node) {
   weir_view_t* inputs = weir_arena_array(arena, counts.inputs, sizeof(*inputs));
   weir_named_attr_t* attrs = weir_arena_array(arena, counts.attrs, sizeof(*attrs));
   char* unknown = weir_arena_alloc(arena, counts.unknown);
   if (!inputs || !attrs || !unknown) return weir_out_of_memory();
-  *node = (weir_parsed_node_t){.inputs = inputs, .attrs = {.items = attrs}, .unknown_fields = weir_view(unknown, 0)};
+  *node = (weir_parsed_node_t){
+      .inputs = inputs, .attrs = {.items = attrs}, .unknown_fields = weir_view(unknown, 0)};
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
     if (r.field > NODE_ATTR || r.type != WEIR_WIRE_BYTES) {
@@ -64,8 +67,8 @@ static weir_status_t* parse_fields(weir_view_t message, weir_arena_t* arena, wei
   return NULL;
 }
 
-weir_status_t* weir_node_def_parse(weir_view_t message, weir_arena_t* arena, weir_tensor_list_t* tensors,
-                                   weir_parsed_node_t* out_node) {
+weir_status_t* weir_node_def_parse(weir_view_t message, weir_arena_t* arena,
+                                   weir_tensor_list_t* tensors, weir_parsed_node_t* out_node) {
   counts_t counts = {0};
   *out_node = (weir_parsed_node_t){0};
   WEIR_TRY(count_fields(message, &counts));

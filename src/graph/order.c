@@ -2,26 +2,27 @@
 #include "graph/graph.h"
 
 static bool is_back_edge(const weir_node_t* node, const weir_node_t* input) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE && weir_node_role(input) == WEIR_ROLE_NEXT_ITERATION;
+  return weir_node_role(node) == WEIR_ROLE_MERGE &&
+         weir_node_role(input) == WEIR_ROLE_NEXT_ITERATION;
 }
 
 typedef struct order_t {
-  int* pending;          // inputs not yet placed, by node id
-  int* first;            // consumers of node i: consumers[first[i] .. first[i + 1])
+  int* pending;  // inputs not yet placed, by node id
+  int* first;    // consumers of node i: consumers[first[i] .. first[i + 1])
   weir_node_t** consumers;
 } order_t;
 
 // Calls |visit| for each input of |node| that orders it.
-#define FOR_EACH_SOURCE(node, source, body)                                  \
-  do {                                                                       \
-    for (int k_ = 0; k_ < (node)->def.input_count; ++k_) {                   \
-      weir_node_t* source = (node)->inputs[k_].node;                         \
-      if (!is_back_edge((node), source)) body;                               \
-    }                                                                        \
-    for (int k_ = 0; k_ < (node)->control_count; ++k_) {                     \
-      weir_node_t* source = (node)->control_inputs[k_];                      \
-      body;                                                                  \
-    }                                                                        \
+#define FOR_EACH_SOURCE(node, source, body)                \
+  do {                                                     \
+    for (int k_ = 0; k_ < (node)->def.input_count; ++k_) { \
+      weir_node_t* source = (node)->inputs[k_].node;       \
+      if (!is_back_edge((node), source)) body;             \
+    }                                                      \
+    for (int k_ = 0; k_ < (node)->control_count; ++k_) {   \
+      weir_node_t* source = (node)->control_inputs[k_];    \
+      body;                                                \
+    }                                                      \
   } while (0)
 
 static weir_status_t* order_init(const weir_graph_t* graph, weir_arena_t* arena, order_t* order) {
@@ -37,16 +38,19 @@ static weir_status_t* order_init(const weir_graph_t* graph, weir_arena_t* arena,
     });
   }
   for (size_t i = 2; i <= count + 1; ++i) order->first[i] += order->first[i - 1];
-  order->consumers = weir_arena_array(arena, (size_t)order->first[count + 1] + 1, sizeof(weir_node_t*));
+  order->consumers =
+      weir_arena_array(arena, (size_t)order->first[count + 1] + 1, sizeof(weir_node_t*));
   if (!order->consumers) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i) {  // first[id + 1] walks up to its final place, so that first[] is right at the end
+  for (size_t i = 0; i < count;
+       ++i) {  // first[id + 1] walks up to its final place, so that first[] is right at the end
     weir_node_t* node = graph->nodes[i];
     FOR_EACH_SOURCE(node, source, { order->consumers[order->first[source->id + 1]++] = node; });
   }
   return NULL;
 }
 
-weir_status_t* weir_graph_order(const weir_graph_t* graph, weir_arena_t* arena, weir_node_t*** out_nodes) {
+weir_status_t* weir_graph_order(const weir_graph_t* graph, weir_arena_t* arena,
+                                weir_node_t*** out_nodes) {
   order_t order = {0};
   WEIR_TRY(order_init(graph, arena, &order));
   weir_node_t** placed = weir_arena_array(arena, graph->node_count + 1, sizeof(*placed));
@@ -68,7 +72,8 @@ weir_status_t* weir_graph_order(const weir_graph_t* graph, weir_arena_t* arena, 
   }
   for (size_t i = 0; i < graph->node_count; ++i) {
     if (order.pending[i] > 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Graph is invalid, contains a cycle through node '%s'", graph->nodes[i]->def.name);
+      return WEIR_STATUS(INVALID_ARGUMENT, "Graph is invalid, contains a cycle through node '%s'",
+                         graph->nodes[i]->def.name);
     }
   }
   return NULL;

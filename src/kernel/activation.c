@@ -8,7 +8,8 @@ enum { CHUNK = 256 };  // elements widened at a time
 #define SELU_SCALE 1.0507009873554804934193349852946
 #define SELU_SCALE_ALPHA 1.7580993408473768599402175208123
 
-// NaN fails every comparison, so it stays itself; -0 becomes 0; the gradient of an infinite dy is NaN where x is negative.
+// NaN fails every comparison, so it stays itself; -0 becomes 0; the gradient of an infinite dy is
+// NaN where x is negative.
 #define FORWARD(x) ((x) <= 0 ? 0 : (x))
 #define BACKWARD(dy, x) ((dy) * ((x) > 0 ? 1 : 0))
 #define FN relu
@@ -68,8 +69,8 @@ enum { CHUNK = 256 };  // elements widened at a time
 #undef BACKWARD
 
 #define FN leaky_relu
-#define FORWARD(x) ((x) > 0 ? (x) : (x) * alpha)
-#define BACKWARD(dy, x) ((x) > 0 ? (dy) : (dy) * alpha)
+#define FORWARD(x) ((x) > 0 ? (x) : (x)*alpha)
+#define BACKWARD(dy, x) ((x) > 0 ? (dy) : (dy)*alpha)
 #define T float
 #include "kernel/activation_loop.inc"
 #define T double
@@ -93,13 +94,14 @@ enum { CHUNK = 256 };  // elements widened at a time
 
 #define FN selu
 #define FORWARD(x) ((x) < 0 ? (float)SELU_SCALE_ALPHA * weir_vm_expm1(x) : (float)SELU_SCALE * (x))
-#define BACKWARD(dy, y) ((y) < 0 ? (dy) * ((y) + (float)SELU_SCALE_ALPHA) : (dy) * (float)SELU_SCALE)
+#define BACKWARD(dy, y) \
+  ((y) < 0 ? (dy) * ((y) + (float)SELU_SCALE_ALPHA) : (dy) * (float)SELU_SCALE)
 #define T float
 #include "kernel/activation_loop.inc"
 #undef FORWARD
 #undef BACKWARD
 #define FORWARD(x) ((x) < 0 ? SELU_SCALE_ALPHA * expm1(x) : SELU_SCALE * (x))
-#define BACKWARD(dy, y) ((y) < 0 ? (dy) * ((y) + SELU_SCALE_ALPHA) : (dy) * SELU_SCALE)
+#define BACKWARD(dy, y) ((y) < 0 ? (dy) * ((y) + SELU_SCALE_ALPHA) : (dy)*SELU_SCALE)
 #define T double
 #include "kernel/activation_loop.inc"
 #undef FN
@@ -157,7 +159,8 @@ static void narrow(bool is_half, const float* from, uint16_t* to, int64_t n) {
   }
 }
 
-static void apply_narrow(float_fn_t fn, bool is_half, const void* x, void* y, int64_t n, float alpha) {
+static void apply_narrow(float_fn_t fn, bool is_half, const void* x, void* y, int64_t n,
+                         float alpha) {
   float chunk[CHUNK];
   for (int64_t i = 0; i < n; i += CHUNK) {
     int64_t count = WEIR_MIN(CHUNK, n - i);
@@ -167,8 +170,8 @@ static void apply_narrow(float_fn_t fn, bool is_half, const void* x, void* y, in
   }
 }
 
-static void apply_narrow_grad(float_grad_fn_t fn, bool is_half, const void* dy, const void* x, void* dx, int64_t n,
-                              float alpha) {
+static void apply_narrow_grad(float_grad_fn_t fn, bool is_half, const void* dy, const void* x,
+                              void* dx, int64_t n, float alpha) {
   float a[CHUNK], b[CHUNK];
   for (int64_t i = 0; i < n; i += CHUNK) {
     int64_t count = WEIR_MIN(CHUNK, n - i);
@@ -182,11 +185,15 @@ static void apply_narrow_grad(float_grad_fn_t fn, bool is_half, const void* dy, 
 #define FLOATING_LIST(X) X(relu) X(relu6) X(leaky_relu) X(elu) X(selu) X(softplus) X(softsign)
 #define ARGS const void *x, void *y, int64_t n, float alpha
 #define GRAD_ARGS const void *dy, const void *x, void *dx, int64_t n, float alpha
-#define X(fn)                                                                                       \
-  static void fn##_half(ARGS) { apply_narrow(fn##_float, true, x, y, n, alpha); }                   \
-  static void fn##_bfloat16(ARGS) { apply_narrow(fn##_float, false, x, y, n, alpha); }              \
-  static void fn##_grad_half(GRAD_ARGS) { apply_narrow_grad(fn##_grad_float, true, dy, x, dx, n, alpha); } \
-  static void fn##_grad_bfloat16(GRAD_ARGS) { apply_narrow_grad(fn##_grad_float, false, dy, x, dx, n, alpha); }
+#define X(fn)                                                                          \
+  static void fn##_half(ARGS) { apply_narrow(fn##_float, true, x, y, n, alpha); }      \
+  static void fn##_bfloat16(ARGS) { apply_narrow(fn##_float, false, x, y, n, alpha); } \
+  static void fn##_grad_half(GRAD_ARGS) {                                              \
+    apply_narrow_grad(fn##_grad_float, true, dy, x, dx, n, alpha);                     \
+  }                                                                                    \
+  static void fn##_grad_bfloat16(GRAD_ARGS) {                                          \
+    apply_narrow_grad(fn##_grad_float, false, dy, x, dx, n, alpha);                    \
+  }
 FLOATING_LIST(X)
 #undef X
 
@@ -198,9 +205,10 @@ typedef struct row_t {
 #define ROW(DTYPE, fn, t) [WEIR_DTYPE_##DTYPE] = {fn##_##t, fn##_grad_##t}
 #define FLOATING(fn) \
   ROW(FLOAT, fn, float), ROW(DOUBLE, fn, double), ROW(HALF, fn, half), ROW(BFLOAT16, fn, bfloat16)
-#define INTEGER(fn)                                                                            \
-  ROW(INT8, fn, int8_t), ROW(INT16, fn, int16_t), ROW(INT32, fn, int32_t), ROW(INT64, fn, int64_t), \
-      ROW(UINT8, fn, uint8_t), ROW(UINT16, fn, uint16_t), ROW(UINT32, fn, uint32_t), ROW(UINT64, fn, uint64_t)
+#define INTEGER(fn)                                                                \
+  ROW(INT8, fn, int8_t), ROW(INT16, fn, int16_t), ROW(INT32, fn, int32_t),         \
+      ROW(INT64, fn, int64_t), ROW(UINT8, fn, uint8_t), ROW(UINT16, fn, uint16_t), \
+      ROW(UINT32, fn, uint32_t), ROW(UINT64, fn, uint64_t)
 static const row_t rows[WEIR_ACTIVATION_COUNT][WEIR_DTYPE_COUNT] = {
     [WEIR_ACTIVATION_RELU] = {FLOATING(relu), INTEGER(relu)},
     [WEIR_ACTIVATION_RELU6] = {FLOATING(relu6), INTEGER(relu6)},
@@ -215,14 +223,16 @@ weir_activation_fn_t weir_activation_find(weir_activation_t activation, weir_dty
   return dtype < WEIR_DTYPE_COUNT ? rows[activation][dtype].forward : NULL;
 }
 
-weir_activation_grad_fn_t weir_activation_grad_find(weir_activation_t activation, weir_dtype_t dtype) {
+weir_activation_grad_fn_t weir_activation_grad_find(weir_activation_t activation,
+                                                    weir_dtype_t dtype) {
   return dtype < WEIR_DTYPE_COUNT ? rows[activation][dtype].backward : NULL;
 }
 
 double weir_activation_cost(weir_activation_t activation) {
   static const double costs[WEIR_ACTIVATION_COUNT] = {
-      [WEIR_ACTIVATION_RELU] = 0.3, [WEIR_ACTIVATION_RELU6] = 0.3, [WEIR_ACTIVATION_LEAKY_RELU] = 0.3,
-      [WEIR_ACTIVATION_ELU] = 2,    [WEIR_ACTIVATION_SELU] = 2,    [WEIR_ACTIVATION_SOFTPLUS] = 4,
+      [WEIR_ACTIVATION_RELU] = 0.3,       [WEIR_ACTIVATION_RELU6] = 0.3,
+      [WEIR_ACTIVATION_LEAKY_RELU] = 0.3, [WEIR_ACTIVATION_ELU] = 2,
+      [WEIR_ACTIVATION_SELU] = 2,         [WEIR_ACTIVATION_SOFTPLUS] = 4,
       [WEIR_ACTIVATION_SOFTSIGN] = 1};
   return costs[activation];
 }

@@ -5,7 +5,8 @@
 #include "kernel/activation.h"
 #include "op/kernel.h"
 
-// State of the kernels below; their init sets |activation| (and |alpha|) and they are looked up once a plan.
+// State of the kernels below; their init sets |activation| (and |alpha|) and they are looked up
+// once a plan.
 typedef struct weir_activation_op_t {
   weir_activation_t activation;
   float alpha;
@@ -14,9 +15,12 @@ typedef struct weir_activation_op_t {
 } weir_activation_op_t;
 
 // Looks the functions up for the node's attribute T. INTERNAL when there are none.
-WEIR_MUST_USE weir_status_t* weir_activation_op_init(const weir_kernel_init_t* init, weir_activation_t activation,
-                                                     float alpha, weir_activation_op_t* out_op);
-weir_status_t* weir_activation_op_forward(weir_kernel_ctx_t* ctx);   // (features) -> activations, in place where possible
-weir_status_t* weir_activation_op_backward(weir_kernel_ctx_t* ctx);  // (gradients, features) -> backprops
+WEIR_MUST_USE weir_status_t* weir_activation_op_init(const weir_kernel_init_t* init,
+                                                     weir_activation_t activation, float alpha,
+                                                     weir_activation_op_t* out_op);
+weir_status_t* weir_activation_op_forward(
+    weir_kernel_ctx_t* ctx);  // (features) -> activations, in place where possible
+weir_status_t* weir_activation_op_backward(
+    weir_kernel_ctx_t* ctx);  // (gradients, features) -> backprops
 
 #endif  // WEIR_KERNEL_ACTIVATION_OP_H_

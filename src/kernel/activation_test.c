@@ -1,15 +1,11 @@
-// activation_test.c — Activations against libm, their gradients by finite differences, special values, narrow types.
+// activation_test.c — Activations against libm, their gradients by finite differences, special
+// values, narrow types.
 #include "kernel/activation.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "tensor/numeric.h"
+#include "testing/cmocka.h"
 
 static const float alpha = 0.3f;
 

@@ -67,10 +67,12 @@ static void sum_blocks(void* arg, int64_t begin, int64_t end) {
 // Sums over all rows into |first| and, unless NULL, |second|.
 static weir_status_t* sum_rows(weir_pool_t* pool, sums_t* sums, float* first, float* second) {
   const int64_t channels = sums->channels;
-  sums->blocks = WEIR_MAX(WEIR_MIN(WEIR_MIN(BLOCKS, sums->rows * channels / BLOCK_ELEMENTS), sums->rows), 1);
+  sums->blocks =
+      WEIR_MAX(WEIR_MIN(WEIR_MIN(BLOCKS, sums->rows * channels / BLOCK_ELEMENTS), sums->rows), 1);
   sums->partial = weir_alloc_array((size_t)(4 * sums->blocks * channels), sizeof(float));
   if (!sums->partial) return weir_out_of_memory();
-  weir_pool_for(pool, sums->blocks, 0.5 * (double)(sums->rows * channels) / (double)sums->blocks, sum_blocks, sums);
+  weir_pool_for(pool, sums->blocks, 0.5 * (double)(sums->rows * channels) / (double)sums->blocks,
+                sum_blocks, sums);
   for (int64_t c = 0; c < channels; ++c) {
     float a = 0, b = 0;
     for (int64_t block = 0; block < sums->blocks; ++block) {
@@ -84,8 +86,8 @@ static weir_status_t* sum_rows(weir_pool_t* pool, sums_t* sums, float* first, fl
   return NULL;
 }
 
-weir_status_t* weir_batch_norm_moments(weir_pool_t* pool, const weir_batch_norm_t* bn, const float* x, float* mean,
-                                       float* variance) {
+weir_status_t* weir_batch_norm_moments(weir_pool_t* pool, const weir_batch_norm_t* bn,
+                                       const float* x, float* mean, float* variance) {
   sums_t sums = {.rows = bn->rows, .channels = bn->channels, .add_row = add_plain, .x = x};
   const float inverse = 1.0f / (float)bn->rows;
   WEIR_TRY(sum_rows(pool, &sums, mean, NULL));
@@ -107,7 +109,7 @@ typedef struct affine_t {
 
 static void apply_rows(void* arg, int64_t begin, int64_t end) {
   const affine_t* f = arg;
-  const float *restrict a = f->a, *restrict d = f->d, *restrict mean = f->mean;
+  const float* restrict a = f->a, * restrict d = f->d, * restrict mean = f->mean;
   for (int64_t row = begin; row < end; ++row) {
     const float* x = f->x + row * f->channels;
     float* out = f->out + row * f->channels;
@@ -116,45 +118,63 @@ static void apply_rows(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-weir_status_t* weir_batch_norm_apply(weir_pool_t* pool, const weir_batch_norm_t* bn, const float* x, const float* mean,
-                                     const float* variance, float* y) {
+weir_status_t* weir_batch_norm_apply(weir_pool_t* pool, const weir_batch_norm_t* bn, const float* x,
+                                     const float* mean, const float* variance, float* y) {
   float* factor = weir_alloc_array((size_t)bn->channels, sizeof(float));
   if (!factor) return weir_out_of_memory();
-  for (int64_t c = 0; c < bn->channels; ++c) factor[c] = bn->scale[c] / sqrtf(variance[c] + bn->epsilon);
-  affine_t f = {.channels = bn->channels, .x = x, .a = factor, .d = bn->offset, .mean = mean, .out = y};
+  for (int64_t c = 0; c < bn->channels; ++c)
+    factor[c] = bn->scale[c] / sqrtf(variance[c] + bn->epsilon);
+  affine_t f = {
+      .channels = bn->channels, .x = x, .a = factor, .d = bn->offset, .mean = mean, .out = y};
   if (bn->rows > 0) weir_pool_for(pool, bn->rows, 0.5 * (double)bn->channels, apply_rows, &f);
   weir_free(factor);
   return NULL;
 }
 
-// dx = (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)) * scale / sqrt(variance + epsilon)
+// dx = (dy - mean(dy) - (x - mean) * mean(dy * (x - mean)) / (variance + epsilon)) * scale /
+// sqrt(variance + epsilon)
 static void grad_rows(void* arg, int64_t begin, int64_t end) {
   const affine_t* f = arg;
-  const float *restrict a = f->a, *restrict b = f->b, *restrict d = f->d, *restrict mean = f->mean;
+  const float* restrict a = f->a, * restrict b = f->b, * restrict d = f->d, * restrict mean = f->mean;
   for (int64_t row = begin; row < end; ++row) {
     const float *dy = f->x + row * f->channels, *x = f->z + row * f->channels;
     float* dx = f->out + row * f->channels;
     WEIR_IVDEP
-    for (int64_t c = 0; c < f->channels; ++c) dx[c] = (dy[c] - d[c] - (x[c] - mean[c]) * b[c]) * a[c];
+    for (int64_t c = 0; c < f->channels; ++c)
+      dx[c] = (dy[c] - d[c] - (x[c] - mean[c]) * b[c]) * a[c];
   }
 }
 
-weir_status_t* weir_batch_norm_grad(weir_pool_t* pool, const weir_batch_norm_t* bn, const weir_batch_norm_grad_t* g) {
+weir_status_t* weir_batch_norm_grad(weir_pool_t* pool, const weir_batch_norm_t* bn,
+                                    const weir_batch_norm_grad_t* g) {
   const int64_t channels = bn->channels;
-  sums_t sums = {.rows = bn->rows, .channels = channels, .add_row = add_grad, .x = g->x, .dy = g->dy, .mean = g->mean};
+  sums_t sums = {.rows = bn->rows,
+                 .channels = channels,
+                 .add_row = add_grad,
+                 .x = g->x,
+                 .dy = g->dy,
+                 .mean = g->mean};
   float* factors = weir_alloc_array((size_t)(3 * channels), sizeof(float));
   if (!factors) return weir_out_of_memory();
   float *a = factors, *b = a + channels, *d = b + channels;
   weir_status_t* status = sum_rows(pool, &sums, g->doffset, g->dscale);
   if (status) goto done;
   for (int64_t c = 0; c < channels; ++c) {
-    float inverse_variance = 1.0f / (g->variance[c] + bn->epsilon), inverse_rows = 1.0f / (float)bn->rows;
+    float inverse_variance = 1.0f / (g->variance[c] + bn->epsilon),
+          inverse_rows = 1.0f / (float)bn->rows;
     a[c] = bn->scale[c] * sqrtf(inverse_variance);
     b[c] = g->is_training ? g->dscale[c] * inverse_variance * inverse_rows : 0;
     d[c] = g->is_training ? g->doffset[c] * inverse_rows : 0;
     g->dscale[c] *= sqrtf(inverse_variance);
   }
-  affine_t f = {.channels = channels, .x = g->dy, .z = g->x, .a = a, .b = b, .d = d, .mean = g->mean, .out = g->dx};
+  affine_t f = {.channels = channels,
+                .x = g->dy,
+                .z = g->x,
+                .a = a,
+                .b = b,
+                .d = d,
+                .mean = g->mean,
+                .out = g->dx};
   if (bn->rows > 0) weir_pool_for(pool, bn->rows, 0.8 * (double)channels, grad_rows, &f);
 done:
   weir_free(factors);

@@ -2,18 +2,15 @@
 #include "kernel/batch_norm.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 enum { ROWS = 150, CHANNELS = 3, COUNT = ROWS * CHANNELS };
 
 static float x[COUNT], dy[COUNT];
 static const float scale[CHANNELS] = {1.5f, -0.5f, 2.0f}, offset[CHANNELS] = {0.1f, 0.2f, 0.3f};
-static const weir_batch_norm_t bn = {.rows = ROWS, .channels = CHANNELS, .epsilon = 0.01f, .scale = scale, .offset = offset};
+static const weir_batch_norm_t bn = {
+    .rows = ROWS, .channels = CHANNELS, .epsilon = 0.01f, .scale = scale, .offset = offset};
 
 static int setup(void** state) {
   (void)state;
@@ -38,8 +35,10 @@ static double moment(const float* values, int c, double mean, int power) {
 static double objective(const float* values) {
   double total = 0;
   for (int c = 0; c < CHANNELS; ++c) {
-    double mean = moment(values, c, 0, 1), r = 1 / sqrt(moment(values, c, mean, 2) + (double)bn.epsilon);
-    for (int i = c; i < COUNT; i += CHANNELS) total += dy[i] * ((values[i] - mean) * r * scale[c] + offset[c]);
+    double mean = moment(values, c, 0, 1),
+           r = 1 / sqrt(moment(values, c, mean, 2) + (double)bn.epsilon);
+    for (int i = c; i < COUNT; i += CHANNELS)
+      total += dy[i] * ((values[i] - mean) * r * scale[c] + offset[c]);
   }
   return total;
 }
@@ -61,8 +60,14 @@ static void test_grad(void** state) {
   (void)state;
   float mean[CHANNELS], variance[CHANNELS], dx[COUNT], dscale[CHANNELS], doffset[CHANNELS];
   assert_null(weir_batch_norm_moments(NULL, &bn, x, mean, variance));
-  weir_batch_norm_grad_t grad = {.dy = dy, .x = x, .mean = mean, .variance = variance, .is_training = true,
-                                 .dx = dx, .dscale = dscale, .doffset = doffset};
+  weir_batch_norm_grad_t grad = {.dy = dy,
+                                 .x = x,
+                                 .mean = mean,
+                                 .variance = variance,
+                                 .is_training = true,
+                                 .dx = dx,
+                                 .dscale = dscale,
+                                 .doffset = doffset};
   assert_null(weir_batch_norm_grad(NULL, &bn, &grad));
   for (int i = 0; i < COUNT; i += 41) {
     const float h = 0.0078125f;
@@ -85,10 +90,17 @@ static void test_frozen_grad(void** state) {
   (void)state;
   const float mean[CHANNELS] = {0.5f, 0.5f, 0.5f}, variance[CHANNELS] = {0.99f, 0.99f, 0.99f};
   float dx[COUNT], dscale[CHANNELS], doffset[CHANNELS];
-  weir_batch_norm_grad_t grad = {.dy = dy, .x = x, .mean = mean, .variance = variance, .is_training = false,
-                                 .dx = dx, .dscale = dscale, .doffset = doffset};
+  weir_batch_norm_grad_t grad = {.dy = dy,
+                                 .x = x,
+                                 .mean = mean,
+                                 .variance = variance,
+                                 .is_training = false,
+                                 .dx = dx,
+                                 .dscale = dscale,
+                                 .doffset = doffset};
   assert_null(weir_batch_norm_grad(NULL, &bn, &grad));
-  for (int i = 0; i < COUNT; ++i) expect_near(dx[i], (double)dy[i] * (double)scale[i % CHANNELS], 1e-6);
+  for (int i = 0; i < COUNT; ++i)
+    expect_near(dx[i], (double)dy[i] * (double)scale[i % CHANNELS], 1e-6);
 }
 
 int main(void) {

@@ -6,9 +6,9 @@
 #include "tensor/numeric.h"
 
 enum {
-  STRETCH = 128,     // rows summed before the sum is added to the whole
+  STRETCH = 128,  // rows summed before the sum is added to the whole
   LANES = 16,
-  BLOCKS = 16,       // at most so many partial sums
+  BLOCKS = 16,                // at most so many partial sums
   BLOCK_ELEMENTS = 16 << 10,  // at least so many elements each
 };
 
@@ -91,7 +91,13 @@ typedef struct type_t {
 
 static const type_t* type_of(weir_dtype_t dtype) {
 #define ROW(DTYPE, t, acc) \
-  [WEIR_DTYPE_##DTYPE] = {add_rows_##t, sum_row_blocks_##t, sum_channels_##t, sum_finish_##t, sizeof(acc)}
+  [WEIR_DTYPE_##DTYPE] = { \
+    add_rows_##t,          \
+    sum_row_blocks_##t,    \
+    sum_channels_##t,      \
+    sum_finish_##t,        \
+    sizeof(acc)            \
+  }
   static const type_t types[WEIR_DTYPE_COUNT] = {
       ROW(FLOAT, float, float),
       ROW(DOUBLE, double, double),
@@ -113,8 +119,8 @@ static const type_t* type_of(weir_dtype_t dtype) {
   return &types[dtype];
 }
 
-void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x, const void* bias,
-                   void* y) {
+void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x,
+                   const void* bias, void* y) {
   job_t job = {.shape = *shape, .x = x, .bias = bias, .y = y};
   if (shape->outer * shape->channels * shape->inner == 0) return;
   int64_t rows = shape->inner == 1 ? shape->outer : shape->outer * shape->channels;
@@ -122,20 +128,23 @@ void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* sha
   weir_pool_for(pool, rows, cost_ns, type_of(dtype)->add_rows, &job);
 }
 
-weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x, void* bias) {
+weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape,
+                             const void* x, void* bias) {
   const type_t* type = type_of(dtype);
   job_t job = {.shape = *shape, .x = x, .y = bias};
   if (shape->channels == 0) return NULL;
   int64_t count = shape->outer * shape->channels * shape->inner;
   if (shape->inner != 1 && count > 0) {
-    weir_pool_for(pool, shape->channels, 0.3 * (double)(shape->outer * shape->inner), type->sum_channels, &job);
+    weir_pool_for(pool, shape->channels, 0.3 * (double)(shape->outer * shape->inner),
+                  type->sum_channels, &job);
     return NULL;
   }
   job.blocks = WEIR_MAX(WEIR_MIN(WEIR_MIN(BLOCKS, count / BLOCK_ELEMENTS), shape->outer), 1);
   if (count == 0) job.shape.outer = 0;  // nothing to read, also where inner is 0
   job.partial = weir_alloc_array((size_t)(2 * job.blocks * shape->channels), type->sum_size);
   if (!job.partial) return weir_out_of_memory();
-  weir_pool_for(pool, job.blocks, 0.3 * (double)count / (double)job.blocks, type->sum_row_blocks, &job);
+  weir_pool_for(pool, job.blocks, 0.3 * (double)count / (double)job.blocks, type->sum_row_blocks,
+                &job);
   type->sum_finish(&job);
   weir_free(job.partial);
   return NULL;

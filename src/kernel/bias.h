@@ -1,4 +1,5 @@
-// bias.h — Adding a vector along one dimension, and its gradient: a sum over all others. Thread-safe.
+// bias.h — Adding a vector along one dimension, and its gradient: a sum over all others.
+// Thread-safe.
 #ifndef WEIR_KERNEL_BIAS_H_
 #define WEIR_KERNEL_BIAS_H_
 
@@ -11,10 +12,11 @@ typedef struct weir_bias_t {
 } weir_bias_t;
 
 // y = x + bias, any number type; y may be x. Integers wrap.
-void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x, const void* bias, void* y);
-// bias = sum of x over outer and inner; half and bfloat16 sum in float. Partial sums are of blocks that depend on the shape
-// alone. RESOURCE_EXHAUSTED when there is no memory for them.
-WEIR_MUST_USE weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x,
-                                           void* bias);
+void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* shape, const void* x,
+                   const void* bias, void* y);
+// bias = sum of x over outer and inner; half and bfloat16 sum in float. Partial sums are of blocks
+// that depend on the shape alone. RESOURCE_EXHAUSTED when there is no memory for them.
+WEIR_MUST_USE weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype,
+                                           const weir_bias_t* shape, const void* x, void* bias);
 
 #endif  // WEIR_KERNEL_BIAS_H_

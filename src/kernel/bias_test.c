@@ -1,18 +1,14 @@
-// bias_test.c — Adding vectors and summing them back, in both layouts and with any number of threads.
+// bias_test.c — Adding vectors and summing them back, in both layouts and with any number of
+// threads.
 #include "kernel/bias.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 static void test_layouts(void** state) {
   (void)state;
-  const weir_bias_t last = {.outer = 2, .channels = 3, .inner = 1}, middle = {.outer = 1, .channels = 3, .inner = 2};
+  const weir_bias_t last = {.outer = 2, .channels = 3, .inner = 1},
+                    middle = {.outer = 1, .channels = 3, .inner = 2};
   float x[6] = {1, 2, 3, 4, 5, 6}, y[6], sum[3];
   const float bias[3] = {10, 20, 30};
   weir_bias_add(NULL, WEIR_DTYPE_FLOAT, &last, x, bias, y);
@@ -57,7 +53,8 @@ static void test_threads_agree(void** state) {
 
 static void test_empty(void** state) {
   (void)state;
-  const weir_bias_t rows = {.outer = 0, .channels = 2, .inner = 1}, inner = {.outer = 3, .channels = 2, .inner = 0};
+  const weir_bias_t rows = {.outer = 0, .channels = 2, .inner = 1},
+                    inner = {.outer = 3, .channels = 2, .inner = 0};
   double sum[2] = {1, 1};
   assert_null(weir_bias_sum(NULL, WEIR_DTYPE_DOUBLE, &rows, NULL, sum));
   assert_true(sum[0] == 0 && sum[1] == 0);

@@ -53,7 +53,8 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define LOG1P(a) log1p(a)
 #include "kernel/binary_floating.inc"
 
-// The neighbours of a 16-bit float are not those of the float it is computed in; no op asks for them.
+// The neighbours of a 16-bit float are not those of the float it is computed in; no op asks for
+// them.
 #define T weir_half_t
 #define SUFFIX half
 #define REAL float
@@ -140,7 +141,6 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define OUT weir_complex128_t
 #define EXPR(a, b) __builtin_complex(a, b)
 #include "kernel/binary_loop.inc"
-
 #include "kernel/elementwise_types.inc"
 
 static const weir_binary_fn_t table[WEIR_BINARY_COUNT][WEIR_DTYPE_COUNT] = {
@@ -155,29 +155,25 @@ static const double costs[WEIR_BINARY_COUNT] = {
 #undef X
 };
 
-// Types whose elements act as another type's bytes: bools are 0 or 1, quantised integers compare as plain ones.
+// Types whose elements act as another type's bytes: bools are 0 or 1, quantised integers compare as
+// plain ones.
 static weir_dtype_t alias_of(weir_dtype_t dtype) {
   switch (dtype) {
     case WEIR_DTYPE_BOOL:
-    case WEIR_DTYPE_QUINT8:
-      return WEIR_DTYPE_UINT8;
-    case WEIR_DTYPE_QINT8:
-      return WEIR_DTYPE_INT8;
-    case WEIR_DTYPE_QINT16:
-      return WEIR_DTYPE_INT16;
-    case WEIR_DTYPE_QUINT16:
-      return WEIR_DTYPE_UINT16;
-    case WEIR_DTYPE_QINT32:
-      return WEIR_DTYPE_INT32;
-    default:
-      return dtype;
+    case WEIR_DTYPE_QUINT8: return WEIR_DTYPE_UINT8;
+    case WEIR_DTYPE_QINT8: return WEIR_DTYPE_INT8;
+    case WEIR_DTYPE_QINT16: return WEIR_DTYPE_INT16;
+    case WEIR_DTYPE_QUINT16: return WEIR_DTYPE_UINT16;
+    case WEIR_DTYPE_QINT32: return WEIR_DTYPE_INT32;
+    default: return dtype;
   }
 }
 
 weir_binary_fn_t weir_binary_find(weir_binary_op_t op, weir_dtype_t dtype) {
   if ((int)dtype < 0 || dtype >= WEIR_DTYPE_COUNT) return NULL;
-  bool takes_aliases = op == WEIR_BINARY_EQUAL || op == WEIR_BINARY_NOT_EQUAL || op == WEIR_BINARY_BITWISE_AND ||
-                       op == WEIR_BINARY_BITWISE_OR || op == WEIR_BINARY_BITWISE_XOR;
+  bool takes_aliases = op == WEIR_BINARY_EQUAL || op == WEIR_BINARY_NOT_EQUAL ||
+                       op == WEIR_BINARY_BITWISE_AND || op == WEIR_BINARY_BITWISE_OR ||
+                       op == WEIR_BINARY_BITWISE_XOR;
   return table[op][takes_aliases ? alias_of(dtype) : dtype];
 }
 

@@ -40,7 +40,8 @@ static bool may_be_called_concurrently(void* library) {
   enum { SERIAL = 0, THREADED = 1 };
   int (*get_parallel)(void) = NULL;
   void (*set_num_threads)(int count) = NULL;
-  if (!find(library, "openblas_get_parallel", &get_parallel) || get_parallel() != THREADED) return false;
+  if (!find(library, "openblas_get_parallel", &get_parallel) || get_parallel() != THREADED)
+    return false;
   if (find(library, "openblas_set_num_threads", &set_num_threads)) set_num_threads(1);
   return true;
 }
@@ -59,11 +60,14 @@ static bool load(const char* path) {
 }
 
 static void load_once(void) {
-  const char* const paths[] = {getenv("WEIR_BLAS"), WEIR_BLAS_PATH, "libopenblas.so.0", "libopenblas.so"};
+  const char* const paths[] = {getenv("WEIR_BLAS"), WEIR_BLAS_PATH, "libopenblas.so.0",
+                               "libopenblas.so"};
   for (size_t i = 0; i < WEIR_COUNT_OF(paths) && !is_loaded; ++i) {
     if (paths[i] && *paths[i]) is_loaded = load(paths[i]);
   }
-  if (!is_loaded) WEIR_LOG(WARNING, "no threaded OpenBLAS found: matrix products run on plain loops (see WEIR_BLAS)");
+  if (!is_loaded)
+    WEIR_LOG(WARNING,
+             "no threaded OpenBLAS found: matrix products run on plain loops (see WEIR_BLAS)");
 }
 
 const weir_blas_t* weir_blas(void) {

@@ -5,23 +5,24 @@
 #include "kernel/gemm.h"
 
 enum {
-  TILE_BYTES = 512 << 10,       // patches of one tile: what stays in a second-level cache beside the filter
-  TILE_MIN_ROWS = 256,          // fewer, and packing the filter anew for each tile shows
-  TILE_MIN_ROWS_LARGE = 512,    // the same for filters that exceed the cache
-  LARGE_FILTER = 256 << 10,     // elements
-  FILTER_BLOCKS = 16,           // at most so many partial sums of a filter gradient
-  PARTIAL_BYTES = 64 << 20,     // and so much memory for them
-  SMALL_BATCH = 8,              // below it, an input gradient has too few images to share out
+  TILE_BYTES =
+      512 << 10,        // patches of one tile: what stays in a second-level cache beside the filter
+  TILE_MIN_ROWS = 256,  // fewer, and packing the filter anew for each tile shows
+  TILE_MIN_ROWS_LARGE = 512,  // the same for filters that exceed the cache
+  LARGE_FILTER = 256 << 10,   // elements
+  FILTER_BLOCKS = 16,         // at most so many partial sums of a filter gradient
+  PARTIAL_BYTES = 64 << 20,   // and so much memory for them
+  SMALL_BATCH = 8,            // below it, an input gradient has too few images to share out
 };
 
 // One call's work, as its tasks see it.
 typedef struct job_t {
   const weir_conv2d_t* conv;
-  const void* in;        // what patches are taken from; for the input gradient: dy
-  const void* filter;    // for the filter gradient: dy
+  const void* in;      // what patches are taken from; for the input gradient: dy
+  const void* filter;  // for the filter gradient: dy
   void* out;
-  void* partial;         // filter gradient: sums of blocks 1, 2, …
-  int64_t rows;          // output pixels of all images
+  void* partial;  // filter gradient: sums of blocks 1, 2, …
+  int64_t rows;   // output pixels of all images
   int64_t tile_rows;
   int64_t blocks;        // filter gradient
   int64_t block_images;  // input gradient
@@ -46,18 +47,24 @@ static inline patch_t patch_at(const weir_conv2d_t* c, int64_t row) {
   return p;
 }
 
-static inline int64_t patch_size(const weir_conv2d_t* c) { return c->filter_h * c->filter_w * c->group_in; }
-
-// A patch is one pixel and neighbouring outputs have neighbouring pixels: the input is its own matrix of patches.
-static inline bool is_pointwise(const weir_conv2d_t* c) {
-  return c->filter_h == 1 && c->filter_w == 1 && c->stride_h == 1 && c->stride_w == 1 && c->pad_top == 0 &&
-         c->pad_left == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+static inline int64_t patch_size(const weir_conv2d_t* c) {
+  return c->filter_h * c->filter_w * c->group_in;
 }
 
-static int64_t tile_count(const job_t* job) { return (job->rows + job->tile_rows - 1) / job->tile_rows; }
+// A patch is one pixel and neighbouring outputs have neighbouring pixels: the input is its own
+// matrix of patches.
+static inline bool is_pointwise(const weir_conv2d_t* c) {
+  return c->filter_h == 1 && c->filter_w == 1 && c->stride_h == 1 && c->stride_w == 1 &&
+         c->pad_top == 0 && c->pad_left == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+}
+
+static int64_t tile_count(const job_t* job) {
+  return (job->rows + job->tile_rows - 1) / job->tile_rows;
+}
 
 static size_t tile_size(const job_t* job, size_t element) {
-  return is_pointwise(job->conv) ? element : (size_t)(job->tile_rows * patch_size(job->conv)) * element;
+  return is_pointwise(job->conv) ? element
+                                 : (size_t)(job->tile_rows * patch_size(job->conv)) * element;
 }
 
 static void* tile_alloc(job_t* job, size_t element) {
@@ -72,19 +79,22 @@ static void tile_free(const job_t* job, void* col, size_t element) {
   host->vtable->free(host, col, tile_size(job, element));
 }
 
-static void gemm_float(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
-                       const float* b, int64_t ldb, int beta, float* c, int64_t ldc) {
+static void gemm_float(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
+                       const float* a, int64_t lda, const float* b, int64_t ldb, int beta, float* c,
+                       int64_t ldc) {
   weir_gemm(NULL, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, (float)beta, c, ldc);
 }
 
-static void gemm_double(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k, const double* a, int64_t lda,
-                        const double* b, int64_t ldb, int beta, double* c, int64_t ldc) {
+static void gemm_double(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
+                        const double* a, int64_t lda, const double* b, int64_t ldb, int beta,
+                        double* c, int64_t ldc) {
   weir_gemm_double(NULL, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
 // Integers wrap, so the products are of the unsigned type.
-static void gemm_int32(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k, const uint32_t* a, int64_t lda,
-                       const uint32_t* b, int64_t ldb, int beta, uint32_t* c, int64_t ldc) {
+static void gemm_int32(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
+                       const uint32_t* a, int64_t lda, const uint32_t* b, int64_t ldb, int beta,
+                       uint32_t* c, int64_t ldc) {
   for (int64_t i = 0; i < m; ++i) {
     uint32_t* row = c + i * ldc;
     if (!beta) memset(row, 0, (size_t)n * sizeof(*row));
@@ -116,11 +126,12 @@ typedef struct type_t {
 } type_t;
 
 static const type_t* type_of(weir_dtype_t dtype) {
-  static const type_t f = {sizeof(float), forward_tiles_float, input_blocks_float, filter_blocks_float, sum_blocks_float};
-  static const type_t d = {sizeof(double), forward_tiles_double, input_blocks_double, filter_blocks_double,
-                           sum_blocks_double};
-  static const type_t i = {sizeof(int32_t), forward_tiles_int32, input_blocks_int32, filter_blocks_int32,
-                           sum_blocks_int32};
+  static const type_t f = {sizeof(float), forward_tiles_float, input_blocks_float,
+                           filter_blocks_float, sum_blocks_float};
+  static const type_t d = {sizeof(double), forward_tiles_double, input_blocks_double,
+                           filter_blocks_double, sum_blocks_double};
+  static const type_t i = {sizeof(int32_t), forward_tiles_int32, input_blocks_int32,
+                           filter_blocks_int32, sum_blocks_int32};
   WEIR_CHECK(dtype == WEIR_DTYPE_FLOAT || dtype == WEIR_DTYPE_DOUBLE || dtype == WEIR_DTYPE_INT32);
   return dtype == WEIR_DTYPE_FLOAT ? &f : dtype == WEIR_DTYPE_DOUBLE ? &d : &i;
 }
@@ -147,8 +158,8 @@ static weir_status_t* job_status(job_t* job) {
   return atomic_load(&job->is_out_of_memory) ? weir_out_of_memory() : NULL;
 }
 
-weir_status_t* weir_conv2d_forward(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* conv, const void* in,
-                                   const void* filter, void* out) {
+weir_status_t* weir_conv2d_forward(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* conv,
+                                   const void* in, const void* filter, void* out) {
   const type_t* type = type_of(dtype);
   int64_t count = conv->batch * conv->out_h * conv->out_w * conv->out_c;
   if (count == 0) return NULL;
@@ -160,13 +171,16 @@ weir_status_t* weir_conv2d_forward(weir_pool_t* pool, weir_dtype_t dtype, const 
   job.in = in;
   job.filter = filter;
   job.out = out;
-  weir_pool_for(pool, tile_count(&job), row_cost_ns(conv) * (double)job.tile_rows, type->forward_tiles, &job);
+  weir_pool_for(pool, tile_count(&job), row_cost_ns(conv) * (double)job.tile_rows,
+                type->forward_tiles, &job);
   return job_status(&job);
 }
 
-// dx of a convolution of stride 1 is dy convolved with the turned filter: tiles of pixels instead of images.
-static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* c,
-                                             const void* filter, const void* dy, void* dx) {
+// dx of a convolution of stride 1 is dy convolved with the turned filter: tiles of pixels instead
+// of images.
+static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dtype,
+                                             const weir_conv2d_t* c, const void* filter,
+                                             const void* dy, void* dx) {
   const type_t* type = type_of(dtype);
   weir_conv2d_t back = *c;
   back.in_h = c->out_h, back.in_w = c->out_w, back.in_c = c->out_c;
@@ -185,8 +199,9 @@ static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dty
   return status;
 }
 
-weir_status_t* weir_conv2d_backprop_input(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* conv,
-                                          const void* filter, const void* dy, void* dx) {
+weir_status_t* weir_conv2d_backprop_input(weir_pool_t* pool, weir_dtype_t dtype,
+                                          const weir_conv2d_t* conv, const void* filter,
+                                          const void* dy, void* dx) {
   const type_t* type = type_of(dtype);
   int64_t pixels = conv->out_h * conv->out_w;
   int64_t count = conv->batch * conv->in_h * conv->in_w * conv->in_c;
@@ -220,8 +235,9 @@ static int64_t choose_blocks(const job_t* job, size_t filter_bytes) {
   return blocks;
 }
 
-weir_status_t* weir_conv2d_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* conv,
-                                           const void* in, const void* dy, void* dw) {
+weir_status_t* weir_conv2d_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype,
+                                           const weir_conv2d_t* conv, const void* in,
+                                           const void* dy, void* dw) {
   const type_t* type = type_of(dtype);
   int64_t count = patch_size(conv) * conv->out_c;
   if (count == 0) return NULL;

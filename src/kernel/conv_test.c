@@ -1,26 +1,39 @@
-// conv_test.c — Convolutions against loops written from the definition, and with different numbers of threads.
+// conv_test.c — Convolutions against loops written from the definition, and with different numbers
+// of threads.
 #include "kernel/conv.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 static int64_t in_count(const weir_conv2d_t* c) { return c->batch * c->in_h * c->in_w * c->in_c; }
-static int64_t out_count(const weir_conv2d_t* c) { return c->batch * c->out_h * c->out_w * c->out_c; }
-static int64_t filter_count(const weir_conv2d_t* c) { return c->filter_h * c->filter_w * c->group_in * c->out_c; }
+static int64_t out_count(const weir_conv2d_t* c) {
+  return c->batch * c->out_h * c->out_w * c->out_c;
+}
+static int64_t filter_count(const weir_conv2d_t* c) {
+  return c->filter_h * c->filter_w * c->group_in * c->out_c;
+}
 
-static weir_conv2d_t make(int64_t batch, int64_t size, int64_t kernel, int64_t stride, int64_t dilation, int64_t pad,
-                          int64_t groups, int64_t group_in, int64_t group_out) {
-  weir_conv2d_t c = {.batch = batch, .in_h = size, .in_w = size + 1, .in_c = groups * group_in,
-                     .filter_h = kernel, .filter_w = kernel, .groups = groups, .group_in = group_in,
-                     .group_out = group_out, .out_c = groups * group_out, .stride_h = stride, .stride_w = stride,
-                     .dilation_h = dilation, .dilation_w = dilation, .pad_top = pad, .pad_left = pad};
+static weir_conv2d_t make(int64_t batch, int64_t size, int64_t kernel, int64_t stride,
+                          int64_t dilation, int64_t pad, int64_t groups, int64_t group_in,
+                          int64_t group_out) {
+  weir_conv2d_t c = {.batch = batch,
+                     .in_h = size,
+                     .in_w = size + 1,
+                     .in_c = groups * group_in,
+                     .filter_h = kernel,
+                     .filter_w = kernel,
+                     .groups = groups,
+                     .group_in = group_in,
+                     .group_out = group_out,
+                     .out_c = groups * group_out,
+                     .stride_h = stride,
+                     .stride_w = stride,
+                     .dilation_h = dilation,
+                     .dilation_w = dilation,
+                     .pad_top = pad,
+                     .pad_left = pad};
   int64_t extent = (kernel - 1) * dilation + 1;
   c.out_h = (c.in_h + 2 * pad - extent) / stride + 1;
   c.out_w = (c.in_w + 2 * pad - extent) / stride + 1;
@@ -39,8 +52,8 @@ static double* random_values(int64_t count, uint64_t seed) {
 
 // Calls for every product of the definition: y[o] += x[i] * w[f].
 typedef enum direction_t { FORWARD, BY_INPUT, BY_FILTER } direction_t;
-static void reference(const weir_conv2d_t* c, direction_t direction, const double* x, const double* w, const double* y,
-                      double* result) {
+static void reference(const weir_conv2d_t* c, direction_t direction, const double* x,
+                      const double* w, const double* y, double* result) {
   for (int64_t n = 0; n < c->batch; ++n)
     for (int64_t oh = 0; oh < c->out_h; ++oh)
       for (int64_t ow = 0; ow < c->out_w; ++ow)
@@ -51,7 +64,8 @@ static void reference(const weir_conv2d_t* c, direction_t direction, const doubl
                 int64_t ih = oh * c->stride_h - c->pad_top + kh * c->dilation_h;
                 int64_t iw = ow * c->stride_w - c->pad_left + kw * c->dilation_w;
                 if (ih < 0 || ih >= c->in_h || iw < 0 || iw >= c->in_w) continue;
-                int64_t i = ((n * c->in_h + ih) * c->in_w + iw) * c->in_c + oc / c->group_out * c->group_in + ic;
+                int64_t i = ((n * c->in_h + ih) * c->in_w + iw) * c->in_c +
+                            oc / c->group_out * c->group_in + ic;
                 int64_t f = ((kh * c->filter_w + kw) * c->group_in + ic) * c->out_c + oc;
                 int64_t o = ((n * c->out_h + oh) * c->out_w + ow) * c->out_c + oc;
                 if (direction == FORWARD) result[o] += x[i] * w[f];
@@ -69,20 +83,24 @@ static void expect_near(const double* got, const double* want, int64_t count) {
 }
 
 static void check_conv(weir_pool_t* pool, const weir_conv2d_t* c, bool is_depthwise) {
-  double *x = random_values(in_count(c), 1), *w = random_values(filter_count(c), 2), *y = random_values(out_count(c), 3);
+  double *x = random_values(in_count(c), 1), *w = random_values(filter_count(c), 2),
+         *y = random_values(out_count(c), 3);
   int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
   for (direction_t d = FORWARD; d <= BY_FILTER; ++d) {
-    double *want = weir_calloc((size_t)counts[d] + 1, sizeof(double)), *got = random_values(counts[d], 4);
+    double *want = weir_calloc((size_t)counts[d] + 1, sizeof(double)),
+           *got = random_values(counts[d], 4);
     reference(c, d, x, w, y, want);
     weir_status_t* status = NULL;
     if (is_depthwise) {
       if (d == FORWARD) weir_depthwise2d_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, got);
       if (d == BY_INPUT) weir_depthwise2d_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, y, got);
-      if (d == BY_FILTER) status = weir_depthwise2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
+      if (d == BY_FILTER)
+        status = weir_depthwise2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
     } else {
       if (d == FORWARD) status = weir_conv2d_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, got);
       if (d == BY_INPUT) status = weir_conv2d_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, y, got);
-      if (d == BY_FILTER) status = weir_conv2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
+      if (d == BY_FILTER)
+        status = weir_conv2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
     }
     assert_null(status);
     expect_near(got, want, counts[d]);
@@ -151,8 +169,10 @@ static void test_thread_count(void** state) {
     assert_null(weir_pool_create(k == 0 ? 1 : 4, &pool));
     for (int i = 0; i < 3; ++i) results[k][i] = weir_alloc_array(counts[i], 4);
     assert_null(weir_conv2d_forward(pool, WEIR_DTYPE_FLOAT, &c, x, w, results[k][0]));
-    assert_null(weir_conv2d_backprop_input(pool, WEIR_DTYPE_FLOAT, &c, w, results[k][0], results[k][1]));
-    assert_null(weir_conv2d_backprop_filter(pool, WEIR_DTYPE_FLOAT, &c, x, results[k][0], results[k][2]));
+    assert_null(
+        weir_conv2d_backprop_input(pool, WEIR_DTYPE_FLOAT, &c, w, results[k][0], results[k][1]));
+    assert_null(
+        weir_conv2d_backprop_filter(pool, WEIR_DTYPE_FLOAT, &c, x, results[k][0], results[k][2]));
     weir_pool_destroy(pool);
   }
   for (int i = 0; i < 3; ++i) {
@@ -176,8 +196,9 @@ static void test_empty(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_geometries),   cmocka_unit_test(test_depthwise), cmocka_unit_test(test_int32_wraps),
-      cmocka_unit_test(test_thread_count), cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_geometries),  cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_int32_wraps), cmocka_unit_test(test_thread_count),
+      cmocka_unit_test(test_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-// cwise.c — Kernels of elementwise ops: function lookup at init, forwarding and broadcasting at run time.
+// cwise.c — Kernels of elementwise ops: function lookup at init, forwarding and broadcasting at run
+// time.
 #include "kernel/cwise.h"
 
 weir_status_t* weir_unary_init(const weir_kernel_init_t* init, void* state, weir_unary_op_t op) {
@@ -9,7 +10,8 @@ weir_status_t* weir_unary_init(const weir_kernel_init_t* init, void* state, weir
   s->size = weir_dtype_size(dtype);
   s->out_size = weir_dtype_size(weir_dtype_base(init->node->output_types[0]));
   if (s->fn) return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "%s of type %s has no CPU kernel", init->node->op_name, weir_dtype_name(dtype));
+  return WEIR_STATUS(UNIMPLEMENTED, "%s of type %s has no CPU kernel", init->node->op_name,
+                     weir_dtype_name(dtype));
 }
 
 weir_status_t* weir_binary_init(const weir_kernel_init_t* init, void* state, weir_binary_op_t op) {
@@ -21,7 +23,8 @@ weir_status_t* weir_binary_init(const weir_kernel_init_t* init, void* state, wei
   s->size = weir_dtype_size(dtype);
   s->out_size = weir_dtype_size(weir_dtype_base(init->node->output_types[0]));
   if (s->fn) return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "%s of type %s has no CPU kernel", init->node->op_name, weir_dtype_name(dtype));
+  return WEIR_STATUS(UNIMPLEMENTED, "%s of type %s has no CPU kernel", init->node->op_name,
+                     weir_dtype_name(dtype));
 }
 
 weir_status_t* weir_unary_compute(weir_kernel_ctx_t* ctx) {
@@ -35,14 +38,15 @@ weir_status_t* weir_unary_compute(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j, weir_broadcast_t* out_plan) {
+weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
+                                     weir_broadcast_t* out_plan) {
   const weir_tensor_t* x = weir_kernel_input(ctx, i);
   const weir_tensor_t* y = weir_kernel_input(ctx, j);
   char x_text[WEIR_SHAPE_TEXT_SIZE];
   char y_text[WEIR_SHAPE_TEXT_SIZE];
   if (!weir_broadcast_plan(weir_dims_of(x), weir_dims_of(y), out_plan)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s", weir_tensor_shape_text(x, x_text),
-                       weir_tensor_shape_text(y, y_text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
+                       weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
   }
   if (out_plan->rank < 0) {
     return WEIR_STATUS(UNIMPLEMENTED, "Broadcast between %s and %s is not supported yet.",
@@ -51,7 +55,8 @@ weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
   return NULL;
 }
 
-// Runs over |n| elements in the shape of input |like|, in the memory of an input that has that shape and is free.
+// Runs over |n| elements in the shape of input |like|, in the memory of an input that has that
+// shape and is free.
 static weir_status_t* compute_run(weir_kernel_ctx_t* ctx, int like, int64_t n, weir_span_t span) {
   const weir_binary_state_t* s = ctx->state;
   const weir_tensor_t* shape = weir_kernel_input(ctx, like);
@@ -61,7 +66,13 @@ static weir_status_t* compute_run(weir_kernel_ctx_t* ctx, int like, int64_t n, w
   if (span == WEIR_SPAN_BOTH && !weir_tensor_is_sole(ctx->inputs[like].tensor)) from = 1 - like;
   weir_tensor_t* z = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, from, 0, shape->rank, shape->dims, &z));
-  weir_binary_run_t run = {.fn = s->fn, .x = x, .y = y, .z = z->data, .size = s->size, .out_size = s->out_size, .cost = s->cost};
+  weir_binary_run_t run = {.fn = s->fn,
+                           .x = x,
+                           .y = y,
+                           .z = z->data,
+                           .size = s->size,
+                           .out_size = s->out_size,
+                           .cost = s->cost};
   bool is_good = weir_binary_apply(weir_kernel_pool(ctx), &run, n, span);
   return WEIR_LIKELY(is_good) ? NULL : weir_binary_error(s->op);
 }
@@ -72,7 +83,12 @@ static weir_status_t* compute_broadcast(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
   weir_broadcast_t plan;
   WEIR_TRY(weir_kernel_broadcast(ctx, 0, 1, &plan));
-  weir_binary_run_t run = {.fn = s->fn, .x = x->data, .y = y->data, .size = s->size, .out_size = s->out_size, .cost = s->cost};
+  weir_binary_run_t run = {.fn = s->fn,
+                           .x = x->data,
+                           .y = y->data,
+                           .size = s->size,
+                           .out_size = s->out_size,
+                           .cost = s->cost};
   weir_tensor_t* z = NULL;
   // An operand that repeats is read again after its elements would have been overwritten.
   if (x->count == plan.count) {
@@ -102,7 +118,8 @@ weir_status_t* weir_binary_flat_compute(weir_kernel_ctx_t* ctx) {
   if (WEIR_UNLIKELY(x->count != y->count)) {
     char x_text[WEIR_SHAPE_TEXT_SIZE];
     char y_text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Inputs must have the same number of elements, not shapes %s and %s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Inputs must have the same number of elements, not shapes %s and %s",
                        weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
   }
   return compute_run(ctx, 0, x->count, WEIR_SPAN_BOTH);

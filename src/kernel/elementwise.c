@@ -1,9 +1,11 @@
-// elementwise.c — Broadcasting: merging dimensions, and running loops over what is left on the pool.
+// elementwise.c — Broadcasting: merging dimensions, and running loops over what is left on the
+// pool.
 #include "kernel/elementwise.h"
 
 // Below this much work a call is not worth looking at the pool for.
 #define SERIAL_NS 20000.0
-// Inner runs shorter than this are gathered into blocks first, so that the loops have something to vectorise.
+// Inner runs shorter than this are gathered into blocks first, so that the loops have something to
+// vectorise.
 #define SHORT_RUN 32
 #define BLOCK_BYTES 2048
 
@@ -22,8 +24,8 @@ static void unary_range(void* arg, int64_t begin, int64_t end) {
   job->fn(job->x + (size_t)begin * job->size, job->y + (size_t)begin * job->out_size, end - begin);
 }
 
-void weir_unary_apply(weir_pool_t* pool, weir_unary_fn_t fn, const void* x, size_t size, void* y, size_t out_size,
-                      int64_t n, double cost) {
+void weir_unary_apply(weir_pool_t* pool, weir_unary_fn_t fn, const void* x, size_t size, void* y,
+                      size_t out_size, int64_t n, double cost) {
   if (!pool || (double)n * cost < SERIAL_NS) {
     fn(x, y, n);
     return;
@@ -45,12 +47,14 @@ static void binary_range(void* arg, int64_t begin, int64_t end) {
   size_t offset = (size_t)begin * run->size;
   const char* x = (const char*)run->x + (job->span == WEIR_SPAN_Y ? 0 : offset);
   const char* y = (const char*)run->y + (job->span == WEIR_SPAN_X ? 0 : offset);
-  bool is_good = run->fn(x, y, (char*)run->z + (size_t)begin * run->out_size, end - begin, job->span);
+  bool is_good =
+      run->fn(x, y, (char*)run->z + (size_t)begin * run->out_size, end - begin, job->span);
   // Relaxed: the pool's join orders it before the read.
   if (!is_good) atomic_store_explicit(&job->is_bad, true, memory_order_relaxed);
 }
 
-bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t n, weir_span_t span) {
+bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t n,
+                       weir_span_t span) {
   if (!pool || (double)n * run->cost < SERIAL_NS) return run->fn(run->x, run->y, run->z, n, span);
   binary_job_t job = {.run = run, .span = span, .is_bad = false};
   weir_pool_for(pool, n, run->cost, binary_range, &job);
@@ -59,7 +63,9 @@ bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t 
 
 // ---- planning ----
 
-static int64_t dim_from_end(weir_dims_t shape, int i) { return i < shape.rank ? shape.dims[shape.rank - 1 - i] : 1; }
+static int64_t dim_from_end(weir_dims_t shape, int i) {
+  return i < shape.rank ? shape.dims[shape.rank - 1 - i] : 1;
+}
 
 // Fills the result's shape; false when a pair of dimensions does not agree.
 static bool broadcast_shape(weir_dims_t x, weir_dims_t y, weir_broadcast_t* plan) {
@@ -76,7 +82,8 @@ static bool broadcast_shape(weir_dims_t x, weir_dims_t y, weir_broadcast_t* plan
   return true;
 }
 
-// Adds a dimension in front of what the plan has, merging it when both operands continue as they did.
+// Adds a dimension in front of what the plan has, merging it when both operands continue as they
+// did.
 static bool push_dim(weir_broadcast_t* plan, int64_t dim, int64_t x_stride, int64_t y_stride) {
   int last = plan->rank - 1;  // while planning, dimensions stand innermost first
   if (last >= 0 && x_stride == plan->x_strides[last] * plan->dims[last] &&
@@ -144,7 +151,8 @@ static cursor_t cursor_at(const weir_broadcast_t* plan, int64_t position) {
   return c;
 }
 
-void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x, int64_t* out_y) {
+void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x,
+                       int64_t* out_y) {
   cursor_t c = cursor_at(plan, position);
   *out_x = c.x;
   *out_y = c.y;
@@ -169,7 +177,8 @@ static void cursor_advance(const weir_broadcast_t* plan, cursor_t* c, int64_t n)
 
 // Copies |n| elements from |src|, or its first one |n| times.
 static char* gather(char* dst, const char* src, int64_t n, bool is_repeated, size_t size) {
-  for (int64_t i = 0; i < n; ++i, dst += size) memcpy(dst, src + (is_repeated ? 0 : (size_t)i * size), size);
+  for (int64_t i = 0; i < n; ++i, dst += size)
+    memcpy(dst, src + (is_repeated ? 0 : (size_t)i * size), size);
   return dst;
 }
 
@@ -222,7 +231,8 @@ static bool range_long(const binary_job_t* job, int64_t begin, int64_t end) {
   bool is_good = true;
   while (begin < end) {
     int64_t n = WEIR_MIN(plan->dims[last] - c.index[last], end - begin);
-    is_good &= run->fn((const char*)run->x + (size_t)c.x * run->size, (const char*)run->y + (size_t)c.y * run->size,
+    is_good &= run->fn((const char*)run->x + (size_t)c.x * run->size,
+                       (const char*)run->y + (size_t)c.y * run->size,
                        (char*)run->z + (size_t)begin * run->out_size, n, span);
     cursor_advance(plan, &c, n);
     begin += n;
@@ -238,7 +248,8 @@ static void broadcast_range(void* arg, int64_t begin, int64_t end) {
   if (!is_good) atomic_store_explicit(&job->is_bad, true, memory_order_relaxed);
 }
 
-bool weir_broadcast_apply(weir_pool_t* pool, const weir_broadcast_t* plan, const weir_binary_run_t* run) {
+bool weir_broadcast_apply(weir_pool_t* pool, const weir_broadcast_t* plan,
+                          const weir_binary_run_t* run) {
   if (plan->count == 0) return true;
   binary_job_t job = {.run = run, .plan = plan, .is_bad = false};
   double cost = run->cost + 0.5;

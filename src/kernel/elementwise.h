@@ -1,106 +1,108 @@
-// elementwise.h — Elementwise arithmetic by operation and type: loops over runs of elements, and broadcasting over them.
+// elementwise.h — Elementwise arithmetic by operation and type: loops over runs of elements, and
+// broadcasting over them.
 //
-// A function is looked up once, when a plan is made, and called on runs; the fuser and the elementwise ops share them.
-// Everything here is immutable: thread-safe.
+// A function is looked up once, when a plan is made, and called on runs; the fuser and the
+// elementwise ops share them. Everything here is immutable: thread-safe.
 #ifndef WEIR_KERNEL_ELEMENTWISE_H_
 #define WEIR_KERNEL_ELEMENTWISE_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
 
-// One row an operation: X(NAME, name, TYPES, nanoseconds an element). TYPES names a class of elementwise_types.inc.
-#define WEIR_UNARY_LIST(X)                   \
-  X(NEG, neg, SIGNED_COMPLEX, 0.3)           \
-  X(ABS, abs, SIGNED, 0.3)                   \
-  X(SIGN, sign, SIGNED_COMPLEX, 0.5)         \
-  X(SQUARE, square, NUMBER, 0.3)             \
-  X(RECIPROCAL, reciprocal, FLOATING_COMPLEX, 0.5) \
-  X(EXP, exp, FLOATING_COMPLEX, 2)           \
-  X(EXPM1, expm1, FLOATING_COMPLEX, 2)       \
-  X(LOG, log, FLOATING_COMPLEX, 2)           \
-  X(LOG1P, log1p, FLOATING_COMPLEX, 3)       \
-  X(SQRT, sqrt, FLOATING_COMPLEX, 1)         \
-  X(RSQRT, rsqrt, FLOATING_COMPLEX, 1.5)     \
-  X(TANH, tanh, FLOATING_COMPLEX, 3)         \
-  X(SIGMOID, sigmoid, FLOATING_COMPLEX, 3)   \
-  X(SIN, sin, FLOATING_COMPLEX, 3)           \
-  X(COS, cos, FLOATING_COMPLEX, 3)           \
-  X(TAN, tan, FLOATING_COMPLEX, 12)          \
-  X(SINH, sinh, FLOATING_COMPLEX, 12)        \
-  X(COSH, cosh, FLOATING_COMPLEX, 12)        \
-  X(ASIN, asin, FLOATING_COMPLEX, 8)         \
-  X(ACOS, acos, FLOATING_COMPLEX, 8)         \
-  X(ATAN, atan, FLOATING_COMPLEX, 8)         \
-  X(ASINH, asinh, FLOATING_COMPLEX, 15)      \
-  X(ACOSH, acosh, FLOATING_COMPLEX, 15)      \
-  X(ATANH, atanh, FLOATING_COMPLEX, 15)      \
-  X(ERF, erf, FLOATING, 3)                   \
-  X(ERFC, erfc, FLOATING, 15)                \
-  X(ERFINV, erfinv, FLOATING, 25)            \
-  X(NDTRI, ndtri, FLOATING, 20)              \
-  X(LGAMMA, lgamma, FLOATING, 25)            \
-  X(DIGAMMA, digamma, FLOATING, 25)          \
-  X(FLOOR, floor, FLOATING, 0.3)             \
-  X(CEIL, ceil, FLOATING, 0.3)               \
-  X(RINT, rint, FLOATING, 0.3)               \
-  X(ROUND, round, SIGNED, 0.3)               \
-  X(IS_NAN, is_nan, FLOATING, 0.3)           \
-  X(IS_INF, is_inf, FLOATING, 0.3)           \
-  X(IS_FINITE, is_finite, FLOATING, 0.3)     \
-  X(NOT, not, BOOL, 0.1)                     \
-  X(INVERT, invert, INTEGER, 0.3)            \
+// One row an operation: X(NAME, name, TYPES, nanoseconds an element). TYPES names a class of
+// elementwise_types.inc.
+#define WEIR_UNARY_LIST(X)                            \
+  X(NEG, neg, SIGNED_COMPLEX, 0.3)                    \
+  X(ABS, abs, SIGNED, 0.3)                            \
+  X(SIGN, sign, SIGNED_COMPLEX, 0.5)                  \
+  X(SQUARE, square, NUMBER, 0.3)                      \
+  X(RECIPROCAL, reciprocal, FLOATING_COMPLEX, 0.5)    \
+  X(EXP, exp, FLOATING_COMPLEX, 2)                    \
+  X(EXPM1, expm1, FLOATING_COMPLEX, 2)                \
+  X(LOG, log, FLOATING_COMPLEX, 2)                    \
+  X(LOG1P, log1p, FLOATING_COMPLEX, 3)                \
+  X(SQRT, sqrt, FLOATING_COMPLEX, 1)                  \
+  X(RSQRT, rsqrt, FLOATING_COMPLEX, 1.5)              \
+  X(TANH, tanh, FLOATING_COMPLEX, 3)                  \
+  X(SIGMOID, sigmoid, FLOATING_COMPLEX, 3)            \
+  X(SIN, sin, FLOATING_COMPLEX, 3)                    \
+  X(COS, cos, FLOATING_COMPLEX, 3)                    \
+  X(TAN, tan, FLOATING_COMPLEX, 12)                   \
+  X(SINH, sinh, FLOATING_COMPLEX, 12)                 \
+  X(COSH, cosh, FLOATING_COMPLEX, 12)                 \
+  X(ASIN, asin, FLOATING_COMPLEX, 8)                  \
+  X(ACOS, acos, FLOATING_COMPLEX, 8)                  \
+  X(ATAN, atan, FLOATING_COMPLEX, 8)                  \
+  X(ASINH, asinh, FLOATING_COMPLEX, 15)               \
+  X(ACOSH, acosh, FLOATING_COMPLEX, 15)               \
+  X(ATANH, atanh, FLOATING_COMPLEX, 15)               \
+  X(ERF, erf, FLOATING, 3)                            \
+  X(ERFC, erfc, FLOATING, 15)                         \
+  X(ERFINV, erfinv, FLOATING, 25)                     \
+  X(NDTRI, ndtri, FLOATING, 20)                       \
+  X(LGAMMA, lgamma, FLOATING, 25)                     \
+  X(DIGAMMA, digamma, FLOATING, 25)                   \
+  X(FLOOR, floor, FLOATING, 0.3)                      \
+  X(CEIL, ceil, FLOATING, 0.3)                        \
+  X(RINT, rint, FLOATING, 0.3)                        \
+  X(ROUND, round, SIGNED, 0.3)                        \
+  X(IS_NAN, is_nan, FLOATING, 0.3)                    \
+  X(IS_INF, is_inf, FLOATING, 0.3)                    \
+  X(IS_FINITE, is_finite, FLOATING, 0.3)              \
+  X(NOT, not, BOOL, 0.1)                              \
+  X(INVERT, invert, INTEGER, 0.3)                     \
   X(POPULATION_COUNT, population_count, INTEGER, 0.5) \
-  X(CONJ, conj, COMPLEX, 0.5)                \
-  X(REAL, real, COMPLEX, 0.5)                \
-  X(IMAG, imag, COMPLEX, 0.5)                \
-  X(COMPLEX_ABS, complex_abs, COMPLEX, 3)    \
+  X(CONJ, conj, COMPLEX, 0.5)                         \
+  X(REAL, real, COMPLEX, 0.5)                         \
+  X(IMAG, imag, COMPLEX, 0.5)                         \
+  X(COMPLEX_ABS, complex_abs, COMPLEX, 3)             \
   X(ANGLE, angle, COMPLEX, 20)
 
-#define WEIR_BINARY_LIST(X)                        \
-  X(ADD, add, NUMBER, 0.4)                         \
-  X(SUB, sub, NUMBER, 0.4)                         \
-  X(MUL, mul, NUMBER, 0.4)                         \
-  X(DIV, div, NUMBER, 1)                           \
-  X(FLOOR_DIV, floor_div, REAL_NUMBER, 2)          \
-  X(FLOOR_MOD, floor_mod, REAL_NUMBER, 8)          \
-  X(TRUNCATE_DIV, truncate_div, REAL_NUMBER, 1)    \
-  X(TRUNCATE_MOD, truncate_mod, REAL_NUMBER, 8)    \
-  X(POW, pow, SIGNED_COMPLEX, 15)                  \
-  X(MAXIMUM, maximum, REAL_NUMBER, 0.4)            \
-  X(MINIMUM, minimum, REAL_NUMBER, 0.4)            \
-  X(SQUARED_DIFFERENCE, squared_difference, NUMBER, 0.4) \
-  X(DIV_NO_NAN, div_no_nan, FLOATING_COMPLEX, 1)   \
-  X(MUL_NO_NAN, mul_no_nan, FLOATING_COMPLEX, 0.5) \
-  X(XDIVY, xdivy, FLOATING_COMPLEX, 1)             \
-  X(XLOGY, xlogy, FLOATING_COMPLEX, 3)             \
-  X(XLOG1PY, xlog1py, FLOATING_COMPLEX, 3)         \
-  X(ATAN2, atan2, FLOATING, 15)                    \
-  X(NEXT_AFTER, next_after, FLOATING, 4)           \
-  X(ZETA, zeta, FLOATING, 100)                     \
-  X(POLYGAMMA, polygamma, FLOATING, 120)           \
-  X(TANH_GRAD, tanh_grad, FLOATING_COMPLEX, 0.5)   \
-  X(SIGMOID_GRAD, sigmoid_grad, FLOATING_COMPLEX, 0.5) \
-  X(SQRT_GRAD, sqrt_grad, FLOATING_COMPLEX, 1)     \
-  X(RSQRT_GRAD, rsqrt_grad, FLOATING_COMPLEX, 0.6) \
+#define WEIR_BINARY_LIST(X)                                  \
+  X(ADD, add, NUMBER, 0.4)                                   \
+  X(SUB, sub, NUMBER, 0.4)                                   \
+  X(MUL, mul, NUMBER, 0.4)                                   \
+  X(DIV, div, NUMBER, 1)                                     \
+  X(FLOOR_DIV, floor_div, REAL_NUMBER, 2)                    \
+  X(FLOOR_MOD, floor_mod, REAL_NUMBER, 8)                    \
+  X(TRUNCATE_DIV, truncate_div, REAL_NUMBER, 1)              \
+  X(TRUNCATE_MOD, truncate_mod, REAL_NUMBER, 8)              \
+  X(POW, pow, SIGNED_COMPLEX, 15)                            \
+  X(MAXIMUM, maximum, REAL_NUMBER, 0.4)                      \
+  X(MINIMUM, minimum, REAL_NUMBER, 0.4)                      \
+  X(SQUARED_DIFFERENCE, squared_difference, NUMBER, 0.4)     \
+  X(DIV_NO_NAN, div_no_nan, FLOATING_COMPLEX, 1)             \
+  X(MUL_NO_NAN, mul_no_nan, FLOATING_COMPLEX, 0.5)           \
+  X(XDIVY, xdivy, FLOATING_COMPLEX, 1)                       \
+  X(XLOGY, xlogy, FLOATING_COMPLEX, 3)                       \
+  X(XLOG1PY, xlog1py, FLOATING_COMPLEX, 3)                   \
+  X(ATAN2, atan2, FLOATING, 15)                              \
+  X(NEXT_AFTER, next_after, FLOATING, 4)                     \
+  X(ZETA, zeta, FLOATING, 100)                               \
+  X(POLYGAMMA, polygamma, FLOATING, 120)                     \
+  X(TANH_GRAD, tanh_grad, FLOATING_COMPLEX, 0.5)             \
+  X(SIGMOID_GRAD, sigmoid_grad, FLOATING_COMPLEX, 0.5)       \
+  X(SQRT_GRAD, sqrt_grad, FLOATING_COMPLEX, 1)               \
+  X(RSQRT_GRAD, rsqrt_grad, FLOATING_COMPLEX, 0.6)           \
   X(RECIPROCAL_GRAD, reciprocal_grad, FLOATING_COMPLEX, 0.5) \
-  X(LESS, less, REAL_NUMBER, 0.4)                  \
-  X(LESS_EQUAL, less_equal, REAL_NUMBER, 0.4)      \
-  X(GREATER, greater, REAL_NUMBER, 0.4)            \
-  X(GREATER_EQUAL, greater_equal, REAL_NUMBER, 0.4) \
-  X(EQUAL, equal, NUMBER, 0.4)                     \
-  X(NOT_EQUAL, not_equal, NUMBER, 0.4)             \
-  X(BITWISE_AND, bitwise_and, INTEGER, 0.4)        \
-  X(BITWISE_OR, bitwise_or, INTEGER, 0.4)          \
-  X(BITWISE_XOR, bitwise_xor, INTEGER, 0.4)        \
-  X(LEFT_SHIFT, left_shift, INTEGER, 0.5)          \
-  X(RIGHT_SHIFT, right_shift, INTEGER, 0.5)        \
+  X(LESS, less, REAL_NUMBER, 0.4)                            \
+  X(LESS_EQUAL, less_equal, REAL_NUMBER, 0.4)                \
+  X(GREATER, greater, REAL_NUMBER, 0.4)                      \
+  X(GREATER_EQUAL, greater_equal, REAL_NUMBER, 0.4)          \
+  X(EQUAL, equal, NUMBER, 0.4)                               \
+  X(NOT_EQUAL, not_equal, NUMBER, 0.4)                       \
+  X(BITWISE_AND, bitwise_and, INTEGER, 0.4)                  \
+  X(BITWISE_OR, bitwise_or, INTEGER, 0.4)                    \
+  X(BITWISE_XOR, bitwise_xor, INTEGER, 0.4)                  \
+  X(LEFT_SHIFT, left_shift, INTEGER, 0.5)                    \
+  X(RIGHT_SHIFT, right_shift, INTEGER, 0.5)                  \
   X(COMPLEX, make_complex, WIDE_FLOATING, 0.5)
 
 typedef enum weir_unary_op_t {
 #define X(NAME, name, types, cost) WEIR_UNARY_##NAME,
   WEIR_UNARY_LIST(X)
 #undef X
-  WEIR_UNARY_COUNT
+      WEIR_UNARY_COUNT
 } weir_unary_op_t;
 
 // LOGICAL_AND and LOGICAL_OR of bool tensors are the bitwise rows of bool.
@@ -108,7 +110,7 @@ typedef enum weir_binary_op_t {
 #define X(NAME, name, types, cost) WEIR_BINARY_##NAME,
   WEIR_BINARY_LIST(X)
 #undef X
-  WEIR_BINARY_COUNT
+      WEIR_BINARY_COUNT
 } weir_binary_op_t;
 
 // Which operand of a run advances.
@@ -120,29 +122,32 @@ typedef enum weir_span_t {
 
 // y[i] = f(x[i]) for i < n; y may be x when the element sizes agree.
 typedef void (*weir_unary_fn_t)(const void* x, void* y, int64_t n);
-// z[i] = f(x[i], y[i]); z may be an operand that advances. False when an element has no result (see weir_binary_error); the
-// others are set all the same.
-typedef bool (*weir_binary_fn_t)(const void* x, const void* y, void* z, int64_t n, weir_span_t span);
+// z[i] = f(x[i], y[i]); z may be an operand that advances. False when an element has no result (see
+// weir_binary_error); the others are set all the same.
+typedef bool (*weir_binary_fn_t)(const void* x, const void* y, void* z, int64_t n,
+                                 weir_span_t span);
 
-weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype);     // NULL: not for this type
-weir_binary_fn_t weir_binary_find(weir_binary_op_t op, weir_dtype_t dtype);  // |dtype| of the operands
-double weir_unary_cost(weir_unary_op_t op);    // ns an element, roughly
+weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype);  // NULL: not for this type
+weir_binary_fn_t weir_binary_find(weir_binary_op_t op,
+                                  weir_dtype_t dtype);  // |dtype| of the operands
+double weir_unary_cost(weir_unary_op_t op);             // ns an element, roughly
 double weir_binary_cost(weir_binary_op_t op);
-// The INVALID_ARGUMENT of an operation whose function returned false: division by zero, or a negative exponent.
+// The INVALID_ARGUMENT of an operation whose function returned false: division by zero, or a
+// negative exponent.
 WEIR_MUST_USE weir_status_t* weir_binary_error(weir_binary_op_t op);
 
 // ---- broadcasting ----
 #define WEIR_BROADCAST_MAX 8  // dimensions left after merging; more are an error, as in TensorFlow
 
-// How two shapes broadcast: dimensions that behave alike are merged, those of size 1 dropped. Strides are in elements, 0 where
-// the operand is repeated.
+// How two shapes broadcast: dimensions that behave alike are merged, those of size 1 dropped.
+// Strides are in elements, 0 where the operand is repeated.
 typedef struct weir_broadcast_t {
   int rank;
   int64_t dims[WEIR_BROADCAST_MAX];
   int64_t x_strides[WEIR_BROADCAST_MAX];
   int64_t y_strides[WEIR_BROADCAST_MAX];
-  int64_t count;                 // elements of the result
-  int out_rank;                  // of the result before merging
+  int64_t count;  // elements of the result
+  int out_rank;   // of the result before merging
   int64_t out_dims[254];
 } weir_broadcast_t;
 
@@ -155,7 +160,8 @@ typedef struct weir_dims_t {
 bool weir_broadcast_plan(weir_dims_t x, weir_dims_t y, weir_broadcast_t* out_plan);
 
 // The operands' elements behind element |position| of the result.
-void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x, int64_t* out_y);
+void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x,
+                       int64_t* out_y);
 
 typedef struct weir_binary_run_t {
   weir_binary_fn_t fn;
@@ -167,10 +173,12 @@ typedef struct weir_binary_run_t {
   double cost;      // ns an element
 } weir_binary_run_t;
 // Applies |run| over |plan|; false when some element had no result. |pool| may be NULL.
-bool weir_broadcast_apply(weir_pool_t* pool, const weir_broadcast_t* plan, const weir_binary_run_t* run);
+bool weir_broadcast_apply(weir_pool_t* pool, const weir_broadcast_t* plan,
+                          const weir_binary_run_t* run);
 // The same for equal shapes, or one operand of one element.
-bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t n, weir_span_t span);
-void weir_unary_apply(weir_pool_t* pool, weir_unary_fn_t fn, const void* x, size_t size, void* y, size_t out_size,
-                      int64_t n, double cost);
+bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t n,
+                       weir_span_t span);
+void weir_unary_apply(weir_pool_t* pool, weir_unary_fn_t fn, const void* x, size_t size, void* y,
+                      size_t out_size, int64_t n, double cost);
 
 #endif  // WEIR_KERNEL_ELEMENTWISE_H_

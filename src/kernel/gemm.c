@@ -2,9 +2,8 @@
 #include "kernel/gemm.h"
 
 #include "base/alloc.h"
-#include "tensor/cast.h"
-
 #include "kernel/blas.h"
+#include "tensor/cast.h"
 
 // A panel of B that stays in the cache, for the loops.
 #define GEMM_DEPTH 64
@@ -48,7 +47,9 @@ static bool fits_blas(int64_t a, int64_t b, int64_t c) {
 }
 
 static weir_blas_trans_t blas_trans(weir_trans_t trans) {
-  return trans == WEIR_NO_TRANS ? WEIR_BLAS_NO_TRANS : trans == WEIR_TRANS ? WEIR_BLAS_TRANS : WEIR_BLAS_CONJ_TRANS;
+  return trans == WEIR_NO_TRANS ? WEIR_BLAS_NO_TRANS
+         : trans == WEIR_TRANS  ? WEIR_BLAS_TRANS
+                                : WEIR_BLAS_CONJ_TRANS;
 }
 
 #define T float
@@ -103,36 +104,38 @@ static weir_blas_trans_t blas_trans(weir_trans_t trans) {
 #define CONJ(v) (v)
 #include "kernel/gemm_type.inc"
 
-#define GEMM_JOB(type)                                                                                      \
-  {.trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .a = a, \
-   .b = b, .c = c, .alpha = alpha, .beta = beta}
+#define GEMM_JOB(type)                                                                      \
+  {                                                                                         \
+    .trans_a = trans_a, .trans_b = trans_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, \
+    .ldc = ldc, .a = a, .b = b, .c = c, .alpha = alpha, .beta = beta                        \
+  }
 
-void weir_gemm(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n, int64_t k,
-               float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta, float* c,
-               int64_t ldc) {
+void weir_gemm(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n,
+               int64_t k, float alpha, const float* a, int64_t lda, const float* b, int64_t ldb,
+               float beta, float* c, int64_t ldc) {
   gemm_job_float job = GEMM_JOB(float);
   gemm_run_float(pool, &job);
 }
 
-void weir_gemm_double(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n,
-                      int64_t k, double alpha, const double* a, int64_t lda, const double* b, int64_t ldb,
-                      double beta, double* c, int64_t ldc) {
+void weir_gemm_double(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m,
+                      int64_t n, int64_t k, double alpha, const double* a, int64_t lda,
+                      const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
   gemm_job_double job = GEMM_JOB(double);
   gemm_run_double(pool, &job);
 }
 
-void weir_gemm_complex64(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n,
-                         int64_t k, weir_complex64_t alpha, const weir_complex64_t* a, int64_t lda,
-                         const weir_complex64_t* b, int64_t ldb, weir_complex64_t beta, weir_complex64_t* c,
-                         int64_t ldc) {
+void weir_gemm_complex64(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m,
+                         int64_t n, int64_t k, weir_complex64_t alpha, const weir_complex64_t* a,
+                         int64_t lda, const weir_complex64_t* b, int64_t ldb, weir_complex64_t beta,
+                         weir_complex64_t* c, int64_t ldc) {
   gemm_job_complex64 job = GEMM_JOB(complex64);
   gemm_run_complex64(pool, &job);
 }
 
-void weir_gemm_complex128(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m, int64_t n,
-                          int64_t k, weir_complex128_t alpha, const weir_complex128_t* a, int64_t lda,
-                          const weir_complex128_t* b, int64_t ldb, weir_complex128_t beta,
-                          weir_complex128_t* c, int64_t ldc) {
+void weir_gemm_complex128(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t trans_b, int64_t m,
+                          int64_t n, int64_t k, weir_complex128_t alpha, const weir_complex128_t* a,
+                          int64_t lda, const weir_complex128_t* b, int64_t ldb,
+                          weir_complex128_t beta, weir_complex128_t* c, int64_t ldc) {
   gemm_job_complex128 job = GEMM_JOB(complex128);
   gemm_run_complex128(pool, &job);
 }
@@ -143,24 +146,21 @@ void weir_gemm_complex128(weir_pool_t* pool, weir_trans_t trans_a, weir_trans_t 
 static weir_dtype_t compute_type(const weir_gemm_args_t* args) {
   switch (args->dtype_c) {
     case WEIR_DTYPE_HALF:
-    case WEIR_DTYPE_BFLOAT16:
-      return WEIR_DTYPE_FLOAT;
+    case WEIR_DTYPE_BFLOAT16: return WEIR_DTYPE_FLOAT;
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_DOUBLE:
     case WEIR_DTYPE_COMPLEX64:
     case WEIR_DTYPE_COMPLEX128:
     case WEIR_DTYPE_INT16:
     case WEIR_DTYPE_INT32:
-    case WEIR_DTYPE_INT64:
-      return args->dtype_c;
-    default:
-      return WEIR_DTYPE_INVALID;
+    case WEIR_DTYPE_INT64: return args->dtype_c;
+    default: return WEIR_DTYPE_INVALID;
   }
 }
 
 // Points *|out_data| at the elements as |to|: the original, or a copy in *|out_copy|.
-static weir_status_t* as_type(weir_dtype_t from, const void* data, int64_t count, weir_dtype_t to, void** out_copy,
-                              const void** out_data) {
+static weir_status_t* as_type(weir_dtype_t from, const void* data, int64_t count, weir_dtype_t to,
+                              void** out_copy, const void** out_data) {
   *out_data = data;
   if (from == to) return NULL;
   *out_copy = weir_alloc_array((size_t)count, weir_dtype_size(to));
@@ -169,24 +169,48 @@ static weir_status_t* as_type(weir_dtype_t from, const void* data, int64_t count
   return weir_cast_elements(to, *out_copy, from, data, count);
 }
 
-static void gemm_same(weir_pool_t* pool, weir_dtype_t dtype, const weir_gemm_args_t* p, const void* a, const void* b,
-                      void* c) {
+static void gemm_same(weir_pool_t* pool, weir_dtype_t dtype, const weir_gemm_args_t* p,
+                      const void* a, const void* b, void* c) {
   int64_t lda = p->trans_a == WEIR_NO_TRANS ? p->k : p->m;
   int64_t ldb = p->trans_b == WEIR_NO_TRANS ? p->n : p->k;
-#define JOB_OF(suffix)                                                                                         \
-  gemm_job_##suffix job = {.trans_a = p->trans_a, .trans_b = p->trans_b, .m = p->m, .n = p->n, .k = p->k,      \
-                           .lda = WEIR_MAX(lda, 1), .ldb = WEIR_MAX(ldb, 1), .ldc = WEIR_MAX(p->n, 1),         \
-                           .a = a, .b = b, .c = c, .alpha = 1, .beta = 0};                                     \
-  gemm_run_##suffix(pool, &job);                                                                               \
+#define JOB_OF(suffix)                               \
+  gemm_job_##suffix job = {.trans_a = p->trans_a,    \
+                           .trans_b = p->trans_b,    \
+                           .m = p->m,                \
+                           .n = p->n,                \
+                           .k = p->k,                \
+                           .lda = WEIR_MAX(lda, 1),  \
+                           .ldb = WEIR_MAX(ldb, 1),  \
+                           .ldc = WEIR_MAX(p->n, 1), \
+                           .a = a,                   \
+                           .b = b,                   \
+                           .c = c,                   \
+                           .alpha = 1,               \
+                           .beta = 0};               \
+  gemm_run_##suffix(pool, &job);                     \
   break
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT: { JOB_OF(float); }
-    case WEIR_DTYPE_DOUBLE: { JOB_OF(double); }
-    case WEIR_DTYPE_COMPLEX64: { JOB_OF(complex64); }
-    case WEIR_DTYPE_COMPLEX128: { JOB_OF(complex128); }
-    case WEIR_DTYPE_INT16: { JOB_OF(int16); }
-    case WEIR_DTYPE_INT32: { JOB_OF(int32); }
-    default: { JOB_OF(int64); }
+    case WEIR_DTYPE_FLOAT: {
+      JOB_OF(float);
+    }
+    case WEIR_DTYPE_DOUBLE: {
+      JOB_OF(double);
+    }
+    case WEIR_DTYPE_COMPLEX64: {
+      JOB_OF(complex64);
+    }
+    case WEIR_DTYPE_COMPLEX128: {
+      JOB_OF(complex128);
+    }
+    case WEIR_DTYPE_INT16: {
+      JOB_OF(int16);
+    }
+    case WEIR_DTYPE_INT32: {
+      JOB_OF(int32);
+    }
+    default: {
+      JOB_OF(int64);
+    }
   }
 #undef JOB_OF
 }
@@ -194,8 +218,9 @@ static void gemm_same(weir_pool_t* pool, weir_dtype_t dtype, const weir_gemm_arg
 weir_status_t* weir_gemm_any(weir_pool_t* pool, const weir_gemm_args_t* args) {
   weir_dtype_t dtype = compute_type(args);
   if (dtype == WEIR_DTYPE_INVALID) {
-    return WEIR_STATUS(UNIMPLEMENTED, "No matrix product of %s and %s into %s", weir_dtype_name(args->dtype_a),
-                       weir_dtype_name(args->dtype_b), weir_dtype_name(args->dtype_c));
+    return WEIR_STATUS(UNIMPLEMENTED, "No matrix product of %s and %s into %s",
+                       weir_dtype_name(args->dtype_a), weir_dtype_name(args->dtype_b),
+                       weir_dtype_name(args->dtype_c));
   }
   void* a_copy = NULL;
   void* b_copy = NULL;

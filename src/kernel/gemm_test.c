@@ -1,16 +1,12 @@
-// gemm_test.c — Matrix products of every type against a triple loop, and their independence of the number of threads.
+// gemm_test.c — Matrix products of every type against a triple loop, and their independence of the
+// number of threads.
 #include "kernel/gemm.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 static uint32_t seed = 1;
 static float uniform(void) {
@@ -28,7 +24,8 @@ static void fill(float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = uniform();
 }
 
-static void check_float(weir_pool_t* pool, bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, float beta) {
+static void check_float(weir_pool_t* pool, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+                        float alpha, float beta) {
   int64_t lda = (ta ? m : k) + 3;
   int64_t ldb = (tb ? k : n) + 1;
   int64_t ldc = n + 2;
@@ -40,19 +37,20 @@ static void check_float(weir_pool_t* pool, bool ta, bool tb, int64_t m, int64_t 
   fill(b, (tb ? n : k) * ldb);
   fill(c, m * ldc);
   memcpy(before, c, (size_t)(m * ldc) * 4);
-  weir_gemm(pool, ta ? WEIR_TRANS : WEIR_NO_TRANS, tb ? WEIR_TRANS : WEIR_NO_TRANS, m, n, k, alpha, a, lda, b, ldb, beta, c,
-            ldc);
+  weir_gemm(pool, ta ? WEIR_TRANS : WEIR_NO_TRANS, tb ? WEIR_TRANS : WEIR_NO_TRANS, m, n, k, alpha,
+            a, lda, b, ldb, beta, c, ldc);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < ldc; ++j) {
       double sum = 0;
       for (int64_t kk = 0; kk < k && j < n; ++kk) {
-        sum += (double)(ta ? a[kk * lda + i] : a[i * lda + kk]) * (double)(tb ? b[j * ldb + kk] : b[kk * ldb + j]);
+        sum += (double)(ta ? a[kk * lda + i] : a[i * lda + kk]) *
+               (double)(tb ? b[j * ldb + kk] : b[kk * ldb + j]);
       }
       double old = (double)before[i * ldc + j];
       double want = j < n ? (double)alpha * sum + (double)beta * old : old;
       if (fabs((double)c[i * ldc + j] - want) > 1e-4) {
-        fail_msg("m=%d n=%d k=%d ta=%d tb=%d: [%d,%d] %g, not %g", (int)m, (int)n, (int)k, ta, tb, (int)i, (int)j,
-                 (double)c[i * ldc + j], want);
+        fail_msg("m=%d n=%d k=%d ta=%d tb=%d: [%d,%d] %g, not %g", (int)m, (int)n, (int)k, ta, tb,
+                 (int)i, (int)j, (double)c[i * ldc + j], want);
       }
     }
   }
@@ -65,9 +63,9 @@ static void check_float(weir_pool_t* pool, bool ta, bool tb, int64_t m, int64_t 
 static void test_float(void** state) {
   (void)state;
   weir_pool_t* pool = make_pool(3);
-  const int64_t sizes[][3] = {{1, 1, 1},   {2, 3, 4},    {1, 50, 70},   {60, 1, 80},   {17, 65, 129},
-                              {64, 64, 64}, {5, 7, 0},   {200, 1, 300}, {1, 300, 200}, {150, 140, 130},
-                              {300, 200, 100}, {1, 1, 1000}};
+  const int64_t sizes[][3] = {{1, 1, 1},     {2, 3, 4},       {1, 50, 70},     {60, 1, 80},
+                              {17, 65, 129}, {64, 64, 64},    {5, 7, 0},       {200, 1, 300},
+                              {1, 300, 200}, {150, 140, 130}, {300, 200, 100}, {1, 1, 1000}};
   for (size_t s = 0; s < WEIR_COUNT_OF(sizes); ++s) {
     for (int trans = 0; trans < 4; ++trans) {
       check_float(pool, trans & 1, trans & 2, sizes[s][0], sizes[s][1], sizes[s][2], 1, 0);
@@ -98,8 +96,10 @@ static void test_threads(void** state) {
   fill(data, 2 * N * N);
   weir_pool_t* one = make_pool(1);
   weir_pool_t* four = make_pool(4);
-  weir_gemm(one, WEIR_NO_TRANS, WEIR_TRANS, N, N, N, 1, data, N, data + N * N, N, 0, data + 2 * N * N, N);
-  weir_gemm(four, WEIR_NO_TRANS, WEIR_TRANS, N, N, N, 1, data, N, data + N * N, N, 0, data + 3 * N * N, N);
+  weir_gemm(one, WEIR_NO_TRANS, WEIR_TRANS, N, N, N, 1, data, N, data + N * N, N, 0,
+            data + 2 * N * N, N);
+  weir_gemm(four, WEIR_NO_TRANS, WEIR_TRANS, N, N, N, 1, data, N, data + N * N, N, 0,
+            data + 3 * N * N, N);
   assert_memory_equal(data + 2 * N * N, data + 3 * N * N, N * N * sizeof(float));
   weir_pool_destroy(one);
   weir_pool_destroy(four);
@@ -127,15 +127,31 @@ static void test_any(void** state) {
   const int8_t a[] = {1, -2, 3, 4, 5, 127};
   const uint8_t b[] = {200, 1, 2, 3, 4, 255};
   int32_t c[4];
-  weir_gemm_args_t args = {.dtype_a = WEIR_DTYPE_INT8, .dtype_b = WEIR_DTYPE_UINT8, .dtype_c = WEIR_DTYPE_INT32,
-                           .m = 2, .n = 2, .k = 3, .a = a, .b = b, .c = c};
+  weir_gemm_args_t args = {.dtype_a = WEIR_DTYPE_INT8,
+                           .dtype_b = WEIR_DTYPE_UINT8,
+                           .dtype_c = WEIR_DTYPE_INT32,
+                           .m = 2,
+                           .n = 2,
+                           .k = 3,
+                           .a = a,
+                           .b = b,
+                           .c = c};
   assert_null(weir_gemm_any(NULL, &args));
   assert_int_equal(c[0], 200 - 4 + 12);
   assert_int_equal(c[3], 4 * 1 + 5 * 3 + 127 * 255);
-  weir_half_t h[4] = {weir_half_from_float(1.5f), weir_half_from_float(2), weir_half_from_float(-1), weir_half_from_float(4)};
+  weir_half_t h[4] = {weir_half_from_float(1.5f), weir_half_from_float(2), weir_half_from_float(-1),
+                      weir_half_from_float(4)};
   weir_half_t hc[4];
-  args = (weir_gemm_args_t){.dtype_a = WEIR_DTYPE_HALF, .dtype_b = WEIR_DTYPE_HALF, .dtype_c = WEIR_DTYPE_HALF,
-                            .trans_b = WEIR_TRANS, .m = 2, .n = 2, .k = 2, .a = h, .b = h, .c = hc};
+  args = (weir_gemm_args_t){.dtype_a = WEIR_DTYPE_HALF,
+                            .dtype_b = WEIR_DTYPE_HALF,
+                            .dtype_c = WEIR_DTYPE_HALF,
+                            .trans_b = WEIR_TRANS,
+                            .m = 2,
+                            .n = 2,
+                            .k = 2,
+                            .a = h,
+                            .b = h,
+                            .c = hc};
   assert_null(weir_gemm_any(NULL, &args));
   assert_true(weir_half_to_float(hc[0]) == 6.25f && weir_half_to_float(hc[1]) == 6.5f);
   args.dtype_c = WEIR_DTYPE_STRING;
@@ -146,8 +162,9 @@ static void test_any(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_float),   cmocka_unit_test(test_beta_zero), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_complex), cmocka_unit_test(test_any),
+      cmocka_unit_test(test_float),   cmocka_unit_test(test_beta_zero),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_any),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

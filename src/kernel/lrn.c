@@ -11,7 +11,8 @@ typedef struct job_t {
   atomic_bool is_out_of_memory;
 } job_t;
 
-// out[c] = sum of in over channels [c - radius, c + radius]: shifted rows are added, so that the loops are vectors.
+// out[c] = sum of in over channels [c - radius, c + radius]: shifted rows are added, so that the
+// loops are vectors.
 static void sum_neighbours(const weir_lrn_t* l, const float* restrict in, float* restrict out) {
   const int64_t n = l->channels, radius = WEIR_MIN(l->radius, n - 1);
   for (int64_t c = 0; c < n; ++c) out[c] = in[c];
@@ -22,7 +23,8 @@ static void sum_neighbours(const weir_lrn_t* l, const float* restrict in, float*
 }
 
 // norm[c] = bias + alpha * neighbouring squares; |scratch| holds the squares.
-static void norms(const weir_lrn_t* l, const float* restrict x, float* restrict scratch, float* restrict norm) {
+static void norms(const weir_lrn_t* l, const float* restrict x, float* restrict scratch,
+                  float* restrict norm) {
   for (int64_t c = 0; c < l->channels; ++c) scratch[c] = x[c] * x[c];
   sum_neighbours(l, scratch, norm);
   for (int64_t c = 0; c < l->channels; ++c) norm[c] = l->bias + l->alpha * norm[c];
@@ -64,7 +66,8 @@ static void forward_rows(void* arg, int64_t begin, int64_t end) {
   weir_free(memory);
 }
 
-// dx[k] = dy[k] norm[k]^-beta - 2 alpha beta x[k] * sum over the neighbours j of dy[j] y[j] / norm[j].
+// dx[k] = dy[k] norm[k]^-beta - 2 alpha beta x[k] * sum over the neighbours j of dy[j] y[j] /
+// norm[j].
 static void backward_rows(void* arg, int64_t begin, int64_t end) {
   job_t* job = arg;
   const weir_lrn_t* l = job->lrn;
@@ -79,7 +82,8 @@ static void backward_rows(void* arg, int64_t begin, int64_t end) {
     powers(l, norm, power);
     for (int64_t c = 0; c < n; ++c) scratch[c] = dy[c] * y[c] / norm[c];
     sum_neighbours(l, scratch, norm);
-    for (int64_t c = 0; c < n; ++c) job->out[row * n + c] = dy[c] * power[c] + factor * x[c] * norm[c];
+    for (int64_t c = 0; c < n; ++c)
+      job->out[row * n + c] = dy[c] * power[c] + factor * x[c] * norm[c];
   }
   weir_free(memory);
 }
@@ -87,7 +91,9 @@ static void backward_rows(void* arg, int64_t begin, int64_t end) {
 static weir_status_t* run(weir_pool_t* pool, weir_range_fn_t fn, job_t* job) {
   const weir_lrn_t* l = job->lrn;
   if (l->rows * l->channels == 0) return NULL;
-  weir_pool_for(pool, l->rows, (double)l->channels * (2.0 + 0.5 * (double)WEIR_MIN(l->radius, l->channels)), fn, job);
+  weir_pool_for(pool, l->rows,
+                (double)l->channels * (2.0 + 0.5 * (double)WEIR_MIN(l->radius, l->channels)), fn,
+                job);
   return atomic_load(&job->is_out_of_memory) ? weir_out_of_memory() : NULL;
 }
 
@@ -96,8 +102,8 @@ weir_status_t* weir_lrn(weir_pool_t* pool, const weir_lrn_t* lrn, const float* x
   return run(pool, forward_rows, &job);
 }
 
-weir_status_t* weir_lrn_grad(weir_pool_t* pool, const weir_lrn_t* lrn, const float* dy, const float* x, const float* y,
-                             float* dx) {
+weir_status_t* weir_lrn_grad(weir_pool_t* pool, const weir_lrn_t* lrn, const float* dy,
+                             const float* x, const float* y, float* dx) {
   job_t job = {.lrn = lrn, .dy = dy, .x = x, .y = y, .out = dx};
   return run(pool, backward_rows, &job);
 }

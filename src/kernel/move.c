@@ -46,16 +46,11 @@ static const plane_ops_t* plane_ops(size_t size) {
                                     {plane8, plane8_fill, plane8_gather},
                                     {plane16, plane16_fill, plane16_gather}};
   switch (size) {
-    case 1:
-      return &ops[0];
-    case 2:
-      return &ops[1];
-    case 4:
-      return &ops[2];
-    case 8:
-      return &ops[3];
-    default:
-      return &ops[4];
+    case 1: return &ops[0];
+    case 2: return &ops[1];
+    case 4: return &ops[2];
+    case 8: return &ops[3];
+    default: return &ops[4];
   }
 }
 

@@ -60,35 +60,22 @@ WEIR_MUST_USE weir_status_t* weir_move_gather(weir_pool_t* pool, weir_dtype_t dt
 // Element |index| of an integer tensor of any width; unsigned 64-bit values wrap.
 WEIR_INLINE int64_t weir_move_int_at(const weir_tensor_t* tensor, int64_t index) {
   switch (tensor->dtype) {
-    case WEIR_DTYPE_INT8:
-      return ((const int8_t*)tensor->data)[index];
-    case WEIR_DTYPE_UINT8:
-      return ((const uint8_t*)tensor->data)[index];
-    case WEIR_DTYPE_INT16:
-      return ((const int16_t*)tensor->data)[index];
-    case WEIR_DTYPE_UINT16:
-      return ((const uint16_t*)tensor->data)[index];
-    case WEIR_DTYPE_INT32:
-      return ((const int32_t*)tensor->data)[index];
-    case WEIR_DTYPE_UINT32:
-      return ((const uint32_t*)tensor->data)[index];
-    default:
-      return ((const int64_t*)tensor->data)[index];
+    case WEIR_DTYPE_INT8: return ((const int8_t*)tensor->data)[index];
+    case WEIR_DTYPE_UINT8: return ((const uint8_t*)tensor->data)[index];
+    case WEIR_DTYPE_INT16: return ((const int16_t*)tensor->data)[index];
+    case WEIR_DTYPE_UINT16: return ((const uint16_t*)tensor->data)[index];
+    case WEIR_DTYPE_INT32: return ((const int32_t*)tensor->data)[index];
+    case WEIR_DTYPE_UINT32: return ((const uint32_t*)tensor->data)[index];
+    default: return ((const int64_t*)tensor->data)[index];
   }
 }
 
 // Stores |value| as element |index| of an integer tensor of 2, 4 or 8 bytes an element.
 WEIR_INLINE void weir_move_set_int(weir_tensor_t* tensor, int64_t index, int64_t value) {
   switch (tensor->dtype) {
-    case WEIR_DTYPE_INT16:
-      ((int16_t*)tensor->data)[index] = (int16_t)value;
-      break;
-    case WEIR_DTYPE_INT32:
-      ((int32_t*)tensor->data)[index] = (int32_t)value;
-      break;
-    default:
-      ((int64_t*)tensor->data)[index] = value;
-      break;
+    case WEIR_DTYPE_INT16: ((int16_t*)tensor->data)[index] = (int16_t)value; break;
+    case WEIR_DTYPE_INT32: ((int32_t*)tensor->data)[index] = (int32_t)value; break;
+    default: ((int64_t*)tensor->data)[index] = value; break;
   }
 }
 

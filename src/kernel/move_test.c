@@ -1,13 +1,9 @@
 // move_test.c — Strided copies, fills and gathers against plain loops.
 #include "kernel/move.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 static uint64_t random_state = 1;
 

@@ -8,7 +8,7 @@
 typedef struct job_t {
   const weir_pool2d_t* pool;
   const void* in;
-  const void* top;   // what the forward pooling gave
+  const void* top;  // what the forward pooling gave
   const void* grad;
   void* out;
   int64_t* argmax;
@@ -34,7 +34,8 @@ static inline span_t span_at(const weir_pool2d_t* p, int64_t row, int64_t ow) {
   return s;
 }
 
-// Room for where the maxima of one pixel are, and for themselves; an even number, so that both are aligned.
+// Room for where the maxima of one pixel are, and for themselves; an even number, so that both are
+// aligned.
 static void* row_alloc(job_t* job, size_t element) {
   size_t channels = (size_t)(job->pool->channels + job->pool->channels % 2);
   void* memory = weir_alloc_array(channels, element + sizeof(int32_t));
@@ -102,10 +103,12 @@ typedef struct type_t {
 } type_t;
 
 static const type_t* type_of(weir_dtype_t dtype) {
-#define ROW(DTYPE, t) [WEIR_DTYPE_##DTYPE] = {max_rows_##t, argmax_rows_##t, grad_images_##t, grad_grad_rows_##t}
+#define ROW(DTYPE, t) \
+  [WEIR_DTYPE_##DTYPE] = { max_rows_##t, argmax_rows_##t, grad_images_##t, grad_grad_rows_##t }
   static const type_t types[WEIR_DTYPE_COUNT] = {
-      ROW(FLOAT, float),   ROW(DOUBLE, double), ROW(INT32, int32), ROW(INT64, int64),   ROW(UINT32, uint32),
-      ROW(UINT64, uint64), ROW(INT16, int16),   ROW(UINT16, uint16), ROW(INT8, int8), ROW(UINT8, uint8)};
+      ROW(FLOAT, float),   ROW(DOUBLE, double), ROW(INT32, int32), ROW(INT64, int64),
+      ROW(UINT32, uint32), ROW(UINT64, uint64), ROW(INT16, int16), ROW(UINT16, uint16),
+      ROW(INT8, int8),     ROW(UINT8, uint8)};
 #undef ROW
   WEIR_CHECK(types[dtype].max);
   return &types[dtype];
@@ -125,37 +128,41 @@ static void for_images(weir_pool_t* pool, const weir_pool2d_t* p, weir_range_fn_
   weir_pool_for(pool, p->batch, 2 * row_cost_ns(p) * (double)p->out_h, fn, job);
 }
 
-void weir_max_pool2d(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in, void* out) {
+void weir_max_pool2d(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in,
+                     void* out) {
   job_t job = {.pool = p, .in = in, .out = out};
   for_rows(pool, p, type_of(dtype)->max, &job);
 }
 
-weir_status_t* weir_max_pool2d_argmax(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in,
-                                      void* out, int64_t* argmax) {
+weir_status_t* weir_max_pool2d_argmax(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p,
+                                      const void* in, void* out, int64_t* argmax) {
   job_t job = {.pool = p, .in = in, .out = out, .argmax = argmax};
   for_rows(pool, p, type_of(dtype)->argmax, &job);
   return atomic_load(&job.is_out_of_memory) ? weir_out_of_memory() : NULL;
 }
 
-weir_status_t* weir_max_pool2d_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in,
-                                    const void* dy, void* dx) {
+weir_status_t* weir_max_pool2d_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p,
+                                    const void* in, const void* dy, void* dx) {
   job_t job = {.pool = p, .in = in, .grad = dy, .out = dx};
   for_images(pool, p, type_of(dtype)->grad, &job);
   return atomic_load(&job.is_out_of_memory) ? weir_out_of_memory() : NULL;
 }
 
-void weir_max_pool2d_grad_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in,
-                               const void* out, const void* grad, void* ddy) {
+void weir_max_pool2d_grad_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p,
+                               const void* in, const void* out, const void* grad, void* ddy) {
   job_t job = {.pool = p, .in = in, .top = out, .grad = grad, .out = ddy};
   for_rows(pool, p, type_of(dtype)->grad_grad, &job);
 }
 
-void weir_avg_pool2d(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in, void* out) {
+void weir_avg_pool2d(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* in,
+                     void* out) {
   job_t job = {.pool = p, .in = in, .out = out};
   for_rows(pool, p, dtype == WEIR_DTYPE_DOUBLE ? avg_rows_double : avg_rows_float, &job);
 }
 
-void weir_avg_pool2d_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p, const void* dy, void* dx) {
+void weir_avg_pool2d_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p,
+                          const void* dy, void* dx) {
   job_t job = {.pool = p, .grad = dy, .out = dx};
-  for_images(pool, p, dtype == WEIR_DTYPE_DOUBLE ? avg_grad_images_double : avg_grad_images_float, &job);
+  for_images(pool, p, dtype == WEIR_DTYPE_DOUBLE ? avg_grad_images_double : avg_grad_images_float,
+             &job);
 }

@@ -3,16 +3,20 @@
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 // A 3x3 image of one channel under 2x2 windows of stride 1, no padding.
-static const weir_pool2d_t plain = {.batch = 1, .in_h = 3, .in_w = 3, .channels = 1, .out_h = 2, .out_w = 2,
-                                    .window_h = 2, .window_w = 2, .stride_h = 1, .stride_w = 1};
+static const weir_pool2d_t plain = {.batch = 1,
+                                    .in_h = 3,
+                                    .in_w = 3,
+                                    .channels = 1,
+                                    .out_h = 2,
+                                    .out_w = 2,
+                                    .window_h = 2,
+                                    .window_w = 2,
+                                    .stride_h = 1,
+                                    .stride_w = 1};
 static const float image[9] = {1, 9, 2, 3, 5, 9, 7, 4, 6};
 
 static void test_max(void** state) {
@@ -62,8 +66,18 @@ static void test_nan_and_lowest(void** state) {
 // Padding on all sides: averages count only what lies within the image.
 static void test_average(void** state) {
   (void)state;
-  const weir_pool2d_t p = {.batch = 1, .in_h = 2, .in_w = 2, .channels = 2, .out_h = 2, .out_w = 2, .window_h = 2,
-                           .window_w = 2, .stride_h = 2, .stride_w = 2, .pad_top = 1, .pad_left = 1};
+  const weir_pool2d_t p = {.batch = 1,
+                           .in_h = 2,
+                           .in_w = 2,
+                           .channels = 2,
+                           .out_h = 2,
+                           .out_w = 2,
+                           .window_h = 2,
+                           .window_w = 2,
+                           .stride_h = 2,
+                           .stride_w = 2,
+                           .pad_top = 1,
+                           .pad_left = 1};
   const double x[8] = {1, 10, 2, 20, 3, 30, 4, 40};
   double out[8], dx[8];
   weir_avg_pool2d(NULL, WEIR_DTYPE_DOUBLE, &p, x, out);
@@ -80,9 +94,12 @@ static void test_average(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_max),           cmocka_unit_test(test_argmax_takes_the_first),
-      cmocka_unit_test(test_max_grad),      cmocka_unit_test(test_max_grad_grad),
-      cmocka_unit_test(test_nan_and_lowest), cmocka_unit_test(test_average),
+      cmocka_unit_test(test_max),
+      cmocka_unit_test(test_argmax_takes_the_first),
+      cmocka_unit_test(test_max_grad),
+      cmocka_unit_test(test_max_grad_grad),
+      cmocka_unit_test(test_nan_and_lowest),
+      cmocka_unit_test(test_average),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

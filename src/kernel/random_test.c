@@ -1,16 +1,12 @@
 // random_test.c — Numbers that TensorFlow draws from the same seeds, over successive runs, and
 // independence of threads.
-// clang-format off: cmocka.h needs what stands before it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "kernel/random.h"
+
+#include <stdlib.h>
+
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 // Three runs of one stateful node each, as TensorFlow gives them for seed 1, seed2 2.
 static const uint32_t uniform_runs[3][3] = {{0x3ed0133c, 0x3f5b8ba6, 0x3d62e6c0},

@@ -1,13 +1,15 @@
-// reduce.c — Cuts a reduction into pieces of fixed size, runs them on the pool, and combines them in order.
+// reduce.c — Cuts a reduction into pieces of fixed size, runs them on the pool, and combines them
+// in order.
 #include "kernel/reduce.h"
 
 #include "base/alloc.h"
 #include "kernel/reduce_internal.h"
 
 #define MAX_DIMS 254
-#define PIECE 65536     // elements of a piece, about
-#define TILE 1024       // columns of a piece whose innermost dimension is kept
-#define ROW_BLOCK 128   // rows summed up before they join the others: bounds the error of long columns
+#define PIECE 65536  // elements of a piece, about
+#define TILE 1024    // columns of a piece whose innermost dimension is kept
+#define ROW_BLOCK \
+  128  // rows summed up before they join the others: bounds the error of long columns
 #define ELEMENT_NS 0.4
 
 // Some of the dimensions, outermost first.
@@ -22,19 +24,20 @@ typedef struct reduction_t {
   const reducer_t* fn;
   const char* input;
   char* output;
-  char* partials;       // accumulators of all pieces; NULL when each output is one piece
-  size_t size;          // bytes of an element
-  axes_t kept;          // without the inner dimension
-  axes_t reduced;       // without the inner dimension
-  int64_t inner;        // contiguous elements of the innermost dimension after merging
+  char* partials;  // accumulators of all pieces; NULL when each output is one piece
+  size_t size;     // bytes of an element
+  axes_t kept;     // without the inner dimension
+  axes_t reduced;  // without the inner dimension
+  int64_t inner;   // contiguous elements of the innermost dimension after merging
   bool inner_reduced;
   int64_t reduced_count;  // elements an output stands for
-  // Inner kept: a piece is |rows_per_piece| rows of one tile. Inner reduced: so many runs, or part of one run.
+  // Inner kept: a piece is |rows_per_piece| rows of one tile. Inner reduced: so many runs, or part
+  // of one run.
   int64_t tiles;
   int64_t rows_per_piece;
   int64_t run_per_piece;
   int64_t run_pieces;
-  int64_t pieces;       // an output (tile)
+  int64_t pieces;  // an output (tile)
 } reduction_t;
 
 static void add_axis(axes_t* axes, int64_t dim, int64_t stride) {
@@ -71,7 +74,8 @@ static void analyse(reduction_t* r, int rank, const int64_t* dims, const bool* i
   while (last >= 0 && dims[last] == 1) --last;
   r->inner = 1;
   r->inner_reduced = last >= 0 && is_reduced[last];
-  for (; last >= 0 && (dims[last] == 1 || is_reduced[last] == r->inner_reduced); --last) r->inner *= dims[last];
+  for (; last >= 0 && (dims[last] == 1 || is_reduced[last] == r->inner_reduced); --last)
+    r->inner *= dims[last];
   for (int i = 0; i <= last; ++i) {
     if (dims[i] != 1) add_axis(is_reduced[i] ? &r->reduced : &r->kept, dims[i], strides[i]);
   }
@@ -108,8 +112,10 @@ static void piece_of_run(const reduction_t* r, int64_t out, int64_t piece, void*
   }
 }
 
-// Rows [row, row_end) of |cols| columns into |acc|: neighbouring rows at once where the innermost reduced dimension allows.
-static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_t row_end, int64_t cols, void* acc) {
+// Rows [row, row_end) of |cols| columns into |acc|: neighbouring rows at once where the innermost
+// reduced dimension allows.
+static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_t row_end,
+                     int64_t cols, void* acc) {
   int last = r->reduced.count - 1;
   int64_t inner_rows = last >= 0 ? r->reduced.dims[last] : 1;
   int64_t stride = last >= 0 ? r->reduced.strides[last] : 0;
@@ -121,7 +127,8 @@ static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_
 }
 
 // Piece |piece| of tile |tile| of output row |out| (inner kept) into |cols| accumulators.
-static void piece_of_rows(const reduction_t* r, int64_t out, int64_t tile, int64_t piece, int64_t cols, void* acc) {
+static void piece_of_rows(const reduction_t* r, int64_t out, int64_t tile, int64_t piece,
+                          int64_t cols, void* acc) {
   _Alignas(64) char block[TILE * 16];
   const char* base = r->input + (size_t)(offset_of(&r->kept, out) + tile * TILE) * r->size;
   int64_t row = piece * r->rows_per_piece;
@@ -183,7 +190,8 @@ static void join_range(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-static void each(weir_pool_t* pool, int64_t items, double cost, weir_range_fn_t fn, reduction_t* r) {
+static void each(weir_pool_t* pool, int64_t items, double cost, weir_range_fn_t fn,
+                 reduction_t* r) {
   if (!pool || (double)items * cost < 20000.0) {
     fn(r, 0, items);
   } else {
@@ -192,17 +200,21 @@ static void each(weir_pool_t* pool, int64_t items, double cost, weir_range_fn_t 
 }
 
 // Nothing is reduced into each of |count| outputs.
-static weir_status_t* write_identities(const reducer_t* fn, int64_t count, size_t size, char* output) {
+static weir_status_t* write_identities(const reducer_t* fn, int64_t count, size_t size,
+                                       char* output) {
   _Alignas(64) char acc[16];
   fn->init(acc, 1);
   for (int64_t i = 0; i < count; ++i) fn->finish(acc, 1, 0, output + (size_t)i * size);
   return NULL;
 }
 
-bool weir_reduce_supports(weir_reduce_op_t op, weir_dtype_t dtype) { return weir_reducer_find(op, dtype) != NULL; }
+bool weir_reduce_supports(weir_reduce_op_t op, weir_dtype_t dtype) {
+  return weir_reducer_find(op, dtype) != NULL;
+}
 
-weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op, weir_dtype_t dtype, int rank, const int64_t* dims,
-                           const bool* is_reduced, const void* input, void* output) {
+weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op, weir_dtype_t dtype, int rank,
+                           const int64_t* dims, const bool* is_reduced, const void* input,
+                           void* output) {
   const reducer_t* fn = weir_reducer_find(op, dtype);
   if (!fn) return WEIR_STATUS(UNIMPLEMENTED, "No reduction of type %s", weir_dtype_name(dtype));
   size_t size = weir_dtype_size(dtype);
@@ -220,9 +232,11 @@ weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op, weir_dtype_t 
     r.partials = weir_alloc_array((size_t)(outputs * r.pieces * width), fn->acc_size);
     if (!r.partials) return weir_out_of_memory();
   }
-  double per_item = ELEMENT_NS * (double)kept * (double)reduced / (double)(outputs * r.pieces) + 5.0;
+  double per_item =
+      ELEMENT_NS * (double)kept * (double)reduced / (double)(outputs * r.pieces) + 5.0;
   each(pool, outputs * r.pieces, per_item, reduce_range, &r);
-  if (r.partials) each(pool, outputs, 2.0 * (double)(r.pieces * WEIR_MIN(r.inner, TILE)), join_range, &r);
+  if (r.partials)
+    each(pool, outputs, 2.0 * (double)(r.pieces * WEIR_MIN(r.inner, TILE)), join_range, &r);
   weir_free(r.partials);
   return NULL;
 }

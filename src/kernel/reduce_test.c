@@ -1,16 +1,11 @@
-// reduce_test.c — Reductions over every set of dimensions against a plain loop, their accuracy, and their independence of the
-// number of threads.
+// reduce_test.c — Reductions over every set of dimensions against a plain loop, their accuracy, and
+// their independence of the number of threads.
 #include "kernel/reduce.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 static weir_pool_t* make_pool(int threads) {
   weir_pool_t* pool = NULL;
@@ -18,7 +13,8 @@ static weir_pool_t* make_pool(int threads) {
   return pool;
 }
 
-static void plain_sum(int rank, const int64_t* dims, const bool* is_reduced, const double* in, double* out) {
+static void plain_sum(int rank, const int64_t* dims, const bool* is_reduced, const double* in,
+                      double* out) {
   int64_t total = 1;
   for (int i = 0; i < rank; ++i) total *= dims[i];
   for (int64_t e = 0; e < total; ++e) {
@@ -52,8 +48,10 @@ static void check_shape(weir_pool_t* pool, int rank, const int64_t* dims) {
     }
     memset(want, 0, (size_t)total * sizeof(double));
     plain_sum(rank, dims, is_reduced, in, want);
-    assert_null(weir_reduce(pool, WEIR_REDUCE_SUM, WEIR_DTYPE_DOUBLE, rank, dims, is_reduced, in, got));
-    assert_memory_equal(got, want, (size_t)kept * sizeof(double));  // small integers: exact in any order
+    assert_null(
+        weir_reduce(pool, WEIR_REDUCE_SUM, WEIR_DTYPE_DOUBLE, rank, dims, is_reduced, in, got));
+    assert_memory_equal(got, want,
+                        (size_t)kept * sizeof(double));  // small integers: exact in any order
   }
   weir_free(in);
   weir_free(got);
@@ -86,7 +84,8 @@ static void test_accuracy(void** state) {
     exact += (double)x[i];
   }
   float sum;
-  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){N}, (const bool[]){true}, x, &sum));
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){N},
+                          (const bool[]){true}, x, &sum));
   assert_true(fabs((double)sum - exact) < 1e-6 * exact);
   float columns[2];
   assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 2, (const int64_t[]){N / 2, 2},
@@ -125,7 +124,8 @@ static void test_kinds(void** state) {
   float y;
   assert_null(weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_FLOAT, 1, dims, all, f, &y));
   assert_true(isnan(y));
-  assert_null(weir_reduce(NULL, WEIR_REDUCE_NORM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, all, f, &y));
+  assert_null(
+      weir_reduce(NULL, WEIR_REDUCE_NORM, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, all, f, &y));
   assert_true(y == 5);
   const int8_t i8[] = {100, 100, 100, -1};
   int8_t small;
@@ -150,15 +150,17 @@ static void test_empty(void** state) {
   assert_true(y[0] == -INFINITY && y[1] == -INFINITY);
   assert_null(weir_reduce(NULL, WEIR_REDUCE_MEAN, WEIR_DTYPE_FLOAT, 2, dims, second, NULL, y));
   assert_true(isnan(y[0]));
-  weir_status_t* status = weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_STRING, 2, dims, second, NULL, y);
+  weir_status_t* status =
+      weir_reduce(NULL, WEIR_REDUCE_MAX, WEIR_DTYPE_STRING, 2, dims, second, NULL, y);
   assert_int_equal(weir_status_code(status), WEIR_UNIMPLEMENTED);
   weir_status_destroy(status);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes), cmocka_unit_test(test_accuracy), cmocka_unit_test(test_threads),
-      cmocka_unit_test(test_kinds),  cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_shapes),  cmocka_unit_test(test_accuracy),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_kinds),
+      cmocka_unit_test(test_empty),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,16 +122,17 @@
 #define FINISH(a, n) (a)
 #include "kernel/reduce_loop.inc"
 
-#define FLOATING(name)                                                                                \
-  [WEIR_DTYPE_FLOAT] = &name##_reducer_float, [WEIR_DTYPE_DOUBLE] = &name##_reducer_double,           \
+#define FLOATING(name)                                                                      \
+  [WEIR_DTYPE_FLOAT] = &name##_reducer_float, [WEIR_DTYPE_DOUBLE] = &name##_reducer_double, \
   [WEIR_DTYPE_HALF] = &name##_reducer_half, [WEIR_DTYPE_BFLOAT16] = &name##_reducer_bfloat16
-#define INTEGER(name)                                                                                 \
-  [WEIR_DTYPE_INT8] = &name##_reducer_int8, [WEIR_DTYPE_INT16] = &name##_reducer_int16,               \
-  [WEIR_DTYPE_INT32] = &name##_reducer_int32, [WEIR_DTYPE_INT64] = &name##_reducer_int64,             \
-  [WEIR_DTYPE_UINT8] = &name##_reducer_uint8, [WEIR_DTYPE_UINT16] = &name##_reducer_uint16,           \
+#define INTEGER(name)                                                                       \
+  [WEIR_DTYPE_INT8] = &name##_reducer_int8, [WEIR_DTYPE_INT16] = &name##_reducer_int16,     \
+  [WEIR_DTYPE_INT32] = &name##_reducer_int32, [WEIR_DTYPE_INT64] = &name##_reducer_int64,   \
+  [WEIR_DTYPE_UINT8] = &name##_reducer_uint8, [WEIR_DTYPE_UINT16] = &name##_reducer_uint16, \
   [WEIR_DTYPE_UINT32] = &name##_reducer_uint32, [WEIR_DTYPE_UINT64] = &name##_reducer_uint64
-#define COMPLEX(name) \
-  [WEIR_DTYPE_COMPLEX64] = &name##_reducer_complex64, [WEIR_DTYPE_COMPLEX128] = &name##_reducer_complex128
+#define COMPLEX(name)                                                           \
+  [WEIR_DTYPE_COMPLEX64] = &name##_reducer_complex64, [WEIR_DTYPE_COMPLEX128] = \
+                                                          &name##_reducer_complex128
 
 static const reducer_t* const table[WEIR_REDUCE_COUNT][WEIR_DTYPE_COUNT] = {
     [WEIR_REDUCE_SUM] = {FLOATING(sum), INTEGER(sum), COMPLEX(sum)},

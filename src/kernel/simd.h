@@ -1,7 +1,9 @@
-// simd.h — How hot loops ask the compiler for vector code without assuming more than the baseline instruction set.
+// simd.h — How hot loops ask the compiler for vector code without assuming more than the baseline
+// instruction set.
 //
-// Loops are plain C. WEIR_CLONES compiles a function several times on x86-64 and picks at load time; elsewhere the baseline
-// (SSE2, NEON) is what there is. Results do not depend on the choice: no clone enables contraction.
+// Loops are plain C. WEIR_CLONES compiles a function several times on x86-64 and picks at load
+// time; elsewhere the baseline (SSE2, NEON) is what there is. Results do not depend on the choice:
+// no clone enables contraction.
 #ifndef WEIR_KERNEL_SIMD_H_
 #define WEIR_KERNEL_SIMD_H_
 
@@ -15,10 +17,11 @@
 #define WEIR_CLONES
 #endif
 
-// Before a loop whose iteration i touches only elements i: an output may be the same memory as an input, which the compiler's
-// own overlap check would send to scalar code.
+// Before a loop whose iteration i touches only elements i: an output may be the same memory as an
+// input, which the compiler's own overlap check would send to scalar code.
 #if defined(__clang__)
-#pragma clang diagnostic ignored "-Wpass-failed"  // loops that call libm cannot be vectorised, and need not say so
+#pragma clang diagnostic ignored \
+    "-Wpass-failed"  // loops that call libm cannot be vectorised, and need not say so
 #define WEIR_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define WEIR_IVDEP _Pragma("GCC ivdep")

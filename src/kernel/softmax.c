@@ -36,8 +36,8 @@ static void for_rows(weir_pool_t* pool, int64_t rows, weir_range_fn_t fn, job_t*
   if (rows > 0 && job->columns > 0) weir_pool_for(pool, rows, 3.0 * (double)job->columns, fn, job);
 }
 
-void weir_softmax(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns, const void* x, void* y,
-                  bool is_log) {
+void weir_softmax(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns,
+                  const void* x, void* y, bool is_log) {
   job_t job = {.columns = columns, .x = x, .y = y};
   bool is_double = dtype == WEIR_DTYPE_DOUBLE;
   weir_range_fn_t plain = is_double ? softmax_rows_double : softmax_rows_float;
@@ -45,14 +45,15 @@ void weir_softmax(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t c
   for_rows(pool, rows, is_log ? logs : plain, &job);
 }
 
-void weir_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns, const void* x,
-                       const void* labels, void* loss, void* backprop) {
+void weir_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns,
+                       const void* x, const void* labels, void* loss, void* backprop) {
   job_t job = {.columns = columns, .x = x, .labels = labels, .loss = loss, .y = backprop};
   for_rows(pool, rows, dtype == WEIR_DTYPE_DOUBLE ? loss_rows_double : loss_rows_float, &job);
 }
 
-void weir_sparse_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns, const void* x,
-                              const int64_t* labels, void* loss, void* backprop) {
+void weir_sparse_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns,
+                              const void* x, const int64_t* labels, void* loss, void* backprop) {
   job_t job = {.columns = columns, .x = x, .classes = labels, .loss = loss, .y = backprop};
-  for_rows(pool, rows, dtype == WEIR_DTYPE_DOUBLE ? sparse_loss_rows_double : sparse_loss_rows_float, &job);
+  for_rows(pool, rows,
+           dtype == WEIR_DTYPE_DOUBLE ? sparse_loss_rows_double : sparse_loss_rows_float, &job);
 }

@@ -2,12 +2,8 @@
 #include "kernel/softmax.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 enum { ROWS = 5, MAX_COLUMNS = 2500 };
 
@@ -37,14 +33,16 @@ static void check_columns(int64_t n) {
   weir_softmax(NULL, WEIR_DTYPE_FLOAT, ROWS, n, x, y, true);
   for (int64_t i = 0; i < ROWS * n; ++i) expect_near(y[i], x[i] - log_sum(x + i / n * n, n));
   weir_sparse_softmax_loss(NULL, WEIR_DTYPE_FLOAT, ROWS, n, x, classes, loss, y);
-  for (int64_t r = 0; r < ROWS; ++r) expect_near(loss[r], log_sum(x + r * n, n) - x[r * n + classes[r]]);
+  for (int64_t r = 0; r < ROWS; ++r)
+    expect_near(loss[r], log_sum(x + r * n, n) - x[r * n + classes[r]]);
   for (int64_t i = 0; i < ROWS * n; ++i) {
     expect_near(y[i], exp(x[i] - log_sum(x + i / n * n, n)) - (i % n == classes[i / n]));
   }
   weir_softmax_loss(NULL, WEIR_DTYPE_FLOAT, ROWS, n, x, labels, loss, y);
   for (int64_t r = 0; r < ROWS; ++r) {
     double want = 0;
-    for (int64_t i = 0; i < n; ++i) want += labels[r * n + i] * (log_sum(x + r * n, n) - x[r * n + i]);
+    for (int64_t i = 0; i < n; ++i)
+      want += labels[r * n + i] * (log_sum(x + r * n, n) - x[r * n + i]);
     expect_near(loss[r] / (double)n, want / (double)n);
   }
 }

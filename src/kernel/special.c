@@ -1,5 +1,5 @@
-// special.c — Gamma functions and their kin by recurrence and asymptotic series, inverse error functions by rational guess
-// and Newton's correction.
+// special.c — Gamma functions and their kin by recurrence and asymptotic series, inverse error
+// functions by rational guess and Newton's correction.
 #include "kernel/special.h"
 
 #include <math.h>
@@ -22,11 +22,17 @@ double weir_digamma(double x) {
   }
   for (; x < 10; x += 1) result -= 1 / x;
   double s = 1 / (x * x);
-  double tail = x < 1e17 ? s * (1.0 / 12 - s * (1.0 / 120 - s * (1.0 / 252 - s * (1.0 / 240 - s * (1.0 / 132 - s * (691.0 / 32760 - s / 12)))))) : 0;
+  double tail =
+      x < 1e17 ? s * (1.0 / 12 -
+                      s * (1.0 / 120 -
+                           s * (1.0 / 252 -
+                                s * (1.0 / 240 - s * (1.0 / 132 - s * (691.0 / 32760 - s / 12))))))
+               : 0;
   return result + log(x) - 0.5 / x - tail;
 }
 
-// Starting value for the lower tail, p <= 1/2: the rational approximation 26.2.23 of Abramowitz and Stegun.
+// Starting value for the lower tail, p <= 1/2: the rational approximation 26.2.23 of Abramowitz and
+// Stegun.
 static double ndtri_guess(double p) {
   double t = sqrt(-2 * log(p));
   double numerator = 2.515517 + t * (0.802853 + t * 0.010328);
@@ -54,8 +60,10 @@ double weir_erfinv(double x) {
   double a = fabs(x);
   if (!(a <= 1)) return NAN;
   if (a == 1) return copysign(INFINITY, x);
-  // erfinv(x) = ndtri((1 + x) / 2) / sqrt 2; near zero by the series, which keeps relative accuracy.
-  double y = a < 0.25 ? a * 0.886226925452758 * (1 + a * a * 0.261799387799149) : weir_ndtri(0.5 * (1 - a)) * -M_SQRT1_2;
+  // erfinv(x) = ndtri((1 + x) / 2) / sqrt 2; near zero by the series, which keeps relative
+  // accuracy.
+  double y = a < 0.25 ? a * 0.886226925452758 * (1 + a * a * 0.261799387799149)
+                      : weir_ndtri(0.5 * (1 - a)) * -M_SQRT1_2;
   for (int i = 0; i < 3; ++i) {
     double error = a < 0.5 ? erf(y) - a : (1 - a) - erfc(y);
     double step = error / (M_2_SQRTPI * exp(-y * y));
@@ -72,8 +80,9 @@ double weir_zeta(double x, double q) {
     if (x != floor(x)) return NAN;  // q^-x would not be real
   }
   // Euler and Maclaurin: ten terms, the integral, then B_2k corrections.
-  static const double bernoulli[] = {1.0 / 6,      -1.0 / 30,       1.0 / 42, -1.0 / 30,     5.0 / 66,
-                                     -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798, -174611.0 / 330};
+  static const double bernoulli[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
+                                     5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
+                                     43867.0 / 798, -174611.0 / 330};
   double sum = 0;
   double a = q;
   for (int i = 0; i < 10 || a <= 9; ++i, a += 1) sum += pow(a, -x);

@@ -4,11 +4,11 @@
 
 #include "tensor/numeric.h"
 
-double weir_lgamma(double x);           // as lgamma, without its global sign
-double weir_digamma(double x);          // NaN at zero and the negative integers
-double weir_ndtri(double p);            // inverse of the normal distribution; NaN outside [0, 1]
-double weir_erfinv(double x);           // NaN outside [-1, 1]
-double weir_zeta(double x, double q);   // Hurwitz zeta: NaN for x < 1, infinite at x = 1
+double weir_lgamma(double x);          // as lgamma, without its global sign
+double weir_digamma(double x);         // NaN at zero and the negative integers
+double weir_ndtri(double p);           // inverse of the normal distribution; NaN outside [0, 1]
+double weir_erfinv(double x);          // NaN outside [-1, 1]
+double weir_zeta(double x, double q);  // Hurwitz zeta: NaN for x < 1, infinite at x = 1
 double weir_polygamma(double n, double x);  // NaN unless n is an integer >= 0
 
 weir_complex64_t weir_cexpm1_complex64(weir_complex64_t z);

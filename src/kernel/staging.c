@@ -12,7 +12,8 @@ typedef struct transpose_t {
   char* dst;
 } transpose_t;
 
-// Swaps rows [begin, end), counted over all matrices, for columns. |size| is a constant where this is inlined.
+// Swaps rows [begin, end), counted over all matrices, for columns. |size| is a constant where this
+// is inlined.
 WEIR_INLINE void transpose_block(const transpose_t* t, int64_t row, int64_t count, size_t size) {
   int64_t matrix = row / t->rows, r0 = row % t->rows;
   const char* src = t->src + (size_t)(matrix * t->rows * t->columns) * size;
@@ -21,7 +22,8 @@ WEIR_INLINE void transpose_block(const transpose_t* t, int64_t row, int64_t coun
     int64_t c1 = WEIR_MIN(c0 + BLOCK, t->columns);
     for (int64_t r = r0; r < r0 + count; ++r) {
       for (int64_t c = c0; c < c1; ++c) {
-        memcpy(dst + (size_t)(c * t->rows + r) * size, src + (size_t)(r * t->columns + c) * size, size);
+        memcpy(dst + (size_t)(c * t->rows + r) * size, src + (size_t)(r * t->columns + c) * size,
+               size);
       }
     }
   }
@@ -42,8 +44,8 @@ static void transpose_rows(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-void weir_transpose_batch(weir_pool_t* pool, size_t size, int64_t batch, int64_t rows, int64_t columns, const void* src,
-                          void* dst) {
+void weir_transpose_batch(weir_pool_t* pool, size_t size, int64_t batch, int64_t rows,
+                          int64_t columns, const void* src, void* dst) {
   transpose_t t = {.size = size, .rows = rows, .columns = columns, .src = src, .dst = dst};
   if (batch * rows * columns == 0) return;
   weir_pool_for(pool, batch * rows, (double)columns, transpose_rows, &t);
@@ -58,12 +60,14 @@ typedef struct cast_t {
 
 static void cast_range(void* arg, int64_t begin, int64_t end) {
   const cast_t* c = arg;
-  weir_status_t* status = weir_cast_elements(c->to, c->dst + (size_t)begin * weir_dtype_size(c->to), c->from,
-                                             c->src + (size_t)begin * weir_dtype_size(c->from), end - begin);
+  weir_status_t* status =
+      weir_cast_elements(c->to, c->dst + (size_t)begin * weir_dtype_size(c->to), c->from,
+                         c->src + (size_t)begin * weir_dtype_size(c->from), end - begin);
   WEIR_CHECK(status == NULL);  // both types are plain
 }
 
-static void cast_all(weir_pool_t* pool, weir_dtype_t from, const void* src, weir_dtype_t to, void* dst, int64_t count) {
+static void cast_all(weir_pool_t* pool, weir_dtype_t from, const void* src, weir_dtype_t to,
+                     void* dst, int64_t count) {
   cast_t c = {.from = from, .to = to, .src = src, .dst = dst};
   if (count > 0) weir_pool_for(pool, count, 0.5, cast_range, &c);
 }
@@ -96,8 +100,8 @@ weir_status_t* weir_stage_input(weir_kernel_ctx_t* ctx, const weir_tensor_t* ten
   if (must_move(tensor, is_nchw)) {
     status = weir_kernel_scratch(ctx, compute, tensor->count, &moved);
     if (status) goto done;
-    weir_transpose_batch(pool, weir_dtype_size(compute), tensor->dims[0], tensor->dims[1], spatial_count(tensor), data,
-                         moved->data);
+    weir_transpose_batch(pool, weir_dtype_size(compute), tensor->dims[0], tensor->dims[1],
+                         spatial_count(tensor), data, moved->data);
     weir_tensor_release(wide);
     wide = NULL;
     *out_staged = (weir_staged_t){.data = moved->data, .scratch = moved};
@@ -119,7 +123,8 @@ weir_status_t* weir_stage_output(weir_kernel_ctx_t* ctx, weir_tensor_t* tensor, 
   return NULL;
 }
 
-weir_status_t* weir_stage_finish(weir_kernel_ctx_t* ctx, weir_tensor_t* tensor, bool is_nchw, weir_staged_t* staged) {
+weir_status_t* weir_stage_finish(weir_kernel_ctx_t* ctx, weir_tensor_t* tensor, bool is_nchw,
+                                 weir_staged_t* staged) {
   weir_dtype_t dtype = weir_tensor_type(tensor), compute = weir_compute_type(dtype);
   weir_pool_t* pool = weir_kernel_pool(ctx);
   weir_tensor_t* moved = NULL;
@@ -131,8 +136,8 @@ weir_status_t* weir_stage_finish(weir_kernel_ctx_t* ctx, weir_tensor_t* tensor, 
       WEIR_TRY(weir_kernel_scratch(ctx, compute, tensor->count, &moved));
       target = moved->data;
     }
-    weir_transpose_batch(pool, weir_dtype_size(compute), tensor->dims[0], spatial_count(tensor), tensor->dims[1], data,
-                         target);
+    weir_transpose_batch(pool, weir_dtype_size(compute), tensor->dims[0], spatial_count(tensor),
+                         tensor->dims[1], data, target);
     data = target;
   }
   if (compute != dtype) cast_all(pool, compute, data, dtype, tensor->data, tensor->count);

@@ -1,12 +1,7 @@
 // strided_slice_test.c — Slices with masks, in full and in part known.
 #include "kernel/strided_slice.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 static const int64_t dims[] = {4, 5, 6};
 

@@ -109,9 +109,8 @@ WEIR_INLINE double sigmoid_of(double x) {
 #define STORE(v) (v)
 #define NAME not
 #define EXPR(a) (!(a))
-#include "kernel/unary_loop.inc"
-
 #include "kernel/elementwise_types.inc"
+#include "kernel/unary_loop.inc"
 
 static const weir_unary_fn_t table[WEIR_UNARY_COUNT][WEIR_DTYPE_COUNT] = {
 #define X(NAME_, name, types, cost) [WEIR_UNARY_##NAME_] = {TYPES_##types(name)},
@@ -135,8 +134,9 @@ static void array_cos(const void* x, void* y, int64_t n) { weir_vcos(x, y, n); }
 static void array_erf(const void* x, void* y, int64_t n) { weir_verf(x, y, n); }
 
 static const weir_unary_fn_t float_arrays[WEIR_UNARY_COUNT] = {
-    [WEIR_UNARY_EXP] = array_exp,         [WEIR_UNARY_LOG] = array_log, [WEIR_UNARY_TANH] = array_tanh,
-    [WEIR_UNARY_SIGMOID] = array_sigmoid, [WEIR_UNARY_SIN] = array_sin, [WEIR_UNARY_COS] = array_cos,
+    [WEIR_UNARY_EXP] = array_exp,   [WEIR_UNARY_LOG] = array_log,
+    [WEIR_UNARY_TANH] = array_tanh, [WEIR_UNARY_SIGMOID] = array_sigmoid,
+    [WEIR_UNARY_SIN] = array_sin,   [WEIR_UNARY_COS] = array_cos,
     [WEIR_UNARY_ERF] = array_erf,
 };
 

@@ -1,7 +1,8 @@
 // vmath.h — Float functions the compiler can vectorise: no branches, no calls, no tables.
 //
-// The inline forms are for loops of other kernels; the array forms are compiled for several instruction sets. All are within
-// about 2 ULP of the exact result, subnormal and infinite values included; NaN in, NaN out. Thread-safe.
+// The inline forms are for loops of other kernels; the array forms are compiled for several
+// instruction sets. All are within about 2 ULP of the exact result, subnormal and infinite values
+// included; NaN in, NaN out. Thread-safe.
 #ifndef WEIR_KERNEL_VMATH_H_
 #define WEIR_KERNEL_VMATH_H_
 
@@ -21,11 +22,14 @@ void weir_verf(const float* x, float* y, int64_t n);
 
 // ---- inline forms ----
 
-// Adding it to a float below 2^22 in magnitude rounds to an integer, which then stands in the low bits.
+// Adding it to a float below 2^22 in magnitude rounds to an integer, which then stands in the low
+// bits.
 #define WEIR_ROUND_MAGIC_ 0x1.8p23f
 
 // 2^n for n in [-126, 127].
-WEIR_INLINE float weir_vm_pow2_(int32_t n) { return weir_float_from_bits((uint32_t)(n + 127) << 23); }
+WEIR_INLINE float weir_vm_pow2_(int32_t n) {
+  return weir_float_from_bits((uint32_t)(n + 127) << 23);
+}
 
 // Splits |x| = n ln 2 + r, |r| <= ln 2 / 2.
 WEIR_INLINE int32_t weir_vm_split_(float x, float* out_r) {
@@ -50,7 +54,8 @@ WEIR_INLINE float weir_vm_exp(float x) {
   float r;
   int32_t n = weir_vm_split_(clamped, &r);
   float p = WEIR_FMAF(weir_vm_exp_poly_(r), r * r, r) + 1.0f;
-  // In two steps: 2^n alone may overflow or be subnormal where the product is not. The bounds matter for NaN only.
+  // In two steps: 2^n alone may overflow or be subnormal where the product is not. The bounds
+  // matter for NaN only.
   int32_t half = n >> 1;
   int32_t rest = n - half;
   half = half < -126 ? -126 : half > 127 ? 127 : half;

@@ -1,27 +1,26 @@
-// vmath_test.c — The vectorisable float functions against the double functions of libm, in units of the last place.
+// vmath_test.c — The vectorisable float functions against the double functions of libm, in units of
+// the last place.
 #include "kernel/vmath.h"
 
 #include <float.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "testing/cmocka.h"
 
 typedef void (*array_fn_t)(const float* x, float* y, int64_t n);
 
 static double ulp_error(float got, double want) {
   if (isnan(want)) return isnan(got) ? 0 : HUGE_VAL;
   float rounded = (float)want;
-  if (isinf(rounded) || isinf(got)) return got == rounded || fabs(want) > (double)FLT_MAX * (1 - 1e-6) ? 0 : HUGE_VAL;
+  if (isinf(rounded) || isinf(got))
+    return got == rounded || fabs(want) > (double)FLT_MAX * (1 - 1e-6) ? 0 : HUGE_VAL;
   int exponent;
   frexp(fabs(want) < (double)FLT_MIN ? (double)FLT_MIN : want, &exponent);
   return fabs((double)got - want) / ldexp(1.0, exponent - 24);
 }
 
 // Checks |fn| on |count| points from |lo| to |hi|, in an array and one at a time (the loop's tail).
-static void check_range(array_fn_t fn, double (*exact)(double), float lo, float hi, int count, double limit) {
+static void check_range(array_fn_t fn, double (*exact)(double), float lo, float hi, int count,
+                        double limit) {
   float x[1000];
   float y[1000];
   double worst = 0;
@@ -71,11 +70,13 @@ static void test_ranges(void** state) {
 }
 
 static void check_specials(array_fn_t fn, double (*exact)(double)) {
-  const float x[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX, 1e-45f, 1.0f, -1.0f};
+  const float x[] = {0.0f,     -0.0f,   INFINITY, -INFINITY, NAN,  FLT_MIN,
+                     -FLT_MIN, FLT_MAX, -FLT_MAX, 1e-45f,    1.0f, -1.0f};
   float y[WEIR_COUNT_OF(x)];
   fn(x, y, (int64_t)WEIR_COUNT_OF(x));
   for (size_t i = 0; i < WEIR_COUNT_OF(x); ++i) {
-    if (ulp_error(y[i], exact((double)x[i])) > 3) fail_msg("f(%g) = %g", (double)x[i], (double)y[i]);
+    if (ulp_error(y[i], exact((double)x[i])) > 3)
+      fail_msg("f(%g) = %g", (double)x[i], (double)y[i]);
   }
 }
 

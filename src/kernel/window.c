@@ -5,7 +5,8 @@ static weir_status_t* read_format(weir_attrs_t attrs, weir_window_t* out) {
   weir_view_t format = weir_attrs_string(attrs, "data_format");
   out->is_nchw = weir_view_is(format, "NCHW");
   if (out->is_nchw || weir_view_is(format, "NHWC")) return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "data format %.*s is not supported on the CPU", WEIR_VIEW_ARG(format));
+  return WEIR_STATUS(UNIMPLEMENTED, "data format %.*s is not supported on the CPU",
+                     WEIR_VIEW_ARG(format));
 }
 
 static weir_status_t* read_explicit(weir_attrs_t attrs, weir_window_t* out) {
@@ -13,11 +14,13 @@ static weir_status_t* read_explicit(weir_attrs_t attrs, weir_window_t* out) {
   size_t count = pads ? pads->count : 0;
   if (out->padding != WEIR_PADDING_EXPLICIT) {
     if (count == 0) return NULL;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   }
   if (count != 8) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "explicit_paddings attribute must contain 8 values, but got: %zu", count);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "explicit_paddings attribute must contain 8 values, but got: %zu", count);
   }
   for (size_t i = 0; i < count; ++i) {
     if (pads->u.ints[i] < 0) {
@@ -26,8 +29,9 @@ static weir_status_t* read_explicit(weir_attrs_t attrs, weir_window_t* out) {
   }
   int c = weir_window_axis(out, WEIR_AXIS_C);
   if (pads->u.ints[0] || pads->u.ints[1] || pads->u.ints[2 * c] || pads->u.ints[2 * c + 1]) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Nonzero explicit padding in the batch or depth dimensions is not supported");
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Nonzero explicit padding in the batch or depth dimensions is not supported");
   }
   for (int axis = 0; axis < 2; ++axis) {
     int d = weir_window_axis(out, WEIR_AXIS_H + axis);
@@ -46,17 +50,19 @@ static weir_status_t* read_padding(weir_attrs_t attrs, weir_window_t* out) {
 }
 
 // Four values in the order of the data format, of which those of batch and depth must be 1.
-static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const char* word, const weir_window_t* w,
-                                 int64_t out_rates[2]) {
+static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const char* word,
+                                 const weir_window_t* w, int64_t out_rates[2]) {
   const weir_attr_t* list = weir_attrs_list(attrs, name);
   if (list->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window %s field must specify 4 dimensions, but got %zu", name,
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Sliding window %s field must specify 4 dimensions, but got %zu", name,
                        list->count);
   }
   const int64_t* values = list->u.ints;
   if (values[0] != 1 || values[weir_window_axis(w, WEIR_AXIS_C)] != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED,
-                       "Current implementation does not yet support %s in the batch and depth dimensions.", word);
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "Current implementation does not yet support %s in the batch and depth dimensions.", word);
   }
   for (int axis = 0; axis < 2; ++axis) {
     out_rates[axis] = values[weir_window_axis(w, WEIR_AXIS_H + axis)];
@@ -82,27 +88,31 @@ static weir_status_t* check_pool_pads(const weir_window_t* w) {
   for (int axis = 0; axis < 2; ++axis) {
     for (int side = 0; side < 2; ++side) {
       if (w->pads[axis][side] >= w->size[axis]) {
-        return WEIR_STATUS(INVALID_ARGUMENT, "%s padding %lld needs to be smaller than the window size %lld",
-                           names[axis][side], (long long)w->pads[axis][side], (long long)w->size[axis]);
+        return WEIR_STATUS(
+            INVALID_ARGUMENT, "%s padding %lld needs to be smaller than the window size %lld",
+            names[axis][side], (long long)w->pads[axis][side], (long long)w->size[axis]);
       }
     }
   }
   return NULL;
 }
 
-weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize, const int64_t* strides,
-                                     weir_window_t* out_window) {
+weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
+                                     const int64_t* strides, weir_window_t* out_window) {
   weir_window_t* w = out_window;
   *w = (weir_window_t){.dilation = {1, 1}};
   WEIR_TRY(read_format(attrs, w));
   for (int i = 0; i < 4; ++i) {
     if (ksize[i] <= 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Sliding window ksize must be positive. The specified or inferred ksize is: %lld,%lld,%lld,%lld",
-                         (long long)ksize[0], (long long)ksize[1], (long long)ksize[2], (long long)ksize[3]);
+                         "Sliding window ksize must be positive. The specified or inferred ksize "
+                         "is: %lld,%lld,%lld,%lld",
+                         (long long)ksize[0], (long long)ksize[1], (long long)ksize[2],
+                         (long long)ksize[3]);
     }
     if (strides[i] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld", (long long)strides[i]);
+      return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld",
+                         (long long)strides[i]);
     }
   }
   if (ksize[0] != 1 || strides[0] != 1) {
@@ -131,8 +141,8 @@ weir_status_t* weir_window_read_pool_attrs(weir_attrs_t attrs, weir_window_t* ou
   return weir_window_read_pool(attrs, ksize->u.ints, strides->u.ints, out_window);
 }
 
-weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, int64_t size, int64_t* out_size,
-                                  int64_t* out_pad) {
+weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, int64_t size,
+                                  int64_t* out_size, int64_t* out_pad) {
   int64_t stride = w->stride[axis];
   *out_size = -1;
   *out_pad = 0;
@@ -140,8 +150,8 @@ weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, 
   int64_t extent = 0;
   if (size >= 0 && (__builtin_mul_overflow(size - 1, w->dilation[axis], &extent) ||
                     __builtin_add_overflow(extent, 1, &extent))) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "window of %lld elements with dilation %lld is too large", (long long)size,
-                       (long long)w->dilation[axis]);
+    return WEIR_STATUS(INVALID_ARGUMENT, "window of %lld elements with dilation %lld is too large",
+                       (long long)size, (long long)w->dilation[axis]);
   }
   if (w->padding == WEIR_PADDING_SAME) {
     *out_size = in == 0 ? 0 : (in - 1) / stride + 1;
@@ -154,7 +164,8 @@ weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, 
   int64_t output = (padded - extent + stride) / stride;
   if (padded - extent + stride < 0 || output < 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Computed output size would be negative: %lld [input_size: %lld, effective_filter_size: %lld, "
+                       "Computed output size would be negative: %lld [input_size: %lld, "
+                       "effective_filter_size: %lld, "
                        "stride: %lld]",
                        (long long)output, (long long)in, (long long)extent, (long long)stride);
   }
@@ -162,29 +173,36 @@ weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, 
   return NULL;
 }
 
-static weir_status_t* check_depths(const char* op, int64_t depth, const int64_t filter[4], bool is_depthwise) {
+static weir_status_t* check_depths(const char* op, int64_t depth, const int64_t filter[4],
+                                   bool is_depthwise) {
   if (is_depthwise) {
     if (depth == filter[2]) return NULL;
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: input and filter must have the same depth: %lld vs %lld", op,
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "%s: input and filter must have the same depth: %lld vs %lld", op,
                        (long long)depth, (long long)filter[2]);
   }
   if (filter[2] <= 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: filter depth must be stricly positive, got %lld", op, (long long)filter[2]);
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: filter depth must be stricly positive, got %lld", op,
+                       (long long)filter[2]);
   }
   if (depth % filter[2] != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: input depth must be evenly divisible by filter depth: %lld vs %lld", op,
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "%s: input depth must be evenly divisible by filter depth: %lld vs %lld", op,
                        (long long)depth, (long long)filter[2]);
   }
   int64_t groups = depth / filter[2];
   if (groups > 0 && filter[3] % groups != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: output depth must be evenly divisible by number of groups: %lld vs %lld",
-                       op, (long long)filter[3], (long long)groups);
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "%s: output depth must be evenly divisible by number of groups: %lld vs %lld", op,
+        (long long)filter[3], (long long)groups);
   }
   return NULL;
 }
 
 weir_status_t* weir_window_conv2d(const weir_window_t* w, const char* op, const int64_t in_dims[4],
-                                  const int64_t filter_dims[4], bool is_depthwise, weir_conv2d_t* out_conv) {
+                                  const int64_t filter_dims[4], bool is_depthwise,
+                                  weir_conv2d_t* out_conv) {
   int64_t depth = in_dims[weir_window_axis(w, WEIR_AXIS_C)];
   WEIR_TRY(check_depths(op, depth, filter_dims, is_depthwise));
   weir_conv2d_t c = {
@@ -200,7 +218,9 @@ weir_status_t* weir_window_conv2d(const weir_window_t* w, const char* op, const 
       .dilation_h = w->dilation[0],
       .dilation_w = w->dilation[1],
   };
-  c.group_in = is_depthwise ? 1 : depth == 0 ? 0 : filter_dims[2];  // no input channels: patches are empty
+  c.group_in = is_depthwise ? 1
+               : depth == 0 ? 0
+                            : filter_dims[2];  // no input channels: patches are empty
   c.group_out = is_depthwise ? filter_dims[3] : filter_dims[3] / c.groups;
   c.out_c = is_depthwise ? depth * filter_dims[3] : filter_dims[3];
   WEIR_TRY(weir_window_output(w, 0, c.in_h, c.filter_h, &c.out_h, &c.pad_top));
@@ -209,7 +229,8 @@ weir_status_t* weir_window_conv2d(const weir_window_t* w, const char* op, const 
   return NULL;
 }
 
-weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[4], weir_pool2d_t* out_pool) {
+weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[4],
+                                  weir_pool2d_t* out_pool) {
   weir_pool2d_t p = {
       .batch = in_dims[0],
       .in_h = in_dims[weir_window_axis(w, WEIR_AXIS_H)],
@@ -226,17 +247,20 @@ weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[
   return NULL;
 }
 
-void weir_window_dims(const weir_window_t* w, int64_t n, int64_t h, int64_t width, int64_t c, int64_t out_dims[4]) {
+void weir_window_dims(const weir_window_t* w, int64_t n, int64_t h, int64_t width, int64_t c,
+                      int64_t out_dims[4]) {
   out_dims[0] = n;
   out_dims[weir_window_axis(w, WEIR_AXIS_H)] = h;
   out_dims[weir_window_axis(w, WEIR_AXIS_W)] = width;
   out_dims[weir_window_axis(w, WEIR_AXIS_C)] = c;
 }
 
-weir_status_t* weir_window_expect(const weir_tensor_t* tensor, const int64_t dims[4], const char* what) {
+weir_status_t* weir_window_expect(const weir_tensor_t* tensor, const int64_t dims[4],
+                                  const char* what) {
   if (tensor->rank == 4 && memcmp(tensor->dims, dims, 4 * sizeof(int64_t)) == 0) return NULL;
   char actual[WEIR_SHAPE_TEXT_SIZE], wanted[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "Size of %s doesn't match computed: actual = %s, computed = %s", what,
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Size of %s doesn't match computed: actual = %s, computed = %s", what,
                      weir_tensor_shape_text(tensor, actual), weir_shape_text(4, dims, wanted));
 }
 
@@ -249,7 +273,8 @@ weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t
     WEIR_TRY(weir_window_output(w, axis, size, w->size[axis], &sizes[axis], &pad));
   }
   int64_t depth = weir_shape_dim(in, weir_window_axis(w, WEIR_AXIS_C));
-  if (depth >= 0 && w->depth_size > 1) depth = (depth - w->depth_size + w->depth_stride) / w->depth_stride;
+  if (depth >= 0 && w->depth_size > 1)
+    depth = (depth - w->depth_size + w->depth_stride) / w->depth_stride;
   weir_window_dims(w, weir_shape_dim(in, 0), sizes[0], sizes[1], depth, dims);
   return weir_shape_set_dims(ctx, 0, 4, dims);
 }

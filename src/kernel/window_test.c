@@ -1,14 +1,11 @@
-// window_test.c — Sizes and padding of sliding windows, in the cases where TensorFlow's rules differ from school arithmetic.
+// window_test.c — Sizes and padding of sliding windows, in the cases where TensorFlow's rules
+// differ from school arithmetic.
 #include "kernel/window.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "testing/cmocka.h"
 
-#include <cmocka.h>
-
-static void expect(const weir_window_t* w, int64_t in, int64_t size, int64_t want_out, int64_t want_pad) {
+static void expect(const weir_window_t* w, int64_t in, int64_t size, int64_t want_out,
+                   int64_t want_pad) {
   int64_t out, pad;
   assert_null(weir_window_output(w, 0, in, size, &out, &pad));
   assert_int_equal(out, want_out);
@@ -44,24 +41,29 @@ static void test_valid(void** state) {
 
 static void test_explicit(void** state) {
   (void)state;
-  weir_window_t w = {.padding = WEIR_PADDING_EXPLICIT, .stride = {1, 1}, .dilation = {1, 1}, .pads = {{1, 2}, {0, 0}}};
+  weir_window_t w = {.padding = WEIR_PADDING_EXPLICIT,
+                     .stride = {1, 1},
+                     .dilation = {1, 1},
+                     .pads = {{1, 2}, {0, 0}}};
   expect(&w, 4, 3, 5, 1);
 }
 
 static void test_formats(void** state) {
   (void)state;
-  weir_window_t w = {.is_nchw = true, .padding = WEIR_PADDING_SAME, .stride = {2, 1}, .dilation = {1, 1}};
+  weir_window_t w = {
+      .is_nchw = true, .padding = WEIR_PADDING_SAME, .stride = {2, 1}, .dilation = {1, 1}};
   weir_conv2d_t conv;
   int64_t dims[4];
-  assert_null(weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4}, (const int64_t[]){3, 3, 3, 8}, false, &conv));
+  assert_null(weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4},
+                                 (const int64_t[]){3, 3, 3, 8}, false, &conv));
   assert_int_equal(conv.groups, 2);
   assert_int_equal(conv.group_out, 4);
   assert_int_equal(conv.out_h, 3);
   assert_int_equal(conv.out_w, 4);
   weir_window_dims(&w, conv.batch, conv.out_h, conv.out_w, conv.out_c, dims);
   assert_memory_equal(dims, ((const int64_t[]){2, 8, 3, 4}), sizeof(dims));
-  weir_status_t* status =
-      weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4}, (const int64_t[]){3, 3, 4, 8}, false, &conv);
+  weir_status_t* status = weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4},
+                                             (const int64_t[]){3, 3, 4, 8}, false, &conv);
   assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
   weir_status_destroy(status);
 }

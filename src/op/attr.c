@@ -263,10 +263,8 @@ static weir_status_t* clone_list(const weir_attr_t* value, weir_arena_t* arena,
   void* items = NULL;
   switch (value->kind) {
     case WEIR_ATTR_NONE:
-    case WEIR_ATTR_PLACEHOLDER:
-      return NULL;
-    case WEIR_ATTR_STRING:
-      return clone_strings(value, arena, copy);
+    case WEIR_ATTR_PLACEHOLDER: return NULL;
+    case WEIR_ATTR_STRING: return clone_strings(value, arena, copy);
     case WEIR_ATTR_INT:
       WEIR_TRY(clone_bytes(value->u.ints, value->count, sizeof(int64_t), arena, &items));
       copy->u.ints = items;
@@ -283,12 +281,9 @@ static weir_status_t* clone_list(const weir_attr_t* value, weir_arena_t* arena,
       WEIR_TRY(clone_bytes(value->u.types, value->count, sizeof(weir_dtype_t), arena, &items));
       copy->u.types = items;
       return NULL;
-    case WEIR_ATTR_SHAPE:
-      return clone_shapes(value, arena, copy);
-    case WEIR_ATTR_TENSOR:
-      return clone_tensors(value, arena, tensors, copy);
-    case WEIR_ATTR_FUNC:
-      return clone_funcs(value, arena, tensors, copy);
+    case WEIR_ATTR_SHAPE: return clone_shapes(value, arena, copy);
+    case WEIR_ATTR_TENSOR: return clone_tensors(value, arena, tensors, copy);
+    case WEIR_ATTR_FUNC: return clone_funcs(value, arena, tensors, copy);
   }
   return NULL;
 }
@@ -297,10 +292,8 @@ static weir_status_t* clone_single(const weir_attr_t* value, weir_arena_t* arena
                                    weir_tensor_list_t* tensors, weir_attr_t* copy) {
   switch (value->kind) {
     case WEIR_ATTR_STRING:
-    case WEIR_ATTR_PLACEHOLDER:
-      return clone_view(value->u.s, arena, &copy->u.s);
-    case WEIR_ATTR_SHAPE:
-      return clone_shape(value->u.shape, arena, &copy->u.shape);
+    case WEIR_ATTR_PLACEHOLDER: return clone_view(value->u.s, arena, &copy->u.s);
+    case WEIR_ATTR_SHAPE: return clone_shape(value->u.shape, arena, &copy->u.shape);
     case WEIR_ATTR_TENSOR:
       // A message that spells a repeated value once is much smaller than the tensor: worth keeping.
       if (value->raw.size && value->raw.size < weir_tensor_byte_size(value->u.tensor)) {
@@ -313,8 +306,7 @@ static weir_status_t* clone_single(const weir_attr_t* value, weir_arena_t* arena
       copy->u.func = func;
       return clone_func(value->u.func, arena, tensors, func);
     }
-    default:
-      return NULL;
+    default: return NULL;
   }
 }
 
@@ -359,32 +351,15 @@ static weir_attr_t element_at(const weir_attr_t* list, size_t i) {
   weir_attr_t element = {.kind = list->kind};
   switch (list->kind) {
     case WEIR_ATTR_NONE:
-    case WEIR_ATTR_PLACEHOLDER:
-      break;
-    case WEIR_ATTR_STRING:
-      element.u.s = list->u.strings[i];
-      break;
-    case WEIR_ATTR_INT:
-      element.u.i = list->u.ints[i];
-      break;
-    case WEIR_ATTR_FLOAT:
-      element.u.f = list->u.floats[i];
-      break;
-    case WEIR_ATTR_BOOL:
-      element.u.b = list->u.bools[i];
-      break;
-    case WEIR_ATTR_TYPE:
-      element.u.type = list->u.types[i];
-      break;
-    case WEIR_ATTR_SHAPE:
-      element.u.shape = list->u.shapes[i];
-      break;
-    case WEIR_ATTR_TENSOR:
-      element.u.tensor = list->u.tensors[i];
-      break;
-    case WEIR_ATTR_FUNC:
-      element.u.func = &list->u.funcs[i];
-      break;
+    case WEIR_ATTR_PLACEHOLDER: break;
+    case WEIR_ATTR_STRING: element.u.s = list->u.strings[i]; break;
+    case WEIR_ATTR_INT: element.u.i = list->u.ints[i]; break;
+    case WEIR_ATTR_FLOAT: element.u.f = list->u.floats[i]; break;
+    case WEIR_ATTR_BOOL: element.u.b = list->u.bools[i]; break;
+    case WEIR_ATTR_TYPE: element.u.type = list->u.types[i]; break;
+    case WEIR_ATTR_SHAPE: element.u.shape = list->u.shapes[i]; break;
+    case WEIR_ATTR_TENSOR: element.u.tensor = list->u.tensors[i]; break;
+    case WEIR_ATTR_FUNC: element.u.func = &list->u.funcs[i]; break;
   }
   return element;
 }
@@ -403,25 +378,17 @@ bool weir_attr_equal(const weir_attr_t* a, const weir_attr_t* b) {
   }
   if (a->kind != b->kind) return false;
   switch (a->kind) {
-    case WEIR_ATTR_NONE:
-      return true;
+    case WEIR_ATTR_NONE: return true;
     case WEIR_ATTR_STRING:
-    case WEIR_ATTR_PLACEHOLDER:
-      return weir_view_equal(a->u.s, b->u.s);
-    case WEIR_ATTR_INT:
-      return a->u.i == b->u.i;
+    case WEIR_ATTR_PLACEHOLDER: return weir_view_equal(a->u.s, b->u.s);
+    case WEIR_ATTR_INT: return a->u.i == b->u.i;
     case WEIR_ATTR_FLOAT:  // bit for bit: NaN equals NaN, 0 and -0 differ
       return memcmp(&a->u.f, &b->u.f, sizeof(float)) == 0;
-    case WEIR_ATTR_BOOL:
-      return a->u.b == b->u.b;
-    case WEIR_ATTR_TYPE:
-      return a->u.type == b->u.type;
-    case WEIR_ATTR_SHAPE:
-      return weir_shape_equal(a->u.shape, b->u.shape);
-    case WEIR_ATTR_TENSOR:
-      return tensor_equal(a->u.tensor, b->u.tensor);
-    case WEIR_ATTR_FUNC:
-      return func_equal(a->u.func, b->u.func);
+    case WEIR_ATTR_BOOL: return a->u.b == b->u.b;
+    case WEIR_ATTR_TYPE: return a->u.type == b->u.type;
+    case WEIR_ATTR_SHAPE: return weir_shape_equal(a->u.shape, b->u.shape);
+    case WEIR_ATTR_TENSOR: return tensor_equal(a->u.tensor, b->u.tensor);
+    case WEIR_ATTR_FUNC: return func_equal(a->u.func, b->u.func);
   }
   return false;
 }
@@ -459,28 +426,20 @@ uint64_t weir_attr_hash(const weir_attr_t* value) {
   }
   uint64_t seed = (uint64_t)value->kind;
   switch (value->kind) {
-    case WEIR_ATTR_NONE:
-      return seed;
+    case WEIR_ATTR_NONE: return seed;
     case WEIR_ATTR_STRING:
-    case WEIR_ATTR_PLACEHOLDER:
-      return weir_hash_bytes(value->u.s.data, value->u.s.size, seed);
-    case WEIR_ATTR_INT:
-      return weir_hash_mix((uint64_t)value->u.i + seed);
-    case WEIR_ATTR_FLOAT:
-      return weir_hash_bytes(&value->u.f, sizeof(float), seed);
-    case WEIR_ATTR_BOOL:
-      return weir_hash_mix(seed + (value->u.b ? 100 : 200));
-    case WEIR_ATTR_TYPE:
-      return weir_hash_mix(seed * 1000 + (uint64_t)value->u.type);
+    case WEIR_ATTR_PLACEHOLDER: return weir_hash_bytes(value->u.s.data, value->u.s.size, seed);
+    case WEIR_ATTR_INT: return weir_hash_mix((uint64_t)value->u.i + seed);
+    case WEIR_ATTR_FLOAT: return weir_hash_bytes(&value->u.f, sizeof(float), seed);
+    case WEIR_ATTR_BOOL: return weir_hash_mix(seed + (value->u.b ? 100 : 200));
+    case WEIR_ATTR_TYPE: return weir_hash_mix(seed * 1000 + (uint64_t)value->u.type);
     case WEIR_ATTR_SHAPE: {
       const weir_shape_t* shape = value->u.shape;
       size_t rank = shape->rank > 0 ? (size_t)shape->rank : 0;
       return weir_hash_bytes(shape->dims, sizeof(int64_t) * rank, seed + (uint64_t)shape->rank);
     }
-    case WEIR_ATTR_TENSOR:
-      return weir_hash_mix(seed + hash_tensor(value->u.tensor));
-    case WEIR_ATTR_FUNC:
-      return weir_hash_mix(seed + hash_func(value->u.func));
+    case WEIR_ATTR_TENSOR: return weir_hash_mix(seed + hash_tensor(value->u.tensor));
+    case WEIR_ATTR_FUNC: return weir_hash_mix(seed + hash_func(value->u.func));
   }
   return seed;
 }
@@ -535,33 +494,15 @@ void weir_attr_append_text(const weir_attr_t* value, weir_strbuf_t* out) {
     return;
   }
   switch (value->kind) {
-    case WEIR_ATTR_NONE:
-      weir_strbuf_puts(out, "<Unknown AttrValue type>");
-      break;
-    case WEIR_ATTR_STRING:
-      append_quoted(value->u.s, out);
-      break;
-    case WEIR_ATTR_INT:
-      weir_strbuf_printf(out, "%" PRId64, value->u.i);
-      break;
-    case WEIR_ATTR_FLOAT:
-      weir_strbuf_printf(out, "%g", (double)value->u.f);
-      break;
-    case WEIR_ATTR_BOOL:
-      weir_strbuf_puts(out, value->u.b ? "true" : "false");
-      break;
-    case WEIR_ATTR_TYPE:
-      weir_strbuf_puts(out, weir_dtype_name(value->u.type));
-      break;
-    case WEIR_ATTR_SHAPE:
-      weir_shape_append(value->u.shape, out);
-      break;
-    case WEIR_ATTR_TENSOR:
-      append_tensor(value->u.tensor, out);
-      break;
-    case WEIR_ATTR_FUNC:
-      append_func(value->u.func, out);
-      break;
+    case WEIR_ATTR_NONE: weir_strbuf_puts(out, "<Unknown AttrValue type>"); break;
+    case WEIR_ATTR_STRING: append_quoted(value->u.s, out); break;
+    case WEIR_ATTR_INT: weir_strbuf_printf(out, "%" PRId64, value->u.i); break;
+    case WEIR_ATTR_FLOAT: weir_strbuf_printf(out, "%g", (double)value->u.f); break;
+    case WEIR_ATTR_BOOL: weir_strbuf_puts(out, value->u.b ? "true" : "false"); break;
+    case WEIR_ATTR_TYPE: weir_strbuf_puts(out, weir_dtype_name(value->u.type)); break;
+    case WEIR_ATTR_SHAPE: weir_shape_append(value->u.shape, out); break;
+    case WEIR_ATTR_TENSOR: append_tensor(value->u.tensor, out); break;
+    case WEIR_ATTR_FUNC: append_func(value->u.func, out); break;
     case WEIR_ATTR_PLACEHOLDER:
       weir_strbuf_putc(out, '$');
       weir_strbuf_append(out, value->u.s.data, value->u.s.size);

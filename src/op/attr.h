@@ -1,7 +1,7 @@
 // attr.h — Attribute values of nodes, and typed access to them.
 //
-// Values live in the arena of the graph or registry that owns the node; tensors within are references it holds.
-// Immutable after create.
+// Values live in the arena of the graph or registry that owns the node; tensors within are
+// references it holds. Immutable after create.
 #ifndef WEIR_OP_ATTR_H_
 #define WEIR_OP_ATTR_H_
 
@@ -19,13 +19,15 @@ typedef enum weir_attr_kind_t {
   WEIR_ATTR_SHAPE,
   WEIR_ATTR_TENSOR,
   WEIR_ATTR_FUNC,
-  WEIR_ATTR_PLACEHOLDER,  // within function bodies: the name of the function's attribute to take the value from, in .s
+  WEIR_ATTR_PLACEHOLDER,  // within function bodies: the name of the function's attribute to take
+                          // the value from, in .s
 } weir_attr_kind_t;
 
 typedef struct weir_attr_t weir_attr_t;
 typedef struct weir_named_attr_t weir_named_attr_t;
 
-// All attributes of one node, in the order of the op definition, extra ones (names beginning with '_') after.
+// All attributes of one node, in the order of the op definition, extra ones (names beginning with
+// '_') after.
 typedef struct weir_attrs_t {
   const weir_named_attr_t* items;
   size_t count;
@@ -38,11 +40,12 @@ typedef struct weir_func_t {
 } weir_func_t;
 
 struct weir_attr_t {
-  weir_attr_kind_t kind;  // of the value, or of each element of a list; NONE is an empty list of no known kind
+  weir_attr_kind_t
+      kind;  // of the value, or of each element of a list; NONE is an empty list of no known kind
   bool is_list;
-  size_t count;           // lists: the number of elements
+  size_t count;  // lists: the number of elements
   union {
-    weir_view_t s;        // STRING, PLACEHOLDER
+    weir_view_t s;  // STRING, PLACEHOLDER
     int64_t i;
     float f;
     bool b;
@@ -59,7 +62,7 @@ struct weir_attr_t {
     weir_tensor_t* const* tensors;
     const weir_func_t* funcs;
   } u;
-  weir_view_t raw;        // the AttrValue message it was read from; empty when built in memory
+  weir_view_t raw;  // the AttrValue message it was read from; empty when built in memory
 };
 
 struct weir_named_attr_t {
@@ -70,8 +73,9 @@ struct weir_named_attr_t {
 // NULL when absent.
 const weir_attr_t* weir_attrs_find(weir_attrs_t attrs, const char* name);
 
-// Typed access. The graph has checked every attribute of a registered op against its definition, so these abort on a name
-// the op does not declare; they are for shape functions, gradients and kernels.
+// Typed access. The graph has checked every attribute of a registered op against its definition, so
+// these abort on a name the op does not declare; they are for shape functions, gradients and
+// kernels.
 int64_t weir_attrs_int(weir_attrs_t attrs, const char* name);
 float weir_attrs_float(weir_attrs_t attrs, const char* name);
 bool weir_attrs_bool(weir_attrs_t attrs, const char* name);
@@ -80,9 +84,11 @@ weir_view_t weir_attrs_string(weir_attrs_t attrs, const char* name);
 const weir_shape_t* weir_attrs_shape(weir_attrs_t attrs, const char* name);
 weir_tensor_t* weir_attrs_tensor(weir_attrs_t attrs, const char* name);
 const weir_func_t* weir_attrs_func(weir_attrs_t attrs, const char* name);
-const weir_attr_t* weir_attrs_list(weir_attrs_t attrs, const char* name);  // a list: count and u.ints etc.
+const weir_attr_t* weir_attrs_list(weir_attrs_t attrs,
+                                   const char* name);  // a list: count and u.ints etc.
 
-// Building values: weir_attr_int("axis", 1). Views and arrays are borrowed until the builder copies them.
+// Building values: weir_attr_int("axis", 1). Views and arrays are borrowed until the builder copies
+// them.
 weir_named_attr_t weir_attr_int(const char* name, int64_t value);
 weir_named_attr_t weir_attr_float(const char* name, float value);
 weir_named_attr_t weir_attr_bool(const char* name, bool value);
@@ -96,31 +102,38 @@ weir_named_attr_t weir_attr_ints(const char* name, const int64_t* values, size_t
 weir_named_attr_t weir_attr_floats(const char* name, const float* values, size_t count);
 weir_named_attr_t weir_attr_types(const char* name, const weir_dtype_t* values, size_t count);
 weir_named_attr_t weir_attr_strings(const char* name, const weir_view_t* values, size_t count);
-weir_named_attr_t weir_attr_shapes(const char* name, const weir_shape_t* const* values, size_t count);
-weir_named_attr_t weir_attr_copy(const char* name, const weir_attr_t* value);  // the same value under |name|
-#define WEIR_ATTRS(...) \
-  ((weir_attrs_t){.items = (const weir_named_attr_t[]){__VA_ARGS__}, \
-                  .count = sizeof((const weir_named_attr_t[]){__VA_ARGS__}) / sizeof(weir_named_attr_t)})
+weir_named_attr_t weir_attr_shapes(const char* name, const weir_shape_t* const* values,
+                                   size_t count);
+weir_named_attr_t weir_attr_copy(const char* name,
+                                 const weir_attr_t* value);  // the same value under |name|
+#define WEIR_ATTRS(...)                                  \
+  ((weir_attrs_t){                                       \
+      .items = (const weir_named_attr_t[]){__VA_ARGS__}, \
+      .count = sizeof((const weir_named_attr_t[]){__VA_ARGS__}) / sizeof(weir_named_attr_t)})
 #define WEIR_NO_ATTRS ((weir_attrs_t){.items = NULL, .count = 0})
 
-// AttrValue messages. Parsing copies into |arena| all but the bytes of |proto| itself, which must outlive the value (raw and
-// strings point into it). Tensors parsed are appended to |tensors|, which holds their references.
+// AttrValue messages. Parsing copies into |arena| all but the bytes of |proto| itself, which must
+// outlive the value (raw and strings point into it). Tensors parsed are appended to |tensors|,
+// which holds their references.
 typedef struct weir_tensor_list_t {
   weir_tensor_t** items;
   size_t count;
   size_t capacity;
 } weir_tensor_list_t;
-WEIR_MUST_USE weir_status_t* weir_tensor_list_add(weir_tensor_list_t* list, weir_tensor_t* take_tensor);
+WEIR_MUST_USE weir_status_t* weir_tensor_list_add(weir_tensor_list_t* list,
+                                                  weir_tensor_t* take_tensor);
 void weir_tensor_list_free(weir_tensor_list_t* list);
 
-WEIR_MUST_USE weir_status_t* weir_attr_parse(weir_view_t proto, weir_arena_t* arena, weir_tensor_list_t* tensors,
-                                             weir_attr_t* out_value);
-WEIR_MUST_USE weir_status_t* weir_attr_write(const weir_attr_t* value, weir_strbuf_t* out);  // |raw| where there is one
+WEIR_MUST_USE weir_status_t* weir_attr_parse(weir_view_t proto, weir_arena_t* arena,
+                                             weir_tensor_list_t* tensors, weir_attr_t* out_value);
+WEIR_MUST_USE weir_status_t* weir_attr_write(const weir_attr_t* value,
+                                             weir_strbuf_t* out);  // |raw| where there is one
 // Deep copy into |arena|; |tensors| takes references on the tensors within.
-WEIR_MUST_USE weir_status_t* weir_attr_clone(const weir_attr_t* value, weir_arena_t* arena, weir_tensor_list_t* tensors,
-                                             weir_attr_t* out_value);
+WEIR_MUST_USE weir_status_t* weir_attr_clone(const weir_attr_t* value, weir_arena_t* arena,
+                                             weir_tensor_list_t* tensors, weir_attr_t* out_value);
 bool weir_attr_equal(const weir_attr_t* a, const weir_attr_t* b);  // by value, tensors bit for bit
 uint64_t weir_attr_hash(const weir_attr_t* value);
-void weir_attr_append_text(const weir_attr_t* value, weir_strbuf_t* out);  // for messages: 3, "SAME", [1,2], float
+void weir_attr_append_text(const weir_attr_t* value,
+                           weir_strbuf_t* out);  // for messages: 3, "SAME", [1,2], float
 
 #endif  // WEIR_OP_ATTR_H_

@@ -88,24 +88,15 @@ static weir_status_t* parse_func(parse_t* p, weir_view_t proto, weir_func_t* out
 
 static weir_attr_kind_t list_kind(uint32_t field) {
   switch (field) {
-    case FIELD_S:
-      return WEIR_ATTR_STRING;
-    case FIELD_I:
-      return WEIR_ATTR_INT;
-    case FIELD_F:
-      return WEIR_ATTR_FLOAT;
-    case FIELD_B:
-      return WEIR_ATTR_BOOL;
-    case FIELD_TYPE:
-      return WEIR_ATTR_TYPE;
-    case FIELD_SHAPE:
-      return WEIR_ATTR_SHAPE;
-    case FIELD_TENSOR:
-      return WEIR_ATTR_TENSOR;
-    case FIELD_LIST_FUNC:
-      return WEIR_ATTR_FUNC;
-    default:
-      return WEIR_ATTR_NONE;
+    case FIELD_S: return WEIR_ATTR_STRING;
+    case FIELD_I: return WEIR_ATTR_INT;
+    case FIELD_F: return WEIR_ATTR_FLOAT;
+    case FIELD_B: return WEIR_ATTR_BOOL;
+    case FIELD_TYPE: return WEIR_ATTR_TYPE;
+    case FIELD_SHAPE: return WEIR_ATTR_SHAPE;
+    case FIELD_TENSOR: return WEIR_ATTR_TENSOR;
+    case FIELD_LIST_FUNC: return WEIR_ATTR_FUNC;
+    default: return WEIR_ATTR_NONE;
   }
 }
 
@@ -113,31 +104,21 @@ static weir_wire_type_t element_wire_type(weir_attr_kind_t kind) {
   switch (kind) {
     case WEIR_ATTR_INT:
     case WEIR_ATTR_BOOL:
-    case WEIR_ATTR_TYPE:
-      return WEIR_WIRE_VARINT;
-    case WEIR_ATTR_FLOAT:
-      return WEIR_WIRE_FIXED32;
-    default:
-      return WEIR_WIRE_BYTES;
+    case WEIR_ATTR_TYPE: return WEIR_WIRE_VARINT;
+    case WEIR_ATTR_FLOAT: return WEIR_WIRE_FIXED32;
+    default: return WEIR_WIRE_BYTES;
   }
 }
 
 static size_t element_size(weir_attr_kind_t kind) {
   switch (kind) {
-    case WEIR_ATTR_STRING:
-      return sizeof(weir_view_t);
-    case WEIR_ATTR_INT:
-      return sizeof(int64_t);
-    case WEIR_ATTR_FLOAT:
-      return sizeof(float);
-    case WEIR_ATTR_BOOL:
-      return sizeof(bool);
-    case WEIR_ATTR_TYPE:
-      return sizeof(weir_dtype_t);
-    case WEIR_ATTR_FUNC:
-      return sizeof(weir_func_t);
-    default:
-      return sizeof(void*);
+    case WEIR_ATTR_STRING: return sizeof(weir_view_t);
+    case WEIR_ATTR_INT: return sizeof(int64_t);
+    case WEIR_ATTR_FLOAT: return sizeof(float);
+    case WEIR_ATTR_BOOL: return sizeof(bool);
+    case WEIR_ATTR_TYPE: return sizeof(weir_dtype_t);
+    case WEIR_ATTR_FUNC: return sizeof(weir_func_t);
+    default: return sizeof(void*);
   }
 }
 
@@ -176,15 +157,9 @@ static weir_status_t* count_list(weir_view_t proto, weir_attr_kind_t* out_kind, 
 
 static void store_scalar(weir_attr_kind_t kind, void* items, size_t i, uint64_t bits) {
   switch (kind) {
-    case WEIR_ATTR_INT:
-      ((int64_t*)items)[i] = (int64_t)bits;
-      break;
-    case WEIR_ATTR_BOOL:
-      ((bool*)items)[i] = bits != 0;
-      break;
-    case WEIR_ATTR_TYPE:
-      ((weir_dtype_t*)items)[i] = (weir_dtype_t)(int32_t)bits;
-      break;
+    case WEIR_ATTR_INT: ((int64_t*)items)[i] = (int64_t)bits; break;
+    case WEIR_ATTR_BOOL: ((bool*)items)[i] = bits != 0; break;
+    case WEIR_ATTR_TYPE: ((weir_dtype_t*)items)[i] = (weir_dtype_t)(int32_t)bits; break;
     default: {
       uint32_t word = (uint32_t)bits;
       memcpy((float*)items + i, &word, sizeof(word));
@@ -196,44 +171,23 @@ static void store_scalar(weir_attr_kind_t kind, void* items, size_t i, uint64_t 
 static weir_status_t* store_message(parse_t* p, weir_attr_kind_t kind, void* items, size_t i,
                                     weir_view_t bytes) {
   switch (kind) {
-    case WEIR_ATTR_STRING:
-      ((weir_view_t*)items)[i] = bytes;
-      return NULL;
-    case WEIR_ATTR_SHAPE:
-      return weir_shape_parse(bytes, p->arena, (const weir_shape_t**)items + i);
-    case WEIR_ATTR_TENSOR:
-      return parse_tensor(p, bytes, (weir_tensor_t**)items + i);
-    default:
-      return parse_func(p, bytes, (weir_func_t*)items + i);
+    case WEIR_ATTR_STRING: ((weir_view_t*)items)[i] = bytes; return NULL;
+    case WEIR_ATTR_SHAPE: return weir_shape_parse(bytes, p->arena, (const weir_shape_t**)items + i);
+    case WEIR_ATTR_TENSOR: return parse_tensor(p, bytes, (weir_tensor_t**)items + i);
+    default: return parse_func(p, bytes, (weir_func_t*)items + i);
   }
 }
 
 static void set_list(weir_attr_t* list, const void* items) {
   switch (list->kind) {
-    case WEIR_ATTR_STRING:
-      list->u.strings = items;
-      break;
-    case WEIR_ATTR_INT:
-      list->u.ints = items;
-      break;
-    case WEIR_ATTR_FLOAT:
-      list->u.floats = items;
-      break;
-    case WEIR_ATTR_BOOL:
-      list->u.bools = items;
-      break;
-    case WEIR_ATTR_TYPE:
-      list->u.types = items;
-      break;
-    case WEIR_ATTR_SHAPE:
-      list->u.shapes = items;
-      break;
-    case WEIR_ATTR_TENSOR:
-      list->u.tensors = items;
-      break;
-    default:
-      list->u.funcs = items;
-      break;
+    case WEIR_ATTR_STRING: list->u.strings = items; break;
+    case WEIR_ATTR_INT: list->u.ints = items; break;
+    case WEIR_ATTR_FLOAT: list->u.floats = items; break;
+    case WEIR_ATTR_BOOL: list->u.bools = items; break;
+    case WEIR_ATTR_TYPE: list->u.types = items; break;
+    case WEIR_ATTR_SHAPE: list->u.shapes = items; break;
+    case WEIR_ATTR_TENSOR: list->u.tensors = items; break;
+    default: list->u.funcs = items; break;
   }
 }
 
@@ -267,8 +221,7 @@ static weir_status_t* parse_list(parse_t* p, weir_view_t proto, weir_attr_t* lis
 static weir_status_t* parse_message_field(parse_t* p, const weir_wire_reader_t* r,
                                           weir_attr_t* value) {
   switch (r->field) {
-    case FIELD_LIST:
-      return parse_list(p, r->bytes, value);
+    case FIELD_LIST: return parse_list(p, r->bytes, value);
     case FIELD_S:
       value->kind = WEIR_ATTR_STRING;
       value->u.s = r->bytes;
@@ -317,8 +270,7 @@ static weir_status_t* parse_field(parse_t* p, const weir_wire_reader_t* r, weir_
       value->kind = WEIR_ATTR_TYPE;
       value->u.type = (weir_dtype_t)(int32_t)r->value;
       return NULL;
-    default:
-      return parse_message_field(p, r, value);
+    default: return parse_message_field(p, r, value);
   }
 }
 
@@ -378,9 +330,7 @@ static void write_packed(const weir_attr_t* list, weir_strbuf_t* out) {
   size_t message = weir_wire_begin(out, field);
   for (size_t i = 0; i < list->count; ++i) {
     switch (list->kind) {
-      case WEIR_ATTR_INT:
-        weir_wire_put_varint(out, (uint64_t)list->u.ints[i]);
-        break;
+      case WEIR_ATTR_INT: weir_wire_put_varint(out, (uint64_t)list->u.ints[i]); break;
       case WEIR_ATTR_FLOAT: {
         uint32_t bits;
         memcpy(&bits, &list->u.floats[i], sizeof(bits));
@@ -389,12 +339,8 @@ static void write_packed(const weir_attr_t* list, weir_strbuf_t* out) {
         weir_strbuf_append(out, bytes, sizeof(bytes));
         break;
       }
-      case WEIR_ATTR_BOOL:
-        weir_wire_put_varint(out, list->u.bools[i]);
-        break;
-      default:
-        weir_wire_put_varint(out, (uint64_t)list->u.types[i]);
-        break;
+      case WEIR_ATTR_BOOL: weir_wire_put_varint(out, list->u.bools[i]); break;
+      default: weir_wire_put_varint(out, (uint64_t)list->u.types[i]); break;
     }
   }
   weir_wire_end(out, message);
@@ -407,18 +353,10 @@ static weir_status_t* write_list(const weir_attr_t* list, weir_strbuf_t* out) {
       case WEIR_ATTR_STRING:
         weir_wire_put_bytes(out, FIELD_S, list->u.strings[i].data, list->u.strings[i].size);
         break;
-      case WEIR_ATTR_SHAPE:
-        write_shape(list->u.shapes[i], out);
-        break;
-      case WEIR_ATTR_TENSOR:
-        WEIR_TRY(write_tensor(list->u.tensors[i], out));
-        break;
-      case WEIR_ATTR_FUNC:
-        WEIR_TRY(write_func(&list->u.funcs[i], FIELD_LIST_FUNC, out));
-        break;
-      default:
-        write_packed(list, out);
-        return NULL;
+      case WEIR_ATTR_SHAPE: write_shape(list->u.shapes[i], out); break;
+      case WEIR_ATTR_TENSOR: WEIR_TRY(write_tensor(list->u.tensors[i], out)); break;
+      case WEIR_ATTR_FUNC: WEIR_TRY(write_func(&list->u.funcs[i], FIELD_LIST_FUNC, out)); break;
+      default: write_packed(list, out); return NULL;
     }
   }
   return NULL;
@@ -436,32 +374,17 @@ weir_status_t* weir_attr_write(const weir_attr_t* value, weir_strbuf_t* out) {
     return weir_strbuf_finish(out);
   }
   switch (value->kind) {
-    case WEIR_ATTR_NONE:
-      break;
+    case WEIR_ATTR_NONE: break;
     case WEIR_ATTR_STRING:
       weir_wire_put_bytes(out, FIELD_S, value->u.s.data, value->u.s.size);
       break;
-    case WEIR_ATTR_INT:
-      weir_wire_put_int(out, FIELD_I, value->u.i);
-      break;
-    case WEIR_ATTR_FLOAT:
-      weir_wire_put_float(out, FIELD_F, value->u.f);
-      break;
-    case WEIR_ATTR_BOOL:
-      weir_wire_put_bool(out, FIELD_B, value->u.b);
-      break;
-    case WEIR_ATTR_TYPE:
-      weir_wire_put_int(out, FIELD_TYPE, (int64_t)value->u.type);
-      break;
-    case WEIR_ATTR_SHAPE:
-      write_shape(value->u.shape, out);
-      break;
-    case WEIR_ATTR_TENSOR:
-      WEIR_TRY(write_tensor(value->u.tensor, out));
-      break;
-    case WEIR_ATTR_FUNC:
-      WEIR_TRY(write_func(value->u.func, FIELD_FUNC, out));
-      break;
+    case WEIR_ATTR_INT: weir_wire_put_int(out, FIELD_I, value->u.i); break;
+    case WEIR_ATTR_FLOAT: weir_wire_put_float(out, FIELD_F, value->u.f); break;
+    case WEIR_ATTR_BOOL: weir_wire_put_bool(out, FIELD_B, value->u.b); break;
+    case WEIR_ATTR_TYPE: weir_wire_put_int(out, FIELD_TYPE, (int64_t)value->u.type); break;
+    case WEIR_ATTR_SHAPE: write_shape(value->u.shape, out); break;
+    case WEIR_ATTR_TENSOR: WEIR_TRY(write_tensor(value->u.tensor, out)); break;
+    case WEIR_ATTR_FUNC: WEIR_TRY(write_func(value->u.func, FIELD_FUNC, out)); break;
     case WEIR_ATTR_PLACEHOLDER:
       weir_wire_put_bytes(out, FIELD_PLACEHOLDER, value->u.s.data, value->u.s.size);
       break;

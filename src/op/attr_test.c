@@ -1,14 +1,9 @@
 // attr_test.c — Attribute values: lookup, round trips through AttrValue, copies, equality, text.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "op/attr.h"
+
+#include "testing/cmocka.h"
 #include "wire/wire.h"
 
 typedef struct fixture_t {

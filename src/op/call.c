@@ -3,13 +3,16 @@
 
 #include "tensor/cast.h"
 
-weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kernel_ctx_t* ctx, weir_function_handle_t* out_handle) {
-  // Relaxed: a handle is a number, nothing is published with it, and everyone computes the same one.
+weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kernel_ctx_t* ctx,
+                                  weir_function_handle_t* out_handle) {
+  // Relaxed: a handle is a number, nothing is published with it, and everyone computes the same
+  // one.
   weir_function_handle_t handle = atomic_load_explicit(&callee->handle, memory_order_relaxed);
   if (!handle) {
     weir_functions_t* functions = ctx->step->functions;
     if (!functions) {
-      return WEIR_STATUS(FAILED_PRECONDITION, "function '%.*s' cannot be called: the step has no function library",
+      return WEIR_STATUS(FAILED_PRECONDITION,
+                         "function '%.*s' cannot be called: the step has no function library",
                          WEIR_VIEW_ARG(callee->func->name));
     }
     WEIR_TRY(functions->vtable->instantiate(functions, callee->func, &handle));
@@ -37,7 +40,8 @@ static void call_done(void* arg, weir_status_t* take_status) {
   weir_done_call(done, take_status);
 }
 
-void weir_callee_call(weir_callee_t* callee, weir_kernel_ctx_t* ctx, int first_input, weir_done_t done) {
+void weir_callee_call(weir_callee_t* callee, weir_kernel_ctx_t* ctx, int first_input,
+                      weir_done_t done) {
   weir_function_handle_t handle = 0;
   weir_status_t* status = weir_callee_handle(callee, ctx, &handle);
   if (status) {
@@ -75,7 +79,8 @@ weir_status_t* weir_tensor_truth(const weir_tensor_t* tensor, bool* out_truth) {
   } else if (weir_element_to_double(dtype, tensor->data, &value)) {
     *out_truth = value != 0;
   } else {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s cannot be converted to a boolean", weir_dtype_name(dtype));
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s cannot be converted to a boolean",
+                       weir_dtype_name(dtype));
   }
   return NULL;
 }

@@ -1,7 +1,9 @@
-// kernel.h — The kernel context: how a kernel reaches its inputs, outputs, memory, state and the step it runs in.
+// kernel.h — The kernel context: how a kernel reaches its inputs, outputs, memory, state and the
+// step it runs in.
 //
-// A context is thread-confined to its kernel call (for an asynchronous kernel: until done is called). Everything it points to
-// outlives it. Kernels never see the graph, the executor or the session.
+// A context is thread-confined to its kernel call (for an asynchronous kernel: until done is
+// called). Everything it points to outlives it. Kernels never see the graph, the executor or the
+// session.
 #ifndef WEIR_OP_KERNEL_H_
 #define WEIR_OP_KERNEL_H_
 
@@ -12,7 +14,8 @@
 #include "op/rendezvous.h"
 #include "op/resource.h"
 
-// What travels along an edge: a tensor, or a reference to a variable (a ref edge). Both NULL: dead or nothing yet.
+// What travels along an edge: a tensor, or a reference to a variable (a ref edge). Both NULL: dead
+// or nothing yet.
 typedef struct weir_value_t {
   weir_tensor_t* tensor;
   weir_variable_t* ref;
@@ -23,26 +26,31 @@ WEIR_INLINE void weir_value_release(weir_value_t* value) {
   *value = (weir_value_t){.tensor = NULL, .ref = NULL};
 }
 
-// Called exactly once by an asynchronous kernel when its outputs are set. The context is gone afterwards.
+// Called exactly once by an asynchronous kernel when its outputs are set. The context is gone
+// afterwards.
 struct weir_done_t {
   void (*fn)(void* arg, weir_status_t* take_status);
   void* arg;
 };
-WEIR_INLINE void weir_done_call(weir_done_t done, weir_status_t* take_status) { done.fn(done.arg, take_status); }
+WEIR_INLINE void weir_done_call(weir_done_t done, weir_status_t* take_status) {
+  done.fn(done.arg, take_status);
+}
 
 // ---- function calls: implemented by the session ----
 typedef struct weir_functions_t weir_functions_t;
 typedef uint64_t weir_function_handle_t;  // 0: none
 typedef struct weir_call_t {
   weir_function_handle_t function;
-  weir_tensor_t* const* args;   // borrowed for the duration of the call
+  weir_tensor_t* const* args;  // borrowed for the duration of the call
   int arg_count;
-  weir_tensor_t** rets;         // filled with owned references on success
+  weir_tensor_t** rets;  // filled with owned references on success
   int ret_count;
 } weir_call_t;
 typedef struct weir_functions_vtable_t {
-  // Instantiates |func| (name and attributes) once; the same pair gives the same handle. NOT_FOUND for an unknown name.
-  weir_status_t* (*instantiate)(weir_functions_t* self, const weir_func_t* func, weir_function_handle_t* out_handle);
+  // Instantiates |func| (name and attributes) once; the same pair gives the same handle. NOT_FOUND
+  // for an unknown name.
+  weir_status_t* (*instantiate)(weir_functions_t* self, const weir_func_t* func,
+                                weir_function_handle_t* out_handle);
   // Runs it within the step of |ctx|. |call| and its arrays must live until |done|.
   void (*call)(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_t* call, weir_done_t done);
 } weir_functions_vtable_t;
@@ -53,65 +61,77 @@ struct weir_functions_t {
 // What all kernels of one step share.
 typedef struct weir_step_t {
   int64_t id;
-  weir_cancel_t* cancel;          // never NULL; blocking kernels register with it
-  weir_rendezvous_t* rendezvous;  // may be NULL
-  weir_resources_t* resources;    // stacks, TensorArrays: gone with the step
+  weir_cancel_t* cancel;                // never NULL; blocking kernels register with it
+  weir_rendezvous_t* rendezvous;        // may be NULL
+  weir_resources_t* resources;          // stacks, TensorArrays: gone with the step
   weir_resources_t* session_resources;  // variables, queues
-  weir_functions_t* functions;    // may be NULL
-  weir_pool_t* inter_pool;        // for continuations of asynchronous kernels
-  atomic_llong next_id;           // for unique names within the step
+  weir_functions_t* functions;          // may be NULL
+  weir_pool_t* inter_pool;              // for continuations of asynchronous kernels
+  atomic_llong next_id;                 // for unique names within the step
 } weir_step_t;
 
 // What a kernel's init sees.
 struct weir_kernel_init_t {
   const weir_node_def_t* node;
   weir_device_t* device;
-  weir_functions_t* functions;    // may be NULL
+  weir_functions_t* functions;  // may be NULL
 };
 
 struct weir_kernel_ctx_t {
   const weir_node_def_t* node;
   const weir_kernel_def_t* kernel;
-  void* state;                    // the kernel's own struct, shared by all steps of the plan: immutable or locked by itself
-  weir_value_t* inputs;           // owned by the context's maker; a kernel may take one out by weir_kernel_take_input
-  weir_value_t* outputs;          // all empty at first
+  void* state;  // the kernel's own struct, shared by all steps of the plan: immutable or locked by
+                // itself
+  weir_value_t*
+      inputs;  // owned by the context's maker; a kernel may take one out by weir_kernel_take_input
+  weir_value_t* outputs;  // all empty at first
   weir_device_t* device;
-  weir_stream_t* stream;          // NULL on synchronous devices
+  weir_stream_t* stream;  // NULL on synchronous devices
   weir_step_t* step;
   int input_count;
   int output_count;
-  int64_t frame_id;               // identifies frame and iteration, for names of per-iteration state
+  int64_t frame_id;  // identifies frame and iteration, for names of per-iteration state
   int64_t iteration;
-  bool is_input_dead;             // only for kernels that run on dead inputs (Send, Merge)
+  bool is_input_dead;  // only for kernels that run on dead inputs (Send, Merge)
 };
 
 // ---- inputs ----
-WEIR_INLINE const weir_tensor_t* weir_kernel_input(const weir_kernel_ctx_t* ctx, int i) { return ctx->inputs[i].tensor; }
-WEIR_INLINE weir_attrs_t weir_kernel_attrs(const weir_kernel_ctx_t* ctx) { return ctx->node->attrs; }
+WEIR_INLINE const weir_tensor_t* weir_kernel_input(const weir_kernel_ctx_t* ctx, int i) {
+  return ctx->inputs[i].tensor;
+}
+WEIR_INLINE weir_attrs_t weir_kernel_attrs(const weir_kernel_ctx_t* ctx) {
+  return ctx->node->attrs;
+}
 // Takes the reference out of the input's place; the caller owns it.
 WEIR_INLINE weir_tensor_t* weir_kernel_take_input(weir_kernel_ctx_t* ctx, int i) {
   weir_tensor_t* t = ctx->inputs[i].tensor;
   ctx->inputs[i].tensor = NULL;
   return t;
 }
-WEIR_INLINE weir_variable_t* weir_kernel_input_ref(const weir_kernel_ctx_t* ctx, int i) { return ctx->inputs[i].ref; }
+WEIR_INLINE weir_variable_t* weir_kernel_input_ref(const weir_kernel_ctx_t* ctx, int i) {
+  return ctx->inputs[i].ref;
+}
 
-// The scalar (any rank, one element) or vector value of an int32/int64 host input. INVALID_ARGUMENT names the input.
-WEIR_MUST_USE weir_status_t* weir_kernel_int(const weir_kernel_ctx_t* ctx, int i, int64_t* out_value);
+// The scalar (any rank, one element) or vector value of an int32/int64 host input. INVALID_ARGUMENT
+// names the input.
+WEIR_MUST_USE weir_status_t* weir_kernel_int(const weir_kernel_ctx_t* ctx, int i,
+                                             int64_t* out_value);
 // Up to |capacity| values of a vector (or scalar) input.
-WEIR_MUST_USE weir_status_t* weir_kernel_ints(const weir_kernel_ctx_t* ctx, int i, int64_t* values, int capacity,
-                                              int* out_count);
-// Reads an axis input or value: negative counts from the end. INVALID_ARGUMENT "Expected dimension in the range [-r, r)".
+WEIR_MUST_USE weir_status_t* weir_kernel_ints(const weir_kernel_ctx_t* ctx, int i, int64_t* values,
+                                              int capacity, int* out_count);
+// Reads an axis input or value: negative counts from the end. INVALID_ARGUMENT "Expected dimension
+// in the range [-r, r)".
 WEIR_MUST_USE weir_status_t* weir_kernel_axis(int64_t axis, int rank, int* out_axis);
 
 // ---- outputs ----
 // Allocates output |i| of the node's output type. |out_tensor| is borrowed; the context owns it.
-WEIR_MUST_USE weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank, const int64_t* dims,
-                                                weir_tensor_t** out_tensor);
-// As output, but in the memory of input |from| when this kernel is its last reader, its type has the same size and its element
-// count is equal; the input must not be read after an element of the output was written out of order.
-WEIR_MUST_USE weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int rank, const int64_t* dims,
-                                                 weir_tensor_t** out_tensor);
+WEIR_MUST_USE weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank,
+                                                const int64_t* dims, weir_tensor_t** out_tensor);
+// As output, but in the memory of input |from| when this kernel is its last reader, its type has
+// the same size and its element count is equal; the input must not be read after an element of the
+// output was written out of order.
+WEIR_MUST_USE weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int rank,
+                                                 const int64_t* dims, weir_tensor_t** out_tensor);
 // Makes |take_tensor| output |i|.
 WEIR_INLINE void weir_kernel_set(weir_kernel_ctx_t* ctx, int i, weir_tensor_t* take_tensor) {
   ctx->outputs[i].tensor = take_tensor;
@@ -124,27 +144,35 @@ WEIR_INLINE void weir_kernel_pass(weir_kernel_ctx_t* ctx, int from, int i) {
   }
 }
 // Output |i| is a scalar of the node's output type.
-WEIR_MUST_USE weir_status_t* weir_kernel_output_int(weir_kernel_ctx_t* ctx, int i, int64_t value);   // int32 or int64
+WEIR_MUST_USE weir_status_t* weir_kernel_output_int(weir_kernel_ctx_t* ctx, int i,
+                                                    int64_t value);  // int32 or int64
 WEIR_MUST_USE weir_status_t* weir_kernel_output_bool(weir_kernel_ctx_t* ctx, int i, bool value);
 // Ref outputs: passes a reference on (retained).
 void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variable);
 
 // Scratch memory, released by the caller.
-WEIR_MUST_USE weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype, int64_t count,
-                                                 weir_tensor_t** out_tensor);
+WEIR_MUST_USE weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
+                                                 int64_t count, weir_tensor_t** out_tensor);
 
 // ---- work ----
-WEIR_INLINE weir_pool_t* weir_kernel_pool(const weir_kernel_ctx_t* ctx) { return ctx->device->pool; }
+WEIR_INLINE weir_pool_t* weir_kernel_pool(const weir_kernel_ctx_t* ctx) {
+  return ctx->device->pool;
+}
 
 // ---- resources ----
-// The resource behind handle input |i|, retained. Looks in the step's manager when the container is the step's.
-WEIR_MUST_USE weir_status_t* weir_kernel_resource(weir_kernel_ctx_t* ctx, int i, const weir_resource_type_t* type,
+// The resource behind handle input |i|, retained. Looks in the step's manager when the container is
+// the step's.
+WEIR_MUST_USE weir_status_t* weir_kernel_resource(weir_kernel_ctx_t* ctx, int i,
+                                                  const weir_resource_type_t* type,
                                                   weir_resource_t** out_resource);
-// The variable behind input |i|, be it a handle or a ref; retained. FAILED_PRECONDITION "Error while reading resource variable
-// x from Container: localhost. This could mean that the variable was uninitialized. Not found: …" when a handle has none.
-WEIR_MUST_USE weir_status_t* weir_kernel_variable(weir_kernel_ctx_t* ctx, int i, weir_variable_t** out_variable);
+// The variable behind input |i|, be it a handle or a ref; retained. FAILED_PRECONDITION "Error
+// while reading resource variable x from Container: localhost. This could mean that the variable
+// was uninitialized. Not found: …" when a handle has none.
+WEIR_MUST_USE weir_status_t* weir_kernel_variable(weir_kernel_ctx_t* ctx, int i,
+                                                  weir_variable_t** out_variable);
 // A name that no other call of this step gets: for stacks and TensorArrays.
-WEIR_MUST_USE weir_status_t* weir_kernel_unique_name(weir_kernel_ctx_t* ctx, const char* prefix, char* buffer, size_t size);
+WEIR_MUST_USE weir_status_t* weir_kernel_unique_name(weir_kernel_ctx_t* ctx, const char* prefix,
+                                                     char* buffer, size_t size);
 // "container" that marks handles of per-step resources.
 #define WEIR_STEP_CONTAINER "__per_step__"
 

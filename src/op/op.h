@@ -1,6 +1,7 @@
 // op.h — What an op is: the definition its author writes, and the parsed form everyone else reads.
 //
-// Adding an op is writing one file under ops/<group>/ that exports one weir_op_module_t (docs/adding-an-op.md).
+// Adding an op is writing one file under ops/<group>/ that exports one weir_op_module_t
+// (docs/adding-an-op.md).
 #ifndef WEIR_OP_OP_H_
 #define WEIR_OP_OP_H_
 
@@ -17,57 +18,66 @@ typedef struct weir_done_t weir_done_t;                  // op/kernel.h
 // Traits, read by passes and executor: no list of op names lives outside ops/.
 typedef uint32_t weir_op_flags_t;
 enum {
-  WEIR_OP_STATEFUL = 1u << 0,     // has side effects or hidden state: never folded, merged or dropped while asked for
+  WEIR_OP_STATEFUL =
+      1u << 0,  // has side effects or hidden state: never folded, merged or dropped while asked for
   WEIR_OP_COMMUTATIVE = 1u << 1,  // of its two inputs
   WEIR_OP_AGGREGATE = 1u << 2,    // sums its inputs (AddN): gradients may use it
-  WEIR_OP_CHEAP = 1u << 3,        // runs on the thread that made it ready, whatever the size of its inputs
-  WEIR_OP_POINTWISE = 1u << 4,    // elementwise with broadcasting: fusable
-  WEIR_OP_SHAPE_ONLY = 1u << 5,   // reads its inputs' shapes, never their elements
+  WEIR_OP_CHEAP =
+      1u << 3,  // runs on the thread that made it ready, whatever the size of its inputs
+  WEIR_OP_POINTWISE = 1u << 4,            // elementwise with broadcasting: fusable
+  WEIR_OP_SHAPE_ONLY = 1u << 5,           // reads its inputs' shapes, never their elements
   WEIR_OP_UNINITIALIZED_INPUT = 1u << 6,  // a ref input may be uninitialised (Assign)
   WEIR_OP_NO_GRADIENT = 1u << 7,  // differentiating through it gives no gradient, without an error
-  WEIR_OP_NO_FOLD = 1u << 8,      // not folded though stateless (e.g. a guard whose message matters)
-  WEIR_OP_ALLOW_DISTRIBUTED = 1u << 9,  // AggregateOps and friends across tasks: kept for OpDef output
-  WEIR_OP_PASS_THROUGH = 1u << 10,  // output 0 is input 0, unchanged (Identity): a pass may bypass it
+  WEIR_OP_NO_FOLD = 1u << 8,  // not folded though stateless (e.g. a guard whose message matters)
+  WEIR_OP_ALLOW_DISTRIBUTED =
+      1u << 9,  // AggregateOps and friends across tasks: kept for OpDef output
+  WEIR_OP_PASS_THROUGH =
+      1u << 10,  // output 0 is input 0, unchanged (Identity): a pass may bypass it
 };
 
 // Ops the runtime itself must recognise. Everything else is NONE.
 typedef enum weir_role_t {
   WEIR_ROLE_NONE = 0,
-  WEIR_ROLE_SWITCH,          // outputs: one alive, the others dead (Switch, RefSwitch, _SwitchN)
+  WEIR_ROLE_SWITCH,  // outputs: one alive, the others dead (Switch, RefSwitch, _SwitchN)
   WEIR_ROLE_MERGE,
   WEIR_ROLE_ENTER,
   WEIR_ROLE_EXIT,
   WEIR_ROLE_NEXT_ITERATION,
   WEIR_ROLE_LOOP_COND,
-  WEIR_ROLE_CONTROL_TRIGGER, // runs even when its control inputs are dead
+  WEIR_ROLE_CONTROL_TRIGGER,  // runs even when its control inputs are dead
   WEIR_ROLE_CONST,
-  WEIR_ROLE_PLACEHOLDER,     // must be fed
-  WEIR_ROLE_ARG,             // function input |index|
-  WEIR_ROLE_RETVAL,          // function output |index|
+  WEIR_ROLE_PLACEHOLDER,  // must be fed
+  WEIR_ROLE_ARG,          // function input |index|
+  WEIR_ROLE_RETVAL,       // function output |index|
   WEIR_ROLE_SEND,
-  WEIR_ROLE_RECV,            // runs even when ... is dead: deadness arrives by the rendezvous
+  WEIR_ROLE_RECV,  // runs even when ... is dead: deadness arrives by the rendezvous
   WEIR_ROLE_NO_OP,
-  WEIR_ROLE_VARIABLE,        // holds state by itself (VariableV2, VarHandleOp)
+  WEIR_ROLE_VARIABLE,  // holds state by itself (VariableV2, VarHandleOp)
 } weir_role_t;
 
 #define WEIR_DEVICE_CPU "CPU"
 
 // A kernel: how an op computes on one kind of device, for some types.
 typedef struct weir_kernel_def_t {
-  const char* device;   // required: "CPU"; NULL ends the table
-  const char* types;    // optional: constraints on type attributes, "T: float, double; Tidx: int32"; default all
+  const char* device;  // required: "CPU"; NULL ends the table
+  const char* types;   // optional: constraints on type attributes, "T: float, double; Tidx: int32";
+                       // default all
   // One of the two is required.
   weir_status_t* (*compute)(weir_kernel_ctx_t* ctx);
-  void (*compute_async)(weir_kernel_ctx_t* ctx, weir_done_t done);  // calls done exactly once, on any thread
-  size_t state_size;    // bytes of the kernel's own struct, zeroed, ctx->state; made once a plan
-  weir_status_t* (*init)(const weir_kernel_init_t* init, void* state);  // optional: parses attributes into |state|
-  void (*deinit)(void* state);                                         // optional; also after a failed init
-  const char* host_inputs;   // optional: names of input args that live in host memory on any device, "shape, axis"
+  void (*compute_async)(weir_kernel_ctx_t* ctx,
+                        weir_done_t done);  // calls done exactly once, on any thread
+  size_t state_size;  // bytes of the kernel's own struct, zeroed, ctx->state; made once a plan
+  weir_status_t* (*init)(const weir_kernel_init_t* init,
+                         void* state);  // optional: parses attributes into |state|
+  void (*deinit)(void* state);          // optional; also after a failed init
+  const char* host_inputs;  // optional: names of input args that live in host memory on any device,
+                            // "shape, axis"
   const char* host_outputs;  // likewise for outputs
 } weir_kernel_def_t;
 
 // An op, as its author writes it. Specs are in TensorFlow's own spelling:
-//   attrs   "T: {float, double} = DT_FLOAT; N: int >= 1; strides: list(int); padding: {'SAME','VALID'}; f: func"
+//   attrs   "T: {float, double} = DT_FLOAT; N: int >= 1; strides: list(int); padding:
+//   {'SAME','VALID'}; f: func"
 //           (also: numbertype, realnumbertype, quantizedtype as sets of types)
 //   inputs  "values: N * T; axis: Tidx; var: Ref(T); args: Tin" (Tin: a list(type) attribute)
 typedef struct weir_op_def_t {
@@ -78,10 +88,12 @@ typedef struct weir_op_def_t {
   weir_op_flags_t flags;
   weir_role_t role;
   const char* summary;  // optional: one line for `weir ops` and the generated documentation
-  weir_status_t* (*infer_shape)(weir_shape_ctx_t* ctx);      // required: weir_shape_fn_unknown when nothing can be said
-  weir_status_t* (*build_grad)(weir_grad_ctx_t* ctx);        // optional: no gradient
-  weir_status_t* (*simplify)(weir_simplify_ctx_t* ctx);      // optional: algebraic rewriting of one node
-  const weir_kernel_def_t* kernels;                          // optional
+  weir_status_t* (*infer_shape)(
+      weir_shape_ctx_t* ctx);  // required: weir_shape_fn_unknown when nothing can be said
+  weir_status_t* (*build_grad)(weir_grad_ctx_t* ctx);  // optional: no gradient
+  weir_status_t* (*simplify)(
+      weir_simplify_ctx_t* ctx);     // optional: algebraic rewriting of one node
+  const weir_kernel_def_t* kernels;  // optional
 } weir_op_def_t;
 
 typedef struct weir_op_module_t {
@@ -105,9 +117,10 @@ typedef struct weir_attr_def_t {
   bool is_list;
   bool has_minimum;
   bool has_default;
-  int64_t minimum;              // of the value, or of the length of a list
-  uint32_t allowed_types;       // bit 1 << dtype; 0: all
-  const weir_dtype_t* allowed_type_list;  // the same in the order of the definition, for messages and OpDefs
+  int64_t minimum;         // of the value, or of the length of a list
+  uint32_t allowed_types;  // bit 1 << dtype; 0: all
+  const weir_dtype_t*
+      allowed_type_list;  // the same in the order of the definition, for messages and OpDefs
   size_t allowed_type_count;
   const weir_view_t* allowed_strings;
   size_t allowed_string_count;  // 0: all
@@ -117,67 +130,82 @@ typedef struct weir_attr_def_t {
 struct weir_op_t {
   const char* name;
   const weir_arg_t* inputs;
-  int input_count;   // args, not tensors
+  int input_count;  // args, not tensors
   const weir_arg_t* outputs;
   int output_count;
   const weir_attr_def_t* attrs;
   int attr_count;
   weir_op_flags_t flags;
   weir_role_t role;
-  const weir_op_def_t* def;  // functions and kernels; NULL for a function of the library used as an op
-  // Kernel tables of other modules (a .cu twin: a row with the op's name and kernels, nothing else), ended by NULL; or NULL.
+  const weir_op_def_t*
+      def;  // functions and kernels; NULL for a function of the library used as an op
+  // Kernel tables of other modules (a .cu twin: a row with the op's name and kernels, nothing
+  // else), ended by NULL; or NULL.
   const weir_kernel_def_t* const* more_kernels;
 };
 
 const weir_attr_def_t* weir_op_attr(const weir_op_t* op, const char* name);  // NULL when absent
-// Appends the op in one line, as TensorFlow's messages end: "Op<name=Abs; signature=x:T -> y:T; attr=T:type,allowed=[…]>".
+// Appends the op in one line, as TensorFlow's messages end: "Op<name=Abs; signature=x:T -> y:T;
+// attr=T:type,allowed=[…]>".
 void weir_op_append_summary(const weir_op_t* op, weir_strbuf_t* out);
 
-// A node as ops see it: name, op, attributes, and the types of its inputs and outputs, lists flattened.
+// A node as ops see it: name, op, attributes, and the types of its inputs and outputs, lists
+// flattened.
 typedef struct weir_node_def_t {
   const char* name;
-  const char* op_name;       // also when |op| is unknown
-  const weir_op_t* op;       // NULL for an op nobody registered
-  const char* device;        // requested; "" for none
+  const char* op_name;  // also when |op| is unknown
+  const weir_op_t* op;  // NULL for an op nobody registered
+  const char* device;   // requested; "" for none
   weir_attrs_t attrs;
-  int input_count;           // tensors
+  int input_count;  // tensors
   int output_count;
-  const weir_dtype_t* input_types;   // reference types where the op declares Ref
+  const weir_dtype_t* input_types;  // reference types where the op declares Ref
   const weir_dtype_t* output_types;
 } weir_node_def_t;
 
-// The tensors [*out_first, *out_first + *out_count) that make up argument |arg| (index into op->inputs or op->outputs).
+// The tensors [*out_first, *out_first + *out_count) that make up argument |arg| (index into
+// op->inputs or op->outputs).
 void weir_node_input_range(const weir_node_def_t* node, int arg, int* out_first, int* out_count);
 void weir_node_output_range(const weir_node_def_t* node, int arg, int* out_first, int* out_count);
 
-// Checks and completes attributes against the definition: unknown kinds, types that are not allowed, minima; fills defaults.
-// |given| may lack type and number attributes that |input_types| determine: they are inferred. The result is in |arena|.
-WEIR_MUST_USE weir_status_t* weir_op_resolve(const weir_op_t* op, const char* node_name, weir_attrs_t given,
-                                             const weir_dtype_t* input_types, int input_count, weir_arena_t* arena,
+// Checks and completes attributes against the definition: unknown kinds, types that are not
+// allowed, minima; fills defaults. |given| may lack type and number attributes that |input_types|
+// determine: they are inferred. The result is in |arena|.
+WEIR_MUST_USE weir_status_t* weir_op_resolve(const weir_op_t* op, const char* node_name,
+                                             weir_attrs_t given, const weir_dtype_t* input_types,
+                                             int input_count, weir_arena_t* arena,
                                              weir_attrs_t* out_attrs);
-// Types of all tensors of the inputs (or outputs) under complete attributes. INVALID_ARGUMENT when sizes disagree.
-WEIR_MUST_USE weir_status_t* weir_op_arg_types(const weir_op_t* op, const char* node_name, weir_attrs_t attrs, bool outputs,
-                                               weir_arena_t* arena, const weir_dtype_t** out_types, int* out_count);
+// Types of all tensors of the inputs (or outputs) under complete attributes. INVALID_ARGUMENT when
+// sizes disagree.
+WEIR_MUST_USE weir_status_t* weir_op_arg_types(const weir_op_t* op, const char* node_name,
+                                               weir_attrs_t attrs, bool outputs,
+                                               weir_arena_t* arena, const weir_dtype_t** out_types,
+                                               int* out_count);
 
 // ---- registry. Immutable after create: thread-safe. ----
 typedef struct weir_registry_t weir_registry_t;
 
-// Parses and validates every definition. INVALID_ARGUMENT names file, op and the bad piece of a spec. |modules| ends with
-// NULL and must outlive the registry.
-WEIR_MUST_USE weir_status_t* weir_registry_create(const weir_op_module_t* const* modules, weir_registry_t** out_registry);
+// Parses and validates every definition. INVALID_ARGUMENT names file, op and the bad piece of a
+// spec. |modules| ends with NULL and must outlive the registry.
+WEIR_MUST_USE weir_status_t* weir_registry_create(const weir_op_module_t* const* modules,
+                                                  weir_registry_t** out_registry);
 void weir_registry_destroy(weir_registry_t* registry);
-const weir_op_t* weir_registry_find(const weir_registry_t* registry, weir_view_t name);  // NULL when absent
+const weir_op_t* weir_registry_find(const weir_registry_t* registry,
+                                    weir_view_t name);  // NULL when absent
 size_t weir_registry_count(const weir_registry_t* registry);
-const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index);        // sorted by name
-// The kernel for a node on a device type. NOT_FOUND, listing what is registered, when there is none.
-WEIR_MUST_USE weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* device_type,
+const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index);  // sorted by name
+// The kernel for a node on a device type. NOT_FOUND, listing what is registered, when there is
+// none.
+WEIR_MUST_USE weir_status_t* weir_op_find_kernel(const weir_node_def_t* node,
+                                                 const char* device_type,
                                                  const weir_kernel_def_t** out_kernel);
-// Types for which a kernel row accepts |attr|, as a mask; all allowed types when the row does not constrain it.
+// Types for which a kernel row accepts |attr|, as a mask; all allowed types when the row does not
+// constrain it.
 uint32_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr);
 // Appends the op as an OpDef message.
 WEIR_MUST_USE weir_status_t* weir_op_write(const weir_op_t* op, weir_strbuf_t* out);
 // Parses one OpDef signature (of a FunctionDef) into |arena|.
-WEIR_MUST_USE weir_status_t* weir_op_parse(weir_view_t op_def, weir_arena_t* arena, weir_tensor_list_t* tensors,
-                                           weir_op_t** out_op);
+WEIR_MUST_USE weir_status_t* weir_op_parse(weir_view_t op_def, weir_arena_t* arena,
+                                           weir_tensor_list_t* tensors, weir_op_t** out_op);
 
 #endif  // WEIR_OP_OP_H_

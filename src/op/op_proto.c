@@ -119,22 +119,13 @@ static weir_status_t* copy_text(parse_t* p, const weir_wire_reader_t* r, const c
 
 static weir_status_t* parse_arg_field(parse_t* p, const weir_wire_reader_t* r, weir_arg_t* arg) {
   switch (r->field) {
-    case ARG_NAME:
-      return copy_text(p, r, &arg->name);
-    case ARG_TYPE:
-      arg->type = (weir_dtype_t)(int32_t)r->value;
-      return NULL;
-    case ARG_TYPE_ATTR:
-      return copy_text(p, r, &arg->type_attr);
-    case ARG_NUMBER_ATTR:
-      return copy_text(p, r, &arg->number_attr);
-    case ARG_TYPE_LIST_ATTR:
-      return copy_text(p, r, &arg->type_list_attr);
-    case ARG_IS_REF:
-      arg->is_ref = weir_wire_bool(r);
-      return NULL;
-    default:
-      return NULL;
+    case ARG_NAME: return copy_text(p, r, &arg->name);
+    case ARG_TYPE: arg->type = (weir_dtype_t)(int32_t)r->value; return NULL;
+    case ARG_TYPE_ATTR: return copy_text(p, r, &arg->type_attr);
+    case ARG_NUMBER_ATTR: return copy_text(p, r, &arg->number_attr);
+    case ARG_TYPE_LIST_ATTR: return copy_text(p, r, &arg->type_list_attr);
+    case ARG_IS_REF: arg->is_ref = weir_wire_bool(r); return NULL;
+    default: return NULL;
   }
 }
 
@@ -177,23 +168,15 @@ static weir_status_t* parse_allowed(parse_t* p, weir_view_t proto, weir_attr_def
 static weir_status_t* parse_attr_field(parse_t* p, const weir_wire_reader_t* r,
                                        weir_attr_def_t* attr) {
   switch (r->field) {
-    case ATTR_NAME:
-      return copy_text(p, r, &attr->name);
-    case ATTR_TYPE:
-      return parse_kind(r->bytes, attr);
+    case ATTR_NAME: return copy_text(p, r, &attr->name);
+    case ATTR_TYPE: return parse_kind(r->bytes, attr);
     case ATTR_DEFAULT:
       attr->has_default = true;
       return weir_attr_parse(r->bytes, p->arena, p->tensors, &attr->default_value);
-    case ATTR_HAS_MINIMUM:
-      attr->has_minimum = weir_wire_bool(r);
-      return NULL;
-    case ATTR_MINIMUM:
-      attr->minimum = weir_wire_int(r);
-      return NULL;
-    case ATTR_ALLOWED:
-      return parse_allowed(p, r->bytes, attr);
-    default:
-      return NULL;
+    case ATTR_HAS_MINIMUM: attr->has_minimum = weir_wire_bool(r); return NULL;
+    case ATTR_MINIMUM: attr->minimum = weir_wire_int(r); return NULL;
+    case ATTR_ALLOWED: return parse_allowed(p, r->bytes, attr);
+    default: return NULL;
   }
 }
 

@@ -58,16 +58,11 @@ static weir_optimizer_fn_t find_fn(const weir_optimizer_t* family, weir_dtype_t 
   switch (dtype) {
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_HALF:
-    case WEIR_DTYPE_BFLOAT16:
-      return family->run_float;
-    case WEIR_DTYPE_DOUBLE:
-      return family->run_double;
-    case WEIR_DTYPE_COMPLEX64:
-      return family->run_complex64;
-    case WEIR_DTYPE_COMPLEX128:
-      return family->run_complex128;
-    default:
-      return NULL;
+    case WEIR_DTYPE_BFLOAT16: return family->run_float;
+    case WEIR_DTYPE_DOUBLE: return family->run_double;
+    case WEIR_DTYPE_COMPLEX64: return family->run_complex64;
+    case WEIR_DTYPE_COMPLEX128: return family->run_complex128;
+    default: return NULL;
   }
 }
 

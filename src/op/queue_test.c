@@ -1,14 +1,10 @@
 // queue_test.c — Queues: order, capacity, batches, closing, cancellation, and many threads at once.
-// clang-format off: cmocka.h needs what stands before it.
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "op/queue.h"
+
+#include <sched.h>
+
+#include "testing/cmocka.h"
 
 // A kernel call that somebody else may finish.
 typedef struct call_t {

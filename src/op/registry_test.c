@@ -1,16 +1,10 @@
 // registry_test.c — Op definitions, good and bad; resolution of attributes; kernels by type; OpDef
 // round trips.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "testing/cmocka.h"
 
 static weir_status_t* compute(weir_kernel_ctx_t* ctx) {
   (void)ctx;

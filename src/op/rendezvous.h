@@ -8,14 +8,18 @@
 
 typedef struct weir_rendezvous_t weir_rendezvous_t;
 // |take_status| NULL: |take_tensor| is the value (NULL when dead). Called once, on any thread.
-typedef void (*weir_recv_done_fn_t)(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor, bool is_dead);
+typedef void (*weir_recv_done_fn_t)(void* arg, weir_status_t* take_status,
+                                    weir_tensor_t* take_tensor, bool is_dead);
 
 typedef struct weir_rendezvous_vtable_t {
   void (*destroy)(weir_rendezvous_t* self);
   // Never blocks. Retains |tensor|.
-  weir_status_t* (*send)(weir_rendezvous_t* self, weir_view_t key, weir_tensor_t* tensor, bool is_dead);
-  // Calls |done| at once when the value is there, else when it is sent, the rendezvous aborts or |cancel| fires.
-  void (*recv_async)(weir_rendezvous_t* self, weir_view_t key, weir_cancel_t* cancel, weir_recv_done_fn_t done, void* arg);
+  weir_status_t* (*send)(weir_rendezvous_t* self, weir_view_t key, weir_tensor_t* tensor,
+                         bool is_dead);
+  // Calls |done| at once when the value is there, else when it is sent, the rendezvous aborts or
+  // |cancel| fires.
+  void (*recv_async)(weir_rendezvous_t* self, weir_view_t key, weir_cancel_t* cancel,
+                     weir_recv_done_fn_t done, void* arg);
   // Fails all waiting and future calls with a copy of |status|.
   void (*abort)(weir_rendezvous_t* self, const weir_status_t* status);
 } weir_rendezvous_vtable_t;

@@ -1,17 +1,12 @@
 // rendezvous_test.c — Send and Recv in either order, dead values, aborts, cancellation, and all of
 // it at once.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
-// clang-format on
-
 #include "op/rendezvous.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "testing/cmocka.h"
 
 // What a receiver got.
 typedef struct outcome_t {

@@ -1,7 +1,8 @@
-// resource.h — The resource manager: state that outlives a step, by container, name and type. Thread-safe.
+// resource.h — The resource manager: state that outlives a step, by container, name and type.
+// Thread-safe.
 //
-// Variables, queues, stacks, TensorArrays, accumulators, tables live here. Sessions of a task share one manager; each step has
-// one of its own for what dies with the step.
+// Variables, queues, stacks, TensorArrays, accumulators, tables live here. Sessions of a task share
+// one manager; each step has one of its own for what dies with the step.
 #ifndef WEIR_OP_RESOURCE_H_
 #define WEIR_OP_RESOURCE_H_
 
@@ -11,9 +12,10 @@
 
 typedef struct weir_resource_t weir_resource_t;
 typedef struct weir_resource_type_t {
-  const char* name;                              // "Variable", for messages and tools
-  void (*destroy)(weir_resource_t* resource);    // required: the last reference is gone
-  void (*close)(weir_resource_t* resource);      // optional: removed from the manager: wake and fail whoever waits
+  const char* name;                            // "Variable", for messages and tools
+  void (*destroy)(weir_resource_t* resource);  // required: the last reference is gone
+  void (*close)(weir_resource_t*
+                    resource);  // optional: removed from the manager: wake and fail whoever waits
   void (*describe)(weir_resource_t* resource, weir_strbuf_t* out);  // optional: one line for tools
 } weir_resource_type_t;
 struct weir_resource_t {  // every resource starts with this
@@ -25,45 +27,56 @@ weir_resource_t* weir_resource_retain(weir_resource_t* resource);
 void weir_resource_release(weir_resource_t* resource);
 
 typedef struct weir_resources_t weir_resources_t;
-WEIR_MUST_USE weir_status_t* weir_resources_create(const char* default_container, weir_resources_t** out_resources);
+WEIR_MUST_USE weir_status_t* weir_resources_create(const char* default_container,
+                                                   weir_resources_t** out_resources);
 void weir_resources_destroy(weir_resources_t* resources);
 
 // An empty container means the default one. Looks up and retains.
-// NOT_FOUND "Resource <container>/<name>/<type> does not exist"; a name that holds another type is NOT_FOUND too.
-WEIR_MUST_USE weir_status_t* weir_resources_find(weir_resources_t* resources, weir_view_t container, weir_view_t name,
-                                                 const weir_resource_type_t* type, weir_resource_t** out_resource);
-// Finds or creates; |create| is called at most once, outside no lock. The result is retained for the caller.
+// NOT_FOUND "Resource <container>/<name>/<type> does not exist"; a name that holds another type is
+// NOT_FOUND too.
+WEIR_MUST_USE weir_status_t* weir_resources_find(weir_resources_t* resources, weir_view_t container,
+                                                 weir_view_t name, const weir_resource_type_t* type,
+                                                 weir_resource_t** out_resource);
+// Finds or creates; |create| is called at most once, outside no lock. The result is retained for
+// the caller.
 typedef weir_status_t* (*weir_resource_create_fn_t)(void* arg, weir_resource_t** out_resource);
-WEIR_MUST_USE weir_status_t* weir_resources_find_or_create(weir_resources_t* resources, weir_view_t container,
-                                                           weir_view_t name, const weir_resource_type_t* type,
-                                                           weir_resource_create_fn_t create, void* arg,
+WEIR_MUST_USE weir_status_t* weir_resources_find_or_create(weir_resources_t* resources,
+                                                           weir_view_t container, weir_view_t name,
+                                                           const weir_resource_type_t* type,
+                                                           weir_resource_create_fn_t create,
+                                                           void* arg,
                                                            weir_resource_t** out_resource);
 // Adds, consuming |take_resource| also on failure. ALREADY_EXISTS when the place is taken.
-WEIR_MUST_USE weir_status_t* weir_resources_add(weir_resources_t* resources, weir_view_t container, weir_view_t name,
-                                                weir_resource_t* take_resource);
-WEIR_MUST_USE weir_status_t* weir_resources_remove(weir_resources_t* resources, weir_view_t container, weir_view_t name,
+WEIR_MUST_USE weir_status_t* weir_resources_add(weir_resources_t* resources, weir_view_t container,
+                                                weir_view_t name, weir_resource_t* take_resource);
+WEIR_MUST_USE weir_status_t* weir_resources_remove(weir_resources_t* resources,
+                                                   weir_view_t container, weir_view_t name,
                                                    const weir_resource_type_t* type);  // NOT_FOUND
-void weir_resources_clear(weir_resources_t* resources, weir_view_t container);  // Reset of one container
+void weir_resources_clear(weir_resources_t* resources,
+                          weir_view_t container);  // Reset of one container
 void weir_resources_clear_all(weir_resources_t* resources);
 void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out);
 
 // ---- variables: both the ref and the resource kind ----
-// Readers retain the tensor and go; a writer that finds it shared writes a copy. So a read is a snapshot and never torn.
+// Readers retain the tensor and go; a writer that finds it shared writes a copy. So a read is a
+// snapshot and never torn.
 typedef struct weir_variable_t {
   weir_resource_t base;
   weir_mutex_t mu;
-  weir_tensor_t* tensor;     // guarded by mu; NULL while uninitialised
-  weir_dtype_t dtype;        // immutable
-  weir_shape_t* shape;       // declared; immutable, owned; NULL: any
+  weir_tensor_t* tensor;  // guarded by mu; NULL while uninitialised
+  weir_dtype_t dtype;     // immutable
+  weir_shape_t* shape;    // declared; immutable, owned; NULL: any
 } weir_variable_t;
 extern const weir_resource_type_t weir_variable_type;
-WEIR_MUST_USE weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shape, weir_variable_t** out);
+WEIR_MUST_USE weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shape,
+                                                  weir_variable_t** out);
 // Retains and returns the value, NULL while uninitialised.
 weir_tensor_t* weir_variable_read(weir_variable_t* variable);
 // Replaces the value; consumes |take_tensor|.
 void weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor);
 // Makes |variable->tensor| safe to write in place: copies it when others hold it. mu must be held.
 // FAILED_PRECONDITION naming |what| when uninitialised.
-WEIR_MUST_USE weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const char* what);
+WEIR_MUST_USE weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable,
+                                                            const char* what);
 
 #endif  // WEIR_OP_RESOURCE_H_

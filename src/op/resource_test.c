@@ -1,15 +1,10 @@
 // resource_test.c — The resource manager, and variables as snapshots.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
-
 #include "op/resource.h"
+
+#include <pthread.h>
+
+#include "testing/cmocka.h"
 
 typedef struct thing_t {
   weir_resource_t base;

@@ -1,14 +1,9 @@
 // shape_ctx_test.c — What shape functions share: merging, broadcasting, shapes from values.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "op/shape_ctx.h"
+
+#include "testing/cmocka.h"
 
 typedef struct fixture_t {
   weir_arena_t arena;

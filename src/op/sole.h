@@ -4,7 +4,8 @@
 
 #include "tensor/tensor.h"
 
-// True when the caller holds the only reference, and the memory is Weir's own: wrapped memory belongs to whoever lent it.
+// True when the caller holds the only reference, and the memory is Weir's own: wrapped memory
+// belongs to whoever lent it.
 WEIR_INLINE bool weir_tensor_is_writable(weir_tensor_t* t) {
   if (!weir_tensor_is_sole(t)) return false;
   const weir_tensor_t* owner = t->root ? t->root : t;

@@ -99,16 +99,11 @@ static bool next_piece(spec_t* s, weir_view_t* text) {
 
 static char unescape(char c) {
   switch (c) {
-    case 'n':
-      return '\n';
-    case 't':
-      return '\t';
-    case 'r':
-      return '\r';
-    case '0':
-      return '\0';
-    default:
-      return c;
+    case 'n': return '\n';
+    case 't': return '\t';
+    case 'r': return '\r';
+    case '0': return '\0';
+    default: return c;
   }
 }
 
@@ -349,49 +344,33 @@ static weir_status_t* read_func(spec_t* s, weir_func_t* out_func) {
 
 static weir_status_t* read_single(spec_t* s, weir_attr_t* value) {
   switch (value->kind) {
-    case WEIR_ATTR_STRING:
-      return read_quoted(s, &value->u.s);
-    case WEIR_ATTR_INT:
-      return read_int(s, &value->u.i);
-    case WEIR_ATTR_FLOAT:
-      return read_float(s, &value->u.f);
-    case WEIR_ATTR_BOOL:
-      return read_bool(s, &value->u.b);
-    case WEIR_ATTR_TYPE:
-      return read_type(s, &value->u.type);
-    case WEIR_ATTR_SHAPE:
-      return read_shape(s, &value->u.shape);
-    case WEIR_ATTR_TENSOR:
-      return read_tensor(s, &value->u.tensor);
+    case WEIR_ATTR_STRING: return read_quoted(s, &value->u.s);
+    case WEIR_ATTR_INT: return read_int(s, &value->u.i);
+    case WEIR_ATTR_FLOAT: return read_float(s, &value->u.f);
+    case WEIR_ATTR_BOOL: return read_bool(s, &value->u.b);
+    case WEIR_ATTR_TYPE: return read_type(s, &value->u.type);
+    case WEIR_ATTR_SHAPE: return read_shape(s, &value->u.shape);
+    case WEIR_ATTR_TENSOR: return read_tensor(s, &value->u.tensor);
     case WEIR_ATTR_FUNC: {
       weir_func_t* func = weir_arena_alloc(s->arena, sizeof(*func));
       if (!func) return weir_out_of_memory();
       value->u.func = func;
       return read_func(s, func);
     }
-    default:
-      return bad(s, "this attribute type has no default");
+    default: return bad(s, "this attribute type has no default");
   }
 }
 
 static weir_status_t* read_element(spec_t* s, weir_attr_kind_t kind, void* items, size_t i) {
   switch (kind) {
-    case WEIR_ATTR_STRING:
-      return read_quoted(s, (weir_view_t*)items + i);
-    case WEIR_ATTR_INT:
-      return read_int(s, (int64_t*)items + i);
-    case WEIR_ATTR_FLOAT:
-      return read_float(s, (float*)items + i);
-    case WEIR_ATTR_BOOL:
-      return read_bool(s, (bool*)items + i);
-    case WEIR_ATTR_TYPE:
-      return read_type(s, (weir_dtype_t*)items + i);
-    case WEIR_ATTR_SHAPE:
-      return read_shape(s, (const weir_shape_t**)items + i);
-    case WEIR_ATTR_TENSOR:
-      return read_tensor(s, (weir_tensor_t**)items + i);
-    default:
-      return read_func(s, (weir_func_t*)items + i);
+    case WEIR_ATTR_STRING: return read_quoted(s, (weir_view_t*)items + i);
+    case WEIR_ATTR_INT: return read_int(s, (int64_t*)items + i);
+    case WEIR_ATTR_FLOAT: return read_float(s, (float*)items + i);
+    case WEIR_ATTR_BOOL: return read_bool(s, (bool*)items + i);
+    case WEIR_ATTR_TYPE: return read_type(s, (weir_dtype_t*)items + i);
+    case WEIR_ATTR_SHAPE: return read_shape(s, (const weir_shape_t**)items + i);
+    case WEIR_ATTR_TENSOR: return read_tensor(s, (weir_tensor_t**)items + i);
+    default: return read_func(s, (weir_func_t*)items + i);
   }
 }
 

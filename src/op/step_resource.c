@@ -3,8 +3,8 @@
 
 static void release_object(void* object) { weir_resource_release(object); }
 
-static weir_status_t* set_handle(weir_kernel_ctx_t* ctx, int i, weir_resource_t* resource, const char* name,
-                                 const char* type_name) {
+static weir_status_t* set_handle(weir_kernel_ctx_t* ctx, int i, weir_resource_t* resource,
+                                 const char* name, const char* type_name) {
   weir_handle_t* handle = NULL;
   weir_tensor_t* tensor = NULL;
   WEIR_TRY(weir_handle_create(ctx->device->name, WEIR_STEP_CONTAINER, name, type_name, &handle));
@@ -19,8 +19,8 @@ static weir_status_t* set_handle(weir_kernel_ctx_t* ctx, int i, weir_resource_t*
 static weir_status_t* set_strings(weir_kernel_ctx_t* ctx, int i, const char* name) {
   weir_variable_t* variable = NULL;
   weir_tensor_t* strings = NULL;
-  WEIR_TRY(weir_tensor_create_strings(1, (const int64_t[]){2}, (const char* const[]){WEIR_STEP_CONTAINER, name}, NULL,
-                                      &strings));
+  WEIR_TRY(weir_tensor_create_strings(
+      1, (const int64_t[]){2}, (const char* const[]){WEIR_STEP_CONTAINER, name}, NULL, &strings));
   weir_status_t* status = weir_variable_create(WEIR_DTYPE_STRING, NULL, &variable);
   if (status) {
     weir_tensor_release(strings);
@@ -32,8 +32,9 @@ static weir_status_t* set_strings(weir_kernel_ctx_t* ctx, int i, const char* nam
   return NULL;
 }
 
-weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i, weir_resource_t* take_resource,
-                                          const char* name, const char* type_name) {
+weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,
+                                          weir_resource_t* take_resource, const char* name,
+                                          const char* type_name) {
   weir_status_t* status = NULL;
   if (weir_dtype_is_ref(ctx->node->output_types[i])) {
     status = set_strings(ctx, i, name);
@@ -44,25 +45,29 @@ weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i, weir_re
     weir_resource_release(take_resource);
     return status;
   }
-  return weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER), weir_view_of(name), take_resource);
+  return weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER),
+                            weir_view_of(name), take_resource);
 }
 
-static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* ref, const weir_resource_type_t* type,
+static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* ref,
+                                      const weir_resource_type_t* type,
                                       weir_resource_t** out_resource) {
   weir_tensor_t* strings = weir_variable_read(ref);
   weir_status_t* status = NULL;
   if (!strings || strings->dtype != WEIR_DTYPE_STRING || strings->count != 2) {
-    status = WEIR_STATUS(INVALID_ARGUMENT, "Resource handle must have two elements: [container, name]");
+    status =
+        WEIR_STATUS(INVALID_ARGUMENT, "Resource handle must have two elements: [container, name]");
   } else {
     const weir_string_t* parts = WEIR_TENSOR_DATA(strings, weir_string_t);
-    status = weir_resources_find(ctx->step->resources, weir_string_view(&parts[0]), weir_string_view(&parts[1]), type,
-                                 out_resource);
+    status = weir_resources_find(ctx->step->resources, weir_string_view(&parts[0]),
+                                 weir_string_view(&parts[1]), type, out_resource);
   }
   weir_tensor_release(strings);
   return status;
 }
 
-weir_status_t* weir_step_resource_get(weir_kernel_ctx_t* ctx, int i, const weir_resource_type_t* type,
+weir_status_t* weir_step_resource_get(weir_kernel_ctx_t* ctx, int i,
+                                      const weir_resource_type_t* type,
                                       weir_resource_t** out_resource) {
   const weir_tensor_t* tensor = ctx->inputs[i].tensor;
   const weir_handle_t* handle = tensor ? weir_tensor_handle(tensor) : NULL;
@@ -72,8 +77,10 @@ weir_status_t* weir_step_resource_get(weir_kernel_ctx_t* ctx, int i, const weir_
     return NULL;
   }
   weir_variable_t* ref = ctx->inputs[i].ref;
-  WEIR_TRY(ref ? find_by_strings(ctx, ref, type, &resource) : weir_kernel_resource(ctx, i, type, &resource));
-  weir_resource_release(resource);  // the step's manager, which never removes, keeps it until the step ends
+  WEIR_TRY(ref ? find_by_strings(ctx, ref, type, &resource)
+               : weir_kernel_resource(ctx, i, type, &resource));
+  weir_resource_release(
+      resource);  // the step's manager, which never removes, keeps it until the step ends
   *out_resource = resource;
   return NULL;
 }

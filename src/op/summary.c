@@ -71,7 +71,9 @@ static void put_axis(summary_t* s, int axis) {
 }
 
 void weir_tensor_summarize(const weir_tensor_t* tensor, int64_t limit, weir_strbuf_t* out) {
-  summary_t s = {.tensor = tensor, .limit = limit < 0 ? tensor->count : WEIR_MIN(limit, tensor->count), .out = out};
+  summary_t s = {.tensor = tensor,
+                 .limit = limit < 0 ? tensor->count : WEIR_MIN(limit, tensor->count),
+                 .out = out};
   if (tensor->rank == 0) {
     if (s.limit > 0) put_element(&s);
   } else {

@@ -1,4 +1,5 @@
-// summary.h — Tensors in the words of TensorFlow's Assert and Print: "[1 2][3...]...", unlike the nested form of tools.
+// summary.h — Tensors in the words of TensorFlow's Assert and Print: "[1 2][3...]...", unlike the
+// nested form of tools.
 #ifndef WEIR_OP_SUMMARY_H_
 #define WEIR_OP_SUMMARY_H_
 

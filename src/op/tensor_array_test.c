@@ -1,31 +1,29 @@
-// tensor_array_test.c — TensorArrays and lists below the ops: write once, read, add up, copy on write.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+// tensor_array_test.c — TensorArrays and lists below the ops: write once, read, add up, copy on
+// write.
 #include "op/tensor_array.h"
+
 #include "op/tensor_list.h"
+#include "testing/cmocka.h"
 
 static weir_tensor_t* vector(float a, float b) {
   weir_tensor_t* t = NULL;
-  weir_status_t* status = weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, (const float[]){a, b}, &t);
+  weir_status_t* status =
+      weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, (const float[]){a, b}, &t);
   assert_null(status);
   return t;
 }
 
 static weir_tensor_array_t* create(int64_t size, bool is_dynamic, bool clears) {
   weir_tensor_array_t* array = NULL;
-  weir_status_t* status = weir_tensor_array_create(&(weir_tensor_array_params_t){.name = "a",
-                                                                                 .dtype = WEIR_DTYPE_FLOAT,
-                                                                                 .size = size,
-                                                                                 .element_shape = &weir_shape_unknown,
-                                                                                 .is_dynamic = is_dynamic,
-                                                                                 .clears_after_read = clears,
-                                                                                 .has_identical_shapes = true},
-                                                   &array);
+  weir_status_t* status =
+      weir_tensor_array_create(&(weir_tensor_array_params_t){.name = "a",
+                                                             .dtype = WEIR_DTYPE_FLOAT,
+                                                             .size = size,
+                                                             .element_shape = &weir_shape_unknown,
+                                                             .is_dynamic = is_dynamic,
+                                                             .clears_after_read = clears,
+                                                             .has_identical_shapes = true},
+                               &array);
   assert_null(status);
   return array;
 }
@@ -33,7 +31,8 @@ static weir_tensor_array_t* create(int64_t size, bool is_dynamic, bool clears) {
 static void assert_fails(weir_status_t* status, const char* text) {
   assert_non_null(status);
   assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
-  if (!strstr(weir_status_message(status), text)) fail_msg("'%s' not in '%s'", text, weir_status_message(status));
+  if (!strstr(weir_status_message(status), text))
+    fail_msg("'%s' not in '%s'", text, weir_status_message(status));
   weir_status_destroy(status);
 }
 
@@ -84,7 +83,8 @@ static void test_gradient_adds_up(void** state) {
   weir_tensor_array_t* grad = NULL;
   weir_tensor_array_t* again = NULL;
   weir_tensor_t* value = NULL;
-  weir_tensor_array_grad_params_t params = {.source = weir_view_of("gradients"), .name = "a@gradients"};
+  weir_tensor_array_grad_params_t params = {.source = weir_view_of("gradients"),
+                                            .name = "a@gradients"};
   assert_null(weir_tensor_array_write(array, 0, vector(1, 2)));
   assert_null(weir_tensor_array_grad(array, &params, &grad));
   assert_null(weir_tensor_array_grad(array, &params, &again));
@@ -139,11 +139,10 @@ static void test_out_of_memory(void** state) {
     weir_tensor_array_t* array = NULL;
     weir_tensor_t* value = vector(1, 2);
     weir_alloc_fail_at(n, false);
-    weir_status_t* status = weir_tensor_array_create(&(weir_tensor_array_params_t){.name = "a",
-                                                                                   .dtype = WEIR_DTYPE_FLOAT,
-                                                                                   .size = 3,
-                                                                                   .element_shape = &weir_shape_scalar},
-                                                     &array);
+    weir_status_t* status = weir_tensor_array_create(
+        &(weir_tensor_array_params_t){
+            .name = "a", .dtype = WEIR_DTYPE_FLOAT, .size = 3, .element_shape = &weir_shape_scalar},
+        &array);
     if (!status) status = weir_tensor_array_merge_shape(array, &weir_shape_unknown);
     if (!status) {
       status = weir_tensor_array_write(array, 0, weir_tensor_retain(value));
@@ -160,8 +159,9 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_and_read),    cmocka_unit_test(test_dynamic_size), cmocka_unit_test(test_gradient_adds_up),
-      cmocka_unit_test(test_list_sum_and_copy), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_write_and_read),   cmocka_unit_test(test_dynamic_size),
+      cmocka_unit_test(test_gradient_adds_up), cmocka_unit_test(test_list_sum_and_copy),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,8 @@ static void list_destroy(void* object) {
   weir_free(list);
 }
 
-weir_status_t* weir_list_create(weir_dtype_t dtype, const weir_shape_t* shape, size_t count, weir_list_t** out_list) {
+weir_status_t* weir_list_create(weir_dtype_t dtype, const weir_shape_t* shape, size_t count,
+                                weir_list_t** out_list) {
   weir_list_t* list = weir_calloc(1, sizeof(*list));
   if (!list) return weir_out_of_memory();
   list->base.type = &weir_list_type;
@@ -33,7 +34,8 @@ weir_status_t* weir_list_create(weir_dtype_t dtype, const weir_shape_t* shape, s
 weir_status_t* weir_list_copy(const weir_list_t* list, weir_list_t** out_copy) {
   WEIR_TRY(weir_list_create(list->dtype, list->shape, list->count, out_copy));
   (*out_copy)->max_count = list->max_count;
-  for (size_t i = 0; i < list->count; ++i) (*out_copy)->items[i] = weir_tensor_retain(list->items[i]);
+  for (size_t i = 0; i < list->count; ++i)
+    (*out_copy)->items[i] = weir_tensor_retain(list->items[i]);
   return NULL;
 }
 
@@ -68,7 +70,8 @@ static weir_status_t* shapes_differ(const weir_list_t* a, const weir_list_t* b) 
   weir_strbuf_puts(&text, " and the other is ");
   weir_shape_append(b->shape, &text);
   weir_status_t* status =
-      WEIR_STATUS(INVALID_ARGUMENT, "Trying to add two lists of tensors with incompatible element shapes. One is %s",
+      WEIR_STATUS(INVALID_ARGUMENT,
+                  "Trying to add two lists of tensors with incompatible element shapes. One is %s",
                   text.data ? text.data : "");
   weir_strbuf_free(&text);
   return status;
@@ -76,13 +79,15 @@ static weir_status_t* shapes_differ(const weir_list_t* a, const weir_list_t* b) 
 
 static weir_status_t* check_addable(const weir_list_t* a, const weir_list_t* b) {
   if (a->dtype != b->dtype) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s",
-                       weir_dtype_name(a->dtype), weir_dtype_name(b->dtype));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Trying to add two lists of tensors of different dtypes. One is %s and the other is %s",
+        weir_dtype_name(a->dtype), weir_dtype_name(b->dtype));
   }
   if (a->count != b->count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Trying to add two lists of tensors with different lengths. One is %zu and the other is %zu",
+                       "Trying to add two lists of tensors with different lengths. One is %zu and "
+                       "the other is %zu",
                        a->count, b->count);
   }
   return NULL;
@@ -95,7 +100,9 @@ static weir_status_t* add_items(const weir_list_t* a, const weir_list_t* b, weir
     sum->items[i] = weir_tensor_retain(x ? a->items[i] : b->items[i]);
     if (!x || !y) continue;
     if (!weir_tensor_same_shape(x, y)) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Trying to add two tensors with incompatible element shapes at index %zu", i);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Trying to add two tensors with incompatible element shapes at index %zu",
+                         i);
     }
     WEIR_TRY(weir_tensor_accumulate(&sum->items[i], y));
   }
@@ -129,10 +136,10 @@ static weir_status_t* item_zeros(const weir_tensor_t* item, weir_tensor_t** out_
     const weir_variant_object_t* object = WEIR_TENSOR_DATA(item, const weir_variant_t)[i].object;
     void* zeros = NULL;
     if (!object) continue;
-    weir_status_t* status =
-        object->type->zeros_like
-            ? object->type->zeros_like(object, &zeros)
-            : WEIR_STATUS(UNIMPLEMENTED, "No zeros of variants of type %s", object->type->type_name);
+    weir_status_t* status = object->type->zeros_like
+                                ? object->type->zeros_like(object, &zeros)
+                                : WEIR_STATUS(UNIMPLEMENTED, "No zeros of variants of type %s",
+                                              object->type->type_name);
     if (status) {
       weir_tensor_release(*out_zeros);
       return status;
@@ -159,8 +166,10 @@ static weir_status_t* list_zeros_like(const void* object, void** out_zeros) {
   return NULL;
 }
 
-const weir_variant_type_t weir_list_type = {
-    .type_name = "tensorflow::TensorList", .destroy = list_destroy, .add = list_add, .zeros_like = list_zeros_like};
+const weir_variant_type_t weir_list_type = {.type_name = "tensorflow::TensorList",
+                                            .destroy = list_destroy,
+                                            .add = list_add,
+                                            .zeros_like = list_zeros_like};
 
 // ---- for kernels ----
 
@@ -168,7 +177,8 @@ weir_status_t* weir_list_input(weir_kernel_ctx_t* ctx, int i, const weir_list_t*
   const weir_tensor_t* t = ctx->inputs[i].tensor;
   if (t->rank != 0) {
     char shape[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input list must be a scalar saw: %s", weir_tensor_shape_text(t, shape));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input list must be a scalar saw: %s",
+                       weir_tensor_shape_text(t, shape));
   }
   const weir_variant_object_t* object =
       t->dtype == WEIR_DTYPE_VARIANT ? WEIR_TENSOR_DATA(t, const weir_variant_t)->object : NULL;
@@ -180,11 +190,12 @@ weir_status_t* weir_list_input(weir_kernel_ctx_t* ctx, int i, const weir_list_t*
   return NULL;
 }
 
-weir_status_t* weir_list_input_typed(weir_kernel_ctx_t* ctx, int i, weir_dtype_t dtype, const weir_list_t** out_list) {
+weir_status_t* weir_list_input_typed(weir_kernel_ctx_t* ctx, int i, weir_dtype_t dtype,
+                                     const weir_list_t** out_list) {
   WEIR_TRY(weir_list_input(ctx, i, out_list));
   if ((*out_list)->dtype == dtype) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid data types; op elements %s but list elements %s", weir_dtype_name(dtype),
-                     weir_dtype_name((*out_list)->dtype));
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid data types; op elements %s but list elements %s",
+                     weir_dtype_name(dtype), weir_dtype_name((*out_list)->dtype));
 }
 
 weir_status_t* weir_list_output(weir_kernel_ctx_t* ctx, int i, weir_list_t* take_list) {

@@ -1,7 +1,7 @@
-// arithmetic.c — Runs each op's own simplify hook, and lets readers of pass-through nodes read past them.
-#include "pass/rewrite.h"
-
+// arithmetic.c — Runs each op's own simplify hook, and lets readers of pass-through nodes read past
+// them.
 #include "op/simplify.h"
+#include "pass/rewrite.h"
 
 // Rounds over the graph: what one round adds the next one may simplify.
 #define ROUND_LIMIT 4
@@ -13,14 +13,15 @@ enum { CONDITIONAL = 1, EFFECT = 2 };
 
 typedef struct arithmetic_t {
   weir_rewrite_t rewrite;
-  uint8_t* marks;       // by node id, new nodes included: CONDITIONAL, EFFECT (it or something upstream has a side effect)
+  uint8_t* marks;  // by node id, new nodes included: CONDITIONAL, EFFECT (it or something upstream
+                   // has a side effect)
   size_t mark_count;
   size_t mark_capacity;
 } arithmetic_t;
 
 // What a replacement is made of: nodes the hook added, and the edges of before that these read.
 typedef struct cone_t {
-  size_t first_new;     // ids from here on are the hook's
+  size_t first_new;  // ids from here on are the hook's
   weir_node_t** nodes;
   size_t node_count;
   weir_edge_t* leaves;
@@ -72,12 +73,15 @@ static void reach_edge(cone_t* cone, weir_edge_t edge) {
   cone->nodes[cone->node_count++] = edge.node;
 }
 
-static weir_status_t* cone_init(arithmetic_t* pass, size_t first_new, weir_edge_t root, cone_t* cone) {
+static weir_status_t* cone_init(arithmetic_t* pass, size_t first_new, weir_edge_t root,
+                                cone_t* cone) {
   const weir_graph_t* graph = pass->rewrite.graph;
   size_t leaf_limit = 1;
-  for (size_t i = first_new; i < graph->node_count; ++i) leaf_limit += (size_t)graph->nodes[i]->def.input_count;
+  for (size_t i = first_new; i < graph->node_count; ++i)
+    leaf_limit += (size_t)graph->nodes[i]->def.input_count;
   *cone = (cone_t){.first_new = first_new};
-  cone->nodes = weir_arena_array(&pass->rewrite.arena, graph->node_count - first_new + 1, sizeof(*cone->nodes));
+  cone->nodes = weir_arena_array(&pass->rewrite.arena, graph->node_count - first_new + 1,
+                                 sizeof(*cone->nodes));
   cone->leaves = weir_arena_array(&pass->rewrite.arena, leaf_limit, sizeof(*cone->leaves));
   if (!cone->nodes || !cone->leaves) return weir_out_of_memory();
   reach_edge(cone, root);
@@ -96,7 +100,8 @@ static bool has_leaf(const cone_t* cone, weir_edge_t edge) {
 }
 
 // Whether every side effect that the inputs of |node| wait for is still waited for by the leaves.
-static bool keeps_effects(const arithmetic_t* pass, const cone_t* cone, const weir_node_t* node, int* budget) {
+static bool keeps_effects(const arithmetic_t* pass, const cone_t* cone, const weir_node_t* node,
+                          int* budget) {
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
     if (!(pass->marks[edge.node->id] & EFFECT) || has_leaf(cone, edge)) continue;
@@ -111,7 +116,8 @@ static bool keeps_effects(const arithmetic_t* pass, const cone_t* cone, const we
   return true;
 }
 
-// Something to wait for that is dead, and in the same loop, whenever |node| is; NULL when there is none.
+// Something to wait for that is dead, and in the same loop, whenever |node| is; NULL when there is
+// none.
 static weir_node_t* find_anchor(const arithmetic_t* pass, const weir_node_t* node) {
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_node_t* source = node->inputs[i].node;
@@ -120,8 +126,10 @@ static weir_node_t* find_anchor(const arithmetic_t* pass, const weir_node_t* nod
   return NULL;
 }
 
-// In a branch or a loop the replacement must read something of that branch or loop, and so must all its constants.
-static weir_status_t* keep_condition(const arithmetic_t* pass, const cone_t* cone, const weir_node_t* node, bool* out_kept) {
+// In a branch or a loop the replacement must read something of that branch or loop, and so must all
+// its constants.
+static weir_status_t* keep_condition(const arithmetic_t* pass, const cone_t* cone,
+                                     const weir_node_t* node, bool* out_kept) {
   *out_kept = !(pass->marks[node->id] & CONDITIONAL);
   if (*out_kept) return NULL;
   for (size_t i = 0; i < cone->leaf_count; ++i) {
@@ -144,18 +152,20 @@ static weir_status_t* keep_condition(const arithmetic_t* pass, const cone_t* con
 
 static bool is_simplifiable(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  return op && op->def && op->def->simplify && op->role == WEIR_ROLE_NONE && !(op->flags & WEIR_OP_STATEFUL) &&
-         node->def.output_count > 0;
+  return op && op->def && op->def->simplify && op->role == WEIR_ROLE_NONE &&
+         !(op->flags & WEIR_OP_STATEFUL) && node->def.output_count > 0;
 }
 
 // Puts |replacement| in the place of output 0 of |node| if nothing that |node| waited for is lost.
-static weir_status_t* accept(arithmetic_t* pass, weir_node_t* node, weir_edge_t replacement, size_t first_new) {
+static weir_status_t* accept(arithmetic_t* pass, weir_node_t* node, weir_edge_t replacement,
+                             size_t first_new) {
   weir_edge_t self = {.node = node, .index = 0};
   cone_t cone;
   bool is_added = (size_t)replacement.node->id >= first_new;
   int budget = SEARCH_LIMIT;
   bool is_kept = false;
-  if (weir_edge_dtype(replacement) != weir_edge_dtype(self) || (node->control_count && !is_added)) return NULL;
+  if (weir_edge_dtype(replacement) != weir_edge_dtype(self) || (node->control_count && !is_added))
+    return NULL;
   WEIR_TRY(cone_init(pass, first_new, replacement, &cone));
   for (size_t i = 0; i < cone.leaf_count; ++i) {
     if (cone.leaves[i].node == node) return NULL;  // it would wait for itself
@@ -203,7 +213,8 @@ static weir_status_t* simplify(arithmetic_t* pass, weir_node_t* node) {
 
 // ---- pass-through nodes ----
 
-// Whether |node| is held where its input is: a colocation with something else is a copy the user asked for.
+// Whether |node| is held where its input is: a colocation with something else is a copy the user
+// asked for.
 static bool is_colocated(const weir_node_t* node, const weir_node_t* source) {
   const weir_attr_t* group = weir_attrs_find(node->def.attrs, "_class");
   if (strcmp(node->def.device, source->def.device) != 0) return false;
@@ -218,7 +229,8 @@ static bool is_colocated(const weir_node_t* node, const weir_node_t* source) {
 
 static bool is_bypassable(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  if (!op || !op->def || op->role != WEIR_ROLE_NONE || !(op->flags & WEIR_OP_PASS_THROUGH)) return false;
+  if (!op || !op->def || op->role != WEIR_ROLE_NONE || !(op->flags & WEIR_OP_PASS_THROUGH))
+    return false;
   if (op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) return false;
   if (node->control_count || node->def.output_count != 1 || node->def.input_count < 1) return false;
   // A reference read here is a value of now; its readers would read it later.
@@ -231,7 +243,8 @@ static weir_status_t* visit(arithmetic_t* pass, weir_node_t* node) {
   WEIR_TRY(weir_rewrite_inputs(&pass->rewrite, node, NULL));
   if (is_bypassable(node)) {
     weir_node_t* source = node->inputs[0].node;
-    WEIR_TRY(weir_rewrite_replace_edge(&pass->rewrite, (weir_edge_t){.node = node, .index = 0}, node->inputs[0]));
+    WEIR_TRY(weir_rewrite_replace_edge(&pass->rewrite, (weir_edge_t){.node = node, .index = 0},
+                                       node->inputs[0]));
     if (weir_rewrite_is_anchor(source)) weir_rewrite_replace_node(&pass->rewrite, node, source);
     return NULL;
   }
@@ -242,7 +255,8 @@ static weir_status_t* run_round(weir_pass_ctx_t* ctx, bool* out_added) {
   arithmetic_t pass = {.marks = NULL};
   weir_status_t* status = weir_rewrite_init(&pass.rewrite, ctx->graph);
   if (!status) status = mark_nodes(&pass);
-  for (size_t i = 0; i < pass.rewrite.count && !status; ++i) status = visit(&pass, pass.rewrite.order[i]);
+  for (size_t i = 0; i < pass.rewrite.count && !status; ++i)
+    status = visit(&pass, pass.rewrite.order[i]);
   if (!status) status = weir_rewrite_finish(&pass.rewrite, ctx);
   *out_added = pass.rewrite.replaced_count > 0 && ctx->graph->node_count > pass.rewrite.count;
   weir_free(pass.marks);

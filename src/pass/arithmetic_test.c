@@ -18,7 +18,8 @@ static weir_edge_t add_branch(testing_t* t, weir_edge_t x) {
 static void test_existing_edge(void** state) {
   testing_t* t = *state;
   weir_edge_t x = add_x(t, "x");
-  weir_edge_t out = ADD(t->graph, "Neg", "n1", ADD(t->graph, "Neg", "n0", ADD(t->graph, "Effect", "effect", x)));
+  weir_edge_t out =
+      ADD(t->graph, "Neg", "n1", ADD(t->graph, "Neg", "n0", ADD(t->graph, "Effect", "effect", x)));
   add_retval(t->graph, "ret", out, 0);
   weir_node_t* target = out.node;
   run(t, &target);
@@ -86,7 +87,8 @@ static void test_within_a_branch(void** state) {
   add_retval(t->graph, "ret", out, 0);
   run(t, &group);
   check_input(t->graph, "ret", 0, "switch:1");
-  check_input(t->graph, "group", 0, "^mul");  // a control edge from the Switch is alive on both sides
+  check_input(t->graph, "group", 0,
+              "^mul");  // a control edge from the Switch is alive on both sides
 }
 
 static void test_bypass(void** state) {
@@ -116,15 +118,18 @@ static void test_bypass_of_a_pivot(void** state) {
 static void test_not_bypassed(void** state) {
   testing_t* t = *state;
   weir_edge_t x = add_x(t, "x");
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
   weir_edge_t v = edge_of(add_with(t->graph, "Variable", "v", WEIR_NO_EDGES, attrs), 0);
   weir_edge_t waits = ADD(t->graph, "Identity", "waits", x);
   check_ok(weir_graph_add_control(waits.node, ADD(t->graph, "Effect", "effect", x).node));
-  weir_node_params_t params = {.op = "Identity", .name = "moved", .device = "/cpu:1", .inputs = WEIR_EDGES(x)};
+  weir_node_params_t params = {
+      .op = "Identity", .name = "moved", .device = "/cpu:1", .inputs = WEIR_EDGES(x)};
   weir_node_t* moved = NULL;
   check_ok(weir_graph_add(t->graph, &params, &moved));
   weir_view_t group[] = {weir_view_of("loc:@v")};
-  weir_node_t* held = add_with(t->graph, "Identity", "held", WEIR_EDGES(x), WEIR_ATTRS(weir_attr_strings("_class", group, 1)));
+  weir_node_t* held = add_with(t->graph, "Identity", "held", WEIR_EDGES(x),
+                               WEIR_ATTRS(weir_attr_strings("_class", group, 1)));
   add_retval(t->graph, "r0", ADD(t->graph, "Identity", "read", v), 0);
   add_retval(t->graph, "r1", waits, 1);
   add_retval(t->graph, "r2", edge_of(moved, 0), 2);
@@ -139,14 +144,10 @@ static void test_not_bypassed(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
-      TEST(test_existing_edge),
-      TEST(test_new_nodes_are_simplified_too),
-      TEST(test_control_inputs),
-      TEST(test_controls_in_between),
-      TEST(test_dropped_inputs),
-      TEST(test_within_a_branch),
-      TEST(test_bypass),
-      TEST(test_bypass_of_a_pivot),
+      TEST(test_existing_edge),  TEST(test_new_nodes_are_simplified_too),
+      TEST(test_control_inputs), TEST(test_controls_in_between),
+      TEST(test_dropped_inputs), TEST(test_within_a_branch),
+      TEST(test_bypass),         TEST(test_bypass_of_a_pivot),
       TEST(test_not_bypassed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

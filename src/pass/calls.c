@@ -1,12 +1,14 @@
-// calls.c — Functions of the library used as ops become calls: the runtime knows one way to run a function.
+// calls.c — Functions of the library used as ops become calls: the runtime knows one way to run a
+// function.
 #include "graph/function.h"
 #include "pass/rewrite.h"
 
 static bool is_extra(const weir_named_attr_t* attr) { return attr->name[0] == '_'; }
 
-// Attributes of the function go with its name; those that are not part of any definition stay on the node.
-static weir_status_t* split_attrs(weir_arena_t* arena, weir_attrs_t attrs, weir_attrs_t* out_own, weir_named_attr_t** out_rest,
-                                  size_t* out_rest_count) {
+// Attributes of the function go with its name; those that are not part of any definition stay on
+// the node.
+static weir_status_t* split_attrs(weir_arena_t* arena, weir_attrs_t attrs, weir_attrs_t* out_own,
+                                  weir_named_attr_t** out_rest, size_t* out_rest_count) {
   weir_named_attr_t* own = weir_arena_array(arena, attrs.count, sizeof(*own));
   weir_named_attr_t* rest = weir_arena_array(arena, attrs.count + 3, sizeof(*rest));
   if (!own || !rest) return weir_out_of_memory();
@@ -25,8 +27,8 @@ static weir_status_t* split_attrs(weir_arena_t* arena, weir_attrs_t attrs, weir_
   return NULL;
 }
 
-static weir_status_t* add_call(weir_rewrite_t* rewrite, weir_node_t* node, const weir_function_t* function,
-                               weir_node_t** out_call) {
+static weir_status_t* add_call(weir_rewrite_t* rewrite, weir_node_t* node,
+                               const weir_function_t* function, weir_node_t** out_call) {
   const weir_node_def_t* def = &node->def;
   weir_func_t func = {.name = weir_view_of(function->name)};
   weir_named_attr_t* attrs = NULL;
@@ -37,21 +39,23 @@ static weir_status_t* add_call(weir_rewrite_t* rewrite, weir_node_t* node, const
   attrs[count++] = weir_attr_func("f", &func);
   const char* name = weir_arena_printf(&node->graph->arena, "%s_call", def->name);
   if (!name) return weir_out_of_memory();
-  weir_node_params_t params = {.op = function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall",
-                               .name = name,
-                               .unique_name = true,
-                               .device = def->device,
-                               .inputs = {.items = node->inputs, .count = def->input_count},
-                               .control_inputs = node->control_inputs,
-                               .control_count = node->control_count,
-                               .attrs = {.items = attrs, .count = count}};
+  weir_node_params_t params = {
+      .op = function->is_stateful ? "StatefulPartitionedCall" : "PartitionedCall",
+      .name = name,
+      .unique_name = true,
+      .device = def->device,
+      .inputs = {.items = node->inputs, .count = def->input_count},
+      .control_inputs = node->control_inputs,
+      .control_count = node->control_count,
+      .attrs = {.items = attrs, .count = count}};
   return weir_graph_add(node->graph, &params, out_call);
 }
 
 static weir_status_t* visit(weir_rewrite_t* rewrite, weir_node_t* node) {
   WEIR_TRY(weir_rewrite_inputs(rewrite, node, NULL));
   if (!node->def.op || node->def.op->def) return NULL;
-  const weir_function_t* function = weir_function_find(node->graph->library, weir_view_of(node->def.op_name));
+  const weir_function_t* function =
+      weir_function_find(node->graph->library, weir_view_of(node->def.op_name));
   if (!function) return NULL;
   weir_node_t* call = NULL;
   WEIR_TRY(add_call(rewrite, node, function, &call));

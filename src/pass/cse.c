@@ -3,15 +3,17 @@
 
 typedef struct cse_t {
   weir_rewrite_t rewrite;
-  weir_node_t** slots;   // hash table of the nodes kept so far; open addressing, a power of two
-  uint64_t* hashes;      // by node id
-  size_t mask;           // slots - 1
+  weir_node_t** slots;  // hash table of the nodes kept so far; open addressing, a power of two
+  uint64_t* hashes;     // by node id
+  size_t mask;          // slots - 1
 } cse_t;
 
 static bool is_mergeable(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  if (!op || !op->def || (op->flags & WEIR_OP_STATEFUL) || node->def.output_count == 0) return false;
-  // Roles of control flow have identity: a Merge of a loop, an Enter, are not what their inputs say alone.
+  if (!op || !op->def || (op->flags & WEIR_OP_STATEFUL) || node->def.output_count == 0)
+    return false;
+  // Roles of control flow have identity: a Merge of a loop, an Enter, are not what their inputs say
+  // alone.
   return (op->role == WEIR_ROLE_NONE || op->role == WEIR_ROLE_CONST) && weir_rewrite_is_plain(node);
 }
 
@@ -32,16 +34,19 @@ static uint64_t hash_node(const weir_node_t* node) {
   if (is_commutative(node)) {
     hash = weir_hash_mix(hash ^ (hash_edge(node->inputs[0]) + hash_edge(node->inputs[1])));
   } else {
-    for (int i = 0; i < node->def.input_count; ++i) hash = weir_hash_mix(hash ^ hash_edge(node->inputs[i]));
+    for (int i = 0; i < node->def.input_count; ++i)
+      hash = weir_hash_mix(hash ^ hash_edge(node->inputs[i]));
   }
   uint64_t controls = 0;  // a sum: their order means nothing
-  for (int i = 0; i < node->control_count; ++i) controls += weir_hash_mix((uint64_t)node->control_inputs[i]->id + 1);
+  for (int i = 0; i < node->control_count; ++i)
+    controls += weir_hash_mix((uint64_t)node->control_inputs[i]->id + 1);
   return weir_hash_mix(hash ^ controls);
 }
 
 static bool are_inputs_equal(const weir_node_t* a, const weir_node_t* b) {
   bool is_equal = true;
-  for (int i = 0; i < a->def.input_count; ++i) is_equal = is_equal && weir_edge_equal(a->inputs[i], b->inputs[i]);
+  for (int i = 0; i < a->def.input_count; ++i)
+    is_equal = is_equal && weir_edge_equal(a->inputs[i], b->inputs[i]);
   if (is_equal || !is_commutative(a)) return is_equal;
   return weir_edge_equal(a->inputs[0], b->inputs[1]) && weir_edge_equal(a->inputs[1], b->inputs[0]);
 }
@@ -51,15 +56,17 @@ static bool are_controls_equal(const weir_node_t* a, const weir_node_t* b) {
   if (a->control_count != b->control_count) return false;
   for (int i = 0; i < a->control_count; ++i) {
     bool is_found = false;
-    for (int k = 0; k < b->control_count && !is_found; ++k) is_found = a->control_inputs[i] == b->control_inputs[k];
+    for (int k = 0; k < b->control_count && !is_found; ++k)
+      is_found = a->control_inputs[i] == b->control_inputs[k];
     if (!is_found) return false;
   }
   return true;
 }
 
 static bool are_nodes_equal(const weir_node_t* a, const weir_node_t* b) {
-  if (a->def.op != b->def.op || a->def.input_count != b->def.input_count || a->def.output_count != b->def.output_count ||
-      a->def.attrs.count != b->def.attrs.count || strcmp(a->def.device, b->def.device) != 0 || !are_inputs_equal(a, b) ||
+  if (a->def.op != b->def.op || a->def.input_count != b->def.input_count ||
+      a->def.output_count != b->def.output_count || a->def.attrs.count != b->def.attrs.count ||
+      strcmp(a->def.device, b->def.device) != 0 || !are_inputs_equal(a, b) ||
       !are_controls_equal(a, b)) {
     return false;
   }
@@ -71,13 +78,15 @@ static bool are_nodes_equal(const weir_node_t* a, const weir_node_t* b) {
   return true;
 }
 
-// The earlier node equal to |node|; NULL when it is the first of its kind, which it then stands for.
+// The earlier node equal to |node|; NULL when it is the first of its kind, which it then stands
+// for.
 static weir_node_t* find_or_keep(cse_t* cse, weir_node_t* node) {
   uint64_t hash = hash_node(node);
   cse->hashes[node->id] = hash;
   size_t at = (size_t)hash & cse->mask;
   for (; cse->slots[at]; at = (at + 1) & cse->mask) {
-    if (cse->hashes[cse->slots[at]->id] == hash && are_nodes_equal(cse->slots[at], node)) return cse->slots[at];
+    if (cse->hashes[cse->slots[at]->id] == hash && are_nodes_equal(cse->slots[at], node))
+      return cse->slots[at];
   }
   cse->slots[at] = node;
   return NULL;
@@ -106,7 +115,8 @@ weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx) {
   cse.slots = weir_arena_array(&cse.rewrite.arena, slot_count, sizeof(*cse.slots));
   cse.hashes = weir_arena_array(&cse.rewrite.arena, cse.rewrite.count + 1, sizeof(*cse.hashes));
   if (!cse.slots || !cse.hashes) status = weir_out_of_memory();
-  for (size_t i = 0; i < cse.rewrite.count && !status; ++i) status = visit(&cse, cse.rewrite.order[i]);
+  for (size_t i = 0; i < cse.rewrite.count && !status; ++i)
+    status = visit(&cse, cse.rewrite.order[i]);
   if (!status) status = weir_rewrite_finish(&cse.rewrite, ctx);
 done:
   weir_rewrite_free(&cse.rewrite);

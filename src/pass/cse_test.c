@@ -13,8 +13,10 @@ static weir_edge_t add_x(testing_t* t, const char* name) {
 static void test_merges_chains(void** state) {
   testing_t* t = *state;
   weir_edge_t x = add_x(t, "x");
-  weir_edge_t a = ADD(t->graph, "Neg", "a2", ADD(t->graph, "Add", "a1", x, add_float(t->graph, "ac", 2)));
-  weir_edge_t b = ADD(t->graph, "Neg", "b2", ADD(t->graph, "Add", "b1", add_float(t->graph, "bc", 2), x));
+  weir_edge_t a =
+      ADD(t->graph, "Neg", "a2", ADD(t->graph, "Add", "a1", x, add_float(t->graph, "ac", 2)));
+  weir_edge_t b =
+      ADD(t->graph, "Neg", "b2", ADD(t->graph, "Add", "b1", add_float(t->graph, "bc", 2), x));
   add_retval(t->graph, "r0", a, 0);
   add_retval(t->graph, "r1", b, 1);
   weir_node_t* group = add_with(t->graph, "NoOp", "group", WEIR_NO_EDGES, WEIR_NO_ATTRS);
@@ -49,7 +51,8 @@ static void test_kept_apart(void** state) {
   weir_edge_t n0 = ADD(t->graph, "Neg", "n0", x);
   weir_edge_t n1 = ADD(t->graph, "Neg", "n1", x);
   check_ok(weir_graph_add_control(n1.node, e0.node));
-  weir_node_params_t params = {.op = "Neg", .name = "n2", .device = "/cpu:1", .inputs = WEIR_EDGES(x)};
+  weir_node_params_t params = {
+      .op = "Neg", .name = "n2", .device = "/cpu:1", .inputs = WEIR_EDGES(x)};
   weir_node_t* n2 = NULL;
   check_ok(weir_graph_add(t->graph, &params, &n2));
   weir_edge_t i0 = ADD(t->graph, "Enter", "i0", x);
@@ -83,7 +86,8 @@ static void test_constants_by_value(void** state) {
 
 static void test_references(void** state) {
   testing_t* t = *state;
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
   weir_edge_t v = edge_of(add_with(t->graph, "Variable", "v", WEIR_NO_EDGES, attrs), 0);
   add_retval(t->graph, "r0", ADD(t->graph, "Identity", "i0", v), 0);
   add_retval(t->graph, "r1", ADD(t->graph, "Identity", "i1", v), 1);
@@ -94,8 +98,8 @@ static void test_references(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
-      TEST(test_merges_chains),      TEST(test_order_matters_unless_commutative),
-      TEST(test_kept_apart),         TEST(test_constants_by_value),
+      TEST(test_merges_chains), TEST(test_order_matters_unless_commutative),
+      TEST(test_kept_apart),    TEST(test_constants_by_value),
       TEST(test_references),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-// fold.c — Constant folding: nodes whose inputs are constants, and values that inference knows from shapes alone.
+// fold.c — Constant folding: nodes whose inputs are constants, and values that inference knows from
+// shapes alone.
 #include "pass/rewrite.h"
 
 // A constant larger than this is made only when it is no larger than what it is made from.
@@ -29,8 +30,9 @@ static bool has_function(const weir_node_t* node) {
 
 static bool is_foldable(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  return op && op->def && op->role == WEIR_ROLE_NONE && !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) &&
-         node->def.input_count > 0 && node->def.output_count > 0 && weir_rewrite_is_plain(node) && !has_function(node);
+  return op && op->def && op->role == WEIR_ROLE_NONE &&
+         !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) && node->def.input_count > 0 &&
+         node->def.output_count > 0 && weir_rewrite_is_plain(node) && !has_function(node);
 }
 
 static weir_tensor_t* constant_of(weir_edge_t edge) {
@@ -39,10 +41,13 @@ static weir_tensor_t* constant_of(weir_edge_t edge) {
   return value && value->kind == WEIR_ATTR_TENSOR && !value->is_list ? value->u.tensor : NULL;
 }
 
-// Control inputs a constant needs to be dead, and in the same loop, whenever |node| is: those of |node| and, for inputs that
-// are constants, theirs. For other inputs that may be dead it is their producers: false when one cannot tell its deadness.
-static weir_status_t* collect_controls(fold_t* fold, const weir_node_t* node, weir_node_t* constant, bool* out_possible) {
-  for (int i = 0; i < node->control_count; ++i) WEIR_TRY(weir_graph_add_control(constant, node->control_inputs[i]));
+// Control inputs a constant needs to be dead, and in the same loop, whenever |node| is: those of
+// |node| and, for inputs that are constants, theirs. For other inputs that may be dead it is their
+// producers: false when one cannot tell its deadness.
+static weir_status_t* collect_controls(fold_t* fold, const weir_node_t* node, weir_node_t* constant,
+                                       bool* out_possible) {
+  for (int i = 0; i < node->control_count; ++i)
+    WEIR_TRY(weir_graph_add_control(constant, node->control_inputs[i]));
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_node_t* source = node->inputs[i].node;
     if (constant_of(node->inputs[i])) {
@@ -61,24 +66,26 @@ static weir_status_t* collect_controls(fold_t* fold, const weir_node_t* node, we
   return NULL;
 }
 
-// Adds a Const with |value| in place of output |index| of |node|. |is_evaluated|: all inputs are constants.
-static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index, weir_tensor_t* value, bool is_evaluated,
-                                     bool* out_done) {
+// Adds a Const with |value| in place of output |index| of |node|. |is_evaluated|: all inputs are
+// constants.
+static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index,
+                                     weir_tensor_t* value, bool is_evaluated, bool* out_done) {
   weir_graph_t* graph = node->graph;
   const char* name = weir_arena_printf(&graph->arena, "%s_folded", node->def.name);
   if (!name) return weir_out_of_memory();
-  weir_node_params_t params = {
-      .op = "Const",
-      .name = name,
-      .unique_name = true,
-      .device = node->def.device,
-      .attrs = WEIR_ATTRS(weir_attr_type("dtype", weir_tensor_type(value)), weir_attr_tensor("value", value))};
+  weir_node_params_t params = {.op = "Const",
+                               .name = name,
+                               .unique_name = true,
+                               .device = node->def.device,
+                               .attrs = WEIR_ATTRS(weir_attr_type("dtype", weir_tensor_type(value)),
+                                                   weir_attr_tensor("value", value))};
   weir_node_t* constant = NULL;
   WEIR_TRY(weir_graph_add(graph, &params, &constant));
   WEIR_TRY(collect_controls(fold, node, constant, out_done));
   if (!*out_done) return NULL;
   weir_edge_t to = {.node = constant, .index = 0};
-  WEIR_TRY(weir_rewrite_replace_edge(&fold->rewrite, (weir_edge_t){.node = node, .index = index}, to));
+  WEIR_TRY(
+      weir_rewrite_replace_edge(&fold->rewrite, (weir_edge_t){.node = node, .index = index}, to));
   if (is_evaluated) {
     if (index == 0) weir_rewrite_replace_node(&fold->rewrite, node, constant);
     return NULL;
@@ -91,8 +98,8 @@ static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index,
   return NULL;
 }
 
-static weir_status_t* replace_outputs(fold_t* fold, weir_node_t* node, weir_tensor_t* const* values, bool is_evaluated,
-                                      bool* out_done) {
+static weir_status_t* replace_outputs(fold_t* fold, weir_node_t* node, weir_tensor_t* const* values,
+                                      bool is_evaluated, bool* out_done) {
   *out_done = true;
   for (int i = 0; i < node->def.output_count && *out_done; ++i) {
     WEIR_TRY(replace_output(fold, node, i, values[i], is_evaluated, out_done));
@@ -102,7 +109,8 @@ static weir_status_t* replace_outputs(fold_t* fold, weir_node_t* node, weir_tens
 
 // ---- evaluation ----
 
-// Bytes of a tensor of |shape|; SIZE_MAX when they are too many to count, 0 when the shape is not known.
+// Bytes of a tensor of |shape|; SIZE_MAX when they are too many to count, 0 when the shape is not
+// known.
 static size_t size_of_shape(weir_dtype_t dtype, const weir_shape_t* shape) {
   if (!weir_shape_is_full(shape)) return 0;
   size_t size = weir_dtype_size(dtype);
@@ -122,16 +130,20 @@ static bool gather_constants(const weir_node_t* node, weir_tensor_t** inputs, si
   return true;
 }
 
-static bool is_too_large(size_t size, size_t input_size) { return size > FOLD_LIMIT && size > input_size; }
+static bool is_too_large(size_t size, size_t input_size) {
+  return size > FOLD_LIMIT && size > input_size;
+}
 
 static bool promises_too_much(const weir_node_t* node, size_t input_size) {
   for (int i = 0; i < node->def.output_count; ++i) {
-    if (is_too_large(size_of_shape(node->def.output_types[i], node->shapes[i]), input_size)) return true;
+    if (is_too_large(size_of_shape(node->def.output_types[i], node->shapes[i]), input_size))
+      return true;
   }
   return false;
 }
 
-static bool are_outputs_usable(const weir_node_t* node, weir_tensor_t* const* outputs, size_t input_size) {
+static bool are_outputs_usable(const weir_node_t* node, weir_tensor_t* const* outputs,
+                               size_t input_size) {
   for (int i = 0; i < node->def.output_count; ++i) {
     if (!outputs[i] || weir_tensor_type(outputs[i]) != node->def.output_types[i]) return false;
     if (is_too_large(weir_tensor_byte_size(outputs[i]), input_size)) return false;
@@ -141,8 +153,10 @@ static bool are_outputs_usable(const weir_node_t* node, weir_tensor_t* const* ou
 
 static weir_status_t* evaluate(fold_t* fold, weir_node_t* node, bool* out_done) {
   const weir_evaluator_t* evaluator = &fold->ctx->evaluator;
-  weir_tensor_t** inputs = weir_arena_array(&fold->rewrite.arena, (size_t)node->def.input_count, sizeof(*inputs));
-  weir_tensor_t** outputs = weir_arena_array(&fold->rewrite.arena, (size_t)node->def.output_count, sizeof(*outputs));
+  weir_tensor_t** inputs =
+      weir_arena_array(&fold->rewrite.arena, (size_t)node->def.input_count, sizeof(*inputs));
+  weir_tensor_t** outputs =
+      weir_arena_array(&fold->rewrite.arena, (size_t)node->def.output_count, sizeof(*outputs));
   if (!inputs || !outputs) return weir_out_of_memory();
   size_t input_size = 0;
   if (!evaluator->evaluate || !gather_constants(node, inputs, &input_size)) return NULL;
@@ -161,8 +175,8 @@ static weir_status_t* evaluate(fold_t* fold, weir_node_t* node, bool* out_done) 
 
 // ---- values known by inference ----
 
-static weir_status_t* tensor_of_ints(weir_dtype_t dtype, const weir_shape_t* shape, const int64_t* values,
-                                     weir_tensor_t** out_tensor) {
+static weir_status_t* tensor_of_ints(weir_dtype_t dtype, const weir_shape_t* shape,
+                                     const int64_t* values, weir_tensor_t** out_tensor) {
   WEIR_TRY(weir_tensor_create(dtype, shape->rank, shape->dims, out_tensor));
   for (int64_t i = 0; i < (*out_tensor)->count; ++i) {
     if (dtype == WEIR_DTYPE_INT32) {
@@ -174,16 +188,19 @@ static weir_status_t* tensor_of_ints(weir_dtype_t dtype, const weir_shape_t* sha
   return NULL;
 }
 
-// Whether inference knows every element of output |index|: the shape of a tensor, its rank or size, or parts of these.
+// Whether inference knows every element of output |index|: the shape of a tensor, its rank or size,
+// or parts of these.
 static bool is_value_known(const weir_node_t* node, int index) {
   const weir_shape_t* values = node->values_as_shape[index];
   const weir_shape_t* shape = node->shapes[index];
   weir_dtype_t dtype = node->def.output_types[index];
-  if (!values || !weir_shape_is_full(values) || !weir_shape_is_full(shape) || shape->rank > 1) return false;
+  if (!values || !weir_shape_is_full(values) || !weir_shape_is_full(shape) || shape->rank > 1)
+    return false;
   if (dtype != WEIR_DTYPE_INT32 && dtype != WEIR_DTYPE_INT64) return false;
   if (values->rank != (shape->rank == 0 ? 1 : shape->dims[0])) return false;
   for (int i = 0; i < values->rank; ++i) {
-    if (dtype == WEIR_DTYPE_INT32 && values->dims[i] > INT32_MAX) return false;  // the kernel reports it
+    if (dtype == WEIR_DTYPE_INT32 && values->dims[i] > INT32_MAX)
+      return false;  // the kernel reports it
   }
   return true;
 }
@@ -192,11 +209,13 @@ static weir_status_t* materialise(fold_t* fold, weir_node_t* node, bool* out_don
   for (int i = 0; i < node->def.output_count; ++i) {
     if (!is_value_known(node, i)) return NULL;
   }
-  weir_tensor_t** values = weir_arena_array(&fold->rewrite.arena, (size_t)node->def.output_count, sizeof(*values));
+  weir_tensor_t** values =
+      weir_arena_array(&fold->rewrite.arena, (size_t)node->def.output_count, sizeof(*values));
   if (!values) return weir_out_of_memory();
   weir_status_t* status = NULL;
   for (int i = 0; i < node->def.output_count && !status; ++i) {
-    status = tensor_of_ints(node->def.output_types[i], node->shapes[i], node->values_as_shape[i]->dims, &values[i]);
+    status = tensor_of_ints(node->def.output_types[i], node->shapes[i],
+                            node->values_as_shape[i]->dims, &values[i]);
   }
   if (!status) status = replace_outputs(fold, node, values, false, out_done);
   for (int i = 0; i < node->def.output_count; ++i) weir_tensor_release(values[i]);
@@ -206,11 +225,13 @@ static weir_status_t* materialise(fold_t* fold, weir_node_t* node, bool* out_don
 // ---- the walk ----
 
 // Keeps what was known before: a caller may have said more of an output than its op can infer.
-static void merge_known(weir_node_t* node, const weir_shape_t* const* shapes, const weir_shape_t* const* values,
-                        const weir_handle_info_t* const* handles, bool has_failed) {
+static void merge_known(weir_node_t* node, const weir_shape_t* const* shapes,
+                        const weir_shape_t* const* values, const weir_handle_info_t* const* handles,
+                        bool has_failed) {
   for (int i = 0; i < node->def.output_count; ++i) {
     const weir_shape_t* merged = NULL;
-    if (has_failed || !weir_shape_merge(&node->graph->arena, shapes[i], node->shapes[i], &merged)) merged = shapes[i];
+    if (has_failed || !weir_shape_merge(&node->graph->arena, shapes[i], node->shapes[i], &merged))
+      merged = shapes[i];
     node->shapes[i] = merged;
     if (has_failed || !node->values_as_shape[i]) node->values_as_shape[i] = values[i];
     if (has_failed || !node->handles[i]) node->handles[i] = handles[i];
@@ -224,7 +245,9 @@ static weir_status_t* refine(fold_t* fold, weir_node_t* node, bool has_changed) 
     has_changed = id < fold->rewrite.count && fold->refined[id];
   }
   // A Merge is left as it is: everything in its loop was inferred from what it says.
-  if (!has_changed || !node->shapes || !node->def.output_count || weir_node_role(node) == WEIR_ROLE_MERGE) return NULL;
+  if (!has_changed || !node->shapes || !node->def.output_count ||
+      weir_node_role(node) == WEIR_ROLE_MERGE)
+    return NULL;
   size_t count = (size_t)node->def.output_count;
   weir_arena_t* arena = &fold->rewrite.arena;
   const weir_shape_t** shapes = weir_arena_array(arena, count, sizeof(*shapes));
@@ -238,7 +261,8 @@ static weir_status_t* refine(fold_t* fold, weir_node_t* node, bool has_changed) 
   merge_known(node, shapes, values, handles, status != NULL);
   weir_status_destroy(status);  // what is wrong shows when the node runs, if it ever does
   for (size_t i = 0; i < count; ++i) {
-    bool is_same = weir_shape_equal(shapes[i], node->shapes[i]) && values[i] == node->values_as_shape[i];
+    bool is_same =
+        weir_shape_equal(shapes[i], node->shapes[i]) && values[i] == node->values_as_shape[i];
     if (!is_same) fold->refined[node->id] = true;
   }
   return NULL;
@@ -263,7 +287,8 @@ static bool is_lost(const fold_t* fold, const bool* live, const weir_node_t* nod
 }
 
 // Whether |node| or something it needs is lost. |stack| and |seen|: scratch, one entry a node.
-static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t* node, weir_node_t** stack, bool* seen) {
+static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t* node,
+                              weir_node_t** stack, bool* seen) {
   size_t top = 0;
   stack[top++] = node;
   seen[node->id] = true;
@@ -271,8 +296,9 @@ static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t*
     weir_node_t* next = stack[--top];
     if (is_lost(fold, live, next)) return true;
     for (int i = 0; i < next->def.input_count + next->control_count; ++i) {
-      weir_node_t* source =
-          i < next->def.input_count ? next->inputs[i].node : next->control_inputs[i - next->def.input_count];
+      weir_node_t* source = i < next->def.input_count
+                                ? next->inputs[i].node
+                                : next->control_inputs[i - next->def.input_count];
       if (seen[source->id] || live[source->id]) continue;
       seen[source->id] = true;
       stack[top++] = source;
@@ -281,7 +307,8 @@ static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t*
   return false;
 }
 
-// A shape may have been all that was asked of a node with a side effect: then the constant waits for that node.
+// A shape may have been all that was asked of a node with a side effect: then the constant waits
+// for that node.
 static weir_status_t* keep_effects(fold_t* fold) {
   if (!fold->cuts) return NULL;
   weir_arena_t* arena = &fold->rewrite.arena;
@@ -289,7 +316,8 @@ static weir_status_t* keep_effects(fold_t* fold) {
   bool* live = NULL;
   WEIR_TRY(weir_rewrite_mark_live(fold->ctx, arena, &live));
   bool is_any_lost = false;
-  for (size_t i = 0; i < fold->rewrite.count; ++i) is_any_lost = is_any_lost || is_lost(fold, live, fold->rewrite.order[i]);
+  for (size_t i = 0; i < fold->rewrite.count; ++i)
+    is_any_lost = is_any_lost || is_lost(fold, live, fold->rewrite.order[i]);
   if (!is_any_lost) return NULL;
   bool* seen = weir_arena_array(arena, count + 1, sizeof(*seen));
   weir_node_t** stack = weir_arena_array(arena, count + 1, sizeof(*stack));
@@ -297,7 +325,8 @@ static weir_status_t* keep_effects(fold_t* fold) {
   for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
     if (live[cut->node->id] || !fold->live[cut->node->id]) continue;
     memset(seen, 0, count);
-    if (needs_lost_effect(fold, live, cut->node, stack, seen)) WEIR_TRY(weir_graph_add_control(cut->constant, cut->node));
+    if (needs_lost_effect(fold, live, cut->node, stack, seen))
+      WEIR_TRY(weir_graph_add_control(cut->constant, cut->node));
   }
   return NULL;
 }
@@ -310,9 +339,11 @@ weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx) {
   if (status) goto done;
   status = weir_rewrite_mark_live(ctx, &fold.rewrite.arena, &fold.live);
   if (status) goto done;
-  fold.refined = weir_arena_array(&fold.rewrite.arena, fold.rewrite.count + 1, sizeof(*fold.refined));
+  fold.refined =
+      weir_arena_array(&fold.rewrite.arena, fold.rewrite.count + 1, sizeof(*fold.refined));
   if (!fold.refined) status = weir_out_of_memory();
-  for (size_t i = 0; i < fold.rewrite.count && !status; ++i) status = visit(&fold, fold.rewrite.order[i]);
+  for (size_t i = 0; i < fold.rewrite.count && !status; ++i)
+    status = visit(&fold, fold.rewrite.order[i]);
   if (!status) status = weir_rewrite_finish(&fold.rewrite, ctx);
   if (!status) status = keep_effects(&fold);
 done:

@@ -1,4 +1,5 @@
-// fold_test.c — Constant folding: chains, deadness, side effects, limits, and values known from shapes.
+// fold_test.c — Constant folding: chains, deadness, side effects, limits, and values known from
+// shapes.
 #include "pass/pass_testing.h"
 
 typedef struct counter_t {
@@ -6,7 +7,8 @@ typedef struct counter_t {
 } counter_t;
 
 // Knows Add and Div of float scalars, Neg, Identity, Two and Fill.
-static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_t* const* inputs, weir_tensor_t** outputs) {
+static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_t* const* inputs,
+                               weir_tensor_t** outputs) {
   ++((counter_t*)self)->calls;
   const char* op = node->def.op_name;
   if (strcmp(op, "Fill") == 0) {
@@ -17,7 +19,8 @@ static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_
     outputs[0] = weir_tensor_retain(inputs[0]);
     return NULL;
   }
-  if (weir_tensor_type(inputs[0]) != WEIR_DTYPE_FLOAT) return WEIR_STATUS(UNIMPLEMENTED, "not here");
+  if (weir_tensor_type(inputs[0]) != WEIR_DTYPE_FLOAT)
+    return WEIR_STATUS(UNIMPLEMENTED, "not here");
   float a = WEIR_TENSOR_DATA(inputs[0], float)[0];
   float b = node->def.input_count > 1 ? WEIR_TENSOR_DATA(inputs[1], float)[0] : 0;
   if (strcmp(op, "Div") == 0 && b == 0) return WEIR_STATUS(INVALID_ARGUMENT, "division by zero");
@@ -40,7 +43,8 @@ static void fold(testing_t* t, weir_node_t** target, counter_t* counter) {
 static void test_chain(void** state) {
   testing_t* t = *state;
   counter_t counter = {0};
-  weir_edge_t sum = ADD(t->graph, "Add", "sum", add_float(t->graph, "a", 1), add_float(t->graph, "b", 2));
+  weir_edge_t sum =
+      ADD(t->graph, "Add", "sum", add_float(t->graph, "a", 1), add_float(t->graph, "b", 2));
   weir_edge_t neg = ADD(t->graph, "Neg", "neg", ADD(t->graph, "Identity", "id", sum));
   add_retval(t->graph, "ret", neg, 0);
   fold(t, NULL, &counter);
@@ -79,7 +83,8 @@ static void test_left_alone(void** state) {
 static void test_errors_wait_for_the_run(void** state) {
   testing_t* t = *state;
   counter_t counter = {0};
-  weir_edge_t div = ADD(t->graph, "Div", "div", add_float(t->graph, "a", 1), add_float(t->graph, "b", 0));
+  weir_edge_t div =
+      ADD(t->graph, "Div", "div", add_float(t->graph, "a", 1), add_float(t->graph, "b", 0));
   add_retval(t->graph, "ret", div, 0);
   fold(t, NULL, &counter);
   check_input(t->graph, "ret", 0, "div:0");
@@ -134,15 +139,19 @@ static void test_known_shape(void** state) {
   weir_edge_t shape = ADD(t->graph, "Shape", "shape", x);
   weir_edge_t fill = ADD(t->graph, "Fill", "fill", shape, x);
   assert_int_equal(weir_edge_shape(fill)->rank, -1);
-  add_retval(t->graph, "ret", ADD(t->graph, "Shape", "again", ADD(t->graph, "Neg", "neg", fill)), 0);
-  add_retval(t->graph, "unknown", ADD(t->graph, "Shape", "partial", add_known(t->graph, "y", -1)), 1);
+  add_retval(t->graph, "ret", ADD(t->graph, "Shape", "again", ADD(t->graph, "Neg", "neg", fill)),
+             0);
+  add_retval(t->graph, "unknown", ADD(t->graph, "Shape", "partial", add_known(t->graph, "y", -1)),
+             1);
   fold(t, NULL, &counter);
   assert_int_equal(counter.calls, 0);
   check_input(t->graph, "fill", 0, "shape_folded:0");
-  check_input(t->graph, "ret", 0, "again_folded:0");  // the constant told the shape of fill, and that of neg
+  check_input(t->graph, "ret", 0,
+              "again_folded:0");  // the constant told the shape of fill, and that of neg
   check_input(t->graph, "unknown", 0, "partial:0");
   assert_int_equal(find(t->graph, "again_folded")->control_count, 0);
-  assert_int_equal(weir_tensor_int_at(weir_edge_constant(edge_of(find(t->graph, "again_folded"), 0)), 0), 5);
+  assert_int_equal(
+      weir_tensor_int_at(weir_edge_constant(edge_of(find(t->graph, "again_folded"), 0)), 0), 5);
 }
 
 static void test_shape_in_a_branch(void** state) {
@@ -153,7 +162,8 @@ static void test_shape_in_a_branch(void** state) {
   weir_edge_t neg = ADD(t->graph, "Neg", "neg", edge_of(sw.node, 1));
   add_retval(t->graph, "r1", ADD(t->graph, "Shape", "behind", neg), 1);
   fold(t, NULL, NULL);
-  check_input(t->graph, "r0", 0, "direct:0");  // a control edge from a Switch does not tell which side is dead
+  check_input(t->graph, "r0", 0,
+              "direct:0");  // a control edge from a Switch does not tell which side is dead
   check_input(t->graph, "r1", 0, "behind_folded:0");
   check_input(t->graph, "behind_folded", 0, "^neg");
 }
@@ -174,7 +184,8 @@ static void test_shape_keeps_side_effects(void** state) {
 
 static void test_waiting_for_a_shape(void** state) {
   testing_t* t = *state;
-  weir_edge_t shape = ADD(t->graph, "Shape", "shape", ADD(t->graph, "Effect", "effect", add_known(t->graph, "x", 5)));
+  weir_edge_t shape = ADD(t->graph, "Shape", "shape",
+                          ADD(t->graph, "Effect", "effect", add_known(t->graph, "x", 5)));
   weir_node_t* group = add_with(t->graph, "NoOp", "group", WEIR_NO_EDGES, WEIR_NO_ATTRS);
   check_ok(weir_graph_add_control(group, shape.node));
   fold(t, &group, NULL);
@@ -183,7 +194,8 @@ static void test_waiting_for_a_shape(void** state) {
 
 static void test_reference_shape(void** state) {
   testing_t* t = *state;
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
   weir_edge_t v = edge_of(add_with(t->graph, "Variable", "v", WEIR_NO_EDGES, attrs), 0);
   add_retval(t->graph, "ret", ADD(t->graph, "Shape", "shape", v), 0);
   fold(t, NULL, NULL);

@@ -1,47 +1,52 @@
-// pass.h — Graph passes: each rewrites the pruned copy of a graph that one signature runs, before it becomes a plan.
+// pass.h — Graph passes: each rewrites the pruned copy of a graph that one signature runs, before
+// it becomes a plan.
 //
-// A pass edits in place: it rewires inputs and adds nodes; nodes nothing reaches any more are left for the planner to drop.
-// It must keep what results, targets and side effects give. Thread-confined: the copy belongs to one caller.
+// A pass edits in place: it rewires inputs and adds nodes; nodes nothing reaches any more are left
+// for the planner to drop. It must keep what results, targets and side effects give.
+// Thread-confined: the copy belongs to one caller.
 #ifndef WEIR_PASS_PASS_H_
 #define WEIR_PASS_PASS_H_
 
 #include "graph/graph.h"
 
-// Computes one stateless node on constant inputs: handed in by the session, which knows kernels and devices.
-// |outputs| gets def.output_count owned tensors. UNIMPLEMENTED means "leave it alone".
+// Computes one stateless node on constant inputs: handed in by the session, which knows kernels and
+// devices. |outputs| gets def.output_count owned tensors. UNIMPLEMENTED means "leave it alone".
 typedef struct weir_evaluator_t {
-  weir_status_t* (*evaluate)(void* self, const weir_node_t* node, weir_tensor_t* const* inputs, weir_tensor_t** outputs);
+  weir_status_t* (*evaluate)(void* self, const weir_node_t* node, weir_tensor_t* const* inputs,
+                             weir_tensor_t** outputs);
   void* self;
 } weir_evaluator_t;
 
 typedef struct weir_pass_ctx_t {
-  weir_graph_t* graph;          // results are RETVAL nodes, arguments ARG nodes
-  weir_node_t** targets;        // nodes that must run; a pass may replace an entry by an equivalent node
+  weir_graph_t* graph;    // results are RETVAL nodes, arguments ARG nodes
+  weir_node_t** targets;  // nodes that must run; a pass may replace an entry by an equivalent node
   int target_count;
-  weir_evaluator_t evaluator;   // evaluate may be NULL: nothing is folded
+  weir_evaluator_t evaluator;  // evaluate may be NULL: nothing is folded
 } weir_pass_ctx_t;
 
 typedef struct weir_pass_t {
-  const char* name;             // "fold"
+  const char* name;  // "fold"
   weir_status_t* (*run)(weir_pass_ctx_t* ctx);
-  bool is_required;             // graphs may not run without it: "all" does not disable it, its name does
+  bool is_required;  // graphs may not run without it: "all" does not disable it, its name does
 } weir_pass_t;
 
 // In the order they run; ended by a zero row. passes.c holds the table.
 extern const weir_pass_t weir_passes[];
-// Runs them all. |disabled|: names to leave out, separated by commas, or "all"; NULL: none. The environment variable
-// WEIR_DISABLE_PASSES adds to it. INVALID_ARGUMENT for a name that no pass has.
+// Runs them all. |disabled|: names to leave out, separated by commas, or "all"; NULL: none. The
+// environment variable WEIR_DISABLE_PASSES adds to it. INVALID_ARGUMENT for a name that no pass
+// has.
 WEIR_MUST_USE weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled);
 
 // ---- prune: the copy that passes work on (prune.c) ----
 typedef struct weir_prune_params_t {
   weir_graph_t* graph;
-  weir_edges_t feeds;             // become ARG nodes
-  weir_edges_t fetches;           // become RETVAL nodes
+  weir_edges_t feeds;    // become ARG nodes
+  weir_edges_t fetches;  // become RETVAL nodes
   weir_node_t* const* targets;
   int target_count;
 } weir_prune_params_t;
-// Copies what |fetches| and |targets| need, given |feeds|. |out_targets|, target_count of them, in the copy's arena.
+// Copies what |fetches| and |targets| need, given |feeds|. |out_targets|, target_count of them, in
+// the copy's arena.
 WEIR_MUST_USE weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_copy,
                                         weir_node_t*** out_targets);
 
@@ -49,6 +54,7 @@ WEIR_MUST_USE weir_status_t* weir_prune(const weir_prune_params_t* params, weir_
 weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);        // constant folding
 weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);         // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
-weir_status_t* weir_pass_calls(weir_pass_ctx_t* ctx);       // library functions used as ops become PartitionedCall nodes
+weir_status_t* weir_pass_calls(
+    weir_pass_ctx_t* ctx);  // library functions used as ops become PartitionedCall nodes
 
 #endif  // WEIR_PASS_PASS_H_

@@ -1,17 +1,13 @@
-// pass_testing.h — What the tests of passes share: a small registry, a graph under construction, and ways to look at it.
+// pass_testing.h — What the tests of passes share: a small registry, a graph under construction,
+// and ways to look at it.
 #ifndef WEIR_PASS_PASS_TESTING_H_
 #define WEIR_PASS_PASS_TESTING_H_
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #include "op/simplify.h"
 #include "pass/pass.h"
+#include "testing/cmocka.h"
 
 // ---- ops ----
 
@@ -39,7 +35,8 @@ static weir_status_t* fill_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* two_shape(weir_shape_ctx_t* ctx) {
-  for (int i = 0; i < ctx->node->output_count; ++i) WEIR_TRY(weir_shape_set(ctx, i, weir_shape_input(ctx, 0)));
+  for (int i = 0; i < ctx->node->output_count; ++i)
+    WEIR_TRY(weir_shape_set(ctx, i, weir_shape_input(ctx, 0)));
   return NULL;
 }
 
@@ -52,14 +49,16 @@ static weir_status_t* merge_shape(weir_shape_ctx_t* ctx) {
 // Neg(Neg(x)) = x.
 static weir_status_t* neg_simplify(weir_simplify_ctx_t* ctx) {
   const weir_node_def_t* inner = ctx->builder->vtable->node(ctx->builder, ctx->inputs[0]);
-  if (strcmp(inner->op_name, "Neg") == 0) ctx->replacement = ctx->builder->vtable->input(ctx->builder, ctx->inputs[0], 0);
+  if (strcmp(inner->op_name, "Neg") == 0)
+    ctx->replacement = ctx->builder->vtable->input(ctx->builder, ctx->inputs[0], 0);
   return NULL;
 }
 
 // Sub(x, y) = Add(x, Neg(y)): adds two nodes.
 static weir_status_t* sub_simplify(weir_simplify_ctx_t* ctx) {
   weir_edge_t neg = weir_build(ctx->builder, "Neg", WEIR_EDGES(ctx->inputs[1]), WEIR_NO_ATTRS);
-  ctx->replacement = weir_build(ctx->builder, "Add", WEIR_EDGES(ctx->inputs[0], neg), WEIR_NO_ATTRS);
+  ctx->replacement =
+      weir_build(ctx->builder, "Add", WEIR_EDGES(ctx->inputs[0], neg), WEIR_NO_ATTRS);
   return NULL;
 }
 
@@ -73,24 +72,42 @@ static weir_status_t* mul_simplify(weir_simplify_ctx_t* ctx) {
   return NULL;
 }
 
-#define UNARY(op_name, ...) \
-  {.name = op_name, .attrs = "T: type", .inputs = "x: T", .outputs = "y: T", \
-   .infer_shape = weir_shape_fn_unchanged, __VA_ARGS__}
-#define BINARY(op_name, ...)                                                   \
-  {.name = op_name, .attrs = "T: type", .inputs = "x: T; y: T", .outputs = "z: T", \
-   .infer_shape = weir_shape_fn_broadcast, __VA_ARGS__}
+#define UNARY(op_name, ...)                                                   \
+  {                                                                           \
+    .name = op_name, .attrs = "T: type", .inputs = "x: T", .outputs = "y: T", \
+    .infer_shape = weir_shape_fn_unchanged, __VA_ARGS__                       \
+  }
+#define BINARY(op_name, ...)                                                        \
+  {                                                                                 \
+    .name = op_name, .attrs = "T: type", .inputs = "x: T; y: T", .outputs = "z: T", \
+    .infer_shape = weir_shape_fn_broadcast, __VA_ARGS__                             \
+  }
 
 static const weir_op_module_t testing_module = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        {.name = "_Arg", .attrs = "T: type; index: int", .outputs = "output: T", .flags = WEIR_OP_STATEFUL,
-         .role = WEIR_ROLE_ARG, .infer_shape = weir_shape_fn_unknown},
-        {.name = "_Retval", .attrs = "T: type; index: int", .inputs = "input: T", .flags = WEIR_OP_STATEFUL,
-         .role = WEIR_ROLE_RETVAL, .infer_shape = weir_shape_fn_none},
-        {.name = "Const", .attrs = "value: tensor; dtype: type", .outputs = "output: dtype", .role = WEIR_ROLE_CONST,
+        {.name = "_Arg",
+         .attrs = "T: type; index: int",
+         .outputs = "output: T",
+         .flags = WEIR_OP_STATEFUL,
+         .role = WEIR_ROLE_ARG,
+         .infer_shape = weir_shape_fn_unknown},
+        {.name = "_Retval",
+         .attrs = "T: type; index: int",
+         .inputs = "input: T",
+         .flags = WEIR_OP_STATEFUL,
+         .role = WEIR_ROLE_RETVAL,
+         .infer_shape = weir_shape_fn_none},
+        {.name = "Const",
+         .attrs = "value: tensor; dtype: type",
+         .outputs = "output: dtype",
+         .role = WEIR_ROLE_CONST,
          .infer_shape = const_shape},
-        {.name = "Placeholder", .attrs = "dtype: type; shape: shape = { unknown_rank: true }", .outputs = "output: dtype",
-         .role = WEIR_ROLE_PLACEHOLDER, .infer_shape = placeholder_shape},
+        {.name = "Placeholder",
+         .attrs = "dtype: type; shape: shape = { unknown_rank: true }",
+         .outputs = "output: dtype",
+         .role = WEIR_ROLE_PLACEHOLDER,
+         .infer_shape = placeholder_shape},
         UNARY("Identity", .flags = WEIR_OP_PASS_THROUGH),
         UNARY("Neg", .simplify = neg_simplify),
         UNARY("Guard", .flags = WEIR_OP_NO_FOLD),
@@ -102,23 +119,58 @@ static const weir_op_module_t testing_module = {
         BINARY("Mul", .simplify = mul_simplify),
         BINARY("Sub", .simplify = sub_simplify),
         BINARY("Div", .summary = "Not commutative."),
-        {.name = "Shape", .attrs = "T: type", .inputs = "x: T", .outputs = "y: int32", .flags = WEIR_OP_SHAPE_ONLY,
+        {.name = "Shape",
+         .attrs = "T: type",
+         .inputs = "x: T",
+         .outputs = "y: int32",
+         .flags = WEIR_OP_SHAPE_ONLY,
          .infer_shape = shape_shape},
-        {.name = "Fill", .attrs = "T: type", .inputs = "dims: int32; value: T", .outputs = "y: T", .infer_shape = fill_shape},
-        {.name = "Two", .attrs = "T: type", .inputs = "x: T", .outputs = "y: T; z: T", .infer_shape = two_shape},
-        {.name = "Switch", .attrs = "T: type", .inputs = "data: T; pred: bool", .outputs = "f: T; t: T",
-         .role = WEIR_ROLE_SWITCH, .infer_shape = two_shape},
-        {.name = "Merge", .attrs = "T: type; N: int >= 1", .inputs = "inputs: N * T", .outputs = "output: T; index: int32",
-         .role = WEIR_ROLE_MERGE, .infer_shape = merge_shape},
-        {.name = "Variable", .attrs = "dtype: type; shape: shape", .outputs = "ref: Ref(dtype)", .flags = WEIR_OP_STATEFUL,
-         .role = WEIR_ROLE_VARIABLE, .infer_shape = placeholder_shape},
-        {.name = "Assign", .attrs = "T: type", .inputs = "ref: Ref(T); value: T", .outputs = "out: Ref(T)",
-         .flags = WEIR_OP_STATEFUL, .infer_shape = weir_shape_fn_unchanged},
+        {.name = "Fill",
+         .attrs = "T: type",
+         .inputs = "dims: int32; value: T",
+         .outputs = "y: T",
+         .infer_shape = fill_shape},
+        {.name = "Two",
+         .attrs = "T: type",
+         .inputs = "x: T",
+         .outputs = "y: T; z: T",
+         .infer_shape = two_shape},
+        {.name = "Switch",
+         .attrs = "T: type",
+         .inputs = "data: T; pred: bool",
+         .outputs = "f: T; t: T",
+         .role = WEIR_ROLE_SWITCH,
+         .infer_shape = two_shape},
+        {.name = "Merge",
+         .attrs = "T: type; N: int >= 1",
+         .inputs = "inputs: N * T",
+         .outputs = "output: T; index: int32",
+         .role = WEIR_ROLE_MERGE,
+         .infer_shape = merge_shape},
+        {.name = "Variable",
+         .attrs = "dtype: type; shape: shape",
+         .outputs = "ref: Ref(dtype)",
+         .flags = WEIR_OP_STATEFUL,
+         .role = WEIR_ROLE_VARIABLE,
+         .infer_shape = placeholder_shape},
+        {.name = "Assign",
+         .attrs = "T: type",
+         .inputs = "ref: Ref(T); value: T",
+         .outputs = "out: Ref(T)",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_shape_fn_unchanged},
         {.name = "NoOp", .role = WEIR_ROLE_NO_OP, .infer_shape = weir_shape_fn_none},
-        {.name = "PartitionedCall", .attrs = "Tin: list(type); Tout: list(type); f: func", .inputs = "args: Tin",
-         .outputs = "output: Tout", .infer_shape = weir_shape_fn_unknown},
-        {.name = "StatefulPartitionedCall", .attrs = "Tin: list(type); Tout: list(type); f: func", .inputs = "args: Tin",
-         .outputs = "output: Tout", .flags = WEIR_OP_STATEFUL, .infer_shape = weir_shape_fn_unknown},
+        {.name = "PartitionedCall",
+         .attrs = "Tin: list(type); Tout: list(type); f: func",
+         .inputs = "args: Tin",
+         .outputs = "output: Tout",
+         .infer_shape = weir_shape_fn_unknown},
+        {.name = "StatefulPartitionedCall",
+         .attrs = "Tin: list(type); Tout: list(type); f: func",
+         .inputs = "args: Tin",
+         .outputs = "output: Tout",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_shape_fn_unknown},
         {0}}};
 
 // ---- a graph under construction ----
@@ -126,7 +178,7 @@ static const weir_op_module_t testing_module = {
 typedef struct testing_t {
   weir_registry_t* registry;
   weir_graph_t* graph;
-  weir_graph_t* copy;        // of prune
+  weir_graph_t* copy;  // of prune
   weir_node_t** targets;
 } testing_t;
 
@@ -136,7 +188,8 @@ static inline void check_ok(weir_status_t* status) {
 
 static inline void check_error(weir_status_t* status, weir_code_t code, const char* text) {
   assert_int_equal(weir_status_code(status), code);
-  if (!strstr(weir_status_message(status), text)) fail_msg("'%s' not in '%s'", text, weir_status_message(status));
+  if (!strstr(weir_status_message(status), text))
+    fail_msg("'%s' not in '%s'", text, weir_status_message(status));
   weir_status_destroy(status);
 }
 
@@ -158,10 +211,12 @@ static inline int testing_teardown(void** state) {
   return 0;
 }
 
-static inline weir_edge_t edge_of(weir_node_t* node, int index) { return (weir_edge_t){.node = node, .index = index}; }
+static inline weir_edge_t edge_of(weir_node_t* node, int index) {
+  return (weir_edge_t){.node = node, .index = index};
+}
 
-static inline weir_node_t* add_with(weir_graph_t* graph, const char* op, const char* name, weir_edges_t inputs,
-                                    weir_attrs_t attrs) {
+static inline weir_node_t* add_with(weir_graph_t* graph, const char* op, const char* name,
+                                    weir_edges_t inputs, weir_attrs_t attrs) {
   weir_node_params_t params = {.op = op, .name = name, .inputs = inputs, .attrs = attrs};
   weir_node_t* node = NULL;
   check_ok(weir_graph_add(graph, &params, &node));
@@ -169,13 +224,15 @@ static inline weir_node_t* add_with(weir_graph_t* graph, const char* op, const c
 }
 
 // Output 0 of a new node.
-#define ADD(graph, op, name, ...) edge_of(add_with((graph), (op), (name), WEIR_EDGES(__VA_ARGS__), WEIR_NO_ATTRS), 0)
+#define ADD(graph, op, name, ...) \
+  edge_of(add_with((graph), (op), (name), WEIR_EDGES(__VA_ARGS__), WEIR_NO_ATTRS), 0)
 
-static inline weir_edge_t add_tensor(weir_graph_t* graph, const char* name, weir_dtype_t dtype, int rank, int64_t count,
-                                     const void* data) {
+static inline weir_edge_t add_tensor(weir_graph_t* graph, const char* name, weir_dtype_t dtype,
+                                     int rank, int64_t count, const void* data) {
   weir_tensor_t* tensor = NULL;
   check_ok(weir_tensor_create_from(dtype, rank, &count, data, &tensor));
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", dtype), weir_attr_tensor("value", tensor));
+  weir_attrs_t attrs =
+      WEIR_ATTRS(weir_attr_type("dtype", dtype), weir_attr_tensor("value", tensor));
   weir_node_t* node = add_with(graph, "Const", name, WEIR_NO_EDGES, attrs);
   weir_tensor_release(tensor);
   return edge_of(node, 0);
@@ -212,8 +269,10 @@ static inline bool has(const weir_graph_t* graph, const char* name) {
   return weir_graph_find(graph, weir_view_of(name)) != NULL;
 }
 
-// Asserts that input |index| of |node| is |text|: "name:output", or "^name" for control input |index|.
-static inline void check_input(const weir_graph_t* graph, const char* node, int index, const char* text) {
+// Asserts that input |index| of |node| is |text|: "name:output", or "^name" for control input
+// |index|.
+static inline void check_input(const weir_graph_t* graph, const char* node, int index,
+                               const char* text) {
   weir_node_t* n = find(graph, node);
   char seen[256];
   if (text[0] == '^') {

@@ -4,7 +4,8 @@
 #include "base/string.h"
 #include "pass/pass.h"
 
-// Folding runs again after simplification, which turns more inputs into constants and drops hops between them.
+// Folding runs again after simplification, which turns more inputs into constants and drops hops
+// between them.
 const weir_pass_t weir_passes[] = {
     {.name = "calls", .run = weir_pass_calls, .is_required = true},
     {.name = "fold", .run = weir_pass_fold},
@@ -19,7 +20,8 @@ static bool is_disabled(const char* list, const weir_pass_t* pass) {
   weir_view_t part;
   while (weir_view_next(&rest, ',', &part)) {
     part = weir_view_trim(part);
-    if (weir_view_is(part, pass->name) || (weir_view_is(part, "all") && !pass->is_required)) return true;
+    if (weir_view_is(part, pass->name) || (weir_view_is(part, "all") && !pass->is_required))
+      return true;
   }
   return false;
 }
@@ -30,14 +32,18 @@ static weir_status_t* check_list(const char* list) {
   while (weir_view_next(&rest, ',', &part)) {
     part = weir_view_trim(part);
     bool is_known = part.size == 0 || weir_view_is(part, "all");
-    for (const weir_pass_t* pass = weir_passes; pass->name && !is_known; ++pass) is_known = weir_view_is(part, pass->name);
-    if (!is_known) return WEIR_STATUS(INVALID_ARGUMENT, "There is no graph pass '%.*s' to disable", WEIR_VIEW_ARG(part));
+    for (const weir_pass_t* pass = weir_passes; pass->name && !is_known; ++pass)
+      is_known = weir_view_is(part, pass->name);
+    if (!is_known)
+      return WEIR_STATUS(INVALID_ARGUMENT, "There is no graph pass '%.*s' to disable",
+                         WEIR_VIEW_ARG(part));
   }
   return NULL;
 }
 
 weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled) {
-  const char* environment = getenv("WEIR_DISABLE_PASSES");  // for finding out which pass is to blame
+  const char* environment =
+      getenv("WEIR_DISABLE_PASSES");  // for finding out which pass is to blame
   WEIR_TRY(check_list(disabled));
   WEIR_TRY(check_list(environment));
   for (const weir_pass_t* pass = weir_passes; pass->name; ++pass) {

@@ -1,18 +1,19 @@
-// prune.c — Cuts out of a graph what one signature needs: feeds become arguments, fetches become results.
+// prune.c — Cuts out of a graph what one signature needs: feeds become arguments, fetches become
+// results.
 #include "graph/graph.h"
 #include "pass/pass.h"
 
 typedef struct prune_t {
   const weir_prune_params_t* params;
-  weir_arena_t arena;     // scratch of this call
-  int* first_feed;        // by node id: 1 + the first feed of one of its outputs; 0: none
-  int* next_feed;         // by feed: 1 + the next feed of the same node; 0: none
-  bool* keep;             // by node id: reached from a fetch or a target
-  weir_node_t** stack;    // reached, inputs not looked at yet
+  weir_arena_t arena;   // scratch of this call
+  int* first_feed;      // by node id: 1 + the first feed of one of its outputs; 0: none
+  int* next_feed;       // by feed: 1 + the next feed of the same node; 0: none
+  bool* keep;           // by node id: reached from a fetch or a target
+  weir_node_t** stack;  // reached, inputs not looked at yet
   size_t stack_count;
   weir_graph_t* copy;
-  weir_node_t** map;      // by node id: its copy
-  weir_node_t** args;     // by feed
+  weir_node_t** map;   // by node id: its copy
+  weir_node_t** args;  // by feed
 } prune_t;
 
 // The index of the feed that stands for |edge|; -1 when it is not fed.
@@ -23,8 +24,8 @@ static int find_feed(const prune_t* prune, weir_edge_t edge) {
   return -1;
 }
 
-// A fed placeholder never runs: who waits for it waits for its argument. Any other fed node still runs where it is asked for
-// by a control edge or as a target. -1 when |node| stands for itself.
+// A fed placeholder never runs: who waits for it waits for its argument. Any other fed node still
+// runs where it is asked for by a control edge or as a target. -1 when |node| stands for itself.
 static int find_stand_in(const prune_t* prune, const weir_node_t* node) {
   return weir_node_role(node) == WEIR_ROLE_PLACEHOLDER ? prune->first_feed[node->id] - 1 : -1;
 }
@@ -34,8 +35,9 @@ static weir_status_t* check_edge(const prune_t* prune, weir_edge_t edge, const c
     return WEIR_STATUS(INVALID_ARGUMENT, "A %s is not in the graph", what);
   }
   if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s:%d': node '%s' (%s) has %d outputs", what, edge.node->def.name, edge.index,
-                       edge.node->def.name, edge.node->def.op_name, edge.node->def.output_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s:%d': node '%s' (%s) has %d outputs", what,
+                       edge.node->def.name, edge.index, edge.node->def.name, edge.node->def.op_name,
+                       edge.node->def.output_count);
   }
   return NULL;
 }
@@ -46,7 +48,8 @@ static weir_status_t* index_feeds(prune_t* prune) {
     weir_edge_t edge = feeds.items[k];
     WEIR_TRY(check_edge(prune, edge, "feed"));
     if (find_feed(prune, edge) >= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Endpoint \"%s:%d\" fed more than once.", edge.node->def.name, edge.index);
+      return WEIR_STATUS(INVALID_ARGUMENT, "Endpoint \"%s:%d\" fed more than once.",
+                         edge.node->def.name, edge.index);
     }
     prune->next_feed[k] = prune->first_feed[edge.node->id];
     prune->first_feed[edge.node->id] = k + 1;
@@ -59,10 +62,12 @@ static weir_status_t* prune_init(prune_t* prune) {
   size_t node_count = params->graph->node_count;
   prune->first_feed = weir_arena_array(&prune->arena, node_count + 1, sizeof(int));
   prune->next_feed = weir_arena_array(&prune->arena, (size_t)params->feeds.count + 1, sizeof(int));
-  prune->args = weir_arena_array(&prune->arena, (size_t)params->feeds.count + 1, sizeof(*prune->args));
+  prune->args =
+      weir_arena_array(&prune->arena, (size_t)params->feeds.count + 1, sizeof(*prune->args));
   prune->keep = weir_arena_array(&prune->arena, node_count + 1, sizeof(bool));
   prune->stack = weir_arena_array(&prune->arena, node_count + 1, sizeof(*prune->stack));
-  if (!prune->first_feed || !prune->next_feed || !prune->args || !prune->keep || !prune->stack) return weir_out_of_memory();
+  if (!prune->first_feed || !prune->next_feed || !prune->args || !prune->keep || !prune->stack)
+    return weir_out_of_memory();
   return index_feeds(prune);
 }
 
@@ -96,7 +101,8 @@ static weir_status_t* mark_kept(prune_t* prune) {
   return NULL;
 }
 
-// Only placeholders promise the shape of what is fed; any other edge may be fed with anything of its type.
+// Only placeholders promise the shape of what is fed; any other edge may be fed with anything of
+// its type.
 static bool is_shape_promised(weir_edge_t edge) {
   return edge.node->shapes && weir_node_role(edge.node) == WEIR_ROLE_PLACEHOLDER;
 }
@@ -105,14 +111,16 @@ static weir_status_t* add_args(prune_t* prune) {
   for (int k = 0; k < prune->params->feeds.count; ++k) {
     weir_edge_t edge = prune->params->feeds.items[k];
     weir_graph_t* copy = prune->copy;
-    const char* name = weir_arena_printf(&copy->arena, "_arg_%s_%d_%d", edge.node->def.name, edge.index, k);
+    const char* name =
+        weir_arena_printf(&copy->arena, "_arg_%s_%d_%d", edge.node->def.name, edge.index, k);
     if (!name) return weir_out_of_memory();
     weir_node_params_t params = {
         .op = "_Arg",
         .name = name,
         .unique_name = true,
         .device = edge.node->def.device,
-        .attrs = WEIR_ATTRS(weir_attr_type("T", weir_dtype_base(weir_edge_dtype(edge))), weir_attr_int("index", k))};
+        .attrs = WEIR_ATTRS(weir_attr_type("T", weir_dtype_base(weir_edge_dtype(edge))),
+                            weir_attr_int("index", k))};
     WEIR_TRY(weir_graph_add(copy, &params, &prune->args[k]));
     if (!is_shape_promised(edge)) continue;
     prune->args[k]->shapes[0] = edge.node->shapes[edge.index];
@@ -122,7 +130,8 @@ static weir_status_t* add_args(prune_t* prune) {
   return NULL;
 }
 
-// Gives the copy of |node| the arguments where its inputs are fed. A consumer that wants a reference cannot have a value.
+// Gives the copy of |node| the arguments where its inputs are fed. A consumer that wants a
+// reference cannot have a value.
 static weir_status_t* link_args(prune_t* prune, const weir_node_t* node) {
   weir_node_t* twin = prune->map[node->id];
   for (int i = 0; i < node->def.input_count; ++i) {
@@ -149,9 +158,11 @@ static weir_status_t* add_retvals(prune_t* prune) {
   for (int k = 0; k < prune->params->fetches.count; ++k) {
     weir_edge_t edge = prune->params->fetches.items[k];
     int feed = find_feed(prune, edge);
-    weir_edge_t input = feed >= 0 ? (weir_edge_t){.node = prune->args[feed], .index = 0}
-                                  : (weir_edge_t){.node = prune->map[edge.node->id], .index = edge.index};
-    const char* name = weir_arena_printf(&prune->copy->arena, "_retval_%s_%d_%d", edge.node->def.name, edge.index, k);
+    weir_edge_t input = feed >= 0
+                            ? (weir_edge_t){.node = prune->args[feed], .index = 0}
+                            : (weir_edge_t){.node = prune->map[edge.node->id], .index = edge.index};
+    const char* name = weir_arena_printf(&prune->copy->arena, "_retval_%s_%d_%d",
+                                         edge.node->def.name, edge.index, k);
     if (!name) return weir_out_of_memory();
     weir_node_params_t params = {
         .op = "_Retval",
@@ -159,7 +170,8 @@ static weir_status_t* add_retvals(prune_t* prune) {
         .unique_name = true,
         .device = edge.node->def.device,
         .inputs = {.items = &input, .count = 1},
-        .attrs = WEIR_ATTRS(weir_attr_type("T", weir_dtype_base(weir_edge_dtype(edge))), weir_attr_int("index", k))};
+        .attrs = WEIR_ATTRS(weir_attr_type("T", weir_dtype_base(weir_edge_dtype(edge))),
+                            weir_attr_int("index", k))};
     weir_node_t* retval = NULL;
     WEIR_TRY(weir_graph_add(prune->copy, &params, &retval));
   }
@@ -174,7 +186,8 @@ static bool is_loop_merge(const weir_node_t* node) {
   return false;
 }
 
-// Whether a Merge of a loop says more of its value than the loop keeps to: it was inferred before its back edge was there.
+// Whether a Merge of a loop says more of its value than the loop keeps to: it was inferred before
+// its back edge was there.
 static bool is_too_sure(const weir_node_t* node) {
   if (weir_node_role(node) != WEIR_ROLE_MERGE) return false;
   for (int i = 0; i < node->def.input_count; ++i) {
@@ -192,12 +205,13 @@ static bool is_too_sure(const weir_node_t* node) {
   return false;
 }
 
-// Marks what depends on a shape or value that may differ from what the source graph inferred: arguments whose shape nobody
-// promised, and loop variables that change shape.
+// Marks what depends on a shape or value that may differ from what the source graph inferred:
+// arguments whose shape nobody promised, and loop variables that change shape.
 static bool mark_sources(const prune_t* prune, bool* stale) {
   bool is_any = false;
   for (int k = 0; k < prune->params->feeds.count; ++k) {
-    if (!is_shape_promised(prune->params->feeds.items[k])) stale[prune->args[k]->id] = is_any = true;
+    if (!is_shape_promised(prune->params->feeds.items[k]))
+      stale[prune->args[k]->id] = is_any = true;
   }
   for (size_t i = 0; i < prune->copy->node_count; ++i) {
     if (is_too_sure(prune->copy->nodes[i])) stale[i] = is_any = true;
@@ -243,7 +257,8 @@ static weir_status_t* infer_again(prune_t* prune) {
     if (!stale[node->id] || is_loop_merge(node)) continue;
     weir_status_t* status = weir_graph_infer(node);
     if (!status) continue;
-    // The node may be on a branch that never runs; if it does run, its kernel reports what is wrong.
+    // The node may be on a branch that never runs; if it does run, its kernel reports what is
+    // wrong.
     weir_status_destroy(status);
     forget_shapes(node);
   }
@@ -252,7 +267,8 @@ static weir_status_t* infer_again(prune_t* prune) {
 
 static weir_status_t* map_targets(const prune_t* prune, weir_node_t*** out_targets) {
   int count = prune->params->target_count;
-  weir_node_t** targets = weir_arena_array(&prune->copy->arena, (size_t)count + 1, sizeof(*targets));
+  weir_node_t** targets =
+      weir_arena_array(&prune->copy->arena, (size_t)count + 1, sizeof(*targets));
   if (!targets) return weir_out_of_memory();
   for (int i = 0; i < count; ++i) {
     weir_node_t* target = prune->params->targets[i];
@@ -263,7 +279,8 @@ static weir_status_t* map_targets(const prune_t* prune, weir_node_t*** out_targe
   return NULL;
 }
 
-weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_copy, weir_node_t*** out_targets) {
+weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_copy,
+                          weir_node_t*** out_targets) {
   prune_t prune = {.params = params};
   weir_node_t** targets = NULL;
   weir_status_t* status = prune_init(&prune);

@@ -1,9 +1,13 @@
 // prune_test.c — Pruning: what is kept, and what takes the place of feeds and fetches.
 #include "pass/pass_testing.h"
 
-static weir_status_t* prune(testing_t* t, weir_edges_t feeds, weir_edges_t fetches, weir_node_t* target) {
-  weir_prune_params_t params = {
-      .graph = t->graph, .feeds = feeds, .fetches = fetches, .targets = &target, .target_count = target ? 1 : 0};
+static weir_status_t* prune(testing_t* t, weir_edges_t feeds, weir_edges_t fetches,
+                            weir_node_t* target) {
+  weir_prune_params_t params = {.graph = t->graph,
+                                .feeds = feeds,
+                                .fetches = fetches,
+                                .targets = &target,
+                                .target_count = target ? 1 : 0};
   return weir_prune(&params, &t->copy, &t->targets);
 }
 
@@ -105,7 +109,8 @@ static void test_names_do_not_clash(void** state) {
 
 static void test_references(void** state) {
   testing_t* t = *state;
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
   weir_edge_t v = edge_of(add_with(t->graph, "Variable", "v", WEIR_NO_EDGES, attrs), 0);
   weir_edge_t read = ADD(t->graph, "Identity", "read", v);
   weir_edge_t assign = ADD(t->graph, "Assign", "assign", v, read);
@@ -152,9 +157,12 @@ static void test_loop_that_changes_shape(void** state) {
 static void test_errors(void** state) {
   testing_t* t = *state;
   weir_edge_t x = add_placeholder(t->graph, "x", WEIR_DTYPE_INT32, &weir_shape_unknown);
-  check_error(prune(t, WEIR_EDGES(x, x), WEIR_EDGES(x), NULL), WEIR_INVALID_ARGUMENT, "fed more than once");
-  check_error(prune(t, WEIR_NO_EDGES, WEIR_EDGES(edge_of(x.node, 7)), NULL), WEIR_INVALID_ARGUMENT, "'x:7'");
-  check_error(prune(t, WEIR_EDGES(WEIR_NO_EDGE), WEIR_EDGES(x), NULL), WEIR_INVALID_ARGUMENT, "feed");
+  check_error(prune(t, WEIR_EDGES(x, x), WEIR_EDGES(x), NULL), WEIR_INVALID_ARGUMENT,
+              "fed more than once");
+  check_error(prune(t, WEIR_NO_EDGES, WEIR_EDGES(edge_of(x.node, 7)), NULL), WEIR_INVALID_ARGUMENT,
+              "'x:7'");
+  check_error(prune(t, WEIR_EDGES(WEIR_NO_EDGE), WEIR_EDGES(x), NULL), WEIR_INVALID_ARGUMENT,
+              "feed");
 }
 
 // Every allocation may fail: a status comes back and nothing leaks.

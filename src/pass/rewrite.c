@@ -11,7 +11,9 @@ weir_status_t* weir_rewrite_init(weir_rewrite_t* rewrite, weir_graph_t* graph) {
 
 void weir_rewrite_free(weir_rewrite_t* rewrite) { weir_arena_free(&rewrite->arena); }
 
-static bool is_visited(const weir_rewrite_t* rewrite, const weir_node_t* node) { return (size_t)node->id < rewrite->count; }
+static bool is_visited(const weir_rewrite_t* rewrite, const weir_node_t* node) {
+  return (size_t)node->id < rewrite->count;
+}
 
 weir_edge_t weir_rewrite_edge(const weir_rewrite_t* rewrite, weir_edge_t edge) {
   while (is_visited(rewrite, edge.node)) {
@@ -27,12 +29,15 @@ weir_node_t* weir_rewrite_node(const weir_rewrite_t* rewrite, weir_node_t* node)
   return node;
 }
 
-weir_status_t* weir_rewrite_replace_edge(weir_rewrite_t* rewrite, weir_edge_t from, weir_edge_t to) {
+weir_status_t* weir_rewrite_replace_edge(weir_rewrite_t* rewrite, weir_edge_t from,
+                                         weir_edge_t to) {
   WEIR_CHECK(is_visited(rewrite, from.node) && weir_edge_dtype(from) == weir_edge_dtype(to));
   to = weir_rewrite_edge(rewrite, to);
   WEIR_CHECK(!weir_edge_equal(from, to));
   weir_edge_t** outputs = &rewrite->edges[from.node->id];
-  if (!*outputs) *outputs = weir_arena_array(&rewrite->arena, (size_t)from.node->def.output_count, sizeof(**outputs));
+  if (!*outputs)
+    *outputs =
+        weir_arena_array(&rewrite->arena, (size_t)from.node->def.output_count, sizeof(**outputs));
   if (!*outputs) return weir_out_of_memory();
   (*outputs)[from.index] = to;
   ++rewrite->replaced_count;
@@ -54,7 +59,8 @@ static bool has_control(weir_node_t* const* nodes, int count, const weir_node_t*
   return false;
 }
 
-// Control inputs live in the node's own array of the graph's arena, so they may be rewritten where they are.
+// Control inputs live in the node's own array of the graph's arena, so they may be rewritten where
+// they are.
 static void rewrite_controls(const weir_rewrite_t* rewrite, weir_node_t* node) {
   int count = 0;
   for (int i = 0; i < node->control_count; ++i) {
@@ -82,7 +88,8 @@ weir_status_t* weir_rewrite_finish(weir_rewrite_t* rewrite, weir_pass_ctx_t* ctx
   for (size_t i = 0; i < rewrite->graph->node_count; ++i) {
     WEIR_TRY(weir_rewrite_inputs(rewrite, rewrite->graph->nodes[i], NULL));
   }
-  for (int i = 0; i < ctx->target_count; ++i) ctx->targets[i] = weir_rewrite_node(rewrite, ctx->targets[i]);
+  for (int i = 0; i < ctx->target_count; ++i)
+    ctx->targets[i] = weir_rewrite_node(rewrite, ctx->targets[i]);
   return NULL;
 }
 
@@ -98,8 +105,10 @@ weir_status_t* weir_rewrite_mark_conditional(weir_rewrite_t* rewrite, const bool
   for (size_t i = 0; i < rewrite->count; ++i) {
     const weir_node_t* node = rewrite->order[i];
     bool is_marked = is_source_of_deadness(node);
-    for (int k = 0; k < node->def.input_count && !is_marked; ++k) is_marked = mask[node->inputs[k].node->id];
-    for (int k = 0; k < node->control_count && !is_marked; ++k) is_marked = mask[node->control_inputs[k]->id];
+    for (int k = 0; k < node->def.input_count && !is_marked; ++k)
+      is_marked = mask[node->inputs[k].node->id];
+    for (int k = 0; k < node->control_count && !is_marked; ++k)
+      is_marked = mask[node->control_inputs[k]->id];
     mask[node->id] = is_marked;
   }
   *out_mask = mask;
@@ -112,17 +121,16 @@ bool weir_rewrite_is_anchor(const weir_node_t* node) {
     case WEIR_ROLE_ENTER:
     case WEIR_ROLE_EXIT:
     case WEIR_ROLE_NEXT_ITERATION:
-    case WEIR_ROLE_RECV:
-      return false;
-    default:
-      return true;
+    case WEIR_ROLE_RECV: return false;
+    default: return true;
   }
 }
 
 bool weir_rewrite_has_effect(const weir_node_t* node) {
   if (!node->def.op || !node->def.op->def) return true;  // nobody knows what it does
   weir_role_t role = node->def.op->role;
-  if (role == WEIR_ROLE_VARIABLE || role == WEIR_ROLE_ARG || role == WEIR_ROLE_PLACEHOLDER) return false;
+  if (role == WEIR_ROLE_VARIABLE || role == WEIR_ROLE_ARG || role == WEIR_ROLE_PLACEHOLDER)
+    return false;
   return weir_node_has(node, WEIR_OP_STATEFUL);
 }
 
@@ -132,7 +140,8 @@ static void reach(weir_node_t* node, bool* live, weir_node_t** stack, size_t* to
   stack[(*top)++] = node;
 }
 
-weir_status_t* weir_rewrite_mark_live(const weir_pass_ctx_t* ctx, weir_arena_t* arena, bool** out_live) {
+weir_status_t* weir_rewrite_mark_live(const weir_pass_ctx_t* ctx, weir_arena_t* arena,
+                                      bool** out_live) {
   const weir_graph_t* graph = ctx->graph;
   bool* live = weir_arena_array(arena, graph->node_count + 1, sizeof(*live));
   weir_node_t** stack = weir_arena_array(arena, graph->node_count + 1, sizeof(*stack));
@@ -140,7 +149,8 @@ weir_status_t* weir_rewrite_mark_live(const weir_pass_ctx_t* ctx, weir_arena_t* 
   size_t top = 0;
   for (size_t i = 0; i < graph->node_count; ++i) {
     weir_role_t role = weir_node_role(graph->nodes[i]);
-    if (role == WEIR_ROLE_RETVAL || role == WEIR_ROLE_SEND) reach(graph->nodes[i], live, stack, &top);
+    if (role == WEIR_ROLE_RETVAL || role == WEIR_ROLE_SEND)
+      reach(graph->nodes[i], live, stack, &top);
   }
   for (int i = 0; i < ctx->target_count; ++i) reach(ctx->targets[i], live, stack, &top);
   while (top) {
@@ -159,7 +169,9 @@ static bool is_plain_type(weir_dtype_t dtype) {
 bool weir_rewrite_is_plain(const weir_node_t* node) {
   for (int i = 0; i < node->def.input_count; ++i) {
     // Reading a reference is a read of state: its place in time matters.
-    if (!is_plain_type(node->def.input_types[i]) || !is_plain_type(weir_edge_dtype(node->inputs[i]))) return false;
+    if (!is_plain_type(node->def.input_types[i]) ||
+        !is_plain_type(weir_edge_dtype(node->inputs[i])))
+      return false;
   }
   for (int i = 0; i < node->def.output_count; ++i) {
     if (!is_plain_type(node->def.output_types[i])) return false;

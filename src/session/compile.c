@@ -4,8 +4,9 @@
 
 // ---- constant folding's evaluator ----
 
-static weir_status_t* run_kernel(weir_session_t* session, const weir_node_t* node, const weir_kernel_def_t* kernel,
-                                 weir_value_t* inputs, weir_value_t* outputs) {
+static weir_status_t* run_kernel(weir_session_t* session, const weir_node_t* node,
+                                 const weir_kernel_def_t* kernel, weir_value_t* inputs,
+                                 weir_value_t* outputs) {
   weir_status_t* status = NULL;
   void* state = kernel->state_size ? weir_calloc(1, kernel->state_size) : NULL;
   if (kernel->state_size && !state) return weir_out_of_memory();
@@ -28,7 +29,8 @@ static weir_status_t* run_kernel(weir_session_t* session, const weir_node_t* nod
 }
 
 // A node that fails here is left in the graph: it fails, or does not, when it is run.
-static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_t* const* inputs, weir_tensor_t** outputs) {
+static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_t* const* inputs,
+                               weir_tensor_t** outputs) {
   weir_session_t* session = self;
   const weir_kernel_def_t* kernel = NULL;
   weir_status_t* status = weir_op_find_kernel(&node->def, session->device->type, &kernel);
@@ -38,7 +40,8 @@ static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_
   if (!status && !values) status = weir_out_of_memory();
   if (!status) {
     weir_value_t* results = values + node->def.input_count;
-    for (int i = 0; i < node->def.input_count; ++i) values[i].tensor = weir_tensor_retain(inputs[i]);
+    for (int i = 0; i < node->def.input_count; ++i)
+      values[i].tensor = weir_tensor_retain(inputs[i]);
     status = run_kernel(session, node, kernel, values, results);
     for (int i = 0; i < node->def.output_count && !status; ++i) {
       outputs[i] = results[i].tensor;
@@ -58,19 +61,23 @@ static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_
 static weir_status_t* check_device(const weir_session_t* session, const weir_node_t* node) {
   if (!*node->def.device) return NULL;
   weir_device_name_t want, have;
-  WEIR_TRY(weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &want), "Node '%s': ", node->def.name));
+  WEIR_TRY(weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &want),
+                              "Node '%s': ", node->def.name));
   WEIR_TRY(weir_device_name_parse(weir_view_of(session->device->name), &have));
   if (weir_device_name_matches(&want, &have) || session->allow_soft_placement) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Cannot assign a device for operation %s: it asks for '%s', and this process has only '%s'",
-                     node->def.name, node->def.device, session->device->name);
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Cannot assign a device for operation %s: it asks for '%s', and this process has only '%s'",
+      node->def.name, node->def.device, session->device->name);
 }
 
-weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph, weir_node_t** targets,
-                                    int target_count, int arg_count, int ret_count, weir_kernel_cache_t* kernels,
+weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph,
+                                    weir_node_t** targets, int target_count, int arg_count,
+                                    int ret_count, weir_kernel_cache_t* kernels,
                                     weir_plan_t** out_plan) {
   weir_status_t* status = NULL;
-  for (size_t i = 0; i < take_graph->node_count && !status; ++i) status = check_device(session, take_graph->nodes[i]);
+  for (size_t i = 0; i < take_graph->node_count && !status; ++i)
+    status = check_device(session, take_graph->nodes[i]);
   weir_pass_ctx_t ctx = {.graph = take_graph,
                          .targets = targets,
                          .target_count = target_count,
@@ -93,13 +100,14 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
 
 // ---- signatures ----
 
-static weir_status_t* check_edge(const weir_session_t* session, weir_edge_t edge, const char* what) {
+static weir_status_t* check_edge(const weir_session_t* session, weir_edge_t edge,
+                                 const char* what) {
   if (!edge.node || edge.node->graph != session->graph) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s names no node of this session's graph", what);
   }
   if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s:%d': the node has %d outputs", what, edge.node->def.name, edge.index,
-                       edge.node->def.output_count);
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s:%d': the node has %d outputs", what,
+                       edge.node->def.name, edge.index, edge.node->def.output_count);
   }
   return NULL;
 }
@@ -110,10 +118,12 @@ static weir_status_t* check_spec(const weir_session_t* session, const weir_step_
     WEIR_TRY(check_edge(session, edge, "feed"));
     for (int k = 0; k < i; ++k) {
       if (!weir_edge_equal(spec->feeds[k].edge, edge)) continue;
-      return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed more than once", edge.node->def.name, edge.index);
+      return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed more than once",
+                         edge.node->def.name, edge.index);
     }
   }
-  for (int i = 0; i < spec->fetch_count; ++i) WEIR_TRY(check_edge(session, spec->fetches[i], "fetch"));
+  for (int i = 0; i < spec->fetch_count; ++i)
+    WEIR_TRY(check_edge(session, spec->fetches[i], "fetch"));
   for (int i = 0; i < spec->target_count; ++i) {
     if (spec->targets[i] && spec->targets[i]->graph == session->graph) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "target %d is no node of this session's graph", i);
@@ -122,7 +132,8 @@ static weir_status_t* check_spec(const weir_session_t* session, const weir_step_
   return WEIR_STATUS(INVALID_ARGUMENT, "Must specify at least one target to fetch or execute.");
 }
 
-static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec, weir_plan_t** out_plan) {
+static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec,
+                                 weir_plan_t** out_plan) {
   WEIR_TRY(check_spec(session, spec));
   weir_edge_t* feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*feeds));
   if (!feeds) return weir_out_of_memory();
@@ -139,8 +150,8 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t
   weir_mutex_unlock(&session->graph->mu);
   weir_free(feeds);
   if (status) return status;
-  return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count, spec->fetch_count,
-                              &session->kernels, out_plan);
+  return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count,
+                              spec->fetch_count, &session->kernels, out_plan);
 }
 
 // The signature as bytes: which edges are fed and fetched, which nodes run.
@@ -155,10 +166,12 @@ static void append_signature(const weir_step_spec_t* spec, weir_strbuf_t* key) {
     weir_strbuf_append(key, &spec->fetches[i].node, sizeof(void*));
     weir_strbuf_append(key, &spec->fetches[i].index, sizeof(int));
   }
-  for (int i = 0; i < spec->target_count; ++i) weir_strbuf_append(key, &spec->targets[i], sizeof(void*));
+  for (int i = 0; i < spec->target_count; ++i)
+    weir_strbuf_append(key, &spec->targets[i], sizeof(void*));
 }
 
-weir_status_t* weir_session_plan(weir_session_t* session, const weir_step_spec_t* spec, weir_plan_t** out_plan) {
+weir_status_t* weir_session_plan(weir_session_t* session, const weir_step_spec_t* spec,
+                                 weir_plan_t** out_plan) {
   weir_strbuf_t key = {0};
   append_signature(spec, &key);
   weir_status_t* status = weir_strbuf_finish(&key);

@@ -1,4 +1,5 @@
-// functions.c — Instantiating functions of the graph's library into plans, and calling them within a step.
+// functions.c — Instantiating functions of the graph's library into plans, and calling them within
+// a step.
 #include "session/functions.h"
 
 #include "exec/run.h"
@@ -6,11 +7,11 @@
 #include "session/session.h"
 
 struct weir_session_functions_t {
-  weir_functions_t base;       // first
+  weir_functions_t base;  // first
   weir_session_t* session;
-  weir_mutex_t mu;             // guards all below
-  weir_map_t handles;          // name and attributes → handle, as a pointer-sized number
-  weir_plan_t** plans;         // by handle - 1; owned
+  weir_mutex_t mu;      // guards all below
+  weir_map_t handles;   // name and attributes → handle, as a pointer-sized number
+  weir_plan_t** plans;  // by handle - 1; owned
   size_t plan_count;
   size_t plan_capacity;
 };
@@ -23,19 +24,23 @@ static void append_key(const weir_func_t* func, weir_strbuf_t* key) {
   }
 }
 
-static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* func, weir_plan_t** out_plan) {
+static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* func,
+                                 weir_plan_t** out_plan) {
   weir_function_library_t* library = session->graph->library;
   const weir_function_t* function = weir_function_find(library, func->name);
-  if (!function) return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
+  if (!function)
+    return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
   weir_function_body_t body = {0};
-  WEIR_TRY(weir_function_instantiate(library, session->graph->registry, function, func->attrs, &body));
-  return weir_session_compile(session, body.graph, body.controls, body.control_count, body.arg_count, body.ret_count,
-                              NULL, out_plan);
+  WEIR_TRY(
+      weir_function_instantiate(library, session->graph->registry, function, func->attrs, &body));
+  return weir_session_compile(session, body.graph, body.controls, body.control_count,
+                              body.arg_count, body.ret_count, NULL, out_plan);
 }
 
-static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_t key, weir_plan_t* plan,
-                                      weir_function_handle_t* out_handle) {
-  if (!WEIR_GROW(self->plans, self->plan_capacity, self->plan_count + 1)) return weir_out_of_memory();
+static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_t key,
+                                      weir_plan_t* plan, weir_function_handle_t* out_handle) {
+  if (!WEIR_GROW(self->plans, self->plan_capacity, self->plan_count + 1))
+    return weir_out_of_memory();
   WEIR_TRY(weir_map_put(&self->handles, key, (void*)(uintptr_t)(self->plan_count + 1)));
   self->plans[self->plan_count++] = plan;
   *out_handle = self->plan_count;
@@ -49,8 +54,8 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   append_key(func, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
   weir_plan_t* plan = NULL;
-  // Building holds the lock: two steps that call the same function first at once must not build it twice. Kernels do not
-  // instantiate in their init, so this does not recurse.
+  // Building holds the lock: two steps that call the same function first at once must not build it
+  // twice. Kernels do not instantiate in their init, so this does not recurse.
   weir_mutex_lock(&self->mu);
   if (!status) {
     *out_handle = (uintptr_t)weir_map_find(&self->handles, weir_strbuf_view(&key));
@@ -65,25 +70,32 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   return status;
 }
 
-static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call, weir_done_t done) {
+static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call,
+                           weir_done_t done) {
   weir_session_functions_t* self = (weir_session_functions_t*)base;
   weir_mutex_lock(&self->mu);
   bool is_known = call->function > 0 && call->function <= self->plan_count;
   weir_plan_t* plan = is_known ? self->plans[call->function - 1] : NULL;
   weir_mutex_unlock(&self->mu);
   if (!plan) {
-    weir_done_call(done, WEIR_STATUS(NOT_FOUND, "no function has handle %llu", (unsigned long long)call->function));
+    weir_done_call(done, WEIR_STATUS(NOT_FOUND, "no function has handle %llu",
+                                     (unsigned long long)call->function));
   } else if (plan->arg_count != call->arg_count || plan->ret_count != call->ret_count) {
-    weir_done_call(done, WEIR_STATUS(INVALID_ARGUMENT, "a function of %d arguments and %d results was called with %d and %d",
-                                     (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count));
+    weir_done_call(
+        done,
+        WEIR_STATUS(INVALID_ARGUMENT,
+                    "a function of %d arguments and %d results was called with %d and %d",
+                    (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count));
   } else {
     weir_run_call(plan, ctx, call->args, call->rets, done);
   }
 }
 
-static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate, .call = functions_call};
+static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate,
+                                                         .call = functions_call};
 
-weir_status_t* weir_session_functions_create(weir_session_t* session, weir_session_functions_t** out_functions) {
+weir_status_t* weir_session_functions_create(weir_session_t* session,
+                                             weir_session_functions_t** out_functions) {
   weir_session_functions_t* self = weir_calloc(1, sizeof(*self));
   if (!self) return weir_out_of_memory();
   self->base.vtable = &functions_vtable;
@@ -103,4 +115,6 @@ void weir_session_functions_destroy(weir_session_functions_t* self) {
   weir_free(self);
 }
 
-weir_functions_t* weir_session_functions_base(weir_session_functions_t* self) { return &self->base; }
+weir_functions_t* weir_session_functions_base(weir_session_functions_t* self) {
+  return &self->base;
+}

@@ -1,4 +1,5 @@
-// graph_fuzz.c — Fuzz target: any bytes as a GraphDef; what imports is run. Statuses, never crashes, hangs or huge allocations.
+// graph_fuzz.c — Fuzz target: any bytes as a GraphDef; what imports is run. Statuses, never
+// crashes, hangs or huge allocations.
 #include "graph/graph.h"
 #include "weir/session.h"
 
@@ -7,12 +8,16 @@ const char* __asan_default_options(void);
 
 enum { MAX_NODES = 64, MAX_STEPS = 8, TIMEOUT_MS = 100 };
 
-// A graph may ask for tensors of any size: beyond 64 MB the allocator says no, and so must the step.
-const char* __asan_default_options(void) { return "allocator_may_return_null=1:max_allocation_size_mb=64"; }
+// A graph may ask for tensors of any size: beyond 64 MB the allocator says no, and so must the
+// step.
+const char* __asan_default_options(void) {
+  return "allocator_may_return_null=1:max_allocation_size_mb=64";
+}
 
 // Ops that act on the world outside: files, the terminal, the process itself.
 static bool is_harmless(const weir_node_t* node) {
-  static const char* const denied[] = {"File", "Save", "Restore", "Checkpoint", "Summary", "Print", "Abort"};
+  static const char* const denied[] = {"File",    "Save",  "Restore", "Checkpoint",
+                                       "Summary", "Print", "Abort"};
   for (size_t i = 0; i < WEIR_COUNT_OF(denied); ++i) {
     if (strstr(node->def.op_name, denied[i])) return false;
   }
@@ -24,16 +29,19 @@ static bool is_safe(const weir_graph_t* graph, const uint8_t* data, size_t size)
   for (size_t i = 0; i < graph->node_count; ++i) {
     if (!is_harmless(graph->nodes[i])) return false;
   }
-  return !memmem(data, size, "File", 4) && !memmem(data, size, "Abort", 5) && !memmem(data, size, "Print", 5) &&
-         !memmem(data, size, "Save", 4) && !memmem(data, size, "Checkpoint", 10);
+  return !memmem(data, size, "File", 4) && !memmem(data, size, "Abort", 5) &&
+         !memmem(data, size, "Print", 5) && !memmem(data, size, "Save", 4) &&
+         !memmem(data, size, "Checkpoint", 10);
 }
 
 static void run_node(weir_session_t* session, weir_node_t* node) {
   weir_edge_t edge = {.node = node, .index = 0};
   weir_tensor_t* result = NULL;
   bool is_fetch = node->def.output_count > 0;
-  weir_step_spec_t spec = {
-      .fetches = &edge, .fetch_count = is_fetch ? 1 : 0, .targets = &node, .target_count = is_fetch ? 0 : 1};
+  weir_step_spec_t spec = {.fetches = &edge,
+                           .fetch_count = is_fetch ? 1 : 0,
+                           .targets = &node,
+                           .target_count = is_fetch ? 0 : 1};
   weir_run_options_t options = {.timeout_ms = TIMEOUT_MS};
   weir_status_destroy(weir_session_run_with(session, &spec, &options, &result, NULL, NULL));
   weir_tensor_release(result);

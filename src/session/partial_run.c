@@ -1,6 +1,8 @@
-// partial_run.c — Partial runs: one step whose feeds arrive and whose fetches are taken piece by piece.
+// partial_run.c — Partial runs: one step whose feeds arrive and whose fetches are taken piece by
+// piece.
 //
-// The step's arguments become receives and its results sends on a rendezvous of its own; a thread runs the step meanwhile.
+// The step's arguments become receives and its results sends on a rendezvous of its own; a thread
+// runs the step meanwhile.
 #include <pthread.h>
 #include <stdio.h>
 
@@ -9,12 +11,12 @@
 
 struct weir_partial_run_t {
   weir_session_t* session;
-  weir_plan_t* plan;              // owned
+  weir_plan_t* plan;  // owned
   weir_rendezvous_t* rendezvous;
   weir_cancel_t* cancel;
   pthread_t thread;
   bool has_thread;
-  weir_mutex_t mu;                // guards what follows
+  weir_mutex_t mu;  // guards what follows
   weir_edge_t* feeds;
   bool* is_fed;
   int feed_count;
@@ -31,13 +33,15 @@ static weir_view_t transfer_key(const char* kind, int index, char buffer[KEY_SIZ
   return weir_view(buffer, (size_t)size);
 }
 
-static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const char* kind, int index, weir_edges_t inputs,
-                                   weir_dtype_t dtype, weir_node_t** out_node) {
+static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const char* kind, int index,
+                                   weir_edges_t inputs, weir_dtype_t dtype,
+                                   weir_node_t** out_node) {
   char name[KEY_SIZE];
   snprintf(name, sizeof(name), "%s%d", kind, index);
-  weir_named_attr_t attrs[] = {weir_attr_string("tensor_name", name), weir_attr_string("send_device", ""),
-                               weir_attr_int("send_device_incarnation", 0), weir_attr_string("recv_device", ""),
-                               weir_attr_type(inputs.count ? "T" : "tensor_type", dtype)};
+  weir_named_attr_t attrs[] = {
+      weir_attr_string("tensor_name", name), weir_attr_string("send_device", ""),
+      weir_attr_int("send_device_incarnation", 0), weir_attr_string("recv_device", ""),
+      weir_attr_type(inputs.count ? "T" : "tensor_type", dtype)};
   weir_node_params_t params = {.op = op,
                                .name = name,
                                .unique_name = true,
@@ -46,7 +50,8 @@ static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const ch
   return weir_graph_add(graph, &params, out_node);
 }
 
-static weir_status_t* rewire(weir_graph_t* graph, size_t count, const weir_node_t* from, weir_node_t* to) {
+static weir_status_t* rewire(weir_graph_t* graph, size_t count, const weir_node_t* from,
+                             weir_node_t* to) {
   for (size_t i = 0; i < count; ++i) {
     weir_node_t* node = graph->nodes[i];
     for (int k = 0; k < node->def.input_count; ++k) {
@@ -65,7 +70,8 @@ static weir_status_t* use_transfers(weir_graph_t* graph, weir_node_t** targets, 
     if (weir_node_role(node) == WEIR_ROLE_ARG) {
       weir_node_t* recv = NULL;
       int index = (int)weir_attrs_int(node->def.attrs, "index");
-      WEIR_TRY(add_transfer(graph, "_Recv", "feed", index, WEIR_NO_EDGES, node->def.output_types[0], &recv));
+      WEIR_TRY(add_transfer(graph, "_Recv", "feed", index, WEIR_NO_EDGES, node->def.output_types[0],
+                            &recv));
       WEIR_TRY(rewire(graph, count, node, recv));
     }
   }
@@ -80,8 +86,9 @@ static weir_status_t* use_transfers(weir_graph_t* graph, weir_node_t** targets, 
 }
 
 // The RETVAL nodes would keep the plan waiting for results: a copy without them.
-static weir_status_t* drop_rets(weir_graph_t* graph, weir_node_t** targets, int target_count, weir_arena_t* arena,
-                                weir_graph_t** out_copy, weir_node_t** out_targets) {
+static weir_status_t* drop_rets(weir_graph_t* graph, weir_node_t** targets, int target_count,
+                                weir_arena_t* arena, weir_graph_t** out_copy,
+                                weir_node_t** out_targets) {
   bool* keep = weir_arena_array(arena, graph->node_count + 1, sizeof(*keep));
   if (!keep) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
@@ -94,13 +101,15 @@ static weir_status_t* drop_rets(weir_graph_t* graph, weir_node_t** targets, int 
   return NULL;
 }
 
-static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_spec_t* spec, weir_arena_t* arena) {
+static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_spec_t* spec,
+                                 weir_arena_t* arena) {
   weir_session_t* session = partial->session;
-  weir_prune_params_t params = {.graph = session->graph,
-                                .feeds = {.items = partial->feeds, .count = partial->feed_count},
-                                .fetches = {.items = partial->fetches, .count = partial->fetch_count},
-                                .targets = spec->targets,
-                                .target_count = spec->target_count};
+  weir_prune_params_t params = {
+      .graph = session->graph,
+      .feeds = {.items = partial->feeds, .count = partial->feed_count},
+      .fetches = {.items = partial->fetches, .count = partial->fetch_count},
+      .targets = spec->targets,
+      .target_count = spec->target_count};
   weir_graph_t* pruned = NULL;
   weir_graph_t* copy = NULL;
   weir_node_t** targets = NULL;
@@ -118,7 +127,8 @@ static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_sp
   if (!status) status = drop_rets(pruned, all, count, arena, &copy, mapped);
   weir_graph_unref(pruned);
   if (status) return status;
-  return weir_session_compile(session, copy, mapped, count, 0, 0, &session->kernels, &partial->plan);
+  return weir_session_compile(session, copy, mapped, count, 0, 0, &session->kernels,
+                              &partial->plan);
 }
 
 static void* run_thread(void* arg) {
@@ -129,7 +139,8 @@ static void* run_thread(void* arg) {
                                       .cancel = partial->cancel,
                                       .rendezvous = partial->rendezvous};
   weir_status_t* status = weir_session_execute(partial->session, &params);
-  if (status) partial->rendezvous->vtable->abort(partial->rendezvous, status);  // whoever fetches learns why
+  if (status)
+    partial->rendezvous->vtable->abort(partial->rendezvous, status);  // whoever fetches learns why
   weir_status_destroy(status);
   return NULL;
 }
@@ -141,7 +152,8 @@ static weir_status_t* copy_spec(weir_partial_run_t* partial, const weir_step_spe
   partial->is_fed = weir_calloc((size_t)spec->feed_count, sizeof(bool));
   partial->fetches = weir_alloc_array((size_t)spec->fetch_count, sizeof(weir_edge_t));
   partial->is_fetched = weir_calloc((size_t)spec->fetch_count, sizeof(bool));
-  if (!partial->feeds || !partial->is_fed || !partial->fetches || !partial->is_fetched) return weir_out_of_memory();
+  if (!partial->feeds || !partial->is_fed || !partial->fetches || !partial->is_fetched)
+    return weir_out_of_memory();
   for (int i = 0; i < spec->feed_count; ++i) partial->feeds[i] = spec->feeds[i].edge;
   for (int i = 0; i < spec->fetch_count; ++i) partial->fetches[i] = spec->fetches[i];
   return NULL;
@@ -156,7 +168,8 @@ static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t*
   weir_arena_free(&arena);
   if (status) return status;
   partial->has_thread = pthread_create(&partial->thread, NULL, run_thread, partial) == 0;
-  return partial->has_thread ? NULL : WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for the partial run");
+  return partial->has_thread ? NULL
+                             : WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for the partial run");
 }
 
 weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_spec_t* spec,
@@ -174,18 +187,22 @@ weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_
   return NULL;
 }
 
-// Finds |edge| among |edges| and marks it used. INVALID_ARGUMENT when it was not declared or is used a second time.
-static weir_status_t* claim(weir_edge_t edge, const weir_edge_t* edges, bool* is_used, int count, const char* what,
-                            int* out_index) {
+// Finds |edge| among |edges| and marks it used. INVALID_ARGUMENT when it was not declared or is
+// used a second time.
+static weir_status_t* claim(weir_edge_t edge, const weir_edge_t* edges, bool* is_used, int count,
+                            const char* what, int* out_index) {
   const char* name = edge.node ? edge.node->def.name : "";
   for (int i = 0; i < count; ++i) {
     if (!weir_edge_equal(edges[i], edge)) continue;
-    if (is_used[i]) return WEIR_STATUS(INVALID_ARGUMENT, "The %s '%s:%d' was already used in this partial run", what, name, edge.index);
+    if (is_used[i])
+      return WEIR_STATUS(INVALID_ARGUMENT, "The %s '%s:%d' was already used in this partial run",
+                         what, name, edge.index);
     is_used[i] = true;
     *out_index = i;
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "The %s '%s:%d' was not declared for this partial run", what, name, edge.index);
+  return WEIR_STATUS(INVALID_ARGUMENT, "The %s '%s:%d' was not declared for this partial run", what,
+                     name, edge.index);
 }
 
 typedef struct fetch_t {
@@ -196,24 +213,28 @@ typedef struct fetch_t {
   bool is_done;
 } fetch_t;
 
-static void fetch_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor, bool is_dead) {
+static void fetch_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
+                       bool is_dead) {
   fetch_t* fetch = arg;
   weir_mutex_lock(&fetch->mu);
   fetch->status = take_status;
-  if (!take_status && is_dead) fetch->status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
+  if (!take_status && is_dead)
+    fetch->status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
   fetch->tensor = take_tensor;
   fetch->is_done = true;
   weir_cond_broadcast(&fetch->cond);
   weir_mutex_unlock(&fetch->mu);
 }
 
-static weir_status_t* fetch_one(weir_partial_run_t* partial, int index, weir_tensor_t** out_tensor) {
+static weir_status_t* fetch_one(weir_partial_run_t* partial, int index,
+                                weir_tensor_t** out_tensor) {
   char buffer[KEY_SIZE];
   fetch_t fetch = {0};
   weir_mutex_init(&fetch.mu);
   weir_cond_init(&fetch.cond);
   weir_rendezvous_t* rendezvous = partial->rendezvous;
-  rendezvous->vtable->recv_async(rendezvous, transfer_key("fetch", index, buffer), partial->cancel, fetch_done, &fetch);
+  rendezvous->vtable->recv_async(rendezvous, transfer_key("fetch", index, buffer), partial->cancel,
+                                 fetch_done, &fetch);
   weir_mutex_lock(&fetch.mu);
   while (!fetch.is_done) weir_cond_wait(&fetch.cond, &fetch.mu);
   weir_mutex_unlock(&fetch.mu);
@@ -229,9 +250,12 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
     int index = 0;
     char buffer[KEY_SIZE];
     const weir_feed_t* feed = &spec->feeds[i];
-    if (feed->edge.node) WEIR_TRY(weir_session_check_feed(feed->edge, feed->tensor));  // a bad value does not use up the feed
+    if (feed->edge.node)
+      WEIR_TRY(weir_session_check_feed(feed->edge,
+                                       feed->tensor));  // a bad value does not use up the feed
     weir_mutex_lock(&partial->mu);
-    weir_status_t* status = claim(feed->edge, partial->feeds, partial->is_fed, partial->feed_count, "feed", &index);
+    weir_status_t* status =
+        claim(feed->edge, partial->feeds, partial->is_fed, partial->feed_count, "feed", &index);
     weir_mutex_unlock(&partial->mu);
     if (status) return status;
     weir_view_t key = transfer_key("feed", index, buffer);
@@ -240,7 +264,8 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
   return NULL;
 }
 
-weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir_step_spec_t* spec, weir_tensor_t** results) {
+weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir_step_spec_t* spec,
+                                         weir_tensor_t** results) {
   WEIR_TRY(send_feeds(partial, spec));
   weir_status_t* status = NULL;
   int done = 0;
@@ -248,7 +273,8 @@ weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir
     int index = 0;
     results[done] = NULL;
     weir_mutex_lock(&partial->mu);
-    status = claim(spec->fetches[done], partial->fetches, partial->is_fetched, partial->fetch_count, "fetch", &index);
+    status = claim(spec->fetches[done], partial->fetches, partial->is_fetched, partial->fetch_count,
+                   "fetch", &index);
     weir_mutex_unlock(&partial->mu);
     if (!status) status = fetch_one(partial, index, &results[done]);
   }

@@ -96,7 +96,8 @@ void weir_session_destroy(weir_session_t* session) {
 
 void weir_session_cancel(weir_session_t* session) {
   weir_session_generation_t* fresh = NULL;
-  weir_status_destroy(generation_create(&fresh));  // without it, later steps are cancelled too: better than none at all
+  weir_status_destroy(generation_create(
+      &fresh));  // without it, later steps are cancelled too: better than none at all
   weir_mutex_lock(&session->mu);
   weir_session_generation_t* old = session->generation;
   if (fresh) session->generation = fresh;
@@ -108,26 +109,29 @@ void weir_session_cancel(weir_session_t* session) {
 }
 
 void weir_session_reset(weir_session_t* session, const char* const* containers, int count) {
-  for (int i = 0; i < count; ++i) weir_resources_clear(session->resources, weir_view_of(containers[i]));
+  for (int i = 0; i < count; ++i)
+    weir_resources_clear(session->resources, weir_view_of(containers[i]));
   if (count == 0) weir_resources_clear_all(session->resources);
 }
 
 weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* tensor) {
   const char* name = edge.node->def.name;
-  if (!tensor) return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed without a value", name, edge.index);
+  if (!tensor)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed without a value", name, edge.index);
   weir_dtype_t want = weir_dtype_base(weir_edge_dtype(edge));
   if (edge.node->def.op && weir_tensor_type(tensor) != want) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' has type %s, but a %s was fed", name, edge.index,
-                       weir_dtype_name(want), weir_dtype_name(weir_tensor_type(tensor)));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' has type %s, but a %s was fed", name,
+                       edge.index, weir_dtype_name(want),
+                       weir_dtype_name(weir_tensor_type(tensor)));
   }
   const weir_shape_t* shape = weir_edge_shape(edge);
   if (weir_shape_accepts(shape, tensor->rank, tensor->dims)) return NULL;
   weir_strbuf_t wanted = {0};
   char given[WEIR_SHAPE_TEXT_SIZE];
   weir_shape_append(shape, &wanted);
-  weir_status_t* status =
-      WEIR_STATUS(INVALID_ARGUMENT, "Cannot feed value of shape %s for Tensor '%s:%d', which has shape %s",
-                  weir_tensor_shape_text(tensor, given), name, edge.index, wanted.data ? wanted.data : "?");
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT, "Cannot feed value of shape %s for Tensor '%s:%d', which has shape %s",
+      weir_tensor_shape_text(tensor, given), name, edge.index, wanted.data ? wanted.data : "?");
   weir_strbuf_free(&wanted);
   return status;
 }
@@ -137,7 +141,8 @@ weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* te
 // A call's own cancellation and the session's: when either fires, the step ends.
 static void forward_cancel(void* arg) { weir_cancel_start(arg); }
 
-weir_status_t* weir_session_execute(weir_session_t* session, const weir_session_run_params_t* params) {
+weir_status_t* weir_session_execute(weir_session_t* session,
+                                    const weir_session_run_params_t* params) {
   weir_mutex_lock(&session->mu);
   weir_session_generation_t* generation = session->generation;
   weir_cancel_t* parent = generation->cancel;
@@ -194,7 +199,9 @@ weir_status_t* weir_cancellation_create(weir_cancellation_t** out_cancellation) 
   return NULL;
 }
 
-void weir_cancellation_cancel(weir_cancellation_t* cancellation) { weir_cancel_start(cancellation->cancel); }
+void weir_cancellation_cancel(weir_cancellation_t* cancellation) {
+  weir_cancel_start(cancellation->cancel);
+}
 
 void weir_cancellation_destroy(weir_cancellation_t* cancellation) {
   if (!cancellation) return;
@@ -202,8 +209,9 @@ void weir_cancellation_destroy(weir_cancellation_t* cancellation) {
   weir_free(cancellation);
 }
 
-static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
-                               weir_trace_t* trace, weir_tensor_t** results) {
+static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec,
+                               const weir_run_options_t* options, weir_trace_t* trace,
+                               weir_tensor_t** results) {
   enum { INLINE_FEEDS = 16 };
   weir_tensor_t* few[INLINE_FEEDS];
   weir_plan_t* plan = NULL;
@@ -212,7 +220,8 @@ static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* 
     WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   }
   weir_tensor_t** args = few;
-  if (spec->feed_count > INLINE_FEEDS) args = weir_alloc_array((size_t)spec->feed_count, sizeof(*args));
+  if (spec->feed_count > INLINE_FEEDS)
+    args = weir_alloc_array((size_t)spec->feed_count, sizeof(*args));
   if (!args) return weir_out_of_memory();
   for (int i = 0; i < spec->feed_count; ++i) args[i] = spec->feeds[i].tensor;
   weir_session_run_params_t params = {
@@ -228,18 +237,21 @@ static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* 
   return status;
 }
 
-weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t* spec, weir_tensor_t** results) {
+weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t* spec,
+                                weir_tensor_t** results) {
   return run_spec(session, spec, NULL, NULL, results);
 }
 
-weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
-                                     weir_tensor_t** results, char** out_metadata, size_t* out_metadata_size) {
+weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_spec_t* spec,
+                                     const weir_run_options_t* options, weir_tensor_t** results,
+                                     char** out_metadata, size_t* out_metadata_size) {
   if (!options || !options->trace) return run_spec(session, spec, options, NULL, results);
   weir_trace_t trace;
   weir_trace_init(&trace);
   weir_strbuf_t metadata = {0};
   weir_status_t* status = run_spec(session, spec, options, &trace, results);
-  if (!status && out_metadata) status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
+  if (!status && out_metadata)
+    status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
   if (!status && out_metadata) {
     *out_metadata = metadata.data;
     *out_metadata_size = metadata.size;
@@ -250,8 +262,8 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   return status;
 }
 
-weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec, weir_tensor_t** results,
-                                       char** out_json) {
+weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec,
+                                       weir_tensor_t** results, char** out_json) {
   weir_trace_t trace;
   weir_trace_init(&trace);
   weir_strbuf_t json = {0};
@@ -269,7 +281,8 @@ weir_status_t* weir_session_run_target(weir_session_t* session, weir_node_t* tar
   return weir_session_run(session, &spec, &none);
 }
 
-weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edge, float* out_value) {
+weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edge,
+                                        float* out_value) {
   weir_step_spec_t spec = {.fetches = &edge, .fetch_count = 1};
   weir_tensor_t* result = NULL;
   WEIR_TRY(weir_session_run(session, &spec, &result));
@@ -277,19 +290,21 @@ weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edg
   if (is_scalar) *out_value = *WEIR_TENSOR_DATA(result, float);
   weir_tensor_release(result);
   if (is_scalar) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "'%s:%d' is not a single float", edge.node->def.name, edge.index);
+  return WEIR_STATUS(INVALID_ARGUMENT, "'%s:%d' is not a single float", edge.node->def.name,
+                     edge.index);
 }
 
 // ---- callables ----
 
 struct weir_callable_t {
   weir_session_t* session;
-  weir_plan_t* plan;      // the session's
+  weir_plan_t* plan;  // the session's
   weir_edge_t* feeds;
   int feed_count;
 };
 
-weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec, weir_callable_t** out_callable) {
+weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec,
+                                    weir_callable_t** out_callable) {
   weir_plan_t* plan = NULL;
   WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
@@ -300,7 +315,8 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
     return weir_out_of_memory();
   }
   for (int i = 0; i < spec->feed_count; ++i) feeds[i] = spec->feeds[i].edge;
-  *callable = (weir_callable_t){.session = session, .plan = plan, .feeds = feeds, .feed_count = spec->feed_count};
+  *callable = (weir_callable_t){
+      .session = session, .plan = plan, .feeds = feeds, .feed_count = spec->feed_count};
   *out_callable = callable;
   return NULL;
 }
@@ -311,10 +327,14 @@ void weir_callable_destroy(weir_callable_t* callable) {
   weir_free(callable);
 }
 
-weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds, weir_tensor_t** results) {
-  for (int i = 0; i < callable->feed_count; ++i) WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
+weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds,
+                                 weir_tensor_t** results) {
+  for (int i = 0; i < callable->feed_count; ++i)
+    WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
   weir_session_run_params_t params = {.plan = callable->plan, .args = feeds, .rets = results};
   return weir_session_execute(callable->session, &params);
 }
 
-size_t weir_callable_node_count(const weir_callable_t* callable) { return (size_t)callable->plan->node_count; }
+size_t weir_callable_node_count(const weir_callable_t* callable) {
+  return (size_t)callable->plan->node_count;
+}

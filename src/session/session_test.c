@@ -1,4 +1,5 @@
-// session_test.c — Sessions: feeds, fetches, state, concurrency, cancellation, partial runs, callables, functions.
+// session_test.c — Sessions: feeds, fetches, state, concurrency, cancellation, partial runs,
+// callables, functions.
 #include "session/session.h"
 
 #include <pthread.h>
@@ -15,8 +16,8 @@ static void test_any_edge_can_be_fed(void** state) {
   weir_edge_t z = OP(w, "AddV2", y, weir_const_float(w->scope, 1));
   weir_session_t* session = open_session(w, 1);
   assert_float_equal(feed_float(session, x, 5, z), 11, 0);
-  assert_float_equal(feed_float(session, y, 5, z), 6, 0);   // x is not needed then
-  assert_float_equal(feed_float(session, z, 5, z), 5, 0);   // a fed edge can be fetched
+  assert_float_equal(feed_float(session, y, 5, z), 6, 0);  // x is not needed then
+  assert_float_equal(feed_float(session, z, 5, z), 5, 0);  // a fed edge can be fetched
   assert_float_equal(feed_float(session, x, 5, x), 5, 0);
 }
 
@@ -40,14 +41,16 @@ static void test_fetches_and_targets(void** state) {
   world_t* w = *state;
   weir_edge_t v = weir_variable(w->scope, "v", weir_const_float(w->scope, 1));
   weir_node_t* init = weir_initializer(w->scope);
-  weir_node_t* bump = add(w, "AssignAddVariableOp", NULL,
-                          WEIR_EDGES(weir_variable_handle(v), weir_const_float(w->scope, 2)), WEIR_NO_ATTRS);
+  weir_node_t* bump =
+      add(w, "AssignAddVariableOp", NULL,
+          WEIR_EDGES(weir_variable_handle(v), weir_const_float(w->scope, 2)), WEIR_NO_ATTRS);
   weir_edge_t c = weir_const_float(w->scope, 7);
   weir_session_t* session = open_session(w, 1);
   check_ok(weir_session_run_target(session, init));
   weir_tensor_t* results[3] = {NULL};
   weir_step_spec_t spec = {WEIR_FETCHES(c, c, c), WEIR_TARGETS(bump, bump)};
-  check_ok(weir_session_run(session, &spec, results));  // the same fetch thrice, the same target twice
+  check_ok(
+      weir_session_run(session, &spec, results));  // the same fetch thrice, the same target twice
   for (int i = 0; i < 3; ++i) {
     assert_float_equal(float_of(results[i]), 7, 0);
     weir_tensor_release(results[i]);
@@ -60,22 +63,26 @@ static void test_fetches_and_targets(void** state) {
 static void test_bad_feeds(void** state) {
   world_t* w = *state;
   int64_t dims[] = {2, -1};
-  weir_edge_t x = output(add(w, "Placeholder", "x", WEIR_NO_EDGES,
-                             WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
-                                        weir_attr_shape("shape", weir_shape_make(&w->graph->arena, 2, dims)))), 0);
+  weir_edge_t x =
+      output(add(w, "Placeholder", "x", WEIR_NO_EDGES,
+                 WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                            weir_attr_shape("shape", weir_shape_make(&w->graph->arena, 2, dims)))),
+             0);
   weir_edge_t y = OP(w, "Neg", x);
   weir_session_t* session = open_session(w, 1);
   weir_tensor_t* result = NULL;
   weir_tensor_t* scalar = make_float(1);
   weir_tensor_t* integer = make_int(1);
   weir_step_spec_t twice = {WEIR_FEEDS({x, scalar}, {x, scalar}), WEIR_FETCHES(y)};
-  check_error(weir_session_run(session, &twice, &result), WEIR_INVALID_ARGUMENT, "fed more than once");
+  check_error(weir_session_run(session, &twice, &result), WEIR_INVALID_ARGUMENT,
+              "fed more than once");
   weir_step_spec_t none = {WEIR_FETCHES(y)};
   check_error(weir_session_run(session, &none, &result), WEIR_INVALID_ARGUMENT, "'x'");
   weir_step_spec_t type = {WEIR_FEEDS({x, integer}), WEIR_FETCHES(y)};
   check_error(weir_session_run(session, &type, &result), WEIR_INVALID_ARGUMENT, "int32 was fed");
   weir_step_spec_t shape = {WEIR_FEEDS({x, scalar}), WEIR_FETCHES(y)};
-  check_error(weir_session_run(session, &shape, &result), WEIR_INVALID_ARGUMENT, "Cannot feed value of shape [] for");
+  check_error(weir_session_run(session, &shape, &result), WEIR_INVALID_ARGUMENT,
+              "Cannot feed value of shape [] for");
   weir_step_spec_t null = {WEIR_FEEDS({x, NULL}), WEIR_FETCHES(y)};
   check_error(weir_session_run(session, &null, &result), WEIR_INVALID_ARGUMENT, "without a value");
   assert_null(result);
@@ -95,14 +102,18 @@ static void test_bad_fetches(void** state) {
   weir_edge_t edge;
   check_error(weir_graph_find_output(w->graph, "nowhere:0", &edge), WEIR_NOT_FOUND, "nowhere");
   check_error(weir_graph_find_output(w->graph, "Const:1", &edge), WEIR_INVALID_ARGUMENT, "Const");
-  check_error(weir_graph_find_output(w->graph, "Const:-1", &edge), WEIR_INVALID_ARGUMENT, "Const:-1");
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(foreign)}, &result), WEIR_INVALID_ARGUMENT, "fetch");
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES({c.node, 1})}, &result), WEIR_INVALID_ARGUMENT,
-              "has 1 outputs");
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES({NULL, 0})}, &result), WEIR_INVALID_ARGUMENT, "fetch");
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(foreign.node)}, &result), WEIR_INVALID_ARGUMENT,
-              "target");
-  check_error(weir_session_run(session, &(weir_step_spec_t){0}, &result), WEIR_INVALID_ARGUMENT, "at least one target");
+  check_error(weir_graph_find_output(w->graph, "Const:-1", &edge), WEIR_INVALID_ARGUMENT,
+              "Const:-1");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(foreign)}, &result),
+              WEIR_INVALID_ARGUMENT, "fetch");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES({c.node, 1})}, &result),
+              WEIR_INVALID_ARGUMENT, "has 1 outputs");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES({NULL, 0})}, &result),
+              WEIR_INVALID_ARGUMENT, "fetch");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(foreign.node)}, &result),
+              WEIR_INVALID_ARGUMENT, "target");
+  check_error(weir_session_run(session, &(weir_step_spec_t){0}, &result), WEIR_INVALID_ARGUMENT,
+              "at least one target");
   assert_float_equal(fetch_float(session, c), 1, 0);
   check_ok(weir_scope_finish(other_scope));
   weir_graph_release(other);
@@ -120,7 +131,9 @@ static void test_many_feeds(void** state) {
   weir_edge_t sum = output(add(w, "AddN", NULL, (weir_edges_t){edges, COUNT}, WEIR_NO_ATTRS), 0);
   weir_session_t* session = open_session(w, 1);
   weir_tensor_t* result = NULL;
-  check_ok(weir_session_run(session, &(weir_step_spec_t){.feeds = feeds, .feed_count = COUNT, WEIR_FETCHES(sum)}, &result));
+  check_ok(weir_session_run(
+      session, &(weir_step_spec_t){.feeds = feeds, .feed_count = COUNT, WEIR_FETCHES(sum)},
+      &result));
   assert_float_equal(float_of(result), COUNT * (COUNT - 1) / 2, 0);
   weir_tensor_release(result);
   for (int i = 0; i < COUNT; ++i) weir_tensor_release(feeds[i].tensor);
@@ -145,7 +158,8 @@ static void test_uninitialised(void** state) {
   world_t* w = *state;
   weir_edge_t v = weir_variable(w->scope, "v", weir_const_float(w->scope, 4));
   weir_node_t* init = weir_initializer(w->scope);
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
   weir_node_t* ref = add(w, "VariableV2", "old", WEIR_NO_EDGES, attrs);
   weir_edge_t read_ref = OP(w, "Identity", output(ref, 0));
   weir_edge_t assigned = OP(w, "Assign", output(ref, 0), weir_const_float(w->scope, 6));
@@ -154,20 +168,25 @@ static void test_uninitialised(void** state) {
   check_error(weir_session_fetch_float(session, v, &value), WEIR_FAILED_PRECONDITION, "v");
   check_error(weir_session_fetch_float(session, read_ref, &value), WEIR_FAILED_PRECONDITION,
               "Attempting to use uninitialized value old");
-  check_error(weir_session_fetch_float(session, output(ref, 0), &value), WEIR_FAILED_PRECONDITION, "old");
+  check_error(weir_session_fetch_float(session, output(ref, 0), &value), WEIR_FAILED_PRECONDITION,
+              "old");
   check_ok(weir_session_run_target(session, init));
   assert_float_equal(fetch_float(session, v), 4, 0);
   assert_float_equal(fetch_float(session, assigned), 6, 0);
   assert_float_equal(fetch_float(session, output(ref, 0)), 6, 0);
 }
 
-static weir_edge_t container_variable(world_t* w, const char* container, const char* shared_name, weir_node_t** out_init,
-                                      float value) {
-  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar),
-                                  weir_attr_string("container", container), weir_attr_string("shared_name", shared_name));
+static weir_edge_t container_variable(world_t* w, const char* container, const char* shared_name,
+                                      weir_node_t** out_init, float value) {
+  weir_attrs_t attrs = WEIR_ATTRS(
+      weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_shape("shape", &weir_shape_scalar),
+      weir_attr_string("container", container), weir_attr_string("shared_name", shared_name));
   weir_edge_t handle = output(add(w, "VarHandleOp", NULL, WEIR_NO_EDGES, attrs), 0);
-  *out_init = add(w, "AssignVariableOp", NULL, WEIR_EDGES(handle, weir_const_float(w->scope, value)), WEIR_NO_ATTRS);
-  return output(add(w, "ReadVariableOp", NULL, WEIR_EDGES(handle), WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT))), 0);
+  *out_init = add(w, "AssignVariableOp", NULL,
+                  WEIR_EDGES(handle, weir_const_float(w->scope, value)), WEIR_NO_ATTRS);
+  return output(add(w, "ReadVariableOp", NULL, WEIR_EDGES(handle),
+                    WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT))),
+                0);
 }
 
 static void test_containers(void** state) {
@@ -175,7 +194,8 @@ static void test_containers(void** state) {
   weir_node_t *init_a, *init_b, *init_c;
   weir_edge_t a = container_variable(w, "a", "same", &init_a, 1);
   weir_edge_t b = container_variable(w, "b", "same", &init_b, 2);
-  weir_edge_t c = container_variable(w, "a", "same", &init_c, 3);  // another node, the same variable as a
+  weir_edge_t c =
+      container_variable(w, "a", "same", &init_c, 3);  // another node, the same variable as a
   weir_session_t* session = open_session(w, 1);
   weir_tensor_t* none = NULL;
   check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(init_a, init_b)}, &none));
@@ -198,7 +218,8 @@ static void test_sessions_share_state(void** state) {
   weir_session_t *second = NULL, *alone = NULL;
   weir_session_t* first = open_session(w, 1);
   check_ok(weir_session_create(w->graph, &(weir_session_options_t){.threads = 1}, &second));
-  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.threads = 1, .isolate_state = true}, &alone));
+  check_ok(weir_session_create(
+      w->graph, &(weir_session_options_t){.threads = 1, .isolate_state = true}, &alone));
   check_ok(weir_session_run_target(first, init));
   assert_float_equal(fetch_float(second, v), 4, 0);
   float value;
@@ -210,15 +231,18 @@ static void test_sessions_share_state(void** state) {
 
 static void test_seeds_continue_between_signatures(void** state) {
   world_t* w = *state;
-  weir_edge_t r = output(add(w, "RandomUniform", NULL, WEIR_EDGES(weir_const_ints(w->scope, (int[]){1}, 1)),
-                             WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_int("seed", 7),
-                                        weir_attr_int("seed2", 9))), 0);
+  weir_edge_t r =
+      output(add(w, "RandomUniform", NULL, WEIR_EDGES(weir_const_ints(w->scope, (int[]){1}, 1)),
+                 WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT), weir_attr_int("seed", 7),
+                            weir_attr_int("seed2", 9))),
+             0);
   weir_edge_t more = OP(w, "AddV2", r, weir_const_float(w->scope, 0));
   weir_session_t* first = open_session(w, 1);
   float a = fetch_float(first, r);
   float b = fetch_float(first, r);
   weir_session_t* second = NULL;
-  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.threads = 1, .isolate_state = true}, &second));
+  check_ok(weir_session_create(
+      w->graph, &(weir_session_options_t){.threads = 1, .isolate_state = true}, &second));
   float c = fetch_float(second, r);
   float d = fetch_float(second, more);  // another signature: the generator goes on
   float e = fetch_float(first, r);
@@ -247,9 +271,12 @@ static void* worker_main(void* arg) {
   worker_t* worker = arg;
   for (int i = 0; i < worker->steps && !worker->status; ++i) {
     weir_tensor_t* result = NULL;
-    weir_step_spec_t spec = {.fetches = &worker->fetch, .fetch_count = worker->fetch.node ? 1 : 0,
-                             .targets = &worker->target, .target_count = worker->target ? 1 : 0};
-    worker->status = weir_session_run_with(worker->session, &spec, &worker->options, &result, NULL, NULL);
+    weir_step_spec_t spec = {.fetches = &worker->fetch,
+                             .fetch_count = worker->fetch.node ? 1 : 0,
+                             .targets = &worker->target,
+                             .target_count = worker->target ? 1 : 0};
+    worker->status =
+        weir_session_run_with(worker->session, &spec, &worker->options, &result, NULL, NULL);
     weir_tensor_release(result);
   }
   atomic_store(&worker->is_done, true);
@@ -270,12 +297,14 @@ static void test_concurrent_steps(void** state) {
   weir_edge_t v = weir_variable(w->scope, "v", start);
   weir_node_t* init = weir_initializer(w->scope);
   weir_edge_t one = weir_const_floats(w->scope, WEIR_DIMS(3), (float[]){1, 2, 3});
-  weir_node_t* bump = add(w, "AssignAddVariableOp", NULL, WEIR_EDGES(weir_variable_handle(v), one), WEIR_NO_ATTRS);
+  weir_node_t* bump =
+      add(w, "AssignAddVariableOp", NULL, WEIR_EDGES(weir_variable_handle(v), one), WEIR_NO_ATTRS);
   weir_session_t* session = open_session(w, 4);
   check_ok(weir_session_run_target(session, init));
   worker_t workers[THREADS];
   for (int i = 0; i < THREADS; ++i) {
-    workers[i] = (worker_t){.session = session, .target = bump, .fetch = i % 2 ? v : WEIR_NO_EDGE, .steps = STEPS};
+    workers[i] = (worker_t){
+        .session = session, .target = bump, .fetch = i % 2 ? v : WEIR_NO_EDGE, .steps = STEPS};
     worker_start(&workers[i]);
   }
   for (int i = 0; i < THREADS; ++i) check_ok(worker_join(&workers[i]));
@@ -288,7 +317,8 @@ static void test_concurrent_steps(void** state) {
 static void test_concurrent_producers_and_consumers(void** state) {
   world_t* w = *state;
   queue_nodes_t q = add_queue(w, "q", 2);
-  weir_node_t* put = add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(q.handle, weir_const_float(w->scope, 1)), WEIR_NO_ATTRS);
+  weir_node_t* put = add(w, "QueueEnqueueV2", NULL,
+                         WEIR_EDGES(q.handle, weir_const_float(w->scope, 1)), WEIR_NO_ATTRS);
   weir_session_t* session = open_session(w, 2);
   worker_t workers[6];
   for (int i = 0; i < 6; ++i) {
@@ -312,8 +342,9 @@ static blocked_t add_blocked(world_t* w) {
   blocked_t b;
   b.empty = add_queue(w, "empty", 1);
   b.started = add_queue(w, "started", 100);
-  weir_node_t* tell = add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(b.started.handle, weir_const_float(w->scope, 1)),
-                          WEIR_NO_ATTRS);
+  weir_node_t* tell =
+      add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(b.started.handle, weir_const_float(w->scope, 1)),
+          WEIR_NO_ATTRS);
   weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
   weir_node_t* wait = add(w, "QueueDequeueV2", NULL, WEIR_EDGES(b.empty.handle),
                           WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
@@ -328,13 +359,15 @@ static void test_call_cancelled(void** state) {
   weir_session_t* session = open_session(w, 1);
   weir_cancellation_t* cancellation = NULL;
   check_ok(weir_cancellation_create(&cancellation));
-  worker_t worker = {.session = session, .fetch = b.value, .steps = 1, .options = {.cancellation = cancellation}};
+  worker_t worker = {
+      .session = session, .fetch = b.value, .steps = 1, .options = {.cancellation = cancellation}};
   worker_start(&worker);
   fetch_float(session, b.started.value);
   weir_cancellation_cancel(cancellation);
   check_error(worker_join(&worker), WEIR_CANCELLED, "");
   // Cancelled before it starts: never starts.
-  worker = (worker_t){.session = session, .fetch = b.value, .steps = 1, .options = {.cancellation = cancellation}};
+  worker = (worker_t){
+      .session = session, .fetch = b.value, .steps = 1, .options = {.cancellation = cancellation}};
   worker_start(&worker);
   check_error(worker_join(&worker), WEIR_CANCELLED, "");
   weir_cancellation_destroy(cancellation);
@@ -354,7 +387,8 @@ static void test_linear_step_cancelled(void** state) {
   weir_tensor_t* result = NULL;
   weir_step_spec_t spec = {WEIR_FEEDS({y.node->inputs[0], fed}), WEIR_FETCHES(y)};
   weir_run_options_t options = {.cancellation = cancellation};
-  check_error(weir_session_run_with(session, &spec, &options, &result, NULL, NULL), WEIR_CANCELLED, "cancelled");
+  check_error(weir_session_run_with(session, &spec, &options, &result, NULL, NULL), WEIR_CANCELLED,
+              "cancelled");
   assert_null(result);
   weir_cancellation_destroy(cancellation);
   weir_tensor_release(fed);
@@ -401,7 +435,8 @@ static void test_timeout(void** state) {
   world_t* w = *state;
   blocked_t b = add_blocked(w);
   weir_session_t* session = open_session(w, 1);
-  worker_t worker = {.session = session, .fetch = b.value, .steps = 1, .options = {.timeout_ms = 30}};
+  worker_t worker = {
+      .session = session, .fetch = b.value, .steps = 1, .options = {.timeout_ms = 30}};
   worker_start(&worker);
   check_error(worker_join(&worker), WEIR_DEADLINE_EXCEEDED, "Timed out");
   enqueue_float(session, &b.empty, 3);
@@ -411,10 +446,12 @@ static void test_timeout(void** state) {
 static void test_timeout_of_a_loop(void** state) {
   world_t* w = *state;
   weir_edge_t limit = weir_const_int(w->scope, 2000000000);
-  loop_nodes_t loop = open_loop(w, "forever", weir_const_int(w->scope, 0), weir_const_float(w->scope, 0), limit, 10);
+  loop_nodes_t loop = open_loop(w, "forever", weir_const_int(w->scope, 0),
+                                weir_const_float(w->scope, 0), limit, 10);
   close_loop(w, &loop, OP(w, "Neg", loop.x));
   weir_session_t* session = open_session(w, 2);
-  worker_t worker = {.session = session, .fetch = loop.exit_x, .steps = 1, .options = {.timeout_ms = 50}};
+  worker_t worker = {
+      .session = session, .fetch = loop.exit_x, .steps = 1, .options = {.timeout_ms = 50}};
   worker_start(&worker);
   check_error(worker_join(&worker), WEIR_DEADLINE_EXCEEDED, "Timed out");
 }
@@ -450,7 +487,8 @@ static void test_closed_queue_ends_the_wait(void** state) {
 static void test_error_names_node_and_leaves_session_usable(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32);
-  weir_node_t* div = add(w, "FloorDiv", "quotient", WEIR_EDGES(weir_const_int(w->scope, 6), x), WEIR_NO_ATTRS);
+  weir_node_t* div =
+      add(w, "FloorDiv", "quotient", WEIR_EDGES(weir_const_int(w->scope, 6), x), WEIR_NO_ATTRS);
   weir_session_t* session = open_session(w, 1);
   for (int i = 0; i < 3; ++i) {
     weir_tensor_t* fed = make_int(0);
@@ -476,14 +514,18 @@ static void test_bad_options(void** state) {
   weir_edge_t elsewhere = OP(w, "Neg", weir_const_float(w->scope, 1));
   weir_session_t* session = NULL;
   float value;
-  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.disabled_passes = "fold,nonsense"}, &session));
+  check_ok(weir_session_create(
+      w->graph, &(weir_session_options_t){.disabled_passes = "fold,nonsense"}, &session));
   check_error(weir_session_fetch_float(session, c, &value), WEIR_INVALID_ARGUMENT, "nonsense");
   weir_session_destroy(session);
-  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.disabled_passes = "all"}, &session));
+  check_ok(
+      weir_session_create(w->graph, &(weir_session_options_t){.disabled_passes = "all"}, &session));
   assert_float_equal(fetch_float(session, c), -1, 0);
-  check_error(weir_session_fetch_float(session, elsewhere, &value), WEIR_INVALID_ARGUMENT, "Cannot assign a device");
+  check_error(weir_session_fetch_float(session, elsewhere, &value), WEIR_INVALID_ARGUMENT,
+              "Cannot assign a device");
   weir_session_destroy(session);
-  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.allow_soft_placement = true}, &session));
+  check_ok(weir_session_create(w->graph, &(weir_session_options_t){.allow_soft_placement = true},
+                               &session));
   assert_float_equal(fetch_float(session, elsewhere), -1, 0);
   weir_session_destroy(session);
 }
@@ -535,14 +577,16 @@ static void test_partial_run(void** state) {
   assert_float_equal(float_of(result), 3, 0);
   weir_tensor_release(result);
   result = NULL;
-  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FEEDS({a, one})}, &result),
+  check_error(
+      weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FEEDS({a, one})}, &result),
+      WEIR_INVALID_ARGUMENT, "already used");
+  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FETCHES(r1)}, &result),
               WEIR_INVALID_ARGUMENT, "already used");
-  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FETCHES(r1)}, &result), WEIR_INVALID_ARGUMENT,
-              "already used");
-  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FETCHES(a)}, &result), WEIR_INVALID_ARGUMENT,
-              "not declared");
-  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FEEDS({c, integer})}, &result),
-              WEIR_INVALID_ARGUMENT, "int32 was fed");
+  check_error(weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FETCHES(a)}, &result),
+              WEIR_INVALID_ARGUMENT, "not declared");
+  check_error(
+      weir_partial_run_continue(partial, &(weir_step_spec_t){WEIR_FEEDS({c, integer})}, &result),
+      WEIR_INVALID_ARGUMENT, "int32 was fed");
   weir_step_spec_t second = {WEIR_FEEDS({c, two}), WEIR_FETCHES(r2)};
   check_ok(weir_partial_run_continue(partial, &second, &result));
   assert_float_equal(float_of(result), 6, 0);
@@ -559,10 +603,12 @@ static void test_partial_run_left_alone(void** state) {
   weir_edge_t r = OP(w, "Neg", a);
   weir_session_t* session = open_session(w, 1);
   weir_partial_run_t* partial = NULL;
-  check_ok(weir_partial_run_create(session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(r)}, &partial));
+  check_ok(weir_partial_run_create(
+      session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(r)}, &partial));
   weir_partial_run_destroy(partial);  // cancels the step that waits for its feed
   weir_step_spec_t twice = {WEIR_FEEDS({a, NULL}, {a, NULL}), WEIR_FETCHES(r)};
-  check_error(weir_partial_run_create(session, &twice, &partial), WEIR_INVALID_ARGUMENT, "more than once");
+  check_error(weir_partial_run_create(session, &twice, &partial), WEIR_INVALID_ARGUMENT,
+              "more than once");
 }
 
 static void test_partial_run_error_reaches_the_fetch(void** state) {
@@ -571,7 +617,8 @@ static void test_partial_run_error_reaches_the_fetch(void** state) {
   weir_edge_t r = OP(w, "FloorDiv", weir_const_int(w->scope, 1), a);
   weir_session_t* session = open_session(w, 1);
   weir_partial_run_t* partial = NULL;
-  check_ok(weir_partial_run_create(session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(r)}, &partial));
+  check_ok(weir_partial_run_create(
+      session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(r)}, &partial));
   weir_tensor_t *zero = make_int(0), *result = NULL;
   weir_step_spec_t step = {WEIR_FEEDS({a, zero}), WEIR_FETCHES(r)};
   check_error(weir_partial_run_continue(partial, &step, &result), WEIR_INVALID_ARGUMENT, "zero");
@@ -590,7 +637,8 @@ static void test_traces(void** state) {
   weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)};
   char *metadata = NULL, *json = NULL;
   size_t size = 0;
-  check_ok(weir_session_run_with(session, &spec, &(weir_run_options_t){.trace = true}, &result, &metadata, &size));
+  check_ok(weir_session_run_with(session, &spec, &(weir_run_options_t){.trace = true}, &result,
+                                 &metadata, &size));
   weir_tensor_release(result);
   assert_true(size > 0);
   assert_non_null(memmem(metadata, size, "a/minus", 7));
@@ -610,7 +658,7 @@ static void test_traces(void** state) {
 #define INT_ARG(name) " {name: '" name "' type: DT_INT32}"
 #define INT_ATTR(key) " attr {key: '" key "' value {type: DT_INT32}}"
 #define INT_LIST(key) " attr {key: '" key "' value {list {type: DT_INT32}}}"
-#define INT_ONE                                                                                       \
+#define INT_ONE \
   " node_def {name: 'one' op: 'Const'" INT_ATTR("dtype") " attr {key: 'value' value {tensor {dtype: " \
   "DT_INT32 tensor_shape {} int_val: 1}}}}"
 #define FUNC(key, value) " attr {key: '" key "' value {func {name: '" value "'}}}"
@@ -638,7 +686,8 @@ static void run_factorial(weir_session_t* session, weir_graph_t* graph, int n, i
   check_ok(weir_graph_find_output(graph, "n", &x));
   check_ok(weir_graph_find_output(graph, "call", &y));
   weir_tensor_t *fed = make_int(n), *result = NULL;
-  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)}, &result));
+  check_ok(weir_session_run(session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)},
+                            &result));
   assert_int_equal(int_of(result), expected);
   weir_tensor_release(result);
   weir_tensor_release(fed);
@@ -656,13 +705,15 @@ static void test_recursive_function(void** state) {
 
 static void test_unknown_function(void** state) {
   world_t* w = *state;
-  import_text(w, "node {name: 'call' op: 'PartitionedCall'  attr {key: 'Tin' value {list {}}}" INT_LIST("Tout")
-                 FUNC("f", "Nobody") "}");
+  import_text(
+      w, "node {name: 'call' op: 'PartitionedCall'  attr {key: 'Tin' value {list {}}}" INT_LIST(
+             "Tout") FUNC("f", "Nobody") "}");
   weir_session_t* session = open_session(w, 1);
   weir_tensor_t* result = NULL;
   weir_edge_t y;
   check_ok(weir_graph_find_output(w->graph, "call", &y));
-  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(y)}, &result), WEIR_NOT_FOUND, "Nobody");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(y)}, &result),
+              WEIR_NOT_FOUND, "Nobody");
 }
 
 static void test_unknown_op_fails_when_run(void** state) {
@@ -670,7 +721,8 @@ static void test_unknown_op_fails_when_run(void** state) {
   import_text(w, "node {name: 'a' op: 'NobodyKnows'} node {name: 'b' op: 'NoOp'}");
   weir_session_t* session = open_session(w, 1);
   check_ok(weir_session_run_target(session, weir_graph_find_node(w->graph, "b")));
-  check_error(weir_session_run_target(session, weir_graph_find_node(w->graph, "a")), WEIR_NOT_FOUND, "NobodyKnows");
+  check_error(weir_session_run_target(session, weir_graph_find_node(w->graph, "a")), WEIR_NOT_FOUND,
+              "NobodyKnows");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)

@@ -6,9 +6,9 @@
 #include "base/base.h"
 
 typedef struct dtype_row_t {
-  const char* name;      // "float"
-  const char* ref_name;  // "float_ref"
-  const char* enum_name; // "FLOAT", what follows DT_
+  const char* name;       // "float"
+  const char* ref_name;   // "float_ref"
+  const char* enum_name;  // "FLOAT", what follows DT_
   size_t size;
 } dtype_row_t;
 
@@ -21,11 +21,16 @@ static const dtype_row_t rows[WEIR_DTYPE_COUNT] = {
 static const struct {
   const char* name;
   weir_dtype_t dtype;
-} aliases[] = {{"float32", WEIR_DTYPE_FLOAT}, {"float64", WEIR_DTYPE_DOUBLE}, {"float16", WEIR_DTYPE_HALF}};
+} aliases[] = {
+    {"float32", WEIR_DTYPE_FLOAT}, {"float64", WEIR_DTYPE_DOUBLE}, {"float16", WEIR_DTYPE_HALF}};
 
-bool weir_dtype_is_valid(weir_dtype_t dtype) { return (size_t)dtype < WEIR_DTYPE_COUNT && rows[dtype].name; }
+bool weir_dtype_is_valid(weir_dtype_t dtype) {
+  return (size_t)dtype < WEIR_DTYPE_COUNT && rows[dtype].name;
+}
 
-size_t weir_dtype_size(weir_dtype_t dtype) { return weir_dtype_is_valid(dtype) ? rows[dtype].size : 0; }
+size_t weir_dtype_size(weir_dtype_t dtype) {
+  return weir_dtype_is_valid(dtype) ? rows[dtype].size : 0;
+}
 
 const char* weir_dtype_name(weir_dtype_t dtype) {
   weir_dtype_t base = weir_dtype_base(dtype);
@@ -76,10 +81,8 @@ bool weir_dtype_is_floating(weir_dtype_t dtype) {
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_DOUBLE:
     case WEIR_DTYPE_FLOAT8_E5M2:
-    case WEIR_DTYPE_FLOAT8_E4M3FN:
-      return true;
-    default:
-      return false;
+    case WEIR_DTYPE_FLOAT8_E4M3FN: return true;
+    default: return false;
   }
 }
 
@@ -98,10 +101,8 @@ bool weir_dtype_is_integer(weir_dtype_t dtype) {
     case WEIR_DTYPE_UINT8:
     case WEIR_DTYPE_UINT16:
     case WEIR_DTYPE_UINT32:
-    case WEIR_DTYPE_UINT64:
-      return true;
-    default:
-      return false;
+    case WEIR_DTYPE_UINT64: return true;
+    default: return false;
   }
 }
 

@@ -1,15 +1,10 @@
 // dtype_test.c — Names, sizes and classes of element types.
-// clang-format off: cmocka.h needs what stands before it
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "weir/dtype.h"
 
 #include <string.h>
+
+#include "testing/cmocka.h"
 
 static bool parse(const char* name, weir_dtype_t* out_dtype) {
   return weir_dtype_from_name(name, strlen(name), out_dtype);

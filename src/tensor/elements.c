@@ -60,16 +60,9 @@ static void copy_variants(weir_variant_t* dst, const weir_variant_t* src, int64_
 weir_status_t* weir_elements_copy(weir_dtype_t dtype, void* dst, const void* src, int64_t count) {
   if (count == 0) return NULL;
   switch (dtype) {
-    case WEIR_DTYPE_STRING:
-      return copy_strings(dst, src, count);
-    case WEIR_DTYPE_RESOURCE:
-      copy_handles(dst, src, count);
-      return NULL;
-    case WEIR_DTYPE_VARIANT:
-      copy_variants(dst, src, count);
-      return NULL;
-    default:
-      memmove(dst, src, (size_t)count * weir_dtype_size(dtype));
-      return NULL;
+    case WEIR_DTYPE_STRING: return copy_strings(dst, src, count);
+    case WEIR_DTYPE_RESOURCE: copy_handles(dst, src, count); return NULL;
+    case WEIR_DTYPE_VARIANT: copy_variants(dst, src, count); return NULL;
+    default: memmove(dst, src, (size_t)count * weir_dtype_size(dtype)); return NULL;
   }
 }

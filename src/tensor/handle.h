@@ -1,4 +1,5 @@
-// handle.h — Elements of resource and variant tensors: references to objects that live outside the tensor.
+// handle.h — Elements of resource and variant tensors: references to objects that live outside the
+// tensor.
 #ifndef WEIR_TENSOR_HANDLE_H_
 #define WEIR_TENSOR_HANDLE_H_
 
@@ -6,34 +7,38 @@
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
-// The element of a resource tensor is a weir_handle_t* (NULL when empty). Immutable after create; reference counted.
+// The element of a resource tensor is a weir_handle_t* (NULL when empty). Immutable after create;
+// reference counted.
 typedef struct weir_handle_t {
   weir_ref_t ref;
   char* device;
   char* container;
   char* name;
-  char* type_name;             // as TensorFlow spells it, e.g. "N10tensorflow3VarE"; for messages and protos
+  char* type_name;  // as TensorFlow spells it, e.g. "N10tensorflow3VarE"; for messages and protos
   uint64_t type_hash;
-  weir_dtype_t dtype;          // of what the resource holds; INVALID when unknown
-  weir_shape_t* shape;         // owned; NULL when unknown
-  void* object;                // optional: the resource itself, kept alive by the handle (anonymous resources)
+  weir_dtype_t dtype;   // of what the resource holds; INVALID when unknown
+  weir_shape_t* shape;  // owned; NULL when unknown
+  void* object;  // optional: the resource itself, kept alive by the handle (anonymous resources)
   void (*release_object)(void* object);
 } weir_handle_t;
 
-WEIR_MUST_USE weir_status_t* weir_handle_create(const char* device, const char* container, const char* name,
-                                                const char* type_name, weir_handle_t** out_handle);
+WEIR_MUST_USE weir_status_t* weir_handle_create(const char* device, const char* container,
+                                                const char* name, const char* type_name,
+                                                weir_handle_t** out_handle);
 weir_handle_t* weir_handle_retain(weir_handle_t* handle);
 void weir_handle_release(weir_handle_t* handle);
 // Creates a scalar resource tensor that holds |handle| (its own reference is added).
-WEIR_MUST_USE weir_status_t* weir_tensor_create_handle(weir_handle_t* handle, weir_tensor_t** out_tensor);
+WEIR_MUST_USE weir_status_t* weir_tensor_create_handle(weir_handle_t* handle,
+                                                       weir_tensor_t** out_tensor);
 WEIR_INLINE weir_handle_t* weir_tensor_handle(const weir_tensor_t* t) {
   return t->dtype == WEIR_DTYPE_RESOURCE && t->count > 0 ? ((weir_handle_t**)t->data)[0] : NULL;
 }
 
-// The element of a variant tensor: a reference-counted object and what can be done with it. Objects are immutable once shared.
+// The element of a variant tensor: a reference-counted object and what can be done with it. Objects
+// are immutable once shared.
 typedef struct weir_variant_type_t {
-  const char* type_name;                  // "tensorflow::TensorList"
-  void (*destroy)(void* object);          // required: the last reference is gone
+  const char* type_name;          // "tensorflow::TensorList"
+  void (*destroy)(void* object);  // required: the last reference is gone
   // optional, default UNIMPLEMENTED: for AddN and ZerosLike, which gradients of loops need.
   weir_status_t* (*add)(const void* a, const void* b, void** out_sum);
   weir_status_t* (*zeros_like)(const void* object, void** out_zeros);
@@ -50,6 +55,7 @@ typedef struct weir_variant_t {
 weir_variant_object_t* weir_variant_retain(weir_variant_object_t* object);
 void weir_variant_release(weir_variant_object_t* object);
 // Creates a scalar variant tensor; consumes the reference |take_object|, also on failure.
-WEIR_MUST_USE weir_status_t* weir_tensor_create_variant(weir_variant_object_t* take_object, weir_tensor_t** out_tensor);
+WEIR_MUST_USE weir_status_t* weir_tensor_create_variant(weir_variant_object_t* take_object,
+                                                        weir_tensor_t** out_tensor);
 
 #endif  // WEIR_TENSOR_HANDLE_H_

@@ -1,14 +1,8 @@
 // shape_test.c — Tests of partially known shapes.
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "tensor/shape.h"
 
+#include "testing/cmocka.h"
 #include "wire/wire.h"
 
 static weir_arena_t arena;

@@ -1,6 +1,8 @@
-// string_element.h — One element of a string tensor: 24 bytes, short strings inside, laid out as TensorFlow's TString.
+// string_element.h — One element of a string tensor: 24 bytes, short strings inside, laid out as
+// TensorFlow's TString.
 //
-// The first byte's low two bits are the kind; the same layout serves the drop-in C API without a copy.
+// The first byte's low two bits are the kind; the same layout serves the drop-in C API without a
+// copy.
 #ifndef WEIR_TENSOR_STRING_ELEMENT_H_
 #define WEIR_TENSOR_STRING_ELEMENT_H_
 

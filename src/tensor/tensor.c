@@ -235,7 +235,8 @@ static weir_status_t* check_wrapped(weir_dtype_t dtype, int rank, const int64_t*
   return NULL;
 }
 
-// Memory of the caller always has a deallocator: by it, weir_tensor_is_sole knows not to write there.
+// Memory of the caller always has a deallocator: by it, weir_tensor_is_sole knows not to write
+// there.
 static void keep_memory(void* data, size_t size, void* arg) {
   (void)data;
   (void)size;

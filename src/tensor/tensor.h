@@ -1,7 +1,9 @@
-// tensor.h — The tensor struct itself, for kernels and the executor. The public face is weir/tensor.h.
+// tensor.h — The tensor struct itself, for kernels and the executor. The public face is
+// weir/tensor.h.
 //
-// A fresh tensor is one block: header, dimensions, then the elements, aligned to 64 bytes. A view is a header alone that holds
-// a reference on the root, the tensor that owns the memory. Headers are cheap; elements are never copied to change a shape.
+// A fresh tensor is one block: header, dimensions, then the elements, aligned to 64 bytes. A view
+// is a header alone that holds a reference on the root, the tensor that owns the memory. Headers
+// are cheap; elements are never copied to change a shape.
 #ifndef WEIR_TENSOR_TENSOR_H_
 #define WEIR_TENSOR_TENSOR_H_
 
@@ -15,42 +17,53 @@
 
 struct weir_tensor_t {
   weir_ref_t ref;
-  uint8_t dtype;               // weir_dtype_t, never a reference type
+  uint8_t dtype;  // weir_dtype_t, never a reference type
   uint8_t rank;
-  uint16_t block_class;        // private to tensor.c
-  int64_t count;               // elements
-  void* data;                  // NULL only when count is 0 and the memory is not owned
-  weir_tensor_t* root;         // the tensor that owns the memory; NULL when this one does
-  weir_allocator_t* allocator; // of the elements, when owned and not within the block; NULL otherwise
+  uint16_t block_class;  // private to tensor.c
+  int64_t count;         // elements
+  void* data;            // NULL only when count is 0 and the memory is not owned
+  weir_tensor_t* root;   // the tensor that owns the memory; NULL when this one does
+  weir_allocator_t*
+      allocator;  // of the elements, when owned and not within the block; NULL otherwise
   weir_deallocator_fn_t deallocator;  // of wrapped memory, never NULL there; NULL elsewhere
   void* deallocator_arg;
-  size_t alloc_size;           // bytes from |allocator| or of the wrapped memory
-  int64_t dims[];              // |rank| of them
+  size_t alloc_size;  // bytes from |allocator| or of the wrapped memory
+  int64_t dims[];     // |rank| of them
 };
 
 // ---- creation beyond the public functions ----
-// As weir_tensor_create, in the memory of |allocator| (NULL: host). Elements of device memory are not touched.
-WEIR_MUST_USE weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t dtype, int rank,
-                                                   const int64_t* dims, weir_tensor_t** out_tensor);
+// As weir_tensor_create, in the memory of |allocator| (NULL: host). Elements of device memory are
+// not touched.
+WEIR_MUST_USE weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t dtype,
+                                                   int rank, const int64_t* dims,
+                                                   weir_tensor_t** out_tensor);
 // As reshape, and the elements are read as |dtype|; the byte sizes must agree. For Bitcast.
-WEIR_MUST_USE weir_status_t* weir_tensor_view_as(weir_tensor_t* tensor, weir_dtype_t dtype, int rank, const int64_t* dims,
+WEIR_MUST_USE weir_status_t* weir_tensor_view_as(weir_tensor_t* tensor, weir_dtype_t dtype,
+                                                 int rank, const int64_t* dims,
                                                  weir_tensor_t** out_view);
-// Creates a copy of the elements in fresh host memory (strings, handles and variants are copied, deep or by reference).
-WEIR_MUST_USE weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor, weir_tensor_t** out_copy);
+// Creates a copy of the elements in fresh host memory (strings, handles and variants are copied,
+// deep or by reference).
+WEIR_MUST_USE weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor,
+                                              weir_tensor_t** out_copy);
 
-// Number of elements of a full shape. INVALID_ARGUMENT naming the shape on a negative dimension or overflow (of bytes too).
-WEIR_MUST_USE weir_status_t* weir_shape_count(weir_dtype_t dtype, int rank, const int64_t* dims, int64_t* out_count);
+// Number of elements of a full shape. INVALID_ARGUMENT naming the shape on a negative dimension or
+// overflow (of bytes too).
+WEIR_MUST_USE weir_status_t* weir_shape_count(weir_dtype_t dtype, int rank, const int64_t* dims,
+                                              int64_t* out_count);
 
 // ---- inline access for kernels ----
 #define WEIR_TENSOR_DATA(tensor, type) ((type*)(tensor)->data)
 WEIR_INLINE weir_dtype_t weir_tensor_type(const weir_tensor_t* t) { return (weir_dtype_t)t->dtype; }
 WEIR_INLINE bool weir_tensor_same_shape(const weir_tensor_t* a, const weir_tensor_t* b) {
-  return a->rank == b->rank && (a->rank == 0 || memcmp(a->dims, b->dims, sizeof(int64_t) * a->rank) == 0);
+  return a->rank == b->rank &&
+         (a->rank == 0 || memcmp(a->dims, b->dims, sizeof(int64_t) * a->rank) == 0);
 }
-// True when the caller's reference is the only one on the header and on the memory: it may be overwritten.
+// True when the caller's reference is the only one on the header and on the memory: it may be
+// overwritten.
 WEIR_INLINE bool weir_tensor_is_sole(weir_tensor_t* t) {
   if (!weir_ref_is_one(&t->ref)) return false;
-  return t->root ? t->root->deallocator == NULL && weir_ref_is_one(&t->root->ref) : t->deallocator == NULL;
+  return t->root ? t->root->deallocator == NULL && weir_ref_is_one(&t->root->ref)
+                 : t->deallocator == NULL;
 }
 WEIR_INLINE weir_tensor_t* weir_tensor_retain_inline(weir_tensor_t* t) {
   weir_ref_inc(&t->ref, 1);
@@ -59,21 +72,25 @@ WEIR_INLINE weir_tensor_t* weir_tensor_retain_inline(weir_tensor_t* t) {
 
 // Reads element |index| of an int32 or int64 tensor.
 WEIR_INLINE int64_t weir_tensor_int_at(const weir_tensor_t* t, int64_t index) {
-  return t->dtype == WEIR_DTYPE_INT32 ? ((const int32_t*)t->data)[index] : ((const int64_t*)t->data)[index];
+  return t->dtype == WEIR_DTYPE_INT32 ? ((const int32_t*)t->data)[index]
+                                      : ((const int64_t*)t->data)[index];
 }
 
 // Appends "[2,3]" to a fixed buffer and returns it, for messages.
 #define WEIR_SHAPE_TEXT_SIZE 256
 const char* weir_shape_text(int rank, const int64_t* dims, char buffer[WEIR_SHAPE_TEXT_SIZE]);
-WEIR_INLINE const char* weir_tensor_shape_text(const weir_tensor_t* t, char buffer[WEIR_SHAPE_TEXT_SIZE]) {
+WEIR_INLINE const char* weir_tensor_shape_text(const weir_tensor_t* t,
+                                               char buffer[WEIR_SHAPE_TEXT_SIZE]) {
   return weir_shape_text(t->rank, t->dims, buffer);
 }
 
 // ---- elements that are not plain bytes ----
-// Makes |count| elements at |data| empty, frees them, or copies them (strings deep, handles and variants by reference).
+// Makes |count| elements at |data| empty, frees them, or copies them (strings deep, handles and
+// variants by reference).
 void weir_elements_init(weir_dtype_t dtype, void* data, int64_t count);
 void weir_elements_destroy(weir_dtype_t dtype, void* data, int64_t count);
-WEIR_MUST_USE weir_status_t* weir_elements_copy(weir_dtype_t dtype, void* dst, const void* src, int64_t count);
+WEIR_MUST_USE weir_status_t* weir_elements_copy(weir_dtype_t dtype, void* dst, const void* src,
+                                                int64_t count);
 
 // Appends a readable rendering ("[[1 2] [3 4]]") of up to |limit| elements a dimension.
 typedef struct weir_strbuf_t weir_strbuf_t;

@@ -101,18 +101,10 @@ static void print_variant(const weir_variant_t* variant, weir_strbuf_t* out) {
 static void print_element(weir_dtype_t dtype, const void* element, weir_strbuf_t* out) {
   double value = 0;
   switch (dtype) {
-    case WEIR_DTYPE_STRING:
-      print_string(weir_string_view(element), out);
-      break;
-    case WEIR_DTYPE_RESOURCE:
-      print_handle(*(weir_handle_t* const*)element, out);
-      break;
-    case WEIR_DTYPE_VARIANT:
-      print_variant(element, out);
-      break;
-    case WEIR_DTYPE_BOOL:
-      weir_strbuf_puts(out, *(const uint8_t*)element ? "True" : "False");
-      break;
+    case WEIR_DTYPE_STRING: print_string(weir_string_view(element), out); break;
+    case WEIR_DTYPE_RESOURCE: print_handle(*(weir_handle_t* const*)element, out); break;
+    case WEIR_DTYPE_VARIANT: print_variant(element, out); break;
+    case WEIR_DTYPE_BOOL: weir_strbuf_puts(out, *(const uint8_t*)element ? "True" : "False"); break;
     default:
       if (weir_dtype_is_complex(dtype)) {
         print_complex(dtype, element, out);

@@ -229,17 +229,10 @@ static void sink_put(sink_t* sink, uint64_t bits, bool is_bool) {
   uint16_t u16 = (uint16_t)bits;
   uint32_t u32 = (uint32_t)bits;
   switch (sink->unit) {
-    case 1:
-      memcpy(at, &u8, 1);
-      break;
-    case 2:
-      memcpy(at, &u16, 2);
-      break;
-    case 4:
-      memcpy(at, &u32, 4);
-      break;
-    default:
-      memcpy(at, &bits, 8);
+    case 1: memcpy(at, &u8, 1); break;
+    case 2: memcpy(at, &u16, 2); break;
+    case 4: memcpy(at, &u32, 4); break;
+    default: memcpy(at, &bits, 8);
   }
 }
 
@@ -346,18 +339,12 @@ static weir_status_t* read_handle_field(const weir_wire_reader_t* reader, weir_h
   }
   if (reader->type != WEIR_WIRE_BYTES) return NULL;
   switch (reader->field) {
-    case HANDLE_DEVICE:
-      return replace_text(&handle->device, reader->bytes);
-    case HANDLE_CONTAINER:
-      return replace_text(&handle->container, reader->bytes);
-    case HANDLE_NAME:
-      return replace_text(&handle->name, reader->bytes);
-    case HANDLE_TYPE:
-      return replace_text(&handle->type_name, reader->bytes);
-    case HANDLE_CONTENT:
-      return read_handle_content(reader->bytes, handle);
-    default:
-      return NULL;
+    case HANDLE_DEVICE: return replace_text(&handle->device, reader->bytes);
+    case HANDLE_CONTAINER: return replace_text(&handle->container, reader->bytes);
+    case HANDLE_NAME: return replace_text(&handle->name, reader->bytes);
+    case HANDLE_TYPE: return replace_text(&handle->type_name, reader->bytes);
+    case HANDLE_CONTENT: return read_handle_content(reader->bytes, handle);
+    default: return NULL;
   }
 }
 

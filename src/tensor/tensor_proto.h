@@ -5,12 +5,13 @@
 #include "base/string.h"
 #include "tensor/tensor.h"
 
-// Reads a TensorProto: tensor_content or the typed value lists, the last value repeated to fill the shape, as TensorFlow does.
-// INVALID_ARGUMENT on a bad type, an incomplete shape, or sizes that disagree. Resources and variants: handles by name;
-// variants UNIMPLEMENTED.
+// Reads a TensorProto: tensor_content or the typed value lists, the last value repeated to fill the
+// shape, as TensorFlow does. INVALID_ARGUMENT on a bad type, an incomplete shape, or sizes that
+// disagree. Resources and variants: handles by name; variants UNIMPLEMENTED.
 WEIR_MUST_USE weir_status_t* weir_tensor_parse(weir_view_t proto, weir_tensor_t** out_tensor);
 
-// Appends the message's fields: dtype, shape, and tensor_content for plain types (typed lists for strings and handles).
+// Appends the message's fields: dtype, shape, and tensor_content for plain types (typed lists for
+// strings and handles).
 WEIR_MUST_USE weir_status_t* weir_tensor_write(const weir_tensor_t* tensor, weir_strbuf_t* out);
 
 #endif  // WEIR_TENSOR_TENSOR_PROTO_H_

@@ -1,16 +1,10 @@
 // tensor_proto_test.c — Tests of reading and writing TensorProto.
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "tensor/tensor_proto.h"
 
 #include "tensor/cast.h"
 #include "tensor/handle.h"
+#include "testing/cmocka.h"
 #include "wire/wire.h"
 
 // Starts a TensorProto of rank 1; the caller appends its values.

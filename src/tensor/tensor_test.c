@@ -1,11 +1,5 @@
 // tensor_test.c — Tests of tensors, their elements, narrow numbers, casts and printing.
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
 #include "tensor/tensor.h"
 
 #include <math.h>
@@ -14,6 +8,7 @@
 #include "tensor/cast.h"
 #include "tensor/handle.h"
 #include "tensor/numeric.h"
+#include "testing/cmocka.h"
 
 static void expect_error(weir_status_t* status, weir_code_t code, const char* text) {
   assert_non_null(status);

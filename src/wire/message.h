@@ -1,4 +1,5 @@
-// message.h — Tables that describe the protobuf messages Weir speaks: what text format needs to name and type fields.
+// message.h — Tables that describe the protobuf messages Weir speaks: what text format needs to
+// name and type fields.
 #ifndef WEIR_WIRE_MESSAGE_H_
 #define WEIR_WIRE_MESSAGE_H_
 
@@ -6,9 +7,19 @@
 #include "wire/wire.h"
 
 typedef enum weir_field_type_t {
-  WEIR_FIELD_INT64, WEIR_FIELD_INT32, WEIR_FIELD_UINT64, WEIR_FIELD_UINT32, WEIR_FIELD_BOOL, WEIR_FIELD_ENUM,
-  WEIR_FIELD_FLOAT, WEIR_FIELD_DOUBLE, WEIR_FIELD_FIXED32, WEIR_FIELD_FIXED64,
-  WEIR_FIELD_STRING, WEIR_FIELD_BYTES, WEIR_FIELD_MESSAGE,
+  WEIR_FIELD_INT64,
+  WEIR_FIELD_INT32,
+  WEIR_FIELD_UINT64,
+  WEIR_FIELD_UINT32,
+  WEIR_FIELD_BOOL,
+  WEIR_FIELD_ENUM,
+  WEIR_FIELD_FLOAT,
+  WEIR_FIELD_DOUBLE,
+  WEIR_FIELD_FIXED32,
+  WEIR_FIELD_FIXED64,
+  WEIR_FIELD_STRING,
+  WEIR_FIELD_BYTES,
+  WEIR_FIELD_MESSAGE,
 } weir_field_type_t;
 
 typedef struct weir_enum_value_t {
@@ -18,17 +29,18 @@ typedef struct weir_enum_value_t {
 
 typedef struct weir_message_t weir_message_t;
 typedef struct weir_field_t {
-  uint32_t number;      // 0 ends the table
+  uint32_t number;  // 0 ends the table
   const char* name;
   weir_field_type_t type;
   uint8_t is_repeated;  // scalars are written packed
   uint8_t is_map;       // a repeated entry message {1: key, 2: value}
-  uint8_t oneof;        // fields of one message with the same number exclude each other; not 0: printed even when zero
+  uint8_t oneof;  // fields of one message with the same number exclude each other; not 0: printed
+                  // even when zero
   const weir_message_t* message;         // MESSAGE only
   const weir_enum_value_t* enum_values;  // ENUM only
 } weir_field_t;
 struct weir_message_t {
-  const char* name;  // "GraphDef"
+  const char* name;            // "GraphDef"
   const weir_field_t* fields;  // by ascending number, at most 64
 };
 
@@ -39,7 +51,9 @@ const weir_field_t* weir_message_field_named(const weir_message_t* message, weir
 // How one value of |type| stands on the wire.
 weir_wire_type_t weir_field_wire_type(weir_field_type_t type);
 // Whether repeated values of |type| may be packed: all but strings, bytes and messages.
-WEIR_INLINE bool weir_field_is_packable(weir_field_type_t type) { return weir_field_wire_type(type) != WEIR_WIRE_BYTES; }
+WEIR_INLINE bool weir_field_is_packable(weir_field_type_t type) {
+  return weir_field_wire_type(type) != WEIR_WIRE_BYTES;
+}
 
 // The messages of protocol: exported tables, one a message type used at top level.
 extern const weir_message_t weir_message_graph_def;

@@ -2,7 +2,7 @@
 #include "wire/message.h"
 
 #define ROW(number, name, type, repeated, map, oneof, message, values) \
-  {number, name, WEIR_FIELD_##type, repeated, map, oneof, message, values}
+  { number, name, WEIR_FIELD_##type, repeated, map, oneof, message, values }
 #define ONE(number, name, type) ROW(number, name, type, 0, 0, 0, NULL, NULL)
 #define MANY(number, name, type) ROW(number, name, type, 1, 0, 0, NULL, NULL)
 #define ENUM(number, name, values) ROW(number, name, ENUM, 0, 0, 0, NULL, values)
@@ -491,18 +491,14 @@ weir_wire_type_t weir_field_wire_type(weir_field_type_t type) {
     case WEIR_FIELD_UINT64:
     case WEIR_FIELD_UINT32:
     case WEIR_FIELD_BOOL:
-    case WEIR_FIELD_ENUM:
-      return WEIR_WIRE_VARINT;
+    case WEIR_FIELD_ENUM: return WEIR_WIRE_VARINT;
     case WEIR_FIELD_FLOAT:
-    case WEIR_FIELD_FIXED32:
-      return WEIR_WIRE_FIXED32;
+    case WEIR_FIELD_FIXED32: return WEIR_WIRE_FIXED32;
     case WEIR_FIELD_DOUBLE:
-    case WEIR_FIELD_FIXED64:
-      return WEIR_WIRE_FIXED64;
+    case WEIR_FIELD_FIXED64: return WEIR_WIRE_FIXED64;
     case WEIR_FIELD_STRING:
     case WEIR_FIELD_BYTES:
-    case WEIR_FIELD_MESSAGE:
-      break;
+    case WEIR_FIELD_MESSAGE: break;
   }
   return WEIR_WIRE_BYTES;
 }

@@ -266,18 +266,13 @@ static bool parse_magnitude(weir_view_t text, uint64_t* out_value) {
 
 static uint64_t largest_magnitude(weir_field_type_t type, bool is_negative) {
   switch (type) {
-    case WEIR_FIELD_INT64:
-      return (uint64_t)INT64_MAX + is_negative;
+    case WEIR_FIELD_INT64: return (uint64_t)INT64_MAX + is_negative;
     case WEIR_FIELD_INT32:
-    case WEIR_FIELD_ENUM:
-      return (uint64_t)INT32_MAX + is_negative;
+    case WEIR_FIELD_ENUM: return (uint64_t)INT32_MAX + is_negative;
     case WEIR_FIELD_UINT32:
-    case WEIR_FIELD_FIXED32:
-      return is_negative ? 0 : UINT32_MAX;
-    case WEIR_FIELD_BOOL:
-      return is_negative ? 0 : 1;
-    default:
-      return is_negative ? 0 : UINT64_MAX;
+    case WEIR_FIELD_FIXED32: return is_negative ? 0 : UINT32_MAX;
+    case WEIR_FIELD_BOOL: return is_negative ? 0 : 1;
+    default: return is_negative ? 0 : UINT64_MAX;
   }
 }
 
@@ -392,21 +387,12 @@ static weir_status_t* parse_scalar(parser_t* p, body_t* body, const weir_field_t
   uint64_t bits = 0;
   switch (field->type) {
     case WEIR_FIELD_STRING:
-    case WEIR_FIELD_BYTES:
-      return parse_string(p, field);
+    case WEIR_FIELD_BYTES: return parse_string(p, field);
     case WEIR_FIELD_FLOAT:
-    case WEIR_FIELD_DOUBLE:
-      WEIR_TRY(parse_real(p, field, &bits));
-      break;
-    case WEIR_FIELD_BOOL:
-      WEIR_TRY(parse_bool(p, field, &bits));
-      break;
-    case WEIR_FIELD_ENUM:
-      WEIR_TRY(parse_enum(p, field, &bits));
-      break;
-    default:
-      WEIR_TRY(parse_integer(p, field, &bits));
-      break;
+    case WEIR_FIELD_DOUBLE: WEIR_TRY(parse_real(p, field, &bits)); break;
+    case WEIR_FIELD_BOOL: WEIR_TRY(parse_bool(p, field, &bits)); break;
+    case WEIR_FIELD_ENUM: WEIR_TRY(parse_enum(p, field, &bits)); break;
+    default: WEIR_TRY(parse_integer(p, field, &bits)); break;
   }
   weir_wire_type_t type = weir_field_wire_type(field->type);
   if (!field->is_repeated) {

@@ -143,31 +143,15 @@ static void put_enum(weir_strbuf_t* out, const weir_field_t* field, int32_t numb
 static void put_bits(weir_strbuf_t* out, const weir_field_t* field, uint64_t bits) {
   weir_wire_reader_t reader = {.value = bits};
   switch (field->type) {
-    case WEIR_FIELD_INT64:
-      weir_strbuf_printf(out, "%" PRId64, (int64_t)bits);
-      break;
-    case WEIR_FIELD_INT32:
-      weir_strbuf_printf(out, "%" PRId32, (int32_t)(uint32_t)bits);
-      break;
+    case WEIR_FIELD_INT64: weir_strbuf_printf(out, "%" PRId64, (int64_t)bits); break;
+    case WEIR_FIELD_INT32: weir_strbuf_printf(out, "%" PRId32, (int32_t)(uint32_t)bits); break;
     case WEIR_FIELD_UINT32:
-    case WEIR_FIELD_FIXED32:
-      weir_strbuf_printf(out, "%" PRIu32, (uint32_t)bits);
-      break;
-    case WEIR_FIELD_BOOL:
-      weir_strbuf_puts(out, bits != 0 ? "true" : "false");
-      break;
-    case WEIR_FIELD_ENUM:
-      put_enum(out, field, (int32_t)(uint32_t)bits);
-      break;
-    case WEIR_FIELD_FLOAT:
-      put_real(out, (double)weir_wire_float(&reader), true);
-      break;
-    case WEIR_FIELD_DOUBLE:
-      put_real(out, weir_wire_double(&reader), false);
-      break;
-    default:
-      weir_strbuf_printf(out, "%" PRIu64, bits);
-      break;
+    case WEIR_FIELD_FIXED32: weir_strbuf_printf(out, "%" PRIu32, (uint32_t)bits); break;
+    case WEIR_FIELD_BOOL: weir_strbuf_puts(out, bits != 0 ? "true" : "false"); break;
+    case WEIR_FIELD_ENUM: put_enum(out, field, (int32_t)(uint32_t)bits); break;
+    case WEIR_FIELD_FLOAT: put_real(out, (double)weir_wire_float(&reader), true); break;
+    case WEIR_FIELD_DOUBLE: put_real(out, weir_wire_double(&reader), false); break;
+    default: weir_strbuf_printf(out, "%" PRIu64, bits); break;
   }
 }
 
@@ -407,12 +391,8 @@ static void print_unknown(printer_t* p, const weir_wire_reader_t* reader, int bu
     case WEIR_WIRE_FIXED64:
       weir_strbuf_printf(p->out, ": 0x%016" PRIx64 "\n", reader->value);
       break;
-    case WEIR_WIRE_FIXED32:
-      weir_strbuf_printf(p->out, ": 0x%08" PRIx64 "\n", reader->value);
-      break;
-    case WEIR_WIRE_GROUP:
-      print_unknown_body(p, reader->bytes, budget);
-      break;
+    case WEIR_WIRE_FIXED32: weir_strbuf_printf(p->out, ": 0x%08" PRIx64 "\n", reader->value); break;
+    case WEIR_WIRE_GROUP: print_unknown_body(p, reader->bytes, budget); break;
     case WEIR_WIRE_BYTES:
       if (budget > 0 && is_message(reader->bytes)) {
         print_unknown_body(p, reader->bytes, budget - 1);
@@ -422,9 +402,7 @@ static void print_unknown(printer_t* p, const weir_wire_reader_t* reader, int bu
       put_quoted(p->out, reader->bytes, false);
       weir_strbuf_putc(p->out, '\n');
       break;
-    default:
-      weir_strbuf_printf(p->out, ": %" PRIu64 "\n", reader->value);
-      break;
+    default: weir_strbuf_printf(p->out, ": %" PRIu64 "\n", reader->value); break;
   }
 }
 

@@ -1,17 +1,12 @@
 // text_test.c — Tests of the text format and of the message tables.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
+
 #include "wire/text.h"
 
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 // |text| must parse, and print as |canonical|, which must parse to the same bytes.
 static void expect_print(const weir_message_t* message, const char* text, const char* canonical) {

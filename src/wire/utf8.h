@@ -4,7 +4,8 @@
 
 #include "base/base.h"
 
-// Returns the size of the character at the start of |text|, or 0 when it is malformed, overlong, a surrogate or too large.
+// Returns the size of the character at the start of |text|, or 0 when it is malformed, overlong, a
+// surrogate or too large.
 static inline size_t weir_utf8_size(weir_view_t text) {
   if (text.size == 0) return 0;
   const uint8_t* p = (const uint8_t*)text.data;

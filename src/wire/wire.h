@@ -1,7 +1,8 @@
 // wire.h — The protobuf wire format: a bounded zero-copy reader and a writer with 64-bit sizes.
 //
-// Messages are never turned into object trees: callers walk fields and keep views into the bytes. Readers are value types,
-// thread-confined; errors are sticky: after the first malformed field weir_wire_next returns false and |error| says why.
+// Messages are never turned into object trees: callers walk fields and keep views into the bytes.
+// Readers are value types, thread-confined; errors are sticky: after the first malformed field
+// weir_wire_next returns false and |error| says why.
 #ifndef WEIR_WIRE_WIRE_H_
 #define WEIR_WIRE_WIRE_H_
 
@@ -20,12 +21,12 @@ typedef enum weir_wire_type_t {
 typedef struct weir_wire_reader_t {
   const uint8_t* next;
   const uint8_t* end;
-  const char* error;   // static text; NULL while all is well
-  uint32_t field;      // number of the current field
+  const char* error;  // static text; NULL while all is well
+  uint32_t field;     // number of the current field
   weir_wire_type_t type;
-  uint64_t value;      // VARINT, FIXED64, FIXED32: the raw bits
-  weir_view_t bytes;   // BYTES: the content
-  weir_view_t raw;     // the whole field, tag included: what a round trip keeps of unknown fields
+  uint64_t value;     // VARINT, FIXED64, FIXED32: the raw bits
+  weir_view_t bytes;  // BYTES: the content
+  weir_view_t raw;    // the whole field, tag included: what a round trip keeps of unknown fields
 } weir_wire_reader_t;
 
 weir_wire_reader_t weir_wire_reader(weir_view_t message);
@@ -38,15 +39,17 @@ WEIR_INLINE bool weir_wire_bool(const weir_wire_reader_t* r) { return r->value !
 float weir_wire_float(const weir_wire_reader_t* reader);    // FIXED32 bits
 double weir_wire_double(const weir_wire_reader_t* reader);  // FIXED64 bits
 
-// Repeated scalars may be packed (BYTES) or not. Iterates over the current field's values either way:
-//   weir_wire_packed_t p = weir_wire_packed(&r, WEIR_WIRE_VARINT); uint64_t v; while (weir_wire_packed_next(&p, &v)) …
+// Repeated scalars may be packed (BYTES) or not. Iterates over the current field's values either
+// way:
+//   weir_wire_packed_t p = weir_wire_packed(&r, WEIR_WIRE_VARINT); uint64_t v; while
+//   (weir_wire_packed_next(&p, &v)) …
 typedef struct weir_wire_packed_t {
   const uint8_t* next;
   const uint8_t* end;
   weir_wire_type_t type;
-  uint64_t single;      // the value of an unpacked field
+  uint64_t single;  // the value of an unpacked field
   bool is_single;
-  bool failed;          // truncated content
+  bool failed;  // truncated content
 } weir_wire_packed_t;
 weir_wire_packed_t weir_wire_packed(const weir_wire_reader_t* reader, weir_wire_type_t element);
 bool weir_wire_packed_next(weir_wire_packed_t* packed, uint64_t* out_bits);

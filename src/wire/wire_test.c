@@ -1,16 +1,10 @@
 // wire_test.c — Tests of the wire format's reader and writer.
 // cmocka.h needs the headers before it.
-// clang-format off
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "wire/wire.h"
 
 #include "base/alloc.h"
+#include "testing/cmocka.h"
 
 #define BYTES(text) weir_view(text, sizeof(text) - 1)
 

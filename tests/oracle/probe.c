@@ -49,7 +49,8 @@ static const weir_op_module_t* const modules[] = {
     NULL};
 static weir_registry_t* registry;
 
-// One bad definition must not hold up work on the others: leaves out, aloud, each module that the registry refuses.
+// One bad definition must not hold up work on the others: leaves out, aloud, each module that the
+// registry refuses.
 static weir_status_t* create_registry(void) {
   weir_status_t* status = weir_registry_create(modules, &registry);
   if (!status) return NULL;

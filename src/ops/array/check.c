@@ -17,12 +17,8 @@ static int scan(const weir_tensor_t* t) {
   int found = 0;
   for (int64_t i = 0; i < t->count; ++i) {
     switch (t->dtype) {
-      case WEIR_DTYPE_FLOAT:
-        found |= classify((double)((const float*)t->data)[i]);
-        break;
-      case WEIR_DTYPE_DOUBLE:
-        found |= classify(((const double*)t->data)[i]);
-        break;
+      case WEIR_DTYPE_FLOAT: found |= classify((double)((const float*)t->data)[i]); break;
+      case WEIR_DTYPE_DOUBLE: found |= classify(((const double*)t->data)[i]); break;
       case WEIR_DTYPE_HALF:
         found |= classify((double)weir_half_to_float(((const weir_half_t*)t->data)[i]));
         break;

@@ -36,9 +36,7 @@ static inline void element_set_free(element_set_t* set) {
 // The element as bits that are equal exactly when the values are; false for a NaN.
 static inline bool element_bits(weir_dtype_t dtype, const char* p, uint64_t* out_bits) {
   switch (weir_dtype_size(dtype)) {
-    case 1:
-      *out_bits = *(const uint8_t*)p;
-      return true;
+    case 1: *out_bits = *(const uint8_t*)p; return true;
     case 2: {
       uint16_t x;
       memcpy(&x, p, sizeof(x));

@@ -45,14 +45,11 @@ static weir_status_t* int_count(int64_t start, int64_t limit, int64_t delta, int
 // Rounds to the type the arithmetic is done in.
 static double round_to(weir_dtype_t dtype, double x) {
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT:
-      return (double)(float)x;
-    case WEIR_DTYPE_HALF:
-      return (double)weir_half_to_float(weir_half_from_float((float)x));
+    case WEIR_DTYPE_FLOAT: return (double)(float)x;
+    case WEIR_DTYPE_HALF: return (double)weir_half_to_float(weir_half_from_float((float)x));
     case WEIR_DTYPE_BFLOAT16:
       return (double)weir_bfloat16_to_float(weir_bfloat16_from_float((float)x));
-    default:
-      return x;
+    default: return x;
   }
 }
 

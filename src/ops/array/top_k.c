@@ -33,20 +33,13 @@ static uint64_t sort_key(weir_dtype_t dtype, const void* data, int64_t i) {
   const uint64_t sign = (uint64_t)1 << 63;
   double value = 0;
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT:
-      value = (double)((const float*)data)[i];
-      break;
-    case WEIR_DTYPE_DOUBLE:
-      value = ((const double*)data)[i];
-      break;
-    case WEIR_DTYPE_HALF:
-      value = (double)weir_half_to_float(((const weir_half_t*)data)[i]);
-      break;
+    case WEIR_DTYPE_FLOAT: value = (double)((const float*)data)[i]; break;
+    case WEIR_DTYPE_DOUBLE: value = ((const double*)data)[i]; break;
+    case WEIR_DTYPE_HALF: value = (double)weir_half_to_float(((const weir_half_t*)data)[i]); break;
     case WEIR_DTYPE_BFLOAT16:
       value = (double)weir_bfloat16_to_float(((const weir_bfloat16_t*)data)[i]);
       break;
-    case WEIR_DTYPE_UINT64:
-      return ((const uint64_t*)data)[i];
+    case WEIR_DTYPE_UINT64: return ((const uint64_t*)data)[i];
     default: {
       weir_tensor_t view = {.dtype = (uint8_t)dtype, .data = (void*)(uintptr_t)data};
       return (uint64_t)weir_move_int_at(&view, i) ^ sign;

@@ -45,7 +45,8 @@ static weir_status_t* case_init(const weir_kernel_init_t* init, void* state) {
   branch->branches = weir_calloc(funcs->count, sizeof(*branch->branches));
   if (!branch->branches) return weir_out_of_memory();
   branch->count = (int)funcs->count;
-  for (int i = 0; i < branch->count; ++i) weir_callee_init(&branch->branches[i], &funcs->u.funcs[i]);
+  for (int i = 0; i < branch->count; ++i)
+    weir_callee_init(&branch->branches[i], &funcs->u.funcs[i]);
   return NULL;
 }
 
@@ -59,44 +60,49 @@ static void case_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
     weir_done_call(done, status);
     return;
   }
-  if (index < 0 || index >= branch->count) index = branch->count - 1;  // the last one is the default
+  if (index < 0 || index >= branch->count)
+    index = branch->count - 1;  // the last one is the default
   weir_callee_call(&branch->branches[index], ctx, 1, done);
 }
 
-#define IF_OP(op_name, op_flags)                                                                                  \
-  {.name = op_name,                                                                                               \
-   .attrs = "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; else_branch: func; "    \
-            "output_shapes: list(shape) = []",                                                                    \
-   .inputs = "cond: Tcond; input: Tin",                                                                           \
-   .outputs = "output: Tout",                                                                                     \
-   .flags = op_flags,                                                                                             \
-   .summary = "Calls one of two functions.",                                                                      \
-   .infer_shape = cond_shape,                                                                                     \
-   .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,                                                       \
-                                           .compute_async = if_cpu,                                               \
-                                           .state_size = sizeof(if_state_t),                                      \
-                                           .init = if_init,                                                       \
-                                           .host_inputs = "cond"},                                                \
-                                          {0}}}
-#define CASE_OP(op_name, op_flags)                                                                                \
-  {.name = op_name,                                                                                               \
-   .attrs = "Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1; "                            \
-            "output_shapes: list(shape) = []",                                                                    \
-   .inputs = "branch_index: int32; input: Tin",                                                                   \
-   .outputs = "output: Tout",                                                                                     \
-   .flags = op_flags,                                                                                             \
-   .summary = "Calls one of several functions.",                                                                  \
-   .infer_shape = cond_shape,                                                                                     \
-   .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,                                                       \
-                                           .compute_async = case_cpu,                                             \
-                                           .state_size = sizeof(case_state_t),                                    \
-                                           .init = case_init,                                                     \
-                                           .deinit = case_deinit,                                                 \
-                                           .host_inputs = "branch_index"},                                        \
-                                          {0}}}
+#define IF_OP(op_name, op_flags)                                                        \
+  {                                                                                     \
+    .name = op_name,                                                                    \
+    .attrs =                                                                            \
+        "Tcond: type; Tin: list(type) >= 0; Tout: list(type) >= 0; then_branch: func; " \
+        "else_branch: func; "                                                           \
+        "output_shapes: list(shape) = []",                                              \
+    .inputs = "cond: Tcond; input: Tin", .outputs = "output: Tout", .flags = op_flags,  \
+    .summary = "Calls one of two functions.", .infer_shape = cond_shape,                \
+    .kernels = (const weir_kernel_def_t[]) {                                            \
+      {WEIR_DEVICE_CPU, .compute_async = if_cpu, .state_size = sizeof(if_state_t),      \
+       .init = if_init, .host_inputs = "cond"},                                         \
+      {                                                                                 \
+        0                                                                               \
+      }                                                                                 \
+    }                                                                                   \
+  }
+#define CASE_OP(op_name, op_flags)                                                             \
+  {                                                                                            \
+    .name = op_name,                                                                           \
+    .attrs =                                                                                   \
+        "Tin: list(type) >= 0; Tout: list(type) >= 0; branches: list(func) >= 1; "             \
+        "output_shapes: list(shape) = []",                                                     \
+    .inputs = "branch_index: int32; input: Tin", .outputs = "output: Tout", .flags = op_flags, \
+    .summary = "Calls one of several functions.", .infer_shape = cond_shape,                   \
+    .kernels = (const weir_kernel_def_t[]) {                                                   \
+      {WEIR_DEVICE_CPU,   .compute_async = case_cpu, .state_size = sizeof(case_state_t),       \
+       .init = case_init, .deinit = case_deinit,     .host_inputs = "branch_index"},           \
+      {                                                                                        \
+        0                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+  }
 
 const weir_op_module_t weir_ops_control_cond = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){IF_OP("If", WEIR_OP_STATEFUL), IF_OP("StatelessIf", WEIR_OP_NO_FOLD),
-                                   CASE_OP("Case", WEIR_OP_STATEFUL), CASE_OP("StatelessCase", WEIR_OP_NO_FOLD),
+    .ops = (const weir_op_def_t[]){IF_OP("If", WEIR_OP_STATEFUL),
+                                   IF_OP("StatelessIf", WEIR_OP_NO_FOLD),
+                                   CASE_OP("Case", WEIR_OP_STATEFUL),
+                                   CASE_OP("StatelessCase", WEIR_OP_NO_FOLD),
                                    {0}}};

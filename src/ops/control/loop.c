@@ -1,4 +1,5 @@
-// loop.c — Enter, Exit, NextIteration, LoopCond: the edges of loops. The executor does the framing; kernels pass values on.
+// loop.c — Enter, Exit, NextIteration, LoopCond: the edges of loops. The executor does the framing;
+// kernels pass values on.
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -8,10 +9,12 @@ static weir_status_t* pass_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-// A loop variable may change its shape in the loop; a constant does not. What a handle refers to stays.
+// A loop variable may change its shape in the loop; a constant does not. What a handle refers to
+// stays.
 static weir_status_t* enter_shape(weir_shape_ctx_t* ctx) {
   if (ctx->output_handles) ctx->output_handles[0] = ctx->input_handles[0];
-  if (!weir_attrs_bool(weir_shape_attrs(ctx), "is_constant")) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  if (!weir_attrs_bool(weir_shape_attrs(ctx), "is_constant"))
+    return weir_shape_set(ctx, 0, &weir_shape_unknown);
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
 }
 
@@ -21,7 +24,8 @@ static weir_status_t* loop_cond_shape(weir_shape_ctx_t* ctx) {
 }
 
 #define PASS_KERNEL ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = pass_cpu}, {0}})
-#define ENTER_ATTRS "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
+#define ENTER_ATTRS \
+  "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
 
 const weir_op_module_t weir_ops_control_loop = {
     .file = __FILE__,
@@ -87,9 +91,7 @@ const weir_op_module_t weir_ops_control_loop = {
          .role = WEIR_ROLE_LOOP_COND,
          .summary = "Decides whether a loop goes on.",
          .infer_shape = loop_cond_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,
-                                                 .compute = pass_cpu,
-                                                 .host_inputs = "input",
-                                                 .host_outputs = "output"},
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = pass_cpu,
+                                                 .host_inputs = "input", .host_outputs = "output"},
                                                 {0}}},
         {0}}};

@@ -1,4 +1,5 @@
-// no_op.c — NoOp, ControlTrigger, RefIdentity, Assert, Abort: ops run for their order or their failure.
+// no_op.c — NoOp, ControlTrigger, RefIdentity, Assert, Abort: ops run for their order or their
+// failure.
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -31,7 +32,8 @@ static weir_status_t* assert_failed(weir_kernel_ctx_t* ctx) {
     weir_tensor_summarize(weir_kernel_input(ctx, i), limit, &text);
     weir_strbuf_putc(&text, ']');
   }
-  weir_status_t* status = WEIR_STATUS(INVALID_ARGUMENT, "assertion failed: %s", text.data ? text.data : "");
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "assertion failed: %s", text.data ? text.data : "");
   weir_strbuf_free(&text);
   return status;
 }
@@ -40,7 +42,8 @@ static weir_status_t* assert_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* condition = weir_kernel_input(ctx, 0);
   if (condition->rank != 0) {
     char shape[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "In[0] should be a scalar: %s", weir_tensor_shape_text(condition, shape));
+    return WEIR_STATUS(INVALID_ARGUMENT, "In[0] should be a scalar: %s",
+                       weir_tensor_shape_text(condition, shape));
   }
   return *WEIR_TENSOR_DATA(condition, const bool) ? NULL : assert_failed(ctx);
 }

@@ -10,10 +10,12 @@ static inline weir_status_t* set_output_shapes(weir_shape_ctx_t* ctx, bool* out_
   *out_is_set = shapes->count > 0;
   if (shapes->count == 0) return NULL;
   if (shapes->count != (size_t)ctx->node->output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "`output_shapes` must be the same length as num outputs (%zu vs. %d",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "`output_shapes` must be the same length as num outputs (%zu vs. %d",
                        shapes->count, ctx->node->output_count);
   }
-  for (int i = 0; i < ctx->node->output_count; ++i) WEIR_TRY(weir_shape_set(ctx, i, shapes->u.shapes[i]));
+  for (int i = 0; i < ctx->node->output_count; ++i)
+    WEIR_TRY(weir_shape_set(ctx, i, shapes->u.shapes[i]));
   return NULL;
 }
 

@@ -11,7 +11,8 @@ WEIR_INLINE void pass_value(weir_kernel_ctx_t* ctx, int from, int to) {
 
 static weir_status_t* not_scalar(const char* what, const weir_tensor_t* t) {
   char shape[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s must be a scalar, but it has shape %s", what, weir_tensor_shape_text(t, shape));
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s must be a scalar, but it has shape %s", what,
+                     weir_tensor_shape_text(t, shape));
 }
 
 // ---- Switch ----
@@ -41,14 +42,16 @@ static weir_status_t* switch_n_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-// Only one of the two gradients is alive; the merge of both is the gradient. Each is guarded by a Switch of its own, because
-// it may have been computed outside the branch; where a branch gives none, its zeros are made within the branch.
+// Only one of the two gradients is alive; the merge of both is the gradient. Each is guarded by a
+// Switch of its own, because it may have been computed outside the branch; where a branch gives
+// none, its zeros are made within the branch.
 static weir_status_t* switch_grad(weir_grad_ctx_t* g) {
   weir_edge_t pred = weir_grad_input(g, 1);
   weir_edge_t dys[2];
   for (int i = 0; i < 2; ++i) {
     if (weir_grad_has_dy(g, i)) {
-      dys[i] = weir_build_output(weir_grad_node(g, "Switch", WEIR_EDGES(weir_grad_dy(g, i), pred)), i);
+      dys[i] =
+          weir_build_output(weir_grad_node(g, "Switch", WEIR_EDGES(weir_grad_dy(g, i), pred)), i);
     } else {
       dys[i] = weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_output(g, i)));
     }
@@ -58,7 +61,8 @@ static weir_status_t* switch_grad(weir_grad_ctx_t* g) {
 
 // ---- Merge ----
 
-static const weir_shape_t* common_shape(weir_shape_ctx_t* ctx, const weir_shape_t* a, const weir_shape_t* b) {
+static const weir_shape_t* common_shape(weir_shape_ctx_t* ctx, const weir_shape_t* a,
+                                        const weir_shape_t* b) {
   int64_t dims[WEIR_MAX_RANK];
   if (a->rank < 0 || a->rank != b->rank) return &weir_shape_unknown;
   for (int i = 0; i < a->rank; ++i) dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : -1;
@@ -77,7 +81,8 @@ static weir_status_t* merge_shape(weir_shape_ctx_t* ctx) {
     } else if (!weir_shape_equal(handle->shape, other->shape)) {
       weir_handle_info_t* both = weir_arena_alloc(ctx->arena, sizeof(*both));
       if (!both) return weir_out_of_memory();
-      *both = (weir_handle_info_t){.dtype = handle->dtype, .shape = common_shape(ctx, handle->shape, other->shape)};
+      *both = (weir_handle_info_t){.dtype = handle->dtype,
+                                   .shape = common_shape(ctx, handle->shape, other->shape)};
       handle = both->shape ? both : NULL;
     }
   }
@@ -124,7 +129,8 @@ static weir_status_t* merge_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-// The gradient goes back to the input the value came from. value_index says which: no need to find the predicate.
+// The gradient goes back to the input the value came from. value_index says which: no need to find
+// the predicate.
 static weir_status_t* merge_grad(weir_grad_ctx_t* g) {
   int count = g->node->input_count;
   if (!weir_grad_has_dy(g, 0)) return NULL;
@@ -132,13 +138,15 @@ static weir_status_t* merge_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
   weir_edge_t index = weir_grad_output(g, 1);
   if (count == 2) {
-    weir_edge_t is_second = weir_grad_node(g, "Equal", WEIR_EDGES(index, weir_build_int32(g->builder, 1)));
+    weir_edge_t is_second =
+        weir_grad_node(g, "Equal", WEIR_EDGES(index, weir_build_int32(g->builder, 1)));
     weir_edge_t split = weir_grad_node(g, "Switch", WEIR_EDGES(dy, is_second));
     WEIR_TRY(weir_grad_set(g, 0, split));
     return weir_grad_set(g, 1, weir_build_output(split, 1));
   }
   for (int i = 0; i < count; ++i) {
-    weir_edge_t is_this = weir_grad_node(g, "Equal", WEIR_EDGES(index, weir_build_int32(g->builder, i)));
+    weir_edge_t is_this =
+        weir_grad_node(g, "Equal", WEIR_EDGES(index, weir_build_int32(g->builder, i)));
     weir_edge_t split = weir_grad_node(g, "Switch", WEIR_EDGES(dy, is_this));
     WEIR_TRY(weir_grad_set(g, i, weir_build_output(split, 1)));
   }
@@ -151,7 +159,8 @@ static weir_status_t* ref_select_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
   const weir_shape_t* shape = weir_shape_input(ctx, 1);
   for (int i = 2; i < ctx->node->input_count; ++i) {
-    if (!weir_shape_is_full(shape) || !weir_shape_equal(shape, weir_shape_input(ctx, i))) shape = &weir_shape_unknown;
+    if (!weir_shape_is_full(shape) || !weir_shape_equal(shape, weir_shape_input(ctx, i)))
+      shape = &weir_shape_unknown;
   }
   return weir_shape_set(ctx, 0, weir_shape_is_full(shape) ? shape : &weir_shape_unknown);
 }
@@ -161,22 +170,25 @@ static weir_status_t* ref_select_cpu(weir_kernel_ctx_t* ctx) {
   if (index->rank != 0) return not_scalar("Index", index);
   int64_t at = weir_tensor_int_at(index, 0);
   if (at < 0 || at >= ctx->input_count - 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Index must be in the range [0, %d) but got %lld", ctx->input_count - 1,
-                       (long long)at);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Index must be in the range [0, %d) but got %lld",
+                       ctx->input_count - 1, (long long)at);
   }
   pass_value(ctx, (int)at + 1, 0);
   return NULL;
 }
 
 #define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
-#define SWITCH_TYPES                                                                                                     \
-  "T: qint32, quint8, qint8, variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, "    \
+#define SWITCH_TYPES                                                                           \
+  "T: qint32, quint8, qint8, variant, resource, string, bool, complex128, complex64, double, " \
+  "float, bfloat16, half, "                                                                    \
   "int32, int8, uint8, int16, uint16, uint32, int64, uint64"
-#define SELECT_TYPES                                                                                                     \
-  "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, " \
+#define SELECT_TYPES                                                                           \
+  "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, " \
+  "int32, int8, uint8, int16, "                                                                \
   "uint16, uint32, int64, uint64"
-#define MERGE_KERNEL \
-  KERNEL(.compute = merge_cpu, .state_size = sizeof(merge_state_t), .init = merge_init, .deinit = merge_deinit)
+#define MERGE_KERNEL                                                                    \
+  KERNEL(.compute = merge_cpu, .state_size = sizeof(merge_state_t), .init = merge_init, \
+         .deinit = merge_deinit)
 
 const weir_op_module_t weir_ops_control_switch = {
     .file = __FILE__,
@@ -209,7 +221,8 @@ const weir_op_module_t weir_ops_control_switch = {
          .role = WEIR_ROLE_SWITCH,
          .summary = "Passes its input to one of several outputs; the others are dead.",
          .infer_shape = switch_shape,
-         .kernels = KERNEL(.types = SWITCH_TYPES, .compute = switch_n_cpu, .host_inputs = "output_index")},
+         .kernels =
+             KERNEL(.types = SWITCH_TYPES, .compute = switch_n_cpu, .host_inputs = "output_index")},
         {.name = "Merge",
          .attrs = "T: type; N: int >= 1",
          .inputs = "inputs: N * T",
@@ -237,5 +250,6 @@ const weir_op_module_t weir_ops_control_switch = {
          .flags = WEIR_OP_CHEAP,
          .summary = "Passes on one of several references.",
          .infer_shape = ref_select_shape,
-         .kernels = KERNEL(.types = SELECT_TYPES, .compute = ref_select_cpu, .host_inputs = "index")},
+         .kernels =
+             KERNEL(.types = SELECT_TYPES, .compute = ref_select_cpu, .host_inputs = "index")},
         {0}}};

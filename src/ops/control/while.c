@@ -1,7 +1,8 @@
 // while.c — While, StatelessWhile: a loop over two functions.
 //
-// Both functions may finish at once or later, on any thread. Whoever finishes last of the two, the call itself or its
-// callback, goes on with the loop, so that a loop of any length uses constant stack.
+// Both functions may finish at once or later, on any thread. Whoever finishes last of the two, the
+// call itself or its callback, goes on with the loop, so that a loop of any length uses constant
+// stack.
 #include "op/call.h"
 #include "ops/control/output_shapes.h"
 
@@ -17,11 +18,11 @@ typedef struct loop_t {
   weir_function_handle_t cond;
   weir_function_handle_t body;
   weir_call_t call;
-  weir_status_t* status;   // of the last call
-  atomic_int barrier;      // 2 while a call is under way; its return and its callback take one each
-  int count;               // loop variables
-  bool is_in_cond;         // the call under way is the condition's
-  weir_tensor_t* truth;    // what the condition returned
+  weir_status_t* status;  // of the last call
+  atomic_int barrier;     // 2 while a call is under way; its return and its callback take one each
+  int count;              // loop variables
+  bool is_in_cond;        // the call under way is the condition's
+  weir_tensor_t* truth;   // what the condition returned
   weir_tensor_t* tensors[];  // |count| variables, then |count| new ones
 } loop_t;
 
@@ -50,7 +51,8 @@ static void loop_finish(loop_t* loop, weir_status_t* take_status) {
 }
 
 static bool loop_is_last(loop_t* loop) {
-  return atomic_fetch_sub_explicit(&loop->barrier, 1, memory_order_acq_rel) == 1;  // pairs with the other side's
+  return atomic_fetch_sub_explicit(&loop->barrier, 1, memory_order_acq_rel) ==
+         1;  // pairs with the other side's
 }
 
 static void call_done(void* arg, weir_status_t* take_status) {
@@ -67,8 +69,10 @@ static bool loop_call(loop_t* loop) {
                              .arg_count = loop->count,
                              .rets = loop->is_in_cond ? &loop->truth : loop->tensors + loop->count,
                              .ret_count = loop->is_in_cond ? 1 : loop->count};
-  atomic_store_explicit(&loop->barrier, 2, memory_order_relaxed);  // nobody else sees the loop before the call
-  functions->vtable->call(functions, loop->ctx, &loop->call, (weir_done_t){.fn = call_done, .arg = loop});
+  atomic_store_explicit(&loop->barrier, 2,
+                        memory_order_relaxed);  // nobody else sees the loop before the call
+  functions->vtable->call(functions, loop->ctx, &loop->call,
+                          (weir_done_t){.fn = call_done, .arg = loop});
   return loop_is_last(loop);
 }
 
@@ -95,7 +99,8 @@ static weir_status_t* loop_advance(loop_t* loop, bool* out_is_over) {
   return status;
 }
 
-// Runs after a call has ended: takes its results and starts the next, until one does not end at once.
+// Runs after a call has ended: takes its results and starts the next, until one does not end at
+// once.
 static void loop_drive(loop_t* loop) {
   do {
     bool is_over = false;
@@ -115,7 +120,8 @@ static weir_status_t* loop_create(weir_kernel_ctx_t* ctx, weir_done_t done, loop
   weir_function_handle_t cond = 0, body = 0;
   WEIR_TRY(weir_callee_handle(&state->cond, ctx, &cond));
   WEIR_TRY(weir_callee_handle(&state->body, ctx, &body));
-  loop_t* loop = weir_calloc(1, sizeof(*loop) + 2 * (size_t)ctx->input_count * sizeof(weir_tensor_t*));
+  loop_t* loop =
+      weir_calloc(1, sizeof(*loop) + 2 * (size_t)ctx->input_count * sizeof(weir_tensor_t*));
   if (!loop) return weir_out_of_memory();
   loop->ctx = ctx;
   loop->done = done;
@@ -157,18 +163,24 @@ static weir_status_t* while_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-#define WHILE_OP(op_name, op_flags)                                                                               \
-  {.name = op_name,                                                                                               \
-   .attrs = "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; "                       \
-            "parallel_iterations: int = 10",                                                                      \
-   .inputs = "input: T",                                                                                          \
-   .outputs = "output: T",                                                                                        \
-   .flags = op_flags,                                                                                             \
-   .summary = "Calls a function on its own results while another says so.",                                       \
-   .infer_shape = while_shape,                                                                                    \
-   .kernels = (const weir_kernel_def_t[]){                                                                        \
-       {WEIR_DEVICE_CPU, .compute_async = while_cpu, .state_size = sizeof(while_state_t), .init = while_init}, {0}}}
+#define WHILE_OP(op_name, op_flags)                                                      \
+  {                                                                                      \
+    .name = op_name,                                                                     \
+    .attrs =                                                                             \
+        "T: list(type) >= 0; cond: func; body: func; output_shapes: list(shape) = []; "  \
+        "parallel_iterations: int = 10",                                                 \
+    .inputs = "input: T", .outputs = "output: T", .flags = op_flags,                     \
+    .summary = "Calls a function on its own results while another says so.",             \
+    .infer_shape = while_shape, .kernels = (const weir_kernel_def_t[]) {                 \
+      {WEIR_DEVICE_CPU, .compute_async = while_cpu, .state_size = sizeof(while_state_t), \
+       .init = while_init},                                                              \
+      {                                                                                  \
+        0                                                                                \
+      }                                                                                  \
+    }                                                                                    \
+  }
 
 const weir_op_module_t weir_ops_control_while = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){WHILE_OP("While", WEIR_OP_STATEFUL), WHILE_OP("StatelessWhile", WEIR_OP_NO_FOLD), {0}}};
+    .ops = (const weir_op_def_t[]){
+        WHILE_OP("While", WEIR_OP_STATEFUL), WHILE_OP("StatelessWhile", WEIR_OP_NO_FOLD), {0}}};

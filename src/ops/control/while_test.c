@@ -1,12 +1,8 @@
-// while_test.c — The While kernel against functions of the test's own: at once and from other threads, failing, cancelled.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+// while_test.c — The While kernel against functions of the test's own: at once and from other
+// threads, failing, cancelled.
 
 #include "op/kernel.h"
+#include "testing/cmocka.h"
 
 extern const weir_op_module_t weir_ops_control_while;
 
@@ -15,11 +11,11 @@ enum { COND = 1, BODY = 2 };
 // cond: x < limit; body: x + 1.
 typedef struct fake_t {
   weir_functions_t base;
-  weir_pool_t* pool;     // NULL: functions finish at once
+  weir_pool_t* pool;  // NULL: functions finish at once
   int64_t limit;
-  int64_t fail_at;       // the body fails there; -1: never
+  int64_t fail_at;  // the body fails there; -1: never
   weir_cancel_t* cancel;
-  int64_t cancel_at;     // the body cancels the step there; -1: never
+  int64_t cancel_at;  // the body cancels the step there; -1: never
 } fake_t;
 
 typedef struct fake_call_t {
@@ -53,7 +49,8 @@ static void fake_task(void* arg) {
   weir_done_call(task.done, fake_compute(task.fake, task.call));
 }
 
-static void fake_call(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_t* call, weir_done_t done) {
+static void fake_call(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_t* call,
+                      weir_done_t done) {
   (void)ctx;
   fake_t* fake = (fake_t*)self;
   if (!fake->pool) {
@@ -65,7 +62,8 @@ static void fake_call(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_
   weir_pool_submit(fake->pool, fake_task, task);
 }
 
-static const weir_functions_vtable_t fake_vtable = {.instantiate = fake_instantiate, .call = fake_call};
+static const weir_functions_vtable_t fake_vtable = {.instantiate = fake_instantiate,
+                                                    .call = fake_call};
 
 typedef struct waiter_t {
   weir_mutex_t mu;
@@ -89,13 +87,14 @@ static weir_status_t* run(fake_t* fake, int64_t* out_value) {
   const weir_op_def_t* def = &weir_ops_control_while.ops[0];
   const weir_kernel_def_t* kernel = &def->kernels[0];
   weir_dtype_t type = WEIR_DTYPE_INT64;
-  weir_node_def_t node = {.name = "loop",
-                          .op_name = def->name,
-                          .attrs = WEIR_ATTRS(weir_attr_func("cond", &cond), weir_attr_func("body", &body)),
-                          .input_count = 1,
-                          .output_count = 1,
-                          .input_types = &type,
-                          .output_types = &type};
+  weir_node_def_t node = {
+      .name = "loop",
+      .op_name = def->name,
+      .attrs = WEIR_ATTRS(weir_attr_func("cond", &cond), weir_attr_func("body", &body)),
+      .input_count = 1,
+      .output_count = 1,
+      .input_types = &type,
+      .output_types = &type};
   waiter_t waiter = {.is_done = false};
   weir_mutex_init(&waiter.mu);
   weir_cond_init(&waiter.cond);
@@ -107,8 +106,13 @@ static weir_status_t* run(fake_t* fake, int64_t* out_value) {
   assert_null(weir_tensor_create_from(WEIR_DTYPE_INT64, 0, NULL, &zero, &input.tensor));
   void* state = weir_calloc(1, kernel->state_size);
   assert_null(kernel->init(&(weir_kernel_init_t){.node = &node}, state));
-  weir_kernel_ctx_t ctx = {.node = &node, .state = state, .inputs = &input, .outputs = &output, .step = &step,
-                           .input_count = 1, .output_count = 1};
+  weir_kernel_ctx_t ctx = {.node = &node,
+                           .state = state,
+                           .inputs = &input,
+                           .outputs = &output,
+                           .step = &step,
+                           .input_count = 1,
+                           .output_count = 1};
   kernel->compute_async(&ctx, (weir_done_t){.fn = waiter_done, .arg = &waiter});
   weir_mutex_lock(&waiter.mu);
   while (!waiter.is_done) weir_cond_wait(&waiter.cond, &waiter.mu);
@@ -132,10 +136,13 @@ static void run_all(weir_pool_t* pool) {
   int64_t value = -1;
   assert_null(run(&(fake_t){.pool = pool, .limit = 0, .fail_at = -1, .cancel_at = -1}, &value));
   assert_int_equal(value, 0);
-  assert_null(run(&(fake_t){.pool = pool, .limit = 100000, .fail_at = -1, .cancel_at = -1}, &value));
+  assert_null(
+      run(&(fake_t){.pool = pool, .limit = 100000, .fail_at = -1, .cancel_at = -1}, &value));
   assert_int_equal(value, 100000);
-  assert_code(run(&(fake_t){.pool = pool, .limit = 100, .fail_at = 7, .cancel_at = -1}, &value), WEIR_DATA_LOSS);
-  assert_code(run(&(fake_t){.pool = pool, .limit = 1 << 30, .fail_at = -1, .cancel_at = 7}, &value), WEIR_CANCELLED);
+  assert_code(run(&(fake_t){.pool = pool, .limit = 100, .fail_at = 7, .cancel_at = -1}, &value),
+              WEIR_DATA_LOSS);
+  assert_code(run(&(fake_t){.pool = pool, .limit = 1 << 30, .fail_at = -1, .cancel_at = 7}, &value),
+              WEIR_CANCELLED);
 }
 
 static void test_at_once(void** state) {
@@ -152,6 +159,7 @@ static void test_on_other_threads(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_at_once), cmocka_unit_test(test_on_other_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_at_once),
+                                     cmocka_unit_test(test_on_other_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

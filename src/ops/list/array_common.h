@@ -1,4 +1,5 @@
-// array_common.h — What the TensorArray ops share: the array behind a handle, and gradient arrays in gradients.
+// array_common.h — What the TensorArray ops share: the array behind a handle, and gradient arrays
+// in gradients.
 #ifndef WEIR_OPS_LIST_ARRAY_COMMON_H_
 #define WEIR_OPS_LIST_ARRAY_COMMON_H_
 
@@ -17,15 +18,18 @@ static inline weir_status_t* array_of(weir_kernel_ctx_t* ctx, weir_tensor_array_
   return NULL;
 }
 
-static inline weir_status_t* array_check_read(const weir_tensor_array_t* array, weir_dtype_t dtype) {
+static inline weir_status_t* array_check_read(const weir_tensor_array_t* array,
+                                              weir_dtype_t dtype) {
   if (array->dtype == dtype) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "TensorArray dtype is %s but Op requested dtype %s.", weir_dtype_name(array->dtype),
-                     weir_dtype_name(dtype));
+  return WEIR_STATUS(INVALID_ARGUMENT, "TensorArray dtype is %s but Op requested dtype %s.",
+                     weir_dtype_name(array->dtype), weir_dtype_name(dtype));
 }
 
-static inline weir_status_t* array_check_write(const weir_tensor_array_t* array, const weir_tensor_t* value) {
+static inline weir_status_t* array_check_write(const weir_tensor_array_t* array,
+                                               const weir_tensor_t* value) {
   if (array->dtype == value->dtype) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "TensorArray dtype is %s but Op is trying to write dtype %s.",
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "TensorArray dtype is %s but Op is trying to write dtype %s.",
                      weir_dtype_name(array->dtype), weir_dtype_name(weir_tensor_type(value)));
 }
 
@@ -55,14 +59,17 @@ typedef struct array_grad_t {
   weir_edge_t flow;
 } array_grad_t;
 
-// The gradient array of the forward node's array, to be used after |flow|. All gradients of one graph share a source.
+// The gradient array of the forward node's array, to be used after |flow|. All gradients of one
+// graph share a source.
 static inline array_grad_t array_grad_of(weir_grad_ctx_t* g, weir_edge_t flow) {
-  weir_edge_t grad = weir_grad_node_with(g, "TensorArrayGradV3", WEIR_EDGES(weir_grad_input(g, 0), flow),
-                                         WEIR_ATTRS(weir_attr_string("source", "gradients")));
+  weir_edge_t grad =
+      weir_grad_node_with(g, "TensorArrayGradV3", WEIR_EDGES(weir_grad_input(g, 0), flow),
+                          WEIR_ATTRS(weir_attr_string("source", "gradients")));
   return (array_grad_t){.handle = grad, .flow = weir_build_output(grad, 1)};
 }
 
-// The flow that comes back to a write, held until the write itself is done: the gradient array takes shapes from it.
+// The flow that comes back to a write, held until the write itself is done: the gradient array
+// takes shapes from it.
 static inline weir_edge_t array_grad_barrier(weir_grad_ctx_t* g) {
   weir_edge_t flow = weir_grad_node(g, "Identity", WEIR_EDGES(weir_grad_dy(g, 0)));
   weir_builder_t* b = g->builder;
@@ -70,8 +77,9 @@ static inline weir_edge_t array_grad_barrier(weir_grad_ctx_t* g) {
   return flow;
 }
 
-#define ARRAY_WRITE_TYPES                                                                                             \
-  "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, "    \
+#define ARRAY_WRITE_TYPES                                                                      \
+  "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, " \
+  "int32, int8, uint8, "                                                                       \
   "int16, uint16, uint32, int64, uint64"
 
 #endif  // WEIR_OPS_LIST_ARRAY_COMMON_H_

@@ -1,4 +1,5 @@
-// list_common.h — What the TensorList ops share: element shapes as inputs, known shapes of handles, rows.
+// list_common.h — What the TensorList ops share: element shapes as inputs, known shapes of handles,
+// rows.
 #ifndef WEIR_OPS_LIST_LIST_COMMON_H_
 #define WEIR_OPS_LIST_LIST_COMMON_H_
 
@@ -18,33 +19,38 @@ static inline weir_status_t* list_shape_input(weir_kernel_ctx_t* ctx, int i, wei
   if (t->rank == 0) {
     *out_shape = &weir_shape_unknown;
     if (weir_tensor_int_at(t, 0) == -1) return NULL;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
   }
   if (t->rank > 1) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: element_shape must be at most rank 1 but has the shape of %s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "%s: element_shape must be at most rank 1 but has the shape of %s",
                        ctx->node->op_name, weir_tensor_shape_text(t, text));
   }
   WEIR_TRY(weir_kernel_ints(ctx, i, dims, WEIR_MAX_RANK, &rank));
   for (int k = 0; k < rank; ++k) {
-    if (dims[k] < -1) return WEIR_STATUS(INVALID_ARGUMENT, "Dimension %lld must be >= -1", (long long)dims[k]);
+    if (dims[k] < -1)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Dimension %lld must be >= -1", (long long)dims[k]);
   }
   *out_shape = weir_shape_make(arena, rank, dims);
   return *out_shape ? NULL : weir_out_of_memory();
 }
 
 // "<prefix><shape><suffix>", INVALID_ARGUMENT.
-static inline weir_status_t* list_shape_error(const char* prefix, const weir_shape_t* shape, const char* suffix) {
+static inline weir_status_t* list_shape_error(const char* prefix, const weir_shape_t* shape,
+                                              const char* suffix) {
   weir_strbuf_t text = {0};
   weir_shape_append(shape, &text);
-  weir_status_t* status = WEIR_STATUS(INVALID_ARGUMENT, "%s%s%s", prefix, text.data ? text.data : "", suffix);
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "%s%s%s", prefix, text.data ? text.data : "", suffix);
   weir_strbuf_free(&text);
   return status;
 }
 
-static inline weir_status_t* list_shapes_error(const char* before, const weir_shape_t* a, const char* between,
-                                               const weir_shape_t* b) {
+static inline weir_status_t* list_shapes_error(const char* before, const weir_shape_t* a,
+                                               const char* between, const weir_shape_t* b) {
   weir_strbuf_t text = {0};
   weir_strbuf_puts(&text, before);
   weir_shape_append(a, &text);
@@ -55,8 +61,8 @@ static inline weir_status_t* list_shapes_error(const char* before, const weir_sh
   return status;
 }
 
-static inline weir_status_t* list_merge(weir_arena_t* arena, const weir_shape_t* a, const weir_shape_t* b,
-                                        const weir_shape_t** out_shape) {
+static inline weir_status_t* list_merge(weir_arena_t* arena, const weir_shape_t* a,
+                                        const weir_shape_t* b, const weir_shape_t** out_shape) {
   if (weir_shape_merge(arena, a, b, out_shape)) return NULL;
   return list_shapes_error("PartialTensorShape: Incompatible shapes during merge: ", a, " vs. ", b);
 }
@@ -66,15 +72,17 @@ static inline const weir_shape_t* list_tensor_shape(weir_arena_t* arena, const w
 }
 
 // The shape of elements by input |i| and by the list itself.
-static inline weir_status_t* list_element_shape(weir_kernel_ctx_t* ctx, int i, const weir_list_t* list,
-                                                weir_arena_t* arena, const weir_shape_t** out_shape) {
+static inline weir_status_t* list_element_shape(weir_kernel_ctx_t* ctx, int i,
+                                                const weir_list_t* list, weir_arena_t* arena,
+                                                const weir_shape_t** out_shape) {
   const weir_shape_t* given = NULL;
   WEIR_TRY(list_shape_input(ctx, i, arena, &given));
   return list_merge(arena, given, list->shape, out_shape);
 }
 
 // Narrows *|shape| by that of |item|, NULL for one that is not set.
-static inline weir_status_t* list_merge_item(weir_arena_t* arena, const weir_tensor_t* item, const weir_shape_t** shape) {
+static inline weir_status_t* list_merge_item(weir_arena_t* arena, const weir_tensor_t* item,
+                                             const weir_shape_t** shape) {
   if (!item) return NULL;
   if (weir_shape_is_full(*shape) && weir_shape_accepts(*shape, item->rank, item->dims)) return NULL;
   const weir_shape_t* other = list_tensor_shape(arena, item);
@@ -83,8 +91,8 @@ static inline weir_status_t* list_merge_item(weir_arena_t* arena, const weir_ten
 
 static inline weir_status_t* list_check_index(const char* doing, int64_t index, size_t count) {
   if (index >= 0 && index < (int64_t)count) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Trying to %s element %lld in a list with %zu elements.", doing, (long long)index,
-                     count);
+  return WEIR_STATUS(INVALID_ARGUMENT, "Trying to %s element %lld in a list with %zu elements.",
+                     doing, (long long)index, count);
 }
 
 static inline weir_status_t* list_check_rows(const weir_tensor_t* t) {
@@ -100,21 +108,24 @@ static inline const weir_shape_t* list_known_shape(const weir_shape_ctx_t* ctx, 
 }
 
 // The shape spelled by input |i|, where a scalar means unknown.
-static inline weir_status_t* list_shape_from_value(weir_shape_ctx_t* ctx, int i, const weir_shape_t** out_shape) {
+static inline weir_status_t* list_shape_from_value(weir_shape_ctx_t* ctx, int i,
+                                                   const weir_shape_t** out_shape) {
   *out_shape = &weir_shape_unknown;
-  if (weir_shape_input(ctx, i)->rank != 1) return weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1);
+  if (weir_shape_input(ctx, i)->rank != 1)
+    return weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1);
   return weir_shape_from_value(ctx, i, out_shape);
 }
 
 // What is known of elements by input |shape_input| and by the list at input |list_input|.
-static inline weir_status_t* list_infer_element(weir_shape_ctx_t* ctx, int list_input, int shape_input,
-                                                const weir_shape_t** out_shape) {
+static inline weir_status_t* list_infer_element(weir_shape_ctx_t* ctx, int list_input,
+                                                int shape_input, const weir_shape_t** out_shape) {
   const weir_shape_t* given = NULL;
   WEIR_TRY(list_shape_from_value(ctx, shape_input, &given));
   return weir_shape_join(ctx, given, list_known_shape(ctx, list_input), out_shape);
 }
 
-static inline weir_status_t* list_set_handle(weir_shape_ctx_t* ctx, int output, const weir_shape_t* element) {
+static inline weir_status_t* list_set_handle(weir_shape_ctx_t* ctx, int output,
+                                             const weir_shape_t* element) {
   const weir_attr_t* dtype = weir_attrs_find(weir_shape_attrs(ctx), "element_dtype");
   WEIR_TRY(weir_shape_set_scalar(ctx, output));
   return dtype ? weir_shape_set_handle(ctx, output, dtype->u.type, element) : NULL;
@@ -124,8 +135,10 @@ static inline weir_status_t* list_check_type(weir_shape_ctx_t* ctx, int i, const
   const weir_handle_info_t* info = ctx->input_handles ? ctx->input_handles[i] : NULL;
   weir_dtype_t dtype = weir_attrs_type(weir_shape_attrs(ctx), "element_dtype");
   if (!info || info->dtype == WEIR_DTYPE_INVALID || info->dtype == dtype) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Trying to %s list with wrong element dtype. List has type %s but expected type %s",
-                     doing, weir_dtype_name(info->dtype), weir_dtype_name(dtype));
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Trying to %s list with wrong element dtype. List has type %s but expected type %s", doing,
+      weir_dtype_name(info->dtype), weir_dtype_name(dtype));
 }
 
 // ---- gradients ----

@@ -1,13 +1,12 @@
 // stack.c — Stacks: what forward loops leave for backward ones. They die with the step.
-#include "op/step_resource.h"
-
 #include "op/shape_ctx.h"
+#include "op/step_resource.h"
 
 typedef struct value_stack_t {
   weir_resource_t base;
-  char* name;            // for messages
+  char* name;  // for messages
   weir_dtype_t dtype;
-  int64_t max_size;      // -1: no limit
+  int64_t max_size;  // -1: no limit
   weir_mutex_t mu;
   weir_tensor_t** items;  // guarded by mu, as all below
   size_t count;
@@ -103,8 +102,8 @@ static weir_status_t* push_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(stack_of(ctx, &stack));
   weir_tensor_t* item = ctx->inputs[1].tensor;
   if (item->dtype != stack->dtype) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Must have type %s but got %s", weir_dtype_name(stack->dtype),
-                       weir_dtype_name(weir_tensor_type(item)));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Must have type %s but got %s",
+                       weir_dtype_name(stack->dtype), weir_dtype_name(weir_tensor_type(item)));
   }
   weir_mutex_lock(&stack->mu);
   weir_status_t* status = push_locked(stack, item);
@@ -131,7 +130,8 @@ static weir_status_t* pop_cpu(weir_kernel_ctx_t* ctx) {
   weir_mutex_unlock(&stack->mu);
   if (status) return status;
   if (item->dtype != weir_dtype_base(ctx->node->output_types[0])) {
-    status = WEIR_STATUS(INVALID_ARGUMENT, "Must have type %s but got %s", weir_dtype_name(ctx->node->output_types[0]),
+    status = WEIR_STATUS(INVALID_ARGUMENT, "Must have type %s but got %s",
+                         weir_dtype_name(ctx->node->output_types[0]),
                          weir_dtype_name(weir_tensor_type(item)));
     weir_tensor_release(item);
     return status;
@@ -163,15 +163,11 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
 }
 
 #define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
-#define STACK_OP(op_name, input_spec, output_spec, op_attrs, op_flags, shape_fn, text, ...) \
-  {.name = op_name,                                                                         \
-   .attrs = op_attrs,                                                                       \
-   .inputs = input_spec,                                                                    \
-   .outputs = output_spec,                                                                  \
-   .flags = op_flags,                                                                       \
-   .summary = text,                                                                         \
-   .infer_shape = shape_fn,                                                                 \
-   .kernels = KERNEL(__VA_ARGS__)}
+#define STACK_OP(op_name, input_spec, output_spec, op_attrs, op_flags, shape_fn, text, ...)     \
+  {                                                                                             \
+    .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,           \
+    .flags = op_flags, .summary = text, .infer_shape = shape_fn, .kernels = KERNEL(__VA_ARGS__) \
+  }
 #define STATEFUL (WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT)
 #define STATELESS (WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT)
 #define STACK_ATTRS "elem_type: type; stack_name: string = ''"
@@ -180,18 +176,21 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_list_stack = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        STACK_OP("StackV2", "max_size: int32", "handle: resource", STACK_ATTRS, STATEFUL, stack_shape,
-                 "Makes a stack.", .compute = stack_cpu, .host_inputs = "max_size", .host_outputs = "handle"),
-        STACK_OP("StackPushV2", "handle: resource; elem: T", "output: T", PUSH_ATTRS, STATEFUL, push_shape,
-                 "Pushes a tensor and returns it.", .compute = push_cpu, .host_inputs = "handle"),
-        STACK_OP("StackPopV2", "handle: resource", "elem: elem_type", "elem_type: type", STATEFUL, weir_shape_fn_unknown,
-                 "Pops a tensor.", .compute = pop_cpu, .host_inputs = "handle"),
+        STACK_OP("StackV2", "max_size: int32", "handle: resource", STACK_ATTRS, STATEFUL,
+                 stack_shape, "Makes a stack.", .compute = stack_cpu, .host_inputs = "max_size",
+                 .host_outputs = "handle"),
+        STACK_OP("StackPushV2", "handle: resource; elem: T", "output: T", PUSH_ATTRS, STATEFUL,
+                 push_shape, "Pushes a tensor and returns it.", .compute = push_cpu,
+                 .host_inputs = "handle"),
+        STACK_OP("StackPopV2", "handle: resource", "elem: elem_type", "elem_type: type", STATEFUL,
+                 weir_shape_fn_unknown, "Pops a tensor.", .compute = pop_cpu,
+                 .host_inputs = "handle"),
         STACK_OP("StackCloseV2", "handle: resource", NULL, NULL, STATEFUL, weir_shape_fn_none,
                  "Drops what a stack holds.", .compute = close_cpu, .host_inputs = "handle"),
         STACK_OP("Stack", NULL, "handle: Ref(string)", STACK_ATTRS, STATEFUL, stack_shape,
                  "Makes a stack; StackV2 is the newer form.", .compute = stack_cpu),
-        STACK_OP("StackPush", "handle: Ref(string); elem: T", "output: T", PUSH_ATTRS, STATELESS, push_shape,
-                 "Pushes a tensor and returns it.", .compute = push_cpu),
+        STACK_OP("StackPush", "handle: Ref(string); elem: T", "output: T", PUSH_ATTRS, STATELESS,
+                 push_shape, "Pushes a tensor and returns it.", .compute = push_cpu),
         STACK_OP("StackPop", "handle: Ref(string)", "elem: elem_type", "elem_type: type", STATELESS,
                  weir_shape_fn_unknown, "Pops a tensor.", .compute = pop_cpu),
         STACK_OP("StackClose", "handle: Ref(string)", NULL, NULL, STATELESS, weir_shape_fn_none,

@@ -14,7 +14,8 @@ static weir_status_t* create_shape(weir_shape_ctx_t* ctx) {
   bool is_alike = weir_attrs_bool(attrs, "identical_element_shapes");
   WEIR_TRY(weir_shape_set_scalar(ctx, 0));
   WEIR_TRY(weir_shape_set_scalar(ctx, 1));
-  return weir_shape_set_handle(ctx, 0, weir_attrs_type(attrs, "dtype"), is_alike ? shape : &weir_shape_unknown);
+  return weir_shape_set_handle(ctx, 0, weir_attrs_type(attrs, "dtype"),
+                               is_alike ? shape : &weir_shape_unknown);
 }
 
 // The flow orders operations; its value means nothing.
@@ -25,7 +26,8 @@ static weir_status_t* set_flow(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* array_name(weir_kernel_ctx_t* ctx, weir_view_t given, char* name, size_t size) {
+static weir_status_t* array_name(weir_kernel_ctx_t* ctx, weir_view_t given, char* name,
+                                 size_t size) {
   char prefix[192];
   if (given.size == 0) given = weir_view_of(ctx->node->name);
   size_t length = WEIR_MIN(given.size, sizeof(prefix) - 1);
@@ -66,28 +68,34 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(array_check_shapes(ctx, 1));
   WEIR_TRY(weir_shape_set_scalar(ctx, 0));
   const weir_handle_info_t* info = ctx->input_handles ? ctx->input_handles[0] : NULL;
-  if (info && ctx->node->input_count == 2) WEIR_TRY(weir_shape_set_handle(ctx, 0, info->dtype, info->shape));
+  if (info && ctx->node->input_count == 2)
+    WEIR_TRY(weir_shape_set_handle(ctx, 0, info->dtype, info->shape));
   return weir_shape_set_scalar(ctx, 1);
 }
 
-static weir_status_t* read_prefix(weir_kernel_ctx_t* ctx, weir_arena_t* arena, const weir_shape_t** out_prefix) {
+static weir_status_t* read_prefix(weir_kernel_ctx_t* ctx, weir_arena_t* arena,
+                                  const weir_shape_t** out_prefix) {
   if (ctx->input_count < 3) return NULL;
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
   WEIR_TRY(weir_kernel_ints(ctx, 2, dims, WEIR_MAX_RANK, &rank));
   for (int i = 0; i < rank; ++i) {
-    if (dims[i] < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)dims[i]);
+    if (dims[i] < 0)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)dims[i]);
   }
   *out_prefix = weir_shape_make(arena, rank, dims);
   return *out_prefix ? NULL : weir_out_of_memory();
 }
 
-// Makes the gradient array's handle output 0 and keeps it with the forward array, for the iterations to come.
-static weir_status_t* create_grad(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array, weir_view_t source) {
+// Makes the gradient array's handle output 0 and keeps it with the forward array, for the
+// iterations to come.
+static weir_status_t* create_grad(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array,
+                                  weir_view_t source) {
   weir_tensor_array_t* grad = NULL;
   weir_arena_t arena = {0};
   char prefix[280], name[320];
-  snprintf(prefix, sizeof(prefix), "%.200s@%.*s", array->name, (int)WEIR_MIN(source.size, (size_t)64), source.data);
+  snprintf(prefix, sizeof(prefix), "%.200s@%.*s", array->name,
+           (int)WEIR_MIN(source.size, (size_t)64), source.data);
   WEIR_TRY(weir_kernel_unique_name(ctx, prefix, name, sizeof(name)));
   weir_tensor_array_grad_params_t params = {.source = source, .name = name};
   weir_status_t* status = read_prefix(ctx, &arena, &params.prefix);
@@ -118,7 +126,8 @@ static weir_status_t* write_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   const weir_handle_info_t* info = ctx->input_handles ? ctx->input_handles[0] : NULL;
   const weir_shape_t* joined = NULL;
-  if (info && info->shape) WEIR_TRY(weir_shape_join(ctx, info->shape, weir_shape_input(ctx, 2), &joined));
+  if (info && info->shape)
+    WEIR_TRY(weir_shape_join(ctx, info->shape, weir_shape_input(ctx, 2), &joined));
   return weir_shape_set_scalar(ctx, 0);
 }
 
@@ -137,7 +146,8 @@ static weir_status_t* write_grad(weir_grad_ctx_t* g) {
   weir_edge_t flow = array_grad_barrier(g);
   array_grad_t grad = array_grad_of(g, flow);
   weir_dtype_t dtype = weir_attrs_type(weir_grad_attrs(g), "T");
-  weir_edge_t dx = weir_grad_node_with(g, "TensorArrayReadV3", WEIR_EDGES(grad.handle, weir_grad_input(g, 1), grad.flow),
+  weir_edge_t dx = weir_grad_node_with(g, "TensorArrayReadV3",
+                                       WEIR_EDGES(grad.handle, weir_grad_input(g, 1), grad.flow),
                                        WEIR_ATTRS(weir_attr_type("dtype", dtype)));
   WEIR_TRY(weir_grad_set(g, 2, dx));
   return weir_grad_set(g, 3, flow);
@@ -164,8 +174,9 @@ static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* read_grad(weir_grad_ctx_t* g) {
   array_grad_t grad = array_grad_of(g, weir_grad_input(g, 2));
-  weir_edge_t flow = weir_grad_node(g, "TensorArrayWriteV3",
-                                    WEIR_EDGES(grad.handle, weir_grad_input(g, 1), weir_grad_dy(g, 0), grad.flow));
+  weir_edge_t flow =
+      weir_grad_node(g, "TensorArrayWriteV3",
+                     WEIR_EDGES(grad.handle, weir_grad_input(g, 1), weir_grad_dy(g, 0), grad.flow));
   return weir_grad_set(g, 2, flow);
 }
 
@@ -201,7 +212,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
     .ops = (const weir_op_def_t[]){
         {.name = "TensorArrayV3",
          .attrs = "dtype: type; element_shape: shape = <unknown>; dynamic_size: bool = false; "
-                  "clear_after_read: bool = true; identical_element_shapes: bool = false; tensor_array_name: string = ''",
+                  "clear_after_read: bool = true; identical_element_shapes: bool = false; "
+                  "tensor_array_name: string = ''",
          .inputs = "size: int32",
          .outputs = "handle: resource; flow: float",
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
@@ -215,7 +227,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Finds or makes the array that adds up gradients of a TensorArray.",
          .infer_shape = grad_shape,
-         .kernels = KERNEL(.compute = grad_cpu, .host_inputs = "handle", .host_outputs = "grad_handle")},
+         .kernels =
+             KERNEL(.compute = grad_cpu, .host_inputs = "handle", .host_outputs = "grad_handle")},
         {.name = "TensorArrayGradWithShape",
          .attrs = "source: string",
          .inputs = "handle: resource; flow_in: float; shape_to_prepend: int32",
@@ -223,7 +236,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "As TensorArrayGradV3, with dimensions put before those of the elements.",
          .infer_shape = grad_shape,
-         .kernels = KERNEL(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend", .host_outputs = "grad_handle")},
+         .kernels = KERNEL(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend",
+                           .host_outputs = "grad_handle")},
         {.name = "TensorArrayWriteV3",
          .attrs = "T: type",
          .inputs = "handle: resource; index: int32; value: T; flow_in: float",
@@ -232,7 +246,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Writes an element.",
          .infer_shape = write_shape,
          .build_grad = write_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = write_cpu, .host_inputs = "handle, index")},
+         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = write_cpu,
+                           .host_inputs = "handle, index")},
         {.name = "TensorArrayReadV3",
          .attrs = "dtype: type",
          .inputs = "handle: resource; index: int32; flow_in: float",
@@ -241,9 +256,12 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Reads an element.",
          .infer_shape = read_shape,
          .build_grad = read_grad,
-         .kernels = KERNEL(.types = "dtype: variant, resource, string, bool, complex128, complex64, double, float, "
-                                    "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64",
-                           .compute = read_cpu, .host_inputs = "handle, index")},
+         .kernels =
+             KERNEL(.types =
+                        "dtype: variant, resource, string, bool, complex128, complex64, double, "
+                        "float, "
+                        "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64",
+                    .compute = read_cpu, .host_inputs = "handle, index")},
         {.name = "TensorArraySizeV3",
          .inputs = "handle: resource; flow_in: float",
          .outputs = "size: int32",

@@ -1,4 +1,5 @@
-// tensor_array_bulk.c — TensorArrayGatherV3, ScatterV3, ConcatV3, SplitV3: many elements at once, as rows of one tensor.
+// tensor_array_bulk.c — TensorArrayGatherV3, ScatterV3, ConcatV3, SplitV3: many elements at once,
+// as rows of one tensor.
 #include "ops/list/array_common.h"
 #include "ops/list/rows.h"
 
@@ -8,13 +9,15 @@ static weir_status_t* not_vector(const char* what, const weir_tensor_t* t) {
                      weir_tensor_shape_text(t, shape));
 }
 
-static weir_status_t* no_static_shape(const char* what, const weir_shape_t* shape, const char* doing) {
+static weir_status_t* no_static_shape(const char* what, const weir_shape_t* shape,
+                                      const char* doing) {
   weir_strbuf_t text = {0};
   weir_shape_append(shape, &text);
-  weir_status_t* status = WEIR_STATUS(UNIMPLEMENTED,
-                                      "TensorArray has size zero, but %s %s is not fully defined. Currently only static "
-                                      "shapes are supported when %s zero-size TensorArrays.",
-                                      what, text.data ? text.data : "", doing);
+  weir_status_t* status = WEIR_STATUS(
+      UNIMPLEMENTED,
+      "TensorArray has size zero, but %s %s is not fully defined. Currently only static "
+      "shapes are supported when %s zero-size TensorArrays.",
+      what, text.data ? text.data : "", doing);
   weir_strbuf_free(&text);
   return status;
 }
@@ -41,8 +44,8 @@ static weir_status_t* read_many(weir_tensor_array_t* array, const int32_t* indic
 }
 
 // Copies |items|, which agree but for dimension 0, into output 0.
-static weir_status_t* join_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count, int rank,
-                                 const int64_t* dims) {
+static weir_status_t* join_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count,
+                                 int rank, const int64_t* dims) {
   weir_tensor_t* out = NULL;
   int64_t at = 0;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
@@ -60,7 +63,8 @@ static weir_status_t* gather_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_shape_concat(ctx, indices, element));
 }
 
-static weir_status_t* gather_nothing(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array, const weir_shape_t* element) {
+static weir_status_t* gather_nothing(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array,
+                                     const weir_shape_t* element) {
   int64_t dims[WEIR_MAX_RANK + 1] = {0};
   weir_tensor_t* out = NULL;
   weir_mutex_lock(&array->mu);
@@ -72,22 +76,26 @@ static weir_status_t* gather_nothing(weir_kernel_ctx_t* ctx, weir_tensor_array_t
   return weir_kernel_output(ctx, 0, known->rank + 1, dims, &out);
 }
 
-static weir_status_t* check_alike(weir_tensor_t** items, int64_t count, const weir_shape_t* element) {
+static weir_status_t* check_alike(weir_tensor_t** items, int64_t count,
+                                  const weir_shape_t* element) {
   char first[WEIR_SHAPE_TEXT_SIZE], other[WEIR_SHAPE_TEXT_SIZE];
   if (!weir_shape_accepts(element, items[0]->rank, items[0]->dims)) {
     weir_strbuf_t text = {0};
     weir_shape_append(element, &text);
     weir_status_t* status = WEIR_STATUS(
-        INVALID_ARGUMENT, "TensorArray was passed element_shape %s which does not match the Tensor at index 0: %s",
+        INVALID_ARGUMENT,
+        "TensorArray was passed element_shape %s which does not match the Tensor at index 0: %s",
         text.data ? text.data : "", weir_tensor_shape_text(items[0], first));
     weir_strbuf_free(&text);
     return status;
   }
   for (int64_t i = 1; i < count; ++i) {
     if (weir_tensor_same_shape(items[0], items[i])) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has shape: %s",
-                       weir_tensor_shape_text(items[0], first), (long long)i, weir_tensor_shape_text(items[i], other));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "TensorArray has inconsistent shapes.  Index 0 has shape: %s but index %lld has shape: %s",
+        weir_tensor_shape_text(items[0], first), (long long)i,
+        weir_tensor_shape_text(items[i], other));
   }
   return NULL;
 }
@@ -116,8 +124,9 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* gather_grad(weir_grad_ctx_t* g) {
   array_grad_t grad = array_grad_of(g, weir_grad_input(g, 2));
-  weir_edge_t flow = weir_grad_node(g, "TensorArrayScatterV3",
-                                    WEIR_EDGES(grad.handle, weir_grad_input(g, 1), weir_grad_dy(g, 0), grad.flow));
+  weir_edge_t flow =
+      weir_grad_node(g, "TensorArrayScatterV3",
+                     WEIR_EDGES(grad.handle, weir_grad_input(g, 1), weir_grad_dy(g, 0), grad.flow));
   return weir_grad_set(g, 2, flow);
 }
 
@@ -129,17 +138,20 @@ static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* joined = NULL;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &indices));
   const weir_shape_t* value = weir_shape_input(ctx, 2);
-  if (value->rank > 0) WEIR_TRY(weir_shape_join(ctx, indices, weir_shape_sub(ctx, value, 0, 1), &joined));
+  if (value->rank > 0)
+    WEIR_TRY(weir_shape_join(ctx, indices, weir_shape_sub(ctx, value, 0, 1), &joined));
   return weir_shape_set_scalar(ctx, 0);
 }
 
 static weir_status_t* check_scatter(const weir_tensor_t* indices, const weir_tensor_t* value) {
   if (value->rank == 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input value for unpack must be at least a vector but received shape: []");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Input value for unpack must be at least a vector but received shape: []");
   }
   if (indices->rank != 1) return not_vector("indices", indices);
   if (indices->count != value->dims[0]) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
                        (long long)indices->count, (long long)value->dims[0]);
   }
   return NULL;
@@ -169,9 +181,10 @@ static weir_status_t* scatter_grad(weir_grad_ctx_t* g) {
   weir_edge_t flow = array_grad_barrier(g);
   array_grad_t grad = array_grad_of(g, flow);
   weir_dtype_t dtype = weir_attrs_type(weir_grad_attrs(g), "T");
-  weir_edge_t dx =
-      weir_grad_node_with(g, "TensorArrayGatherV3", WEIR_EDGES(grad.handle, weir_grad_input(g, 1), grad.flow),
-                          WEIR_ATTRS(weir_attr_type("dtype", dtype), weir_attr_shape("element_shape", &weir_shape_unknown)));
+  weir_edge_t dx = weir_grad_node_with(
+      g, "TensorArrayGatherV3", WEIR_EDGES(grad.handle, weir_grad_input(g, 1), grad.flow),
+      WEIR_ATTRS(weir_attr_type("dtype", dtype),
+                 weir_attr_shape("element_shape", &weir_shape_unknown)));
   WEIR_TRY(weir_grad_set(g, 2, dx));
   return weir_grad_set(g, 3, flow);
 }
@@ -190,7 +203,8 @@ static weir_status_t* concat_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* concat_nothing(weir_kernel_ctx_t* ctx, const weir_shape_t* rest) {
   int64_t dims[WEIR_MAX_RANK + 1] = {0};
   weir_tensor_t* out = NULL;
-  if (!weir_shape_is_full(rest)) return no_static_shape("element_shape_except0", rest, "concatenating");
+  if (!weir_shape_is_full(rest))
+    return no_static_shape("element_shape_except0", rest, "concatenating");
   for (int i = 0; i < rest->rank; ++i) dims[i + 1] = rest->dims[i];
   WEIR_TRY(weir_kernel_output(ctx, 0, rest->rank + 1, dims, &out));
   return weir_kernel_output(ctx, 1, 1, (const int64_t[]){0}, &out);
@@ -201,26 +215,31 @@ static weir_status_t* concat_mismatch(weir_tensor_t** items, int64_t i, const we
   weir_shape_text(items[0]->rank - 1, items[0]->dims + 1, first);
   if (i > 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: %s but index %lld "
+                       "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) "
+                       "shape: %s but index %lld "
                        "has (excepting dimension 0) shape: %s",
-                       first, (long long)i, weir_shape_text(items[i]->rank - 1, items[i]->dims + 1, other));
+                       first, (long long)i,
+                       weir_shape_text(items[i]->rank - 1, items[i]->dims + 1, other));
   }
   weir_strbuf_t text = {0};
   weir_shape_append(rest, &text);
-  weir_status_t* status = WEIR_STATUS(INVALID_ARGUMENT,
-                                      "TensorArray was passed element_shape_except0 %s but index 0 has (excepting "
-                                      "dimension 0) shape: %s which does not match.",
-                                      text.data ? text.data : "", first);
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT,
+                  "TensorArray was passed element_shape_except0 %s but index 0 has (excepting "
+                  "dimension 0) shape: %s which does not match.",
+                  text.data ? text.data : "", first);
   weir_strbuf_free(&text);
   return status;
 }
 
-static weir_status_t* check_concat(weir_tensor_t** items, int64_t count, const weir_shape_t* rest, int64_t* out_total) {
+static weir_status_t* check_concat(weir_tensor_t** items, int64_t count, const weir_shape_t* rest,
+                                   int64_t* out_total) {
   *out_total = 0;
   for (int64_t i = 0; i < count; ++i) {
     if (items[i]->rank == 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Concat saw a scalar shape at index %lld but requires at least vectors.  Did you mean to call "
+                         "Concat saw a scalar shape at index %lld but requires at least vectors.  "
+                         "Did you mean to call "
                          "pack?",
                          (long long)i);
     }
@@ -233,7 +252,8 @@ static weir_status_t* check_concat(weir_tensor_t** items, int64_t count, const w
   return NULL;
 }
 
-static weir_status_t* concat_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count, const weir_shape_t* rest) {
+static weir_status_t* concat_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count,
+                                   const weir_shape_t* rest) {
   int64_t dims[WEIR_MAX_RANK];
   weir_tensor_t* lengths = NULL;
   int64_t total = 0;
@@ -262,8 +282,9 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* concat_grad(weir_grad_ctx_t* g) {
   array_grad_t grad = array_grad_of(g, weir_grad_input(g, 1));
-  weir_edge_t flow = weir_grad_node(g, "TensorArraySplitV3",
-                                    WEIR_EDGES(grad.handle, weir_grad_dy(g, 0), weir_grad_output(g, 1), grad.flow));
+  weir_edge_t flow = weir_grad_node(
+      g, "TensorArraySplitV3",
+      WEIR_EDGES(grad.handle, weir_grad_dy(g, 0), weir_grad_output(g, 1), grad.flow));
   return weir_grad_set(g, 1, flow);
 }
 
@@ -280,16 +301,19 @@ static weir_status_t* check_split(const weir_tensor_t* value, const weir_tensor_
   int64_t total = 0;
   if (lengths->rank != 1) return not_vector("lengths", lengths);
   if (value->rank == 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expected value to be at least a vector, but received shape: []");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Expected value to be at least a vector, but received shape: []");
   }
   for (int64_t i = 0; i < lengths->count; ++i) {
     int64_t length = WEIR_TENSOR_DATA(lengths, const int64_t)[i];
-    if (length < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in lengths: %lld", (long long)length);
+    if (length < 0)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in lengths: %lld", (long long)length);
     if (__builtin_add_overflow(total, length, &total)) total = INT64_MAX;
   }
   if (total == value->dims[0]) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is %lld and value's shape "
+                     "Expected sum of lengths to be equal to values.shape[0], but sum of lengths "
+                     "is %lld and value's shape "
                      "is: %s",
                      (long long)total, weir_tensor_shape_text(value, shape));
 }
@@ -305,7 +329,8 @@ static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_tensor_array_mark_size(array, lengths->count, &size));
   if (size != lengths->count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), and the TensorArray is not "
+                       "TensorArray's size is not equal to the size of lengths (%lld vs. %lld), "
+                       "and the TensorArray is not "
                        "marked as dynamically resizeable",
                        (long long)size, (long long)lengths->count);
   }
@@ -326,14 +351,16 @@ static weir_status_t* split_grad(weir_grad_ctx_t* g) {
   weir_dtype_t dtype = weir_attrs_type(weir_grad_attrs(g), "T");
   weir_edge_t dx = weir_grad_node_with(
       g, "TensorArrayConcatV3", WEIR_EDGES(grad.handle, grad.flow),
-      WEIR_ATTRS(weir_attr_type("dtype", dtype), weir_attr_shape("element_shape_except0", &weir_shape_unknown)));
+      WEIR_ATTRS(weir_attr_type("dtype", dtype),
+                 weir_attr_shape("element_shape_except0", &weir_shape_unknown)));
   WEIR_TRY(weir_grad_set(g, 1, dx));
   return weir_grad_set(g, 3, flow);
 }
 
 #define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
-#define JOIN_TYPES                                                                                                    \
-  "quint8, qint8, qint32, string, bool, complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, "   \
+#define JOIN_TYPES                                                                              \
+  "quint8, qint8, qint32, string, bool, complex128, complex64, double, float, bfloat16, half, " \
+  "int32, int8, uint8, "                                                                        \
   "int16, uint16, uint32, int64, uint64"
 
 const weir_op_module_t weir_ops_list_tensor_array_bulk = {
@@ -357,7 +384,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes the rows of a tensor to several elements.",
          .infer_shape = scatter_shape,
          .build_grad = scatter_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = scatter_cpu, .host_inputs = "handle, indices")},
+         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = scatter_cpu,
+                           .host_inputs = "handle, indices")},
         {.name = "TensorArrayConcatV3",
          .attrs = "dtype: type; element_shape_except0: shape = <unknown>",
          .inputs = "handle: resource; flow_in: float",
@@ -366,8 +394,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Joins all elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = KERNEL(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu, .host_inputs = "handle",
-                           .host_outputs = "lengths")},
+         .kernels = KERNEL(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
+                           .host_inputs = "handle", .host_outputs = "lengths")},
         {.name = "TensorArraySplitV3",
          .attrs = "T: type",
          .inputs = "handle: resource; value: T; lengths: int64; flow_in: float",
@@ -376,5 +404,6 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes pieces of a tensor, cut along dimension 0, to all elements.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = split_cpu, .host_inputs = "handle, lengths")},
+         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = split_cpu,
+                           .host_inputs = "handle, lengths")},
         {0}}};

@@ -31,7 +31,8 @@ static weir_status_t* empty_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* limit = weir_kernel_input(ctx, 1);
   if (limit->rank != 0) {
     char shape[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "max_num_elements expected to be a scalar but got shape: %s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "max_num_elements expected to be a scalar but got shape: %s",
                        weir_tensor_shape_text(limit, shape));
   }
   return create_list(ctx, 0, weir_tensor_int_at(limit, 0));
@@ -40,12 +41,14 @@ static weir_status_t* empty_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* reserve_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* size = weir_kernel_input(ctx, 1);
   if (size->count != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "The num_elements to reserve must be a tensor size 1, but got %lld",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The num_elements to reserve must be a tensor size 1, but got %lld",
                        (long long)size->count);
   }
   int64_t count = weir_tensor_int_at(size, 0);
   if (count < 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "The num_elements to reserve must be a non negative number, but got %lld",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The num_elements to reserve must be a non negative number, but got %lld",
                        (long long)count);
   }
   return create_list(ctx, (size_t)count, -1);
@@ -60,7 +63,8 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
   return list_set_handle(ctx, 0, list_known_shape(ctx, 0));
 }
 
-static weir_status_t* check_item(const weir_list_t* list, const weir_tensor_t* item, const char* doing) {
+static weir_status_t* check_item(const weir_list_t* list, const weir_tensor_t* item,
+                                 const char* doing) {
   if (weir_shape_accepts(list->shape, item->rank, item->dims)) return NULL;
   char shape[WEIR_SHAPE_TEXT_SIZE], text[WEIR_SHAPE_TEXT_SIZE + 160];
   snprintf(text, sizeof(text), "%s%s list shape: ", doing, weir_tensor_shape_text(item, shape));
@@ -71,11 +75,13 @@ static weir_status_t* push_cpu(weir_kernel_ctx_t* ctx) {
   const weir_list_t* list = NULL;
   weir_list_t* out = NULL;
   WEIR_TRY(weir_list_input(ctx, 0, &list));
-  WEIR_TRY(check_item(list, weir_kernel_input(ctx, 1),
-                      "Tried to append a tensor with incompatible shape to a list. Op element shape: "));
+  WEIR_TRY(
+      check_item(list, weir_kernel_input(ctx, 1),
+                 "Tried to append a tensor with incompatible shape to a list. Op element shape: "));
   WEIR_TRY(weir_list_input_typed(ctx, 0, element_dtype(ctx), &list));
   if (list->max_count != -1 && (int64_t)list->count >= list->max_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Tried to push item into a full list list size: %zu max_num_elements: %lld",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Tried to push item into a full list list size: %zu max_num_elements: %lld",
                        list->count, (long long)list->max_count);
   }
   WEIR_TRY(weir_list_forward(ctx, 0, 0, &out));
@@ -84,8 +90,9 @@ static weir_status_t* push_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* push_grad(weir_grad_ctx_t* g) {
   weir_edge_t shape = weir_grad_shape_of(g, weir_grad_input(g, 1));
-  weir_edge_t popped = weir_grad_node_with(g, "TensorListPopBack", WEIR_EDGES(weir_grad_dy(g, 0), shape),
-                                           WEIR_ATTRS(list_grad_dtype(g)));
+  weir_edge_t popped =
+      weir_grad_node_with(g, "TensorListPopBack", WEIR_EDGES(weir_grad_dy(g, 0), shape),
+                          WEIR_ATTRS(list_grad_dtype(g)));
   WEIR_TRY(weir_grad_set(g, 0, popped));
   return weir_grad_set(g, 1, weir_build_output(popped, 1));
 }
@@ -99,11 +106,13 @@ static weir_status_t* create_unset(weir_kernel_ctx_t* ctx, int shape_input, cons
   const weir_shape_t* shape = NULL;
   weir_status_t* status = list_element_shape(ctx, shape_input, list, &arena, &shape);
   if (!status && !weir_shape_is_full(shape)) {
-    for (size_t i = 0; i < list->count && !status; ++i) status = list_merge_item(&arena, list->items[i], &shape);
+    for (size_t i = 0; i < list->count && !status; ++i)
+      status = list_merge_item(&arena, list->items[i], &shape);
   }
   if (!status && !weir_shape_is_full(shape)) {
-    status = list_shape_error("Trying to read an uninitialized tensor but element_shape is not fully defined: ", shape,
-                              " and no list element is set.");
+    status = list_shape_error(
+        "Trying to read an uninitialized tensor but element_shape is not fully defined: ", shape,
+        " and no list element is set.");
   }
   if (!status) status = weir_tensor_create_zeros(list->dtype, shape->rank, shape->dims, out_item);
   weir_arena_free(&arena);
@@ -140,11 +149,13 @@ static weir_status_t* pop_grad(weir_grad_ctx_t* g) {
     dlist = weir_grad_dy(g, 0);
   } else {
     weir_edge_t shape = list_grad_element_shape(g, weir_grad_output(g, 0));
-    dlist = weir_grad_node_with(g, "EmptyTensorList", WEIR_EDGES(shape, weir_build_int32(g->builder, -1)),
+    dlist = weir_grad_node_with(g, "EmptyTensorList",
+                                WEIR_EDGES(shape, weir_build_int32(g->builder, -1)),
                                 WEIR_ATTRS(list_grad_dtype(g)));
   }
-  weir_edge_t ditem = weir_grad_has_dy(g, 1) ? weir_grad_dy(g, 1)
-                                             : weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_output(g, 1)));
+  weir_edge_t ditem = weir_grad_has_dy(g, 1)
+                          ? weir_grad_dy(g, 1)
+                          : weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_output(g, 1)));
   return weir_grad_set(g, 0, weir_grad_node(g, "TensorListPushBack", WEIR_EDGES(dlist, ditem)));
 }
 
@@ -171,10 +182,13 @@ static weir_status_t* get_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* get_grad(weir_grad_ctx_t* g) {
   weir_edge_t list = weir_grad_input(g, 0);
   weir_edge_t empty =
-      weir_grad_node_with(g, "TensorListReserve", WEIR_EDGES(list_grad_element_shape(g, list), list_grad_length(g, list)),
+      weir_grad_node_with(g, "TensorListReserve",
+                          WEIR_EDGES(list_grad_element_shape(g, list), list_grad_length(g, list)),
                           WEIR_ATTRS(list_grad_dtype(g)));
   return weir_grad_set(
-      g, 0, weir_grad_node(g, "TensorListSetItem", WEIR_EDGES(empty, weir_grad_input(g, 1), weir_grad_dy(g, 0))));
+      g, 0,
+      weir_grad_node(g, "TensorListSetItem",
+                     WEIR_EDGES(empty, weir_grad_input(g, 1), weir_grad_dy(g, 0))));
 }
 
 // ---- set ----
@@ -194,8 +208,9 @@ static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_list_input_typed(ctx, 0, element_dtype(ctx), &list));
   WEIR_TRY(weir_kernel_int(ctx, 1, &index));
   if (!grows || index < 0) WEIR_TRY(list_check_index("modify", index, list->count));
-  WEIR_TRY(check_item(list, weir_kernel_input(ctx, 2),
-                      "Tried to set a tensor with incompatible shape at a list index. Item element shape: "));
+  WEIR_TRY(check_item(
+      list, weir_kernel_input(ctx, 2),
+      "Tried to set a tensor with incompatible shape at a list index. Item element shape: "));
   WEIR_TRY(weir_list_forward(ctx, 0, 0, &out));
   if (index >= (int64_t)out->count) WEIR_TRY(weir_list_resize(out, (size_t)index + 1));
   weir_tensor_release(out->items[index]);
@@ -208,8 +223,10 @@ static weir_status_t* set_grad(weir_grad_ctx_t* g) {
   weir_edge_t index = weir_grad_input(g, 1);
   weir_edge_t item = weir_grad_input(g, 2);
   weir_edge_t zeros = weir_grad_node(g, "ZerosLike", WEIR_EDGES(item));
-  WEIR_TRY(weir_grad_set(g, 0, weir_grad_node(g, "TensorListSetItem", WEIR_EDGES(dlist, index, zeros))));
-  weir_edge_t ditem = weir_grad_node_with(g, "TensorListGetItem", WEIR_EDGES(dlist, index, weir_grad_shape_of(g, item)),
+  WEIR_TRY(
+      weir_grad_set(g, 0, weir_grad_node(g, "TensorListSetItem", WEIR_EDGES(dlist, index, zeros))));
+  weir_edge_t ditem = weir_grad_node_with(g, "TensorListGetItem",
+                                          WEIR_EDGES(dlist, index, weir_grad_shape_of(g, item)),
                                           WEIR_ATTRS(list_grad_dtype(g)));
   return weir_grad_set(g, 2, ditem);
 }
@@ -234,7 +251,9 @@ static weir_status_t* resize_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_list_input(ctx, 0, &list));
   WEIR_TRY(weir_kernel_int(ctx, 1, &size));
   if (size < 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "TensorListSlice expects size to be non-negative. Got: %lld", (long long)size);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "TensorListSlice expects size to be non-negative. Got: %lld",
+                       (long long)size);
   }
   WEIR_TRY(weir_list_forward(ctx, 0, 0, &out));
   return weir_list_resize(out, (size_t)size);
@@ -242,7 +261,8 @@ static weir_status_t* resize_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* resize_grad(weir_grad_ctx_t* g) {
   weir_edge_t length = list_grad_length(g, weir_grad_input(g, 0));
-  return weir_grad_set(g, 0, weir_grad_node(g, "TensorListResize", WEIR_EDGES(weir_grad_dy(g, 0), length)));
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "TensorListResize", WEIR_EDGES(weir_grad_dy(g, 0), length)));
 }
 
 static weir_status_t* element_shape_shape(weir_shape_ctx_t* ctx) {
@@ -268,49 +288,55 @@ static weir_status_t* element_shape_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define LIST_OP(op_name, op_attrs, input_spec, output_spec, shape_fn, grad_fn, op_flags, text, ...) \
-  {.name = op_name,                                                                                 \
-   .attrs = op_attrs,                                                                               \
-   .inputs = input_spec,                                                                            \
-   .outputs = output_spec,                                                                          \
-   .flags = WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | (op_flags),                                           \
-   .summary = text,                                                                                 \
-   .infer_shape = shape_fn,                                                                         \
-   .build_grad = grad_fn,                                                                           \
-   .kernels = LIST_KERNEL(__VA_ARGS__)}
+#define LIST_OP(op_name, op_attrs, input_spec, output_spec, shape_fn, grad_fn, op_flags, text, \
+                ...)                                                                           \
+  {                                                                                            \
+    .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,          \
+    .flags = WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | (op_flags), .summary = text,                    \
+    .infer_shape = shape_fn, .build_grad = grad_fn, .kernels = LIST_KERNEL(__VA_ARGS__)        \
+  }
 #define DTYPE_AND_SHAPE "element_dtype: type; shape_type: {int32, int64}"
 
 const weir_op_module_t weir_ops_list_tensor_list = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        LIST_OP("EmptyTensorList", DTYPE_AND_SHAPE, "element_shape: shape_type; max_num_elements: int32", "handle: variant",
-                create_shape, NULL, WEIR_OP_NO_GRADIENT, "Makes an empty list.", .compute = empty_cpu,
-                .host_inputs = "element_shape, max_num_elements", .host_outputs = "handle"),
-        LIST_OP("TensorListReserve", DTYPE_AND_SHAPE, "element_shape: shape_type; num_elements: int32", "handle: variant",
-                create_shape, NULL, WEIR_OP_NO_GRADIENT, "Makes a list of elements that are not set.",
-                .compute = reserve_cpu, .host_inputs = "element_shape, num_elements", .host_outputs = "handle"),
-        LIST_OP("TensorListPushBack", "element_dtype: type", "input_handle: variant; tensor: element_dtype",
-                "output_handle: variant", push_shape, push_grad, 0, "Appends an element.", .compute = push_cpu,
+        LIST_OP("EmptyTensorList", DTYPE_AND_SHAPE,
+                "element_shape: shape_type; max_num_elements: int32", "handle: variant",
+                create_shape, NULL, WEIR_OP_NO_GRADIENT, "Makes an empty list.",
+                .compute = empty_cpu, .host_inputs = "element_shape, max_num_elements",
+                .host_outputs = "handle"),
+        LIST_OP("TensorListReserve", DTYPE_AND_SHAPE,
+                "element_shape: shape_type; num_elements: int32", "handle: variant", create_shape,
+                NULL, WEIR_OP_NO_GRADIENT, "Makes a list of elements that are not set.",
+                .compute = reserve_cpu, .host_inputs = "element_shape, num_elements",
+                .host_outputs = "handle"),
+        LIST_OP("TensorListPushBack", "element_dtype: type",
+                "input_handle: variant; tensor: element_dtype", "output_handle: variant",
+                push_shape, push_grad, 0, "Appends an element.", .compute = push_cpu,
                 .host_inputs = "input_handle", .host_outputs = "output_handle"),
-        LIST_OP("TensorListPopBack", "element_dtype: type", "input_handle: variant; element_shape: int32",
-                "output_handle: variant; tensor: element_dtype", pop_shape, pop_grad, 0, "Takes the last element off.",
-                .types = ROWS_LIST_TYPES, .compute = pop_cpu, .host_inputs = "input_handle, element_shape",
-                .host_outputs = "output_handle"),
-        LIST_OP("TensorListSetItem", "element_dtype: type; resize_if_index_out_of_bounds: bool = false",
-                "input_handle: variant; index: int32; item: element_dtype", "output_handle: variant", set_shape, set_grad, 0,
-                "Sets an element.", .compute = set_cpu, .host_inputs = "input_handle, index",
-                .host_outputs = "output_handle"),
+        LIST_OP("TensorListPopBack", "element_dtype: type",
+                "input_handle: variant; element_shape: int32",
+                "output_handle: variant; tensor: element_dtype", pop_shape, pop_grad, 0,
+                "Takes the last element off.", .types = ROWS_LIST_TYPES, .compute = pop_cpu,
+                .host_inputs = "input_handle, element_shape", .host_outputs = "output_handle"),
+        LIST_OP(
+            "TensorListSetItem", "element_dtype: type; resize_if_index_out_of_bounds: bool = false",
+            "input_handle: variant; index: int32; item: element_dtype", "output_handle: variant",
+            set_shape, set_grad, 0, "Sets an element.", .compute = set_cpu,
+            .host_inputs = "input_handle, index", .host_outputs = "output_handle"),
         LIST_OP("TensorListGetItem", "element_dtype: type; Tshape: {int32, int64} = DT_INT32",
-                "input_handle: variant; index: int32; element_shape: Tshape", "item: element_dtype", get_shape, get_grad, 0,
-                "Returns an element.", .types = ROWS_LIST_TYPES, .compute = get_cpu,
-                .host_inputs = "input_handle, index, element_shape"),
-        LIST_OP("TensorListLength", NULL, "input_handle: variant", "length: int32", weir_shape_fn_scalar, NULL,
-                WEIR_OP_NO_GRADIENT, "Returns the number of elements.", .compute = length_cpu,
-                .host_inputs = "input_handle", .host_outputs = "length"),
-        LIST_OP("TensorListResize", NULL, "input_handle: variant; size: int32", "output_handle: variant", resize_shape,
-                resize_grad, 0, "Makes a list longer or shorter.", .compute = resize_cpu,
+                "input_handle: variant; index: int32; element_shape: Tshape", "item: element_dtype",
+                get_shape, get_grad, 0, "Returns an element.", .types = ROWS_LIST_TYPES,
+                .compute = get_cpu, .host_inputs = "input_handle, index, element_shape"),
+        LIST_OP("TensorListLength", NULL, "input_handle: variant", "length: int32",
+                weir_shape_fn_scalar, NULL, WEIR_OP_NO_GRADIENT, "Returns the number of elements.",
+                .compute = length_cpu, .host_inputs = "input_handle", .host_outputs = "length"),
+        LIST_OP("TensorListResize", NULL, "input_handle: variant; size: int32",
+                "output_handle: variant", resize_shape, resize_grad, 0,
+                "Makes a list longer or shorter.", .compute = resize_cpu,
                 .host_inputs = "input_handle, size", .host_outputs = "output_handle"),
-        LIST_OP("TensorListElementShape", "shape_type: {int32, int64}", "input_handle: variant", "element_shape: shape_type",
-                element_shape_shape, NULL, WEIR_OP_NO_GRADIENT, "Returns what is known of the elements' shape.",
-                .compute = element_shape_cpu, .host_inputs = "input_handle", .host_outputs = "element_shape"),
+        LIST_OP("TensorListElementShape", "shape_type: {int32, int64}", "input_handle: variant",
+                "element_shape: shape_type", element_shape_shape, NULL, WEIR_OP_NO_GRADIENT,
+                "Returns what is known of the elements' shape.", .compute = element_shape_cpu,
+                .host_inputs = "input_handle", .host_outputs = "element_shape"),
         {0}}};

@@ -23,7 +23,8 @@ static weir_status_t* print_cpu(weir_kernel_ctx_t* ctx) {
   weir_attrs_t attrs = weir_kernel_attrs(ctx);
   int64_t first_n = weir_attrs_int(attrs, "first_n");
   // Relaxed: a counter, nothing more.
-  bool is_quiet = first_n >= 0 && atomic_fetch_add_explicit(&state->count, 1, memory_order_relaxed) >= first_n;
+  bool is_quiet =
+      first_n >= 0 && atomic_fetch_add_explicit(&state->count, 1, memory_order_relaxed) >= first_n;
   if (!is_quiet) {
     weir_strbuf_t text = {0};
     weir_view_t message = weir_attrs_string(attrs, "message");
@@ -43,7 +44,9 @@ static weir_status_t* print_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* print_grad(weir_grad_ctx_t* g) { return weir_grad_set_value(g, 0, weir_grad_dy_value(g, 0)); }
+static weir_status_t* print_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set_value(g, 0, weir_grad_dy_value(g, 0));
+}
 
 // ---- PrintV2 ----
 
@@ -85,7 +88,8 @@ static weir_status_t* print_v2_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* input = weir_kernel_input(ctx, 0);
   if (input->rank != 0) {
     char shape[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input is expected to be scalar, but got %s", weir_tensor_shape_text(input, shape));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input is expected to be scalar, but got %s",
+                       weir_tensor_shape_text(input, shape));
   }
   weir_strbuf_t text = {0};
   weir_view_t line = weir_string_view(input->data);
@@ -102,15 +106,17 @@ const weir_op_module_t weir_ops_log_print = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Print",
-         .attrs = "T: type; U: list(type) >= 0; message: string = ''; first_n: int = -1; summarize: int = 3",
+         .attrs = "T: type; U: list(type) >= 0; message: string = ''; first_n: int = -1; "
+                  "summarize: int = 3",
          .inputs = "input: T; data: U",
          .outputs = "output: T",
          .flags = WEIR_OP_STATEFUL,
          .summary = "Returns its input and prints the other inputs.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = print_grad,
-         .kernels = (const weir_kernel_def_t[]){
-             {WEIR_DEVICE_CPU, .compute = print_cpu, .state_size = sizeof(print_state_t)}, {0}}},
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = print_cpu,
+                                                 .state_size = sizeof(print_state_t)},
+                                                {0}}},
         {.name = "PrintV2",
          .attrs = "output_stream: string = 'stderr'; end: string = '\\n'",
          .inputs = "input: string",

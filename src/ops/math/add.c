@@ -12,7 +12,8 @@ static weir_status_t* sub_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 1, weir_grad_neg(g, weir_grad_unbroadcast(g, dy, 1, 0)));
 }
 
-// x + 0 = x. Adding 0 to -0 gives 0, which nothing but its sign tells from -0; TensorFlow does the same.
+// x + 0 = x. Adding 0 to -0 gives 0, which nothing but its sign tells from -0; TensorFlow does the
+// same.
 static weir_status_t* add_simplify(weir_simplify_ctx_t* ctx) {
   if (weir_simplify_is_all(ctx, 1, 0)) return weir_simplify_to_input(ctx, 0);
   if (weir_simplify_is_all(ctx, 0, 0)) return weir_simplify_to_input(ctx, 1);
@@ -23,7 +24,8 @@ static weir_status_t* sub_simplify(weir_simplify_ctx_t* ctx) {
   return weir_simplify_is_all(ctx, 1, 0) ? weir_simplify_to_input(ctx, 0) : NULL;
 }
 
-static weir_status_t* join_strings(const weir_string_t* x, const weir_string_t* y, weir_string_t* z) {
+static weir_status_t* join_strings(const weir_string_t* x, const weir_string_t* y,
+                                   weir_string_t* z) {
   weir_view_t a = weir_string_view(x);
   weir_view_t b = weir_string_view(y);
   char* data = weir_string_resize(z, a.size + b.size);
@@ -52,29 +54,51 @@ static weir_status_t* add_strings_cpu(weir_kernel_ctx_t* ctx) {
 WEIR_BINARY_INIT(add_init, ADD)
 WEIR_BINARY_INIT(sub_init, SUB)
 
-const weir_op_module_t weir_ops_math_add = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "AddV2",
-     .attrs = "T: {bfloat16,half,float,double,uint8,uint16,uint32,uint64,int8,int16,int32,int64,complex64,complex128}",
-     .inputs = "x: T; y: T", .outputs = "z: T",
-     .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE | WEIR_OP_POINTWISE,
-     .summary = "x + y, element by element",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = add_grad, .simplify = add_simplify,
-     .kernels = WEIR_BINARY_KERNELS(add_init, NULL)},
-    {.name = "Add",
-     .attrs = "T: {bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128,string}",
-     .inputs = "x: T; y: T", .outputs = "z: T", .flags = WEIR_OP_POINTWISE,
-     .summary = "x + y, element by element; strings are joined",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = add_grad, .simplify = add_simplify,
-     .kernels = (const weir_kernel_def_t[]){
-         {WEIR_DEVICE_CPU, .types = "T: string", .compute = add_strings_cpu},
-         {WEIR_DEVICE_CPU,
-          .types = "T: bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, complex128",
-          .compute = weir_binary_compute, .init = add_init, .state_size = sizeof(weir_binary_state_t)},
-         {0}}},
-    {.name = "Sub",
-     .attrs = "T: {bfloat16,half,float,double,uint8,int8,uint16,int16,int32,int64,complex64,complex128,uint32,uint64}",
-     .inputs = "x: T; y: T", .outputs = "z: T", .flags = WEIR_OP_POINTWISE,
-     .summary = "x - y, element by element",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = sub_grad, .simplify = sub_simplify,
-     .kernels = WEIR_BINARY_KERNELS(sub_init, NULL)},
-    {0}}};
+const weir_op_module_t weir_ops_math_add = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "AddV2",
+         .attrs = "T: "
+                  "{bfloat16,half,float,double,uint8,uint16,uint32,uint64,int8,int16,int32,int64,"
+                  "complex64,complex128}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE | WEIR_OP_POINTWISE,
+         .summary = "x + y, element by element",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = add_grad,
+         .simplify = add_simplify,
+         .kernels = WEIR_BINARY_KERNELS(add_init, NULL)},
+        {.name = "Add",
+         .attrs = "T: "
+                  "{bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128,"
+                  "string}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "x + y, element by element; strings are joined",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = add_grad,
+         .simplify = add_simplify,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "T: string", .compute = add_strings_cpu},
+                 {WEIR_DEVICE_CPU,
+                  .types = "T: bfloat16, half, float, double, uint8, int8, int16, int32, int64, "
+                           "complex64, complex128",
+                  .compute = weir_binary_compute, .init = add_init,
+                  .state_size = sizeof(weir_binary_state_t)},
+                 {0}}},
+        {.name = "Sub",
+         .attrs = "T: "
+                  "{bfloat16,half,float,double,uint8,int8,uint16,int16,int32,int64,complex64,"
+                  "complex128,uint32,uint64}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "x - y, element by element",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = sub_grad,
+         .simplify = sub_simplify,
+         .kernels = WEIR_BINARY_KERNELS(sub_init, NULL)},
+        {0}}};

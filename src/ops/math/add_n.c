@@ -1,4 +1,5 @@
-// add_n.c — AddN, AccumulateNV2: the sum of many tensors of one shape; also of variants that know how to add.
+// add_n.c — AddN, AccumulateNV2: the sum of many tensors of one shape; also of variants that know
+// how to add.
 #include "ops/math/common.h"
 #include "tensor/handle.h"
 
@@ -7,7 +8,7 @@
 typedef struct add_n_job_t {
   weir_binary_fn_t add;
   const weir_kernel_ctx_t* ctx;
-  const void* first;   // data of inputs 0 and 1, of which one may be the output
+  const void* first;  // data of inputs 0 and 1, of which one may be the output
   const void* second;
   char* sum;
   size_t size;
@@ -19,9 +20,11 @@ static void add_n_range(void* arg, int64_t begin, int64_t end) {
     int64_t n = WEIR_MIN(ADD_N_BLOCK, end - begin);
     size_t offset = (size_t)begin * job->size;
     char* sum = job->sum + offset;
-    job->add((const char*)job->first + offset, (const char*)job->second + offset, sum, n, WEIR_SPAN_BOTH);
+    job->add((const char*)job->first + offset, (const char*)job->second + offset, sum, n,
+             WEIR_SPAN_BOTH);
     for (int i = 2; i < job->ctx->input_count; ++i) {
-      job->add(sum, (const char*)weir_kernel_input(job->ctx, i)->data + offset, sum, n, WEIR_SPAN_BOTH);
+      job->add(sum, (const char*)weir_kernel_input(job->ctx, i)->data + offset, sum, n,
+               WEIR_SPAN_BOTH);
     }
   }
 }
@@ -34,7 +37,8 @@ static weir_status_t* check_shapes(const weir_kernel_ctx_t* ctx) {
     char a[WEIR_SHAPE_TEXT_SIZE];
     char b[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Inputs to operation %s of type %s must have the same size and shape.  Input 0: %s != input %d: %s",
+                       "Inputs to operation %s of type %s must have the same size and shape.  "
+                       "Input 0: %s != input %d: %s",
                        ctx->node->name, ctx->node->op_name, weir_tensor_shape_text(first, a), i,
                        weir_tensor_shape_text(t, b));
   }
@@ -48,9 +52,11 @@ static weir_status_t* add_n_cpu(weir_kernel_ctx_t* ctx) {
     return NULL;
   }
   WEIR_TRY(check_shapes(ctx));
-  add_n_job_t job = {.add = weir_binary_find(WEIR_BINARY_ADD, weir_tensor_type(x)), .ctx = ctx,
+  add_n_job_t job = {.add = weir_binary_find(WEIR_BINARY_ADD, weir_tensor_type(x)),
+                     .ctx = ctx,
                      .size = weir_dtype_size(weir_tensor_type(x))};
-  if (!job.add) return WEIR_STATUS(UNIMPLEMENTED, "AddN of type %s", weir_dtype_name(weir_tensor_type(x)));
+  if (!job.add)
+    return WEIR_STATUS(UNIMPLEMENTED, "AddN of type %s", weir_dtype_name(weir_tensor_type(x)));
   int64_t count = x->count;
   job.first = x->data;
   job.second = weir_kernel_input(ctx, 1)->data;
@@ -73,10 +79,12 @@ static weir_status_t* add_n_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* add_variants(const weir_variant_object_t* a, const weir_variant_object_t* b,
                                    weir_variant_object_t** out_sum) {
   if (!a || !b || a->type != b->type) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Cannot add variants of different types: %s and %s", a ? a->type->type_name : "empty",
-                       b ? b->type->type_name : "empty");
+    return WEIR_STATUS(INVALID_ARGUMENT, "Cannot add variants of different types: %s and %s",
+                       a ? a->type->type_name : "empty", b ? b->type->type_name : "empty");
   }
-  if (!a->type->add) return WEIR_STATUS(UNIMPLEMENTED, "No addition is known for variants of type %s", a->type->type_name);
+  if (!a->type->add)
+    return WEIR_STATUS(UNIMPLEMENTED, "No addition is known for variants of type %s",
+                       a->type->type_name);
   void* sum = NULL;
   WEIR_TRY(a->type->add(a, b, &sum));
   *out_sum = sum;
@@ -97,7 +105,8 @@ static weir_status_t* add_n_variants_cpu(weir_kernel_ctx_t* ctx) {
     if (sum) sum = weir_variant_retain(sum);
     for (int i = 1; i < ctx->input_count; ++i) {
       weir_variant_object_t* next = NULL;
-      weir_status_t* status = add_variants(sum, WEIR_TENSOR_DATA(weir_kernel_input(ctx, i), weir_variant_t)[e].object, &next);
+      weir_status_t* status = add_variants(
+          sum, WEIR_TENSOR_DATA(weir_kernel_input(ctx, i), weir_variant_t)[e].object, &next);
       if (sum) weir_variant_release(sum);
       if (status) return status;
       sum = next;
@@ -112,7 +121,8 @@ static weir_status_t* add_n_variants_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* add_n_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_fn_merge_all(ctx));
   // The sum of TensorLists is a TensorList of what the first is known to hold.
-  if (ctx->output_handles && ctx->input_handles && ctx->input_handles[0]) ctx->output_handles[0] = ctx->input_handles[0];
+  if (ctx->output_handles && ctx->input_handles && ctx->input_handles[0])
+    ctx->output_handles[0] = ctx->input_handles[0];
   return NULL;
 }
 
@@ -130,16 +140,35 @@ static weir_status_t* add_n_simplify(weir_simplify_ctx_t* ctx) {
   return ctx->node->input_count == 1 ? weir_simplify_to_input(ctx, 0) : NULL;
 }
 
-const weir_op_module_t weir_ops_math_add_n = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "AddN",
-     .attrs = "N: int >= 1; T: {float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,bfloat16,qint16,"
-              "quint16,uint16,complex128,half,uint32,uint64,variant}",
-     .inputs = "inputs: N * T", .outputs = "sum: T", .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE,
-     .summary = "The sum of all inputs", .infer_shape = add_n_shape, .build_grad = add_n_grad, .simplify = add_n_simplify,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu},
-                                            {WEIR_DEVICE_CPU, .types = "T: variant", .compute = add_n_variants_cpu}, {0}}},
-    {.name = "AccumulateNV2", .attrs = "N: int >= 1; T: numbertype; shape: shape", .inputs = "inputs: N * T",
-     .outputs = "sum: T", .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE, .summary = "The sum of all inputs",
-     .infer_shape = accumulate_shape, .build_grad = add_n_grad,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_add_n = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "AddN",
+         .attrs = "N: int >= 1; T: "
+                  "{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,"
+                  "bfloat16,qint16,"
+                  "quint16,uint16,complex128,half,uint32,uint64,variant}",
+         .inputs = "inputs: N * T",
+         .outputs = "sum: T",
+         .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE,
+         .summary = "The sum of all inputs",
+         .infer_shape = add_n_shape,
+         .build_grad = add_n_grad,
+         .simplify = add_n_simplify,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu},
+                 {WEIR_DEVICE_CPU, .types = "T: variant", .compute = add_n_variants_cpu},
+                 {0}}},
+        {.name = "AccumulateNV2",
+         .attrs = "N: int >= 1; T: numbertype; shape: shape",
+         .inputs = "inputs: N * T",
+         .outputs = "sum: T",
+         .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_AGGREGATE,
+         .summary = "The sum of all inputs",
+         .infer_shape = accumulate_shape,
+         .build_grad = add_n_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu}, {0}}},
+        {0}}};

@@ -97,7 +97,8 @@
 #define HIGHEST 1
 #include "kernel/arg_reduce.inc"
 
-typedef void (*arg_reduce_fn_t)(const void* x, int64_t n, int64_t stride, bool is_max, int64_t* out_index);
+typedef void (*arg_reduce_fn_t)(const void* x, int64_t n, int64_t stride, bool is_max,
+                                int64_t* out_index);
 
 static const arg_reduce_fn_t functions[WEIR_DTYPE_COUNT] = {
     [WEIR_DTYPE_FLOAT] = arg_reduce_float,   [WEIR_DTYPE_DOUBLE] = arg_reduce_double,
@@ -138,8 +139,11 @@ static void arg_range(void* arg, int64_t begin, int64_t end) {
 }
 
 static weir_status_t* read_axis(const weir_tensor_t* t, int rank, int* out_axis) {
-  if (t->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "dim must be a scalar, but received tensor of rank %d", t->rank);
-  int64_t axis = t->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(t, int16_t)[0] : weir_tensor_int_at(t, 0);
+  if (t->rank != 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "dim must be a scalar, but received tensor of rank %d",
+                       t->rank);
+  int64_t axis =
+      t->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(t, int16_t)[0] : weir_tensor_int_at(t, 0);
   return weir_kernel_axis(axis, rank, out_axis);
 }
 
@@ -149,11 +153,16 @@ static weir_status_t* arg_cpu(weir_kernel_ctx_t* ctx, bool is_max) {
   WEIR_TRY(read_axis(weir_kernel_input(ctx, 1), x->rank, &axis));
   if (x->dims[axis] <= 0) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Reduction axis %d is empty in shape %s", axis, weir_tensor_shape_text(x, text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Reduction axis %d is empty in shape %s", axis,
+                       weir_tensor_shape_text(x, text));
   }
   int64_t dims[WEIR_MAX_RANK];
-  arg_job_t job = {.fn = functions[x->dtype], .x = x->data, .size = weir_dtype_size(weir_tensor_type(x)),
-                   .length = x->dims[axis], .inner = 1, .is_max = is_max};
+  arg_job_t job = {.fn = functions[x->dtype],
+                   .x = x->data,
+                   .size = weir_dtype_size(weir_tensor_type(x)),
+                   .length = x->dims[axis],
+                   .inner = 1,
+                   .is_max = is_max};
   for (int i = 0, out = 0; i < x->rank; ++i) {
     if (i > axis) job.inner *= x->dims[i];
     if (i != axis) dims[out++] = x->dims[i];
@@ -177,8 +186,11 @@ static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
     int64_t axis = axis_value->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(axis_value, int16_t)[0]
                                                          : weir_tensor_int_at(axis_value, 0);
     if (axis < -(int64_t)x->rank || axis >= x->rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Dimension (%" PRId64 ") must be in the range [%d, %d), where %d is the number of "
-                         "dimensions in the input.", axis, -x->rank, x->rank, x->rank);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Dimension (%" PRId64
+                         ") must be in the range [%d, %d), where %d is the number of "
+                         "dimensions in the input.",
+                         axis, -x->rank, x->rank, x->rank);
     }
     axis = axis < 0 ? axis + x->rank : axis;
     for (int i = 0, out = 0; i < x->rank; ++i) {
@@ -188,18 +200,37 @@ static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, x->rank - 1, dims);
 }
 
-#define ARG_TYPES                                                                                                           \
-  "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8,qint32,qint16,quint16,bool}"
-#define ARG_KERNELS(fn) \
-  (const weir_kernel_def_t[]) { {WEIR_DEVICE_CPU, .types = CPU_REAL_NUMBER ", bool", .compute = fn, .host_inputs = "dimension"}, {0} }
+#define ARG_TYPES                                                                               \
+  "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
+  "qint32,qint16,quint16,bool}"
+#define ARG_KERNELS(fn)                                                 \
+  (const weir_kernel_def_t[]) {                                         \
+    {WEIR_DEVICE_CPU, .types = CPU_REAL_NUMBER ", bool", .compute = fn, \
+     .host_inputs = "dimension"},                                       \
+    {                                                                   \
+      0                                                                 \
+    }                                                                   \
+  }
 
-const weir_op_module_t weir_ops_math_arg_max = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "ArgMax", .attrs = "T: " ARG_TYPES "; Tidx: {int16,int32,int64} = DT_INT32; output_type: {int16,uint16,int32,int64} = DT_INT64",
-     .inputs = "input: T; dimension: Tidx", .outputs = "output: output_type",
-     .summary = "The index of the largest element along a dimension, the first of equals",
-     .infer_shape = arg_shape, .build_grad = weir_grad_fn_none, .kernels = ARG_KERNELS(arg_max_cpu)},
-    {.name = "ArgMin", .attrs = "T: " ARG_TYPES "; Tidx: {int32,int64} = DT_INT32; output_type: {int32,int64} = DT_INT64",
-     .inputs = "input: T; dimension: Tidx", .outputs = "output: output_type",
-     .summary = "The index of the smallest element along a dimension, the first of equals",
-     .infer_shape = arg_shape, .build_grad = weir_grad_fn_none, .kernels = ARG_KERNELS(arg_min_cpu)},
-    {0}}};
+const weir_op_module_t weir_ops_math_arg_max = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ArgMax",
+         .attrs = "T: " ARG_TYPES "; Tidx: {int16,int32,int64} = DT_INT32; output_type: "
+                                  "{int16,uint16,int32,int64} = DT_INT64",
+         .inputs = "input: T; dimension: Tidx",
+         .outputs = "output: output_type",
+         .summary = "The index of the largest element along a dimension, the first of equals",
+         .infer_shape = arg_shape,
+         .build_grad = weir_grad_fn_none,
+         .kernels = ARG_KERNELS(arg_max_cpu)},
+        {.name = "ArgMin",
+         .attrs = "T: " ARG_TYPES
+                  "; Tidx: {int32,int64} = DT_INT32; output_type: {int32,int64} = DT_INT64",
+         .inputs = "input: T; dimension: Tidx",
+         .outputs = "output: output_type",
+         .summary = "The index of the smallest element along a dimension, the first of equals",
+         .infer_shape = arg_shape,
+         .build_grad = weir_grad_fn_none,
+         .kernels = ARG_KERNELS(arg_min_cpu)},
+        {0}}};

@@ -1,5 +1,5 @@
-// batch_matmul.c — BatchMatMul, BatchMatMulV2, BatchMatMulV3: products of matrices in batches, possibly adjoint; V2 and V3
-// broadcast the batch dimensions.
+// batch_matmul.c — BatchMatMul, BatchMatMulV2, BatchMatMulV3: products of matrices in batches,
+// possibly adjoint; V2 and V3 broadcast the batch dimensions.
 #include <inttypes.h>
 
 #include "kernel/gemm.h"
@@ -61,16 +61,19 @@ static void batch_range(void* arg, int64_t begin, int64_t end) {
 static weir_status_t* mismatch(const char* what, const weir_tensor_t* x, const weir_tensor_t* y) {
   char a[WEIR_SHAPE_TEXT_SIZE];
   char b[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s: %s vs. %s", what, weir_tensor_shape_text(x, a), weir_tensor_shape_text(y, b));
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s: %s vs. %s", what, weir_tensor_shape_text(x, a),
+                     weir_tensor_shape_text(y, b));
 }
 
-static weir_status_t* check_inputs(const batch_state_t* s, const weir_tensor_t* x, const weir_tensor_t* y) {
+static weir_status_t* check_inputs(const batch_state_t* s, const weir_tensor_t* x,
+                                   const weir_tensor_t* y) {
   if (x->rank < 2) return WEIR_STATUS(INVALID_ARGUMENT, "In[0] ndims must be >= 2: %d", x->rank);
   if (y->rank < 2) return WEIR_STATUS(INVALID_ARGUMENT, "In[1] ndims must be >= 2: %d", y->rank);
   if (!s->broadcasts) {
     if (x->rank != y->rank) return mismatch("In[0] and In[1] has different ndims", x, y);
     for (int i = 0; i < x->rank - 2; ++i) {
-      if (x->dims[i] != y->dims[i]) return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
+      if (x->dims[i] != y->dims[i])
+        return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
     }
   }
   if (x->dims[x->rank - (s->adj_x ? 2 : 1)] != y->dims[y->rank - (s->adj_y ? 1 : 2)]) {
@@ -102,7 +105,8 @@ static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
   WEIR_TRY(check_inputs(s, x, y));
   weir_broadcast_t plan;
-  if (!weir_broadcast_plan((weir_dims_t){x->rank - 2, x->dims}, (weir_dims_t){y->rank - 2, y->dims}, &plan)) {
+  if (!weir_broadcast_plan((weir_dims_t){x->rank - 2, x->dims}, (weir_dims_t){y->rank - 2, y->dims},
+                           &plan)) {
     return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
   }
   if (plan.rank < 0) return mismatch("Batch dimensions alternate too often", x, y);
@@ -116,10 +120,17 @@ static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_kernel_output(ctx, 0, plan.out_rank + 2, dims, &z));
   if (z->count == 0) return NULL;
   batch_job_t job = {.plan = &plan,
-                     .args = {.dtype_a = weir_tensor_type(x), .dtype_b = weir_tensor_type(y), .dtype_c = weir_tensor_type(z),
+                     .args = {.dtype_a = weir_tensor_type(x),
+                              .dtype_b = weir_tensor_type(y),
+                              .dtype_c = weir_tensor_type(z),
                               .trans_a = s->adj_x ? WEIR_CONJ_TRANS : WEIR_NO_TRANS,
-                              .trans_b = s->adj_y ? WEIR_CONJ_TRANS : WEIR_NO_TRANS, .m = m, .n = n,
-                              .k = x->dims[x->rank - (s->adj_x ? 2 : 1)], .a = x->data, .b = y->data, .c = z->data}};
+                              .trans_b = s->adj_y ? WEIR_CONJ_TRANS : WEIR_NO_TRANS,
+                              .m = m,
+                              .n = n,
+                              .k = x->dims[x->rank - (s->adj_x ? 2 : 1)],
+                              .a = x->data,
+                              .b = y->data,
+                              .c = z->data}};
   return run_batches(ctx, &job);
 }
 
@@ -137,9 +148,11 @@ static weir_status_t* batch_shape_with(weir_shape_ctx_t* ctx, bool broadcasts) {
   const weir_shape_t* x_batch = weir_shape_sub(ctx, x, 0, x->rank - 2);
   const weir_shape_t* y_batch = weir_shape_sub(ctx, y, 0, y->rank - 2);
   if (!x_batch || !y_batch) return weir_out_of_memory();
-  WEIR_TRY(broadcasts ? weir_shape_broadcast(ctx, x_batch, y_batch, &batch) : weir_shape_join(ctx, x_batch, y_batch, &batch));
+  WEIR_TRY(broadcasts ? weir_shape_broadcast(ctx, x_batch, y_batch, &batch)
+                      : weir_shape_join(ctx, x_batch, y_batch, &batch));
   int64_t inner;
-  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(x, adj_x ? -2 : -1), weir_shape_dim(y, adj_y ? -1 : -2), &inner));
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(x, adj_x ? -2 : -1),
+                         weir_shape_dim(y, adj_y ? -1 : -2), &inner));
   int64_t dims[WEIR_MAX_RANK + 2];
   memcpy(dims, batch->dims, sizeof(int64_t) * (size_t)batch->rank);
   dims[batch->rank] = weir_shape_dim(x, adj_x ? -1 : -2);
@@ -152,14 +165,18 @@ static weir_status_t* broadcast_shape(weir_shape_ctx_t* ctx) { return batch_shap
 // ---- gradients ----
 
 // The product in the type of |like|, as the gradient needs it.
-static weir_edge_t product(weir_grad_ctx_t* g, weir_edge_t a, bool adj_a, weir_edge_t b, bool adj_b, const char* marker) {
-  weir_attrs_t adjoints = WEIR_ATTRS(weir_attr_bool("adj_x", adj_a), weir_attr_bool("adj_y", adj_b), weir_attr_bool(marker, true));
+static weir_edge_t product(weir_grad_ctx_t* g, weir_edge_t a, bool adj_a, weir_edge_t b, bool adj_b,
+                           const char* marker) {
+  weir_attrs_t adjoints = WEIR_ATTRS(weir_attr_bool("adj_x", adj_a), weir_attr_bool("adj_y", adj_b),
+                                     weir_attr_bool(marker, true));
   weir_dtype_t ta = weir_grad_dtype(g, a);
   weir_dtype_t tb = weir_grad_dtype(g, b);
   if (ta == tb) return weir_grad_node_with(g, "BatchMatMulV2", WEIR_EDGES(a, b), adjoints);
   weir_dtype_t dtype = weir_dtype_is_integer(ta) ? tb : ta;
-  return weir_grad_node_with(g, "BatchMatMulV2", WEIR_EDGES(ta == dtype ? a : cast_to(g, a, dtype), tb == dtype ? b : cast_to(g, b, dtype)),
-                             adjoints);
+  return weir_grad_node_with(
+      g, "BatchMatMulV2",
+      WEIR_EDGES(ta == dtype ? a : cast_to(g, a, dtype), tb == dtype ? b : cast_to(g, b, dtype)),
+      adjoints);
 }
 
 // Whether the batch dimensions of both inputs are known to agree.
@@ -178,7 +195,8 @@ static weir_edge_t batch_of(weir_grad_ctx_t* g, weir_edge_t shape) {
   weir_edge_t begin = weir_build_int32s(g->builder, (const int32_t[]){0}, 1);
   weir_edge_t end = weir_build_int32s(g->builder, (const int32_t[]){-2}, 1);
   weir_edge_t step = weir_build_int32s(g->builder, (const int32_t[]){1}, 1);
-  return weir_grad_node_with(g, "StridedSlice", WEIR_EDGES(shape, begin, end, step), WEIR_ATTRS(weir_attr_int("begin_mask", 1)));
+  return weir_grad_node_with(g, "StridedSlice", WEIR_EDGES(shape, begin, end, step),
+                             WEIR_ATTRS(weir_attr_int("begin_mask", 1)));
 }
 
 static weir_status_t* set_reduced(weir_grad_ctx_t* g, weir_edge_t dx, weir_edge_t dy) {
@@ -196,38 +214,74 @@ static weir_status_t* batch_grad(weir_grad_ctx_t* g) {
   weir_edge_t dz = weir_grad_dy(g, 0);
   weir_edge_t x = weir_grad_input(g, 0);
   weir_edge_t y = weir_grad_input(g, 1);
-  weir_edge_t dx = adj_x ? product(g, y, adj_y, dz, true, "grad_x") : product(g, dz, false, y, !adj_y, "grad_x");
-  weir_edge_t dy = adj_y ? product(g, dz, true, x, adj_x, "grad_y") : product(g, x, !adj_x, dz, false, "grad_y");
+  weir_edge_t dx =
+      adj_x ? product(g, y, adj_y, dz, true, "grad_x") : product(g, dz, false, y, !adj_y, "grad_x");
+  weir_edge_t dy =
+      adj_y ? product(g, dz, true, x, adj_x, "grad_y") : product(g, x, !adj_x, dz, false, "grad_y");
   if (!same_batch(g)) return set_reduced(g, dx, dy);
   WEIR_TRY(weir_grad_set(g, 0, dx));
   return weir_grad_set(g, 1, dy);
 }
 
-#define BATCH_ATTRS "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
-#define BATCH_KERNEL(types_, init_fn) \
-  {WEIR_DEVICE_CPU, .types = types_, .compute = batch_cpu, .init = init_fn, .state_size = sizeof(batch_state_t)}
+#define BATCH_ATTRS \
+  "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
+#define BATCH_KERNEL(types_, init_fn)                                        \
+  {                                                                          \
+    WEIR_DEVICE_CPU, .types = types_, .compute = batch_cpu, .init = init_fn, \
+                     .state_size = sizeof(batch_state_t)                     \
+  }
 #define V3_TYPES "{bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128}"
 #define V3_SAME(type) BATCH_KERNEL("Ta: " type "; Tb: " type "; Tout: " type, broadcast_init)
 
-const weir_op_module_t weir_ops_math_batch_matmul = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "BatchMatMul", .attrs = "T: {bfloat16,half,float,double,int32,int64,complex64,complex128}; " BATCH_ATTRS,
-     .inputs = "x: T; y: T", .outputs = "output: T", .summary = "Products of matrices in equal batches",
-     .infer_shape = batch_shape, .build_grad = batch_grad,
-     .kernels = (const weir_kernel_def_t[]){BATCH_KERNEL(NULL, batch_init), {0}}},
-    {.name = "BatchMatMulV2",
-     .attrs = "T: {bfloat16,half,float,double,int16,int32,int64,uint8,uint16,uint32,uint64,complex64,complex128}; " BATCH_ATTRS,
-     .inputs = "x: T; y: T", .outputs = "output: T", .summary = "Products of matrices in batches that broadcast",
-     .infer_shape = broadcast_shape, .build_grad = batch_grad,
-     .kernels = (const weir_kernel_def_t[]){
-         BATCH_KERNEL("T: bfloat16, half, float, double, int16, int32, int64, complex64, complex128", broadcast_init), {0}}},
-    {.name = "BatchMatMulV3", .attrs = "Ta: " V3_TYPES "; Tb: " V3_TYPES
-              "; Tout: {bfloat16,half,float,double,int16,int32,int64,complex64,complex128}; " BATCH_ATTRS,
-     .inputs = "x: Ta; y: Tb", .outputs = "output: Tout", .summary = "As BatchMatMulV2, with types of their own",
-     .infer_shape = broadcast_shape, .build_grad = batch_grad,
-     .kernels = (const weir_kernel_def_t[]){
-         V3_SAME("bfloat16"), V3_SAME("float"), V3_SAME("double"), V3_SAME("int16"), V3_SAME("int32"), V3_SAME("int64"),
-         V3_SAME("complex64"), V3_SAME("complex128"), V3_SAME("half"),
-         BATCH_KERNEL("Ta: int8, uint8; Tb: int8, uint8; Tout: int32", broadcast_init),
-         BATCH_KERNEL("Ta: int8, uint8; Tb: bfloat16; Tout: bfloat16", broadcast_init),
-         BATCH_KERNEL("Ta: bfloat16; Tb: int8, uint8; Tout: bfloat16", broadcast_init), {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_batch_matmul = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "BatchMatMul",
+         .attrs = "T: {bfloat16,half,float,double,int32,int64,complex64,complex128}; " BATCH_ATTRS,
+         .inputs = "x: T; y: T",
+         .outputs = "output: T",
+         .summary = "Products of matrices in equal batches",
+         .infer_shape = batch_shape,
+         .build_grad = batch_grad,
+         .kernels = (const weir_kernel_def_t[]){BATCH_KERNEL(NULL, batch_init), {0}}},
+        {.name = "BatchMatMulV2",
+         .attrs = "T: "
+                  "{bfloat16,half,float,double,int16,int32,int64,uint8,uint16,uint32,uint64,"
+                  "complex64,complex128}; " BATCH_ATTRS,
+         .inputs = "x: T; y: T",
+         .outputs = "output: T",
+         .summary = "Products of matrices in batches that broadcast",
+         .infer_shape = broadcast_shape,
+         .build_grad = batch_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 BATCH_KERNEL(
+                     "T: bfloat16, half, float, double, int16, int32, int64, complex64, complex128",
+                     broadcast_init),
+                 {0}}},
+        {.name = "BatchMatMulV3",
+         .attrs =
+             "Ta: " V3_TYPES "; Tb: " V3_TYPES
+             "; Tout: "
+             "{bfloat16,half,float,double,int16,int32,int64,complex64,complex128}; " BATCH_ATTRS,
+         .inputs = "x: Ta; y: Tb",
+         .outputs = "output: Tout",
+         .summary = "As BatchMatMulV2, with types of their own",
+         .infer_shape = broadcast_shape,
+         .build_grad = batch_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 V3_SAME("bfloat16"),
+                 V3_SAME("float"),
+                 V3_SAME("double"),
+                 V3_SAME("int16"),
+                 V3_SAME("int32"),
+                 V3_SAME("int64"),
+                 V3_SAME("complex64"),
+                 V3_SAME("complex128"),
+                 V3_SAME("half"),
+                 BATCH_KERNEL("Ta: int8, uint8; Tb: int8, uint8; Tout: int32", broadcast_init),
+                 BATCH_KERNEL("Ta: int8, uint8; Tb: bfloat16; Tout: bfloat16", broadcast_init),
+                 BATCH_KERNEL("Ta: bfloat16; Tb: int8, uint8; Tout: bfloat16", broadcast_init),
+                 {0}}},
+        {0}}};

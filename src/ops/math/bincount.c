@@ -4,17 +4,18 @@
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
-// Counts row |ids| of |n| values into |bins|; |weights| may be NULL. Values of |size| and above are dropped.
+// Counts row |ids| of |n| values into |bins|; |weights| may be NULL. Values of |size| and above are
+// dropped.
 typedef struct count_job_t {
   weir_binary_fn_t add;
-  size_t element;     // bytes of a bin
-  const char* one;    // a bin's 1
+  size_t element;   // bytes of a bin
+  const char* one;  // a bin's 1
   int64_t size;
   bool is_binary;
 } count_job_t;
 
-static weir_status_t* count_row(const count_job_t* job, const weir_tensor_t* ids, int64_t first, int64_t n,
-                                const char* weights, char* bins) {
+static weir_status_t* count_row(const count_job_t* job, const weir_tensor_t* ids, int64_t first,
+                                int64_t n, const char* weights, char* bins) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t id = weir_tensor_int_at(ids, first + i);
     if (id < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Input arr must be non-negative!");
@@ -23,7 +24,8 @@ static weir_status_t* count_row(const count_job_t* job, const weir_tensor_t* ids
     if (job->is_binary) {
       memcpy(bin, job->one, job->element);
     } else {
-      job->add(bin, weights ? weights + (size_t)i * job->element : job->one, bin, 1, WEIR_SPAN_BOTH);
+      job->add(bin, weights ? weights + (size_t)i * job->element : job->one, bin, 1,
+               WEIR_SPAN_BOTH);
     }
   }
   return NULL;
@@ -35,11 +37,13 @@ static weir_status_t* read_size(weir_kernel_ctx_t* ctx, int64_t* out_size) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be rank 0 but is rank %d", size->rank);
   }
   *out_size = weir_tensor_int_at(size, 0);
-  if (*out_size < 0) return WEIR_STATUS(INVALID_ARGUMENT, "size (%" PRId64 ") must be non-negative", *out_size);
+  if (*out_size < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "size (%" PRId64 ") must be non-negative", *out_size);
   return NULL;
 }
 
-static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t rows, int rank, const int64_t* dims) {
+static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t rows, int rank,
+                                 const int64_t* dims) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 0);
   const weir_tensor_t* weights = weir_kernel_input(ctx, 2);
   weir_dtype_t dtype = weir_tensor_type(weights);
@@ -53,15 +57,20 @@ static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t
   char one[16];
   const double one_value = 1;
   WEIR_TRY(weir_cast_elements(dtype, one, WEIR_DTYPE_DOUBLE, &one_value, 1));
-  count_job_t job = {.add = weir_binary_find(WEIR_BINARY_ADD, dtype), .element = weir_dtype_size(dtype), .one = one,
-                     .size = dims[rank - 1], .is_binary = is_binary};
+  count_job_t job = {.add = weir_binary_find(WEIR_BINARY_ADD, dtype),
+                     .element = weir_dtype_size(dtype),
+                     .one = one,
+                     .size = dims[rank - 1],
+                     .is_binary = is_binary};
   weir_tensor_t* bins = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &bins));
   memset(bins->data, 0, (size_t)bins->count * job.element);
   int64_t n = rows > 0 ? ids->count / rows : 0;
   for (int64_t r = 0; r < rows; ++r) {
-    const char* row_weights = weights->count > 0 ? (const char*)weights->data + (size_t)(r * n) * job.element : NULL;
-    WEIR_TRY(count_row(&job, ids, r * n, n, row_weights, (char*)bins->data + (size_t)(r * job.size) * job.element));
+    const char* row_weights =
+        weights->count > 0 ? (const char*)weights->data + (size_t)(r * n) * job.element : NULL;
+    WEIR_TRY(count_row(&job, ids, r * n, n, row_weights,
+                       (char*)bins->data + (size_t)(r * job.size) * job.element));
   }
   return NULL;
 }
@@ -74,13 +83,15 @@ static weir_status_t* bincount_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* dense_bincount_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 0);
-  if (ids->rank > 2) return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d", ids->rank);
+  if (ids->rank > 2)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d", ids->rank);
   int64_t size = 0;
   WEIR_TRY(read_size(ctx, &size));
   int64_t rows = ids->rank == 2 ? ids->dims[0] : 1;
   const int64_t dims[] = {rows, size};
   int rank = ids->rank == 2 ? 2 : 1;
-  return count_rows(ctx, weir_attrs_bool(weir_kernel_attrs(ctx), "binary_output"), rows, rank, rank == 2 ? dims : dims + 1);
+  return count_rows(ctx, weir_attrs_bool(weir_kernel_attrs(ctx), "binary_output"), rows, rank,
+                    rank == 2 ? dims : dims + 1);
 }
 
 // The value of the size input; -1 when not known.
@@ -88,7 +99,8 @@ static weir_status_t* size_of(weir_shape_ctx_t* ctx, int64_t* out_size) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   const weir_tensor_t* size = weir_shape_value(ctx, 1);
   *out_size = size ? weir_tensor_int_at(size, 0) : -1;
-  if (size && *out_size < 0) return WEIR_STATUS(INVALID_ARGUMENT, "size (%" PRId64 ") must be non-negative", *out_size);
+  if (size && *out_size < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "size (%" PRId64 ") must be non-negative", *out_size);
   return NULL;
 }
 
@@ -108,13 +120,27 @@ static weir_status_t* dense_bincount_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, 2, (const int64_t[]){ids->dims[0], size});
 }
 
-const weir_op_module_t weir_ops_math_bincount = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Bincount", .attrs = "T: {int32,int64,float,double}", .inputs = "arr: int32; size: int32; weights: T",
-     .outputs = "bins: T", .flags = WEIR_OP_NO_GRADIENT, .summary = "How often each value below size occurs",
-     .infer_shape = bincount_shape,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = bincount_cpu, .host_inputs = "size"}, {0}}},
-    {.name = "DenseBincount", .attrs = "Tidx: {int32,int64}; T: {int32,int64,float,double}; binary_output: bool = false",
-     .inputs = "input: Tidx; size: Tidx; weights: T", .outputs = "output: T", .flags = WEIR_OP_NO_GRADIENT,
-     .summary = "How often each value below size occurs, row by row", .infer_shape = dense_bincount_shape,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = dense_bincount_cpu, .host_inputs = "size"}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_bincount = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Bincount",
+         .attrs = "T: {int32,int64,float,double}",
+         .inputs = "arr: int32; size: int32; weights: T",
+         .outputs = "bins: T",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "How often each value below size occurs",
+         .infer_shape = bincount_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = bincount_cpu, .host_inputs = "size"}, {0}}},
+        {.name = "DenseBincount",
+         .attrs = "Tidx: {int32,int64}; T: {int32,int64,float,double}; binary_output: bool = false",
+         .inputs = "input: Tidx; size: Tidx; weights: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "How often each value below size occurs, row by row",
+         .infer_shape = dense_bincount_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = dense_bincount_cpu, .host_inputs = "size"}, {0}}},
+        {0}}};

@@ -1,13 +1,14 @@
 // cast.c — Cast: elements to another type.
-#include "ops/math/common.h"
 #include "tensor/cast.h"
+
+#include "ops/math/common.h"
 
 typedef struct cast_job_t {
   weir_dtype_t from;
   weir_dtype_t to;
   const char* x;
   char* y;
-  int dropped_bits;   // mantissa bits cleared before rounding can see them (Truncate); 0: none
+  int dropped_bits;  // mantissa bits cleared before rounding can see them (Truncate); 0: none
   atomic_bool is_bad;
 } cast_job_t;
 
@@ -17,9 +18,11 @@ typedef struct cast_job_t {
 static void clear_low_bits(const cast_job_t* job, const char* x, void* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     if (job->from == WEIR_DTYPE_FLOAT) {
-      ((uint32_t*)out)[i] = ((const uint32_t*)(const void*)x)[i] >> job->dropped_bits << job->dropped_bits;
+      ((uint32_t*)out)[i] = ((const uint32_t*)(const void*)x)[i] >> job->dropped_bits
+                                                                        << job->dropped_bits;
     } else {
-      ((uint64_t*)out)[i] = ((const uint64_t*)(const void*)x)[i] >> job->dropped_bits << job->dropped_bits;
+      ((uint64_t*)out)[i] = ((const uint64_t*)(const void*)x)[i] >> job->dropped_bits
+                                                                        << job->dropped_bits;
     }
   }
 }
@@ -37,7 +40,8 @@ static void cast_range(void* arg, int64_t begin, int64_t end) {
       clear_low_bits(job, x, cleared, n);
       x = cleared;
     }
-    weir_status_t* status = weir_cast_elements(job->to, job->y + (size_t)begin * out_size, job->from, x, n);
+    weir_status_t* status =
+        weir_cast_elements(job->to, job->y + (size_t)begin * out_size, job->from, x, n);
     // Relaxed: the pool's join orders it before the read.
     if (status) atomic_store_explicit(&job->is_bad, true, memory_order_relaxed);
     weir_status_destroy(status);
@@ -56,15 +60,19 @@ static int mantissa_bits(weir_dtype_t dtype) {
 
 static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
-  cast_job_t job = {.from = weir_tensor_type(x), .to = weir_dtype_base(ctx->node->output_types[0]), .is_bad = false};
+  cast_job_t job = {.from = weir_tensor_type(x),
+                    .to = weir_dtype_base(ctx->node->output_types[0]),
+                    .is_bad = false};
   if (job.from == job.to) {
     weir_kernel_pass(ctx, 0, 0);
     return NULL;
   }
   if (!weir_dtype_is_plain(job.from) || !weir_dtype_is_plain(job.to)) {
-    return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from), weir_dtype_name(job.to));
+    return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from),
+                       weir_dtype_name(job.to));
   }
-  if (weir_attrs_bool(weir_kernel_attrs(ctx), "Truncate") && mantissa_bits(job.from) >= 23 && mantissa_bits(job.to) > 0) {
+  if (weir_attrs_bool(weir_kernel_attrs(ctx), "Truncate") && mantissa_bits(job.from) >= 23 &&
+      mantissa_bits(job.to) > 0) {
     job.dropped_bits = WEIR_MAX(mantissa_bits(job.from) - mantissa_bits(job.to), 0);
   }
   weir_tensor_t* y = NULL;
@@ -73,10 +81,13 @@ static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
   job.y = y->data;
   weir_pool_for(weir_kernel_pool(ctx), x->count, 0.5, cast_range, &job);
   if (!atomic_load_explicit(&job.is_bad, memory_order_relaxed)) return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from), weir_dtype_name(job.to));
+  return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from),
+                     weir_dtype_name(job.to));
 }
 
-static bool is_differentiable(weir_dtype_t dtype) { return weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype); }
+static bool is_differentiable(weir_dtype_t dtype) {
+  return weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype);
+}
 
 static weir_status_t* cast_grad(weir_grad_ctx_t* g) {
   weir_dtype_t from = weir_attrs_type(weir_grad_attrs(g), "SrcT");
@@ -91,9 +102,17 @@ static weir_status_t* cast_simplify(weir_simplify_ctx_t* ctx) {
   return NULL;
 }
 
-const weir_op_module_t weir_ops_math_cast = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Cast", .attrs = "SrcT: type; DstT: type; Truncate: bool = false", .inputs = "x: SrcT",
-     .outputs = "y: DstT", .flags = WEIR_OP_POINTWISE, .summary = "The elements as another type",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = cast_grad, .simplify = cast_simplify,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cast_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_cast = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Cast",
+         .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
+         .inputs = "x: SrcT",
+         .outputs = "y: DstT",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The elements as another type",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = cast_grad,
+         .simplify = cast_simplify,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cast_cpu}, {0}}},
+        {0}}};

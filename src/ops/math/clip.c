@@ -2,13 +2,19 @@
 #include "ops/math/common.h"
 
 // z = limit(z, bound), where the bound is one element or as many as z.
-static weir_status_t* apply_bound(weir_kernel_ctx_t* ctx, weir_binary_op_t op, const void* x, const weir_tensor_t* bound,
-                                  weir_tensor_t* z) {
+static weir_status_t* apply_bound(weir_kernel_ctx_t* ctx, weir_binary_op_t op, const void* x,
+                                  const weir_tensor_t* bound, weir_tensor_t* z) {
   weir_dtype_t dtype = weir_tensor_type(z);
-  weir_binary_run_t run = {.fn = weir_binary_find(op, dtype), .x = x, .y = bound->data, .z = z->data,
-                           .size = weir_dtype_size(dtype), .out_size = weir_dtype_size(dtype), .cost = weir_binary_cost(op)};
+  weir_binary_run_t run = {.fn = weir_binary_find(op, dtype),
+                           .x = x,
+                           .y = bound->data,
+                           .z = z->data,
+                           .size = weir_dtype_size(dtype),
+                           .out_size = weir_dtype_size(dtype),
+                           .cost = weir_binary_cost(op)};
   if (!run.fn) return WEIR_STATUS(UNIMPLEMENTED, "ClipByValue of type %s", weir_dtype_name(dtype));
-  weir_binary_apply(weir_kernel_pool(ctx), &run, z->count, bound->rank == 0 ? WEIR_SPAN_X : WEIR_SPAN_BOTH);
+  weir_binary_apply(weir_kernel_pool(ctx), &run, z->count,
+                    bound->rank == 0 ? WEIR_SPAN_X : WEIR_SPAN_BOTH);
   return NULL;
 }
 
@@ -22,10 +28,12 @@ static weir_status_t* clip_cpu(weir_kernel_ctx_t* ctx) {
     char a[WEIR_SHAPE_TEXT_SIZE];
     char b[WEIR_SHAPE_TEXT_SIZE];
     char c[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
-                       "input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
-                       weir_tensor_shape_text(t, a), weir_tensor_shape_text(low, b), weir_tensor_shape_text(high, c));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
+        "input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
+        weir_tensor_shape_text(t, a), weir_tensor_shape_text(low, b),
+        weir_tensor_shape_text(high, c));
   }
   const void* x = t->data;
   weir_tensor_t* y = NULL;
@@ -40,16 +48,29 @@ static weir_status_t* clip_grad(weir_grad_ctx_t* g) {
   weir_edge_t zero = weir_grad_scalar(g, dy, 0);
   weir_edge_t below = node2(g, "Less", x, weir_grad_input(g, 1));
   weir_edge_t above = node2(g, "Greater", x, weir_grad_input(g, 2));
-  WEIR_TRY(weir_grad_set(g, 0, node3(g, "SelectV2", node2(g, "LogicalOr", below, above), zero, dy)));
-  WEIR_TRY(weir_grad_set(g, 1, weir_grad_unbroadcast(g, node3(g, "SelectV2", below, dy, zero), 1, 0)));
+  WEIR_TRY(
+      weir_grad_set(g, 0, node3(g, "SelectV2", node2(g, "LogicalOr", below, above), zero, dy)));
+  WEIR_TRY(
+      weir_grad_set(g, 1, weir_grad_unbroadcast(g, node3(g, "SelectV2", below, dy, zero), 1, 0)));
   return weir_grad_set(g, 2, weir_grad_unbroadcast(g, node3(g, "SelectV2", above, dy, zero), 2, 0));
 }
 
-const weir_op_module_t weir_ops_math_clip = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "ClipByValue", .attrs = "T: numbertype", .inputs = "t: T; clip_value_min: T; clip_value_max: T",
-     .outputs = "output: T", .flags = WEIR_OP_POINTWISE, .summary = "Elements brought into the range [min, max]",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = clip_grad,
-     .kernels = (const weir_kernel_def_t[]){
-         {WEIR_DEVICE_CPU, .types = "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, uint16",
-          .compute = clip_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_clip = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ClipByValue",
+         .attrs = "T: numbertype",
+         .inputs = "t: T; clip_value_min: T; clip_value_max: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "Elements brought into the range [min, max]",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = clip_grad,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU,
+                  .types =
+                      "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, uint16",
+                  .compute = clip_cpu},
+                 {0}}},
+        {0}}};

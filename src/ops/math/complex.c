@@ -3,14 +3,16 @@
 
 static weir_edge_t complex_of(weir_grad_ctx_t* g, weir_edge_t real, weir_edge_t imag) {
   bool is_double = weir_grad_dtype(g, real) == WEIR_DTYPE_DOUBLE;
-  return weir_grad_node_with(g, "Complex", WEIR_EDGES(real, imag),
-                             WEIR_ATTRS(weir_attr_type("Tout", is_double ? WEIR_DTYPE_COMPLEX128 : WEIR_DTYPE_COMPLEX64)));
+  return weir_grad_node_with(
+      g, "Complex", WEIR_EDGES(real, imag),
+      WEIR_ATTRS(weir_attr_type("Tout", is_double ? WEIR_DTYPE_COMPLEX128 : WEIR_DTYPE_COMPLEX64)));
 }
 
 static weir_edge_t part_of(weir_grad_ctx_t* g, const char* part, weir_edge_t z) {
   bool is_double = weir_grad_dtype(g, z) == WEIR_DTYPE_COMPLEX128;
-  return weir_grad_node_with(g, part, WEIR_EDGES(z),
-                             WEIR_ATTRS(weir_attr_type("Tout", is_double ? WEIR_DTYPE_DOUBLE : WEIR_DTYPE_FLOAT)));
+  return weir_grad_node_with(
+      g, part, WEIR_EDGES(z),
+      WEIR_ATTRS(weir_attr_type("Tout", is_double ? WEIR_DTYPE_DOUBLE : WEIR_DTYPE_FLOAT)));
 }
 
 static weir_status_t* complex_grad(weir_grad_ctx_t* g) {
@@ -46,7 +48,8 @@ static weir_status_t* complex_abs_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
   weir_edge_t zero = weir_grad_scalar(g, dy, 0);
   weir_edge_t scaled = weir_grad_mul(g, complex_of(g, dy, zero), weir_grad_input(g, 0));
-  return weir_grad_set(g, 0, node2(g, "DivNoNan", scaled, complex_of(g, weir_grad_output(g, 0), zero)));
+  return weir_grad_set(g, 0,
+                       node2(g, "DivNoNan", scaled, complex_of(g, weir_grad_output(g, 0), zero)));
 }
 
 WEIR_BINARY_INIT(complex_init, COMPLEX)
@@ -66,8 +69,9 @@ static weir_status_t* check_parts(const weir_kernel_init_t* init) {
     real_type = held;
   }
   if ((complex_type == WEIR_DTYPE_COMPLEX128) == (real_type == WEIR_DTYPE_DOUBLE)) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s: types %s and %s do not belong together", init->node->op_name,
-                     weir_dtype_name(complex_type), weir_dtype_name(real_type));
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s: types %s and %s do not belong together",
+                     init->node->op_name, weir_dtype_name(complex_type),
+                     weir_dtype_name(real_type));
 }
 
 #define PART_INIT(name, inner)                                              \
@@ -82,23 +86,44 @@ PART_INIT(checked_angle_init, angle_init)
 PART_INIT(checked_abs_init, complex_abs_init)
 
 #define PART_ATTRS "T: {complex64,complex128} = DT_COMPLEX64; Tout: {float,double} = DT_FLOAT"
-#define PART_OP(op_name, text, grad, init_fn)                                                                             \
-  {.name = op_name, .attrs = PART_ATTRS, .inputs = "input: T", .outputs = "output: Tout", .flags = WEIR_OP_POINTWISE,    \
-   .summary = text, .infer_shape = weir_shape_fn_unchanged, .build_grad = grad, .kernels = WEIR_UNARY_KERNELS(init_fn, NULL)}
+#define PART_OP(op_name, text, grad, init_fn)                                              \
+  {                                                                                        \
+    .name = op_name, .attrs = PART_ATTRS, .inputs = "input: T", .outputs = "output: Tout", \
+    .flags = WEIR_OP_POINTWISE, .summary = text, .infer_shape = weir_shape_fn_unchanged,   \
+    .build_grad = grad, .kernels = WEIR_UNARY_KERNELS(init_fn, NULL)                       \
+  }
 
-const weir_op_module_t weir_ops_math_complex = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Complex", .attrs = "T: {float,double} = DT_FLOAT; Tout: {complex64,complex128} = DT_COMPLEX64",
-     .inputs = "real: T; imag: T", .outputs = "out: Tout", .flags = WEIR_OP_POINTWISE, .summary = "real + i imag",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = complex_grad,
-     .kernels = WEIR_BINARY_KERNELS(checked_complex_init, NULL)},
-    PART_OP("Real", "The real part", real_grad, checked_real_init),
-    PART_OP("Imag", "The imaginary part", imag_grad, checked_imag_init),
-    PART_OP("Angle", "The argument", angle_grad, checked_angle_init),
-    {.name = "Conj", .attrs = "T: {complex64,complex128,variant} = DT_COMPLEX64", .inputs = "input: T",
-     .outputs = "output: T", .flags = WEIR_OP_POINTWISE, .summary = "The complex conjugate",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = conj_grad,
-     .kernels = WEIR_UNARY_KERNELS(conj_init, "T: complex64, complex128")},
-    {.name = "ComplexAbs", .attrs = PART_ATTRS, .inputs = "x: T", .outputs = "y: Tout", .flags = WEIR_OP_POINTWISE,
-     .summary = "The magnitude of complex numbers", .infer_shape = weir_shape_fn_unchanged,
-     .build_grad = complex_abs_grad, .kernels = WEIR_UNARY_KERNELS(checked_abs_init, NULL)},
-    {0}}};
+const weir_op_module_t weir_ops_math_complex = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Complex",
+         .attrs = "T: {float,double} = DT_FLOAT; Tout: {complex64,complex128} = DT_COMPLEX64",
+         .inputs = "real: T; imag: T",
+         .outputs = "out: Tout",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "real + i imag",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = complex_grad,
+         .kernels = WEIR_BINARY_KERNELS(checked_complex_init, NULL)},
+        PART_OP("Real", "The real part", real_grad, checked_real_init),
+        PART_OP("Imag", "The imaginary part", imag_grad, checked_imag_init),
+        PART_OP("Angle", "The argument", angle_grad, checked_angle_init),
+        {.name = "Conj",
+         .attrs = "T: {complex64,complex128,variant} = DT_COMPLEX64",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The complex conjugate",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = conj_grad,
+         .kernels = WEIR_UNARY_KERNELS(conj_init, "T: complex64, complex128")},
+        {.name = "ComplexAbs",
+         .attrs = PART_ATTRS,
+         .inputs = "x: T",
+         .outputs = "y: Tout",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The magnitude of complex numbers",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = complex_abs_grad,
+         .kernels = WEIR_UNARY_KERNELS(checked_abs_init, NULL)},
+        {0}}};

@@ -1,19 +1,21 @@
 // cross.c — Cross: the vector product of pairs of 3-vectors.
 #include "ops/math/common.h"
 
-// product[k] = a[i] b[j] - a[j] b[i] for (k, i, j) in cyclic order, over vectors laid out one after another.
+// product[k] = a[i] b[j] - a[j] b[i] for (k, i, j) in cyclic order, over vectors laid out one after
+// another.
 static weir_status_t* cross_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   const weir_tensor_t* b = weir_kernel_input(ctx, 1);
   if (!weir_tensor_same_shape(a, b)) {
     char x[WEIR_SHAPE_TEXT_SIZE];
     char y[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Both inputs must be of same shape: %s vs. %s", weir_tensor_shape_text(a, x),
-                       weir_tensor_shape_text(b, y));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Both inputs must be of same shape: %s vs. %s",
+                       weir_tensor_shape_text(a, x), weir_tensor_shape_text(b, y));
   }
   if (a->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "Input must be at least 1D");
   if (a->dims[a->rank - 1] != 3) {
-    return WEIR_STATUS(FAILED_PRECONDITION, "Cross-products are only defined for 3-element vectors.");
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "Cross-products are only defined for 3-element vectors.");
   }
   weir_dtype_t dtype = weir_tensor_type(a);
   size_t size = weir_dtype_size(dtype);
@@ -56,8 +58,15 @@ static weir_status_t* cross_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 1, node2(g, "Cross", dy, weir_grad_input(g, 0)));
 }
 
-const weir_op_module_t weir_ops_math_cross = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Cross", .attrs = "T: realnumbertype", .inputs = "a: T; b: T", .outputs = "product: T",
-     .summary = "The vector product of 3-vectors", .infer_shape = cross_shape, .build_grad = cross_grad,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cross_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_cross = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Cross",
+         .attrs = "T: realnumbertype",
+         .inputs = "a: T; b: T",
+         .outputs = "product: T",
+         .summary = "The vector product of 3-vectors",
+         .infer_shape = cross_shape,
+         .build_grad = cross_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cross_cpu}, {0}}},
+        {0}}};

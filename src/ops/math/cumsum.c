@@ -10,14 +10,19 @@ typedef struct scan_state_t {
   bool reverse;
 } scan_state_t;
 
-static weir_status_t* scan_init(const weir_kernel_init_t* init, scan_state_t* s, weir_binary_op_t op) {
+static weir_status_t* scan_init(const weir_kernel_init_t* init, scan_state_t* s,
+                                weir_binary_op_t op) {
   s->op = op;
   s->exclusive = weir_attrs_bool(init->node->attrs, "exclusive");
   s->reverse = weir_attrs_bool(init->node->attrs, "reverse");
   return NULL;
 }
-static weir_status_t* cumsum_init(const weir_kernel_init_t* init, void* state) { return scan_init(init, state, WEIR_BINARY_ADD); }
-static weir_status_t* cumprod_init(const weir_kernel_init_t* init, void* state) { return scan_init(init, state, WEIR_BINARY_MUL); }
+static weir_status_t* cumsum_init(const weir_kernel_init_t* init, void* state) {
+  return scan_init(init, state, WEIR_BINARY_ADD);
+}
+static weir_status_t* cumprod_init(const weir_kernel_init_t* init, void* state) {
+  return scan_init(init, state, WEIR_BINARY_MUL);
+}
 
 typedef struct scan_job_t {
   const scan_state_t* state;
@@ -38,7 +43,8 @@ static void scan_slab(const scan_job_t* job, const char* x, char* y) {
     int64_t before = job->state->reverse ? at + 1 : at - 1;
     char* out = y + (size_t)at * row;
     if (i == 0 && job->state->exclusive) {
-      for (int64_t j = 0; j < job->inner; ++j) memcpy(out + (size_t)j * job->size, job->identity, job->size);
+      for (int64_t j = 0; j < job->inner; ++j)
+        memcpy(out + (size_t)j * job->size, job->identity, job->size);
     } else if (i == 0) {
       memcpy(out, x + (size_t)at * row, row);
     } else {
@@ -51,7 +57,8 @@ static void scan_slab(const scan_job_t* job, const char* x, char* y) {
 static void scan_range(void* arg, int64_t begin, int64_t end) {
   const scan_job_t* job = arg;
   size_t slab = (size_t)(job->length * job->inner) * job->size;
-  for (int64_t i = begin; i < end; ++i) scan_slab(job, job->x + (size_t)i * slab, job->y + (size_t)i * slab);
+  for (int64_t i = begin; i < end; ++i)
+    scan_slab(job, job->x + (size_t)i * slab, job->y + (size_t)i * slab);
 }
 
 static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
@@ -60,18 +67,26 @@ static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* axis_tensor = weir_kernel_input(ctx, 1);
   if (axis_tensor->rank != 0) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "ScanOp: axis must be a scalar, not %s", weir_tensor_shape_text(axis_tensor, text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "ScanOp: axis must be a scalar, not %s",
+                       weir_tensor_shape_text(axis_tensor, text));
   }
   int64_t axis = weir_tensor_int_at(axis_tensor, 0);
   if (axis < -(int64_t)x->rank || axis >= x->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "ScanOp: Expected scan axis in the range [%d, %d), but got %" PRId64, -x->rank, x->rank, axis);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "ScanOp: Expected scan axis in the range [%d, %d), but got %" PRId64,
+                       -x->rank, x->rank, axis);
   }
   axis = axis < 0 ? axis + x->rank : axis;
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, x->dims, &y));
   if (y->count == 0) return NULL;
-  scan_job_t job = {.state = s, .fn = weir_binary_find(s->op, weir_tensor_type(x)), .x = x->data, .y = y->data,
-                    .size = weir_dtype_size(weir_tensor_type(x)), .length = x->dims[axis], .inner = 1};
+  scan_job_t job = {.state = s,
+                    .fn = weir_binary_find(s->op, weir_tensor_type(x)),
+                    .x = x->data,
+                    .y = y->data,
+                    .size = weir_dtype_size(weir_tensor_type(x)),
+                    .length = x->dims[axis],
+                    .inner = 1};
   double identity = s->op == WEIR_BINARY_MUL ? 1 : 0;
   WEIR_TRY(weir_cast_elements(weir_tensor_type(x), job.identity, WEIR_DTYPE_DOUBLE, &identity, 1));
   for (int i = (int)axis + 1; i < x->rank; ++i) job.inner *= x->dims[i];
@@ -83,8 +98,9 @@ static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
 static weir_edge_t scan_node(weir_grad_ctx_t* g, const char* op, weir_edge_t x, bool flip) {
   bool exclusive = weir_attrs_bool(weir_grad_attrs(g), "exclusive");
   bool reverse = weir_attrs_bool(weir_grad_attrs(g), "reverse") != flip;
-  return weir_grad_node_with(g, op, WEIR_EDGES(x, weir_grad_input(g, 1)),
-                             WEIR_ATTRS(weir_attr_bool("exclusive", exclusive), weir_attr_bool("reverse", reverse)));
+  return weir_grad_node_with(
+      g, op, WEIR_EDGES(x, weir_grad_input(g, 1)),
+      WEIR_ATTRS(weir_attr_bool("exclusive", exclusive), weir_attr_bool("reverse", reverse)));
 }
 
 static weir_status_t* cumsum_grad(weir_grad_ctx_t* g) {
@@ -92,18 +108,35 @@ static weir_status_t* cumsum_grad(weir_grad_ctx_t* g) {
 }
 
 static weir_status_t* cumprod_grad(weir_grad_ctx_t* g) {
-  weir_edge_t sum = scan_node(g, "Cumsum", weir_grad_mul(g, weir_grad_output(g, 0), weir_grad_dy(g, 0)), true);
+  weir_edge_t sum =
+      scan_node(g, "Cumsum", weir_grad_mul(g, weir_grad_output(g, 0), weir_grad_dy(g, 0)), true);
   return weir_grad_set(g, 0, node2(g, "DivNoNan", sum, weir_grad_input(g, 0)));
 }
 
-#define SCAN_OP(op_name, text, grad, init_fn)                                                                              \
-  {.name = op_name,                                                                                                        \
-   .attrs = "exclusive: bool = false; reverse: bool = false; T: numbertype; Tidx: {int32,int64} = DT_INT32",               \
-   .inputs = "x: T; axis: Tidx", .outputs = "out: T", .summary = text, .infer_shape = weir_shape_fn_unchanged,             \
-   .build_grad = grad, .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = scan_cpu,  \
-       .init = init_fn, .state_size = sizeof(scan_state_t), .host_inputs = "axis"}, {0}}}
+#define SCAN_OP(op_name, text, grad, init_fn)                                                   \
+  {                                                                                             \
+    .name = op_name,                                                                            \
+    .attrs =                                                                                    \
+        "exclusive: bool = false; reverse: bool = false; T: numbertype; Tidx: {int32,int64} = " \
+        "DT_INT32",                                                                             \
+    .inputs = "x: T; axis: Tidx", .outputs = "out: T", .summary = text,                         \
+    .infer_shape = weir_shape_fn_unchanged, .build_grad = grad,                                 \
+    .kernels = (const weir_kernel_def_t[]) {                                                    \
+      {WEIR_DEVICE_CPU,                                                                         \
+       .types = CPU_NUMBER,                                                                     \
+       .compute = scan_cpu,                                                                     \
+       .init = init_fn,                                                                         \
+       .state_size = sizeof(scan_state_t),                                                      \
+       .host_inputs = "axis"},                                                                  \
+      {                                                                                         \
+        0                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  }
 
-const weir_op_module_t weir_ops_math_cumsum = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    SCAN_OP("Cumsum", "Running sums along an axis", cumsum_grad, cumsum_init),
-    SCAN_OP("Cumprod", "Running products along an axis", cumprod_grad, cumprod_init),
-    {0}}};
+const weir_op_module_t weir_ops_math_cumsum = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        SCAN_OP("Cumsum", "Running sums along an axis", cumsum_grad, cumsum_init),
+        SCAN_OP("Cumprod", "Running products along an axis", cumprod_grad, cumprod_init),
+        {0}}};

@@ -6,16 +6,23 @@ static weir_status_t* l2_loss_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* t = weir_kernel_input(ctx, 0);
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &y));
-  return weir_reduce(weir_kernel_pool(ctx), WEIR_REDUCE_HALF_SQUARES, weir_tensor_type(t), 1, &t->count,
-                     (const bool[]){true}, t->data, y->data);
+  return weir_reduce(weir_kernel_pool(ctx), WEIR_REDUCE_HALF_SQUARES, weir_tensor_type(t), 1,
+                     &t->count, (const bool[]){true}, t->data, y->data);
 }
 
 static weir_status_t* l2_loss_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, weir_grad_input(g, 0), weir_grad_dy(g, 0)));
 }
 
-const weir_op_module_t weir_ops_math_l2_loss = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "L2Loss", .attrs = "T: {half,bfloat16,float,double}", .inputs = "t: T", .outputs = "output: T",
-     .summary = "sum(t^2) / 2", .infer_shape = weir_shape_fn_scalar, .build_grad = l2_loss_grad,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = l2_loss_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_l2_loss = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "L2Loss",
+         .attrs = "T: {half,bfloat16,float,double}",
+         .inputs = "t: T",
+         .outputs = "output: T",
+         .summary = "sum(t^2) / 2",
+         .infer_shape = weir_shape_fn_scalar,
+         .build_grad = l2_loss_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = l2_loss_cpu}, {0}}},
+        {0}}};

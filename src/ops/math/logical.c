@@ -5,7 +5,8 @@
 static weir_status_t* not_simplify(weir_simplify_ctx_t* ctx) {
   weir_builder_t* b = ctx->builder;
   const weir_node_def_t* producer = b->vtable->node(b, ctx->inputs[0]);
-  if (producer && producer->op == ctx->node->op) ctx->replacement = b->vtable->input(b, ctx->inputs[0], 0);
+  if (producer && producer->op == ctx->node->op)
+    ctx->replacement = b->vtable->input(b, ctx->inputs[0], 0);
   return NULL;
 }
 
@@ -25,13 +26,30 @@ WEIR_UNARY_INIT(not_init, NOT)
 
 #define LOGICAL_FLAGS (WEIR_OP_POINTWISE | WEIR_OP_NO_GRADIENT)
 
-const weir_op_module_t weir_ops_math_logical = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "LogicalAnd", .inputs = "x: bool; y: bool", .outputs = "z: bool",
-     .flags = LOGICAL_FLAGS | WEIR_OP_COMMUTATIVE, .summary = "Whether both are true",
-     .infer_shape = weir_shape_fn_broadcast, .simplify = and_simplify, .kernels = WEIR_BINARY_KERNELS(and_init, NULL)},
-    {.name = "LogicalOr", .inputs = "x: bool; y: bool", .outputs = "z: bool",
-     .flags = LOGICAL_FLAGS | WEIR_OP_COMMUTATIVE, .summary = "Whether one is true",
-     .infer_shape = weir_shape_fn_broadcast, .simplify = or_simplify, .kernels = WEIR_BINARY_KERNELS(or_init, NULL)},
-    {.name = "LogicalNot", .inputs = "x: bool", .outputs = "y: bool", .flags = LOGICAL_FLAGS, .summary = "Whether x is false",
-     .infer_shape = weir_shape_fn_unchanged, .simplify = not_simplify, .kernels = WEIR_UNARY_KERNELS(not_init, NULL)},
-    {0}}};
+const weir_op_module_t weir_ops_math_logical = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){{.name = "LogicalAnd",
+                                    .inputs = "x: bool; y: bool",
+                                    .outputs = "z: bool",
+                                    .flags = LOGICAL_FLAGS | WEIR_OP_COMMUTATIVE,
+                                    .summary = "Whether both are true",
+                                    .infer_shape = weir_shape_fn_broadcast,
+                                    .simplify = and_simplify,
+                                    .kernels = WEIR_BINARY_KERNELS(and_init, NULL)},
+                                   {.name = "LogicalOr",
+                                    .inputs = "x: bool; y: bool",
+                                    .outputs = "z: bool",
+                                    .flags = LOGICAL_FLAGS | WEIR_OP_COMMUTATIVE,
+                                    .summary = "Whether one is true",
+                                    .infer_shape = weir_shape_fn_broadcast,
+                                    .simplify = or_simplify,
+                                    .kernels = WEIR_BINARY_KERNELS(or_init, NULL)},
+                                   {.name = "LogicalNot",
+                                    .inputs = "x: bool",
+                                    .outputs = "y: bool",
+                                    .flags = LOGICAL_FLAGS,
+                                    .summary = "Whether x is false",
+                                    .infer_shape = weir_shape_fn_unchanged,
+                                    .simplify = not_simplify,
+                                    .kernels = WEIR_UNARY_KERNELS(not_init, NULL)},
+                                   {0}}};

@@ -11,19 +11,33 @@ static weir_status_t* floor_mod_grad(weir_grad_ctx_t* g) {
 WEIR_BINARY_INIT(floor_mod_init, FLOOR_MOD)
 WEIR_BINARY_INIT(truncate_mod_init, TRUNCATE_MOD)
 
-const weir_op_module_t weir_ops_math_mod = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "FloorMod",
-     .attrs = "T: {int8,int16,int32,int64,uint8,uint16,uint32,uint64,bfloat16,half,float,double}",
-     .inputs = "x: T; y: T", .outputs = "z: T", .flags = WEIR_OP_POINTWISE,
-     .summary = "The remainder of x / y with the sign of y",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = floor_mod_grad,
-     .kernels = WEIR_BINARY_KERNELS(floor_mod_init, NULL)},
-    {.name = "Mod", .attrs = "T: {int32,int64,half,half,bfloat16,float,double}", .inputs = "x: T; y: T",
-     .outputs = "z: T", .flags = WEIR_OP_POINTWISE, .summary = "The remainder of x / y with the sign of x",
-     .infer_shape = weir_shape_fn_broadcast,
-     .kernels = WEIR_BINARY_KERNELS(truncate_mod_init, "T: int32, int64, float, double")},
-    {.name = "TruncateMod", .attrs = "T: {int32,int64,bfloat16,half,float,double}", .inputs = "x: T; y: T",
-     .outputs = "z: T", .flags = WEIR_OP_POINTWISE, .summary = "The remainder of x / y with the sign of x",
-     .infer_shape = weir_shape_fn_broadcast,
-     .kernels = WEIR_BINARY_KERNELS(truncate_mod_init, "T: int32, int64, float, double")},
-    {0}}};
+const weir_op_module_t weir_ops_math_mod = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "FloorMod",
+         .attrs =
+             "T: {int8,int16,int32,int64,uint8,uint16,uint32,uint64,bfloat16,half,float,double}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The remainder of x / y with the sign of y",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = floor_mod_grad,
+         .kernels = WEIR_BINARY_KERNELS(floor_mod_init, NULL)},
+        {.name = "Mod",
+         .attrs = "T: {int32,int64,half,half,bfloat16,float,double}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The remainder of x / y with the sign of x",
+         .infer_shape = weir_shape_fn_broadcast,
+         .kernels = WEIR_BINARY_KERNELS(truncate_mod_init, "T: int32, int64, float, double")},
+        {.name = "TruncateMod",
+         .attrs = "T: {int32,int64,bfloat16,half,float,double}",
+         .inputs = "x: T; y: T",
+         .outputs = "z: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The remainder of x / y with the sign of x",
+         .infer_shape = weir_shape_fn_broadcast,
+         .kernels = WEIR_BINARY_KERNELS(truncate_mod_init, "T: int32, int64, float, double")},
+        {0}}};

@@ -1,4 +1,5 @@
-// reduce.c — Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any: kernels and shapes. The gradients are in reduce_grad.h.
+// reduce.c — Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any: kernels and shapes. The gradients
+// are in reduce_grad.h.
 #include "kernel/reduce.h"
 
 #include <inttypes.h>
@@ -10,11 +11,11 @@ typedef struct reduce_state_t {
   bool keep_dims;
 } reduce_state_t;
 
-#define REDUCE_INIT(name, OP)                                                                 \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                   \
-    *(reduce_state_t*)state = (reduce_state_t){                                               \
+#define REDUCE_INIT(name, OP)                                                                  \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                    \
+    *(reduce_state_t*)state = (reduce_state_t){                                                \
         .op = WEIR_REDUCE_##OP, .keep_dims = weir_attrs_bool(init->node->attrs, "keep_dims")}; \
-    return NULL;                                                                              \
+    return NULL;                                                                               \
   }
 REDUCE_INIT(sum_init, SUM)
 REDUCE_INIT(mean_init, MEAN)
@@ -31,11 +32,15 @@ static weir_status_t* mark_axes(const weir_tensor_t* axes, int rank, bool* is_re
   for (int64_t i = 0; i < axes->count; ++i) {
     int64_t axis = weir_tensor_int_at(axes, i);
     if (axis < -(int64_t)rank || axis >= rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid reduction dimension (%" PRId64 " for input with %d dimension(s)", axis, rank);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Invalid reduction dimension (%" PRId64 " for input with %d dimension(s)",
+                         axis, rank);
     }
     axis = axis < 0 ? axis + rank : axis;
     if (is_reduced[axis]) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid reduction arguments: Axes contains duplicate dimension: %" PRId64, axis);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Invalid reduction arguments: Axes contains duplicate dimension: %" PRId64,
+                         axis);
     }
     is_reduced[axis] = true;
   }
@@ -60,12 +65,14 @@ static weir_status_t* reduce_cpu(weir_kernel_ctx_t* ctx) {
   }
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &y));
-  return weir_reduce(weir_kernel_pool(ctx), s->op, weir_tensor_type(x), x->rank, x->dims, is_reduced, x->data, y->data);
+  return weir_reduce(weir_kernel_pool(ctx), s->op, weir_tensor_type(x), x->rank, x->dims,
+                     is_reduced, x->data, y->data);
 }
 
 // ---- shape ----
 
-static weir_status_t* unknown_axes_shape(weir_shape_ctx_t* ctx, const weir_shape_t* x, bool keep_dims) {
+static weir_status_t* unknown_axes_shape(weir_shape_ctx_t* ctx, const weir_shape_t* x,
+                                         bool keep_dims) {
   if (!keep_dims || x->rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
   int64_t dims[WEIR_MAX_RANK];
   for (int i = 0; i < x->rank; ++i) dims[i] = -1;
@@ -82,7 +89,9 @@ static weir_status_t* reduce_shape(weir_shape_ctx_t* ctx) {
   for (int64_t i = 0; i < axes->count; ++i) {
     int64_t axis = weir_tensor_int_at(axes, i);
     if (axis < -(int64_t)x->rank || axis >= x->rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid reduction dimension %" PRId64 " for input with %d dimensions.", axis, x->rank);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Invalid reduction dimension %" PRId64 " for input with %d dimensions.",
+                         axis, x->rank);
     }
     is_reduced[axis < 0 ? axis + x->rank : axis] = true;
   }
@@ -100,30 +109,52 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
   return axes && axes->count == 0 ? weir_simplify_to_input(ctx, 0) : NULL;
 }
 
-#define REDUCE_ATTRS(types_) "keep_dims: bool = false; T: " types_ "; Tidx: {int32,int64} = DT_INT32"
-#define ORDERED_TYPES \
-  "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8,qint32,qint16,quint16}"
-#define REDUCE_KERNELS(init_fn, constraint)                                                             \
-  (const weir_kernel_def_t[]) {                                                                         \
-    {WEIR_DEVICE_CPU, .types = constraint, .compute = reduce_cpu, .init = init_fn,                      \
-     .state_size = sizeof(reduce_state_t), .host_inputs = "reduction_indices"}, {0}                     \
+#define REDUCE_ATTRS(types_) \
+  "keep_dims: bool = false; T: " types_ "; Tidx: {int32,int64} = DT_INT32"
+#define ORDERED_TYPES                                                                           \
+  "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
+  "qint32,qint16,quint16}"
+#define REDUCE_KERNELS(init_fn, constraint) \
+  (const weir_kernel_def_t[]) {             \
+    {WEIR_DEVICE_CPU,                       \
+     .types = constraint,                   \
+     .compute = reduce_cpu,                 \
+     .init = init_fn,                       \
+     .state_size = sizeof(reduce_state_t),  \
+     .host_inputs = "reduction_indices"},   \
+    {                                       \
+      0                                     \
+    }                                       \
   }
-#define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                             \
-  {.name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx",            \
-   .outputs = "output: T", .summary = text, .infer_shape = reduce_shape, .build_grad = grad,                 \
-   .simplify = simplify_fn, .kernels = REDUCE_KERNELS(init_fn, constraint)}
-#define LOGICAL_OP(op_name, text, init_fn)                                                                   \
-  {.name = op_name, .attrs = "keep_dims: bool = false; Tidx: {int32,int64} = DT_INT32",                      \
-   .inputs = "input: bool; reduction_indices: Tidx", .outputs = "output: bool", .flags = WEIR_OP_NO_GRADIENT, \
-   .summary = text, .infer_shape = reduce_shape, .simplify = reduce_simplify, .kernels = REDUCE_KERNELS(init_fn, NULL)}
+#define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                   \
+  {                                                                                                \
+    .name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx", \
+    .outputs = "output: T", .summary = text, .infer_shape = reduce_shape, .build_grad = grad,      \
+    .simplify = simplify_fn, .kernels = REDUCE_KERNELS(init_fn, constraint)                        \
+  }
+#define LOGICAL_OP(op_name, text, init_fn)                                               \
+  {                                                                                      \
+    .name = op_name, .attrs = "keep_dims: bool = false; Tidx: {int32,int64} = DT_INT32", \
+    .inputs = "input: bool; reduction_indices: Tidx", .outputs = "output: bool",         \
+    .flags = WEIR_OP_NO_GRADIENT, .summary = text, .infer_shape = reduce_shape,          \
+    .simplify = reduce_simplify, .kernels = REDUCE_KERNELS(init_fn, NULL)                \
+  }
 
-const weir_op_module_t weir_ops_math_reduce = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    REDUCE_OP("Sum", "numbertype", "The sum over some dimensions", sum_grad, reduce_simplify, sum_init, CPU_NUMBER),
-    REDUCE_OP("Mean", "numbertype", "The mean over some dimensions", mean_grad, reduce_simplify, mean_init, CPU_NUMBER),
-    REDUCE_OP("Prod", "numbertype", "The product over some dimensions", prod_grad, reduce_simplify, prod_init, CPU_NUMBER),
-    REDUCE_OP("Max", ORDERED_TYPES, "The largest over some dimensions", extreme_grad, reduce_simplify, max_init, CPU_REAL_NUMBER),
-    REDUCE_OP("Min", ORDERED_TYPES, "The smallest over some dimensions", extreme_grad, reduce_simplify, min_init, CPU_REAL_NUMBER),
-    REDUCE_OP("EuclideanNorm", "numbertype", "The Euclidean norm over some dimensions", norm_grad, NULL, norm_init, CPU_NUMBER),
-    LOGICAL_OP("All", "Whether all are true over some dimensions", all_init),
-    LOGICAL_OP("Any", "Whether one is true over some dimensions", any_init),
-    {0}}};
+const weir_op_module_t weir_ops_math_reduce = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        REDUCE_OP("Sum", "numbertype", "The sum over some dimensions", sum_grad, reduce_simplify,
+                  sum_init, CPU_NUMBER),
+        REDUCE_OP("Mean", "numbertype", "The mean over some dimensions", mean_grad, reduce_simplify,
+                  mean_init, CPU_NUMBER),
+        REDUCE_OP("Prod", "numbertype", "The product over some dimensions", prod_grad,
+                  reduce_simplify, prod_init, CPU_NUMBER),
+        REDUCE_OP("Max", ORDERED_TYPES, "The largest over some dimensions", extreme_grad,
+                  reduce_simplify, max_init, CPU_REAL_NUMBER),
+        REDUCE_OP("Min", ORDERED_TYPES, "The smallest over some dimensions", extreme_grad,
+                  reduce_simplify, min_init, CPU_REAL_NUMBER),
+        REDUCE_OP("EuclideanNorm", "numbertype", "The Euclidean norm over some dimensions",
+                  norm_grad, NULL, norm_init, CPU_NUMBER),
+        LOGICAL_OP("All", "Whether all are true over some dimensions", all_init),
+        LOGICAL_OP("Any", "Whether one is true over some dimensions", any_init),
+        {0}}};

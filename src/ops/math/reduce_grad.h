@@ -1,5 +1,5 @@
-// reduce_grad.h — Gradients of the reductions of reduce.c, split off for size. Where shape and axes are known they take
-// constants, else nodes that compute them.
+// reduce_grad.h — Gradients of the reductions of reduce.c, split off for size. Where shape and axes
+// are known they take constants, else nodes that compute them.
 #ifndef WEIR_OPS_MATH_REDUCE_GRAD_H_
 #define WEIR_OPS_MATH_REDUCE_GRAD_H_
 
@@ -7,8 +7,8 @@
 
 // What is known of a reduction while the graph is built.
 typedef struct known_t {
-  const weir_shape_t* shape;         // of the input
-  bool has_axes;                     // rank and axes are known: |is_reduced| holds
+  const weir_shape_t* shape;  // of the input
+  bool has_axes;              // rank and axes are known: |is_reduced| holds
   bool is_reduced[WEIR_MAX_RANK];
 } known_t;
 
@@ -33,7 +33,8 @@ static weir_edge_t normal_axes(weir_grad_ctx_t* g, weir_edge_t rank) {
   return node2(g, "FloorMod", node2(g, "AddV2", axes, rank), rank);
 }
 
-// The input's shape with 1 for every reduced dimension. One unknown dimension may be left to Reshape as -1.
+// The input's shape with 1 for every reduced dimension. One unknown dimension may be left to
+// Reshape as -1.
 static weir_edge_t kept_shape(weir_grad_ctx_t* g, const known_t* known) {
   int32_t dims[WEIR_MAX_RANK];
   int unknown_count = 0;
@@ -41,13 +42,16 @@ static weir_edge_t kept_shape(weir_grad_ctx_t* g, const known_t* known) {
     dims[i] = known->is_reduced[i] ? 1 : (int32_t)known->shape->dims[i];
     if (dims[i] < 0) ++unknown_count;
   }
-  if (known->has_axes && unknown_count <= 1) return weir_build_int32s(g->builder, dims, known->shape->rank);
+  if (known->has_axes && unknown_count <= 1)
+    return weir_build_int32s(g->builder, dims, known->shape->rank);
   weir_edge_t shape = weir_grad_shape_of(g, weir_grad_input(g, 0));
   weir_edge_t rank = node1(g, "Size", shape);
   weir_edge_t axes = normal_axes(g, rank);
-  weir_edge_t all = node3(g, "Range", weir_build_int32(g->builder, 0), rank, weir_build_int32(g->builder, 1));
+  weir_edge_t all =
+      node3(g, "Range", weir_build_int32(g->builder, 0), rank, weir_build_int32(g->builder, 1));
   weir_edge_t ones = node2(g, "Fill", node1(g, "Shape", axes), weir_build_int32(g->builder, 1));
-  return weir_grad_node_with(g, "DynamicStitch", WEIR_EDGES(all, axes, shape, ones), WEIR_ATTRS(weir_attr_int("N", 2)));
+  return weir_grad_node_with(g, "DynamicStitch", WEIR_EDGES(all, axes, shape, ones),
+                             WEIR_ATTRS(weir_attr_int("N", 2)));
 }
 
 // |a|, of the output's shape, with the reduced dimensions put back as 1.
@@ -78,7 +82,8 @@ static weir_edge_t mean_count(weir_grad_ctx_t* g, const known_t* known, weir_edg
     count *= (double)known->shape->dims[i];
   }
   if (is_known) return weir_grad_scalar(g, like, count);
-  weir_edge_t outputs = node2(g, "Maximum", node1(g, "Size", weir_grad_output(g, 0)), weir_build_int32(g->builder, 1));
+  weir_edge_t outputs = node2(g, "Maximum", node1(g, "Size", weir_grad_output(g, 0)),
+                              weir_build_int32(g->builder, 1));
   weir_edge_t ratio = node2(g, "FloorDiv", node1(g, "Size", weir_grad_input(g, 0)), outputs);
   return cast_to(g, ratio, weir_grad_dtype(g, like));
 }
@@ -105,12 +110,15 @@ static weir_status_t* norm_grad(weir_grad_ctx_t* g) {
   known_t known = what_is_known(g);
   weir_edge_t dy = with_kept_dims(g, &known, weir_grad_dy(g, 0));
   weir_edge_t y = with_kept_dims(g, &known, weir_grad_output(g, 0));
-  return weir_grad_set(g, 0, node2(g, "RealDiv", weir_grad_input(g, 0), node2(g, "RealDiv", y, dy)));
+  return weir_grad_set(g, 0,
+                       node2(g, "RealDiv", weir_grad_input(g, 0), node2(g, "RealDiv", y, dy)));
 }
 
-// ---- Prod: the product of all other elements, by exclusive products from both ends, so that zeros do no harm ----
+// ---- Prod: the product of all other elements, by exclusive products from both ends, so that zeros
+// do no harm ----
 
-// Transposes that bring the reduced dimensions to the front and back, and the matrix shape [reduced, others].
+// Transposes that bring the reduced dimensions to the front and back, and the matrix shape
+// [reduced, others].
 typedef struct prod_layout_t {
   weir_edge_t perm;
   weir_edge_t inverse;
@@ -144,16 +152,19 @@ static prod_layout_t dynamic_layout(weir_grad_ctx_t* g, weir_edge_t shape) {
   weir_edge_t rank = node1(g, "Size", shape);
   weir_edge_t flat = weir_build_int32s(g->builder, (const int32_t[]){-1}, 1);
   weir_edge_t reduced = node2(g, "Reshape", normal_axes(g, rank), flat);
-  weir_edge_t all = node3(g, "Range", weir_build_int32(g->builder, 0), rank, weir_build_int32(g->builder, 1));
+  weir_edge_t all =
+      node3(g, "Range", weir_build_int32(g->builder, 0), rank, weir_build_int32(g->builder, 1));
   weir_edge_t others = node2(g, "ListDiff", all, reduced);
   weir_edge_t perm = node3(g, "ConcatV2", reduced, others, weir_build_int32(g->builder, 0));
   weir_edge_t matrix = node2(g, "Pack", count_of(g, shape, reduced), count_of(g, shape, others));
-  return (prod_layout_t){.perm = perm, .inverse = node1(g, "InvertPermutation", perm), .matrix = matrix};
+  return (prod_layout_t){
+      .perm = perm, .inverse = node1(g, "InvertPermutation", perm), .matrix = matrix};
 }
 
 static weir_edge_t exclusive_product(weir_grad_ctx_t* g, weir_edge_t x, bool is_reverse) {
-  weir_edge_t y = weir_grad_node_with(g, "Cumprod", WEIR_EDGES(x, weir_build_int32(g->builder, 0)),
-                                      WEIR_ATTRS(weir_attr_bool("exclusive", true), weir_attr_bool("reverse", is_reverse)));
+  weir_edge_t y = weir_grad_node_with(
+      g, "Cumprod", WEIR_EDGES(x, weir_build_int32(g->builder, 0)),
+      WEIR_ATTRS(weir_attr_bool("exclusive", true), weir_attr_bool("reverse", is_reverse)));
   return weir_grad_conj(g, y);
 }
 
@@ -166,7 +177,8 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   prod_layout_t layout = is_static ? static_layout(g, &known) : dynamic_layout(g, shape);
   weir_edge_t permuted = node2(g, "Transpose", x, layout.perm);
   weir_edge_t matrix = node2(g, "Reshape", permuted, layout.matrix);
-  weir_edge_t rest = weir_grad_mul(g, exclusive_product(g, matrix, false), exclusive_product(g, matrix, true));
+  weir_edge_t rest =
+      weir_grad_mul(g, exclusive_product(g, matrix, false), exclusive_product(g, matrix, true));
   rest = node2(g, "Reshape", rest, weir_grad_shape_of(g, permuted));
   weir_edge_t dx = weir_grad_mul(g, dy, node2(g, "Transpose", rest, layout.inverse));
   return weir_grad_set(g, 0, node2(g, "Reshape", dx, shape));

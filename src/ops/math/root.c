@@ -13,13 +13,15 @@ static weir_status_t* rsqrt_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, node2(g, "RsqrtGrad", weir_grad_output(g, 0), weir_grad_dy(g, 0)));
 }
 static weir_status_t* reciprocal_grad(weir_grad_ctx_t* g) {
-  return weir_grad_set(g, 0, node2(g, "ReciprocalGrad", weir_grad_output(g, 0), weir_grad_dy(g, 0)));
+  return weir_grad_set(g, 0,
+                       node2(g, "ReciprocalGrad", weir_grad_output(g, 0), weir_grad_dy(g, 0)));
 }
 
 // z = 0.5 b / conj(a): da = -conj(dz / a) z, db = 0.5 dz / a.
 static weir_status_t* sqrt_grad_grad(weir_grad_ctx_t* g) {
   weir_edge_t ratio = node2(g, "RealDiv", weir_grad_dy(g, 0), weir_grad_input(g, 0));
-  WEIR_TRY(weir_grad_set(g, 0, weir_grad_mul(g, weir_grad_neg(g, weir_grad_conj(g, ratio)), weir_grad_output(g, 0))));
+  WEIR_TRY(weir_grad_set(
+      g, 0, weir_grad_mul(g, weir_grad_neg(g, weir_grad_conj(g, ratio)), weir_grad_output(g, 0))));
   return weir_grad_set(g, 1, weir_grad_mul(g, weir_grad_scalar(g, ratio, 0.5), ratio));
 }
 
@@ -51,19 +53,29 @@ WEIR_BINARY_INIT(sqrt_grad_init, SQRT_GRAD)
 WEIR_BINARY_INIT(rsqrt_grad_init, RSQRT_GRAD)
 WEIR_BINARY_INIT(reciprocal_grad_init, RECIPROCAL_GRAD)
 
-#define SQUARE_TYPES \
-  "{bfloat16,half,float,double,int8,int16,int32,int64,uint8,uint16,uint32,uint64,complex64,complex128}"
+#define SQUARE_TYPES                                                                         \
+  "{bfloat16,half,float,double,int8,int16,int32,int64,uint8,uint16,uint32,uint64,complex64," \
+  "complex128}"
 #define RECIPROCAL_TYPES "{bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}"
 #define RECIPROCAL_CPU "T: bfloat16, half, float, double, complex64, complex128"
 
-const weir_op_module_t weir_ops_math_root = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    UNARY_OP("Square", SQUARE_TYPES, "x * x", square_grad, square_init, NULL),
-    UNARY_OP("Sqrt", FLOATING_COMPLEX_TYPES, "The square root of x", sqrt_grad, sqrt_init, NULL),
-    UNARY_OP("Rsqrt", FLOATING_COMPLEX_TYPES, "1 / sqrt(x)", rsqrt_grad, rsqrt_init, NULL),
-    UNARY_OP("Reciprocal", RECIPROCAL_TYPES, "1 / x", reciprocal_grad, reciprocal_init, RECIPROCAL_CPU),
-    UNARY_OP("Inv", RECIPROCAL_TYPES, "1 / x", reciprocal_grad, reciprocal_init, RECIPROCAL_CPU),
-    GRADIENT_OP("SqrtGrad", "The gradient of Sqrt, from its output", sqrt_grad_grad, sqrt_grad_init),
-    GRADIENT_OP("RsqrtGrad", "The gradient of Rsqrt, from its output", rsqrt_grad_grad, rsqrt_grad_init),
-    GRADIENT_OP("ReciprocalGrad", "The gradient of Reciprocal, from its output", reciprocal_grad_grad, reciprocal_grad_init),
-    GRADIENT_OP("InvGrad", "The gradient of Inv, from its output", reciprocal_grad_grad, reciprocal_grad_init),
-    {0}}};
+const weir_op_module_t weir_ops_math_root = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        UNARY_OP("Square", SQUARE_TYPES, "x * x", square_grad, square_init, NULL),
+        UNARY_OP("Sqrt", FLOATING_COMPLEX_TYPES, "The square root of x", sqrt_grad, sqrt_init,
+                 NULL),
+        UNARY_OP("Rsqrt", FLOATING_COMPLEX_TYPES, "1 / sqrt(x)", rsqrt_grad, rsqrt_init, NULL),
+        UNARY_OP("Reciprocal", RECIPROCAL_TYPES, "1 / x", reciprocal_grad, reciprocal_init,
+                 RECIPROCAL_CPU),
+        UNARY_OP("Inv", RECIPROCAL_TYPES, "1 / x", reciprocal_grad, reciprocal_init,
+                 RECIPROCAL_CPU),
+        GRADIENT_OP("SqrtGrad", "The gradient of Sqrt, from its output", sqrt_grad_grad,
+                    sqrt_grad_init),
+        GRADIENT_OP("RsqrtGrad", "The gradient of Rsqrt, from its output", rsqrt_grad_grad,
+                    rsqrt_grad_init),
+        GRADIENT_OP("ReciprocalGrad", "The gradient of Reciprocal, from its output",
+                    reciprocal_grad_grad, reciprocal_grad_init),
+        GRADIENT_OP("InvGrad", "The gradient of Inv, from its output", reciprocal_grad_grad,
+                    reciprocal_grad_init),
+        {0}}};

@@ -1,4 +1,5 @@
-// segment.c — SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: reductions of runs of rows with equal ids.
+// segment.c — SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: reductions of runs of
+// rows with equal ids.
 #include <inttypes.h>
 
 #include "ops/math/common.h"
@@ -9,11 +10,11 @@ typedef struct segment_state_t {
   bool is_mean;
 } segment_state_t;
 
-#define SEGMENT_INIT(name, OP, mean)                                                              \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                       \
-    (void)init;                                                                                   \
-    *(segment_state_t*)state = (segment_state_t){.op = WEIR_BINARY_##OP, .is_mean = mean};        \
-    return NULL;                                                                                  \
+#define SEGMENT_INIT(name, OP, mean)                                                       \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                \
+    (void)init;                                                                            \
+    *(segment_state_t*)state = (segment_state_t){.op = WEIR_BINARY_##OP, .is_mean = mean}; \
+    return NULL;                                                                           \
   }
 SEGMENT_INIT(sum_init, ADD, false)
 SEGMENT_INIT(mean_init, ADD, true)
@@ -22,10 +23,12 @@ SEGMENT_INIT(max_init, MAXIMUM, false)
 SEGMENT_INIT(min_init, MINIMUM, false)
 
 // Ids must not decrease. The last one gives the number of rows of the output.
-static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* ids, int64_t* out_rows) {
+static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* ids,
+                                int64_t* out_rows) {
   if (ids->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids should be a vector.");
   if (data->rank < 1 || ids->count != data->dims[0]) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids should be the same size as dimension 0 of input.");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "segment_ids should be the same size as dimension 0 of input.");
   }
   int64_t last = -1;
   for (int64_t i = 0; i < ids->count; ++i) {
@@ -66,7 +69,8 @@ static void segment_range(void* arg, int64_t begin, int64_t end) {
     if (!job->divide) continue;
     double count = (double)(i - first);
     char divisor[16];
-    weir_status_destroy(weir_cast_elements(job->dtype, divisor, WEIR_DTYPE_DOUBLE, &count, 1));  // a number type: no error
+    weir_status_destroy(weir_cast_elements(job->dtype, divisor, WEIR_DTYPE_DOUBLE, &count,
+                                           1));  // a number type: no error
     job->divide(out, divisor, out, n, WEIR_SPAN_X);
   }
 }
@@ -81,9 +85,14 @@ static weir_status_t* segment_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, data->rank, dims, &y));
   weir_dtype_t dtype = weir_tensor_type(data);
-  segment_job_t job = {.ids = ids, .x = data->data, .y = y->data, .fn = weir_binary_find(s->op, dtype),
-                       .divide = s->is_mean ? weir_binary_find(WEIR_BINARY_DIV, dtype) : NULL, .dtype = dtype,
-                       .size = weir_dtype_size(dtype), .inner = 1};
+  segment_job_t job = {.ids = ids,
+                       .x = data->data,
+                       .y = y->data,
+                       .fn = weir_binary_find(s->op, dtype),
+                       .divide = s->is_mean ? weir_binary_find(WEIR_BINARY_DIV, dtype) : NULL,
+                       .dtype = dtype,
+                       .size = weir_dtype_size(dtype),
+                       .inner = 1};
   if (y->count == 0) return NULL;
   for (int i = 1; i < data->rank; ++i) job.inner *= data->dims[i];
   // Ids that do not occur: 0, and 1 for products.
@@ -112,7 +121,9 @@ static weir_edge_t gather(weir_grad_ctx_t* g, weir_edge_t rows) {
   return node3(g, "GatherV2", rows, weir_grad_input(g, 1), weir_build_int32(g->builder, 0));
 }
 
-static weir_status_t* sum_grad(weir_grad_ctx_t* g) { return weir_grad_set(g, 0, gather(g, weir_grad_dy(g, 0))); }
+static weir_status_t* sum_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(g, 0, gather(g, weir_grad_dy(g, 0)));
+}
 
 static weir_status_t* mean_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
@@ -125,12 +136,14 @@ static weir_status_t* mean_grad(weir_grad_ctx_t* g) {
 static weir_status_t* extreme_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
   weir_edge_t chosen = node2(g, "Equal", weir_grad_input(g, 0), gather(g, weir_grad_output(g, 0)));
-  weir_edge_t counts = node2(g, "SegmentSum", cast_to(g, chosen, weir_grad_dtype(g, dy)), weir_grad_input(g, 1));
+  weir_edge_t counts =
+      node2(g, "SegmentSum", cast_to(g, chosen, weir_grad_dtype(g, dy)), weir_grad_input(g, 1));
   weir_edge_t share = gather(g, node2(g, "RealDiv", dy, counts));
   return weir_grad_set(g, 0, node3(g, "SelectV2", chosen, share, weir_grad_scalar(g, dy, 0)));
 }
 
-// Product of the others: by division without zeros, by the product without the zero where there is one, else 0.
+// Product of the others: by division without zeros, by the product without the zero where there is
+// one, else 0.
 static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   weir_edge_t x = weir_grad_input(g, 0);
   weir_edge_t ids = weir_grad_input(g, 1);
@@ -146,16 +159,30 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather(g, dy), slope));
 }
 
-#define SEGMENT_OP(op_name, types_, text, grad, init_fn, constraint)                                                     \
-  {.name = op_name, .attrs = "T: " types_ "; Tindices: {int32,int64}", .inputs = "data: T; segment_ids: Tindices",       \
-   .outputs = "output: T", .summary = text, .infer_shape = segment_shape, .build_grad = grad,                            \
-   .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = constraint, .compute = segment_cpu, .init = init_fn, \
-       .state_size = sizeof(segment_state_t)}, {0}}}
+#define SEGMENT_OP(op_name, types_, text, grad, init_fn, constraint)                           \
+  {                                                                                            \
+    .name = op_name, .attrs = "T: " types_ "; Tindices: {int32,int64}",                        \
+    .inputs = "data: T; segment_ids: Tindices", .outputs = "output: T", .summary = text,       \
+    .infer_shape = segment_shape, .build_grad = grad, .kernels = (const weir_kernel_def_t[]) { \
+      {WEIR_DEVICE_CPU, .types = constraint, .compute = segment_cpu, .init = init_fn,          \
+       .state_size = sizeof(segment_state_t)},                                                 \
+      {                                                                                        \
+        0                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+  }
 
-const weir_op_module_t weir_ops_math_segment = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    SEGMENT_OP("SegmentSum", "numbertype", "Sums of rows with equal, sorted ids", sum_grad, sum_init, CPU_NUMBER),
-    SEGMENT_OP("SegmentMean", "numbertype", "Means of rows with equal, sorted ids", mean_grad, mean_init, CPU_NUMBER),
-    SEGMENT_OP("SegmentProd", "numbertype", "Products of rows with equal, sorted ids", prod_grad, prod_init, CPU_NUMBER),
-    SEGMENT_OP("SegmentMax", "realnumbertype", "Maxima of rows with equal, sorted ids", extreme_grad, max_init, NULL),
-    SEGMENT_OP("SegmentMin", "realnumbertype", "Minima of rows with equal, sorted ids", extreme_grad, min_init, NULL),
-    {0}}};
+const weir_op_module_t weir_ops_math_segment = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        SEGMENT_OP("SegmentSum", "numbertype", "Sums of rows with equal, sorted ids", sum_grad,
+                   sum_init, CPU_NUMBER),
+        SEGMENT_OP("SegmentMean", "numbertype", "Means of rows with equal, sorted ids", mean_grad,
+                   mean_init, CPU_NUMBER),
+        SEGMENT_OP("SegmentProd", "numbertype", "Products of rows with equal, sorted ids",
+                   prod_grad, prod_init, CPU_NUMBER),
+        SEGMENT_OP("SegmentMax", "realnumbertype", "Maxima of rows with equal, sorted ids",
+                   extreme_grad, max_init, NULL),
+        SEGMENT_OP("SegmentMin", "realnumbertype", "Minima of rows with equal, sorted ids",
+                   extreme_grad, min_init, NULL),
+        {0}}};

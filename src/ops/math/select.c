@@ -14,7 +14,8 @@ typedef struct selection_t {
   int64_t strides[3][WEIR_MAX_RANK];
 } selection_t;
 
-static void fill_strides(int rank, const int64_t* dims, const weir_tensor_t* input, int64_t* strides) {
+static void fill_strides(int rank, const int64_t* dims, const weir_tensor_t* input,
+                         int64_t* strides) {
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; --i) {
     int at = i - (rank - input->rank);
@@ -24,7 +25,8 @@ static void fill_strides(int rank, const int64_t* dims, const weir_tensor_t* inp
   }
 }
 
-WEIR_INLINE void select_run(const selection_t* s, const int64_t at[3], int64_t out, int64_t n, size_t size) {
+WEIR_INLINE void select_run(const selection_t* s, const int64_t at[3], int64_t out, int64_t n,
+                            size_t size) {
   int last = s->rank - 1;
   int64_t steps[3] = {0, 0, 0};
   for (int k = 0; k < 3 && last >= 0; ++k) steps[k] = s->strides[k][last];
@@ -33,7 +35,8 @@ WEIR_INLINE void select_run(const selection_t* s, const int64_t at[3], int64_t o
   const char* e = s->e + (size_t)at[2] * size;
   char* y = s->out + (size_t)out * size;
   for (int64_t i = 0; i < n; ++i) {
-    const char* from = condition[i * steps[0]] ? t + i * steps[1] * (int64_t)size : e + i * steps[2] * (int64_t)size;
+    const char* from = condition[i * steps[0]] ? t + i * steps[1] * (int64_t)size
+                                               : e + i * steps[2] * (int64_t)size;
     memmove(y + (size_t)i * size, from, size);  // in place when an input was forwarded
   }
 }
@@ -76,7 +79,8 @@ static weir_status_t* select_objects(const selection_t* s, int64_t count) {
       rest /= s->dims[d];
       for (int k = 0; k < 3; ++k) at[k] += index * s->strides[k][d];
     }
-    const char* from = s->condition[at[0]] ? s->t + (size_t)at[1] * s->size : s->e + (size_t)at[2] * s->size;
+    const char* from =
+        s->condition[at[0]] ? s->t + (size_t)at[1] * s->size : s->e + (size_t)at[2] * s->size;
     WEIR_TRY(weir_elements_copy(s->dtype, s->out + (size_t)i * s->size, from, 1));
   }
   return NULL;
@@ -91,12 +95,14 @@ static weir_status_t* run_selection(weir_kernel_ctx_t* ctx, selection_t* s, int6
 // An input (t or e) of the output's shape whose memory may be written over; 0 when none.
 static int forwardable(const weir_kernel_ctx_t* ctx, int64_t count) {
   for (int i = 1; i <= 2; ++i) {
-    if (ctx->inputs[i].tensor->count == count && weir_tensor_is_sole(ctx->inputs[i].tensor)) return i;
+    if (ctx->inputs[i].tensor->count == count && weir_tensor_is_sole(ctx->inputs[i].tensor))
+      return i;
   }
   return 0;
 }
 
-static weir_status_t* select_into(weir_kernel_ctx_t* ctx, int rank, const int64_t* dims, selection_t* s) {
+static weir_status_t* select_into(weir_kernel_ctx_t* ctx, int rank, const int64_t* dims,
+                                  selection_t* s) {
   const weir_tensor_t* t = weir_kernel_input(ctx, 1);
   s->condition = weir_kernel_input(ctx, 0)->data;
   s->t = t->data;
@@ -118,10 +124,12 @@ static weir_status_t* select_into(weir_kernel_ctx_t* ctx, int rank, const int64_
   return run_selection(ctx, s, count);
 }
 
-static weir_status_t* shape_error(const char* what, const weir_tensor_t* a, const weir_tensor_t* b) {
+static weir_status_t* shape_error(const char* what, const weir_tensor_t* a,
+                                  const weir_tensor_t* b) {
   char x[WEIR_SHAPE_TEXT_SIZE];
   char y[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s %s vs. %s", what, weir_tensor_shape_text(a, x), weir_tensor_shape_text(b, y));
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s %s vs. %s", what, weir_tensor_shape_text(a, x),
+                     weir_tensor_shape_text(b, y));
 }
 
 // The condition has t's shape, is a scalar, or a vector that chooses rows.
@@ -129,7 +137,8 @@ static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* c = weir_kernel_input(ctx, 0);
   const weir_tensor_t* t = weir_kernel_input(ctx, 1);
   const weir_tensor_t* e = weir_kernel_input(ctx, 2);
-  if (!weir_tensor_same_shape(t, e)) return shape_error("'then' and 'else' must have the same size. But received:", t, e);
+  if (!weir_tensor_same_shape(t, e))
+    return shape_error("'then' and 'else' must have the same size. But received:", t, e);
   selection_t s;
   fill_strides(t->rank, t->dims, t, s.strides[1]);
   memcpy(s.strides[2], s.strides[1], sizeof(s.strides[1]));
@@ -144,7 +153,8 @@ static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
     memset(s.strides[0], 0, sizeof(s.strides[0]));
     s.strides[0][0] = 1;
   } else {
-    return shape_error("'cond' must be a vector, a scalar or have the shape of 'then', but saw shapes:", c, t);
+    return shape_error(
+        "'cond' must be a vector, a scalar or have the shape of 'then', but saw shapes:", c, t);
   }
   return select_into(ctx, t->rank, t->dims, &s);
 }
@@ -154,16 +164,19 @@ static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
   weir_broadcast_t values;
   weir_broadcast_t all;
   WEIR_TRY(weir_kernel_broadcast(ctx, 1, 2, &values));
-  if (!weir_broadcast_plan(weir_dims_of(c), (weir_dims_t){values.out_rank, values.out_dims}, &all)) {
+  if (!weir_broadcast_plan(weir_dims_of(c), (weir_dims_t){values.out_rank, values.out_dims},
+                           &all)) {
     char x[WEIR_SHAPE_TEXT_SIZE];
     char y[WEIR_SHAPE_TEXT_SIZE];
     char z[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT, "condition %s, then %s, and else %s must be broadcastable",
-                       weir_tensor_shape_text(c, x), weir_tensor_shape_text(weir_kernel_input(ctx, 1), y),
+                       weir_tensor_shape_text(c, x),
+                       weir_tensor_shape_text(weir_kernel_input(ctx, 1), y),
                        weir_tensor_shape_text(weir_kernel_input(ctx, 2), z));
   }
   selection_t s;
-  for (int k = 0; k < 3; ++k) fill_strides(all.out_rank, all.out_dims, weir_kernel_input(ctx, k), s.strides[k]);
+  for (int k = 0; k < 3; ++k)
+    fill_strides(all.out_rank, all.out_dims, weir_kernel_input(ctx, k), s.strides[k]);
   return select_into(ctx, all.out_rank, all.out_dims, &s);
 }
 
@@ -205,8 +218,10 @@ static weir_edge_t reduce_to_input(weir_grad_ctx_t* g, weir_edge_t dx, int i) {
   const weir_shape_t* to = weir_grad_shape(g, x);
   if (weir_shape_is_full(from) && weir_shape_equal(from, to)) return dx;
   weir_edge_t shape = weir_grad_shape_of(g, x);
-  weir_edge_t axes = node2(g, "BroadcastGradientArgs", shape, weir_grad_shape_of(g, weir_grad_output(g, 0)));
-  weir_edge_t sum = weir_grad_node_with(g, "Sum", WEIR_EDGES(dx, axes), WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
+  weir_edge_t axes =
+      node2(g, "BroadcastGradientArgs", shape, weir_grad_shape_of(g, weir_grad_output(g, 0)));
+  weir_edge_t sum = weir_grad_node_with(g, "Sum", WEIR_EDGES(dx, axes),
+                                        WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
   return node2(g, "Reshape", sum, shape);
 }
 
@@ -226,13 +241,30 @@ static weir_status_t* select_simplify(weir_simplify_ctx_t* ctx) {
 
 #define SELECT_CPU CPU_NUMBER ", bool, string, resource, variant"
 
-const weir_op_module_t weir_ops_math_select = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Select", .attrs = "T: type", .inputs = "condition: bool; t: T; e: T", .outputs = "output: T",
-     .summary = "Elements (or rows) of t where the condition holds, of e elsewhere",
-     .infer_shape = select_shape, .build_grad = select_grad, .simplify = select_simplify,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_cpu}, {0}}},
-    {.name = "SelectV2", .attrs = "T: type", .inputs = "condition: bool; t: T; e: T", .outputs = "output: T",
-     .flags = WEIR_OP_POINTWISE, .summary = "Elements of t where the condition holds, of e elsewhere, with broadcasting",
-     .infer_shape = select_v2_shape, .build_grad = select_v2_grad, .simplify = select_simplify,
-     .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_v2_cpu}, {0}}},
-    {0}}};
+const weir_op_module_t weir_ops_math_select = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Select",
+         .attrs = "T: type",
+         .inputs = "condition: bool; t: T; e: T",
+         .outputs = "output: T",
+         .summary = "Elements (or rows) of t where the condition holds, of e elsewhere",
+         .infer_shape = select_shape,
+         .build_grad = select_grad,
+         .simplify = select_simplify,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_cpu}, {0}}},
+        {.name = "SelectV2",
+         .attrs = "T: type",
+         .inputs = "condition: bool; t: T; e: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "Elements of t where the condition holds, of e elsewhere, with broadcasting",
+         .infer_shape = select_v2_shape,
+         .build_grad = select_v2_grad,
+         .simplify = select_simplify,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_v2_cpu}, {0}}},
+        {0}}};

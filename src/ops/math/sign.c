@@ -1,10 +1,13 @@
 // sign.c — Neg, Abs, Sign.
 #include "ops/math/common.h"
 
-static weir_status_t* neg_grad(weir_grad_ctx_t* g) { return weir_grad_set(g, 0, weir_grad_neg(g, weir_grad_dy(g, 0))); }
+static weir_status_t* neg_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(g, 0, weir_grad_neg(g, weir_grad_dy(g, 0)));
+}
 
 static weir_status_t* abs_grad(weir_grad_ctx_t* g) {
-  return weir_grad_set(g, 0, weir_grad_mul(g, weir_grad_dy(g, 0), node1(g, "Sign", weir_grad_input(g, 0))));
+  return weir_grad_set(
+      g, 0, weir_grad_mul(g, weir_grad_dy(g, 0), node1(g, "Sign", weir_grad_input(g, 0))));
 }
 
 static weir_status_t* sign_grad(weir_grad_ctx_t* g) {
@@ -15,7 +18,8 @@ static weir_status_t* sign_grad(weir_grad_ctx_t* g) {
 static weir_status_t* neg_simplify(weir_simplify_ctx_t* ctx) {
   weir_builder_t* b = ctx->builder;
   const weir_node_def_t* producer = b->vtable->node(b, ctx->inputs[0]);
-  if (producer && producer->op == ctx->node->op) ctx->replacement = b->vtable->input(b, ctx->inputs[0], 0);
+  if (producer && producer->op == ctx->node->op)
+    ctx->replacement = b->vtable->input(b, ctx->inputs[0], 0);
   return NULL;
 }
 
@@ -23,15 +27,35 @@ WEIR_UNARY_INIT(neg_init, NEG)
 WEIR_UNARY_INIT(abs_init, ABS)
 WEIR_UNARY_INIT(sign_init, SIGN)
 
-const weir_op_module_t weir_ops_math_sign = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    {.name = "Neg", .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
-     .inputs = "x: T", .outputs = "y: T", .flags = WEIR_OP_POINTWISE, .summary = "-x",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = neg_grad, .simplify = neg_simplify,
-     .kernels = WEIR_UNARY_KERNELS(neg_init, NULL)},
-    {.name = "Abs", .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64}", .inputs = "x: T",
-     .outputs = "y: T", .flags = WEIR_OP_POINTWISE, .summary = "The magnitude of x",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = abs_grad, .kernels = WEIR_UNARY_KERNELS(abs_init, NULL)},
-    {.name = "Sign", .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
-     .inputs = "x: T", .outputs = "y: T", .flags = WEIR_OP_POINTWISE, .summary = "-1, 0 or 1; x / |x| of complex numbers",
-     .infer_shape = weir_shape_fn_unchanged, .build_grad = sign_grad, .kernels = WEIR_UNARY_KERNELS(sign_init, NULL)},
-    {0}}};
+const weir_op_module_t weir_ops_math_sign = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Neg",
+         .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
+         .inputs = "x: T",
+         .outputs = "y: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "-x",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = neg_grad,
+         .simplify = neg_simplify,
+         .kernels = WEIR_UNARY_KERNELS(neg_init, NULL)},
+        {.name = "Abs",
+         .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64}",
+         .inputs = "x: T",
+         .outputs = "y: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The magnitude of x",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = abs_grad,
+         .kernels = WEIR_UNARY_KERNELS(abs_init, NULL)},
+        {.name = "Sign",
+         .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
+         .inputs = "x: T",
+         .outputs = "y: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "-1, 0 or 1; x / |x| of complex numbers",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = sign_grad,
+         .kernels = WEIR_UNARY_KERNELS(sign_init, NULL)},
+        {0}}};

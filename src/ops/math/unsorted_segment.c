@@ -1,4 +1,5 @@
-// unsorted_segment.c — UnsortedSegmentSum, Prod, Max, Min: reductions of rows by id, in any order; negative ids are dropped.
+// unsorted_segment.c — UnsortedSegmentSum, Prod, Max, Min: reductions of rows by id, in any order;
+// negative ids are dropped.
 #include <float.h>
 #include <inttypes.h>
 
@@ -21,7 +22,8 @@ UNSORTED_INIT(max_init, MAXIMUM)
 UNSORTED_INIT(min_init, MINIMUM)
 
 static int64_t id_at(const weir_tensor_t* ids, int64_t i) {
-  return ids->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(ids, int16_t)[i] : weir_tensor_int_at(ids, i);
+  return ids->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(ids, int16_t)[i]
+                                        : weir_tensor_int_at(ids, i);
 }
 
 // The largest or lowest finite value of a type; wide integers saturate in the cast.
@@ -41,7 +43,8 @@ static double bound(weir_dtype_t dtype, bool is_high) {
 // What a segment without rows holds, as an element.
 static weir_status_t* empty_value(weir_binary_op_t op, weir_dtype_t dtype, void* out_value) {
   double value = op == WEIR_BINARY_MUL ? 1 : 0;
-  if (op == WEIR_BINARY_MAXIMUM || op == WEIR_BINARY_MINIMUM) value = bound(dtype, op == WEIR_BINARY_MINIMUM);
+  if (op == WEIR_BINARY_MAXIMUM || op == WEIR_BINARY_MINIMUM)
+    value = bound(dtype, op == WEIR_BINARY_MINIMUM);
   return weir_cast_elements(dtype, out_value, WEIR_DTYPE_DOUBLE, &value, 1);
 }
 
@@ -67,22 +70,27 @@ static void unsorted_range(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-static weir_status_t* check_inputs(const weir_tensor_t* data, const weir_tensor_t* ids, int64_t segments) {
+static weir_status_t* check_inputs(const weir_tensor_t* data, const weir_tensor_t* ids,
+                                   int64_t segments) {
   bool is_prefix = ids->rank <= data->rank;
   for (int i = 0; is_prefix && i < ids->rank; ++i) is_prefix = ids->dims[i] == data->dims[i];
   if (!is_prefix) {
     char a[WEIR_SHAPE_TEXT_SIZE];
     char b[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "data.shape = %s does not start with segment_ids.shape = %s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "data.shape = %s does not start with segment_ids.shape = %s",
                        weir_tensor_shape_text(data, a), weir_tensor_shape_text(ids, b));
   }
   if (segments < 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input num_segments == %" PRId64 " must not be negative.", segments);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input num_segments == %" PRId64 " must not be negative.",
+                       segments);
   }
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = id_at(ids, i);
     if (id < segments) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids[%" PRId64 "] = %" PRId64 " is out of range [0, %" PRId64 ")", i, id, segments);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "segment_ids[%" PRId64 "] = %" PRId64 " is out of range [0, %" PRId64 ")", i,
+                       id, segments);
   }
   return NULL;
 }
@@ -94,13 +102,18 @@ static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* segments = weir_kernel_input(ctx, 2);
   if (segments->rank != 0) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "num_segments should be a scalar, not shape %s", weir_tensor_shape_text(segments, text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "num_segments should be a scalar, not shape %s",
+                       weir_tensor_shape_text(segments, text));
   }
   int64_t dims[WEIR_MAX_RANK + 1];
   dims[0] = weir_tensor_int_at(segments, 0);
   WEIR_TRY(check_inputs(data, ids, dims[0]));
   weir_dtype_t dtype = weir_tensor_type(data);
-  unsorted_job_t job = {.ids = ids, .x = data->data, .fn = weir_binary_find(s->op, dtype), .size = weir_dtype_size(dtype), .inner = 1};
+  unsorted_job_t job = {.ids = ids,
+                        .x = data->data,
+                        .fn = weir_binary_find(s->op, dtype),
+                        .size = weir_dtype_size(dtype),
+                        .inner = 1};
   int rank = 1;
   for (int i = ids->rank; i < data->rank; ++i) {
     dims[rank++] = data->dims[i];
@@ -112,7 +125,9 @@ static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
   char value[16];
   WEIR_TRY(empty_value(s->op, dtype, value));
   for (int64_t i = 0; i < y->count; ++i) memcpy(job.y + (size_t)i * job.size, value, job.size);
-  if (y->count > 0) weir_pool_for(weir_kernel_pool(ctx), job.inner, 1.0 + 0.5 * (double)ids->count, unsorted_range, &job);
+  if (y->count > 0)
+    weir_pool_for(weir_kernel_pool(ctx), job.inner, 1.0 + 0.5 * (double)ids->count, unsorted_range,
+                  &job);
   return NULL;
 }
 
@@ -130,7 +145,9 @@ static weir_status_t* unsorted_shape(weir_shape_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK + 1];
   dims[0] = segments ? weir_tensor_int_at(segments, 0) : -1;
   if (segments && dims[0] < 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Dimension size, given by scalar input 2, must be non-negative but is %" PRId64, dims[0]);
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Dimension size, given by scalar input 2, must be non-negative but is %" PRId64, dims[0]);
   }
   int rank = 1;
   for (int i = ids->rank; i < data->rank; ++i) dims[rank++] = data->dims[i];
@@ -147,12 +164,14 @@ typedef struct rows_t {
 static rows_t rows_of(weir_grad_ctx_t* g) {
   weir_edge_t ids = weir_grad_input(g, 1);
   weir_edge_t zero = weir_grad_scalar(g, ids, 0);
-  rows_t rows = {.clipped = node2(g, "Maximum", ids, zero), .is_positive = node2(g, "GreaterEqual", ids, zero)};
+  rows_t rows = {.clipped = node2(g, "Maximum", ids, zero),
+                 .is_positive = node2(g, "GreaterEqual", ids, zero)};
   weir_edge_t rank = node1(g, "Rank", weir_grad_input(g, 0));
   weir_edge_t missing = node2(g, "Sub", rank, node1(g, "Rank", ids));
   weir_edge_t vector = node2(g, "ExpandDims", missing, weir_build_int32(g->builder, 0));
   weir_edge_t ones = node2(g, "Fill", vector, weir_build_int32(g->builder, 1));
-  weir_edge_t shape = node3(g, "ConcatV2", node1(g, "Shape", ids), ones, weir_build_int32(g->builder, 0));
+  weir_edge_t shape =
+      node3(g, "ConcatV2", node1(g, "Shape", ids), ones, weir_build_int32(g->builder, 0));
   rows.is_positive = node2(g, "Reshape", rows.is_positive, shape);
   return rows;
 }
@@ -161,7 +180,8 @@ static weir_edge_t gather(weir_grad_ctx_t* g, const rows_t* rows, weir_edge_t pa
   return node3(g, "GatherV2", params, rows->clipped, weir_build_int32(g->builder, 0));
 }
 static weir_edge_t gather_kept(weir_grad_ctx_t* g, const rows_t* rows, weir_edge_t params) {
-  return node3(g, "SelectV2", rows->is_positive, gather(g, rows, params), weir_grad_scalar(g, params, 0));
+  return node3(g, "SelectV2", rows->is_positive, gather(g, rows, params),
+               weir_grad_scalar(g, params, 0));
 }
 
 static weir_status_t* sum_grad(weir_grad_ctx_t* g) {
@@ -172,14 +192,17 @@ static weir_status_t* sum_grad(weir_grad_ctx_t* g) {
 static weir_status_t* extreme_grad(weir_grad_ctx_t* g) {
   rows_t rows = rows_of(g);
   weir_edge_t dy = weir_grad_dy(g, 0);
-  weir_edge_t chosen = node2(g, "Equal", weir_grad_input(g, 0), gather_kept(g, &rows, weir_grad_output(g, 0)));
+  weir_edge_t chosen =
+      node2(g, "Equal", weir_grad_input(g, 0), gather_kept(g, &rows, weir_grad_output(g, 0)));
   chosen = node2(g, "LogicalAnd", chosen, rows.is_positive);
-  weir_edge_t counts = node3(g, "UnsortedSegmentSum", cast_to(g, chosen, weir_grad_dtype(g, dy)), weir_grad_input(g, 1), weir_grad_input(g, 2));
+  weir_edge_t counts = node3(g, "UnsortedSegmentSum", cast_to(g, chosen, weir_grad_dtype(g, dy)),
+                             weir_grad_input(g, 1), weir_grad_input(g, 2));
   weir_edge_t share = gather_kept(g, &rows, node2(g, "RealDiv", dy, counts));
   return weir_grad_set(g, 0, node3(g, "SelectV2", chosen, share, weir_grad_scalar(g, dy, 0)));
 }
 
-// As SegmentProd's: by division without zeros, by the product without the zero where there is one, else 0.
+// As SegmentProd's: by division without zeros, by the product without the zero where there is one,
+// else 0.
 static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   rows_t rows = rows_of(g);
   weir_edge_t x = weir_grad_input(g, 0);
@@ -187,7 +210,8 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   weir_edge_t segments = weir_grad_input(g, 2);
   weir_edge_t dy = weir_grad_dy(g, 0);
   weir_edge_t is_zero = node2(g, "Equal", x, weir_grad_scalar(g, x, 0));
-  weir_edge_t zeros = node3(g, "UnsortedSegmentSum", cast_to(g, is_zero, WEIR_DTYPE_INT32), ids, segments);
+  weir_edge_t zeros =
+      node3(g, "UnsortedSegmentSum", cast_to(g, is_zero, WEIR_DTYPE_INT32), ids, segments);
   weir_edge_t many = node2(g, "Greater", zeros, weir_build_int32(g->builder, 1));
   dy = node3(g, "SelectV2", many, weir_grad_scalar(g, dy, 0), dy);
   weir_edge_t non_zero = node3(g, "SelectV2", is_zero, weir_grad_scalar(g, x, 1), x);
@@ -197,16 +221,34 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather_kept(g, &rows, dy), slope));
 }
 
-#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                                            \
-  {.name = op_name, .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",              \
-   .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments", .outputs = "output: T", .summary = text,        \
-   .infer_shape = unsorted_shape, .build_grad = grad,                                                                      \
-   .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = constraint, .compute = unsorted_cpu, .init = init_fn, \
-       .state_size = sizeof(unsorted_state_t), .host_inputs = "num_segments"}, {0}}}
+#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                 \
+  {                                                                                             \
+    .name = op_name,                                                                            \
+    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",   \
+    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                     \
+    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad, \
+    .kernels = (const weir_kernel_def_t[]) {                                                    \
+      {WEIR_DEVICE_CPU,                                                                         \
+       .types = constraint,                                                                     \
+       .compute = unsorted_cpu,                                                                 \
+       .init = init_fn,                                                                         \
+       .state_size = sizeof(unsorted_state_t),                                                  \
+       .host_inputs = "num_segments"},                                                          \
+      {                                                                                         \
+        0                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
+  }
 
-const weir_op_module_t weir_ops_math_unsorted_segment = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    UNSORTED_OP("UnsortedSegmentSum", "numbertype", "{int16,int32,int64}", "Sums of rows with equal ids", sum_grad, sum_init, CPU_NUMBER),
-    UNSORTED_OP("UnsortedSegmentProd", "numbertype", "{int32,int64}", "Products of rows with equal ids", prod_grad, prod_init, CPU_NUMBER),
-    UNSORTED_OP("UnsortedSegmentMax", "realnumbertype", "{int32,int64}", "Maxima of rows with equal ids", extreme_grad, max_init, NULL),
-    UNSORTED_OP("UnsortedSegmentMin", "realnumbertype", "{int32,int64}", "Minima of rows with equal ids", extreme_grad, min_init, NULL),
-    {0}}};
+const weir_op_module_t weir_ops_math_unsorted_segment = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        UNSORTED_OP("UnsortedSegmentSum", "numbertype", "{int16,int32,int64}",
+                    "Sums of rows with equal ids", sum_grad, sum_init, CPU_NUMBER),
+        UNSORTED_OP("UnsortedSegmentProd", "numbertype", "{int32,int64}",
+                    "Products of rows with equal ids", prod_grad, prod_init, CPU_NUMBER),
+        UNSORTED_OP("UnsortedSegmentMax", "realnumbertype", "{int32,int64}",
+                    "Maxima of rows with equal ids", extreme_grad, max_init, NULL),
+        UNSORTED_OP("UnsortedSegmentMin", "realnumbertype", "{int32,int64}",
+                    "Minima of rows with equal ids", extreme_grad, min_init, NULL),
+        {0}}};

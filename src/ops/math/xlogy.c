@@ -14,18 +14,21 @@ static weir_status_t* set_partials(weir_grad_ctx_t* g, weir_edge_t by_x, weir_ed
 
 static weir_status_t* xlogy_grad(weir_grad_ctx_t* g) {
   weir_edge_t y = weir_grad_input(g, 1);
-  return set_partials(g, node2(g, "Xlogy", non_zero(g), y), node2(g, "Xdivy", weir_grad_input(g, 0), y));
+  return set_partials(g, node2(g, "Xlogy", non_zero(g), y),
+                      node2(g, "Xdivy", weir_grad_input(g, 0), y));
 }
 
 static weir_status_t* xlog1py_grad(weir_grad_ctx_t* g) {
   weir_edge_t y = weir_grad_input(g, 1);
   weir_edge_t next = node2(g, "AddV2", y, weir_grad_scalar(g, y, 1));
-  return set_partials(g, node2(g, "Xlog1py", non_zero(g), y), node2(g, "Xdivy", weir_grad_input(g, 0), next));
+  return set_partials(g, node2(g, "Xlog1py", non_zero(g), y),
+                      node2(g, "Xdivy", weir_grad_input(g, 0), next));
 }
 
 static weir_status_t* xdivy_grad(weir_grad_ctx_t* g) {
   weir_edge_t y = weir_grad_input(g, 1);
-  weir_edge_t by_y = node2(g, "Xdivy", weir_grad_neg(g, weir_grad_input(g, 0)), node1(g, "Square", y));
+  weir_edge_t by_y =
+      node2(g, "Xdivy", weir_grad_neg(g, weir_grad_input(g, 0)), node1(g, "Square", y));
   return set_partials(g, node2(g, "Xdivy", non_zero(g), y), by_y);
 }
 
@@ -43,12 +46,22 @@ static weir_status_t* next_after_grad(weir_grad_ctx_t* g) {
 
 #define XLOGY_TYPES "{half,bfloat16,float,double,complex64,complex128}"
 
-const weir_op_module_t weir_ops_math_xlogy = {.file = __FILE__, .ops = (const weir_op_def_t[]){
-    BINARY_OP("Xlogy", XLOGY_TYPES, "x log(y), and 0 where x is 0", 0, xlogy_grad, xlogy_init, NULL),
-    BINARY_OP("Xlog1py", XLOGY_TYPES, "x log(1 + y), and 0 where x is 0", 0, xlog1py_grad, xlog1py_init, NULL),
-    BINARY_OP("Xdivy", XLOGY_TYPES, "x / y, and 0 where x is 0", 0, xdivy_grad, xdivy_init, NULL),
-    {.name = "NextAfter", .attrs = "T: {double,float} = DT_FLOAT", .inputs = "x1: T; x2: T", .outputs = "output: T",
-     .flags = WEIR_OP_POINTWISE, .summary = "The number after x1 towards x2",
-     .infer_shape = weir_shape_fn_broadcast, .build_grad = next_after_grad,
-     .kernels = WEIR_BINARY_KERNELS(next_after_init, NULL)},
-    {0}}};
+const weir_op_module_t weir_ops_math_xlogy = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        BINARY_OP("Xlogy", XLOGY_TYPES, "x log(y), and 0 where x is 0", 0, xlogy_grad, xlogy_init,
+                  NULL),
+        BINARY_OP("Xlog1py", XLOGY_TYPES, "x log(1 + y), and 0 where x is 0", 0, xlog1py_grad,
+                  xlog1py_init, NULL),
+        BINARY_OP("Xdivy", XLOGY_TYPES, "x / y, and 0 where x is 0", 0, xdivy_grad, xdivy_init,
+                  NULL),
+        {.name = "NextAfter",
+         .attrs = "T: {double,float} = DT_FLOAT",
+         .inputs = "x1: T; x2: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_POINTWISE,
+         .summary = "The number after x1 towards x2",
+         .infer_shape = weir_shape_fn_broadcast,
+         .build_grad = next_after_grad,
+         .kernels = WEIR_BINARY_KERNELS(next_after_init, NULL)},
+        {0}}};

@@ -3,8 +3,8 @@
 #include "kernel/window.h"
 #include "op/grad_ctx.h"
 
-#define POOL_ATTRS                                                                              \
-  "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME','VALID'}; "                 \
+#define POOL_ATTRS                                                              \
+  "ksize: list(int) >= 4; strides: list(int) >= 4; padding: {'SAME','VALID'}; " \
   "data_format: {'NHWC','NCHW'} = 'NHWC'; T: {half, bfloat16, float, double}"
 
 static weir_status_t* avg_pool_shape(weir_shape_ctx_t* ctx) {
@@ -26,7 +26,8 @@ static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t in
   for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
     attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
   }
-  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  return weir_grad_node_with(g, op, inputs,
+                             (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
 }
 
 static weir_status_t* avg_pool_grad(weir_grad_ctx_t* g) {
@@ -59,7 +60,8 @@ static weir_status_t* avg_pool_cpu(weir_kernel_ctx_t* ctx) {
   weir_status_t* status = weir_stage_input(ctx, in, w->is_nchw, &x);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &y);
   if (status) goto done;
-  weir_avg_pool2d(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, y.data);
+  weir_avg_pool2d(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data,
+                  y.data);
   status = weir_stage_finish(ctx, out, w->is_nchw, &y);
 done:
   weir_staged_release(&x);
@@ -76,7 +78,8 @@ static weir_status_t* avg_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
   int64_t in_dims[4], dims[4], total;
   int count;
   if (shape->rank != 1 || shape->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop: orig_input_shape must be 1-dimensional and 4 elements");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "out_backprop: orig_input_shape must be 1-dimensional and 4 elements");
   }
   if (grad->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop must be 4-dimensional");
   WEIR_TRY(weir_kernel_ints(ctx, 0, in_dims, 4, &count));
@@ -88,7 +91,8 @@ static weir_status_t* avg_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_status_t* status = weir_stage_input(ctx, grad, w->is_nchw, &dy);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &dx);
   if (status) goto done;
-  weir_avg_pool2d_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(grad)), &p, dy.data, dx.data);
+  weir_avg_pool2d_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(grad)), &p,
+                       dy.data, dx.data);
   status = weir_stage_finish(ctx, out, w->is_nchw, &dx);
 done:
   weir_staged_release(&dy);

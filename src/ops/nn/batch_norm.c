@@ -22,7 +22,8 @@ static weir_status_t* batch_norm_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, x, is_5d ? 5 : x->rank == 5 ? 5 : 4, &x));
   int axis = is_channels_first(attrs) ? 1 : x->rank - 1;
   int64_t channels = weir_shape_dim(x, axis);
-  int count = weir_attrs_bool(attrs, "is_training") ? 3 : 5;  // the moments given count at inference only
+  int count =
+      weir_attrs_bool(attrs, "is_training") ? 3 : 5;  // the moments given count at inference only
   for (int i = 1; i < count; ++i) {
     WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 1, &vector));
     WEIR_TRY(weir_dim_join(ctx, channels, weir_shape_dim(vector, 0), &channels));
@@ -34,7 +35,8 @@ static weir_status_t* batch_norm_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-// At training the reserve spaces hold the batch's moments; at inference the moments given are constants.
+// At training the reserve spaces hold the batch's moments; at inference the moments given are
+// constants.
 static weir_status_t* build_grad(weir_grad_ctx_t* g, const char* op, bool has_third) {
   weir_attrs_t attrs = weir_grad_attrs(g);
   bool is_training = weir_attrs_bool(attrs, "is_training");
@@ -44,17 +46,25 @@ static weir_status_t* build_grad(weir_grad_ctx_t* g, const char* op, bool has_th
                            is_training ? weir_grad_output(g, 3) : weir_grad_input(g, 3),
                            is_training ? weir_grad_output(g, 4) : weir_grad_input(g, 4),
                            has_third ? weir_grad_output(g, 5) : WEIR_NO_EDGE};
-  weir_attrs_t copied = WEIR_ATTRS(weir_attr_copy("epsilon", weir_attrs_find(attrs, "epsilon")),
-                                   weir_attr_copy("data_format", weir_attrs_find(attrs, "data_format")),
-                                   weir_attr_bool("is_training", is_training));
-  weir_edge_t first = weir_grad_node_with(g, op, (weir_edges_t){.items = inputs, .count = has_third ? 6 : 5}, copied);
+  weir_attrs_t copied =
+      WEIR_ATTRS(weir_attr_copy("epsilon", weir_attrs_find(attrs, "epsilon")),
+                 weir_attr_copy("data_format", weir_attrs_find(attrs, "data_format")),
+                 weir_attr_bool("is_training", is_training));
+  weir_edge_t first = weir_grad_node_with(
+      g, op, (weir_edges_t){.items = inputs, .count = has_third ? 6 : 5}, copied);
   for (int i = 0; i < 3; ++i) WEIR_TRY(weir_grad_set(g, i, weir_build_output(first, i)));
   return NULL;
 }
 
-static weir_status_t* batch_norm_grad(weir_grad_ctx_t* g) { return build_grad(g, "FusedBatchNormGrad", false); }
-static weir_status_t* batch_norm_v2_grad(weir_grad_ctx_t* g) { return build_grad(g, "FusedBatchNormGradV2", false); }
-static weir_status_t* batch_norm_v3_grad(weir_grad_ctx_t* g) { return build_grad(g, "FusedBatchNormGradV3", true); }
+static weir_status_t* batch_norm_grad(weir_grad_ctx_t* g) {
+  return build_grad(g, "FusedBatchNormGrad", false);
+}
+static weir_status_t* batch_norm_v2_grad(weir_grad_ctx_t* g) {
+  return build_grad(g, "FusedBatchNormGradV2", false);
+}
+static weir_status_t* batch_norm_v3_grad(weir_grad_ctx_t* g) {
+  return build_grad(g, "FusedBatchNormGradV3", true);
+}
 
 // ---- kernel ----
 typedef struct state_t {
@@ -76,24 +86,31 @@ static weir_status_t* init_state(const weir_kernel_init_t* init, void* state) {
 static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, const state_t* s, int64_t channels) {
   static const char* const names[] = {"x", "scale", "offset", "mean", "variance"};
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
-  if (x->rank != 4 && x->rank != 5) return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional");
+  if (x->rank != 4 && x->rank != 5)
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional");
   for (int i = 1; i < 5; ++i) {
     const weir_tensor_t* v = weir_kernel_input(ctx, i);
     char text[WEIR_SHAPE_TEXT_SIZE];
     if (v->rank != 1) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 1-dimensional %s", names[i], weir_tensor_shape_text(v, text));
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 1-dimensional %s", names[i],
+                         weir_tensor_shape_text(v, text));
     }
     bool is_used = i < 3 || !s->is_training || s->factor != 1;
     if (is_used && v->count != channels) {
-      const char* when = i < 3 ? "" : s->is_training ? "When exponential_avg_factor != 1, " : "When is_training=false, ";
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s%s must have the same number of elements as the channels of x, got %lld and %lld",
-                         when, names[i], (long long)v->count, (long long)channels);
+      const char* when = i < 3            ? ""
+                         : s->is_training ? "When exponential_avg_factor != 1, "
+                                          : "When is_training=false, ";
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "%s%s must have the same number of elements as the channels of x, got %lld and %lld",
+          when, names[i], (long long)v->count, (long long)channels);
     }
   }
   return NULL;
 }
 
-// Outputs 1 and 2: the running moments, which take in the batch's by the factor; the variance without bias.
+// Outputs 1 and 2: the running moments, which take in the batch's by the factor; the variance
+// without bias.
 static void mix_moments(weir_kernel_ctx_t* ctx, const state_t* s, int64_t rows, int64_t channels) {
   float* running[2] = {ctx->outputs[1].tensor->data, ctx->outputs[2].tensor->data};
   const float* batch[2] = {ctx->outputs[3].tensor->data, ctx->outputs[4].tensor->data};
@@ -107,13 +124,14 @@ static void mix_moments(weir_kernel_ctx_t* ctx, const state_t* s, int64_t rows, 
   }
 }
 
-static weir_status_t* normalise(weir_kernel_ctx_t* ctx, const state_t* s, const weir_batch_norm_t* bn, const float* x,
-                                float* y) {
+static weir_status_t* normalise(weir_kernel_ctx_t* ctx, const state_t* s,
+                                const weir_batch_norm_t* bn, const float* x, float* y) {
   weir_pool_t* pool = weir_kernel_pool(ctx);
   float *mean = ctx->outputs[1].tensor->data, *variance = ctx->outputs[2].tensor->data;
   float *saved_mean = ctx->outputs[3].tensor->data, *saved_variance = ctx->outputs[4].tensor->data;
   if (bn->rows == 0) {
-    for (int64_t c = 0; c < bn->channels; ++c) mean[c] = variance[c] = NAN, saved_mean[c] = saved_variance[c] = 0;
+    for (int64_t c = 0; c < bn->channels; ++c)
+      mean[c] = variance[c] = NAN, saved_mean[c] = saved_variance[c] = 0;
     return NULL;
   }
   if (s->is_training) {
@@ -121,7 +139,8 @@ static weir_status_t* normalise(weir_kernel_ctx_t* ctx, const state_t* s, const 
     mix_moments(ctx, s, bn->rows, bn->channels);
     return weir_batch_norm_apply(pool, bn, x, saved_mean, saved_variance, y);
   }
-  const float *old_mean = weir_kernel_input(ctx, 3)->data, *old_variance = weir_kernel_input(ctx, 4)->data;
+  const float *old_mean = weir_kernel_input(ctx, 3)->data,
+              *old_variance = weir_kernel_input(ctx, 4)->data;
   for (int64_t c = 0; c < bn->channels; ++c) {
     mean[c] = old_mean[c], variance[c] = old_variance[c];
     saved_mean[c] = saved_variance[c] = 0;
@@ -156,10 +175,16 @@ static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(TYPES)                                                                                      \
-  (const weir_kernel_def_t[]) {                                                                            \
-    {.device = WEIR_DEVICE_CPU, .types = TYPES, .compute = batch_norm_cpu, .init = init_state,             \
-     .state_size = sizeof(state_t)}, {0}                                                                   \
+#define KERNEL(TYPES)                \
+  (const weir_kernel_def_t[]) {      \
+    {.device = WEIR_DEVICE_CPU,      \
+     .types = TYPES,                 \
+     .compute = batch_norm_cpu,      \
+     .init = init_state,             \
+     .state_size = sizeof(state_t)}, \
+    {                                \
+      0                              \
+    }                                \
   }
 
 const weir_op_module_t weir_ops_nn_batch_norm = {
@@ -169,15 +194,18 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .summary = "Batch normalisation",
          .attrs = "T: {float}; " NORM_ATTRS "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: T; offset: T; mean: T; variance: T",
-         .outputs = "y: T; batch_mean: T; batch_variance: T; reserve_space_1: T; reserve_space_2: T",
+         .outputs =
+             "y: T; batch_mean: T; batch_variance: T; reserve_space_1: T; reserve_space_2: T",
          .infer_shape = batch_norm_shape,
          .build_grad = batch_norm_grad,
          .kernels = KERNEL(NULL)},
         {.name = "FusedBatchNormV2",
          .summary = "Batch normalisation, moments in float",
-         .attrs = "T: {half, bfloat16, float}; U: {float}; " NORM_ATTRS "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
+         .attrs = "T: {half, bfloat16, float}; U: {float}; " NORM_ATTRS
+                  "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: U; offset: U; mean: U; variance: U",
-         .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: U",
+         .outputs =
+             "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: U",
          .infer_shape = batch_norm_shape,
          .build_grad = batch_norm_v2_grad,
          .kernels = KERNEL(NULL)},
@@ -186,7 +214,8 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .attrs = "T: {half, bfloat16, float}; U: {bfloat16, float}; " NORM_ATTRS
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: U; offset: U; mean: U; variance: U",
-         .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: U; reserve_space_3: U",
+         .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: "
+                    "U; reserve_space_3: U",
          .infer_shape = batch_norm_shape,
          .build_grad = batch_norm_v3_grad,
          .kernels = KERNEL("U: float")},

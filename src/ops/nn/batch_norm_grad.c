@@ -1,6 +1,6 @@
-// batch_norm_grad.c — FusedBatchNormGrad, FusedBatchNormGradV2, FusedBatchNormGradV3 and their own gradient.
+// batch_norm_grad.c — FusedBatchNormGrad, FusedBatchNormGradV2, FusedBatchNormGradV3 and their own
+// gradient.
 #include "kernel/batch_norm.h"
-
 #include "kernel/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
@@ -29,10 +29,11 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 }
 
 // ---- second-order gradient ----
-// Everything in float, channel vectors reshaped so that they broadcast against x. With r = 1/sqrt(variance + epsilon),
-// M(a) the mean over all but the channels, u = x - mean:
+// Everything in float, channel vectors reshaped so that they broadcast against x. With r =
+// 1/sqrt(variance + epsilon), M(a) the mean over all but the channels, u = x - mean:
 //   dx = scale r (dy - M(dy) - u r^2 M(dy u)),  dscale = sum(dy u r),  doffset = sum(dy).
-// In training the moments are computed anew from x, so that derivatives of the third order see them as functions of x.
+// In training the moments are computed anew from x, so that derivatives of the third order see them
+// as functions of x.
 typedef struct second_t {
   weir_grad_ctx_t* g;
   weir_edge_t axes;      // all but the channels
@@ -52,7 +53,8 @@ static weir_edge_t spread(const second_t* s, weir_edge_t vector) {
   return weir_grad_node(s->g, "Reshape", WEIR_EDGES(vector, s->shape));
 }
 static weir_edge_t mean(const second_t* s, weir_edge_t a) {
-  return weir_grad_node_with(s->g, "Mean", WEIR_EDGES(a, s->axes), WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
+  return weir_grad_node_with(s->g, "Mean", WEIR_EDGES(a, s->axes),
+                             WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
 }
 static weir_edge_t sum(const second_t* s, weir_edge_t a) {
   return weir_grad_node(s->g, "Sum", WEIR_EDGES(a, s->axes));
@@ -62,23 +64,29 @@ static weir_edge_t to_type(weir_grad_ctx_t* g, weir_edge_t a, weir_dtype_t dtype
   return weir_grad_node_with(g, "Cast", WEIR_EDGES(a), WEIR_ATTRS(weir_attr_type("DstT", dtype)));
 }
 
-// r (a - M(a) - u r^2 M(a u)): the forward map of dy to dx for a scale of 1, which is its own transpose.
+// r (a - M(a) - u r^2 M(a u)): the forward map of dy to dx for a scale of 1, which is its own
+// transpose.
 static weir_edge_t project(const second_t* s, weir_edge_t a) {
   weir_grad_ctx_t* g = s->g;
   if (!s->is_training) return weir_grad_mul(g, a, s->r);
   weir_edge_t r2 = weir_grad_node(g, "Square", WEIR_EDGES(s->r));
-  weir_edge_t along = weir_grad_mul(g, s->u, weir_grad_mul(g, r2, mean(s, weir_grad_mul(g, a, s->u))));
+  weir_edge_t along =
+      weir_grad_mul(g, s->u, weir_grad_mul(g, r2, mean(s, weir_grad_mul(g, a, s->u))));
   return weir_grad_mul(g, s->r, sub(g, sub(g, a, mean(s, a)), along));
 }
 
-// What flows from |grad| of dx into x through u and r: the terms of the product rule over r^3 scale.
+// What flows from |grad| of dx into x through u and r: the terms of the product rule over r^3
+// scale.
 static weir_edge_t curvature(const second_t* s, weir_edge_t grad) {
   weir_grad_ctx_t* g = s->g;
   weir_edge_t r2 = weir_grad_node(g, "Square", WEIR_EDGES(s->r)), r3 = weir_grad_mul(g, r2, s->r);
   weir_edge_t mean_dy = mean(s, s->dy), mean_grad = mean(s, grad);
-  weir_edge_t dy_u = mean(s, weir_grad_mul(g, s->dy, s->u)), grad_u = mean(s, weir_grad_mul(g, grad, s->u));
-  weir_edge_t three = weir_grad_mul(g, weir_grad_scalar(g, s->u, 3), weir_grad_mul(g, r2, weir_grad_mul(g, dy_u, grad_u)));
-  weir_edge_t all = sub(g, add(g, weir_grad_mul(g, mean_dy, mean_grad), three), mean(s, weir_grad_mul(g, s->dy, grad)));
+  weir_edge_t dy_u = mean(s, weir_grad_mul(g, s->dy, s->u)),
+              grad_u = mean(s, weir_grad_mul(g, grad, s->u));
+  weir_edge_t three = weir_grad_mul(g, weir_grad_scalar(g, s->u, 3),
+                                    weir_grad_mul(g, r2, weir_grad_mul(g, dy_u, grad_u)));
+  weir_edge_t all = sub(g, add(g, weir_grad_mul(g, mean_dy, mean_grad), three),
+                        mean(s, weir_grad_mul(g, s->dy, grad)));
   weir_edge_t total = weir_grad_mul(g, s->u, all);
   total = add(g, total, weir_grad_mul(g, grad_u, sub(g, mean_dy, s->dy)));
   total = add(g, total, weir_grad_mul(g, dy_u, sub(g, mean_grad, grad)));
@@ -111,7 +119,8 @@ static second_t second_make(weir_grad_ctx_t* g, int rank) {
 static weir_status_t* grad_grad(weir_grad_ctx_t* g) {
   int rank = weir_grad_shape(g, weir_grad_input(g, 1))->rank;
   weir_dtype_t dtype = weir_grad_dtype(g, weir_grad_input(g, 1));
-  second_t s = second_make(g, rank == 5 || weir_attrs_string(weir_grad_attrs(g), "data_format").size == 5 ? 5 : 4);
+  second_t s = second_make(
+      g, rank == 5 || weir_attrs_string(weir_grad_attrs(g), "data_format").size == 5 ? 5 : 4);
   weir_edge_t grad = to_type(g, weir_grad_dy(g, 0), WEIR_DTYPE_FLOAT);
   weir_edge_t by_dy = weir_grad_mul(g, s.scale, project(&s, grad)), by_x = WEIR_NO_EDGE;
   if (s.is_training) by_x = curvature(&s, grad);
@@ -130,22 +139,29 @@ static weir_status_t* grad_grad(weir_grad_ctx_t* g) {
 
 // ---- kernel ----
 static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int64_t channels) {
-  static const char* const names[] = {"y_backprop", "x", "scale", "reserve_space_1", "reserve_space_2"};
+  static const char* const names[] = {"y_backprop", "x", "scale", "reserve_space_1",
+                                      "reserve_space_2"};
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *x = weir_kernel_input(ctx, 1);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (x->rank != 4 && x->rank != 5) return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional");
+  if (x->rank != 4 && x->rank != 5)
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional");
   if (!weir_tensor_same_shape(dy, x)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "x and y_backprop must have same shape, but x has shape %s and y_backprop has shape %s",
-                       weir_tensor_shape_text(x, a), weir_tensor_shape_text(dy, b));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "x and y_backprop must have same shape, but x has shape %s and y_backprop has shape %s",
+        weir_tensor_shape_text(x, a), weir_tensor_shape_text(dy, b));
   }
   for (int i = 2; i < 5; ++i) {
     const weir_tensor_t* v = weir_kernel_input(ctx, i);
     if (v->rank != 1) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 1-dimensional %s", names[i], weir_tensor_shape_text(v, a));
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 1-dimensional %s", names[i],
+                         weir_tensor_shape_text(v, a));
     }
     if (v->count != channels) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s must have the same number of elements as the channels of x, got %lld and %lld",
-                         names[i], (long long)v->count, (long long)channels);
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "%s must have the same number of elements as the channels of x, got %lld and %lld",
+          names[i], (long long)v->count, (long long)channels);
     }
   }
   return NULL;
@@ -198,28 +214,36 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
     .ops = (const weir_op_def_t[]){
         {.name = "FusedBatchNormGrad",
          .summary = "Gradient of FusedBatchNorm",
-         .attrs = "T: {float}; epsilon: float = 0.0001; data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
+         .attrs = "T: {float}; epsilon: float = 0.0001; data_format: {'NHWC','NCHW'} = "
+                  "'NHWC'; " TAIL_ATTRS,
          .inputs = "y_backprop: T; x: T; scale: T; reserve_space_1: T; reserve_space_2: T",
-         .outputs = "x_backprop: T; scale_backprop: T; offset_backprop: T; reserve_space_3: T; reserve_space_4: T",
+         .outputs = "x_backprop: T; scale_backprop: T; offset_backprop: T; reserve_space_3: T; "
+                    "reserve_space_4: T",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
         {.name = "FusedBatchNormGradV2",
          .summary = "Gradient of FusedBatchNormV2",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
                   "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "y_backprop: T; x: T; scale: float; reserve_space_1: U; reserve_space_2: U",
-         .outputs = "x_backprop: T; scale_backprop: U; offset_backprop: U; reserve_space_3: U; reserve_space_4: U",
+         .outputs = "x_backprop: T; scale_backprop: U; offset_backprop: U; reserve_space_3: U; "
+                    "reserve_space_4: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
         {.name = "FusedBatchNormGradV3",
          .summary = "Gradient of FusedBatchNormV3",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
-         .inputs = "y_backprop: T; x: T; scale: float; reserve_space_1: U; reserve_space_2: U; reserve_space_3: U",
-         .outputs = "x_backprop: T; scale_backprop: U; offset_backprop: U; reserve_space_4: U; reserve_space_5: U",
+         .inputs = "y_backprop: T; x: T; scale: float; reserve_space_1: U; reserve_space_2: U; "
+                   "reserve_space_3: U",
+         .outputs = "x_backprop: T; scale_backprop: U; offset_backprop: U; reserve_space_4: U; "
+                    "reserve_space_5: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
         {0}}};

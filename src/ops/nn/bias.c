@@ -1,11 +1,13 @@
 // bias.c — BiasAdd, BiasAddV1 and BiasAddGrad.
 #include "kernel/bias.h"
+
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
-#define NUMBER_TYPES \
-  "complex64, complex128, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
+#define NUMBER_TYPES                                                                          \
+  "complex64, complex128, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, " \
+  "uint32, int64, uint64"
 #define FORMAT_ATTR "data_format: {'NHWC','NCHW'} = 'NHWC'"
 
 // BiasAddV1 has no data format: channels come last.
@@ -25,7 +27,8 @@ static weir_status_t* bias_add_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(x, axis), weir_shape_dim(bias, 0), &channels));
   const weir_shape_t* out = weir_shape_concat(ctx, weir_shape_sub(ctx, x, 0, axis),
                                               weir_shape_make(ctx->arena, 1, &channels));
-  if (axis + 1 < x->rank) out = weir_shape_concat(ctx, out, weir_shape_sub(ctx, x, axis + 1, x->rank));
+  if (axis + 1 < x->rank)
+    out = weir_shape_concat(ctx, out, weir_shape_sub(ctx, x, axis + 1, x->rank));
   return weir_shape_set(ctx, 0, out);
 }
 
@@ -45,14 +48,16 @@ static weir_status_t* bias_add_grad(weir_grad_ctx_t* g) {
   weir_named_attr_t format;
   weir_edge_t dy = weir_grad_dy(g, 0);
   WEIR_TRY(weir_grad_set(g, 0, dy));
-  return weir_grad_set(g, 1, weir_grad_node_with(g, "BiasAddGrad", WEIR_EDGES(dy), format_attrs(g, &format)));
+  return weir_grad_set(
+      g, 1, weir_grad_node_with(g, "BiasAddGrad", WEIR_EDGES(dy), format_attrs(g, &format)));
 }
 
 // The gradient of a sum spreads out: zeros of the summed tensor's shape plus the bias.
 static weir_status_t* bias_add_grad_grad(weir_grad_ctx_t* g) {
   weir_named_attr_t format;
   weir_edge_t zeros = weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_input(g, 0)));
-  weir_edge_t dx = weir_grad_node_with(g, "BiasAdd", WEIR_EDGES(zeros, weir_grad_dy(g, 0)), format_attrs(g, &format));
+  weir_edge_t dx = weir_grad_node_with(g, "BiasAdd", WEIR_EDGES(zeros, weir_grad_dy(g, 0)),
+                                       format_attrs(g, &format));
   return weir_grad_set(g, 0, dx);
 }
 
@@ -73,13 +78,17 @@ static weir_status_t* bias_add_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (x->rank < 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s", weir_tensor_shape_text(x, a));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                       weir_tensor_shape_text(x, a));
   }
-  if (bias->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "Biases must be 1D: %s", weir_tensor_shape_text(bias, a));
+  if (bias->rank != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Biases must be 1D: %s", weir_tensor_shape_text(bias, a));
   weir_bias_t shape = bias_shape(x, is_nchw(weir_kernel_attrs(ctx)));
   if (bias->dims[0] != shape.channels) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Must provide as many biases as the channel dimension of the input tensor: %s vs. %s",
-                       weir_tensor_shape_text(bias, a), weir_tensor_shape_text(x, b));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Must provide as many biases as the channel dimension of the input tensor: %s vs. %s",
+        weir_tensor_shape_text(bias, a), weir_tensor_shape_text(x, b));
   }
   const void* data = x->data;
   weir_tensor_t* out;
@@ -92,7 +101,8 @@ static weir_status_t* bias_add_grad_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   if (x->rank < 2) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s", weir_tensor_shape_text(x, text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                       weir_tensor_shape_text(x, text));
   }
   weir_bias_t shape = bias_shape(x, is_nchw(weir_kernel_attrs(ctx)));
   weir_tensor_t* out;
@@ -110,8 +120,10 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels = (const weir_kernel_def_t[]){
-             {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},
+                 {0}}},
         {.name = "BiasAddV1",
          .summary = "Adds a vector along the last dimension",
          .attrs = "T: numbertype",
@@ -119,8 +131,10 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels = (const weir_kernel_def_t[]){
-             {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},
+                 {0}}},
         {.name = "BiasAddGrad",
          .summary = "Sums over all dimensions but the channels",
          .attrs = "T: numbertype; " FORMAT_ATTR,
@@ -128,6 +142,8 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_grad_shape,
          .build_grad = bias_add_grad_grad,
-         .kernels = (const weir_kernel_def_t[]){
-             {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_grad_cpu}, {0}}},
+         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
+                                                 .types = "T: " NUMBER_TYPES,
+                                                 .compute = bias_add_grad_cpu},
+                                                {0}}},
         {0}}};

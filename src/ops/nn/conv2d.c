@@ -3,9 +3,9 @@
 #include "kernel/window.h"
 #include "op/grad_ctx.h"
 
-#define CONV_ATTRS                                                                                     \
-  "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {'SAME','VALID','EXPLICIT'}; "          \
-  "explicit_paddings: list(int) = []; data_format: {'NHWC','NCHW'} = 'NHWC'; "                         \
+#define CONV_ATTRS                                                                            \
+  "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {'SAME','VALID','EXPLICIT'}; " \
+  "explicit_paddings: list(int) = []; data_format: {'NHWC','NCHW'} = 'NHWC'; "                \
   "dilations: list(int) = [1,1,1,1]"
 
 // ---- shapes ----
@@ -18,21 +18,25 @@ static weir_status_t* conv2d_shape(weir_shape_ctx_t* ctx) {
   int64_t depth = weir_shape_dim(in, weir_window_axis(&w, WEIR_AXIS_C));
   int64_t filter_depth = weir_shape_dim(filter, 2), out_depth = weir_shape_dim(filter, 3);
   if (filter_depth == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Depth of filter must not be 0");
-  if (depth == 0 && filter_depth > 0) return WEIR_STATUS(INVALID_ARGUMENT, "Number of groups must not be 0");
+  if (depth == 0 && filter_depth > 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Number of groups must not be 0");
   if (depth > 0 && filter_depth > 0) {
     if (depth % filter_depth != 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
                          (long long)depth, (long long)filter_depth);
     }
     int64_t groups = depth / filter_depth;
     if (out_depth >= 0 && out_depth % groups != 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Depth of output (%lld) is not a multiple of the number of groups (%lld)",
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Depth of output (%lld) is not a multiple of the number of groups (%lld)",
                          (long long)out_depth, (long long)groups);
     }
   }
   int64_t sizes[2], pad, dims[4];
   for (int axis = 0; axis < 2; ++axis) {
-    WEIR_TRY(weir_window_output(&w, axis, weir_shape_dim(in, weir_window_axis(&w, WEIR_AXIS_H + axis)),
+    WEIR_TRY(weir_window_output(&w, axis,
+                                weir_shape_dim(in, weir_window_axis(&w, WEIR_AXIS_H + axis)),
                                 weir_shape_dim(filter, axis), &sizes[axis], &pad));
   }
   weir_window_dims(&w, weir_shape_dim(in, 0), sizes[0], sizes[1], out_depth, dims);
@@ -46,8 +50,8 @@ static weir_status_t* backprop_input_shape(weir_shape_ctx_t* ctx) {
     weir_window_t w;
     int64_t dims[4];
     WEIR_TRY(weir_window_read_conv(weir_shape_attrs(ctx), &w));
-    weir_window_dims(&w, weir_shape_dim(weir_shape_input(ctx, 2), 0), shape->dims[0], shape->dims[1],
-                     weir_shape_dim(weir_shape_input(ctx, 1), 2), dims);
+    weir_window_dims(&w, weir_shape_dim(weir_shape_input(ctx, 2), 0), shape->dims[0],
+                     shape->dims[1], weir_shape_dim(weir_shape_input(ctx, 1), 2), dims);
     return weir_shape_set_dims(ctx, 0, 4, dims);
   }
   WEIR_TRY(weir_shape_with_rank(ctx, shape, 4, &shape));
@@ -69,26 +73,30 @@ static weir_edge_t conv_node(weir_grad_ctx_t* g, const char* op, weir_edges_t in
   for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
     attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
   }
-  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  return weir_grad_node_with(g, op, inputs,
+                             (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
 }
 
 static weir_status_t* conv2d_grad(weir_grad_ctx_t* g) {
   weir_edge_t x = weir_grad_input(g, 0), w = weir_grad_input(g, 1), dy = weir_grad_dy(g, 0);
   weir_edge_t dx = conv_node(g, "Conv2DBackpropInput", WEIR_EDGES(weir_grad_shape_of(g, x), w, dy));
-  weir_edge_t dw = conv_node(g, "Conv2DBackpropFilter", WEIR_EDGES(x, weir_grad_shape_of(g, w), dy));
+  weir_edge_t dw =
+      conv_node(g, "Conv2DBackpropFilter", WEIR_EDGES(x, weir_grad_shape_of(g, w), dy));
   WEIR_TRY(weir_grad_set(g, 0, dx));
   return weir_grad_set(g, 1, dw);
 }
 
 static weir_status_t* backprop_input_grad(weir_grad_ctx_t* g) {
   weir_edge_t w = weir_grad_input(g, 1), dy = weir_grad_input(g, 2), grad = weir_grad_dy(g, 0);
-  WEIR_TRY(weir_grad_set(g, 1, conv_node(g, "Conv2DBackpropFilter", WEIR_EDGES(grad, weir_grad_shape_of(g, w), dy))));
+  WEIR_TRY(weir_grad_set(
+      g, 1, conv_node(g, "Conv2DBackpropFilter", WEIR_EDGES(grad, weir_grad_shape_of(g, w), dy))));
   return weir_grad_set(g, 2, conv_node(g, "Conv2D", WEIR_EDGES(grad, w)));
 }
 
 static weir_status_t* backprop_filter_grad(weir_grad_ctx_t* g) {
   weir_edge_t x = weir_grad_input(g, 0), dy = weir_grad_input(g, 2), grad = weir_grad_dy(g, 0);
-  WEIR_TRY(weir_grad_set(g, 0, conv_node(g, "Conv2DBackpropInput", WEIR_EDGES(weir_grad_shape_of(g, x), grad, dy))));
+  WEIR_TRY(weir_grad_set(
+      g, 0, conv_node(g, "Conv2DBackpropInput", WEIR_EDGES(weir_grad_shape_of(g, x), grad, dy))));
   return weir_grad_set(g, 2, conv_node(g, "Conv2D", WEIR_EDGES(x, grad)));
 }
 
@@ -100,7 +108,8 @@ static weir_status_t* conv_init(const weir_kernel_init_t* init, void* state) {
 static weir_status_t* check_rank4(const weir_tensor_t* t, const char* name) {
   if (t->rank == 4) return NULL;
   char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 4-dimensional: %s", name, weir_tensor_shape_text(t, text));
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s must be 4-dimensional: %s", name,
+                     weir_tensor_shape_text(t, text));
 }
 
 static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) {
@@ -113,7 +122,8 @@ static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_rank4(in, "input"));
   WEIR_TRY(check_rank4(filter, "filter"));
   if (filter->dims[2] > 0 && filter->count == 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "filter must not have zero elements (i.e. all dimensions must be non-zero)");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "filter must not have zero elements (i.e. all dimensions must be non-zero)");
   }
   WEIR_TRY(weir_window_conv2d(w, "Conv2D", in->dims, filter->dims, false, &conv));
   weir_window_dims(w, conv.batch, conv.out_h, conv.out_w, conv.out_c, dims);
@@ -122,8 +132,8 @@ static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, filter, false, &f);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &y);
   if (status) goto done;
-  status = weir_conv2d_forward(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &conv, x.data, f.data,
-                               y.data);
+  status = weir_conv2d_forward(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)),
+                               &conv, x.data, f.data, y.data);
   if (!status) status = weir_stage_finish(ctx, out, w->is_nchw, &y);
 done:
   weir_staged_release(&x);
@@ -133,9 +143,11 @@ done:
 }
 
 // Reads a shape given as a vector of int32.
-static weir_status_t* read_sizes(const weir_kernel_ctx_t* ctx, int i, const char* what, int64_t sizes[4], int* out_count) {
+static weir_status_t* read_sizes(const weir_kernel_ctx_t* ctx, int i, const char* what,
+                                 int64_t sizes[4], int* out_count) {
   if (weir_kernel_input(ctx, i)->rank != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s input must be 1-dim, not %d", what, weir_kernel_input(ctx, i)->rank);
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s input must be 1-dim, not %d", what,
+                       weir_kernel_input(ctx, i)->rank);
   }
   if (weir_kernel_input(ctx, i)->count > 4) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s requires 4 values, but got: %lld", what,
@@ -146,7 +158,8 @@ static weir_status_t* read_sizes(const weir_kernel_ctx_t* ctx, int i, const char
   return weir_shape_count(WEIR_DTYPE_FLOAT, *out_count, sizes, &count);
 }
 
-static weir_status_t* check_dy(const weir_window_t* w, const char* op, const weir_conv2d_t* conv, const weir_tensor_t* dy) {
+static weir_status_t* check_dy(const weir_window_t* w, const char* op, const weir_conv2d_t* conv,
+                               const weir_tensor_t* dy) {
   int64_t dims[4];
   weir_window_dims(w, conv->batch, conv->out_h, conv->out_w, conv->out_c, dims);
   weir_status_t* status = weir_window_expect(dy, dims, "out_backprop");
@@ -167,7 +180,9 @@ static weir_status_t* backprop_input_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(read_sizes(ctx, 0, "Conv2DBackpropInput: input_sizes", dims, &count));
   if (count == 2) weir_window_dims(w, dy->dims[0], dims[0], dims[1], filter->dims[2], dims);
   if (count != 4 && count != 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s requires input_sizes to contain 4 values or 2 values, but got: %d", op, count);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "%s requires input_sizes to contain 4 values or 2 values, but got: %d", op,
+                       count);
   }
   WEIR_TRY(weir_window_conv2d(w, op, dims, filter->dims, false, &conv));
   WEIR_TRY(check_dy(w, op, &conv, dy));
@@ -176,8 +191,9 @@ static weir_status_t* backprop_input_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, dy, w->is_nchw, &y);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &x);
   if (status) goto done;
-  status = weir_conv2d_backprop_input(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(dy)), &conv, f.data,
-                                      y.data, x.data);
+  status =
+      weir_conv2d_backprop_input(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(dy)),
+                                 &conv, f.data, y.data, x.data);
   if (!status) status = weir_stage_finish(ctx, out, w->is_nchw, &x);
 done:
   weir_staged_release(&f);
@@ -198,7 +214,9 @@ static weir_status_t* backprop_filter_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_rank4(in, "input"));
   WEIR_TRY(check_rank4(dy, "out_backprop"));
   WEIR_TRY(read_sizes(ctx, 1, "Conv2DBackpropFilter: filter_sizes", dims, &count));
-  if (count != 4) return WEIR_STATUS(INVALID_ARGUMENT, "%s requires filter_sizes of 4 values, but got: %d", op, count);
+  if (count != 4)
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s requires filter_sizes of 4 values, but got: %d", op,
+                       count);
   WEIR_TRY(weir_window_conv2d(w, op, in->dims, dims, false, &conv));
   WEIR_TRY(check_dy(w, op, &conv, dy));
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
@@ -210,8 +228,9 @@ static weir_status_t* backprop_filter_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, dy, w->is_nchw, &y);
   if (!status) status = weir_stage_output(ctx, out, false, &f);
   if (status) goto done;
-  status = weir_conv2d_backprop_filter(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &conv, x.data,
-                                       y.data, f.data);
+  status =
+      weir_conv2d_backprop_filter(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)),
+                                  &conv, x.data, y.data, f.data);
   if (!status) status = weir_stage_finish(ctx, out, false, &f);
 done:
   weir_staged_release(&x);

@@ -1,6 +1,5 @@
 // cross_entropy.c — SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
 #include "kernel/softmax.h"
-
 #include "kernel/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
@@ -29,11 +28,13 @@ static weir_edge_t expand(weir_grad_ctx_t* g, weir_edge_t x) {
   return weir_grad_node(g, "ExpandDims", WEIR_EDGES(x, weir_build_int32(g->builder, -1)));
 }
 
-// dlogits = dloss * backprop, plus what flows into backprop itself: (dbackprop - sum(dbackprop * p)) * p.
+// dlogits = dloss * backprop, plus what flows into backprop itself: (dbackprop - sum(dbackprop *
+// p)) * p.
 static weir_edge_t logits_grad(weir_grad_ctx_t* g, weir_edge_t dloss) {
   weir_edge_t dx = weir_grad_mul(g, expand(g, dloss), weir_grad_output(g, 1));
   if (!weir_grad_has_dy(g, 1)) return dx;
-  weir_edge_t p = weir_grad_node(g, "Softmax", WEIR_EDGES(weir_grad_input(g, 0))), dp = weir_grad_dy(g, 1);
+  weir_edge_t p = weir_grad_node(g, "Softmax", WEIR_EDGES(weir_grad_input(g, 0))),
+              dp = weir_grad_dy(g, 1);
   weir_edge_t axis = weir_build_int32s(g->builder, (const int32_t[]){-1}, 1);
   weir_edge_t mean = weir_grad_node_with(g, "Sum", WEIR_EDGES(weir_grad_mul(g, dp, p), axis),
                                          WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
@@ -66,7 +67,8 @@ static bool broadcast2(const weir_tensor_t* a, const weir_tensor_t* b, int64_t o
 }
 
 // Repeats |staged|, of the elements of |t|, to |dims|, so that the loops see equal shapes.
-static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, const int64_t dims[2], weir_staged_t* staged) {
+static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, const int64_t dims[2],
+                             weir_staged_t* staged) {
   int64_t columns = t->rank > 0 ? t->dims[t->rank - 1] : 1, rows = t->rank == 2 ? t->dims[0] : 1;
   if (rows == dims[0] && columns == dims[1]) return NULL;
   weir_dtype_t dtype = weir_compute_type(weir_tensor_type(t));
@@ -75,7 +77,8 @@ static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, con
   WEIR_TRY(weir_kernel_scratch(ctx, dtype, dims[0] * dims[1], &whole));
   for (int64_t i = 0; i < dims[0] * dims[1]; ++i) {
     int64_t from = (rows == 1 ? 0 : i / dims[1] * columns) + (columns == 1 ? 0 : i % dims[1]);
-    memcpy((char*)whole->data + (size_t)i * size, (const char*)staged->data + (size_t)from * size, size);
+    memcpy((char*)whole->data + (size_t)i * size, (const char*)staged->data + (size_t)from * size,
+           size);
   }
   weir_staged_release(staged);
   *staged = (weir_staged_t){.data = whole->data, .scratch = whole};
@@ -89,7 +92,8 @@ static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
   int64_t dims[2];
   if (!broadcast2(features, labels, dims)) {
     char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
                        weir_tensor_shape_text(features, a), weir_tensor_shape_text(labels, b));
   }
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, dims, &loss_out));
@@ -102,10 +106,11 @@ static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_output(ctx, backprop_out, false, &backprop);
   if (status) goto done;
   if (dims[0] > 0 && dims[1] == 0) {
-    memset(loss.data, 0, (size_t)dims[0] * weir_dtype_size(weir_compute_type(weir_tensor_type(features))));
+    memset(loss.data, 0,
+           (size_t)dims[0] * weir_dtype_size(weir_compute_type(weir_tensor_type(features))));
   }
-  weir_softmax_loss(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(features)), dims[0], dims[1], x.data,
-                    l.data, loss.data, backprop.data);
+  weir_softmax_loss(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(features)), dims[0],
+                    dims[1], x.data, l.data, loss.data, backprop.data);
   status = weir_stage_finish(ctx, loss_out, false, &loss);
   if (!status) status = weir_stage_finish(ctx, backprop_out, false, &backprop);
 done:
@@ -119,14 +124,17 @@ done:
 static weir_status_t* check_sparse(const weir_tensor_t* logits, const weir_tensor_t* labels) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (logits->rank != 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "logits must be 2-D, but got shape %s", weir_tensor_shape_text(logits, a));
+    return WEIR_STATUS(INVALID_ARGUMENT, "logits must be 2-D, but got shape %s",
+                       weir_tensor_shape_text(logits, a));
   }
   if (labels->rank != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "labels must be 1-D, but got shape %s", weir_tensor_shape_text(labels, a));
+    return WEIR_STATUS(INVALID_ARGUMENT, "labels must be 1-D, but got shape %s",
+                       weir_tensor_shape_text(labels, a));
   }
   if (logits->dims[0] != labels->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "logits and labels must have the same first dimension, got logits shape %s and labels shape %s",
+                       "logits and labels must have the same first dimension, got logits shape %s "
+                       "and labels shape %s",
                        weir_tensor_shape_text(logits, a), weir_tensor_shape_text(labels, b));
   }
   if (logits->dims[1] <= 0) {
@@ -143,9 +151,11 @@ static weir_status_t* bad_label(const weir_tensor_t* labels, int64_t i, int64_t 
     weir_strbuf_printf(&text, " %lld", (long long)weir_tensor_int_at(labels, j));
   }
   if (labels->count > SHOWN) weir_strbuf_puts(&text, "...");
-  weir_status_t* status = WEIR_STATUS(
-      INVALID_ARGUMENT, "Received a label value of %lld which is outside the valid range of [0, %lld).  Label values:%.*s",
-      (long long)weir_tensor_int_at(labels, i), (long long)classes, WEIR_VIEW_ARG(weir_strbuf_view(&text)));
+  weir_status_t* status = WEIR_STATUS(INVALID_ARGUMENT,
+                                      "Received a label value of %lld which is outside the valid "
+                                      "range of [0, %lld).  Label values:%.*s",
+                                      (long long)weir_tensor_int_at(labels, i), (long long)classes,
+                                      WEIR_VIEW_ARG(weir_strbuf_view(&text)));
   weir_strbuf_free(&text);
   return status;
 }
@@ -170,11 +180,13 @@ static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = read_labels(labels, columns, classes->data);
   if (!status) status = weir_stage_input(ctx, logits, false, &x);
   if (!status) status = weir_kernel_output(ctx, 0, 1, &rows, &loss_out);
-  if (!status) status = weir_kernel_forward(ctx, 0, 1, 2, (const int64_t[]){rows, columns}, &backprop_out);
+  if (!status)
+    status = weir_kernel_forward(ctx, 0, 1, 2, (const int64_t[]){rows, columns}, &backprop_out);
   if (!status) status = weir_stage_output(ctx, loss_out, false, &loss);
   if (!status) status = weir_stage_output(ctx, backprop_out, false, &backprop);
   if (status) goto done;
-  weir_sparse_softmax_loss(weir_kernel_pool(ctx), type, rows, columns, x.data, classes->data, loss.data, backprop.data);
+  weir_sparse_softmax_loss(weir_kernel_pool(ctx), type, rows, columns, x.data, classes->data,
+                           loss.data, backprop.data);
   status = weir_stage_finish(ctx, loss_out, false, &loss);
   if (!status) status = weir_stage_finish(ctx, backprop_out, false, &backprop);
 done:
@@ -189,13 +201,15 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "SoftmaxCrossEntropyWithLogits",
-         .summary = "Cross entropy of softmax(features) with rows of probabilities, and its gradient",
+         .summary =
+             "Cross entropy of softmax(features) with rows of probabilities, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}",
          .inputs = "features: T; labels: T",
          .outputs = "loss: T; backprop: T",
          .infer_shape = dense_shape,
          .build_grad = dense_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = dense_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = dense_cpu}, {0}}},
         {.name = "SparseSoftmaxCrossEntropyWithLogits",
          .summary = "Cross entropy of softmax(features) with classes, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}; Tlabels: {int32, int64} = DT_INT64",
@@ -203,5 +217,6 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .outputs = "loss: T; backprop: T",
          .infer_shape = sparse_shape,
          .build_grad = sparse_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = sparse_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = sparse_cpu}, {0}}},
         {0}}};

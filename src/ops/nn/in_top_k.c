@@ -13,7 +13,8 @@ static weir_status_t* in_top_k_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_vector(ctx, 0, rows);
 }
 
-// False, too, where nothing can be said: a target that is no class, or a prediction that is not finite.
+// False, too, where nothing can be said: a target that is no class, or a prediction that is not
+// finite.
 static bool is_in_top_k(const float* row, int64_t classes, int64_t target, int64_t k) {
   if (target < 0 || target >= classes || !isfinite(row[target])) return false;
   int64_t likelier = 0;
@@ -25,20 +26,24 @@ static bool is_in_top_k(const float* row, int64_t classes, int64_t target, int64
 }
 
 static weir_status_t* in_top_k_cpu(weir_kernel_ctx_t* ctx) {
-  const weir_tensor_t *predictions = weir_kernel_input(ctx, 0), *targets = weir_kernel_input(ctx, 1);
+  const weir_tensor_t *predictions = weir_kernel_input(ctx, 0),
+                      *targets = weir_kernel_input(ctx, 1);
   weir_tensor_t* out;
   int64_t k;
   if (ctx->input_count > 2) {
-    if (weir_kernel_input(ctx, 2)->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "k must be 0-D, got shape of rank %d",
-                                                                weir_kernel_input(ctx, 2)->rank);
+    if (weir_kernel_input(ctx, 2)->rank != 0)
+      return WEIR_STATUS(INVALID_ARGUMENT, "k must be 0-D, got shape of rank %d",
+                         weir_kernel_input(ctx, 2)->rank);
     WEIR_TRY(weir_kernel_int(ctx, 2, &k));
   } else {
     k = weir_attrs_int(weir_kernel_attrs(ctx), "k");
   }
-  if (predictions->rank != 2) return WEIR_STATUS(INVALID_ARGUMENT, "predictions must be 2-dimensional");
+  if (predictions->rank != 2)
+    return WEIR_STATUS(INVALID_ARGUMENT, "predictions must be 2-dimensional");
   if (targets->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "targets must be 1-dimensional");
   if (predictions->dims[0] != targets->dims[0]) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "First dimension of predictions %lld must match length of targets %lld",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "First dimension of predictions %lld must match length of targets %lld",
                        (long long)predictions->dims[0], (long long)targets->dims[0]);
   }
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, targets->dims, &out));
@@ -59,13 +64,16 @@ const weir_op_module_t weir_ops_nn_in_top_k = {
          .inputs = "predictions: float; targets: T",
          .outputs = "precision: bool",
          .infer_shape = in_top_k_shape,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu},
+                                         {0}}},
         {.name = "InTopKV2",
          .summary = "Whether targets are among the top k predictions",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "predictions: float; targets: T; k: T",
          .outputs = "precision: bool",
          .infer_shape = in_top_k_shape,
-         .kernels = (const weir_kernel_def_t[]){
-             {.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu, .host_inputs = "k"}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu, .host_inputs = "k"}, {0}}},
         {0}}};

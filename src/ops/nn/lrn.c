@@ -18,7 +18,8 @@ static weir_status_t* lrn_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* lrn_grad_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* shape = weir_shape_input(ctx, 0);
-  for (int i = 1; i < 3; ++i) WEIR_TRY(weir_shape_join(ctx, shape, weir_shape_input(ctx, i), &shape));
+  for (int i = 1; i < 3; ++i)
+    WEIR_TRY(weir_shape_join(ctx, shape, weir_shape_input(ctx, i), &shape));
   WEIR_TRY(weir_shape_with_rank(ctx, shape, 4, &shape));
   return weir_shape_set(ctx, 0, shape);
 }
@@ -29,9 +30,12 @@ static weir_status_t* lrn_grad(weir_grad_ctx_t* g) {
   for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
     attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
   }
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0), weir_grad_output(g, 0));
-  return weir_grad_set(g, 0, weir_grad_node_with(g, "LRNGrad", inputs,
-                                                 (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0), weir_grad_output(g, 0));
+  return weir_grad_set(
+      g, 0,
+      weir_grad_node_with(g, "LRNGrad", inputs,
+                          (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
 }
 
 static weir_status_t* lrn_init(const weir_kernel_init_t* init, void* state) {
@@ -42,7 +46,8 @@ static weir_status_t* lrn_init(const weir_kernel_init_t* init, void* state) {
                       .alpha = weir_attrs_float(attrs, "alpha"),
                       .beta = weir_attrs_float(attrs, "beta")};
   if (lrn->radius >= 0 && lrn->radius <= INT32_MAX) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "depth_radius = %lld larger than int max", (long long)lrn->radius);
+  return WEIR_STATUS(INVALID_ARGUMENT, "depth_radius = %lld larger than int max",
+                     (long long)lrn->radius);
 }
 
 static weir_lrn_t make_lrn(const weir_kernel_ctx_t* ctx, const weir_tensor_t* x) {
@@ -75,8 +80,10 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
   if (in->rank != 4 || weir_kernel_input(ctx, 0)->rank != 4) {
     return WEIR_STATUS(INVALID_ARGUMENT, "inputs must be 4-dimensional");
   }
-  if (!weir_tensor_same_shape(in, weir_kernel_input(ctx, 0)) || !weir_tensor_same_shape(in, weir_kernel_input(ctx, 2))) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "input_grads, input_image, and out_image should have the same shape");
+  if (!weir_tensor_same_shape(in, weir_kernel_input(ctx, 0)) ||
+      !weir_tensor_same_shape(in, weir_kernel_input(ctx, 2))) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "input_grads, input_image, and out_image should have the same shape");
   }
   weir_lrn_t lrn = make_lrn(ctx, in);
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
@@ -84,7 +91,8 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, in, false, &x);
   if (!status) status = weir_stage_input(ctx, weir_kernel_input(ctx, 2), false, &y);
   if (!status) status = weir_stage_output(ctx, out, false, &dx);
-  if (!status) status = weir_lrn_grad(weir_kernel_pool(ctx), &lrn, dy.data, x.data, y.data, dx.data);
+  if (!status)
+    status = weir_lrn_grad(weir_kernel_pool(ctx), &lrn, dy.data, x.data, y.data, dx.data);
   if (!status) status = weir_stage_finish(ctx, out, false, &dx);
   weir_staged_release(&dy);
   weir_staged_release(&x);
@@ -93,28 +101,33 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(COMPUTE)                                                                    \
-  (const weir_kernel_def_t[]) {                                                            \
-    {.device = WEIR_DEVICE_CPU, .types = LRN_TYPES, .compute = COMPUTE, .init = lrn_init,  \
-     .state_size = sizeof(weir_lrn_t)}, {0}                                                \
+#define KERNEL(COMPUTE)                 \
+  (const weir_kernel_def_t[]) {         \
+    {.device = WEIR_DEVICE_CPU,         \
+     .types = LRN_TYPES,                \
+     .compute = COMPUTE,                \
+     .init = lrn_init,                  \
+     .state_size = sizeof(weir_lrn_t)}, \
+    {                                   \
+      0                                 \
+    }                                   \
   }
 
 const weir_op_module_t weir_ops_nn_lrn = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "LRN",
-         .summary = "Local response normalisation",
-         .attrs = LRN_ATTRS,
-         .inputs = "input: T",
-         .outputs = "output: T",
-         .infer_shape = lrn_shape,
-         .build_grad = lrn_grad,
-         .kernels = KERNEL(lrn_cpu)},
-        {.name = "LRNGrad",
-         .summary = "Gradient of LRN",
-         .attrs = LRN_ATTRS,
-         .inputs = "input_grads: T; input_image: T; output_image: T",
-         .outputs = "output: T",
-         .infer_shape = lrn_grad_shape,
-         .kernels = KERNEL(lrn_grad_cpu)},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "LRN",
+                                    .summary = "Local response normalisation",
+                                    .attrs = LRN_ATTRS,
+                                    .inputs = "input: T",
+                                    .outputs = "output: T",
+                                    .infer_shape = lrn_shape,
+                                    .build_grad = lrn_grad,
+                                    .kernels = KERNEL(lrn_cpu)},
+                                   {.name = "LRNGrad",
+                                    .summary = "Gradient of LRN",
+                                    .attrs = LRN_ATTRS,
+                                    .inputs = "input_grads: T; input_image: T; output_image: T",
+                                    .outputs = "output: T",
+                                    .infer_shape = lrn_grad_shape,
+                                    .kernels = KERNEL(lrn_grad_cpu)},
+                                   {0}}};

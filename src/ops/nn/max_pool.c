@@ -1,9 +1,11 @@
-// max_pool.c — MaxPool, MaxPoolGrad, MaxPoolGradGrad, and their V2 forms that take window and strides as inputs.
+// max_pool.c — MaxPool, MaxPoolGrad, MaxPoolGradGrad, and their V2 forms that take window and
+// strides as inputs.
 #include "kernel/staging.h"
 #include "kernel/window.h"
 #include "op/grad_ctx.h"
 
-#define REAL_TYPES "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
+#define REAL_TYPES \
+  "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define INPUT_TYPES "half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16, qint8"
 #define KERNEL_TYPES "T: half, bfloat16, float, double, int32, int64, uint8, int16, int8, uint16"
 #define WINDOW_ATTRS "ksize: list(int) >= 4; strides: list(int) >= 4; "
@@ -17,17 +19,21 @@ static weir_status_t* max_pool_shape(weir_shape_ctx_t* ctx) {
   return weir_window_pool_shape(ctx, &w);
 }
 
-// Window and strides are inputs |first| and |first| + 1; nothing but the rank is known unless they are constant.
+// Window and strides are inputs |first| and |first| + 1; nothing but the rank is known unless they
+// are constant.
 static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first) {
-  const weir_tensor_t *ksize = weir_shape_value(ctx, first), *strides = weir_shape_value(ctx, first + 1);
+  const weir_tensor_t *ksize = weir_shape_value(ctx, first),
+                      *strides = weir_shape_value(ctx, first + 1);
   int64_t values[2][4];
   weir_window_t w;
   if (!ksize || !strides) {
     WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, NULL));
-    return weir_shape_set_dims(ctx, 0, 4, (const int64_t[]){weir_shape_dim(weir_shape_input(ctx, 0), 0), -1, -1, -1});
+    return weir_shape_set_dims(
+        ctx, 0, 4, (const int64_t[]){weir_shape_dim(weir_shape_input(ctx, 0), 0), -1, -1, -1});
   }
   if (ksize->count != 4 || strides->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window ksize and strides must specify 4 dimensions");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Sliding window ksize and strides must specify 4 dimensions");
   }
   for (int i = 0; i < 4; ++i) {
     values[0][i] = weir_tensor_int_at(ksize, i);
@@ -48,7 +54,8 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 
 // ---- gradients ----
 static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs, bool is_v2) {
-  static const char* const names[] = {"padding", "data_format", "ksize", "strides", "explicit_paddings"};
+  static const char* const names[] = {"padding", "data_format", "ksize", "strides",
+                                      "explicit_paddings"};
   weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
   bool has_explicit = strcmp(op, "MaxPoolGrad") == 0;
   size_t count = is_v2 ? 2 : 4;
@@ -56,36 +63,42 @@ static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t in
     attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
   }
   const weir_attr_t* explicit_paddings = weir_attrs_find(weir_grad_attrs(g), "explicit_paddings");
-  if (has_explicit && explicit_paddings) attrs[count++] = weir_attr_copy("explicit_paddings", explicit_paddings);
+  if (has_explicit && explicit_paddings)
+    attrs[count++] = weir_attr_copy("explicit_paddings", explicit_paddings);
   return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = attrs, .count = count});
 }
 
 static weir_status_t* max_pool_grad(weir_grad_ctx_t* g) {
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0));
   return weir_grad_set(g, 0, pool_node(g, "MaxPoolGrad", inputs, false));
 }
 
 static weir_status_t* max_pool_v2_grad(weir_grad_ctx_t* g) {
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0),
-                                   weir_grad_input(g, 1), weir_grad_input(g, 2));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0),
+                 weir_grad_input(g, 1), weir_grad_input(g, 2));
   return weir_grad_set(g, 0, pool_node(g, "MaxPoolGradV2", inputs, true));
 }
 
 // Both gradients are linear in their third input and flat almost everywhere in the others.
 static weir_status_t* set_linear(weir_grad_ctx_t* g, weir_edge_t by_grad) {
   for (int i = 0; i < 2; ++i) {
-    WEIR_TRY(weir_grad_set(g, i, weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_input(g, i)))));
+    WEIR_TRY(
+        weir_grad_set(g, i, weir_grad_node(g, "ZerosLike", WEIR_EDGES(weir_grad_input(g, i)))));
   }
   return weir_grad_set(g, 2, by_grad);
 }
 
 static weir_status_t* max_pool_grad_grad(weir_grad_ctx_t* g) {
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
   return set_linear(g, pool_node(g, "MaxPoolGradGrad", inputs, false));
 }
 
 static weir_status_t* max_pool_grad_grad_grad(weir_grad_ctx_t* g) {
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
   return set_linear(g, pool_node(g, "MaxPoolGrad", inputs, false));
 }
 
@@ -127,14 +140,19 @@ static weir_status_t* check_rank4(const weir_tensor_t* t, const char* name) {
 // A window along the channels: the channels become a line of pixels.
 static weir_status_t* depth_pool(const weir_window_t* w, weir_pool2d_t* pool) {
   if (w->size[0] != 1 || w->size[1] != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED,
-                       "MaxPooling supports exactly one of pooling across depth or pooling across width/height.");
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "MaxPooling supports exactly one of pooling across depth or pooling across width/height.");
   }
   if (pool->channels % w->depth_size != 0) {
-    return WEIR_STATUS(UNIMPLEMENTED, "Depthwise max pooling requires the depth window to evenly divide the input depth");
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "Depthwise max pooling requires the depth window to evenly divide the input depth");
   }
   if (w->depth_size != w->depth_stride) {
-    return WEIR_STATUS(UNIMPLEMENTED, "Depthwise max pooling requires the depth window to equal the depth stride.");
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "Depthwise max pooling requires the depth window to equal the depth stride.");
   }
   *pool = (weir_pool2d_t){.batch = pool->batch * pool->in_h * pool->in_w,
                           .in_h = 1,
@@ -165,7 +183,8 @@ static weir_status_t* max_pool_cpu(weir_kernel_ctx_t* ctx) {
   weir_status_t* status = weir_stage_input(ctx, in, w.is_nchw, &x);
   if (!status) status = weir_stage_output(ctx, out, w.is_nchw, &y);
   if (status) goto done;
-  weir_max_pool2d(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, y.data);
+  weir_max_pool2d(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data,
+                  y.data);
   status = weir_stage_finish(ctx, out, w.is_nchw, &y);
 done:
   weir_staged_release(&x);
@@ -173,13 +192,15 @@ done:
   return status;
 }
 
-// Checks the inputs orig_input, orig_output and grad of both gradients; |grad_is_output| says which shape grad has.
-static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w, bool grad_is_output,
-                                 weir_pool2d_t* out_pool) {
+// Checks the inputs orig_input, orig_output and grad of both gradients; |grad_is_output| says which
+// shape grad has.
+static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w,
+                                 bool grad_is_output, weir_pool2d_t* out_pool) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t dims[4];
   if (w->depth_size != 1 || w->depth_stride != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED, "MaxPoolingGrad is not yet supported on the depth dimension.");
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "MaxPoolingGrad is not yet supported on the depth dimension.");
   }
   WEIR_TRY(check_rank4(in, "tensor_in"));
   WEIR_TRY(check_rank4(weir_kernel_input(ctx, 1), "tensor_out"));
@@ -203,8 +224,8 @@ static weir_status_t* max_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, grad, w.is_nchw, &dy);
   if (!status) status = weir_stage_output(ctx, out, w.is_nchw, &dx);
   if (status) goto done;
-  status = weir_max_pool2d_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, dy.data,
-                                dx.data);
+  status = weir_max_pool2d_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p,
+                                x.data, dy.data, dx.data);
   if (!status) status = weir_stage_finish(ctx, out, w.is_nchw, &dx);
 done:
   weir_staged_release(&x);
@@ -227,8 +248,8 @@ static weir_status_t* max_pool_grad_grad_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, weir_kernel_input(ctx, 2), w.is_nchw, &grad);
   if (!status) status = weir_stage_output(ctx, out, w.is_nchw, &ddy);
   if (status) goto done;
-  weir_max_pool2d_grad_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, y.data,
-                            grad.data, ddy.data);
+  weir_max_pool2d_grad_grad(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p,
+                            x.data, y.data, grad.data, ddy.data);
   status = weir_stage_finish(ctx, out, w.is_nchw, &ddy);
 done:
   weir_staged_release(&x);
@@ -238,14 +259,26 @@ done:
   return status;
 }
 
-#define KERNEL(COMPUTE, TYPES)                                                                       \
-  (const weir_kernel_def_t[]) {                                                                      \
-    {.device = WEIR_DEVICE_CPU, .types = TYPES, .compute = COMPUTE, .init = pool_init,               \
-     .state_size = sizeof(weir_window_t)}, {0}                                                       \
+#define KERNEL(COMPUTE, TYPES)             \
+  (const weir_kernel_def_t[]) {            \
+    {.device = WEIR_DEVICE_CPU,            \
+     .types = TYPES,                       \
+     .compute = COMPUTE,                   \
+     .init = pool_init,                    \
+     .state_size = sizeof(weir_window_t)}, \
+    {                                      \
+      0                                    \
+    }                                      \
   }
-#define KERNEL_V2(COMPUTE, TYPES)                                                                    \
-  (const weir_kernel_def_t[]) {                                                                      \
-    {.device = WEIR_DEVICE_CPU, .types = TYPES, .compute = COMPUTE, .host_inputs = "ksize, strides"}, {0} \
+#define KERNEL_V2(COMPUTE, TYPES)      \
+  (const weir_kernel_def_t[]) {        \
+    {.device = WEIR_DEVICE_CPU,        \
+     .types = TYPES,                   \
+     .compute = COMPUTE,               \
+     .host_inputs = "ksize, strides"}, \
+    {                                  \
+      0                                \
+    }                                  \
   }
 
 const weir_op_module_t weir_ops_nn_max_pool = {
@@ -254,7 +287,8 @@ const weir_op_module_t weir_ops_nn_max_pool = {
         {.name = "MaxPool",
          .summary = "Maxima of sliding windows",
          .attrs = "T: {" INPUT_TYPES "} = DT_FLOAT; " WINDOW_ATTRS
-                  "padding: {'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; " INPUT_FORMAT_ATTR,
+                  "padding: {'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = "
+                  "[]; " INPUT_FORMAT_ATTR,
          .inputs = "input: T",
          .outputs = "output: T",
          .infer_shape = max_pool_shape,
@@ -270,8 +304,9 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .kernels = KERNEL_V2(max_pool_cpu, KERNEL_TYPES)},
         {.name = "MaxPoolGrad",
          .summary = "Gradient of MaxPool",
-         .attrs = WINDOW_ATTRS "padding: {'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; " FORMAT_ATTR
-                               "; T: {" REAL_TYPES "} = DT_FLOAT",
+         .attrs = WINDOW_ATTRS
+         "padding: {'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; " FORMAT_ATTR
+         "; T: {" REAL_TYPES "} = DT_FLOAT",
          .inputs = "orig_input: T; orig_output: T; grad: T",
          .outputs = "output: T",
          .infer_shape = grad_shape,

@@ -3,21 +3,26 @@
 #include "kernel/window.h"
 #include "op/grad_ctx.h"
 
-#define REAL_TYPES "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
+#define REAL_TYPES \
+  "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define POOL_ATTRS "ksize: list(int) >= 4; strides: list(int) >= 4; "
-#define GRAD_ATTRS                                                                        \
-  POOL_ATTRS "padding: {'SAME','VALID'}; include_batch_in_index: bool = false; "          \
-             "Targmax: {int32, int64}; T: {" REAL_TYPES "}"
+#define GRAD_ATTRS                                                        \
+  POOL_ATTRS                                                              \
+      "padding: {'SAME','VALID'}; include_batch_in_index: bool = false; " \
+      "Targmax: {int32, int64}; T: {" REAL_TYPES "}"
 
 // These ops have no data_format: always NHWC.
 static weir_status_t* read_window(weir_attrs_t attrs, weir_window_t* out_window) {
   weir_named_attr_t items[2] = {weir_attr_string("data_format", "NHWC"),
                                 weir_attr_view("padding", weir_attrs_string(attrs, "padding"))};
-  const weir_attr_t *ksize = weir_attrs_list(attrs, "ksize"), *strides = weir_attrs_list(attrs, "strides");
+  const weir_attr_t *ksize = weir_attrs_list(attrs, "ksize"),
+                    *strides = weir_attrs_list(attrs, "strides");
   if (ksize->count != 4 || strides->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window ksize and stride fields must specify 4 dimensions");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Sliding window ksize and stride fields must specify 4 dimensions");
   }
-  return weir_window_read_pool((weir_attrs_t){.items = items, .count = 2}, ksize->u.ints, strides->u.ints, out_window);
+  return weir_window_read_pool((weir_attrs_t){.items = items, .count = 2}, ksize->u.ints,
+                               strides->u.ints, out_window);
 }
 
 static weir_status_t* argmax_shape(weir_shape_ctx_t* ctx) {
@@ -45,9 +50,12 @@ static weir_status_t* argmax_grad(weir_grad_ctx_t* g) {
   for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
     attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
   }
-  weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_dy(g, 0), weir_grad_output(g, 1));
-  return weir_grad_set(g, 0, weir_grad_node_with(g, "MaxPoolGradWithArgmax", inputs,
-                                                 (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
+  weir_edges_t inputs =
+      WEIR_EDGES(weir_grad_input(g, 0), weir_grad_dy(g, 0), weir_grad_output(g, 1));
+  return weir_grad_set(
+      g, 0,
+      weir_grad_node_with(g, "MaxPoolGradWithArgmax", inputs,
+                          (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
 }
 
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
@@ -58,7 +66,8 @@ static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
 }
 
 // Image offsets become offsets into the batch, in the type asked for.
-static void write_argmax(const int64_t* from, const weir_pool2d_t* p, bool has_batch, weir_tensor_t* to) {
+static void write_argmax(const int64_t* from, const weir_pool2d_t* p, bool has_batch,
+                         weir_tensor_t* to) {
   int64_t image_out = p->out_h * p->out_w * p->channels, image_in = p->in_h * p->in_w * p->channels;
   for (int64_t i = 0; i < to->count; ++i) {
     int64_t value = from[i] + (has_batch ? i / image_out * image_in : 0);
@@ -84,10 +93,11 @@ static weir_status_t* argmax_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_output(ctx, out, false, &y);
   if (!status) status = weir_kernel_scratch(ctx, WEIR_DTYPE_INT64, out->count, &offsets);
   if (status) goto done;
-  status = weir_max_pool2d_argmax(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)), &p, x.data, y.data,
-                                  offsets->data);
+  status = weir_max_pool2d_argmax(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)),
+                                  &p, x.data, y.data, offsets->data);
   if (status) goto done;
-  write_argmax(offsets->data, &p, weir_attrs_bool(weir_kernel_attrs(ctx), "include_batch_in_index"), argmax);
+  write_argmax(offsets->data, &p, weir_attrs_bool(weir_kernel_attrs(ctx), "include_batch_in_index"),
+               argmax);
   status = weir_stage_finish(ctx, out, false, &y);
 done:
   weir_tensor_release(offsets);
@@ -97,7 +107,8 @@ done:
 }
 
 // The element of the input that output element |i| took, or -1 when the index is none.
-static int64_t source_of(const weir_tensor_t* argmax, const weir_pool2d_t* p, bool has_batch, int64_t i, int64_t limit) {
+static int64_t source_of(const weir_tensor_t* argmax, const weir_pool2d_t* p, bool has_batch,
+                         int64_t i, int64_t limit) {
   int64_t at = weir_tensor_int_at(argmax, i);
   if (!has_batch) at += i / (p->out_h * p->out_w * p->channels) * (p->in_h * p->in_w * p->channels);
   return at >= 0 && at < limit ? at : -1;
@@ -146,8 +157,9 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   for (int64_t i = 0; i < grad->count; ++i) {
     int64_t at = source_of(argmax, &p, has_batch, i, out->count);
     if (at < 0) {
-      status = WEIR_STATUS(INVALID_ARGUMENT, "Index %lld of argmax is out of the input's %lld elements",
-                           (long long)weir_tensor_int_at(argmax, i), (long long)out->count);
+      status =
+          WEIR_STATUS(INVALID_ARGUMENT, "Index %lld of argmax is out of the input's %lld elements",
+                      (long long)weir_tensor_int_at(argmax, i), (long long)out->count);
       goto done;
     }
     add_at(compute, dx.data, at, dy.data, i);

@@ -3,7 +3,8 @@
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 
-#define REAL_TYPES "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
+#define REAL_TYPES \
+  "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define LEAKY_ATTRS "alpha: float = 0.2; T: {half, bfloat16, float, double} = DT_FLOAT"
 
 static weir_status_t* relu_init(const weir_kernel_init_t* init, void* state) {
@@ -15,19 +16,23 @@ static weir_status_t* relu6_init(const weir_kernel_init_t* init, void* state) {
 }
 
 static weir_status_t* leaky_relu_init(const weir_kernel_init_t* init, void* state) {
-  return weir_activation_op_init(init, WEIR_ACTIVATION_LEAKY_RELU, weir_attrs_float(init->node->attrs, "alpha"), state);
+  return weir_activation_op_init(init, WEIR_ACTIVATION_LEAKY_RELU,
+                                 weir_attrs_float(init->node->attrs, "alpha"), state);
 }
 
 static weir_status_t* relu_grad(weir_grad_ctx_t* g) {  // the sign of the output is the input's
-  return weir_grad_set(g, 0, weir_grad_node(g, "ReluGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_output(g, 0))));
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "ReluGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_output(g, 0))));
 }
 
 static weir_status_t* relu6_grad(weir_grad_ctx_t* g) {
-  return weir_grad_set(g, 0, weir_grad_node(g, "Relu6Grad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_output(g, 0))));
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "Relu6Grad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_output(g, 0))));
 }
 
 static weir_edge_t leaky_relu_node(weir_grad_ctx_t* g, weir_edge_t x) {
-  weir_attrs_t alpha = WEIR_ATTRS(weir_attr_float("alpha", weir_attrs_float(weir_grad_attrs(g), "alpha")));
+  weir_attrs_t alpha =
+      WEIR_ATTRS(weir_attr_float("alpha", weir_attrs_float(weir_grad_attrs(g), "alpha")));
   return weir_grad_node_with(g, "LeakyReluGrad", WEIR_EDGES(weir_grad_dy(g, 0), x), alpha);
 }
 
@@ -42,21 +47,29 @@ static weir_status_t* set_linear(weir_grad_ctx_t* g, weir_edge_t ddy) {
 }
 
 static weir_status_t* relu_grad_grad(weir_grad_ctx_t* g) {
-  return set_linear(g, weir_grad_node(g, "ReluGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
+  return set_linear(
+      g, weir_grad_node(g, "ReluGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
 }
 
 static weir_status_t* relu6_grad_grad(weir_grad_ctx_t* g) {
-  return set_linear(g, weir_grad_node(g, "Relu6Grad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
+  return set_linear(
+      g, weir_grad_node(g, "Relu6Grad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
 }
 
 static weir_status_t* leaky_relu_grad_grad(weir_grad_ctx_t* g) {
   return set_linear(g, leaky_relu_node(g, weir_grad_input(g, 1)));
 }
 
-#define KERNEL(INIT, COMPUTE, TYPES)                                                                    \
-  (const weir_kernel_def_t[]) {                                                                         \
-    {.device = WEIR_DEVICE_CPU, .types = TYPES, .compute = COMPUTE, .init = INIT,                       \
-     .state_size = sizeof(weir_activation_op_t)}, {0}                                                   \
+#define KERNEL(INIT, COMPUTE, TYPES)              \
+  (const weir_kernel_def_t[]) {                   \
+    {.device = WEIR_DEVICE_CPU,                   \
+     .types = TYPES,                              \
+     .compute = COMPUTE,                          \
+     .init = INIT,                                \
+     .state_size = sizeof(weir_activation_op_t)}, \
+    {                                             \
+      0                                           \
+    }                                             \
   }
 
 const weir_op_module_t weir_ops_nn_relu = {

@@ -12,7 +12,8 @@ static weir_status_t* softmax_shape(weir_shape_ctx_t* ctx) {
 
 static weir_edge_t sum_rows(weir_grad_ctx_t* g, weir_edge_t x) {
   weir_edge_t axis = weir_build_int32s(g->builder, (const int32_t[]){-1}, 1);
-  return weir_grad_node_with(g, "Sum", WEIR_EDGES(x, axis), WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
+  return weir_grad_node_with(g, "Sum", WEIR_EDGES(x, axis),
+                             WEIR_ATTRS(weir_attr_bool("keep_dims", true)));
 }
 
 static weir_status_t* softmax_grad(weir_grad_ctx_t* g) {  // (dy - sum(dy * y)) * y
@@ -22,8 +23,10 @@ static weir_status_t* softmax_grad(weir_grad_ctx_t* g) {  // (dy - sum(dy * y)) 
 }
 
 static weir_status_t* log_softmax_grad(weir_grad_ctx_t* g) {  // dy - sum(dy) * exp(y)
-  weir_edge_t dy = weir_grad_dy(g, 0), p = weir_grad_node(g, "Exp", WEIR_EDGES(weir_grad_output(g, 0)));
-  return weir_grad_set(g, 0, weir_grad_node(g, "Sub", WEIR_EDGES(dy, weir_grad_mul(g, sum_rows(g, dy), p))));
+  weir_edge_t dy = weir_grad_dy(g, 0),
+              p = weir_grad_node(g, "Exp", WEIR_EDGES(weir_grad_output(g, 0)));
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "Sub", WEIR_EDGES(dy, weir_grad_mul(g, sum_rows(g, dy), p))));
 }
 
 static weir_status_t* compute(weir_kernel_ctx_t* ctx, bool is_log) {
@@ -58,7 +61,8 @@ const weir_op_module_t weir_ops_nn_softmax = {
          .outputs = "softmax: T",
          .infer_shape = softmax_shape,
          .build_grad = softmax_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = softmax_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = softmax_cpu}, {0}}},
         {.name = "LogSoftmax",
          .summary = "Logarithm of Softmax",
          .attrs = "T: {half, bfloat16, float, double}",
@@ -66,5 +70,7 @@ const weir_op_module_t weir_ops_nn_softmax = {
          .outputs = "logsoftmax: T",
          .infer_shape = softmax_shape,
          .build_grad = log_softmax_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = log_softmax_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = log_softmax_cpu},
+                                         {0}}},
         {0}}};

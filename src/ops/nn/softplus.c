@@ -24,54 +24,62 @@ static weir_status_t* softplus_grad_grad(weir_grad_ctx_t* g) {
   weir_edge_t sum = weir_grad_node(g, "AddV2", WEIR_EDGES(down, weir_grad_scalar(g, x, 2)));
   sum = weir_grad_node(g, "AddV2", WEIR_EDGES(sum, up));
   WEIR_TRY(weir_grad_set(g, 0, weir_grad_node(g, "SoftplusGrad", WEIR_EDGES(grad, x))));
-  return weir_grad_set(g, 1, weir_grad_node(g, "RealDiv", WEIR_EDGES(weir_grad_mul(g, grad, dy), sum)));
+  return weir_grad_set(g, 1,
+                       weir_grad_node(g, "RealDiv", WEIR_EDGES(weir_grad_mul(g, grad, dy), sum)));
 }
 
 static weir_status_t* softsign_grad(weir_grad_ctx_t* g) {
-  return weir_grad_set(g, 0, weir_grad_node(g, "SoftsignGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0))));
+  return weir_grad_set(
+      g, 0,
+      weir_grad_node(g, "SoftsignGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0))));
 }
 
-#define KERNEL(INIT, COMPUTE)                                                                           \
-  (const weir_kernel_def_t[]) {                                                                         \
-    {.device = WEIR_DEVICE_CPU, .compute = COMPUTE, .init = INIT, .state_size = sizeof(weir_activation_op_t)}, {0} \
+#define KERNEL(INIT, COMPUTE)                     \
+  (const weir_kernel_def_t[]) {                   \
+    {.device = WEIR_DEVICE_CPU,                   \
+     .compute = COMPUTE,                          \
+     .init = INIT,                                \
+     .state_size = sizeof(weir_activation_op_t)}, \
+    {                                             \
+      0                                           \
+    }                                             \
   }
 
 const weir_op_module_t weir_ops_nn_softplus = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Softplus",
-         .summary = "log(exp(features) + 1)",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "features: T",
-         .outputs = "activations: T",
-         .flags = WEIR_OP_POINTWISE,
-         .infer_shape = weir_shape_fn_unchanged,
-         .build_grad = softplus_grad,
-         .kernels = KERNEL(softplus_init, weir_activation_op_forward)},
-        {.name = "SoftplusGrad",
-         .summary = "Gradient of Softplus by its features",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "gradients: T; features: T",
-         .outputs = "backprops: T",
-         .flags = WEIR_OP_POINTWISE,
-         .infer_shape = weir_shape_fn_merge_all,
-         .build_grad = softplus_grad_grad,
-         .kernels = KERNEL(softplus_init, weir_activation_op_backward)},
-        {.name = "Softsign",
-         .summary = "features / (abs(features) + 1)",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "features: T",
-         .outputs = "activations: T",
-         .flags = WEIR_OP_POINTWISE,
-         .infer_shape = weir_shape_fn_unchanged,
-         .build_grad = softsign_grad,
-         .kernels = KERNEL(softsign_init, weir_activation_op_forward)},
-        {.name = "SoftsignGrad",
-         .summary = "Gradient of Softsign by its features",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "gradients: T; features: T",
-         .outputs = "backprops: T",
-         .flags = WEIR_OP_POINTWISE,
-         .infer_shape = weir_shape_fn_merge_all,
-         .kernels = KERNEL(softsign_init, weir_activation_op_backward)},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Softplus",
+                                    .summary = "log(exp(features) + 1)",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "features: T",
+                                    .outputs = "activations: T",
+                                    .flags = WEIR_OP_POINTWISE,
+                                    .infer_shape = weir_shape_fn_unchanged,
+                                    .build_grad = softplus_grad,
+                                    .kernels = KERNEL(softplus_init, weir_activation_op_forward)},
+                                   {.name = "SoftplusGrad",
+                                    .summary = "Gradient of Softplus by its features",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "gradients: T; features: T",
+                                    .outputs = "backprops: T",
+                                    .flags = WEIR_OP_POINTWISE,
+                                    .infer_shape = weir_shape_fn_merge_all,
+                                    .build_grad = softplus_grad_grad,
+                                    .kernels = KERNEL(softplus_init, weir_activation_op_backward)},
+                                   {.name = "Softsign",
+                                    .summary = "features / (abs(features) + 1)",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "features: T",
+                                    .outputs = "activations: T",
+                                    .flags = WEIR_OP_POINTWISE,
+                                    .infer_shape = weir_shape_fn_unchanged,
+                                    .build_grad = softsign_grad,
+                                    .kernels = KERNEL(softsign_init, weir_activation_op_forward)},
+                                   {.name = "SoftsignGrad",
+                                    .summary = "Gradient of Softsign by its features",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "gradients: T; features: T",
+                                    .outputs = "backprops: T",
+                                    .flags = WEIR_OP_POINTWISE,
+                                    .infer_shape = weir_shape_fn_merge_all,
+                                    .kernels = KERNEL(softsign_init, weir_activation_op_backward)},
+                                   {0}}};

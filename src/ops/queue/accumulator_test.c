@@ -1,15 +1,10 @@
 // accumulator_test.c — Accumulators and barriers through their kernels, by Ref(string) and by
 // resource.
-// clang-format off: cmocka.h needs what stands before it.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <stdio.h>
-#include <cmocka.h>
-// clang-format on
 
 #include "op/kernel.h"
+#include "testing/cmocka.h"
 
 extern const weir_op_module_t weir_ops_queue_accumulator;
 extern const weir_op_module_t weir_ops_queue_sparse_accumulator;

@@ -170,9 +170,7 @@ static weir_status_t* sparse_emit(const weir_accumulator_t* a, weir_kernel_ctx_t
   WEIR_TRY(weir_kernel_output(ctx, 2, 1, (const int64_t[]){s->values->rank}, &shape));
   for (int i = 0; i < s->values->rank; ++i) {
     WEIR_TENSOR_DATA(shape, int64_t)
-    [i] = i > 0                ? s->values->dims[i]
-          : a->shape->rank > 0 ? a->shape->dims[0]
-                               : -1;
+    [i] = i > 0 ? s->values->dims[i] : a->shape->rank > 0 ? a->shape->dims[0] : -1;
   }
   return NULL;
 }

@@ -184,10 +184,8 @@ static weir_edge_t variable_shape(weir_grad_ctx_t* g, weir_edge_t handle) {
   int32_t dims[WEIR_MAX_RANK];
   const weir_shape_t* shape = declared_shape(g, handle);
   for (int i = 0; shape && i < shape->rank; ++i) {
-    if (shape->dims[i] > INT32_MAX)
-      shape = NULL;
-    else
-      dims[i] = (int32_t)shape->dims[i];
+    if (shape->dims[i] > INT32_MAX) shape = NULL;
+    else dims[i] = (int32_t)shape->dims[i];
   }
   if (shape) return weir_build_int32s(g->builder, dims, shape->rank);
   return weir_grad_node_with(g, "VariableShape", WEIR_EDGES(handle),
