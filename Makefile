@@ -45,8 +45,9 @@ test-tsan: build/.packages
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
+	$(PYTHON) tests/oracle/oracle.py --probe build/dev/tests/oracle/libweir_probe.so
+	$(PYTHON) tests/oracle/gradients.py --lib build/dev/libweir.so
 	$(PYTHON) -m pytest -q tests
-	$(PYTHON) tests/oracle/oracle.py
 
 # ---- the rest ----
 bench: build

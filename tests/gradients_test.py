@@ -13,7 +13,6 @@ import pytest
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 tf = pytest.importorskip('tensorflow')
 v1 = tf.compat.v1
-v1.disable_eager_execution()
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get('WEIR_BUILD', ROOT / 'build' / 'dev'))

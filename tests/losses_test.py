@@ -1,6 +1,7 @@
 """The benchmark graphs give TensorFlow's losses: the same GraphDef, the same seeds, step by step.
 
-Large convolutional nets are chaotic (TensorFlow with other kernels differs from itself): only their first two steps count.
+Some graphs are chaotic: rounding grows from step to step. The large convolutional nets count for two steps. lstm_lm_h650
+counts for eleven: TensorFlow with one thread differs from itself with two by 1.4e-3 at the thirteenth step.
 """
 import json
 import pathlib
@@ -10,7 +11,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GRAPHS = ROOT / 'bench' / 'graphs'
-CHAOTIC = {'alexnet_b16', 'overfeat_b8', 'vgg_a_b4', 'googlenet_b8'}
+STEPS = {'alexnet_b16': 2, 'overfeat_b8': 2, 'vgg_a_b4': 2, 'googlenet_b8': 2, 'lstm_lm_h650': 11}
 GPU_SIZED = {'alexnet_b128', 'overfeat_b128', 'vgg_a_b64', 'googlenet_b128'}
 NAMES = sorted({p.stem for p in GRAPHS.glob('*.pb')} - GPU_SIZED)
 
@@ -24,7 +25,7 @@ def expected(name, steps):
 
 @pytest.mark.parametrize('name', NAMES)
 def test_losses(name, weir):
-    steps = 2 if name in CHAOTIC else 20
+    steps = STEPS.get(name, 20)
     out = weir('bench', GRAPHS / f'{name}.pb', f'--trace={steps}').stdout
     got = json.loads(out)['losses']
     assert got == pytest.approx(expected(name, steps), rel=1e-3)
