@@ -51,36 +51,69 @@ static void print_node(const weir_node_t* node) {
   printf("\n");
 }
 
-// Nodes nothing reads: what one would fetch or run. Placeholders: what one must feed.
-static void print_ends(weir_graph_t* graph) {
+static int by_address(const void* a, const void* b) {
+  const weir_node_t* x = *(weir_node_t* const*)a;
+  const weir_node_t* y = *(weir_node_t* const*)b;
+  return (x > y) - (x < y);
+}
+
+// Every node that some other reads or waits for, sorted by address; the caller frees it.
+static weir_node_t** list_read(weir_graph_t* graph, size_t* out_count) {
   size_t count = weir_graph_node_count(graph);
-  bool* is_read = calloc(count + 1, sizeof(bool));
-  if (!is_read) return;
-  weir_node_t** nodes = malloc(sizeof(*nodes) * (count + 1));
-  for (size_t i = 0; nodes && i < count; ++i) nodes[i] = weir_graph_node_at(graph, i);
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const weir_node_t* node = weir_graph_node_at(graph, i);
+    total += (size_t)(weir_node_input_count(node) + weir_node_control_count(node));
+  }
+  weir_node_t** read = malloc(sizeof(*read) * (total + 1));
+  *out_count = 0;
+  for (size_t i = 0; read && i < count; ++i) {
+    const weir_node_t* node = weir_graph_node_at(graph, i);
+    for (int k = 0; k < weir_node_input_count(node); ++k) {
+      read[(*out_count)++] = weir_node_input(node, k).node;
+    }
+    for (int k = 0; k < weir_node_control_count(node); ++k) {
+      read[(*out_count)++] = weir_node_control(node, k);
+    }
+  }
+  if (read) qsort(read, *out_count, sizeof(*read), by_address);
+  return read;
+}
+
+// Placeholders: what one must feed. Nodes nothing reads: what one would fetch or run.
+static void print_ends(weir_graph_t* graph) {
+  enum { MOST = 50 };
+  size_t read_count = 0;
+  weir_node_t** read = list_read(graph, &read_count);
+  size_t shown = 0;
   printf("inputs:\n");
-  for (size_t i = 0; nodes && i < count; ++i) {
-    if (strncmp(weir_node_op(nodes[i]), "Placeholder", 11) == 0)
-      printf("  %s\n", weir_node_name(nodes[i]));
+  for (size_t i = 0; i < weir_graph_node_count(graph); ++i) {
+    const weir_node_t* node = weir_graph_node_at(graph, i);
+    if (strncmp(weir_node_op(node), "Placeholder", 11) == 0) printf("  %s\n", weir_node_name(node));
   }
   printf("outputs:\n");
-  int shown = 0;
-  for (size_t i = 0; nodes && i < count && shown < 50; ++i) {
-    bool has_reader = false;
-    for (size_t k = 0; k < count && !has_reader; ++k) {
-      for (int j = 0; j < weir_node_input_count(nodes[k]) && !has_reader; ++j) {
-        has_reader = weir_node_input(nodes[k], j).node == nodes[i];
-      }
-      for (int j = 0; j < weir_node_control_count(nodes[k]) && !has_reader; ++j) {
-        has_reader = weir_node_control(nodes[k], j) == nodes[i];
-      }
-    }
-    if (has_reader) continue;
-    printf("  %s\n", weir_node_name(nodes[i]));
-    ++shown;
+  for (size_t i = 0; read && i < weir_graph_node_count(graph); ++i) {
+    weir_node_t* node = weir_graph_node_at(graph, i);
+    if (bsearch(&node, read, read_count, sizeof(*read), by_address)) continue;
+    if (shown++ < MOST) printf("  %s\n", weir_node_name(node));
   }
-  free(nodes);
-  free(is_read);
+  if (shown > MOST) printf("  and %zu more\n", shown - MOST);
+  free(read);
+}
+
+// Bytes that constants of known shape hold.
+static double constant_bytes(weir_graph_t* graph) {
+  double total = 0;
+  for (size_t i = 0; i < weir_graph_node_count(graph); ++i) {
+    weir_node_t* node = weir_graph_node_at(graph, i);
+    if (strcmp(weir_node_op(node), "Const") != 0) continue;
+    int64_t dims[WEIR_MAX_RANK];
+    int rank = weir_edge_dims((weir_edge_t){node, 0}, dims, WEIR_MAX_RANK);
+    double bytes = (double)weir_dtype_size(weir_edge_type((weir_edge_t){node, 0}));
+    for (int k = 0; k < rank; ++k) bytes *= (double)dims[k];
+    if (rank >= 0) total += bytes;
+  }
+  return total;
 }
 
 static void print_ops(weir_graph_t* graph) {
@@ -95,7 +128,7 @@ static void print_ops(weir_graph_t* graph) {
     ++ops[k].count;
   }
   if (ops) qsort(ops, kinds, sizeof(*ops), by_count);
-  printf("%zu nodes, %zu ops:\n", count, kinds);
+  printf("%zu nodes, %.0f bytes of constants, %zu ops:\n", count, constant_bytes(graph), kinds);
   for (size_t i = 0; i < kinds; ++i) printf("  %6zu %s\n", ops[i].count, ops[i].op);
   free(ops);
 }

@@ -18,8 +18,7 @@
 #define SPLIT_MIN_NS 20000.0  // a loop shorter than this runs on the caller
 #define CHUNK_MIN_NS 10000.0  // the least work that pays for claiming a chunk and moving its data
 #define CHUNKS_A_THREAD 4     // more chunks than threads even out chunks that take unequal times
-#define CHUNK_ALIGNMENT \
-  16  // items: keeps two threads off one cache line and vector loops without tails
+#define CHUNK_ALIGNMENT 16    // items: two threads keep off one line, vector loops have no tails
 #define WORKER_SPIN_NS 20000  // how long a worker looks for work before it sleeps
 #define CALLER_SPIN_NS 50000  // how long a caller looks for its last helper before it sleeps
 

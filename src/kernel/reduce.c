@@ -6,10 +6,9 @@
 #include "kernel/reduce_internal.h"
 
 #define MAX_DIMS 254
-#define PIECE 65536  // elements of a piece, about
-#define TILE 1024    // columns of a piece whose innermost dimension is kept
-#define ROW_BLOCK \
-  128  // rows summed up before they join the others: bounds the error of long columns
+#define PIECE 65536    // elements of a piece, about
+#define TILE 1024      // columns of a piece whose innermost dimension is kept
+#define ROW_BLOCK 128  // rows summed before they join the others: bounds the error of long columns
 #define ELEMENT_NS 0.4
 
 // Some of the dimensions, outermost first.

@@ -117,14 +117,45 @@ static void run_dense(void* arg, int64_t begin, int64_t end) {
   run_span(arg, begin, begin, end - begin);
 }
 
-// All rows, columns [begin, end): a repeated index is applied in order whatever the number of
-// threads.
-static void run_rows(void* arg, int64_t begin, int64_t end) {
-  const job_t* job = arg;
-  for (int64_t i = 0; i < job->indices->count; ++i) {
-    int64_t row = weir_tensor_int_at(job->indices, i) * job->row_count;
-    run_span(job, row + begin, i * job->row_count + begin, end - begin);
+// Rows are dealt out by a hash of their number, so that all uses of one row fall to one bucket and
+// are applied in order, whatever the number of threads.
+#define ROW_BUCKETS 16
+#define ROWS_AHEAD 4  // rows of a large table come from memory: they are asked for so much earlier
+
+static unsigned bucket_of(int64_t row) {
+  return (unsigned)(((uint64_t)row * 0x9e3779b97f4a7c15u) >> 60);
+}
+
+static void prefetch_row(const job_t* job, int64_t row) {
+  const int64_t bytes = job->row_count * job->size;
+  for (int i = 0; i < job->state->slot_count; ++i) {
+    const char* data = (const char*)job->args.slots[i] + row * bytes;
+    for (int64_t at = 0; at < WEIR_MIN(bytes, 512); at += 64) __builtin_prefetch(data + at, 1);
   }
+}
+
+static void run_row(const job_t* job, int64_t i) {
+  int64_t row = weir_tensor_int_at(job->indices, i);
+  run_span(job, row * job->row_count, i * job->row_count, job->row_count);
+}
+
+static void run_bucket(const job_t* job, unsigned bucket) {
+  int64_t ahead[ROWS_AHEAD];
+  int64_t found = 0;
+  for (int64_t i = 0; i < job->indices->count; ++i) {
+    int64_t row = weir_tensor_int_at(job->indices, i);
+    if (bucket_of(row) != bucket) continue;
+    prefetch_row(job, row);
+    if (found >= ROWS_AHEAD) run_row(job, ahead[found % ROWS_AHEAD]);
+    ahead[found++ % ROWS_AHEAD] = i;
+  }
+  for (int64_t k = WEIR_MAX(found - ROWS_AHEAD, 0); k < found; ++k) {
+    run_row(job, ahead[k % ROWS_AHEAD]);
+  }
+}
+
+static void run_buckets(void* arg, int64_t begin, int64_t end) {
+  for (int64_t bucket = begin; bucket < end; ++bucket) run_bucket(arg, (unsigned)bucket);
 }
 
 // ---- checks ----
@@ -236,8 +267,8 @@ static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
   }
   job.indices = weir_kernel_input(ctx, s->indices);
   job.row_count = grad->count / grad->dims[0];
-  weir_pool_for(weir_kernel_pool(ctx), job.row_count, job.cost_ns * (double)job.indices->count,
-                run_rows, &job);
+  weir_pool_for(weir_kernel_pool(ctx), ROW_BUCKETS, job.cost_ns * (double)grad->count / ROW_BUCKETS,
+                run_buckets, &job);
   return NULL;
 }
 

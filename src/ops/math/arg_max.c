@@ -217,7 +217,7 @@ const weir_op_module_t weir_ops_math_arg_max = {
     .ops = (const weir_op_def_t[]){
         {.name = "ArgMax",
          .attrs = "T: " ARG_TYPES "; Tidx: {int16,int32,int64} = DT_INT32; output_type: "
-                                  "{int16,uint16,int32,int64} = DT_INT64",
+                  "{int16,uint16,int32,int64} = DT_INT64",
          .inputs = "input: T; dimension: Tidx",
          .outputs = "output: output_type",
          .summary = "The index of the largest element along a dimension, the first of equals",

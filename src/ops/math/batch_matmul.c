@@ -261,8 +261,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
                  {0}}},
         {.name = "BatchMatMulV3",
          .attrs =
-             "Ta: " V3_TYPES "; Tb: " V3_TYPES
-             "; Tout: "
+             "Ta: " V3_TYPES "; Tb: " V3_TYPES "; Tout: "
              "{bfloat16,half,float,double,int16,int32,int64,complex64,complex128}; " BATCH_ATTRS,
          .inputs = "x: Ta; y: Tb",
          .outputs = "output: Tout",

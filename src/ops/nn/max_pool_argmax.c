@@ -6,10 +6,10 @@
 #define REAL_TYPES \
   "float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64"
 #define POOL_ATTRS "ksize: list(int) >= 4; strides: list(int) >= 4; "
-#define GRAD_ATTRS                                                        \
-  POOL_ATTRS                                                              \
-      "padding: {'SAME','VALID'}; include_batch_in_index: bool = false; " \
-      "Targmax: {int32, int64}; T: {" REAL_TYPES "}"
+#define GRAD_ATTRS                                                    \
+  POOL_ATTRS                                                          \
+  "padding: {'SAME','VALID'}; include_batch_in_index: bool = false; " \
+  "Targmax: {int32, int64}; T: {" REAL_TYPES "}"
 
 // These ops have no data_format: always NHWC.
 static weir_status_t* read_window(weir_attrs_t attrs, weir_window_t* out_window) {
