@@ -257,6 +257,16 @@ static void wake(weir_pool_t* pool, int count) {
   for (int i = 0; i < count; ++i) weir_cond_signal(&pool->work);
 }
 
+bool weir_pool_assist(weir_pool_t* pool) {
+  // Relaxed: a hint; what is there is read under |mu|.
+  if (!pool || atomic_load_explicit(&pool->available, memory_order_relaxed) == 0) return false;
+  weir_mutex_lock(&pool->mu);
+  loop_t* loop = join_locked(pool);
+  weir_mutex_unlock(&pool->mu);
+  if (loop) help(pool, loop);
+  return loop != NULL;
+}
+
 // Runs one loop or task. False when there is none.
 static bool run_one(weir_pool_t* pool) {
   task_t task = {0};

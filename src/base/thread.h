@@ -79,5 +79,8 @@ void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg);
 // done. Splits only when total * cost_ns (the estimated time of one item) pays for it. Nested calls
 // are safe: a waiting caller helps.
 void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn, void* arg);
+// Lends the calling thread to a loop of |pool| that has chunks left, until it has none. False when
+// there is no such loop. For a thread that waits for work of the pool anyway.
+bool weir_pool_assist(weir_pool_t* pool);
 
 #endif  // WEIR_BASE_THREAD_H_

@@ -285,11 +285,27 @@ static void on_cancel(void* arg) {
   weir_mutex_unlock(&run->mu);
 }
 
+// While others run nodes of this step, the calling thread lends itself to their kernels: it is one
+// of the pool's threads, too.
+static bool lend_thread(run_t* run) WEIR_REQUIRES(run->mu) {
+  enum { LOOK_AGAIN_NS = 50000 };
+  if (run->helpers == 0) return false;
+  weir_mutex_unlock(&run->mu);
+  bool was_useful = weir_pool_assist(run->params->inter_pool);
+  weir_mutex_lock(&run->mu);
+  if (!was_useful && run->ready_count == 0 && !run->is_done) {
+    weir_cond_wait_until(&run->wake, &run->mu, weir_clock_ns() + LOOK_AGAIN_NS);
+  }
+  return true;
+}
+
 static void wait_for_work(run_t* run) WEIR_REQUIRES(run->mu) {
   int64_t deadline = run->params->deadline_ns;
+  bool is_late = deadline && weir_clock_ns() > deadline;
+  if (!is_late && lend_thread(run)) return;
   if (!deadline || run->is_aborted) {
     weir_cond_wait(&run->wake, &run->mu);
-  } else if (!weir_cond_wait_until(&run->wake, &run->mu, deadline)) {
+  } else if (is_late || !weir_cond_wait_until(&run->wake, &run->mu, deadline)) {
     fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
     finish_aborted(run);
   }
