@@ -163,13 +163,17 @@ static const char* input_name(const weir_kernel_ctx_t* ctx, int i) {
   return ctx->node->op->inputs[i].name;
 }
 
-static weir_status_t* check_sparse(const weir_tensor_t* var, const weir_tensor_t* grad,
-                                   const weir_tensor_t* indices) {
+static weir_status_t* check_sparse(const weir_optimizer_t* family, const weir_tensor_t* var,
+                                   const weir_tensor_t* grad, const weir_tensor_t* indices) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be one-dimensional");
   bool fits = grad->rank == var->rank;
-  for (int d = 1; fits && d < var->rank; ++d) fits = grad->dims[d] == var->dims[d];
+  bool is_empty = false;
+  for (int d = 1; fits && d < var->rank; ++d) {
+    fits = grad->dims[d] == var->dims[d];
+    is_empty = is_empty || var->dims[d] == 0;
+  }
   if (!fits) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "var and grad must match in all dimensions but the first: %s vs. %s",
@@ -178,6 +182,9 @@ static weir_status_t* check_sparse(const weir_tensor_t* var, const weir_tensor_t
   if (grad->dims[0] != indices->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
+  }
+  if (is_empty && family->refuses_empty_rows) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Inner dimension should be greater than zero.");
   }
   for (int64_t i = 0; i < indices->count; ++i) {
     int64_t index = weir_tensor_int_at(indices, i);
@@ -201,6 +208,23 @@ static weir_status_t* uninitialized(weir_kernel_ctx_t* ctx, int i) {
                      name, ctx->node->name);
 }
 
+static weir_status_t* check_scalar(const weir_optimizer_t* family, int i,
+                                   const weir_tensor_t* scalar) {
+  const char range = family->ranges ? family->ranges[i] : ' ';
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  double value = 0;
+  if (scalar->rank != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a scalar: %s", family->scalars[i],
+                       weir_tensor_shape_text(scalar, text));
+  }
+  if (range != '+' && range != '0') return NULL;
+  WEIR_TRY(
+      weir_cast_elements(WEIR_DTYPE_DOUBLE, &value, weir_tensor_type(scalar), scalar->data, 1));
+  if (range == '+' ? value > 0 : value >= 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a %s scalar: %g", family->scalars[i],
+                     range == '+' ? "positive" : "non-negative", value);
+}
+
 static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
                                    weir_variable_t** variables) {
   const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
@@ -222,11 +246,10 @@ static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
   }
   for (int i = 0; i < s->scalar_count; ++i) {
     const weir_tensor_t* scalar = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i]) : NULL;
-    if (!scalar || scalar->rank == 0) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a scalar: %s", s->family->scalars[i],
-                       weir_tensor_shape_text(scalar, a));
+    if (scalar) WEIR_TRY(check_scalar(s->family, i, scalar));
   }
-  if (s->indices >= 0) return check_sparse(var, grad, weir_kernel_input(ctx, s->indices));
+  if (s->indices >= 0)
+    return check_sparse(s->family, var, grad, weir_kernel_input(ctx, s->indices));
   if (!weir_tensor_same_shape(var, grad)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "var and %s do not have the same shape%s %s",
                        input_name(ctx, s->grad), weir_tensor_shape_text(var, a),

@@ -21,8 +21,10 @@ typedef void (*weir_optimizer_fn_t)(const weir_optimizer_args_t* args, int64_t c
 // A family. half and bfloat16 run through the float loop, converted in blocks.
 typedef struct weir_optimizer_t {
   const char* scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // names of the inputs, ended by NULL
-  const char* flag;                                 // name of a boolean attribute; NULL: none
-  double cost_ns;                                   // of one element
+  const char* ranges;  // a character a scalar: '+' positive, '0' not negative, else any; NULL: any
+  const char* flag;    // name of a boolean attribute; NULL: none
+  bool refuses_empty_rows;  // sparse updates of rows without elements are an error
+  double cost_ns;           // of one element
   weir_optimizer_fn_t run_float, run_double, run_complex64,
       run_complex128;  // NULL: not for the type
 } weir_optimizer_t;
@@ -56,5 +58,6 @@ weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx);
   }
 #define WEIR_OPTIMIZER_ALL_TYPES "T: complex128, complex64, double, float, bfloat16, half"
 #define WEIR_OPTIMIZER_REAL_TYPES "T: double, float, bfloat16, half"
+#define WEIR_OPTIMIZER_WIDE_TYPES "T: double, float"
 
 #endif  // WEIR_OP_OPTIMIZER_H_

@@ -3,6 +3,7 @@ import numpy as np
 from ml_dtypes import bfloat16
 from oracle import ref, resource
 
+WIDE = (np.float32, np.float64)
 REAL = (np.float32, np.float64, np.float16, bfloat16)
 ALL = REAL + (np.complex64, np.complex128)
 # Half precision is rounded once here, after every operation there.
@@ -24,23 +25,114 @@ SPECS = {
     'Adadelta': (3, [0.1, 0.9, 1e-3], [], ALL, [{}], True),
     'Ftrl': (3, [], [0.1, 0.2, 0.3, -0.5], REAL, [{}, {'multiply_linear_by_lr': True}], True),
     'FtrlV2': (3, [], [0.1, 0.2, 0.3, 0.05, -0.5], REAL, [{}, {'multiply_linear_by_lr': True}], True),
+    'AdagradDA': (3, [], [0.1, 0.2, 0.3, np.int64(3)], WIDE, [{}, {'use_locking': True}], True),
+    'AddSign': (2, [0.1, 1.5, 0.7, 0.9], [], REAL, [{}, {'use_locking': True}], False),
+    'PowerSign': (2, [0.1, 1.5, 0.7, 0.9], [], REAL, [{}, {'use_locking': True}], False),
+    'ProximalAdagrad': (2, [0.1, 0.2, 0.3], [], WIDE, [{}, {'use_locking': True}], True),
+    'ProximalGradientDescent': (1, [0.1, 0.2, 0.3], [], WIDE, [{}, {'use_locking': True}], True),
+    'AdamWithAmsgrad': (4, [0.81, 0.9, 0.1, 0.9, 0.99, 1e-3], [], REAL, [{}], False),
 }
+RESOURCE_ONLY = ('KerasMomentum', 'AdamWithAmsgrad')
 
 
 def slots(rng, count, dtype, shape, wrap):
     return [wrap(rng.uniform(0.5, 1.5, shape).astype(dtype)) for _ in range(count)]
 
 
+def scalars(dtype, values):
+    return [v if isinstance(v, np.generic) else dtype(v) for v in values]
+
+
 def one(check, rng, name, dtype, attrs, wrap, is_sparse, shape=(6, 3), rows=(4, 0, 2)):
     count, before, after, _, _, _ = SPECS[name]
     grad_shape = (len(rows),) + shape[1:] if is_sparse else shape
-    inputs = slots(rng, count, dtype, shape, wrap) + [dtype(s) for s in before]
+    inputs = slots(rng, count, dtype, shape, wrap) + scalars(dtype, before)
     inputs.append(rng.standard_normal(grad_shape).astype(dtype))
     if is_sparse:
         inputs.append(np.array(rows, np.int32 if rng.integers(2) else np.int64))
-    inputs += [dtype(s) for s in after]
+    inputs += scalars(dtype, after)
     op = ('Resource' if wrap is resource else '') + ('Sparse' if is_sparse else '') + 'Apply' + name
     check(op, inputs, attrs, **LOOSE.get(dtype, dict(rtol=1e-10, atol=1e-12)))
+
+
+def proximal(check, rng):
+    """Thresholds: off, negative, above every value; rows of one element; large steps."""
+    for dtype in WIDE:
+        options = LOOSE.get(dtype, dict(rtol=1e-9, atol=1e-12))
+        for shape in ((8,), (8, 3)):
+            sparse = [np.array([5, 1, 5, 0], np.int32)]
+            for rate, l1, l2 in ((0.5, 0, 0), (0.5, 0, 0.3), (0.5, 0.7, 0), (0.5, -0.4, 0.2), (0.5, 100, 1), (0, 0.1, 0.1)):
+                for wrap in (ref, resource):
+                    prefix = 'Resource' if wrap is resource else ''
+                    values = [dtype(rate), dtype(l1), dtype(l2)]
+                    var = lambda: wrap(rng.standard_normal(shape).astype(dtype))
+                    accum = lambda: wrap(rng.uniform(0.5, 1.5, shape).astype(dtype))
+                    grad = rng.standard_normal(shape).astype(dtype)
+                    check(prefix + 'ApplyProximalGradientDescent', [var()] + values + [grad], **options)
+                    check(prefix + 'SparseApplyProximalGradientDescent', [var()] + values + [grad[:4]] + sparse, **options)
+                    check(prefix + 'ApplyProximalAdagrad', [var(), accum()] + values + [grad], **options)
+                    check(prefix + 'SparseApplyProximalAdagrad', [var(), accum()] + values + [grad[:4]] + sparse, **options)
+                    step = [np.int64(7)]
+                    check(prefix + 'ApplyAdagradDA', [var(), var(), accum(), grad] + values + step, **options)
+                    check(prefix + 'SparseApplyAdagradDA', [var(), var(), accum(), grad[:4]] + sparse + values + step, **options)
+    x = np.array([1, -2, 0, 3], np.float32)
+    for step in (1, 1000, 20000001):
+        check('ResourceApplyAdagradDA', [resource(x), resource(x * 1e6), resource(x * x), x] +
+              [np.float32(s) for s in (0.1, 1e-3, 0.3)] + [np.int64(step)], rtol=1e-5)
+
+
+def odd_values(check):
+    f = np.float32
+    odd, ones = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1], f), np.ones(6, f)
+    for l1 in (0, 0.1):
+        values = [f(0.1), f(l1), f(0.2)]
+        check('ResourceApplyProximalGradientDescent', [resource(ones)] + values + [odd])
+        check('ResourceApplyProximalGradientDescent', [resource(odd)] + values + [ones * 0])
+        check('ResourceApplyProximalAdagrad', [resource(ones), resource(ones * 0)] + values + [odd])
+        check('ResourceApplyProximalAdagrad', [resource(odd), resource(ones)] + values + [ones])
+        check('ResourceApplyAdagradDA', [resource(ones), resource(ones * 0), resource(ones * 0), odd] + values + [np.int64(2)])
+        check('ResourceApplyAdagradDA', [resource(ones), resource(odd), resource(ones), ones] + values + [np.int64(2)])
+        for step in (0, -3):
+            for shape in ((3,), (3, 2)):
+                x = np.ones(shape, f)
+                for rate in (0.1, 0, -0.1):
+                    rest = [f(rate), f(l1), f(0.2), np.int64(step)]
+                    rows = np.array([0, 2], np.int32)
+                    check('ResourceApplyAdagradDA', [resource(x), resource(x), resource(x), x * 2] + rest)
+                    check('ResourceSparseApplyAdagradDA', [resource(x), resource(x), resource(x), x[:2] * 2, rows] + rest)
+    adam = [f(v) for v in (0.81, 0.9, 0.1, 0.9, 0.99, 1e-3)]
+    check('ResourceApplyAdamWithAmsgrad', [resource(ones), resource(ones), resource(ones), resource(odd)] + adam + [ones])
+    check('ResourceApplyAdamWithAmsgrad', [resource(ones), resource(ones), resource(ones), resource(ones)] + adam + [odd])
+
+
+def mismatches(check):
+    x, y, lr, step = np.ones(3, np.float32), np.ones(4, np.float32), np.float32(0.1), np.int64(1)
+    m, rows = np.ones((3, 2), np.float32), np.array([0], np.int32)
+    check('ResourceApplyAddSign', [resource(x), resource(y), lr, lr, lr, lr, x])
+    check('ResourceApplyPowerSign', [resource(x), resource(x), lr, x, lr, lr, x])
+    check('ApplyPowerSign', [ref(x), ref(x), lr, lr, lr, lr, y])
+    check('ApplyAdagradDA', [ref(x), ref(x), ref(x), x, lr, lr, lr, np.ones(1, np.int64)])
+    check('ResourceApplyAdagradDA', [resource(x), resource(x), resource(y), x, lr, lr, lr, step])
+    check('ResourceSparseApplyAdagradDA', [resource(m), resource(m), resource(m), m, rows, lr, lr, lr, step])
+    check('ResourceSparseApplyProximalAdagrad', [resource(m), resource(m), lr, lr, lr, np.ones((1, 3), np.float32), rows])
+    check('SparseApplyProximalGradientDescent', [ref(lr), lr, lr, lr, x, rows])
+    check('ApplyProximalAdagrad', [ref(x), ref(None, np.float32), lr, lr, lr, x])
+    check('ResourceApplyProximalGradientDescent', [resource(None, np.float32), lr, lr, lr, x])
+    check('ResourceApplyAdamWithAmsgrad', [resource(x), resource(x), resource(x), resource(y)] + [lr] * 6 + [x])
+    for op, count, tail in (('AdagradDA', 3, None), ('ProximalAdagrad', 2, ()), ('ProximalGradientDescent', 1, ())):
+        empty = [resource(np.ones((3, 0), np.float32)) for _ in range(count)]
+        none = np.ones((1, 0), np.float32)
+        inputs = [none, rows, lr, lr, lr, step] if tail is None else [lr, lr, lr, none, rows]
+        check('ResourceSparseApply' + op, empty + inputs)
+
+
+def signs(check):
+    odd = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 2, -2, 0.5], np.float32)
+    mean = np.array([1, 1, -9, 9, 1, 1, 1, np.nan, 2, 0], np.float32)
+    x = np.arange(10, dtype=np.float32)
+    for op in ('ApplyAddSign', 'ApplyPowerSign'):
+        check('Resource' + op, [resource(x), resource(mean)] + [np.float32(s) for s in (0.1, 1.5, 0.7, 0.9)] + [odd])
+        check(op, [ref(x), ref(mean)] + [np.float32(s) for s in (0.1, -0.5, 0, 0)] + [odd])
 
 
 def cases(check, rng):
@@ -48,7 +140,7 @@ def cases(check, rng):
         for dtype in types:
             for attrs in attrs_list:
                 for wrap in (resource, ref):
-                    if wrap is ref and name.startswith('Keras'):
+                    if wrap is ref and name in RESOURCE_ONLY:
                         continue
                     one(check, rng, name, dtype, attrs, wrap, False)
                     if has_sparse and not (dtype is bfloat16 and 'RMSProp' in name):
@@ -71,3 +163,7 @@ def cases(check, rng):
     for power in (-0.3, -0.5, -0.8):
         check('ResourceApplyFtrl', [resource(x), resource(x * 2), resource(x * 3), x * 4] +
               [np.float32(s) for s in (0.1, 0.2, 0.3, power)], rtol=1e-5)
+    proximal(check, rng)
+    signs(check)
+    odd_values(check)
+    mismatches(check)

@@ -47,6 +47,9 @@ SECOND = 4
 TOLERANCE = {'float64': 1e-9, 'float32': 1e-4, 'complex128': 1e-9, 'complex64': 1e-4, 'float16': 3e-2, 'bfloat16': 2e-1}
 NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
+    'FloorMod': 'jumps wherever the quotient changes, and differences step across',
+    'MatrixDiagV3': 'no gradient of the padding value',
+    'MatrixDiagPartV3': 'no gradient of the padding value',
     'PreventGradient': 'an error by definition',
     'CheckNumerics': 'the gradient is checked too',
     'FusedBatchNorm': 'gradients of the moments are ignored',

@@ -1,0 +1,31 @@
+// einsum.h — Sums of products over labelled axes: the equation, and its value for one or two
+// tensors.
+#ifndef WEIR_KERNEL_EINSUM_H_
+#define WEIR_KERNEL_EINSUM_H_
+
+#include "op/kernel.h"
+
+// Subscripts of one tensor; the ellipsis is told by its place.
+typedef struct weir_einsum_subscripts_t {
+  char text[WEIR_MAX_RANK + 1];  // labels, without the ellipsis
+  int count;
+  int ellipsis;  // labels before it; -1 without one
+} weir_einsum_subscripts_t;
+
+typedef struct weir_einsum_equation_t {
+  weir_einsum_subscripts_t inputs[2];
+  int input_count;
+  weir_einsum_subscripts_t output;
+} weir_einsum_equation_t;
+
+// Reads the "equation" of |node|. INVALID_ARGUMENT when it is malformed, or names another number of
+// inputs than |node| has.
+WEIR_MUST_USE weir_status_t* weir_einsum_parse(const weir_node_def_t* node,
+                                               weir_einsum_equation_t* out);
+
+// Sets output 0 to the value of |equation| for the inputs. INVALID_ARGUMENT when ranks or
+// dimensions do not fit.
+WEIR_MUST_USE weir_status_t* weir_einsum_run(weir_kernel_ctx_t* ctx,
+                                             const weir_einsum_equation_t* equation);
+
+#endif  // WEIR_KERNEL_EINSUM_H_

@@ -1,0 +1,325 @@
+// matrix_diag_v3.c — MatrixDiagV3, MatrixDiagPartV3: several diagonals of batches of matrices at
+// once, packed as the rows of a matrix.
+#include "ops/array/common.h"
+
+// The diagonals [lower, upper]: 0 is the main one, positive ones are above it.
+typedef struct band_t {
+  int64_t lower, upper;
+} band_t;
+
+static int64_t band_count(band_t band) { return band.upper - band.lower + 1; }
+
+// Reads k: one number, or two.
+static weir_status_t* make_band(const array_ints_t* k, band_t* out_band) {
+  if (k->count < 1 || k->count > 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "diag_index must have only one or two elements, received %d elements.",
+                       k->count);
+  }
+  *out_band = (band_t){k->values[0], k->values[k->count - 1]};
+  if (out_band->lower > out_band->upper) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
+                       (long long)out_band->lower, (long long)out_band->upper);
+  }
+  return NULL;
+}
+
+static weir_status_t* read_band(const weir_tensor_t* k, band_t* out_band) {
+  array_ints_t ints;
+  if (k->rank > 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "diag_index must be a scalar or vector, received rank %d",
+                       k->rank);
+  }
+  if (k->count > 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "diag_index must have only one or two elements, received %lld elements.",
+                       (long long)k->count);
+  }
+  array_ints_from_tensor(k, &ints);
+  return make_band(&ints, out_band);
+}
+
+// Matrices of |rows| x |columns| with the diagonals of |band| as rows of |length| elements.
+typedef struct layout_t {
+  band_t band;
+  int64_t rows, columns, length;
+  bool left_above, left_below;  // where short diagonals stand in their rows, else right
+} layout_t;
+
+static void read_align(weir_attrs_t attrs, layout_t* layout) {
+  weir_view_t align = weir_attrs_string(attrs, "align");
+  layout->left_above = weir_view_is(align, "LEFT_LEFT") || weir_view_is(align, "LEFT_RIGHT");
+  layout->left_below = weir_view_is(align, "LEFT_LEFT") || weir_view_is(align, "RIGHT_LEFT");
+}
+
+// Diagonal |d| in a matrix and in the packed rows: the first element's places and how many.
+typedef struct diagonal_t {
+  int64_t in_matrix, in_rows, length;
+} diagonal_t;
+
+static diagonal_t find_diagonal(const layout_t* l, int64_t d) {
+  int64_t row = WEIR_MAX(-d, 0), column = WEIR_MAX(d, 0);
+  int64_t length = WEIR_MIN(l->columns - column, l->rows - row);
+  bool is_left = (d >= 0 && l->left_above) || (d <= 0 && l->left_below);
+  return (diagonal_t){
+      .in_matrix = row * l->columns + column,
+      .in_rows = (l->band.upper - d) * l->length + (is_left ? 0 : l->length - length),
+      .length = length};
+}
+
+// Copies all diagonals, from matrices to rows or back.
+static weir_status_t* move_diagonals(weir_kernel_ctx_t* ctx, const layout_t* l, bool to_rows,
+                                     const weir_tensor_t* src, weir_tensor_t* dst) {
+  const weir_dtype_t dtype = weir_tensor_type(dst);
+  const size_t size = weir_dtype_size(dtype);
+  const int64_t in_matrix = l->rows * l->columns, in_rows = band_count(l->band) * l->length;
+  if (src->count == 0) return NULL;
+  for (int64_t d = l->band.lower; d <= l->band.upper; ++d) {
+    diagonal_t at = find_diagonal(l, d);
+    if (at.length <= 0) continue;
+    weir_move_dim_t to[] = {{src->count / in_matrix, in_matrix, in_rows},
+                            {at.length, l->columns + 1, 1}};
+    weir_move_dim_t from[] = {{src->count / in_rows, in_rows, in_matrix},
+                              {at.length, 1, l->columns + 1}};
+    int64_t src_at = to_rows ? at.in_matrix : at.in_rows;
+    int64_t dst_at = to_rows ? at.in_rows : at.in_matrix;
+    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, 2, to_rows ? to : from,
+                           (const char*)src->data + (size_t)src_at * size,
+                           (char*)dst->data + (size_t)dst_at * size));
+  }
+  return NULL;
+}
+
+static weir_status_t* check_scalar(const weir_tensor_t* t, const char* name) {
+  return t->rank == 0 ? NULL
+                      : WEIR_STATUS(INVALID_ARGUMENT, "%s must be a scalar, received rank %d", name,
+                                    t->rank);
+}
+
+// ---- MatrixDiagV3 ----
+
+// Fills in the sizes that are -1 and checks those given: one of them must be the least possible.
+static weir_status_t* resolve_sizes(layout_t* l) {
+  int64_t least_rows = l->length - WEIR_MIN(l->band.upper, 0);
+  int64_t least_columns = l->length + WEIR_MAX(l->band.lower, 0);
+  if (l->rows != -1 && l->rows < least_rows)
+    return WEIR_STATUS(INVALID_ARGUMENT, "The number of rows is too small.");
+  if (l->columns != -1 && l->columns < least_columns)
+    return WEIR_STATUS(INVALID_ARGUMENT, "The number of columns is too small.");
+  if (l->rows == -1 && l->columns == -1) {
+    l->rows = l->columns = WEIR_MAX(least_rows, least_columns);
+  } else if (l->rows == -1) {
+    l->rows = least_rows;
+  } else if (l->columns == -1) {
+    l->columns = least_columns;
+  }
+  if (l->rows == least_rows || l->columns == least_columns) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "The number of rows or columns is not consistent with the specified d_lower, "
+                     "d_upper, and diagonal.");
+}
+
+static weir_status_t* check_packed(band_t band, int rank, const int64_t* dims) {
+  if (band_count(band) == 1 || (rank >= 2 && dims[rank - 2] == band_count(band))) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "The number of diagonals provided in the input does not match the "
+                     "lower_diag_index and upper_diag_index range.");
+}
+
+static weir_status_t* diag_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  array_ints_t k, rows, columns;
+  layout_t l = {.rows = -1, .columns = -1};
+  WEIR_TRY(weir_shape_at_least(ctx, in, 1));
+  WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 1), 1));
+  for (int i = 2; i < 5; ++i)
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
+  array_input_ints(ctx, 1, &k);
+  array_input_ints(ctx, 2, &rows);
+  array_input_ints(ctx, 3, &columns);
+  if (in->rank < 0 || !k.is_exact) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  WEIR_TRY(make_band(&k, &l.band));
+  const bool is_one = band_count(l.band) == 1;
+  if (!is_one) {
+    WEIR_TRY(weir_shape_at_least(ctx, in, 2));
+    if (in->dims[in->rank - 2] >= 0) WEIR_TRY(check_packed(l.band, in->rank, in->dims));
+  }
+  int64_t dims[WEIR_MAX_RANK + 1];
+  for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
+  l.length = in->dims[in->rank - 1];
+  if (rows.is_exact && rows.count == 1) l.rows = rows.values[0];
+  if (columns.is_exact && columns.count == 1) l.columns = columns.values[0];
+  if (l.length >= 0 && rows.is_exact && columns.is_exact) WEIR_TRY(resolve_sizes(&l));
+  int rank = is_one ? in->rank + 1 : in->rank;
+  dims[rank - 2] = WEIR_MAX(l.rows, -1);
+  dims[rank - 1] = WEIR_MAX(l.columns, -1);
+  return weir_shape_set_dims(ctx, 0, rank, dims);
+}
+
+static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* padding = weir_kernel_input(ctx, 4);
+  int64_t dims[WEIR_MAX_RANK + 1];
+  layout_t l;
+  WEIR_TRY(read_band(weir_kernel_input(ctx, 1), &l.band));
+  WEIR_TRY(check_scalar(weir_kernel_input(ctx, 2), "num_rows"));
+  WEIR_TRY(check_scalar(weir_kernel_input(ctx, 3), "num_cols"));
+  WEIR_TRY(check_scalar(padding, "padding_value"));
+  if (in->rank < 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "diagonal must be at least 1-dim, received shape: []");
+  WEIR_TRY(check_packed(l.band, in->rank, in->dims));
+  read_align(weir_kernel_attrs(ctx), &l);
+  l.rows = weir_move_int_at(weir_kernel_input(ctx, 2), 0);
+  l.columns = weir_move_int_at(weir_kernel_input(ctx, 3), 0);
+  l.length = in->dims[in->rank - 1];
+  WEIR_TRY(resolve_sizes(&l));
+  for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
+  int rank = band_count(l.band) == 1 ? in->rank + 1 : in->rank;
+  dims[rank - 2] = l.rows;
+  dims[rank - 1] = l.columns;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
+  if (out->count == 0) return NULL;
+  WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out), padding->data, out->data,
+                          out->count));
+  return move_diagonals(ctx, &l, false, in, out);
+}
+
+// ---- MatrixDiagPartV3 ----
+
+static weir_status_t* check_bound(const char* name, int64_t d, int64_t rows, int64_t columns) {
+  if (d == 0 || rows < 0 || columns < 0 || (-rows < d && d < columns)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s is out of bound: %lld. It must be between %lld and %lld",
+                     name, (long long)d, (long long)-rows, (long long)columns);
+}
+
+// The shape of the packed diagonals of matrices of |dims|.
+static weir_status_t* part_dims(band_t band, int rank, const int64_t* dims, int* out_rank,
+                                int64_t* out_dims) {
+  int64_t rows = dims[rank - 2], columns = dims[rank - 1];
+  WEIR_TRY(check_bound("lower_diag_index", band.lower, rows, columns));
+  WEIR_TRY(check_bound("upper_diag_index", band.upper, rows, columns));
+  int n = rank - 2;
+  for (int i = 0; i < n; ++i) out_dims[i] = dims[i];
+  if (band_count(band) > 1) out_dims[n++] = band_count(band);
+  int64_t length = WEIR_MIN(rows + WEIR_MIN(band.upper, 0), columns - WEIR_MAX(band.lower, 0));
+  out_dims[n++] = rows < 0 || columns < 0 ? -1 : length;
+  *out_rank = n;
+  return NULL;
+}
+
+static weir_status_t* part_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  array_ints_t k;
+  band_t band;
+  int rank = 0;
+  int64_t dims[WEIR_MAX_RANK];
+  WEIR_TRY(weir_shape_at_least(ctx, in, 2));
+  WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 1), 1));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
+  array_input_ints(ctx, 1, &k);
+  if (in->rank < 0 || !k.is_exact) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  WEIR_TRY(make_band(&k, &band));
+  WEIR_TRY(part_dims(band, in->rank, in->dims, &rank, dims));
+  return weir_shape_set_dims(ctx, 0, rank, dims);
+}
+
+static weir_status_t* part_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* padding = weir_kernel_input(ctx, 2);
+  int64_t dims[WEIR_MAX_RANK];
+  int rank = 0;
+  layout_t l;
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  WEIR_TRY(read_band(weir_kernel_input(ctx, 1), &l.band));
+  WEIR_TRY(check_scalar(padding, "padding_value"));
+  if (in->rank < 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must be at least 2-dim, received shape: %s",
+                       weir_tensor_shape_text(in, text));
+  }
+  WEIR_TRY(part_dims(l.band, in->rank, in->dims, &rank, dims));
+  read_align(weir_kernel_attrs(ctx), &l);
+  l.rows = in->dims[in->rank - 2];
+  l.columns = in->dims[in->rank - 1];
+  l.length = dims[rank - 1];
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
+  if (out->count == 0) return NULL;
+  WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out), padding->data, out->data,
+                          out->count));
+  return move_diagonals(ctx, &l, true, in, out);
+}
+
+// ---- gradients ----
+
+static weir_attrs_t align_attr(weir_grad_ctx_t* g, weir_named_attr_t* item) {
+  *item = weir_attr_view("align", weir_attrs_string(weir_grad_attrs(g), "align"));
+  return (weir_attrs_t){item, 1};
+}
+
+static weir_status_t* diag_grad(weir_grad_ctx_t* g) {
+  weir_named_attr_t align;
+  weir_edge_t dy = weir_grad_dy(g, 0);
+  weir_edge_t zero = weir_grad_scalar(g, dy, 0);
+  return weir_grad_set(
+      g, 0,
+      weir_grad_node_with(g, "MatrixDiagPartV3", WEIR_EDGES(dy, weir_grad_input(g, 1), zero),
+                          align_attr(g, &align)));
+}
+
+// Dimension |axis| (-1 or -2) of |x| as a scalar.
+static weir_edge_t matrix_size(weir_grad_ctx_t* g, weir_edge_t x, int axis) {
+  const weir_shape_t* s = weir_grad_shape(g, x);
+  const int64_t begin[] = {axis}, end[] = {axis + 1}, one[] = {1};
+  if (s->rank >= 2 && s->dims[s->rank + axis] >= 0)
+    return weir_build_int32(g->builder, (int32_t)s->dims[s->rank + axis]);
+  return weir_grad_node_with(
+      g, "StridedSlice",
+      WEIR_EDGES(weir_grad_shape_of(g, x), array_grad_ints(g, WEIR_DTYPE_INT32, begin, 1),
+                 array_grad_ints(g, WEIR_DTYPE_INT32, end, 1),
+                 array_grad_ints(g, WEIR_DTYPE_INT32, one, 1)),
+      WEIR_ATTRS(weir_attr_int("shrink_axis_mask", 1)));
+}
+
+static weir_status_t* part_grad(weir_grad_ctx_t* g) {
+  weir_named_attr_t align;
+  weir_edge_t x = weir_grad_input(g, 0), dy = weir_grad_dy(g, 0);
+  weir_edge_t dx =
+      weir_grad_node_with(g, "MatrixDiagV3",
+                          WEIR_EDGES(dy, weir_grad_input(g, 1), matrix_size(g, x, -2),
+                                     matrix_size(g, x, -1), weir_grad_scalar(g, dy, 0)),
+                          align_attr(g, &align));
+  return weir_grad_set(g, 0, dx);
+}
+
+#define ALIGN "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = 'RIGHT_LEFT'"
+#define MATRIX_TYPES                                                                           \
+  "T: bool, complex64, complex128, float, double, half, bfloat16, int8, int16, int32, int64, " \
+  "uint8, uint16, uint32, uint64"
+
+const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "MatrixDiagV3",
+         .attrs = "T: type; " ALIGN,
+         .inputs = "diagonal: T; k: int32; num_rows: int32; num_cols: int32; padding_value: T",
+         .outputs = "output: T",
+         .summary = "Returns matrices with the given diagonals, other elements being the padding.",
+         .infer_shape = diag_shape,
+         .build_grad = diag_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = MATRIX_TYPES,
+                                                 .compute = diag_cpu,
+                                                 .host_inputs = "k, num_rows, num_cols"},
+                                                {0}}},
+        {.name = "MatrixDiagPartV3",
+         .attrs = "T: type; " ALIGN,
+         .inputs = "input: T; k: int32; padding_value: T",
+         .outputs = "diagonal: T",
+         .summary = "Returns the diagonals k[0] to k[1] of matrices.",
+         .infer_shape = part_shape,
+         .build_grad = part_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = MATRIX_TYPES,
+                                                 .compute = part_cpu, .host_inputs = "k"},
+                                                {0}}},
+        {0}}};

@@ -1,0 +1,295 @@
+// sparse_segment.c — SparseSegmentSum, Mean, SqrtN, each also WithNumSegments: reductions of
+// gathered rows with equal, sorted ids.
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/alloc.h"
+#include "kernel/move.h"
+#include "ops/math/common.h"
+#include "tensor/cast.h"
+
+#define CHUNK 256  // columns summed at a time where the sum has a wider type than the rows
+
+typedef enum norm_t { NORM_NONE, NORM_MEAN, NORM_SQRT } norm_t;
+
+typedef struct sparse_state_t {
+  norm_t norm;
+} sparse_state_t;
+
+#define SPARSE_INIT(name, NORM)                                             \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
+    (void)init;                                                             \
+    ((sparse_state_t*)state)->norm = NORM;                                  \
+    return NULL;                                                            \
+  }
+SPARSE_INIT(sum_init, NORM_NONE)
+SPARSE_INIT(mean_init, NORM_MEAN)
+SPARSE_INIT(sqrt_init, NORM_SQRT)
+
+typedef struct sparse_job_t {
+  const weir_tensor_t* indices;
+  const weir_tensor_t* ids;
+  const int64_t* starts;  // of the runs of equal ids, and the end of the last
+  const char* x;
+  char* y;
+  weir_binary_fn_t add;
+  weir_binary_fn_t divide;
+  weir_dtype_t dtype;
+  weir_dtype_t sum_dtype;  // float for half and bfloat16
+  size_t size;
+  int64_t inner;
+  norm_t norm;
+} sparse_job_t;
+
+static const char* row_at(const sparse_job_t* job, int64_t i) {
+  return job->x + (size_t)(weir_tensor_int_at(job->indices, i) * job->inner) * job->size;
+}
+
+static void divide_sum(const sparse_job_t* job, char* sum, int64_t n, int64_t count) {
+  if (job->norm == NORM_NONE || count < 2) return;
+  double divisor = job->norm == NORM_MEAN ? (double)count : sqrt((double)count);
+  char element[16];
+  weir_status_destroy(weir_cast_elements(job->sum_dtype, element, WEIR_DTYPE_DOUBLE, &divisor,
+                                         1));  // a number type: no error
+  job->divide(sum, element, sum, n, WEIR_SPAN_X);
+}
+
+// The sum of the rows of one run, in the type of the rows.
+static void sum_run(const sparse_job_t* job, int64_t begin, int64_t end, char* out) {
+  memcpy(out, row_at(job, begin), (size_t)job->inner * job->size);
+  for (int64_t i = begin + 1; i < end; ++i)
+    job->add(out, row_at(job, i), out, job->inner, WEIR_SPAN_BOTH);
+  divide_sum(job, out, job->inner, end - begin);
+}
+
+// As sum_run, rounding once instead of once a row.
+static void sum_run_wide(const sparse_job_t* job, int64_t begin, int64_t end, char* out) {
+  float sum[CHUNK];
+  float row[CHUNK];
+  for (int64_t column = 0; column < job->inner; column += CHUNK) {
+    int64_t n = WEIR_MIN(job->inner - column, CHUNK);
+    size_t offset = (size_t)column * job->size;
+    memset(sum, 0, sizeof(sum));
+    for (int64_t i = begin; i < end; ++i) {
+      weir_status_destroy(
+          weir_cast_elements(WEIR_DTYPE_FLOAT, row, job->dtype, row_at(job, i) + offset, n));
+      for (int64_t c = 0; c < n; ++c) sum[c] += row[c];
+    }
+    divide_sum(job, (char*)sum, n, end - begin);
+    weir_status_destroy(weir_cast_elements(job->dtype, out + offset, WEIR_DTYPE_FLOAT, sum, n));
+  }
+}
+
+static void sparse_range(void* arg, int64_t begin, int64_t end) {
+  const sparse_job_t* job = arg;
+  for (int64_t run = begin; run < end; ++run) {
+    int64_t first = job->starts[run];
+    char* out = job->y + (size_t)(weir_tensor_int_at(job->ids, first) * job->inner) * job->size;
+    (job->dtype == job->sum_dtype ? sum_run : sum_run_wide)(job, first, job->starts[run + 1], out);
+  }
+}
+
+static weir_status_t* check_shapes(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  if (weir_kernel_input(ctx, 0)->rank < 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank 1");
+  if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices should be a vector.");
+  if (ids->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids should be a vector.");
+  if (indices->count != ids->count)
+    return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids and indices should have same size.");
+  return NULL;
+}
+
+static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) {
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  if (ctx->input_count > 3) {
+    const weir_tensor_t* rows = weir_kernel_input(ctx, 3);
+    if (rows->rank != 0) {
+      char text[WEIR_SHAPE_TEXT_SIZE];
+      return WEIR_STATUS(INVALID_ARGUMENT, "num_segments should be a scalar, not shape %s",
+                         weir_tensor_shape_text(rows, text));
+    }
+    *out_rows = weir_tensor_int_at(rows, 0);
+  } else {
+    *out_rows = ids->count ? weir_tensor_int_at(ids, ids->count - 1) + 1 : 0;
+  }
+  if (*out_rows < 0 || (ids->count && *out_rows == 0))
+    return WEIR_STATUS(INVALID_ARGUMENT, "segment ids must be >= 0");
+  return NULL;
+}
+
+// Checks every index and id before anything is read, and notes where runs start.
+static weir_status_t* find_runs(const weir_tensor_t* indices, const weir_tensor_t* ids,
+                                int64_t data_rows, int64_t rows, int64_t* starts,
+                                int64_t* out_count) {
+  int64_t count = 0;
+  int64_t last = -1;
+  for (int64_t i = 0; i < ids->count; ++i) {
+    int64_t id = weir_tensor_int_at(ids, i);
+    int64_t index = weir_tensor_int_at(indices, i);
+    if (i > 0 && id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+    if (id < 0 || id >= rows) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Segment id %" PRId64 " out of range [0, %" PRId64
+                         "), possibly because 'segment_ids' input is not sorted.",
+                         id, rows);
+    }
+    if (index < 0 || index >= data_rows) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Bad: indices[%" PRId64 "] == %" PRId64 " out of range [0, %" PRId64 ")",
+                         i, index, data_rows);
+    }
+    if (i == 0 || id != last) starts[count++] = i;
+    last = id;
+  }
+  starts[count] = ids->count;
+  *out_count = count;
+  return NULL;
+}
+
+static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* data = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  WEIR_TRY(check_shapes(ctx));
+  int64_t dims[WEIR_MAX_RANK];
+  memcpy(dims, data->dims, sizeof(int64_t) * data->rank);
+  WEIR_TRY(count_segments(ctx, &dims[0]));
+  int64_t* starts = weir_alloc_array((size_t)ids->count + 1, sizeof(int64_t));
+  if (!starts) return weir_out_of_memory();
+  int64_t run_count = 0;
+  weir_tensor_t* y = NULL;
+  weir_status_t* status = find_runs(indices, ids, data->dims[0], dims[0], starts, &run_count);
+  if (!status) status = weir_kernel_output(ctx, 0, data->rank, dims, &y);
+  if (status || y->count == 0) goto done;
+  weir_dtype_t dtype = weir_tensor_type(data);
+  bool is_narrow = dtype == WEIR_DTYPE_HALF || dtype == WEIR_DTYPE_BFLOAT16;
+  weir_dtype_t sum_dtype = is_narrow ? WEIR_DTYPE_FLOAT : dtype;
+  sparse_job_t job = {.indices = indices,
+                      .ids = ids,
+                      .starts = starts,
+                      .x = data->data,
+                      .y = y->data,
+                      .add = weir_binary_find(WEIR_BINARY_ADD, dtype),
+                      .divide = weir_binary_find(WEIR_BINARY_DIV, sum_dtype),
+                      .dtype = dtype,
+                      .sum_dtype = sum_dtype,
+                      .size = weir_dtype_size(dtype),
+                      .inner = y->count / dims[0],
+                      .norm = ((const sparse_state_t*)ctx->state)->norm};
+  if (run_count < dims[0]) weir_move_zero(dtype, y->data, y->count);  // ids that do not occur
+  if (run_count > 0) {
+    double cost = 0.5 * (double)job.inner * ((double)ids->count / (double)run_count) + 10;
+    weir_pool_for(weir_kernel_pool(ctx), run_count, cost, sparse_range, &job);
+  }
+done:
+  weir_free(starts);
+  return status;
+}
+
+// ---- shapes ----
+
+static weir_status_t* sparse_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* data = weir_shape_input(ctx, 0);
+  const weir_shape_t* indices;
+  const weir_shape_t* ids;
+  WEIR_TRY(weir_shape_at_least(ctx, data, 1));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &indices));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 1, &ids));
+  WEIR_TRY(weir_shape_join(ctx, indices, ids, &ids));
+  int64_t rows = -1;
+  if (ctx->node->input_count > 3) {
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 3), 0, NULL));
+    const weir_tensor_t* value = weir_shape_value(ctx, 3);
+    if (value) {
+      rows = weir_tensor_int_at(value, 0);
+      if (rows < 0) {
+        return WEIR_STATUS(INVALID_ARGUMENT,
+                           "Dimension size, given by scalar input 3, must be non-negative but is "
+                           "%" PRId64,
+                           rows);
+      }
+    }
+  }
+  if (data->rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  int64_t dims[WEIR_MAX_RANK];
+  memcpy(dims, data->dims, sizeof(int64_t) * (size_t)data->rank);
+  dims[0] = rows;
+  return weir_shape_set_dims(ctx, 0, data->rank, dims);
+}
+
+// ---- gradients ----
+
+// The number of rows of |x| as an int32 scalar.
+static weir_edge_t rows_of(weir_grad_ctx_t* g, weir_edge_t x) {
+  const weir_shape_t* shape = weir_grad_shape(g, x);
+  if (shape->rank > 0 && shape->dims[0] >= 0 && shape->dims[0] <= INT32_MAX)
+    return weir_build_int32(g->builder, (int32_t)shape->dims[0]);
+  const int32_t zero[] = {0};
+  const int32_t one[] = {1};
+  weir_edge_t step = weir_build_int32s(g->builder, one, 1);
+  return weir_grad_node_with(
+      g, "StridedSlice",
+      WEIR_EDGES(weir_grad_shape_of(g, x), weir_build_int32s(g->builder, zero, 1), step, step),
+      WEIR_ATTRS(weir_attr_int("shrink_axis_mask", 1)));
+}
+
+static weir_status_t* set_grad(weir_grad_ctx_t* g, const char* dense_op, const char* sparse_op) {
+  weir_edge_t x = weir_grad_input(g, 0);
+  bool is_sparse = weir_attrs_bool(weir_grad_attrs(g), "sparse_gradient");
+  weir_edge_t dx = weir_grad_node(
+      g, is_sparse ? sparse_op : dense_op,
+      WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1), weir_grad_input(g, 2), rows_of(g, x)));
+  if (!is_sparse) return weir_grad_set(g, 0, dx);
+  return weir_grad_set_slices(g, 0, dx, weir_build_output(dx, 1), weir_grad_shape_of(g, x));
+}
+static weir_status_t* sum_grad(weir_grad_ctx_t* g) {
+  return set_grad(g, "SparseSegmentSumGrad", "SparseSegmentSumGradV2");
+}
+static weir_status_t* mean_grad(weir_grad_ctx_t* g) {
+  return set_grad(g, "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2");
+}
+static weir_status_t* sqrt_grad(weir_grad_ctx_t* g) {
+  return set_grad(g, "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2");
+}
+
+#define REAL_TYPES "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64}"
+#define INDEX_TYPE(name) name ": {int32,int64} = DT_INT32; "
+#define SPARSE_ROW(op_name, attrs_, inputs_, text, grad, init_fn)                                 \
+  {                                                                                               \
+    .name = op_name, .attrs = attrs_, .inputs = inputs_, .outputs = "output: T", .summary = text, \
+    .infer_shape = sparse_shape, .build_grad = grad, .kernels = (const weir_kernel_def_t[]) {     \
+      {WEIR_DEVICE_CPU, .compute = sparse_cpu, .init = init_fn,                                   \
+       .state_size = sizeof(sparse_state_t)},                                                     \
+      {                                                                                           \
+        0                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
+  }
+#define SPARSE_OP(op_name, types_, text, grad, init_fn)                     \
+  SPARSE_ROW(op_name,                                                       \
+             "T: " types_ "; " INDEX_TYPE("Tidx")                           \
+                 INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false", \
+             "data: T; indices: Tidx; segment_ids: Tsegmentids", text, grad, init_fn)
+#define SPARSE_SIZED_OP(op_name, types_, text, grad, init_fn)                                \
+  SPARSE_ROW(op_name "WithNumSegments",                                                      \
+             "T: " types_ "; " INDEX_TYPE("Tidx") INDEX_TYPE("Tnumsegments")                 \
+                 INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false",                  \
+             "data: T; indices: Tidx; segment_ids: Tsegmentids; num_segments: Tnumsegments", \
+             text ", their number given", grad, init_fn)
+#define SPARSE_PAIR(op_name, types_, text, grad, init_fn) \
+  SPARSE_OP(op_name, types_, text, grad, init_fn),        \
+      SPARSE_SIZED_OP(op_name, types_, text, grad, init_fn)
+
+const weir_op_module_t weir_ops_math_sparse_segment = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        SPARSE_PAIR("SparseSegmentSum", REAL_TYPES, "Sums of gathered rows with equal, sorted ids",
+                    sum_grad, sum_init),
+        SPARSE_PAIR("SparseSegmentMean", FLOATING_TYPES,
+                    "Means of gathered rows with equal, sorted ids", mean_grad, mean_init),
+        SPARSE_PAIR("SparseSegmentSqrtN", FLOATING_TYPES,
+                    "Sums of gathered rows with equal, sorted ids by the root of their number",
+                    sqrt_grad, sqrt_init),
+        {0}}};

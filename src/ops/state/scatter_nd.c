@@ -1,0 +1,117 @@
+// scatter_nd.c — ResourceScatterNdAdd … ScatterNdUpdate: updates of slices of a variable by rows of
+// indices, by handle or by reference.
+#include "ops/array/nd_scatter.h"
+
+#define NUMBERS                                                                               \
+  "complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, " \
+  "uint32, int64, uint64"
+#define ORDERED \
+  "double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
+
+static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
+                                     nd_scatter_t mode) {
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
+  WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
+  weir_tensor_t* params = variable->tensor;
+  if (params->dtype != updates->dtype) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Trying to scatter %s into a variable of %s",
+                       weir_dtype_name(weir_tensor_type(updates)),
+                       weir_dtype_name(weir_tensor_type(params)));
+  }
+  WEIR_TRY(nd_scatter_check(indices, updates, params));
+  if (indices->count == 0 && updates->count == 0) return NULL;
+  return nd_scatter(ctx, indices, updates, mode, params);
+}
+
+// The variable behind the ref or the handle. A handle of none is NOT_FOUND, as in TensorFlow.
+static weir_status_t* find_variable(weir_kernel_ctx_t* ctx, weir_variable_t** out_variable) {
+  if (weir_kernel_input_ref(ctx, 0)) return weir_kernel_variable(ctx, 0, out_variable);
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_variable_type, &resource));
+  *out_variable = (weir_variable_t*)resource;
+  weir_tensor_t* value = weir_variable_read(*out_variable);
+  bool is_initialized = value != NULL;
+  weir_tensor_release(value);
+  if (is_initialized) return NULL;
+  weir_resource_release(resource);
+  return WEIR_STATUS(NOT_FOUND, "Could not find resource: the variable of %s is uninitialized",
+                     ctx->node->name);
+}
+
+static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
+  weir_variable_t* variable = NULL;
+  WEIR_TRY(find_variable(ctx, &variable));
+  weir_mutex_lock(&variable->mu);
+  weir_status_t* status = scatter_locked(ctx, variable, mode);
+  weir_mutex_unlock(&variable->mu);
+  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, variable);
+  weir_resource_release(&variable->base);
+  return status;
+}
+
+static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_UPDATE); }
+static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_ADD); }
+static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_SUB); }
+static weir_status_t* min_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MIN); }
+static weir_status_t* max_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MAX); }
+
+static weir_status_t* resource_shape(weir_shape_ctx_t* ctx) {
+  const weir_handle_info_t* info = ctx->input_handles[0];
+  return nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2),
+                                 info && info->shape ? info->shape : &weir_shape_unknown);
+}
+
+static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2),
+                                   weir_shape_input(ctx, 0)));
+  return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
+}
+
+// Rows of the table below.
+#define RESOURCE_SCATTER(op, row_types, fn, text)                                                  \
+  {                                                                                                \
+    .name = op,                                                                                    \
+    .attrs =                                                                                       \
+        "T: type; Tindices: {int32, int64}; use_locking: bool = true; bad_indices_policy: string " \
+        "= ''",                                                                                    \
+    .inputs = "ref: resource; indices: Tindices; updates: T", .flags = WEIR_OP_STATEFUL,           \
+    .summary = text, .infer_shape = resource_shape, .kernels = (const weir_kernel_def_t[]) {       \
+      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn, .host_inputs = "ref"}, { 0 }      \
+    }                                                                                              \
+  }
+#define REF_SCATTER(op, allowed, locking, row_types, fn, text)                               \
+  {                                                                                          \
+    .name = op,                                                                              \
+    .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking        \
+             "; bad_indices_policy: string = ''",                                            \
+    .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)", \
+    .summary = text, .infer_shape = ref_shape, .kernels = (const weir_kernel_def_t[]) {      \
+      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn}, { 0 }                      \
+    }                                                                                        \
+  }
+
+const weir_op_module_t weir_ops_state_scatter_nd = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        RESOURCE_SCATTER("ResourceScatterNdUpdate", "bool, string, " NUMBERS, update_cpu,
+                         "Replaces slices of a variable by rows of indices."),
+        RESOURCE_SCATTER("ResourceScatterNdAdd", "bool, " NUMBERS, add_cpu,
+                         "Adds to slices of a variable by rows of indices."),
+        RESOURCE_SCATTER("ResourceScatterNdSub", "bool, " NUMBERS, sub_cpu,
+                         "Subtracts from slices of a variable by rows of indices."),
+        RESOURCE_SCATTER("ResourceScatterNdMin", ORDERED, min_cpu,
+                         "Keeps the smaller elements in slices of a variable."),
+        RESOURCE_SCATTER("ResourceScatterNdMax", ORDERED, max_cpu,
+                         "Keeps the larger elements in slices of a variable."),
+        REF_SCATTER("ScatterNdUpdate", "type", "true", "bool, string, " NUMBERS, update_cpu,
+                    "Replaces slices of a variable by rows of indices."),
+        REF_SCATTER("ScatterNdAdd", "numbertype", "false", NUMBERS, add_cpu,
+                    "Adds to slices of a variable by rows of indices."),
+        REF_SCATTER("ScatterNdSub", "numbertype", "false", NUMBERS, sub_cpu,
+                    "Subtracts from slices of a variable by rows of indices."),
+        REF_SCATTER("ScatterNdMin", "numbertype", "false", ORDERED, min_cpu,
+                    "Keeps the smaller elements in slices of a variable."),
+        REF_SCATTER("ScatterNdMax", "numbertype", "false", ORDERED, max_cpu,
+                    "Keeps the larger elements in slices of a variable."),
+        {0}}};

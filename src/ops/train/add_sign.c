@@ -1,0 +1,34 @@
+// add_sign.c — AddSign: a larger step where the gradient and its moving mean agree in sign.
+#include <math.h>
+
+#include "op/optimizer.h"
+#include "tensor/numeric.h"
+
+#define BODY "ops/train/add_sign.inc"
+#define REAL_ONLY 1
+#include "ops/train/each_type.inc"
+
+static const weir_optimizer_t add_sign_family = {.scalars = {"lr", "alpha", "sign_decay", "beta"},
+                                                 .cost_ns = 1.0,
+                                                 .run_float = add_sign_float,
+                                                 .run_double = add_sign_double};
+static weir_status_t* add_sign_init(const weir_kernel_init_t* init, void* state) {
+  return weir_optimizer_init(init, &add_sign_family, state);
+}
+
+const weir_op_module_t weir_ops_train_add_sign = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ApplyAddSign",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: Ref(T); m: Ref(T); lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
+         .outputs = "out: Ref(T)",
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, add_sign_init)},
+        {.name = "ResourceApplyAddSign",
+         .attrs = "T: numbertype; use_locking: bool = false",
+         .inputs = "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
+         .flags = WEIR_OP_STATEFUL,
+         .infer_shape = weir_optimizer_shape,
+         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, add_sign_init)},
+        {0}}};
