@@ -35,6 +35,26 @@ WEIR_API weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const*
 // after its op.
 WEIR_API weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name);
 
+// A scope whose names begin with |prefix| itself, counted from the graph's root: for what belongs
+// beside an existing node, such as an optimizer's slots beside their variable.
+WEIR_API weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix);
+
+// ---- for those who write layers and optimizers ----
+// Makes |take_status| the scope's error, unless it has one already.
+WEIR_API void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status);
+// |count| * |size| zeroed bytes that live as long as the root scope; NULL sticks as an error.
+WEIR_API void* weir_scope_alloc(weir_scope_t* scope, size_t count, size_t size);
+// Remembers |edge| on the root scope under |key|, and gives back all edges of a key, in order.
+// Layers put what each step must run beside the gradients under WEIR_UPDATES (edges of index 0 of
+// the nodes to run), summaries their outputs under WEIR_SUMMARIES, regularisers under WEIR_LOSSES.
+WEIR_API void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge);
+WEIR_API int weir_scope_collected(
+    const weir_scope_t* scope, const char* key,
+    const weir_edge_t** out_edges);  // borrowed until the next collect
+#define WEIR_UPDATES "updates"
+#define WEIR_SUMMARIES "summaries"
+#define WEIR_LOSSES "losses"
+
 // ---- constants ----
 WEIR_API weir_edge_t weir_const(weir_scope_t* scope,
                                 weir_tensor_t* tensor);  // |tensor| is retained
@@ -57,6 +77,16 @@ WEIR_API weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name,
                                          weir_edge_t initial);
 // The handle behind a value returned by weir_variable.
 WEIR_API weir_edge_t weir_variable_handle(weir_edge_t value);
+// What the root scope remembers of a variable.
+typedef struct weir_variable_t {
+  weir_edge_t handle;        // of its VarHandleOp
+  weir_edge_t value;         // what weir_variable returned
+  weir_edge_t initial;       // what it starts with
+  weir_node_t* initializer;  // assigns |initial|
+  bool is_trainable;
+} weir_variable_t;
+WEIR_API int weir_scope_variable_count(const weir_scope_t* scope);
+WEIR_API weir_variable_t weir_scope_variable_at(const weir_scope_t* scope, int index);
 // A node that initialises every variable made so far on the root scope.
 WEIR_API weir_node_t* weir_initializer(weir_scope_t* scope);
 // A node that runs all of |nodes|.

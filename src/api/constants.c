@@ -79,8 +79,11 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
     weir_scope_fail(scope, weir_out_of_memory());
     return WEIR_NO_EDGE;
   }
-  root->variables[root->variable_count++] = (weir_scope_variable_t){
-      .handle = handle, .value = value, .initializer = assign, .is_trainable = is_trainable};
+  root->variables[root->variable_count++] = (weir_variable_t){.handle = handle,
+                                                              .value = value,
+                                                              .initial = initial,
+                                                              .initializer = assign,
+                                                              .is_trainable = is_trainable};
   return value;
 }
 
@@ -90,6 +93,14 @@ weir_edge_t weir_variable(weir_scope_t* scope, const char* name, weir_edge_t ini
 
 weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
   return add_variable(scope, name, initial, false);
+}
+
+int weir_scope_variable_count(const weir_scope_t* scope) {
+  return (int)scope->root->variable_count;
+}
+
+weir_variable_t weir_scope_variable_at(const weir_scope_t* scope, int index) {
+  return scope->root->variables[index];
 }
 
 weir_edge_t weir_variable_handle(weir_edge_t value) {

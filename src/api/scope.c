@@ -21,6 +21,7 @@ weir_status_t* weir_scope_finish(weir_scope_t* take_root) {
   weir_scope_root_t* root = take_root->root;
   weir_status_t* status = root->status;
   weir_free(root->variables);
+  for (weir_scope_collection_t* c = root->collections; c; c = c->next) weir_free(c->edges);
   weir_graph_unref(root->graph);
   weir_arena_free(&root->arena);
   weir_free(root);
@@ -107,6 +108,63 @@ weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name) {
   derived->next_name = weir_arena_strndup(&scope->root->arena, name, strlen(name));
   return derived;
 }
+
+weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix) {
+  weir_scope_t* derived = derive(scope);
+  derived->prefix = weir_arena_strndup(&scope->root->arena, prefix, strlen(prefix));
+  derived->next_name = NULL;
+  return derived;
+}
+
+void* weir_scope_alloc(weir_scope_t* scope, size_t count, size_t size) {
+  void* memory = weir_arena_array(&scope->root->arena, count, size);
+  if (!memory) weir_scope_fail(scope, weir_out_of_memory());
+  else memset(memory, 0, count * size);
+  return memory;
+}
+
+// ---- collections ----
+
+static weir_scope_collection_t* find_collection(const weir_scope_t* scope, const char* key) {
+  weir_scope_collection_t* found = scope->root->collections;
+  while (found && strcmp(found->key, key)) found = found->next;
+  return found;
+}
+
+static weir_scope_collection_t* add_collection(weir_scope_t* scope, const char* key) {
+  weir_scope_collection_t* added = weir_scope_alloc(scope, 1, sizeof(*added));
+  if (!added) return NULL;
+  *added =
+      (weir_scope_collection_t){.key = weir_arena_strndup(&scope->root->arena, key, strlen(key)),
+                                .next = scope->root->collections};
+  if (!added->key) {
+    weir_scope_fail(scope, weir_out_of_memory());
+    return NULL;
+  }
+  scope->root->collections = added;
+  return added;
+}
+
+void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge) {
+  if (scope->root->status || !edge.node) return;
+  weir_scope_collection_t* collection = find_collection(scope, key);
+  if (!collection) collection = add_collection(scope, key);
+  if (!collection) return;
+  if (!WEIR_GROW(collection->edges, collection->capacity, collection->count + 1)) {
+    weir_scope_fail(scope, weir_out_of_memory());
+    return;
+  }
+  collection->edges[collection->count++] = edge;
+}
+
+int weir_scope_collected(const weir_scope_t* scope, const char* key,
+                         const weir_edge_t** out_edges) {
+  const weir_scope_collection_t* collection = find_collection(scope, key);
+  *out_edges = collection ? collection->edges : NULL;
+  return collection ? (int)collection->count : 0;
+}
+
+// ---- nodes ----
 
 weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name,
                             weir_edges_t inputs, weir_attrs_t attrs) {

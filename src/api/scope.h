@@ -6,19 +6,22 @@
 #include "weir/attrs.h"
 #include "weir/scope.h"
 
-typedef struct weir_scope_variable_t {
-  weir_edge_t handle;
-  weir_edge_t value;  // the read
-  weir_node_t* initializer;
-  bool is_trainable;
-} weir_scope_variable_t;
+// The edges collected under one key.
+typedef struct weir_scope_collection_t weir_scope_collection_t;
+struct weir_scope_collection_t {
+  const char* key;
+  weir_edge_t* edges;
+  size_t count, capacity;
+  weir_scope_collection_t* next;
+};
 
 typedef struct weir_scope_root_t {
   weir_graph_t* graph;    // retained
   weir_status_t* status;  // sticky
   weir_arena_t arena;     // every scope but nothing of the graph
-  weir_scope_variable_t* variables;
+  weir_variable_t* variables;
   size_t variable_count, variable_capacity;
+  weir_scope_collection_t* collections;
 } weir_scope_root_t;
 
 struct weir_scope_t {
@@ -36,7 +39,6 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
 WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
   return (weir_edge_t){.node = node, .index = 0};
 }
-void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status);
 
 // Attributes of the generated functions: values by designated initialisers → weir_named_attr_t.
 typedef struct weir_attr_list_t {

@@ -71,7 +71,7 @@ struct optimizer_t {
   weir_edge_t learning_rate, momentum, beta1, beta2, epsilon, beta1_power, beta2_power;
 };
 
-static weir_edge_t zeros_like_variable(weir_scope_t* scope, const weir_scope_variable_t* variable) {
+static weir_edge_t zeros_like_variable(weir_scope_t* scope, const weir_variable_t* variable) {
   const weir_shape_t* shape = weir_edge_shape(variable->initializer->inputs[1]);
   weir_edge_t zero = weir_const_float(scope, 0);
   if (!weir_shape_is_full(shape)) {
@@ -86,10 +86,9 @@ static weir_edge_t zeros_like_variable(weir_scope_t* scope, const weir_scope_var
 }
 
 // The trainable variables by themselves: slots are variables too and appended meanwhile.
-static weir_status_t* trainable(weir_scope_root_t* root, weir_scope_variable_t** out_variables,
+static weir_status_t* trainable(weir_scope_root_t* root, weir_variable_t** out_variables,
                                 int* out_count) {
-  weir_scope_variable_t* chosen =
-      weir_arena_array(&root->arena, root->variable_count, sizeof(*chosen));
+  weir_variable_t* chosen = weir_arena_array(&root->arena, root->variable_count, sizeof(*chosen));
   if (!chosen) return weir_out_of_memory();
   int count = 0;
   for (size_t i = 0; i < root->variable_count; ++i) {
@@ -102,7 +101,7 @@ static weir_status_t* trainable(weir_scope_root_t* root, weir_scope_variable_t**
 
 static weir_status_t* minimize(weir_scope_t* scope, const optimizer_t* optimizer, weir_edge_t loss,
                                weir_node_t** out_node) {
-  weir_scope_variable_t* variables = NULL;
+  weir_variable_t* variables = NULL;
   int count = 0;
   if (scope->root->status) return NULL;
   WEIR_TRY(trainable(scope->root, &variables, &count));

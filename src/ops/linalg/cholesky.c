@@ -1,0 +1,123 @@
+// cholesky.c — Cholesky and CholeskyGrad: factors of positive definite matrices in batches.
+#include "kernel/linalg.h"
+#include "ops/linalg/common.h"
+
+typedef struct factor_job_t {
+  const weir_tensor_t* a;  // or the factor, for the gradient
+  const weir_tensor_t* dl;
+  weir_tensor_t* out;
+  weir_tensor_t* scratch;
+  int64_t n;
+  atomic_bool failed;
+} factor_job_t;
+
+static size_t matrix_bytes(const factor_job_t* job) {
+  return (size_t)(job->n * job->n) * weir_dtype_size(weir_tensor_type(job->a));
+}
+
+static void factor_range(void* arg, int64_t begin, int64_t end) {
+  factor_job_t* job = arg;
+  for (int64_t i = begin; i < end; ++i) {
+    const size_t offset = (size_t)i * matrix_bytes(job);
+    if (!weir_cholesky(weir_tensor_type(job->a), job->n, (const char*)job->a->data + offset,
+                       (char*)job->out->data + offset)) {
+      atomic_store(&job->failed, true);
+    }
+  }
+}
+
+static weir_status_t* cholesky_cpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(check_square(ctx, 0));
+  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &out));
+  if (out->count == 0) return NULL;
+  factor_job_t job = {.a = a, .out = out, .n = a->dims[a->rank - 1]};
+  atomic_init(&job.failed, false);
+  const double n = (double)job.n;
+  weir_pool_for(weir_kernel_pool(ctx), matrix_count(a), 0.2 * n * n * n + 50.0, factor_range, &job);
+  if (!atomic_load(&job.failed)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Cholesky decomposition was not successful. The input might not be valid");
+}
+
+static void grad_range(void* arg, int64_t begin, int64_t end) {
+  factor_job_t* job = arg;
+  for (int64_t i = begin; i < end; ++i) {
+    const size_t offset = (size_t)i * matrix_bytes(job);
+    weir_cholesky_grad(weir_tensor_type(job->a), job->n, (const char*)job->a->data + offset,
+                       (const char*)job->dl->data + offset, (char*)job->out->data + offset,
+                       (char*)job->scratch->data + offset);
+  }
+}
+
+static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(check_square(ctx, 0));
+  WEIR_TRY(check_square(ctx, 1));
+  const weir_tensor_t* l = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* dl = weir_kernel_input(ctx, 1);
+  if (!weir_tensor_same_shape(l, dl)) {
+    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "Inputs must have the same shape, got %s and %s",
+                       weir_tensor_shape_text(l, a), weir_tensor_shape_text(dl, b));
+  }
+  factor_job_t job = {.a = l, .dl = dl, .n = l->dims[l->rank - 1]};
+  WEIR_TRY(weir_kernel_output(ctx, 0, l->rank, l->dims, &job.out));
+  if (job.out->count == 0) return NULL;
+  WEIR_TRY(weir_kernel_scratch(ctx, weir_tensor_type(l), l->count, &job.scratch));
+  const double n = (double)job.n;
+  weir_pool_for(weir_kernel_pool(ctx), matrix_count(l), 3.0 * n * n * n + 50.0, grad_range, &job);
+  weir_tensor_release(job.scratch);
+  return NULL;
+}
+
+static weir_status_t* square_unchanged(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* shape = NULL;
+  WEIR_TRY(square_shape(ctx, weir_shape_input(ctx, 0), &shape));
+  return weir_shape_set(ctx, 0, shape);
+}
+
+// da = (s + s^H) / 2 with s = l^-H * p * l^-1, where p is the lower triangle of l^H * dl with its
+// diagonal halved.
+static weir_status_t* cholesky_build_grad(weir_grad_ctx_t* g) {
+  weir_edge_t l = weir_grad_output(g, 0);
+  weir_edge_t half = weir_grad_scalar(g, l, 0.5);
+  weir_edge_t ones = weir_grad_node(
+      g, "OnesLike", WEIR_EDGES(weir_grad_node(g, "MatrixDiagPart", WEIR_EDGES(l))));
+  weir_edge_t zeros = weir_grad_node(g, "ZerosLike", WEIR_EDGES(l));
+  weir_edge_t eye = weir_grad_node(g, "MatrixSetDiag", WEIR_EDGES(zeros, ones));
+  weir_edge_t inverse = triangular_solve(g, l, eye, true, false);
+  weir_edge_t p = matrix_product(g, l, true, weir_grad_dy(g, 0), false);
+  weir_edge_t diagonal = weir_grad_node(g, "MatrixDiagPart", WEIR_EDGES(p));
+  p = weir_grad_node(g, "MatrixSetDiag", WEIR_EDGES(p, weir_grad_mul(g, half, diagonal)));
+  p = band_part(g, p, -1, 0);
+  weir_edge_t s = matrix_product(g, matrix_product(g, inverse, true, p, false), false, inverse,
+                                 false);
+  weir_edge_t sum = weir_grad_node(g, "AddV2", WEIR_EDGES(s, adjoint(g, s)));
+  return weir_grad_set(g, 0, weir_grad_mul(g, sum, half));
+}
+
+const weir_op_module_t weir_ops_linalg_cholesky = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "Cholesky",
+         .attrs = "T: {double, float, half, complex64, complex128}",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .summary = "Lower factors of positive definite matrices",
+         .infer_shape = square_unchanged,
+         .build_grad = cholesky_build_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,
+                                                 .types = "T: double, float, complex64, complex128",
+                                                 .compute = cholesky_cpu},
+                                                {0}}},
+        {.name = "CholeskyGrad",
+         .attrs = "T: {half, float, double}",
+         .inputs = "l: T; grad: T",
+         .outputs = "output: T",
+         .summary = "Reverse-mode gradient of Cholesky",
+         .infer_shape = square_unchanged,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = "T: float, double",
+                                                 .compute = cholesky_grad_cpu},
+                                                {0}}},
+        {0}}};

@@ -1,0 +1,101 @@
+// common.h — What the op files of this folder share: shapes of batches of matrices, and nodes that
+// their gradients are made of.
+#ifndef WEIR_OPS_LINALG_COMMON_H_
+#define WEIR_OPS_LINALG_COMMON_H_
+
+#include "op/grad_ctx.h"
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+
+// INVALID_ARGUMENT unless input |i| is a batch of matrices.
+static inline weir_status_t* check_matrices(const weir_kernel_ctx_t* ctx, int i) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, i);
+  if (x->rank >= 2) return NULL;
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor %d must have rank >= 2, got shape %s", i,
+                     weir_tensor_shape_text(x, text));
+}
+
+// Likewise, and they must be square.
+static inline weir_status_t* check_square(const weir_kernel_ctx_t* ctx, int i) {
+  WEIR_TRY(check_matrices(ctx, i));
+  const weir_tensor_t* x = weir_kernel_input(ctx, i);
+  if (x->dims[x->rank - 1] == x->dims[x->rank - 2]) return NULL;
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "Input matrix must be square, got shape %s",
+                     weir_tensor_shape_text(x, text));
+}
+
+// The number of matrices in a tensor of at least two dimensions, empty ones counted too.
+static inline int64_t matrix_count(const weir_tensor_t* x) {
+  int64_t count = 1;
+  for (int i = 0; i < x->rank - 2; ++i) count *= x->dims[i];
+  return count;
+}
+
+// |shape| with its last two dimensions joined into one, which both then have.
+static inline weir_status_t* square_shape(weir_shape_ctx_t* ctx, const weir_shape_t* shape,
+                                          const weir_shape_t** out_shape) {
+  WEIR_TRY(weir_shape_at_least(ctx, shape, 2));
+  *out_shape = shape;
+  if (shape->rank < 0) return NULL;
+  int64_t side[2];
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(shape, -1), weir_shape_dim(shape, -2), &side[0]));
+  side[1] = side[0];
+  const weir_shape_t* batch = weir_shape_sub(ctx, shape, 0, shape->rank - 2);
+  const weir_shape_t* matrix = weir_shape_make(ctx->arena, 2, side);
+  if (!batch || !matrix) return weir_out_of_memory();
+  *out_shape = weir_shape_concat(ctx, batch, matrix);
+  return *out_shape ? NULL : weir_out_of_memory();
+}
+
+static inline weir_edge_t matrix_product(weir_grad_ctx_t* g, weir_edge_t a, bool adjoint_a,
+                                         weir_edge_t b, bool adjoint_b) {
+  return weir_grad_node_with(
+      g, "BatchMatMulV2", WEIR_EDGES(a, b),
+      WEIR_ATTRS(weir_attr_bool("adj_x", adjoint_a), weir_attr_bool("adj_y", adjoint_b)));
+}
+
+static inline weir_edge_t band_part(weir_grad_ctx_t* g, weir_edge_t a, int32_t lower,
+                                    int32_t upper) {
+  return weir_grad_node(
+      g, "MatrixBandPart",
+      WEIR_EDGES(a, weir_build_int32(g->builder, lower), weir_build_int32(g->builder, upper)));
+}
+
+// The permutation that swaps the last two of |a|'s dimensions.
+static inline weir_edge_t swap_of(weir_grad_ctx_t* g, weir_edge_t a) {
+  const int rank = weir_grad_shape(g, a)->rank;
+  if (rank >= 2 && rank <= WEIR_MAX_RANK) {
+    int32_t perm[WEIR_MAX_RANK];
+    for (int i = 0; i < rank; ++i) perm[i] = i;
+    perm[rank - 2] = rank - 1;
+    perm[rank - 1] = rank - 2;
+    return weir_build_int32s(g->builder, perm, rank);
+  }
+  weir_edge_t zero = weir_build_int32(g->builder, 0), one = weir_build_int32(g->builder, 1);
+  weir_edge_t swapped = weir_build_int32s(g->builder, (const int32_t[]){1, 0}, 2);
+  weir_edge_t batch = weir_grad_node(g, "Sub",
+                                     WEIR_EDGES(weir_grad_node(g, "Rank", WEIR_EDGES(a)),
+                                                weir_build_int32(g->builder, 2)));
+  weir_edge_t parts[2] = {weir_grad_node(g, "Range", WEIR_EDGES(zero, batch, one)),
+                          weir_grad_node(g, "AddV2", WEIR_EDGES(batch, swapped))};
+  return weir_grad_node_with(g, "ConcatV2", WEIR_EDGES(parts[0], parts[1], zero),
+                             WEIR_ATTRS(weir_attr_int("N", 2)));
+}
+
+// Conjugate transposes of the matrices.
+static inline weir_edge_t adjoint(weir_grad_ctx_t* g, weir_edge_t a) {
+  const bool is_complex = weir_dtype_is_complex(weir_grad_dtype(g, a));
+  return weir_grad_node(g, is_complex ? "ConjugateTranspose" : "Transpose",
+                        WEIR_EDGES(a, swap_of(g, a)));
+}
+
+static inline weir_edge_t triangular_solve(weir_grad_ctx_t* g, weir_edge_t matrix, weir_edge_t rhs,
+                                           bool is_lower, bool is_adjoint) {
+  return weir_grad_node_with(
+      g, "MatrixTriangularSolve", WEIR_EDGES(matrix, rhs),
+      WEIR_ATTRS(weir_attr_bool("lower", is_lower), weir_attr_bool("adjoint", is_adjoint)));
+}
+
+#endif  // WEIR_OPS_LINALG_COMMON_H_
