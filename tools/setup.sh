@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs what Weir needs: "packages" for building and testing C, "python" for tests against the real TensorFlow.
+# Installs what Weir needs: "packages" for building and testing C, "python" for tests against the real TensorFlow and a real Slurm.
 set -eu
 cd "$(dirname "$0")/.."
 
-PACKAGES="gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev pkg-config"
+PACKAGES="gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev libnghttp2-dev libssl-dev pkg-config"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -31,7 +31,8 @@ case "${1:-}" in
     install_packages $PACKAGES
     ;;
   python)
-    install_packages python3 python3-venv
+    # slurm-wlm and munge are for tests/slurm_test.py only, which starts a Slurm of its own.
+    install_packages python3 python3-venv slurm-wlm munge
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
     ;;

@@ -14,6 +14,7 @@
 #define WEIR_RPC_RPC_H_
 
 #include "base/base.h"
+#include "base/cancel.h"
 #include "base/string.h"
 #include "base/thread.h"
 
@@ -57,10 +58,13 @@ size_t weir_rpc_message_size(const weir_rpc_message_t* message);  // bytes; 0 fo
 // ---- loop ----
 typedef struct weir_rpc_loop_options_t {
   int thread_count;        // 0: one
-  uint64_t memory_budget;  // bytes of messages being received at a time; 0: no limit. A message
+  uint64_t memory_budget;  // bytes of messages being received at a time; 0: as much as the
+                           // machine has. A message
                            // that does not fit waits (its sender sees a closed window); one that
                            // never will is refused with RESOURCE_EXHAUSTED. A message counts from
                            // its length prefix until it is complete and handed over.
+  int stall_timeout_ms;    // while others wait for memory, a message of which no byte came for so
+                           // long is given up; 0: a minute
   int spin_us;             // busy-polls so long before sleeping; 0: not at all
 } weir_rpc_loop_options_t;
 
@@ -90,6 +94,16 @@ typedef struct weir_rpc_method_t {
   bool is_inline;  // fast: run it on the io thread. Otherwise on options.pool, if there is one
 } weir_rpc_method_t;
 
+// A call that has ended, for statistics.
+typedef struct weir_rpc_record_t {
+  int method;           // its place in the table of methods, health checking last; -1: unknown
+  weir_code_t code;     // of the answer
+  int64_t duration_ns;  // from the complete request to the handler's answer
+  size_t request_size, response_size;  // bytes of the messages
+} weir_rpc_record_t;
+// Called on the thread that answers, before the answer goes out. Must be quick and not block.
+typedef void (*weir_rpc_observer_fn_t)(void* arg, const weir_rpc_record_t* record);
+
 typedef struct weir_rpc_server_options_t {
   const char* address;  // "host:port", "[v6]:port", ":port" (loopback), "unix:/path"; port 0: any
                         // free one; host 0.0.0.0 or [::]: all interfaces. NULL: none, in-process
@@ -99,12 +113,14 @@ typedef struct weir_rpc_server_options_t {
   void* self;         // given to every handler
   int keepalive_ms;   // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's
                       // own keepalive is always on
-  uint32_t max_concurrent_calls;  // of one connection; 0: 10,000
+  uint32_t max_concurrent_calls;    // of one connection; 0: 10,000
+  weir_rpc_observer_fn_t observer;  // optional
+  void* observer_arg;
 } weir_rpc_server_options_t;
 
 // Binds and serves. |methods| is copied, the paths too. grpc.health.v1.Health/Check is built in:
-// service "" and the services of |methods| are SERVING until shutdown starts. Calls to unknown paths
-// end with UNIMPLEMENTED, compressed requests too.
+// service "" and the services of |methods| are SERVING until shutdown starts. Calls to unknown
+// paths end with UNIMPLEMENTED, compressed requests too.
 WEIR_MUST_USE weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
                                                     const weir_rpc_server_options_t* options,
                                                     const weir_rpc_method_t* methods,
@@ -112,6 +128,8 @@ WEIR_MUST_USE weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
 int weir_rpc_server_port(const weir_rpc_server_t* server);  // bound TCP port; 0 for Unix sockets
 // What clients connect to: "127.0.0.1:43211", "unix:/path"; "" without an address. Borrowed.
 const char* weir_rpc_server_address(const weir_rpc_server_t* server);
+// Open connections and calls whose handler has not answered, now.
+void weir_rpc_server_load(weir_rpc_server_t* server, int* out_connections, int* out_calls);
 // Accepts no more connections and no more calls on the open ones (GOAWAY), lets running calls end
 // for up to |grace_ms|, then cancels them and closes. Idempotent.
 void weir_rpc_server_shutdown(weir_rpc_server_t* server, int grace_ms);
@@ -132,10 +150,10 @@ void weir_rpc_call_respond(weir_rpc_call_t* call, weir_rpc_message_t* take_messa
 // Ends the call with an error; |details| (may be empty) goes into grpc-status-details-bin. Messages
 // of more than 3,072 bytes are cut. A NULL status responds with an empty message.
 void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status, weir_view_t details);
-// Has |fn|(|arg|) called, at most once, when the client cancels, the deadline passes, the connection
-// is lost or the server shuts down; at once, on this thread, when that has happened already. One
-// callback a call; NULL takes it back. After respond, fail, or a replacement returned, the old one
-// neither runs nor will run (unless they were called from within it).
+// Has |fn|(|arg|) called, at most once, when the client cancels, the deadline passes, the
+// connection is lost or the server shuts down; at once, on this thread, when that has happened
+// already. One callback a call; NULL takes it back. After respond, fail, or a replacement returned,
+// the old one neither runs nor will run (unless they were called from within it).
 void weir_rpc_call_on_cancel(weir_rpc_call_t* call, void (*fn)(void* arg), void* arg);
 bool weir_rpc_call_is_cancelled(weir_rpc_call_t* call);
 
@@ -163,14 +181,17 @@ typedef struct weir_rpc_metadata_t {
 } weir_rpc_metadata_t;
 
 typedef struct weir_rpc_call_options_t {
-  int64_t deadline_ns;   // of weir_clock_ns; 0: none. Sent to the server as grpc-timeout
-  bool wait_for_ready;   // waits while the peer cannot be reached, up to the deadline. Otherwise
-                         // UNAVAILABLE as soon as a connection attempt fails or has just failed
-  weir_pool_t* pool;     // done runs there; NULL: on an io thread
+  int64_t deadline_ns;    // of weir_clock_ns; 0: none. Sent to the server as grpc-timeout
+  bool wait_for_ready;    // waits while the peer cannot be reached, up to the deadline. Otherwise
+                          // UNAVAILABLE as soon as a connection attempt fails or has just failed
+  weir_pool_t* pool;      // done runs there; NULL: on an io thread
+  weir_cancel_t* cancel;  // weir_rpc_channel_call: ends the call with CANCELLED when it fires; may
+                          // be NULL. Others have weir_rpc_request_cancel
   const weir_rpc_metadata_t* metadata;  // copied
 } weir_rpc_call_options_t;
 
-// Called exactly once, never before or inside the call that made the request. |take_status| NULL:
+// Called exactly once, never inside the call that made the request (but when there is no memory to
+// note the request at all). |take_status| NULL:
 // |take_message| is the response, never NULL. Otherwise |take_message| is NULL and |details| is the
 // decoded grpc-status-details-bin, borrowed for the call. The peer's code and message are passed on
 // unchanged. UNAVAILABLE: the peer is gone; it may or may not have run the call.

@@ -1,0 +1,82 @@
+// header_test.c — Timeouts, percent-encoding and base64 as gRPC writes them.
+#include "rpc/header.h"
+
+#include "base/alloc.h"
+#include "testing/cmocka.h"
+
+static void expect_timeout(const char* text, int64_t ns) {
+  int64_t parsed = -1;
+  bool is_good = weir_rpc_timeout_parse(weir_view_of(text), &parsed);
+  assert_int_equal(is_good, ns >= 0);
+  if (is_good) assert_int_equal(parsed, ns);
+}
+
+static void expect_format(int64_t ns, const char* text) {
+  char formatted[WEIR_RPC_TIMEOUT_TEXT_SIZE];
+  weir_rpc_timeout_format(ns, formatted);
+  assert_string_equal(formatted, text);
+}
+
+static void test_timeout(void** state) {
+  (void)state;
+  expect_timeout("301m", 301000000);
+  expect_timeout("1n", 1);
+  expect_timeout("99999999u", (int64_t)99999999 * 1000);
+  expect_timeout("2S", 2000000000);
+  expect_timeout("3M", (int64_t)180 * 1000000000);
+  expect_timeout("1H", (int64_t)3600 * 1000000000);
+  expect_timeout("99999999H", INT64_MAX);  // more than there are nanoseconds
+  const char* bad[] = {"", "m", "1", "1x", "-1m", "1 m", "123456789m", " 1m"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) expect_timeout(bad[i], -1);
+  expect_format(0, "1n");
+  expect_format(99999999, "99999999n");
+  expect_format(100000000, "100000u");
+  expect_format((int64_t)3600 * 1000000000, "3600000m");
+  expect_format(INT64_MAX, "2562047H");
+}
+
+static void test_percent(void** state) {
+  (void)state;
+  weir_strbuf_t encoded = {0}, decoded = {0};
+  weir_rpc_percent_encode(&encoded, weir_view_of("a b%\n\xc3\xa4~"));
+  assert_string_equal(encoded.data, "a b%25%0A%C3%A4~");
+  weir_rpc_percent_decode(&decoded, weir_strbuf_view(&encoded));
+  assert_string_equal(decoded.data, "a b%\n\xc3\xa4~");
+  decoded.size = 0;
+  weir_rpc_percent_decode(&decoded, weir_view_of("50% %4 %zz %4a%"));
+  assert_string_equal(decoded.data, "50% %4 %zz J%");
+  weir_strbuf_free(&encoded);
+  weir_strbuf_free(&decoded);
+}
+
+static void test_base64(void** state) {
+  (void)state;
+  const char* texts[] = {"", "", "f", "Zg", "fo", "Zm8", "foo", "Zm9v", "foob", "Zm9vYg"};
+  for (size_t i = 2; i < WEIR_COUNT_OF(texts); i += 2) {
+    weir_strbuf_t encoded = {0}, decoded = {0};
+    weir_rpc_base64_encode(&encoded, weir_view_of(texts[i]));
+    assert_string_equal(encoded.data, texts[i + 1]);
+    while (encoded.size % 4) weir_strbuf_putc(&encoded, '=');
+    assert_true(weir_rpc_base64_decode(&decoded, weir_strbuf_view(&encoded)));
+    assert_string_equal(decoded.data, texts[i]);
+    weir_strbuf_free(&encoded);
+    weir_strbuf_free(&decoded);
+  }
+  weir_strbuf_t all = {0}, encoded = {0}, decoded = {0};
+  for (int i = 0; i < 256; ++i) weir_strbuf_putc(&all, (char)i);
+  weir_rpc_base64_encode(&encoded, weir_strbuf_view(&all));
+  assert_true(weir_rpc_base64_decode(&decoded, weir_strbuf_view(&encoded)));
+  assert_int_equal(decoded.size, 256);
+  assert_memory_equal(decoded.data, all.data, 256);
+  assert_false(weir_rpc_base64_decode(&decoded, weir_view_of("Zg.=")));
+  assert_false(weir_rpc_base64_decode(&decoded, weir_view_of("Zm9vY")));
+  weir_strbuf_free(&all);
+  weir_strbuf_free(&encoded);
+  weir_strbuf_free(&decoded);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_timeout), cmocka_unit_test(test_percent),
+                                     cmocka_unit_test(test_base64)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
