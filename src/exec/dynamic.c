@@ -105,6 +105,58 @@ static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns) {
   atomic_store_explicit(&node->cost_ns, (int32_t)WEIR_MIN(cost, INT32_MAX), memory_order_relaxed);
 }
 
+static void help(void* arg);
+static void end(run_t* run);
+
+static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu);
+
+// Whether a thread that has other things to do may run |item|.
+static bool is_brief(const ready_t* item) {
+  const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
+  int32_t cost = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);
+  return node->is_cheap || (cost >= 0 && cost < EXPENSIVE_NS);
+}
+
+// Runs what is ready and brief, on a thread that is only passing by. Not when another thread is in
+// the run already, which may be a caller of this one.
+static void work_briefly(run_t* run) WEIR_REQUIRES(run->mu) {
+  if (run->helpers > 1) return;
+  while (run->ready_count > 0 && is_brief(&run->ready[run->ready_count - 1])) {
+    ready_t item = run->ready[--run->ready_count];
+    run_node(run, &item);
+  }
+}
+
+// Whether what is ready needs one more thread: nobody else is in the run, or it is worth a thread
+// of its own.
+static bool needs_thread(run_t* run) WEIR_REQUIRES(run->mu) {
+  if (run->ready_count == 0) return false;
+  if (run->helpers == 1) return true;
+  return run->helpers < weir_pool_thread_count(run->params->inter_pool) &&
+         !is_brief(&run->ready[0]);
+}
+
+// This thread, counted among the helpers, is through with the run for now. What became ready is for
+// the thread that waits; where none does, for this one if it is brief, else for a pool thread. What
+// is part of a cancellation does not end the run itself, since the end has to wait for it.
+static void leave(run_t* run) WEIR_RELEASE(run->mu) {
+  bool is_unattended = run->finished.fn != NULL;
+  if (is_unattended) work_briefly(run);
+  bool is_last = is_unattended && run->is_done && run->helpers == 1;
+  bool is_cancelled = weir_cancel_is_cancelled(run->step.cancel) && !run->is_on_pool;
+  if ((is_last && is_cancelled) || (is_unattended && needs_thread(run))) {
+    run->is_on_pool = is_last;
+    weir_mutex_unlock(&run->mu);  // and stays a helper, in the person of a pool thread
+    weir_pool_submit(run->params->inter_pool, help, run);
+    return;
+  }
+  --run->helpers;
+  if (is_last) run->is_ended = true;
+  weir_cond_broadcast(&run->wake);  // under the lock: the run may be gone once it is released
+  weir_mutex_unlock(&run->mu);
+  if (is_last) end(run);
+}
+
 static void async_done(void* arg, weir_status_t* take_status) {
   async_t* async = arg;
   run_t* run = async->item.activation->run;
@@ -119,12 +171,12 @@ static void async_done(void* arg, weir_status_t* take_status) {
   ++run->helpers;  // the run must not end while this thread, which may be anyone's, is in it
   weir_node_release_inputs(async->ctx.inputs, node->input_count);
   --async->item.activation->in_flight;
-  complete(run, &async->item, async->outputs, false, status);
-  --run->helpers;
-  weir_cond_broadcast(&run->wake);  // under the lock: the run may be gone once it is released
-  weir_mutex_unlock(&run->mu);
+  // What arrives dead makes its receiver dead, also for those that only wait for it.
+  bool is_dead = node->role == WEIR_ROLE_RECV && !async->outputs[0].tensor;
+  complete(run, &async->item, async->outputs, is_dead, status);
   weir_node_release_inputs(async->outputs, output_count);
   weir_free(async);
+  leave(run);
 }
 
 static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
@@ -223,8 +275,6 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
 
 // ---- threads ----
 
-static void help(void* arg);
-
 // Wakes another thread when there is more to do than this one has at hand, and it is worth it.
 static void maybe_get_help(run_t* run) WEIR_REQUIRES(run->mu) {
   int threads = weir_pool_thread_count(run->params->inter_pool);
@@ -258,9 +308,7 @@ static void help(void* arg) {
   run_t* run = arg;
   weir_mutex_lock(&run->mu);
   work(run);
-  --run->helpers;
-  weir_cond_broadcast(&run->wake);
-  weir_mutex_unlock(&run->mu);
+  leave(run);
 }
 
 static void root_done(void* arg, weir_status_t* take_status) {
@@ -276,13 +324,17 @@ static void root_done(void* arg, weir_status_t* take_status) {
 static void on_cancel(void* arg) {
   run_t* run = arg;
   weir_mutex_lock(&run->mu);
+  if (run->is_ended) {  // and waits for this callback to return
+    weir_mutex_unlock(&run->mu);
+    return;
+  }
+  ++run->helpers;
   if (!run->is_aborted && !run->is_done) {
     weir_run_fail(run, WEIR_STATUS(CANCELLED, "Step was cancelled"));
     run->is_cancel_started = true;  // by whoever called
     finish_aborted(run);
-    weir_cond_broadcast(&run->wake);
   }
-  weir_mutex_unlock(&run->mu);
+  leave(run);
 }
 
 // While others run nodes of this step, the calling thread lends itself to their kernels: it is one
@@ -326,7 +378,10 @@ static weir_status_t* check_args(const weir_plan_t* plan, weir_tensor_t* const* 
   return NULL;
 }
 
-weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step_t* step_template) {
+// ---- beginning and end ----
+
+static weir_status_t* begin(const weir_run_params_t* params, const weir_step_t* step_template,
+                            run_t** out_run) {
   WEIR_TRY(check_args(params->plan, params->args));
   run_t* run = weir_calloc(1, sizeof(*run));
   if (!run) return weir_out_of_memory();
@@ -334,29 +389,74 @@ weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step
   run->params = params;
   weir_mutex_init(&run->mu);
   weir_cond_init(&run->wake);
+  *out_run = run;
+  return NULL;
+}
+
+// Makes the first nodes ready.
+static void launch(run_t* run) {
   weir_mutex_lock(&run->mu);
   weir_done_t done = {.fn = root_done, .arg = run};
-  activation_t* root = weir_activation_create(run, params->plan, params->rets, done);
+  activation_t* root = weir_activation_create(run, run->params->plan, run->params->rets, done);
   if (root) {
-    weir_propagate_start(root, params->args);
+    weir_propagate_start(root, run->params->args);
     finish_if_through(run, root);
   } else {
     run->status = weir_out_of_memory();
     run->is_done = true;
   }
   weir_mutex_unlock(&run->mu);
-  weir_cancel_token_t token = weir_cancel_register(run->step.cancel, on_cancel, run);
-  if (!token && weir_cancel_is_cancelled(run->step.cancel)) on_cancel(run);
-  weir_mutex_lock(&run->mu);
-  run_to_end(run);
-  weir_mutex_unlock(&run->mu);
-  if (token) weir_cancel_deregister(run->step.cancel, token);
+  run->cancel_token = weir_cancel_register(run->step.cancel, on_cancel, run);
+  if (!run->cancel_token && weir_cancel_is_cancelled(run->step.cancel)) on_cancel(run);
+}
+
+static weir_status_t* destroy(run_t* run) {
+  if (run->cancel_token) weir_cancel_deregister(run->step.cancel, run->cancel_token);
   weir_status_t* status = run->status;
+  // A cancellation or the deadline may come between the last result and the end.
+  for (int32_t i = 0; i < run->params->plan->ret_count && status; ++i) {
+    weir_tensor_release(run->params->rets[i]);
+    run->params->rets[i] = NULL;
+  }
   weir_free(run->ready);
   weir_cond_destroy(&run->wake);
   weir_mutex_destroy(&run->mu);
   weir_free(run);
   return status;
+}
+
+// Ends a run that nobody waits for.
+static void end(run_t* run) {
+  weir_done_t finished = run->finished;
+  weir_done_call(finished, destroy(run));
+}
+
+weir_status_t* weir_dynamic_run(const weir_run_params_t* params, const weir_step_t* step_template) {
+  run_t* run = NULL;
+  WEIR_TRY(begin(params, step_template, &run));
+  launch(run);
+  weir_mutex_lock(&run->mu);
+  run_to_end(run);
+  weir_mutex_unlock(&run->mu);
+  return destroy(run);
+}
+
+void weir_dynamic_start(const weir_run_params_t* params, const weir_step_t* step_template,
+                        weir_done_t finished) {
+  run_t* run = NULL;
+  weir_status_t* status = begin(params, step_template, &run);
+  if (status) {
+    weir_done_call(finished, status);
+    return;
+  }
+  run->own_params = *params;
+  run->params = &run->own_params;
+  run->finished = finished;
+  run->helpers = 1;  // this thread
+  launch(run);
+  weir_mutex_lock(&run->mu);
+  if (!params->is_brief) work(run);
+  leave(run);
 }
 
 void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args,
@@ -380,10 +480,10 @@ void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* con
     weir_done_call(done, weir_out_of_memory());
     return;
   }
+  ++run->helpers;  // the caller may be anyone's thread
   weir_propagate_start(activation, args);
   cancel_if_aborted(run);
   if (run->is_aborted) finish_aborted(run);
   else finish_if_through(run, activation);
-  weir_cond_broadcast(&run->wake);
-  weir_mutex_unlock(&run->mu);
+  leave(run);
 }

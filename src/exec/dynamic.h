@@ -14,5 +14,10 @@
 // run.
 WEIR_MUST_USE weir_status_t* weir_dynamic_run(const weir_run_params_t* params,
                                               const weir_step_t* step_template);
+// Starts the same and returns. |finished| is called once, on any thread, when the run has ended and
+// its memory is gone but for |step_template|'s cancellation and resources. |params| is copied; what
+// it points to must live until then. Its deadline is not watched.
+void weir_dynamic_start(const weir_run_params_t* params, const weir_step_t* step_template,
+                        weir_done_t finished);
 
 #endif  // WEIR_EXEC_DYNAMIC_H_

@@ -33,6 +33,41 @@ void weir_iteration_recycle(iteration_t* it) {
   *free_list = it;
 }
 
+// ---- identity of frames: the same loop has the same number in every task that runs a part of it,
+// TensorFlow's included, since Send and Recv name the frame they are in. ----
+
+// MurmurHash64A, as TensorFlow hashes names.
+static uint64_t hash_bytes(const char* data, size_t size) {
+  const uint64_t m = 0xc6a4a7935bd1e995u;
+  uint64_t h = 0xDECAFCAFFEu ^ (size * m);
+  for (; size >= 8; data += 8, size -= 8) {
+    uint64_t k;
+    memcpy(&k, data, 8);
+    k *= m;
+    k ^= k >> 47;
+    k *= m;
+    h = (h ^ k) * m;
+  }
+  for (size_t i = size; i-- > 0;) h ^= (uint64_t)(uint8_t)data[i] << (8 * i);
+  if (size) h *= m;
+  h ^= h >> 47;
+  h *= m;
+  return h ^ (h >> 47);
+}
+
+static uint64_t hash_combine(uint64_t a, uint64_t b) {
+  return a ^ (b + 0x9e3779b97f4a7800u + (a << 10) + (a >> 4));
+}
+
+static int64_t frame_id(const activation_t* activation, const weir_plan_frame_t* info,
+                        const frame_t* parent, const iteration_t* parent_iteration) {
+  // A step's own frame is 0; those of functions it calls never cross to another task.
+  if (!parent) return activation->run->next_frame_id++;
+  uint64_t name = hash_bytes(info->name, strlen(info->name));
+  uint64_t turn = hash_combine((uint64_t)parent_iteration->number, name);
+  return (int64_t)hash_combine((uint64_t)parent->id, turn);
+}
+
 frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent,
                            iteration_t* parent_iteration) {
   frame_t* frame = weir_calloc(1, sizeof(*frame));
@@ -40,7 +75,7 @@ frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* par
   frame->activation = activation;
   frame->index = index;
   frame->info = &activation->plan->frames[index];
-  frame->id = activation->run->next_frame_id++;
+  frame->id = frame_id(activation, frame->info, parent, parent_iteration);
   frame->parent = parent;
   frame->parent_iteration = parent_iteration;
   frame->pending_enters = frame->info->enter_count;
@@ -91,7 +126,7 @@ activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_
     weir_free(activation);
     return NULL;
   }
-  memset(rets, 0, sizeof(*rets) * (size_t)plan->ret_count);
+  for (int32_t i = 0; i < plan->ret_count; ++i) rets[i] = NULL;
   activation->next = run->activations;
   if (run->activations) run->activations->previous = activation;
   run->activations = activation;

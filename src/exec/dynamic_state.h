@@ -80,16 +80,21 @@ typedef struct ready_t {
 struct run_t {
   weir_step_t step;  // first: a kernel's ctx->step leads here
   const weir_run_params_t* params;
-  weir_mutex_t mu;   // guards all below
-  weir_cond_t wake;  // the calling thread waits on it
-  ready_t* ready;    // a stack
+  weir_run_params_t own_params;      // what |params| points to when nobody waits for the run
+  weir_done_t finished;              // nobody waits: called at the end; fn NULL: a thread does
+  weir_cancel_token_t cancel_token;  // of on_cancel
+  weir_mutex_t mu;                   // guards all below
+  weir_cond_t wake;                  // the calling thread waits on it
+  ready_t* ready;                    // a stack
   size_t ready_count, ready_capacity;
   activation_t* activations;
   weir_status_t* status;   // the first error
   bool is_aborted;         // no further node starts
   bool is_cancel_started;  // the step's cancellation has been started
   bool is_done;
-  int helpers;  // other threads at work for this run: it ends when they have left
+  bool is_on_pool;  // its end was handed to a pool thread, out of a cancellation
+  bool is_ended;    // nobody waits, and the last thread has left: only |mu| may still be touched
+  int helpers;      // threads at work for this run, but for one that waits: it ends when they left
   int64_t next_frame_id;
 };
 

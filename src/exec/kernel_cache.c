@@ -38,7 +38,12 @@ static weir_status_t* get_locked(weir_kernel_cache_t* cache, const weir_kernel_i
       return status;
     }
   }
-  WEIR_CHECK(entry->kernel == kernel);  // a node keeps its types and its device
+  // A node keeps its types and its device; but graphs also come from other machines.
+  if (entry->kernel != kernel) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "there was another node '%s', of another op or other types",
+                       init->node->name);
+  }
   *out_state = entry->state;
   return NULL;
 }

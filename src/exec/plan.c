@@ -83,6 +83,15 @@ static weir_status_t* choose_nodes(planner_t* p) {
 
 // ---- kernels ----
 
+// Whether the node's state holds handles of functions, which mean something within one session
+// only; kernels may be shared by more.
+static bool holds_functions(const weir_node_t* node) {
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
+  }
+  return false;
+}
+
 static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir_plan_node_t* out) {
   if (!node->def.op) {
     return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
@@ -95,7 +104,11 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   weir_kernel_init_t init = {
       .node = &node->def, .device = p->params->device, .functions = p->params->functions};
   weir_status_t* status = NULL;
-  if (p->params->kernels && weir_node_has(node, WEIR_OP_STATEFUL)) {
+  // The ends of transfers are made anew, under the same names, for every signature.
+  bool is_transfer = out->role == WEIR_ROLE_SEND || out->role == WEIR_ROLE_RECV;
+  if (is_transfer) p->plan->has_transfers = true;
+  bool is_kept = weir_node_has(node, WEIR_OP_STATEFUL) && !is_transfer && !holds_functions(node);
+  if (p->params->kernels && is_kept) {
     status = weir_kernel_cache_get(p->params->kernels, &init, out->kernel, &out->state);
   } else {
     out->state = weir_arena_alloc(&p->plan->arena, WEIR_MAX(out->kernel->state_size, 1));

@@ -81,6 +81,8 @@ typedef struct weir_plan_t {
   int32_t arg_count;
   int32_t ret_count;
   int32_t max_outputs;
+  _Atomic(int64_t) brief_ns;  // LINEAR: how long the last run took; 0: not yet
+  bool has_transfers;         // Send or Recv nodes: the step needs a rendezvous
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
   void* free_states;  // recycled step memory (linear.c); guarded by mu

@@ -4,31 +4,128 @@
 #include "exec/dynamic.h"
 #include "exec/linear.h"
 
-weir_status_t* weir_run(const weir_run_params_t* params) {
-  weir_step_t step = {.id = params->step_id,
-                      .rendezvous = params->rendezvous,
-                      .session_resources = params->session_resources,
-                      .functions = params->functions,
-                      .inter_pool = params->inter_pool};
-  atomic_init(&step.next_id, 0);
-  memset(params->rets, 0, sizeof(*params->rets) * (size_t)params->plan->ret_count);
-  weir_status_t* status = NULL;
-  if (params->plan->is_linear) {
-    // Nothing here can block or outlive the step, except stacks and TensorArrays, which need the
-    // step's own resources.
-    step.cancel = params->cancel;
-    status = weir_resources_create(WEIR_STEP_CONTAINER, &step.resources);
-    if (!status) {
-      status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
-                               params->deadline_ns);
-    }
-    weir_resources_destroy(step.resources);
-    return status;
-  }
-  status = weir_cancel_create(params->cancel, &step.cancel);
+static void init_step(const weir_run_params_t* params, weir_step_t* step) {
+  *step = (weir_step_t){.id = params->step_id,
+                        .rendezvous = params->rendezvous,
+                        .session_resources = params->session_resources,
+                        .functions = params->functions,
+                        .inter_pool = params->inter_pool};
+  weir_rendezvous_retain(params->rendezvous);
+  atomic_init(&step->next_id, 0);
+  for (int32_t i = 0; i < params->plan->ret_count; ++i) params->rets[i] = NULL;
+}
+
+// A step that sends to itself, and that nobody gave a rendezvous, has one of its own.
+static weir_status_t* give_rendezvous(const weir_run_params_t* params, weir_step_t* step) {
+  if (step->rendezvous || !params->plan->has_transfers) return NULL;
+  return weir_local_rendezvous_create(&step->rendezvous);
+}
+
+static void free_step(weir_step_t* step) {
+  weir_resources_destroy(step->resources);
+  weir_rendezvous_release(step->rendezvous);
+}
+
+// Nothing in a linear plan can block or outlive the step, except stacks and TensorArrays, which
+// need the step's own resources.
+static weir_status_t* run_linear(const weir_run_params_t* params) {
+  weir_step_t step;
+  init_step(params, &step);
+  step.cancel = params->cancel;
+  weir_status_t* status = give_rendezvous(params, &step);
   if (!status) status = weir_resources_create(WEIR_STEP_CONTAINER, &step.resources);
-  if (!status) status = weir_dynamic_run(params, &step);
-  weir_resources_destroy(step.resources);
-  weir_cancel_destroy(step.cancel);
+  if (!status) {
+    status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
+                             params->deadline_ns);
+  }
+  free_step(&step);
   return status;
+}
+
+// A step with a cancellation and resources of its own.
+static weir_status_t* make_step(const weir_run_params_t* params, weir_step_t* step) {
+  init_step(params, step);
+  weir_status_t* status = weir_cancel_create(params->cancel, &step->cancel);
+  if (!status) status = give_rendezvous(params, step);
+  if (!status) status = weir_resources_create(WEIR_STEP_CONTAINER, &step->resources);
+  return status;
+}
+
+static void free_own_step(weir_step_t* step) {
+  free_step(step);
+  weir_cancel_destroy(step->cancel);
+}
+
+weir_status_t* weir_run(const weir_run_params_t* params) {
+  if (params->plan->is_linear) return run_linear(params);
+  weir_step_t step;
+  weir_status_t* status = make_step(params, &step);
+  if (!status) status = weir_dynamic_run(params, &step);
+  free_own_step(&step);
+  return status;
+}
+
+// ---- steps nobody waits for ----
+
+typedef struct unattended_t {
+  weir_step_t step;  // what the run's own copy of it borrows
+  weir_done_t done;
+} unattended_t;
+
+static void finish(void* arg, weir_status_t* take_status) {
+  unattended_t* unattended = arg;
+  weir_done_t done = unattended->done;
+  free_own_step(&unattended->step);
+  weir_free(unattended);
+  weir_done_call(done, take_status);
+}
+
+// A linear step that is not known to be short, on its way to a pool thread.
+typedef struct linear_t {
+  weir_run_params_t params;
+  weir_done_t done;
+} linear_t;
+
+static void run_measured(const weir_run_params_t* params, weir_done_t done) {
+  int64_t start = weir_clock_ns();
+  weir_status_t* status = run_linear(params);
+  atomic_store_explicit(&params->plan->brief_ns, weir_clock_ns() - start,
+                        memory_order_relaxed);  // a statistic
+  weir_done_call(done, status);
+}
+
+static void run_linear_task(void* arg) {
+  linear_t linear = *(linear_t*)arg;
+  weir_free(arg);
+  run_measured(&linear.params, linear.done);
+}
+
+static void start_linear(const weir_run_params_t* params, weir_done_t done) {
+  enum { BRIEF_NS = 30000 };
+  int64_t last = atomic_load_explicit(&params->plan->brief_ns, memory_order_relaxed);
+  bool is_here = !params->is_brief || (last > 0 && last < BRIEF_NS);
+  linear_t* linear = is_here ? NULL : weir_malloc(sizeof(*linear));
+  if (!linear) {
+    run_measured(params, done);
+    return;
+  }
+  *linear = (linear_t){.params = *params, .done = done};
+  weir_pool_submit(params->inter_pool, run_linear_task, linear);
+}
+
+void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
+  if (params->plan->is_linear) {
+    start_linear(params, done);
+    return;
+  }
+  unattended_t* unattended = weir_calloc(1, sizeof(*unattended));
+  if (!unattended) {
+    weir_done_call(done, weir_out_of_memory());
+    return;
+  }
+  unattended->done = done;
+  weir_status_t* status = make_step(params, &unattended->step);
+  if (status) finish(unattended, status);
+  else
+    weir_dynamic_start(params, &unattended->step, (weir_done_t){.fn = finish, .arg = unattended});
 }

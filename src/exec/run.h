@@ -20,11 +20,19 @@ typedef struct weir_run_params_t {
   int64_t step_id;
   int64_t deadline_ns;  // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
   weir_trace_t* trace;  // may be NULL
+  bool is_brief;        // weir_run_start: the calling thread has other things to do, so what is not
+                        // known to be short runs on |inter_pool|
 } weir_run_params_t;
 
 // Runs a step to its end on this thread, with help from |inter_pool|. On failure no result is set,
 // and the first error comes back; nothing of the step is left.
 WEIR_MUST_USE weir_status_t* weir_run(const weir_run_params_t* params);
+
+// Starts a step and returns; nothing blocks and no thread waits. |done| is called once, on any
+// thread (on this one, before the return, when the step needed no other), when the step is through;
+// |params->rets| are set on success. |params| is copied; what it points to must live until |done|.
+// The deadline is watched only where the plan is linear: cancel the step instead.
+void weir_run_start(const weir_run_params_t* params, weir_done_t done);
 
 // Runs |plan| as a function called by the kernel behind |ctx|, within its step. |args| must live
 // until |done|, |rets| are owned by the caller once |done| reports success.
