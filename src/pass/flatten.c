@@ -1,0 +1,62 @@
+// flatten.c — Lowers functional nodes before placement.
+#include "pass/flatten.h"
+
+#include "graph/lower.h"
+
+enum { MAX_NODES = 1 << 20 };  // a function that calls itself would never end
+
+static bool is_wanted(const weir_node_t* node) {
+  if (!weir_node_can_lower(node)) return false;
+  weir_func_t callee;
+  const weir_attr_t* asked = weir_attrs_find(node->def.attrs, "_lower_using_switch_merge");
+  if (asked) return asked->kind == WEIR_ATTR_BOOL && !asked->is_list && asked->u.b;
+  return weir_node_callee(&node->def, &callee);
+}
+
+// Readers of a lowered node read what it stands for instead: as an IdentityN it would have to be in
+// one place, however far apart the resources that pass through it are.
+static weir_status_t* bypass(weir_node_t* node, const bool* is_lowered, size_t count) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_edge_t edge = node->inputs[i];
+    while ((size_t)edge.node->id < count && is_lowered[edge.node->id])
+      edge = edge.node->inputs[edge.index];
+    node->inputs[i] = edge;
+  }
+  for (int i = 0; i < node->control_count; ++i) {
+    const weir_node_t* on = node->control_inputs[i];
+    if ((size_t)on->id >= count || !is_lowered[on->id] || on->def.input_count == 0) continue;
+    node->control_inputs[i] = on->inputs[0].node;
+    for (int k = 1; k < on->def.input_count; ++k)
+      WEIR_TRY(weir_graph_add_control(node, on->inputs[k].node));
+    for (int k = 0; k < on->control_count; ++k)
+      WEIR_TRY(weir_graph_add_control(node, on->control_inputs[k]));
+    --i;  // what took its place may be lowered, too
+  }
+  return NULL;
+}
+
+weir_status_t* weir_flatten(weir_graph_t* graph) {
+  weir_status_t* status = NULL;
+  bool* is_lowered = NULL;
+  size_t capacity = 0;
+  bool has_any = false;
+  for (size_t i = 0; i < graph->node_count && i < MAX_NODES && !status; ++i) {
+    if (!WEIR_GROW(is_lowered, capacity, i + 1)) status = weir_out_of_memory();
+    if (status) break;
+    is_lowered[i] = false;
+    if (!is_wanted(graph->nodes[i])) continue;
+    status = weir_node_lower(graph->nodes[i]);
+    is_lowered[i] = !status && graph->nodes[i]->def.input_count > 0;
+    has_any = has_any || is_lowered[i];
+    if (weir_status_code(status) == WEIR_UNIMPLEMENTED) {
+      weir_status_destroy(status);
+      status = NULL;
+    }
+  }
+  size_t count = WEIR_MIN(graph->node_count, (size_t)MAX_NODES);
+  for (size_t i = 0; i < graph->node_count && has_any && !status; ++i)
+    status = bypass(graph->nodes[i], is_lowered, count);
+  if (has_any) ++graph->version;
+  weir_free(is_lowered);
+  return status;
+}

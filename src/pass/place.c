@@ -1,0 +1,288 @@
+// place.c — Placement: groups of nodes that must stay together, each on the first device that all
+// of its members allow.
+#include "pass/place.h"
+
+#include "base/map.h"
+#include "device/device.h"
+
+// The nodes that must be on one device; by the id of the group's root node.
+typedef struct group_t {
+  weir_device_name_t wanted;    // what the members ask for, taken together
+  const weir_node_t* asked_by;  // one that asked for anything; NULL: none did
+  int device;                   // -1: not chosen yet
+} group_t;
+
+typedef struct placer_t {
+  const weir_place_params_t* params;
+  weir_arena_t* arena;
+  weir_device_name_t* names;  // of the devices, parsed
+  int* parent;                // by node id: union-find
+  group_t* groups;            // by node id, valid at roots
+  int* device_of;             // by node id; -1: not yet
+} placer_t;
+
+static int find_root(placer_t* placer, int id) {
+  while (placer->parent[id] != id) {
+    placer->parent[id] = placer->parent[placer->parent[id]];
+    id = placer->parent[id];
+  }
+  return id;
+}
+
+static bool is_client(const weir_node_t* node) {
+  weir_role_t role = weir_node_role(node);
+  return role == WEIR_ROLE_ARG || role == WEIR_ROLE_RETVAL;
+}
+
+// ---- groups ----
+
+// Narrows |into| to what |with| says too. False when they contradict each other.
+static bool merge_names(weir_device_name_t* into, const weir_device_name_t* with,
+                        bool is_type_soft) {
+  if (into->job[0] && with->job[0] && strcmp(into->job, with->job)) return false;
+  if (into->replica >= 0 && with->replica >= 0 && into->replica != with->replica) return false;
+  if (into->task >= 0 && with->task >= 0 && into->task != with->task) return false;
+  bool is_other_type = into->type[0] && with->type[0] && strcmp(into->type, with->type);
+  bool is_other_index = into->index >= 0 && with->index >= 0 && into->index != with->index;
+  if ((is_other_type || is_other_index) && !is_type_soft) return false;
+  if (with->job[0]) memcpy(into->job, with->job, sizeof(into->job));
+  if (with->replica >= 0) into->replica = with->replica;
+  if (with->task >= 0) into->task = with->task;
+  if (is_other_type || is_other_index) {
+    into->type[0] = 0;
+    into->index = -1;
+    return true;
+  }
+  if (with->type[0]) memcpy(into->type, with->type, sizeof(into->type));
+  if (with->index >= 0) into->index = with->index;
+  return true;
+}
+
+static weir_status_t* add_wish(placer_t* placer, const weir_node_t* node) {
+  group_t* group = &placer->groups[node->id];
+  if (!*node->def.device || is_client(node)) return NULL;
+  WEIR_TRY(
+      weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &group->wanted),
+                         "Node '%s': ", node->def.name));
+  group->asked_by = node;
+  return NULL;
+}
+
+// Makes one group of those of |a| and |b|. False when their wishes contradict each other; then the
+// group of |a| has its will where |a_wins|, else they stay apart.
+static bool unite(placer_t* placer, int a, int b, bool a_wins) {
+  a = find_root(placer, a);
+  b = find_root(placer, b);
+  if (a == b) return true;
+  group_t joined = placer->groups[a];
+  const group_t* other = &placer->groups[b];
+  bool is_agreed =
+      merge_names(&joined.wanted, &other->wanted, placer->params->allow_soft_placement);
+  if (!is_agreed && !a_wins) return false;
+  if (is_agreed && !joined.asked_by) joined.asked_by = other->asked_by;
+  int root = a < b ? a : b;
+  placer->parent[a] = placer->parent[b] = root;
+  placer->groups[root] = joined;
+  return is_agreed;
+}
+
+// What two wishes do not agree on.
+static const char* conflict_of(const weir_device_name_t* a, const weir_device_name_t* b) {
+  if (a->job[0] && b->job[0] && strcmp(a->job, b->job)) return "jobs";
+  if (a->replica >= 0 && b->replica >= 0 && a->replica != b->replica) return "replicas";
+  if (a->task >= 0 && b->task >= 0 && a->task != b->task) return "tasks";
+  return a->type[0] && b->type[0] && strcmp(a->type, b->type) ? "types" : "ids";
+}
+
+// The group of |node| and that of node |id|, by "loc:@". Soft placement gives up on it where the
+// two ask for different places.
+static weir_status_t* unite_class(placer_t* placer, const weir_node_t* node, int id) {
+  const group_t* mine = &placer->groups[find_root(placer, node->id)];
+  const group_t* other = &placer->groups[find_root(placer, id)];
+  if (unite(placer, node->id, id, false) || placer->params->allow_soft_placement) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Cannot colocate nodes {{colocation_node %s}} and {{colocation_node %s}}: "
+                     "Cannot merge devices with incompatible %s: '%s' and '%s'\n\t [[{{node %s}}]]",
+                     node->def.name, placer->params->graph->nodes[id]->def.name,
+                     conflict_of(&mine->wanted, &other->wanted), mine->asked_by->def.device,
+                     other->asked_by->def.device, node->def.name);
+}
+
+// "loc:@name" unites the node with node |name|; where that was pruned away, with all others that
+// say the same.
+static weir_status_t* unite_classes(placer_t* placer, const weir_node_t* node, weir_map_t* absent) {
+  const weir_attr_t* classes = weir_attrs_find(node->def.attrs, "_class");
+  if (!classes || !classes->is_list || classes->kind != WEIR_ATTR_STRING) return NULL;
+  for (size_t i = 0; i < classes->count; ++i) {
+    weir_view_t text = classes->u.strings[i];
+    if (text.size < 5 || memcmp(text.data, "loc:@", 5)) continue;
+    weir_view_t name = weir_view(text.data + 5, text.size - 5);
+    const weir_node_t* other = weir_graph_find(placer->params->graph, name);
+    intptr_t first = other ? other->id + 1 : (intptr_t)weir_map_find(absent, name);
+    if (first) WEIR_TRY(unite_class(placer, node, (int)first - 1));
+    else WEIR_TRY(weir_map_put(absent, name, (void*)(intptr_t)(node->id + 1)));
+  }
+  return NULL;
+}
+
+// A reference or a handle is of use only where the state is: whoever made it has its will.
+static void unite_state(placer_t* placer, const weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    const weir_node_t* source = node->inputs[i].node;
+    if (is_client(source) || is_client(node)) continue;
+    weir_dtype_t type = weir_edge_dtype(node->inputs[i]);
+    bool is_ref = weir_dtype_is_ref(type) && weir_dtype_is_ref(node->def.input_types[i]);
+    if (is_ref || weir_dtype_base(type) == WEIR_DTYPE_RESOURCE)
+      unite(placer, source->id, node->id, true);
+  }
+}
+
+static weir_status_t* make_groups(placer_t* placer) {
+  const weir_graph_t* graph = placer->params->graph;
+  weir_map_t absent = {.owns_keys = false};
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < graph->node_count && !status; ++i)
+    status = add_wish(placer, graph->nodes[i]);
+  for (size_t i = 0; i < graph->node_count && !status; ++i) unite_state(placer, graph->nodes[i]);
+  for (size_t i = 0; i < graph->node_count && !status; ++i)
+    status = unite_classes(placer, graph->nodes[i], &absent);
+  weir_map_free(&absent);
+  return status;
+}
+
+// ---- choice ----
+
+static int first_match(const placer_t* placer, const weir_device_name_t* wanted) {
+  for (int i = 0; i < placer->params->device_count; ++i) {
+    if (weir_device_name_matches(wanted, &placer->names[i])) return i;
+  }
+  return -1;
+}
+
+static weir_status_t* no_device(const placer_t* placer, const weir_node_t* node) {
+  weir_strbuf_t list = {0};
+  for (int i = 0; i < placer->params->device_count && i < 16; ++i)
+    weir_strbuf_printf(&list, "%s%s", i ? ", " : "", placer->params->devices[i].device);
+  if (placer->params->device_count > 16) weir_strbuf_puts(&list, ", ...");
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Cannot assign a device for operation %s: {{node %s}} was explicitly assigned to %s but "
+      "available devices are [ %s ]. Make sure the device specification refers to a valid device.",
+      node->def.name, node->def.name, node->def.device, list.data ? list.data : "");
+  weir_strbuf_free(&list);
+  return status;
+}
+
+static weir_status_t* choose(placer_t* placer, group_t* group) {
+  weir_device_name_t wanted = group->wanted;
+  group->device = first_match(placer, &wanted);
+  if (group->device >= 0) return NULL;
+  if (placer->params->allow_soft_placement) {
+    wanted.type[0] = 0;
+    wanted.index = -1;
+    group->device = first_match(placer, &wanted);
+  }
+  return group->device >= 0 ? NULL : no_device(placer, group->asked_by);
+}
+
+static weir_status_t* choose_all(placer_t* placer) {
+  const weir_graph_t* graph = placer->params->graph;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    group_t* group = &placer->groups[find_root(placer, (int)i)];
+    if (is_client(node)) {
+      placer->device_of[i] = placer->params->client;
+      continue;
+    }
+    if (group->device < 0) WEIR_TRY(choose(placer, group));
+    placer->device_of[i] = group->device;
+  }
+  return NULL;
+}
+
+// How each node is used: what follow_neighbours decides by.
+typedef struct usage_t {
+  int* readers;      // by node id: data edges that leave it
+  int* last_reader;  // id
+  bool* is_grouped;  // it shares its group with another
+} usage_t;
+
+static weir_status_t* find_usage(placer_t* placer, usage_t* usage) {
+  const weir_graph_t* graph = placer->params->graph;
+  size_t count = graph->node_count + 1;
+  usage->readers = weir_arena_array(placer->arena, count, sizeof(int));
+  usage->last_reader = weir_arena_array(placer->arena, count, sizeof(int));
+  usage->is_grouped = weir_arena_array(placer->arena, count, sizeof(bool));
+  if (!usage->readers || !usage->last_reader || !usage->is_grouped) return weir_out_of_memory();
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    int root = find_root(placer, (int)i);
+    if (root != (int)i) usage->is_grouped[root] = usage->is_grouped[i] = true;
+    for (int k = 0; k < node->def.input_count; ++k) {
+      ++usage->readers[node->inputs[k].node->id];
+      usage->last_reader[node->inputs[k].node->id] = (int)i;
+    }
+  }
+  return NULL;
+}
+
+static bool is_free(placer_t* placer, const usage_t* usage, const weir_node_t* node) {
+  return !is_client(node) && !placer->groups[find_root(placer, node->id)].asked_by &&
+         !usage->is_grouped[node->id] && !weir_node_has(node, WEIR_OP_STATEFUL);
+}
+
+// Nodes nobody placed follow their neighbours, where that saves a transfer: what makes a value for
+// one reader goes to the reader, what looks at a shape goes to what it looks at.
+static weir_status_t* follow_neighbours(placer_t* placer) {
+  const weir_graph_t* graph = placer->params->graph;
+  usage_t usage;
+  WEIR_TRY(find_usage(placer, &usage));
+  for (size_t i = graph->node_count; i-- > 0;) {
+    const weir_node_t* node = graph->nodes[i];
+    if (!is_free(placer, &usage, node)) continue;
+    if (node->def.input_count == 0 && node->control_count == 0 && usage.readers[i] == 1)
+      placer->device_of[i] = placer->device_of[usage.last_reader[i]];
+    else if (weir_node_has(node, WEIR_OP_SHAPE_ONLY) && node->def.input_count == 1)
+      placer->device_of[i] = placer->device_of[node->inputs[0].node->id];
+  }
+  return NULL;
+}
+
+static weir_status_t* init(placer_t* placer) {
+  const weir_place_params_t* params = placer->params;
+  size_t count = params->graph->node_count + 1;
+  placer->names =
+      weir_arena_array(placer->arena, (size_t)params->device_count, sizeof(*placer->names));
+  placer->parent = weir_arena_array(placer->arena, count, sizeof(int));
+  placer->groups = weir_arena_array(placer->arena, count, sizeof(group_t));
+  placer->device_of = weir_arena_array(placer->arena, count, sizeof(int));
+  if (!placer->names || !placer->parent || !placer->groups || !placer->device_of)
+    return weir_out_of_memory();
+  for (int i = 0; i < params->device_count; ++i) {
+    weir_view_t name = weir_view_of(params->devices[i].device);
+    WEIR_TRY(weir_device_name_parse(name, &placer->names[i]));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    placer->parent[i] = (int)i;
+    placer->groups[i] = (group_t){.device = -1};
+    placer->groups[i].wanted = (weir_device_name_t){.replica = -1, .task = -1, .index = -1};
+  }
+  return NULL;
+}
+
+weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena,
+                          int** out_device_of) {
+  placer_t placer = {.params = params, .arena = arena};
+  WEIR_TRY(init(&placer));
+  WEIR_TRY(make_groups(&placer));
+  WEIR_TRY(choose_all(&placer));
+  WEIR_TRY(follow_neighbours(&placer));
+  for (size_t i = 0; i < params->graph->node_count; ++i) {
+    const char* name = params->devices[placer.device_of[i]].device;
+    char* copy = weir_arena_strndup(&params->graph->arena, name, strlen(name));
+    if (!copy) return weir_out_of_memory();
+    params->graph->nodes[i]->def.device = copy;
+  }
+  *out_device_of = placer.device_of;
+  return NULL;
+}

@@ -1,0 +1,29 @@
+// place.h — Placement: which device each node of a pruned graph runs on.
+#ifndef WEIR_PASS_PLACE_H_
+#define WEIR_PASS_PLACE_H_
+
+#include "graph/graph.h"
+
+// A device that nodes may be placed on.
+typedef struct weir_placement_t {
+  const char* device;    // full name, "/job:ps/replica:0/task:0/device:CPU:0"; borrowed
+  const char* type;      // "CPU"
+  uint64_t incarnation;  // part of the keys by which tensors leave it
+  int task;              // devices of one process have the same number
+} weir_placement_t;
+
+typedef struct weir_place_params_t {
+  weir_graph_t* graph;              // thread-confined to the caller, as for passes
+  const weir_placement_t* devices;  // in order of preference
+  int device_count;                 // at least 1
+  int client;                       // the device of arguments and results
+  bool allow_soft_placement;        // a device type or number nobody has is ignored
+} weir_place_params_t;
+
+// Writes the full name of a device into every node's def.device, and the number of that device into
+// |out_device_of| (by node id, in |arena|). Nodes stay together that share a colocation class, a
+// reference or a resource. INVALID_ARGUMENT naming the node where no device will do.
+WEIR_MUST_USE weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena,
+                                        int** out_device_of);
+
+#endif  // WEIR_PASS_PLACE_H_

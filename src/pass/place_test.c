@@ -1,0 +1,183 @@
+// place_test.c — Placement: device names, groups that stay together, soft placement, errors.
+#include "pass/place.h"
+
+#include "testing/world.h"
+
+#define PS0 "/job:ps/replica:0/task:0/device:CPU:0"
+#define PS1 "/job:ps/replica:0/task:1/device:CPU:0"
+#define WORKER0 "/job:worker/replica:0/task:0/device:CPU:0"
+
+// The first is the master's own.
+static const weir_placement_t devices[] = {
+    {.device = WORKER0, .type = "CPU", .incarnation = 1, .task = 0},
+    {.device = PS0, .type = "CPU", .incarnation = 2, .task = 1},
+    {.device = PS1, .type = "CPU", .incarnation = 3, .task = 2},
+};
+
+static weir_status_t* try_place(world_t* w, bool is_soft) {
+  weir_arena_t arena = {0};
+  int* device_of = NULL;
+  weir_place_params_t params = {.graph = w->graph,
+                                .devices = devices,
+                                .device_count = WEIR_COUNT_OF(devices),
+                                .allow_soft_placement = is_soft};
+  weir_status_t* status = weir_place(&params, &arena, &device_of);
+  for (size_t i = 0; !status && i < w->graph->node_count; ++i)
+    assert_string_equal(w->graph->nodes[i]->def.device, devices[device_of[i]].device);
+  weir_arena_free(&arena);
+  return status;
+}
+
+static void check_device(world_t* w, const char* name, const char* device) {
+  const weir_node_t* node = weir_graph_find(w->graph, weir_view_of(name));
+  assert_non_null(node);
+  assert_string_equal(node->def.device, device);
+}
+
+#define PLACEHOLDER(name, device)                             \
+  "node {name: '" name "' op: 'Placeholder' device: '" device \
+  "' attr {key: 'dtype' value {type: DT_FLOAT}}}"
+#define SQUARE(name, input, device, more)                                   \
+  "node {name: '" name "' op: 'Square' input: '" input "' device: '" device \
+  "' "                                                                      \
+  "attr {key: 'T' value {type: DT_FLOAT}} " more "}"
+#define CLASS(name) "attr {key: '_class' value {list {s: 'loc:@" name "'}}}"
+
+// ---- names ----
+
+static void test_names(void** state) {
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "") SQUARE("any", "x", "", "") SQUARE("job", "x", "/job:ps", "")
+                     SQUARE("task", "x", "/job:ps/task:1", "") SQUARE("full", "x", PS1, "")
+                         SQUARE("old", "x", "/job:ps/task:1/cpu:0", "")
+                             SQUARE("kind", "x", "/device:CPU:0", "")
+                                 SQUARE("number", "x", "/job:ps/task:1/device:CPU:*", ""));
+  check_ok(try_place(w, false));
+  check_device(w, "x", WORKER0);
+  check_device(w, "any", WORKER0);
+  check_device(w, "job", PS0);
+  check_device(w, "task", PS1);
+  check_device(w, "full", PS1);
+  check_device(w, "old", PS1);
+  check_device(w, "kind", WORKER0);
+  check_device(w, "number", PS1);
+  check_ok(try_place(w, false));  // what has a device keeps it
+  check_device(w, "job", PS0);
+}
+
+static void test_devices_nobody_has(void** state) {
+  static const char* const names[] = {"/job:ps/task:7", "/job:chief", "/job:ps/replica:3"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
+    world_t* w = *state;
+    weir_edge_t x = placeholder(w, NULL, WEIR_DTYPE_FLOAT);
+    weir_node_t* node = NULL;
+    weir_node_params_t params = {
+        .op = "Square", .name = "y", .device = names[i], .inputs = WEIR_EDGES(x)};
+    check_ok(weir_graph_add(w->graph, &params, &node));
+    check_error(try_place(w, false), WEIR_INVALID_ARGUMENT,
+                "Cannot assign a device for operation y: {{node y}} was explicitly assigned to");
+    // No task stands in for another.
+    check_error(try_place(w, true), WEIR_INVALID_ARGUMENT, names[i]);
+    world_teardown(state);
+    world_setup(state);
+  }
+}
+
+static void test_soft_placement(void** state) {
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "") SQUARE("gpu", "x", "/job:ps/task:1/device:GPU:0", "")
+                     SQUARE("third", "x", "/job:ps/task:0/device:CPU:3", ""));
+  check_error(try_place(w, false), WEIR_INVALID_ARGUMENT, "GPU:0");
+  check_ok(try_place(w, true));
+  check_device(w, "gpu", PS1);
+  check_device(w, "third", PS0);
+}
+
+static void test_bad_names(void** state) {
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "") SQUARE("y", "x", "//nonsense:", ""));
+  check_error(try_place(w, true), WEIR_INVALID_ARGUMENT, "Node 'y'");
+}
+
+// ---- groups ----
+
+static void test_colocation(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              PLACEHOLDER("x", "") SQUARE("c", "x", "", CLASS("b")) SQUARE("b", "x", "", CLASS("a"))
+                  SQUARE("a", "x", PS1, "") SQUARE("lost1", "x", "", CLASS("pruned"))
+                      SQUARE("lost2", "x", PS0, CLASS("pruned")));
+  check_ok(try_place(w, false));
+  check_device(w, "a", PS1);
+  check_device(w, "b", PS1);
+  check_device(w, "c", PS1);
+  check_device(w, "lost1", PS0);
+}
+
+static void test_colocation_that_cannot_be(void** state) {
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "") SQUARE("a", "x", "/job:ps/task:1", "")
+                     SQUARE("b", "x", "/job:ps/task:0", CLASS("a")));
+  check_error(try_place(w, false), WEIR_INVALID_ARGUMENT,
+              "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge "
+              "devices with incompatible tasks: '/job:ps/task:0' and '/job:ps/task:1'");
+  check_ok(try_place(w, true));  // each has its will
+  check_device(w, "a", PS1);
+  check_device(w, "b", PS0);
+}
+
+static void test_references_stay_with_their_variable(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              "node {name: 'v' op: 'VariableV2' device: '/job:ps/task:1' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}} attr {key: 'shape' value {shape {}}}}"
+              "node {name: 'one' op: 'Const' attr {key: 'dtype' value {type: DT_FLOAT}} "
+              "attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 1}}}}"
+              "node {name: 'set' op: 'Assign' input: 'v' input: 'one' "
+              "attr {key: 'T' value {type: DT_FLOAT}}}"
+              "node {name: 'read' op: 'Identity' input: 'v' "
+              "attr {key: 'T' value {type: DT_FLOAT}}}"
+              "node {name: 'h' op: 'VarHandleOp' device: '/job:ps/task:0' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}} attr {key: 'shape' value {shape {}}}}"
+              "node {name: 'add' op: 'AssignAddVariableOp' input: 'h' input: 'one' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}}}"
+              "node {name: 'value' op: 'ReadVariableOp' device: '/job:worker/task:0' input: 'h' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}}}");
+  check_ok(try_place(w, false));
+  check_device(w, "set", PS1);
+  check_device(w, "add", PS0);
+  check_device(w, "value", PS0);
+  check_device(w, "read", WORKER0);  // takes the value, not the reference
+}
+
+static void test_sources_follow_their_reader(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              "node {name: 'one' op: 'Const' attr {key: 'dtype' value {type: DT_FLOAT}} "
+              "attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 1}}}}"
+              "node {name: 'two' op: 'Const' attr {key: 'dtype' value {type: DT_FLOAT}} "
+              "attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 2}}}}"
+              SQUARE("a", "one", PS1, "") SQUARE("b", "two", PS1, "") SQUARE("c", "two", PS0, "")
+              "node {name: 'shape' op: 'Shape' input: 'a' attr {key: 'T' value {type: DT_FLOAT}} "
+              "attr {key: 'out_type' value {type: DT_INT32}}}");
+  check_ok(try_place(w, false));
+  check_device(w, "one", PS1);
+  check_device(w, "two", WORKER0);
+  check_device(w, "shape", PS1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_names),
+      TEST(test_devices_nobody_has),
+      TEST(test_soft_placement),
+      TEST(test_bad_names),
+      TEST(test_colocation),
+      TEST(test_colocation_that_cannot_be),
+      TEST(test_references_stay_with_their_variable),
+      TEST(test_sources_follow_their_reader),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
