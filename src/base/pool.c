@@ -380,14 +380,15 @@ void weir_pool_destroy(weir_pool_t* pool) {
 }
 
 int weir_pool_thread_count(const weir_pool_t* pool) { return pool ? pool->thread_count : 1; }
+int weir_pool_queued(weir_pool_t* pool) { return pool ? atomic_load(&pool->available) : 0; }
 
 void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg) {
   if (weir_pool_thread_count(pool) > 1) {
     weir_mutex_lock(&pool->mu);
     bool is_queued = has_workers_locked(pool) && push_task_locked(pool, (task_t){fn, arg});
     int count = is_queued ? wake_count_locked(pool, (int64_t)pool->task_count) : 0;
+    if (count > 0) wake(pool, 1);  // under the lock: once |fn| has run, the pool may be destroyed
     weir_mutex_unlock(&pool->mu);
-    if (count > 0) wake(pool, 1);
     if (is_queued) return;
   }
   fn(arg);

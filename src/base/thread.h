@@ -72,6 +72,8 @@ typedef void (*weir_range_fn_t)(void* arg, int64_t begin, int64_t end);
 WEIR_MUST_USE weir_status_t* weir_pool_create(int thread_count, weir_pool_t** out_pool);
 void weir_pool_destroy(weir_pool_t* pool);  // waits for queued tasks
 int weir_pool_thread_count(const weir_pool_t* pool);
+// Tasks and loops that wait for a thread or are open to more of them, now. A statistic.
+int weir_pool_queued(weir_pool_t* pool);
 // Runs |fn| on a pool thread, or at once on the caller when the pool has no thread of its own or
 // memory is exhausted.
 void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg);

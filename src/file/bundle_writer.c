@@ -26,6 +26,21 @@ struct weir_bundle_writer_t {
 
 // ---- life ----
 
+// Makes the directory of the checkpoint, but not those above it: so does TensorFlow, and shards are
+// written to "<prefix>_temp/". Why it could not be made shows when the file is opened.
+static weir_status_t* make_parent(const char* prefix) {
+  const weir_fs_t* fs = NULL;
+  const char* local = NULL;
+  WEIR_TRY(weir_fs_find(prefix, &fs, &local));
+  weir_view_t parent = weir_path_parent(local);
+  if (parent.size == 0) return NULL;
+  char* path = weir_strndup(parent.data, parent.size);
+  if (!path) return weir_out_of_memory();
+  weir_status_destroy(fs->vtable->make_directory(fs, path));
+  weir_free(path);
+  return NULL;
+}
+
 weir_status_t* weir_bundle_writer_create(const char* prefix, size_t alignment,
                                          weir_bundle_writer_t** out_writer) {
   weir_bundle_writer_t* writer = weir_calloc(1, sizeof *writer);
@@ -37,6 +52,7 @@ weir_status_t* weir_bundle_writer_create(const char* prefix, size_t alignment,
   weir_strbuf_printf(&writer->temporary, ".tempstate%llu", (unsigned long long)weir_clock_ns());
   weir_status_t* status =
       writer->prefix ? weir_strbuf_finish(&writer->temporary) : weir_out_of_memory();
+  if (!status) status = make_parent(prefix);
   if (!status) status = weir_writer_open(writer->temporary.data, false, &writer->data);
   if (status) {
     weir_bundle_writer_destroy(writer);

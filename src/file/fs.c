@@ -352,12 +352,14 @@ static weir_status_t* glob_finish(const globber_t* globber, const char* path) {
   return status;
 }
 
-// A directory that cannot be listed holds no match.
+// A directory that cannot be listed holds no match. What is found in the working directory begins
+// with "./", as TensorFlow has it.
 static weir_status_t* glob_directory(const globber_t* globber, const char* base,
                                      const char* pattern, const char* rest) {
   weir_names_t names = {0};
   weir_status_t* status = NULL;
-  weir_status_t* unlisted = globber->fs->vtable->list(globber->fs, *base ? base : ".", &names);
+  if (*base == '\0') base = "./";
+  weir_status_t* unlisted = globber->fs->vtable->list(globber->fs, base, &names);
   weir_status_destroy(unlisted);
   for (size_t i = 0; i < names.count && !unlisted && !status; ++i) {
     if (fnmatch(pattern, names.items[i], FNM_PATHNAME) != 0) continue;

@@ -127,6 +127,8 @@ weir_status_t* weir_table_add(weir_table_builder_t* builder, weir_view_t key, we
     return WEIR_STATUS(INVALID_ARGUMENT, "table keys must ascend: '%.*s' comes after '%.*s'",
                        WEIR_VIEW_ARG(key), WEIR_VIEW_ARG(weir_strbuf_view(&builder->last_key)));
   }
+  // An entry this large has a block for itself.
+  if (key.size + value.size >= 2 * kBlockSize) WEIR_TRY(flush_data(builder));
   if (builder->has_pending) {
     shorten_between(&builder->last_key, key);
     add_pending(builder);

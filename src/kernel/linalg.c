@@ -15,6 +15,7 @@
 #define REAL SAME
 #define CONJ SAME
 #define SQRT sqrtf
+#define NO_FACTOR NAN
 #include "kernel/linalg.inc"
 
 #define SUFFIX double
@@ -23,6 +24,7 @@
 #define REAL SAME
 #define CONJ SAME
 #define SQRT sqrt
+#define NO_FACTOR NAN
 #include "kernel/linalg.inc"
 
 #define SUFFIX complex64
@@ -31,6 +33,7 @@
 #define REAL crealf
 #define CONJ conjf
 #define SQRT sqrtf
+#define NO_FACTOR 0
 #include "kernel/linalg.inc"
 
 #define SUFFIX complex128
@@ -39,24 +42,25 @@
 #define REAL creal
 #define CONJ conj
 #define SQRT sqrt
+#define NO_FACTOR 0
 #include "kernel/linalg.inc"
 
-bool weir_cholesky(weir_dtype_t dtype, int64_t n, const void* a, void* l) {
+void weir_cholesky(weir_dtype_t dtype, int64_t n, const void* a, void* l) {
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT: return cholesky_float(n, a, l);
-    case WEIR_DTYPE_DOUBLE: return cholesky_double(n, a, l);
-    case WEIR_DTYPE_COMPLEX64: return cholesky_complex64(n, a, l);
-    default: return cholesky_complex128(n, a, l);
+    case WEIR_DTYPE_FLOAT: cholesky_float(n, a, l); return;
+    case WEIR_DTYPE_DOUBLE: cholesky_double(n, a, l); return;
+    case WEIR_DTYPE_COMPLEX64: cholesky_complex64(n, a, l); return;
+    default: cholesky_complex128(n, a, l); return;
   }
 }
 
-bool weir_triangular_solve(weir_dtype_t dtype, const weir_triangle_t* a, int64_t m, const void* b,
+void weir_triangular_solve(weir_dtype_t dtype, const weir_triangle_t* a, int64_t m, const void* b,
                            void* x) {
   switch (dtype) {
-    case WEIR_DTYPE_FLOAT: return triangular_solve_float(a, m, b, x);
-    case WEIR_DTYPE_DOUBLE: return triangular_solve_double(a, m, b, x);
-    case WEIR_DTYPE_COMPLEX64: return triangular_solve_complex64(a, m, b, x);
-    default: return triangular_solve_complex128(a, m, b, x);
+    case WEIR_DTYPE_FLOAT: triangular_solve_float(a, m, b, x); return;
+    case WEIR_DTYPE_DOUBLE: triangular_solve_double(a, m, b, x); return;
+    case WEIR_DTYPE_COMPLEX64: triangular_solve_complex64(a, m, b, x); return;
+    default: triangular_solve_complex128(a, m, b, x); return;
   }
 }
 
@@ -96,26 +100,15 @@ static void transpose(weir_dtype_t dtype, int64_t n, void* a) {
   }
 }
 
-// As l itself solved against, but a zero on the diagonal gives infinities and no refusal.
-static void solve_adjoint(weir_dtype_t dtype, int64_t n, const void* l, void* x) {
-  for (int64_t i = n - 1; i >= 0; --i) {
-    for (int64_t j = 0; j < n; ++j) {
-      double sum = get(dtype, x, i * n + j);
-      for (int64_t k = i + 1; k < n; ++k) {
-        sum -= get(dtype, l, k * n + i) * get(dtype, x, k * n + j);
-      }
-      set(dtype, x, i * n + j, sum / get(dtype, l, i * n + i));
-    }
-  }
-}
-
 // da = sym(l^-T * p * l^-1), where p is the halved product.
 void weir_cholesky_grad(weir_dtype_t dtype, int64_t n, const void* l, const void* dl, void* da,
                         void* scratch) {
+  const weir_triangle_t factor = {.data = l, .n = n, .is_lower = true, .is_adjoint = true};
   halved_product(dtype, n, l, dl, scratch);
-  solve_adjoint(dtype, n, l, scratch);  // l^-T p
+  weir_triangular_solve(dtype, &factor, n, scratch, scratch);  // l^-T p
   transpose(dtype, n, scratch);
-  solve_adjoint(dtype, n, l, scratch);  // l^-T (l^-T p)^T, the transpose of what is wanted
+  weir_triangular_solve(dtype, &factor, n, scratch,
+                        scratch);  // l^-T (l^-T p)^T, the transpose of what is wanted
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = get(dtype, scratch, i * n + j) + get(dtype, scratch, j * n + i);

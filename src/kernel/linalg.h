@@ -7,8 +7,9 @@
 #include "weir/dtype.h"
 
 // The lower factor |l| of the Hermitian |a|, both n x n: a = l * l^H. Reads the lower triangle of
-// |a| alone. Returns false when |a| is not positive definite.
-bool weir_cholesky(weir_dtype_t dtype, int64_t n, const void* a, void* l);
+// |a| alone. When |a| is not positive definite, all of the lower triangle is NaN, or zero
+// for complex types (as in TensorFlow).
+void weir_cholesky(weir_dtype_t dtype, int64_t n, const void* a, void* l);
 // The gradient of a loss by |a| from that by its factor |l|: symmetric. Real types; |scratch| holds
 // n x n elements.
 void weir_cholesky_grad(weir_dtype_t dtype, int64_t n, const void* l, const void* dl, void* da,
@@ -20,9 +21,9 @@ typedef struct weir_triangle_t {
   bool is_lower;
   bool is_adjoint;  // solve with the conjugate transpose
 } weir_triangle_t;
-// Solves op(a) * x = b for the n x m matrix |x|, which may be |b|. Returns false when a diagonal
-// element of |a| is zero.
-bool weir_triangular_solve(weir_dtype_t dtype, const weir_triangle_t* a, int64_t m, const void* b,
+// Solves op(a) * x = b for the n x m matrix |x|, which may be |b|. A zero on the diagonal gives
+// infinities and NaNs.
+void weir_triangular_solve(weir_dtype_t dtype, const weir_triangle_t* a, int64_t m, const void* b,
                            void* x);
 
 // a = q * r for the m x n matrix |a| by Householder reflections. |q| has m columns when |is_full|,

@@ -82,6 +82,8 @@ static void append_type_attrs(const weir_node_def_t* node, weir_strbuf_t* out) {
   }
 }
 
+// A known op without a kernel is INVALID_ARGUMENT in TensorFlow's sessions; an unknown op is
+// NOT_FOUND.
 static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_type) {
   weir_strbuf_t text = {0};
   weir_strbuf_printf(&text,
@@ -89,7 +91,7 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
                      "attrs: [",
                      node->op_name, node->name);
   append_type_attrs(node, &text);
-  weir_strbuf_printf(&text, "]\nRequested device: %s\nRegistered kernels:\n", device_type);
+  weir_strbuf_printf(&text, "]\nRegistered devices: [%s]\nRegistered kernels:\n", device_type);
   size_t before = text.size;
   const weir_op_t* op = node->op;
   const weir_kernel_def_t* rows = op && op->def ? op->def->kernels : NULL;
@@ -98,7 +100,9 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
     for (const weir_kernel_def_t* k = op->more_kernels[i]; k->device; ++k) append_row(op, k, &text);
   }
   if (text.size == before) weir_strbuf_puts(&text, "  <no registered kernels>\n");
-  weir_status_t* status = WEIR_STATUS(NOT_FOUND, "%s", text.data ? text.data : node->name);
+  const char* message = text.data ? text.data : node->name;
+  weir_status_t* status =
+      op ? WEIR_STATUS(INVALID_ARGUMENT, "%s", message) : WEIR_STATUS(NOT_FOUND, "%s", message);
   weir_strbuf_free(&text);
   return status;
 }

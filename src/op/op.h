@@ -182,20 +182,24 @@ WEIR_MUST_USE weir_status_t* weir_op_arg_types(const weir_op_t* op, const char* 
                                                weir_arena_t* arena, const weir_dtype_t** out_types,
                                                int* out_count);
 
-// ---- registry. Immutable after create: thread-safe. ----
+// ---- registry. Thread-safe: ops may be added, by one thread at a time, while others read; none is
+// ever changed or removed. ----
 typedef struct weir_registry_t weir_registry_t;
 
 // Parses and validates every definition. INVALID_ARGUMENT names file, op and the bad piece of a
 // spec. |modules| ends with NULL and must outlive the registry.
 WEIR_MUST_USE weir_status_t* weir_registry_create(const weir_op_module_t* const* modules,
                                                   weir_registry_t** out_registry);
+// Adds the ops of more modules, all or none of them.
+WEIR_MUST_USE weir_status_t* weir_registry_add(weir_registry_t* registry,
+                                               const weir_op_module_t* const* modules);
 void weir_registry_destroy(weir_registry_t* registry);
 const weir_op_t* weir_registry_find(const weir_registry_t* registry,
                                     weir_view_t name);  // NULL when absent
 size_t weir_registry_count(const weir_registry_t* registry);
 const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index);  // sorted by name
-// The kernel for a node on a device type. NOT_FOUND, listing what is registered, when there is
-// none.
+// The kernel for a node on a device type. INVALID_ARGUMENT, listing what is registered, when there
+// is none; NOT_FOUND when the op is unknown.
 WEIR_MUST_USE weir_status_t* weir_op_find_kernel(const weir_node_def_t* node,
                                                  const char* device_type,
                                                  const weir_kernel_def_t** out_kernel);

@@ -208,21 +208,42 @@ static weir_status_t* uninitialized(weir_kernel_ctx_t* ctx, int i) {
                      name, ctx->node->name);
 }
 
-static weir_status_t* check_scalar(const weir_optimizer_t* family, int i,
+static bool is_in_range(char range, bool flag, double value) {
+  switch (range) {
+    case '+': return value > 0;
+    case '0': return value >= 0;
+    case '-': return value <= 0;
+    case 'z': return value > 0 || (flag && value == 0);
+    default: return true;
+  }
+}
+
+static const char* range_name(char range) {
+  switch (range) {
+    case '+': return "positive";
+    case '0': return "non-negative";
+    case '-': return "non-positive";
+    default: return "positive (or zero if the flag is set)";
+  }
+}
+
+static weir_status_t* check_scalar(const weir_optimizer_state_t* s, int i,
                                    const weir_tensor_t* scalar) {
-  const char range = family->ranges ? family->ranges[i] : ' ';
+  const weir_optimizer_t* family = s->family;
+  const bool is_sparse = s->indices >= 0 && family->sparse_ranges;
+  const char* ranges = is_sparse ? family->sparse_ranges : family->ranges;
   char text[WEIR_SHAPE_TEXT_SIZE];
   double value = 0;
   if (scalar->rank != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a scalar: %s", family->scalars[i],
                        weir_tensor_shape_text(scalar, text));
   }
-  if (range != '+' && range != '0') return NULL;
+  if (!ranges || ranges[i] == ' ') return NULL;
   WEIR_TRY(
       weir_cast_elements(WEIR_DTYPE_DOUBLE, &value, weir_tensor_type(scalar), scalar->data, 1));
-  if (range == '+' ? value > 0 : value >= 0) return NULL;
+  if (is_in_range(ranges[i], s->flag, value)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a %s scalar: %g", family->scalars[i],
-                     range == '+' ? "positive" : "non-negative", value);
+                     range_name(ranges[i]), value);
 }
 
 static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
@@ -246,7 +267,7 @@ static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
   }
   for (int i = 0; i < s->scalar_count; ++i) {
     const weir_tensor_t* scalar = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i]) : NULL;
-    if (scalar) WEIR_TRY(check_scalar(s->family, i, scalar));
+    if (scalar) WEIR_TRY(check_scalar(s, i, scalar));
   }
   if (s->indices >= 0)
     return check_sparse(s->family, var, grad, weir_kernel_input(ctx, s->indices));

@@ -22,7 +22,10 @@ typedef void (*weir_optimizer_fn_t)(const weir_optimizer_args_t* args, int64_t c
 typedef struct weir_optimizer_t {
   const char* scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // names of the inputs, ended by NULL
   const char* ranges;  // a character a scalar: '+' positive, '0' not negative, else any; NULL: any
-  const char* flag;    // name of a boolean attribute; NULL: none
+  // The same for sparse updates, where they have rules of their own; also '-' not positive, 'z'
+  // positive, or zero when the flag is set. NULL: |ranges|.
+  const char* sparse_ranges;
+  const char* flag;         // name of a boolean attribute; NULL: none
   bool refuses_empty_rows;  // sparse updates of rows without elements are an error
   double cost_ns;           // of one element
   weir_optimizer_fn_t run_float, run_double, run_complex64,

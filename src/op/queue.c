@@ -404,11 +404,6 @@ static weir_status_t* check_tuple(const weir_queue_t* queue, weir_kernel_ctx_t* 
     return WEIR_STATUS(INVALID_ARGUMENT, "Wrong number of components in tuple. Expected %d, got %d",
                        queue->component_count, ctx->input_count - first);
   }
-  if (is_many && !queue->shapes) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "%s's EnqueueMany requires the components to have specified shapes.",
-                       policy_names[queue->policy]);
-  }
   for (int i = 0; i < queue->component_count; ++i) {
     const weir_tensor_t* part = weir_kernel_input(ctx, first + i);
     WEIR_TRY(check_component(queue, i, part, is_many));
@@ -452,6 +447,11 @@ static weir_status_t* check_outputs(const weir_queue_t* queue, weir_kernel_ctx_t
 void weir_queue_enqueue(weir_queue_t* queue, weir_kernel_ctx_t* ctx, int first, bool is_many,
                         weir_done_t done) {
   weir_status_t* status = check_tuple(queue, ctx, first, is_many);
+  // An empty batch is in at once, whether the queue is closed or others wait.
+  if (!status && is_many && weir_kernel_input(ctx, first)->dims[0] == 0) {
+    weir_done_call(done, NULL);
+    return;
+  }
   enqueue_t* e = status ? NULL : weir_calloc(1, sizeof(*e));
   if (e) e->parts = weir_calloc((size_t)queue->component_count, sizeof(*e->parts));
   if (!status && (!e || !e->parts)) status = weir_out_of_memory();

@@ -86,15 +86,35 @@ static weir_status_t* skip_lines(weir_reader_t* r) {
   return NULL;
 }
 
+static weir_status_t* open_any(const weir_reader_t* r, weir_file_t** out_file) {
+  if (!r->config.is_compressed) return weir_file_open(r->path, out_file);
+  return weir_file_open_inflated(r->path, r->config.compression, out_file);
+}
+
+static weir_status_t* open_records(weir_reader_t* r) {
+  weir_file_t* file = NULL;
+  WEIR_TRY(open_any(r, &file));
+  return weir_record_reader_create(file, &r->records);
+}
+
+static weir_status_t* open_fixed(weir_reader_t* r) {
+  const uint64_t header = (uint64_t)r->config.header_size;
+  weir_view_t bytes = {0};
+  WEIR_TRY(open_any(r, &r->file));
+  if (header > 0 && header <= r->file->size) {  // the size of a compressed file is not known
+    r->offset = header - 1;
+    WEIR_TRY(look(r, 1, &bytes));
+  }
+  r->offset = header;
+  if (header > 0 && bytes.size == 0) return WEIR_STATUS(OUT_OF_RANGE, "reached end of file");
+  return NULL;
+}
+
 static weir_status_t* open_file(weir_reader_t* r) {
   switch (r->config.kind) {
     case WEIR_READER_TEXT_LINE: WEIR_TRY(weir_file_open(r->path, &r->file)); return skip_lines(r);
-    case WEIR_READER_RECORD: return weir_record_reader_open(r->path, &r->records);
-    case WEIR_READER_FIXED_LENGTH:
-      WEIR_TRY(weir_file_open(r->path, &r->file));
-      r->offset = (uint64_t)r->config.header_size;
-      if (r->offset > r->file->size) return WEIR_STATUS(OUT_OF_RANGE, "reached end of file");
-      return NULL;
+    case WEIR_READER_RECORD: return open_records(r);
+    case WEIR_READER_FIXED_LENGTH: return open_fixed(r);
     case WEIR_READER_WHOLE_FILE:
       break;  // opened when it is read: a missing file fails every read, as in TensorFlow
   }
@@ -166,10 +186,9 @@ static weir_status_t* next_fixed(weir_reader_t* r, weir_strbuf_t* key, weir_strb
   weir_view_t bytes = {0};
   *out_is_end = r->offset > r->file->size || r->file->size - r->offset < need;
   if (*out_is_end) return NULL;
-  WEIR_TRY(look(r, (size_t)c->record_size, &bytes));
-  if (bytes.size < (size_t)c->record_size) {
-    return WEIR_STATUS(DATA_LOSS, "%s became shorter while it was read", r->path);
-  }
+  WEIR_TRY(look(r, (size_t)need, &bytes));
+  *out_is_end = bytes.size < need;
+  if (*out_is_end) return NULL;
   weir_strbuf_printf(key, "%s:%lld", r->path, (long long)r->index++);
   weir_strbuf_append(value, bytes.data, (size_t)c->record_size);
   r->offset += (uint64_t)(c->hop_size > 0 ? c->hop_size : c->record_size);

@@ -6,6 +6,7 @@
 #ifndef WEIR_OP_READER_H_
 #define WEIR_OP_READER_H_
 
+#include "file/deflate.h"
 #include "op/queue.h"
 
 typedef enum weir_reader_kind_t {
@@ -20,6 +21,8 @@ typedef struct weir_reader_config_t {
   weir_reader_kind_t kind;
   int64_t skip_lines;                                       // TEXT_LINE: at the start of a file
   int64_t header_size, record_size, footer_size, hop_size;  // FIXED_LENGTH; hop 0: record_size
+  bool is_compressed;                 // RECORD, FIXED_LENGTH: files are deflated
+  weir_deflate_format_t compression;  // and how
 } weir_reader_config_t;
 
 typedef struct weir_reader_t weir_reader_t;

@@ -1,18 +1,31 @@
 // registry.c — The table of all ops: parsed and validated once, then read by everyone.
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "base/string.h"
 #include "op/spec.h"
 
+// The ops at one time. Immutable once it is the registry's; readers may hold an old one.
+typedef struct table_t table_t;
+struct table_t {
+  weir_map_t by_name;  // → weir_op_t
+  const weir_op_t** sorted;
+  size_t count;
+  table_t* older;
+};
+
 struct weir_registry_t {
   weir_arena_t arena;          // of everything parsed
   weir_tensor_list_t tensors;  // within defaults
-  weir_map_t by_name;          // → weir_op_t
-  const weir_op_t** sorted;
-  size_t count;
+  _Atomic(table_t*) table;     // replaced when ops are added
 };
+
+static table_t* current(const weir_registry_t* registry) {
+  // pairs with the release in weir_registry_add
+  return atomic_load_explicit(&((weir_registry_t*)registry)->table, memory_order_acquire);
+}
 
 // ---- validation of what the spec strings do not say ----
 
@@ -95,10 +108,10 @@ static bool is_kernel_row(const weir_op_def_t* def) {
   return def->kernels && !def->infer_shape && !def->attrs && !def->inputs && !def->outputs;
 }
 
-static weir_status_t* add_op(weir_registry_t* registry, const char* file,
+static weir_status_t* add_op(weir_registry_t* registry, table_t* table, const char* file,
                              const weir_op_def_t* def) {
   if (!is_op_name(def->name)) return bad_op(file, def->name, "this is not a name for an op");
-  if (weir_map_find(&registry->by_name, weir_view_of(def->name))) {
+  if (weir_map_find(&table->by_name, weir_view_of(def->name))) {
     return bad_op(file, def->name, "the name is taken by another op");
   }
   if (!def->infer_shape) return bad_op(file, def->name, "infer_shape is required");
@@ -106,12 +119,12 @@ static weir_status_t* add_op(weir_registry_t* registry, const char* file,
   if (!op) return weir_out_of_memory();
   WEIR_TRY(weir_spec_parse(file, def, &registry->arena, &registry->tensors, op));
   WEIR_TRY(check_kernels(file, op, def->kernels));
-  return weir_map_put(&registry->by_name, weir_view_of(op->name), op);
+  return weir_map_put(&table->by_name, weir_view_of(op->name), op);
 }
 
-static weir_status_t* add_kernel_row(weir_registry_t* registry, const char* file,
+static weir_status_t* add_kernel_row(weir_registry_t* registry, table_t* table, const char* file,
                                      const weir_op_def_t* def) {
-  weir_op_t* op = weir_map_find(&registry->by_name, weir_view_of(def->name));
+  weir_op_t* op = weir_map_find(&table->by_name, weir_view_of(def->name));
   if (!op) return bad_op(file, def->name, "kernels are given for an op that nobody defines");
   WEIR_TRY(check_kernels(file, op, def->kernels));
   size_t count = 0;
@@ -125,13 +138,14 @@ static weir_status_t* add_kernel_row(weir_registry_t* registry, const char* file
 }
 
 // Definitions first, so that kernel rows find theirs whatever the order of the modules.
-static weir_status_t* add_modules(weir_registry_t* registry, const weir_op_module_t* const* modules,
-                                  bool kernel_rows) {
+static weir_status_t* add_modules(weir_registry_t* registry, table_t* table,
+                                  const weir_op_module_t* const* modules, bool kernel_rows) {
   for (; *modules; ++modules) {
     const char* file = (*modules)->file ? (*modules)->file : "?";
     for (const weir_op_def_t* def = (*modules)->ops; def->name; ++def) {
       if (is_kernel_row(def) != kernel_rows) continue;
-      WEIR_TRY(kernel_rows ? add_kernel_row(registry, file, def) : add_op(registry, file, def));
+      WEIR_TRY(kernel_rows ? add_kernel_row(registry, table, file, def)
+                           : add_op(registry, table, file, def));
     }
   }
   return NULL;
@@ -141,17 +155,41 @@ static int compare_names(const void* a, const void* b) {
   return strcmp((*(const weir_op_t* const*)a)->name, (*(const weir_op_t* const*)b)->name);
 }
 
-static weir_status_t* sort_ops(weir_registry_t* registry) {
-  registry->sorted =
-      weir_arena_array(&registry->arena, registry->by_name.count, sizeof(weir_op_t*));
-  if (!registry->sorted) return weir_out_of_memory();
+static weir_status_t* sort_ops(weir_registry_t* registry, table_t* table) {
+  table->sorted = weir_arena_array(&registry->arena, table->by_name.count, sizeof(weir_op_t*));
+  if (!table->sorted) return weir_out_of_memory();
   weir_map_entry_t* entry = NULL;
-  for (size_t i = 0; (entry = weir_map_next(&registry->by_name, &i));) {
-    registry->sorted[registry->count++] = entry->value;
+  for (size_t i = 0; (entry = weir_map_next(&table->by_name, &i));) {
+    table->sorted[table->count++] = entry->value;
   }
-  if (registry->count) {
-    qsort(registry->sorted, registry->count, sizeof(*registry->sorted), compare_names);
+  if (table->count) qsort(table->sorted, table->count, sizeof(*table->sorted), compare_names);
+  return NULL;
+}
+
+static weir_status_t* copy_ops(const table_t* from, table_t* to) {
+  for (size_t i = 0; from && i < from->count; ++i) {
+    const weir_op_t* op = from->sorted[i];
+    WEIR_TRY(weir_map_put(&to->by_name, weir_view_of(op->name), (void*)op));
   }
+  return NULL;
+}
+
+weir_status_t* weir_registry_add(weir_registry_t* registry,
+                                 const weir_op_module_t* const* modules) {
+  table_t* table = weir_calloc(1, sizeof(*table));
+  if (!table) return weir_out_of_memory();
+  table->older = current(registry);
+  weir_status_t* status = copy_ops(table->older, table);
+  if (!status) status = add_modules(registry, table, modules, false);
+  if (!status) status = add_modules(registry, table, modules, true);
+  if (!status) status = sort_ops(registry, table);
+  if (status) {
+    weir_map_free(&table->by_name);
+    weir_free(table);
+    return status;
+  }
+  // pairs with the acquire in current()
+  atomic_store_explicit(&registry->table, table, memory_order_release);
   return NULL;
 }
 
@@ -159,9 +197,7 @@ weir_status_t* weir_registry_create(const weir_op_module_t* const* modules,
                                     weir_registry_t** out_registry) {
   weir_registry_t* registry = weir_calloc(1, sizeof(*registry));
   if (!registry) return weir_out_of_memory();
-  weir_status_t* status = add_modules(registry, modules, false);
-  if (!status) status = add_modules(registry, modules, true);
-  if (!status) status = sort_ops(registry);
+  weir_status_t* status = weir_registry_add(registry, modules);
   if (status) {
     weir_registry_destroy(registry);
     return status;
@@ -172,18 +208,23 @@ weir_status_t* weir_registry_create(const weir_op_module_t* const* modules,
 
 void weir_registry_destroy(weir_registry_t* registry) {
   if (!registry) return;
-  weir_map_free(&registry->by_name);
+  for (table_t *table = current(registry), *older; table; table = older) {
+    older = table->older;
+    weir_map_free(&table->by_name);
+    weir_free(table);
+  }
   weir_tensor_list_free(&registry->tensors);
   weir_arena_free(&registry->arena);
   weir_free(registry);
 }
 
 const weir_op_t* weir_registry_find(const weir_registry_t* registry, weir_view_t name) {
-  return weir_map_find(&registry->by_name, name);
+  return weir_map_find(&current(registry)->by_name, name);
 }
 
-size_t weir_registry_count(const weir_registry_t* registry) { return registry->count; }
+size_t weir_registry_count(const weir_registry_t* registry) { return current(registry)->count; }
 
 const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index) {
-  return index < registry->count ? registry->sorted[index] : NULL;
+  const table_t* table = current(registry);
+  return index < table->count ? table->sorted[index] : NULL;
 }

@@ -278,8 +278,13 @@ static void test_find_kernel(void** state) {
   assert_int_equal(weir_kernel_types(op, &kernels[0], "T"), 1u << 1 | 1u << 2);
   assert_int_equal(weir_kernel_types(op, &more_kernels[0], "T"), 1u << 1 | 1u << 2 | 1u << 3);
   weir_status_t* status = weir_op_find_kernel(&node, "GPU", &kernel);
-  assert_int_equal(weir_status_code(status), WEIR_NOT_FOUND);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
   assert_non_null(strstr(weir_status_message(status), "device='CPU'; T in [DT_FLOAT, DT_DOUBLE]"));
+  weir_status_destroy(status);
+  status =
+      weir_op_find_kernel(&(weir_node_def_t){.name = "n", .op_name = "Nobody"}, "CPU", &kernel);
+  assert_int_equal(weir_status_code(status), WEIR_NOT_FOUND);
+  assert_non_null(strstr(weir_status_message(status), "support Op 'Nobody' used by {{node n}}"));
   weir_status_destroy(status);
   resolved_free(&r);
 }

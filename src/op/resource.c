@@ -207,6 +207,18 @@ void weir_resources_clear_all(weir_resources_t* resources) {
   while ((resource = pop(resources, weir_view(NULL, 0)))) drop(resource);
 }
 
+void weir_resources_visit(weir_resources_t* resources, const weir_resource_type_t* type,
+                          weir_resource_visit_fn_t fn, void* arg) {
+  weir_mutex_lock(&resources->mu);
+  weir_map_entry_t* entry = NULL;
+  for (size_t i = 0; (entry = weir_map_next(&resources->table, &i));) {
+    weir_resource_t* resource = entry->value;
+    const char* container = entry->key.data;
+    if (resource->type == type) fn(arg, container, container + strlen(container) + 1, resource);
+  }
+  weir_mutex_unlock(&resources->mu);
+}
+
 void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out) {
   weir_mutex_lock(&resources->mu);
   weir_map_entry_t* entry = NULL;

@@ -55,6 +55,11 @@ WEIR_MUST_USE weir_status_t* weir_resources_remove(weir_resources_t* resources,
 void weir_resources_clear(weir_resources_t* resources,
                           weir_view_t container);  // Reset of one container
 void weir_resources_clear_all(weir_resources_t* resources);
+// Calls |fn| for every resource of |type|, with the manager locked: |fn| must not come back to it.
+typedef void (*weir_resource_visit_fn_t)(void* arg, const char* container, const char* name,
+                                         weir_resource_t* resource);
+void weir_resources_visit(weir_resources_t* resources, const weir_resource_type_t* type,
+                          weir_resource_visit_fn_t fn, void* arg);
 void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out);
 
 // ---- variables: both the ref and the resource kind ----

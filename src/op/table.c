@@ -223,6 +223,9 @@ static weir_status_t* add_once(weir_lookup_table_t* t, const char* key, const ch
 
 static weir_status_t* initialize_locked(weir_lookup_table_t* t, const weir_tensor_t* keys,
                                         const weir_tensor_t* values) {
+  if (keys->count == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
+  }
   if (t->is_initialized) {
     if ((int64_t)t->count == keys->count) return NULL;
     return WEIR_STATUS(FAILED_PRECONDITION, "Table was already initialized with different data.");

@@ -166,7 +166,13 @@ static weir_status_t* list_zeros_like(const void* object, void** out_zeros) {
   return NULL;
 }
 
+static void list_describe(const void* object, weir_strbuf_t* out) {
+  (void)object;
+  weir_strbuf_puts(out, "TensorList");
+}
+
 const weir_variant_type_t weir_list_type = {.type_name = "tensorflow::TensorList",
+                                            .describe = list_describe,
                                             .destroy = list_destroy,
                                             .add = list_add,
                                             .zeros_like = list_zeros_like};

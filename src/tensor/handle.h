@@ -42,6 +42,8 @@ typedef struct weir_variant_type_t {
   // optional, default UNIMPLEMENTED: for AddN and ZerosLike, which gradients of loops need.
   weir_status_t* (*add)(const void* a, const void* b, void** out_sum);
   weir_status_t* (*zeros_like)(const void* object, void** out_zeros);
+  // optional, default the type's name: appends what AsString says of the object.
+  void (*describe)(const void* object, struct weir_strbuf_t* out);
 } weir_variant_type_t;
 typedef struct weir_variant_object_t {  // every variant object starts with this
   const weir_variant_type_t* type;

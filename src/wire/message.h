@@ -55,6 +55,10 @@ WEIR_INLINE bool weir_field_is_packable(weir_field_type_t type) {
   return weir_field_wire_type(type) != WEIR_WIRE_BYTES;
 }
 
+// Whether |a| and |b|, messages of the given kind, say the same: the entries of maps may stand in
+// any order.
+bool weir_message_equal(const weir_message_t* message, weir_view_t a, weir_view_t b);
+
 // The messages of protocol: exported tables, one a message type used at top level.
 extern const weir_message_t weir_message_graph_def;
 extern const weir_message_t weir_message_node_def;

@@ -1,0 +1,10 @@
+// fingerprint.h — The 64-bit fingerprint of bytes (FarmHash's, frozen by its authors): the same in
+// every process, on every machine and in TensorFlow, so it may be stored in files and models.
+#ifndef WEIR_BASE_FINGERPRINT_H_
+#define WEIR_BASE_FINGERPRINT_H_
+
+#include "base/base.h"
+
+uint64_t weir_fingerprint64(const void* data, size_t size);
+
+#endif  // WEIR_BASE_FINGERPRINT_H_
