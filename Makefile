@@ -1,8 +1,10 @@
 # Weir: two commands, `make demo` and `make test`. Each installs what it needs, on Debian 12 and Ubuntu 24.04.
 PREFIX ?= /usr/local
 PYTHON := .venv/bin/python
+LIB := build/dev/libweir.so
+PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python install bench check format fuzz clean
+.PHONY: build demo test test-c test-asan test-tsan test-python oracle install bench check format fuzz clean
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -45,9 +47,20 @@ test-tsan: build/.packages
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
-	$(PYTHON) tests/oracle/oracle.py --probe build/dev/tests/oracle/libweir_probe.so
-	$(PYTHON) tests/oracle/gradients.py --lib build/dev/libweir.so
+	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --counts build/dev/oracle.json
+	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
+	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
 	$(PYTHON) -m pytest -q tests
+
+# The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.
+ROUNDS ?= 10
+oracle: build/.python
+	cmake --preset dev >/dev/null
+	cmake --build --preset dev
+	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --fresh --quota 5
 
 # ---- the rest ----
 bench: build

@@ -3,8 +3,10 @@
 Needs tensorflow. Runs libweir through ctypes.
 """
 import ctypes
+import gzip
 import os
 import sys
+import zlib
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
@@ -80,6 +82,18 @@ def files(tmp_path):
     data = (tmp_path / 'records').read_bytes()
     (tmp_path / 'truncated').write_bytes(data[:-2])
     (tmp_path / 'corrupted').write_bytes(data[:25] + b'X' + data[26:])
+    for kind, pack in (('zlib', zlib.compress), ('gzip', gzip.compress)):
+        for name in ('records', 'fixed', 'empty', 'long', 'truncated'):
+            (tmp_path / f'{name}.{kind}').write_bytes(pack((tmp_path / name).read_bytes()))
+        packed = (tmp_path / f'records.{kind}').read_bytes()
+        (tmp_path / f'twice.{kind}').write_bytes(packed + packed)
+        (tmp_path / f'cut.{kind}').write_bytes(packed[:-6])
+        (tmp_path / f'half.{kind}').write_bytes(packed[:len(packed) // 2])
+        (tmp_path / f'damaged.{kind}').write_bytes(packed[:-8] + bytes([packed[-8] ^ 1]) + packed[-7:])
+        (tmp_path / f'nothing.{kind}').write_bytes(b'')
+    with tf.io.TFRecordWriter(str(tmp_path / 'many.gzip'), tf.io.TFRecordOptions(compression_type='GZIP')) as writer:
+        for i in range(3000):
+            writer.write(bytes([i % 251]) * (i % 700))
     return lambda *names: [str(tmp_path / name) for name in names]
 
 
@@ -137,6 +151,24 @@ def whole(**attrs):
     (records(), ['truncated', 'records'], 5),
     (records(), ['corrupted', 'records'], 5),
     (records(compression_type='other'), ['records'], 1),
+    (records(compression_type='ZLIB'), ['records.zlib', 'empty.zlib', 'nothing.zlib', 'records.zlib'], 8),
+    (records(compression_type='GZIP'), ['records.gzip', 'empty.gzip', 'nothing.gzip', 'records.gzip'], 8),
+    (records(compression_type='GZIP'), ['many.gzip'], 20),
+    (records(compression_type='GZIP'), ['twice.gzip'], 8),
+    (records(compression_type='ZLIB'), ['cut.zlib', 'records.zlib'], 6),
+    (records(compression_type='GZIP'), ['half.gzip', 'records.gzip'], 3),
+    (records(compression_type='ZLIB'), ['truncated.zlib'], 4),
+    (records(compression_type='ZLIB'), ['damaged.zlib'], 2),
+    (records(compression_type='GZIP'), ['damaged.gzip'], 2),
+    (records(compression_type='ZLIB'), ['records'], 2),
+    (records(compression_type='GZIP'), ['records.zlib'], 2),
+    (records(compression_type='ZLIB'), ['missing', 'records.zlib'], 3),
+    (fixed(record_bytes=4, header_bytes=2, footer_bytes=1, encoding='ZLIB'), ['fixed.zlib', 'fixed.zlib'], 8),
+    (fixed(record_bytes=4, hop_bytes=3, encoding='GZIP'), ['fixed.gzip'], 6),
+    (fixed(record_bytes=4, hop_bytes=30, encoding='ZLIB'), ['fixed.zlib'], 3),
+    (fixed(record_bytes=4, header_bytes=100, encoding='ZLIB'), ['fixed.zlib', 'fixed.zlib'], 3),
+    (fixed(record_bytes=100000, hop_bytes=140000, encoding='GZIP'), ['long.gzip'], 6),
+    (fixed(record_bytes=4, encoding='GZIP'), ['fixed'], 2),
 ])
 def test_reads_as_tensorflow(lib, files, make, names, count):
     compare(lib, reading(make, files(*names), count))
@@ -145,6 +177,8 @@ def test_reads_as_tensorflow(lib, files, make, names, count):
 @pytest.mark.parametrize('make, names, limit', [
     (text(), ['a', 'empty', 'b'], 5), (text(), ['a', 'empty', 'b'], 2), (text(), ['a'], 0), (whole(), ['a', 'b'], 2),
     (fixed(record_bytes=4, header_bytes=2, footer_bytes=1), ['fixed', 'a', 'fixed'], 5),
+    (records(compression_type='GZIP'), ['many.gzip', 'records.gzip'], 1900),
+    (fixed(record_bytes=70000, encoding='ZLIB'), ['long.zlib'], 5),
     (records(), ['records', 'empty', 'records'], 5), (records(), ['truncated'], 5), (records(), ['records'], 2),
 ])
 def test_reads_up_to_as_tensorflow(lib, files, make, names, limit):

@@ -26,3 +26,9 @@ weir_status_t* weir_registry_builtin(const weir_registry_t** out_registry) {
   *out_registry = registry;
   return NULL;
 }
+
+weir_status_t* weir_registry_builtin_add(const weir_op_module_t* const* more) {
+  const weir_registry_t* unused = NULL;
+  WEIR_TRY(weir_registry_builtin(&unused));
+  return weir_registry_add(registry, more);
+}

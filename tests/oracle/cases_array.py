@@ -481,7 +481,15 @@ def diagonals(check, rng):
     check('SparseToDense', [np.array([[0, 0]], np.int32), ints(2, 2), ints(1, 2), np.int32(0)])
 
 
+def top_k_v1(check, rng):
+    """TensorFlow has TopK's definition, but refuses graphs of today that use it; its results are TopKV2's."""
+    for dtype in (np.float32, np.float64, np.float16, np.int32, np.int64, np.uint8, np.int8, np.int16, np.uint16, np.uint32, np.uint64):
+        for shape, k in (((5,), 2), ((3, 4), 4), ((2, 3, 5), 0)):
+            check('TopK', [rng.integers(0, 50, shape).astype(dtype)], {'k': k}, tf_only_fails=True)
+
+
 def cases(check, rng):
+    top_k_v1(check, rng)
     for group in (identities, shapes, fills, joins, slices, pads, transposes, gathers, searches, turns, numbers,
                   partitions, diagonals):
         group(check, rng)

@@ -1,6 +1,8 @@
 """Cases of src/ops/image/, and of Conv3D and Dilation2D of src/ops/nn/."""
+import image_files
 import ml_dtypes
 import numpy as np
+import tensorflow as tf
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 REALS = FLOATS + [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
@@ -189,8 +191,115 @@ def dilation2d(check, rng):
             check(op, [x, f, bad], attrs)
 
 
+def photo(rng, height, width, channels):
+    """Waves and a little noise: what encoders are made for."""
+    y, x = np.mgrid[:height, :width]
+    waves = np.stack([128 + 100 * np.sin(x / 7 + i) * np.cos(y / (9 + i)) for i in range(channels)], -1)
+    return np.clip(waves + rng.normal(0, 12, (height, width, channels)), 0, 255).astype(np.uint8)
+
+
+def decode_png(check, rng):
+    transparency = {0: b'\0\1', 2: b'\0\1\0\2\0\3', 3: bytes([0, 128]), 4: b'\0\1', 6: b'\0\1'}
+    for color, depths in image_files.DEPTHS.items():
+        for depth in depths:
+            few = np.minimum(rng.integers(0, 4, (9, 9, image_files.CHANNELS[color])), (1 << depth) - 1)
+            files = [image_files.png(rng, 13, 11, color, depth), image_files.png(rng, 17, 9, color, depth, True),
+                     image_files.png(rng, 1, 1, color, depth, True),
+                     image_files.png(rng, 9, 9, color, depth, False, transparency[color], samples=few)]
+            for contents in files:
+                for channels in (0, 1, 3, 4):
+                    check('DecodePng', [contents], {'channels': channels})
+                    check('DecodePng', [contents], {'channels': channels, 'dtype': np.uint16})
+    gamma = image_files.chunk(b'gAMA', (45455).to_bytes(4, 'big'))
+    for before in (gamma, image_files.chunk(b'sRGB', b'\0'), image_files.chunk(b'tEXt', b'a\0b', crc=1)):
+        check('DecodePng', [image_files.png(rng, 9, 9, 2, 8, before=before)], {'channels': 1})
+    good = image_files.png(rng, 9, 9, 2, 8)
+    for at in range(0, len(good), 11):
+        check('DecodePng', [good[:at]])
+        check('DecodePng', [good[:at] + bytes([good[at] ^ 16]) + good[at + 1:]])
+    jpeg = tf.io.encode_jpeg(photo(rng, 20, 30, 3)).numpy()
+    for channels in (0, 1, 3, 4, 2, -1):
+        check('DecodePng', [jpeg], {'channels': channels, 'dtype': np.uint16})
+        check('DecodePng', [good], {'channels': channels})
+    for bad in (b'', b'BM' + bytes(60), b'nothing known', np.array([good, good], object)):
+        check('DecodePng', [bad])
+
+
+def decode_jpeg(check, rng):
+    sampling = {'444': [(1, 1)] * 3, '422': [(2, 1), (1, 1), (1, 1)], '420': [(2, 2), (1, 1), (1, 1)],
+                '440': [(1, 2), (1, 1), (1, 1)], '411': [(4, 1), (1, 1), (1, 1)], 'mixed': [(2, 2), (2, 1), (1, 2)],
+                'thirds': [(3, 1), (1, 1), (1, 1)], 'broken': [(3, 1), (2, 1), (1, 1)], 'gray': [(1, 1)], 'gray22': [(2, 2)],
+                'cmyk': [(1, 1)] * 4, 'cmyk420': [(2, 2), (1, 1), (1, 1), (2, 2)], 'two': [(1, 1)] * 2}
+    options = ({}, {'dct_method': 'INTEGER_ACCURATE'}, {'fancy_upscaling': False}, {'ratio': 2}, {'ratio': 8},
+               {'ratio': 4, 'dct_method': 'INTEGER_ACCURATE'}, {'channels': 1}, {'channels': 3, 'ratio': 2})
+    for factors in sampling.values():
+        for size in ((50, 37), (3, 5), (1, 1)):
+            contents = image_files.jpeg(rng, *size, factors)
+            for attrs in options if size[0] > 3 else options[:4]:
+                check('DecodeJpeg', [contents], attrs)
+        for kind in (dict(restart=3), dict(separate=True, restart=2), dict(jfif=False, adobe=0), dict(jfif=False, adobe=1),
+                     dict(jfif=False, adobe=2), dict(jfif=False), dict(jfif=False, ids=(82, 71, 66, 75)), dict(tables=False),
+                     dict(wide=True), dict(end=False)):
+            contents = image_files.jpeg(rng, 21, 18, factors, **kind)
+            check('DecodeJpeg', [contents])
+            check('DecodeJpeg', [contents], {'channels': 1, 'try_recover_truncated': True})
+    for progressive in (False, True):
+        for quality in (5, 60, 95, 100):
+            for shape in ((64, 64, 3), (33, 47, 1), (16, 5, 3)):
+                contents = tf.raw_ops.EncodeJpeg(image=photo(rng, *shape), progressive=progressive, quality=quality).numpy()
+                for attrs in options:
+                    check('DecodeJpeg', [contents], attrs)
+    for factors in (sampling['gray'], sampling['420'], sampling['444'], sampling['422']):
+        contents = image_files.jpeg(rng, 60, 70, factors)
+        for fraction in (.3, .5, .7, .9, .97, .995):
+            cut = contents[:int(len(contents) * fraction)]
+            for attrs in ({}, {'acceptable_fraction': .1}, {'acceptable_fraction': .6}):
+                check('DecodeJpeg', [cut], attrs)
+            # Where it is cut off, TensorFlow decodes a few bytes twice: what those blocks show is chance, and whether it fails.
+            check('DecodeJpeg', [cut], {'try_recover_truncated': True}, shapes_only=True, tf_only_fails=True)
+    for attrs in ({'channels': 4}, {'channels': 2}, {'channels': -1}, {'ratio': 3}, {'ratio': 0}, {'dct_method': 'x'}):
+        check('DecodeJpeg', [contents], attrs)
+    for bad in (b'', b'\xff\xd8\xff', contents[:20], contents[:200], b'BM', np.array([contents], object)):
+        check('DecodeJpeg', [bad])
+    check('DecodeJpeg', [image_files.png(rng, 9, 9, 6, 8)], {'channels': 4})
+
+
+def encode_jpeg(check, rng):
+    """The bytes are TensorFlow's."""
+    for shape in ((64, 64, 3), (33, 47, 3), (1, 1, 3), (17, 8, 1), (40, 31, 1), (9, 100, 3)):
+        image = photo(rng, *shape)
+        for attrs in ({}, {'quality': 50}, {'quality': 10}, {'quality': 0}, {'quality': 100}, {'chroma_downsampling': False},
+                      {'optimize_size': True}, {'progressive': True}, {'progressive': True, 'chroma_downsampling': False},
+                      {'progressive': True, 'quality': 30}, {'density_unit': 'cm', 'x_density': 7, 'y_density': 70000},
+                      {'xmp_metadata': 'some <xmp/>', 'format': 'rgb' if shape[2] == 3 else 'grayscale'}):
+            check('EncodeJpeg', [image], attrs)
+    noise = rng.integers(0, 256, (40, 40, 3), np.uint8)
+    for attrs in ({}, {'progressive': True, 'quality': 100}, {'optimize_size': True, 'quality': 100}):
+        check('EncodeJpeg', [noise], attrs)
+        check('EncodeJpeg', [np.zeros((24, 24, 3), np.uint8)], attrs)
+    for bad in (noise[0], noise[..., :2], noise[:0], noise[None]):
+        check('EncodeJpeg', [bad])
+    for attrs in ({'quality': 101}, {'quality': -1}, {'format': 'grayscale'}, {'format': 'other'}, {'density_unit': 'x'}):
+        check('EncodeJpeg', [noise], attrs)
+
+
+def encode_png(check, rng):
+    """What fails; that the files hold the same pixels is in tests/codec_test.py."""
+    image = photo(rng, 5, 6, 3)
+    for bad in (image[0], image[..., :0], np.zeros((5, 6, 5), np.uint8)):  # without pixels TensorFlow aborts
+        check('EncodePng', [bad])
+    for level in (-2, 10):
+        check('EncodePng', [image], {'compression': level})
+    check('EncodePng', [np.zeros((0, 4, 5, 3), np.uint8)])
+    check('EncodePng', [np.zeros((2, 0, 4, 5, 3), np.uint16)])
+
+
 def cases(check, rng):
     resize_bilinear(check, rng)
     adjust(check, rng)
     conv3d(check, rng)
     dilation2d(check, rng)
+    decode_png(check, rng)
+    decode_jpeg(check, rng)
+    encode_jpeg(check, rng)
+    encode_png(check, rng)

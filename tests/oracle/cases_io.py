@@ -124,6 +124,32 @@ def summary_cases(check, rng):
     check('TensorSummaryV2', ['a', np.float32(1), strings('')])
 
 
+def media_cases(check, rng):
+    """Sounds byte by byte; of images what fails: tests/codec_test.py compares pixels."""
+    for shape in ((2, 50), (1, 7, 1), (5, 20, 2), (0, 4), (2, 0, 3), (4, 9, 5)):
+        sound = (rng.standard_normal(shape) * 0.7).astype(np.float32)
+        for rate in (44100, 0.2, 8000.5, 0.5, 1.5):
+            check('AudioSummaryV2', ['tag', sound, np.float32(rate)])
+        check('AudioSummaryV2', ['', sound, np.float32(100)], {'max_outputs': 1})
+        check('AudioSummaryV2', ['t', sound, np.float32(100)], {'max_outputs': 4})
+    sound = np.float32([[1, -1, 0.99999, -2, 3, 1 / 65536, 0.5 / 65536, np.inf, -np.inf]])
+    check('AudioSummaryV2', ['t', sound, np.float32(1e5)])
+    for rate in (0, -1, np.nan):
+        check('AudioSummaryV2', ['t', sound, np.float32(rate)])
+    check('AudioSummaryV2', ['t', sound[0], np.float32(1)])
+    check('AudioSummaryV2', ['t', sound[None, None], np.float32(1)])
+    check('AudioSummaryV2', [strings('t'), sound, np.float32(1)])
+    check('AudioSummaryV2', ['t', np.zeros((2, 3, 0), np.float32), np.float32(1)])
+    image = rng.random((2, 4, 5, 3)).astype(np.float32)
+    for bad in (image[0], image[..., :2], np.zeros((2, 4, 5, 5), np.float32)):
+        check('ImageSummary', ['t', bad])
+    check('ImageSummary', [strings('a', 'b'), image])
+    check('ImageSummary', ['t', image[:0]])
+    check('ImageSummary', ['t', image], {'bad_color': np.uint8([1, 2])})
+    check('ImageSummary', ['t', image], {'bad_color': np.float32([1, 2, 3])})
+    check('ImageSummary', ['t', image], {'bad_color': np.uint8([[1, 2, 3]])})
+
+
 def scratch():
     directory = tempfile.mkdtemp(prefix='weir_io_')
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
@@ -134,3 +160,4 @@ def cases(check, rng):
     checkpoint_cases(check, rng, scratch())
     file_cases(check, scratch())
     summary_cases(check, rng)
+    media_cases(check, rng)

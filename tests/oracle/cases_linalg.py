@@ -1,4 +1,4 @@
-"""Sums of products over labelled axes."""
+"""Sums of products over labelled axes; factors of matrices, triangular systems."""
 import numpy as np
 import ml_dtypes
 
@@ -45,7 +45,87 @@ ERRORS = [
 ]
 
 
+FACTOR_CLOSE = {np.dtype(np.float32): dict(rtol=2e-4, atol=2e-5), np.dtype(np.complex64): dict(rtol=2e-4, atol=2e-5),
+                np.dtype(np.float64): dict(rtol=1e-10, atol=1e-12), np.dtype(np.complex128): dict(rtol=1e-10, atol=1e-12),
+                np.dtype(np.float16): dict(rtol=3e-2, atol=2e-2)}
+FACTOR_TYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+def centred(rng, dtype, shape):
+    x = rng.standard_normal(shape)
+    return (x + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == 'c' else x).astype(dtype)
+
+
+def positive(rng, dtype, batch, n):
+    a = centred(rng, dtype, batch + (n, n))
+    return (a @ np.conj(np.swapaxes(a, -1, -2)) + n * np.eye(n)).astype(dtype)
+
+
+def cholesky(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        for batch, n in (((), 1), ((), 2), ((), 5), ((), 33), ((), 70), ((3,), 4), ((2, 3), 3), ((0,), 3), ((2,), 0), ((), 0),
+                         ((1, 1, 2), 2)):
+            a = positive(rng, dtype, batch, n)
+            check('Cholesky', [a], **close)
+            check('Cholesky', [a + np.triu(np.full_like(a, 7), 1)], name='upper triangle is not read', **close)
+            if np.dtype(dtype).kind == 'f':
+                l = np.linalg.cholesky(a) if a.size else a
+                check('CholeskyGrad', [l, centred(rng, dtype, batch + (n, n))], **close)
+                check('CholeskyGrad', [l, np.tril(centred(rng, dtype, batch + (n, n)))], **close)
+        # TensorFlow leaves the upper triangle as it was when the matrix has no factor.
+        check('Cholesky', [-np.ones((1, 1), dtype)])
+        check('Cholesky', [np.zeros((2, 1, 1), dtype)])
+        check('Cholesky', [np.array([[1, 2], [2, 1]], dtype)], shapes_only=True)
+        check('Cholesky', [np.stack([np.eye(2), -np.eye(2)]).astype(dtype)], shapes_only=True)
+        check('Cholesky', [np.array([[np.nan, 0], [0, 1]], dtype)])
+        check('Cholesky', [np.ones((2, 3), dtype)])
+        check('Cholesky', [np.ones((3,), dtype)])
+        check('Cholesky', [dtype(2)])
+    for l, g in (((2, 2), (3, 3)), ((2, 3), (2, 3)), ((2, 2), (1, 2, 2)), ((2,), (2, 2)), ((2, 2, 2), (3, 2, 2))):
+        check('CholeskyGrad', [np.ones(l, np.float32), np.ones(g, np.float32)])
+
+
+def qr(check, rng):
+    for dtype in FACTOR_TYPES + [np.float16]:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        for shape in ((1, 1), (2, 2), (3, 3), (5, 3), (3, 5), (1, 4), (4, 1), (2, 4, 4), (2, 3, 5, 2), (0, 3, 3), (17, 9), (20, 20),
+                      (9, 17), (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0)):
+            for full in (False, True):
+                check('Qr', [centred(rng, dtype, shape)], {'full_matrices': full}, **close)
+        for full in (False, True):
+            for a in ([[1, 2], [0, 3]], [[-1, 2], [0, -3]], [[0, 0], [0, 0]], [[3, 1], [4, 2]], [[-3, 1], [4, 2]], [[0, 1], [1, 0]],
+                      [[0, 1, 2]], [[0], [0], [5]], np.eye(3), -np.eye(3)):
+                check('Qr', [np.array(a, dtype)], {'full_matrices': full}, **close)
+            check('Qr', [np.ones(3, dtype)], {'full_matrices': full})
+        if np.dtype(dtype).kind == 'c':
+            check('Qr', [np.array([[1j, 0], [0, -2j]], dtype)], **close)
+            check('Qr', [np.diag([1 + 1j, 2, -1j]).astype(dtype)], **close)
+    for big in (60, 100):
+        check('Qr', [centred(rng, np.float64, (big, 50))], rtol=1e-8, atol=1e-10)
+
+
+def triangular(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        for a_batch, b_batch, n, m in (((), (), 1, 1), ((), (), 3, 1), ((), (), 4, 7), ((2,), (2,), 3, 2), ((2, 3), (2, 3), 2, 5),
+                                       ((), (4,), 3, 2), ((4,), (), 3, 2), ((2, 1), (1, 3), 3, 2), ((0,), (0,), 3, 2),
+                                       ((), (), 0, 3), ((), (), 3, 0), ((), (), 40, 6)):
+            a = centred(rng, dtype, a_batch + (n, n)) / max(1, n) + 2 * np.eye(n).astype(dtype)
+            b = centred(rng, dtype, b_batch + (n, m))
+            for lower in (False, True):
+                for adjoint in (False, True):
+                    check('MatrixTriangularSolve', [a.astype(dtype), b], {'lower': lower, 'adjoint': adjoint}, **close)
+        check('MatrixTriangularSolve', [np.array([[1, 0], [3, 0]], dtype), np.ones((2, 1), dtype)])
+        check('MatrixTriangularSolve', [np.array([[np.nan, 0], [3, 1]], dtype), np.ones((2, 1), dtype)])
+        for a, b in (((2, 3), (2, 1)), ((2, 2), (3, 1)), ((2, 2), (2,)), ((2,), (2, 2)), ((2, 2, 2), (3, 2, 2)), ((), ())):
+            check('MatrixTriangularSolve', [np.ones(a, dtype), np.ones(b, dtype)])
+
+
 def cases(check, rng):
+    cholesky(check, rng)
+    qr(check, rng)
+    triangular(check, rng)
     for equation, *shapes in EQUATIONS:
         for dtype in TYPES:
             inputs = [make(rng, dtype, shape) for shape in shapes]

@@ -147,7 +147,11 @@ def power(check, rng):
         for dtype in FLOATING + COMPLEX:
             for shape in [(), (5,), (2, 3)]:
                 check(op, [no_zero(make(rng, dtype, shape, 0.2, 2)), make(rng, dtype, shape)],
-                      **(dict(rtol=1e-5, atol=1e-5) if dtype == np.complex64 else dict(rtol=5e-2, atol=5e-2) if dtype == BF16 else {}))
+                      **{np.complex64: dict(rtol=1e-5, atol=1e-5), BF16: dict(rtol=5e-2, atol=5e-2),
+                         np.float16: dict(rtol=6e-3, atol=6e-3)}.get(dtype, {}))
+    for op in ('SqrtGrad', 'RsqrtGrad', 'ReciprocalGrad', 'InvGrad'):
+        for dtype in FLOATING + COMPLEX:
+            check(op, [np.array([0, np.inf, np.nan, 2], dtype), np.zeros(4, dtype)], name='no gradient')
     for dtype in (np.float32, np.float64):
         tolerance = dict(rtol=1e-4 if dtype == np.float32 else 1e-10)
         check('Polygamma', [np.array([0, 1, 2, 3], dtype), make(rng, dtype, (4,), 0.5, 5)], **tolerance)
@@ -259,6 +263,17 @@ def selections(check, rng):
         check('ClipByValue', [x, np.full((3, 4), low), high])
         check('ClipByValue', [x, np.full((3, 4), low), np.full((3, 4), high)])
     check('ClipByValue', [x, np.full((4,), 1, x.dtype), high])
+    for dtype in (np.complex64, np.complex128):
+        z = (rng.uniform(-5, 5, (3, 4)) + 1j * rng.uniform(-5, 5, (3, 4))).astype(dtype)
+        low, high = dtype(-1 - 2j), dtype(2 + 1j)
+        check('ClipByValue', [z, low, high])
+        check('ClipByValue', [z, np.full((3, 4), low), high])
+        check('ClipByValue', [z, low, np.full((3, 4), high)])
+        check('ClipByValue', [z, high, low])
+        check('ClipByValue', [np.array([complex(np.nan, 1), complex(0, np.inf), complex(-np.inf, np.nan)], dtype), low, high])
+        check('ClipByValue', [np.zeros((0, 2), dtype), low, high])
+        check('ClipByValue', [z, np.full(4, low), high])
+    low, high = x.dtype.type(0), x.dtype.type(3)
     check('ClipByValue', [np.array(SPECIALS, np.float32), np.float32(-2), np.float32(2)])
 
 

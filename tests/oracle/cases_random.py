@@ -85,7 +85,75 @@ def multinomial(check, rng):
     check('Multinomial', [np.zeros((2, 2), np.float32), np.int32(-2)], {'seed': 3})
 
 
+def draws(check, rng):
+    for dtype in (np.float32, np.float64, np.float16):
+        for alphas in (0.1, 0.5, 0.999, 1.0, 1.001, 2.0, 7.5, 100.0, [0.3, 1.0, 3.0], [[0.5, 1.0], [2.5, 30.0]]):
+            for shape in ([], [1], [7], [3, 5]):
+                check('RandomGamma', [np.array(shape, np.int32), np.array(alphas, dtype)], {'seed': 7, 'seed2': 8}, exact=True)
+        check('RandomGamma', [np.array([9], np.int64), np.array([[1e3, 1e4]], dtype)], {'seed': 7, 'seed2': 8}, exact=True)
+        check('RandomGamma', [np.array([1000], np.int64), np.array([0.2, 4], dtype)], {'seed': -1, 'seed2': 5}, exact=True)
+        check('RandomGamma', [np.array([0, 2], np.int32), np.array([0.2, 4], dtype)], {'seed': 1})
+        check('RandomGamma', [np.array([2], np.int32), np.zeros((0, 3), dtype)], {'seed': 1})
+        check('RandomGamma', [np.array([-2], np.int32), dtype(1)], {'seed': 1})
+        check('RandomGamma', [np.array([[2]], np.int32), dtype(1)], {'seed': 1})
+        check('RandomGamma', [np.int32(2), dtype(1)], {'seed': 1})
+    for rate_type in (np.float32, np.float64, np.float16, np.int32, np.int64):
+        for dtype in (np.float32, np.float64, np.float16, np.int32, np.int64):
+            rates = [0, 1, 3, 9, 10, 11, 50, 1000]
+            check('RandomPoissonV2', [np.array([40], np.int32), np.array(rates, rate_type)],
+                  {'seed': 7, 'seed2': 8, 'dtype': dtype}, exact=True)
+            if rate_type not in (np.int32, np.int64):
+                check('RandomPoissonV2', [np.array([3, 20], np.int32), np.array([[0.5, 9.99], [12.25, -1]], rate_type)],
+                      {'seed': 3, 'dtype': dtype}, exact=True)
+        check('RandomPoissonV2', [np.array([0], np.int32), np.array([1], rate_type)], {'seed': 1})
+        check('RandomPoissonV2', [np.array([-1], np.int32), np.array([1], rate_type)], {'seed': 1})
+        check('RandomPoissonV2', [np.array([[1]], np.int32), np.array([1], rate_type)], {'seed': 1})
+        check('RandomPoissonV2', [np.array([], np.int64), rate_type(5)], {'seed': 1}, exact=True)
+    for dtype in (np.float16, np.float64, np.int32, np.int64):
+        check('RandomPoissonV2', [np.array([3], np.int64), np.float64(np.inf)], {'seed': 1, 'dtype': dtype}, exact=True)
+    check('RandomPoissonV2', [np.array([50], np.int64), np.array([1e6, 1e9])], {'seed': 1, 'dtype': np.int32}, exact=True)
+    check('RandomPoissonV2', [np.array([50], np.int64), np.array([1e6, 1e15])], {'seed': 1, 'dtype': np.float64}, exact=True)
+    for dtype in (np.float32, np.float64):
+        close = dict(rtol=2e-4, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-9, atol=1e-12)
+        alpha = np.array([0.05, 0.3, 0.9, 1, 1.5, 4, 20, 150], dtype)
+        for factor in (0.01, 0.3, 0.9, 1, 1.2, 2, 3):
+            check('RandomGammaGrad', [alpha, (alpha * factor).astype(dtype)], **close)
+        check('RandomGammaGrad', [alpha[:, None], np.array([0.2, 1, 5], dtype)], **close)
+        check('RandomGammaGrad', [alpha, dtype(0)], **close)
+        check('RandomGammaGrad', [alpha, dtype(-1)], **close)
+        check('RandomGammaGrad', [dtype(-1), alpha], **close)
+        check('RandomGammaGrad', [np.array([np.nan, 1], dtype), np.array([1, np.nan], dtype)])
+        check('RandomGammaGrad', [np.ones((2, 3), dtype), np.ones((2,), dtype)])
+        check('RandomGammaGrad', [np.ones((0, 3), dtype), np.ones((3,), dtype)])
+
+
+def truncated(check):
+    for dtype in (np.float32, np.float64, np.float16):
+        for mean, deviation, low, high in ((0, 1, -2, 2), (0, 1, -0.5, 0.5), (0, 1, 1, 2), (0, 1, 3, 9), (0, 1, -9, -3), (0, 1, 2, np.inf),
+                                           (0, 1, -np.inf, -2), (5, 2, -np.inf, 9), (5, 2, 4, np.inf), (-1, 0.5, -1, -0.9),
+                                           (0, 1, 0.5, 5), (0, 1, 5, 5.01), (10, 3, 0, 4), (0, 1, -1, 1.5)):
+            for size in ([1], [7], [250], [3, 5]):
+                check('ParameterizedTruncatedNormal', [np.array(size, np.int32)] + [dtype(v) for v in (mean, deviation, low, high)],
+                      {'seed': 5, 'seed2': 6}, exact=True)
+        rows = [np.array(v, dtype) for v in ([0, 1, 2], [1, 2, 0.5], [-1, 2, 2], [1, 5, np.inf])]
+        check('ParameterizedTruncatedNormal', [np.array([3, 11], np.int64)] + rows, {'seed': 5}, exact=True)
+        check('ParameterizedTruncatedNormal', [np.array([3], np.int64)] + rows, {'seed': 5}, exact=True)
+        check('ParameterizedTruncatedNormal', [np.array([3, 2, 2], np.int64), rows[0], dtype(2), rows[2], np.array([9], dtype)],
+              {'seed': 5}, exact=True)
+        good = [np.array([4, 2], np.int32), dtype(0), dtype(1), dtype(-1), dtype(1)]
+        for i, bad in ((0, np.int32(4)), (0, np.array([], np.int32)), (0, np.array([[4]], np.int32)), (0, np.array([4, -2], np.int32)),
+                       (0, np.array([0, 2], np.int32)), (0, np.array([2, 0], np.int32)), (1, np.zeros((1, 1), dtype)),
+                       (1, np.zeros(3, dtype)), (2, dtype(0)), (2, dtype(-1)), (3, dtype(1)), (3, dtype(2)), (4, dtype(np.nan)),
+                       (2, np.ones(3, dtype)), (3, -np.ones(3, dtype)), (4, np.ones((2, 2), dtype)), (1, np.zeros(0, dtype))):
+            inputs = list(good)
+            inputs[i] = bad
+            check('ParameterizedTruncatedNormal', inputs, {'seed': 5}, exact=True)
+        check('ParameterizedTruncatedNormal', good[:3] + [dtype(-np.inf), dtype(np.inf)], {'seed': 5})
+
+
 def cases(check, rng):
+    draws(check, rng)
+    truncated(check)
     stateful(check)
     stateless(check)
     shuffle(check, rng)

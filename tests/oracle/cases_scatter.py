@@ -186,7 +186,18 @@ def others(check, rng):
     check('Timestamp', [], shapes_only=True)
 
 
+def index_vectors(check):
+    """To TensorFlow's shape functions a vector is one row of indices, to its kernels a column: it refuses them."""
+    for op in ('Update', 'Add', 'Sub', 'Min', 'Max'):
+        for index, updates, shape in (([1], (), (3,)), ([1], (1,), (3,)), ([0, 1], (2,), (3,)), ([0, 1], (), (3, 3)),
+                                      ([0], (3,), (2, 3)), ([0], (1,), (1, 1)), ([0, 1], (2, 3), (2, 3)), ([], (0,), (3,)),
+                                      ([], (3,), (3,)), ([], (0, 3), (2, 3)), (1, (1,), (3,)), (1, (), (3,)), ([[1]], (1,), (3,)),
+                                      ([[0], [1]], (2, 3), (2, 3)), ([[0, 1]], (1,), (2, 3))):
+            check('TensorScatter' + op, [np.zeros(shape, f32), np.array(index, i32), np.ones(updates, f32)])
+
+
 def cases(check, rng):
+    index_vectors(check)
     scatter_nd(check, rng)
     slices(check, rng)
     inplace(check, rng)

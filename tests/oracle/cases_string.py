@@ -143,6 +143,18 @@ def substr(check):
     check('Substr', ['abc', np.int64(2**63 - 1), np.int64(-2**63)])
 
 
+def hash_buckets(check, rng):
+    texts = [bytes(rng.integers(0, 256, n, dtype=np.uint8)) for n in (*range(0, 140), 191, 192, 193, 1000)]
+    for buckets in (1, 2, 1000, 2**31 + 1, 2**63 - 1):
+        check('StringToHashBucketFast', [strings(*texts, shape=(2, -1))], {'num_buckets': buckets})
+        for value in ('', 'été', 'a' * 64, 'a' * 65, strings(shape=(0,)), strings(shape=(2, 0))):
+            check('StringToHashBucketFast', [value], {'num_buckets': buckets})
+    check('StringToHashBucketFast', ['a'], {'num_buckets': 0})
+    check('StringToHashBucketFast', ['a'], {'num_buckets': -5})
+    check('StringToHashBucketFast', ['a'], {})
+    check('StringToHashBucketFast', [np.int32(1)], {'num_buckets': 3})
+
+
 def cases(check, rng):
     join(check)
     decode_raw(check, rng)
@@ -151,3 +163,4 @@ def cases(check, rng):
     decode_csv(check)
     lengths(check)
     substr(check)
+    hash_buckets(check, rng)

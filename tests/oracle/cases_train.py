@@ -47,6 +47,8 @@ def one(check, rng, name, dtype, attrs, wrap, is_sparse, shape=(6, 3), rows=(4, 
     count, before, after, _, _, _ = SPECS[name]
     grad_shape = (len(rows),) + shape[1:] if is_sparse else shape
     inputs = slots(rng, count, dtype, shape, wrap) + scalars(dtype, before)
+    if name == 'CenteredRMSProp':  # a mean of squares is at least the square of the mean: else the root is of rounding errors
+        inputs[2] = wrap(rng.uniform(2.5, 3.5, shape).astype(dtype))
     inputs.append(rng.standard_normal(grad_shape).astype(dtype))
     if is_sparse:
         inputs.append(np.array(rows, np.int32 if rng.integers(2) else np.int64))
@@ -135,7 +137,49 @@ def signs(check):
         check(op, [ref(x), ref(mean)] + [np.float32(s) for s in (0.1, -0.5, 0, 0)] + [odd])
 
 
+def drawn(check, rng):
+    """Random types, shapes, attributes and rows."""
+    for name, (_, _, _, types, attrs_list, has_sparse) in SPECS.items():
+        narrow = [t for t in types if t not in (np.float16, bfloat16)]
+        for _ in range(28):
+            for wrap in (resource, ref):
+                if wrap is ref and name in RESOURCE_ONLY:
+                    continue
+                dtype, attrs = narrow[rng.integers(len(narrow))], attrs_list[rng.integers(len(attrs_list))]
+                one(check, rng, name, dtype, attrs, wrap, False, shape=tuple(map(int, rng.integers(1, 7, rng.integers(0, 4)))))
+                if has_sparse:
+                    shape = tuple(map(int, rng.integers(2, 7, rng.integers(1, 4))))
+                    rows = tuple(map(int, rng.permutation(shape[0])[:rng.integers(1, shape[0] + 1)]))
+                    one(check, rng, name, dtype, attrs, wrap, True, shape, rows)
+
+
+def refused(check):
+    """Rows without elements, and scalars that sparse updates refuse where dense ones do not."""
+    rows, lr = np.array([0, 1], np.int32), np.float32(0.5)
+    for inner in ((0,), (0, 3), (2,)):
+        x, grad = np.ones((3,) + inner, np.float32), np.ones((2,) + inner, np.float32)
+        for wrap, prefix in ((resource, 'Resource'), (ref, '')):
+            check(prefix + 'SparseApplyAdagrad', [wrap(x), wrap(x), lr, grad, rows])
+            check(prefix + 'SparseApplyAdagradV2', [wrap(x), wrap(x), lr, lr, grad, rows])
+            check(prefix + 'SparseApplyFtrl', [wrap(x), wrap(x), wrap(x), grad, rows, lr, lr, lr, -lr])
+            check(prefix + 'SparseApplyFtrlV2', [wrap(x), wrap(x), wrap(x), grad, rows, lr, lr, lr, lr, -lr])
+    x, grad = np.ones((3, 2), np.float32), np.ones((2, 2), np.float32)
+    for flag in (False, True):
+        for at in range(5):
+            for value in (-1, 0, 1, np.nan):
+                scalars = [np.float32(v) for v in (0.5, 0.1, 0.1, 0.1, -0.5)]
+                scalars[at] = np.float32(value)
+                attrs = {'multiply_linear_by_lr': flag}
+                check('ResourceSparseApplyFtrlV2', [resource(x)] * 1 + [resource(x), resource(x), grad, rows] + scalars, attrs)
+                check('ResourceApplyFtrlV2', [resource(x), resource(x), resource(x), x] + scalars, attrs)
+                if at != 3:
+                    scalars = scalars[:3] + scalars[4:]
+                    check('ResourceSparseApplyFtrl', [resource(x), resource(x), resource(x), grad, rows] + scalars, attrs)
+                    check('ResourceApplyFtrl', [resource(x), resource(x), resource(x), x] + scalars, attrs)
+
+
 def cases(check, rng):
+    refused(check)
     for name, (_, _, _, types, attrs_list, has_sparse) in SPECS.items():
         for dtype in types:
             for attrs in attrs_list:
@@ -167,3 +211,4 @@ def cases(check, rng):
     signs(check)
     odd_values(check)
     mismatches(check)
+    drawn(check, rng)

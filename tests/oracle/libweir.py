@@ -3,7 +3,8 @@ import ctypes
 import json
 
 import numpy as np
-import tensorflow as tf
+
+from values import ENUM, NUMPY, STRING
 
 
 class Error(Exception):
@@ -33,8 +34,13 @@ class StepSpec(ctypes.Structure):
 
 
 class SessionOptions(ctypes.Structure):
-    _fields_ = [('threads', ctypes.c_int), ('disabled_passes', ctypes.c_char_p), ('allow_soft_placement', ctypes.c_bool),
-                ('isolate_state', ctypes.c_bool)]
+    _fields_ = [('target', ctypes.c_char_p), ('threads', ctypes.c_int), ('disabled_passes', ctypes.c_char_p),
+                ('allow_soft_placement', ctypes.c_bool), ('isolate_state', ctypes.c_bool), ('tls_ca', ctypes.c_char_p),
+                ('tls_cert', ctypes.c_char_p), ('tls_key', ctypes.c_char_p)]
+
+
+class RunOptions(ctypes.Structure):
+    _fields_ = [('timeout_ms', ctypes.c_int64), ('cancellation', ctypes.c_void_p), ('trace', ctypes.c_bool)]
 
 
 class Library:
@@ -43,7 +49,7 @@ class Library:
         pointer = ctypes.c_void_p
         for name in ('graph_create', 'graph_import_def', 'graph_find_output', 'session_create', 'session_run', 'gradients',
                      'gradients_sparse', 'scope_finish', 'scope_create', 'tensor_create_from', 'tensor_create_strings',
-                     'describe_ops', 'graph_find_node', 'tensor_data', 'session_run_target'):
+                     'describe_ops', 'graph_find_node', 'tensor_data', 'session_run_target', 'session_run_with'):
             getattr(self.c, 'weir_' + name).restype = pointer
         self.c.weir_status_message.restype = ctypes.c_char_p
         self.c.weir_tensor_dims.restype = ctypes.POINTER(ctypes.c_int64)
@@ -77,7 +83,7 @@ class Library:
                 (ctypes.c_size_t * max(1, len(texts)))(*map(len, texts)), ctypes.byref(out)))
         else:
             data = np.ascontiguousarray(array).tobytes()
-            self.check(self.c.weir_tensor_create_from(tf.as_dtype(array.dtype).as_datatype_enum, array.ndim, dims, data,
+            self.check(self.c.weir_tensor_create_from(ENUM[array.dtype], array.ndim, dims, data,
                                                       ctypes.byref(out)))
         return out
 
@@ -85,11 +91,21 @@ class Library:
         tensor = ctypes.c_void_p(tensor)
         dims = self.c.weir_tensor_dims(tensor)
         shape = tuple(dims[i] for i in range(self.c.weir_tensor_rank(tensor)))
-        dtype = tf.as_dtype(self.c.weir_tensor_dtype(tensor)).as_numpy_dtype
-        if dtype == object:
-            return np.full(shape, None, object)  # gradients have no strings
+        dtype = self.c.weir_tensor_dtype(tensor)
+        if dtype == STRING:
+            return self.to_strings(tensor, shape)
+        if dtype not in NUMPY:
+            return None  # a resource or variant
         data = ctypes.string_at(self.c.weir_tensor_data(tensor), self.c.weir_tensor_byte_size(tensor))
-        return np.frombuffer(data, dtype).reshape(shape).copy()
+        return np.frombuffer(data, NUMPY[dtype]).reshape(shape).copy()
+
+    def to_strings(self, tensor, shape):
+        size = ctypes.c_size_t()
+        out = np.empty(int(np.prod(shape)), object)
+        for i in range(out.size):
+            data = self.c.weir_tensor_string(tensor, ctypes.c_int64(i), ctypes.byref(size))
+            out[i] = ctypes.string_at(data, size.value) if size.value else b''
+        return out.reshape(shape)
 
 
 class Graph:
@@ -99,7 +115,7 @@ class Graph:
         self.lib, self.c = lib, lib.c
         self.graph, self.session = ctypes.c_void_p(), ctypes.c_void_p()
         lib.check(self.c.weir_graph_create(ctypes.byref(self.graph)))
-        data = graph_def.SerializeToString()
+        data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
         lib.check(self.c.weir_graph_import_def(self.graph, data, ctypes.c_size_t(len(data)), None))
         self.scope = ctypes.c_void_p(self.c.weir_scope_create(self.graph))
         options = SessionOptions(threads=threads, disabled_passes=None if passes else b'all')
@@ -132,13 +148,18 @@ class Graph:
                                                     len(xs), dys, out))
         return list(out)
 
-    def run_node(self, name):
-        node = ctypes.c_void_p(self.c.weir_graph_find_node(self.graph, name.encode()))
-        self.lib.check(self.c.weir_session_run_target(self.session, node))
+    def node(self, name):
+        node = self.c.weir_graph_find_node(self.graph, name.encode())
+        if not node:
+            raise KeyError(name)
+        return node
 
-    def run(self, fetches, feeds=None):
-        """Arrays of the edges |fetches|; |feeds|: {name: array}."""
-        if not fetches:
+    def run_node(self, name):
+        self.lib.check(self.c.weir_session_run_target(self.session, ctypes.c_void_p(self.node(name))))
+
+    def run(self, fetches, feeds=None, targets=(), timeout_ms=0):
+        """Arrays of the edges |fetches|; |feeds|: {name: array}; |targets|: names of nodes."""
+        if not fetches and not targets:
             return []
         tensors = []
         try:
@@ -146,12 +167,15 @@ class Graph:
             for i, (name, array) in enumerate((feeds or {}).items()):
                 tensors.append(self.lib.to_tensor(array))
                 items[i] = Feed(self.edge(name), tensors[-1])
+            nodes = (ctypes.c_void_p * max(1, len(targets)))(*map(self.node, targets))
             spec = StepSpec(feeds=items, feed_count=len(feeds or {}), fetches=(Edge * len(fetches))(*fetches),
-                            fetch_count=len(fetches))
-            results = (ctypes.c_void_p * len(fetches))()
-            self.lib.check(self.c.weir_session_run(self.session, ctypes.byref(spec), results))
-            arrays = [self.lib.to_array(t) for t in results]
-            for t in results:
+                            fetch_count=len(fetches), targets=nodes, target_count=len(targets))
+            results = (ctypes.c_void_p * max(1, len(fetches)))()
+            options = RunOptions(timeout_ms=timeout_ms)
+            self.lib.check(self.c.weir_session_run_with(self.session, ctypes.byref(spec), ctypes.byref(options), results, None,
+                                                        None))
+            arrays = [self.lib.to_array(t) for t in results[:len(fetches)]]
+            for t in results[:len(fetches)]:
                 self.c.weir_tensor_release(ctypes.c_void_p(t))
             return arrays
         finally:

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Checks Weir's ops against TensorFlow: the same node, the same inputs, in both.
 
-    oracle.py [--probe FILE | --lib DIR] [--list] [--strict] [--verbose] [names...]
+    oracle.py [--probe FILE | --lib DIR] [--seed N | --fresh] [--rounds N] [--strict] [--verbose] [names...]
+    oracle.py --record FILE [names...]     also writes the cases and TensorFlow's results
+    oracle.py --replay FILE [names...]     the same without TensorFlow
+    oracle.py --core COUNTS...             joins what --counts FILE of this and the other programs wrote: see core.py
 
 runs the cases of every cases_*.py beside this file, or of those named: "array" is cases_array.py, "Concat" is one op.
-The python that runs it must have tensorflow. FILE is the probe library as CMake builds it (target weir_probe). Without it the
-library is built first (build_probe.sh) into DIR, by default weir_probe in the system's folder for temporary files; building is
-incremental.
+The python that runs it must have tensorflow, but for replaying. FILE is the probe library as CMake builds it (target
+weir_probe). Without it the library is built first (build_probe.sh) into DIR, by default weir_probe in the system's folder for
+temporary files; building is incremental.
 
 A case file defines one function:
 
@@ -19,43 +22,50 @@ A case file defines one function:
         check('ReadVariableOp', [resource(x)], {'dtype': np.float32})
         check('Sum', [x, np.int32(7)])                     # both must fail, with the same code
 
-rng is a numpy Generator with a fixed seed. check compares types, shapes and values of all outputs (NaN equals NaN), the values
-of variables afterwards, and error codes. Keywords: rtol, atol (by default from the type), exact=True (bit for bit, also the sign
-of zero), shapes_only=True (random values), tf_only_fails=True / weir_only_fails=True for documented differences, name='text' for the report.
+rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is printed. check compares types, shapes and values of
+all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
+type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
+weir_only_fails=True for documented differences, name='text' for the report.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
 inputs (buffer forwarding) changes nothing. Inputs are np arrays or scalars, bytes/str (string tensors), ml_dtypes arrays.
 """
 import argparse
 import collections
-import ctypes
 import glob
+import hashlib
 import importlib.util
-import mmap
+import json
 import os
-import signal
-import subprocess
+import secrets
 import sys
 import tempfile
 import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+if __name__ == '__main__' and '--replay' in sys.argv:
+    import replay
+    sys.exit(replay.main())
+if __name__ == '__main__' and '--core' in sys.argv:
+    import core
+    sys.exit(core.main())
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('TF_ENABLE_ONEDNN_OPTS', '0')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
 import numpy as np
 import tensorflow as tf
-from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2, op_def_pb2, tensor_pb2
+from tensorflow.core.framework import graph_pb2, node_def_pb2, op_def_pb2, tensor_pb2
 from tensorflow.python.framework import op_def_registry, tensor_util
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+import probe as weir_probe
+import record
+from parts import run_parts
+from probe import REF, RESOURCE, TENSOR, Result
+from values import compare_values, first_message, write_tensor  # pylint: disable=unused-import  # used by gradients.py
+
 SEED = 20161102
 BATCH = 150
-TENSOR, REF, RESOURCE = 0, 1, 2
-CODES = ('OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED '
-         'RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS '
-         'UNAUTHENTICATED').split()
-# Relative and absolute tolerance by type: a few units in the last place.
-TOLERANCE = {'float64': (1e-12, 1e-15), 'float32': (3e-6, 1e-7), 'float16': (2e-3, 1e-5), 'bfloat16': (1.6e-2, 1e-4),
-             'complex64': (3e-6, 3e-7), 'complex128': (1e-12, 1e-15)}
 
 
 class Variable:
@@ -192,9 +202,6 @@ def guess_kind(value):
     return {int: 'int', float: 'float', str: 'string', bytes: 'string'}.get(type(value), 'type')
 
 
-Result = collections.namedtuple('Result', 'code message outputs shapes variables')
-
-
 # ---- TensorFlow ----
 
 def session_config():
@@ -283,7 +290,7 @@ def run_tensorflow(cases, as_placeholders=False):
         for k, case in enumerate(cases):
             got = iter(values[k][1:])
             outputs = [None if d in (tf.resource, tf.variant) else as_array(next(got)) for d in case.output_dtypes]
-            shapes = [t.shape for t in graph.get_operation_by_name(f'n{k}').outputs]
+            shapes = [None if t.shape.rank is None else t.shape.as_list() for t in graph.get_operation_by_name(f'n{k}').outputs]
             variables = {}
             for i, x in enumerate(case.inputs):
                 if isinstance(x, Variable):
@@ -316,198 +323,6 @@ def tensorflow_results(cases):
     except Exception as error:  # pylint: disable=broad-except
         kernel = Result(*error_of(error), None, None, None)
     return [(whole, kernel)]
-
-
-# ---- Weir ----
-
-class Probe:
-    def __init__(self, file, directory, threads):
-        if not file:
-            # Rebuilding replaces the file and leaves a library in use alone.
-            subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
-            file = os.path.join(directory, 'libweir_probe.so')
-        self.lib = ctypes.CDLL(os.path.abspath(file))
-        lib = self.lib
-        lib.weir_probe_start.restype = ctypes.c_char_p
-        lib.weir_probe_run.restype = ctypes.c_void_p
-        for name in ('code', 'message', 'complaint', 'output_count', 'output', 'variable', 'shape', 'free'):
-            getattr(lib, 'weir_probe_' + name).argtypes = None
-        lib.weir_probe_message.restype = ctypes.c_char_p
-        lib.weir_probe_complaint.restype = ctypes.c_char_p
-        lib.weir_probe_output.restype = ctypes.c_void_p
-        lib.weir_probe_variable.restype = ctypes.c_void_p
-        lib.weir_probe_op_def.restype = ctypes.c_void_p
-        message = lib.weir_probe_start(threads)
-        if message:
-            raise SystemExit('the registry of ops is bad: ' + message.decode())
-
-    def has_op(self, name):
-        return bool(self.lib.weir_probe_has_op(name.encode()))
-
-    def op_def(self, name):
-        size = ctypes.c_size_t()
-        data = self.lib.weir_probe_op_def(name.encode(), ctypes.byref(size))
-        op_def = op_def_pb2.OpDef()
-        op_def.ParseFromString(ctypes.string_at(data, size.value))
-        return op_def
-
-    def tensor(self, function, handle, i):
-        size = ctypes.c_size_t()
-        data = function(handle, i, ctypes.byref(size))
-        if not data:
-            return None
-        proto = tensor_pb2.TensorProto()
-        proto.ParseFromString(ctypes.string_at(data, size.value))
-        if proto.dtype in (tf.resource.as_datatype_enum, tf.variant.as_datatype_enum):
-            return None
-        return np.asarray(tensor_util.MakeNdarray(proto))
-
-    def run(self, case):
-        """(shape result, kernel result, complaint)."""
-        lib, count = self.lib, len(case.inputs)
-        protos, kinds, dtypes = [], [], []
-        for x in case.inputs:
-            is_variable = isinstance(x, Variable)
-            value = x.value if is_variable else x
-            protos.append(b'' if value is None else to_proto(value).SerializeToString())
-            kinds.append(x.kind if is_variable else TENSOR)
-            dtypes.append(x.dtype.as_datatype_enum if is_variable else 0)
-        node = case.node.SerializeToString()
-        handle = ctypes.c_void_p(lib.weir_probe_run(
-            node, ctypes.c_size_t(len(node)), count, (ctypes.c_char_p * max(1, count))(*protos),
-            (ctypes.c_size_t * max(1, count))(*map(len, protos)), (ctypes.c_int * max(1, count))(*kinds),
-            (ctypes.c_int * max(1, count))(*dtypes)))
-        try:
-            return self.collect(case, handle)
-        finally:
-            lib.weir_probe_free(handle)
-
-    def collect(self, case, handle):
-        lib = self.lib
-        outputs, shapes, variables = [], [], {}
-        codes = [lib.weir_probe_code(handle, k) for k in (0, 1)]
-        if codes[0] == 0:
-            dims = (ctypes.c_int64 * 256)()
-            for i in range(lib.weir_probe_output_count(handle)):
-                rank = lib.weir_probe_shape(handle, i, dims)
-                shapes.append(tf.TensorShape(None if rank < 0 else [None if d < 0 else d for d in dims[:rank]]))
-        if codes[1] == 0:
-            outputs = [self.tensor(lib.weir_probe_output, handle, i)
-                       for i in range(lib.weir_probe_output_count(handle))]
-            variables = {i: self.tensor(lib.weir_probe_variable, handle, i)
-                         for i, x in enumerate(case.inputs) if isinstance(x, Variable)}
-        results = [Result(codes[k], lib.weir_probe_message(handle, k).decode(errors='replace'), outputs, shapes, variables)
-                   for k in (0, 1)]
-        return results[0], results[1], lib.weir_probe_complaint(handle).decode(errors='replace')
-
-
-# ---- comparison ----
-
-def compare_values(got, want, options):
-    """None, or what differs."""
-    if got is None or want is None:
-        return None if got is want else f'{"nothing" if got is None else "a value"} where the other has the opposite'
-    if got.dtype != want.dtype and not (got.dtype.kind in 'OS' and want.dtype.kind in 'OS'):
-        return f'type {got.dtype}, not {want.dtype}'
-    if got.shape != want.shape:
-        return f'shape {got.shape}, not {want.shape}'
-    if options.get('shapes_only') or got.size == 0:
-        return None
-    name = got.dtype.name
-    if options.get('exact') or name not in TOLERANCE:
-        if got.dtype == object or got.dtype.kind == 'S':
-            wrong = np.array([a != b for a, b in zip(got.ravel(), want.ravel())]).reshape(got.shape)
-        else:
-            view = np.dtype(f'V{got.dtype.itemsize}') if options.get('exact') else got.dtype
-            a, b = np.ascontiguousarray(got), np.ascontiguousarray(want)
-            wrong = np.asarray(a.view(view) != b.view(view)) if a.ndim else np.asarray(a.tobytes() != b.tobytes())
-        error = None
-    else:
-        rtol, atol = TOLERANCE[name]
-        rtol, atol = options.get('rtol', rtol), options.get('atol', atol)
-        wide = np.complex128 if got.dtype.kind == 'c' else np.float64
-        a, b = got.astype(wide), want.astype(wide)
-        with np.errstate(all='ignore'):
-            same = (a == b) | (np.isnan(a) & np.isnan(b))
-            error = np.abs(a - b)
-            close = np.isfinite(a) & np.isfinite(b) & (error <= atol + rtol * np.abs(b))
-        wrong = ~(same | close)
-    if not wrong.any():
-        return None
-    at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
-    text = f'{int(wrong.sum())} of {wrong.size} elements differ, first at {list(at)}: {np.asarray(got)[at]!r}, not {np.asarray(want)[at]!r}'
-    if error is not None:
-        finite = error[wrong & np.isfinite(error)]
-        text += f'; largest error {finite.max():.3g}' if finite.size else ''
-    return text
-
-
-def code_name(code):
-    return CODES[code] if 0 <= code < len(CODES) else str(code)
-
-
-def compare_failure(case, whole, kernel, shape_result, kernel_result):
-    """TensorFlow failed with |whole|; by its kernel alone with |kernel|, which may have succeeded."""
-    problems = []
-    if case.options.get('tf_only_fails'):
-        return problems
-    weir_code = shape_result.code or kernel_result.code
-    messages = f'\n      tensorflow: {code_name(whole.code)}: {first_message(whole.message)}' \
-               f'\n      kernel:     {code_name(kernel.code)}: {first_message(kernel.message)}' \
-               f'\n      weir shape: {code_name(shape_result.code)}: {first_message(shape_result.message)}' \
-               f'\n      weir:       {code_name(kernel_result.code)}: {first_message(kernel_result.message)}'
-    if weir_code == 0:
-        problems.append('TensorFlow fails, Weir does not' + messages)
-    elif weir_code != whole.code and weir_code != kernel.code:
-        problems.append('the codes differ' + messages)
-    elif kernel.code and not kernel_result.code:
-        problems.append("TensorFlow's kernel fails by itself, Weir's does not" + messages)
-    elif kernel.code and kernel.code != kernel_result.code and shape_result.code == 0:
-        problems.append('the codes of the kernels differ' + messages)
-    return problems
-
-
-def first_message(text):
-    lines = [l for l in text.splitlines() if l.strip() and not l.startswith(('Graph execution error', 'Detected at', 'Node:', '    File'))]
-    return lines[0] if lines else text
-
-
-def compare(case, pair, weir, warnings):
-    """The list of what is wrong with a case."""
-    whole, kernel = pair
-    shape_result, kernel_result, complaint = weir
-    if whole.code:
-        return compare_failure(case, whole, kernel, shape_result, kernel_result)
-    for result, what in ((shape_result, 'shape function'), (kernel_result, 'kernel')):
-        if result.code:
-            if case.options.get('weir_only_fails'):
-                return []
-            return [f'{what} fails: {code_name(result.code)}: {result.message}']
-    problems = [complaint] if complaint else []
-    for i, want in enumerate(whole.outputs):
-        if case.output_dtypes[i] in (tf.resource, tf.variant):
-            continue
-        problem = compare_values(kernel_result.outputs[i], want, case.options)
-        if problem:
-            problems.append(f'output {i}: {problem}')
-        if kernel_result.shapes[i].is_compatible_with(whole.shapes[i]):
-            if is_weaker(kernel_result.shapes[i], whole.shapes[i]):
-                warnings.append(f'output {i} is inferred as {kernel_result.shapes[i]}, by TensorFlow as {whole.shapes[i]}')
-        else:
-            problems.append(f'output {i} is inferred as {kernel_result.shapes[i]}, by TensorFlow as {whole.shapes[i]}')
-    for i, want in whole.variables.items():
-        problem = compare_values(kernel_result.variables.get(i), want, case.options)
-        if problem:
-            problems.append(f'variable {i}: {problem}')
-    return problems
-
-
-def is_weaker(got, want):
-    if want.rank is None:
-        return False
-    if got.rank is None:
-        return True
-    return any(g is None and w is not None for g, w in zip(got.as_list(), want.as_list()))
 
 
 # ---- definitions ----
@@ -544,7 +359,7 @@ def compare_op_def(got, want):
 
 # ---- driver ----
 
-def load_cases(path, wanted_ops):
+def load_cases(path, wanted_ops, seed=SEED):
     spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
     module = importlib.util.module_from_spec(spec)
     module.ref, module.resource = ref, resource
@@ -560,12 +375,159 @@ def load_cases(path, wanted_ops):
         except Exception as error:  # pylint: disable=broad-except
             errors.append((op, where, f'the case itself is bad: {error!r}'))
     spec.loader.exec_module(module)
-    module.cases(check, np.random.default_rng(SEED))
+    module.cases(check, np.random.default_rng(seed))
     return collected, errors
 
 
-def main():
-    sys.modules['oracle'] = sys.modules[__name__]  # case files may: from oracle import ref, resource
+def choose(names):
+    """The case files and the ops that |names| mean."""
+    files = {os.path.basename(f)[len('cases_'):-3]: f for f in sorted(glob.glob(os.path.join(HERE, 'cases_*.py')))}
+    groups, wanted_ops = [], set()
+    for name in names:
+        group = os.path.basename(name).removesuffix('.py').removeprefix('cases_')
+        if name.endswith('.py'):
+            files[group] = name
+        if group in files:
+            groups.append(group)
+        elif op_def_registry.get(name) is not None:
+            wanted_ops.add(name)
+        else:
+            raise SystemExit(f'neither a case file nor an op: {name}')
+    return {g: files[g] for g in groups or files}, wanted_ops
+
+
+class Report:
+    def __init__(self, max_failures):
+        self.rows = {}  # op: [cases, distinct ones, failures, shapes weaker than TensorFlow's]
+        self.max_failures = max_failures
+
+    def row(self, op):
+        return self.rows.setdefault(op, [0, 0, 0, 0])
+
+    def fail(self, op, where, text):
+        row = self.row(op)
+        row[2] += 1
+        if row[2] <= self.max_failures:
+            print(f'FAIL {where} {text}', flush=True)
+
+    def add(self, rows):
+        for op, row in rows.items():
+            self.rows[op] = [a + b for a, b in zip(self.row(op), row)]
+
+    def finish(self, missing=()):
+        print(f'{"op":40} {"cases":>6} {"distinct":>8} {"failures":>8} {"weaker shapes":>14}')
+        for op in sorted(self.rows):
+            cases, distinct, failures, weaker = self.rows[op]
+            print(f'{op:40} {cases:6} {distinct:8} {failures:8} {weaker:14}')
+        if missing:
+            print('not in this build:', ' '.join(missing))
+        failures = sum(r[2] for r in self.rows.values())
+        print(f'{len(self.rows)} ops, {sum(r[0] for r in self.rows.values())} cases, {failures} failures', flush=True)
+        return 1 if failures else 0
+
+
+def fingerprint(case):
+    """Equal for equal cases."""
+    h = hashlib.sha1(case.node.SerializeToString(deterministic=True))
+    for x in probe_inputs(case):
+        h.update(b'%d %d %d ' % (x.kind, x.dtype, len(x.proto)) + x.proto)
+    return h.digest()
+
+
+def load(options, report):
+    files, wanted_ops = choose(options.names)
+    cases = []
+    for group, path in files.items():
+        try:
+            collected, errors = load_cases(path, wanted_ops, options.seed)
+        except Exception:  # pylint: disable=broad-except
+            traceback.print_exc()
+            report.fail(f'cases_{group}', '', 'the case file does not run')
+            continue
+        cases += collected
+        for error in errors:
+            report.fail(*error)
+    return cases
+
+
+def depends_on_files(case):
+    """Files of another machine cannot be replayed."""
+    folder = tempfile.gettempdir().encode() + b'/'
+    return any(folder in x.proto for x in probe_inputs(case)) or folder in case.node.SerializeToString()
+
+
+def make_record(writer, case, pair):
+    def result(r):
+        return r and {'code': r.code, 'message': first_message(r.message)[:200],
+                      'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
+                      'variables': {i: writer.array(a) for i, a in (r.variables or {}).items()}}
+    writer.add({'op': case.op, 'where': case.where, 'text': case.describe(),
+                'node': writer.blob(case.node.SerializeToString()),
+                'inputs': [[x.kind, x.dtype, writer.blob(x.proto)] for x in probe_inputs(case)],
+                'options': record.plain(case.options), 'types': [t.as_datatype_enum for t in case.output_dtypes or []],
+                'whole': result(pair[0]), 'kernel': result(pair[1])})
+
+
+def probe_inputs(case):
+    """What the probe takes for the inputs of |case|."""
+    out = []
+    for x in case.inputs:
+        if isinstance(x, Variable):
+            proto = b'' if x.value is None else write_tensor(x.value)
+            out.append(weir_probe.Input(x.kind, x.dtype.as_datatype_enum, proto))
+        else:
+            out.append(weir_probe.Input(TENSOR, 0, write_tensor(x)))
+    return out
+
+
+def run_case(options, probe, report, case, pair):
+    row = report.row(case.op)
+    row[0] += 1
+    if options.verbose:
+        print(f'RUN {case.where} {case.describe()}', flush=True)
+    warnings = []
+    types = [t.as_datatype_enum for t in case.output_dtypes or []]
+    weir = probe.run(case.node.SerializeToString(), probe_inputs(case))
+    problems = weir_probe.compare(case.options, types, pair, weir, warnings)
+    if options.strict:
+        problems += warnings
+    row[3] += bool(warnings)
+    if problems:
+        report.fail(case.op, case.where, f'{case.describe()}\n    ' + '\n    '.join(problems))
+    elif warnings and options.verbose:
+        print('    ' + '\n    '.join(warnings))
+
+
+def run(options, part, current):
+    """Runs every |options.jobs|-th batch from |part| on: the rows of the report, and ops that this build lacks."""
+    report = Report(options.max_failures)
+    cases = load(options, report if part == 0 else Report(0))
+    probe = weir_probe.Probe(options.probe, options.lib, options.threads)
+    missing = sorted({c.op for c in cases if not probe.has_op(c.op)})
+    cases = [c for c in cases if c.op not in missing]
+    if part == 0:
+        for op in sorted({c.op for c in cases}):
+            for problem in compare_op_def(op_def_pb2.OpDef.FromString(probe.op_def(op)), op_def_registry.get(op)):
+                report.fail(op, 'definition', f'{op}: {problem}')
+        for op, _ in {(c.op, fingerprint(c)) for c in cases}:
+            report.row(op)[1] += 1
+    batches = []
+    for has_variables, size in ((False, BATCH), (True, BATCH // 5)):
+        chosen = [c for c in cases if c.has_variables == has_variables]
+        batches += [chosen[i:i + size] for i in range(0, len(chosen), size)]
+    writer = record.Writer('oracle', options.seed) if options.record else None
+    for batch in batches[part::options.jobs]:
+        for case, pair in zip(batch, tensorflow_results(batch)):
+            current.set(f'{case.where} {case.describe()}')
+            run_case(options, probe, report, case, pair)
+            if writer and not depends_on_files(case):
+                make_record(writer, case, pair)
+    if writer:
+        writer.save(options.record)
+    return [report.rows, missing]
+
+
+def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--probe', help='libweir_probe.so, built already')
     parser.add_argument('--lib', default=os.path.join(tempfile.gettempdir(), 'weir_probe'))
@@ -573,104 +535,40 @@ def main():
     parser.add_argument('--strict', action='store_true', help='a shape less known than TensorFlow\'s is a failure')
     parser.add_argument('--verbose', action='store_true', help='print every case before it runs')
     parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=5, help='printed for each op')
+    parser.add_argument('--seed', type=int, default=SEED)
+    parser.add_argument('--fresh', action='store_true', help='draw the seed')
+    parser.add_argument('--rounds', type=int, default=1, help='each with the next seed')
+    parser.add_argument('--record', metavar='FILE', help='write the cases and TensorFlow\'s results')
+    parser.add_argument('--counts', metavar='FILE', help='write {op: [distinct cases, failures]} as JSON')
     parser.add_argument('names', nargs='*')
-    return run_guarded(parser.parse_args())
+    return parser.parse_args()
 
 
-def run_guarded(options):
-    """Runs in a child, so that a kernel that crashes is reported with its case."""
-    current = mmap.mmap(-1, 1 << 16)
-    child = os.fork()
-    if child == 0:
-        code = 2
-        try:
-            code = run(options, current)
-        except SystemExit as stop:
-            print(stop, file=sys.stderr)
-        except Exception:  # pylint: disable=broad-except
-            traceback.print_exc()
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        case = current[:].split(b'\0', 1)[0].decode(errors='replace')
-        print(f'CRASH by {signal.Signals(os.WTERMSIG(status)).name} in {case}')
-        return 1
-    return os.WEXITSTATUS(status)
-
-
-def run(options, current):
-
-    files = {os.path.basename(f)[len('cases_'):-3]: f for f in sorted(glob.glob(os.path.join(HERE, 'cases_*.py')))}
-    for name in options.names:
-        if name.endswith('.py'):
-            files[os.path.basename(name)[:-3].removeprefix('cases_')] = name
-    groups = [n[:-3] if n.endswith('.py') else n for n in options.names]
-    groups = [os.path.basename(n).removeprefix('cases_') for n in groups]
-    groups = [n for n in groups if n in files]
-    wanted_ops = {n for n in options.names if op_def_registry.get(n) is not None}
-    unknown = [n for n in options.names if n not in wanted_ops and
-               os.path.basename(n).removesuffix('.py').removeprefix('cases_') not in groups]
-    if unknown:
-        raise SystemExit(f'neither a case file nor an op: {" ".join(unknown)}')
-
-    cases, rows = [], collections.OrderedDict()
-
-    def fail(op, where, text):
-        row = rows.setdefault(op, [0, 0, 0])
-        row[1] += 1
-        if row[1] <= options.max_failures:
-            print(f'FAIL {where} {text}', flush=True)
-
-    for group in groups or files:
-        try:
-            collected, errors = load_cases(files[group], wanted_ops)
-        except Exception:  # pylint: disable=broad-except
-            traceback.print_exc()
-            fail(f'cases_{group}', '', 'the case file does not run')
-            continue
-        cases += collected
-        for error in errors:
-            fail(*error)
+def main():
+    sys.modules['oracle'] = sys.modules[__name__]  # case files may: from oracle import ref, resource
+    options = parse_arguments()
     if options.list:
-        print('\n'.join(sorted({c.op for c in cases})))
+        print('\n'.join(sorted({c.op for c in load(options, Report(5))})))
         return 0
-
-    probe = Probe(options.probe, options.lib, options.threads)
-    missing = sorted({c.op for c in cases if not probe.has_op(c.op)})
-    for op in sorted({c.op for c in cases} - set(missing)):
-        for problem in compare_op_def(probe.op_def(op), op_def_registry.get(op)):
-            fail(op, 'definition', f'{op}: {problem}')
-    cases = [c for c in cases if c.op not in missing]
-    plain = [c for c in cases if not c.has_variables]
-    batches = [plain[i:i + BATCH] for i in range(0, len(plain), BATCH)] + [[c] for c in cases if c.has_variables]
-    for batch in batches:
-        for case, pair in zip(batch, tensorflow_results(batch)):
-            row = rows.setdefault(case.op, [0, 0, 0])
-            row[0] += 1
-            if options.verbose:
-                print(f'RUN {case.where} {case.describe()}', flush=True)
-            text = f'{case.where} {case.describe()}'.encode()[:len(current) - 1] + b'\0'
-            current[:len(text)] = text
-            warnings = []
-            problems = compare(case, pair, probe.run(case), warnings)
-            if options.strict:
-                problems += warnings
-            row[2] += bool(warnings)
-            if problems:
-                fail(case.op, case.where, f'{case.describe()}\n    ' + '\n    '.join(problems))
-            elif warnings and options.verbose:
-                print('    ' + '\n    '.join(warnings))
-    failures = sum(r[1] for r in rows.values())
-    print(f'{"op":40} {"cases":>6} {"failures":>8} {"weaker shapes":>14}')
-    for op in sorted(rows):
-        print(f'{op:40} {rows[op][0]:6} {rows[op][1]:8} {rows[op][2]:14}')
-    if missing:
-        print('not in this build:', ' '.join(missing))
-    print(f'{len(rows)} ops, {sum(r[0] for r in rows.values())} cases, {failures} failures')
-    return 1 if failures else 0
+    if options.fresh:
+        options.seed = secrets.randbits(31)
+    if options.record:
+        options.jobs = options.rounds = 1
+    code = 0
+    for options.seed in range(options.seed, options.seed + options.rounds):
+        print(f'seed {options.seed}', flush=True)
+        report, missing = Report(options.max_failures), []
+        for result in run_parts(options.jobs, lambda part, current: run(options, part, current)):
+            code |= result is None
+            rows, missing = result or ({}, missing)
+            report.add(rows)
+        code |= report.finish(missing)
+    if options.counts:
+        with open(options.counts, 'w') as f:
+            json.dump({op: [row[1], row[2]] for op, row in report.rows.items()}, f)
+    return code
 
 
 if __name__ == '__main__':

@@ -1,5 +1,5 @@
 // parallel_concat.c — ParallelConcat: tensors of one row each, put together along the first
-// dimension.
+// dimension; and the ops TensorFlow makes of it, by which each row is written when it is ready.
 #include "ops/array/common.h"
 
 static weir_status_t* concat_shape(weir_shape_ctx_t* ctx) {
@@ -22,10 +22,10 @@ static weir_status_t* concat_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, shape);
 }
 
-static bool is_row_of(const weir_tensor_t* row, const weir_shape_t* shape) {
-  if (row->rank != shape->rank || row->dims[0] != 1) return false;
+static bool is_row_of(const weir_tensor_t* row, int rank, const int64_t* dims) {
+  if (row->rank != rank || row->dims[0] != 1) return false;
   for (int i = 1; i < row->rank; ++i) {
-    if (row->dims[i] != shape->dims[i]) return false;
+    if (row->dims[i] != dims[i]) return false;
   }
   return true;
 }
@@ -40,7 +40,7 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
   const weir_dtype_t dtype = weir_tensor_type(out);
   for (int i = 0; i < ctx->input_count; ++i) {
     const weir_tensor_t* row = weir_kernel_input(ctx, i);
-    if (!is_row_of(row, shape)) {
+    if (!is_row_of(row, shape->rank, shape->dims)) {
       return WEIR_STATUS(INVALID_ARGUMENT, "value %d of shape %s is no row of the output", i,
                          weir_tensor_shape_text(row, text));
     }
@@ -49,6 +49,45 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
   }
   return NULL;
 }
+
+static weir_status_t* start_shape(weir_shape_ctx_t* ctx) {
+  return weir_shape_set(ctx, 0, weir_attrs_shape(weir_shape_attrs(ctx), "shape"));
+}
+
+static weir_status_t* start_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_shape_t* shape = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
+  if (!weir_shape_is_full(shape))
+    return WEIR_STATUS(INVALID_ARGUMENT, "shape attr must be fully defined.");
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, shape->rank, shape->dims, &out));
+  if (weir_tensor_type(out) != WEIR_DTYPE_STRING && out->count > 0)
+    memset(out->data, 0, weir_tensor_byte_size(out));
+  return NULL;
+}
+
+// Writes into memory that others hold: what reads it waits for every row by control edges.
+static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *value = weir_kernel_input(ctx, 0), *row = weir_kernel_input(ctx, 1);
+  const int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (value->rank < 1 || !is_row_of(row, value->rank, value->dims)) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "update of shape %s is no row of %s",
+                       weir_tensor_shape_text(row, a), weir_tensor_shape_text(value, b));
+  }
+  if (at < 0 || at >= value->dims[0]) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "loc %lld is not in [0, %lld)", (long long)at,
+                       (long long)value->dims[0]);
+  }
+  const weir_dtype_t dtype = weir_tensor_type(value);
+  char* dst = (char*)value->data + (size_t)(at * row->count) * weir_dtype_size(dtype);
+  WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, row->data, dst, row->count));
+  weir_kernel_pass(ctx, 0, 0);
+  return NULL;
+}
+
+#define ROW_TYPES                                                                            \
+  "string, bool, complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, " \
+  "int16, uint16, uint32, int64, uint64"
 
 const weir_op_module_t weir_ops_array_parallel_concat = {
     .file = __FILE__,
@@ -61,9 +100,23 @@ const weir_op_module_t weir_ops_array_parallel_concat = {
          .infer_shape = concat_shape,
          .kernels =
              (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU,
-                  .types = "T: string, bool, complex128, complex64, double, float, bfloat16, half, "
-                           "int32, int8, uint8, int16, uint16, uint32, int64, uint64",
-                  .compute = concat_cpu},
-                 {0}}},
+                 {WEIR_DEVICE_CPU, .types = "T: " ROW_TYPES, .compute = concat_cpu}, {0}}},
+        {.name = "_ParallelConcatStart",
+         .attrs = "shape: shape; dtype: type",
+         .outputs = "output: dtype",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "A tensor whose rows _ParallelConcatUpdate writes",
+         .infer_shape = start_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "dtype: " ROW_TYPES, .compute = start_cpu}, {0}}},
+        {.name = "_ParallelConcatUpdate",
+         .attrs = "T: type; loc: int",
+         .inputs = "value: T; update: T",
+         .outputs = "output: T",
+         .summary = "Writes row |loc| in place",
+         .infer_shape = weir_shape_fn_unchanged,
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "T: " ROW_TYPES, .compute = row_cpu}, {0}}},
         {0}}};

@@ -14,7 +14,7 @@ static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
   WEIR_TRY(nd_scatter_check(indices, updates, x));
   // TensorFlow reads a vector of indices both as a row and as a column here: nothing fits both.
-  if (mode != ND_SCATTER_ADD && indices->rank == 1 && indices->count > 0) {
+  if (mode != ND_SCATTER_ADD && indices->rank == 1 && x->count > 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Inner dimensions of output shape must match inner dimensions of updates "
                        "shape: indices must be a matrix at least");

@@ -150,6 +150,13 @@ static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, scatter_t mode) {
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
   WEIR_TRY(check_inputs(indices, updates, x->rank, x->dims));
   WEIR_TRY(check_empty(indices, updates, x->count));
+  if (indices->rank == 1 && indices->count > 0) {
+    // One row of indices to TensorFlow's shape functions, a column to its kernels: never both.
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Indices must be rows of indices, a matrix or more, got shape %s",
+                       weir_tensor_shape_text(indices, text));
+  }
   const void* data = x->data;
   const weir_dtype_t dtype = weir_tensor_type(x);
   weir_tensor_t* out = NULL;
@@ -196,6 +203,10 @@ static weir_status_t* sub_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 2, weir_grad_neg(g, gathered(g, dy, 1)));
 }
 
+#define NUMBERS                                                                                  \
+  "T: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, " \
+  "uint32, int64, uint64"
+
 const weir_op_module_t weir_ops_array_scatter_nd = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -233,5 +244,7 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Subtracts from slices of a tensor by rows of indices.",
          .infer_shape = tensor_scatter_shape,
          .build_grad = sub_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = sub_cpu}, {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBERS, .compute = sub_cpu},
+                                         {0}}},
         {0}}};

@@ -1,21 +1,16 @@
-// top_k.c — TopKV2: the largest elements of rows.
+// top_k.c — TopKV2 and the older TopK: the largest elements of rows.
 #include <math.h>
 #include <stdlib.h>
 
 #include "ops/array/common.h"
 #include "tensor/numeric.h"
 
-static weir_status_t* top_k_shape(weir_shape_ctx_t* ctx) {
+// |k| is -1 where it is not known.
+static weir_status_t* top_k_shape_with(weir_shape_ctx_t* ctx, int64_t k) {
   const weir_shape_t* in = weir_shape_input(ctx, 0);
-  array_ints_t k_ints;
   int64_t dims[WEIR_MAX_RANK];
   WEIR_TRY(weir_shape_at_least(ctx, in, 1));
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
-  array_input_ints(ctx, 1, &k_ints);
   if (in->rank < 0) return NULL;
-  int64_t k = k_ints.is_exact && k_ints.count == 1 ? k_ints.values[0] : -1;
-  if (k_ints.is_exact && k < 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   if (k >= 0 && dims[in->rank - 1] >= 0 && dims[in->rank - 1] < k) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld",
@@ -26,7 +21,21 @@ static weir_status_t* top_k_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 1, in->rank, dims);
 }
 
-// ---- TopKV2 ----
+static weir_status_t* top_k_shape(weir_shape_ctx_t* ctx) {
+  array_ints_t k_ints;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
+  array_input_ints(ctx, 1, &k_ints);
+  int64_t k = k_ints.is_exact && k_ints.count == 1 ? k_ints.values[0] : -1;
+  if (k_ints.is_exact && k < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+  return top_k_shape_with(ctx, k);
+}
+
+static weir_status_t* top_k_v1_shape(weir_shape_ctx_t* ctx) {
+  return top_k_shape_with(ctx, weir_attrs_int(weir_shape_attrs(ctx), "k"));
+}
+
+// ---- the kernel ----
 
 // An element as a number that sorts as it does; a NaN above all.
 static uint64_t sort_key(weir_dtype_t dtype, const void* data, int64_t i) {
@@ -116,14 +125,10 @@ static void top_k_range(void* arg, int64_t begin, int64_t end) {
   weir_free(heap);
 }
 
-static weir_status_t* top_k_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
-  const weir_tensor_t* k_input = weir_kernel_input(ctx, 1);
   int64_t dims[WEIR_MAX_RANK];
   char text[WEIR_SHAPE_TEXT_SIZE];
-  if (k_input->rank != 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got rank %d", k_input->rank);
-  int64_t k = weir_move_int_at(k_input, 0);
   if (k < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
   if (in->rank < 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must be >= 1-D, got shape %s",
@@ -147,7 +152,17 @@ static weir_status_t* top_k_cpu(weir_kernel_ctx_t* ctx) {
   return atomic_load(&job.failed) ? weir_out_of_memory() : NULL;
 }
 
-// ---- gradient of TopKV2: dy scattered to where the values came from ----
+static weir_status_t* top_k_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* k = weir_kernel_input(ctx, 1);
+  if (k->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got rank %d", k->rank);
+  return top_k_compute(ctx, weir_move_int_at(k, 0));
+}
+
+static weir_status_t* top_k_v1_cpu(weir_kernel_ctx_t* ctx) {
+  return top_k_compute(ctx, weir_attrs_int(weir_kernel_attrs(ctx), "k"));
+}
+
+// ---- gradient: dy scattered to where the values came from ----
 
 static weir_edge_t last_dim(weir_grad_ctx_t* g, weir_edge_t shape) {
   const int64_t minus_one[] = {-1}, zero[] = {0}, one[] = {1};
@@ -196,6 +211,15 @@ static weir_status_t* top_k_grad(weir_grad_ctx_t* g) {
 const weir_op_module_t weir_ops_array_top_k = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
+        {.name = "TopK",  // TensorFlow refuses graphs of today that hold it; there is no reason to
+         .attrs = "k: int >= 0; sorted: bool = true; T: {float, double, int32, uint8, int16, int8, "
+                  "int64, bfloat16, uint16, half, uint32, uint64}",
+         .inputs = "input: T",
+         .outputs = "values: T; indices: int32",
+         .summary = "As TopKV2, with k an attribute.",
+         .infer_shape = top_k_v1_shape,
+         .build_grad = top_k_grad,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = top_k_v1_cpu}, {0}}},
         {.name = "TopKV2",
          .attrs = "sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, "
                   "bfloat16, uint16, half, "

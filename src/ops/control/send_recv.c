@@ -1,5 +1,5 @@
-// send_recv.c — _Send, _Recv and the host kind: tensors that cross from one device to another by
-// the step's rendezvous.
+// send_recv.c — Send, Recv, their internal names and the host kind: tensors that cross from one
+// device to another by the step's rendezvous.
 #include <stdio.h>
 
 #include "op/kernel.h"
@@ -152,7 +152,9 @@ static void recv_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
 
 const weir_op_module_t weir_ops_control_send_recv = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){SEND_OP("_Send"),
+    .ops = (const weir_op_def_t[]){SEND_OP("Send"),
+                                   RECV_OP("Recv"),
+                                   SEND_OP("_Send"),
                                    RECV_OP("_Recv"),
                                    SEND_OP("_HostSend", , .host_inputs = "tensor"),
                                    RECV_OP("_HostRecv", , .host_outputs = "tensor"),

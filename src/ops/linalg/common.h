@@ -75,9 +75,9 @@ static inline weir_edge_t swap_of(weir_grad_ctx_t* g, weir_edge_t a) {
   }
   weir_edge_t zero = weir_build_int32(g->builder, 0), one = weir_build_int32(g->builder, 1);
   weir_edge_t swapped = weir_build_int32s(g->builder, (const int32_t[]){1, 0}, 2);
-  weir_edge_t batch = weir_grad_node(g, "Sub",
-                                     WEIR_EDGES(weir_grad_node(g, "Rank", WEIR_EDGES(a)),
-                                                weir_build_int32(g->builder, 2)));
+  weir_edge_t batch = weir_grad_node(
+      g, "Sub",
+      WEIR_EDGES(weir_grad_node(g, "Rank", WEIR_EDGES(a)), weir_build_int32(g->builder, 2)));
   weir_edge_t parts[2] = {weir_grad_node(g, "Range", WEIR_EDGES(zero, batch, one)),
                           weir_grad_node(g, "AddV2", WEIR_EDGES(batch, swapped))};
   return weir_grad_node_with(g, "ConcatV2", WEIR_EDGES(parts[0], parts[1], zero),

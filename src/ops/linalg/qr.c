@@ -117,7 +117,8 @@ static weir_edge_t correction(weir_grad_ctx_t* g, weir_edge_t q, weir_edge_t r, 
       dtype == WEIR_DTYPE_COMPLEX64 ? WEIR_DTYPE_FLOAT : WEIR_DTYPE_DOUBLE;
   weir_edge_t real = weir_grad_node_with(g, "Real", WEIR_EDGES(diagonal),
                                          WEIR_ATTRS(weir_attr_type("Tout", real_type)));
-  real = weir_grad_node_with(g, "Cast", WEIR_EDGES(real), WEIR_ATTRS(weir_attr_type("DstT", dtype)));
+  real =
+      weir_grad_node_with(g, "Cast", WEIR_EDGES(real), WEIR_ATTRS(weir_attr_type("DstT", dtype)));
   weir_edge_t imaginary = minus(g, diagonal, real);
   return over_adjoint(g, matrix_product(g, q, false, imaginary, true), r);
 }
@@ -127,8 +128,7 @@ static weir_edge_t deep_grad(weir_grad_ctx_t* g, weir_edge_t q, weir_edge_t r, w
                              weir_edge_t dr) {
   weir_edge_t qdq = matrix_product(g, q, true, dq, false);
   weir_edge_t rdr = matrix_product(g, r, false, dr, true);
-  weir_edge_t skew =
-      plus(g, minus(g, qdq, adjoint(g, qdq)), minus(g, rdr, adjoint(g, rdr)));
+  weir_edge_t skew = plus(g, minus(g, qdq, adjoint(g, qdq)), minus(g, rdr, adjoint(g, rdr)));
   weir_edge_t triangle = band_part(g, skew, -1, 0);
   weir_edge_t within =
       matrix_product(g, q, false, plus(g, dr, over_adjoint(g, triangle, r)), false);
@@ -138,14 +138,14 @@ static weir_edge_t deep_grad(weir_grad_ctx_t* g, weir_edge_t q, weir_edge_t r, w
   return plus(g, sum, correction(g, q, r, minus(g, rdr, adjoint(g, qdq))));
 }
 
-// Columns [begin, end) of the matrices; end 0: to the last.
+// Columns [begin, end) of the matrices; end -1: to the last.
 static weir_edge_t columns(weir_grad_ctx_t* g, weir_edge_t a, int64_t begin, int64_t end) {
   weir_edge_t from = weir_build_int64s(g->builder, (const int64_t[]){0, begin}, 2);
   weir_edge_t to = weir_build_int64s(g->builder, (const int64_t[]){0, end}, 2);
   weir_edge_t step = weir_build_int64s(g->builder, (const int64_t[]){1, 1}, 2);
   return weir_grad_node_with(
       g, "StridedSlice", WEIR_EDGES(a, from, to, step),
-      WEIR_ATTRS(weir_attr_int("ellipsis_mask", 1), weir_attr_int("end_mask", end == 0 ? 2 : 0)));
+      WEIR_ATTRS(weir_attr_int("ellipsis_mask", 1), weir_attr_int("end_mask", end < 0 ? 2 : 0)));
 }
 
 static weir_status_t* qr_grad(weir_grad_ctx_t* g) {
@@ -164,9 +164,9 @@ static weir_status_t* qr_grad(weir_grad_ctx_t* g) {
   }
   if (m >= cols) return weir_grad_set(g, 0, deep_grad(g, q, r, dq, dr));
   // a = [x, y], r = [u, v]: x is square.
-  weir_edge_t y = columns(g, weir_grad_input(g, 0), m, 0);
+  weir_edge_t y = columns(g, weir_grad_input(g, 0), m, -1);
   weir_edge_t u = columns(g, r, 0, m);
-  weir_edge_t dv = columns(g, dr, m, 0);
+  weir_edge_t dv = columns(g, dr, m, -1);
   weir_edge_t du = columns(g, dr, 0, m);
   weir_edge_t dy = matrix_product(g, q, false, dv, false);
   weir_edge_t dx = deep_grad(g, q, u, plus(g, dq, matrix_product(g, y, false, dv, true)), du);
@@ -187,7 +187,6 @@ const weir_op_module_t weir_ops_linalg_qr = {
          .infer_shape = qr_shape,
          .build_grad = qr_grad,
          .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = qr_cpu,
-                                                 .state_size = sizeof(qr_state_t),
-                                                 .init = qr_init},
+                                                 .state_size = sizeof(qr_state_t), .init = qr_init},
                                                 {0}}},
         {0}}};

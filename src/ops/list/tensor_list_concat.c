@@ -59,9 +59,21 @@ static weir_status_t* concat_check(concat_t* c, const weir_shape_t* element) {
       c->rest, "");
 }
 
+// The length that all elements that are set have along dimension 0, or element_shape's; -1 when
+// they differ.
+static int64_t common_length(const concat_t* c) {
+  int64_t common = c->first_dim;
+  for (size_t i = 0; i < c->list->count; ++i) {
+    const weir_tensor_t* item = c->list->items[i];
+    if (item && common >= 0 && item->dims[0] != common) return -1;
+    if (item) common = item->dims[0];
+  }
+  return common;
+}
+
 // The length of element |i| along dimension 0. One that is not set takes leading_dims' word for it,
-// or the first that is set.
-static weir_status_t* concat_length(const concat_t* c, size_t i, int64_t inferred,
+// or has that of all others.
+static weir_status_t* concat_length(const concat_t* c, size_t i, int64_t common,
                                     int64_t* out_length) {
   const weir_tensor_t* item = c->list->items[i];
   if (item) {
@@ -74,8 +86,8 @@ static weir_status_t* concat_length(const concat_t* c, size_t i, int64_t inferre
     return WEIR_STATUS(INVALID_ARGUMENT, "leading_dims[%zu] is negative: %lld", i,
                        (long long)*out_length);
   }
-  *out_length = inferred;
-  if (inferred >= 0) return NULL;
+  *out_length = common;
+  if (common >= 0) return NULL;
   return WEIR_STATUS(
       INVALID_ARGUMENT,
       "List contains uninitialized tensor at index %zu but leading_dims has only %lld elements.", i,
@@ -85,15 +97,12 @@ static weir_status_t* concat_length(const concat_t* c, size_t i, int64_t inferre
 static weir_status_t* concat_lengths(weir_kernel_ctx_t* ctx, const concat_t* c,
                                      int64_t* out_total) {
   weir_tensor_t* lengths = NULL;
-  int64_t inferred = c->first_dim;
-  for (size_t i = 0; i < c->list->count && inferred < 0; ++i) {
-    if (c->list->items[i]) inferred = c->list->items[i]->dims[0];
-  }
+  const int64_t common = common_length(c);
   *out_total = 0;
   WEIR_TRY(weir_kernel_output(ctx, 1, 1, (const int64_t[]){(int64_t)c->list->count}, &lengths));
   for (size_t i = 0; i < c->list->count; ++i) {
     int64_t* length = &WEIR_TENSOR_DATA(lengths, int64_t)[i];
-    WEIR_TRY(concat_length(c, i, inferred, length));
+    WEIR_TRY(concat_length(c, i, common, length));
     if (__builtin_add_overflow(*out_total, *length, out_total)) {
       return WEIR_STATUS(INVALID_ARGUMENT, "the lengths of the list's elements overflow");
     }

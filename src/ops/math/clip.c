@@ -18,28 +18,65 @@ static weir_status_t* apply_bound(weir_kernel_ctx_t* ctx, weir_binary_op_t op, c
   return NULL;
 }
 
+// NaN stays.
+static float clip_float(float x, float low, float high) {
+  if (high < x) x = high;
+  return x < low ? low : x;
+}
+static double clip_double(double x, double low, double high) {
+  if (high < x) x = high;
+  return x < low ? low : x;
+}
+
+static weir_status_t* check_bounds(const weir_tensor_t* t, const weir_tensor_t* low,
+                                   const weir_tensor_t* high) {
+  bool low_fits = low->rank == 0 || weir_tensor_same_shape(low, t);
+  bool high_fits = high->rank == 0 || weir_tensor_same_shape(high, t);
+  if (low_fits && high_fits) return NULL;
+  char a[WEIR_SHAPE_TEXT_SIZE];
+  char b[WEIR_SHAPE_TEXT_SIZE];
+  char c[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
+      "input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
+      weir_tensor_shape_text(t, a), weir_tensor_shape_text(low, b),
+      weir_tensor_shape_text(high, c));
+}
+
 static weir_status_t* clip_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* t = weir_kernel_input(ctx, 0);
   const weir_tensor_t* low = weir_kernel_input(ctx, 1);
   const weir_tensor_t* high = weir_kernel_input(ctx, 2);
-  bool low_fits = low->rank == 0 || weir_tensor_same_shape(low, t);
-  bool high_fits = high->rank == 0 || weir_tensor_same_shape(high, t);
-  if (!low_fits || !high_fits) {
-    char a[WEIR_SHAPE_TEXT_SIZE];
-    char b[WEIR_SHAPE_TEXT_SIZE];
-    char c[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
-        "input shape: %s clip_value_min shape: %s clip_value_max shape: %s",
-        weir_tensor_shape_text(t, a), weir_tensor_shape_text(low, b),
-        weir_tensor_shape_text(high, c));
-  }
+  WEIR_TRY(check_bounds(t, low, high));
   const void* x = t->data;
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, t->rank, t->dims, &y));
   WEIR_TRY(apply_bound(ctx, WEIR_BINARY_MINIMUM, x, high, y));
   return apply_bound(ctx, WEIR_BINARY_MAXIMUM, y->data, low, y);
+}
+
+// A complex number is clipped by its parts.
+static weir_status_t* clip_complex_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* t = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* low = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* high = weir_kernel_input(ctx, 2);
+  WEIR_TRY(check_bounds(t, low, high));
+  weir_tensor_t* y = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, t->rank, t->dims, &y));
+  for (int64_t i = 0; i < 2 * t->count; ++i) {
+    const int64_t l = low->rank == 0 ? i % 2 : i, h = high->rank == 0 ? i % 2 : i;
+    if (t->dtype == WEIR_DTYPE_COMPLEX64) {
+      WEIR_TENSOR_DATA(y, float)
+      [i] = clip_float(WEIR_TENSOR_DATA(t, float)[i], WEIR_TENSOR_DATA(low, float)[l],
+                       WEIR_TENSOR_DATA(high, float)[h]);
+    } else {
+      WEIR_TENSOR_DATA(y, double)
+      [i] = clip_double(WEIR_TENSOR_DATA(t, double)[i], WEIR_TENSOR_DATA(low, double)[l],
+                        WEIR_TENSOR_DATA(high, double)[h]);
+    }
+  }
+  return NULL;
 }
 
 static weir_status_t* clip_grad(weir_grad_ctx_t* g) {
@@ -72,5 +109,7 @@ const weir_op_module_t weir_ops_math_clip = {
                   .types =
                       "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, uint16",
                   .compute = clip_cpu},
+                 {WEIR_DEVICE_CPU, .types = "T: complex64, complex128",
+                  .compute = clip_complex_cpu},
                  {0}}},
         {0}}};

@@ -1,5 +1,6 @@
 // complex.c — Complex, Real, Imag, Conj, Angle, ComplexAbs.
 #include "ops/math/common.h"
+#include "tensor/handle.h"
 
 static weir_edge_t complex_of(weir_grad_ctx_t* g, weir_edge_t real, weir_edge_t imag) {
   bool is_double = weir_grad_dtype(g, real) == WEIR_DTYPE_DOUBLE;
@@ -28,6 +29,17 @@ static weir_status_t* real_grad(weir_grad_ctx_t* g) {
 static weir_status_t* imag_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
   return weir_grad_set(g, 0, complex_of(g, weir_grad_scalar(g, dy, 0), dy));
+}
+
+// No variant has a conjugate; TensorFlow finds out when it runs.
+static weir_status_t* conj_variant_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const weir_variant_object_t* object =
+      x->count > 0 ? WEIR_TENSOR_DATA(x, const weir_variant_t)->object : NULL;
+  return WEIR_STATUS(INTERNAL,
+                     "No unary variant unary_op function found for op CONJ Variant type_name: %s "
+                     "for device type: CPU",
+                     object ? object->type->type_name : "");
 }
 
 static weir_status_t* conj_grad(weir_grad_ctx_t* g) {
@@ -116,7 +128,13 @@ const weir_op_module_t weir_ops_math_complex = {
          .summary = "The complex conjugate",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = conj_grad,
-         .kernels = WEIR_UNARY_KERNELS(conj_init, "T: complex64, complex128")},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "T: complex64, complex128",
+                  .compute = weir_unary_compute, .init = conj_init,
+                  .state_size = sizeof(weir_unary_state_t)},
+                 {WEIR_DEVICE_CPU, .types = "T: variant", .compute = conj_variant_cpu},
+                 {0}}},
         {.name = "ComplexAbs",
          .attrs = PART_ATTRS,
          .inputs = "x: T",

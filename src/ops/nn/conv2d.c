@@ -1,4 +1,6 @@
-// conv2d.c — Conv2D and its gradients by input and by filter.
+// conv2d.c — Conv2D, its gradients by input and by filter, and _FusedConv2D, as TensorFlow's graph
+// optimizer joins it with what follows.
+#include "kernel/fused_tail.h"
 #include "kernel/staging.h"
 #include "kernel/window.h"
 #include "op/grad_ctx.h"
@@ -41,6 +43,14 @@ static weir_status_t* conv2d_shape(weir_shape_ctx_t* ctx) {
   }
   weir_window_dims(&w, weir_shape_dim(in, 0), sizes[0], sizes[1], out_depth, dims);
   return weir_shape_set_dims(ctx, 0, 4, dims);
+}
+
+// Formats of other devices say nothing of the shape here.
+static weir_status_t* fused_shape(weir_shape_ctx_t* ctx) {
+  weir_attrs_t attrs = weir_shape_attrs(ctx);
+  bool is_plain = weir_attrs_string(attrs, "data_format").size == 4 &&
+                  weir_view_equal(weir_attrs_string(attrs, "filter_format"), weir_view_of("HWIO"));
+  return is_plain ? conv2d_shape(ctx) : NULL;
 }
 
 static weir_status_t* backprop_input_shape(weir_shape_ctx_t* ctx) {
@@ -112,8 +122,9 @@ static weir_status_t* check_rank4(const weir_tensor_t* t, const char* name) {
                      weir_tensor_shape_text(t, text));
 }
 
-static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) {
-  const weir_window_t* w = ctx->state;
+// |tail| may be NULL.
+static weir_status_t* convolve(weir_kernel_ctx_t* ctx, const weir_window_t* w,
+                               const weir_fused_tail_t* tail) {
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *filter = weir_kernel_input(ctx, 1);
   weir_staged_t x = {0}, f = {0}, y = {0};
   weir_tensor_t* out;
@@ -132,14 +143,52 @@ static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = weir_stage_input(ctx, filter, false, &f);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &y);
   if (status) goto done;
-  status = weir_conv2d_forward(weir_kernel_pool(ctx), weir_compute_type(weir_tensor_type(in)),
-                               &conv, x.data, f.data, y.data);
+  weir_dtype_t dtype = weir_compute_type(weir_tensor_type(in));
+  status = weir_conv2d_forward(weir_kernel_pool(ctx), dtype, &conv, x.data, f.data, y.data);
+  weir_tail_run_t run = {.first_arg = 2,
+                         .dtype = dtype,
+                         .rows = conv.batch * conv.out_h * conv.out_w,
+                         .channels = conv.out_c,
+                         .is_nchw = w->is_nchw,
+                         .y = y.data};
+  if (!status && tail) status = weir_fused_tail_apply(ctx, tail, &run);
   if (!status) status = weir_stage_finish(ctx, out, w->is_nchw, &y);
 done:
   weir_staged_release(&x);
   weir_staged_release(&f);
   weir_staged_release(&y);
   return status;
+}
+
+static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) { return convolve(ctx, ctx->state, NULL); }
+
+typedef struct fused_state_t {
+  weir_window_t window;
+  weir_fused_tail_t tail;
+} fused_state_t;
+
+static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
+  fused_state_t* s = state;
+  weir_attrs_t attrs = init->node->attrs;
+  weir_view_t format = weir_attrs_string(attrs, "data_format");
+  weir_view_t filter = weir_attrs_string(attrs, "filter_format");
+  const weir_attr_t* types = weir_attrs_list(attrs, "TArgs");
+  if (format.size > 4 || !weir_view_equal(filter, weir_view_of("HWIO"))) {
+    return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D has no CPU kernel for formats %.*s and %.*s",
+                       WEIR_VIEW_ARG(format), WEIR_VIEW_ARG(filter));
+  }
+  for (size_t i = 0; i < types->count; ++i) {
+    if (types->u.types[i] == weir_attrs_type(attrs, "T")) continue;
+    return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D takes arguments of its own type alone, not %s",
+                       weir_dtype_name(types->u.types[i]));
+  }
+  WEIR_TRY(weir_window_read_conv(attrs, &s->window));
+  return weir_fused_tail_init(init, (int)types->count, &s->tail);
+}
+
+static weir_status_t* fused_cpu(weir_kernel_ctx_t* ctx) {
+  const fused_state_t* s = ctx->state;
+  return convolve(ctx, &s->window, &s->tail);
 }
 
 // Reads a shape given as a vector of int32.
@@ -279,5 +328,23 @@ const weir_op_module_t weir_ops_nn_conv2d = {
                                                  .init = conv_init,
                                                  .state_size = sizeof(weir_window_t),
                                                  .host_inputs = "filter_sizes"},
+                                                {0}}},
+        {.name = "_FusedConv2D",
+         .summary = "Convolution, a bias or a normalisation, and an activation in one",
+         .attrs = "T: {half, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= "
+                  "0; num_host_args: int >= 0 = 0; strides: list(int); padding: "
+                  "{'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; data_format: "
+                  "{'NHWC','NCHW','NCHW_VECT_C'} = 'NHWC'; filter_format: "
+                  "{'HWIO','OIHW','OIHW_VECT_I'} = 'HWIO'; dilations: list(int) = [1,1,1,1]; "
+                  "use_cudnn_on_gpu: bool = true; fused_ops: list(string) = []; epsilon: float = "
+                  "0.0001; leakyrelu_alpha: float = 0.2",
+         .inputs = "input: T; filter: T; args: TArgs; host_args: num_host_args * float",
+         .outputs = "output: T",
+         .infer_shape = fused_shape,
+         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
+                                                 .types = "T: half, float, double",
+                                                 .compute = fused_cpu,
+                                                 .init = fused_init,
+                                                 .state_size = sizeof(fused_state_t)},
                                                 {0}}},
         {0}}};

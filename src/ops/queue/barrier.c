@@ -37,12 +37,16 @@ static void element_free(const barrier_t* b, element_t* e) {
   weir_free(e);
 }
 
-// ---- life ----
-static void barrier_destroy(weir_resource_t* resource) {
-  barrier_t* b = (barrier_t*)resource;
+static void drop_incomplete(barrier_t* b) {
   weir_map_entry_t* entry;
   for (size_t i = 0; (entry = weir_map_next(&b->incomplete, &i));) element_free(b, entry->value);
   weir_map_free(&b->incomplete);
+}
+
+// ---- life ----
+static void barrier_destroy(weir_resource_t* resource) {
+  barrier_t* b = (barrier_t*)resource;
+  drop_incomplete(b);
   for (int i = 0; b->shapes && i < b->count; ++i) weir_free(b->shapes[i]);
   weir_free(b->shapes);
   weir_free(b->types);
@@ -171,7 +175,6 @@ static weir_status_t* find_element(barrier_t* b, weir_view_t key, element_t** ou
       weir_free(e);
       return status;
     }
-    ++b->next_index;
   }
   *out_element = e;
   return NULL;
@@ -217,10 +220,12 @@ static weir_status_t* insert_locked(barrier_t* b, const weir_tensor_t* keys,
         "Barrier '%s' is closed. Pending enqueues cancelled: %d. Number of incomplete keys: %zu",
         b->name, b->cancels_pending, b->incomplete.count);
   }
+  bool has_new = false;
   for (int64_t i = 0; i < keys->count; ++i) {
     weir_view_t key = weir_string_view(&WEIR_TENSOR_DATA(keys, const weir_string_t)[i]);
     element_t* e = NULL;
     WEIR_TRY(find_element(b, key, &e));
+    has_new |= e->index == b->next_index;
     if (e->parts[component]) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Key %.*s already has a value for component %d in barrier %s",
@@ -234,6 +239,7 @@ static weir_status_t* insert_locked(barrier_t* b, const weir_tensor_t* keys,
     }
     if (--e->missing == 0) WEIR_TRY(finish_element(b, key, e, completed));
   }
+  if (has_new) ++b->next_index;  // what was inserted together has one index
   if (b->is_closed && b->incomplete.count == 0) weir_queue_shut(b->ready, completed);
   return NULL;
 }
@@ -343,6 +349,7 @@ static weir_status_t* close_cpu(weir_kernel_ctx_t* ctx) {
   } else {
     b->is_closed = true;
     b->cancels_pending = cancels;
+    if (cancels) drop_incomplete(b);
     if (cancels || b->incomplete.count == 0) weir_queue_shut(b->ready, &completed);
   }
   weir_mutex_unlock(&b->mu);

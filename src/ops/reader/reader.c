@@ -22,12 +22,15 @@ static weir_status_t* init_count(const weir_kernel_init_t* init, const char* att
 }
 
 // TensorFlow takes names it does not know for no compression.
-static weir_status_t* check_compression(const weir_kernel_init_t* init, const char* attr) {
+static weir_status_t* init_compression(const weir_kernel_init_t* init, const char* attr,
+                                       weir_reader_config_t* config) {
   weir_view_t name = weir_attrs_string(init->node->attrs, attr);
-  if (!weir_view_is(name, "ZLIB") && !weir_view_is(name, "GZIP") && !weir_view_is(name, "SNAPPY"))
-    return NULL;
-  return WEIR_STATUS(UNIMPLEMENTED, "%s '%.*s': compressed files cannot be read", attr,
-                     WEIR_VIEW_ARG(name));
+  if (weir_view_is(name, "SNAPPY")) {
+    return WEIR_STATUS(UNIMPLEMENTED, "%s 'SNAPPY': such files cannot be read", attr);
+  }
+  config->is_compressed = weir_view_is(name, "ZLIB") || weir_view_is(name, "GZIP");
+  config->compression = weir_view_is(name, "GZIP") ? WEIR_DEFLATE_GZIP : WEIR_DEFLATE_ZLIB;
+  return NULL;
 }
 
 static weir_status_t* text_line_init(const weir_kernel_init_t* init, void* state) {
@@ -46,7 +49,7 @@ static weir_status_t* whole_file_init(const weir_kernel_init_t* init, void* stat
 static weir_status_t* record_init(const weir_kernel_init_t* init, void* state) {
   reader_state_t* s = state;
   s->config.kind = WEIR_READER_RECORD;
-  WEIR_TRY(check_compression(init, "compression_type"));
+  WEIR_TRY(init_compression(init, "compression_type", &s->config));
   return init_handle(init, s);
 }
 
@@ -57,7 +60,7 @@ static weir_status_t* fixed_length_init(const weir_kernel_init_t* init, void* st
   WEIR_TRY(init_count(init, "record_bytes", &s->config.record_size));
   WEIR_TRY(init_count(init, "footer_bytes", &s->config.footer_size));
   WEIR_TRY(init_count(init, "hop_bytes", &s->config.hop_size));
-  WEIR_TRY(check_compression(init, "encoding"));
+  WEIR_TRY(init_compression(init, "encoding", &s->config));
   return init_handle(init, s);
 }
 

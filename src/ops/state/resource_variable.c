@@ -127,10 +127,16 @@ static weir_status_t* is_initialized_cpu(weir_kernel_ctx_t* ctx) {
 // ---- VariableShape ----
 static weir_status_t* variable_shape_cpu(weir_kernel_ctx_t* ctx) {
   weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_kernel_variable(ctx, 0, &variable));
+  weir_status_t* status = weir_kernel_variable(ctx, 0, &variable);
+  if (status && weir_status_code(status) == WEIR_FAILED_PRECONDITION) {
+    // Here alone a variable that does not exist is NOT_FOUND.
+    weir_status_t* missing = WEIR_STATUS(NOT_FOUND, "%s", weir_status_message(status));
+    weir_status_destroy(status);
+    return missing;
+  }
+  if (status) return status;
   weir_tensor_t* value = weir_variable_read(variable);
   weir_tensor_t* out = NULL;
-  weir_status_t* status = NULL;
   if (!value) {
     status = WEIR_STATUS(FAILED_PRECONDITION, "Shape of an uninitialized variable asked for by %s",
                          ctx->node->name);

@@ -182,11 +182,11 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
       {WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_inputs = "resource"}, { 0 }      \
     }                                                                                             \
   }
-#define REF_SCATTER(op, allowed, locking, row_types, fn)                                           \
+#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn)                                 \
   {                                                                                                \
     .name = op, .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking, \
     .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",       \
-    .infer_shape = ref_shape, .kernels = (const weir_kernel_def_t[]) {                             \
+    .flags = op_flags, .infer_shape = ref_shape, .kernels = (const weir_kernel_def_t[]) {          \
       {WEIR_DEVICE_CPU, .types = row_types, .compute = fn}, { 0 }                                  \
     }                                                                                              \
   }
@@ -202,13 +202,17 @@ const weir_op_module_t weir_ops_state_scatter = {
         RESOURCE_SCATTER("ResourceScatterMin", "numbertype", "dtype: " ORDERED, scatter_min),
         RESOURCE_SCATTER("ResourceScatterMax", "numbertype", "dtype: " ORDERED, scatter_max),
         RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, scatter_assign),
-        REF_SCATTER("ScatterAdd", "numbertype", "false", "T: " NUMBERS, scatter_add),
-        REF_SCATTER("ScatterSub", "numbertype", "false", "T: " NUMBERS, scatter_sub),
-        REF_SCATTER("ScatterMul", "numbertype", "false", "T: " NUMBERS, scatter_mul),
-        REF_SCATTER("ScatterDiv", "numbertype", "false", "T: " NUMBERS, scatter_div),
-        REF_SCATTER("ScatterMin", MINMAX_TYPES, "false",
+        REF_SCATTER("ScatterAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
+                    scatter_add),
+        REF_SCATTER("ScatterSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
+                    scatter_sub),
+        REF_SCATTER("ScatterMul", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
+                    scatter_mul),
+        REF_SCATTER("ScatterDiv", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
+                    scatter_div),
+        REF_SCATTER("ScatterMin", MINMAX_TYPES, "false", 0,
                     "T: half, bfloat16, float, double, int32, int64", scatter_min),
-        REF_SCATTER("ScatterMax", MINMAX_TYPES, "false",
+        REF_SCATTER("ScatterMax", MINMAX_TYPES, "false", 0,
                     "T: half, bfloat16, float, double, int32, int64", scatter_max),
-        REF_SCATTER("ScatterUpdate", "type", "true", NULL, scatter_assign),
+        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, scatter_assign),
         {0}}};

@@ -80,13 +80,14 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
       {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn, .host_inputs = "ref"}, { 0 }      \
     }                                                                                              \
   }
-#define REF_SCATTER(op, allowed, locking, row_types, fn, text)                               \
+#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn, text)                     \
   {                                                                                          \
     .name = op,                                                                              \
     .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking        \
              "; bad_indices_policy: string = ''",                                            \
     .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)", \
-    .summary = text, .infer_shape = ref_shape, .kernels = (const weir_kernel_def_t[]) {      \
+    .flags = op_flags, .summary = text, .infer_shape = ref_shape,                            \
+    .kernels = (const weir_kernel_def_t[]) {                                                 \
       {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn}, { 0 }                      \
     }                                                                                        \
   }
@@ -104,14 +105,15 @@ const weir_op_module_t weir_ops_state_scatter_nd = {
                          "Keeps the smaller elements in slices of a variable."),
         RESOURCE_SCATTER("ResourceScatterNdMax", ORDERED, max_cpu,
                          "Keeps the larger elements in slices of a variable."),
-        REF_SCATTER("ScatterNdUpdate", "type", "true", "bool, string, " NUMBERS, update_cpu,
+        REF_SCATTER("ScatterNdUpdate", "type", "true", WEIR_OP_NO_GRADIENT,
+                    "bool, string, " NUMBERS, update_cpu,
                     "Replaces slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdAdd", "numbertype", "false", NUMBERS, add_cpu,
+        REF_SCATTER("ScatterNdAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS, add_cpu,
                     "Adds to slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdSub", "numbertype", "false", NUMBERS, sub_cpu,
+        REF_SCATTER("ScatterNdSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS, sub_cpu,
                     "Subtracts from slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdMin", "numbertype", "false", ORDERED, min_cpu,
+        REF_SCATTER("ScatterNdMin", "numbertype", "false", 0, ORDERED, min_cpu,
                     "Keeps the smaller elements in slices of a variable."),
-        REF_SCATTER("ScatterNdMax", "numbertype", "false", ORDERED, max_cpu,
+        REF_SCATTER("ScatterNdMax", "numbertype", "false", 0, ORDERED, max_cpu,
                     "Keeps the larger elements in slices of a variable."),
         {0}}};

@@ -273,13 +273,14 @@ const weir_op_module_t weir_ops_state_variable = {
          .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
-         .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
+         .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = assign_shape,
          .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = assign_cpu}, {0}}},
         {.name = "AssignAdd",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
+         .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_merge_all,
          .kernels =
              (const weir_kernel_def_t[]){
@@ -288,6 +289,7 @@ const weir_op_module_t weir_ops_state_variable = {
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
+         .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_merge_all,
          .kernels =
              (const weir_kernel_def_t[]){

@@ -6,6 +6,7 @@
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"
+#include "tensor/handle.h"
 
 typedef struct as_string_t {
   char format[64];  // of one number: "%05.2f", "%-8lld"
@@ -77,9 +78,6 @@ static weir_status_t* as_string_init(const weir_kernel_init_t* init, void* state
   as_string_t* s = state;
   weir_attrs_t attrs = init->node->attrs;
   char width[16] = "", precision[16] = "";
-  if (weir_attrs_type(attrs, "T") == WEIR_DTYPE_VARIANT) {
-    return WEIR_STATUS(UNIMPLEMENTED, "AsString is not implemented for variants");
-  }
   WEIR_TRY(read_int32(attrs, "width", &s->width));
   WEIR_TRY(read_int32(attrs, "precision", &s->precision));
   WEIR_TRY(check_notation(attrs, s->precision));
@@ -120,12 +118,29 @@ static void put_text(const as_string_t* s, const void* element, weir_strbuf_t* o
   for (size_t i = 0; s->fill == '-' && i < padding; ++i) weir_strbuf_putc(out, ' ');
 }
 
+static void put_variant(const void* element, weir_strbuf_t* out) {
+  const weir_variant_object_t* object = ((const weir_variant_t*)element)->object;
+  if (!object) {
+    weir_strbuf_puts(out, "Variant<type: <empty> value: <empty>>");
+    return;
+  }
+  weir_strbuf_printf(out, "Variant<type: %s value: ", object->type->type_name);
+  if (object->type->describe) {
+    object->type->describe(object, out);
+  } else {
+    weir_strbuf_puts(out, object->type->type_name);
+  }
+  weir_strbuf_puts(out, ">");
+}
+
 static weir_status_t* put_element(const as_string_t* s, weir_dtype_t dtype, const char* element,
                                   weir_strbuf_t* out) {
   if (dtype == WEIR_DTYPE_BOOL) {
     weir_strbuf_puts(out, *(const bool*)element ? "true" : "false");
   } else if (dtype == WEIR_DTYPE_STRING) {
     put_text(s, element, out);
+  } else if (dtype == WEIR_DTYPE_VARIANT) {
+    put_variant(element, out);
   } else if (weir_dtype_is_complex(dtype)) {
     put_complex(s, dtype, element, out);
   } else if (weir_dtype_is_floating(dtype)) {

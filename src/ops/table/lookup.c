@@ -196,9 +196,9 @@ const weir_op_module_t weir_ops_table_lookup = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         LOOKUP_OP("LookupTableFind", IN_OUT, REF, "; keys: Tin; default_value: Tout",
-                  "values: Tout", 0, find_shape, find_cpu),
+                  "values: Tout", WEIR_OP_NO_GRADIENT, find_shape, find_cpu),
         LOOKUP_OP("LookupTableFindV2", IN_OUT, "resource", "; keys: Tin; default_value: Tout",
-                  "values: Tout", STATEFUL, find_shape, find_cpu),
+                  "values: Tout", STATEFUL | WEIR_OP_NO_GRADIENT, find_shape, find_cpu),
         LOOKUP_OP("LookupTableInsert", IN_OUT, REF, PAIRS, NULL, 0, check_handle, insert_cpu),
         LOOKUP_OP("LookupTableInsertV2", IN_OUT, "resource", PAIRS, NULL, STATEFUL, check_handle,
                   insert_cpu),

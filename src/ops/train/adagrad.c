@@ -10,6 +10,7 @@
 
 static const weir_optimizer_t adagrad_family = {.scalars = {"lr"},
                                                 .flag = "update_slots",
+                                                .refuses_empty_rows = true,
                                                 .cost_ns = 1.5,
                                                 .run_float = adagrad_float,
                                                 .run_double = adagrad_double,
@@ -21,6 +22,7 @@ static weir_status_t* adagrad_init(const weir_kernel_init_t* init, void* state) 
 
 static const weir_optimizer_t adagrad_v2_family = {.scalars = {"lr", "epsilon"},
                                                    .flag = "update_slots",
+                                                   .refuses_empty_rows = true,
                                                    .cost_ns = 1.5,
                                                    .run_float = adagrad_v2_float,
                                                    .run_double = adagrad_v2_double,

@@ -10,6 +10,8 @@
 
 static const weir_optimizer_t ftrl_family = {
     .scalars = {"lr", "l1", "l2", "lr_power", "l2_shrinkage"},
+    .sparse_ranges = "z00-0",
+    .refuses_empty_rows = true,
     .flag = "multiply_linear_by_lr",
     .cost_ns = 6.0,
     .run_float = ftrl_float,

@@ -1,0 +1,119 @@
+// immutable_const.c — ImmutableConst: a tensor whose elements are the bytes of a file, mapped into
+// memory.
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file/fs.h"
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+
+typedef struct const_state_t {
+  weir_mutex_t mu;
+  weir_tensor_t* tensor;  // guarded by mu; NULL until the first run
+  char* path;
+} const_state_t;
+
+static weir_status_t* const_init(const weir_kernel_init_t* init, void* state) {
+  const_state_t* s = state;
+  weir_mutex_init(&s->mu);
+  if (!weir_shape_is_full(weir_attrs_shape(init->node->attrs, "shape"))) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "The shape of '%s' is not fully known", init->node->name);
+  }
+  const weir_view_t path = weir_attrs_string(init->node->attrs, "memory_region_name");
+  s->path = weir_strndup(path.data ? path.data : "", path.size);
+  return s->path ? NULL : weir_out_of_memory();
+}
+
+static void const_deinit(void* state) {
+  const_state_t* s = state;
+  weir_tensor_release(s->tensor);
+  weir_free(s->path);
+  weir_mutex_destroy(&s->mu);
+}
+
+static void unmap(void* data, size_t size, void* arg) {
+  (void)arg;
+  munmap(data, size);
+}
+
+// Maps the whole of a file. An empty one cannot be mapped.
+static weir_status_t* map_file(const char* path, void** out_data, size_t* out_size) {
+  const weir_fs_t* fs = NULL;
+  const char* local = NULL;
+  weir_file_info_t info;
+  WEIR_TRY(weir_fs_find(path, &fs, &local));
+  if (fs != &weir_fs_posix) {
+    return WEIR_STATUS(UNIMPLEMENTED, "files of the file system of '%s' cannot be mapped", path);
+  }
+  WEIR_TRY(weir_fs_info(path, &info));
+  *out_size = (size_t)info.size;
+  const int file = open(local, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return WEIR_STATUS(PERMISSION_DENIED, "%s: %s", path, strerror(errno));
+  void* data = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
+  const int error = errno;
+  close(file);
+  if (data == MAP_FAILED) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot be mapped: %s", path, strerror(error));
+  }
+  *out_data = data;
+  return NULL;
+}
+
+static weir_status_t* make_tensor(weir_kernel_ctx_t* ctx, const char* path,
+                                  weir_tensor_t** out_tensor) {
+  const weir_dtype_t dtype = weir_attrs_type(weir_kernel_attrs(ctx), "dtype");
+  const weir_shape_t* shape = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
+  int64_t count = 0;
+  void* data = NULL;
+  size_t size = 0;
+  WEIR_TRY(map_file(path, &data, &size));
+  weir_status_t* status = weir_shape_count(dtype, shape->rank, shape->dims, &count);
+  if (!status && !weir_dtype_is_plain(dtype)) {
+    status = WEIR_STATUS(UNIMPLEMENTED, "Sorry, %s is not currently supported for ImmutableConst",
+                         weir_dtype_name(dtype));
+  }
+  if (status) {
+    munmap(data, size);
+    return status;
+  }
+  const size_t needed = (size_t)count * weir_dtype_size(dtype);
+  if (needed > size) {
+    munmap(data, size);
+    return WEIR_STATUS(INTERNAL,
+                       "Readonly memory region %s has wrong length (%zu) when allocating %zu", path,
+                       size, needed);
+  }
+  return weir_tensor_wrap(dtype, shape->rank, shape->dims, data, size, unmap, NULL, out_tensor);
+}
+
+static weir_status_t* const_cpu(weir_kernel_ctx_t* ctx) {
+  const_state_t* s = ctx->state;
+  weir_status_t* status = NULL;
+  weir_mutex_lock(&s->mu);
+  if (!s->tensor) status = make_tensor(ctx, s->path, &s->tensor);
+  if (!status) weir_kernel_set(ctx, 0, weir_tensor_retain(s->tensor));
+  weir_mutex_unlock(&s->mu);
+  return status;
+}
+
+static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
+  return weir_shape_set(ctx, 0, weir_attrs_shape(weir_shape_attrs(ctx), "shape"));
+}
+
+const weir_op_module_t weir_ops_array_immutable_const = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "ImmutableConst",
+         .attrs = "dtype: type; shape: shape; memory_region_name: string",
+         .outputs = "tensor: dtype",
+         .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
+         .summary = "A tensor that lies in a file",
+         .infer_shape = const_shape,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = const_cpu,
+                                                 .state_size = sizeof(const_state_t),
+                                                 .init = const_init, .deinit = const_deinit},
+                                                {0}}},
+        {0}}};

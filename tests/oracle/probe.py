@@ -1,0 +1,146 @@
+"""One node by itself in Weir, through libweir_probe.so, and the comparison of what it gives with what TensorFlow gave."""
+import collections
+import ctypes
+import os
+import subprocess
+
+from values import OPAQUE, code_name, compare_values, first_message, read_tensor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TENSOR, REF, RESOURCE = 0, 1, 2
+
+# |shapes| is a list of lists of dimensions, None where unknown.
+Result = collections.namedtuple('Result', 'code message outputs shapes variables')
+# An input as the probe takes it: TENSOR, REF or RESOURCE, the enum of a variable's type, a TensorProto (b'': not initialised).
+Input = collections.namedtuple('Input', 'kind dtype proto')
+
+
+class Probe:
+    def __init__(self, file, directory, threads):
+        if not file:
+            # Rebuilding replaces the file and leaves a library in use alone.
+            subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
+            file = os.path.join(directory, 'libweir_probe.so')
+        self.lib = ctypes.CDLL(os.path.abspath(file))
+        lib = self.lib
+        lib.weir_probe_start.restype = ctypes.c_char_p
+        lib.weir_probe_run.restype = ctypes.c_void_p
+        for name in ('code', 'message', 'complaint', 'output_count', 'output', 'variable', 'shape', 'free'):
+            getattr(lib, 'weir_probe_' + name).argtypes = None
+        lib.weir_probe_message.restype = ctypes.c_char_p
+        lib.weir_probe_complaint.restype = ctypes.c_char_p
+        lib.weir_probe_output.restype = ctypes.c_void_p
+        lib.weir_probe_variable.restype = ctypes.c_void_p
+        lib.weir_probe_op_def.restype = ctypes.c_void_p
+        message = lib.weir_probe_start(threads)
+        if message:
+            raise SystemExit('the registry of ops is bad: ' + message.decode())
+
+    def has_op(self, name):
+        return bool(self.lib.weir_probe_has_op(name.encode()))
+
+    def op_def(self, name):
+        """A serialised OpDef."""
+        size = ctypes.c_size_t()
+        data = self.lib.weir_probe_op_def(name.encode(), ctypes.byref(size))
+        return ctypes.string_at(data, size.value)
+
+    def tensor(self, function, handle, i):
+        size = ctypes.c_size_t()
+        data = function(handle, i, ctypes.byref(size))
+        return read_tensor(ctypes.string_at(data, size.value)) if data else None
+
+    def run(self, node, inputs):
+        """(shape result, kernel result, complaint) of a serialised NodeDef."""
+        lib, count = self.lib, len(inputs)
+        protos = [x.proto for x in inputs]
+        handle = ctypes.c_void_p(lib.weir_probe_run(
+            node, ctypes.c_size_t(len(node)), count, (ctypes.c_char_p * max(1, count))(*protos),
+            (ctypes.c_size_t * max(1, count))(*map(len, protos)), (ctypes.c_int * max(1, count))(*[x.kind for x in inputs]),
+            (ctypes.c_int * max(1, count))(*[x.dtype for x in inputs])))
+        try:
+            return self.collect(handle, inputs)
+        finally:
+            lib.weir_probe_free(handle)
+
+    def collect(self, handle, inputs):
+        lib = self.lib
+        outputs, shapes, variables = [], [], {}
+        codes = [lib.weir_probe_code(handle, k) for k in (0, 1)]
+        if codes[0] == 0:
+            dims = (ctypes.c_int64 * 256)()
+            for i in range(lib.weir_probe_output_count(handle)):
+                rank = lib.weir_probe_shape(handle, i, dims)
+                shapes.append(None if rank < 0 else [None if d < 0 else d for d in dims[:rank]])
+        if codes[1] == 0:
+            outputs = [self.tensor(lib.weir_probe_output, handle, i)
+                       for i in range(lib.weir_probe_output_count(handle))]
+            variables = {i: self.tensor(lib.weir_probe_variable, handle, i)
+                         for i, x in enumerate(inputs) if x.kind != TENSOR}
+        results = [Result(codes[k], lib.weir_probe_message(handle, k).decode(errors='replace'), outputs, shapes, variables)
+                   for k in (0, 1)]
+        return results[0], results[1], lib.weir_probe_complaint(handle).decode(errors='replace')
+
+
+# ---- comparison ----
+
+def compare_failure(options, whole, kernel, shape_result, kernel_result):
+    """TensorFlow failed with |whole|; by its kernel alone with |kernel|, which may have succeeded."""
+    problems = []
+    if options.get('tf_only_fails'):
+        return problems
+    weir_code = shape_result.code or kernel_result.code
+    messages = f'\n      tensorflow: {code_name(whole.code)}: {first_message(whole.message)}' \
+               f'\n      kernel:     {code_name(kernel.code)}: {first_message(kernel.message)}' \
+               f'\n      weir shape: {code_name(shape_result.code)}: {first_message(shape_result.message)}' \
+               f'\n      weir:       {code_name(kernel_result.code)}: {first_message(kernel_result.message)}'
+    if weir_code == 0:
+        problems.append('TensorFlow fails, Weir does not' + messages)
+    elif weir_code != whole.code and weir_code != kernel.code:
+        problems.append('the codes differ' + messages)
+    elif kernel.code and not kernel_result.code:
+        problems.append("TensorFlow's kernel fails by itself, Weir's does not" + messages)
+    elif kernel.code and kernel.code != kernel_result.code and shape_result.code == 0:
+        problems.append('the codes of the kernels differ' + messages)
+    return problems
+
+
+def compare(options, output_dtypes, pair, weir, warnings):
+    """The list of what is wrong with a case. |pair|: TensorFlow's result, and its kernel's alone where that failed."""
+    whole, kernel = pair
+    shape_result, kernel_result, complaint = weir
+    if whole.code:
+        return compare_failure(options, whole, kernel, shape_result, kernel_result)
+    for result, what in ((shape_result, 'shape function'), (kernel_result, 'kernel')):
+        if result.code:
+            if options.get('weir_only_fails'):
+                return []
+            return [f'{what} fails: {code_name(result.code)}: {result.message}']
+    problems = [complaint] if complaint else []
+    for i, want in enumerate(whole.outputs):
+        if output_dtypes[i] in OPAQUE:
+            continue
+        problem = compare_values(kernel_result.outputs[i], want, options)
+        if problem:
+            problems.append(f'output {i}: {problem}')
+        inferred, text = kernel_result.shapes[i], f'output {i} is inferred as {kernel_result.shapes[i]}, by TensorFlow as '
+        if not are_compatible(inferred, whole.shapes[i]):
+            problems.append(f'{text}{whole.shapes[i]}')
+        elif is_weaker(inferred, whole.shapes[i]):
+            warnings.append(f'{text}{whole.shapes[i]}')
+    for i, want in whole.variables.items():
+        problem = compare_values(kernel_result.variables.get(i), want, options)
+        if problem:
+            problems.append(f'variable {i}: {problem}')
+    return problems
+
+
+def are_compatible(a, b):
+    return a is None or b is None or \
+        (len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b)))
+
+
+def is_weaker(got, want):
+    if want is None:
+        return False
+    return got is None or any(g is None and w is not None for g, w in zip(got, want))

@@ -1,0 +1,149 @@
+"""The half of programs.py that needs no TensorFlow: runs a program in Weir, compares every step, reads and writes records."""
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+
+import libweir
+import record
+from parts import run_parts
+from replay import print_rows
+from values import code_name, compare_values
+
+TIMEOUT_MS = 20000  # of a step that shall end by itself
+BLOCK_MS = 30       # of one that shall not
+DEADLINE_EXCEEDED = 4
+
+
+class Step:
+    def __init__(self, fetches, targets, feeds, timeout_ms, options):
+        self.fetches, self.targets, self.feeds = fetches, targets, feeds  # names, names, {name: array}
+        self.timeout_ms, self.options = timeout_ms, options
+        self.code, self.message, self.values, self.printed = 0, '', [], ''  # what TensorFlow gave
+
+
+@contextlib.contextmanager
+def in_folder(files):
+    """Runs in a fresh folder that holds |files|: programs name files relative to it."""
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for name, data in files.items():
+                os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
+                with open(name, 'wb') as f:
+                    f.write(data)
+            yield
+        finally:
+            os.chdir(before)
+
+
+@contextlib.contextmanager
+def captured(wanted):
+    """Gives a list that holds, afterwards, what was written to the standard error; [''] when not |wanted|."""
+    text = ['']
+    if not wanted:
+        yield text
+        return
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as f:
+        os.dup2(f.fileno(), 2)
+        try:
+            yield text
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            f.seek(0)
+            text[0] = f.read().decode(errors='replace')
+
+
+def compare_step(step, code, message, values, printed):
+    """None, or what differs from what TensorFlow gave."""
+    if step.options.get('tf_only_fails') and step.code:
+        return None
+    if step.timeout_ms == BLOCK_MS and step.code != DEADLINE_EXCEEDED:
+        return f'does not block in TensorFlow: {code_name(step.code)} {step.message}'
+    if code != step.code:
+        return f'{code_name(code)}, not {code_name(step.code)}\n      tensorflow: {step.message}\n      weir:       {message}'
+    for name, got, want in zip(step.fetches, values, step.values):
+        problem = compare_values(got, want, step.options)
+        if problem:
+            return f'{name}: {problem}'
+    return f'printed {printed!r}, not {step.printed!r}' if printed != step.printed else None
+
+
+def run_weir(lib, graph_def, steps, threads, passes, captures):
+    """None, or what is wrong."""
+    try:
+        graph = libweir.Graph(lib, graph_def, threads=threads, passes=passes)
+    except libweir.Error as error:
+        return f'import: {error}'
+    try:
+        for i, step in enumerate(steps):
+            code, message, values = 0, '', []
+            try:
+                with captured(captures) as printed:
+                    values = graph.run([graph.edge(n) for n in step.fetches], step.feeds, step.targets, step.timeout_ms)
+            except libweir.Error as error:
+                code, message = error.code, error.message
+            problem = compare_step(step, code, message, values, printed[0])
+            if problem:
+                shown = {k: v.tolist() for k, v in step.feeds.items() if v.size < 20}
+                return f'step {i} of {len(steps)} ({threads} threads, passes {passes}), {step.fetches + step.targets} {shown}\n' \
+                       f'    {problem}'
+        return None
+    finally:
+        graph.close()
+
+
+# ---- records ----
+
+def write_program(writer, program, name):
+    steps = [{'fetches': s.fetches, 'targets': s.targets, 'feeds': {k: writer.array(v) for k, v in s.feeds.items()},
+              'timeout_ms': s.timeout_ms, 'options': record.plain(s.options), 'code': s.code, 'message': s.message,
+              'values': [writer.array(v) for v in s.values], 'printed': s.printed} for s in program.steps]
+    writer.add({'name': name, 'graph': writer.blob(program.graph_def.SerializeToString()), 'threads': program.threads,
+                'passes': program.passes, 'captures': program.captures,
+                'files': {k: writer.blob(v) for k, v in program.files.items()}, 'steps': steps})
+
+
+def read_step(reader, s):
+    step = Step(s['fetches'], s['targets'], {k: reader.array(v) for k, v in s['feeds'].items()}, s['timeout_ms'], s['options'])
+    step.code, step.message, step.values = s['code'], s['message'], [reader.array(v) for v in s['values']]
+    step.printed = s['printed']
+    return step
+
+
+def replay_programs(options, reader, part, current):
+    lib = libweir.Library(os.path.abspath(options.lib))
+    rows = {}
+    for case in reader.cases[part::options.jobs]:
+        name = case['name'].split('[')[0]
+        if options.names and name not in options.names:
+            continue
+        current.set(case['name'])
+        row = rows.setdefault(name, [0, 0])
+        row[0] += 1
+        with in_folder({k: reader.blob(v) for k, v in case['files'].items()}):
+            problem = run_weir(lib, reader.blob(case['graph']), [read_step(reader, s) for s in case['steps']], case['threads'],
+                               case['passes'], case['captures'])
+        if problem:
+            row[1] += 1
+            print(f'FAIL {case["name"]}: {problem}', flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--replay', metavar='FILE', required=True)
+    parser.add_argument('--lib', required=True, help='libweir.so')
+    parser.add_argument('--jobs', type=int, default=2, help='processes')
+    parser.add_argument('names', nargs='*', help='programs')
+    options = parser.parse_args()
+    reader = record.Reader(options.replay, 'programs')
+    return print_rows(run_parts(options.jobs, lambda part, current: replay_programs(options, reader, part, current)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""Lookup tables."""
+import numpy as np
+import tensorflow as tf
+from programs import program
+
+raw, tf1 = tf.raw_ops, tf.compat.v1
+STATIC = [(np.int64, object), (object, np.int64), (object, object), (np.int64, np.int64), (object, np.float32),
+          (object, np.int32), (np.int64, np.float32), (np.int32, object), (np.int64, np.float64), (np.int64, np.int32),
+          (object, np.bool_), (object, np.float64), (np.int32, np.float32), (np.int32, np.int32), (np.int32, np.float64)]
+MUTABLE = [(np.int64, object), (object, np.int64), (np.int64, np.int64), (object, np.float32), (object, np.int32),
+           (np.int64, np.float32), (np.int64, np.float64), (object, np.bool_), (object, np.float64), (np.int64, np.int32),
+           (np.int32, np.float32), (np.int32, np.int32)]
+
+
+def tf_type(t):
+    return tf.string if t is object else tf.as_dtype(t)
+
+
+def draw(rng, t, n):
+    if t is object:
+        out = np.empty(n, object)
+        out[:] = [b'v%d' % rng.integers(99) + b'y' * int(rng.integers(30)) for _ in range(n)]
+        return out
+    return rng.integers(0, 2 if t is np.bool_ else 99, n).astype(t)
+
+
+def draw_keys(rng, t, n):
+    keys = rng.permutation(12)[:n]
+    if t is object:
+        out = np.empty(n, object)
+        out[:] = [b'key %d' % k for k in keys]
+        return out
+    return (keys - 3).astype(t)
+
+
+class Table:
+    def __init__(self, p, kind, pairs, is_v2):
+        self.p, self.v2 = p, 'V2' if is_v2 else ''
+        self.key, self.value = pairs[p.number % len(pairs)]
+        attrs = {}
+        if p.rng.integers(3) == 0:
+            attrs = {'shared_name': 'table', 'use_node_name_sharing': False}
+        self.handle = getattr(raw, kind + self.v2)(key_dtype=tf_type(self.key), value_dtype=tf_type(self.value), **attrs)
+        self.keys, self.values = tf1.placeholder(tf_type(self.key), None), tf1.placeholder(tf_type(self.value), None)
+        default = draw(p.rng, self.value, 1)[0]
+        self.default = p.hide(np.asarray(default, object if self.value is object else self.value))
+        self.find = self.call('LookupTableFind', keys=self.keys, default_value=self.default)
+        self.size = self.call('LookupTableSize')
+        self.export = self.call('LookupTableExport', Tkeys=tf_type(self.key), Tvalues=tf_type(self.value))
+
+    def call(self, name, **kwargs):
+        return getattr(raw, name + self.v2)(table_handle=self.handle, **kwargs)
+
+    def content(self, n=None):
+        n = int(self.p.rng.integers(0, 7)) if n is None else n
+        return {self.keys: draw_keys(self.p.rng, self.key, n), self.values: draw(self.p.rng, self.value, n)}
+
+    def look(self):
+        n = int(self.p.rng.integers(0, 9))
+        keys = draw_keys(self.p.rng, self.key, n)
+        if n % 2 == 0:
+            keys = keys.reshape(2, n // 2)
+        self.p.step(self.find, self.size, feeds={self.keys: keys})
+
+    def look_at_all(self):
+        """Exports are in no order: their number, and every key's value."""
+        self.p.step(tf.size(self.export.keys), tf.size(self.export.values))
+        self.p.step(self.call('LookupTableFind', keys=self.export.keys, default_value=self.default)[:0])
+        self.p.step(self.find, feeds={self.keys: draw_keys(self.p.rng, self.key, 12)})
+
+
+def static(p, is_v2):
+    t = Table(p, 'HashTable', STATIC, is_v2)
+    set_all = t.call('InitializeTable' if p.rng.integers(2) else 'LookupTableImport', keys=t.keys, values=t.values)
+    t.look()
+    first = t.content()
+    p.step(set_all, feeds=first)
+    t.look()
+    p.step(set_all, feeds=first if p.rng.integers(2) else t.content())
+    t.look()
+    t.look_at_all()
+
+
+@program(60)
+def hash_table(p):
+    static(p, True)
+
+
+@program(45)
+def hash_table_by_reference(p):
+    static(p, False)
+
+
+def mutable(p, is_v2):
+    t = Table(p, 'MutableHashTable', MUTABLE, is_v2)
+    insert = t.call('LookupTableInsert', keys=t.keys, values=t.values)
+    replace = t.call('LookupTableImport', keys=t.keys, values=t.values)
+    remove = t.call('LookupTableRemove', keys=t.keys) if is_v2 else None
+    for _ in range(int(p.rng.integers(2, 7))):
+        action = int(p.rng.integers(6))
+        if action < 3:
+            p.step(insert, feeds=t.content())
+        elif action == 3:
+            p.step(replace, feeds=t.content())
+        elif action == 4 and is_v2:
+            p.step(remove, feeds={t.keys: draw_keys(p.rng, t.key, int(p.rng.integers(0, 5)))})
+        else:
+            feeds = t.content(2)
+            feeds[t.values] = draw(p.rng, t.value, 3)
+            p.step(insert, feeds=feeds)
+        t.look()
+    t.look_at_all()
+
+
+@program(60)
+def mutable_hash_table(p):
+    mutable(p, True)
+
+
+@program(45)
+def mutable_hash_table_by_reference(p):
+    mutable(p, False)
+
+
+@program(30)
+def tables_of_one_name(p):
+    """Shared by name; of another type an error."""
+    a = raw.HashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name='same')
+    second = p.pick(tf.int64, tf.int64, tf.float32)
+    b = raw.HashTableV2(key_dtype=tf.string, value_dtype=second, shared_name='same', container=p.pick('', '', 'other'))
+    n = int(p.rng.integers(1, 5))
+    p.step(raw.LookupTableImportV2(table_handle=a, keys=[f'k{i}' for i in range(n)], values=p.rng.integers(0, 9, n)))
+    p.step(raw.LookupTableSizeV2(table_handle=b))
+    p.step(raw.LookupTableFindV2(table_handle=b, keys=['k0', 'no'], default_value=tf.cast(-1, second)))

@@ -1,0 +1,68 @@
+"""Runs recorded cases (see record.py) without TensorFlow. Reached by oracle.py --replay and programs.py --replay."""
+import argparse
+import os
+import sys
+import tempfile
+
+import probe as weir_probe
+import record
+from parts import run_parts
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def read_result(reader, r):
+    if r is None:
+        return None
+    return weir_probe.Result(r['code'], r['message'], [reader.array(a) for a in r['outputs']], r['shapes'],
+                             {int(i): reader.array(a) for i, a in r['variables'].items()})
+
+
+def run_nodes(options, reader, part, current):
+    """{op: [cases, failures]} of every |options.jobs|-th case from |part| on."""
+    probe = weir_probe.Probe(options.probe, options.lib, options.threads)
+    rows = {}
+    for case in reader.cases[part::options.jobs]:
+        if options.names and case['op'] not in options.names:
+            continue
+        current.set(f'{case["where"]} {case["text"]}')
+        row = rows.setdefault(case['op'], [0, 0])
+        row[0] += 1
+        inputs = [weir_probe.Input(kind, dtype, reader.blob(blob)) for kind, dtype, blob in case['inputs']]
+        pair = read_result(reader, case['whole']), read_result(reader, case['kernel'])
+        problems = weir_probe.compare(case['options'], case['types'], pair, probe.run(reader.blob(case['node']), inputs), [])
+        if problems:
+            row[1] += 1
+            print(f'FAIL {case["where"]} {case["text"]}\n    ' + '\n    '.join(problems), flush=True)
+    return rows
+
+
+def print_rows(results):
+    """The table; the exit status."""
+    rows = {}
+    for part in results:
+        for op, counts in (part or {}).items():
+            rows[op] = [a + b for a, b in zip(rows.get(op, [0, 0]), counts)]
+    print(f'{"op":40} {"cases":>6} {"failures":>8}')
+    for op in sorted(rows):
+        print(f'{op:40} {rows[op][0]:6} {rows[op][1]:8}')
+    failures = sum(r[1] for r in rows.values())
+    print(f'{len(rows)} ops, {sum(r[0] for r in rows.values())} cases, {failures} failures')
+    return 1 if failures or None in results or not rows else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--replay', metavar='FILE', required=True)
+    parser.add_argument('--probe', help='libweir_probe.so, built already')
+    parser.add_argument('--lib', default=os.path.join(tempfile.gettempdir(), 'weir_probe'))
+    parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--jobs', type=int, default=2, help='processes')
+    parser.add_argument('names', nargs='*', help='ops')
+    options = parser.parse_args()
+    reader = record.Reader(options.replay, 'oracle')
+    return print_rows(run_parts(options.jobs, lambda part, current: run_nodes(options, reader, part, current)))
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Event files that summary writer ops write are what TensorFlow's own iterator reads."""
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import conftest
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+tf = pytest.importorskip('tensorflow')
+sys.path.insert(0, str(conftest.ROOT / 'tests' / 'oracle'))
+import libweir  # noqa: E402
+
+tf1, raw = tf.compat.v1, tf.raw_ops
+
+
+def test_events(tmp_path):
+    summary = tf1.Summary(value=[tf1.Summary.Value(tag='raw', simple_value=2)]).SerializeToString()
+    metadata = tf1.SummaryMetadata(display_name='shown')
+    with tf1.Graph().as_default() as g:
+        writer = raw.SummaryWriter(shared_name='w')
+        raw.CreateSummaryFileWriter(writer=writer, logdir=str(tmp_path / 'logs'), max_queue=10, flush_millis=100000,
+                                    filename_suffix='.suffix', name='create')
+        raw.WriteScalarSummary(writer=writer, step=np.int64(3), tag='loss', value=1.5, name='scalar')
+        raw.WriteSummary(writer=writer, step=np.int64(4), tensor=np.arange(3.0), tag='tensor',
+                         summary_metadata=metadata.SerializeToString(), name='tensor')
+        raw.WriteRawProtoSummary(writer=writer, step=np.int64(5), tensor=[summary, summary], name='proto')
+        raw.CloseSummaryWriter(writer=writer, name='close')
+    graph = libweir.Graph(libweir.Library(str(conftest.BUILD / 'libweir.so')), g.as_graph_def())
+    for node in ('create', 'create', 'scalar', 'tensor', 'proto', 'close'):
+        graph.run_node(node)
+    with pytest.raises(libweir.Error) as error:
+        graph.run_node('scalar')
+    assert error.value.code == 5
+    graph.close()
+    path, = (tmp_path / 'logs').iterdir()
+    assert path.name.startswith('events.out.tfevents.') and path.name.endswith('.suffix')
+    version, scalar, tensor, proto = tf1.train.summary_iterator(str(path))
+    assert version.file_version == 'brain.Event:2'
+    assert (scalar.step, scalar.summary.value[0].tag, scalar.summary.value[0].simple_value) == (3, 'loss', 1.5)
+    value = tensor.summary.value[0]
+    assert (tensor.step, value.tag, value.metadata) == (4, 'tensor', metadata)
+    np.testing.assert_array_equal(tf.make_ndarray(value.tensor), np.arange(3.0))
+    assert proto.step == 5 and [v.tag for v in proto.summary.value] == ['raw', 'raw']
