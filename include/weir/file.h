@@ -22,6 +22,10 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_events_create(const char* directory,
                                                          weir_events_t** out_events);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag,
                                                          float value, int64_t step);
+// Writes the Summary that a summary node gave out (weir/summary.h): a string tensor of one element.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_events_add_summary(weir_events_t* events,
+                                                              const weir_tensor_t* summary,
+                                                              int64_t step);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_flush(weir_events_t* events);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_events_close(

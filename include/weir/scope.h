@@ -38,6 +38,15 @@ WEIR_API weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name);
 // A scope whose names begin with |prefix| itself, counted from the graph's root: for what belongs
 // beside an existing node, such as an optimizer's slots beside their variable.
 WEIR_API weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix);
+// The same scope without its control inputs, outside of loops and branches: for what variables
+// start with, which must not wait for a step.
+WEIR_API weir_scope_t* weir_scope_lift(weir_scope_t* scope);
+
+// Makes runs repeatable: what layers and other library functions on any scope of this root draw at
+// random from now on, and were not given a seed for, is seeded by |seed| and the number of nodes
+// made so far, as after tf.compat.v1.set_random_seed. 0 (the default): by the machine.
+WEIR_API void weir_scope_seed(weir_scope_t* scope, int64_t seed);
+WEIR_API int64_t weir_scope_get_seed(const weir_scope_t* scope);
 
 // ---- for those who write layers and optimizers ----
 // Makes |take_status| the scope's error, unless it has one already.
@@ -64,6 +73,7 @@ WEIR_API weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values,
                                      int count);  // int32 vector
 WEIR_API weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims,
                                        const float* values);
+WEIR_API weir_edge_t weir_const_bool(weir_scope_t* scope, bool value);
 WEIR_API weir_edge_t weir_const_string(weir_scope_t* scope, const char* value);
 #define WEIR_DIMS(...) \
   (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
@@ -78,22 +88,22 @@ WEIR_API weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name,
 // The handle behind a value returned by weir_variable.
 WEIR_API weir_edge_t weir_variable_handle(weir_edge_t value);
 // What the root scope remembers of a variable.
-typedef struct weir_variable_t {
+typedef struct weir_variable_info_t {
   weir_edge_t handle;        // of its VarHandleOp
   weir_edge_t value;         // what weir_variable returned
   weir_edge_t initial;       // what it starts with
   weir_node_t* initializer;  // assigns |initial|
   bool is_trainable;
-} weir_variable_t;
+} weir_variable_info_t;
 WEIR_API int weir_scope_variable_count(const weir_scope_t* scope);
-WEIR_API weir_variable_t weir_scope_variable_at(const weir_scope_t* scope, int index);
+WEIR_API weir_variable_info_t weir_scope_variable_at(const weir_scope_t* scope, int index);
 // A node that initialises every variable made so far on the root scope.
 WEIR_API weir_node_t* weir_initializer(weir_scope_t* scope);
 // A node that runs all of |nodes|.
 WEIR_API weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes,
                                  int count);
 
-// ---- gradients and training ----
+// ---- gradients (weir/optimizer.h trains with them) ----
 // Adds nodes that compute the gradients of the sum of |ys| with respect to |xs|. |grad_ys| may be
 // NULL (ones). An |x| that the ys do not depend on gets an edge without a node. Sparse gradients
 // are returned dense.
@@ -112,20 +122,6 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_gradients_sparse(weir_scope_t* scope,
                                                             const weir_edge_t* xs, int x_count,
                                                             const weir_edge_t* grad_ys,
                                                             weir_gradient_t* out_grads);
-
-// Nodes that take one step of an optimizer on |loss| for every trainable variable of the root
-// scope. Errors stick.
-WEIR_API weir_node_t* weir_train_sgd(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
-WEIR_API weir_node_t* weir_train_momentum(weir_scope_t* scope, weir_edge_t loss,
-                                          float learning_rate, float momentum);
-WEIR_API weir_node_t* weir_train_adam(weir_scope_t* scope, weir_edge_t loss, float learning_rate);
-// The same with a learning rate that is computed or fed: a scalar of the variables' type.
-WEIR_API weir_node_t* weir_train_sgd_with(weir_scope_t* scope, weir_edge_t loss,
-                                          weir_edge_t learning_rate);
-WEIR_API weir_node_t* weir_train_momentum_with(weir_scope_t* scope, weir_edge_t loss,
-                                               weir_edge_t learning_rate, float momentum);
-WEIR_API weir_node_t* weir_train_adam_with(weir_scope_t* scope, weir_edge_t loss,
-                                           weir_edge_t learning_rate);
 
 #ifdef __cplusplus
 }

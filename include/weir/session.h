@@ -15,11 +15,16 @@ typedef struct weir_session_t weir_session_t;
 
 // Zero-initialise; every zero is the default.
 typedef struct weir_session_options_t {
+  const char* target;  // "grpc://host:port" or "grpc+tls://…": a master that runs the steps; NULL:
+                       // this process does
   int threads;  // in all, the caller included; 0: one a CPU; 1: no thread is ever started
   const char*
       disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
-  bool isolate_state;  // own variables and queues; default: shared by all sessions of the graph
+  bool isolate_state;    // own variables and queues; default: shared by all sessions of the graph
+  const char* tls_ca;    // "grpc+tls://" only. PEM file of whom to trust; NULL: the system's
+  const char* tls_cert;  // own certificate and its key, for servers that ask for one; NULL: none
+  const char* tls_key;
 } weir_session_options_t;
 
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_create(weir_graph_t* graph,
@@ -104,7 +109,7 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_callable_run(weir_callable_t* callabl
                                                         weir_tensor_t* const* feeds,
                                                         weir_tensor_t** results);
 WEIR_API size_t
-weir_callable_node_count(const weir_callable_t* callable);  // nodes that a step runs
+weir_callable_node_count(const weir_callable_t* callable);  // nodes that a step runs; 0 when remote
 
 // ---- partial runs: feed and fetch one step piece by piece ----
 typedef struct weir_partial_run_t weir_partial_run_t;

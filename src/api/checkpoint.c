@@ -59,7 +59,14 @@ static weir_node_t** list_variables(weir_graph_t* graph, size_t* out_count) {
   return nodes;
 }
 
+static weir_status_t* check_local(const weir_session_t* session) {
+  if (!session->remote) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED,
+                     "the variables of a remote session are saved by a saver's nodes");
+}
+
 weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix) {
+  WEIR_TRY(check_local(session));
   weir_bundle_writer_t* writer = NULL;
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
@@ -111,6 +118,7 @@ static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node,
 }
 
 weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix) {
+  WEIR_TRY(check_local(session));
   weir_bundle_t* bundle = NULL;
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);

@@ -1,4 +1,5 @@
 // constants.c — Constants and variables on a scope.
+#include "api/control.h"
 #include "api/scope.h"
 
 weir_edge_t weir_const(weir_scope_t* scope, weir_tensor_t* tensor) {
@@ -28,6 +29,10 @@ weir_edge_t weir_const_int(weir_scope_t* scope, int value) {
   return const_of(scope, WEIR_DTYPE_INT32, 0, NULL, &value);
 }
 
+weir_edge_t weir_const_bool(weir_scope_t* scope, bool value) {
+  return const_of(scope, WEIR_DTYPE_BOOL, 0, NULL, &value);
+}
+
 weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values, int count) {
   int64_t size = count;
   return const_of(scope, WEIR_DTYPE_INT32, 1, &size, values);
@@ -49,14 +54,28 @@ weir_edge_t weir_const_string(weir_scope_t* scope, const char* value) {
 
 // ---- variables ----
 
+// TensorFlow's runtime knows a variable by its shared name alone: it must not stay empty. What the
+// node is called shows only once it is there.
+static void share_name(weir_node_t* handle) {
+  weir_mutex_lock(&handle->graph->mu);
+  weir_attr_t* shared = (weir_attr_t*)weir_attrs_find(handle->def.attrs, "shared_name");
+  shared->u.s = weir_view_of(handle->def.name);
+  weir_mutex_unlock(&handle->graph->mu);
+}
+
 static weir_node_t* add_handle(weir_scope_t* scope, const char* name, weir_edge_t initial) {
   weir_named_attr_t attrs[] = {weir_attr_type("dtype", weir_dtype_base(weir_edge_dtype(initial))),
                                weir_attr_shape("shape", weir_edge_shape(initial)),
                                weir_attr_string("shared_name", "")};
   weir_scope_t named = *scope;
+  if (scope->control) {  // variables are outside of loops and branches
+    named.control = NULL;
+    named.control_count = 0;
+  }
   weir_node_t* handle =
       weir_scope_add(&named, "VarHandleOp", name, WEIR_NO_EDGES,
                      (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  if (handle) share_name(handle);
   return handle;
 }
 
@@ -64,6 +83,8 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
                                 bool is_trainable) {
   weir_scope_root_t* root = scope->root;
   if (root->status || weir_edge_is_none(initial)) return WEIR_NO_EDGE;
+  initial = weir_control_lift(scope, initial);
+  if (root->status) return WEIR_NO_EDGE;
   weir_edge_t handle = weir_scope_first(add_handle(scope, name, initial));
   if (root->status) return WEIR_NO_EDGE;
   const char* own = handle.node->def.name;
@@ -79,11 +100,11 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
     weir_scope_fail(scope, weir_out_of_memory());
     return WEIR_NO_EDGE;
   }
-  root->variables[root->variable_count++] = (weir_variable_t){.handle = handle,
-                                                              .value = value,
-                                                              .initial = initial,
-                                                              .initializer = assign,
-                                                              .is_trainable = is_trainable};
+  root->variables[root->variable_count++] = (weir_variable_info_t){.handle = handle,
+                                                                   .value = value,
+                                                                   .initial = initial,
+                                                                   .initializer = assign,
+                                                                   .is_trainable = is_trainable};
   return value;
 }
 
@@ -99,7 +120,7 @@ int weir_scope_variable_count(const weir_scope_t* scope) {
   return (int)scope->root->variable_count;
 }
 
-weir_variable_t weir_scope_variable_at(const weir_scope_t* scope, int index) {
+weir_variable_info_t weir_scope_variable_at(const weir_scope_t* scope, int index) {
   return scope->root->variables[index];
 }
 

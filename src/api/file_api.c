@@ -67,6 +67,18 @@ weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag, float 
   return weir_event_add_scalar(events->writer, step, tag, (double)value);
 }
 
+weir_status_t* weir_events_add_summary(weir_events_t* events, const weir_tensor_t* summary,
+                                       int64_t step) {
+  if (weir_tensor_dtype(summary) != WEIR_DTYPE_STRING || weir_tensor_count(summary) != 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "a summary is one string, not %lld of %s",
+                       (long long)weir_tensor_count(summary),
+                       weir_dtype_name(weir_tensor_dtype(summary)));
+  }
+  size_t size = 0;
+  const char* data = weir_tensor_string(summary, 0, &size);
+  return weir_event_add_summary(events->writer, step, weir_view(data, size));
+}
+
 weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph) {
   char* data = NULL;
   size_t size = 0;

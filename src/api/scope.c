@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "api/control.h"
+
 weir_scope_t* weir_scope_create(weir_graph_t* graph) {
   weir_scope_root_t* root = weir_calloc(1, sizeof(*root));
   if (!root) return NULL;
@@ -21,6 +23,7 @@ weir_status_t* weir_scope_finish(weir_scope_t* take_root) {
   weir_scope_root_t* root = take_root->root;
   weir_status_t* status = root->status;
   weir_free(root->variables);
+  weir_free(root->controls);
   for (weir_scope_collection_t* c = root->collections; c; c = c->next) weir_free(c->edges);
   weir_graph_unref(root->graph);
   weir_arena_free(&root->arena);
@@ -116,6 +119,18 @@ weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix) {
   return derived;
 }
 
+weir_scope_t* weir_scope_lift(weir_scope_t* scope) {
+  weir_scope_t* derived = derive(scope);
+  derived->controls = NULL;
+  derived->control_count = 0;
+  derived->control = NULL;
+  return derived;
+}
+
+void weir_scope_seed(weir_scope_t* scope, int64_t seed) { scope->root->seed = seed; }
+
+int64_t weir_scope_get_seed(const weir_scope_t* scope) { return scope->root->seed; }
+
 void* weir_scope_alloc(weir_scope_t* scope, size_t count, size_t size) {
   void* memory = weir_arena_array(&scope->root->arena, count, size);
   if (!memory) weir_scope_fail(scope, weir_out_of_memory());
@@ -171,19 +186,25 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
   if (scope->root->status) return NULL;
   const char* own = scope->next_name ? scope->next_name : name ? name : op;
   scope->next_name = NULL;
+  weir_control_inputs_t in = {
+      .inputs = inputs, .controls = scope->controls, .control_count = scope->control_count};
+  bool has_control = scope->control || scope->root->controls;
+  if (has_control && !weir_control_place(scope, op, &in)) return NULL;
   weir_node_params_t params = {.op = op,
                                .name = join(scope, own),
                                .unique_name = true,
                                .device = scope->device,
-                               .inputs = inputs,
-                               .control_inputs = scope->controls,
-                               .control_count = scope->control_count,
+                               .inputs = in.inputs,
+                               .control_inputs = in.controls,
+                               .control_count = in.control_count,
                                .attrs = attrs};
   weir_node_t* node = NULL;
   weir_mutex_lock(&scope->root->graph->mu);
   weir_status_t* status = weir_graph_add(scope->root->graph, &params, &node);
   weir_mutex_unlock(&scope->root->graph->mu);
   if (status) weir_scope_fail(scope, status);
+  else if (scope->control && !weir_control_is_free(node))
+    weir_control_note(scope->root, node, scope->control);
   return node;
 }
 

@@ -15,13 +15,20 @@ struct weir_scope_collection_t {
   weir_scope_collection_t* next;
 };
 
+// The loop or branch that nodes belong to (api/control.h).
+typedef struct weir_control_t weir_control_t;
+
 typedef struct weir_scope_root_t {
   weir_graph_t* graph;    // retained
   weir_status_t* status;  // sticky
   weir_arena_t arena;     // every scope but nothing of the graph
-  weir_variable_t* variables;
+  weir_variable_info_t* variables;
   size_t variable_count, variable_capacity;
   weir_scope_collection_t* collections;
+  weir_control_t** controls;  // by node id, where a node is inside a loop or branch; on the heap
+  size_t control_capacity;
+  struct weir_capture_t* tokens;  // nodes → values that come after them
+  int64_t seed;                   // of what is random; 0: the machine's
 } weir_scope_root_t;
 
 struct weir_scope_t {
@@ -31,6 +38,7 @@ struct weir_scope_t {
   const char* next_name;  // NULL: after the op
   weir_node_t* const* controls;
   int control_count;
+  weir_control_t* control;  // NULL: the graph itself
 };
 
 // Adds a node; NULL after an error, which sticks.

@@ -2,6 +2,7 @@
 #include "api/scope.h"
 
 #include "testing/world.h"
+#include "weir/optimizer.h"
 
 static void test_names_are_unique(void** state) {
   world_t* w = *state;

@@ -64,3 +64,31 @@ weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bool* keep, weir
   if (out_map) *out_map = map;
   return NULL;
 }
+
+static void reach(const weir_node_t* node, bool* keep, const weir_node_t** stack, size_t* count) {
+  if (keep[node->id]) return;
+  keep[node->id] = true;
+  stack[(*count)++] = node;
+}
+
+weir_status_t* weir_graph_copy_reachable(const weir_graph_t* graph, weir_node_t* const* targets,
+                                         int target_count, weir_arena_t* arena,
+                                         weir_graph_t** out_copy) {
+  bool* keep = weir_arena_array(arena, graph->node_count + 1, sizeof(*keep));
+  const weir_node_t** stack = weir_arena_array(arena, graph->node_count + 1, sizeof(*stack));
+  size_t count = 0;
+  if (!keep || !stack) return weir_out_of_memory();
+  for (int i = 0; i < target_count; ++i) reach(targets[i], keep, stack, &count);
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    if (weir_node_role(graph->nodes[i]) == WEIR_ROLE_RETVAL)
+      reach(graph->nodes[i], keep, stack, &count);
+  }
+  while (count > 0) {
+    const weir_node_t* node = stack[--count];
+    for (int i = 0; i < node->def.input_count; ++i)
+      reach(node->inputs[i].node, keep, stack, &count);
+    for (int i = 0; i < node->control_count; ++i)
+      reach(node->control_inputs[i], keep, stack, &count);
+  }
+  return weir_graph_copy(graph, keep, arena, out_copy, NULL);
+}

@@ -1,11 +1,12 @@
 // function.c — The function library: adding, finding and writing FunctionDefs.
 #include "graph/function.h"
 
+#include "wire/message.h"
 #include "wire/wire.h"
 
 enum { LIBRARY_FUNCTION = 1, LIBRARY_GRADIENT = 2 };
 enum { FUNCTION_SIGNATURE = 1 };
-enum { OP_DEF_IS_STATEFUL = 17 };
+enum { OP_DEF_NAME = 1, OP_DEF_IS_STATEFUL = 17 };
 
 struct weir_function_library_t {
   weir_ref_t ref;
@@ -58,7 +59,23 @@ static weir_status_t* is_stateful(weir_view_t op_def, bool* out_is_stateful) {
   return weir_wire_check(&r, "FunctionDef.signature");
 }
 
+// Whether the library has this very function: clients send all of theirs again and again.
+static bool is_known(const weir_function_library_t* library, weir_view_t message) {
+  weir_wire_reader_t function = weir_wire_reader(message);
+  while (weir_wire_next(&function)) {
+    if (function.field != FUNCTION_SIGNATURE || function.type != WEIR_WIRE_BYTES) continue;
+    weir_wire_reader_t signature = weir_wire_reader(function.bytes);
+    while (weir_wire_next(&signature)) {
+      if (signature.field != OP_DEF_NAME || signature.type != WEIR_WIRE_BYTES) continue;
+      const weir_function_t* existing = weir_map_find(&library->functions, signature.bytes);
+      return existing && weir_message_equal(&weir_message_function_def, existing->def, message);
+    }
+  }
+  return false;
+}
+
 static weir_status_t* add_locked(weir_function_library_t* library, weir_view_t message) {
+  if (is_known(library, message)) return NULL;
   char* copy = weir_arena_strndup(&library->arena, message.data, message.size);
   weir_function_t* function = weir_arena_alloc(&library->arena, sizeof(*function));
   if (!copy || !function) return weir_out_of_memory();
@@ -68,9 +85,7 @@ static weir_status_t* add_locked(weir_function_library_t* library, weir_view_t m
   WEIR_TRY(weir_op_parse(signature, &library->arena, &library->tensors, &function->signature));
   WEIR_TRY(is_stateful(signature, &function->is_stateful));
   function->name = function->signature->name;
-  weir_function_t* existing = weir_map_find(&library->functions, weir_view_of(function->name));
-  if (existing) {
-    if (weir_view_equal(existing->def, function->def)) return NULL;
+  if (weir_map_find(&library->functions, weir_view_of(function->name))) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "Cannot add function '%s' because a different function with the same name already exists.",

@@ -2,6 +2,7 @@
 // and ys.
 #include "graph/gradient.h"
 
+#include "graph/function_gradient.h"
 #include "graph/gradient_internal.h"
 #include "graph/lower.h"
 
@@ -172,6 +173,10 @@ typedef weir_status_t* (*build_grad_fn_t)(weir_grad_ctx_t* ctx);
 static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* node,
                                       build_grad_fn_t* out_fn) {
   const weir_op_t* op = node->def.op;
+  if (weir_node_has_function_gradient(node)) {
+    *out_fn = weir_function_build_grad;
+    return NULL;
+  }
   const weir_attr_t* other = weir_attrs_find(node->def.attrs, "_gradient_op_type");
   if (other && other->kind == WEIR_ATTR_STRING && !other->is_list) {
     op = weir_registry_find(g->graph->registry, other->u.s);
@@ -414,6 +419,7 @@ static weir_status_t* lower_and_mark(gradient_t* g, weir_node_t*** out_order) {
     for (size_t i = 0; i < g->node_count; ++i) {
       weir_node_t* node = g->graph->nodes[i];
       if (!g->is_between[i] || !weir_node_can_lower(node)) continue;
+      if (weir_node_has_function_gradient(node)) continue;  // stands for the body's own
       WEIR_TRY(weir_node_lower(node));
       has_lowered = true;
     }

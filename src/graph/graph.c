@@ -97,6 +97,9 @@ weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
   weir_node_t* node = weir_graph_find(graph, node_name);
   if (!node)
     return WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name));
+  if (!node->def.op)
+    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
+                       node->def.name);
   if (index >= node->def.output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s': node '%s' (%s) has %d outputs",
                        WEIR_VIEW_ARG(name), node->def.name, node->def.op_name,
@@ -225,7 +228,7 @@ static const char* unique_name(weir_graph_t* graph, const char* name) {
   }
 }
 
-static bool is_valid_name(const char* name) {
+bool weir_node_name_is_valid(const char* name) {
   for (const char* c = name; *c; ++c) {
     bool is_word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
     if (!is_word && (c == name ? !strchr("._", *c) : !strchr("_.\\-/>", *c))) return false;
@@ -254,7 +257,7 @@ weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* par
                               weir_node_t** out_node) {
   const char* name = params->unique_name ? unique_name(graph, params->name) : params->name;
   if (!name) return weir_out_of_memory();
-  if (!is_valid_name(name))
+  if (!weir_node_name_is_valid(name))
     return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
   if (!find_op(graph, params->op)) {
     return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", params->op, name);

@@ -106,6 +106,13 @@ typedef struct weir_import_params_t {
 WEIR_MUST_USE weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def,
                                                const weir_import_params_t* params);
 WEIR_MUST_USE weir_status_t* weir_graph_write(const weir_graph_t* graph, weir_strbuf_t* out);
+// The same with copies of the constants that loops use inside of them, as TensorFlow wants it
+// (portable.c).
+WEIR_MUST_USE weir_status_t* weir_graph_write_portable(const weir_graph_t* graph,
+                                                       weir_strbuf_t* out);
+// The same without the nodes before number |first|: what a graph has grown by.
+WEIR_MUST_USE weir_status_t* weir_graph_write_from(const weir_graph_t* graph, size_t first,
+                                                   weir_strbuf_t* out);
 
 // ---- shapes (infer.c) ----
 // Infers the outputs of |node| from its inputs. Inputs not inferred yet count as unknown.
@@ -127,6 +134,12 @@ WEIR_MUST_USE weir_status_t* weir_graph_order(const weir_graph_t* graph, weir_ar
 WEIR_MUST_USE weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bool* keep,
                                              weir_arena_t* arena, weir_graph_t** out_copy,
                                              weir_node_t*** out_map);
+
+// A copy of what results (RETVAL nodes) and |targets| need: passes leave behind what nothing reads.
+WEIR_MUST_USE weir_status_t* weir_graph_copy_reachable(const weir_graph_t* graph,
+                                                       weir_node_t* const* targets,
+                                                       int target_count, weir_arena_t* arena,
+                                                       weir_graph_t** out_copy);
 
 // ---- a builder that adds to a graph (graph_builder.c) ----
 typedef struct weir_graph_builder_t {

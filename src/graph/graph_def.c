@@ -39,6 +39,8 @@ static weir_status_t* declare_node(import_t* import, weir_view_t message) {
   weir_view_t name = prefixed(import, parsed->name);
   weir_node_t* node = name.size > 0 ? weir_node_make(graph, name, parsed->device) : NULL;
   if (!node) return weir_out_of_memory();
+  if (!weir_node_name_is_valid(node->def.name))
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", node->def.name);
   node->unknown_fields = parsed->unknown_fields;
   char* op = weir_arena_strndup(&graph->arena, parsed->op.data, parsed->op.size);
   if (!op) return weir_out_of_memory();
@@ -148,13 +150,19 @@ static weir_status_t* check_types(const weir_node_t* node) {
   return NULL;
 }
 
+enum { GRAPH_VERSION = 2474 };  // of TensorFlow 2.21, whose ops these are
+
 static weir_status_t* parse_versions(weir_graph_t* graph, weir_view_t message) {
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
     if (r.field == VERSIONS_PRODUCER) graph->producer = weir_wire_int(&r);
     if (r.field == VERSIONS_MIN_CONSUMER) graph->min_consumer = weir_wire_int(&r);
   }
-  return weir_wire_check(&r, "GraphDef.versions");
+  WEIR_TRY(weir_wire_check(&r, "GraphDef.versions"));
+  if (graph->min_consumer <= GRAPH_VERSION) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "GraphDef min consumer version %lld above current version %d for graph",
+                     (long long)graph->min_consumer, GRAPH_VERSION);
 }
 
 // Functions first: a node may be a call of one, wherever the library stands in the message.
@@ -231,7 +239,11 @@ weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def,
 }
 
 weir_status_t* weir_graph_write(const weir_graph_t* graph, weir_strbuf_t* out) {
-  for (size_t i = 0; i < graph->node_count; ++i) {
+  return weir_graph_write_from(graph, 0, out);
+}
+
+weir_status_t* weir_graph_write_from(const weir_graph_t* graph, size_t first, weir_strbuf_t* out) {
+  for (size_t i = first; i < graph->node_count; ++i) {
     size_t begin = weir_wire_begin(out, GRAPH_NODE);
     WEIR_TRY(weir_node_def_write(graph->nodes[i], out));
     weir_wire_end(out, begin);

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 
 // A zeroed node in the arena with a copy of |name|, not yet in the graph. NULL when out of memory.
+bool weir_node_name_is_valid(const char* name);
 weir_node_t* weir_node_make(weir_graph_t* graph, weir_view_t name, weir_view_t device);
 // Gives the node its id and name. INVALID_ARGUMENT when the name is taken.
 WEIR_MUST_USE weir_status_t* weir_graph_register(weir_graph_t* graph, weir_node_t* node);

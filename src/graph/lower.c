@@ -6,18 +6,32 @@
 
 // ---- what kind of node it is: by its attributes, so that no list of op names is kept here ----
 
-static const weir_func_t* func_attr(const weir_node_t* node, const char* name) {
-  const weir_attr_t* attr = weir_attrs_find(node->def.attrs, name);
+static const weir_func_t* def_func_attr(const weir_node_def_t* def, const char* name) {
+  const weir_attr_t* attr = weir_attrs_find(def->attrs, name);
   return attr && attr->kind == WEIR_ATTR_FUNC && !attr->is_list ? attr->u.func : NULL;
+}
+static const weir_func_t* func_attr(const weir_node_t* node, const char* name) {
+  return def_func_attr(&node->def, name);
 }
 
 static bool is_function(const weir_node_t* node) { return node->def.op && !node->def.op->def; }
 
 // PartitionedCall and its kin: all inputs are arguments of "f".
-static bool is_call(const weir_node_t* node) {
-  const weir_op_t* op = node->def.op;
-  return op && func_attr(node, "f") && op->input_count == 1 && op->output_count == 1 &&
+static bool def_is_call(const weir_node_def_t* def) {
+  const weir_op_t* op = def->op;
+  return op && def_func_attr(def, "f") && op->input_count == 1 && op->output_count == 1 &&
          !strcmp(op->inputs[0].name, "args");
+}
+static bool is_call(const weir_node_t* node) { return def_is_call(&node->def); }
+
+bool weir_node_callee(const weir_node_def_t* node, weir_func_t* out_func) {
+  if (node->op && !node->op->def) {
+    *out_func = (weir_func_t){.name = weir_view_of(node->op_name), .attrs = node->attrs};
+    return true;
+  }
+  if (!def_is_call(node)) return false;
+  *out_func = *def_func_attr(node, "f");
+  return true;
 }
 
 static bool is_if(const weir_node_t* node) {
@@ -240,26 +254,44 @@ weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
 
 // ---- calls ----
 
+static bool is_handle(weir_edge_t edge) {
+  return weir_dtype_base(weir_edge_dtype(edge)) == WEIR_DTYPE_RESOURCE;
+}
+
 // A call runs when all its inputs are alive. So do the lowered nodes: an IdentityN lets either all
-// inputs through or none.
+// inputs through or none. Handles go beside it, one by one, where there is anything else: what
+// takes several of them binds their resources to one device.
 static weir_status_t* hold_inputs(lowering_t* l) {
   const weir_node_t* node = l->node;
   int count = node->def.input_count;
   weir_edge_t* held = weir_arena_array(&l->arena, (size_t)count, sizeof(*held));
+  int* places = weir_arena_array(&l->arena, (size_t)count, sizeof(*places));
   l->args = weir_arena_array(&l->arena, (size_t)count, sizeof(*l->args));
-  if (!held || !l->args) return weir_out_of_memory();
-  int held_count = 0;
-  for (int i = 0; i < count; ++i) {
+  if (!held || !places || !l->args) return weir_out_of_memory();
+  int held_count = 0, first_handle = -1;
+  for (int i = count - 1; i >= 0; --i) {
     l->args[i] = node->inputs[i];
-    if (!weir_edge_is_free_const(node->inputs[i])) held[held_count++] = node->inputs[i];
+    if (is_handle(node->inputs[i])) first_handle = i;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (is_handle(node->inputs[i]) || weir_edge_is_free_const(node->inputs[i])) continue;
+    places[held_count] = i;
+    held[held_count++] = node->inputs[i];
+  }
+  if (held_count == 0 && first_handle >= 0) {
+    places[held_count] = first_handle;
+    held[held_count++] = node->inputs[first_handle];
   }
   weir_edges_t inputs = {.items = held, .count = held_count};
   if (held_count == 0 && node->control_count == 0) return NULL;
   weir_edge_t all = weir_lower_add(l, held_count ? "IdentityN" : "NoOp", inputs, WEIR_NO_ATTRS,
                                    node->control_inputs, node->control_count);
   l->pivot = all.node;
-  for (int i = 0, k = 0; i < count && all.node; ++i) {
-    if (!weir_edge_is_free_const(node->inputs[i])) l->args[i] = weir_build_output(all, k++);
+  for (int k = 0; k < held_count && all.node; ++k) l->args[places[k]] = weir_build_output(all, k);
+  for (int i = 0; i < count && all.node; ++i) {
+    if (is_handle(node->inputs[i]) && l->args[i].node == node->inputs[i].node)
+      l->args[i] =
+          weir_lower_add(l, "Identity", WEIR_EDGES(node->inputs[i]), WEIR_NO_ATTRS, &l->pivot, 1);
   }
   return NULL;
 }

@@ -11,6 +11,8 @@
 // Whether |node| calls functions in a way that can be lowered: a call, a conditional, a loop, or a
 // library function as an op.
 bool weir_node_can_lower(const weir_node_t* node);
+// The function that |node| calls with all its inputs; false when it is no such call.
+bool weir_node_callee(const weir_node_def_t* node, weir_func_t* out_func);
 // REQUIRES: weir_node_can_lower(node). NOT_FOUND for an unknown function; UNIMPLEMENTED naming the
 // node for what has no lowered form. The graph may have gained unused nodes when it fails.
 WEIR_MUST_USE weir_status_t* weir_node_lower(weir_node_t* node);

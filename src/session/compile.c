@@ -71,6 +71,15 @@ static weir_status_t* check_device(const weir_session_t* session, const weir_nod
       node->def.name, node->def.device, session->device->name);
 }
 
+weir_status_t* weir_session_optimize(weir_session_t* session, weir_graph_t* graph,
+                                     weir_node_t** targets, int target_count) {
+  weir_pass_ctx_t ctx = {.graph = graph,
+                         .targets = targets,
+                         .target_count = target_count,
+                         .evaluator = {.evaluate = evaluate, .self = session}};
+  return weir_passes_run(&ctx, session->disabled_passes);
+}
+
 weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph,
                                     weir_node_t** targets, int target_count, int arg_count,
                                     int ret_count, weir_kernel_cache_t* kernels,
@@ -78,11 +87,7 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
   weir_status_t* status = NULL;
   for (size_t i = 0; i < take_graph->node_count && !status; ++i)
     status = check_device(session, take_graph->nodes[i]);
-  weir_pass_ctx_t ctx = {.graph = take_graph,
-                         .targets = targets,
-                         .target_count = target_count,
-                         .evaluator = {.evaluate = evaluate, .self = session}};
-  if (!status) status = weir_passes_run(&ctx, session->disabled_passes);
+  if (!status) status = weir_session_optimize(session, take_graph, targets, target_count);
   if (status) {
     weir_graph_unref(take_graph);
     return status;
@@ -112,7 +117,8 @@ static weir_status_t* check_edge(const weir_session_t* session, weir_edge_t edge
   return NULL;
 }
 
-static weir_status_t* check_spec(const weir_session_t* session, const weir_step_spec_t* spec) {
+weir_status_t* weir_session_check_spec(const weir_session_t* session,
+                                       const weir_step_spec_t* spec) {
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_edge_t edge = spec->feeds[i].edge;
     WEIR_TRY(check_edge(session, edge, "feed"));
@@ -132,9 +138,8 @@ static weir_status_t* check_spec(const weir_session_t* session, const weir_step_
   return WEIR_STATUS(INVALID_ARGUMENT, "Must specify at least one target to fetch or execute.");
 }
 
-static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec,
-                                 weir_plan_t** out_plan) {
-  WEIR_TRY(check_spec(session, spec));
+weir_status_t* weir_session_prune(weir_session_t* session, const weir_step_spec_t* spec,
+                                  weir_graph_t** out_graph, weir_node_t*** out_targets) {
   weir_edge_t* feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*feeds));
   if (!feeds) return weir_out_of_memory();
   for (int i = 0; i < spec->feed_count; ++i) feeds[i] = spec->feeds[i].edge;
@@ -143,19 +148,25 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t
                                 .fetches = {.items = spec->fetches, .count = spec->fetch_count},
                                 .targets = spec->targets,
                                 .target_count = spec->target_count};
-  weir_graph_t* copy = NULL;
-  weir_node_t** targets = NULL;
   weir_mutex_lock(&session->graph->mu);
-  weir_status_t* status = weir_prune(&params, &copy, &targets);
+  weir_status_t* status = weir_prune(&params, out_graph, out_targets);
   weir_mutex_unlock(&session->graph->mu);
   weir_free(feeds);
-  if (status) return status;
+  return status;
+}
+
+static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec,
+                                 weir_plan_t** out_plan) {
+  weir_graph_t* copy = NULL;
+  weir_node_t** targets = NULL;
+  WEIR_TRY(weir_session_check_spec(session, spec));
+  WEIR_TRY(weir_session_prune(session, spec, &copy, &targets));
   return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count,
-                              spec->fetch_count, &session->kernels, out_plan);
+                              spec->fetch_count, session->kernels, out_plan);
 }
 
 // The signature as bytes: which edges are fed and fetched, which nodes run.
-static void append_signature(const weir_step_spec_t* spec, weir_strbuf_t* key) {
+void weir_session_append_signature(const weir_step_spec_t* spec, weir_strbuf_t* key) {
   int counts[3] = {spec->feed_count, spec->fetch_count, spec->target_count};
   weir_strbuf_append(key, counts, sizeof(counts));
   for (int i = 0; i < spec->feed_count; ++i) {
@@ -173,7 +184,7 @@ static void append_signature(const weir_step_spec_t* spec, weir_strbuf_t* key) {
 weir_status_t* weir_session_plan(weir_session_t* session, const weir_step_spec_t* spec,
                                  weir_plan_t** out_plan) {
   weir_strbuf_t key = {0};
-  append_signature(spec, &key);
+  weir_session_append_signature(spec, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
   weir_mutex_lock(&session->mu);
   weir_plan_t* plan = status ? NULL : weir_map_find(&session->plans, weir_strbuf_view(&key));

@@ -4,6 +4,7 @@
 
 #include "exec/run.h"
 #include "graph/function.h"
+#include "graph/function_gradient.h"
 #include "session/session.h"
 
 struct weir_session_functions_t {
@@ -24,15 +25,25 @@ static void append_key(const weir_func_t* func, weir_strbuf_t* key) {
   }
 }
 
+// A function of the library; or, for a call by the name of the op SymbolicGradient, the gradient of
+// the one that its attribute f names.
+static weir_status_t* instantiate(weir_session_t* session, const weir_func_t* func,
+                                  weir_function_body_t* out_body) {
+  weir_function_library_t* library = session->graph->library;
+  const weir_registry_t* registry = session->graph->registry;
+  const weir_function_t* function = weir_function_find(library, func->name);
+  if (function)
+    return weir_function_instantiate(library, registry, function, func->attrs, out_body);
+  const weir_attr_t* of = weir_attrs_find(func->attrs, "f");
+  if (of && of->kind == WEIR_ATTR_FUNC && weir_view_is(func->name, "SymbolicGradient"))
+    return weir_function_instantiate_gradient(library, registry, of->u.func, out_body);
+  return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
+}
+
 static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* func,
                                  weir_plan_t** out_plan) {
-  weir_function_library_t* library = session->graph->library;
-  const weir_function_t* function = weir_function_find(library, func->name);
-  if (!function)
-    return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
   weir_function_body_t body = {0};
-  WEIR_TRY(
-      weir_function_instantiate(library, session->graph->registry, function, func->attrs, &body));
+  WEIR_TRY(instantiate(session, func, &body));
   return weir_session_compile(session, body.graph, body.controls, body.control_count,
                               body.arg_count, body.ret_count, NULL, out_plan);
 }

@@ -25,17 +25,21 @@ struct weir_partial_run_t {
   int fetch_count;
 };
 
-enum { KEY_SIZE = 64 };
+enum { KEY_SIZE = WEIR_PARTIAL_KEY_SIZE };
 
 // As _Send and _Recv spell keys: devices, incarnation, name, frame.
 static weir_view_t transfer_key(const char* kind, int index, char buffer[KEY_SIZE]) {
-  int size = snprintf(buffer, KEY_SIZE, ";%016x;;%s%d;0:0", 0, kind, index);
+  return weir_partial_run_key(kind, index, buffer);
+}
+
+weir_view_t weir_partial_run_key(const char* kind, int index, char buffer[WEIR_PARTIAL_KEY_SIZE]) {
+  int size = snprintf(buffer, WEIR_PARTIAL_KEY_SIZE, ";%016x;;%s%d;0:0", 0, kind, index);
   return weir_view(buffer, (size_t)size);
 }
 
-static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const char* kind, int index,
-                                   weir_edges_t inputs, weir_dtype_t dtype,
-                                   weir_node_t** out_node) {
+static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const char* device,
+                                   const char* kind, int index, weir_edges_t inputs,
+                                   weir_dtype_t dtype, weir_node_t** out_node) {
   char name[KEY_SIZE];
   snprintf(name, sizeof(name), "%s%d", kind, index);
   weir_named_attr_t attrs[] = {
@@ -45,6 +49,7 @@ static weir_status_t* add_transfer(weir_graph_t* graph, const char* op, const ch
   weir_node_params_t params = {.op = op,
                                .name = name,
                                .unique_name = true,
+                               .device = device,
                                .inputs = inputs,
                                .attrs = {.items = attrs, .count = WEIR_COUNT_OF(attrs)}};
   return weir_graph_add(graph, &params, out_node);
@@ -63,15 +68,16 @@ static weir_status_t* rewire(weir_graph_t* graph, size_t count, const weir_node_
 }
 
 // Replaces argument and result nodes by transfers. |targets| gets the sends appended.
-static weir_status_t* use_transfers(weir_graph_t* graph, weir_node_t** targets, int* target_count) {
+static weir_status_t* use_transfers(weir_graph_t* graph, const char* device, weir_node_t** targets,
+                                    int* target_count) {
   size_t count = graph->node_count;
   for (size_t i = 0; i < count; ++i) {
     weir_node_t* node = graph->nodes[i];
     if (weir_node_role(node) == WEIR_ROLE_ARG) {
       weir_node_t* recv = NULL;
       int index = (int)weir_attrs_int(node->def.attrs, "index");
-      WEIR_TRY(add_transfer(graph, "_Recv", "feed", index, WEIR_NO_EDGES, node->def.output_types[0],
-                            &recv));
+      WEIR_TRY(add_transfer(graph, "_Recv", device, "feed", index, WEIR_NO_EDGES,
+                            node->def.output_types[0], &recv));
       WEIR_TRY(rewire(graph, count, node, recv));
     }
   }
@@ -79,7 +85,7 @@ static weir_status_t* use_transfers(weir_graph_t* graph, weir_node_t** targets, 
     weir_node_t* node = graph->nodes[i];
     if (weir_node_role(node) != WEIR_ROLE_RETVAL) continue;
     int index = (int)weir_attrs_int(node->def.attrs, "index");
-    WEIR_TRY(add_transfer(graph, "_Send", "fetch", index, WEIR_EDGES(node->inputs[0]),
+    WEIR_TRY(add_transfer(graph, "_Send", device, "fetch", index, WEIR_EDGES(node->inputs[0]),
                           weir_dtype_base(node->def.input_types[0]), &targets[(*target_count)++]));
   }
   return NULL;
@@ -101,33 +107,44 @@ static weir_status_t* drop_rets(weir_graph_t* graph, weir_node_t** targets, int 
   return NULL;
 }
 
-static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_spec_t* spec,
-                                 weir_arena_t* arena) {
-  weir_session_t* session = partial->session;
-  weir_prune_params_t params = {
-      .graph = session->graph,
-      .feeds = {.items = partial->feeds, .count = partial->feed_count},
-      .fetches = {.items = partial->fetches, .count = partial->fetch_count},
-      .targets = spec->targets,
-      .target_count = spec->target_count};
-  weir_graph_t* pruned = NULL;
-  weir_graph_t* copy = NULL;
+weir_status_t* weir_session_prune_partial(weir_session_t* session, const weir_step_spec_t* spec,
+                                          const char* device, weir_graph_t** out_graph,
+                                          weir_node_t*** out_targets, int* out_target_count) {
+  weir_graph_t *pruned = NULL, *copy = NULL;
   weir_node_t** targets = NULL;
-  weir_mutex_lock(&session->graph->mu);
-  weir_status_t* status = weir_prune(&params, &pruned, &targets);
-  weir_mutex_unlock(&session->graph->mu);
-  if (status) return status;
+  weir_arena_t arena = {0};
   int count = spec->target_count;
   size_t capacity = (size_t)(count + spec->fetch_count);
-  weir_node_t** all = weir_arena_array(arena, capacity, sizeof(*all));
-  weir_node_t** mapped = weir_arena_array(arena, capacity, sizeof(*mapped));
+  WEIR_TRY(weir_session_prune(session, spec, &pruned, &targets));
+  weir_status_t* status = NULL;
+  weir_node_t** all = weir_arena_array(&arena, capacity, sizeof(*all));
+  weir_node_t** mapped = weir_arena_array(&arena, capacity, sizeof(*mapped));
   if (!all || !mapped) status = weir_out_of_memory();
   if (!status && count) memcpy(all, targets, sizeof(*all) * (size_t)count);
-  if (!status) status = use_transfers(pruned, all, &count);
-  if (!status) status = drop_rets(pruned, all, count, arena, &copy, mapped);
+  if (!status) status = use_transfers(pruned, device, all, &count);
+  if (!status) status = drop_rets(pruned, all, count, &arena, &copy, mapped);
   weir_graph_unref(pruned);
-  if (status) return status;
-  return weir_session_compile(session, copy, mapped, count, 0, 0, &session->kernels,
+  weir_node_t** kept = status ? NULL : weir_arena_array(&copy->arena, (size_t)count, sizeof(*kept));
+  if (!status && !kept) status = weir_out_of_memory();
+  if (!status) {
+    memcpy(kept, mapped, sizeof(*kept) * (size_t)count);
+    *out_graph = copy;
+    *out_targets = kept;
+    *out_target_count = count;
+  } else {
+    weir_graph_unref(copy);
+  }
+  weir_arena_free(&arena);
+  return status;
+}
+
+static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
+  weir_session_t* session = partial->session;
+  weir_graph_t* graph = NULL;
+  weir_node_t** targets = NULL;
+  int count = 0;
+  WEIR_TRY(weir_session_prune_partial(session, spec, NULL, &graph, &targets, &count));
+  return weir_session_compile(session, graph, targets, count, 0, 0, session->kernels,
                               &partial->plan);
 }
 
@@ -160,12 +177,10 @@ static weir_status_t* copy_spec(weir_partial_run_t* partial, const weir_step_spe
 }
 
 static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
-  weir_arena_t arena = {0};
   weir_status_t* status = copy_spec(partial, spec);
   if (!status) status = weir_local_rendezvous_create(&partial->rendezvous);
   if (!status) status = weir_cancel_create(NULL, &partial->cancel);
-  if (!status) status = build_plan(partial, spec, &arena);
-  weir_arena_free(&arena);
+  if (!status) status = build_plan(partial, spec);
   if (status) return status;
   partial->has_thread = pthread_create(&partial->thread, NULL, run_thread, partial) == 0;
   return partial->has_thread ? NULL
@@ -174,6 +189,8 @@ static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t*
 
 weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_spec_t* spec,
                                        weir_partial_run_t** out_partial) {
+  if (session->remote)
+    return WEIR_STATUS(UNIMPLEMENTED, "partial runs of a remote session are not supported");
   weir_partial_run_t* partial = weir_calloc(1, sizeof(*partial));
   if (!partial) return weir_out_of_memory();
   partial->session = session;
@@ -264,8 +281,88 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
   return NULL;
 }
 
+// ---- what can be fetched ----
+
+// A walk from fetches to what they need.
+typedef struct walk_t {
+  weir_edges_t feeds;
+  const bool* is_fed;
+  bool* is_seen;              // by node id
+  const weir_node_t** stack;  // seen, inputs still to be looked at
+  size_t depth;
+  bool is_missing;  // came to a feed that has not come
+} walk_t;
+
+static void walk_node(walk_t* walk, const weir_node_t* node) {
+  if (walk->is_seen[node->id]) return;
+  walk->is_seen[node->id] = true;
+  walk->stack[walk->depth++] = node;
+}
+
+static void walk_edge(walk_t* walk, weir_edge_t edge) {
+  for (int i = 0; i < walk->feeds.count; ++i) {
+    if (!weir_edge_equal(walk->feeds.items[i], edge)) continue;
+    if (!walk->is_fed[i]) walk->is_missing = true;
+    return;
+  }
+  walk_node(walk, edge.node);
+}
+
+weir_status_t* weir_partial_run_check(const weir_graph_t* graph, weir_edges_t fetches,
+                                      weir_edges_t feeds, const bool* is_fed) {
+  walk_t walk = {.feeds = feeds, .is_fed = is_fed};
+  weir_status_t* status = NULL;
+  walk.is_seen = weir_calloc(graph->node_count + 1, sizeof(*walk.is_seen));
+  walk.stack = weir_calloc(graph->node_count + 1, sizeof(*walk.stack));
+  if (!walk.is_seen || !walk.stack) status = weir_out_of_memory();
+  for (int i = 0; i < fetches.count && !status; ++i) {
+    walk_edge(&walk, fetches.items[i]);
+    while (walk.depth > 0) {
+      const weir_node_t* node = walk.stack[--walk.depth];
+      for (int k = 0; k < node->def.input_count; ++k) walk_edge(&walk, node->inputs[k]);
+      for (int k = 0; k < node->control_count; ++k) walk_node(&walk, node->control_inputs[k]);
+    }
+    if (walk.is_missing)
+      status =
+          WEIR_STATUS(INVALID_ARGUMENT,
+                      "Fetch %s:%d can't be computed from the feeds that have been fed so far.",
+                      fetches.items[i].node->def.name, fetches.items[i].index);
+  }
+  weir_free(walk.is_seen);
+  weir_free(walk.stack);
+  return status;
+}
+
+// The same for a call, whose own feeds count.
+static weir_status_t* check_call(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
+  weir_graph_t* graph = partial->session->graph;
+  bool* is_fed = weir_calloc((size_t)partial->feed_count, sizeof(*is_fed));
+  if (!is_fed) return weir_out_of_memory();
+  weir_mutex_lock(&partial->mu);
+  for (int i = 0; i < partial->feed_count; ++i) {
+    is_fed[i] = partial->is_fed[i];
+    for (int k = 0; k < spec->feed_count; ++k)
+      is_fed[i] |= weir_edge_equal(partial->feeds[i], spec->feeds[k].edge);
+  }
+  weir_mutex_unlock(&partial->mu);
+  for (int i = 0; i < spec->fetch_count; ++i) {  // one that is no node is told of when it is used
+    if (!spec->fetches[i].node || spec->fetches[i].node->graph != graph) {
+      weir_free(is_fed);
+      return NULL;
+    }
+  }
+  weir_mutex_lock(&graph->mu);
+  weir_status_t* status = weir_partial_run_check(
+      graph, (weir_edges_t){.items = spec->fetches, .count = spec->fetch_count},
+      (weir_edges_t){.items = partial->feeds, .count = partial->feed_count}, is_fed);
+  weir_mutex_unlock(&graph->mu);
+  weir_free(is_fed);
+  return status;
+}
+
 weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir_step_spec_t* spec,
                                          weir_tensor_t** results) {
+  WEIR_TRY(check_call(partial, spec));
   WEIR_TRY(send_feeds(partial, spec));
   weir_status_t* status = NULL;
   int done = 0;

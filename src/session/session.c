@@ -33,12 +33,22 @@ static void generation_destroy(weir_session_generation_t* generation) {
   weir_free(generation);
 }
 
-static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
+static weir_status_t* init(weir_session_t* session, const weir_session_env_t* env,
+                           const weir_session_options_t* options) {
   session->allow_soft_placement = options->allow_soft_placement;
   if (options->disabled_passes) {
     session->disabled_passes = weir_strdup(options->disabled_passes);
     if (!session->disabled_passes) return weir_out_of_memory();
   }
+  if (env) {
+    session->pool = env->pool;
+    session->device = env->device;
+    session->resources = env->resources;
+    session->kernels = env->kernels;
+    WEIR_TRY(generation_create(&session->generation));
+    return weir_session_functions_create(session, &session->functions);
+  }
+  session->owns_env = true;
   WEIR_TRY(weir_pool_create(options->threads, &session->pool));
   WEIR_TRY(weir_cpu_device_create(LOCAL_TASK, 0, session->pool, &session->device));
   WEIR_TRY(generation_create(&session->generation));
@@ -48,8 +58,9 @@ static weir_status_t* init(weir_session_t* session, const weir_session_options_t
   return shared_resources(session->graph, &session->resources);
 }
 
-weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_options_t* options,
-                                   weir_session_t** out_session) {
+weir_status_t* weir_session_create_in(weir_graph_t* graph, const weir_session_env_t* env,
+                                      const weir_session_options_t* options,
+                                      weir_session_t** out_session) {
   weir_session_options_t defaults = {0};
   weir_session_t* session = weir_calloc(1, sizeof(*session));
   if (!session) return weir_out_of_memory();
@@ -57,12 +68,26 @@ weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_optio
   session->plans.owns_keys = true;
   weir_mutex_init(&session->mu);
   weir_cond_init(&session->idle);
-  weir_kernel_cache_init(&session->kernels);
-  weir_status_t* status = init(session, options ? options : &defaults);
+  weir_kernel_cache_init(&session->own_kernels);
+  session->kernels = &session->own_kernels;
+  weir_status_t* status = init(session, env, options ? options : &defaults);
   if (status) {
     weir_session_destroy(session);
     return status;
   }
+  *out_session = session;
+  return NULL;
+}
+
+weir_status_t* weir_session_create_remote(weir_graph_t* graph, weir_remote_session_t* take_remote,
+                                          weir_session_t** out_session) {
+  weir_session_t* session = weir_calloc(1, sizeof(*session));
+  if (!session) {
+    take_remote->vtable->destroy(take_remote);
+    return weir_out_of_memory();
+  }
+  session->graph = weir_graph_ref(graph);
+  session->remote = take_remote;
   *out_session = session;
   return NULL;
 }
@@ -74,18 +99,30 @@ static void wait_until_idle(weir_session_t* session, const int* running_count) {
   weir_mutex_unlock(&session->mu);
 }
 
+static void destroy_remote(weir_session_t* session) {
+  session->remote->vtable->destroy(session->remote);
+  weir_graph_unref(session->graph);
+  weir_free(session);
+}
+
 void weir_session_destroy(weir_session_t* session) {
   if (!session) return;
+  if (session->remote) {
+    destroy_remote(session);
+    return;
+  }
   if (session->generation) weir_cancel_start(session->generation->cancel);
   wait_until_idle(session, &session->running_count);
   weir_map_entry_t* entry;
   for (size_t i = 0; (entry = weir_map_next(&session->plans, &i));) weir_plan_destroy(entry->value);
   weir_map_free(&session->plans);
   weir_session_functions_destroy(session->functions);
-  weir_kernel_cache_free(&session->kernels);
+  weir_kernel_cache_free(&session->own_kernels);
   if (session->owns_resources) weir_resources_destroy(session->resources);
-  weir_device_release(session->device);
-  weir_pool_destroy(session->pool);
+  if (session->owns_env) {
+    weir_device_release(session->device);
+    weir_pool_destroy(session->pool);
+  }
   generation_destroy(session->generation);
   weir_cond_destroy(&session->idle);
   weir_mutex_destroy(&session->mu);
@@ -95,6 +132,10 @@ void weir_session_destroy(weir_session_t* session) {
 }
 
 void weir_session_cancel(weir_session_t* session) {
+  if (session->remote) {
+    session->remote->vtable->cancel(session->remote);
+    return;
+  }
   weir_session_generation_t* fresh = NULL;
   weir_status_destroy(generation_create(
       &fresh));  // without it, later steps are cancelled too: better than none at all
@@ -109,6 +150,10 @@ void weir_session_cancel(weir_session_t* session) {
 }
 
 void weir_session_reset(weir_session_t* session, const char* const* containers, int count) {
+  if (session->remote) {
+    session->remote->vtable->reset(session->remote, containers, count);
+    return;
+  }
   for (int i = 0; i < count; ++i)
     weir_resources_clear(session->resources, weir_view_of(containers[i]));
   if (count == 0) weir_resources_clear_all(session->resources);
@@ -199,6 +244,10 @@ weir_status_t* weir_cancellation_create(weir_cancellation_t** out_cancellation) 
   return NULL;
 }
 
+weir_cancel_t* weir_cancellation_get(weir_cancellation_t* cancellation) {
+  return cancellation->cancel;
+}
+
 void weir_cancellation_cancel(weir_cancellation_t* cancellation) {
   weir_cancel_start(cancellation->cancel);
 }
@@ -215,6 +264,8 @@ static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* 
   enum { INLINE_FEEDS = 16 };
   weir_tensor_t* few[INLINE_FEEDS];
   weir_plan_t* plan = NULL;
+  if (session->remote)
+    return session->remote->vtable->run(session->remote, spec, options, results, NULL);
   WEIR_TRY(weir_session_plan(session, spec, &plan));
   for (int i = 0; i < spec->feed_count; ++i) {
     WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
@@ -249,8 +300,11 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   weir_trace_t trace;
   weir_trace_init(&trace);
   weir_strbuf_t metadata = {0};
-  weir_status_t* status = run_spec(session, spec, options, &trace, results);
-  if (!status && out_metadata)
+  weir_status_t* status = NULL;
+  if (session->remote)
+    status = session->remote->vtable->run(session->remote, spec, options, results, &metadata);
+  else status = run_spec(session, spec, options, &trace, results);
+  if (!status && out_metadata && !session->remote)
     status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
   if (!status && out_metadata) {
     *out_metadata = metadata.data;
@@ -264,6 +318,8 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
 
 weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec,
                                        weir_tensor_t** results, char** out_json) {
+  if (session->remote)
+    return WEIR_STATUS(UNIMPLEMENTED, "a remote session gives RunMetadata, not Chrome's trace");
   weir_trace_t trace;
   weir_trace_init(&trace);
   weir_strbuf_t json = {0};
@@ -298,43 +354,73 @@ weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edg
 
 struct weir_callable_t {
   weir_session_t* session;
-  weir_plan_t* plan;  // the session's
+  weir_plan_t* plan;  // the session's; NULL: it is remote, and runs |spec|
   weir_edge_t* feeds;
   int feed_count;
+  weir_step_spec_t spec;  // without feeds; arrays are the callable's own
 };
+
+static weir_status_t* copy_spec(weir_callable_t* callable, const weir_step_spec_t* spec) {
+  weir_edge_t* fetches = weir_alloc_array((size_t)spec->fetch_count, sizeof(*fetches));
+  weir_node_t** targets = weir_alloc_array((size_t)spec->target_count, sizeof(*targets));
+  callable->feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*callable->feeds));
+  callable->spec.fetches = fetches;
+  callable->spec.targets = targets;
+  if (!fetches || !targets || !callable->feeds) return weir_out_of_memory();
+  for (int i = 0; i < spec->feed_count; ++i) callable->feeds[i] = spec->feeds[i].edge;
+  for (int i = 0; i < spec->fetch_count; ++i) fetches[i] = spec->fetches[i];
+  for (int i = 0; i < spec->target_count; ++i) targets[i] = spec->targets[i];
+  callable->feed_count = spec->feed_count;
+  callable->spec.fetch_count = spec->fetch_count;
+  callable->spec.target_count = spec->target_count;
+  return NULL;
+}
 
 weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec,
                                     weir_callable_t** out_callable) {
   weir_plan_t* plan = NULL;
-  WEIR_TRY(weir_session_plan(session, spec, &plan));
+  if (!session->remote) WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
-  weir_edge_t* feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*feeds));
-  if (!callable || !feeds) {
-    weir_free(callable);
-    weir_free(feeds);
-    return weir_out_of_memory();
-  }
-  for (int i = 0; i < spec->feed_count; ++i) feeds[i] = spec->feeds[i].edge;
-  *callable = (weir_callable_t){
-      .session = session, .plan = plan, .feeds = feeds, .feed_count = spec->feed_count};
-  *out_callable = callable;
-  return NULL;
+  if (!callable) return weir_out_of_memory();
+  callable->session = session;
+  callable->plan = plan;
+  weir_status_t* status = copy_spec(callable, spec);
+  if (status) weir_callable_destroy(callable);
+  else *out_callable = callable;
+  return status;
 }
 
 void weir_callable_destroy(weir_callable_t* callable) {
   if (!callable) return;
   weir_free(callable->feeds);
+  weir_free((void*)(uintptr_t)callable->spec.fetches);
+  weir_free((void*)(uintptr_t)callable->spec.targets);
   weir_free(callable);
+}
+
+static weir_status_t* run_remotely(weir_callable_t* callable, weir_tensor_t* const* feeds,
+                                   weir_tensor_t** results) {
+  weir_step_spec_t spec = callable->spec;
+  weir_feed_t* given = weir_alloc_array((size_t)callable->feed_count, sizeof(*given));
+  if (!given) return weir_out_of_memory();
+  for (int i = 0; i < callable->feed_count; ++i)
+    given[i] = (weir_feed_t){.edge = callable->feeds[i], .tensor = feeds[i]};
+  spec.feeds = given;
+  spec.feed_count = callable->feed_count;
+  weir_status_t* status = run_spec(callable->session, &spec, NULL, NULL, results);
+  weir_free(given);
+  return status;
 }
 
 weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds,
                                  weir_tensor_t** results) {
   for (int i = 0; i < callable->feed_count; ++i)
     WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
+  if (!callable->plan) return run_remotely(callable, feeds, results);
   weir_session_run_params_t params = {.plan = callable->plan, .args = feeds, .rets = results};
   return weir_session_execute(callable->session, &params);
 }
 
 size_t weir_callable_node_count(const weir_callable_t* callable) {
-  return (size_t)callable->plan->node_count;
+  return callable->plan ? (size_t)callable->plan->node_count : 0;
 }

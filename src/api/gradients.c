@@ -1,0 +1,58 @@
+// gradients.c — Gradients on a scope.
+#include "api/scope.h"
+#include "graph/gradient.h"
+
+weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
+                                     const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
+                                     weir_gradient_t* out_grads) {
+  if (scope->root->status) return weir_status_copy(scope->root->status);
+  for (int i = 0; i < y_count + x_count; ++i) {
+    weir_edge_t edge = i < y_count ? ys[i] : xs[i - y_count];
+    if (!edge.node)
+      return WEIR_STATUS(INVALID_ARGUMENT, "gradients: %s %d is no edge", i < y_count ? "y" : "x",
+                         i);
+  }
+  weir_grad_value_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
+  if (!grads) return weir_out_of_memory();
+  const char* prefix = weir_arena_printf(&scope->root->arena, "%s%sgradients", scope->prefix,
+                                         *scope->prefix ? "/" : "");
+  weir_gradient_params_t params = {.ys = {.items = ys, .count = y_count},
+                                   .xs = {.items = xs, .count = x_count},
+                                   .grad_ys = grad_ys,
+                                   .prefix = prefix};
+  weir_mutex_lock(&scope->root->graph->mu);
+  weir_status_t* status = weir_graph_gradients(scope->root->graph, &params, grads);
+  weir_mutex_unlock(&scope->root->graph->mu);
+  for (int i = 0; i < x_count && !status; ++i) {
+    out_grads[i] = (weir_gradient_t){.values = grads[i].values,
+                                     .indices = grads[i].indices,
+                                     .dense_shape = grads[i].dense_shape};
+  }
+  weir_free(grads);
+  return status;
+}
+
+static weir_edge_t densify(weir_scope_t* scope, weir_gradient_t gradient) {
+  if (weir_edge_is_none(gradient.indices)) return gradient.values;
+  weir_graph_builder_t builder;
+  weir_graph_builder_init(&builder, scope->root->graph, "gradients");
+  const weir_grad_value_t dy = {
+      .values = gradient.values, .indices = gradient.indices, .dense_shape = gradient.dense_shape};
+  weir_grad_ctx_t ctx = {.builder = &builder.base, .dys = &dy};
+  weir_mutex_lock(&scope->root->graph->mu);
+  weir_edge_t dense = weir_grad_dy(&ctx, 0);
+  weir_mutex_unlock(&scope->root->graph->mu);
+  if (builder.base.status) weir_scope_fail(scope, builder.base.status);
+  return dense;
+}
+
+weir_status_t* weir_gradients(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
+                              const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
+                              weir_edge_t* out_grads) {
+  weir_gradient_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
+  if (!grads) return weir_out_of_memory();
+  weir_status_t* status = weir_gradients_sparse(scope, ys, y_count, xs, x_count, grad_ys, grads);
+  for (int i = 0; i < x_count && !status; ++i) out_grads[i] = densify(scope, grads[i]);
+  weir_free(grads);
+  return status ? status : weir_status_copy(scope->root->status);
+}

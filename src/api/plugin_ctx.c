@@ -1,0 +1,200 @@
+// plugin_ctx.c — What plug-ins see of kernels, shape functions and gradients; nodes of any op.
+#include "api/scope.h"
+#include "op/grad_ctx.h"
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+#include "weir/plugin.h"
+
+// ---- attributes ----
+
+static const weir_plugin_attrs_t* attrs_of(const weir_node_def_t* node) {
+  return (const weir_plugin_attrs_t*)node;
+}
+const weir_plugin_attrs_t* weir_plugin_kernel_attrs(const weir_kernel_ctx_t* ctx) {
+  return attrs_of(ctx->node);
+}
+const weir_plugin_attrs_t* weir_plugin_shape_attrs(const weir_shape_ctx_t* ctx) {
+  return attrs_of(ctx->node);
+}
+const weir_plugin_attrs_t* weir_plugin_grad_attrs(const weir_grad_ctx_t* ctx) {
+  return attrs_of(ctx->node);
+}
+
+static weir_status_t* find(const weir_plugin_attrs_t* attrs, const char* name,
+                           weir_attr_kind_t kind, bool is_list, const weir_attr_t** out_value) {
+  const weir_node_def_t* node = (const weir_node_def_t*)attrs;
+  const weir_attr_t* value = weir_attrs_find(node->attrs, name);
+  bool is_empty = value && value->is_list && value->count == 0;
+  bool is_right = value && value->is_list == is_list && (value->kind == kind || is_empty);
+  if (!is_right) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s' has no attribute '%s' of the kind asked for",
+                       node->op_name, node->name, name);
+  }
+  *out_value = value;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_int(const weir_plugin_attrs_t* attrs, const char* name,
+                                    int64_t* out_value) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, false, &value));
+  *out_value = value->u.i;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_float(const weir_plugin_attrs_t* attrs, const char* name,
+                                      float* out_value) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_FLOAT, false, &value));
+  *out_value = value->u.f;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_bool(const weir_plugin_attrs_t* attrs, const char* name,
+                                     bool* out_value) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_BOOL, false, &value));
+  *out_value = value->u.b;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_type(const weir_plugin_attrs_t* attrs, const char* name,
+                                     weir_dtype_t* out_value) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_TYPE, false, &value));
+  *out_value = value->u.type;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_string(const weir_plugin_attrs_t* attrs, const char* name,
+                                       const char** out_data, size_t* out_size) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_STRING, false, &value));
+  *out_data = value->u.s.data;
+  *out_size = value->u.s.size;
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const char* name,
+                                     weir_ints_t* out_values) {
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, true, &value));
+  *out_values =
+      (weir_ints_t){.items = value->count ? value->u.ints : NULL, .count = (int)value->count};
+  return NULL;
+}
+
+// ---- kernels ----
+
+const char* weir_plugin_node_name(const weir_kernel_ctx_t* ctx) { return ctx->node->name; }
+int weir_plugin_input_count(const weir_kernel_ctx_t* ctx) { return ctx->input_count; }
+int weir_plugin_output_count(const weir_kernel_ctx_t* ctx) { return ctx->output_count; }
+const weir_tensor_t* weir_plugin_input(const weir_kernel_ctx_t* ctx, int index) {
+  return weir_kernel_input(ctx, index);
+}
+
+weir_status_t* weir_plugin_output(weir_kernel_ctx_t* ctx, int index, int rank, const int64_t* dims,
+                                  weir_tensor_t** out_tensor) {
+  if (index < 0 || index >= ctx->output_count) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
+                       ctx->node->op_name, ctx->output_count, index);
+  }
+  return weir_kernel_output(ctx, index, rank, dims, out_tensor);
+}
+
+void weir_plugin_parallel_for(weir_kernel_ctx_t* ctx, int64_t total, double cost_ns,
+                              void (*fn)(void* arg, int64_t begin, int64_t end), void* arg) {
+  weir_pool_for(weir_kernel_pool(ctx), total, cost_ns, fn, arg);
+}
+
+// ---- shape functions ----
+
+int weir_plugin_shape_input(const weir_shape_ctx_t* ctx, int index, int64_t* dims, int capacity) {
+  const weir_shape_t* shape = weir_shape_input(ctx, index);
+  for (int i = 0; i < shape->rank && i < capacity; ++i) dims[i] = shape->dims[i];
+  return shape->rank;
+}
+
+weir_status_t* weir_plugin_shape_set(weir_shape_ctx_t* ctx, int output, int rank,
+                                     const int64_t* dims) {
+  if (output < 0 || output >= ctx->node->output_count) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
+                       ctx->node->op_name, ctx->node->output_count, output);
+  }
+  if (rank < 0) return weir_shape_set(ctx, output, &weir_shape_unknown);
+  return weir_shape_set_dims(ctx, output, rank, dims);
+}
+
+weir_status_t* weir_plugin_shape_unchanged(weir_shape_ctx_t* ctx) {
+  return weir_shape_fn_unchanged(ctx);
+}
+weir_status_t* weir_plugin_shape_broadcast(weir_shape_ctx_t* ctx) {
+  return weir_shape_fn_broadcast(ctx);
+}
+weir_status_t* weir_plugin_shape_scalar(weir_shape_ctx_t* ctx) { return weir_shape_fn_scalar(ctx); }
+
+// ---- attributes of new nodes ----
+
+enum { MAX_ATTRS = 24 };  // no op has more
+
+static weir_named_attr_t named_attr(const weir_attr_arg_t* arg) {
+  switch (arg->kind) {
+    case WEIR_ARG_INT: return weir_attr_int(arg->name, arg->value.i);
+    case WEIR_ARG_FLOAT: return weir_attr_float(arg->name, arg->value.f);
+    case WEIR_ARG_BOOL: return weir_attr_bool(arg->name, arg->value.b);
+    case WEIR_ARG_TYPE: return weir_attr_type(arg->name, arg->value.type);
+    case WEIR_ARG_STRING: return weir_attr_string(arg->name, arg->value.s);
+    case WEIR_ARG_INTS: break;
+  }
+  return weir_attr_ints(arg->name, arg->value.ints.items, (size_t)arg->value.ints.count);
+}
+
+static weir_attrs_t named_attrs(const weir_attr_arg_t* args, int count,
+                                weir_named_attr_t buffer[MAX_ATTRS]) {
+  const int used = WEIR_MIN(count, (int)MAX_ATTRS);
+  for (int i = 0; i < used; ++i) buffer[i] = named_attr(&args[i]);
+  return (weir_attrs_t){.items = buffer, .count = (size_t)used};
+}
+
+static weir_status_t* too_many(const char* op, int count) {
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s: %d attributes are given, more than any op has", op,
+                     count);
+}
+
+weir_node_t* weir_scope_node(weir_scope_t* scope, const char* op, const weir_edge_t* inputs,
+                             int input_count, const weir_attr_arg_t* attrs, int attr_count) {
+  weir_named_attr_t buffer[MAX_ATTRS];
+  if (weir_scope_status(scope)) return NULL;
+  if (attr_count > MAX_ATTRS) weir_scope_fail(scope, too_many(op, attr_count));
+  for (int i = 0; i < input_count; ++i) {
+    if (inputs[i].node) continue;
+    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: input %d has no node", op, i));
+  }
+  return weir_scope_add(scope, op, NULL, (weir_edges_t){.items = inputs, .count = input_count},
+                        named_attrs(attrs, attr_count, buffer));
+}
+
+// ---- gradients ----
+
+weir_edge_t weir_plugin_grad_input(weir_grad_ctx_t* ctx, int index) {
+  return weir_grad_input(ctx, index);
+}
+weir_edge_t weir_plugin_grad_output(weir_grad_ctx_t* ctx, int index) {
+  return weir_grad_output(ctx, index);
+}
+weir_edge_t weir_plugin_grad_dy(weir_grad_ctx_t* ctx, int index) {
+  return weir_grad_dy(ctx, index);
+}
+
+weir_edge_t weir_plugin_grad_node(weir_grad_ctx_t* ctx, const char* op, const weir_edge_t* inputs,
+                                  int input_count, const weir_attr_arg_t* attrs, int attr_count) {
+  weir_named_attr_t buffer[MAX_ATTRS];
+  if (attr_count > MAX_ATTRS && !ctx->builder->status)
+    ctx->builder->status = too_many(op, attr_count);
+  return weir_grad_node_with(ctx, op, (weir_edges_t){.items = inputs, .count = input_count},
+                             named_attrs(attrs, attr_count, buffer));
+}
+
+weir_status_t* weir_plugin_grad_set(weir_grad_ctx_t* ctx, int index, weir_edge_t dx) {
+  return weir_grad_set(ctx, index, dx);
+}

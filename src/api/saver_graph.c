@@ -1,0 +1,237 @@
+// saver_graph.c — The nodes of a saver: names, SaveV2, RestoreV2 and assignments, laid out as
+// tf.compat.v1.train.Saver lays them out.
+#include <stdlib.h>
+
+#include "api/saver.h"
+#include "api/scope.h"
+
+// One variable to save.
+typedef struct item_t {
+  weir_edge_t variable;  // a handle or a reference
+  const char* name;
+  const char* device;
+  weir_dtype_t dtype;
+} item_t;
+typedef struct items_t {
+  item_t* items;
+  int count;
+} items_t;
+
+static weir_edge_t add(weir_scope_t* s, const char* op, const char* name, weir_edges_t inputs,
+                       weir_attrs_t attrs) {
+  return weir_scope_first(weir_scope_add(s, op, name, inputs, attrs));
+}
+
+// ---- what to save ----
+
+static bool is_handle(weir_edge_t edge) { return weir_edge_dtype(edge) == WEIR_DTYPE_RESOURCE; }
+
+// The handle behind a value, or the edge itself.
+static weir_edge_t variable_of(weir_edge_t edge) {
+  bool is_read =
+      !is_handle(edge) && edge.node->def.input_count == 1 && is_handle(edge.node->inputs[0]);
+  return is_read ? edge.node->inputs[0] : edge;
+}
+
+static void set_item(weir_scope_t* s, weir_saved_t saved, item_t* item) {
+  if (!saved.variable.node) {
+    weir_scope_fail(s,
+                    WEIR_STATUS(INVALID_ARGUMENT, "saver: a variable is an edge without a node"));
+    return;
+  }
+  weir_edge_t variable = variable_of(saved.variable);
+  const weir_node_t* node = variable.node;
+  bool is_variable = weir_node_role(node) == WEIR_ROLE_VARIABLE;
+  if (!is_variable) {
+    weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT, "saver: '%s' (%s) is not a variable",
+                                   node->def.name, node->def.op_name));
+    return;
+  }
+  *item = (item_t){.variable = variable,
+                   .name = saved.name ? saved.name : node->def.name,
+                   .device = node->def.device,
+                   .dtype = weir_attrs_type(node->def.attrs, "dtype")};
+}
+
+static int compare_items(const void* a, const void* b) {
+  return strcmp(((const item_t*)a)->name, ((const item_t*)b)->name);
+}
+
+// The variables of the scope or, failing these, of the graph.
+static int count_default(weir_scope_t* s, weir_saved_t* out) {
+  int count = weir_scope_variable_count(s);
+  for (int i = 0; out && i < count; ++i) out[i].variable = weir_scope_variable_at(s, i).handle;
+  if (count) return count;
+  weir_graph_t* graph = weir_scope_graph(s);
+  weir_mutex_lock(&graph->mu);
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    if (weir_node_role(graph->nodes[i]) != WEIR_ROLE_VARIABLE) continue;
+    if (out) out[count].variable = weir_scope_first(graph->nodes[i]);
+    ++count;
+  }
+  weir_mutex_unlock(&graph->mu);
+  return count;
+}
+
+static items_t list_items(weir_scope_t* s, const weir_saver_options_t* options) {
+  int count = options->variables ? options->variable_count : count_default(s, NULL);
+  const weir_saved_t* saved = options->variables;
+  if (count <= 0) weir_scope_fail(s, WEIR_STATUS(INVALID_ARGUMENT, "saver: no variables to save"));
+  if (weir_scope_status(s)) return (items_t){0};
+  item_t* items = weir_scope_alloc(s, (size_t)count, sizeof(*items));
+  if (!saved) {
+    weir_saved_t* all = weir_scope_alloc(s, (size_t)count, sizeof(*all));
+    if (all) count_default(s, all);
+    saved = all;
+  }
+  for (int i = 0; i < count && !weir_scope_status(s); ++i) set_item(s, saved[i], &items[i]);
+  if (weir_scope_status(s)) return (items_t){0};
+  qsort(items, (size_t)count, sizeof(*items), compare_items);
+  for (int i = 1; i < count; ++i) {
+    if (strcmp(items[i - 1].name, items[i].name)) continue;
+    weir_scope_fail(
+        s, WEIR_STATUS(INVALID_ARGUMENT, "saver: two variables are called '%s'", items[i].name));
+  }
+  return (items_t){.items = items, .count = count};
+}
+
+// ---- constants ----
+
+static weir_edge_t strings(weir_scope_t* s, const char* name, const char* const* values,
+                           int count) {
+  weir_tensor_t* tensor = NULL;
+  weir_status_t* status = NULL;
+  if (weir_scope_status(s)) return WEIR_NO_EDGE;
+  status = weir_tensor_create_strings(1, &(int64_t){count}, values, NULL, &tensor);
+  if (status) weir_scope_fail(s, status);
+  weir_edge_t edge = weir_const(weir_scope_name(s, name), tensor);
+  weir_tensor_release(tensor);
+  return edge;
+}
+
+static weir_edge_t names_const(weir_scope_t* s, const char* name, items_t list, bool is_slices) {
+  const char** values = weir_scope_alloc(s, (size_t)list.count, sizeof(*values));
+  for (int i = 0; values && i < list.count; ++i) values[i] = is_slices ? "" : list.items[i].name;
+  return values ? strings(s, name, values, list.count) : WEIR_NO_EDGE;
+}
+
+// ---- saving ----
+
+static weir_scope_t* on_device(weir_scope_t* s, const char* device) {
+  return *device ? weir_scope_on(s, device) : s;
+}
+
+static weir_edge_t read_item(weir_scope_t* s, const item_t* item) {
+  if (!is_handle(item->variable)) return item->variable;
+  return add(on_device(s, item->device), "ReadVariableOp", NULL, WEIR_EDGES(item->variable),
+             WEIR_ATTRS(weir_attr_type("dtype", item->dtype)));
+}
+
+static weir_node_t* save_items(weir_scope_t* s, weir_edge_t filename, items_t list) {
+  weir_edge_t* inputs = weir_scope_alloc(s, (size_t)list.count + 3, sizeof(*inputs));
+  if (!inputs) return NULL;
+  inputs[0] = filename;
+  inputs[1] = names_const(s, "SaveV2/tensor_names", list, false);
+  inputs[2] = names_const(s, "SaveV2/shape_and_slices", list, true);
+  for (int i = 0; i < list.count; ++i) inputs[3 + i] = read_item(s, &list.items[i]);
+  return weir_scope_add(s, "SaveV2", NULL, (weir_edges_t){.items = inputs, .count = list.count + 3},
+                        WEIR_NO_ATTRS);
+}
+
+// Items of the same device as |list|'s first come first; returns how many.
+static int partition(items_t list) {
+  int count = 1;
+  for (int i = 1; i < list.count; ++i) {
+    if (strcmp(list.items[i].device, list.items[0].device)) continue;
+    item_t item = list.items[i];
+    memmove(&list.items[count + 1], &list.items[count], sizeof(item) * (size_t)(i - count));
+    list.items[count++] = item;
+  }
+  return count;
+}
+
+static int count_devices(items_t list) {
+  int count = 0;
+  for (int at = 0; at < list.count; ++count)
+    at += partition((items_t){.items = list.items + at, .count = list.count - at});
+  return count;
+}
+
+// One shard a device, written beside each other and then merged.
+static weir_node_t* save_sharded(weir_scope_t* s, weir_edge_t filename, items_t list) {
+  int count = count_devices(list);
+  weir_edge_t total = weir_const_int(weir_scope_name(s, "num_shards"), count);
+  weir_edge_t suffix = weir_const_string(s, "_temp/part");
+  weir_edge_t base = add(s, "StringJoin", NULL, WEIR_EDGES(filename, suffix), WEIR_NO_ATTRS);
+  weir_edge_t* prefixes = weir_scope_alloc(s, (size_t)count, sizeof(*prefixes));
+  weir_node_t** nodes = weir_scope_alloc(s, (size_t)count, sizeof(*nodes));
+  int at = 0;
+  for (int i = 0; i < count && !weir_scope_status(s); ++i) {
+    items_t part = {.items = list.items + at, .count = list.count - at};
+    part.count = partition(part);
+    weir_scope_t* there = on_device(s, part.items[0].device);
+    weir_edge_t shard = weir_const_int(weir_scope_name(there, "ShardedFilename/shard"), i);
+    prefixes[i] =
+        add(there, "ShardedFilename", NULL, WEIR_EDGES(base, shard, total), WEIR_NO_ATTRS);
+    nodes[i] = save_items(there, prefixes[i], part);
+    at += part.count;
+  }
+  if (weir_scope_status(s)) return NULL;
+  weir_scope_t* after = weir_scope_after(s, nodes, count);
+  weir_edge_t packed = add(after, "Pack", "MergeV2Checkpoints/checkpoint_prefixes",
+                           (weir_edges_t){.items = prefixes, .count = count}, WEIR_NO_ATTRS);
+  return weir_scope_add(s, "MergeV2Checkpoints", NULL, WEIR_EDGES(packed, filename),
+                        WEIR_ATTRS(weir_attr_bool("delete_old_dirs", true)));
+}
+
+// ---- restoring ----
+
+static weir_node_t* assign_item(weir_scope_t* s, const item_t* item, weir_edge_t value) {
+  weir_scope_t* there = on_device(s, item->device);
+  if (!is_handle(item->variable))
+    return weir_scope_add(there, "Assign", NULL, WEIR_EDGES(item->variable, value), WEIR_NO_ATTRS);
+  weir_edge_t same = add(there, "Identity", NULL, WEIR_EDGES(value), WEIR_NO_ATTRS);
+  return weir_scope_add(there, "AssignVariableOp", NULL, WEIR_EDGES(item->variable, same),
+                        WEIR_NO_ATTRS);
+}
+
+// The shape a variable was declared with, when it says so in full; the value read must have it. The
+// node is named after the variable, so that a failure says which it was.
+static weir_edge_t checked(weir_scope_t* s, const item_t* item, weir_edge_t value) {
+  const weir_shape_t* shape = weir_attrs_shape(item->variable.node->def.attrs, "shape");
+  if (weir_scope_status(s) || !weir_shape_is_full(shape)) return value;
+  return add(s, "EnsureShape", item->variable.node->def.name, WEIR_EDGES(value),
+             WEIR_ATTRS(weir_attr_shape("shape", shape)));
+}
+
+static weir_node_t* restore_items(weir_scope_t* s, weir_edge_t filename, items_t list) {
+  weir_dtype_t* types = weir_scope_alloc(s, (size_t)list.count, sizeof(*types));
+  weir_node_t** nodes = weir_scope_alloc(s, (size_t)list.count, sizeof(*nodes));
+  for (int i = 0; types && i < list.count; ++i) types[i] = list.items[i].dtype;
+  weir_edge_t names = names_const(s, "RestoreV2/tensor_names", list, false);
+  weir_edge_t slices = names_const(s, "RestoreV2/shape_and_slices", list, true);
+  weir_edge_t values = add(s, "RestoreV2", NULL, WEIR_EDGES(filename, names, slices),
+                           WEIR_ATTRS(weir_attr_types("dtypes", types, (size_t)list.count)));
+  for (int i = 0; i < list.count && !weir_scope_status(s); ++i) {
+    values.index = i;
+    nodes[i] = assign_item(s, &list.items[i], checked(s, &list.items[i], values));
+  }
+  return nodes ? weir_group(s, "restore_all", nodes, list.count) : NULL;
+}
+
+void weir_saver_build(weir_saver_t* saver, weir_scope_t* scope,
+                      const weir_saver_options_t* options) {
+  items_t list = list_items(scope, options);
+  if (weir_scope_status(scope)) return;
+  weir_scope_t* s = weir_scope_in(weir_scope_lift(scope), options->name ? options->name : "save");
+  weir_edge_t initial = weir_const_string(weir_scope_name(s, "filename/input"), "model");
+  weir_attrs_t scalar = WEIR_ATTRS(weir_attr_shape("shape", &weir_shape_scalar));
+  weir_edge_t name = add(s, "PlaceholderWithDefault", "filename", WEIR_EDGES(initial), scalar);
+  saver->filename = add(s, "PlaceholderWithDefault", "Const", WEIR_EDGES(name), scalar);
+  weir_node_t* save = options->is_sharded ? save_sharded(s, saver->filename, list)
+                                          : save_items(s, saver->filename, list);
+  weir_scope_t* after = weir_scope_after(s, &save, 1);
+  saver->saved =
+      add(after, "Identity", "control_dependency", WEIR_EDGES(saver->filename), WEIR_NO_ATTRS);
+  saver->restored = restore_items(s, saver->filename, list);
+}

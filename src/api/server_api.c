@@ -1,0 +1,199 @@
+// server_api.c — Servers of the public API: options become a cluster and a task of it.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cluster/config.h"
+#include "cluster/serving.h"
+#include "rpc/address.h"
+#include "weir/server.h"
+
+#define SHUT_DOWN_TIMEOUT_S 10
+
+struct weir_server_t {
+  weir_serving_t* serving;
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  weir_server_end_t end;  // guarded by mu
+};
+
+// ---- ending ----
+
+static void set_end(weir_server_t* server, weir_server_end_t end) {
+  weir_mutex_lock(&server->mu);
+  if (server->end == WEIR_SERVER_RUNNING) server->end = end;
+  weir_cond_broadcast(&server->cond);
+  weir_mutex_unlock(&server->mu);
+}
+
+static void wish(void* arg, weir_serving_wish_t wish) {
+  set_end(arg, wish == WEIR_SERVING_SHUTDOWN ? WEIR_SERVER_SHUT_DOWN : WEIR_SERVER_CHIEF_GONE);
+}
+
+void weir_server_stop(weir_server_t* server) { set_end(server, WEIR_SERVER_STOPPED); }
+
+weir_server_end_t weir_server_wait(weir_server_t* server, int timeout_ms) {
+  int64_t deadline_ns = weir_clock_ns() + timeout_ms * INT64_C(1000000);
+  weir_mutex_lock(&server->mu);
+  bool is_in_time = true;
+  while (server->end == WEIR_SERVER_RUNNING && is_in_time) {
+    if (timeout_ms < 0) weir_cond_wait(&server->cond, &server->mu);
+    else is_in_time = weir_cond_wait_until(&server->cond, &server->mu, deadline_ns);
+  }
+  weir_server_end_t end = server->end;
+  weir_mutex_unlock(&server->mu);
+  return end;
+}
+
+// ---- starting ----
+
+static const char* get_variable(void* arg, const char* name) {
+  (void)arg;
+  return getenv(name);
+}
+
+static weir_status_t* read_config(const weir_server_options_t* options,
+                                  weir_cluster_config_t* out_config) {
+  weir_config_options_t asked = {.cluster = options->cluster,
+                                 .job = options->job,
+                                 .task = options->task,
+                                 .jobs = options->jobs,
+                                 .bind = options->bind,
+                                 .unix_path = options->unix_path,
+                                 .port = options->port,
+                                 .getenv_fn = options->use_environment ? get_variable : NULL};
+  return weir_cluster_config_read(&asked, out_config);
+}
+
+static void put_host(const weir_server_options_t* options, weir_strbuf_t* out) {
+  const char* host = options->bind ? options->bind : "127.0.0.1";
+  bool is_bare_v6 = strchr(host, ':') && host[0] != '[';
+  weir_strbuf_printf(out, is_bare_v6 ? "[%s]:" : "%s:", host);
+}
+
+// Where to listen: the port that the cluster gives this task, unless the caller says otherwise.
+static weir_status_t* bind_address(const weir_server_options_t* options,
+                                   const weir_cluster_config_t* config, weir_strbuf_t* out) {
+  const char* given = weir_cluster_spec_find(&config->spec, config->job, config->task);
+  weir_rpc_address_t address;
+  WEIR_TRY(weir_rpc_address_parse(given, &address));
+  bool is_base = strcmp(config->source, "Slurm") == 0;  // |port| is in the address already
+  if (options->unix_path) weir_strbuf_printf(out, "unix:%s", options->unix_path);
+  else if (address.is_unix) weir_strbuf_puts(out, given);
+  else put_host(options, out);
+  if (!options->unix_path && !address.is_unix && options->port && !is_base)
+    weir_strbuf_printf(out, "%d", options->port);
+  else if (!options->unix_path && !address.is_unix) weir_strbuf_puts(out, address.port);
+  bool is_local = address.is_unix || options->bind || options->unix_path ||
+                  !strncmp(address.host, "127.", 4) || !strcmp(address.host, "localhost") ||
+                  !strcmp(address.host, "::1");
+  if (!is_local)
+    WEIR_LOG(WARNING,
+             "%s: the cluster knows this task as %s, but it listens on the loopback interface "
+             "only; bind it to 0.0.0.0 for other machines to reach it",
+             config->source, given);
+  return weir_strbuf_finish(out);
+}
+
+static weir_status_t* metrics_address(const weir_server_options_t* options, weir_strbuf_t* out) {
+  if (options->metrics_port == 0) return NULL;
+  put_host(options, out);
+  weir_strbuf_printf(out, "%d", WEIR_MAX(options->metrics_port, 0));
+  return weir_strbuf_finish(out);
+}
+
+static weir_rpc_tls_t tls_of(const weir_server_options_t* options, bool is_client) {
+  return (weir_rpc_tls_t){.is_enabled = options->tls_cert || (is_client && options->tls_ca),
+                          .cert_file = options->tls_cert,
+                          .key_file = options->tls_key,
+                          .ca_file = options->tls_ca,
+                          .is_mutual = options->is_tls_mutual};
+}
+
+static weir_status_t* start(const weir_server_options_t* options, weir_server_t* server) {
+  weir_cluster_config_t config = {.job = NULL};
+  weir_strbuf_t address = {0}, metrics = {0};
+  weir_status_t* status = read_config(options, &config);
+  if (!status) status = bind_address(options, &config, &address);
+  if (!status) status = metrics_address(options, &metrics);
+  if (!status) {
+    weir_serving_params_t params = {.task = {.spec = config.spec,
+                                             .job = config.job,
+                                             .index = config.task,
+                                             .threads = options->threads,
+                                             .tls = tls_of(options, false)},
+                                    .tls = tls_of(options, false),
+                                    .address = address.data,
+                                    .metrics_address = metrics.data,
+                                    .chief_patience_s = options->exit_with_chief_s,
+                                    .wish_fn = wish,
+                                    .wish_arg = server};
+    status = weir_serving_start(&params, &server->serving);
+    config.spec = params.task.spec;  // empty where the task took it
+  }
+  weir_cluster_config_free(&config);
+  weir_strbuf_free(&address);
+  weir_strbuf_free(&metrics);
+  return status;
+}
+
+static void server_free(weir_server_t* server) {
+  weir_cond_destroy(&server->cond);
+  weir_mutex_destroy(&server->mu);
+  weir_free(server);
+}
+
+weir_status_t* weir_server_create(const weir_server_options_t* options,
+                                  weir_server_t** out_server) {
+  const weir_server_options_t defaults = {.cluster = NULL};
+  weir_server_t* server = weir_calloc(1, sizeof(*server));
+  if (!server) return weir_out_of_memory();
+  weir_mutex_init(&server->mu);
+  weir_cond_init(&server->cond);
+  weir_status_t* status = start(options ? options : &defaults, server);
+  if (status) server_free(server);
+  else *out_server = server;
+  return status;
+}
+
+void weir_server_destroy(weir_server_t* server, int grace_ms) {
+  if (!server) return;
+  weir_serving_stop(server->serving, grace_ms);
+  server_free(server);
+}
+
+// ---- what it is ----
+
+int weir_server_port(const weir_server_t* server) { return weir_serving_port(server->serving); }
+const char* weir_server_address(const weir_server_t* server) {
+  return weir_serving_address(server->serving);
+}
+const char* weir_server_task_name(const weir_server_t* server) {
+  return weir_serving_task(server->serving)->name;
+}
+int weir_server_metrics_port(const weir_server_t* server) {
+  return weir_serving_metrics_port(server->serving);
+}
+
+// ---- another server ----
+
+weir_status_t* weir_server_shut_down(const char* target, const weir_server_options_t* options) {
+  weir_rpc_loop_t* loop = NULL;
+  weir_rpc_channel_t* channel = NULL;
+  weir_rpc_buffer_t* answer = NULL;
+  weir_rpc_channel_options_t channel_options = {.address = target};
+  if (options) channel_options.tls = tls_of(options, true);
+  weir_status_t* status = weir_rpc_loop_create(NULL, &loop);
+  if (!status) status = weir_rpc_channel_create(loop, &channel_options, &channel);
+  if (!status) {
+    weir_rpc_call_options_t call = {.deadline_ns = weir_clock_ns() +
+                                                   SHUT_DOWN_TIMEOUT_S * INT64_C(1000000000)};
+    status = weir_rpc_channel_call(channel, WEIR_SHUTDOWN_PATH, weir_rpc_message_create(), &call,
+                                   &answer);
+  }
+  weir_rpc_buffer_release(answer);
+  if (channel) weir_rpc_channel_destroy(channel);
+  if (loop) weir_rpc_loop_destroy(loop);
+  return status;
+}

@@ -1,0 +1,25 @@
+// session_api.c — Sessions of the public API: here, or on a master elsewhere.
+#include "session/session.h"
+#ifdef WEIR_HAVE_CLUSTER
+#include "cluster/client.h"
+#endif
+
+static weir_status_t* connect(weir_graph_t* graph, const weir_session_options_t* options,
+                              weir_session_t** out_session) {
+#ifdef WEIR_HAVE_CLUSTER
+  weir_remote_session_t* remote = NULL;
+  WEIR_TRY(weir_client_create(graph, options->target, options, &remote));
+  return weir_session_create_remote(graph, remote, out_session);
+#else
+  (void)graph;
+  (void)out_session;
+  return WEIR_STATUS(UNIMPLEMENTED, "target '%s': this build has no cluster support",
+                     options->target);
+#endif
+}
+
+weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_options_t* options,
+                                   weir_session_t** out_session) {
+  if (options && options->target && *options->target) return connect(graph, options, out_session);
+  return weir_session_create_in(graph, NULL, options, out_session);
+}
