@@ -1,0 +1,300 @@
+// optimizer.c — From a loss and an optimizer to the node that takes a step: gradients, slots,
+// updates.
+#include "optimizer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "weir/clip.h"
+#include "weir/ops.h"
+
+// ---- small graphs ----
+
+weir_rate_t weir_rate_float(float value) { return (weir_rate_t){.value = value}; }
+weir_rate_t weir_rate_edge(weir_edge_t edge) { return (weir_rate_t){.edge = edge}; }
+weir_rate_t weir_rate_same(weir_rate_t rate) { return rate; }
+
+weir_edge_t weir_rate_value(weir_scope_t* scope, weir_rate_t rate, weir_dtype_t dtype) {
+  if (!rate.edge.node) return weir_library_scalar(scope, rate.value, dtype);
+  return weir_library_cast(scope, rate.edge, dtype);
+}
+
+weir_edge_t weir_library_cast(weir_scope_t* scope, weir_edge_t edge, weir_dtype_t dtype) {
+  if (!edge.node || weir_edge_type(edge) == dtype) return edge;
+  return weir_cast(scope, edge, dtype);
+}
+
+weir_edge_t weir_library_scalar(weir_scope_t* scope, float value, weir_dtype_t dtype) {
+  return weir_library_cast(scope, weir_const_float(scope, value), dtype);
+}
+
+weir_edge_t weir_update_const(const weir_update_t* update, float value) {
+  return weir_library_scalar(update->scope, value, update->dtype);
+}
+
+// The extent of |initial| as an int32 vector: a constant where it is known.
+static weir_edge_t extent(weir_scope_t* scope, weir_edge_t initial) {
+  enum { MOST = 16 };
+  int64_t dims[MOST];
+  int known[MOST];
+  int rank = weir_edge_dims(initial, dims, MOST);
+  bool is_known = rank >= 0 && rank <= MOST;
+  for (int i = 0; i < rank && is_known; ++i) {
+    is_known = dims[i] >= 0 && dims[i] <= INT32_MAX;
+    known[i] = (int)dims[i];
+  }
+  return is_known ? weir_const_ints(scope, known, rank) : weir_shape(scope, initial);
+}
+
+weir_edge_t weir_library_slot(weir_scope_t* state, const weir_variable_info_t* variable,
+                              const char* name, float value) {
+  if (weir_scope_status(state)) return (weir_edge_t){0};
+  weir_scope_t* beside = weir_scope_on(weir_scope_at(state, weir_node_name(variable->handle.node)),
+                                       weir_node_device(variable->handle.node));
+  weir_edge_t fill = weir_library_scalar(beside, value, weir_edge_type(variable->initial));
+  return weir_state_variable(beside, name,
+                             weir_fill(beside, extent(beside, variable->initial), fill));
+}
+
+bool weir_library_find_variable(const weir_scope_t* scope, weir_edge_t edge,
+                                weir_variable_info_t* out_variable) {
+  int count = weir_scope_variable_count(scope);
+  for (int i = 0; i < count; ++i) {
+    weir_variable_info_t variable = weir_scope_variable_at(scope, i);
+    if (edge.index || (variable.handle.node != edge.node && variable.value.node != edge.node))
+      continue;
+    *out_variable = variable;
+    return true;
+  }
+  return false;
+}
+
+weir_node_t* weir_library_increment(weir_scope_t* scope, weir_edge_t step) {
+  weir_variable_info_t variable;
+  if (weir_scope_status(scope)) return NULL;
+  if (!weir_library_find_variable(scope, step, &variable)) {
+    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "global step '%s' is no variable",
+                                       weir_node_name(step.node)));
+    return NULL;
+  }
+  weir_edge_t one =
+      weir_library_cast(scope, weir_const_int(scope, 1), weir_edge_type(variable.value));
+  return weir_assign_add_variable_op(scope, variable.handle, one);
+}
+
+weir_edge_t weir_global_step(weir_scope_t* scope) {
+  int count = weir_scope_variable_count(scope);
+  for (int i = 0; i < count; ++i) {
+    weir_variable_info_t variable = weir_scope_variable_at(scope, i);
+    if (!strcmp(weir_node_name(variable.handle.node), "global_step")) return variable.value;
+  }
+  weir_scope_t* state = weir_scope_at(weir_scope_lift(scope), "");
+  return weir_state_variable(state, "global_step",
+                             weir_cast(state, weir_const_int(state, 0), WEIR_DTYPE_INT64));
+}
+
+weir_gradient_t weir_gradient_unique(weir_scope_t* scope, weir_gradient_t gradient) {
+  if (!gradient.indices.node || weir_scope_status(scope)) return gradient;
+  weir_unique_result_t rows = weir_unique(scope, gradient.indices);
+  gradient.values =
+      weir_unsorted_segment_sum(scope, gradient.values, rows.idx, weir_size(scope, rows.y));
+  gradient.indices = rows.y;
+  return gradient;
+}
+
+// ---- applying gradients ----
+
+static const char* name_of(const weir_optimizer_t* optimizer) {
+  return optimizer->name ? optimizer->name : optimizer->rule->name;
+}
+
+// Powers are variables of the optimizer, not of one variable. Sets their values.
+static int add_powers(const application_t* a, weir_power_t* powers, weir_edge_t* values) {
+  const weir_update_rule_t* rule = a->optimizer->rule;
+  int count = rule->powers ? rule->powers(a->optimizer, powers) : 0;
+  for (int i = 0; i < count; ++i) {
+    values[i] =
+        weir_state_variable(a->state, powers[i].name, weir_const_float(a->state, powers[i].base));
+  }
+  return count;
+}
+
+static weir_node_t* update_one(const application_t* a, const weir_edge_t* powers, int power_count,
+                               const weir_variable_info_t* variable, weir_gradient_t gradient) {
+  const weir_optimizer_t* optimizer = a->optimizer;
+  char name[256];
+  snprintf(name, sizeof(name), "update_%s", weir_node_name(variable->handle.node));
+  weir_scope_t* scope = weir_scope_in(a->scope, name);
+  const char* device = weir_node_device(variable->handle.node);
+  if (*device) scope = weir_scope_on(scope, device);
+  weir_update_t update = {.scope = scope,
+                          .optimizer = optimizer,
+                          .variable = *variable,
+                          .dtype = weir_edge_type(variable->value)};
+  float initial[WEIR_MAX_SLOTS] = {0};
+  int slot_count = optimizer->rule->slots ? optimizer->rule->slots(optimizer, initial) : 0;
+  for (int i = 0; i < slot_count; ++i) {
+    update.slots[i] =
+        weir_variable_handle(weir_library_slot(a->state, variable, name_of(optimizer), initial[i]));
+  }
+  for (int i = 0; i < power_count; ++i)
+    update.powers[i] = weir_library_cast(scope, powers[i], update.dtype);
+  if (!optimizer->rule->takes_repeated_rows) gradient = weir_gradient_unique(scope, gradient);
+  update.rate = weir_rate_value(scope, optimizer->learning_rate, update.dtype);
+  update.gradient = gradient.values;
+  update.indices = gradient.indices;
+  return weir_scope_status(scope) ? NULL : optimizer->rule->apply(&update);
+}
+
+// Multiplies the powers, after the updates that used them.
+static weir_node_t* advance_powers(weir_scope_t* scope, const weir_power_t* powers,
+                                   const weir_edge_t* values, int count, weir_node_t* updates) {
+  if (!count) return updates;
+  weir_node_t* nodes[WEIR_MAX_SLOTS + 1] = {updates};
+  weir_scope_t* late = weir_scope_after(scope, &updates, 1);
+  for (int i = 0; i < count && !weir_scope_status(scope); ++i) {
+    weir_edge_t handle = weir_variable_handle(values[i]);
+    weir_edge_t now = weir_read_variable_op(late, handle, WEIR_DTYPE_FLOAT);
+    nodes[i + 1] = weir_assign_variable_op(
+        late, handle, weir_mul(late, now, weir_const_float(scope, powers[i].base)));
+  }
+  return weir_group(scope, "finish", nodes, count + 1);
+}
+
+static void clip(const application_t* a, weir_gradient_t* gradients) {
+  if (!(a->options->clip_global_norm > 0)) return;
+  weir_clip_by_global_norm(weir_scope_in(a->scope, "clip"), gradients, a->count,
+                           a->options->clip_global_norm);
+}
+
+weir_node_t* weir_library_apply(const application_t* a) {
+  size_t room = (size_t)a->count;
+  weir_gradient_t* gradients = weir_scope_alloc(a->scope, room, sizeof(*gradients));
+  weir_node_t** nodes = weir_scope_alloc(a->scope, room, sizeof(*nodes));
+  if (!gradients || !nodes) return NULL;
+  for (int i = 0; i < a->count; ++i) gradients[i] = a->gradients[i].gradient;
+  clip(a, gradients);
+  weir_power_t powers[WEIR_MAX_SLOTS] = {{0}};
+  weir_edge_t power_values[WEIR_MAX_SLOTS] = {{0}};
+  int power_count = add_powers(a, powers, power_values);
+  int used = 0;
+  for (int i = 0; i < a->count && !weir_scope_status(a->scope); ++i) {
+    if (!gradients[i].values.node) continue;
+    nodes[used++] =
+        update_one(a, power_values, power_count, &a->gradients[i].variable, gradients[i]);
+  }
+  weir_node_t* last = weir_group(a->scope, "update", nodes, used);
+  last = advance_powers(a->scope, powers, power_values, power_count, last);
+  if (!a->options->global_step.node) return last;
+  return weir_library_increment(weir_scope_after(a->scope, &last, 1), a->options->global_step);
+}
+
+// |step| and what layers ask to be run with it.
+static weir_node_t* with_updates(weir_scope_t* scope, weir_node_t* step) {
+  const weir_edge_t* updates = NULL;
+  int count = weir_scope_collected(scope, WEIR_UPDATES, &updates);
+  weir_node_t** nodes = weir_scope_alloc(scope, (size_t)count + 1, sizeof(*nodes));
+  if (!nodes) return NULL;
+  nodes[0] = step;
+  for (int i = 0; i < count; ++i) nodes[i + 1] = updates[i].node;
+  return weir_group(scope, "step", nodes, count + 1);
+}
+
+static weir_status_t* check(const weir_optimizer_t* optimizer,
+                            const weir_variable_gradient_t* gradients, int count,
+                            const weir_minimize_options_t* options) {
+  if (!optimizer || !optimizer->rule)
+    return WEIR_STATUS(INVALID_ARGUMENT, "an optimizer without a rule");
+  if (options->accumulate < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "cannot accumulate %d steps", options->accumulate);
+  int used = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!gradients[i].gradient.values.node) continue;
+    if (!gradients[i].variable.handle.node || !gradients[i].variable.initial.node)
+      return WEIR_STATUS(INVALID_ARGUMENT, "gradient %d has no variable", i);
+    ++used;
+  }
+  if (!used)
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "no gradients provided for any variable: the loss depends on none of %d",
+                       count);
+  return optimizer->rule->check ? optimizer->rule->check(optimizer) : NULL;
+}
+
+weir_node_t* weir_apply_gradients_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
+                                       const weir_variable_gradient_t* gradients, int count,
+                                       const weir_minimize_options_t* options) {
+  if (weir_scope_status(scope)) return NULL;
+  weir_status_t* status = check(optimizer, gradients, count, options);
+  if (status) {
+    weir_scope_fail(scope, status);
+    return NULL;
+  }
+  application_t application = {.scope = weir_scope_in(scope, name_of(optimizer)),
+                               .state = weir_scope_lift(scope),
+                               .optimizer = optimizer,
+                               .gradients = gradients,
+                               .count = count,
+                               .options = options};
+  weir_node_t* step = options->accumulate > 1 ? weir_library_apply_accumulated(&application)
+                                              : weir_library_apply(&application);
+  return weir_scope_status(scope) ? NULL : with_updates(application.scope, step);
+}
+
+// ---- computing gradients ----
+
+// The chosen variables, or all trainable ones. Returns how many; an error when there is none.
+static weir_status_t* choose(weir_scope_t* scope, const weir_minimize_options_t* options,
+                             weir_variable_gradient_t* chosen, int* out_count) {
+  int count = 0;
+  for (int i = 0; i < options->variable_count; ++i) {
+    if (!weir_library_find_variable(scope, options->variables[i], &chosen[count++].variable)) {
+      const weir_node_t* node = options->variables[i].node;
+      return WEIR_STATUS(INVALID_ARGUMENT, "'%s' (variable %d to train) is no variable",
+                         node ? weir_node_name(node) : "", i);
+    }
+  }
+  int all = options->variables ? 0 : weir_scope_variable_count(scope);
+  for (int i = 0; i < all; ++i) {
+    weir_variable_info_t variable = weir_scope_variable_at(scope, i);
+    if (variable.is_trainable) chosen[count++].variable = variable;
+  }
+  *out_count = count;
+  return count ? NULL : WEIR_STATUS(INVALID_ARGUMENT, "there is no variable to train");
+}
+
+static weir_status_t* differentiate(weir_scope_t* scope, weir_edge_t loss, weir_edge_t grad,
+                                    weir_variable_gradient_t* chosen, int count) {
+  weir_edge_t* handles = weir_scope_alloc(scope, (size_t)count, sizeof(*handles));
+  weir_gradient_t* gradients = weir_scope_alloc(scope, (size_t)count, sizeof(*gradients));
+  if (!handles || !gradients) return NULL;  // stuck already
+  for (int i = 0; i < count; ++i) handles[i] = chosen[i].variable.handle;
+  WEIR_TRY(
+      weir_gradients_sparse(scope, &loss, 1, handles, count, grad.node ? &grad : NULL, gradients));
+  for (int i = 0; i < count; ++i) chosen[i].gradient = gradients[i];
+  return NULL;
+}
+
+int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
+                                weir_variable_gradient_t** out_gradients,
+                                const weir_minimize_options_t* options) {
+  *out_gradients = NULL;
+  if (weir_scope_status(scope)) return 0;
+  size_t room = (size_t)weir_scope_variable_count(scope) + (size_t)options->variable_count;
+  weir_variable_gradient_t* chosen = weir_scope_alloc(scope, room, sizeof(*chosen));
+  if (!chosen) return 0;
+  int count = 0;
+  weir_status_t* status = choose(scope, options, chosen, &count);
+  if (!status) status = differentiate(scope, loss, options->loss_gradient, chosen, count);
+  if (status) weir_scope_fail(scope, status);
+  if (weir_scope_status(scope)) return 0;
+  *out_gradients = chosen;
+  return count;
+}
+
+weir_node_t* weir_minimize_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
+                                weir_edge_t loss, const weir_minimize_options_t* options) {
+  weir_variable_gradient_t* gradients = NULL;
+  int count = weir_compute_gradients_with(scope, loss, &gradients, options);
+  return weir_apply_gradients_with(scope, optimizer, gradients, count, options);
+}

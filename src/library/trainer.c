@@ -1,0 +1,239 @@
+// trainer.c — The training loop: takes steps until something says stop, and writes down what
+// happened.
+#include "weir/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "progress.h"
+#include "signals.h"
+
+enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, SAVE_SECONDS = 600 };
+
+// A running loop.
+typedef struct loop_t {
+  const weir_fit_options_t* o;
+  weir_session_t* session;
+  weir_node_t* target;
+  weir_edge_t loss;
+  weir_fit_state_t state;
+  weir_fit_result_t result;
+  weir_events_t* own_events;  // to be closed
+  weir_progress_t progress;
+  double saved_at;      // seconds, of the last checkpoint
+  int64_t saved_step;   // -1: none
+  int evaluations_bad;  // in a row
+  bool is_over;         // result.reason says why
+} loop_t;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void stop(loop_t* loop, weir_stop_t reason) {
+  if (!loop->is_over) loop->result.reason = reason;
+  loop->is_over = true;
+}
+
+// ---- checkpoints ----
+
+static weir_status_t* save(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  if (!o->saver || !o->directory || loop->saved_step == loop->state.step) return NULL;
+  char prefix[4096];
+  int size = snprintf(prefix, sizeof(prefix), "%s/model.ckpt", o->directory);
+  if (size >= (int)sizeof(prefix))
+    return WEIR_STATUS(INVALID_ARGUMENT, "fit: the name of the directory is too long");
+  WEIR_TRY(weir_saver_save(o->saver, loop->session, prefix, loop->state.step, NULL));
+  loop->saved_step = loop->state.step;
+  loop->saved_at = now();
+  return NULL;
+}
+
+static bool is_save_due(const loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  if (o->save_every > 0 && loop->state.step % o->save_every == 0) return true;
+  double seconds = o->save_every_seconds;
+  if (seconds <= 0) seconds = o->save_every > 0 ? INFINITY : SAVE_SECONDS;
+  return now() - loop->saved_at >= seconds;
+}
+
+// "dir/model.ckpt-120" was made after step 120.
+static int64_t step_of(const char* prefix) {
+  const char* dash = strrchr(prefix, '-');
+  char* end = NULL;
+  if (!dash) return 0;
+  const int64_t step = strtoll(dash + 1, &end, 10);
+  return end != dash + 1 && !*end && step > 0 ? step : 0;
+}
+
+// Restores the latest checkpoint or, without one, initialises.
+static weir_status_t* begin(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  char* prefix = NULL;
+  if (o->saver && o->directory && !o->no_resume) {
+    WEIR_TRY(weir_latest_checkpoint(o->directory, &prefix));
+    weir_status_t* status = weir_saver_recover(o->saver, o->directory);
+    if (!status && prefix) status = weir_saver_restore(o->saver, loop->session, prefix);
+    loop->result.is_resumed = prefix != NULL;
+    if (prefix) loop->state.step = loop->saved_step = step_of(prefix);
+    weir_buffer_free(prefix);
+    if (status) return status;
+  }
+  if (loop->result.is_resumed && o->data) weir_dataset_seek(o->data, loop->state.step);
+  if (loop->result.is_resumed || !o->init) return NULL;
+  return weir_session_run_target(loop->session, o->init);
+}
+
+// ---- one step ----
+
+static weir_status_t* gather_feeds(loop_t* loop, weir_feed_t* feeds, int* count) {
+  const weir_fit_options_t* o = loop->o;
+  if (o->data) {
+    weir_tensor_t* batch[WEIR_FIT_MAX_FEEDS] = {NULL};
+    const int tensors = weir_dataset_tensor_count(o->data);
+    if (tensors > WEIR_FIT_MAX_FEEDS || !o->inputs) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "fit: a data set of %d tensors needs as many inputs, at most %d", tensors,
+                         WEIR_FIT_MAX_FEEDS);
+    }
+    WEIR_TRY(weir_dataset_next(o->data, batch));
+    for (int i = 0; i < tensors; ++i) feeds[(*count)++] = (weir_feed_t){o->inputs[i], batch[i]};
+  }
+  return o->feed ? o->feed(o->arg, loop->state.step, feeds, count) : NULL;
+}
+
+static weir_status_t* note_loss(loop_t* loop, weir_tensor_t* value) {
+  if (weir_tensor_dtype(value) != WEIR_DTYPE_FLOAT || weir_tensor_count(value) != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "fit: the loss is not a float scalar");
+  loop->state.loss = *(const float*)weir_tensor_data(value);
+  ++loop->state.step;
+  if (!loop->state.events) return NULL;
+  return weir_events_scalar(loop->state.events, "loss", loop->state.loss, loop->state.step);
+}
+
+static weir_status_t* take_step(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  weir_feed_t feeds[WEIR_FIT_MAX_FEEDS];
+  weir_tensor_t* results[2] = {NULL, NULL};
+  int count = 0;
+  const int every = o->summary_every > 0 ? o->summary_every : SUMMARY_EVERY;
+  const bool is_summary =
+      o->summaries.node && loop->state.events && (loop->state.step + 1) % every == 0;
+  const weir_edge_t fetches[] = {loop->loss, o->summaries};
+  weir_status_t* status = gather_feeds(loop, feeds, &count);
+  if (status) goto done;
+  weir_step_spec_t spec = {.feeds = feeds,
+                           .feed_count = count,
+                           .fetches = fetches,
+                           .fetch_count = is_summary ? 2 : 1,
+                           .targets = &loop->target,
+                           .target_count = loop->target != NULL};
+  status = weir_session_run(loop->session, &spec, results);
+  if (!status) status = note_loss(loop, results[0]);
+  if (!status && is_summary)
+    status = weir_events_add_summary(loop->state.events, results[1], loop->state.step);
+  const bool has_rows = count > 0 && weir_tensor_rank(feeds[0].tensor) > 0;
+  if (has_rows) loop->progress.items += weir_tensor_dim(feeds[0].tensor, 0);
+done:
+  for (int i = 0; i < count; ++i) weir_tensor_release(feeds[i].tensor);
+  weir_tensor_release(results[0]);
+  weir_tensor_release(results[1]);
+  return status;
+}
+
+// ---- after a step ----
+
+static weir_status_t* evaluate(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  const int every = o->evaluate_every > 0 ? o->evaluate_every : EVALUATE_EVERY;
+  float metric = NAN;
+  if (!o->evaluate || loop->state.step % every) return NULL;
+  WEIR_TRY(o->evaluate(o->arg, &loop->state, &metric));
+  const float gain =
+      o->higher_is_better ? metric - loop->result.best_metric : loop->result.best_metric - metric;
+  const bool is_first = isnan(loop->result.best_metric);
+  if (!isnan(metric) && (is_first || gain > o->min_delta)) {
+    loop->result.best_metric = metric;
+    loop->result.best_step = loop->state.step;
+    loop->evaluations_bad = 0;
+  } else if (++loop->evaluations_bad >= o->patience && o->patience > 0) {
+    stop(loop, WEIR_STOP_METRIC);
+  }
+  if (!loop->state.events) return NULL;
+  return weir_events_scalar(loop->state.events, "metric", metric, loop->state.step);
+}
+
+static weir_status_t* after_step(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  bool is_asked = false;
+  loop->state.seconds = now() - loop->progress.began;
+  if (o->on_step) WEIR_TRY(o->on_step(o->arg, &loop->state, &is_asked));
+  WEIR_TRY(evaluate(loop));
+  if (is_save_due(loop)) WEIR_TRY(save(loop));
+  if (is_asked) stop(loop, WEIR_STOP_REQUEST);
+  if (o->max_steps > 0 && loop->state.step >= o->max_steps) stop(loop, WEIR_STOP_STEPS);
+  return NULL;
+}
+
+static weir_status_t* run(loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  weir_status_t* status = NULL;
+  if (o->max_steps > 0 && loop->state.step >= o->max_steps) stop(loop, WEIR_STOP_STEPS);
+  while (!loop->is_over && !status) {
+    if (weir_signals_caught()) stop(loop, WEIR_STOP_SIGNAL);
+    if (o->coordinator && weir_coordinator_should_stop(o->coordinator))
+      stop(loop, WEIR_STOP_REQUEST);
+    if (loop->is_over) break;
+    status = take_step(loop);
+    if (weir_status_code(status) == WEIR_OUT_OF_RANGE) {
+      weir_status_destroy(status);
+      status = NULL;
+      stop(loop, WEIR_STOP_DATA);
+      break;
+    }
+    if (!status) status = after_step(loop);
+    if (!status) {
+      loop->progress.is_last = loop->is_over;
+      weir_progress_show(&loop->progress, loop->state.step, loop->state.loss, now());
+    }
+  }
+  weir_progress_end(&loop->progress);
+  return status ? status : save(loop);
+}
+
+weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
+                             const weir_fit_options_t* options, weir_fit_result_t* out_result) {
+  loop_t loop = {.o = options,
+                 .session = session,
+                 .target = step,
+                 .loss = loss,
+                 .state = {.loss = NAN, .session = session, .events = options->events},
+                 .result = {.best_metric = NAN},
+                 .saved_step = -1};
+  weir_status_t* status = NULL;
+  if (!session || !loss.node)
+    return WEIR_STATUS(INVALID_ARGUMENT, "fit: no session, or a loss without a node");
+  if (options->directory && !options->events) {
+    WEIR_TRY(weir_events_create(options->directory, &loop.own_events));
+    loop.state.events = loop.own_events;
+  }
+  if (!options->no_signals) weir_signals_catch();
+  status = begin(&loop);
+  loop.saved_at = now();
+  weir_progress_begin(&loop.progress, options, loop.state.step, now());
+  if (!status) status = run(&loop);
+  if (!options->no_signals) weir_signals_restore();
+  weir_status_t* closed = weir_events_close(loop.own_events);
+  if (status) weir_status_destroy(closed);
+  else status = closed;
+  loop.result.step = loop.state.step;
+  loop.result.loss = loop.state.loss;
+  if (out_result) *out_result = loop.result;
+  return status;
+}

@@ -1,0 +1,63 @@
+"""Training graphs that TensorFlow's client exports give TensorFlow's losses: each model of models/ with each optimizer.
+
+TensorFlow runs a graph twice: as it comes, and with one thread and without its oneDNN kernels. Where the two part by more
+than rounding, the model is chaotic from that step on, and only the steps before it count.
+"""
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+MODELS = ['mlp', 'lenet', 'resnet', 'lstm_v1', 'lstm_v2', 'seq2seq_v1', 'seq2seq_v2', 'gan', 'vae', 'sampled_softmax',
+          'wide_deep', 'transformer']
+OPTIMIZERS = ['sgd', 'momentum', 'adam', 'adagrad', 'rmsprop']
+NAMES = [f'{model}-{optimizer}' for model, optimizer in itertools.product(MODELS, OPTIMIZERS)]
+STEPS = 50
+LEAST_STEPS = 10  # a model that is chaotic before this proves nothing
+TOLERANCE = 1e-3  # relative
+CALM = 1e-4  # relative; how near TensorFlow must stay to itself
+
+
+def start_tensorflow(folder, names, threads, **environment):
+    """Starts one process that traces all |names|: loading TensorFlow takes longer than most models."""
+    command = [sys.executable, TESTS.parent / 'bench' / 'peer_tf.py', folder, *names, '--trace', str(STEPS), '--threads', threads]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment})
+
+
+def finish(process):
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return {line['graph']: line['losses'] for line in map(json.loads, out.splitlines())}
+
+
+@pytest.fixture(scope='module')
+def traced(request, tmp_path_factory):
+    """Exports the graphs of the selected tests; gives their folder and both sets of TensorFlow's losses."""
+    names = [i.callspec.params['name'] for i in request.session.items if getattr(i, 'originalname', '') == 'test_model']
+    folder = tmp_path_factory.mktemp('models')
+    subprocess.run([sys.executable, TESTS / 'models' / 'export.py', folder, *names], check=True, stdout=subprocess.DEVNULL)
+    plain = start_tensorflow(folder, names, '2')
+    other = start_tensorflow(folder, names, '1', TF_ENABLE_ONEDNN_OPTS='0')
+    return folder, finish(plain), finish(other)
+
+
+def agreeing_steps(a, b):
+    """How many steps pass before the two traces part."""
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=True)) if not abs(x - y) <= CALM * abs(x)), len(a))
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_model(name, traced, weir):
+    folder, plain, other = traced
+    steps = agreeing_steps(plain[name], other[name])
+    got = json.loads(weir('bench', folder / f'{name}.pb', f'--trace={STEPS}', '--json').stdout)['losses']
+    assert len(got) == STEPS
+    worst = max((abs(x - y) / abs(y) for x, y in zip(got[:steps], plain[name])), default=0)
+    print(f'{name}: {steps} of {STEPS} steps count, loss {plain[name][0]:.4g} to {plain[name][-1]:.4g}, off by {worst:.1e}')
+    assert steps >= LEAST_STEPS
+    assert got[:steps] == pytest.approx(plain[name][:steps], rel=TOLERANCE)
