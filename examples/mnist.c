@@ -16,32 +16,18 @@ typedef struct model_t {
   weir_node_t *init, *step;
 } model_t;
 
-// Normal numbers scaled so that a layer keeps the variance of what passes through it (He et al.).
-static weir_edge_t weights(weir_scope_t* s, weir_ints_t shape) {
-  int dims[4], fan_in = 1;
-  for (int i = 0; i < shape.count; ++i) dims[i] = (int)shape.items[i];
-  for (int i = 0; i < shape.count - 1; ++i) fan_in *= dims[i];
-  weir_edge_t normal = weir_random_standard_normal(s, weir_const_ints(s, dims, shape.count),
-                                                   WEIR_DTYPE_FLOAT, .seed = 1, .seed2 = fan_in);
-  weir_edge_t scale = weir_const_float(s, sqrtf(2.0f / (float)fan_in));
-  return weir_variable(s, "weights", weir_mul(s, normal, scale));
-}
-
-static weir_edge_t add_bias(weir_scope_t* s, weir_edge_t x, int units) {
-  weir_edge_t zeros = weir_fill(s, weir_const_ints(s, &units, 1), weir_const_float(s, 0));
-  return weir_bias_add(s, x, weir_variable(s, "bias", zeros));
-}
-
-static weir_edge_t convolve(weir_scope_t* root, weir_edge_t x, int channels, int filters) {
-  weir_scope_t* s = weir_scope_in(root, "conv");
-  weir_ints_t one = WEIR_INTS(1, 1, 1, 1), two = WEIR_INTS(1, 2, 2, 1);
-  x = weir_conv2d(s, x, weights(s, WEIR_INTS(5, 5, channels, filters)), one, "VALID");
-  return weir_max_pool(s, weir_relu(s, add_bias(s, x, filters)), two, two, "VALID");
-}
-
-static weir_edge_t connect(weir_scope_t* root, weir_edge_t x, int inputs, int units) {
-  weir_scope_t* s = weir_scope_in(root, "dense");
-  return add_bias(s, weir_mat_mul(s, x, weights(s, WEIR_INTS(inputs, units))), units);
+// Scores for each of the ten digits. Weights start as normal numbers scaled so that a layer keeps
+// the variance of what passes through it (He et al.), from fixed seeds.
+static weir_edge_t network(weir_scope_t* s, weir_edge_t x) {
+  x = weir_layer_conv2d(s, x, 32, 5, .activation = weir_op_relu,
+                        .kernel_init = weir_init_he_normal(1));
+  x = weir_layer_max_pool2d(s, x, 2);
+  x = weir_layer_conv2d(s, x, 64, 5, .activation = weir_op_relu,
+                        .kernel_init = weir_init_he_normal(2));
+  x = weir_layer_flatten(s, weir_layer_max_pool2d(s, x, 2));
+  x = weir_layer_dense(s, x, 512, .activation = weir_op_relu,
+                       .kernel_init = weir_init_he_normal(3));
+  return weir_layer_dense(s, x, 10, .kernel_init = weir_init_he_normal(4));
 }
 
 static model_t build(weir_graph_t* graph) {
@@ -56,11 +42,10 @@ static model_t build(weir_graph_t* graph) {
   weir_edge_t x = weir_cast(s, weir_gather_v2(s, m.images, m.batch, axis), WEIR_DTYPE_FLOAT);
   x = weir_mul(s, x, weir_const_float(s, 1.0f / 255));
   x = weir_reshape(s, x, weir_const_ints(s, (const int[]){-1, 28, 28, 1}, 4));
-  x = convolve(s, convolve(s, x, 1, 32), 32, 64);
-  x = weir_reshape(s, x, weir_const_ints(s, (const int[]){-1, 4 * 4 * 64}, 2));
-  x = connect(s, weir_relu(s, connect(s, x, 4 * 4 * 64, 512)), 512, 10);
-  m.loss = weir_mean(s, weir_sparse_softmax_cross_entropy_with_logits(s, x, digits).loss, axis);
-  m.accuracy = weir_mean(s, weir_cast(s, weir_in_top_k(s, x, digits, 1), WEIR_DTYPE_FLOAT), axis);
+  weir_edge_t scores = network(s, x);
+  weir_edge_t is_right = weir_in_top_k(s, scores, digits, 1);
+  m.loss = weir_loss_sparse_softmax_cross_entropy(s, digits, scores);
+  m.accuracy = weir_mean(s, weir_cast(s, is_right, WEIR_DTYPE_FLOAT), axis);
   m.step = weir_train_adam_with(s, m.loss, m.rate);
   m.init = weir_initializer(s);
   check(weir_scope_finish(s));  // the first error of all of the above

@@ -48,14 +48,14 @@ def test_tensorflow_reads_the_checkpoint(mnist):
     assert tf.train.latest_checkpoint(str(directory)) == f'{directory}/model.ckpt-{STEPS}'
     reader = tf.train.load_checkpoint(str(directory))
     shapes = reader.get_variable_to_shape_map()
-    weights = {'conv/weights': [5, 5, 1, 32], 'conv_1/weights': [5, 5, 32, 64], 'dense/weights': [1024, 512],
-               'dense_1/weights': [512, 10], 'conv/bias': [32], 'conv_1/bias': [64], 'dense/bias': [512], 'dense_1/bias': [10]}
+    weights = {'conv2d/kernel': [5, 5, 1, 32], 'conv2d_1/kernel': [5, 5, 32, 64], 'dense/kernel': [1024, 512],
+               'dense_1/kernel': [512, 10], 'conv2d/bias': [32], 'conv2d_1/bias': [64], 'dense/bias': [512], 'dense_1/bias': [10]}
     for name, shape in weights.items():
         assert shapes[name] == shape
         value = reader.get_tensor(name)
         assert np.isfinite(value).all() and np.abs(value).max() > 0
         assert shapes[f'{name}/Adam'] == shapes[f'{name}/Adam_1'] == shape
-    assert reader.get_tensor('adam/beta1_power') == pytest.approx(0.9 ** (STEPS + 1), rel=1e-5)
+    assert reader.get_tensor('beta1_power') == pytest.approx(0.9 ** (STEPS + 1), rel=1e-5)
 
 
 def test_tensorflow_reads_the_events(mnist):
@@ -88,3 +88,73 @@ def test_mnist_reports_missing_data(tmp_path):
     result = run('mnist', f'--data={tmp_path}', tmp_path, check=False)
     assert result.returncode == 1 and 'cannot read' in result.stderr
     assert run('mnist', '--bogus', check=False).returncode == 2
+
+
+# ---- the others: each learns ----
+
+def number(pattern, text):
+    found = re.findall(pattern, text, re.M)
+    assert found, f'{pattern} not in {text}'
+    return float(found[-1])
+
+
+def test_mnist_mlp():
+    assert number(r'^([0-9.]+) % of 10000 test images right', run('mnist_mlp', '--steps=300').stdout) > 93
+
+
+def test_char_lstm():
+    out = run('char_lstm', '--steps=100').stdout
+    assert number(r'^step 100  perplexity ([0-9.]+)', out) < 30  # there are 65 characters
+    sample = out.split('characters/s\n', 1)[1]
+    assert len(sample) == 401 and ' ' in sample
+
+
+def test_word_embeddings():
+    out = run('word_embeddings', '--steps=2000').stdout
+    assert number(r'^step 2000  loss ([0-9.]+)', out) < 4.1 < number(r'^step 100  loss ([0-9.]+)', out)
+    neighbours = {line.split(':')[0]: line.split(':')[1].split() for line in out.splitlines() if ':' in line}
+    assert len(neighbours) == 8
+    for word, near in neighbours.items():
+        assert len(set(near)) == 5 and word not in near
+
+
+def test_wide_and_deep():
+    out = run('wide_and_deep', '--steps=3000').stdout
+    assert number(r'on new examples: ([0-9.]+)', out) > 0.7
+
+
+def test_mixture_of_experts():
+    out = run('mixture_of_experts', '--steps=2000').stdout
+    assert number(r'^step 2000  error ([0-9.]+)', out) < 0.2  # the best linear function: 3.1
+    assert all(int(rows) > 20 for rows in re.findall(r'\d+', out.rsplit(':', 1)[1]))
+
+
+def test_policy_gradient():
+    out = run('policy_gradient', '--steps=400').stdout
+    assert number(r'^episode 400: ([0-9.]+) % right', out) > 90
+    sizes = [int(size) for size in re.findall(r'the graph has (\d+) nodes', out)]
+    assert len(sizes) == 8 and sizes == sorted(sizes)
+
+
+def test_transfer_learning(tmp_path):
+    (tmp_path / 'data').symlink_to(ROOT / 'data')
+    out = subprocess.run([BUILD / 'examples' / 'transfer_learning', '--steps=200'], cwd=tmp_path, check=True,
+                         capture_output=True, text=True).stdout
+    assert number(r'0 to 4.* ([0-9.]+) % right', out) > 96
+    assert number(r'with the trunk of the first model: ([0-9.]+) %', out) > number(r'from 50 examples: ([0-9.]+) %', out)
+    names = [name for name, _ in tf.train.list_variables(str(tmp_path / 'runs' / 'transfer'))]
+    assert sorted(names) == [f'trunk/conv2d{i}/{w}' for i in ('', '_1') for w in ('bias', 'kernel')]
+
+
+@pytest.mark.parametrize('name', ['mnist_mlp', 'char_lstm', 'word_embeddings', 'wide_and_deep', 'mixture_of_experts',
+                                  'policy_gradient', 'transfer_learning'])
+def test_bad_options(name):
+    for option in ('--steps=', '--steps=0', '--steps=1x', '--bogus'):
+        result = run(name, option, check=False)
+        assert result.returncode == 2 and 'usage' in result.stderr
+
+
+@pytest.mark.parametrize('name', ['mnist_mlp', 'char_lstm', 'word_embeddings', 'transfer_learning'])
+def test_missing_data(name, tmp_path):
+    result = subprocess.run([BUILD / 'examples' / name], cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 1 and 'cannot read' in result.stderr
