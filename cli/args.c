@@ -29,6 +29,12 @@ bool args_flag(args_t* args, const char* name) {
   return true;
 }
 
+bool args_tls(args_t* args, weir_session_options_t* options) {
+  return args_option(args, "tls-ca", &options->tls_ca) ||
+         args_option(args, "tls-cert", &options->tls_cert) ||
+         args_option(args, "tls-key", &options->tls_key);
+}
+
 const char* args_positional(args_t* args) {
   const char* text = args->argv[args->next];
   if (text[0] == '-' && text[1] != 0) return NULL;

@@ -13,6 +13,7 @@ typedef struct bench_t {
   const char* run;
   const char* fetch;
   const char* device;
+  weir_session_options_t options;  // target "grpc://…", and TLS files; no target: steps run here
   const char* profile;
   long steps;
   long warmup;
@@ -46,7 +47,9 @@ static weir_status_t* check_device(const char* device) {
 static weir_status_t* set_up(bench_t* bench) {
   WEIR_TRY(check_device(bench->device));
   WEIR_TRY(weir_graph_load(bench->path, &bench->graph));
-  weir_session_options_t options = {.threads = (int)bench->threads, .allow_soft_placement = true};
+  weir_session_options_t options = bench->options;
+  options.threads = (int)bench->threads;
+  options.allow_soft_placement = true;
   WEIR_TRY(weir_session_create(bench->graph, &options, &bench->session));
   WEIR_TRY(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss));
   if (*bench->init) {
@@ -185,6 +188,7 @@ static int parse(bench_t* bench, int argc, char** argv) {
     if (args_option(&args, "init", &bench->init) || args_option(&args, "run", &bench->run) ||
         args_option(&args, "fetch", &bench->fetch) ||
         args_option(&args, "device", &bench->device) ||
+        args_option(&args, "target", &bench->options.target) || args_tls(&args, &bench->options) ||
         args_option(&args, "profile", &bench->profile)) {
       continue;
     }
@@ -233,6 +237,10 @@ const verb_t verb_bench = {
         "  --seconds=S       stop after so many seconds, but not before 5 steps (20)\n"
         "  --warmup=N        steps before the clock starts (3)\n"
         "  --threads=N       threads in all; 0: one a CPU (0)\n"
+        "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
+        "  --target=grpc://HOST:PORT   run the steps on a server\n"
+        "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"
+        "                    grpc+tls://HOST:PORT: whom to trust, own certificate and key (PEM)\n"
         "  --device=NAME     device to run on (CPU)\n"
         "  --trace=N         print the losses of the first N steps instead\n"
         "  --profile=FILE    write a Chrome trace of one step\n"

@@ -21,6 +21,7 @@ extern const verb_t verb_bench;
 extern const verb_t verb_run;
 extern const verb_t verb_show;
 extern const verb_t verb_ops;
+extern const verb_t verb_server;
 
 // ---- options: --name=value or --name value; anything else is positional ----
 typedef struct args_t {
@@ -32,7 +33,9 @@ typedef struct args_t {
 // borrowed.
 bool args_option(args_t* args, const char* name, const char** out_value);
 bool args_flag(args_t* args, const char* name);  // "--name" alone
-const char* args_positional(args_t* args);       // NULL when it looks like an option
+// Takes "--tls-ca", "--tls-cert" or "--tls-key" of a session on a server.
+bool args_tls(args_t* args, weir_session_options_t* options);
+const char* args_positional(args_t* args);  // NULL when it looks like an option
 // Prints "weir VERB: unknown option X" and a hint; returns EXIT_USAGE.
 int usage_error(const verb_t* verb, const char* format, ...) __attribute__((format(printf, 2, 3)));
 bool parse_long(const char* text, long* out_value);

@@ -16,14 +16,38 @@ static const verb_t verb_version = {.name = "version",
                                     .help = "usage: weir version\n",
                                     .run = run_version};
 
-static const verb_t* const verbs[] = {&verb_bench, &verb_run, &verb_show, &verb_ops, &verb_version};
+static const verb_t* const verbs[] = {&verb_bench, &verb_run,    &verb_show,
+                                      &verb_ops,   &verb_server, &verb_version};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
+
+// Loads what --plugin names, whichever the verb, and takes these arguments out. False: said why
+// not.
+static bool load_plugins(int* argc, char** argv) {
+  args_t args = {.argc = *argc, .argv = argv};
+  int kept = 0;
+  while (args.next < args.argc) {
+    const char* path = NULL;
+    if (!args_option(&args, "plugin", &path)) {
+      argv[kept++] = argv[args.next++];
+      continue;
+    }
+    weir_status_t* status = weir_plugin_load(path);
+    if (!status) continue;
+    fail(status);
+    return false;
+  }
+  *argc = kept;
+  return true;
+}
 
 static void print_help(FILE* out) {
   fputs("usage: weir VERB [ARGUMENTS]\n\n", out);
   for (int i = 0; i < VERB_COUNT; ++i)
     fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->summary);
-  fputs("\n'weir VERB --help' tells more. Exit codes: 0 success, 1 failure, 2 wrong usage.\n", out);
+  fputs(
+      "\nEvery verb takes --plugin=FILE: a shared object with ops of your own; may be repeated."
+      "\n'weir VERB --help' tells more. Exit codes: 0 success, 1 failure, 2 wrong usage.\n",
+      out);
 }
 
 int main(int argc, char** argv) {
@@ -44,7 +68,8 @@ int main(int argc, char** argv) {
       fputs(verbs[i]->help, stdout);
       return EXIT_OK;
     }
-    return verbs[i]->run(argc - 2, argv + 2);
+    int count = argc - 2;
+    return load_plugins(&count, argv + 2) ? verbs[i]->run(count, argv + 2) : EXIT_FAILED;
   }
   fprintf(stderr, "weir: unknown verb '%s'\n", name);
   print_help(stderr);

@@ -29,5 +29,6 @@ const verb_t verb_ops = {
         "usage: weir ops [NAME] [--json]\n"
         "Lists every op: name, types its kernels take, devices, whether it has a gradient.\n"
         "With NAME, that op alone with its inputs, outputs and attributes.\n\n"
-        "  --json    one JSON object a line\n",
+        "  --json    one JSON object a line\n"
+        "  --plugin=FILE  with the ops of a shared object; may be repeated\n",
     .run = run_ops};

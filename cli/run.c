@@ -18,6 +18,7 @@ typedef struct run_args_t {
   int target_count;
   const char* save;  // prefix of npy files; NULL: print
   long threads;
+  weir_session_options_t session;  // target "grpc://…", and TLS files; no target: steps run here
 } run_args_t;
 
 // "1", "1,2,3" or text, as the edge's type asks; one value is a scalar, several are a vector.
@@ -95,7 +96,9 @@ static weir_status_t* find_target(weir_graph_t* graph, const char* name, weir_no
 
 static weir_status_t* prepare(const run_args_t* args, prepared_t* p) {
   WEIR_TRY(weir_graph_load(args->path, &p->graph));
-  weir_session_options_t options = {.threads = (int)args->threads, .allow_soft_placement = true};
+  weir_session_options_t options = args->session;
+  options.threads = (int)args->threads;
+  options.allow_soft_placement = true;
   WEIR_TRY(weir_session_create(p->graph, &options, &p->session));
   for (int i = 0; i < args->feed_count; ++i)
     WEIR_TRY(parse_feed(p->graph, args->feeds[i], &p->feeds[i]));
@@ -142,8 +145,11 @@ static int parse(run_args_t* run, int argc, char** argv) {
     }
     if (args_option(&args, "feed", &value)) run->feeds[run->feed_count++] = value;
     else if (args_option(&args, "fetch", &value)) run->fetches[run->fetch_count++] = value;
-    else if (args_option(&args, "target", &value)) run->targets[run->target_count++] = value;
-    else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save))
+    else if (args_option(&args, "target", &value)) {
+      if (strncmp(value, "grpc", 4) == 0 && strstr(value, "://")) run->session.target = value;
+      else run->targets[run->target_count++] = value;
+    } else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save) ||
+               args_tls(&args, &run->session))
       continue;
     else if (args_option(&args, "threads", &value)) {
       if (!parse_long(value, &run->threads) || run->threads < 0)
@@ -180,5 +186,10 @@ const verb_t verb_run = {
         "  --target NAME       node to run; may be repeated\n"
         "  --init=NODE         node to run before, as a step of its own\n"
         "  --save=PREFIX       write fetches to PREFIX0.npy, PREFIX1.npy … instead of printing\n"
-        "  --threads=N         threads in all; 0: one a CPU (0)\n",
+        "  --threads=N         threads in all; 0: one a CPU (0)\n"
+        "  --plugin=FILE       load ops of a shared object first; may be repeated\n"
+        "  --target=grpc://HOST:PORT   run it on a server\n"
+        "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"
+        "                      grpc+tls://HOST:PORT: whom to trust, own certificate and key "
+        "(PEM)\n",
     .run = run_run};

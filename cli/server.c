@@ -1,0 +1,219 @@
+// server.c — weir server: one task of a cluster.
+#include "weir/server.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+enum { EXIT_LISTEN = 3, GRACE_MS = 5000, CHIEF_PATIENCE_S = 10 };
+
+static int run_server(int argc, char** argv);
+
+const verb_t verb_server = {
+    .name = "server",
+    .summary = "serve as one task of a cluster (TensorFlow's gRPC protocol)",
+    .help =
+        "usage: weir server [OPTIONS]\n"
+        "       weir server --shut-down=ADDRESS [TLS OPTIONS]\n"
+        "\n"
+        "Serves until it is told to end. Which task of which cluster this process is, the first\n"
+        "of these says:\n"
+        "  1. --cluster, --job and --task;\n"
+        "  2. TF_CONFIG, as Kubernetes' TFJob sets it;\n"
+        "  3. Slurm: 'srun weir server' makes every task of the step a task of the cluster;\n"
+        "  4. none of them: a cluster of one task, /job:localhost/task:0, on --port.\n"
+        "\n"
+        "The cluster:\n"
+        "  --cluster=SPEC    jobs separated by commas: 'ps|h1:2222;h2:2222,worker|h3:2222'\n"
+        "  --job=NAME        the job of this process (over what TF_CONFIG says, too)\n"
+        "  --task=N          its number in the job (default 0)\n"
+        "  --jobs=LIST       Slurm's tasks in order of rank: 'ps:1,worker:3' (default: workers)\n"
+        "  --no-environment  do not look at TF_CONFIG and SLURM_*\n"
+        "\n"
+        "Where it listens:\n"
+        "  --port=N          default: what the cluster says; alone: any that is free. Slurm: of\n"
+        "                    the first task on each node, the others follow (default 8888)\n"
+        "  --bind=HOST       default 127.0.0.1, which other machines cannot reach; 0.0.0.0: every\n"
+        "                    interface\n"
+        "  --unix=PATH       a Unix socket instead of a port\n"
+        "  --tls-cert=FILE --tls-key=FILE --tls-ca=FILE --tls-mutual\n"
+        "                    TLS, by PEM files; mutual: clients need a certificate, too\n"
+        "\n"
+        "Running:\n"
+        "  --threads=N       threads for kernels (default: one a CPU)\n"
+        "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
+        "  --metrics-port=N  HTTP with /metrics (Prometheus) and /healthz; 0: any free port\n"
+        "  --exit-with-chief[=SECONDS]\n"
+        "                    end when the chief (chief:0, master:0 or worker:0) has answered once\n"
+        "                    and then not for so long (default 10)\n"
+        "  --shut-down=ADDRESS\n"
+        "                    do not serve; tell the server at ADDRESS to end\n"
+        "TF_CPP_MIN_LOG_LEVEL (0 to 3, default 2) says how much it reports on stderr.\n"
+        "\n"
+        "Once it serves it prints 'weir server listening on port N' (or 'on unix:PATH') to "
+        "stdout.\n"
+        "SIGTERM and SIGINT end it in order: running calls have 5 seconds; a second signal ends "
+        "it\n"
+        "at once. Exit codes: 0 ended as told, 1 failure, 2 wrong usage or a bad description of\n"
+        "the cluster, 3 cannot listen there.\n",
+    .run = run_server};
+
+// ---- flags ----
+
+typedef struct flags_t {
+  weir_server_options_t options;
+  const char* shut_down;
+} flags_t;
+
+static bool parse_int(const char* text, int max, int* out_value) {
+  long value = 0;
+  if (!parse_long(text, &value) || value < 0 || value > max) return false;
+  *out_value = (int)value;
+  return true;
+}
+
+static bool parse_text(args_t* args, flags_t* flags) {
+  weir_server_options_t* options = &flags->options;
+  const struct {
+    const char* name;
+    const char** value;
+  } texts[] = {{"cluster", &options->cluster},  {"job", &options->job},
+               {"jobs", &options->jobs},        {"bind", &options->bind},
+               {"unix", &options->unix_path},   {"tls-cert", &options->tls_cert},
+               {"tls-key", &options->tls_key},  {"tls-ca", &options->tls_ca},
+               {"shut-down", &flags->shut_down}};
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    if (args_option(args, texts[i].name, texts[i].value)) return true;
+  }
+  return false;
+}
+
+static bool parse_switch(args_t* args, weir_server_options_t* options) {
+  if (args_flag(args, "tls-mutual")) options->is_tls_mutual = true;
+  else if (args_flag(args, "no-environment")) options->use_environment = false;
+  else if (args_flag(args, "exit-with-chief")) options->exit_with_chief_s = CHIEF_PATIENCE_S;
+  else return false;
+  return true;
+}
+
+// Returns an exit code, or -1 to go on.
+static int parse(int argc, char** argv, flags_t* flags) {
+  args_t args = {.argc = argc, .argv = argv};
+  weir_server_options_t* options = &flags->options;
+  while (args.next < argc) {
+    const char* text = argv[args.next];
+    const char* value = NULL;
+    bool is_good = true;
+    if (parse_switch(&args, options) || parse_text(&args, flags)) continue;
+    if (args_option(&args, "task", &value)) {
+      is_good = parse_int(value, 1 << 30, &options->task);
+    } else if (args_option(&args, "port", &value)) {
+      is_good = parse_int(value, 65535, &options->port);
+    } else if (args_option(&args, "threads", &value)) {
+      is_good = parse_int(value, 1 << 16, &options->threads);
+    } else if (args_option(&args, "metrics-port", &value)) {
+      is_good = parse_int(value, 65535, &options->metrics_port);
+      if (options->metrics_port == 0) options->metrics_port = -1;
+    } else if (args_option(&args, "exit-with-chief", &value)) {
+      is_good =
+          parse_int(value, 1 << 20, &options->exit_with_chief_s) && options->exit_with_chief_s > 0;
+    } else {
+      return usage_error(&verb_server, "unknown argument '%s'", text);
+    }
+    if (!is_good) return usage_error(&verb_server, "'%s' is out of range or no number", text);
+  }
+  return -1;
+}
+
+// ---- signals ----
+
+typedef struct watcher_t {
+  sigset_t signals;
+  pthread_mutex_t mu;
+  weir_server_t* server;  // guarded by mu; NULL once it is being destroyed
+} watcher_t;
+
+// The first signal ends the server in order, the second at once.
+static void* watch_signals(void* arg) {
+  watcher_t* watcher = arg;
+  int number = 0;
+  sigwait(&watcher->signals, &number);
+  pthread_mutex_lock(&watcher->mu);
+  if (watcher->server) weir_server_stop(watcher->server);
+  pthread_mutex_unlock(&watcher->mu);
+  sigwait(&watcher->signals, &number);
+  fprintf(stderr, "weir server: signal %d again: ending at once\n", number);
+  _exit(128 + number);
+}
+
+static int serve(weir_server_t* server) {
+  static watcher_t watcher = {.mu = PTHREAD_MUTEX_INITIALIZER};  // outlives the thread
+  pthread_t thread;
+  watcher.server = server;
+  sigemptyset(&watcher.signals);
+  sigaddset(&watcher.signals, SIGTERM);
+  sigaddset(&watcher.signals, SIGINT);
+  int error = pthread_create(&thread, NULL, watch_signals, &watcher);
+  if (error) {
+    fprintf(stderr, "weir server: cannot start a thread: %s\n", strerror(error));
+    weir_server_destroy(server, 0);
+    return EXIT_FAILED;
+  }
+  pthread_detach(thread);
+  weir_server_end_t end = weir_server_wait(server, -1);
+  if (end == WEIR_SERVER_CHIEF_GONE) fputs("weir server: the chief is gone: ending\n", stderr);
+  if (end == WEIR_SERVER_SHUT_DOWN) fputs("weir server: told to end by a client\n", stderr);
+  pthread_mutex_lock(&watcher.mu);
+  watcher.server = NULL;
+  pthread_mutex_unlock(&watcher.mu);
+  weir_server_destroy(server, GRACE_MS);
+  return EXIT_OK;
+}
+
+// ---- the verb ----
+
+static int exit_code(weir_code_t code) {
+  if (code == WEIR_INVALID_ARGUMENT || code == WEIR_ALREADY_EXISTS) return EXIT_USAGE;
+  return code == WEIR_UNAVAILABLE ? EXIT_LISTEN : EXIT_FAILED;
+}
+
+static void announce(const weir_server_t* server) {
+  int port = weir_server_port(server), metrics_port = weir_server_metrics_port(server);
+  if (metrics_port) printf("weir server metrics on port %d\n", metrics_port);
+  fprintf(stderr, "weir server: %s at %s\n", weir_server_task_name(server),
+          weir_server_address(server));
+  // Last, for who waits for it: everything is up.
+  if (port) printf("weir server listening on port %d\n", port);
+  else printf("weir server listening on %s\n", weir_server_address(server));
+  fflush(stdout);
+}
+
+static int run_server(int argc, char** argv) {
+  flags_t flags = {.options = {.use_environment = true}};
+  weir_server_t* server = NULL;
+  int code = parse(argc, argv, &flags);
+  if (code >= 0) return code;
+  if (flags.shut_down) {
+    weir_status_t* status = weir_server_shut_down(flags.shut_down, &flags.options);
+    return status ? fail(status) : EXIT_OK;
+  }
+  // Blocked here and so in every thread made later: sigwait gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  weir_status_t* status = weir_server_create(&flags.options, &server);
+  if (status) {
+    code = exit_code(weir_status_code(status));
+    fail(status);
+    return code;
+  }
+  announce(server);
+  return serve(server);
+}

@@ -1,0 +1,24 @@
+// http.h — A small HTTP/1.1 server for pages that monitoring asks for: GET and HEAD, one answer a
+// connection, all on one thread of its own. Plain text only: no TLS.
+//
+// Thread-safe. Bounded: so many connections at a time, so many bytes of a request, so long for it.
+#ifndef WEIR_CLUSTER_HTTP_H_
+#define WEIR_CLUSTER_HTTP_H_
+
+#include "base/base.h"
+#include "base/string.h"
+
+typedef struct weir_http_t weir_http_t;
+
+// Answers a GET of |path| (without its query): appends the body, sets the type when it is not plain
+// text, and returns the status code. On the server's thread; others wait meanwhile.
+typedef int (*weir_http_handler_fn_t)(void* arg, weir_view_t path, weir_strbuf_t* body,
+                                      const char** out_content_type);
+
+// |address| as for RPC servers. UNAVAILABLE when it cannot be bound.
+WEIR_MUST_USE weir_status_t* weir_http_create(const char* address, weir_http_handler_fn_t handler,
+                                              void* arg, weir_http_t** out_http);
+int weir_http_port(const weir_http_t* http);
+void weir_http_destroy(weir_http_t* http);  // the handler does not run any more after this
+
+#endif  // WEIR_CLUSTER_HTTP_H_

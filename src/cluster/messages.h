@@ -1,0 +1,21 @@
+// messages.h — Pieces of messages that master and worker both write.
+#ifndef WEIR_CLUSTER_MESSAGES_H_
+#define WEIR_CLUSTER_MESSAGES_H_
+
+#include "base/string.h"
+#include "device/device.h"
+#include "exec/trace.h"
+
+// Appends a DeviceAttributes message as field |field| of |out|.
+void weir_device_attributes_write(const weir_device_t* device, uint32_t field, weir_strbuf_t* out);
+// The StepStats message within the RunMetadata that |trace| writes; empty when there is none.
+WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device,
+                                                   uint32_t field, weir_strbuf_t* out);
+// An error as TensorFlow's client reads it: it finds the op by "{{node NAME}}" in the text.
+WEIR_MUST_USE weir_status_t* weir_client_status(weir_status_t* take_status);
+
+// Whether a ConfigProto asks that graphs be run as they are: by
+// graph_options.rewrite_options.disable_meta_optimizer or optimizer_options.opt_level L0.
+bool weir_config_is_unoptimized(weir_view_t config);
+
+#endif  // WEIR_CLUSTER_MESSAGES_H_

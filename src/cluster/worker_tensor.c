@@ -1,0 +1,114 @@
+// worker_tensor.c — RecvTensor: tensors of a step, for the workers that receive them.
+#include "cluster/worker_internal.h"
+
+typedef struct receive_t {
+  weir_worker_t* worker;
+  weir_rpc_call_t* call;
+  weir_cancel_t* cancel;
+} receive_t;
+
+// Puts bytes before the tensor so that its elements are aligned within the message: then the
+// receiver need not copy them. The filler stands in transport_options, which gRPC does not use.
+static void align_content(weir_message_builder_t* builder, const weir_tensor_t* tensor) {
+  size_t size = weir_tensor_byte_size(tensor);
+  if (!weir_dtype_is_plain(weir_tensor_type(tensor)) || size < 4096) return;
+  weir_message_builder_t trial = {.message = NULL};
+  weir_message_put_tensor(&trial, 1, (weir_tensor_t*)tensor);
+  size_t head = weir_message_size(&trial) - size;
+  weir_message_abandon(&trial);
+  size_t at = weir_message_size(builder) + head + 4;  // two tags and two lengths of the filler
+  size_t filler = (WEIR_TENSOR_ALIGNMENT - at % WEIR_TENSOR_ALIGNMENT) % WEIR_TENSOR_ALIGNMENT;
+  static const char zeros[WEIR_TENSOR_ALIGNMENT];
+  size_t any = weir_wire_begin(&builder->head, 4);
+  weir_wire_put_bytes(&builder->head, 2, zeros, filler);
+  weir_wire_end(&builder->head, any);
+}
+
+static weir_status_t* tensor_response(weir_tensor_t* tensor, bool is_dead,
+                                      weir_rpc_message_t** out_message) {
+  weir_message_builder_t builder = {.message = NULL};
+  if (is_dead || !tensor) {
+    weir_wire_put_bool(&builder.head, 2, true);
+    size_t at = weir_wire_begin(&builder.head, 1);
+    weir_wire_put_int(&builder.head, 1, WEIR_DTYPE_FLOAT);
+    size_t shape = weir_wire_begin(&builder.head, 2);
+    size_t dim = weir_wire_begin(&builder.head, 2);
+    weir_wire_end(&builder.head, dim);
+    weir_wire_end(&builder.head, shape);
+    weir_wire_end(&builder.head, at);
+  } else {
+    weir_wire_put_int(&builder.head, 3, weir_wall_clock_us());
+    align_content(&builder, tensor);
+    weir_message_put_tensor(&builder, 1, tensor);
+  }
+  return weir_message_finish(&builder, out_message);
+}
+
+static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
+                         bool is_dead) {
+  receive_t* receive = arg;
+  weir_task_t* task = receive->worker->task;
+  weir_rpc_message_t* message = NULL;
+  weir_status_t* status = take_status;
+  if (!status) status = tensor_response(take_tensor, is_dead, &message);
+  weir_tensor_release(take_tensor);
+  weir_rpc_call_on_cancel(receive->call, NULL, NULL);
+  if (status) {
+    weir_rpc_call_fail(receive->call, status, weir_view("", 0));
+  } else {
+    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_rpc_message_size(message),
+                              memory_order_relaxed);  // a statistic
+    weir_rpc_call_respond(receive->call, message);
+  }
+  weir_cancel_destroy(receive->cancel);
+  weir_free(receive);
+}
+
+static void cancel_receive(void* arg) { weir_cancel_start(((receive_t*)arg)->cancel); }
+
+// Keys are "source device;incarnation;destination device;tensor;frame:iteration".
+static weir_status_t* check_key(weir_view_t key) {
+  weir_view_t rest = key, part = weir_view("", 0);
+  weir_device_name_t device;
+  int count = 0;
+  weir_status_t* status = NULL;
+  while (!status && weir_view_next(&rest, ';', &part)) {
+    bool is_device = count == 0 || count == 2;
+    if (is_device) status = weir_device_name_parse(part, &device);
+    if (is_device && !status && !device.job[0]) break;
+    ++count;
+  }
+  if (!status && count == 5) return NULL;
+  weir_status_destroy(status);
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
+}
+
+void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
+  weir_worker_t* worker = ((weir_task_t*)self)->worker;
+  int64_t step_id = 0, request_id = 0;
+  weir_view_t key = weir_view("", 0);
+  weir_wire_reader_t reader = weir_worker_call_reader(call);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 1) step_id = weir_wire_int(&reader);
+    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) key = reader.bytes;
+    if (reader.field == 7) request_id = weir_wire_int(&reader);
+  }
+  weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
+  if (!status) status = check_key(key);
+  if (!status) status = weir_request_ids_add(&worker->task->request_ids, request_id, "RecvTensor");
+  receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
+  if (receive) {
+    receive->worker = worker;
+    receive->call = call;
+    status = weir_cancel_create(worker->cancel, &receive->cancel);
+  } else if (!status) {
+    status = weir_out_of_memory();
+  }
+  if (status) {
+    weir_free(receive);
+    weir_worker_call_finish(call, status);
+    return;
+  }
+  weir_rpc_call_on_cancel(call, cancel_receive, receive);
+  weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
+}

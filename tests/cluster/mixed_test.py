@@ -1,0 +1,279 @@
+"""Clusters of both kinds: tasks of Weir under a master of TensorFlow's, and tasks of TensorFlow's under one of Weir's."""
+import json
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import clusters
+import networks
+
+tf1 = tf.compat.v1
+WEIR, TENSORFLOW = '/job:weir/task:%d', '/job:tf/task:%d'
+
+TENSORFLOW_TASKS = '''
+import json, sys
+import tensorflow as tf
+cluster = json.loads(sys.argv[1])
+servers = [tf.distribute.Server(cluster, job_name='tf', task_index=i) for i in range(len(cluster['tf']))]
+print('ready', flush=True)
+sys.stdin.read()
+'''
+
+
+class MixedCluster:
+    """Two tasks of each kind."""
+
+    def __init__(self):
+        ports = clusters.free_ports(4)
+        addresses = [f'127.0.0.1:{port}' for port in ports]
+        jobs = {'weir': addresses[:2], 'tf': addresses[2:]}
+        spec = ','.join(job + '|' + ';'.join(of_job) for job, of_job in jobs.items())
+        self.process = subprocess.Popen([sys.executable, '-c', TENSORFLOW_TASKS, json.dumps(jobs)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        self.tasks = [clusters.Task(f'--cluster={spec}', '--job=weir', f'--task={i}') for i in range(2)]
+        assert clusters.read_line(self.process.stdout, 120) == 'ready\n'
+        self.targets = {job: 'grpc://' + of_job[0] for job, of_job in jobs.items()}
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        for task in self.tasks:
+            task.stop()
+
+
+@pytest.fixture(scope='module')
+def mixed():
+    cluster = MixedCluster()
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(params=['tf', 'weir'])
+def master(request, mixed):
+    """The target of a session whose master is of one kind; the tasks are of both."""
+    yield mixed.targets[request.param]
+    assert all(task.is_alive() for task in mixed.tasks)
+    assert mixed.process.poll() is None
+
+
+def local(build):
+    """What TensorFlow's own session gives."""
+    with tf.Graph().as_default(), tf1.Session() as s:
+        tf1.set_random_seed(1)
+        return build(s)
+
+
+def same(a, b, rtol=2e-5):
+    np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6)
+
+
+# ---- training ----
+
+def place(variables, work):
+    """Variables on one task, all else on another."""
+    def choose(op):
+        return variables if 'Var' in op.type and op.type != 'VarIsInitializedOp' else work
+    return choose
+
+
+@pytest.mark.parametrize('network', [networks.mlp, networks.lenet, networks.dynamic_rnn, networks.embedding,
+                                     networks.batch_norm_net], ids=lambda n: n.__name__)
+@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+def test_training(master, network, use_resource):
+    def build(s, variables=None, work=None):
+        with tf1.device(place(variables, work) if variables else None):
+            with tf1.variable_scope(network.__name__):  # the tasks remember variables by their names
+                loss, feeds = network(use_resource)
+            return networks.train(s, loss, feeds, tf1.train.GradientDescentOptimizer(0.1), 3)
+    want = local(build)
+    for variables, work in ((WEIR % 1, TENSORFLOW % 1), (TENSORFLOW % 1, WEIR % 1)):
+        with clusters.session(master):
+            tf1.set_random_seed(1)
+            same(build(tf1.get_default_session(), variables, work), want)
+
+
+@pytest.mark.parametrize('optimizer', [
+    lambda: tf1.train.AdamOptimizer(0.01), lambda: tf1.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    lambda: tf1.train.RMSPropOptimizer(0.01, momentum=0.5, centered=True), lambda: tf1.train.AdagradOptimizer(0.1),
+    lambda: tf1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001), lambda: tf1.train.AdadeltaOptimizer(1.0)],
+    ids=['adam', 'momentum', 'rmsprop', 'adagrad', 'ftrl', 'adadelta'])
+def test_optimizers(mixed, optimizer):
+    """A master of TensorFlow's rewrites what optimizers add; Weir's tasks hold the variables."""
+    def build(s, variables=None, work=None):
+        with tf1.device(place(variables, work) if variables else None):
+            loss, feeds = networks.mlp()
+            return networks.train(s, loss, feeds, optimizer(), 3)
+    want = local(build)
+    with clusters.session(mixed.targets['tf']) as s:
+        tf1.set_random_seed(1)
+        same(build(s, WEIR % 1, WEIR % 0), want)
+
+
+# ---- what TensorFlow's optimizer makes of a graph ----
+
+def activations():
+    return {'relu': tf.nn.relu, 'relu6': tf.nn.relu6, 'elu': tf.nn.elu, 'tanh': tf.tanh, 'sigmoid': tf.sigmoid,
+            'leaky': lambda t: tf.nn.leaky_relu(t, 0.3), 'gelu': tf.nn.gelu, 'none': lambda t: t + 1.}
+
+
+def inference(s):
+    """Layers as they are when nobody asks for gradients, constants that fold into them, and chains of functions."""
+    x = tf1.placeholder(tf.float32, [4, 8])
+    images = tf1.placeholder(tf.float32, [2, 8, 8, 3])
+    rng = np.random.RandomState(0)
+
+    def c(*shape):
+        return tf.constant(rng.uniform(-0.5, 0.5, shape).astype(np.float32))
+
+    out = {}
+    for name, f in activations().items():
+        out['product ' + name] = f(tf.nn.bias_add(tf.matmul(x, c(8, 8)), c(8)))
+        out['convolution ' + name] = f(tf.nn.bias_add(tf.nn.conv2d(images, c(3, 3, 3, 4), 1, 'SAME'), c(4)))
+        norm = tf1.nn.fused_batch_norm(tf.nn.conv2d(images, c(3, 3, 3, 4), 2, 'SAME'), c(4), c(4), c(4), c(4) + 1.,
+                                       is_training=False)[0]
+        out['normalised ' + name] = f(norm)
+    out['chain'] = tf.exp(tf.negative(tf.sqrt(tf.abs(x))))
+    out['longer chain'] = tf.sin(tf.cos(tf.tanh(tf.square(x))))
+    out['buckets'] = tf.strings.to_hash_bucket_fast(tf.strings.as_string(tf.cast(x * 10., tf.int32)), 50)
+    out['stack'] = tf.parallel_stack([x, x + 1., x * 2.])
+    out['branches'] = tf.switch_case(tf.cast(x[0, 0], tf.int32) % 3, [lambda: x + 1., lambda: x + 2., lambda: x * 2.])
+    feeds = {x: rng.randn(4, 8).astype(np.float32), images: rng.randn(2, 8, 8, 3).astype(np.float32)}
+    return s.run(out, feeds)
+
+
+def test_rewritten_nodes(master):
+    want = local(inference)
+    with clusters.session(master) as s, tf.device(WEIR % 1):
+        got = inference(s)
+    for name in want:
+        np.testing.assert_allclose(got[name], want[name], rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+# ---- loops and conditionals ----
+
+@pytest.fixture(params=['v1', 'v2'])
+def control_flow(request):
+    was_enabled = tf1.control_flow_v2_enabled()
+    (tf1.enable_control_flow_v2 if request.param == 'v2' else tf1.disable_control_flow_v2)()
+    yield request.param
+    (tf1.enable_control_flow_v2 if was_enabled else tf1.disable_control_flow_v2)()
+
+
+ROUTES = [(TENSORFLOW % 1, WEIR % 1, TENSORFLOW % 0), (WEIR % 1, TENSORFLOW % 1, WEIR % 0), (WEIR % 0, WEIR % 1, TENSORFLOW % 1)]
+
+
+@pytest.mark.parametrize('route', ROUTES, ids=['tf-weir-tf', 'weir-tf-weir', 'weir-weir-tf'])
+def test_loops_span_tasks(master, control_flow, route):
+    first, second, third = route
+    with clusters.session(master, operation_timeout_in_ms=8000) as s:
+        def body(i, a):
+            with tf.device(second):
+                b = a * 2.
+            with tf.device(third):
+                return i + 1, b + 1.
+
+        def outer(i, a):
+            with tf.device(second):
+                _, inner = tf1.while_loop(lambda j, b: j < i, lambda j, b: (j + 1, body(j, b)[1]), [tf.constant(0), a])
+            return i + 1, inner
+
+        with tf.device(first):
+            x = tf1.placeholder_with_default(tf.constant(1.5), [])
+            simple = tf1.while_loop(lambda i, a: i < 5, body, [tf.constant(0), x])[1]
+            nested = tf1.while_loop(lambda i, a: i < 4, outer, [tf.constant(0), x])[1]
+            p = tf1.placeholder(tf.bool, [])
+
+            def yes():
+                with tf.device(second):
+                    return x * 2.
+
+            def no():
+                with tf.device(third):
+                    return x - 1.
+            choice = tf1.cond(p, yes, no)
+        choice_slope = tf.gradients(choice, x)[0]
+        # With the older loops TensorFlow's placer refuses the gradient: it wants a node in two places.
+        slope = tf.gradients(simple, x)[0] if control_flow == 'v2' else tf.constant(32.)
+        want_nested = 1.5
+        for i in range(4):
+            for _ in range(i):
+                want_nested = want_nested * 2 + 1
+        for _ in range(3):
+            assert s.run([simple, slope]) == [1.5 * 32 + 31, 32.]
+            assert s.run(nested) == want_nested
+            assert s.run([choice, choice_slope], {p: True}) == [3., 2.]
+            assert s.run([choice, choice_slope], {p: False}) == [0.5, 1.]
+
+
+# ---- tensors, queues, errors, traces ----
+
+def test_tensors_cross(master):
+    values = {'float': np.random.RandomState(0).randn(3, 5).astype(np.float32), 'double': np.float64([1.5]), 'bool': np.array([True, False]),
+              'half': np.float16([[1, 2.5]]), 'int64': np.int64(1 << 60), 'string': np.array([b'a', b'', b'x' * 70000], object),
+              'empty': np.zeros((0, 3), np.int32), 'complex': np.complex64([1 + 2j]), 'large': np.arange(3 << 20, dtype=np.float32)}
+    with clusters.session(master) as s:
+        out, feeds = {}, {}
+        for name, value in values.items():
+            x = tf1.placeholder(tf.as_dtype(np.asarray(value).dtype), np.shape(value))
+            feeds[x] = value
+            for i, device in enumerate((WEIR % 1, TENSORFLOW % 1, WEIR % 0, TENSORFLOW % 0, WEIR % 1)):
+                with tf.device(device):
+                    x = tf.reshape(x, tf.shape(x), name=f'{name}_{i}')
+            out[name] = x
+        got = s.run(out, feeds)
+    for name, value in values.items():
+        np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize('holder, user', [(WEIR % 1, TENSORFLOW % 1), (TENSORFLOW % 1, WEIR % 1)], ids=['on-weir', 'on-tf'])
+def test_queue_is_shared(master, holder, user):
+    with clusters.session(master) as s:
+        with tf.device(holder):
+            queue = tf1.FIFOQueue(3, tf.float32, [2], shared_name='mixed_queue_' + holder[5:7] + master[-5:])
+        with tf.device(user):
+            put = queue.enqueue(tf.random.uniform([2], seed=1) + 1.)
+            got = queue.dequeue() * 2.
+            put_many = [queue.enqueue([tf.ones([2])]) for _ in range(1)]
+        results = []
+        taker = threading.Thread(target=lambda: results.extend(s.run(got) for _ in range(6)))
+        taker.start()
+        for _ in range(5):
+            s.run(put)
+        s.run(put_many)
+        taker.join(20)
+        assert len(results) == 6 and results[-1].tolist() == [2., 2.]
+
+
+@pytest.mark.parametrize('where', [WEIR % 1, TENSORFLOW % 1], ids=['on-weir', 'on-tf'])
+def test_errors(master, where):
+    with clusters.session(master) as s:
+        with tf.device(where):
+            x = tf1.placeholder(tf.float32, [None])
+            bad = tf1.check_numerics(1. / x, 'boom', name='the_check')
+            wrong = tf.reshape(x, [7], name='the_reshape')
+            queue = tf1.FIFOQueue(1, tf.float32, shared_name='never_filled')
+            blocked = queue.dequeue()
+        error = clusters.error_of(s.run, bad, {x: [0.]})
+        assert isinstance(error, tf.errors.InvalidArgumentError) and 'boom' in error.message and error.op.name == 'the_check'
+        error = clusters.error_of(s.run, wrong, {x: [0.]})
+        assert isinstance(error, tf.errors.InvalidArgumentError) and error.op.name == 'the_reshape'
+        error = clusters.error_of(s.run, blocked, options=tf1.RunOptions(timeout_in_ms=300))
+        assert isinstance(error, tf.errors.DeadlineExceededError)
+        assert s.run(bad, {x: [2.]}) == [0.5]
+
+
+def test_trace(master):
+    with clusters.session(master) as s:
+        with tf.device(WEIR % 1):
+            a = tf.random.uniform([3], name='draw_on_weir')
+        with tf.device(TENSORFLOW % 1):
+            b = tf.multiply(a, 2., name='double_on_tf')
+        metadata = tf1.RunMetadata()
+        s.run(b, options=tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE), run_metadata=metadata)
+    names = {(stats.device, node.node_name) for stats in metadata.step_stats.dev_stats for node in stats.node_stats}
+    assert any('/job:weir' in device and 'draw_on_weir' in name for device, name in names), names
+    assert any('/job:tf' in device and 'double_on_tf' in name for device, name in names), names

@@ -1,0 +1,242 @@
+"""Training by TensorFlow's client on Weir's servers: one alone, and two parameter servers with two workers."""
+import threading
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import clusters
+import networks
+
+tf1 = tf.compat.v1
+NETWORKS = [networks.mlp, networks.lenet, networks.dynamic_rnn, networks.embedding, networks.batch_norm_net]
+STEPS = 4
+
+
+def same(a, b, rtol=3e-5):
+    np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6)
+
+
+def losses(s, network, use_resource, optimizer, scope):
+    tf1.set_random_seed(1)
+    with tf1.variable_scope(scope):  # servers remember variables by their names
+        loss, feeds = network(use_resource)
+    return networks.train(s, loss, feeds, optimizer, STEPS)
+
+
+def in_process(network, use_resource, optimizer, scope='s'):
+    """What TensorFlow computes without a server."""
+    with tf.Graph().as_default(), tf1.Session() as s:
+        return losses(s, network, use_resource, optimizer, scope)
+
+
+def setter(worker, ps=2):
+    return tf1.train.replica_device_setter(ps_tasks=ps, worker_device=f'/job:worker/task:{worker}')
+
+
+def in_threads(*functions):
+    """Runs them side by side, and raises what one of them raised."""
+    errors = []
+
+    def guarded(fn):
+        try:
+            fn()
+        except BaseException as e:  # handed to the test's own thread
+            errors.append(e)
+    threads = [threading.Thread(target=guarded, args=(fn,), daemon=True) for fn in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    if errors:
+        raise errors[0]
+    assert not any(thread.is_alive() for thread in threads), 'a worker hangs'
+
+
+# ---- one client ----
+
+@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@pytest.mark.parametrize('network', NETWORKS, ids=lambda n: n.__name__)
+def test_one_server(server, network, use_resource):
+    with clusters.session(server) as s:
+        got = losses(s, network, use_resource, tf1.train.AdamOptimizer(0.01), f'{network.__name__}_{use_resource}')
+    same(got, in_process(network, use_resource, tf1.train.AdamOptimizer(0.01)))
+
+
+@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@pytest.mark.parametrize('network', NETWORKS, ids=lambda n: n.__name__)
+def test_parameter_servers(cluster, network, use_resource):
+    """The master is worker 0, the work is on worker 1, the variables are on both parameter servers."""
+    with clusters.session(cluster) as s:
+        with tf1.device(setter(1)):
+            got = losses(s, network, use_resource, tf1.train.MomentumOptimizer(0.1, 0.9), f'{network.__name__}_{use_resource}')
+        places = {v.device for v in tf1.global_variables()}
+        assert places == {'/job:ps/task:0', '/job:ps/task:1'}
+    same(got, in_process(network, use_resource, tf1.train.MomentumOptimizer(0.1, 0.9)))
+
+
+def test_equal_to_tensorflow_servers(cluster, tensorflow_servers):
+    """The same program on servers of both kinds."""
+    results = []
+    for target in (cluster, tensorflow_servers):
+        of_target = []
+        for network in (networks.lenet, networks.dynamic_rnn):
+            with clusters.session(target) as s, tf1.device(setter(1)):
+                of_target.append(losses(s, network, True, tf1.train.RMSPropOptimizer(0.01), 'same_' + network.__name__))
+        results.append(of_target)
+    same(results[0], results[1])
+
+
+@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+def test_partitioned_variables(cluster, use_resource):
+    """An embedding in three pieces over two parameter servers, looked up and trained sparsely."""
+    def build(s, scope):
+        tf1.set_random_seed(1)
+        with tf1.variable_scope(scope):
+            loss, feeds = networks.embedding(use_resource, parts=3)
+        got = networks.train(s, loss, feeds, tf1.train.AdagradOptimizer(0.3), STEPS)
+        table = [v for v in tf1.global_variables() if '/table/part_' in v.name and 'Adagrad' not in v.name]
+        return got, s.run(table), [v.device for v in table]
+    with tf.Graph().as_default(), tf1.Session() as s:
+        want = build(s, 'parts')
+    with clusters.session(cluster) as s, tf1.device(setter(1)):
+        got = build(s, f'parts_{use_resource}')
+    same(got[0], want[0])
+    assert len(got[1]) == 3 and set(got[2]) == {'/job:ps/task:0', '/job:ps/task:1'}
+    for a, b in zip(got[1], want[1]):
+        same(a, b)
+
+
+@pytest.mark.parametrize('sharded', [False, True], ids=['whole', 'sharded'])
+def test_saver(cluster, tmp_path, sharded):
+    """Parameter servers write a checkpoint that TensorFlow reads, and read it back."""
+    with clusters.session(cluster) as s, tf1.device(setter(0)):
+        with tf1.variable_scope(f'saved_{sharded}'):
+            a = tf1.get_variable('a', [3], initializer=tf1.constant_initializer(2.), use_resource=True)
+            b = tf1.get_variable('b', [2, 2], initializer=tf1.constant_initializer(3.), use_resource=False)
+            c = tf1.get_variable('c', [], tf.int64, initializer=tf1.constant_initializer(7))
+        saver = tf1.train.Saver([a, b, c], sharded=sharded)
+        s.run(tf1.global_variables_initializer())
+        path = saver.save(s, str(tmp_path / 'model'), global_step=5)
+        s.run([tf1.assign(a, a * 0.), tf1.assign(b, b + 1.), tf1.assign(c, 0)])
+        saver.restore(s, path)
+        got = s.run([a, b, c])
+    assert got[0].tolist() == [2.] * 3 and got[1].tolist() == [[3., 3.]] * 2 and got[2] == 7
+    reader = tf.train.load_checkpoint(path)
+    assert reader.get_tensor(f'saved_{sharded}/b').tolist() == [[3., 3.]] * 2
+
+
+# ---- several clients ----
+
+class Ready(tf1.train.SessionRunHook):
+    """Says when the chief has made the variables; the others would look again only after half a minute."""
+
+    def __init__(self, event):
+        self.event = event
+
+    def after_create_session(self, session, coord):
+        self.event.set()
+
+
+def monitored(cluster, task, is_chief, ready, hooks=()):
+    """A session of one of several workers."""
+    if not is_chief:
+        assert ready.wait(30)
+    return tf1.train.MonitoredTrainingSession(cluster.tasks['worker', task].target, is_chief=is_chief,
+                                              hooks=[*hooks, Ready(ready)], stop_grace_period_secs=1,
+                                              config=tf1.ConfigProto(operation_timeout_in_ms=clusters.PATIENCE_MS))
+
+
+def test_queue_between_clients(cluster):
+    """Two clients with masters of their own meet at a queue on a parameter server."""
+    def queue():
+        with tf.device('/job:ps/task:1'):
+            return tf1.PaddingFIFOQueue(4, [tf.int32, tf.string], [[None], []], shared_name='between_clients')
+
+    def produce():
+        with clusters.session(cluster.tasks['worker', 0]) as s:
+            x, name = tf1.placeholder(tf.int32, [None]), tf1.placeholder(tf.string, [])
+            with tf.device('/job:worker/task:0'):
+                put = queue().enqueue([x * 2, name])
+            for i in range(12):
+                s.run(put, {x: list(range(i % 4)), name: str(i)})
+
+    def consume():
+        with clusters.session(cluster.tasks['worker', 1]) as s:
+            with tf.device('/job:worker/task:1'):
+                values, names = queue().dequeue_many(3)
+                total = tf.reduce_sum(values, 1)
+            for i in range(4):
+                got = s.run([total, names])
+                seen.extend(zip(got[1].tolist(), got[0].tolist()))
+    seen = []
+    in_threads(produce, consume)
+    assert seen == [(str(i).encode(), 2 * sum(range(i % 4))) for i in range(12)]
+
+
+@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+def test_asynchronous(cluster, use_resource):
+    """Two workers, each at its own pace: no step is lost, and the loss falls."""
+    scope = f'async_{use_resource}'
+
+    def work(index, last):
+        with tf.Graph().as_default(), tf1.device(setter(index)):
+            with tf1.variable_scope(scope):
+                loss, feeds = networks.mlp(use_resource)
+                step = tf1.train.get_or_create_global_step()
+            train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
+            with monitored(cluster, index, index == 0, ready) as s:
+                history = [s.run([loss, train], feeds(0))[0] for _ in range(30)]
+                last[index] = (history[0], history[-1], s.run(step))
+    last, ready = {}, threading.Event()
+    in_threads(lambda: work(0, last), lambda: work(1, last))
+    assert max(steps for _, _, steps in last.values()) == 60
+    assert min(end for _, end, _ in last.values()) < 0.7 * max(start for start, _, _ in last.values())
+
+
+def plain_descent(steps):
+    """Loss before each step, and the variables after the last, of steps on one batch."""
+    with tf.Graph().as_default(), tf1.Session() as s:
+        with tf1.variable_scope('sync'):
+            loss, feeds = networks.mlp()
+        train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss)
+        s.run(tf1.global_variables_initializer())
+        return [s.run([loss, train], feeds(0))[0] for _ in range(steps)], s.run(tf1.trainable_variables())
+
+
+@pytest.mark.parametrize('needed, total', [(2, 2), (1, 2), (2, 3)], ids=['all', 'one-of-two', 'two-of-three'])
+def test_synchronous(cluster, needed, total):
+    """Each step takes the mean of |needed| gradients out of |total| workers. With one batch for all, that is plain descent."""
+    scope, steps = f'sync_{needed}_{total}', 8
+    seen, final, ready = [], {}, threading.Event()
+
+    def work(index):
+        task = index % 2
+        # A container of its own: the queue of tokens, whose name is fixed, is closed with the session.
+        with tf.Graph().as_default() as graph, graph.container(scope), tf1.device(setter(task)):
+            with tf1.variable_scope(scope):
+                with tf1.variable_scope('sync'):
+                    loss, feeds = networks.mlp()
+                step = tf1.train.get_or_create_global_step()
+            optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(0.1), needed, total)
+            train = optimizer.minimize(loss, step)
+            hooks = [optimizer.make_session_run_hook(index == 0), tf1.train.StopAtStepHook(last_step=steps)]
+            variables = tf1.trainable_variables()
+            with monitored(cluster, task, index == 0, ready, hooks) as s:
+                while not s.should_stop():
+                    before = s.run(step)
+                    if s.should_stop():
+                        break
+                    value = s.run([loss, train], feeds(0))[0]
+                    seen.append((before, value))
+                    if index == 0 and not s.should_stop():
+                        final['at'], final['values'] = s.run([step, variables])
+    in_threads(*[lambda i=i: work(i) for i in range(total)])
+    want, _ = plain_descent(steps + 4)
+    assert len(seen) >= steps
+    for before, value in seen:  # the step may have gone on between the two runs, never back
+        assert any(abs(value - w) < 2e-5 for w in want[before:before + total + 1]), (before, value, want)
+    if needed == total:
+        _, values = plain_descent(int(final['at']))
+        for a, b in zip(final['values'], values):
+            same(a, b, rtol=1e-4)
