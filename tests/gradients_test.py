@@ -34,8 +34,9 @@ class Step(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    _fields_ = [('threads', ctypes.c_int), ('disabled_passes', ctypes.c_char_p), ('allow_soft_placement', ctypes.c_bool),
-                ('isolate_state', ctypes.c_bool)]
+    _fields_ = [('target', ctypes.c_char_p), ('threads', ctypes.c_int), ('disabled_passes', ctypes.c_char_p),
+                ('allow_soft_placement', ctypes.c_bool), ('isolate_state', ctypes.c_bool), ('tls_ca', ctypes.c_char_p),
+                ('tls_cert', ctypes.c_char_p), ('tls_key', ctypes.c_char_p)]
 
 
 class WeirError(Exception):
@@ -301,6 +302,23 @@ def test_second_and_third_derivatives():
         return y, [x, a], {x: xv, a: av}
     compare(model, order=2, rtol=1e-4)
     compare(model, order=3, rtol=1e-4)
+
+
+@pytest.mark.parametrize('op', ['Assign', 'ScatterAdd', 'LookupTableFindV2', 'ParameterizedTruncatedNormal'])
+def test_op_that_ends_gradients(op):
+    """What TensorFlow says is not differentiable is none, and no error."""
+    def model():
+        x = v1.placeholder(tf.float32, [2], name='x')
+        v = tf.raw_ops.VariableV2(shape=[2], dtype=tf.float32)
+        table = tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.float32)
+        ended = {'Assign': lambda: tf.raw_ops.Assign(ref=v, value=x),
+                 'ScatterAdd': lambda: tf.raw_ops.ScatterAdd(ref=tf.raw_ops.Assign(ref=v, value=tf.ones(2)), indices=[0, 1], updates=x),
+                 'LookupTableFindV2': lambda: tf.raw_ops.LookupTableFindV2(table_handle=table, keys=np.int64([1, 2]),
+                                                                           default_value=x[0]),
+                 'ParameterizedTruncatedNormal': lambda: tf.raw_ops.ParameterizedTruncatedNormal(
+                     shape=[2], means=x[0], stdevs=1.0, minvals=-5.0, maxvals=5.0, seed=1, seed2=2)}[op]()
+        return tf.reduce_sum(ended * x), [x], {x: np.array([1.0, 2.0], np.float32)}
+    compare(model)
 
 
 def test_x_of_an_op_without_gradient():

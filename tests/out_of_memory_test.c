@@ -2,6 +2,8 @@
 // end in a status.
 #include "base/alloc.h"
 #include "testing/world.h"
+#include "weir/moving_average.h"
+#include "weir/optimizer.h"
 
 // x → softmax(relu(x W1) W2), trained by momentum, with a queue so that the general executor runs
 // too.
@@ -21,6 +23,9 @@ static weir_status_t* build(weir_graph_t* graph) {
   weir_node_t* loss = weir_scope_add(
       s, "Mean", "loss", WEIR_EDGES({losses, 0}, weir_const_ints(s, (int[]){0}, 1)), WEIR_NO_ATTRS);
   weir_node_t* train = weir_train_momentum(s, (weir_edge_t){loss, 0}, 0.1f, 0.9f);
+  weir_optimizer_t adam = weir_adam(0.1f);
+  weir_minimize(s, &adam, ((weir_edge_t){loss, 0}), .accumulate = 2, .clip_global_norm = 1);
+  weir_moving_average(s, 0.9f);
   weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
   weir_node_t* queue = weir_scope_add(s, "FIFOQueueV2", "queue", WEIR_NO_EDGES,
                                       WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
