@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cluster/messages.h"
-#include "pass/flatten.h"
+#include "graph/flatten.h"
 #include "pass/partition.h"
 #include "wire/wire.h"
 

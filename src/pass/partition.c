@@ -162,6 +162,26 @@ static weir_status_t* copy_part(cutter_t* cutter, int part) {
   return NULL;
 }
 
+// TensorFlow's executor wants everything that a node in a loop reads to be in that loop; constants
+// that nothing orders are not. The copy's get an order: after another input of the same node.
+static weir_status_t* anchor_constants(cutter_t* cutter, const weir_node_t* node, int part) {
+  weir_node_t* copy = cutter->maps[part][node->id];
+  weir_node_t* anchor = copy->control_count > 0 ? copy->control_inputs[0] : NULL;
+  if (weir_node_role(node) == WEIR_ROLE_MERGE) return NULL;
+  for (int i = 0; i < copy->def.input_count && !anchor; ++i) {
+    if (!is_everywhere(copy->inputs[i].node)) anchor = copy->inputs[i].node;
+  }
+  for (int i = 0; i < copy->def.input_count && anchor; ++i) {
+    const weir_node_t* constant = copy->inputs[i].node;
+    weir_node_t* clone = NULL;
+    if (!is_everywhere(constant)) continue;
+    WEIR_TRY(clone_constant(cutter, constant, weir_cut_placement(cutter, node), part, &clone));
+    WEIR_TRY(weir_graph_add_control(clone, anchor));
+    copy->inputs[i].node = clone;
+  }
+  return NULL;
+}
+
 // Gives the copy of |node| its inputs from other parts.
 static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
   int part = weir_cut_part(cutter, node);
@@ -181,7 +201,8 @@ static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
                            &edge));
     WEIR_TRY(weir_graph_add_control(copy, edge.node));
   }
-  return NULL;
+  bool is_here = cutter->parts[part].task == 0;  // by Weir's executor, which does not care
+  return frame > 0 && !is_here ? anchor_constants(cutter, node, part) : NULL;
 }
 
 weir_status_t* weir_graph_sinks(weir_graph_t* graph, weir_node_t*** out_sinks, int* out_count) {

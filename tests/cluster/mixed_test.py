@@ -80,9 +80,9 @@ def place(variables, work):
     return choose
 
 
-@pytest.mark.parametrize('network', [networks.mlp, networks.lenet, networks.dynamic_rnn, networks.embedding,
-                                     networks.batch_norm_net], ids=lambda n: n.__name__)
-@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@pytest.mark.parametrize('network, use_resource', [
+    (networks.mlp, False), (networks.lenet, True), (networks.lenet, False), (networks.dynamic_rnn, True),
+    (networks.embedding, True), (networks.batch_norm_net, True)], ids=lambda v: getattr(v, '__name__', str(v)))
 def test_training(master, network, use_resource):
     def build(s, variables=None, work=None):
         with tf1.device(place(variables, work) if variables else None):
@@ -227,6 +227,26 @@ def test_tensors_cross(master):
         got = s.run(out, feeds)
     for name, value in values.items():
         np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize('maker, user', [(WEIR % 1, TENSORFLOW % 1), (TENSORFLOW % 1, WEIR % 1), (WEIR % 0, WEIR % 1)],
+                         ids=['weir-tf', 'tf-weir', 'weir-weir'])
+def test_lists_cross(master, maker, user):
+    """TensorLists, one of them with elements that are not set."""
+    with clusters.session(master) as s:
+        x = tf1.placeholder(tf.float32, [3])
+        with tf.device(maker):
+            full = tf.raw_ops.EmptyTensorList(element_shape=tf.constant([3]), max_num_elements=-1, element_dtype=tf.float32)
+            for i in range(3):
+                full = tf.raw_ops.TensorListPushBack(input_handle=full, tensor=x + float(i))
+            gaps = tf.raw_ops.TensorListReserve(element_shape=tf.constant([3]), num_elements=3, element_dtype=tf.float32)
+            gaps = tf.raw_ops.TensorListSetItem(input_handle=gaps, index=1, item=x)
+        with tf.device(user):
+            rows = tf.raw_ops.TensorListStack(input_handle=full, element_shape=[3], element_dtype=tf.float32)
+            row = tf.raw_ops.TensorListGetItem(input_handle=gaps, index=1, element_shape=[3], element_dtype=tf.float32)
+            count = tf.raw_ops.TensorListLength(input_handle=gaps)
+        got = s.run([rows, row, count], {x: [1, 2, 3]})
+    assert got[0].tolist() == [[1., 2., 3.], [2., 3., 4.], [3., 4., 5.]] and got[1].tolist() == [1., 2., 3.] and got[2] == 3
 
 
 @pytest.mark.parametrize('holder, user', [(WEIR % 1, TENSORFLOW % 1), (TENSORFLOW % 1, WEIR % 1)], ids=['on-weir', 'on-tf'])

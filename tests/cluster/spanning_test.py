@@ -244,6 +244,20 @@ def test_nested_loops_span_tasks(cluster, control_flow):
         assert s.run(y) == sum(j for i in range(5) for j in range(i))
 
 
+def test_inner_loops_start_from_constants(cluster, control_flow):
+    with session(cluster) as s:
+        def outer(i, total):
+            def inner(j, t):
+                with tf.device(WORKER1):
+                    return j + 1, t + tf.cast(j, tf.float32)
+            with tf.device(PS1):
+                _, t = tf.while_loop(lambda j, t: j < 3, inner, [tf.constant(0), tf.constant(0.0)])
+            return i + 1, total + t
+        with tf.device(PS0):
+            y = tf.while_loop(lambda i, t: i < 5, outer, [tf.constant(0), tf.constant(0.0)])[1]
+        assert s.run(y) == 15
+
+
 def test_conditionals_span_tasks(cluster, control_flow):
     with session(cluster) as s:
         p, x = tf1.placeholder(tf.bool, []), tf1.placeholder(tf.float32, [])

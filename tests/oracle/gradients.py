@@ -71,6 +71,7 @@ NOT_NUMERIC = {
     'Polygamma': 'no gradient of the order',
     'Zeta': 'no gradient of the exponent',
     'NextAfter': 'steps',
+    'Relu': 'a kink at zero, and zeros are drawn',
     'SoftmaxCrossEntropyWithLogits': 'no gradient of the second output by the labels',
 }
 # TensorFlow's gradients of these do not conjugate, or are zero.
@@ -78,8 +79,8 @@ NOT_NUMERIC_COMPLEX = {'Cumprod', 'EuclideanNorm', 'MulNoNan', 'SegmentProd', 'S
                        'UnsortedSegmentProd', 'Xdivy'}
 
 # Of these ties have no derivative.
-SELECTING = {'Max', 'MaxPool', 'MaxPoolV2', 'MaxPoolWithArgmax', 'Min', 'SegmentMax', 'SegmentMin', 'TopKV2', 'UnsortedSegmentMax',
-             'UnsortedSegmentMin'}
+SELECTING = {'Max', 'MaxPool', 'MaxPoolV2', 'MaxPoolWithArgmax', 'Min', 'SegmentMax', 'SegmentMin', 'TopK', 'TopKV2',
+             'UnsortedSegmentMax', 'UnsortedSegmentMin'}
 NOT_SECOND = {op: 'TensorFlow takes the mean within the variance for a constant: right for the first derivative alone'
               for op in ('FusedBatchNormGrad', 'FusedBatchNormGradV2', 'FusedBatchNormGradV3')}
 

@@ -1,6 +1,7 @@
 // flatten.c — Lowers functional nodes before placement.
-#include "pass/flatten.h"
+#include "graph/flatten.h"
 
+#include "graph/graph_internal.h"
 #include "graph/lower.h"
 
 enum { MAX_NODES = 1 << 20 };  // a function that calls itself would never end
@@ -15,24 +16,20 @@ static bool is_wanted(const weir_node_t* node) {
 
 // Readers of a lowered node read what it stands for instead: as an IdentityN it would have to be in
 // one place, however far apart the resources that pass through it are.
-static weir_status_t* bypass(weir_node_t* node, const bool* is_lowered, size_t count) {
+static void bypass(weir_node_t* node, const bool* is_lowered, size_t count) {
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
     while ((size_t)edge.node->id < count && is_lowered[edge.node->id])
       edge = edge.node->inputs[edge.index];
     node->inputs[i] = edge;
   }
-  for (int i = 0; i < node->control_count; ++i) {
-    const weir_node_t* on = node->control_inputs[i];
-    if ((size_t)on->id >= count || !is_lowered[on->id] || on->def.input_count == 0) continue;
-    node->control_inputs[i] = on->inputs[0].node;
-    for (int k = 1; k < on->def.input_count; ++k)
-      WEIR_TRY(weir_graph_add_control(node, on->inputs[k].node));
-    for (int k = 0; k < on->control_count; ++k)
-      WEIR_TRY(weir_graph_add_control(node, on->control_inputs[k]));
-    --i;  // what took its place may be lowered, too
-  }
-  return NULL;
+}
+
+// What is left of a lowered node: something to wait for.
+static weir_status_t* make_signal(weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i)
+    WEIR_TRY(weir_graph_add_control(node, node->inputs[i].node));
+  return weir_node_define(node, "NoOp", WEIR_NO_ATTRS, NULL, 0);
 }
 
 weir_status_t* weir_flatten(weir_graph_t* graph) {
@@ -55,7 +52,10 @@ weir_status_t* weir_flatten(weir_graph_t* graph) {
   }
   size_t count = WEIR_MIN(graph->node_count, (size_t)MAX_NODES);
   for (size_t i = 0; i < graph->node_count && has_any && !status; ++i)
-    status = bypass(graph->nodes[i], is_lowered, count);
+    bypass(graph->nodes[i], is_lowered, count);
+  for (size_t i = 0; i < count && has_any && !status; ++i) {
+    if (is_lowered[i]) status = make_signal(graph->nodes[i]);
+  }
   if (has_any) ++graph->version;
   weir_free(is_lowered);
   return status;
