@@ -178,9 +178,7 @@ static void remote_done(void* self, weir_status_t* take_status, weir_rpc_buffer_
   if (!status) status = parse_response(step, weir_rpc_buffer_view(take_message));
   weir_rpc_buffer_release(take_message);
   int part = (int)(remote - step->remotes);
-  if (status)
-    status = weir_status_prefix(status, "From %s:\n",
-                                step->session->peers[step->run->parts[part].peer].name);
+  status = weir_status_from(status, step->session->peers[step->run->parts[part].peer].name);
   part_done(step, status);
 }
 

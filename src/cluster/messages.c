@@ -41,6 +41,12 @@ weir_status_t* weir_client_status(weir_status_t* take_status) {
   return status;
 }
 
+weir_status_t* weir_status_from(weir_status_t* take_status, const char* task) {
+  if (!take_status || strncmp(weir_status_message(take_status), "From /", 6) == 0)
+    return take_status;
+  return weir_status_prefix(take_status, "From %s:\n", task);
+}
+
 // The last field |number| of |message|, where it is bytes; empty otherwise.
 static weir_view_t bytes_field(weir_view_t message, uint32_t number) {
   weir_view_t found = weir_view("", 0);

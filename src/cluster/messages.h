@@ -14,6 +14,9 @@ WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace, const ch
 // An error as TensorFlow's client reads it: it finds the op by "{{node NAME}}" in the text.
 WEIR_MUST_USE weir_status_t* weir_client_status(weir_status_t* take_status);
 
+// An error that came from |task|: its text begins with "From TASK:", unless it says already where
+// it came from before.
+WEIR_MUST_USE weir_status_t* weir_status_from(weir_status_t* take_status, const char* task);
 // Whether a ConfigProto asks that graphs be run as they are: by
 // graph_options.rewrite_options.disable_meta_optimizer or optimizer_options.opt_level L0.
 bool weir_config_is_unoptimized(weir_view_t config);

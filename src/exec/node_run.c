@@ -20,6 +20,10 @@ weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* i
 
 weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status) {
   if (!take_status) return NULL;
+  // What failed in another task has a name already.
+  bool is_elsewhere =
+      node->role == WEIR_ROLE_RECV && strncmp(weir_status_message(take_status), "From /", 6) == 0;
+  if (is_elsewhere) return take_status;
   return weir_status_prefix(take_status, "Node '%s' (%s): ", node->def->name, node->def->op_name);
 }
 

@@ -4,7 +4,7 @@
 #include "graph/graph_internal.h"
 #include "graph/lower.h"
 
-enum { MAX_NODES = 1 << 20 };  // a function that calls itself would never end
+enum { MAX_GROWTH = 1 << 15 };  // nodes; a function that calls itself would never end
 
 static bool is_wanted(const weir_node_t* node) {
   if (!weir_node_can_lower(node)) return false;
@@ -37,7 +37,8 @@ weir_status_t* weir_flatten(weir_graph_t* graph) {
   bool* is_lowered = NULL;
   size_t capacity = 0;
   bool has_any = false;
-  for (size_t i = 0; i < graph->node_count && i < MAX_NODES && !status; ++i) {
+  const size_t limit = graph->node_count + MAX_GROWTH;
+  for (size_t i = 0; i < WEIR_MIN(graph->node_count, limit) && !status; ++i) {
     if (!WEIR_GROW(is_lowered, capacity, i + 1)) status = weir_out_of_memory();
     if (status) break;
     is_lowered[i] = false;
@@ -50,7 +51,7 @@ weir_status_t* weir_flatten(weir_graph_t* graph) {
       status = NULL;
     }
   }
-  size_t count = WEIR_MIN(graph->node_count, (size_t)MAX_NODES);
+  size_t count = WEIR_MIN(graph->node_count, limit);
   for (size_t i = 0; i < graph->node_count && has_any && !status; ++i)
     bypass(graph->nodes[i], is_lowered, count);
   for (size_t i = 0; i < count && has_any && !status; ++i) {
