@@ -1,7 +1,11 @@
 """Fixtures: servers that live as long as the test run; after every test they must be alive and hold nothing of it."""
+import pathlib
+import sys
+
 import pytest
 
-import clusters
+sys.path.insert(0, str(pathlib.Path(__file__).parent))  # a package, so that its names do not meet those of tests/
+import clusters  # noqa: E402
 
 
 @pytest.fixture(scope='session')

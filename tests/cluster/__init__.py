@@ -1,0 +1,1 @@
+"""What drives servers with TensorFlow's own client."""
