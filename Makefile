@@ -51,7 +51,8 @@ test-python: build/.python
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
 	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
-	$(PYTHON) -m pytest -q tests
+	$(PYTHON) -m pytest -q tests --ignore=tests/cluster
+	$(PYTHON) -m pytest -q tests/cluster
 
 # The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.
 ROUNDS ?= 10
