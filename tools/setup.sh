@@ -31,8 +31,8 @@ case "${1:-}" in
     install_packages $PACKAGES
     ;;
   python)
-    # slurm-wlm and munge are for tests/slurm_test.py only, which starts a Slurm of its own.
-    install_packages python3 python3-venv slurm-wlm munge
+    # openssl makes the certificates of tests/cluster/tls_test.py; tests/slurm_test.py starts a Slurm of its own.
+    install_packages python3 python3-venv openssl slurm-wlm munge
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements.txt
     ;;
