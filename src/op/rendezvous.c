@@ -45,6 +45,45 @@ void weir_rendezvous_release(weir_rendezvous_t* rendezvous) {
   if (rendezvous && weir_ref_dec(&rendezvous->ref)) rendezvous->vtable->destroy(rendezvous);
 }
 
+// ---- waiting ----
+
+typedef struct wait_t {
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  weir_status_t* status;
+  weir_tensor_t* tensor;
+  bool is_done;
+} wait_t;
+
+static void wait_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
+                      bool is_dead) {
+  wait_t* wait = arg;
+  weir_mutex_lock(&wait->mu);
+  wait->status = take_status;
+  if (!take_status && is_dead)
+    wait->status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
+  wait->tensor = take_tensor;
+  wait->is_done = true;
+  weir_cond_broadcast(&wait->cond);
+  weir_mutex_unlock(&wait->mu);
+}
+
+weir_status_t* weir_rendezvous_wait(weir_rendezvous_t* rendezvous, weir_view_t key,
+                                    weir_cancel_t* cancel, weir_tensor_t** out_tensor) {
+  wait_t wait = {.status = NULL};
+  weir_mutex_init(&wait.mu);
+  weir_cond_init(&wait.cond);
+  rendezvous->vtable->recv_async(rendezvous, key, cancel, wait_done, &wait);
+  weir_mutex_lock(&wait.mu);
+  while (!wait.is_done) weir_cond_wait(&wait.cond, &wait.mu);
+  weir_mutex_unlock(&wait.mu);
+  weir_cond_destroy(&wait.cond);
+  weir_mutex_destroy(&wait.mu);
+  if (wait.status) weir_tensor_release(wait.tensor);
+  else *out_tensor = wait.tensor;
+  return wait.status;
+}
+
 // ---- queues ----
 
 static weir_status_t* push_locked(local_t* self, weir_view_t key, item_t* item)

@@ -30,6 +30,12 @@ struct weir_rendezvous_t {
 weir_rendezvous_t* weir_rendezvous_retain(weir_rendezvous_t* rendezvous);
 void weir_rendezvous_release(weir_rendezvous_t* rendezvous);
 
+// Receives and waits, until |cancel| (may be NULL) fires. INVALID_ARGUMENT for a dead value: who
+// waits outside of the graph wants one.
+WEIR_MUST_USE weir_status_t* weir_rendezvous_wait(weir_rendezvous_t* rendezvous, weir_view_t key,
+                                                  weir_cancel_t* cancel,
+                                                  weir_tensor_t** out_tensor);
+
 // Within one process: a table of waiting values and waiting receivers.
 WEIR_MUST_USE weir_status_t* weir_local_rendezvous_create(weir_rendezvous_t** out_rendezvous);
 

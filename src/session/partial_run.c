@@ -222,44 +222,11 @@ static weir_status_t* claim(weir_edge_t edge, const weir_edge_t* edges, bool* is
                      name, edge.index);
 }
 
-typedef struct fetch_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  weir_status_t* status;
-  weir_tensor_t* tensor;
-  bool is_done;
-} fetch_t;
-
-static void fetch_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
-                       bool is_dead) {
-  fetch_t* fetch = arg;
-  weir_mutex_lock(&fetch->mu);
-  fetch->status = take_status;
-  if (!take_status && is_dead)
-    fetch->status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
-  fetch->tensor = take_tensor;
-  fetch->is_done = true;
-  weir_cond_broadcast(&fetch->cond);
-  weir_mutex_unlock(&fetch->mu);
-}
-
 static weir_status_t* fetch_one(weir_partial_run_t* partial, int index,
                                 weir_tensor_t** out_tensor) {
   char buffer[KEY_SIZE];
-  fetch_t fetch = {0};
-  weir_mutex_init(&fetch.mu);
-  weir_cond_init(&fetch.cond);
-  weir_rendezvous_t* rendezvous = partial->rendezvous;
-  rendezvous->vtable->recv_async(rendezvous, transfer_key("fetch", index, buffer), partial->cancel,
-                                 fetch_done, &fetch);
-  weir_mutex_lock(&fetch.mu);
-  while (!fetch.is_done) weir_cond_wait(&fetch.cond, &fetch.mu);
-  weir_mutex_unlock(&fetch.mu);
-  weir_cond_destroy(&fetch.cond);
-  weir_mutex_destroy(&fetch.mu);
-  if (fetch.status) weir_tensor_release(fetch.tensor);
-  else *out_tensor = fetch.tensor;
-  return fetch.status;
+  return weir_rendezvous_wait(partial->rendezvous, transfer_key("fetch", index, buffer),
+                              partial->cancel, out_tensor);
 }
 
 static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
