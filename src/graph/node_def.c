@@ -36,8 +36,7 @@ static weir_status_t* parse_attr(weir_view_t entry, weir_arena_t* arena,
   WEIR_TRY(weir_wire_check(&r, "NodeDef.attr"));
   out_attr->name = weir_arena_strndup(arena, key.data, key.size);
   if (!out_attr->name) return weir_out_of_memory();
-  return weir_status_prefix(weir_attr_parse(value, arena, tensors, &out_attr->value),
-                            "attr '%s': ", out_attr->name);
+  return weir_attr_parse_named(out_attr->name, value, arena, tensors, &out_attr->value);
 }
 
 static weir_status_t* parse_fields(weir_view_t message, weir_arena_t* arena,

@@ -126,6 +126,11 @@ void weir_tensor_list_free(weir_tensor_list_t* list);
 
 WEIR_MUST_USE weir_status_t* weir_attr_parse(weir_view_t proto, weir_arena_t* arena,
                                              weir_tensor_list_t* tensors, weir_attr_t* out_value);
+// The same for a node's attribute, with its name in errors. Names that begin with '_' are notes of
+// whoever made the graph, in which shapes may be symbolic.
+WEIR_MUST_USE weir_status_t* weir_attr_parse_named(const char* name, weir_view_t proto,
+                                                   weir_arena_t* arena, weir_tensor_list_t* tensors,
+                                                   weir_attr_t* out_value);
 WEIR_MUST_USE weir_status_t* weir_attr_write(const weir_attr_t* value,
                                              weir_strbuf_t* out);  // |raw| where there is one
 // Deep copy into |arena|; |tensors| takes references on the tensors within.

@@ -27,6 +27,7 @@ typedef struct parse_t {
   weir_arena_t* arena;
   weir_tensor_list_t* tensors;
   int depth;
+  bool is_internal;
 } parse_t;
 
 static weir_status_t* parse_value(parse_t* p, weir_view_t proto, weir_attr_t* out_value);
@@ -42,6 +43,11 @@ static weir_status_t* parse_tensor(parse_t* p, weir_view_t proto, weir_tensor_t*
   WEIR_TRY(weir_tensor_list_add(p->tensors, tensor));
   *out_tensor = tensor;
   return NULL;
+}
+
+static weir_status_t* parse_shape(parse_t* p, weir_view_t proto, const weir_shape_t** out_shape) {
+  return p->is_internal ? weir_shape_parse_symbolic(proto, p->arena, out_shape)
+                        : weir_shape_parse(proto, p->arena, out_shape);
 }
 
 // ---- functions: NameAttrList {name = 1, attr map = 2} ----
@@ -172,7 +178,7 @@ static weir_status_t* store_message(parse_t* p, weir_attr_kind_t kind, void* ite
                                     weir_view_t bytes) {
   switch (kind) {
     case WEIR_ATTR_STRING: ((weir_view_t*)items)[i] = bytes; return NULL;
-    case WEIR_ATTR_SHAPE: return weir_shape_parse(bytes, p->arena, (const weir_shape_t**)items + i);
+    case WEIR_ATTR_SHAPE: return parse_shape(p, bytes, (const weir_shape_t**)items + i);
     case WEIR_ATTR_TENSOR: return parse_tensor(p, bytes, (weir_tensor_t**)items + i);
     default: return parse_func(p, bytes, (weir_func_t*)items + i);
   }
@@ -228,7 +234,7 @@ static weir_status_t* parse_message_field(parse_t* p, const weir_wire_reader_t* 
       return NULL;
     case FIELD_SHAPE:
       value->kind = WEIR_ATTR_SHAPE;
-      return weir_shape_parse(r->bytes, p->arena, &value->u.shape);
+      return parse_shape(p, r->bytes, &value->u.shape);
     case FIELD_TENSOR:
       value->kind = WEIR_ATTR_TENSOR;
       return parse_tensor(p, r->bytes, &value->u.tensor);
@@ -290,6 +296,12 @@ weir_status_t* weir_attr_parse(weir_view_t proto, weir_arena_t* arena, weir_tens
                                weir_attr_t* out_value) {
   parse_t p = {.arena = arena, .tensors = tensors, .depth = 0};
   return parse_value(&p, proto, out_value);
+}
+
+weir_status_t* weir_attr_parse_named(const char* name, weir_view_t proto, weir_arena_t* arena,
+                                     weir_tensor_list_t* tensors, weir_attr_t* out_value) {
+  parse_t p = {.arena = arena, .tensors = tensors, .depth = 0, .is_internal = name[0] == '_'};
+  return weir_status_prefix(parse_value(&p, proto, out_value), "attr '%s': ", name);
 }
 
 // ---- writing ----

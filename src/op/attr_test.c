@@ -136,6 +136,31 @@ static void test_malformed(void** state) {
   expect_parse_error("\x0a\x04\x18\x01\x28\x01", 6, "several types");
 }
 
+// list { shape { dim { size: -14 } dim { size: 3 } } }, as TensorFlow's optimiser notes it.
+static void test_symbolic_shape(void** state) {
+  (void)state;
+  fixture_t f = {.bytes = {0}};
+  const int64_t dims[] = {-14, 3};
+  size_t list = weir_wire_begin(&f.bytes, 1);
+  size_t shape = weir_wire_begin(&f.bytes, 7);
+  weir_shape_write_dims(2, dims, &f.bytes);
+  weir_wire_end(&f.bytes, shape);
+  weir_wire_end(&f.bytes, list);
+  weir_view_t proto = weir_strbuf_view(&f.bytes);
+  weir_attr_t value;
+  assert_null(weir_attr_parse_named("_input_shapes", proto, &f.arena, &f.tensors, &value));
+  weir_strbuf_t again = {0};
+  assert_null(weir_attr_write(&value, &again));
+  assert_true(weir_view_equal(proto, weir_strbuf_view(&again)));
+  weir_status_t* status = weir_attr_parse_named("shapes", proto, &f.arena, &f.tensors, &value);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  assert_non_null(
+      strstr(weir_status_message(status), "attr 'shapes': shape has the dimension -14"));
+  weir_status_destroy(status);
+  weir_strbuf_free(&again);
+  fixture_free(&f);
+}
+
 static void test_deep_functions(void** state) {
   (void)state;
   weir_strbuf_t bytes = {0};
@@ -160,7 +185,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_scalars),           cmocka_unit_test(test_lists),
       cmocka_unit_test(test_tensor_shape_func), cmocka_unit_test(test_differences),
-      cmocka_unit_test(test_malformed),         cmocka_unit_test(test_deep_functions),
+      cmocka_unit_test(test_malformed),         cmocka_unit_test(test_symbolic_shape),
+      cmocka_unit_test(test_deep_functions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,21 +96,22 @@ void weir_shape_append(const weir_shape_t* shape, weir_strbuf_t* out) {
   weir_strbuf_putc(out, ']');
 }
 
-static weir_status_t* parse_dim(weir_view_t proto, int64_t* out_size) {
+static weir_status_t* parse_dim(weir_view_t proto, bool is_symbolic, int64_t* out_size) {
   int64_t size = 0;
   weir_wire_reader_t reader = weir_wire_reader(proto);
   while (weir_wire_next(&reader)) {
     if (reader.field == DIM_SIZE && reader.type == WEIR_WIRE_VARINT) size = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "TensorShapeProto.Dim"));
-  if (size < -1) {
+  if (size < -1 && !is_symbolic) {
     return WEIR_STATUS(INVALID_ARGUMENT, "shape has the dimension %" PRId64 ", less than -1", size);
   }
-  *out_size = size;
+  *out_size = size < -1 ? -1 : size;
   return NULL;
 }
 
-weir_status_t* weir_shape_parse(weir_view_t proto, weir_arena_t* arena, const weir_shape_t** out) {
+static weir_status_t* parse_shape(weir_view_t proto, bool is_symbolic, weir_arena_t* arena,
+                                  const weir_shape_t** out) {
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
   bool is_unknown = false;
@@ -122,7 +123,7 @@ weir_status_t* weir_shape_parse(weir_view_t proto, weir_arena_t* arena, const we
       if (rank == WEIR_MAX_RANK) {
         return WEIR_STATUS(INVALID_ARGUMENT, "shape has more than %d dimensions", WEIR_MAX_RANK);
       }
-      WEIR_TRY(parse_dim(reader.bytes, &dims[rank++]));
+      WEIR_TRY(parse_dim(reader.bytes, is_symbolic, &dims[rank++]));
     }
   }
   WEIR_TRY(weir_wire_check(&reader, "TensorShapeProto"));
@@ -133,6 +134,15 @@ weir_status_t* weir_shape_parse(weir_view_t proto, weir_arena_t* arena, const we
   if (!shape) return weir_out_of_memory();
   *out = shape;
   return NULL;
+}
+
+weir_status_t* weir_shape_parse(weir_view_t proto, weir_arena_t* arena, const weir_shape_t** out) {
+  return parse_shape(proto, false, arena, out);
+}
+
+weir_status_t* weir_shape_parse_symbolic(weir_view_t proto, weir_arena_t* arena,
+                                         const weir_shape_t** out) {
+  return parse_shape(proto, true, arena, out);
 }
 
 void weir_shape_write_dims(int rank, const int64_t* dims, weir_strbuf_t* out) {

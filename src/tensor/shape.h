@@ -33,6 +33,10 @@ void weir_shape_append(const weir_shape_t* shape, weir_strbuf_t* out);  // "[2,?
 // less than -1, rank > 254.
 WEIR_MUST_USE weir_status_t* weir_shape_parse(weir_view_t proto, weir_arena_t* arena,
                                               const weir_shape_t** out);
+// The same for shapes that TensorFlow's own inference noted, where each number below -1 stands for
+// one dimension that is not known: they are read as unknown.
+WEIR_MUST_USE weir_status_t* weir_shape_parse_symbolic(weir_view_t proto, weir_arena_t* arena,
+                                                       const weir_shape_t** out);
 void weir_shape_write(const weir_shape_t* shape,
                       weir_strbuf_t* out);  // the message's fields, without an outer tag
 // As weir_shape_write, for a known rank.
