@@ -284,8 +284,10 @@ def casts(check, rng):
             # Negative numbers as unsigned ones are up to the processor, and to an element's place in the tensor.
             lo = 0 if np.dtype(target).kind == 'u' else -3
             check('Cast', [make(rng, source, (2, 7), lo)], {'DstT': target})
-    check('Cast', [np.array([1e10, -1e10, np.nan, np.inf, -np.inf, 3.7, -3.7], np.float32)], {'DstT': np.int64})
+    check('Cast', [np.array([1e10, -1e10, -np.inf, 3.7, -3.7], np.float32)], {'DstT': np.int64})
+    # What does not fit is up to the processor in TensorFlow. Weir gives the nearest number, as aarch64 does, everywhere.
     if platform.machine() == 'aarch64':
+        check('Cast', [np.array([np.nan, np.inf], np.float32)], {'DstT': np.int64})
         for value in (-1.0, -0.5, -200.0, 300.0, 70000.0, -40000.0, 4e9, 1e20, -1e20, np.nan, np.inf):
             for source in (np.float32, np.float64):
                 for target in INTEGER:
