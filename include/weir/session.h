@@ -17,6 +17,9 @@ typedef struct weir_session_t weir_session_t;
 typedef struct weir_session_options_t {
   const char* target;  // "grpc://host:port" or "grpc+tls://…": a master that runs the steps; NULL:
                        // this process does
+  // |target| only. Tasks that the steps may use, besides the master: "/job:ps,/job:worker/task:1";
+  // others are neither waited for nor missed when they die. NULL: all of the cluster.
+  const char* device_filters;
   int threads;  // in all, the caller included; 0: one a CPU; 1: no thread is ever started
   const char*
       disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs

@@ -50,7 +50,7 @@ static weir_status_t* hand_out(weir_strbuf_t* buffer, weir_status_t* status, cha
 weir_status_t* weir_graph_to_def(weir_graph_t* graph, char** out_data, size_t* out_size) {
   weir_strbuf_t binary = {0};
   weir_mutex_lock(&graph->mu);
-  weir_status_t* status = weir_graph_write_portable(graph, &binary);
+  weir_status_t* status = weir_graph_write_portable(graph, 0, &binary);
   weir_mutex_unlock(&graph->mu);
   return hand_out(&binary, status, out_data, out_size);
 }

@@ -17,6 +17,7 @@ typedef struct client_t {
   weir_rpc_loop_t* loop;
   weir_rpc_channel_t* channel;
   weir_session_options_t options;  // without its strings
+  char* device_filters;            // separated by commas; NULL: none
   weir_mutex_t mu;                 // guards the next three; held while the graph is sent
   char* handle;                    // NULL before the first run
   int64_t version;
@@ -96,12 +97,22 @@ static weir_status_t* call_master(client_t* client, const char* method, weir_str
   return call_and_wait(client, method, message, options, out_response);
 }
 
+// ConfigProto.device_filters, one entry each.
+static void put_filters(weir_strbuf_t* config, const char* filters) {
+  while (filters && *filters) {
+    size_t size = strcspn(filters, ",");
+    if (size) weir_wire_put_bytes(config, 4, filters, size);
+    filters += size + (filters[size] != 0);
+  }
+}
+
 static weir_status_t* create_session(client_t* client, const weir_run_options_t* options) {
   weir_strbuf_t request = {0};
   size_t graph = weir_wire_begin(&request, 1);
-  weir_status_t* status = weir_graph_write(client->graph, &request);
+  weir_status_t* status = weir_graph_write_portable(client->graph, 0, &request);
   weir_wire_end(&request, graph);
   size_t config = weir_wire_begin(&request, 2);
+  put_filters(&request, client->device_filters);
   if (client->options.allow_soft_placement) weir_wire_put_bool(&request, 7, true);
   if (client->options.isolate_state) weir_wire_put_bool(&request, 15, true);
   weir_wire_end(&request, config);
@@ -124,7 +135,7 @@ static weir_status_t* extend_session(client_t* client, const weir_run_options_t*
   weir_strbuf_t request = {0};
   weir_wire_put_string(&request, 1, client->handle);
   size_t graph = weir_wire_begin(&request, 2);
-  weir_status_t* status = weir_graph_write_from(client->graph, client->sent_count, &request);
+  weir_status_t* status = weir_graph_write_portable(client->graph, client->sent_count, &request);
   weir_wire_end(&request, graph);
   weir_wire_put_int(&request, 3, client->version);
   weir_rpc_buffer_t* response = NULL;
@@ -308,6 +319,7 @@ static void client_destroy(weir_remote_session_t* self) {
   weir_mutex_destroy(&client->cancel_mu);
   weir_graph_unref(client->graph);
   weir_free(client->handle);
+  weir_free(client->device_filters);
   weir_free(client);
 }
 
@@ -346,6 +358,10 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   client->options = *options;
   weir_rpc_channel_options_t channel;
   weir_status_t* status = channel_options(target, options, &channel);
+  if (options->device_filters && !status) {
+    client->device_filters = weir_strdup(options->device_filters);
+    if (!client->device_filters) status = weir_out_of_memory();
+  }
   if (!status) status = add_cancel(client);
   if (!status) status = weir_rpc_loop_create(NULL, &client->loop);
   if (!status) status = weir_rpc_channel_create(client->loop, &channel, &client->channel);

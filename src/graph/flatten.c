@@ -4,7 +4,11 @@
 #include "graph/graph_internal.h"
 #include "graph/lower.h"
 
-enum { MAX_GROWTH = 1 << 15 };  // nodes; a function that calls itself would never end
+// A function that calls itself would never end, and the names of its nodes grow with every turn.
+enum {
+  MAX_DEPTH = 64,        // of calls within calls
+  MAX_GROWTH = 1 << 15,  // nodes
+};
 
 static bool is_wanted(const weir_node_t* node) {
   if (!weir_node_can_lower(node)) return false;
@@ -32,26 +36,32 @@ static weir_status_t* make_signal(weir_node_t* node) {
   return weir_node_define(node, "NoOp", WEIR_NO_ATTRS, NULL, 0);
 }
 
+// Lowers |node| where that is wanted and possible.
+static weir_status_t* lower(weir_node_t* node, bool* out_is_lowered) {
+  *out_is_lowered = false;
+  if (!is_wanted(node)) return NULL;
+  weir_status_t* status = weir_node_lower(node);
+  *out_is_lowered = !status && node->def.input_count > 0;
+  if (weir_status_code(status) != WEIR_UNIMPLEMENTED) return status;
+  weir_status_destroy(status);
+  return NULL;
+}
+
 weir_status_t* weir_flatten(weir_graph_t* graph) {
   weir_status_t* status = NULL;
   bool* is_lowered = NULL;
-  size_t capacity = 0;
+  size_t capacity = 0, count = 0;  // of the nodes looked at
   bool has_any = false;
   const size_t limit = graph->node_count + MAX_GROWTH;
-  for (size_t i = 0; i < WEIR_MIN(graph->node_count, limit) && !status; ++i) {
-    if (!WEIR_GROW(is_lowered, capacity, i + 1)) status = weir_out_of_memory();
-    if (status) break;
-    is_lowered[i] = false;
-    if (!is_wanted(graph->nodes[i])) continue;
-    status = weir_node_lower(graph->nodes[i]);
-    is_lowered[i] = !status && graph->nodes[i]->def.input_count > 0;
-    has_any = has_any || is_lowered[i];
-    if (weir_status_code(status) == WEIR_UNIMPLEMENTED) {
-      weir_status_destroy(status);
-      status = NULL;
+  for (int depth = 0; depth < MAX_DEPTH && !status; ++depth) {
+    // What the bodies of this depth call comes behind them.
+    const size_t end = WEIR_MIN(graph->node_count, limit);
+    for (; count < end && !status; ++count) {
+      if (!WEIR_GROW(is_lowered, capacity, count + 1)) status = weir_out_of_memory();
+      if (!status) status = lower(graph->nodes[count], &is_lowered[count]);
+      has_any = has_any || (!status && is_lowered[count]);
     }
   }
-  size_t count = WEIR_MIN(graph->node_count, limit);
   for (size_t i = 0; i < graph->node_count && has_any && !status; ++i)
     bypass(graph->nodes[i], is_lowered, count);
   for (size_t i = 0; i < count && has_any && !status; ++i) {

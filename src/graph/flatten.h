@@ -5,10 +5,10 @@
 
 #include "graph/graph.h"
 
-// Lowers calls, and the conditionals and loops that ask for it (_lower_using_switch_merge), where
-// the resources they are given are wanted on different devices; those within their bodies too. What
-// has no lowered form stays a call. Nobody reads a lowered node any more, but whoever fetches it
-// may.
+// Lowers calls, and the conditionals and loops that ask for it (_lower_using_switch_merge); those
+// within their bodies too, but no endless recursion. What has no lowered form stays a call. Readers
+// of a lowered node read what it stands for instead; it becomes a NoOp behind that. NOT_FOUND for an
+// unknown function.
 WEIR_MUST_USE weir_status_t* weir_flatten(weir_graph_t* graph);
 
 #endif  // WEIR_GRAPH_FLATTEN_H_

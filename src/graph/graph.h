@@ -106,13 +106,13 @@ typedef struct weir_import_params_t {
 WEIR_MUST_USE weir_status_t* weir_graph_import(weir_graph_t* graph, weir_view_t graph_def,
                                                const weir_import_params_t* params);
 WEIR_MUST_USE weir_status_t* weir_graph_write(const weir_graph_t* graph, weir_strbuf_t* out);
-// The same with copies of the constants that loops use inside of them, as TensorFlow wants it
-// (portable.c).
-WEIR_MUST_USE weir_status_t* weir_graph_write_portable(const weir_graph_t* graph,
-                                                       weir_strbuf_t* out);
 // The same without the nodes before number |first|: what a graph has grown by.
 WEIR_MUST_USE weir_status_t* weir_graph_write_from(const weir_graph_t* graph, size_t first,
                                                    weir_strbuf_t* out);
+// The same with copies of the constants that loops use inside of them, as TensorFlow wants it
+// (portable.c).
+WEIR_MUST_USE weir_status_t* weir_graph_write_portable(const weir_graph_t* graph, size_t first,
+                                                       weir_strbuf_t* out);
 
 // ---- shapes (infer.c) ----
 // Infers the outputs of |node| from its inputs. Inputs not inferred yet count as unknown.

@@ -404,6 +404,41 @@ static void test_set_input(void** state) {
   assert_float_equal(fetch_float(open_session(w, 1), n), -2, 0);
 }
 
+// What a graph has grown by fits what was written before: a constant's copies for two loops, and
+// for one loop at two times, have names of their own.
+static void test_portable_growth(void** state) {
+  world_t* w = *state;
+  weir_edge_t half = weir_const_float(w->scope, 0.5f), limit = weir_const_int(w->scope, 3);
+  weir_graph_t* there = NULL;
+  check_ok(weir_graph_create(&there));
+  size_t sent = 0;
+  loop_nodes_t loop = {.x = {0}};
+  for (int i = 0; i < 3; ++i) {
+    weir_strbuf_t def = {0};
+    if (i < 2) {
+      loop = open_loop(w, i ? "b" : "a", weir_const_int(w->scope, 0), half, limit, 10);
+      close_loop(w, &loop, OP(w, "Mul", loop.x, half));
+    } else {
+      OP(w, "Sub", loop.x, half);
+    }
+    check_ok(weir_graph_write_portable(w->graph, sent, &def));
+    sent = w->graph->node_count;
+    check_ok(weir_graph_import_def(there, def.data, def.size, NULL));
+    weir_strbuf_free(&def);
+  }
+  size_t copies = 0;
+  for (size_t i = 0; i < there->node_count; ++i) {
+    const weir_node_t* node = there->nodes[i];
+    if (!strstr(node->def.name, "/in_loop")) continue;
+    ++copies;
+    assert_int_equal(node->control_count, 1);
+    assert_string_equal(node->control_inputs[0]->def.op_name, "Merge");
+  }
+  assert_int_equal(there->node_count, w->graph->node_count + copies);
+  assert_true(copies >= 3);
+  weir_graph_release(there);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void) {
@@ -412,6 +447,7 @@ int main(void) {
       TEST(test_types),
       TEST(test_shapes_are_inferred),
       TEST(test_round_trip),
+      TEST(test_portable_growth),
       TEST(test_unknown_fields_are_kept),
       TEST(test_prefix),
       TEST(test_input_map),

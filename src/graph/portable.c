@@ -21,6 +21,7 @@ typedef struct local_t {
 
 typedef struct portable_t {
   weir_graph_t* graph;  // a copy, which is changed
+  size_t first;         // nodes before it are elsewhere already
   weir_arena_t arena;
   loop_t* loops;  // [0]: the graph itself
   int loop_count;
@@ -91,7 +92,10 @@ static weir_status_t* local_const(portable_t* p, const weir_node_t* node, int lo
     return NULL;
   }
   local_t* local = weir_arena_alloc(&p->arena, sizeof(*local));
-  const char* name = weir_arena_printf(&p->arena, "%s/in_loop", node->def.name);
+  // What is written later must not take the names of copies that were written before.
+  const char* name =
+      p->first ? weir_arena_printf(&p->arena, "%s/in_loop_from_%zu", node->def.name, p->first)
+               : weir_arena_printf(&p->arena, "%s/in_loop", node->def.name);
   if (!local || !name) return weir_out_of_memory();
   weir_node_params_t params = {.op = node->def.op_name,
                                .name = name,
@@ -109,7 +113,7 @@ static weir_status_t* local_const(portable_t* p, const weir_node_t* node, int lo
 
 static weir_status_t* place_constants(portable_t* p) {
   const size_t count = p->graph->node_count;  // of those before constants are added
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = p->first; i < count; ++i) {
     weir_node_t* node = p->graph->nodes[i];
     const int loop = p->inside[i];
     for (int k = 0; k < node->def.input_count && p->loops[loop].pivot && loop; ++k) {
@@ -129,9 +133,10 @@ static bool has_loops(const weir_graph_t* graph) {
   return false;
 }
 
-weir_status_t* weir_graph_write_portable(const weir_graph_t* graph, weir_strbuf_t* out) {
-  if (!has_loops(graph)) return weir_graph_write(graph, out);
-  portable_t p = {.graph = NULL};
+weir_status_t* weir_graph_write_portable(const weir_graph_t* graph, size_t first,
+                                         weir_strbuf_t* out) {
+  if (!has_loops(graph)) return weir_graph_write_from(graph, first, out);
+  portable_t p = {.first = first};
   weir_status_t* status = weir_graph_copy(graph, NULL, &p.arena, &p.graph, NULL);
   if (status) goto done;
   p.graph->producer = graph->producer;
@@ -140,7 +145,7 @@ weir_status_t* weir_graph_write_portable(const weir_graph_t* graph, weir_strbuf_
                      graph->unknown_fields.size);
   status = find_loops(&p);
   if (!status) status = place_constants(&p);
-  if (!status) status = weir_graph_write(p.graph, out);
+  if (!status) status = weir_graph_write_from(p.graph, first, out);
 done:
   weir_graph_unref(p.graph);
   weir_arena_free(&p.arena);

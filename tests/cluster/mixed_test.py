@@ -209,6 +209,17 @@ def test_loops_span_tasks(master, control_flow, route):
             assert s.run([choice, choice_slope], {p: False}) == [0.5, 1.]
 
 
+@pytest.mark.parametrize('device', [None, TENSORFLOW % 1, WEIR % 1], ids=['anywhere', 'tf', 'weir'])
+def test_loops_built_in_c(master, device):
+    """Nothing orders their constants; TensorFlow wants them inside the loop. The graph grows between the runs."""
+    def run(*args):
+        command = [clusters.BUILD / 'tests' / 'programs' / 'loops', *args]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.split()
+    got, want = run(master, *([device] if device else [])), run()
+    assert got[::2] == want[::2] == ['loop', 'gradient', 'nested']
+    same(np.float32(got[1::2]), np.float32(want[1::2]))
+
+
 # ---- tensors, queues, errors, traces ----
 
 def test_tensors_cross(master):

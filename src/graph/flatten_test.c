@@ -1,0 +1,236 @@
+// flatten_test.c — Graphs before and after flattening: calls, calls within calls, conditionals,
+// what passes through, what stays, functions that never end, errors, exhausted memory.
+#include "graph/flatten.h"
+
+#include "testing/world.h"
+
+#define ARG(name) " {name: '" name "' type: DT_FLOAT}"
+#define TYPE(key) " attr {key: '" key "' value {type: DT_FLOAT}}"
+#define TYPES(key) " attr {key: '" key "' value {list {type: DT_FLOAT}}}"
+#define FUNC(key, value) " attr {key: '" key "' value {func {name: '" value "'}}}"
+#define LOWER(value) " attr {key: '_lower_using_switch_merge' value {b: " value "}}"
+#define CALL(name, input, f, ...)                                                          \
+  " {name: '" name "' op: 'PartitionedCall' input: '" input "'" TYPES("Tin") TYPES("Tout") \
+      FUNC("f", f) __VA_ARGS__ "}"
+#define IF(cond_type, ...)                                                                       \
+  "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: " cond_type                 \
+  "}}"                                                                                           \
+  " attr {key: 'shape' value {shape {unknown_rank: true}}}}"                                     \
+  "node {name: 'call' op: 'If' input: 'c' input: 'x' attr {key: 'Tcond' value {type: " cond_type \
+  "}}" TYPES("Tin") TYPES("Tout") FUNC("then_branch", "Neg1") FUNC("else_branch", "Twice")       \
+      __VA_ARGS__ "}"
+
+static const char functions[] =
+    "node {name: 'x' op: 'Placeholder'" TYPE("dtype") "}"
+    "library {"
+    " function {signature {name: 'Neg1' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def {name: 'minus' op: 'Neg' input: 'a'" TYPE("T") "} ret {key: 'r' value: 'minus:y:0'}}"
+    " function {signature {name: 'Twice' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def {name: 'sum' op: 'AddV2' input: 'a' input: 'a'" TYPE("T") "}"
+    "  ret {key: 'r' value: 'sum:z:0'}}"
+    " function {signature {name: 'Nested' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def" CALL("first", "a", "Twice", "") " node_def" CALL("second", "first:output:0", "Neg1", "")
+    "  ret {key: 'r' value: 'second:output:0'}}"
+    " function {signature {name: 'Same' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  ret {key: 'r' value: 'a'}}"
+    " function {signature {name: 'Endless' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def" CALL("again", "a", "Endless", "") "  ret {key: 'r' value: 'again:output:0'}}"
+    " function {signature {name: 'Silent' input_arg" ARG("a") "}}"
+    "}";
+static const char reader[] = "node {name: 'y' op: 'Neg' input: 'call'" TYPE("T") "}";
+
+static weir_node_t* node_of(world_t* w, const char* name) {
+  weir_node_t* node = weir_graph_find_node(w->graph, name);
+  assert_non_null(node);
+  return node;
+}
+
+// Imports the functions and |text|, which has a node 'call', and a reader of it.
+static void build(world_t* w, const char* text) {
+  import_text(w, functions);
+  import_text(w, text);
+  import_text(w, reader);
+}
+
+static float run_at(world_t* w, float value) {
+  open_session(w, 1);
+  float result =
+      feed_float(w->session, output(node_of(w, "x"), 0), value, output(node_of(w, "y"), 0));
+  weir_session_destroy(w->session);
+  w->session = NULL;
+  return result;
+}
+
+static size_t count_of(world_t* w, const char* op) {
+  size_t count = 0;
+  for (size_t i = 0; i < w->graph->node_count; ++i)
+    count += strcmp(w->graph->nodes[i]->def.op_name, op) == 0;
+  return count;
+}
+
+static const char* source_op(world_t* w, const char* reader_name) {
+  return node_of(w, reader_name)->inputs[0].node->def.op_name;
+}
+
+static void test_call_becomes_its_body(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Twice", ""));
+  assert_float_equal(run_at(w, 3), -6, 0);
+  int version = w->graph->version;
+  check_ok(weir_flatten(w->graph));
+  assert_true(w->graph->version > version);
+  assert_int_equal(count_of(w, "PartitionedCall"), 0);
+  assert_int_equal(count_of(w, "IdentityN"), 1);  // what holds the inputs until all are there
+  assert_string_equal(source_op(w, "y"), "AddV2");
+  // The call itself is left as something to wait for.
+  const weir_node_t* call = node_of(w, "call");
+  assert_string_equal(call->def.op_name, "NoOp");
+  assert_int_equal(call->def.input_count, 0);
+  assert_true(call->control_count > 0);
+  assert_float_equal(run_at(w, 3), -6, 0);
+}
+
+static void test_calls_within_calls(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Nested", ""));
+  check_ok(weir_flatten(w->graph));
+  assert_int_equal(count_of(w, "PartitionedCall"), 0);
+  assert_int_equal(count_of(w, "AddV2"), 1);
+  assert_string_equal(source_op(w, "y"), "Neg");
+  assert_float_equal(run_at(w, 3), 6, 0);
+}
+
+// Two calls of one function are two bodies, and one call may read another's result.
+static void test_chain_of_calls(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("before", "x", "Twice", "") "node" CALL("call", "before", "Twice", ""));
+  check_ok(weir_flatten(w->graph));
+  assert_int_equal(count_of(w, "AddV2"), 2);
+  assert_float_equal(run_at(w, 1), -4, 0);
+}
+
+// What passes through a function unchanged is read where it comes from.
+static void test_argument_passes_through(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Same", ""));
+  check_ok(weir_flatten(w->graph));
+  assert_float_equal(run_at(w, 2), -2, 0);
+  weir_edge_t edge = node_of(w, "y")->inputs[0];
+  assert_string_equal(edge.node->def.op_name, "IdentityN");
+  edge = edge.node->inputs[edge.index];
+  assert_ptr_equal(edge.node, node_of(w, "x"));
+}
+
+static void test_call_without_results(void** state) {
+  world_t* w = *state;
+  import_text(w, functions);
+  import_text(w, "node {name: 'call' op: 'PartitionedCall' input: 'x'" TYPES("Tin")
+                     FUNC("f", "Silent") " attr {key: 'Tout' value {list {}}}}");
+  check_ok(weir_flatten(w->graph));
+  assert_string_equal(node_of(w, "call")->def.op_name, "NoOp");
+}
+
+static void test_conditional_that_asks_for_it(void** state) {
+  world_t* w = *state;
+  build(w, IF("DT_BOOL", LOWER("true")));
+  check_ok(weir_flatten(w->graph));
+  assert_int_equal(count_of(w, "If"), 0);
+  assert_true(count_of(w, "Switch") > 0);
+  assert_string_equal(source_op(w, "y"), "Merge");
+  weir_tensor_t *x = make_float(3), *yes = make_bool(true), *no = make_bool(false), *value = NULL;
+  weir_edge_t c = output(node_of(w, "c"), 0), y = output(node_of(w, "y"), 0);
+  open_session(w, 1);
+  for (int i = 0; i < 2; ++i) {
+    weir_step_spec_t spec = {WEIR_FEEDS({output(node_of(w, "x"), 0), x}, {c, i ? yes : no}),
+                             WEIR_FETCHES(y)};
+    check_ok(weir_session_run(w->session, &spec, &value));
+    assert_float_equal(float_of(value), i ? 3 : -6, 0);
+    weir_tensor_release(value);
+  }
+  weir_tensor_release(x);
+  weir_tensor_release(yes);
+  weir_tensor_release(no);
+}
+
+static void test_what_stays(void** state) {
+  (void)state;
+  static const char* const texts[] = {
+      "node" CALL("call", "x", "Twice", LOWER("false")),  // asked not to be
+      IF("DT_BOOL", ""),                                  // did not ask
+      IF("DT_BOOL", LOWER("false")),
+      IF("DT_STRING", LOWER("true")),  // no lowered form: a string of unknown rank as condition
+  };
+  for (size_t i = 0; i < WEIR_COUNT_OF(texts); ++i) {
+    world_t* w = NULL;
+    world_setup((void**)&w);
+    build(w, texts[i]);
+    const char* op = node_of(w, "call")->def.op_name;
+    check_ok(weir_flatten(w->graph));
+    assert_string_equal(node_of(w, "call")->def.op_name, op);
+    assert_ptr_equal(node_of(w, "y")->inputs[0].node, node_of(w, "call"));
+    world_teardown((void**)&w);
+  }
+}
+
+static void test_nothing_to_do(void** state) {
+  world_t* w = *state;
+  import_text(w, functions);
+  int version = w->graph->version;
+  size_t count = w->graph->node_count;
+  check_ok(weir_flatten(w->graph));
+  assert_int_equal(w->graph->version, version);
+  assert_int_equal(w->graph->node_count, count);
+}
+
+// A function that calls itself is lowered so far and no further.
+static void test_endless_function(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Endless", ""));
+  check_ok(weir_flatten(w->graph));
+  assert_int_equal(count_of(w, "PartitionedCall"), 1);
+  assert_true(w->graph->node_count < 1000);
+  assert_ptr_not_equal(node_of(w, "y")->inputs[0].node, node_of(w, "call"));
+}
+
+static void test_unknown_function(void** state) {
+  world_t* w = *state;
+  import_text(w, functions);
+  import_text(w, "node" CALL("call", "x", "Nobody", ""));
+  check_error(weir_flatten(w->graph), WEIR_NOT_FOUND, "Nobody");
+}
+
+static void test_exhausted_memory(void** state) {
+  (void)state;
+  bool is_done = false;
+  for (int64_t n = 1; !is_done; n += 1 + n / 16) {
+    world_t* w = NULL;
+    world_setup((void**)&w);
+    build(w, "node" CALL("call", "x", "Nested", ""));
+    weir_alloc_fail_at(n, true);
+    weir_status_t* status = weir_flatten(w->graph);
+    weir_alloc_fail_at(0, false);
+    is_done = !status;
+    if (status) assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+    weir_status_destroy(status);
+    world_teardown((void**)&w);
+  }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_call_becomes_its_body),
+      TEST(test_calls_within_calls),
+      TEST(test_chain_of_calls),
+      TEST(test_argument_passes_through),
+      TEST(test_call_without_results),
+      TEST(test_conditional_that_asks_for_it),
+      cmocka_unit_test(test_what_stays),
+      TEST(test_nothing_to_do),
+      TEST(test_endless_function),
+      TEST(test_unknown_function),
+      cmocka_unit_test(test_exhausted_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
