@@ -31,6 +31,14 @@ WEIR_API weir_graph_t* weir_scope_graph(const weir_scope_t* scope);  // borrowed
 WEIR_API weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name);
 WEIR_API weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device);
 WEIR_API weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, int count);
+// The device of a variable that starts with |initial|, whose type and shape may be looked at. The
+// string is borrowed for the call.
+typedef const char* (*weir_variable_device_fn_t)(void* arg, weir_edge_t initial);
+// The same scope, but its variables go where |fn| says, other nodes on the scope's device as
+// before. weir_scope_on ends that: what is on a given device is there with its variables.
+// |arg| must live as long as the root scope.
+WEIR_API weir_scope_t* weir_scope_variables_on(weir_scope_t* scope, weir_variable_device_fn_t fn,
+                                               void* arg);
 // The next node made on the returned scope is called |name| exactly (within the scope), instead of
 // after its op.
 WEIR_API weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name);

@@ -19,6 +19,7 @@
 #include "weir/ops.h"
 #include "weir/optimizer.h"
 #include "weir/plugin.h"
+#include "weir/replicas.h"
 #include "weir/rnn.h"
 #include "weir/sampled.h"
 #include "weir/saver.h"

@@ -63,11 +63,13 @@ static void share_name(weir_node_t* handle) {
   weir_mutex_unlock(&handle->graph->mu);
 }
 
-static weir_node_t* add_handle(weir_scope_t* scope, const char* name, weir_edge_t initial) {
+static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char* device,
+                               weir_edge_t initial) {
   weir_named_attr_t attrs[] = {weir_attr_type("dtype", weir_dtype_base(weir_edge_dtype(initial))),
                                weir_attr_shape("shape", weir_edge_shape(initial)),
                                weir_attr_string("shared_name", "")};
   weir_scope_t named = *scope;
+  named.device = device;
   if (scope->control) {  // variables are outside of loops and branches
     named.control = NULL;
     named.control_count = 0;
@@ -85,10 +87,13 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
   if (root->status || weir_edge_is_none(initial)) return WEIR_NO_EDGE;
   initial = weir_control_lift(scope, initial);
   if (root->status) return WEIR_NO_EDGE;
-  weir_edge_t handle = weir_scope_first(add_handle(scope, name, initial));
+  const char* device = scope->variable_device
+                           ? scope->variable_device(scope->variable_device_arg, initial)
+                           : scope->device;
+  weir_edge_t handle = weir_scope_first(add_handle(scope, name, device, initial));
   if (root->status) return WEIR_NO_EDGE;
   const char* own = handle.node->def.name;
-  weir_scope_t bare = {.root = root, .prefix = own, .device = scope->device};
+  weir_scope_t bare = {.root = root, .prefix = own, .device = device};
   weir_node_t* assign = weir_scope_add(&bare, "AssignVariableOp", "Assign",
                                        WEIR_EDGES(handle, initial), WEIR_NO_ATTRS);
   weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(initial));

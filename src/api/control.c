@@ -178,6 +178,8 @@ weir_scope_t* weir_control_scope(weir_control_t* control) {
   *scope = (weir_scope_t){.root = control->outside->root,
                           .prefix = control->outside->prefix,
                           .device = control->outside->device,
+                          .variable_device = control->outside->variable_device,
+                          .variable_device_arg = control->outside->variable_device_arg,
                           .control = control};
   return scope;
 }

@@ -85,6 +85,15 @@ weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name) {
 weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device) {
   weir_scope_t* derived = derive(scope);
   derived->device = weir_arena_strndup(&scope->root->arena, device, strlen(device));
+  derived->variable_device = NULL;
+  return derived;
+}
+
+weir_scope_t* weir_scope_variables_on(weir_scope_t* scope, weir_variable_device_fn_t fn,
+                                      void* arg) {
+  weir_scope_t* derived = derive(scope);
+  derived->variable_device = fn;
+  derived->variable_device_arg = arg;
   return derived;
 }
 

@@ -33,8 +33,10 @@ typedef struct weir_scope_root_t {
 
 struct weir_scope_t {
   weir_scope_root_t* root;
-  const char* prefix;     // "" or "a/b"
-  const char* device;     // NULL: none
+  const char* prefix;                         // "" or "a/b"
+  const char* device;                         // NULL: none
+  weir_variable_device_fn_t variable_device;  // of variables; NULL: |device|
+  void* variable_device_arg;
   const char* next_name;  // NULL: after the op
   weir_node_t* const* controls;
   int control_count;

@@ -1,0 +1,164 @@
+// sync_chief.c — The chief's part of synchronous training: means of gradients, the update, and the
+// next step for every worker.
+#include <limits.h>
+
+#include "nodes.h"
+#include "optimizer.h"
+#include "sync_replicas.h"
+#include "weir/control.h"
+
+// Step numbers that a queue holds at most: a worker that is further behind is asleep or dead, and
+// what it would compute is dropped.
+enum { MOST_TOKENS = 1000 };
+
+typedef struct token_t {
+  weir_edge_t queue, step;
+} token_t;
+
+static void send_token(weir_scope_t* s, weir_edge_t* out, void* user) {
+  const token_t* token = user;
+  weir_node_t* sent = weir_queue_enqueue_v2(s, token->queue, &token->step, 1);
+  *out = weir_identity(weir_scope_after(s, &sent, 1), token->step);
+}
+
+static void keep_token(weir_scope_t* s, weir_edge_t* out, void* user) {
+  *out = weir_identity(s, ((const token_t*)user)->step);
+}
+
+// A node that gives every worker |step|, once there is room.
+static weir_node_t* tell(const weir_sync_t* b, weir_edge_t step, const char* name) {
+  weir_node_t** nodes = weir_scope_alloc(b->clock, (size_t)b->worker_count, sizeof(*nodes));
+  for (int i = 0; nodes && i < b->worker_count && !weir_scope_status(b->clock); ++i) {
+    token_t token = {b->queues[i], step};
+    weir_scope_t* after = weir_scope_after(b->clock, &step.node, 1);
+    weir_edge_t has_room = weir_less(b->clock, weir_queue_size_v2(after, token.queue),
+                                     weir_const_int(b->clock, MOST_TOKENS));
+    weir_edge_t told;
+    weir_cond(b->clock, has_room, send_token, keep_token, &token, &told, 1, .name = "tell");
+    nodes[i] = told.node;
+  }
+  return nodes ? weir_group(b->scope, name, nodes, b->worker_count) : NULL;
+}
+
+static void note_leader(weir_scope_t* s, weir_edge_t* out, void* user) {
+  const weir_sync_t* b = user;
+  *out = weir_lib_number(s, WEIR_DTYPE_INT64, 1);
+  weir_node_t* noted = weir_assign_variable_op(s, b->is_led, *out);
+  *out = weir_identity(weir_scope_after(s, &noted, 1), *out);
+}
+
+static void skip_step(weir_scope_t* s, weir_edge_t* out, void* user) {
+  const weir_sync_t* b = user;
+  *out = weir_lib_number(s, WEIR_DTYPE_INT64, 1);
+  weir_node_t* skipped = weir_assign_add_variable_op(s, b->global_step.handle, *out);
+  *out = weir_identity(weir_scope_after(s, &skipped, 1), *out);
+}
+
+// The step to begin with. The last chief may have died with gradients that it had taken, and their
+// workers wait for the next step: it must have a new number for them to compute again.
+static weir_edge_t first_step(const weir_sync_t* b) {
+  weir_edge_t was_led = weir_var_is_initialized_op(b->clock, b->is_led), done;
+  weir_cond(b->clock, was_led, skip_step, note_leader, (void*)b, &done, 1, .name = "lead");
+  if (weir_scope_status(b->clock)) return WEIR_LIB_NONE;
+  return weir_sync_read_step(weir_scope_after(b->clock, &done.node, 1), b->global_step.handle);
+}
+
+weir_node_t* weir_sync_chief_begin(const weir_sync_t* b) {
+  weir_node_t** nodes = weir_scope_alloc(b->scope, (size_t)b->count + 1, sizeof(*nodes));
+  weir_edge_t step = first_step(b);
+  int used = 0;
+  for (int i = 0; nodes && i < b->count && !weir_scope_status(b->scope); ++i) {
+    weir_edge_t accumulator = b->accumulators[i];
+    if (!accumulator.node) continue;
+    nodes[used++] = weir_accumulator_set_global_step(weir_sync_beside(b->scope, accumulator),
+                                                     accumulator, step);
+  }
+  weir_node_t* told = tell(b, step, "told");
+  if (!nodes || weir_scope_status(b->scope)) return NULL;
+  nodes[used++] = told;
+  return weir_group(b->scope, "chief_begin", nodes, used);
+}
+
+// The mean of the first gradients of variable |i|.
+static weir_gradient_t take_mean(const weir_sync_t* b, int i, weir_node_t** out_take) {
+  weir_scope_t* s = weir_sync_beside(b->scope, b->accumulators[i]);
+  weir_edge_t needed = weir_const_int(s, b->needed);
+  const weir_dtype_t dtype = weir_edge_type(b->gradients[i].variable.value);
+  weir_gradient_t mean = {.indices = WEIR_LIB_NONE};
+  if (!b->gradients[i].gradient.indices.node) {
+    mean.values = weir_accumulator_take_gradient(s, b->accumulators[i], needed, dtype);
+    *out_take = mean.values.node;
+    return mean;
+  }
+  weir_sparse_accumulator_take_gradient_result_t sum =
+      weir_sparse_accumulator_take_gradient(s, b->accumulators[i], needed, dtype);
+  *out_take = sum.values.node;
+  mean.indices = weir_lib_part(s, sum.indices, 0, -1);
+  mean.values =
+      weir_real_div(s, weir_lib_part(s, sum.values, 0, -1), weir_lib_part(s, sum.values, -1, 0));
+  mean.dense_shape = b->gradients[i].gradient.dense_shape;
+  return mean;
+}
+
+// No variable moves before all gradients are taken: whoever sees some of them moved has a gradient
+// that every accumulator drops.
+weir_node_t* weir_sync_advance(const weir_sync_t* b, const weir_optimizer_t* optimizer,
+                               const weir_minimize_options_t* options) {
+  const size_t room = (size_t)b->count;
+  weir_variable_gradient_t* means = weir_scope_alloc(b->scope, room, sizeof(*means));
+  weir_node_t** takes = weir_scope_alloc(b->scope, room, sizeof(*takes));
+  if (!means || !takes) return NULL;
+  int used = 0;
+  for (int i = 0; i < b->count && !weir_scope_status(b->scope); ++i) {
+    means[i].variable = b->gradients[i].variable;
+    if (b->accumulators[i].node) means[i].gradient = take_mean(b, i, &takes[used++]);
+  }
+  for (int i = 0; i < b->count && !weir_scope_status(b->scope); ++i) {
+    if (!b->accumulators[i].node) continue;
+    weir_scope_t* s = weir_scope_after(weir_sync_beside(b->scope, b->accumulators[i]), takes, used);
+    means[i].gradient.values = weir_identity(s, means[i].gradient.values);
+  }
+  weir_minimize_options_t own = *options;
+  own.global_step = b->global_step.value;
+  const char* name = optimizer->name ? optimizer->name : optimizer->rule->name;
+  application_t application = {.scope = weir_scope_in(b->scope, name),
+                               .state = weir_scope_lift(b->outer),
+                               .optimizer = optimizer,
+                               .gradients = means,
+                               .count = b->count,
+                               .options = &own};
+  weir_node_t* updated = weir_scope_status(b->scope) ? NULL : weir_library_apply(&application);
+  if (weir_scope_status(b->scope)) return NULL;
+  weir_edge_t step =
+      weir_sync_read_step(weir_scope_after(b->clock, &updated, 1), b->global_step.handle);
+  return tell(b, step, "advance");
+}
+
+weir_node_t* weir_sync_close(const weir_sync_t* b) {
+  weir_node_t** nodes = weir_scope_alloc(b->clock, (size_t)b->worker_count, sizeof(*nodes));
+  for (int i = 0; nodes && i < b->worker_count; ++i)
+    nodes[i] = weir_queue_close_v2(b->clock, b->queues[i]);
+  return nodes ? weir_group(b->clock, "close", nodes, b->worker_count) : NULL;
+}
+
+// ---- leading ----
+
+weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync, weir_session_t* session,
+                                       weir_coordinator_t* coordinator, int64_t last_step) {
+  if (!sync->advance || !session || !coordinator)
+    return WEIR_STATUS(INVALID_ARGUMENT, "nothing to lead: no nodes, session or coordinator");
+  weir_tensor_t* result = NULL;
+  weir_step_spec_t spec = {WEIR_FETCHES(sync->global_step)};
+  WEIR_TRY(weir_session_run_target(session, sync->chief_begin));
+  WEIR_TRY(weir_session_run(session, &spec, &result));
+  const int64_t left = last_step - *(const int64_t*)weir_tensor_data(result);
+  weir_tensor_release(result);
+  if (last_step > 0 && left <= 0) return weir_session_run_target(session, sync->close);
+  if (last_step > 0 && left > INT_MAX)
+    return WEIR_STATUS(INVALID_ARGUMENT, "%lld steps are more than can be led", (long long)left);
+  weir_queue_runner_t runner = {.enqueue = sync->advance,
+                                .close = sync->close,
+                                .cancel = sync->close,
+                                .runs = last_step > 0 ? (int)left : 0};
+  return weir_queue_runner_start(&runner, session, coordinator);
+}
