@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import urllib.request
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
@@ -165,7 +166,9 @@ class TensorFlowCluster:
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
         atexit.register(self.process.kill)
         assert read_line(self.process.stdout, 120) == 'ready\n'
-        self.target = 'grpc://' + spec[list(spec)[-1]][0]
+        self.tasks = {(job, i): types.SimpleNamespace(target=f'grpc://{address}')
+                      for job, addresses in spec.items() for i, address in enumerate(addresses)}
+        self.target = self.tasks[list(spec)[-1], 0].target
 
     def is_alive(self):
         return self.process.poll() is None

@@ -278,7 +278,8 @@ def sparse_accumulator(p):
     rng = p.rng
     dtype = p.pick(np.float32, np.float64)
     shape = [5] + list(map(int, rng.integers(1, 3, rng.integers(0, 2))))
-    a = raw.SparseConditionalAccumulator(dtype=dtype, shape=shape if rng.integers(2) else None,
+    known = shape[:int(rng.integers(len(shape) + 1))]  # the first dimensions suffice
+    a = raw.SparseConditionalAccumulator(dtype=dtype, shape=p.pick(shape, known, None),
                                          reduction_type=p.pick('MEAN', 'SUM'))
     step, needed = tf.compat.v1.placeholder(tf.int64, []), tf.compat.v1.placeholder(tf.int32, [])
     rows, values = tf.compat.v1.placeholder(tf.int64, None), tf.compat.v1.placeholder(dtype, None)
@@ -290,6 +291,8 @@ def sparse_accumulator(p):
     for _ in range(int(rng.integers(3, 10))):
         if rng.integers(3):
             chosen = np.sort(rng.permutation(5)[:int(rng.integers(1, 5))]).astype(np.int64)
+            if rng.integers(3) == 0:  # as lookups give them
+                chosen = rng.integers(0, 5, len(chosen))
             local = int(rng.integers(max(0, now - 1), now + 2))
             p.step(apply, feeds={step: np.int64(local), rows: chosen,
                                  values: rng.standard_normal((len(chosen), *shape[1:])).astype(dtype)})
@@ -299,4 +302,5 @@ def sparse_accumulator(p):
             held, now = 0, now + 1
         p.step(raw.AccumulatorNumAccumulated(handle=a))
     p.step(apply, feeds={step: np.int64(now), rows: np.array([0, 1], np.int64), values: np.zeros((1, *shape[1:]), dtype)})
+    p.step(apply, feeds={step: np.int64(now), rows: np.array([0], np.int64), values: np.zeros((1, 7, 7), dtype)})
     p.step(raw.AccumulatorSetGlobalStep(handle=a, new_global_step=np.int64(now + 1)))

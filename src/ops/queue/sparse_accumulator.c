@@ -49,35 +49,50 @@ static weir_status_t* check_gradient(const weir_accumulator_t* a, weir_kernel_ct
                        (long long)indices->dims[0], (long long)values->dims[0]);
   }
   if (!weir_attrs_bool(weir_kernel_attrs(ctx), "has_known_shape")) return NULL;
-  bool fits = shape->rank == 1 && (a->shape->rank < 0 || shape->dims[0] == a->shape->rank);
-  for (int i = 0; fits && i < a->shape->rank; ++i) {
-    int64_t dim = weir_tensor_int_at(shape, i);
-    fits = a->shape->dims[i] < 0 || dim < 0 || dim == a->shape->dims[i];
+  // The accumulator's shape may be a prefix: SyncReplicasOptimizer gives a scalar's for all.
+  if (a->shape->rank > shape->count) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Shape mismatch: expected shape rank at least %d, got %lld", a->shape->rank,
+                       (long long)shape->count);
   }
-  return fits ? NULL
-              : WEIR_STATUS(INVALID_ARGUMENT,
-                            "Shape mismatch: the gradient's shape contradicts the accumulator's");
+  for (int i = 0; i < a->shape->rank; ++i) {
+    int64_t dim = weir_tensor_int_at(shape, i);
+    if (a->shape->dims[i] < 0 || dim == a->shape->dims[i]) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Shape mismatch: expected shape dim %d to be %lld, got %lld", i,
+                       (long long)a->shape->dims[i], (long long)dim);
+  }
+  return NULL;
 }
 
+// Checks rows against those summed so far or, with none, against the accumulator's shape.
 static weir_status_t* check_rows(const weir_accumulator_t* a, const sparse_sum_t* sum,
-                                 const weir_tensor_t* indices, const weir_tensor_t* values) {
-  bool fits = a->shape->rank < 0 || a->shape->rank == values->rank;
-  for (int i = 1; fits && i < a->shape->rank; ++i) {
-    fits = a->shape->dims[i] < 0 || a->shape->dims[i] == values->dims[i];
+                                 const weir_tensor_t* values) {
+  const int rank = sum ? sum->values->rank : a->shape->rank;
+  const int64_t* dims = sum ? sum->values->dims : a->shape->dims;
+  if (sum ? values->rank != rank : values->rank < rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape mismatch: expected values rank %s%d, got %d",
+                       sum ? "" : "at least ", rank, values->rank);
   }
-  fits = fits && (!sum || sum->values->rank == values->rank);
-  for (int i = 1; fits && sum && i < values->rank; ++i)
-    fits = sum->values->dims[i] == values->dims[i];
-  if (!fits)
+  for (int i = 1; i < rank; ++i) {
+    if (dims[i] < 0 || dims[i] == values->dims[i]) continue;
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shape mismatch: rows of the gradient do not fit the accumulator");
+                       "Shape mismatch: expected values dim %d to be %lld, got %lld", i,
+                       (long long)dims[i], (long long)values->dims[i]);
+  }
+  return NULL;
+}
+
+static weir_status_t* check_indices(const weir_accumulator_t* a, const weir_tensor_t* indices) {
+  const int64_t limit =
+      a->shape->rank > 0 && a->shape->dims[0] >= 0 ? a->shape->dims[0] : INT64_MAX;
   for (int64_t i = 0; i < indices->count; ++i) {
     int64_t index = weir_tensor_int_at(indices, i);
-    bool is_in =
-        index >= 0 && (a->shape->rank < 1 || a->shape->dims[0] < 0 || index < a->shape->dims[0]);
-    if (!is_in)
-      return WEIR_STATUS(INVALID_ARGUMENT, "Index %lld of the gradient is out of range",
-                         (long long)index);
+    if (index >= 0 && index < limit) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Shape mismatch: index of slice %lld exceeded limits of shape; index is "
+                       "%lld exceeded %lld",
+                       (long long)i, (long long)index, (long long)limit);
   }
   return NULL;
 }
@@ -118,7 +133,8 @@ static weir_status_t* sparse_add(weir_accumulator_t* a, weir_kernel_ctx_t* ctx, 
   const sparse_sum_t* old = *sum;
   int64_t dims[WEIR_MAX_RANK];
   WEIR_TRY(check_gradient(a, ctx, first));
-  WEIR_TRY(check_rows(a, old, indices, values));
+  WEIR_TRY(check_indices(a, indices));
+  WEIR_TRY(check_rows(a, old, values));
   const int64_t* added = WEIR_TENSOR_DATA(indices, const int64_t);
   sparse_sum_t* out = sparse_alloc(merged_count(old, added, indices->count));
   if (!out) return weir_out_of_memory();
