@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 LIB := build/dev/libweir.so
 PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python oracle install bench check format fuzz clean
+.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs oracle install bench check format fuzz clean
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -47,12 +47,20 @@ test-tsan: build/.packages
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
-	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --counts build/dev/oracle.json
-	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
-	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
+	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
-	$(PYTHON) -m pytest -q tests --ignore=tests/cluster
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests --ignore=tests/cluster
 	$(PYTHON) -m pytest -q tests/cluster
+
+# Each keeps one core busy, so test-python runs two at a time.
+test-ops:
+	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --counts build/dev/oracle.json
+
+test-gradients:
+	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
+
+test-programs:
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
 
 # The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.
 ROUNDS ?= 10
