@@ -23,4 +23,8 @@ weir_status_t* weir_activation_op_forward(
 weir_status_t* weir_activation_op_backward(
     weir_kernel_ctx_t* ctx);  // (gradients, features) -> backprops
 
+#define WEIR_ACTIVATION_KERNEL(init_fn, compute_fn, row_types)                \
+  WEIR_CPU_KERNEL(.types = row_types, .compute = compute_fn, .init = init_fn, \
+                  .state_size = sizeof(weir_activation_op_t))
+
 #endif  // WEIR_KERNEL_ACTIVATION_OP_H_

@@ -17,12 +17,13 @@ enum {
 
 // One call's work, as its tasks see it.
 typedef struct job_t {
-  const weir_conv2d_t* conv;
+  const weir_conv_t* conv;
   const void* in;      // what patches are taken from; for the input gradient: dy
   const void* filter;  // for the filter gradient: dy
   void* out;
-  void* partial;  // filter gradient: sums of blocks 1, 2, …
-  int64_t rows;   // output pixels of all images
+  void* partial;      // filter gradient: sums of blocks 1, 2, …
+  weir_pool_t* pool;  // input gradient: for products within a block; or NULL
+  int64_t rows;       // output pixels of all images
   int64_t tile_rows;
   int64_t blocks;        // filter gradient
   int64_t block_images;  // input gradient
@@ -32,30 +33,43 @@ typedef struct job_t {
 // Where the patch of one output pixel lies.
 typedef struct patch_t {
   int64_t image;
-  int64_t top, left;    // of the window, maybe outside of the image
-  int64_t first, last;  // the filter columns within the image, for a dilation of 1
+  int64_t front, top, left;  // of the window, maybe outside of the image
+  int64_t first, last;       // the filter columns within the image, for a dilation of 1
 } patch_t;
 
-static inline patch_t patch_at(const weir_conv2d_t* c, int64_t row) {
+static inline patch_t patch_at(const weir_conv_t* c, int64_t row) {
   patch_t p;
-  int64_t line = row / c->out_w;
-  p.image = line / c->out_h;
-  p.top = (line - p.image * c->out_h) * c->stride_h - c->pad_top;
-  p.left = (row - line * c->out_w) * c->stride_w - c->pad_left;
-  p.first = WEIR_MIN(WEIR_MAX(-p.left, 0), c->filter_w);
-  p.last = WEIR_MAX(WEIR_MIN(c->in_w - p.left, c->filter_w), p.first);
+  int64_t line = row / c->out[2], slice = line / c->out[1];
+  p.image = c->out[0] == 1 ? slice : slice / c->out[0];  // a division less for images
+  p.front = (slice - p.image * c->out[0]) * c->stride[0] - c->pad[0];
+  p.top = (line - slice * c->out[1]) * c->stride[1] - c->pad[1];
+  p.left = (row - line * c->out[2]) * c->stride[2] - c->pad[2];
+  p.first = WEIR_MIN(WEIR_MAX(-p.left, 0), c->filter[2]);
+  p.last = WEIR_MAX(WEIR_MIN(c->in[2] - p.left, c->filter[2]), p.first);
   return p;
 }
 
-static inline int64_t patch_size(const weir_conv2d_t* c) {
-  return c->filter_h * c->filter_w * c->group_in;
+// Where the slice of the input under depth |kd| of the filter begins; -1 when it is padding.
+static inline int64_t slice_at(const weir_conv_t* c, const patch_t* p, int64_t kd) {
+  int64_t depth = p->front + kd * c->dilation[0];
+  if (depth < 0 || depth >= c->in[0]) return -1;
+  return (p->image * c->in[0] + depth) * c->in[1] * c->in[2] * c->in_c;
 }
+
+static inline int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
+static inline int64_t patch_size(const weir_conv_t* c) { return volume(c->filter) * c->group_in; }
 
 // A patch is one pixel and neighbouring outputs have neighbouring pixels: the input is its own
 // matrix of patches.
-static inline bool is_pointwise(const weir_conv2d_t* c) {
-  return c->filter_h == 1 && c->filter_w == 1 && c->stride_h == 1 && c->stride_w == 1 &&
-         c->pad_top == 0 && c->pad_left == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+static inline bool is_pointwise(const weir_conv_t* c) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (c->filter[axis] != 1 || c->stride[axis] != 1 || c->pad[axis] != 0 ||
+        c->in[axis] != c->out[axis]) {
+      return false;
+    }
+  }
+  return true;
 }
 
 static int64_t tile_count(const job_t* job) {
@@ -79,22 +93,23 @@ static void tile_free(const job_t* job, void* col, size_t element) {
   host->vtable->free(host, col, tile_size(job, element));
 }
 
-static void gemm_float(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
-                       const float* a, int64_t lda, const float* b, int64_t ldb, int beta, float* c,
-                       int64_t ldc) {
-  weir_gemm(NULL, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, (float)beta, c, ldc);
+static void gemm_float(weir_pool_t* pool, weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n,
+                       int64_t k, const float* a, int64_t lda, const float* b, int64_t ldb,
+                       int beta, float* c, int64_t ldc) {
+  weir_gemm(pool, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, (float)beta, c, ldc);
 }
 
-static void gemm_double(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
-                        const double* a, int64_t lda, const double* b, int64_t ldb, int beta,
-                        double* c, int64_t ldc) {
-  weir_gemm_double(NULL, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
+static void gemm_double(weir_pool_t* pool, weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n,
+                        int64_t k, const double* a, int64_t lda, const double* b, int64_t ldb,
+                        int beta, double* c, int64_t ldc) {
+  weir_gemm_double(pool, ta, tb, m, n, k, 1.0, a, lda, b, ldb, beta, c, ldc);
 }
 
 // Integers wrap, so the products are of the unsigned type.
-static void gemm_int32(weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n, int64_t k,
-                       const uint32_t* a, int64_t lda, const uint32_t* b, int64_t ldb, int beta,
-                       uint32_t* c, int64_t ldc) {
+static void gemm_int32(weir_pool_t* pool, weir_trans_t ta, weir_trans_t tb, int64_t m, int64_t n,
+                       int64_t k, const uint32_t* a, int64_t lda, const uint32_t* b, int64_t ldb,
+                       int beta, uint32_t* c, int64_t ldc) {
+  (void)pool;
   for (int64_t i = 0; i < m; ++i) {
     uint32_t* row = c + i * ldc;
     if (!beta) memset(row, 0, (size_t)n * sizeof(*row));
@@ -136,19 +151,19 @@ static const type_t* type_of(weir_dtype_t dtype) {
   return dtype == WEIR_DTYPE_FLOAT ? &f : dtype == WEIR_DTYPE_DOUBLE ? &d : &i;
 }
 
-static int64_t choose_tile_rows(const weir_conv2d_t* c, size_t element, int64_t rows) {
+static int64_t choose_tile_rows(const weir_conv_t* c, size_t element, int64_t rows) {
   int64_t least = patch_size(c) * c->group_out > LARGE_FILTER ? TILE_MIN_ROWS_LARGE : TILE_MIN_ROWS;
   int64_t tile = WEIR_MAX(TILE_BYTES / (patch_size(c) * (int64_t)element), least);
   tile = WEIR_MIN(tile, (rows + 7) / 8);  // something for everyone when there is little
   return WEIR_MAX((tile + 15) / 16 * 16, 32);
 }
 
-static double row_cost_ns(const weir_conv2d_t* c) {
+static double row_cost_ns(const weir_conv_t* c) {
   return (double)c->groups * (double)patch_size(c) * (double)c->group_out / 16.0;
 }
 
-static job_t make_job(const weir_conv2d_t* c, size_t element) {
-  int64_t rows = c->batch * c->out_h * c->out_w;
+static job_t make_job(const weir_conv_t* c, size_t element) {
+  int64_t rows = c->batch * volume(c->out);
   job_t job = {.conv = c, .rows = rows, .tile_rows = choose_tile_rows(c, element, rows)};
   atomic_init(&job.is_out_of_memory, false);
   return job;
@@ -158,10 +173,10 @@ static weir_status_t* job_status(job_t* job) {
   return atomic_load(&job->is_out_of_memory) ? weir_out_of_memory() : NULL;
 }
 
-weir_status_t* weir_conv2d_forward(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv2d_t* conv,
-                                   const void* in, const void* filter, void* out) {
+weir_status_t* weir_conv_forward(weir_pool_t* pool, weir_dtype_t dtype, const weir_conv_t* conv,
+                                 const void* in, const void* filter, void* out) {
   const type_t* type = type_of(dtype);
-  int64_t count = conv->batch * conv->out_h * conv->out_w * conv->out_c;
+  int64_t count = conv->batch * volume(conv->out) * conv->out_c;
   if (count == 0) return NULL;
   if (patch_size(conv) == 0) {
     memset(out, 0, (size_t)count * type->size);
@@ -179,38 +194,39 @@ weir_status_t* weir_conv2d_forward(weir_pool_t* pool, weir_dtype_t dtype, const 
 // dx of a convolution of stride 1 is dy convolved with the turned filter: tiles of pixels instead
 // of images.
 static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dtype,
-                                             const weir_conv2d_t* c, const void* filter,
+                                             const weir_conv_t* c, const void* filter,
                                              const void* dy, void* dx) {
   const type_t* type = type_of(dtype);
-  weir_conv2d_t back = *c;
-  back.in_h = c->out_h, back.in_w = c->out_w, back.in_c = c->out_c;
-  back.out_h = c->in_h, back.out_w = c->in_w, back.out_c = c->in_c;
+  weir_conv_t back = *c;
+  back.in_c = c->out_c, back.out_c = c->in_c;
   back.group_in = c->group_out, back.group_out = c->group_in;
-  back.pad_top = (c->filter_h - 1) * c->dilation_h - c->pad_top;
-  back.pad_left = (c->filter_w - 1) * c->dilation_w - c->pad_left;
+  for (int axis = 0; axis < 3; ++axis) {
+    back.in[axis] = c->out[axis], back.out[axis] = c->in[axis];
+    back.pad[axis] = (c->filter[axis] - 1) * c->dilation[axis] - c->pad[axis];
+  }
   size_t size = (size_t)(patch_size(c) * c->out_c) * type->size;
   void* flipped = weir_aligned_malloc(size, 64);
   if (!flipped) return weir_out_of_memory();
   if (dtype == WEIR_DTYPE_FLOAT) flip_float(c, filter, flipped);
   if (dtype == WEIR_DTYPE_DOUBLE) flip_double(c, filter, flipped);
   if (dtype == WEIR_DTYPE_INT32) flip_int32(c, filter, flipped);
-  weir_status_t* status = weir_conv2d_forward(pool, dtype, &back, dy, flipped, dx);
+  weir_status_t* status = weir_conv_forward(pool, dtype, &back, dy, flipped, dx);
   weir_free(flipped);
   return status;
 }
 
-weir_status_t* weir_conv2d_backprop_input(weir_pool_t* pool, weir_dtype_t dtype,
-                                          const weir_conv2d_t* conv, const void* filter,
-                                          const void* dy, void* dx) {
+weir_status_t* weir_conv_backprop_input(weir_pool_t* pool, weir_dtype_t dtype,
+                                        const weir_conv_t* conv, const void* filter, const void* dy,
+                                        void* dx) {
   const type_t* type = type_of(dtype);
-  int64_t pixels = conv->out_h * conv->out_w;
-  int64_t count = conv->batch * conv->in_h * conv->in_w * conv->in_c;
+  int64_t pixels = volume(conv->out);
+  int64_t count = conv->batch * volume(conv->in) * conv->in_c;
   if (count == 0) return NULL;
   if (pixels == 0 || patch_size(conv) * conv->out_c == 0) {
     memset(dx, 0, (size_t)count * type->size);
     return NULL;
   }
-  bool has_unit_stride = conv->stride_h == 1 && conv->stride_w == 1;
+  bool has_unit_stride = conv->stride[0] == 1 && conv->stride[1] == 1 && conv->stride[2] == 1;
   if (has_unit_stride && conv->batch < SMALL_BATCH && !is_pointwise(conv)) {
     return backprop_input_flipped(pool, dtype, conv, filter, dy, dx);
   }
@@ -220,6 +236,7 @@ weir_status_t* weir_conv2d_backprop_input(weir_pool_t* pool, weir_dtype_t dtype,
   job.out = dx;
   job.block_images = WEIR_MAX(WEIR_MIN(TILE_MIN_ROWS / pixels, conv->batch / SMALL_BATCH), 1);
   int64_t blocks = (conv->batch + job.block_images - 1) / job.block_images;
+  if (blocks < SMALL_BATCH) job.pool = pool;
   double cost_ns = row_cost_ns(conv) * (double)(pixels * job.block_images);
   weir_pool_for(pool, blocks, cost_ns, type->input_blocks, &job);
   return job_status(&job);
@@ -235,9 +252,9 @@ static int64_t choose_blocks(const job_t* job, size_t filter_bytes) {
   return blocks;
 }
 
-weir_status_t* weir_conv2d_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype,
-                                           const weir_conv2d_t* conv, const void* in,
-                                           const void* dy, void* dw) {
+weir_status_t* weir_conv_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype,
+                                         const weir_conv_t* conv, const void* in, const void* dy,
+                                         void* dw) {
   const type_t* type = type_of(dtype);
   int64_t count = patch_size(conv) * conv->out_c;
   if (count == 0) return NULL;

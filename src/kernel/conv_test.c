@@ -7,36 +7,38 @@
 #include "base/alloc.h"
 #include "testing/cmocka.h"
 
-static int64_t in_count(const weir_conv2d_t* c) { return c->batch * c->in_h * c->in_w * c->in_c; }
-static int64_t out_count(const weir_conv2d_t* c) {
-  return c->batch * c->out_h * c->out_w * c->out_c;
-}
-static int64_t filter_count(const weir_conv2d_t* c) {
-  return c->filter_h * c->filter_w * c->group_in * c->out_c;
+static int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+static int64_t in_count(const weir_conv_t* c) { return c->batch * volume(c->in) * c->in_c; }
+static int64_t out_count(const weir_conv_t* c) { return c->batch * volume(c->out) * c->out_c; }
+static int64_t filter_count(const weir_conv_t* c) {
+  return volume(c->filter) * c->group_in * c->out_c;
 }
 
-static weir_conv2d_t make(int64_t batch, int64_t size, int64_t kernel, int64_t stride,
-                          int64_t dilation, int64_t pad, int64_t groups, int64_t group_in,
-                          int64_t group_out) {
-  weir_conv2d_t c = {.batch = batch,
-                     .in_h = size,
-                     .in_w = size + 1,
-                     .in_c = groups * group_in,
-                     .filter_h = kernel,
-                     .filter_w = kernel,
-                     .groups = groups,
-                     .group_in = group_in,
-                     .group_out = group_out,
-                     .out_c = groups * group_out,
-                     .stride_h = stride,
-                     .stride_w = stride,
-                     .dilation_h = dilation,
-                     .dilation_w = dilation,
-                     .pad_top = pad,
-                     .pad_left = pad};
+static weir_conv_t make(int64_t batch, int64_t size, int64_t kernel, int64_t stride,
+                        int64_t dilation, int64_t pad, int64_t groups, int64_t group_in,
+                        int64_t group_out) {
   int64_t extent = (kernel - 1) * dilation + 1;
-  c.out_h = (c.in_h + 2 * pad - extent) / stride + 1;
-  c.out_w = (c.in_w + 2 * pad - extent) / stride + 1;
+  int64_t out = (size + 2 * pad - extent) / stride + 1;
+  int64_t wide = (size + 1 + 2 * pad - extent) / stride + 1;
+  return (weir_conv_t){.batch = batch,
+                       .in_c = groups * group_in,
+                       .out_c = groups * group_out,
+                       .groups = groups,
+                       .group_in = group_in,
+                       .group_out = group_out,
+                       .in = {1, size, size + 1},
+                       .filter = {1, kernel, kernel},
+                       .out = {1, out, wide},
+                       .stride = {1, stride, stride},
+                       .dilation = {1, dilation, dilation},
+                       .pad = {0, pad, pad}};
+}
+
+// The same with a depth of its own.
+static weir_conv_t deep(weir_conv_t c, int64_t in, int64_t filter, int64_t out, int64_t stride,
+                        int64_t pad) {
+  c.in[0] = in, c.filter[0] = filter, c.out[0] = out, c.stride[0] = stride, c.pad[0] = pad;
+  c.dilation[0] = c.dilation[1];
   return c;
 }
 
@@ -50,28 +52,37 @@ static double* random_values(int64_t count, uint64_t seed) {
   return values;
 }
 
-// Calls for every product of the definition: y[o] += x[i] * w[f].
+// The input pixel under tap |k| of output pixel |o|; -1 for padding.
+static int64_t input_at(const weir_conv_t* c, int64_t o, int64_t k) {
+  int64_t at[3];
+  for (int axis = 2; axis >= 0; --axis) {
+    at[axis] =
+        o % c->out[axis] * c->stride[axis] - c->pad[axis] + k % c->filter[axis] * c->dilation[axis];
+    if (at[axis] < 0 || at[axis] >= c->in[axis]) return -1;
+    o /= c->out[axis];
+    k /= c->filter[axis];
+  }
+  return ((o * c->in[0] + at[0]) * c->in[1] + at[1]) * c->in[2] + at[2];
+}
+
+// Every product of the definition: y[o] += x[i] * w[f].
 typedef enum direction_t { FORWARD, BY_INPUT, BY_FILTER } direction_t;
-static void reference(const weir_conv2d_t* c, direction_t direction, const double* x,
-                      const double* w, const double* y, double* result) {
-  for (int64_t n = 0; n < c->batch; ++n)
-    for (int64_t oh = 0; oh < c->out_h; ++oh)
-      for (int64_t ow = 0; ow < c->out_w; ++ow)
-        for (int64_t oc = 0; oc < c->out_c; ++oc)
-          for (int64_t kh = 0; kh < c->filter_h; ++kh)
-            for (int64_t kw = 0; kw < c->filter_w; ++kw)
-              for (int64_t ic = 0; ic < c->group_in; ++ic) {
-                int64_t ih = oh * c->stride_h - c->pad_top + kh * c->dilation_h;
-                int64_t iw = ow * c->stride_w - c->pad_left + kw * c->dilation_w;
-                if (ih < 0 || ih >= c->in_h || iw < 0 || iw >= c->in_w) continue;
-                int64_t i = ((n * c->in_h + ih) * c->in_w + iw) * c->in_c +
-                            oc / c->group_out * c->group_in + ic;
-                int64_t f = ((kh * c->filter_w + kw) * c->group_in + ic) * c->out_c + oc;
-                int64_t o = ((n * c->out_h + oh) * c->out_w + ow) * c->out_c + oc;
-                if (direction == FORWARD) result[o] += x[i] * w[f];
-                if (direction == BY_INPUT) result[i] += y[o] * w[f];
-                if (direction == BY_FILTER) result[f] += y[o] * x[i];
-              }
+static void reference(const weir_conv_t* c, direction_t direction, const double* x, const double* w,
+                      const double* y, double* result) {
+  for (int64_t pixel = 0; pixel < c->batch * volume(c->out); ++pixel) {
+    for (int64_t tap = 0; tap < volume(c->filter); ++tap) {
+      int64_t from = input_at(c, pixel, tap);
+      if (from < 0) continue;
+      for (int64_t k = 0; k < c->group_in * c->out_c; ++k) {
+        int64_t ic = k / c->out_c, oc = k % c->out_c;
+        int64_t i = from * c->in_c + oc / c->group_out * c->group_in + ic;
+        int64_t f = (tap * c->group_in + ic) * c->out_c + oc, o = pixel * c->out_c + oc;
+        if (direction == FORWARD) result[o] += x[i] * w[f];
+        if (direction == BY_INPUT) result[i] += y[o] * w[f];
+        if (direction == BY_FILTER) result[f] += y[o] * x[i];
+      }
+    }
+  }
 }
 
 static void expect_near(const double* got, const double* want, int64_t count) {
@@ -82,7 +93,11 @@ static void expect_near(const double* got, const double* want, int64_t count) {
   }
 }
 
-static void check_conv(weir_pool_t* pool, const weir_conv2d_t* c, bool is_depthwise) {
+static const weir_conv_fn_t fns[2][3] = {
+    {weir_conv_forward, weir_conv_backprop_input, weir_conv_backprop_filter},
+    {weir_depthwise_forward, weir_depthwise_backprop_input, weir_depthwise_backprop_filter}};
+
+static void check_conv(weir_pool_t* pool, const weir_conv_t* c, bool is_depthwise) {
   double *x = random_values(in_count(c), 1), *w = random_values(filter_count(c), 2),
          *y = random_values(out_count(c), 3);
   int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
@@ -90,19 +105,8 @@ static void check_conv(weir_pool_t* pool, const weir_conv2d_t* c, bool is_depthw
     double *want = weir_calloc((size_t)counts[d] + 1, sizeof(double)),
            *got = random_values(counts[d], 4);
     reference(c, d, x, w, y, want);
-    weir_status_t* status = NULL;
-    if (is_depthwise) {
-      if (d == FORWARD) weir_depthwise2d_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, got);
-      if (d == BY_INPUT) weir_depthwise2d_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, y, got);
-      if (d == BY_FILTER)
-        status = weir_depthwise2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
-    } else {
-      if (d == FORWARD) status = weir_conv2d_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, got);
-      if (d == BY_INPUT) status = weir_conv2d_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, y, got);
-      if (d == BY_FILTER)
-        status = weir_conv2d_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, y, got);
-    }
-    assert_null(status);
+    const void *a = d == BY_INPUT ? w : x, *b = d == FORWARD ? w : y;
+    assert_null(fns[is_depthwise][d](pool, WEIR_DTYPE_DOUBLE, c, a, b, got));
     expect_near(got, want, counts[d]);
     weir_free(want);
     weir_free(got);
@@ -121,14 +125,31 @@ static void test_geometries(void** state) {
       for (int64_t stride = 1; stride <= 2; ++stride) {
         for (int64_t dilation = 1; dilation <= 2; ++dilation) {
           for (int64_t pad = 0; pad < 3; ++pad) {
-            weir_conv2d_t one = make(batch, 6, kernel, stride, dilation, pad, 1, 3, 4);
+            weir_conv_t one = make(batch, 6, kernel, stride, dilation, pad, 1, 3, 4);
             check_conv(pool, &one, false);
-            weir_conv2d_t groups = make(batch, 6, kernel, stride, dilation, pad, 2, 2, 3);
+            weir_conv_t groups = make(batch, 6, kernel, stride, dilation, pad, 2, 2, 3);
             check_conv(pool, &groups, false);
           }
         }
       }
     }
+  }
+  weir_pool_destroy(pool);
+}
+
+static void test_volumes(void** state) {
+  (void)state;
+  weir_pool_t* pool = NULL;
+  assert_null(weir_pool_create(3, &pool));
+  for (int64_t batch = 1; batch <= 9; batch += 8) {
+    weir_conv_t cases[] = {
+        deep(make(batch, 5, 3, 1, 1, 1, 1, 3, 4), 4, 3, 4, 1, 1),
+        deep(make(batch, 4, 2, 2, 1, 0, 1, 2, 3), 3, 2, 1, 3, 0),
+        deep(make(batch, 6, 2, 1, 2, 1, 2, 2, 3), 5, 2, 5, 1, 1),
+        deep(make(batch, 10, 3, 1, 1, 1, 1, 8, 8), 6, 3, 6, 1, 1),
+        deep(make(batch, 4, 1, 1, 1, 0, 1, 3, 5), 3, 1, 3, 1, 0),
+    };
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) check_conv(pool, &cases[i], false);
   }
   weir_pool_destroy(pool);
 }
@@ -139,7 +160,7 @@ static void test_depthwise(void** state) {
   assert_null(weir_pool_create(3, &pool));
   for (int64_t multiplier = 1; multiplier <= 2; ++multiplier) {
     for (int64_t stride = 1; stride <= 2; ++stride) {
-      weir_conv2d_t c = make(18, 5, 3, stride, 1, 1, 4, 1, multiplier);
+      weir_conv_t c = make(18, 5, 3, stride, 1, 1, 4, 1, multiplier);
       check_conv(pool, &c, true);
     }
   }
@@ -148,35 +169,30 @@ static void test_depthwise(void** state) {
 
 static void test_int32_wraps(void** state) {
   (void)state;
-  weir_conv2d_t c = make(1, 2, 1, 1, 1, 0, 1, 1, 1);
+  weir_conv_t c = make(1, 2, 1, 1, 1, 0, 1, 1, 1);
   int32_t x[6] = {INT32_MAX, 1, 2, 3, 4, 5}, w = 2, y[6];
-  assert_null(weir_conv2d_forward(NULL, WEIR_DTYPE_INT32, &c, x, &w, y));
+  assert_null(weir_conv_forward(NULL, WEIR_DTYPE_INT32, &c, x, &w, y));
   assert_int_equal(y[0], -2);
   assert_int_equal(y[5], 10);
 }
 
 // Bit for bit the same with one thread and with four.
-static void test_thread_count(void** state) {
-  (void)state;
-  weir_conv2d_t c = make(16, 20, 3, 1, 1, 1, 1, 8, 12);
-  size_t counts[3] = {(size_t)out_count(&c), (size_t)in_count(&c), (size_t)filter_count(&c)};
-  float* results[2][3];
-  float *x = weir_alloc_array(counts[1], 4), *w = weir_alloc_array(counts[2], 4);
-  for (size_t i = 0; i < counts[1]; ++i) x[i] = sinf((float)i);
-  for (size_t i = 0; i < counts[2]; ++i) w[i] = cosf((float)i);
+static void check_thread_count(const weir_conv_t* c) {
+  const int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
+  double *x = random_values(counts[1], 1), *w = random_values(counts[2], 2);
+  double* results[2][3];
   for (int k = 0; k < 2; ++k) {
+    double** r = results[k];
     weir_pool_t* pool = NULL;
     assert_null(weir_pool_create(k == 0 ? 1 : 4, &pool));
-    for (int i = 0; i < 3; ++i) results[k][i] = weir_alloc_array(counts[i], 4);
-    assert_null(weir_conv2d_forward(pool, WEIR_DTYPE_FLOAT, &c, x, w, results[k][0]));
-    assert_null(
-        weir_conv2d_backprop_input(pool, WEIR_DTYPE_FLOAT, &c, w, results[k][0], results[k][1]));
-    assert_null(
-        weir_conv2d_backprop_filter(pool, WEIR_DTYPE_FLOAT, &c, x, results[k][0], results[k][2]));
+    for (int i = 0; i < 3; ++i) r[i] = random_values(counts[i], 3);
+    assert_null(weir_conv_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, r[0]));
+    assert_null(weir_conv_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, r[0], r[1]));
+    assert_null(weir_conv_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, r[0], r[2]));
     weir_pool_destroy(pool);
   }
   for (int i = 0; i < 3; ++i) {
-    assert_memory_equal(results[0][i], results[1][i], counts[i] * 4);
+    assert_memory_equal(results[0][i], results[1][i], (size_t)counts[i] * sizeof(double));
     weir_free(results[0][i]);
     weir_free(results[1][i]);
   }
@@ -184,19 +200,48 @@ static void test_thread_count(void** state) {
   weir_free(w);
 }
 
+static void test_thread_count(void** state) {
+  (void)state;
+  weir_conv_t cases[] = {
+      make(16, 20, 3, 1, 1, 1, 1, 8, 12),
+      make(3, 40, 3, 2, 1, 1, 1, 32, 48),
+      deep(make(1, 20, 3, 2, 1, 1, 1, 16, 48), 8, 3, 4, 2, 1),
+      deep(make(3, 10, 3, 1, 1, 1, 1, 8, 8), 6, 3, 6, 1, 1),
+  };
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) check_thread_count(&cases[i]);
+}
+
+static void test_float(void** state) {
+  (void)state;
+  weir_conv_t c = deep(make(2, 6, 3, 1, 1, 1, 2, 3, 2), 4, 2, 3, 1, 0);
+  double *x = random_values(in_count(&c), 1), *w = random_values(filter_count(&c), 2);
+  double* want = weir_calloc((size_t)out_count(&c), sizeof(double));
+  float *xf = weir_alloc_array((size_t)in_count(&c), 4),
+        *wf = weir_alloc_array((size_t)filter_count(&c), 4),
+        *yf = weir_alloc_array((size_t)out_count(&c), 4);
+  for (int64_t i = 0; i < in_count(&c); ++i) xf[i] = (float)x[i];
+  for (int64_t i = 0; i < filter_count(&c); ++i) wf[i] = (float)w[i];
+  reference(&c, FORWARD, x, w, NULL, want);
+  assert_null(weir_conv_forward(NULL, WEIR_DTYPE_FLOAT, &c, xf, wf, yf));
+  for (int64_t i = 0; i < out_count(&c); ++i) assert_true(fabs((double)yf[i] - want[i]) < 1e-4);
+  void* all[] = {x, w, want, xf, wf, yf};
+  for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) weir_free(all[i]);
+}
+
 static void test_empty(void** state) {
   (void)state;
-  weir_conv2d_t c = make(0, 4, 3, 1, 1, 1, 1, 2, 2);
+  weir_conv_t c = make(0, 4, 3, 1, 1, 1, 1, 2, 2);
   double w[36] = {0}, dw[36];
-  assert_null(weir_conv2d_forward(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, w, NULL));
-  assert_null(weir_conv2d_backprop_input(NULL, WEIR_DTYPE_DOUBLE, &c, w, NULL, NULL));
-  assert_null(weir_conv2d_backprop_filter(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, NULL, dw));
+  assert_null(weir_conv_forward(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, w, NULL));
+  assert_null(weir_conv_backprop_input(NULL, WEIR_DTYPE_DOUBLE, &c, w, NULL, NULL));
+  assert_null(weir_conv_backprop_filter(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, NULL, dw));
   for (int i = 0; i < 36; ++i) assert_true(dw[i] == 0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_geometries),  cmocka_unit_test(test_depthwise),
+      cmocka_unit_test(test_volumes),     cmocka_unit_test(test_float),
       cmocka_unit_test(test_int32_wraps), cmocka_unit_test(test_thread_count),
       cmocka_unit_test(test_empty),
   };

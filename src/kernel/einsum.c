@@ -271,8 +271,7 @@ typedef struct product_job_t {
   weir_pool_t* pool;  // for the inside of one product; NULL when products run side by side
   weir_gemm_args_t args;
   size_t size;  // of an element
-  weir_mutex_t mu;
-  weir_status_t* status;  // the first error; guarded by mu
+  weir_first_error_t error;
 } product_job_t;
 
 static void product_range(void* arg, int64_t begin, int64_t end) {
@@ -289,13 +288,7 @@ static void product_range(void* arg, int64_t begin, int64_t end) {
     }
     weir_status_t* status = weir_gemm_any(job->pool, &args);
     if (!status) continue;
-    weir_mutex_lock(&job->mu);
-    if (job->status) {
-      weir_status_destroy(status);
-    } else {
-      job->status = status;
-    }
-    weir_mutex_unlock(&job->mu);
+    weir_first_error_set(&job->error, status);
     return;
   }
 }
@@ -315,15 +308,13 @@ static weir_status_t* multiply(einsum_t* e, int x, void* out) {
                                 .c = out}};
   double cost = 0.15 * (double)job.args.m * (double)job.args.n * (double)job.args.k;
   bool is_elementwise = job.args.m * job.args.n * job.args.k == 1;
-  weir_mutex_init(&job.mu);
   if (e->batch.size < FEW_BATCHES && !is_elementwise) {
     job.pool = e->pool;
     product_range(&job, 0, e->batch.size);
   } else {
     weir_pool_for(e->pool, e->batch.size, is_elementwise ? 0.5 : cost + 100, product_range, &job);
   }
-  weir_mutex_destroy(&job.mu);
-  return job.status;
+  return job.error.status;
 }
 
 // The product in its own order, then brought into that of the output.

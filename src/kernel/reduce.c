@@ -8,7 +8,9 @@
 #define MAX_DIMS 254
 #define PIECE 65536    // elements of a piece, about
 #define TILE 1024      // columns of a piece whose innermost dimension is kept
-#define ROW_BLOCK 128  // rows summed before they join the others: bounds the error of long columns
+#define ROW_BLOCK 512  // rows summed before they join the others: bounds the error of long columns
+#define CHAINS 4       // of sums, which many rows join in turn, as in TensorFlow
+#define MANY_ROWS 16
 #define ELEMENT_NS 0.4
 
 // Some of the dimensions, outermost first.
@@ -111,6 +113,22 @@ static void piece_of_run(const reduction_t* r, int64_t out, int64_t piece, void*
   }
 }
 
+// |rows| rows of |cols| columns, |stride| elements apart, into |acc|.
+static void add_chains(const reduction_t* r, const char* x, int64_t stride, int64_t rows,
+                       int64_t cols, void* acc) {
+  _Alignas(64) char chain[TILE * 16];
+  int64_t each = rows < MANY_ROWS ? 0 : rows / CHAINS;
+  size_t row_size = (size_t)stride * r->size;
+  if (each) r->fn->rows(x, stride * CHAINS, each, cols, acc);
+  for (int i = 1; i < CHAINS && each; ++i) {
+    r->fn->init(chain, cols);
+    r->fn->rows(x + (size_t)i * row_size, stride * CHAINS, each, cols, chain);
+    r->fn->merge(acc, chain, cols);
+  }
+  int64_t done = each * CHAINS;
+  r->fn->rows(x + (size_t)done * row_size, stride, rows - done, cols, acc);
+}
+
 // Rows [row, row_end) of |cols| columns into |acc|: neighbouring rows at once where the innermost
 // reduced dimension allows.
 static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_t row_end,
@@ -120,7 +138,7 @@ static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_
   int64_t stride = last >= 0 ? r->reduced.strides[last] : 0;
   while (row < row_end) {
     int64_t rows = WEIR_MIN(inner_rows - row % inner_rows, row_end - row);
-    r->fn->rows(base + (size_t)offset_of(&r->reduced, row) * r->size, stride, rows, cols, acc);
+    add_chains(r, base + (size_t)offset_of(&r->reduced, row) * r->size, stride, rows, cols, acc);
     row += rows;
   }
 }

@@ -156,11 +156,40 @@ static void test_empty(void** state) {
   weir_status_destroy(status);
 }
 
+static float wave(int i) { return (float)(i * 7919 % 1013) * 0.37f - 180.0f; }
+
+// Rounding follows TensorFlow's order: rows by turns in four chains, runs in four lanes of four.
+static void test_order(void** state) {
+  (void)state;
+  enum { ROWS = 42, COLS = 8, RUN = 39 };
+  float x[ROWS * COLS], y[COLS];
+  for (int i = 0; i < ROWS * COLS; ++i) x[i] = wave(i);
+  const int64_t dims[] = {ROWS, COLS};
+  assert_null(weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 2, dims,
+                          (const bool[]){true, false}, x, y));
+  for (int j = 0; j < COLS; ++j) {
+    float chains[4] = {0};
+    for (int r = 0; r < 40; ++r) chains[r % 4] += x[r * COLS + j];
+    float want = ((chains[0] + chains[1]) + chains[2]) + chains[3];
+    want = (want + x[40 * COLS + j]) + x[41 * COLS + j];
+    assert_true(y[j] == want);
+  }
+  const int64_t run[] = {RUN};
+  assert_null(
+      weir_reduce(NULL, WEIR_REDUCE_SUM, WEIR_DTYPE_FLOAT, 1, run, (const bool[]){true}, x, y));
+  float lanes[16] = {0};
+  for (int i = 0; i < 32; ++i) lanes[i % 16] += x[i];
+  for (int l = 4; l < 16; ++l) lanes[l % 4] += lanes[l];
+  for (int l = 0; l < 4; ++l) lanes[l] += x[32 + l];
+  float rest = (x[36] + x[37]) + x[38];
+  assert_true(y[0] == rest + ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes),  cmocka_unit_test(test_accuracy),
       cmocka_unit_test(test_threads), cmocka_unit_test(test_kinds),
-      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_empty),   cmocka_unit_test(test_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

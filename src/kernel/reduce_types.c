@@ -5,6 +5,7 @@
 #include "tensor/numeric.h"
 
 #define REDUCE_LANES 16    // independent sums of a block: enough to fill the vector units
+#define REDUCE_FEW 4       // lanes left when the others have joined them
 #define REDUCE_BLOCK 4096  // elements of a block; blocks are combined as a tree
 
 #define T float

@@ -5,7 +5,9 @@
 
 enum {
   LANES = 16,
-  RUN = 1024,  // elements handed to exp at a time
+  FEW = 4,      // lanes left when the others have joined them
+  LONG = 4096,  // elements summed in lanes
+  RUN = 1024,   // elements handed to exp at a time
 };
 
 typedef struct job_t {

@@ -3,8 +3,9 @@
 
 static weir_status_t* read_format(weir_attrs_t attrs, weir_window_t* out) {
   weir_view_t format = weir_attrs_string(attrs, "data_format");
-  out->is_nchw = weir_view_is(format, "NCHW");
-  if (out->is_nchw || weir_view_is(format, "NHWC")) return NULL;
+  out->axes = format.size == 5 ? 3 : 2;
+  out->is_nchw = weir_view_is(format, out->axes == 3 ? "NCDHW" : "NCHW");
+  if (out->is_nchw || weir_view_is(format, out->axes == 3 ? "NDHWC" : "NHWC")) return NULL;
   return WEIR_STATUS(UNIMPLEMENTED, "data format %.*s is not supported on the CPU",
                      WEIR_VIEW_ARG(format));
 }
@@ -18,23 +19,24 @@ static weir_status_t* read_explicit(weir_attrs_t attrs, weir_window_t* out) {
         INVALID_ARGUMENT,
         "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   }
-  if (count != 8) {
+  if (count != 2 * (size_t)(out->axes + 2)) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "explicit_paddings attribute must contain 8 values, but got: %zu", count);
+                       "explicit_paddings attribute must contain %d values, but got: %zu",
+                       2 * (out->axes + 2), count);
   }
   for (size_t i = 0; i < count; ++i) {
     if (pads->u.ints[i] < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT, "All elements of explicit_paddings must be nonnegative");
     }
   }
-  int c = weir_window_axis(out, WEIR_AXIS_C);
+  int c = weir_window_channels(out);
   if (pads->u.ints[0] || pads->u.ints[1] || pads->u.ints[2 * c] || pads->u.ints[2 * c + 1]) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "Nonzero explicit padding in the batch or depth dimensions is not supported");
   }
-  for (int axis = 0; axis < 2; ++axis) {
-    int d = weir_window_axis(out, WEIR_AXIS_H + axis);
+  for (int axis = 0; axis < out->axes; ++axis) {
+    int d = weir_window_axis(out, axis);
     out->pads[axis][0] = pads->u.ints[2 * d];
     out->pads[axis][1] = pads->u.ints[2 * d + 1];
   }
@@ -49,26 +51,29 @@ static weir_status_t* read_padding(weir_attrs_t attrs, weir_window_t* out) {
   return read_explicit(attrs, out);
 }
 
-// Four values in the order of the data format, of which those of batch and depth must be 1.
-static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const char* word,
-                                 const weir_window_t* w, int64_t out_rates[2]) {
+// One value a dimension, of which those of batch and depth must be 1.
+static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const weir_window_t* w,
+                                 int64_t out_rates[3]) {
   const weir_attr_t* list = weir_attrs_list(attrs, name);
-  if (list->count != 4) {
+  if (list->count != (size_t)(w->axes + 2)) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Sliding window %s field must specify 4 dimensions, but got %zu", name,
-                       list->count);
+                       "Sliding window %s field must specify %d dimensions, but got %zu", name,
+                       w->axes + 2, list->count);
   }
   const int64_t* values = list->u.ints;
-  if (values[0] != 1 || values[weir_window_axis(w, WEIR_AXIS_C)] != 1) {
-    return WEIR_STATUS(
-        UNIMPLEMENTED,
-        "Current implementation does not yet support %s in the batch and depth dimensions.", word);
+  if (values[0] != 1 || values[weir_window_channels(w)] != 1) {
+    return weir_status_create(
+        w->axes == 3 ? WEIR_INVALID_ARGUMENT : WEIR_UNIMPLEMENTED, __FILE__, __LINE__,
+        "Current implementation does not yet support %s in the batch and depth dimensions.", name);
   }
-  for (int axis = 0; axis < 2; ++axis) {
-    out_rates[axis] = values[weir_window_axis(w, WEIR_AXIS_H + axis)];
+  for (int axis = 0; axis < w->axes; ++axis) {
+    out_rates[axis] = values[weir_window_axis(w, axis)];
     if (out_rates[axis] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s should be larger than 0.",
-                         strcmp(name, "strides") == 0 ? "Row and column strides" : "Dilated rates");
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s should be larger than 0, but got %lld",
+                         strcmp(name, "dilations") == 0 ? "Dilated rates"
+                         : w->axes == 3                 ? "Spatial strides"
+                                                        : "Row and column strides",
+                         (long long)out_rates[axis]);
     }
   }
   return NULL;
@@ -77,8 +82,8 @@ static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const cha
 weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_window) {
   *out_window = (weir_window_t){.depth_size = 1, .depth_stride = 1};
   WEIR_TRY(read_format(attrs, out_window));
-  WEIR_TRY(read_rates(attrs, "strides", "strides", out_window, out_window->stride));
-  WEIR_TRY(read_rates(attrs, "dilations", "dilations", out_window, out_window->dilation));
+  WEIR_TRY(read_rates(attrs, "strides", out_window, out_window->stride));
+  WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
   return read_padding(attrs, out_window);
 }
 
@@ -119,12 +124,12 @@ weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
     return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
   }
   for (int axis = 0; axis < 2; ++axis) {
-    int d = weir_window_axis(w, WEIR_AXIS_H + axis);
+    int d = weir_window_axis(w, axis);
     w->size[axis] = ksize[d];
     w->stride[axis] = strides[d];
   }
-  w->depth_size = ksize[weir_window_axis(w, WEIR_AXIS_C)];
-  w->depth_stride = strides[weir_window_axis(w, WEIR_AXIS_C)];
+  w->depth_size = ksize[weir_window_channels(w)];
+  w->depth_stride = strides[weir_window_channels(w)];
   WEIR_TRY(read_padding(attrs, w));
   return check_pool_pads(w);
 }
@@ -173,58 +178,59 @@ weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, 
   return NULL;
 }
 
-static weir_status_t* check_depths(const char* op, int64_t depth, const int64_t filter[4],
+// |filter| is what the filter has behind its axes.
+static weir_status_t* check_depths(const char* op, int64_t depth, const int64_t filter[2],
                                    bool is_depthwise) {
   if (is_depthwise) {
-    if (depth == filter[2]) return NULL;
+    if (depth == filter[0]) return NULL;
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "%s: input and filter must have the same depth: %lld vs %lld", op,
-                       (long long)depth, (long long)filter[2]);
+                       (long long)depth, (long long)filter[0]);
   }
-  if (filter[2] <= 0) {
+  if (filter[0] <= 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s: filter depth must be stricly positive, got %lld", op,
-                       (long long)filter[2]);
+                       (long long)filter[0]);
   }
-  if (depth % filter[2] != 0) {
+  if (depth % filter[0] != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "%s: input depth must be evenly divisible by filter depth: %lld vs %lld", op,
-                       (long long)depth, (long long)filter[2]);
+                       (long long)depth, (long long)filter[0]);
   }
-  int64_t groups = depth / filter[2];
-  if (groups > 0 && filter[3] % groups != 0) {
+  int64_t groups = depth / filter[0];
+  if (groups > 0 && filter[1] % groups != 0) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "%s: output depth must be evenly divisible by number of groups: %lld vs %lld", op,
-        (long long)filter[3], (long long)groups);
+        (long long)filter[1], (long long)groups);
   }
   return NULL;
 }
 
-weir_status_t* weir_window_conv2d(const weir_window_t* w, const char* op, const int64_t in_dims[4],
-                                  const int64_t filter_dims[4], bool is_depthwise,
-                                  weir_conv2d_t* out_conv) {
-  int64_t depth = in_dims[weir_window_axis(w, WEIR_AXIS_C)];
-  WEIR_TRY(check_depths(op, depth, filter_dims, is_depthwise));
-  weir_conv2d_t c = {
-      .batch = in_dims[0],
-      .in_h = in_dims[weir_window_axis(w, WEIR_AXIS_H)],
-      .in_w = in_dims[weir_window_axis(w, WEIR_AXIS_W)],
-      .in_c = depth,
-      .filter_h = filter_dims[0],
-      .filter_w = filter_dims[1],
-      .groups = is_depthwise ? depth : WEIR_MAX(depth / filter_dims[2], 1),
-      .stride_h = w->stride[0],
-      .stride_w = w->stride[1],
-      .dilation_h = w->dilation[0],
-      .dilation_w = w->dilation[1],
-  };
-  c.group_in = is_depthwise ? 1
-               : depth == 0 ? 0
-                            : filter_dims[2];  // no input channels: patches are empty
-  c.group_out = is_depthwise ? filter_dims[3] : filter_dims[3] / c.groups;
-  c.out_c = is_depthwise ? depth * filter_dims[3] : filter_dims[3];
-  WEIR_TRY(weir_window_output(w, 0, c.in_h, c.filter_h, &c.out_h, &c.pad_top));
-  WEIR_TRY(weir_window_output(w, 1, c.in_w, c.filter_w, &c.out_w, &c.pad_left));
+weir_status_t* weir_window_conv(const weir_window_t* w, const char* op, const int64_t* in_dims,
+                                const int64_t* filter_dims, bool is_depthwise,
+                                weir_conv_t* out_conv) {
+  int64_t depth = in_dims[weir_window_channels(w)];
+  const int64_t* filter = filter_dims + w->axes;
+  WEIR_TRY(check_depths(op, depth, filter, is_depthwise));
+  weir_conv_t c = {.batch = in_dims[0],
+                   .in_c = depth,
+                   .groups = is_depthwise ? depth : WEIR_MAX(depth / filter[0], 1),
+                   .in = {1, 1, 1},
+                   .filter = {1, 1, 1},
+                   .out = {1, 1, 1},
+                   .stride = {1, 1, 1},
+                   .dilation = {1, 1, 1}};
+  c.group_in = is_depthwise ? 1 : depth == 0 ? 0 : filter[0];  // no channels: patches are empty
+  c.group_out = is_depthwise ? filter[1] : filter[1] / c.groups;
+  c.out_c = is_depthwise ? depth * filter[1] : filter[1];
+  for (int axis = 0; axis < w->axes; ++axis) {
+    int to = 3 - w->axes + axis;
+    c.in[to] = in_dims[weir_window_axis(w, axis)];
+    c.filter[to] = filter_dims[axis];
+    c.stride[to] = w->stride[axis];
+    c.dilation[to] = w->dilation[axis];
+    WEIR_TRY(weir_window_output(w, axis, c.in[to], c.filter[to], &c.out[to], &c.pad[to]));
+  }
   *out_conv = c;
   return NULL;
 }
@@ -233,9 +239,9 @@ weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[
                                   weir_pool2d_t* out_pool) {
   weir_pool2d_t p = {
       .batch = in_dims[0],
-      .in_h = in_dims[weir_window_axis(w, WEIR_AXIS_H)],
-      .in_w = in_dims[weir_window_axis(w, WEIR_AXIS_W)],
-      .channels = in_dims[weir_window_axis(w, WEIR_AXIS_C)],
+      .in_h = in_dims[weir_window_axis(w, 0)],
+      .in_w = in_dims[weir_window_axis(w, 1)],
+      .channels = in_dims[weir_window_channels(w)],
       .window_h = w->size[0],
       .window_w = w->size[1],
       .stride_h = w->stride[0],
@@ -247,21 +253,21 @@ weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[
   return NULL;
 }
 
-void weir_window_dims(const weir_window_t* w, int64_t n, int64_t h, int64_t width, int64_t c,
-                      int64_t out_dims[4]) {
+void weir_window_dims(const weir_window_t* w, int64_t n, const int64_t* sizes, int64_t c,
+                      int64_t* out_dims) {
   out_dims[0] = n;
-  out_dims[weir_window_axis(w, WEIR_AXIS_H)] = h;
-  out_dims[weir_window_axis(w, WEIR_AXIS_W)] = width;
-  out_dims[weir_window_axis(w, WEIR_AXIS_C)] = c;
+  out_dims[weir_window_channels(w)] = c;
+  for (int axis = 0; axis < w->axes; ++axis) out_dims[weir_window_axis(w, axis)] = sizes[axis];
 }
 
-weir_status_t* weir_window_expect(const weir_tensor_t* tensor, const int64_t dims[4],
+weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int rank, const int64_t* dims,
                                   const char* what) {
-  if (tensor->rank == 4 && memcmp(tensor->dims, dims, 4 * sizeof(int64_t)) == 0) return NULL;
+  if (tensor->rank == rank && memcmp(tensor->dims, dims, (size_t)rank * sizeof(int64_t)) == 0)
+    return NULL;
   char actual[WEIR_SHAPE_TEXT_SIZE], wanted[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "Size of %s doesn't match computed: actual = %s, computed = %s", what,
-                     weir_tensor_shape_text(tensor, actual), weir_shape_text(4, dims, wanted));
+                     weir_tensor_shape_text(tensor, actual), weir_shape_text(rank, dims, wanted));
 }
 
 weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w) {
@@ -269,12 +275,12 @@ weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &in));
   int64_t sizes[2], pad, dims[4];
   for (int axis = 0; axis < 2; ++axis) {
-    int64_t size = weir_shape_dim(in, weir_window_axis(w, WEIR_AXIS_H + axis));
+    int64_t size = weir_shape_dim(in, weir_window_axis(w, axis));
     WEIR_TRY(weir_window_output(w, axis, size, w->size[axis], &sizes[axis], &pad));
   }
-  int64_t depth = weir_shape_dim(in, weir_window_axis(w, WEIR_AXIS_C));
+  int64_t depth = weir_shape_dim(in, weir_window_channels(w));
   if (depth >= 0 && w->depth_size > 1)
     depth = (depth - w->depth_size + w->depth_stride) / w->depth_stride;
-  weir_window_dims(w, weir_shape_dim(in, 0), sizes[0], sizes[1], depth, dims);
+  weir_window_dims(w, weir_shape_dim(in, 0), sizes, depth, dims);
   return weir_shape_set_dims(ctx, 0, 4, dims);
 }

@@ -16,23 +16,25 @@ typedef enum weir_padding_t {
   WEIR_PADDING_EXPLICIT,
 } weir_padding_t;
 
-// What the attributes say; index 0 is the height, 1 the width.
+// What the attributes say; the axes are height and width, or depth, height and width.
 typedef struct weir_window_t {
-  bool is_nchw;
+  int axes;      // 2 or 3
+  bool is_nchw;  // channels before the axes: NCHW or NCDHW
   weir_padding_t padding;
-  int64_t pads[2][2];  // EXPLICIT: before and after each axis
-  int64_t stride[2];
-  int64_t dilation[2];
+  int64_t pads[3][2];  // EXPLICIT: before and after each axis
+  int64_t stride[3];
+  int64_t dilation[3];
   int64_t size[2];     // poolings only: convolutions take it from the filter
   int64_t depth_size;  // poolings: the window along the channels, 1 when there is none
   int64_t depth_stride;
 } weir_window_t;
 
-// Positions of batch, height, width and channels in a tensor of the window's data format.
-enum { WEIR_AXIS_N = 0, WEIR_AXIS_H = 1, WEIR_AXIS_W = 2, WEIR_AXIS_C = 3 };
+// Dimensions of a tensor of the window's data format: of axis |axis|, and of the channels.
 WEIR_INLINE int weir_window_axis(const weir_window_t* w, int axis) {
-  static const int nchw[4] = {0, 2, 3, 1};
-  return w->is_nchw ? nchw[axis] : axis;
+  return axis + (w->is_nchw ? 2 : 1);
+}
+WEIR_INLINE int weir_window_channels(const weir_window_t* w) {
+  return w->is_nchw ? 1 : w->axes + 1;
 }
 
 // Reads strides, dilations, padding, explicit_paddings and data_format. INVALID_ARGUMENT or
@@ -46,29 +48,27 @@ WEIR_MUST_USE weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int
 WEIR_MUST_USE weir_status_t* weir_window_read_pool_attrs(weir_attrs_t attrs,
                                                          weir_window_t* out_window);
 
-// Output size and leading padding along |axis| (0 height, 1 width) for |in| elements under a window
+// Output size and leading padding along |axis| for |in| elements under a window
 // of |size|. Unknown (-1) sizes give an unknown result. INVALID_ARGUMENT when the output would be
 // negative.
 WEIR_MUST_USE weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in,
                                                 int64_t size, int64_t* out_size, int64_t* out_pad);
 
-// The full geometry of a convolution of an input by a filter [h, w, c, n]; |op| names the caller in
-// messages. For a depthwise filter [h, w, channels, multiplier] use |is_depthwise|.
-WEIR_MUST_USE weir_status_t* weir_window_conv2d(const weir_window_t* w, const char* op,
-                                                const int64_t in_dims[4],
-                                                const int64_t filter_dims[4], bool is_depthwise,
-                                                weir_conv2d_t* out_conv);
+// The full geometry of a convolution of an input by a filter [axes…, c, n]; |op| names the caller
+// in messages. For a depthwise filter [axes…, channels, multiplier] use |is_depthwise|.
+WEIR_MUST_USE weir_status_t* weir_window_conv(const weir_window_t* w, const char* op,
+                                              const int64_t* in_dims, const int64_t* filter_dims,
+                                              bool is_depthwise, weir_conv_t* out_conv);
 // The full geometry of a pooling of an input.
 WEIR_MUST_USE weir_status_t* weir_window_pool2d(const weir_window_t* w, const int64_t in_dims[4],
                                                 weir_pool2d_t* out_pool);
 
-// Writes [n, h, w, c] in the order of the data format.
-void weir_window_dims(const weir_window_t* w, int64_t n, int64_t h, int64_t width, int64_t c,
-                      int64_t out_dims[4]);
-// Fails unless |tensor| has the four dimensions given. |what| names it: "Conv2DBackpropInput:
-// out_backprop".
-WEIR_MUST_USE weir_status_t* weir_window_expect(const weir_tensor_t* tensor, const int64_t dims[4],
-                                                const char* what);
+// Writes [n, sizes…, c] in the order of the data format.
+void weir_window_dims(const weir_window_t* w, int64_t n, const int64_t* sizes, int64_t c,
+                      int64_t* out_dims);
+// Fails unless |tensor| has the |rank| dimensions given. |what| names it: "out_backprop".
+WEIR_MUST_USE weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int rank,
+                                                const int64_t* dims, const char* what);
 
 // Output shape of a pooling with window |w| over input 0.
 WEIR_MUST_USE weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w);

@@ -50,30 +50,53 @@ static void test_explicit(void** state) {
 
 static void test_formats(void** state) {
   (void)state;
-  weir_window_t w = {
-      .is_nchw = true, .padding = WEIR_PADDING_SAME, .stride = {2, 1}, .dilation = {1, 1}};
-  weir_conv2d_t conv;
+  weir_window_t w = {.axes = 2,
+                     .is_nchw = true,
+                     .padding = WEIR_PADDING_SAME,
+                     .stride = {2, 1},
+                     .dilation = {1, 1}};
+  weir_conv_t conv;
   int64_t dims[4];
-  assert_null(weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4},
-                                 (const int64_t[]){3, 3, 3, 8}, false, &conv));
+  assert_null(weir_window_conv(&w, "test", (const int64_t[]){2, 6, 5, 4},
+                               (const int64_t[]){3, 3, 3, 8}, false, &conv));
   assert_int_equal(conv.groups, 2);
   assert_int_equal(conv.group_out, 4);
-  assert_int_equal(conv.out_h, 3);
-  assert_int_equal(conv.out_w, 4);
-  weir_window_dims(&w, conv.batch, conv.out_h, conv.out_w, conv.out_c, dims);
+  assert_memory_equal(conv.out, ((const int64_t[]){1, 3, 4}), sizeof(conv.out));
+  weir_window_dims(&w, conv.batch, conv.out + 1, conv.out_c, dims);
   assert_memory_equal(dims, ((const int64_t[]){2, 8, 3, 4}), sizeof(dims));
-  weir_status_t* status = weir_window_conv2d(&w, "test", (const int64_t[]){2, 6, 5, 4},
-                                             (const int64_t[]){3, 3, 4, 8}, false, &conv);
+  weir_status_t* status = weir_window_conv(&w, "test", (const int64_t[]){2, 6, 5, 4},
+                                           (const int64_t[]){3, 3, 4, 8}, false, &conv);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+}
+
+static void test_volumes(void** state) {
+  (void)state;
+  weir_named_attr_t items[] = {weir_attr_string("data_format", "NDHWC"),
+                               weir_attr_string("padding", "VALID"),
+                               weir_attr_ints("strides", (const int64_t[]){1, 3, 2, 1, 1}, 5),
+                               weir_attr_ints("dilations", (const int64_t[]){1, 1, 1, 2, 1}, 5)};
+  weir_window_t w;
+  weir_conv_t conv;
+  int64_t dims[5];
+  assert_null(weir_window_read_conv((weir_attrs_t){items, WEIR_COUNT_OF(items)}, &w));
+  assert_int_equal(w.axes, 3);
+  assert_null(weir_window_conv(&w, "test", (const int64_t[]){2, 7, 6, 5, 4},
+                               (const int64_t[]){1, 2, 3, 4, 8}, false, &conv));
+  assert_memory_equal(conv.out, ((const int64_t[]){3, 3, 1}), sizeof(conv.out));
+  weir_window_dims(&w, conv.batch, conv.out, conv.out_c, dims);
+  assert_memory_equal(dims, ((const int64_t[]){2, 3, 3, 1, 8}), sizeof(dims));
+  items[0] = weir_attr_string("data_format", "NHWC");  // five strides for four dimensions
+  weir_status_t* status = weir_window_read_conv((weir_attrs_t){items, WEIR_COUNT_OF(items)}, &w);
   assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
   weir_status_destroy(status);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_same),
-      cmocka_unit_test(test_valid),
-      cmocka_unit_test(test_explicit),
-      cmocka_unit_test(test_formats),
+      cmocka_unit_test(test_same),     cmocka_unit_test(test_valid),
+      cmocka_unit_test(test_explicit), cmocka_unit_test(test_formats),
+      cmocka_unit_test(test_volumes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,19 @@ weir_edge_t weir_grad_node_with(weir_grad_ctx_t* g, const char* op, weir_edges_t
   return weir_build(g->builder, op, inputs, attrs);
 }
 
+weir_edge_t weir_grad_node_like(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs,
+                                const char* const* names) {
+  weir_named_attr_t items[8];
+  size_t count = 0;
+  for (; *names; ++names) {
+    const weir_attr_t* attr = weir_attrs_find(weir_grad_attrs(g), *names);
+    if (!attr) continue;
+    WEIR_CHECK(count < WEIR_COUNT_OF(items));
+    items[count++] = weir_attr_copy(*names, attr);
+  }
+  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = items, .count = count});
+}
+
 // A copy of the sticky error: the gradient function returns it while the builder keeps its own.
 static weir_status_t* copy_error(weir_grad_ctx_t* g) {
   weir_status_t* status = g->builder->status;
@@ -156,6 +169,14 @@ weir_edge_t weir_grad_shape_of(weir_grad_ctx_t* g, weir_edge_t a) {
   }
   if (is_static) return weir_build_int32s(g->builder, dims, shape->rank);
   return weir_grad_node(g, "Shape", WEIR_EDGES(a));
+}
+
+weir_edge_t weir_grad_batch_shape(weir_grad_ctx_t* g, weir_edge_t shape) {
+  weir_edge_t begin = weir_build_int32s(g->builder, (const int32_t[]){0}, 1);
+  weir_edge_t end = weir_build_int32s(g->builder, (const int32_t[]){-2}, 1);
+  weir_edge_t step = weir_build_int32s(g->builder, (const int32_t[]){1}, 1);
+  return weir_grad_node_with(g, "StridedSlice", WEIR_EDGES(shape, begin, end, step),
+                             WEIR_ATTRS(weir_attr_int("begin_mask", 1)));
 }
 
 weir_status_t* weir_grad_fn_none(weir_grad_ctx_t* g) {

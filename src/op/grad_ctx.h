@@ -42,6 +42,11 @@ WEIR_INLINE weir_grad_value_t weir_grad_dy_value(const weir_grad_ctx_t* g, int i
 weir_edge_t weir_grad_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs);
 weir_edge_t weir_grad_node_with(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs,
                                 weir_attrs_t attrs);
+// With those of the forward node's attributes that are among |names|, which ends with NULL:
+// weir_grad_node_like(g, "AvgPoolGrad", inputs, WEIR_NAMES("ksize", "strides")).
+#define WEIR_NAMES(...) ((const char* const[]){__VA_ARGS__, NULL})
+weir_edge_t weir_grad_node_like(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs,
+                                const char* const* names);
 
 // Sets the gradient of input |i| and returns the sticky error, so that it can be the last line.
 // WEIR_NO_EDGE: none.
@@ -68,6 +73,8 @@ weir_edge_t weir_grad_scalar(weir_grad_ctx_t* g, weir_edge_t like,
                              double value);  // Const of |like|'s type
 weir_edge_t weir_grad_shape_of(weir_grad_ctx_t* g,
                                weir_edge_t a);  // Shape as int32; a Const where fully known
+weir_edge_t weir_grad_batch_shape(weir_grad_ctx_t* g,
+                                  weir_edge_t shape);  // of matrices: all but the last two
 
 weir_status_t* weir_grad_fn_none(weir_grad_ctx_t* g);  // differentiable nowhere, without an error
 

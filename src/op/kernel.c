@@ -255,6 +255,34 @@ weir_status_t* weir_kernel_variable(weir_kernel_ctx_t* ctx, int i, weir_variable
   return error;
 }
 
+weir_status_t* weir_kernel_live_variable(weir_kernel_ctx_t* ctx, int i,
+                                         weir_variable_t** out_variable) {
+  if (weir_kernel_input_ref(ctx, i)) return weir_kernel_variable(ctx, i, out_variable);
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(weir_kernel_resource(ctx, i, &weir_variable_type, &resource));
+  weir_variable_t* variable = (weir_variable_t*)resource;
+  weir_mutex_lock(&variable->mu);
+  bool is_initialized = variable->tensor != NULL;
+  weir_mutex_unlock(&variable->mu);
+  if (is_initialized) {
+    *out_variable = variable;
+    return NULL;
+  }
+  weir_resource_release(resource);
+  return WEIR_STATUS(NOT_FOUND, "Could not find resource: the variable of %s is uninitialized",
+                     ctx->node->name);
+}
+
+weir_status_t* weir_kernel_update_variable(weir_kernel_ctx_t* ctx, weir_variable_t* take_variable,
+                                           weir_variable_fn_t fn, int mode) {
+  weir_mutex_lock(&take_variable->mu);
+  weir_status_t* status = fn(ctx, take_variable, mode);
+  weir_mutex_unlock(&take_variable->mu);
+  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, take_variable);
+  weir_resource_release(&take_variable->base);
+  return status;
+}
+
 weir_status_t* weir_kernel_unique_name(weir_kernel_ctx_t* ctx, const char* prefix, char* buffer,
                                        size_t size) {
   // Relaxed: only distinctness matters, nothing is published by the number.

@@ -170,6 +170,15 @@ WEIR_MUST_USE weir_status_t* weir_kernel_resource(weir_kernel_ctx_t* ctx, int i,
 // was uninitialized. Not found: …" when a handle has none.
 WEIR_MUST_USE weir_status_t* weir_kernel_variable(weir_kernel_ctx_t* ctx, int i,
                                                   weir_variable_t** out_variable);
+// The same, but NOT_FOUND when a handle has none or one without a value.
+WEIR_MUST_USE weir_status_t* weir_kernel_live_variable(weir_kernel_ctx_t* ctx, int i,
+                                                       weir_variable_t** out_variable);
+// Calls |fn| with |take_variable| locked. Then output 0, where there is one, is a reference to it.
+typedef weir_status_t* (*weir_variable_fn_t)(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
+                                             int mode);
+WEIR_MUST_USE weir_status_t* weir_kernel_update_variable(weir_kernel_ctx_t* ctx,
+                                                         weir_variable_t* take_variable,
+                                                         weir_variable_fn_t fn, int mode);
 // A name that no other call of this step gets: for stacks and TensorArrays.
 WEIR_MUST_USE weir_status_t* weir_kernel_unique_name(weir_kernel_ctx_t* ctx, const char* prefix,
                                                      char* buffer, size_t size);

@@ -74,6 +74,8 @@ typedef struct weir_kernel_def_t {
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs
 } weir_kernel_def_t;
+// The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
+#define WEIR_CPU_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
 
 // An op, as its author writes it. Specs are in TensorFlow's own spelling:
 //   attrs   "T: {float, double} = DT_FLOAT; N: int >= 1; strides: list(int); padding:

@@ -51,14 +51,9 @@ weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx);
 // The shape function: slots and gradient agree, the rest are scalars.
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx);
 
-#define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                       \
-  (const weir_kernel_def_t[]) {                                          \
-    {WEIR_DEVICE_CPU, .types = row_types, .compute = weir_optimizer_cpu, \
-     .state_size = sizeof(weir_optimizer_state_t), .init = init_fn},     \
-    {                                                                    \
-      0                                                                  \
-    }                                                                    \
-  }
+#define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                   \
+  WEIR_CPU_KERNEL(.types = row_types, .compute = weir_optimizer_cpu, \
+                  .state_size = sizeof(weir_optimizer_state_t), .init = init_fn)
 #define WEIR_OPTIMIZER_ALL_TYPES "T: complex128, complex64, double, float, bfloat16, half"
 #define WEIR_OPTIMIZER_REAL_TYPES "T: double, float, bfloat16, half"
 #define WEIR_OPTIMIZER_WIDE_TYPES "T: double, float"

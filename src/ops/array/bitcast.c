@@ -57,13 +57,12 @@ static weir_status_t* bitcast_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_array_bitcast = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Bitcast",
-         .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
-         .inputs = "input: T",
-         .outputs = "output: type",
-         .flags = WEIR_OP_CHEAP,
-         .summary = "Reads the bytes of a tensor as another type.",
-         .infer_shape = bitcast_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = bitcast_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Bitcast",
+                                    .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
+                                    .inputs = "input: T",
+                                    .outputs = "output: type",
+                                    .flags = WEIR_OP_CHEAP,
+                                    .summary = "Reads the bytes of a tensor as another type.",
+                                    .infer_shape = bitcast_shape,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = bitcast_cpu)},
+                                   {0}}};

@@ -206,9 +206,7 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .infer_shape = broadcast_to_shape,
          .build_grad = broadcast_to_grad,
          .simplify = array_simplify_same,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = broadcast_to_cpu, .host_inputs = "shape"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = broadcast_to_cpu, .host_inputs = "shape")},
         {.name = "BroadcastArgs",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "s0: T; s1: T",
@@ -216,9 +214,8 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .flags = WEIR_OP_CHEAP,
          .summary = "Returns the shape that two shapes broadcast to.",
          .infer_shape = args_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = args_cpu,
-                                                 .host_inputs = "s0, s1", .host_outputs = "r0"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = args_cpu, .host_inputs = "s0, s1", .host_outputs = "r0")},
         {.name = "BroadcastGradientArgs",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "s0: T; s1: T",
@@ -226,7 +223,6 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .summary = "Returns the axes along which the gradients of a broadcast are summed.",
          .infer_shape = gradient_args_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = gradient_args_cpu,
-                                                 .host_inputs = "s0, s1", .host_outputs = "r0, r1"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gradient_args_cpu, .host_inputs = "s0, s1",
+                                    .host_outputs = "r0, r1")},
         {0}}};

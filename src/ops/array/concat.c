@@ -305,9 +305,7 @@ const weir_op_module_t weir_ops_array_concat = {
          .summary = "Joins tensors along a dimension.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = concat_cpu, .host_inputs = "concat_dim"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = concat_cpu, .host_inputs = "concat_dim")},
         {.name = "ConcatV2",
          .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
          .inputs = "values: N * T; axis: Tidx",
@@ -315,9 +313,7 @@ const weir_op_module_t weir_ops_array_concat = {
          .summary = "Joins tensors along a dimension.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = concat_cpu, .host_inputs = "axis"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = concat_cpu, .host_inputs = "axis")},
         {.name = "ConcatOffset",
          .attrs = "N: int >= 2; shape_type: {int32, int64} = DT_INT32",
          .inputs = "concat_dim: int32; shape: N * shape_type",
@@ -325,8 +321,6 @@ const weir_op_module_t weir_ops_array_concat = {
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .summary = "Returns where each input of a Concat begins in its output.",
          .infer_shape = offset_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = offset_cpu,
-                                                 .host_inputs = "concat_dim, shape",
-                                                 .host_outputs = "offset"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = offset_cpu, .host_inputs = "concat_dim, shape",
+                                    .host_outputs = "offset")},
         {0}}};

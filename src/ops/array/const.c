@@ -86,10 +86,8 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_CONST,
          .summary = "Returns a constant tensor.",
          .infer_shape = const_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = const_cpu,
-                                          .state_size = sizeof(const_state_t), .init = const_init},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = const_cpu, .state_size = sizeof(const_state_t),
+                                    .init = const_init)},
         {.name = "Placeholder",
          .attrs = "dtype: type; shape: shape = { unknown_rank: true }",
          .outputs = "output: dtype",
@@ -97,8 +95,7 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_PLACEHOLDER,
          .summary = "A value that every step must be given.",
          .infer_shape = placeholder_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = placeholder_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = placeholder_cpu)},
         {.name = "PlaceholderV2",
          .attrs = "dtype: type; shape: shape",
          .outputs = "output: dtype",
@@ -106,8 +103,7 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_PLACEHOLDER,
          .summary = "A value that every step must be given.",
          .infer_shape = placeholder_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = placeholder_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = placeholder_cpu)},
         {.name = "PlaceholderWithDefault",
          .attrs = "dtype: type; shape: shape",
          .inputs = "input: dtype",
@@ -116,5 +112,5 @@ const weir_op_module_t weir_ops_array_const = {
          .summary = "Passes its input on unless a step is given another value.",
          .infer_shape = default_shape,
          .build_grad = default_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = default_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = default_cpu)},
         {0}}};

@@ -43,6 +43,5 @@ const weir_op_module_t weir_ops_array_debug_identity = {
          .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
          .summary = "Returns its input.",
          .infer_shape = debug_identity_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = debug_identity_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = debug_identity_cpu)},
         {0}}};

@@ -77,7 +77,7 @@ const weir_op_module_t weir_ops_array_diag = {
          .summary = "Returns a tensor of twice the rank with the given diagonal.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = diag_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = diag_cpu)},
         {.name = "DiagPart",
          .attrs = DIAG_TYPES,
          .inputs = "input: T",
@@ -85,5 +85,5 @@ const weir_op_module_t weir_ops_array_diag = {
          .summary = "Returns the diagonal of a tensor of even rank.",
          .infer_shape = diag_part_shape,
          .build_grad = diag_part_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = diag_part_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = diag_part_cpu)},
         {0}}};

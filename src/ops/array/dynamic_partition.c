@@ -119,13 +119,12 @@ static weir_status_t* partition_grad(weir_grad_ctx_t* g) {
 
 const weir_op_module_t weir_ops_array_dynamic_partition = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "DynamicPartition",
-         .attrs = "num_partitions: int >= 1; T: type",
-         .inputs = "data: T; partitions: int32",
-         .outputs = "outputs: num_partitions * T",
-         .summary = "Sorts the rows of a tensor into several outputs.",
-         .infer_shape = partition_shape,
-         .build_grad = partition_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = partition_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "DynamicPartition",
+                                    .attrs = "num_partitions: int >= 1; T: type",
+                                    .inputs = "data: T; partitions: int32",
+                                    .outputs = "outputs: num_partitions * T",
+                                    .summary = "Sorts the rows of a tensor into several outputs.",
+                                    .infer_shape = partition_shape,
+                                    .build_grad = partition_grad,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = partition_cpu)},
+                                   {0}}};

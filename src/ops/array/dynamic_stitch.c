@@ -138,9 +138,7 @@ const weir_op_module_t weir_ops_array_dynamic_stitch = {
          .summary = "Puts rows of several tensors into one by index; the last one wins.",
          .infer_shape = stitch_shape,
          .build_grad = stitch_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = stitch_cpu, .host_inputs = "indices"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = stitch_cpu, .host_inputs = "indices")},
         {.name = "ParallelDynamicStitch",
          .attrs = "N: int >= 1; T: type",
          .inputs = "indices: N * int32; data: N * T",
@@ -148,7 +146,5 @@ const weir_op_module_t weir_ops_array_dynamic_stitch = {
          .summary = "As DynamicStitch; the caller does not care which of equal indices wins.",
          .infer_shape = stitch_shape,
          .build_grad = stitch_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = stitch_cpu, .host_inputs = "indices"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = stitch_cpu, .host_inputs = "indices")},
         {0}}};

@@ -135,9 +135,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .summary = "Creates a tensor of a given shape filled with one value.",
          .infer_shape = fill_shape,
          .build_grad = fill_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = fill_cpu, .host_inputs = "dims"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = fill_cpu, .host_inputs = "dims")},
         {.name = "Empty",
          .attrs = "dtype: type; init: bool = false",
          .inputs = "shape: int32",
@@ -145,9 +143,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Creates a tensor whose elements are not set unless init is true.",
          .infer_shape = empty_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = empty_cpu, .host_inputs = "shape"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = empty_cpu, .host_inputs = "shape")},
         {.name = "ZerosLike",
          .attrs = "T: type",
          .inputs = "x: T",
@@ -155,7 +151,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Creates a tensor of zeros of the same type and shape.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = zeros_like_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = zeros_like_cpu)},
         {.name = "OnesLike",
          .attrs = "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, "
                   "int64, uint64, "
@@ -165,5 +161,5 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_SHAPE_ONLY,
          .summary = "Creates a tensor of ones of the same type and shape.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = ones_like_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = ones_like_cpu)},
         {0}}};

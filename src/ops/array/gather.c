@@ -363,7 +363,7 @@ const weir_op_module_t weir_ops_array_gather = {
          .summary = "Gathers rows of a tensor by index.",
          .infer_shape = gather_shape,
          .build_grad = rows_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = gather_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu)},
         {.name = "GatherV2",
          .attrs = "batch_dims: int = 0; Tparams: type; Tindices: {int16, int32, int64}; Taxis: "
                   "{int32, int64}",
@@ -372,7 +372,5 @@ const weir_op_module_t weir_ops_array_gather = {
          .summary = "Gathers slices of a tensor along an axis by index.",
          .infer_shape = gather_v2_shape,
          .build_grad = gather_v2_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = gather_v2_cpu, .host_inputs = "axis"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gather_v2_cpu, .host_inputs = "axis")},
         {0}}};

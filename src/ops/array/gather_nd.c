@@ -115,5 +115,5 @@ const weir_op_module_t weir_ops_array_gather_nd = {
          .summary = "Gathers slices of a tensor by rows of indices.",
          .infer_shape = gather_nd_shape,
          .build_grad = gather_nd_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = gather_nd_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu)},
         {0}}};

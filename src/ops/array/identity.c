@@ -51,10 +51,7 @@ static weir_status_t* prevent_grad(weir_grad_ctx_t* g) {
                      WEIR_VIEW_ARG(message));
 }
 
-#define IDENTITY_KERNELS                              \
-  (const weir_kernel_def_t[]) {                       \
-    {WEIR_DEVICE_CPU, .compute = identity_cpu}, { 0 } \
-  }
+#define IDENTITY_KERNELS WEIR_CPU_KERNEL(.compute = identity_cpu)
 
 const weir_op_module_t weir_ops_array_identity = {
     .file = __FILE__,
@@ -76,7 +73,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .summary = "Returns its inputs.",
          .infer_shape = identity_n_shape,
          .build_grad = identity_n_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = identity_n_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = identity_n_cpu)},
         {.name = "Snapshot",
          .attrs = "T: type",
          .inputs = "input: T",
@@ -92,7 +89,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Copies its input into memory of its own.",
          .infer_shape = identity_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = deep_copy_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = deep_copy_cpu)},
         {.name = "StopGradient",
          .attrs = "T: type",
          .inputs = "input: T",

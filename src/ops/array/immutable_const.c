@@ -112,8 +112,6 @@ const weir_op_module_t weir_ops_array_immutable_const = {
          .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
          .summary = "A tensor that lies in a file",
          .infer_shape = const_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = const_cpu,
-                                                 .state_size = sizeof(const_state_t),
-                                                 .init = const_init, .deinit = const_deinit},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = const_cpu, .state_size = sizeof(const_state_t),
+                                    .init = const_init, .deinit = const_deinit)},
         {0}}};

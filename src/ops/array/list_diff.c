@@ -58,11 +58,8 @@ const weir_op_module_t weir_ops_array_list_diff = {
          .outputs = "out: T; idx: out_idx",
          .summary = "Returns the elements of x that are not in y, and where they are.",
          .infer_shape = list_diff_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU,
-                  .types = "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, "
-                           "uint16, uint32, uint64, string",
-                  .compute = list_diff_cpu},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(
+                 .types = "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, "
+                          "uint16, uint32, uint64, string",
+                 .compute = list_diff_cpu)},
         {0}}};

@@ -227,9 +227,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Returns square matrices with the given diagonals.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = diag_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu)},
         {.name = "MatrixDiagPart",
          .attrs = "T: type",
          .inputs = "input: T",
@@ -237,9 +235,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Returns the diagonals of matrices.",
          .infer_shape = part_shape,
          .build_grad = part_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = part_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu)},
         {.name = "MatrixSetDiag",
          .attrs = "T: type",
          .inputs = "input: T; diagonal: T",
@@ -247,9 +243,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Replaces the diagonals of matrices.",
          .infer_shape = set_shape,
          .build_grad = set_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = set_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = set_cpu)},
         {.name = "MatrixBandPart",
          .attrs = "T: type; Tindex: {int32, int64} = DT_INT64",
          .inputs = "input: T; num_lower: Tindex; num_upper: Tindex",
@@ -257,8 +251,6 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Keeps a band around the diagonals of matrices and makes the rest zero.",
          .infer_shape = band_shape,
          .build_grad = band_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = MATRIX_TYPES,
-                                                 .compute = band_cpu,
-                                                 .host_inputs = "num_lower, num_upper"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = band_cpu,
+                                    .host_inputs = "num_lower, num_upper")},
         {0}}};

@@ -308,10 +308,8 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "Returns matrices with the given diagonals, other elements being the padding.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = MATRIX_TYPES,
-                                                 .compute = diag_cpu,
-                                                 .host_inputs = "k, num_rows, num_cols"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu,
+                                    .host_inputs = "k, num_rows, num_cols")},
         {.name = "MatrixDiagPartV3",
          .attrs = "T: type; " ALIGN,
          .inputs = "input: T; k: int32; padding_value: T",
@@ -319,7 +317,6 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "Returns the diagonals k[0] to k[1] of matrices.",
          .infer_shape = part_shape,
          .build_grad = part_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = MATRIX_TYPES,
-                                                 .compute = part_cpu, .host_inputs = "k"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu, .host_inputs = "k")},
         {0}}};

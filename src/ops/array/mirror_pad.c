@@ -244,9 +244,7 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
          .summary = "Puts a border around a tensor that mirrors it.",
          .infer_shape = mirror_pad_shape,
          .build_grad = mirror_pad_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = mirror_pad_cpu, .host_inputs = "paddings"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = mirror_pad_cpu, .host_inputs = "paddings")},
         {.name = "MirrorPadGrad",
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32; mode: {'REFLECT', 'SYMMETRIC'}",
          .inputs = "input: T; paddings: Tpaddings",
@@ -254,7 +252,5 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
          .summary = "Folds a mirrored border back into the tensor by addition.",
          .infer_shape = mirror_pad_grad_shape,
          .build_grad = mirror_pad_grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = mirror_pad_grad_cpu,
-                                                 .host_inputs = "paddings"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = mirror_pad_grad_cpu, .host_inputs = "paddings")},
         {0}}};

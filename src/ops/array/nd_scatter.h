@@ -1,5 +1,5 @@
-// nd_scatter.h — Putting slices into a tensor by rows of indices: what the scatters into variables
-// and those that keep the smaller or larger element share.
+// nd_scatter.h — Putting slices into a tensor by rows of indices: what the scatters into tensors
+// and into variables share.
 #ifndef WEIR_OPS_ARRAY_ND_SCATTER_H_
 #define WEIR_OPS_ARRAY_ND_SCATTER_H_
 
@@ -88,15 +88,17 @@ static inline void nd_scatter_sub_bools(void* dst, const void* src, int64_t coun
   for (int64_t i = 0; i < count; ++i) y[i] = y[i] != x[i];
 }
 
-// How one slice is put: by one of the two functions, or by copying when both are NULL.
+// How one slice is put: by one of the two functions, by joining strings, or else by copying.
 typedef struct nd_scatter_fns_t {
+  bool joins;
   weir_element_add_fn_t add;  // sums, also of bools
   weir_update_fn_t update;    // minima and maxima
 } nd_scatter_fns_t;
 
 static inline weir_status_t* nd_scatter_find(nd_scatter_t mode, weir_dtype_t dtype,
                                              nd_scatter_fns_t* out_fns) {
-  *out_fns = (nd_scatter_fns_t){NULL, NULL};
+  *out_fns = (nd_scatter_fns_t){.joins = mode == ND_SCATTER_ADD && dtype == WEIR_DTYPE_STRING};
+  if (out_fns->joins) return NULL;
   switch (mode) {
     case ND_SCATTER_UPDATE: return NULL;
     case ND_SCATTER_ADD: out_fns->add = weir_element_add_fn(dtype); break;
@@ -111,37 +113,75 @@ static inline weir_status_t* nd_scatter_find(nd_scatter_t mode, weir_dtype_t dty
                      weir_dtype_name(dtype));
 }
 
-// Puts the slices of |updates| into |out|, in order. REQUIRES: nd_scatter_check passed, and |out|
-// is not empty.
-static inline weir_status_t* nd_scatter(const weir_kernel_ctx_t* ctx, const weir_tensor_t* indices,
-                                        const weir_tensor_t* updates, nd_scatter_t mode,
-                                        weir_tensor_t* out) {
+// Strings are added by joining them.
+static inline weir_status_t* nd_scatter_join(weir_string_t* dst, const weir_string_t* src,
+                                             int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    weir_view_t more = weir_string_view(&src[i]);
+    size_t size = weir_string_view(&dst[i]).size;
+    char* bytes = weir_string_resize(&dst[i], size + more.size);
+    if (!bytes) return weir_out_of_memory();
+    if (more.size) memcpy(bytes + size, more.data, more.size);
+  }
+  return NULL;
+}
+
+static inline weir_status_t* nd_scatter_put(const nd_scatter_fns_t* fns, weir_dtype_t dtype,
+                                            void* dst, const void* src, int64_t count) {
+  if (fns->joins) return nd_scatter_join(dst, src, count);
+  if (!fns->add && !fns->update) return weir_elements_copy(dtype, dst, src, count);
+  if (fns->add) fns->add(dst, src, count);
+  else fns->update(dst, src, count, false);
+  return NULL;
+}
+
+// Puts the slices of |updates| into |out| where |nd| says, in order.
+static inline weir_status_t* nd_scatter_at(const weir_kernel_ctx_t* ctx, const nd_index_t* nd,
+                                           const weir_tensor_t* updates, nd_scatter_t mode,
+                                           weir_tensor_t* out) {
   const weir_dtype_t dtype = weir_tensor_type(out);
   nd_scatter_fns_t fns;
   bool ignore = false;
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   WEIR_TRY(nd_index_policy(weir_kernel_attrs(ctx), &ignore));
   WEIR_TRY(nd_scatter_find(mode, dtype, &fns));
-  nd_index_t nd = nd_scatter_index(indices, out);
-  size_t step = (size_t)nd.slice * weir_dtype_size(dtype);
-  for (int64_t i = 0; i < nd.count; ++i) {
-    int64_t at = nd_index_at(&nd, i);
+  size_t step = (size_t)nd->slice * weir_dtype_size(dtype);
+  for (int64_t i = 0; i < nd->count; ++i) {
+    int64_t at = nd_index_at(nd, i);
     if (at < 0 && ignore) continue;
     if (at < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT, "%s does not index into shape %s",
-                         nd_index_text(&nd, i, a), weir_tensor_shape_text(out, b));
+                         nd_index_text(nd, i, a), weir_tensor_shape_text(out, b));
     }
-    char* dst = (char*)out->data + (size_t)at * step;
-    const char* src = (const char*)updates->data + (size_t)i * step;
-    if (fns.add) {
-      fns.add(dst, src, nd.slice);
-    } else if (fns.update) {
-      fns.update(dst, src, nd.slice, false);
-    } else {
-      WEIR_TRY(weir_elements_copy(dtype, dst, src, nd.slice));
-    }
+    WEIR_TRY(nd_scatter_put(&fns, dtype, (char*)out->data + (size_t)at * step,
+                            (const char*)updates->data + (size_t)i * step, nd->slice));
   }
   return NULL;
+}
+
+// The same by |indices|. REQUIRES: nd_scatter_check passed, and |out| is not empty.
+static inline weir_status_t* nd_scatter(const weir_kernel_ctx_t* ctx, const weir_tensor_t* indices,
+                                        const weir_tensor_t* updates, nd_scatter_t mode,
+                                        weir_tensor_t* out) {
+  nd_index_t nd = nd_scatter_index(indices, out);
+  return nd_scatter_at(ctx, &nd, updates, mode, out);
+}
+
+// A copy of input 0 as output 0, in its own memory where possible: to scatter into.
+static inline weir_status_t* nd_scatter_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const void* data = x->data;
+  const weir_dtype_t dtype = weir_tensor_type(x);
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, out));
+  if ((*out)->data == data) return NULL;
+  return weir_move_copy(weir_kernel_pool(ctx), dtype, data, (*out)->data, (*out)->count);
+}
+
+// Shape function of (tensor, indices, updates) -> output.
+static inline weir_status_t* nd_scatter_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* out = weir_shape_input(ctx, 0);
+  WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), out));
+  return weir_shape_set(ctx, 0, out);
 }
 
 #endif  // WEIR_OPS_ARRAY_ND_SCATTER_H_

@@ -104,7 +104,5 @@ const weir_op_module_t weir_ops_array_one_hot = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns rows that are on at the given places and off elsewhere.",
          .infer_shape = one_hot_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = one_hot_cpu, .host_inputs = "depth"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = one_hot_cpu, .host_inputs = "depth")},
         {0}}};

@@ -138,9 +138,7 @@ const weir_op_module_t weir_ops_array_pad = {
          .infer_shape = pad_shape,
          .build_grad = pad_grad,
          .simplify = array_simplify_same,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = pad_cpu, .host_inputs = "paddings"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = pad_cpu, .host_inputs = "paddings")},
         {.name = "PadV2",
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
          .inputs = "input: T; paddings: Tpaddings; constant_values: T",
@@ -149,7 +147,6 @@ const weir_op_module_t weir_ops_array_pad = {
          .infer_shape = pad_shape,
          .build_grad = pad_grad,
          .simplify = array_simplify_same,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = pad_cpu,
-                                                 .host_inputs = "paddings, constant_values"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = pad_cpu, .host_inputs = "paddings, constant_values")},
         {0}}};

@@ -98,25 +98,19 @@ const weir_op_module_t weir_ops_array_parallel_concat = {
          .outputs = "output: T",
          .summary = "Puts tensors of one row each together along the first dimension.",
          .infer_shape = concat_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "T: " ROW_TYPES, .compute = concat_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: " ROW_TYPES, .compute = concat_cpu)},
         {.name = "_ParallelConcatStart",
          .attrs = "shape: shape; dtype: type",
          .outputs = "output: dtype",
          .flags = WEIR_OP_STATEFUL,
          .summary = "A tensor whose rows _ParallelConcatUpdate writes",
          .infer_shape = start_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "dtype: " ROW_TYPES, .compute = start_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "dtype: " ROW_TYPES, .compute = start_cpu)},
         {.name = "_ParallelConcatUpdate",
          .attrs = "T: type; loc: int",
          .inputs = "value: T; update: T",
          .outputs = "output: T",
          .summary = "Writes row |loc| in place",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "T: " ROW_TYPES, .compute = row_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: " ROW_TYPES, .compute = row_cpu)},
         {0}}};

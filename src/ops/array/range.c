@@ -215,11 +215,8 @@ const weir_op_module_t weir_ops_array_range = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns the numbers from start to limit in steps of delta.",
          .infer_shape = range_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "Tidx: bfloat16, half, float, double, int32, int64",
-                  .compute = range_cpu, .host_inputs = "start, limit, delta"},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "Tidx: bfloat16, half, float, double, int32, int64",
+                                    .compute = range_cpu, .host_inputs = "start, limit, delta")},
         {.name = "LinSpace",
          .attrs = "T: {bfloat16, half, float, double}; Tidx: {int32, int64} = DT_INT32",
          .inputs = "start: T; stop: T; num: Tidx",
@@ -227,8 +224,6 @@ const weir_op_module_t weir_ops_array_range = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns num numbers at equal distances from start to stop.",
          .infer_shape = lin_space_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = "T: float, double",
-                                                 .compute = lin_space_cpu,
-                                                 .host_inputs = "start, stop, num"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: float, double", .compute = lin_space_cpu,
+                                    .host_inputs = "start, stop, num")},
         {0}}};

@@ -259,9 +259,7 @@ const weir_op_module_t weir_ops_array_reshape = {
          .infer_shape = reshape_shape,
          .build_grad = array_grad_reshape,
          .simplify = array_simplify_same,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = reshape_cpu, .host_inputs = "shape"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = reshape_cpu, .host_inputs = "shape")},
         {.name = "ExpandDims",
          .attrs = "T: type; Tdim: {int32, int64} = DT_INT32",
          .inputs = "input: T; dim: Tdim",
@@ -270,9 +268,7 @@ const weir_op_module_t weir_ops_array_reshape = {
          .summary = "Inserts a dimension of size 1.",
          .infer_shape = expand_shape,
          .build_grad = array_grad_reshape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = expand_cpu, .host_inputs = "dim"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = expand_cpu, .host_inputs = "dim")},
         {.name = "Squeeze",
          .attrs = "T: type; squeeze_dims: list(int) >= 0 = []",
          .inputs = "input: T",
@@ -282,5 +278,5 @@ const weir_op_module_t weir_ops_array_reshape = {
          .infer_shape = squeeze_shape,
          .build_grad = array_grad_reshape,
          .simplify = array_simplify_same,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = squeeze_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = squeeze_cpu)},
         {0}}};

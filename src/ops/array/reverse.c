@@ -181,9 +181,7 @@ const weir_op_module_t weir_ops_array_reverse = {
          .summary = "Reverses a tensor along the given axes.",
          .infer_shape = reverse_shape,
          .build_grad = reverse_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = reverse_cpu, .host_inputs = "axis"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = reverse_cpu, .host_inputs = "axis")},
         {.name = "ReverseSequence",
          .attrs = "seq_dim: int; batch_dim: int = 0; T: type; Tlen: {int32, int64} = DT_INT64",
          .inputs = "input: T; seq_lengths: Tlen",
@@ -191,5 +189,5 @@ const weir_op_module_t weir_ops_array_reverse = {
          .summary = "Reverses the beginnings of sequences, each of a length of its own.",
          .infer_shape = sequence_shape,
          .build_grad = sequence_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = sequence_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = sequence_cpu)},
         {0}}};

@@ -99,7 +99,5 @@ const weir_op_module_t weir_ops_array_roll = {
          .summary = "Rotates a tensor along axes.",
          .infer_shape = roll_shape,
          .build_grad = roll_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = roll_cpu, .host_inputs = "shift, axis"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu, .host_inputs = "shift, axis")},
         {0}}};

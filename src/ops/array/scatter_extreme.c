@@ -2,12 +2,6 @@
 // tensor joined with updates by rows of indices.
 #include "ops/array/nd_scatter.h"
 
-static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* out = weir_shape_input(ctx, 0);
-  WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), out));
-  return weir_shape_set(ctx, 0, out);
-}
-
 static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
@@ -19,12 +13,8 @@ static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
                        "Inner dimensions of output shape must match inner dimensions of updates "
                        "shape: indices must be a matrix at least");
   }
-  const void* data = x->data;
-  const weir_dtype_t dtype = weir_tensor_type(x);
   weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
-  if (out->data != data)
-    WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, data, out->data, out->count));
+  WEIR_TRY(nd_scatter_output(ctx, &out));
   if (indices->count == 0 && updates->count == 0) return NULL;
   return nd_scatter(ctx, indices, updates, mode, out);
 }
@@ -83,21 +73,17 @@ const weir_op_module_t weir_ops_array_scatter_extreme = {
          .inputs = "tensor: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Keeps the smaller elements in slices of a tensor by rows of indices.",
-         .infer_shape = scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = extreme_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = ORDERED, .compute = min_cpu},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = ORDERED, .compute = min_cpu)},
         {.name = "TensorScatterMax",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Keeps the larger elements in slices of a tensor by rows of indices.",
-         .infer_shape = scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = extreme_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = ORDERED, .compute = max_cpu},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = ORDERED, .compute = max_cpu)},
         {.name = "ScatterNdNonAliasingAdd",
          .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
                   "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, "
@@ -105,13 +91,10 @@ const weir_op_module_t weir_ops_array_scatter_extreme = {
          .inputs = "input: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Adds to slices of a tensor by rows of indices.",
-         .infer_shape = scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = add_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU,
-                  .types = "T: bool, complex128, complex64, double, float, bfloat16, half, int32, "
-                           "int8, uint8, int16, uint16, uint32, int64, uint64",
-                  .compute = add_cpu},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(
+                 .types = "T: bool, complex128, complex64, double, float, bfloat16, half, int32, "
+                          "int8, uint8, int16, uint16, uint32, int64, uint64",
+                 .compute = add_cpu)},
         {0}}};

@@ -1,44 +1,13 @@
 // scatter_nd.c — ScatterNd, TensorScatterUpdate, TensorScatterAdd, TensorScatterSub.
-#include "kernel/element_add.h"
-#include "ops/array/nd_index.h"
-
-typedef enum scatter_t { SCATTER_UPDATE, SCATTER_ADD, SCATTER_SUB } scatter_t;
+#include "ops/array/nd_scatter.h"
 
 // ---- shapes ----
-
-static weir_status_t* check_shapes(weir_shape_ctx_t* ctx, const weir_shape_t* indices,
-                                   const weir_shape_t* updates, const weir_shape_t* out) {
-  WEIR_TRY(weir_shape_at_least(ctx, indices, 1));
-  if (indices->rank < 0 || updates->rank < 0 || out->rank < 0 ||
-      indices->dims[indices->rank - 1] < 0)
-    return NULL;
-  int outer = indices->rank - 1;
-  int64_t depth = indices->dims[outer];
-  if (depth > out->rank || updates->rank != outer + out->rank - depth) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shapes of indices, updates and output do not fit: ranks %d, %d and %d with "
-                       "%lld indices a row",
-                       indices->rank, updates->rank, out->rank, (long long)depth);
-  }
-  for (int i = 0; i < updates->rank; ++i) {
-    int64_t expected = i < outer ? indices->dims[i] : out->dims[i - outer + depth];
-    int64_t joined = 0;
-    WEIR_TRY(weir_dim_join(ctx, expected, updates->dims[i], &joined));
-  }
-  return NULL;
-}
 
 static weir_status_t* scatter_nd_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* out = NULL;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 1, NULL));
   WEIR_TRY(weir_shape_from_value(ctx, 2, &out));
-  WEIR_TRY(check_shapes(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 1), out));
-  return weir_shape_set(ctx, 0, out);
-}
-
-static weir_status_t* tensor_scatter_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* out = weir_shape_input(ctx, 0);
-  WEIR_TRY(check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), out));
+  WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 1), out));
   return weir_shape_set(ctx, 0, out);
 }
 
@@ -74,54 +43,6 @@ static weir_status_t* check_empty(const weir_tensor_t* indices, const weir_tenso
   return WEIR_STATUS(INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
 }
 
-// Strings are added by joining them.
-static weir_status_t* join_strings(weir_string_t* dst, const weir_string_t* src, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    weir_view_t more = weir_string_view(&src[i]);
-    size_t size = weir_string_view(&dst[i]).size;
-    char* bytes = weir_string_resize(&dst[i], size + more.size);
-    if (!bytes) return weir_out_of_memory();
-    if (more.size) memcpy(bytes + size, more.data, more.size);
-  }
-  return NULL;
-}
-
-static weir_status_t* put_slice(weir_dtype_t dtype, scatter_t mode, weir_element_add_fn_t fn,
-                                char* dst, const char* src, int64_t count) {
-  if (mode == SCATTER_UPDATE) return weir_elements_copy(dtype, dst, src, count);
-  if (dtype == WEIR_DTYPE_STRING)
-    return join_strings((weir_string_t*)dst, (const weir_string_t*)src, count);
-  fn(dst, src, count);
-  return NULL;
-}
-
-static weir_status_t* scatter(const weir_kernel_ctx_t* ctx, const weir_tensor_t* indices,
-                              const weir_tensor_t* updates, scatter_t mode, weir_tensor_t* out) {
-  const weir_dtype_t dtype = weir_tensor_type(out);
-  weir_element_add_fn_t fn =
-      mode == SCATTER_SUB ? weir_element_sub_fn(dtype) : weir_element_add_fn(dtype);
-  bool ignore = false;
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  WEIR_TRY(nd_index_policy(weir_kernel_attrs(ctx), &ignore));
-  if (mode != SCATTER_UPDATE && !fn && dtype != WEIR_DTYPE_STRING) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "elements of type %s cannot be added",
-                       weir_dtype_name(dtype));
-  }
-  nd_index_t nd = nd_index_make(indices, out->rank, out->dims);
-  size_t step = (size_t)nd.slice * weir_dtype_size(dtype);
-  for (int64_t i = 0; i < nd.count; ++i) {
-    int64_t at = nd_index_at(&nd, i);
-    if (at < 0 && ignore) continue;
-    if (at < 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s does not index into shape %s",
-                         nd_index_text(&nd, i, a), weir_tensor_shape_text(out, b));
-    }
-    WEIR_TRY(put_slice(dtype, mode, fn, (char*)out->data + (size_t)at * step,
-                       (const char*)updates->data + (size_t)i * step, nd.slice));
-  }
-  return NULL;
-}
-
 static weir_status_t* scatter_nd_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 0);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 1);
@@ -141,10 +62,11 @@ static weir_status_t* scatter_nd_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   weir_move_zero(weir_tensor_type(out), out->data, out->count);
-  return scatter(ctx, indices, updates, SCATTER_ADD, out);
+  nd_index_t nd = nd_index_make(indices, rank, dims);
+  return nd_scatter_at(ctx, &nd, updates, ND_SCATTER_ADD, out);
 }
 
-static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, scatter_t mode) {
+static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
@@ -157,20 +79,21 @@ static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, scatter_t mode) {
                        "Indices must be rows of indices, a matrix or more, got shape %s",
                        weir_tensor_shape_text(indices, text));
   }
-  const void* data = x->data;
-  const weir_dtype_t dtype = weir_tensor_type(x);
   weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
-  if (out->data != data)
-    WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, data, out->data, out->count));
-  return scatter(ctx, indices, updates, mode, out);
+  WEIR_TRY(nd_scatter_output(ctx, &out));
+  nd_index_t nd = nd_index_make(indices, out->rank, out->dims);
+  return nd_scatter_at(ctx, &nd, updates, mode, out);
 }
 
 static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) {
-  return tensor_scatter(ctx, SCATTER_UPDATE);
+  return tensor_scatter(ctx, ND_SCATTER_UPDATE);
 }
-static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) { return tensor_scatter(ctx, SCATTER_ADD); }
-static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) { return tensor_scatter(ctx, SCATTER_SUB); }
+static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) {
+  return tensor_scatter(ctx, ND_SCATTER_ADD);
+}
+static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) {
+  return tensor_scatter(ctx, ND_SCATTER_SUB);
+}
 
 // ---- gradients ----
 
@@ -217,34 +140,30 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Adds slices into a tensor of zeros by rows of indices.",
          .infer_shape = scatter_nd_shape,
          .build_grad = scatter_nd_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = scatter_nd_cpu, .host_inputs = "shape"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = scatter_nd_cpu, .host_inputs = "shape")},
         {.name = "TensorScatterUpdate",
          .attrs =
              "T: type; Tindices: {int16, int32, int64, uint16}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Replaces slices of a tensor by rows of indices.",
-         .infer_shape = tensor_scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = update_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = update_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = update_cpu)},
         {.name = "TensorScatterAdd",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Adds to slices of a tensor by rows of indices.",
-         .infer_shape = tensor_scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = add_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = add_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = add_cpu)},
         {.name = "TensorScatterSub",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
          .outputs = "output: T",
          .summary = "Subtracts from slices of a tensor by rows of indices.",
-         .infer_shape = tensor_scatter_shape,
+         .infer_shape = nd_scatter_shape,
          .build_grad = sub_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBERS, .compute = sub_cpu},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = NUMBERS, .compute = sub_cpu)},
         {0}}};

@@ -72,9 +72,7 @@ const weir_op_module_t weir_ops_array_shape = {
          .flags = SHAPE_FLAGS,
          .summary = "Returns the shape of a tensor.",
          .infer_shape = shape_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = shape_cpu, .host_outputs = "output"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = shape_cpu, .host_outputs = "output")},
         {.name = "ShapeN",
          .attrs = "N: int >= 1; T: type; out_type: {int32, int64} = DT_INT32",
          .inputs = "input: N * T",
@@ -82,9 +80,7 @@ const weir_op_module_t weir_ops_array_shape = {
          .flags = SHAPE_FLAGS,
          .summary = "Returns the shapes of several tensors.",
          .infer_shape = shape_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = shape_cpu, .host_outputs = "output"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = shape_cpu, .host_outputs = "output")},
         {.name = "Size",
          .attrs = "T: type; out_type: {int32, int64} = DT_INT32",
          .inputs = "input: T",
@@ -92,9 +88,7 @@ const weir_op_module_t weir_ops_array_shape = {
          .flags = SHAPE_FLAGS,
          .summary = "Returns the number of elements of a tensor.",
          .infer_shape = size_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = size_cpu, .host_outputs = "output"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = size_cpu, .host_outputs = "output")},
         {.name = "Rank",
          .attrs = "T: type",
          .inputs = "input: T",
@@ -102,7 +96,5 @@ const weir_op_module_t weir_ops_array_shape = {
          .flags = SHAPE_FLAGS,
          .summary = "Returns the rank of a tensor.",
          .infer_shape = rank_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = rank_cpu,
-                                                 .host_outputs = "output"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = rank_cpu, .host_outputs = "output")},
         {0}}};

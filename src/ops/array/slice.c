@@ -191,7 +191,5 @@ const weir_op_module_t weir_ops_array_slice = {
          .infer_shape = slice_shape,
          .build_grad = slice_grad,
          .simplify = array_simplify_same,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = slice_cpu, .host_inputs = "begin, size"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = slice_cpu, .host_inputs = "begin, size")},
         {0}}};

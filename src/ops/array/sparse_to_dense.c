@@ -121,7 +121,5 @@ const weir_op_module_t weir_ops_array_sparse_to_dense = {
          .summary = "Puts listed values into a tensor filled with a default.",
          .infer_shape = sparse_to_dense_shape,
          .build_grad = sparse_to_dense_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = sparse_to_dense_cpu,
-                                                 .host_inputs = "output_shape"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = sparse_to_dense_cpu, .host_inputs = "output_shape")},
         {0}}};

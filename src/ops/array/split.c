@@ -241,9 +241,7 @@ const weir_op_module_t weir_ops_array_split = {
          .summary = "Cuts a tensor into equal parts along a dimension.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = split_cpu, .host_inputs = "split_dim"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = split_cpu, .host_inputs = "split_dim")},
         {.name = "SplitV",
          .attrs = "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = DT_INT64",
          .inputs = "value: T; size_splits: Tlen; split_dim: int32",
@@ -251,7 +249,6 @@ const weir_op_module_t weir_ops_array_split = {
          .summary = "Cuts a tensor into parts of given sizes along a dimension.",
          .infer_shape = split_v_shape,
          .build_grad = split_v_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = split_v_cpu,
-                                                 .host_inputs = "size_splits, split_dim"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = split_v_cpu, .host_inputs = "size_splits, split_dim")},
         {0}}};

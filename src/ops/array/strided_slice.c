@@ -192,13 +192,9 @@ static weir_status_t* strided_slice_grad_cpu(weir_kernel_ctx_t* ctx) {
 // ---- gradients ----
 
 static weir_edge_t with_masks(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs) {
-  static const char* const names[] = {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
-                                      "shrink_axis_mask"};
-  weir_named_attr_t items[WEIR_COUNT_OF(names)];
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
-    items[i] = weir_attr_int(names[i], weir_attrs_int(weir_grad_attrs(g), names[i]));
-  }
-  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){items, WEIR_COUNT_OF(names)});
+  return weir_grad_node_like(
+      g, op, inputs,
+      WEIR_NAMES("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"));
 }
 
 // StridedSliceGrad has no int16 indices.
@@ -239,9 +235,8 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .summary = "Slices a tensor as Python does.",
          .infer_shape = strided_slice_shape,
          .build_grad = strided_slice_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = strided_slice_cpu,
-                                                 .host_inputs = "begin, end, strides"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = strided_slice_cpu, .host_inputs = "begin, end, strides")},
         {.name = "StridedSliceGrad",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "shape: Index; begin: Index; end: Index; strides: Index; dy: T",
@@ -249,7 +244,6 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .summary = "Puts a slice into a tensor of zeros.",
          .infer_shape = strided_slice_grad_shape,
          .build_grad = strided_slice_grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = strided_slice_grad_cpu,
-                                                 .host_inputs = "shape, begin, end, strides"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = strided_slice_grad_cpu,
+                                    .host_inputs = "shape, begin, end, strides")},
         {0}}};

@@ -95,7 +95,8 @@ static weir_status_t* put(const weir_kernel_ctx_t* ctx, const weir_strided_slice
                        (char*)target->data + (size_t)offset * weir_dtype_size(dtype));
 }
 
-static weir_status_t* assign_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable) {
+static weir_status_t* assign_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable, int mode) {
+  (void)mode;
   const weir_tensor_t* value = weir_kernel_input(ctx, VALUE);
   weir_strided_slice_t slice;
   bool is_empty = false;
@@ -109,30 +110,10 @@ static weir_status_t* assign_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
   return is_empty ? NULL : put(ctx, &slice, variable->tensor);
 }
 
-// The variable behind the ref or the handle. A handle of none is NOT_FOUND, as in TensorFlow.
-static weir_status_t* find_variable(weir_kernel_ctx_t* ctx, weir_variable_t** out_variable) {
-  if (weir_kernel_input_ref(ctx, 0)) return weir_kernel_variable(ctx, 0, out_variable);
-  weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_variable_type, &resource));
-  *out_variable = (weir_variable_t*)resource;
-  weir_tensor_t* value = weir_variable_read(*out_variable);
-  bool is_initialized = value != NULL;
-  weir_tensor_release(value);
-  if (is_initialized) return NULL;
-  weir_resource_release(resource);
-  return WEIR_STATUS(NOT_FOUND, "Could not find resource: the variable of %s is uninitialized",
-                     ctx->node->name);
-}
-
 static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
   weir_variable_t* variable = NULL;
-  WEIR_TRY(find_variable(ctx, &variable));
-  weir_mutex_lock(&variable->mu);
-  weir_status_t* status = assign_locked(ctx, variable);
-  weir_mutex_unlock(&variable->mu);
-  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, variable);
-  weir_resource_release(&variable->base);
-  return status;
+  WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
+  return weir_kernel_update_variable(ctx, variable, assign_locked, 0);
 }
 
 static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) {
@@ -217,18 +198,15 @@ const weir_op_module_t weir_ops_array_strided_slice_assign = {
          .outputs = "output_ref: Ref(T)",
          .summary = "Assigns to a slice of a variable.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = assign_cpu,
-                                                 .host_inputs = "begin, end, strides"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "begin, end, strides")},
         {.name = "ResourceStridedSliceAssign",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "ref: resource; " SPEC_INPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Assigns to a slice of a variable.",
          .infer_shape = weir_shape_fn_none,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = assign_cpu,
-                                                 .host_inputs = "ref, begin, end, strides"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "ref, begin, end, strides")},
         {.name = "TensorStridedSliceUpdate",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "input: T; " SPEC_INPUTS,
@@ -236,7 +214,5 @@ const weir_op_module_t weir_ops_array_strided_slice_assign = {
          .summary = "Returns a tensor with a slice replaced.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = update_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = update_cpu,
-                                                 .host_inputs = "begin, end, strides"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = update_cpu, .host_inputs = "begin, end, strides")},
         {0}}};

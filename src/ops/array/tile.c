@@ -137,7 +137,5 @@ const weir_op_module_t weir_ops_array_tile = {
          .infer_shape = tile_shape,
          .build_grad = tile_grad,
          .simplify = array_simplify_same,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = tile_cpu, .host_inputs = "multiples"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = tile_cpu, .host_inputs = "multiples")},
         {0}}};

@@ -219,7 +219,7 @@ const weir_op_module_t weir_ops_array_top_k = {
          .summary = "As TopKV2, with k an attribute.",
          .infer_shape = top_k_v1_shape,
          .build_grad = top_k_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = top_k_v1_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = top_k_v1_cpu)},
         {.name = "TopKV2",
          .attrs = "sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, "
                   "bfloat16, uint16, half, "
@@ -231,7 +231,5 @@ const weir_op_module_t weir_ops_array_top_k = {
              "Returns the k largest elements of each row and their places, the largest first.",
          .infer_shape = top_k_shape,
          .build_grad = top_k_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = top_k_cpu, .host_inputs = "k"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = top_k_cpu, .host_inputs = "k")},
         {0}}};

@@ -191,9 +191,7 @@ const weir_op_module_t weir_ops_array_transpose = {
          .infer_shape = transpose_shape,
          .build_grad = transpose_grad,
          .simplify = transpose_simplify,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = transpose_cpu, .host_inputs = "perm"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = transpose_cpu, .host_inputs = "perm")},
         {.name = "ConjugateTranspose",
          .attrs = "T: type; Tperm: {int32, int64} = DT_INT32",
          .inputs = "x: T; perm: Tperm",
@@ -201,10 +199,7 @@ const weir_op_module_t weir_ops_array_transpose = {
          .summary = "Permutes the dimensions of a tensor and conjugates its elements.",
          .infer_shape = transpose_shape,
          .build_grad = transpose_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = conjugate_transpose_cpu, .host_inputs = "perm"},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = conjugate_transpose_cpu, .host_inputs = "perm")},
         {.name = "InvertPermutation",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "x: T",
@@ -212,7 +207,6 @@ const weir_op_module_t weir_ops_array_transpose = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns the inverse of a permutation.",
          .infer_shape = invert_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = invert_cpu,
-                                                 .host_inputs = "x", .host_outputs = "y"},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = invert_cpu, .host_inputs = "x", .host_outputs = "y")},
         {0}}};

@@ -71,12 +71,11 @@ static weir_status_t* unravel_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_array_unravel_index = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "UnravelIndex",
-         .attrs = "Tidx: {int32, int64} = DT_INT32",
-         .inputs = "indices: Tidx; dims: Tidx",
-         .outputs = "output: Tidx",
-         .summary = "Turns flat indices into coordinates.",
-         .infer_shape = unravel_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = unravel_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "UnravelIndex",
+                                    .attrs = "Tidx: {int32, int64} = DT_INT32",
+                                    .inputs = "indices: Tidx; dims: Tidx",
+                                    .outputs = "output: Tidx",
+                                    .summary = "Turns flat indices into coordinates.",
+                                    .infer_shape = unravel_shape,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = unravel_cpu)},
+                                   {0}}};

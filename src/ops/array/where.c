@@ -64,5 +64,5 @@ const weir_op_module_t weir_ops_array_where = {
          .outputs = "index: int64",
          .summary = "Returns the places of all elements that are true or not zero.",
          .infer_shape = where_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = where_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = where_cpu)},
         {0}}};

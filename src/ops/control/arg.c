@@ -41,20 +41,19 @@ static weir_status_t* fake_param_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define KERNEL(fn) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn}, {0}})
 #define ARG_OP(op_name)                                                            \
   {                                                                                \
     .name = op_name, .attrs = "T: type; index: int >= 0", .outputs = "output: T",  \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .role = WEIR_ROLE_ARG,              \
     .summary = "An argument of the function around it.", .infer_shape = arg_shape, \
-    .kernels = KERNEL(arg_cpu)                                                     \
+    .kernels = WEIR_CPU_KERNEL(.compute = arg_cpu)                                 \
   }
 #define RETVAL_OP(op_name)                                                               \
   {                                                                                      \
     .name = op_name, .attrs = "T: type; index: int >= 0", .inputs = "input: T",          \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .role = WEIR_ROLE_RETVAL,                 \
     .summary = "A result of the function around it.", .infer_shape = weir_shape_fn_none, \
-    .kernels = KERNEL(arg_cpu)                                                           \
+    .kernels = WEIR_CPU_KERNEL(.compute = arg_cpu)                                       \
   }
 
 const weir_op_module_t weir_ops_control_arg = {
@@ -69,5 +68,5 @@ const weir_op_module_t weir_ops_control_arg = {
                                     .flags = WEIR_OP_CHEAP,
                                     .summary = "Stands for a value that no branch reads.",
                                     .infer_shape = fake_param_shape,
-                                    .kernels = KERNEL(fake_param_cpu)},
+                                    .kernels = WEIR_CPU_KERNEL(.compute = fake_param_cpu)},
                                    {0}}};

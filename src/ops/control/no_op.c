@@ -57,8 +57,6 @@ static weir_status_t* abort_cpu(weir_kernel_ctx_t* ctx) {
   return WEIR_STATUS(ABORTED, "Abort_op intentional failure; %.*s", WEIR_VIEW_ARG(message));
 }
 
-#define KERNEL(fn) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn}, {0}})
-
 const weir_op_module_t weir_ops_control_no_op = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -67,13 +65,13 @@ const weir_op_module_t weir_ops_control_no_op = {
          .role = WEIR_ROLE_NO_OP,
          .summary = "Does nothing: a place to order others by.",
          .infer_shape = weir_shape_fn_none,
-         .kernels = KERNEL(nothing_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = nothing_cpu)},
         {.name = "ControlTrigger",
          .flags = WEIR_OP_CHEAP,
          .role = WEIR_ROLE_CONTROL_TRIGGER,
          .summary = "Does nothing, also after dead inputs.",
          .infer_shape = weir_shape_fn_none,
-         .kernels = KERNEL(nothing_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = nothing_cpu)},
         {.name = "RefIdentity",
          .attrs = "T: type",
          .inputs = "input: Ref(T)",
@@ -82,18 +80,18 @@ const weir_op_module_t weir_ops_control_no_op = {
          .summary = "Returns the same reference.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = ref_identity_grad,
-         .kernels = KERNEL(ref_identity_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = ref_identity_cpu)},
         {.name = "Assert",
          .attrs = "T: list(type) >= 1; summarize: int = 3",
          .inputs = "condition: bool; data: T",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Fails with its inputs in the message when the condition is false.",
          .infer_shape = weir_shape_fn_none,
-         .kernels = KERNEL(assert_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = assert_cpu)},
         {.name = "Abort",
          .attrs = "error_msg: string = ''; exit_without_error: bool = false",
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_FOLD,
          .summary = "Fails the step.",
          .infer_shape = weir_shape_fn_none,
-         .kernels = KERNEL(abort_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = abort_cpu)},
         {0}}};

@@ -43,8 +43,6 @@ const weir_op_module_t weir_ops_control_symbolic_gradient = {
          .flags = WEIR_OP_NO_FOLD,
          .summary = "The gradient of a function",
          .infer_shape = gradient_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute_async = gradient_cpu,
-                                                 .state_size = sizeof(gradient_state_t),
-                                                 .init = gradient_init},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute_async = gradient_cpu,
+                                    .state_size = sizeof(gradient_state_t), .init = gradient_init)},
         {0}}};

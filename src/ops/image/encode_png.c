@@ -77,7 +77,6 @@ const weir_op_module_t weir_ops_image_encode_png = {
          .outputs = "contents: string",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = encode_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = encode_cpu,
-                                                 .state_size = sizeof(int), .init = encode_init},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = encode_cpu, .state_size = sizeof(int),
+                                    .init = encode_init)},
         {0}}};

@@ -410,7 +410,5 @@ const weir_op_module_t weir_ops_io_parse_example = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Reads Example messages into tensors",
          .infer_shape = parse_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = parse_cpu,
-                                                 .state_size = 1, .init = parse_init},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = parse_cpu, .state_size = 1, .init = parse_init)},
         {0}}};

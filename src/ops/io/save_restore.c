@@ -212,7 +212,7 @@ const weir_op_module_t weir_ops_io_save_restore = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Writes tensors to a checkpoint.",
          .infer_shape = save_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = save_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = save_cpu)},
         {.name = "RestoreV2",
          .attrs = "dtypes: list(type) >= 1",
          .inputs = "prefix: string; tensor_names: string; shape_and_slices: string",
@@ -220,5 +220,5 @@ const weir_op_module_t weir_ops_io_save_restore = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Reads tensors from a checkpoint.",
          .infer_shape = restore_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = restore_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = restore_cpu)},
         {0}}};

@@ -208,11 +208,6 @@ static weir_status_t* restore_slice_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, rank, slice.lengths);
 }
 
-#define CPU_KERNEL(fn)                      \
-  (const weir_kernel_def_t[]) {             \
-    {WEIR_DEVICE_CPU, .compute = fn}, { 0 } \
-  }
-
 const weir_op_module_t weir_ops_io_save_restore_v1 = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -222,14 +217,14 @@ const weir_op_module_t weir_ops_io_save_restore_v1 = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Writes tensors to a checkpoint of the first format",
          .infer_shape = save_shape,
-         .kernels = CPU_KERNEL(save_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = save_cpu)},
         {.name = "SaveSlices",
          .attrs = "T: list(type) >= 1",
          .inputs = "filename: string; tensor_names: string; shapes_and_slices: string; data: T",
          .flags = WEIR_OP_STATEFUL,
          .summary = "Writes parts of tensors to a checkpoint of the first format",
          .infer_shape = save_slices_shape,
-         .kernels = CPU_KERNEL(save_slices_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = save_slices_cpu)},
         {.name = "Restore",
          .attrs = "dt: type; preferred_shard: int = -1",
          .inputs = "file_pattern: string; tensor_name: string",
@@ -237,7 +232,7 @@ const weir_op_module_t weir_ops_io_save_restore_v1 = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Reads a tensor from checkpoints of the first format",
          .infer_shape = restore_shape,
-         .kernels = CPU_KERNEL(restore_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = restore_cpu)},
         {.name = "RestoreSlice",
          .attrs = "dt: type; preferred_shard: int = -1",
          .inputs = "file_pattern: string; tensor_name: string; shape_and_slice: string",
@@ -245,5 +240,5 @@ const weir_op_module_t weir_ops_io_save_restore_v1 = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Reads a part of a tensor from checkpoints of the first format",
          .infer_shape = restore_slice_shape,
-         .kernels = CPU_KERNEL(restore_slice_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = restore_slice_cpu)},
         {0}}};

@@ -107,15 +107,6 @@ static bool same_batch(const weir_shape_t* a, const weir_shape_t* b) {
   return true;
 }
 
-// shape[:-2]
-static weir_edge_t batch_of(weir_grad_ctx_t* g, weir_edge_t shape) {
-  weir_edge_t begin = weir_build_int32s(g->builder, (const int32_t[]){0}, 1);
-  weir_edge_t end = weir_build_int32s(g->builder, (const int32_t[]){-2}, 1);
-  weir_edge_t step = weir_build_int32s(g->builder, (const int32_t[]){1}, 1);
-  return weir_grad_node_with(g, "StridedSlice", WEIR_EDGES(shape, begin, end, step),
-                             WEIR_ATTRS(weir_attr_int("begin_mask", 1)));
-}
-
 static weir_edge_t reduced(weir_grad_ctx_t* g, weir_edge_t dx, weir_edge_t axes,
                            weir_edge_t shape) {
   weir_edge_t sum = weir_grad_node(g, "Sum", WEIR_EDGES(dx, axes));
@@ -135,7 +126,8 @@ static weir_status_t* solve_grad(weir_grad_ctx_t* g) {
   if (!same_batch(weir_grad_shape(g, a), weir_grad_shape(g, b))) {
     weir_edge_t sa = weir_grad_shape_of(g, a), sb = weir_grad_shape_of(g, b);
     weir_edge_t axes =
-        weir_grad_node(g, "BroadcastGradientArgs", WEIR_EDGES(batch_of(g, sa), batch_of(g, sb)));
+        weir_grad_node(g, "BroadcastGradientArgs",
+                       WEIR_EDGES(weir_grad_batch_shape(g, sa), weir_grad_batch_shape(g, sb)));
     da = reduced(g, da, axes, sa);
     db = reduced(g, db, weir_build_output(axes, 1), sb);
   }
@@ -154,9 +146,7 @@ const weir_op_module_t weir_ops_linalg_matrix_triangular_solve = {
          .summary = "Solves systems with triangular matrices",
          .infer_shape = solve_shape,
          .build_grad = solve_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "T: double, float, complex128, complex64",
-                  .compute = solve_cpu, .state_size = sizeof(solve_state_t), .init = solve_init},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: double, float, complex128, complex64",
+                                    .compute = solve_cpu, .state_size = sizeof(solve_state_t),
+                                    .init = solve_init)},
         {0}}};

@@ -186,7 +186,6 @@ const weir_op_module_t weir_ops_linalg_qr = {
          .summary = "Orthogonal and upper triangular factors",
          .infer_shape = qr_shape,
          .build_grad = qr_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = qr_cpu,
-                                                 .state_size = sizeof(qr_state_t), .init = qr_init},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = qr_cpu, .state_size = sizeof(qr_state_t), .init = qr_init)},
         {0}}};

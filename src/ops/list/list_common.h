@@ -172,6 +172,12 @@ static inline weir_named_attr_t list_grad_dtype(weir_grad_ctx_t* g) {
   return weir_attr_type("element_dtype", weir_attrs_type(weir_grad_attrs(g), "element_dtype"));
 }
 
-#define LIST_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
+// A list like |list| with nothing in it yet.
+static inline weir_edge_t list_grad_empty(weir_grad_ctx_t* g, weir_edge_t list) {
+  return weir_grad_node_with(
+      g, "TensorListReserve",
+      WEIR_EDGES(list_grad_element_shape(g, list), list_grad_length(g, list)),
+      WEIR_ATTRS(list_grad_dtype(g)));
+}
 
 #endif  // WEIR_OPS_LIST_LIST_COMMON_H_

@@ -162,11 +162,11 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 1));
 }
 
-#define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
-#define STACK_OP(op_name, input_spec, output_spec, op_attrs, op_flags, shape_fn, text, ...)     \
-  {                                                                                             \
-    .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,           \
-    .flags = op_flags, .summary = text, .infer_shape = shape_fn, .kernels = KERNEL(__VA_ARGS__) \
+#define STACK_OP(op_name, input_spec, output_spec, op_attrs, op_flags, shape_fn, text, ...) \
+  {                                                                                         \
+    .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,       \
+    .flags = op_flags, .summary = text, .infer_shape = shape_fn,                            \
+    .kernels = WEIR_CPU_KERNEL(__VA_ARGS__)                                                 \
   }
 #define STATEFUL (WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT)
 #define STATELESS (WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT)

@@ -204,7 +204,6 @@ static weir_status_t* close_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
 #define FLAGS (WEIR_OP_STATEFUL | WEIR_OP_CHEAP)
 
 const weir_op_module_t weir_ops_list_tensor_array = {
@@ -219,7 +218,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Makes an array of tensors that lives as long as the step.",
          .infer_shape = create_shape,
-         .kernels = KERNEL(.compute = create_cpu, .host_inputs = "size", .host_outputs = "handle")},
+         .kernels = WEIR_CPU_KERNEL(.compute = create_cpu, .host_inputs = "size",
+                                    .host_outputs = "handle")},
         {.name = "TensorArrayGradV3",
          .attrs = "source: string",
          .inputs = "handle: resource; flow_in: float",
@@ -227,8 +227,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Finds or makes the array that adds up gradients of a TensorArray.",
          .infer_shape = grad_shape,
-         .kernels =
-             KERNEL(.compute = grad_cpu, .host_inputs = "handle", .host_outputs = "grad_handle")},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu, .host_inputs = "handle",
+                                    .host_outputs = "grad_handle")},
         {.name = "TensorArrayGradWithShape",
          .attrs = "source: string",
          .inputs = "handle: resource; flow_in: float; shape_to_prepend: int32",
@@ -236,8 +236,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "As TensorArrayGradV3, with dimensions put before those of the elements.",
          .infer_shape = grad_shape,
-         .kernels = KERNEL(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend",
-                           .host_outputs = "grad_handle")},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend",
+                                    .host_outputs = "grad_handle")},
         {.name = "TensorArrayWriteV3",
          .attrs = "T: type",
          .inputs = "handle: resource; index: int32; value: T; flow_in: float",
@@ -246,8 +246,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Writes an element.",
          .infer_shape = write_shape,
          .build_grad = write_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = write_cpu,
-                           .host_inputs = "handle, index")},
+         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = write_cpu,
+                                    .host_inputs = "handle, index")},
         {.name = "TensorArrayReadV3",
          .attrs = "dtype: type",
          .inputs = "handle: resource; index: int32; flow_in: float",
@@ -256,23 +256,24 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Reads an element.",
          .infer_shape = read_shape,
          .build_grad = read_grad,
-         .kernels =
-             KERNEL(.types =
-                        "dtype: variant, resource, string, bool, complex128, complex64, double, "
-                        "float, "
-                        "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64",
-                    .compute = read_cpu, .host_inputs = "handle, index")},
+         .kernels = WEIR_CPU_KERNEL(
+                 .types =
+                     "dtype: variant, resource, string, bool, complex128, complex64, double, "
+                     "float, "
+                     "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64",
+                 .compute = read_cpu, .host_inputs = "handle, index")},
         {.name = "TensorArraySizeV3",
          .inputs = "handle: resource; flow_in: float",
          .outputs = "size: int32",
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Returns the number of elements.",
          .infer_shape = size_shape,
-         .kernels = KERNEL(.compute = size_cpu, .host_inputs = "handle", .host_outputs = "size")},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = size_cpu, .host_inputs = "handle", .host_outputs = "size")},
         {.name = "TensorArrayCloseV3",
          .inputs = "handle: resource",
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Drops the elements before the step ends.",
          .infer_shape = close_shape,
-         .kernels = KERNEL(.compute = close_cpu, .host_inputs = "handle")},
+         .kernels = WEIR_CPU_KERNEL(.compute = close_cpu, .host_inputs = "handle")},
         {0}}};

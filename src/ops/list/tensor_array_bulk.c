@@ -357,7 +357,6 @@ static weir_status_t* split_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 3, flow);
 }
 
-#define KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
 #define JOIN_TYPES                                                                              \
   "quint8, qint8, qint32, string, bool, complex128, complex64, double, float, bfloat16, half, " \
   "int32, int8, uint8, "                                                                        \
@@ -374,8 +373,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Reads several elements into the rows of a tensor.",
          .infer_shape = gather_shape,
          .build_grad = gather_grad,
-         .kernels = KERNEL(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
-                           .host_inputs = "handle, indices")},
+         .kernels = WEIR_CPU_KERNEL(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
+                                    .host_inputs = "handle, indices")},
         {.name = "TensorArrayScatterV3",
          .attrs = "T: type",
          .inputs = "handle: resource; indices: int32; value: T; flow_in: float",
@@ -384,8 +383,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes the rows of a tensor to several elements.",
          .infer_shape = scatter_shape,
          .build_grad = scatter_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = scatter_cpu,
-                           .host_inputs = "handle, indices")},
+         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = scatter_cpu,
+                                    .host_inputs = "handle, indices")},
         {.name = "TensorArrayConcatV3",
          .attrs = "dtype: type; element_shape_except0: shape = <unknown>",
          .inputs = "handle: resource; flow_in: float",
@@ -394,8 +393,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Joins all elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = KERNEL(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
-                           .host_inputs = "handle", .host_outputs = "lengths")},
+         .kernels = WEIR_CPU_KERNEL(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
+                                    .host_inputs = "handle", .host_outputs = "lengths")},
         {.name = "TensorArraySplitV3",
          .attrs = "T: type",
          .inputs = "handle: resource; value: T; lengths: int64; flow_in: float",
@@ -404,6 +403,6 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes pieces of a tensor, cut along dimension 0, to all elements.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels = KERNEL(.types = ARRAY_WRITE_TYPES, .compute = split_cpu,
-                           .host_inputs = "handle, lengths")},
+         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = split_cpu,
+                                    .host_inputs = "handle, lengths")},
         {0}}};

@@ -124,11 +124,7 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
 }
 
 static weir_status_t* gather_grad(weir_grad_ctx_t* g) {
-  weir_edge_t list = weir_grad_input(g, 0);
-  weir_edge_t empty =
-      weir_grad_node_with(g, "TensorListReserve",
-                          WEIR_EDGES(list_grad_element_shape(g, list), list_grad_length(g, list)),
-                          WEIR_ATTRS(list_grad_dtype(g)));
+  weir_edge_t empty = list_grad_empty(g, weir_grad_input(g, 0));
   return weir_grad_set(
       g, 0,
       weir_grad_node(g, "TensorListScatterIntoExistingList",
@@ -330,7 +326,7 @@ static weir_status_t* scatter_into_grad(weir_grad_ctx_t* g) {
   {                                                                                            \
     .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,          \
     .flags = WEIR_OP_NO_FOLD, .summary = text, .infer_shape = shape_fn, .build_grad = grad_fn, \
-    .kernels = LIST_KERNEL(.types = ROWS_LIST_TYPES, __VA_ARGS__)                              \
+    .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, __VA_ARGS__)                          \
   }
 #define DTYPE_AND_SHAPE "element_dtype: type; shape_type: {int32, int64}"
 

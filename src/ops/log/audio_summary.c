@@ -125,13 +125,12 @@ static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_log_audio_summary = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "AudioSummaryV2",
-         .summary = "A Summary of sounds",
-         .attrs = "max_outputs: int >= 1 = 3",
-         .inputs = "tag: string; tensor: float; sample_rate: float",
-         .outputs = "summary: string",
-         .flags = WEIR_OP_NO_GRADIENT,
-         .infer_shape = weir_shape_fn_scalar,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = audio_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "AudioSummaryV2",
+                                    .summary = "A Summary of sounds",
+                                    .attrs = "max_outputs: int >= 1 = 3",
+                                    .inputs = "tag: string; tensor: float; sample_rate: float",
+                                    .outputs = "summary: string",
+                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = audio_cpu)},
+                                   {0}}};

@@ -192,7 +192,6 @@ const weir_op_module_t weir_ops_log_image_summary = {
          .outputs = "summary: string",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_scalar,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = image_cpu,
-                                                 .state_size = sizeof(int), .init = image_init},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = image_cpu, .state_size = sizeof(int), .init = image_init)},
         {0}}};

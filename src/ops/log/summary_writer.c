@@ -224,10 +224,9 @@ const weir_op_module_t weir_ops_log_summary_writer = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "A handle of a summary writer",
          .infer_shape = weir_shape_fn_scalar,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = handle_cpu,
-                                                 .state_size = sizeof(weir_shared_handle_t),
-                                                 .init = handle_init, .deinit = handle_deinit},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = handle_cpu, .state_size = sizeof(weir_shared_handle_t),
+                             .init = handle_init, .deinit = handle_deinit)},
         WRITER_OP("CreateSummaryFileWriter", NULL,
                   "; logdir: string; max_queue: int32; flush_millis: int32; "
                   "filename_suffix: string",

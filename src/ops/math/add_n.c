@@ -168,7 +168,5 @@ const weir_op_module_t weir_ops_math_add_n = {
          .summary = "The sum of all inputs",
          .infer_shape = accumulate_shape,
          .build_grad = add_n_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = CPU_NUMBER, .compute = add_n_cpu)},
         {0}}};

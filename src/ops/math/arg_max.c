@@ -203,14 +203,8 @@ static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
 #define ARG_TYPES                                                                               \
   "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
   "qint32,qint16,quint16,bool}"
-#define ARG_KERNELS(fn)                                                 \
-  (const weir_kernel_def_t[]) {                                         \
-    {WEIR_DEVICE_CPU, .types = CPU_REAL_NUMBER ", bool", .compute = fn, \
-     .host_inputs = "dimension"},                                       \
-    {                                                                   \
-      0                                                                 \
-    }                                                                   \
-  }
+#define ARG_KERNELS(fn) \
+  WEIR_CPU_KERNEL(.types = CPU_REAL_NUMBER ", bool", .compute = fn, .host_inputs = "dimension")
 
 const weir_op_module_t weir_ops_math_arg_max = {
     .file = __FILE__,

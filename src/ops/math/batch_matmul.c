@@ -31,8 +31,7 @@ typedef struct batch_job_t {
   size_t x_bytes;  // of a matrix
   size_t y_bytes;
   size_t z_bytes;
-  weir_mutex_t mu;
-  weir_status_t* status;  // the first error; guarded by mu
+  weir_first_error_t error;
 } batch_job_t;
 
 static void batch_range(void* arg, int64_t begin, int64_t end) {
@@ -47,13 +46,7 @@ static void batch_range(void* arg, int64_t begin, int64_t end) {
     args.c = (char*)args.c + (size_t)i * job->z_bytes;
     weir_status_t* status = weir_gemm_any(job->pool, &args);
     if (!status) continue;
-    weir_mutex_lock(&job->mu);
-    if (job->status) {
-      weir_status_destroy(status);
-    } else {
-      job->status = status;
-    }
-    weir_mutex_unlock(&job->mu);
+    weir_first_error_set(&job->error, status);
     return;
   }
 }
@@ -87,7 +80,6 @@ static weir_status_t* run_batches(weir_kernel_ctx_t* ctx, batch_job_t* job) {
   job->x_bytes = (size_t)(p->m * p->k) * weir_dtype_size(p->dtype_a);
   job->y_bytes = (size_t)(p->k * p->n) * weir_dtype_size(p->dtype_b);
   job->z_bytes = (size_t)(p->m * p->n) * weir_dtype_size(p->dtype_c);
-  weir_mutex_init(&job->mu);
   if (job->plan->count < FEW_BATCHES) {
     job->pool = weir_kernel_pool(ctx);
     batch_range(job, 0, job->plan->count);
@@ -95,8 +87,7 @@ static weir_status_t* run_batches(weir_kernel_ctx_t* ctx, batch_job_t* job) {
     double cost = 0.15 * (double)p->m * (double)p->n * (double)WEIR_MAX(p->k, 1) + 100.0;
     weir_pool_for(weir_kernel_pool(ctx), job->plan->count, cost, batch_range, job);
   }
-  weir_mutex_destroy(&job->mu);
-  return job->status;
+  return job->error.status;
 }
 
 static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
@@ -190,19 +181,11 @@ static bool same_batch(weir_grad_ctx_t* g) {
   return true;
 }
 
-// shape[:-2]
-static weir_edge_t batch_of(weir_grad_ctx_t* g, weir_edge_t shape) {
-  weir_edge_t begin = weir_build_int32s(g->builder, (const int32_t[]){0}, 1);
-  weir_edge_t end = weir_build_int32s(g->builder, (const int32_t[]){-2}, 1);
-  weir_edge_t step = weir_build_int32s(g->builder, (const int32_t[]){1}, 1);
-  return weir_grad_node_with(g, "StridedSlice", WEIR_EDGES(shape, begin, end, step),
-                             WEIR_ATTRS(weir_attr_int("begin_mask", 1)));
-}
-
 static weir_status_t* set_reduced(weir_grad_ctx_t* g, weir_edge_t dx, weir_edge_t dy) {
   weir_edge_t sx = weir_grad_shape_of(g, weir_grad_input(g, 0));
   weir_edge_t sy = weir_grad_shape_of(g, weir_grad_input(g, 1));
-  weir_edge_t rx = node2(g, "BroadcastGradientArgs", batch_of(g, sx), batch_of(g, sy));
+  weir_edge_t rx =
+      node2(g, "BroadcastGradientArgs", weir_grad_batch_shape(g, sx), weir_grad_batch_shape(g, sy));
   weir_edge_t ry = weir_build_output(rx, 1);
   WEIR_TRY(weir_grad_set(g, 0, node2(g, "Reshape", node2(g, "Sum", dx, rx), sx)));
   return weir_grad_set(g, 1, node2(g, "Reshape", node2(g, "Sum", dy, ry), sy));

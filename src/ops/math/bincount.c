@@ -130,9 +130,7 @@ const weir_op_module_t weir_ops_math_bincount = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "How often each value below size occurs",
          .infer_shape = bincount_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = bincount_cpu, .host_inputs = "size"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = bincount_cpu, .host_inputs = "size")},
         {.name = "DenseBincount",
          .attrs = "Tidx: {int32,int64}; T: {int32,int64,float,double}; binary_output: bool = false",
          .inputs = "input: Tidx; size: Tidx; weights: T",
@@ -140,7 +138,5 @@ const weir_op_module_t weir_ops_math_bincount = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "How often each value below size occurs, row by row",
          .infer_shape = dense_bincount_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = dense_bincount_cpu, .host_inputs = "size"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = dense_bincount_cpu, .host_inputs = "size")},
         {0}}};

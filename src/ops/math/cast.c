@@ -104,15 +104,14 @@ static weir_status_t* cast_simplify(weir_simplify_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_math_cast = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Cast",
-         .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
-         .inputs = "x: SrcT",
-         .outputs = "y: DstT",
-         .flags = WEIR_OP_POINTWISE,
-         .summary = "The elements as another type",
-         .infer_shape = weir_shape_fn_unchanged,
-         .build_grad = cast_grad,
-         .simplify = cast_simplify,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cast_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Cast",
+                                    .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
+                                    .inputs = "x: SrcT",
+                                    .outputs = "y: DstT",
+                                    .flags = WEIR_OP_POINTWISE,
+                                    .summary = "The elements as another type",
+                                    .infer_shape = weir_shape_fn_unchanged,
+                                    .build_grad = cast_grad,
+                                    .simplify = cast_simplify,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = cast_cpu)},
+                                   {0}}};

@@ -143,7 +143,5 @@ const weir_op_module_t weir_ops_math_compare = {
          .flags = WEIR_OP_COMMUTATIVE | WEIR_OP_NO_GRADIENT,
          .summary = "|x - y| < tolerance",
          .infer_shape = approximate_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "T: float, double", .compute = approximate_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: float, double", .compute = approximate_cpu)},
         {0}}};

@@ -60,13 +60,12 @@ static weir_status_t* cross_grad(weir_grad_ctx_t* g) {
 
 const weir_op_module_t weir_ops_math_cross = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Cross",
-         .attrs = "T: realnumbertype",
-         .inputs = "a: T; b: T",
-         .outputs = "product: T",
-         .summary = "The vector product of 3-vectors",
-         .infer_shape = cross_shape,
-         .build_grad = cross_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cross_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Cross",
+                                    .attrs = "T: realnumbertype",
+                                    .inputs = "a: T; b: T",
+                                    .outputs = "product: T",
+                                    .summary = "The vector product of 3-vectors",
+                                    .infer_shape = cross_shape,
+                                    .build_grad = cross_grad,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = cross_cpu)},
+                                   {0}}};

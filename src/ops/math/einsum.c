@@ -249,10 +249,8 @@ const weir_op_module_t weir_ops_math_einsum = {
          .summary = "Sums of products over labelled axes",
          .infer_shape = einsum_shape,
          .build_grad = einsum_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,
-                                                 .types = "T: int64, int32, half, float, double, "
-                                                          "complex64, complex128, bfloat16",
-                                                 .compute = einsum_cpu, .init = einsum_init,
-                                                 .state_size = sizeof(weir_einsum_equation_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: int64, int32, half, float, double, "
+                                             "complex64, complex128, bfloat16",
+                                    .compute = einsum_cpu, .init = einsum_init,
+                                    .state_size = sizeof(weir_einsum_equation_t))},
         {0}}};

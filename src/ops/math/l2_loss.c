@@ -16,13 +16,12 @@ static weir_status_t* l2_loss_grad(weir_grad_ctx_t* g) {
 
 const weir_op_module_t weir_ops_math_l2_loss = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "L2Loss",
-         .attrs = "T: {half,bfloat16,float,double}",
-         .inputs = "t: T",
-         .outputs = "output: T",
-         .summary = "sum(t^2) / 2",
-         .infer_shape = weir_shape_fn_scalar,
-         .build_grad = l2_loss_grad,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = l2_loss_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "L2Loss",
+                                    .attrs = "T: {half,bfloat16,float,double}",
+                                    .inputs = "t: T",
+                                    .outputs = "output: T",
+                                    .summary = "sum(t^2) / 2",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .build_grad = l2_loss_grad,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = l2_loss_cpu)},
+                                   {0}}};

@@ -106,10 +106,7 @@ const weir_op_module_t weir_ops_math_matmul = {
          .summary = "The product of two matrices",
          .infer_shape = matmul_shape,
          .build_grad = matmul_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU,
-                  .types = "T: bfloat16, half, float, double, int32, int64, complex64, complex128",
-                  .compute = matmul_cpu, .init = matmul_init, .state_size = sizeof(matmul_state_t)},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(
+                 .types = "T: bfloat16, half, float, double, int32, int64, complex64, complex128",
+                 .compute = matmul_cpu, .init = matmul_init, .state_size = sizeof(matmul_state_t))},
         {0}}};

@@ -114,18 +114,9 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
 #define ORDERED_TYPES                                                                           \
   "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
   "qint32,qint16,quint16}"
-#define REDUCE_KERNELS(init_fn, constraint) \
-  (const weir_kernel_def_t[]) {             \
-    {WEIR_DEVICE_CPU,                       \
-     .types = constraint,                   \
-     .compute = reduce_cpu,                 \
-     .init = init_fn,                       \
-     .state_size = sizeof(reduce_state_t),  \
-     .host_inputs = "reduction_indices"},   \
-    {                                       \
-      0                                     \
-    }                                       \
-  }
+#define REDUCE_KERNELS(init_fn, constraint)                                    \
+  WEIR_CPU_KERNEL(.types = constraint, .compute = reduce_cpu, .init = init_fn, \
+                  .state_size = sizeof(reduce_state_t), .host_inputs = "reduction_indices")
 #define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                   \
   {                                                                                                \
     .name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx", \

@@ -252,9 +252,7 @@ const weir_op_module_t weir_ops_math_select = {
          .infer_shape = select_shape,
          .build_grad = select_grad,
          .simplify = select_simplify,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = SELECT_CPU, .compute = select_cpu)},
         {.name = "SelectV2",
          .attrs = "T: type",
          .inputs = "condition: bool; t: T; e: T",
@@ -264,7 +262,5 @@ const weir_op_module_t weir_ops_math_select = {
          .infer_shape = select_v2_shape,
          .build_grad = select_v2_grad,
          .simplify = select_simplify,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = SELECT_CPU, .compute = select_v2_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = SELECT_CPU, .compute = select_v2_cpu)},
         {0}}};

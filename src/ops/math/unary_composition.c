@@ -121,9 +121,6 @@ const weir_op_module_t weir_ops_math_unary_composition = {
          .inputs = "x: T",
          .outputs = "y: T",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = chain_cpu,
-                                                 .init = chain_init,
-                                                 .state_size = sizeof(chain_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = chain_cpu, .init = chain_init,
+                                    .state_size = sizeof(chain_t))},
         {0}}};

@@ -21,13 +21,8 @@ static weir_status_t* avg_pool_grad_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs) {
-  static const char* const names[] = {"ksize", "strides", "padding", "data_format"};
-  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
-    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
-  }
-  return weir_grad_node_with(g, op, inputs,
-                             (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+  return weir_grad_node_like(g, op, inputs,
+                             WEIR_NAMES("ksize", "strides", "padding", "data_format"));
 }
 
 static weir_status_t* avg_pool_grad(weir_grad_ctx_t* g) {
@@ -55,7 +50,7 @@ static weir_status_t* avg_pool_cpu(weir_kernel_ctx_t* ctx) {
   int64_t dims[4];
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional");
   WEIR_TRY(weir_window_pool2d(w, in->dims, &p));
-  weir_window_dims(w, p.batch, p.out_h, p.out_w, p.channels, dims);
+  weir_window_dims(w, p.batch, (const int64_t[]){p.out_h, p.out_w}, p.channels, dims);
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
   weir_status_t* status = weir_stage_input(ctx, in, w->is_nchw, &x);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &y);
@@ -85,8 +80,8 @@ static weir_status_t* avg_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_kernel_ints(ctx, 0, in_dims, 4, &count));
   WEIR_TRY(weir_shape_count(weir_tensor_type(grad), 4, in_dims, &total));
   WEIR_TRY(weir_window_pool2d(w, in_dims, &p));
-  weir_window_dims(w, p.batch, p.out_h, p.out_w, p.channels, dims);
-  WEIR_TRY(weir_window_expect(grad, dims, "out_backprop"));
+  weir_window_dims(w, p.batch, (const int64_t[]){p.out_h, p.out_w}, p.channels, dims);
+  WEIR_TRY(weir_window_expect(grad, 4, dims, "out_backprop"));
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, in_dims, &out));
   weir_status_t* status = weir_stage_input(ctx, grad, w->is_nchw, &dy);
   if (!status) status = weir_stage_output(ctx, out, w->is_nchw, &dx);
@@ -110,11 +105,8 @@ const weir_op_module_t weir_ops_nn_avg_pool = {
          .outputs = "output: T",
          .infer_shape = avg_pool_shape,
          .build_grad = avg_pool_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = avg_pool_cpu,
-                                                 .init = pool_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = avg_pool_cpu, .init = pool_init,
+                                    .state_size = sizeof(weir_window_t))},
         {.name = "AvgPoolGrad",
          .summary = "Gradient of AvgPool",
          .attrs = POOL_ATTRS,
@@ -122,10 +114,7 @@ const weir_op_module_t weir_ops_nn_avg_pool = {
          .outputs = "output: T",
          .infer_shape = avg_pool_grad_shape,
          .build_grad = avg_pool_grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = avg_pool_grad_cpu,
-                                                 .init = pool_init,
-                                                 .state_size = sizeof(weir_window_t),
-                                                 .host_inputs = "orig_input_shape"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = avg_pool_grad_cpu, .init = pool_init,
+                                    .state_size = sizeof(weir_window_t),
+                                    .host_inputs = "orig_input_shape")},
         {0}}};

@@ -175,17 +175,9 @@ static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(TYPES)                \
-  (const weir_kernel_def_t[]) {      \
-    {.device = WEIR_DEVICE_CPU,      \
-     .types = TYPES,                 \
-     .compute = batch_norm_cpu,      \
-     .init = init_state,             \
-     .state_size = sizeof(state_t)}, \
-    {                                \
-      0                              \
-    }                                \
-  }
+#define KERNEL(TYPES)                                                            \
+  WEIR_CPU_KERNEL(.types = TYPES, .compute = batch_norm_cpu, .init = init_state, \
+                  .state_size = sizeof(state_t))
 
 const weir_op_module_t weir_ops_nn_batch_norm = {
     .file = __FILE__,

@@ -221,8 +221,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_4: T",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
         {.name = "FusedBatchNormGradV2",
          .summary = "Gradient of FusedBatchNormV2",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
@@ -232,8 +231,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_4: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
         {.name = "FusedBatchNormGradV3",
          .summary = "Gradient of FusedBatchNormV3",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
@@ -244,6 +242,5 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_5: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = grad_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
         {0}}};

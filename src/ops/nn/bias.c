@@ -120,10 +120,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_cpu)},
         {.name = "BiasAddV1",
          .summary = "Adds a vector along the last dimension",
          .attrs = "T: numbertype",
@@ -131,10 +128,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {.device = WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},
-                 {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_cpu)},
         {.name = "BiasAddGrad",
          .summary = "Sums over all dimensions but the channels",
          .attrs = "T: numbertype; " FORMAT_ATTR,
@@ -142,8 +136,5 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_grad_shape,
          .build_grad = bias_add_grad_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .types = "T: " NUMBER_TYPES,
-                                                 .compute = bias_add_grad_cpu},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_grad_cpu)},
         {0}}};

@@ -208,8 +208,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .outputs = "loss: T; backprop: T",
          .infer_shape = dense_shape,
          .build_grad = dense_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = dense_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = dense_cpu)},
         {.name = "SparseSoftmaxCrossEntropyWithLogits",
          .summary = "Cross entropy of softmax(features) with classes, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}; Tlabels: {int32, int64} = DT_INT64",
@@ -217,6 +216,5 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .outputs = "loss: T; backprop: T",
          .infer_shape = sparse_shape,
          .build_grad = sparse_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = sparse_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = sparse_cpu)},
         {0}}};

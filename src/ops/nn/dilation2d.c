@@ -92,14 +92,9 @@ static weir_status_t* backprop_filter_shape(weir_shape_ctx_t* ctx) {
 
 // ---- gradient ----
 static weir_edge_t backprop_node(weir_grad_ctx_t* g, const char* op) {
-  static const char* const names[] = {"strides", "rates", "padding"};
-  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
-    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
-  }
-  return weir_grad_node_with(
+  return weir_grad_node_like(
       g, op, WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0)),
-      (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)});
+      WEIR_NAMES("strides", "rates", "padding"));
 }
 
 static weir_status_t* dilation2d_grad(weir_grad_ctx_t* g) {
@@ -171,31 +166,22 @@ const weir_op_module_t weir_ops_nn_dilation2d = {
          .outputs = "output: T",
          .infer_shape = dilation2d_shape,
          .build_grad = dilation2d_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = dilation2d_cpu,
-                                                 .init = dilation_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = dilation2d_cpu, .init = dilation_init,
+                                    .state_size = sizeof(weir_window_t))},
         {.name = "Dilation2DBackpropInput",
          .summary = "Gradient of Dilation2D by its input",
          .attrs = DILATION_ATTRS,
          .inputs = "input: T; filter: T; out_backprop: T",
          .outputs = "in_backprop: T",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = backprop_input_cpu,
-                                                 .init = dilation_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = backprop_input_cpu, .init = dilation_init,
+                                    .state_size = sizeof(weir_window_t))},
         {.name = "Dilation2DBackpropFilter",
          .summary = "Gradient of Dilation2D by its filter",
          .attrs = DILATION_ATTRS,
          .inputs = "input: T; filter: T; out_backprop: T",
          .outputs = "filter_backprop: T",
          .infer_shape = backprop_filter_shape,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = backprop_filter_cpu,
-                                                 .init = dilation_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = backprop_filter_cpu, .init = dilation_init,
+                                    .state_size = sizeof(weir_window_t))},
         {0}}};

@@ -35,53 +35,43 @@ static weir_status_t* grad_grad(weir_grad_ctx_t* g, const char* op) {
 static weir_status_t* elu_grad_grad(weir_grad_ctx_t* g) { return grad_grad(g, "EluGrad"); }
 static weir_status_t* selu_grad_grad(weir_grad_ctx_t* g) { return grad_grad(g, "SeluGrad"); }
 
-#define KERNEL(INIT, COMPUTE)                     \
-  (const weir_kernel_def_t[]) {                   \
-    {.device = WEIR_DEVICE_CPU,                   \
-     .compute = COMPUTE,                          \
-     .init = INIT,                                \
-     .state_size = sizeof(weir_activation_op_t)}, \
-    {                                             \
-      0                                           \
-    }                                             \
-  }
-
 const weir_op_module_t weir_ops_nn_elu = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "Elu",
-                                    .summary = "features, exp(features) - 1 where negative",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "features: T",
-                                    .outputs = "activations: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_unchanged,
-                                    .build_grad = elu_grad,
-                                    .kernels = KERNEL(elu_init, weir_activation_op_forward)},
-                                   {.name = "EluGrad",
-                                    .summary = "Gradient of Elu by its outputs",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "gradients: T; outputs: T",
-                                    .outputs = "backprops: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_merge_all,
-                                    .build_grad = elu_grad_grad,
-                                    .kernels = KERNEL(elu_init, weir_activation_op_backward)},
-                                   {.name = "Selu",
-                                    .summary = "Scaled exponential linear units",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "features: T",
-                                    .outputs = "activations: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_unchanged,
-                                    .build_grad = selu_grad,
-                                    .kernels = KERNEL(selu_init, weir_activation_op_forward)},
-                                   {.name = "SeluGrad",
-                                    .summary = "Gradient of Selu by its outputs",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "gradients: T; outputs: T",
-                                    .outputs = "backprops: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_merge_all,
-                                    .build_grad = selu_grad_grad,
-                                    .kernels = KERNEL(selu_init, weir_activation_op_backward)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "Elu",
+         .summary = "features, exp(features) - 1 where negative",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "features: T",
+         .outputs = "activations: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = elu_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(elu_init, weir_activation_op_forward, NULL)},
+        {.name = "EluGrad",
+         .summary = "Gradient of Elu by its outputs",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "gradients: T; outputs: T",
+         .outputs = "backprops: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_merge_all,
+         .build_grad = elu_grad_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(elu_init, weir_activation_op_backward, NULL)},
+        {.name = "Selu",
+         .summary = "Scaled exponential linear units",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "features: T",
+         .outputs = "activations: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = selu_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(selu_init, weir_activation_op_forward, NULL)},
+        {.name = "SeluGrad",
+         .summary = "Gradient of Selu by its outputs",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "gradients: T; outputs: T",
+         .outputs = "backprops: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_merge_all,
+         .build_grad = selu_grad_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(selu_init, weir_activation_op_backward, NULL)},
+        {0}}};

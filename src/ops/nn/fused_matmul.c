@@ -93,9 +93,6 @@ const weir_op_module_t weir_ops_nn_fused_matmul = {
          .inputs = "a: T; b: T; args: num_args * T",
          .outputs = "product: T",
          .infer_shape = fused_shape,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = fused_cpu,
-                                                 .init = init_state,
-                                                 .state_size = sizeof(state_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = fused_cpu, .init = init_state,
+                                    .state_size = sizeof(state_t))},
         {0}}};

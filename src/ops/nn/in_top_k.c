@@ -64,16 +64,12 @@ const weir_op_module_t weir_ops_nn_in_top_k = {
          .inputs = "predictions: float; targets: T",
          .outputs = "precision: bool",
          .infer_shape = in_top_k_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = in_top_k_cpu)},
         {.name = "InTopKV2",
          .summary = "Whether targets are among the top k predictions",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "predictions: float; targets: T; k: T",
          .outputs = "precision: bool",
          .infer_shape = in_top_k_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {.device = WEIR_DEVICE_CPU, .compute = in_top_k_cpu, .host_inputs = "k"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = in_top_k_cpu, .host_inputs = "k")},
         {0}}};

@@ -25,17 +25,11 @@ static weir_status_t* lrn_grad_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* lrn_grad(weir_grad_ctx_t* g) {
-  static const char* const names[] = {"depth_radius", "bias", "alpha", "beta"};
-  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
-    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
-  }
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0), weir_grad_output(g, 0));
-  return weir_grad_set(
-      g, 0,
-      weir_grad_node_with(g, "LRNGrad", inputs,
-                          (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
+  return weir_grad_set(g, 0,
+                       weir_grad_node_like(g, "LRNGrad", inputs,
+                                           WEIR_NAMES("depth_radius", "bias", "alpha", "beta")));
 }
 
 static weir_status_t* lrn_init(const weir_kernel_init_t* init, void* state) {
@@ -101,17 +95,9 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(COMPUTE)                 \
-  (const weir_kernel_def_t[]) {         \
-    {.device = WEIR_DEVICE_CPU,         \
-     .types = LRN_TYPES,                \
-     .compute = COMPUTE,                \
-     .init = lrn_init,                  \
-     .state_size = sizeof(weir_lrn_t)}, \
-    {                                   \
-      0                                 \
-    }                                   \
-  }
+#define KERNEL(COMPUTE)                                                     \
+  WEIR_CPU_KERNEL(.types = LRN_TYPES, .compute = COMPUTE, .init = lrn_init, \
+                  .state_size = sizeof(weir_lrn_t))
 
 const weir_op_module_t weir_ops_nn_lrn = {
     .file = __FILE__,

@@ -53,32 +53,24 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 }
 
 // ---- gradients ----
-static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs, bool is_v2) {
-  static const char* const names[] = {"padding", "data_format", "ksize", "strides",
-                                      "explicit_paddings"};
-  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
-  bool has_explicit = strcmp(op, "MaxPoolGrad") == 0;
-  size_t count = is_v2 ? 2 : 4;
-  for (size_t i = 0; i < count; ++i) {
-    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
-  }
-  const weir_attr_t* explicit_paddings = weir_attrs_find(weir_grad_attrs(g), "explicit_paddings");
-  if (has_explicit && explicit_paddings)
-    attrs[count++] = weir_attr_copy("explicit_paddings", explicit_paddings);
-  return weir_grad_node_with(g, op, inputs, (weir_attrs_t){.items = attrs, .count = count});
+// The V2 forms have neither ksize nor strides to hand on.
+static weir_edge_t pool_node(weir_grad_ctx_t* g, const char* op, weir_edges_t inputs) {
+  const char* last = strcmp(op, "MaxPoolGrad") == 0 ? "explicit_paddings" : NULL;
+  return weir_grad_node_like(g, op, inputs,
+                             WEIR_NAMES("padding", "data_format", "ksize", "strides", last));
 }
 
 static weir_status_t* max_pool_grad(weir_grad_ctx_t* g) {
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0));
-  return weir_grad_set(g, 0, pool_node(g, "MaxPoolGrad", inputs, false));
+  return weir_grad_set(g, 0, pool_node(g, "MaxPoolGrad", inputs));
 }
 
 static weir_status_t* max_pool_v2_grad(weir_grad_ctx_t* g) {
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_input(g, 0), weir_grad_output(g, 0), weir_grad_dy(g, 0),
                  weir_grad_input(g, 1), weir_grad_input(g, 2));
-  return weir_grad_set(g, 0, pool_node(g, "MaxPoolGradV2", inputs, true));
+  return weir_grad_set(g, 0, pool_node(g, "MaxPoolGradV2", inputs));
 }
 
 // Both gradients are linear in their third input and flat almost everywhere in the others.
@@ -93,19 +85,19 @@ static weir_status_t* set_linear(weir_grad_ctx_t* g, weir_edge_t by_grad) {
 static weir_status_t* max_pool_grad_grad(weir_grad_ctx_t* g) {
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
-  return set_linear(g, pool_node(g, "MaxPoolGradGrad", inputs, false));
+  return set_linear(g, pool_node(g, "MaxPoolGradGrad", inputs));
 }
 
 static weir_status_t* max_pool_grad_grad_grad(weir_grad_ctx_t* g) {
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0));
-  return set_linear(g, pool_node(g, "MaxPoolGrad", inputs, false));
+  return set_linear(g, pool_node(g, "MaxPoolGrad", inputs));
 }
 
 static weir_status_t* max_pool_grad_v2_grad(weir_grad_ctx_t* g) {
   weir_edges_t inputs = WEIR_EDGES(weir_grad_input(g, 0), weir_grad_input(g, 1), weir_grad_dy(g, 0),
                                    weir_grad_input(g, 3), weir_grad_input(g, 4));
-  return set_linear(g, pool_node(g, "MaxPoolGradGradV2", inputs, true));
+  return set_linear(g, pool_node(g, "MaxPoolGradGradV2", inputs));
 }
 
 // ---- kernels ----
@@ -177,7 +169,8 @@ static weir_status_t* max_pool_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(get_window(ctx, 1, &w));
   WEIR_TRY(check_rank4(in, "tensor_in"));
   WEIR_TRY(weir_window_pool2d(&w, in->dims, &p));
-  weir_window_dims(&w, p.batch, p.out_h, p.out_w, p.channels / w.depth_size, dims);
+  weir_window_dims(&w, p.batch, (const int64_t[]){p.out_h, p.out_w}, p.channels / w.depth_size,
+                   dims);
   if (w.depth_size > 1) WEIR_TRY(depth_pool(&w, &p));
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
   weir_status_t* status = weir_stage_input(ctx, in, w.is_nchw, &x);
@@ -206,9 +199,10 @@ static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w,
   WEIR_TRY(check_rank4(weir_kernel_input(ctx, 1), "tensor_out"));
   WEIR_TRY(check_rank4(weir_kernel_input(ctx, 2), "out_backprop"));
   WEIR_TRY(weir_window_pool2d(w, in->dims, out_pool));
-  weir_window_dims(w, in->dims[0], out_pool->out_h, out_pool->out_w, out_pool->channels, dims);
-  WEIR_TRY(weir_window_expect(weir_kernel_input(ctx, 1), dims, "orig_output"));
-  return weir_window_expect(weir_kernel_input(ctx, 2), grad_is_output ? dims : in->dims, "grad");
+  weir_window_dims(w, in->dims[0], (const int64_t[]){out_pool->out_h, out_pool->out_w},
+                   out_pool->channels, dims);
+  WEIR_TRY(weir_window_expect(weir_kernel_input(ctx, 1), 4, dims, "orig_output"));
+  return weir_window_expect(weir_kernel_input(ctx, 2), 4, grad_is_output ? dims : in->dims, "grad");
 }
 
 static weir_status_t* max_pool_grad_cpu(weir_kernel_ctx_t* ctx) {
@@ -259,27 +253,11 @@ done:
   return status;
 }
 
-#define KERNEL(COMPUTE, TYPES)             \
-  (const weir_kernel_def_t[]) {            \
-    {.device = WEIR_DEVICE_CPU,            \
-     .types = TYPES,                       \
-     .compute = COMPUTE,                   \
-     .init = pool_init,                    \
-     .state_size = sizeof(weir_window_t)}, \
-    {                                      \
-      0                                    \
-    }                                      \
-  }
-#define KERNEL_V2(COMPUTE, TYPES)      \
-  (const weir_kernel_def_t[]) {        \
-    {.device = WEIR_DEVICE_CPU,        \
-     .types = TYPES,                   \
-     .compute = COMPUTE,               \
-     .host_inputs = "ksize, strides"}, \
-    {                                  \
-      0                                \
-    }                                  \
-  }
+#define KERNEL(COMPUTE, TYPES)                                           \
+  WEIR_CPU_KERNEL(.types = TYPES, .compute = COMPUTE, .init = pool_init, \
+                  .state_size = sizeof(weir_window_t))
+#define KERNEL_V2(COMPUTE, TYPES) \
+  WEIR_CPU_KERNEL(.types = TYPES, .compute = COMPUTE, .host_inputs = "ksize, strides")
 
 const weir_op_module_t weir_ops_nn_max_pool = {
     .file = __FILE__,

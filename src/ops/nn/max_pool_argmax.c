@@ -45,17 +45,12 @@ static weir_status_t* grad_grad_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* argmax_grad(weir_grad_ctx_t* g) {
-  static const char* const names[] = {"ksize", "strides", "padding", "include_batch_in_index"};
-  weir_named_attr_t attrs[WEIR_COUNT_OF(names)];
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
-    attrs[i] = weir_attr_copy(names[i], weir_attrs_find(weir_grad_attrs(g), names[i]));
-  }
   weir_edges_t inputs =
       WEIR_EDGES(weir_grad_input(g, 0), weir_grad_dy(g, 0), weir_grad_output(g, 1));
   return weir_grad_set(
       g, 0,
-      weir_grad_node_with(g, "MaxPoolGradWithArgmax", inputs,
-                          (weir_attrs_t){.items = attrs, .count = WEIR_COUNT_OF(attrs)}));
+      weir_grad_node_like(g, "MaxPoolGradWithArgmax", inputs,
+                          WEIR_NAMES("ksize", "strides", "padding", "include_batch_in_index")));
 }
 
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
@@ -145,8 +140,8 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
   WEIR_TRY(weir_window_pool2d(ctx->state, in->dims, &p));
   const int64_t dims[4] = {p.batch, p.out_h, p.out_w, p.channels};
-  WEIR_TRY(weir_window_expect(grad, dims, "grad"));
-  WEIR_TRY(weir_window_expect(argmax, dims, "argmax"));
+  WEIR_TRY(weir_window_expect(grad, 4, dims, "grad"));
+  WEIR_TRY(weir_window_expect(argmax, 4, dims, "argmax"));
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
   weir_dtype_t compute = weir_compute_type(weir_tensor_type(grad));
   bool has_batch = weir_attrs_bool(weir_kernel_attrs(ctx), "include_batch_in_index");
@@ -182,22 +177,16 @@ const weir_op_module_t weir_ops_nn_max_pool_argmax = {
          .outputs = "output: T; argmax: Targmax",
          .infer_shape = argmax_shape,
          .build_grad = argmax_grad,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = argmax_cpu,
-                                                 .init = pool_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = argmax_cpu, .init = pool_init,
+                                    .state_size = sizeof(weir_window_t))},
         {.name = "MaxPoolGradWithArgmax",
          .summary = "Gradient of MaxPoolWithArgmax",
          .attrs = GRAD_ATTRS,
          .inputs = "input: T; grad: T; argmax: Targmax",
          .outputs = "output: T",
          .infer_shape = grad_shape,
-         .kernels = (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU,
-                                                 .compute = grad_cpu,
-                                                 .init = pool_init,
-                                                 .state_size = sizeof(weir_window_t)},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu, .init = pool_init,
+                                    .state_size = sizeof(weir_window_t))},
         {.name = "MaxPoolGradGradWithArgmax",
          .summary = "Second-order gradient of MaxPoolWithArgmax",
          .attrs = GRAD_ATTRS,

@@ -60,18 +60,6 @@ static weir_status_t* leaky_relu_grad_grad(weir_grad_ctx_t* g) {
   return set_linear(g, leaky_relu_node(g, weir_grad_input(g, 1)));
 }
 
-#define KERNEL(INIT, COMPUTE, TYPES)              \
-  (const weir_kernel_def_t[]) {                   \
-    {.device = WEIR_DEVICE_CPU,                   \
-     .types = TYPES,                              \
-     .compute = COMPUTE,                          \
-     .init = INIT,                                \
-     .state_size = sizeof(weir_activation_op_t)}, \
-    {                                             \
-      0                                           \
-    }                                             \
-  }
-
 const weir_op_module_t weir_ops_nn_relu = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -83,7 +71,8 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = relu_grad,
-         .kernels = KERNEL(relu_init, weir_activation_op_forward, "T: " REAL_TYPES)},
+         .kernels =
+             WEIR_ACTIVATION_KERNEL(relu_init, weir_activation_op_forward, "T: " REAL_TYPES)},
         {.name = "ReluGrad",
          .summary = "gradients where features are positive",
          .attrs = "T: {" REAL_TYPES "}",
@@ -92,7 +81,7 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_merge_all,
          .build_grad = relu_grad_grad,
-         .kernels = KERNEL(relu_init, weir_activation_op_backward, NULL)},
+         .kernels = WEIR_ACTIVATION_KERNEL(relu_init, weir_activation_op_backward, NULL)},
         {.name = "Relu6",
          .summary = "min(max(features, 0), 6)",
          .attrs = "T: {" REAL_TYPES "}",
@@ -101,7 +90,7 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = relu6_grad,
-         .kernels = KERNEL(relu6_init, weir_activation_op_forward, NULL)},
+         .kernels = WEIR_ACTIVATION_KERNEL(relu6_init, weir_activation_op_forward, NULL)},
         {.name = "Relu6Grad",
          .summary = "gradients where features are between 0 and 6",
          .attrs = "T: {" REAL_TYPES "}",
@@ -110,7 +99,7 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_merge_all,
          .build_grad = relu6_grad_grad,
-         .kernels = KERNEL(relu6_init, weir_activation_op_backward, NULL)},
+         .kernels = WEIR_ACTIVATION_KERNEL(relu6_init, weir_activation_op_backward, NULL)},
         {.name = "LeakyRelu",
          .summary = "features, times alpha where negative",
          .attrs = LEAKY_ATTRS,
@@ -119,7 +108,7 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = leaky_relu_grad,
-         .kernels = KERNEL(leaky_relu_init, weir_activation_op_forward, NULL)},
+         .kernels = WEIR_ACTIVATION_KERNEL(leaky_relu_init, weir_activation_op_forward, NULL)},
         {.name = "LeakyReluGrad",
          .summary = "gradients, times alpha where features are not positive",
          .attrs = LEAKY_ATTRS,
@@ -128,5 +117,5 @@ const weir_op_module_t weir_ops_nn_relu = {
          .flags = WEIR_OP_POINTWISE,
          .infer_shape = weir_shape_fn_merge_all,
          .build_grad = leaky_relu_grad_grad,
-         .kernels = KERNEL(leaky_relu_init, weir_activation_op_backward, NULL)},
+         .kernels = WEIR_ACTIVATION_KERNEL(leaky_relu_init, weir_activation_op_backward, NULL)},
         {0}}};

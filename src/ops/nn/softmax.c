@@ -53,24 +53,20 @@ static weir_status_t* log_softmax_cpu(weir_kernel_ctx_t* ctx) { return compute(c
 
 const weir_op_module_t weir_ops_nn_softmax = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Softmax",
-         .summary = "exp(logits) normalised along the last dimension",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "logits: T",
-         .outputs = "softmax: T",
-         .infer_shape = softmax_shape,
-         .build_grad = softmax_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = softmax_cpu}, {0}}},
-        {.name = "LogSoftmax",
-         .summary = "Logarithm of Softmax",
-         .attrs = "T: {half, bfloat16, float, double}",
-         .inputs = "logits: T",
-         .outputs = "logsoftmax: T",
-         .infer_shape = softmax_shape,
-         .build_grad = log_softmax_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){{.device = WEIR_DEVICE_CPU, .compute = log_softmax_cpu},
-                                         {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Softmax",
+                                    .summary = "exp(logits) normalised along the last dimension",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "logits: T",
+                                    .outputs = "softmax: T",
+                                    .infer_shape = softmax_shape,
+                                    .build_grad = softmax_grad,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = softmax_cpu)},
+                                   {.name = "LogSoftmax",
+                                    .summary = "Logarithm of Softmax",
+                                    .attrs = "T: {half, bfloat16, float, double}",
+                                    .inputs = "logits: T",
+                                    .outputs = "logsoftmax: T",
+                                    .infer_shape = softmax_shape,
+                                    .build_grad = log_softmax_grad,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = log_softmax_cpu)},
+                                   {0}}};

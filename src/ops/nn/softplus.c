@@ -34,52 +34,42 @@ static weir_status_t* softsign_grad(weir_grad_ctx_t* g) {
       weir_grad_node(g, "SoftsignGrad", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 0))));
 }
 
-#define KERNEL(INIT, COMPUTE)                     \
-  (const weir_kernel_def_t[]) {                   \
-    {.device = WEIR_DEVICE_CPU,                   \
-     .compute = COMPUTE,                          \
-     .init = INIT,                                \
-     .state_size = sizeof(weir_activation_op_t)}, \
-    {                                             \
-      0                                           \
-    }                                             \
-  }
-
 const weir_op_module_t weir_ops_nn_softplus = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "Softplus",
-                                    .summary = "log(exp(features) + 1)",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "features: T",
-                                    .outputs = "activations: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_unchanged,
-                                    .build_grad = softplus_grad,
-                                    .kernels = KERNEL(softplus_init, weir_activation_op_forward)},
-                                   {.name = "SoftplusGrad",
-                                    .summary = "Gradient of Softplus by its features",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "gradients: T; features: T",
-                                    .outputs = "backprops: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_merge_all,
-                                    .build_grad = softplus_grad_grad,
-                                    .kernels = KERNEL(softplus_init, weir_activation_op_backward)},
-                                   {.name = "Softsign",
-                                    .summary = "features / (abs(features) + 1)",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "features: T",
-                                    .outputs = "activations: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_unchanged,
-                                    .build_grad = softsign_grad,
-                                    .kernels = KERNEL(softsign_init, weir_activation_op_forward)},
-                                   {.name = "SoftsignGrad",
-                                    .summary = "Gradient of Softsign by its features",
-                                    .attrs = "T: {half, bfloat16, float, double}",
-                                    .inputs = "gradients: T; features: T",
-                                    .outputs = "backprops: T",
-                                    .flags = WEIR_OP_POINTWISE,
-                                    .infer_shape = weir_shape_fn_merge_all,
-                                    .kernels = KERNEL(softsign_init, weir_activation_op_backward)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "Softplus",
+         .summary = "log(exp(features) + 1)",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "features: T",
+         .outputs = "activations: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = softplus_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(softplus_init, weir_activation_op_forward, NULL)},
+        {.name = "SoftplusGrad",
+         .summary = "Gradient of Softplus by its features",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "gradients: T; features: T",
+         .outputs = "backprops: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_merge_all,
+         .build_grad = softplus_grad_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(softplus_init, weir_activation_op_backward, NULL)},
+        {.name = "Softsign",
+         .summary = "features / (abs(features) + 1)",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "features: T",
+         .outputs = "activations: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = softsign_grad,
+         .kernels = WEIR_ACTIVATION_KERNEL(softsign_init, weir_activation_op_forward, NULL)},
+        {.name = "SoftsignGrad",
+         .summary = "Gradient of Softsign by its features",
+         .attrs = "T: {half, bfloat16, float, double}",
+         .inputs = "gradients: T; features: T",
+         .outputs = "backprops: T",
+         .flags = WEIR_OP_POINTWISE,
+         .infer_shape = weir_shape_fn_merge_all,
+         .kernels = WEIR_ACTIVATION_KERNEL(softsign_init, weir_activation_op_backward, NULL)},
+        {0}}};

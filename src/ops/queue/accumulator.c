@@ -86,10 +86,7 @@ static weir_status_t* take_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL);
 }
 
-#define KERNEL(fn)                                                   \
-  (const weir_kernel_def_t[]) {                                      \
-    {WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "handle"}, { 0 } \
-  }
+#define KERNEL(fn) WEIR_CPU_KERNEL(.compute = fn, .host_inputs = "handle")
 #define MAKE(op, out)                                                                         \
   {                                                                                           \
     .name = op,                                                                               \

@@ -170,11 +170,9 @@ const weir_op_module_t weir_ops_random_multinomial = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .infer_shape = multinomial_shape,
          .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = KERNEL_TYPES, .compute = multinomial_cpu,
-                  .state_size = sizeof(weir_random_state_t), .init = multinomial_init,
-                  .deinit = multinomial_deinit, .host_inputs = "num_samples"},
-                 {0}}},
+             WEIR_CPU_KERNEL(.types = KERNEL_TYPES, .compute = multinomial_cpu,
+                             .state_size = sizeof(weir_random_state_t), .init = multinomial_init,
+                             .deinit = multinomial_deinit, .host_inputs = "num_samples")},
         {.name = "StatelessMultinomial",
          .attrs = "T: " LOGIT_TYPES
                   "; Tseed: {int32, int64} = DT_INT64; output_dtype: {int32, int64} = DT_INT64",
@@ -182,8 +180,6 @@ const weir_op_module_t weir_ops_random_multinomial = {
          .outputs = "output: output_dtype",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = multinomial_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = KERNEL_TYPES,
-                                                 .compute = stateless_cpu,
-                                                 .host_inputs = "num_samples, seed"},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = KERNEL_TYPES, .compute = stateless_cpu,
+                                    .host_inputs = "num_samples, seed")},
         {0}}};

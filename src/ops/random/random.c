@@ -87,14 +87,9 @@ static weir_status_t* uniform_int_cpu(weir_kernel_ctx_t* ctx) {
               out);
 }
 
-#define RANDOM_KERNELS(fn, host)                                                              \
-  (const weir_kernel_def_t[]) {                                                               \
-    {WEIR_DEVICE_CPU,     .compute = fn,           .state_size = sizeof(weir_random_state_t), \
-     .init = random_init, .deinit = random_deinit, .host_inputs = host},                      \
-    {                                                                                         \
-      0                                                                                       \
-    }                                                                                         \
-  }
+#define RANDOM_KERNELS(fn, host)                                                                 \
+  WEIR_CPU_KERNEL(.compute = fn, .state_size = sizeof(weir_random_state_t), .init = random_init, \
+                  .deinit = random_deinit, .host_inputs = host)
 #define FLOAT_ATTRS \
   "seed: int = 0; seed2: int = 0; dtype: {half, bfloat16, float, double}; T: {int32, int64}"
 

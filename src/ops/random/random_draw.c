@@ -122,14 +122,9 @@ static weir_status_t* gamma_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 1, weir_grad_node(g, "Sum", WEIR_EDGES(product, axes)));
 }
 
-#define DRAW_KERNELS(fn)                                                                  \
-  (const weir_kernel_def_t[]) {                                                           \
-    {WEIR_DEVICE_CPU,   .compute = fn,         .state_size = sizeof(weir_random_state_t), \
-     .init = draw_init, .deinit = draw_deinit, .host_inputs = "shape"},                   \
-    {                                                                                     \
-      0                                                                                   \
-    }                                                                                     \
-  }
+#define DRAW_KERNELS(fn)                                                                       \
+  WEIR_CPU_KERNEL(.compute = fn, .state_size = sizeof(weir_random_state_t), .init = draw_init, \
+                  .deinit = draw_deinit, .host_inputs = "shape")
 
 const weir_op_module_t weir_ops_random_random_draw = {
     .file = __FILE__,
@@ -149,8 +144,7 @@ const weir_op_module_t weir_ops_random_random_draw = {
          .outputs = "output: T",
          .summary = "The derivative of a gamma draw by its shape parameter",
          .infer_shape = weir_shape_fn_broadcast,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = gamma_slope_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gamma_slope_cpu)},
         {.name = "RandomPoissonV2",
          .attrs = "seed: int = 0; seed2: int = 0; S: {int32, int64}; "
                   "R: {half, float, double, int32, int64} = DT_DOUBLE; "

@@ -68,8 +68,7 @@ const weir_op_module_t weir_ops_random_random_shuffle = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Permutes a tensor along its first dimension",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = shuffle_cpu,
-                                                 .state_size = sizeof(weir_random_state_t),
-                                                 .init = shuffle_init, .deinit = shuffle_deinit},
-                                                {0}}},
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = shuffle_cpu, .state_size = sizeof(weir_random_state_t),
+                             .init = shuffle_init, .deinit = shuffle_deinit)},
         {0}}};

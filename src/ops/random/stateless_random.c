@@ -236,23 +236,17 @@ const weir_op_module_t weir_ops_random_stateless_random = {
          .outputs = "key: uint64; counter: uint64",
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = get_key_counter_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = get_key_counter_cpu, .host_inputs = "seed"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed")},
         {.name = "StatelessRandomGetKeyCounterAlg",
          .attrs = SEED,
          .inputs = "seed: Tseed",
          .outputs = "key: uint64; counter: uint64; alg: int32",
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = get_key_counter_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = get_key_counter_cpu, .host_inputs = "seed"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed")},
         {.name = "StatelessRandomGetAlg",
          .outputs = "alg: int32",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_scalar,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = get_alg_cpu, .host_outputs = "alg"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = get_alg_cpu, .host_outputs = "alg")},
         {0}}};

@@ -115,9 +115,7 @@ const weir_op_module_t weir_ops_random_truncated_normal = {
          .summary = "Normal draws within bounds, with parameters for each row",
          .infer_shape = truncated_shape,
          .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .types = "dtype: half, float, double", .compute = truncated_cpu,
-                  .state_size = sizeof(weir_random_state_t), .init = truncated_init,
-                  .deinit = truncated_deinit, .host_inputs = "shape"},
-                 {0}}},
+             WEIR_CPU_KERNEL(.types = "dtype: half, float, double", .compute = truncated_cpu,
+                             .state_size = sizeof(weir_random_state_t), .init = truncated_init,
+                             .deinit = truncated_deinit, .host_inputs = "shape")},
         {0}}};

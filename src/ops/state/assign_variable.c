@@ -142,25 +142,19 @@ const weir_op_module_t weir_ops_state_assign_variable = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Replaces the value of a variable",
          .infer_shape = assign_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = assign_cpu, .host_inputs = "resource"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "resource")},
         {.name = "AssignAddVariableOp",
          .attrs = "dtype: type",
          .inputs = "resource: resource; value: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = assign_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBER_TYPES,
-                                          .compute = assign_add_cpu, .host_inputs = "resource"},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_add_cpu,
+                                    .host_inputs = "resource")},
         {.name = "AssignSubVariableOp",
          .attrs = "dtype: type",
          .inputs = "resource: resource; value: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = assign_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = NUMBER_TYPES,
-                                          .compute = assign_sub_cpu, .host_inputs = "resource"},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_sub_cpu,
+                                    .host_inputs = "resource")},
         {0}}};

@@ -13,8 +13,7 @@ typedef struct gather_t {
   int64_t slice_count;
   int64_t size;  // bytes an element
   bool is_plain;
-  weir_mutex_t mu;
-  weir_status_t* status;  // guarded by mu: the first error
+  weir_first_error_t error;
 } gather_t;
 
 static void gather_range(void* arg, int64_t begin, int64_t end) {
@@ -28,13 +27,7 @@ static void gather_range(void* arg, int64_t begin, int64_t end) {
     }
     weir_status_t* status = weir_elements_copy(g->dtype, g->dst + i * bytes, src, g->slice_count);
     if (!status) continue;
-    weir_mutex_lock(&g->mu);
-    if (g->status) {
-      weir_status_destroy(status);
-    } else {
-      g->status = status;
-    }
-    weir_mutex_unlock(&g->mu);
+    weir_first_error_set(&g->error, status);
     return;
   }
 }
@@ -48,13 +41,10 @@ static weir_status_t* gather_slices(weir_kernel_ctx_t* ctx, const weir_tensor_t*
                 .offsets = offsets,
                 .slice_count = slice_count,
                 .size = (int64_t)weir_dtype_size(weir_tensor_type(params)),
-                .is_plain = weir_dtype_is_plain(weir_tensor_type(params)),
-                .status = NULL};
-  weir_mutex_init(&g.mu);
+                .is_plain = weir_dtype_is_plain(weir_tensor_type(params))};
   weir_pool_for(weir_kernel_pool(ctx), count, 5.0 + (double)(slice_count * g.size) * 0.1,
                 gather_range, &g);
-  weir_mutex_destroy(&g.mu);
-  return g.status;
+  return g.error.status;
 }
 
 // Retains the variable's value, checked against the output's type.
@@ -322,9 +312,7 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = gather_shape,
          .build_grad = gather_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = gather_cpu, .host_inputs = "resource"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu, .host_inputs = "resource")},
         {.name = "ResourceGatherNd",
          .attrs = "dtype: type; Tindices: {int32, int64}",
          .inputs = "resource: resource; indices: Tindices",
@@ -332,7 +320,5 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = gather_nd_shape,
          .build_grad = gather_nd_grad,
-         .kernels =
-             (const weir_kernel_def_t[]){
-                 {WEIR_DEVICE_CPU, .compute = gather_nd_cpu, .host_inputs = "resource"}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu, .host_inputs = "resource")},
         {0}}};

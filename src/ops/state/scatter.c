@@ -22,19 +22,8 @@ typedef struct scatter_t {
   int64_t row_count;  // elements a row
   int64_t size;       // bytes an element
   bool is_scalar;
-  weir_mutex_t mu;
-  weir_status_t* status;  // guarded by mu
+  weir_first_error_t error;
 } scatter_t;
-
-static void set_status(scatter_t* s, weir_status_t* take_status) {
-  weir_mutex_lock(&s->mu);
-  if (s->status) {
-    weir_status_destroy(take_status);
-  } else {
-    s->status = take_status;
-  }
-  weir_mutex_unlock(&s->mu);
-}
 
 static weir_status_t* replace(const scatter_t* s, char* dst, const char* src, int64_t count) {
   if (!s->is_scalar) {
@@ -55,11 +44,11 @@ static void scatter_columns(void* arg, int64_t begin, int64_t end) {
     if (!s->fn) {
       weir_status_t* status = replace(s, dst, src, end - begin);
       if (status) {
-        set_status(s, status);
+        weir_first_error_set(&s->error, status);
         return;
       }
     } else if (!s->fn(dst, src, end - begin, s->is_scalar)) {
-      set_status(s, WEIR_STATUS(INVALID_ARGUMENT, "Integer division by zero"));
+      weir_first_error_set(&s->error, WEIR_STATUS(INVALID_ARGUMENT, "Integer division by zero"));
       return;
     }
   }
@@ -106,7 +95,7 @@ static weir_status_t* check_indices(const weir_tensor_t* params, const weir_tens
 }
 
 static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
-                                     weir_update_t update) {
+                                     int update) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
   WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
@@ -119,7 +108,9 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
   WEIR_TRY(check_shapes(params, indices, updates));
   WEIR_TRY(check_indices(params, indices));
   if (indices->count == 0 || params->count == 0) return NULL;
-  scatter_t s = {.fn = update == ASSIGN ? NULL : weir_update_find(update, weir_tensor_type(params)),
+  scatter_t s = {.fn = update == ASSIGN
+                           ? NULL
+                           : weir_update_find((weir_update_t)update, weir_tensor_type(params)),
                  .dtype = weir_tensor_type(params),
                  .params = params->data,
                  .updates = updates->data,
@@ -127,21 +118,14 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
                  .row_count = params->count / params->dims[0],
                  .size = (int64_t)weir_dtype_size(weir_tensor_type(params)),
                  .is_scalar = updates->rank == 0};
-  weir_mutex_init(&s.mu);
   weir_pool_for(weir_kernel_pool(ctx), s.row_count, (double)indices->count, scatter_columns, &s);
-  weir_mutex_destroy(&s.mu);
-  return s.status;
+  return s.error.status;
 }
 
 static weir_status_t* scatter(weir_kernel_ctx_t* ctx, weir_update_t update) {
   weir_variable_t* variable = NULL;
   WEIR_TRY(weir_kernel_variable(ctx, 0, &variable));
-  weir_mutex_lock(&variable->mu);
-  weir_status_t* status = scatter_locked(ctx, variable, update);
-  weir_mutex_unlock(&variable->mu);
-  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, variable);
-  weir_resource_release(&variable->base);
-  return status;
+  return weir_kernel_update_variable(ctx, variable, scatter_locked, (int)update);
 }
 
 static weir_status_t* scatter_add(weir_kernel_ctx_t* ctx) { return scatter(ctx, WEIR_UPDATE_ADD); }

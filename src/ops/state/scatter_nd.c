@@ -8,8 +8,7 @@
 #define ORDERED \
   "double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
 
-static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
-                                     nd_scatter_t mode) {
+static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable, int mode) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
   WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
@@ -21,33 +20,13 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
   }
   WEIR_TRY(nd_scatter_check(indices, updates, params));
   if (indices->count == 0 && updates->count == 0) return NULL;
-  return nd_scatter(ctx, indices, updates, mode, params);
-}
-
-// The variable behind the ref or the handle. A handle of none is NOT_FOUND, as in TensorFlow.
-static weir_status_t* find_variable(weir_kernel_ctx_t* ctx, weir_variable_t** out_variable) {
-  if (weir_kernel_input_ref(ctx, 0)) return weir_kernel_variable(ctx, 0, out_variable);
-  weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_variable_type, &resource));
-  *out_variable = (weir_variable_t*)resource;
-  weir_tensor_t* value = weir_variable_read(*out_variable);
-  bool is_initialized = value != NULL;
-  weir_tensor_release(value);
-  if (is_initialized) return NULL;
-  weir_resource_release(resource);
-  return WEIR_STATUS(NOT_FOUND, "Could not find resource: the variable of %s is uninitialized",
-                     ctx->node->name);
+  return nd_scatter(ctx, indices, updates, (nd_scatter_t)mode, params);
 }
 
 static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   weir_variable_t* variable = NULL;
-  WEIR_TRY(find_variable(ctx, &variable));
-  weir_mutex_lock(&variable->mu);
-  weir_status_t* status = scatter_locked(ctx, variable, mode);
-  weir_mutex_unlock(&variable->mu);
-  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, variable);
-  weir_resource_release(&variable->base);
-  return status;
+  WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
+  return weir_kernel_update_variable(ctx, variable, scatter_locked, mode);
 }
 
 static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_UPDATE); }

@@ -12,11 +12,10 @@ static weir_status_t* timestamp_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_state_timestamp = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Timestamp",
-         .outputs = "ts: double",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
-         .summary = "Returns the seconds since 1970.",
-         .infer_shape = weir_shape_fn_scalar,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = timestamp_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Timestamp",
+                                    .outputs = "ts: double",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
+                                    .summary = "Returns the seconds since 1970.",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = timestamp_cpu)},
+                                   {0}}};

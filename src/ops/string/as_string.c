@@ -189,8 +189,6 @@ const weir_op_module_t weir_ops_string_as_string = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Elements as text",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = as_string_cpu,
-                                                 .state_size = sizeof(as_string_t),
-                                                 .init = as_string_init},
-                                                {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = as_string_cpu, .state_size = sizeof(as_string_t),
+                                    .init = as_string_init)},
         {0}}};

@@ -257,8 +257,6 @@ const weir_op_module_t weir_ops_string_decode_csv = {
          .outputs = "output: OUT_TYPE",
          .summary = "Reads records of comma-separated values",
          .infer_shape = csv_shape,
-         .kernels =
-             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = csv_cpu,
-                                          .state_size = sizeof(csv_state_t), .init = csv_init},
-                                         {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = csv_cpu, .state_size = sizeof(csv_state_t),
+                                    .init = csv_init)},
         {0}}};

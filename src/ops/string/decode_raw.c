@@ -95,5 +95,5 @@ const weir_op_module_t weir_ops_string_decode_raw = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Reads the bytes of strings as numbers",
          .infer_shape = raw_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = raw_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = raw_cpu)},
         {0}}};

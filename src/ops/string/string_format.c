@@ -181,5 +181,5 @@ const weir_op_module_t weir_ops_string_string_format = {
          .outputs = "output: string",
          .summary = "Fills tensors into a template",
          .infer_shape = format_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = format_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = format_cpu)},
         {0}}};

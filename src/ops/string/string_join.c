@@ -78,13 +78,12 @@ static weir_status_t* join_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_string_string_join = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "StringJoin",
-         .attrs = "N: int >= 0; separator: string = ''",
-         .inputs = "inputs: N * string",
-         .outputs = "output: string",
-         .flags = WEIR_OP_NO_GRADIENT,
-         .summary = "Joins strings elementwise",
-         .infer_shape = join_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = join_cpu}, {0}}},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "StringJoin",
+                                    .attrs = "N: int >= 0; separator: string = ''",
+                                    .inputs = "inputs: N * string",
+                                    .outputs = "output: string",
+                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .summary = "Joins strings elementwise",
+                                    .infer_shape = join_shape,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = join_cpu)},
+                                   {0}}};

@@ -158,19 +158,19 @@ static weir_status_t* substr_shape(weir_shape_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_string_substr = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "StringLength",
-         .attrs = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
-         .inputs = "input: string",
-         .outputs = "output: int32",
-         .summary = "Lengths of strings in bytes or characters",
-         .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = length_cpu}, {0}}},
-        {.name = "Substr",
-         .attrs = "T: {int32, int64}; unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
-         .inputs = "input: string; pos: T; len: T",
-         .outputs = "output: string",
-         .summary = "Parts of strings",
-         .infer_shape = substr_shape,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = substr_cpu}, {0}}},
-        {0}}};
+    .ops =
+        (const weir_op_def_t[]){{.name = "StringLength",
+                                 .attrs = "unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
+                                 .inputs = "input: string",
+                                 .outputs = "output: int32",
+                                 .summary = "Lengths of strings in bytes or characters",
+                                 .infer_shape = weir_shape_fn_unchanged,
+                                 .kernels = WEIR_CPU_KERNEL(.compute = length_cpu)},
+                                {.name = "Substr",
+                                 .attrs = "T: {int32, int64}; unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'",
+                                 .inputs = "input: string; pos: T; len: T",
+                                 .outputs = "output: string",
+                                 .summary = "Parts of strings",
+                                 .infer_shape = substr_shape,
+                                 .kernels = WEIR_CPU_KERNEL(.compute = substr_cpu)},
+                                {0}}};

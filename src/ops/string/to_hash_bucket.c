@@ -58,7 +58,7 @@ const weir_op_module_t weir_ops_string_to_hash_bucket = {
          .outputs = "output: int64",
          .summary = "Buckets of strings by their fingerprint, the same in every run",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fast_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = fast_cpu)},
         {.name = "_TensorToHashBucketFast",
          .attrs = "T: {int8, uint8, int16, uint16, int32, uint32, int64, uint64}; num_buckets: int "
                   ">= 1",
@@ -66,5 +66,5 @@ const weir_op_module_t weir_ops_string_to_hash_bucket = {
          .outputs = "output: int64",
          .summary = "Buckets of numbers by the fingerprint of their decimal digits",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = number_cpu}, {0}}},
+         .kernels = WEIR_CPU_KERNEL(.compute = number_cpu)},
         {0}}};

@@ -178,10 +178,7 @@ static weir_status_t* remove_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_at_least(ctx, weir_shape_input(ctx, 1), 1);
 }
 
-#define KERNEL(fn)                                                         \
-  (const weir_kernel_def_t[]) {                                            \
-    {WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "table_handle"}, { 0 } \
-  }
+#define KERNEL(fn) WEIR_CPU_KERNEL(.compute = fn, .host_inputs = "table_handle")
 #define LOOKUP_OP(op, specs, handle, ins, outs, op_flags, shape_fn, fn)                 \
   {                                                                                     \
     .name = op, .attrs = specs, .inputs = "table_handle: " handle ins, .outputs = outs, \
