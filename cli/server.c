@@ -54,6 +54,7 @@ const verb_t verb_server = {
         "  --shut-down=ADDRESS\n"
         "                    do not serve; tell the server at ADDRESS to end\n"
         "TF_CPP_MIN_LOG_LEVEL (0 to 3, default 2) says how much it reports on stderr.\n"
+        "WEIR_SAME_HOST=0 makes it use the network also for tensors between tasks of one machine.\n"
         "\n"
         "Once it serves it prints 'weir server listening on port N' (or 'on unix:PATH') to "
         "stdout.\n"

@@ -2,8 +2,10 @@
 
 #include "base/alloc.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "testing/cmocka.h"
 
@@ -188,6 +190,35 @@ static void test_host_many(
   assert_int_equal(weir_host_allocator_bytes(), before);
 }
 
+// Bytes of blocks that the C library has from the system one by one: all of 32 MiB and more.
+static size_t mapped_bytes(void) { return mallinfo2().hblkhd; }
+
+// Big blocks of sizes that nobody wants any more go back when others are wanted, not before.
+static void test_host_idle(void** state) {
+  (void)state;
+  const size_t old_size = (size_t)40 << 20, new_size = (size_t)56 << 20;
+  weir_allocator_t* host = weir_host_allocator();
+  size_t before = mapped_bytes();
+  void* old = host->vtable->alloc(host, old_size, 64);
+  if (mapped_bytes() == before) {  // a sanitizer's malloc
+    host->vtable->free(host, old, old_size);
+    skip();
+  }
+  host->vtable->free(host, old, old_size);
+  assert_true(mapped_bytes() >= before + old_size);
+  void* fresh = host->vtable->alloc(host, new_size, 64);
+  assert_true(mapped_bytes() >= before + old_size + new_size);
+  host->vtable->free(host, fresh, new_size);
+  usleep(2100000);
+  assert_true(mapped_bytes() >= before + old_size + new_size);
+  fresh = host->vtable->alloc(host, new_size, 64);  // a size that is there is just taken
+  assert_true(mapped_bytes() >= before + old_size + new_size);
+  void* other = host->vtable->alloc(host, 2 * old_size, 64);
+  assert_true(mapped_bytes() < before + new_size + 3 * old_size);
+  host->vtable->free(host, other, 2 * old_size);
+  host->vtable->free(host, fresh, new_size);
+}
+
 typedef struct exchange_t {
   _Atomic(void*) slots[64];
 } exchange_t;
@@ -237,6 +268,7 @@ int main(void) {
                                      cmocka_unit_test(test_fail_at),
                                      cmocka_unit_test(test_grow),
                                      cmocka_unit_test(test_arena),
+                                     cmocka_unit_test(test_host_idle),  // the cache is empty yet
                                      cmocka_unit_test(test_host_sizes),
                                      cmocka_unit_test(test_host_alignment),
                                      cmocka_unit_test(test_host_accounting),

@@ -435,3 +435,9 @@ void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_
   weir_mutex_unlock(&pool->mu);
   wait_for_helpers(pool, &loop);
 }
+
+void weir_first_error_set(weir_first_error_t* first, weir_status_t* take_status) {
+  weir_status_t* none = NULL;
+  if (!atomic_compare_exchange_strong(&first->status, &none, take_status))
+    weir_status_destroy(take_status);
+}

@@ -264,11 +264,29 @@ static void test_cond_deadline(void** state) {
   assert_true(weir_cpu_count() >= 1);
 }
 
+static void fail_range(void* arg, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    weir_first_error_set(arg, WEIR_STATUS(ABORTED, "item %lld", (long long)i));
+}
+
+// Of all the errors one comes back; the others are freed.
+static void test_first_error(void** state) {
+  (void)state;
+  weir_pool_t* pool = NULL;
+  weir_first_error_t error = {NULL};
+  assert_null(weir_pool_create(4, &pool));
+  weir_pool_for(pool, 100, 1e6, fail_range, &error);
+  weir_pool_destroy(pool);
+  assert_int_equal(weir_status_code(error.status), WEIR_ABORTED);
+  weir_status_destroy(error.status);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
                                      cmocka_unit_test(test_for_covers),
                                      cmocka_unit_test(test_for_splits_when_it_pays),
                                      cmocka_unit_test(test_nested),
+                                     cmocka_unit_test(test_first_error),
                                      cmocka_unit_test(test_submit),
                                      cmocka_unit_test(test_submit_after_idle),
                                      cmocka_unit_test(test_tasks_run_together),

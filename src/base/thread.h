@@ -81,6 +81,12 @@ void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg);
 // done. Splits only when total * cost_ns (the estimated time of one item) pays for it. Nested calls
 // are safe: a waiting caller helps.
 void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn, void* arg);
+// What ranges side by side report: the first error, whose owner is whoever reads |status| at the
+// end. Zero-initialise to use.
+typedef struct weir_first_error_t {
+  _Atomic(weir_status_t*) status;
+} weir_first_error_t;
+void weir_first_error_set(weir_first_error_t* first, weir_status_t* take_status);
 // Lends the calling thread to a loop of |pool| that has chunks left, until it has none. False when
 // there is no such loop. For a thread that waits for work of the pool anyway.
 bool weir_pool_assist(weir_pool_t* pool);

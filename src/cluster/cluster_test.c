@@ -16,7 +16,8 @@ enum { SERVER_COUNT = 3, MASTER = 2 };
 #define WORKER "/job:worker/task:0"
 
 typedef struct cluster_t {
-  world_t world;  // first: what the helpers of world.h get
+  world_t world;          // first: what the helpers of world.h get
+  weir_scope_t* outside;  // the scope without a device
   weir_server_t* servers[SERVER_COUNT];
   pid_t children[SERVER_COUNT];  // servers in processes of their own, to be killed
   char description[512];
@@ -46,7 +47,7 @@ static void describe(cluster_t* c) {
 static int set_up_graph(void** state) {
   cluster_t* c = calloc(1, sizeof(*c));
   check_ok(weir_graph_create(&c->world.graph));
-  c->world.scope = weir_scope_create(c->world.graph);
+  c->world.scope = c->outside = weir_scope_create(c->world.graph);
   describe(c);
   *state = c;
   return 0;
@@ -69,7 +70,7 @@ static int tear_down(void** state) {
     socket_path(path, sizeof(path), i);
     unlink(path + strlen("unix:"));
   }
-  weir_status_destroy(weir_scope_finish(c->world.scope));
+  weir_status_destroy(weir_scope_finish(c->outside));
   weir_graph_release(c->world.graph);
   free(c);
   return 0;
@@ -81,9 +82,32 @@ static weir_session_t* connect_client(cluster_t* c) {
   return c->world.session;
 }
 
-// Has nodes that are added from now on placed on |device|.
-static void on(world_t* w, weir_scope_t* outside, const char* device) {
-  w->scope = device ? weir_scope_on(outside, device) : outside;
+// The same graph in this process.
+static weir_session_t* open_local(cluster_t* c) {
+  weir_session_t* session = NULL;
+  weir_session_options_t options = {.threads = 1, .allow_soft_placement = true};
+  check_ok(weir_session_create(c->world.graph, &options, &session));
+  return session;
+}
+
+static void stop_server(cluster_t* c, int i) {
+  weir_server_destroy(c->servers[i], 0);
+  c->servers[i] = NULL;
+}
+
+// Has nodes that are added from now on placed on |device|, or anywhere.
+static world_t* on(cluster_t* c, const char* device) {
+  c->world.scope = device ? weir_scope_on(c->outside, device) : c->outside;
+  return &c->world;
+}
+
+static weir_status_t* run_fed(weir_session_t* session, weir_edge_t feed, weir_tensor_t* take_fed,
+                              weir_edge_t fetch, weir_tensor_t** out_value) {
+  weir_step_spec_t spec = {WEIR_FEEDS({feed, take_fed}), WEIR_FETCHES(fetch)};
+  *out_value = NULL;
+  weir_status_t* status = weir_session_run(session, &spec, out_value);
+  weir_tensor_release(take_fed);
+  return status;
 }
 
 // ---- steps on threads of their own ----
@@ -121,6 +145,11 @@ static weir_status_t* runner_join(runner_t* runner) {
   pthread_join(runner->thread, NULL);
   return runner->status;
 }
+static void expect_failure(runner_t* runner) {  // of whatever kind
+  weir_status_t* status = runner_join(runner);
+  assert_non_null(status);
+  weir_status_destroy(status);
+}
 
 // A dequeue on |device| that nobody serves, after telling through another queue that the step runs.
 typedef struct blocked_t {
@@ -128,26 +157,38 @@ typedef struct blocked_t {
   weir_edge_t value;   // of the dequeue, where it is
   weir_edge_t result;  // the same on the worker
 } blocked_t;
-static blocked_t add_blocked(world_t* w, const char* device) {
-  weir_scope_t* outside = w->scope;
+static blocked_t add_blocked(cluster_t* c, const char* device) {
   blocked_t b;
-  on(w, outside, device);
+  world_t* w = on(c, device);
   b.empty = add_queue(w, "empty", 10);
-  on(w, outside, WORKER);
+  on(c, WORKER);
   b.started = add_queue(w, "started", 100);
   weir_node_t* tell =
       add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(b.started.handle, weir_const_float(w->scope, 1)),
           WEIR_NO_ATTRS);
-  on(w, outside, device);
+  on(c, device);
   weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
   weir_node_t* wait = add(w, "QueueDequeueV2", NULL, WEIR_EDGES(b.empty.handle),
                           WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
   check_ok(weir_graph_add_control(wait, tell));
   b.value = output(wait, 0);
-  on(w, outside, WORKER);
+  on(c, WORKER);
   b.result = OP(w, "Neg", b.value);
-  on(w, outside, NULL);
+  on(c, NULL);
   return b;
+}
+
+// Starts |count| steps that block, and returns when all of them run.
+static void start_blocked(weir_session_t* session, const blocked_t* b,
+                          weir_cancellation_t* cancellation, runner_t* runners, int count) {
+  for (int i = 0; i < count; ++i) {
+    runners[i] = (runner_t){.session = session,
+                            .fetch = b->result,
+                            .steps = 1,
+                            .options = {.cancellation = cancellation}};
+    runner_start(&runners[i]);
+  }
+  for (int i = 0; i < count; ++i) fetch_float(session, b->started.value);
 }
 
 // ---- training ----
@@ -158,14 +199,13 @@ typedef struct regression_t {
   weir_edge_t loss, a, b;
 } regression_t;
 
-static regression_t add_regression(world_t* w) {
-  weir_scope_t* outside = w->scope;
+static regression_t add_regression(cluster_t* c) {
   regression_t r;
-  on(w, outside, PS0);
+  world_t* w = on(c, PS0);
   r.a = weir_variable(w->scope, "a", weir_const_float(w->scope, 0));
-  on(w, outside, PS1);
+  on(c, PS1);
   r.b = weir_variable(w->scope, "b", weir_const_float(w->scope, 0));
-  on(w, outside, WORKER);
+  on(c, WORKER);
   weir_edge_t x = weir_const_floats(w->scope, WEIR_DIMS(4), (float[]){0, 1, 2, 3});
   weir_edge_t y = weir_const_floats(w->scope, WEIR_DIMS(4), (float[]){1, 3, 5, 7});
   weir_edge_t error = OP(w, "Sub", OP(w, "AddV2", OP(w, "Mul", r.a, x), r.b), y);
@@ -173,7 +213,7 @@ static regression_t add_regression(world_t* w) {
   weir_edge_t variables[] = {r.a, r.b}, gradients[2];
   check_ok(weir_gradients(w->scope, &r.loss, 1, variables, 2, NULL, gradients));
   check_scope(w);
-  on(w, outside, NULL);
+  on(c, NULL);
   r.train = add(w, "NoOp", "train", WEIR_NO_EDGES, WEIR_NO_ATTRS);
   for (int i = 0; i < 2; ++i) {
     weir_node_t* apply = add(w, "ResourceApplyGradientDescent", NULL,
@@ -190,11 +230,8 @@ static regression_t add_regression(world_t* w) {
 static void test_training_equals_one_process(void** state) {
   enum { STEPS = 60 };
   cluster_t* c = *state;
-  regression_t r = add_regression(&c->world);
-  weir_session_t* local = NULL;
-  weir_session_options_t options = {.threads = 1, .allow_soft_placement = true};
-  check_ok(weir_session_create(c->world.graph, &options, &local));
-  weir_session_t* remote = connect_client(c);
+  regression_t r = add_regression(c);
+  weir_session_t *local = open_local(c), *remote = connect_client(c);
   check_ok(weir_session_run_target(local, r.init));
   check_ok(weir_session_run_target(remote, r.init));
   float first = fetch_float(remote, r.loss);
@@ -212,15 +249,13 @@ static void test_training_equals_one_process(void** state) {
 // The graph grows between runs: the master is told.
 static void test_graph_grows(void** state) {
   cluster_t* c = *state;
-  world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
-  on(w, outside, PS0);
+  world_t* w = on(c, PS0);
   weir_edge_t x = weir_const_float(w->scope, 2);
   weir_session_t* session = connect_client(c);
   assert_float_equal(fetch_float(session, x), 2, 0);
-  on(w, outside, PS1);
+  on(c, PS1);
   weir_edge_t y = OP(w, "Neg", x);
-  on(w, outside, NULL);
+  on(c, NULL);
   assert_float_equal(fetch_float(session, y), -2, 0);
 }
 
@@ -230,33 +265,43 @@ static void test_graph_grows(void** state) {
 static void test_loop_spans_tasks(void** state) {
   cluster_t* c = *state;
   world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
   weir_edge_t count = placeholder(w, "count", WEIR_DTYPE_INT32);
-  on(w, outside, WORKER);
+  on(c, WORKER);
   loop_nodes_t loop =
       open_loop(w, "loop", weir_const_int(w->scope, 0), weir_const_float(w->scope, 0), count, 10);
-  on(w, outside, PS0);
+  on(c, PS0);
   weir_edge_t more = OP(w, "AddV2", loop.x, OP(w, "Exp", loop.x));
-  on(w, outside, PS1);
+  on(c, PS1);
   weir_edge_t less = OP(w, "Sub", more, OP(w, "Exp", loop.x));
   weir_edge_t whole = OP(w, "Sub", less, OP(w, "Neg", OP(w, "Cos", OP(w, "Mul", loop.x, less))));
-  on(w, outside, WORKER);
+  on(c, WORKER);
   close_loop(w, &loop, OP(w, "Minimum", whole, loop.x));
-  on(w, outside, NULL);
-  weir_session_t* session = connect_client(c);
-  weir_session_t* local = NULL;
-  weir_session_options_t options = {.threads = 1, .allow_soft_placement = true};
-  check_ok(weir_session_create(w->graph, &options, &local));
+  on(c, NULL);
+  weir_session_t *session = connect_client(c), *local = open_local(c);
   for (int turns = 0; turns < 40; turns = turns * 3 + 1) {
-    weir_tensor_t *fed = make_int(turns), *there = NULL, *here = NULL;
-    weir_step_spec_t spec = {WEIR_FEEDS({count, fed}), WEIR_FETCHES(loop.exit_x)};
-    check_ok(weir_session_run(session, &spec, &there));
-    check_ok(weir_session_run(local, &spec, &here));
+    weir_tensor_t *there, *here;
+    check_ok(run_fed(session, count, make_int(turns), loop.exit_x, &there));
+    check_ok(run_fed(local, count, make_int(turns), loop.exit_x, &here));
     assert_float_equal(float_of(there), float_of(here), 0);
-    weir_tensor_release(fed);
     weir_tensor_release(there);
     weir_tensor_release(here);
   }
+  weir_session_destroy(local);
+}
+
+// The gradient's loop is built without a device around a body that has one.
+static void test_gradient_of_a_loop_elsewhere(void** state) {
+  cluster_t* c = *state;
+  world_t* w = on(c, PS0);
+  weir_edge_t x = weir_const_float(w->scope, 0.75f), dx;
+  loop_nodes_t loop =
+      open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 4), 10);
+  close_loop(w, &loop, OP(w, "Sin", loop.x));
+  on(c, NULL);
+  check_ok(weir_gradients(w->scope, &loop.exit_x, 1, &x, 1, NULL, &dx));
+  check_scope(w);
+  weir_session_t *session = connect_client(c), *local = open_local(c);
+  assert_float_equal(fetch_float(session, dx), fetch_float(local, dx), 0);
   weir_session_destroy(local);
 }
 
@@ -265,21 +310,19 @@ static void test_loop_spans_tasks(void** state) {
 static void test_error_of_a_remote_part(void** state) {
   cluster_t* c = *state;
   world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
   weir_edge_t divisor = placeholder(w, "divisor", WEIR_DTYPE_INT32);
-  on(w, outside, PS1);
+  on(c, PS1);
   weir_edge_t quotient =
       output(add(w, "FloorDiv", "quotient", WEIR_EDGES(weir_const_int(w->scope, 6), divisor),
                  WEIR_NO_ATTRS),
              0);
-  on(w, outside, PS0);
+  on(c, PS0);
   weir_edge_t result = OP(w, "Neg", quotient);
-  on(w, outside, NULL);
+  on(c, NULL);
   weir_session_t* session = connect_client(c);
   for (int i = 0; i < 10; ++i) {
-    weir_tensor_t *fed = make_int(i % 3), *value = NULL;
-    weir_step_spec_t spec = {WEIR_FEEDS({divisor, fed}), WEIR_FETCHES(result)};
-    weir_status_t* status = weir_session_run(session, &spec, &value);
+    weir_tensor_t* value;
+    weir_status_t* status = run_fed(session, divisor, make_int(i % 3), result, &value);
     if (i % 3 == 0) {
       assert_non_null(status);
       assert_non_null(strstr(weir_status_message(status), "From /job:ps/replica:0/task:1"));
@@ -289,21 +332,17 @@ static void test_error_of_a_remote_part(void** state) {
       assert_int_equal(int_of(value), -6 / (i % 3));
     }
     weir_tensor_release(value);
-    weir_tensor_release(fed);
   }
 }
 
 static void test_device_that_nobody_has(void** state) {
   cluster_t* c = *state;
-  world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
-  on(w, outside, "/job:ps/task:7");
+  world_t* w = on(c, "/job:ps/task:7");
   weir_edge_t x = OP(w, "Neg", placeholder(w, "x", WEIR_DTYPE_FLOAT));
-  on(w, outside, NULL);
-  weir_tensor_t *fed = make_float(1), *value = NULL;
-  weir_step_spec_t spec = {WEIR_FEEDS({x.node->inputs[0], fed}), WEIR_FETCHES(x)};
-  check_error(weir_session_run(connect_client(c), &spec, &value), WEIR_INVALID_ARGUMENT, "task:7");
-  weir_tensor_release(fed);
+  on(c, NULL);
+  weir_tensor_t* value;
+  check_error(run_fed(connect_client(c), x.node->inputs[0], make_float(1), x, &value),
+              WEIR_INVALID_ARGUMENT, "task:7");
 }
 
 static void test_no_server(void** state) {
@@ -339,28 +378,21 @@ static void test_stop_while_a_peer_is_absent(void** state) {
   runner_t waiting = {.session = connect_client(c), .fetch = x, .steps = 1};
   runner_start(&waiting);
   usleep(20000);  // likely, but not necessarily, in CreateSession by then
-  weir_server_destroy(c->servers[MASTER], 0);
-  c->servers[MASTER] = NULL;
-  weir_status_t* status = runner_join(&waiting);
-  assert_non_null(status);
-  weir_status_destroy(status);
+  stop_server(c, MASTER);
+  expect_failure(&waiting);
 }
 
 // ---- cancellation ----
 
 static void test_blocked_dequeue_is_cancelled(void** state) {
   cluster_t* c = *state;
-  blocked_t b = add_blocked(&c->world, PS0);
+  blocked_t b = add_blocked(c, PS0);
   weir_session_t* session = connect_client(c);
   for (int i = 0; i < 5; ++i) {
     weir_cancellation_t* cancellation = NULL;
     check_ok(weir_cancellation_create(&cancellation));
-    runner_t runner = {.session = session,
-                       .fetch = b.result,
-                       .steps = 1,
-                       .options = {.cancellation = cancellation}};
-    runner_start(&runner);
-    fetch_float(session, b.started.value);
+    runner_t runner;
+    start_blocked(session, &b, cancellation, &runner, 1);
     weir_cancellation_cancel(cancellation);
     check_error(runner_join(&runner), WEIR_CANCELLED, "");
     weir_cancellation_destroy(cancellation);
@@ -369,14 +401,10 @@ static void test_blocked_dequeue_is_cancelled(void** state) {
 
 static void test_session_cancel_and_timeout(void** state) {
   cluster_t* c = *state;
-  blocked_t b = add_blocked(&c->world, PS1);
+  blocked_t b = add_blocked(c, PS1);
   weir_session_t* session = connect_client(c);
   runner_t runners[3];
-  for (int i = 0; i < 3; ++i) {
-    runners[i] = (runner_t){.session = session, .fetch = b.result, .steps = 1};
-    runner_start(&runners[i]);
-  }
-  for (int i = 0; i < 3; ++i) fetch_float(session, b.started.value);
+  start_blocked(session, &b, NULL, runners, 3);
   weir_session_cancel(session);
   for (int i = 0; i < 3; ++i) check_error(runner_join(&runners[i]), WEIR_CANCELLED, "");
   runner_t late = {
@@ -389,67 +417,45 @@ static void test_session_cancel_and_timeout(void** state) {
 
 static void test_peer_stops_while_steps_run(void** state) {
   cluster_t* c = *state;
-  blocked_t b = add_blocked(&c->world, PS0);
+  blocked_t b = add_blocked(c, PS0);
   weir_session_t* session = connect_client(c);
   runner_t runners[4];
-  for (int i = 0; i < 4; ++i) {
-    runners[i] = (runner_t){.session = session, .fetch = b.result, .steps = 1};
-    runner_start(&runners[i]);
-  }
-  for (int i = 0; i < 4; ++i) fetch_float(session, b.started.value);
-  weir_server_destroy(c->servers[0], 0);
-  c->servers[0] = NULL;
-  for (int i = 0; i < 4; ++i) {
-    weir_status_t* status = runner_join(&runners[i]);
-    assert_non_null(status);
-    weir_status_destroy(status);
-  }
+  start_blocked(session, &b, NULL, runners, 4);
+  stop_server(c, 0);
+  for (int i = 0; i < 4; ++i) expect_failure(&runners[i]);
   fetch_float(session, weir_const_float(c->world.scope, 1));  // what needs it not goes on
 }
 
 static void test_master_stops_while_steps_run(void** state) {
   cluster_t* c = *state;
-  blocked_t b = add_blocked(&c->world, PS0);
+  blocked_t b = add_blocked(c, PS0);
   weir_session_t* session = connect_client(c);
   runner_t runners[4];
-  for (int i = 0; i < 4; ++i) {
-    runners[i] = (runner_t){.session = session, .fetch = b.result, .steps = 1};
-    runner_start(&runners[i]);
-  }
-  for (int i = 0; i < 4; ++i) fetch_float(session, b.started.value);
-  weir_server_destroy(c->servers[MASTER], 0);
-  c->servers[MASTER] = NULL;
-  for (int i = 0; i < 4; ++i) {
-    weir_status_t* status = runner_join(&runners[i]);
-    assert_non_null(status);
-    weir_status_destroy(status);
-  }
+  start_blocked(session, &b, NULL, runners, 4);
+  stop_server(c, MASTER);
+  for (int i = 0; i < 4; ++i) expect_failure(&runners[i]);
 }
 
 // A server that restarts has lost its part of the session; a new session has it again.
 static void test_peer_restarts(void** state) {
   cluster_t* c = *state;
-  world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
-  on(w, outside, PS0);
+  world_t* w = on(c, PS0);
   weir_edge_t x = OP(w, "Neg", placeholder(w, "x", WEIR_DTYPE_FLOAT));
-  on(w, outside, NULL);
+  on(c, NULL);
   weir_session_t* session = connect_client(c);
   assert_float_equal(feed_float(session, x.node->inputs[0], 1, x), -1, 0);
-  weir_server_destroy(c->servers[0], 0);
+  stop_server(c, 0);
   start_server(c, 0);
-  weir_tensor_t *fed = make_float(1), *value = NULL;
-  weir_step_spec_t spec = {WEIR_FEEDS({x.node->inputs[0], fed}), WEIR_FETCHES(x)};
   weir_code_t code = WEIR_OK;
   for (int i = 0; i < 100 && code != WEIR_ABORTED; ++i) {  // the channel notices, and reconnects
-    weir_status_t* status = weir_session_run(session, &spec, &value);
+    weir_tensor_t* value;
+    weir_status_t* status = run_fed(session, x.node->inputs[0], make_float(1), x, &value);
     code = weir_status_code(status);
     assert_true(code == WEIR_ABORTED || code == WEIR_UNAVAILABLE);
     weir_status_destroy(status);
     usleep(20000);
   }
   assert_int_equal(code, WEIR_ABORTED);
-  weir_tensor_release(fed);
   weir_session_destroy(session);
   session = connect_client(c);
   assert_float_equal(feed_float(session, x.node->inputs[0], 1, x), -1, 0);
@@ -481,14 +487,10 @@ static void test_peer_dies_mid_step(void** state) {
   spawn_server(c, 0);  // before there are threads here
   start_server(c, 1);
   start_server(c, MASTER);
-  blocked_t b = add_blocked(&c->world, PS0);
+  blocked_t b = add_blocked(c, PS0);
   weir_session_t* session = connect_client(c);
   runner_t runners[4];
-  for (int i = 0; i < 4; ++i) {
-    runners[i] = (runner_t){.session = session, .fetch = b.result, .steps = 1};
-    runner_start(&runners[i]);
-  }
-  for (int i = 0; i < 4; ++i) fetch_float(session, b.started.value);
+  start_blocked(session, &b, NULL, runners, 4);
   kill(c->children[0], SIGKILL);
   for (int i = 0; i < 4; ++i) check_error(runner_join(&runners[i]), WEIR_UNAVAILABLE, "");
 }
@@ -498,19 +500,17 @@ static void test_peer_dies_mid_step(void** state) {
 static void test_concurrent_steps(void** state) {
   enum { THREADS = 8, STEPS = 25 };
   cluster_t* c = *state;
-  world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
-  on(w, outside, PS0);
+  world_t* w = on(c, PS0);
   weir_edge_t a = weir_variable(w->scope, "a", weir_const_float(w->scope, 0));
   weir_node_t* bump =
       add(w, "AssignAddVariableOp", NULL,
           WEIR_EDGES(weir_variable_handle(a), weir_const_float(w->scope, 1)), WEIR_NO_ATTRS);
-  on(w, outside, PS1);
+  on(c, PS1);
   weir_edge_t b = weir_variable(w->scope, "b", weir_const_float(w->scope, 3));
   weir_edge_t half = OP(w, "Mul", b, weir_const_float(w->scope, 0.5f));
-  on(w, outside, WORKER);
+  on(c, WORKER);
   weir_edge_t sum = OP(w, "AddV2", half, b);
-  on(w, outside, NULL);
+  on(c, NULL);
   weir_node_t* init = weir_initializer(w->scope);
   weir_session_t* session = connect_client(c);
   check_ok(weir_session_run_target(session, init));
@@ -530,13 +530,11 @@ static void test_concurrent_steps(void** state) {
 static void test_queue_between_clients(void** state) {
   enum { PAIRS = 6, STEPS = 20 };
   cluster_t* c = *state;
-  world_t* w = &c->world;
-  weir_scope_t* outside = w->scope;
-  on(w, outside, PS1);
+  world_t* w = on(c, PS1);
   queue_nodes_t q = add_queue(w, "q", 2);
   weir_node_t* put = add(w, "QueueEnqueueV2", NULL,
                          WEIR_EDGES(q.handle, weir_const_float(w->scope, 1)), WEIR_NO_ATTRS);
-  on(w, outside, NULL);
+  on(c, NULL);
   weir_session_t* session = connect_client(c);
   runner_t runners[2 * PAIRS];
   for (int i = 0; i < 2 * PAIRS; ++i) {
@@ -556,6 +554,7 @@ int main(void) {
       TEST(test_training_equals_one_process),
       TEST(test_graph_grows),
       TEST(test_loop_spans_tasks),
+      TEST(test_gradient_of_a_loop_elsewhere),
       TEST(test_error_of_a_remote_part),
       TEST(test_device_that_nobody_has),
       TEST_ALONE(test_no_server),

@@ -21,13 +21,28 @@ typedef struct server_t {
   char address[96];
 } server_t;
 
-static int set_up(void** state) {
+static void socket_of(int task, char out_address[96]) {
+  snprintf(out_address, 96, "unix:/tmp/weir_limits_test.%d.%d", (int)getpid(), task);
+}
+
+// Task |task| of a cluster of |count|.
+static weir_serving_t* start_serving(int task, int count) {
+  weir_serving_params_t params = {.task = {.job = "localhost", .index = task, .threads = 2}};
+  weir_serving_t* serving = NULL;
+  for (int i = 0; i < count; ++i) {
+    char address[96];
+    socket_of(i, address);
+    check_ok(weir_cluster_spec_add(&params.task.spec, weir_view_of("localhost"), i,
+                                   weir_view_of(address)));
+  }
+  check_ok(weir_serving_start(&params, &serving));
+  return serving;
+}
+
+static int set_up_cluster(void** state, int count) {
   server_t* s = calloc(1, sizeof(*s));
-  snprintf(s->address, sizeof(s->address), "unix:/tmp/weir_limits_test.%d", (int)getpid());
-  weir_serving_params_t params = {.task = {.job = "localhost", .threads = 2}};
-  check_ok(weir_cluster_spec_add(&params.task.spec, weir_view_of("localhost"), 0,
-                                 weir_view_of(s->address)));
-  check_ok(weir_serving_start(&params, &s->serving));
+  socket_of(0, s->address);
+  s->serving = start_serving(0, count);
   s->task = weir_serving_task(s->serving);
   check_ok(weir_rpc_loop_create(NULL, &s->loop));
   weir_rpc_channel_options_t options = {.address = s->address};
@@ -35,6 +50,8 @@ static int set_up(void** state) {
   *state = s;
   return 0;
 }
+static int set_up(void** state) { return set_up_cluster(state, 1); }
+static int set_up_two(void** state) { return set_up_cluster(state, 2); }
 
 static int tear_down(void** state) {
   server_t* s = *state;
@@ -62,15 +79,36 @@ static weir_status_t* tell(server_t* s, const char* method, weir_strbuf_t* take_
   return status;
 }
 
-static void create_session(server_t* s, char out_handle[64]) {
-  weir_strbuf_t request = {0};
+// As call, for answers whose first field is a handle.
+static weir_status_t* get_handle(server_t* s, const char* method, weir_strbuf_t* take_request,
+                                 char out_handle[64]) {
   weir_rpc_buffer_t* response = NULL;
-  check_ok(call(s, MASTER "CreateSession", &request, &response));
+  weir_status_t* status = call(s, method, take_request, &response);
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
-  while (weir_wire_next(&reader)) {
+  while (!status && weir_wire_next(&reader)) {
     if (reader.field == 1) snprintf(out_handle, 64, "%.*s", WEIR_VIEW_ARG(reader.bytes));
   }
   weir_rpc_buffer_release(response);
+  return status;
+}
+
+static void put_graph(weir_strbuf_t* request, uint32_t field, const char* text) {
+  weir_graph_t* graph = NULL;
+  check_ok(weir_graph_create(&graph));
+  check_ok(weir_graph_import_text(graph, text, strlen(text), NULL));
+  size_t def = weir_wire_begin(request, field);
+  check_ok(weir_graph_write(graph, request));
+  weir_wire_end(request, def);
+  weir_graph_release(graph);
+}
+
+static void create_session_of(server_t* s, const char* text, char out_handle[64]) {
+  weir_strbuf_t request = {0};
+  put_graph(&request, 1, text);
+  check_ok(get_handle(s, MASTER "CreateSession", &request, out_handle));
+}
+static void create_session(server_t* s, char out_handle[64]) {
+  create_session_of(s, "", out_handle);
 }
 
 static weir_status_t* list_devices(server_t* s, const char* handle) {
@@ -160,21 +198,9 @@ static void register_waiting_graph(server_t* s, char out_handle[64]) {
       " attr {key: 'recv_device' value {s: '/job:localhost/replica:0/task:0/device:CPU:0'}}"
       " attr {key: 'send_device_incarnation' value {i: 1}}"
       " attr {key: 'client_terminated' value {b: false}}}";
-  weir_graph_t* graph = NULL;
   weir_strbuf_t request = {0};
-  weir_rpc_buffer_t* response = NULL;
-  check_ok(weir_graph_create(&graph));
-  check_ok(weir_graph_import_text(graph, text, strlen(text), NULL));
-  size_t def = weir_wire_begin(&request, 2);
-  check_ok(weir_graph_write(graph, &request));
-  weir_wire_end(&request, def);
-  weir_graph_release(graph);
-  check_ok(call(s, WORKER "RegisterGraph", &request, &response));
-  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
-  while (weir_wire_next(&reader)) {
-    if (reader.field == 1) snprintf(out_handle, 64, "%.*s", WEIR_VIEW_ARG(reader.bytes));
-  }
-  weir_rpc_buffer_release(response);
+  put_graph(&request, 2, text);
+  check_ok(get_handle(s, WORKER "RegisterGraph", &request, out_handle));
 }
 
 static bool wait_for_steps(server_t* s, size_t count) {
@@ -276,6 +302,172 @@ static void test_abandoned_worker_sessions(void** state) {
   check_error(register_nothing(s, "session 0"), WEIR_ABORTED, "Session handle is not found");
 }
 
+// ---- what a session keeps ----
+
+static weir_master_session_t* session_of(server_t* s, const char* handle) {
+  weir_master_session_t* session = NULL;
+  check_ok(weir_master_find(s->task->master, weir_view_of(handle), &session));
+  weir_master_session_release(session);  // the table keeps it
+  return session;
+}
+
+static weir_status_t* fetch(server_t* s, const char* handle, const char* name) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, handle);
+  weir_wire_put_string(&request, 3, name);
+  return tell(s, MASTER "RunStep", &request);
+}
+
+// Of the value |name|; NULL: of the target 'n'.
+static weir_status_t* make_callable(server_t* s, const char* handle, const char* name) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, handle);
+  size_t options = weir_wire_begin(&request, 2);
+  if (name) weir_wire_put_string(&request, 2, name);
+  else weir_wire_put_string(&request, 3, "n");
+  weir_wire_end(&request, options);
+  return tell(s, MASTER "MakeCallable", &request);
+}
+
+static weir_status_t* run_callable(server_t* s, const char* handle, int64_t number) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, handle);
+  weir_wire_put_int(&request, 2, number);
+  return tell(s, MASTER "RunCallable", &request);
+}
+
+// A client of many signatures: those used last stay ready, and so do those of callables.
+static void test_signatures(void** state) {
+  enum { SIGNATURES = 1100, LIMIT = 1000 };
+  server_t* s = *state;
+  char handle[64] = "", name[32];
+  weir_strbuf_t text = {0};
+  for (int i = 0; i < SIGNATURES; ++i)
+    weir_strbuf_printf(&text,
+                       "node {name: 'c%d' op: 'Const' attr {key: 'dtype' value {type: DT_INT32}}"
+                       " attr {key: 'value' value {tensor {dtype: DT_INT32 tensor_shape {} "
+                       "int_val: %d}}}}",
+                       i, i);
+  create_session_of(s, text.data, handle);
+  weir_strbuf_free(&text);
+  weir_master_session_t* session = session_of(s, handle);
+  check_ok(make_callable(s, handle, "c0:0"));
+  check_ok(fetch(s, handle, "c1:0"));
+  weir_mutex_lock(&session->mu);
+  size_t at = 0;
+  weir_map_entry_t* first = weir_map_next(&session->runs.items, &at);
+  const weir_master_run_t *called = first->value,
+                          *used = weir_map_next(&session->runs.items, &at)->value;
+  weir_mutex_unlock(&session->mu);
+  for (int i = 2; i < SIGNATURES; ++i) {
+    snprintf(name, sizeof(name), "c%d:0", i);
+    check_ok(fetch(s, handle, name));
+    check_ok(fetch(s, handle, "c1:0"));
+  }
+  assert_int_equal(count_locked(&session->mu, &session->runs.items), LIMIT);
+  bool has_called = false, has_used = false;
+  weir_mutex_lock(&session->mu);
+  for (at = 0; (first = weir_map_next(&session->runs.items, &at));) {
+    has_called |= first->value == called;
+    has_used |= first->value == used;
+  }
+  weir_mutex_unlock(&session->mu);
+  assert_false(has_called);
+  assert_true(has_used);
+  check_ok(run_callable(s, handle, 0));  // holds its own
+  check_ok(fetch(s, handle, "c2:0"));    // is made anew
+  assert_int_equal(count_locked(&session->mu, &session->runs.items), LIMIT);
+}
+
+// What made room is gone from the other tasks, too.
+static void test_signatures_of_a_peer(void** state) {
+  enum { SIGNATURES = 1010, LIMIT = 1000 };
+  server_t* s = *state;
+  char handle[64] = "", name[32], address[96];
+  weir_serving_t* peer = start_serving(1, 2);
+  weir_worker_t* worker = weir_serving_task(peer)->worker;
+  weir_strbuf_t text = {0};
+  weir_strbuf_puts(&text,
+                   "node {name: 'shape' op: 'Const' attr {key: 'dtype' value {type: DT_INT32}}"
+                   " attr {key: 'value' value {tensor {dtype: DT_INT32 tensor_shape {dim {size: 0}}"
+                   "}}}}");
+  for (int i = 0; i < SIGNATURES; ++i)
+    weir_strbuf_printf(&text,
+                       "node {name: 'r%d' op: 'RandomUniform' input: 'shape' device: '/task:1'"
+                       " attr {key: 'T' value {type: DT_INT32}}"
+                       " attr {key: 'dtype' value {type: DT_FLOAT}}}",
+                       i);
+  create_session_of(s, text.data, handle);
+  weir_strbuf_free(&text);
+  for (int i = 0; i < SIGNATURES; ++i) {
+    snprintf(name, sizeof(name), "r%d:0", i);
+    check_ok(fetch(s, handle, name));
+  }
+  const worker_session_t* session = weir_map_find(&worker->sessions, weir_view_of(handle));
+  assert_non_null(session);
+  for (int i = 0; i < 3000 && count_locked(&worker->mu, &session->graphs) != LIMIT; ++i)
+    usleep(10000);
+  assert_int_equal(count_locked(&worker->mu, &session->graphs), LIMIT);
+  weir_serving_stop(peer, 0);
+  socket_of(1, address);
+  unlink(address + strlen("unix:"));
+}
+
+static void test_callables(void** state) {
+  enum { LIMIT = 4096 };
+  server_t* s = *state;
+  char handle[64] = "";
+  create_session_of(s, "node {name: 'n' op: 'NoOp'}", handle);
+  for (int i = 0; i < LIMIT; ++i) check_ok(make_callable(s, handle, NULL));
+  check_error(make_callable(s, handle, NULL), WEIR_RESOURCE_EXHAUSTED, "4096 callables");
+  check_ok(run_callable(s, handle, LIMIT - 1));
+}
+
+static weir_status_t* set_up_partial(server_t* s, const char* handle, char out_partial[64]) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, handle);
+  weir_wire_put_string(&request, 2, "x:0");
+  weir_wire_put_string(&request, 3, "y:0");
+  return get_handle(s, MASTER "PartialRunSetup", &request, out_partial);
+}
+
+static weir_status_t* finish_partial(server_t* s, const char* handle, const char* partial) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, handle);
+  size_t feed = weir_wire_begin(&request, 2);
+  weir_wire_put_string(&request, 1, "x:0");
+  size_t tensor = weir_wire_begin(&request, 2);
+  weir_wire_put_int(&request, 1, WEIR_DTYPE_INT32);
+  size_t shape = weir_wire_begin(&request, 2);
+  weir_wire_end(&request, shape);
+  weir_wire_put_int(&request, 7, 5);
+  weir_wire_end(&request, tensor);
+  weir_wire_end(&request, feed);
+  weir_wire_put_string(&request, 3, "y:0");
+  weir_wire_put_string(&request, 6, partial);
+  return tell(s, MASTER "RunStep", &request);
+}
+
+// Partial runs that nobody finishes: a new one has room when an old one is through.
+static void test_partial_runs(void** state) {
+  enum { LIMIT = 1000 };
+  static const char text[] =
+      "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_INT32}}}"
+      "node {name: 'y' op: 'Neg' input: 'x' attr {key: 'T' value {type: DT_INT32}}}";
+  server_t* s = *state;
+  char handle[64] = "", partials[LIMIT][64], more[64] = "";
+  create_session_of(s, text, handle);
+  weir_master_session_t* session = session_of(s, handle);
+  for (int i = 0; i < LIMIT; ++i) check_ok(set_up_partial(s, handle, partials[i]));
+  check_error(set_up_partial(s, handle, more), WEIR_RESOURCE_EXHAUSTED, "1000 partial runs");
+  assert_int_equal(count_locked(&session->mu, &session->partials), LIMIT);
+  check_ok(finish_partial(s, handle, partials[3]));
+  check_ok(set_up_partial(s, handle, more));
+  check_error(set_up_partial(s, handle, partials[3]), WEIR_RESOURCE_EXHAUSTED, "");
+  check_ok(finish_partial(s, handle, more));
+  check_ok(finish_partial(s, handle, partials[LIMIT - 1]));
+}
+
 // ---- requests that wait ----
 
 // Many sessions wait for a peer that is not there; others are served, and the server can stop.
@@ -365,7 +557,7 @@ static void test_lengths_beyond_the_end(void** state) {
   for (size_t t = 0; t < WEIR_COUNT_OF(tables); ++t) {
     for (const weir_rpc_method_t* m = tables[t]; m->path; ++m) {
       bool is_read = !strstr(m->path, "GetStatus") && !strstr(m->path, "Logging") &&
-                     !strstr(m->path, "Tracing") && !strstr(m->path, "MarkRecvFinished");
+                     !strstr(m->path, "Tracing");
       for (size_t i = 0; i < WEIR_COUNT_OF(bodies) && is_read; ++i) {
         weir_strbuf_t request = {0};
         weir_strbuf_puts(&request, bodies[i]);
@@ -386,6 +578,10 @@ int main(void) {
       TEST(test_abandoned_sessions),
       TEST(test_sessions_of_a_masters_earlier_life),
       TEST(test_abandoned_worker_sessions),
+      TEST(test_signatures),
+      cmocka_unit_test_setup_teardown(test_signatures_of_a_peer, set_up_two, tear_down),
+      TEST(test_callables),
+      TEST(test_partial_runs),
       TEST(test_waiting_requests),
       TEST(test_huge_tensor),
       TEST(test_lengths_beyond_the_end),

@@ -37,6 +37,7 @@ void weir_master_call_finish(master_call_t* call, weir_status_t* take_status,
   if (!status && builder) status = weir_message_finish(builder, &message);
   if (!status && !builder) message = weir_rpc_message_create();
   for (int i = 0; i < call->tensor_count; ++i) weir_tensor_release(call->tensors[i]);
+  weir_master_run_release(call->session, call->run);
   weir_master_session_release(call->session);
   weir_arena_free(&call->arena);
   weir_free(call);

@@ -6,11 +6,13 @@
 #include "cluster/master_internal.h"
 #include "cluster/messages.h"
 
+enum { MAX_PARTIALS = 1000 };  // of a session: each is a step that waits
+
 // Held by the session's table and by the calls that use it; the step holds it until it ends.
 typedef struct partial_t {
   weir_ref_t ref;
   weir_master_session_t* session;  // not retained: the session's table holds this
-  weir_master_run_t* run;
+  weir_master_run_t* run;          // retained
   weir_task_t* task;
   int64_t step_id;
   weir_rendezvous_t* rendezvous;
@@ -27,6 +29,7 @@ static void partial_unref(partial_t* partial) {
   if (!partial || !weir_ref_dec(&partial->ref)) return;
   if (partial->rendezvous) weir_task_end_step(partial->task, partial->step_id);
   weir_rendezvous_release(partial->rendezvous);
+  weir_master_run_release(partial->session, partial->run);
   weir_status_destroy(partial->status);
   weir_free(partial->is_fed);
   weir_free(partial->is_fetched);
@@ -58,7 +61,7 @@ static weir_status_t* partial_create(master_call_t* call, partial_t** out_partia
   weir_cond_init(&partial->ended);
   partial->session = call->session;
   partial->task = call->master->task;
-  partial->run = call->run;
+  partial->run = weir_master_run_retain(call->run);
   partial->left = run->feed_count + run->fetch_count;
   partial->is_fed = weir_calloc((size_t)run->feed_count, sizeof(bool));
   partial->is_fetched = weir_calloc((size_t)run->fetch_count, sizeof(bool));
@@ -77,18 +80,54 @@ static weir_status_t* partial_create(master_call_t* call, partial_t** out_partia
   return NULL;
 }
 
+static bool has_ended(partial_t* partial) {
+  weir_mutex_lock(&partial->mu);
+  bool result = partial->step == NULL;
+  weir_mutex_unlock(&partial->mu);
+  return result;
+}
+
+// Forgets the steps that have ended and that nobody asked for any more, when there are many.
+static void make_room(weir_master_session_t* session) {
+  partial_t* ended;
+  do {
+    weir_map_entry_t* entry;
+    ended = NULL;
+    weir_mutex_lock(&session->mu);
+    bool is_full = session->partials.count >= MAX_PARTIALS;
+    for (size_t i = 0; is_full && !ended && (entry = weir_map_next(&session->partials, &i));)
+      if (has_ended(entry->value)) ended = weir_map_remove(&session->partials, entry->key);
+    weir_mutex_unlock(&session->mu);
+    partial_unref(ended);
+  } while (ended);
+}
+
+static weir_status_t* keep(weir_master_session_t* session, partial_t* partial, char* handle,
+                           size_t size) {
+  weir_status_t* status;
+  weir_mutex_lock(&session->mu);
+  snprintf(handle, size, "partial_run_%lld", (long long)session->next_partial++);
+  if (session->partials.count >= MAX_PARTIALS) {
+    status = WEIR_STATUS(RESOURCE_EXHAUSTED,
+                         "The session has %d partial runs already: finish some of them first",
+                         MAX_PARTIALS);
+  } else {
+    status = weir_map_put(&session->partials, weir_view_of(handle), partial);
+  }
+  weir_mutex_unlock(&session->mu);
+  return status;
+}
+
 static void setup(void* arg) {
   master_call_t* call = arg;
   weir_master_session_t* session = call->session;
   partial_t* partial = NULL;
   char handle[64] = "";
   weir_status_t* status = weir_master_session_prepare(session, &call->signature, &call->run);
+  make_room(session);
   if (!status) status = partial_create(call, &partial);
   if (!status) {
-    weir_mutex_lock(&session->mu);
-    snprintf(handle, sizeof(handle), "partial_run_%lld", (long long)session->next_partial++);
-    status = weir_map_put(&session->partials, weir_view_of(handle), partial);
-    weir_mutex_unlock(&session->mu);
+    status = keep(session, partial, handle, sizeof(handle));
     weir_master_step_t* step = partial->step;
     if (status) weir_master_step_cancel(step);
     if (status) partial_unref(partial);

@@ -111,6 +111,8 @@ void weir_handle_run_step(void* self, weir_rpc_call_t* rpc) {
 
 // ---- callables ----
 
+enum { MAX_CALLABLES = 4096 };  // of a session; each keeps its signature ready
+
 static weir_view_t callable_key(const int64_t* number) {
   return weir_view((const char*)number, sizeof(*number));
 }
@@ -127,7 +129,14 @@ static void make_callable(void* arg) {
         .run = call->run, .is_traced = call->is_traced, .wants_partitions = call->wants_partitions};
     weir_mutex_lock(&session->mu);
     int64_t number = session->next_callable++;
-    status = weir_map_put(&session->callables, callable_key(&number), callable);
+    if (session->callables.count >= MAX_CALLABLES) {
+      status = WEIR_STATUS(RESOURCE_EXHAUSTED,
+                           "The session has %d callables already: release some of them first",
+                           MAX_CALLABLES);
+    } else {
+      status = weir_map_put(&session->callables, callable_key(&number), callable);
+    }
+    if (!status) weir_master_run_retain(callable->run);
     weir_mutex_unlock(&session->mu);
     if (number) weir_wire_put_int(&builder.head, 1, number);
   }
@@ -154,7 +163,7 @@ static weir_status_t* find_callable(master_call_t* call) {
   weir_mutex_lock(&session->mu);
   weir_callable_t* callable = weir_map_find(&session->callables, key);
   if (callable) {
-    call->run = callable->run;
+    call->run = weir_master_run_retain(callable->run);
     call->is_traced = callable->is_traced;
     call->wants_partitions = callable->wants_partitions;
   }
@@ -187,6 +196,7 @@ static void release_callable(master_call_t* call) {
   weir_mutex_lock(&session->mu);
   weir_callable_t* callable = weir_map_remove(&session->callables, callable_key(&call->callable));
   weir_mutex_unlock(&session->mu);
+  if (callable) weir_master_run_release(session, callable->run);
   weir_free(callable);
 }
 

@@ -11,7 +11,10 @@
 #include "pass/partition.h"
 #include "wire/wire.h"
 
-enum { DELETE_TIMEOUT_S = 10 };
+enum {
+  DELETE_TIMEOUT_S = 10,
+  MAX_RUNS = 1000,  // signatures kept ready; of more, those used last
+};
 
 // ---- life ----
 
@@ -72,7 +75,8 @@ weir_status_t* weir_master_session_create(weir_task_t* task, const weir_master_c
   session->task = task;
   weir_mutex_init(&session->mu);
   weir_kernel_cache_init(&session->kernels);
-  session->runs.owns_keys = session->callables.owns_keys = session->partials.owns_keys = true;
+  weir_lru_init(&session->runs, MAX_RUNS);
+  session->callables.owns_keys = session->partials.owns_keys = true;
   weir_status_t* status = init(session, config, graph_def, cancel);
   if (!status && weir_cancel_is_cancelled(cancel))
     status = WEIR_STATUS(CANCELLED, "the client gave up while its session was made");
@@ -83,8 +87,7 @@ weir_status_t* weir_master_session_create(weir_task_t* task, const weir_master_c
 }
 
 static void run_destroy(weir_master_run_t* run) {
-  if (!run) return;
-  weir_plan_destroy(run->local);
+  weir_plan_release(run->local);
   for (int i = 0; i < run->part_count; ++i) weir_free(run->parts[i].handle);
   for (int i = 0; i < run->partition_count; ++i) weir_strbuf_free(&run->partitions[i]);
   weir_free(run->partitions);
@@ -94,14 +97,21 @@ static void run_destroy(weir_master_run_t* run) {
   weir_free(run);
 }
 
+static void run_unref(weir_master_run_t* run) {
+  if (weir_ref_dec(&run->ref)) run_destroy(run);
+}
+
 void weir_master_session_retain(weir_master_session_t* session) { weir_ref_inc(&session->ref, 1); }
 
 void weir_master_session_release(weir_master_session_t* session) {
   if (!session || !weir_ref_dec(&session->ref)) return;
   weir_map_entry_t* entry;
-  for (size_t i = 0; (entry = weir_map_next(&session->runs, &i));) run_destroy(entry->value);
-  weir_map_free(&session->runs);
-  for (size_t i = 0; (entry = weir_map_next(&session->callables, &i));) weir_free(entry->value);
+  for (size_t i = 0; (entry = weir_map_next(&session->runs.items, &i));) run_unref(entry->value);
+  weir_lru_free(&session->runs);
+  for (size_t i = 0; (entry = weir_map_next(&session->callables, &i));) {
+    run_unref(((weir_callable_t*)entry->value)->run);
+    weir_free(entry->value);
+  }
   weir_map_free(&session->callables);
   weir_map_free(&session->partials);
   weir_session_destroy(session->session);
@@ -224,9 +234,14 @@ static weir_status_t* resolve(weir_master_session_t* session, const weir_signatu
   return status;
 }
 
+static weir_master_run_t* find_run_locked(weir_master_session_t* session, weir_view_t key) {
+  weir_master_run_t* run = weir_lru_find(&session->runs, key);
+  return run ? weir_master_run_retain(run) : NULL;
+}
+
 static weir_master_run_t* find_run(weir_master_session_t* session, weir_view_t key) {
   weir_mutex_lock(&session->mu);
-  weir_master_run_t* run = weir_map_find(&session->runs, key);
+  weir_master_run_t* run = find_run_locked(session, key);
   weir_mutex_unlock(&session->mu);
   return run;
 }
@@ -353,9 +368,18 @@ static weir_status_t* make_run(weir_master_session_t* session, const resolved_t*
   return status;
 }
 
-// Takes back the parts of a run that is not kept.
+// ---- keeping runs ----
+
+weir_master_run_t* weir_master_run_retain(weir_master_run_t* run) {
+  weir_ref_inc(&run->ref, 1);
+  return run;
+}
+
 static void deregister_parts(weir_master_session_t* session, const weir_master_run_t* run) {
-  for (int i = 0; run && i < run->part_count; ++i) {
+  weir_mutex_lock(&session->mu);
+  bool is_closed = session->is_closed;  // then the peers have dropped them
+  weir_mutex_unlock(&session->mu);
+  for (int i = 0; i < run->part_count && !is_closed; ++i) {
     weir_strbuf_t request = {0};
     weir_wire_put_string(&request, 1, run->parts[i].handle);
     weir_wire_put_string(&request, 2, session->handle);
@@ -365,29 +389,50 @@ static void deregister_parts(weir_master_session_t* session, const weir_master_r
   }
 }
 
+void weir_master_run_release(weir_master_session_t* session, weir_master_run_t* run) {
+  if (!run || !weir_ref_dec(&run->ref)) return;
+  deregister_parts(session, run);
+  run_destroy(run);
+}
+
+// Puts |made| into the table, unless another thread was faster; returns what the table has,
+// retained. |out_evicted| is what had to make room: for the caller to release.
+static weir_status_t* keep_run(weir_master_session_t* session, weir_view_t key,
+                               weir_master_run_t* made, weir_master_run_t** out_run,
+                               weir_master_run_t** out_evicted) {
+  weir_status_t* status = NULL;
+  void* evicted = NULL;
+  weir_mutex_lock(&session->mu);
+  *out_run = find_run_locked(session, key);
+  if (!*out_run) status = weir_lru_put(&session->runs, key, made, &evicted);
+  if (!*out_run && !status) {
+    weir_ref_inc(&made->ref, 1);  // the table's
+    *out_run = weir_master_run_retain(made);
+  }
+  weir_mutex_unlock(&session->mu);
+  *out_evicted = evicted;
+  return status;
+}
+
 weir_status_t* weir_master_session_prepare(weir_master_session_t* session,
                                            const weir_signature_t* signature,
                                            weir_master_run_t** out_run) {
   weir_arena_t arena = {0};
   resolved_t resolved = {.spec = {.feeds = NULL}};
-  weir_master_run_t *run = NULL, *unused = NULL;
+  weir_master_run_t *run = NULL, *made = NULL, *evicted = NULL;
   weir_status_t* status = resolve(session, signature, &arena, &resolved);
   if (status) goto done;
   run = find_run(session, weir_strbuf_view(&resolved.key));
   if (run) goto done;
-  unused = run = weir_calloc(1, sizeof(*run));
-  status =
-      run ? make_run(session, &resolved, signature->is_partial, &arena, run) : weir_out_of_memory();
+  made = weir_calloc(1, sizeof(*made));
+  if (made) weir_ref_init(&made->ref);
+  status = made ? make_run(session, &resolved, signature->is_partial, &arena, made)
+                : weir_out_of_memory();
   if (status) goto done;
-  weir_mutex_lock(&session->mu);
-  weir_master_run_t* other = weir_map_find(&session->runs, weir_strbuf_view(&resolved.key));
-  if (other) run = other;  // another thread was faster
-  else status = weir_map_put(&session->runs, weir_strbuf_view(&resolved.key), run);
-  if (!other && !status) unused = NULL;
-  weir_mutex_unlock(&session->mu);
+  status = keep_run(session, weir_strbuf_view(&resolved.key), made, &run, &evicted);
 done:
-  deregister_parts(session, unused);
-  run_destroy(unused);
+  weir_master_run_release(session, made);
+  weir_master_run_release(session, evicted);
   weir_strbuf_free(&resolved.key);
   weir_arena_free(&arena);
   if (!status) *out_run = run;

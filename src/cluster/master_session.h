@@ -5,6 +5,7 @@
 #ifndef WEIR_CLUSTER_MASTER_SESSION_H_
 #define WEIR_CLUSTER_MASTER_SESSION_H_
 
+#include "base/lru.h"
 #include "cluster/task.h"
 #include "pass/place.h"
 #include "session/session.h"
@@ -48,7 +49,7 @@ typedef struct weir_master_session_t {
   atomic_llong next_cut;  // number of the next graph that is cut into parts
   weir_mutex_t mu;        // guards all below
   int64_t version;        // of the graph: how often it was extended
-  weir_map_t runs;        // signature → weir_master_run_t
+  weir_lru_t runs;        // signature → weir_master_run_t
   weir_map_t callables;   // number (8 bytes) → weir_callable_t
   weir_map_t partials;    // handle → weir_partial_step_t
   int64_t next_callable;
@@ -62,8 +63,11 @@ typedef struct weir_remote_part_t {
   char* handle;  // that RegisterGraph gave
 } weir_remote_part_t;
 
-// A signature, made ready: lives as long as the session.
+// A signature, made ready. Reference-counted: the session's table holds it until newer ones take
+// its place; callables, partial runs and steps hold theirs.
 typedef struct weir_master_run_t {
+  weir_lru_item_t lru;  // guarded by the session's mu
+  weir_ref_t ref;
   weir_plan_t* local;  // NULL: nothing of it runs here
   weir_remote_part_t* parts;
   int part_count;
@@ -77,7 +81,7 @@ typedef struct weir_master_run_t {
 
 // A signature that clients run by number.
 typedef struct weir_callable_t {
-  weir_master_run_t* run;  // the session's
+  weir_master_run_t* run;  // retained
   bool is_traced, wants_partitions;
 } weir_callable_t;
 
@@ -107,7 +111,7 @@ typedef struct weir_signature_t {
   int target_count;
   bool is_partial;  // fed and fetched piece by piece, over the step's rendezvous
 } weir_signature_t;
-// The run for a signature if there is one already; NULL otherwise.
+// The run for a signature, retained, if there is one already; NULL otherwise.
 WEIR_MUST_USE weir_status_t* weir_master_session_find(weir_master_session_t* session,
                                                       const weir_signature_t* signature,
                                                       weir_master_run_t** out_run);
@@ -115,6 +119,9 @@ WEIR_MUST_USE weir_status_t* weir_master_session_find(weir_master_session_t* ses
 WEIR_MUST_USE weir_status_t* weir_master_session_prepare(weir_master_session_t* session,
                                                          const weir_signature_t* signature,
                                                          weir_master_run_t** out_run);
+weir_master_run_t* weir_master_run_retain(weir_master_run_t* run);
+// The last one takes its parts back from the peers. NULL-safe.
+void weir_master_run_release(weir_master_session_t* session, weir_master_run_t* run);
 
 // ---- master_devices.c ----
 // Fills peers and devices: asks every task of the cluster that the filters leave for its devices.

@@ -54,6 +54,7 @@ static void step_free(weir_master_step_t* step) {
   if (step->is_traced) weir_trace_free(&step->trace);
   weir_status_destroy(step->status);
   weir_mutex_destroy(&step->mu);
+  weir_master_run_release(step->session, run);
   weir_master_session_release(step->session);
   weir_free(step);
 }
@@ -240,7 +241,7 @@ weir_status_t* weir_master_step_create(const weir_step_params_t* params,
   weir_mutex_init(&step->mu);
   weir_master_session_retain(params->session);
   step->session = params->session;
-  step->run = params->run;
+  step->run = weir_master_run_retain(params->run);
   step->done = params->done;
   step->arg = params->arg;
   step->id = (int64_t)(weir_task_random(params->session->task) >> 8) | INT64_C(1) << 56;

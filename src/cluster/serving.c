@@ -44,6 +44,11 @@ static void handle_shutdown(void* self, weir_rpc_call_t* call) {
   task->shutdown_fn(task->shutdown_arg);
 }
 
+// What a peer has not read by now it will not read any more.
+static void peer_gone(void* self, uint64_t connection) {
+  weir_same_host_end_connection(&((weir_task_t*)self)->same_host, connection);
+}
+
 // ---- pages for monitoring ----
 
 static int show_page(void* arg, weir_view_t path, weir_strbuf_t* body, const char** out_type) {
@@ -74,8 +79,11 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
   if (!address)
     address =
         weir_cluster_spec_find(&serving->task->spec, serving->task->job, serving->task->index);
-  weir_rpc_server_options_t options = {
-      .address = address, .tls = params->tls, .pool = serving->task->pool, .self = serving->task};
+  weir_rpc_server_options_t options = {.address = address,
+                                       .tls = params->tls,
+                                       .pool = serving->task->pool,
+                                       .self = serving->task,
+                                       .disconnected = peer_gone};
   if (params->metrics_address) {
     WEIR_TRY(weir_metrics_create(methods, &serving->metrics));
     options.observer = weir_metrics_observe;

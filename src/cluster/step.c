@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "cluster/task.h"
 #include "cluster/tensor_message.h"
 #include "wire/wire.h"
@@ -11,6 +12,7 @@
 enum { UNKNOWN_STEP_LIMIT = 10000 };
 
 #define RECV_TENSOR "/tensorflow.WorkerService/RecvTensor"
+#define MARK_RECV_FINISHED "/tensorflow.WorkerService/MarkRecvFinished"
 
 typedef struct fetch_t fetch_t;
 
@@ -32,8 +34,14 @@ struct fetch_t {
   weir_ref_t ref;
   step_t* step;  // retained
   fetch_t *next, **place;
-  weir_rpc_request_t* request;  // guarded by step->mu
-  bool is_cancelled;            // guarded by step->mu; before there was a request to cancel
+  weir_rpc_channel_t* channel;
+  int64_t request_id;
+  bool may_read;                    // of its own memory; the producer was told so
+  bool is_again;                    // that failed: the second request, for the bytes, is on its way
+  weir_rpc_buffer_t* answer;        // the first one, when it says where the tensor is
+  weir_view_t where;                // within |answer|
+  weir_rpc_request_t* requests[2];  // guarded by step->mu; the second when |is_again|
+  bool is_cancelled;                // guarded by step->mu; before there was a request to cancel
   weir_cancel_t* cancel;
   weir_cancel_token_t token;
   weir_recv_done_fn_t done;
@@ -46,7 +54,7 @@ static step_t* step_of(weir_rendezvous_t* base) { return (step_t*)base; }
 
 static void fetch_unref(fetch_t* fetch) {
   if (!weir_ref_dec(&fetch->ref)) return;
-  weir_rpc_request_release(fetch->request);
+  for (int i = 0; i < 2; ++i) weir_rpc_request_release(fetch->requests[i]);
   weir_rendezvous_release(&fetch->step->base);
   weir_free(fetch);
 }
@@ -55,9 +63,11 @@ static void fetch_cancel(void* arg) {
   fetch_t* fetch = arg;
   weir_mutex_lock(&fetch->step->mu);
   fetch->is_cancelled = true;
-  weir_rpc_request_t* request = fetch->request;
+  weir_rpc_request_t* requests[2] = {fetch->requests[0], fetch->requests[1]};
   weir_mutex_unlock(&fetch->step->mu);
-  if (request) weir_rpc_request_cancel(request);
+  for (int i = 0; i < 2; ++i) {
+    if (requests[i]) weir_rpc_request_cancel(requests[i]);
+  }
 }
 
 static void fetch_unlink(fetch_t* fetch) {
@@ -70,39 +80,32 @@ static void fetch_unlink(fetch_t* fetch) {
   weir_mutex_unlock(&fetch->step->mu);
 }
 
-// Reads a RecvTensorResponse.
+// Reads a RecvTensorResponse. |out_place| is not empty when it says where the tensor is instead.
 static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** out_tensor,
-                                     bool* out_is_dead) {
+                                     bool* out_is_dead, weir_view_t* out_place) {
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(buffer));
-  weir_view_t proto = {.data = NULL};
+  weir_view_t proto = {.data = NULL}, options = weir_view("", 0);
   *out_is_dead = false;
   while (weir_wire_next(&reader)) {
     if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
     if (reader.field == 2 && reader.type == WEIR_WIRE_VARINT)
       *out_is_dead = weir_wire_bool(&reader);
+    if (reader.field == 4 && reader.type == WEIR_WIRE_BYTES) options = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "RecvTensorResponse"));
   if (*out_is_dead) return NULL;
+  if (!proto.data && weir_same_host_find(options, out_place)) return NULL;
   if (!proto.data) return WEIR_STATUS(INTERNAL, "a RecvTensorResponse has no tensor");
   return weir_message_get_tensor(buffer, proto, out_tensor);
 }
 
-static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                       weir_view_t details) {
-  fetch_t* fetch = self;
-  weir_tensor_t* tensor = NULL;
-  bool is_dead = false;
-  (void)details;
+// Ends the fetch, and hands over what came of it.
+static void fetch_finish(fetch_t* take_fetch, weir_status_t* take_status,
+                         weir_tensor_t* take_tensor, bool is_dead) {
+  fetch_t* fetch = take_fetch;
+  weir_status_t* status = take_status;
   if (fetch->token) weir_cancel_deregister(fetch->cancel, fetch->token);
   fetch_unlink(fetch);
-  weir_status_t* status = take_status;
-  if (!status) {
-    atomic_fetch_add_explicit(&fetch->step->task->bytes_received,
-                              (long long)weir_rpc_buffer_view(take_message).size,
-                              memory_order_relaxed);  // a statistic
-    status = parse_response(take_message, &tensor, &is_dead);
-  }
-  weir_rpc_buffer_release(take_message);
   weir_mutex_lock(&fetch->step->mu);
   if (status && fetch->step->aborted) {  // the reason, not its consequence
     weir_status_destroy(status);
@@ -112,17 +115,116 @@ static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t
   weir_recv_done_fn_t done = fetch->done;
   void* arg = fetch->arg;
   fetch_unref(fetch);
-  done(arg, status, tensor, is_dead);
+  done(arg, status, take_tensor, is_dead);
 }
 
-static weir_rpc_message_t* recv_request(step_t* step, weir_view_t key) {
+static void count_received(fetch_t* fetch, size_t size) {
+  atomic_fetch_add_explicit(&fetch->step->task->bytes_received, (long long)size,
+                            memory_order_relaxed);  // a statistic
+}
+
+static void fetch_copy(void* arg);
+
+static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
+                       weir_view_t details) {
+  fetch_t* fetch = self;
+  weir_task_t* task = fetch->step->task;
+  weir_tensor_t* tensor = NULL;
+  bool is_dead = false;
+  weir_view_t place = weir_view("", 0);
+  (void)details;
+  weir_status_t* status = take_status;
+  if (!status) {
+    count_received(fetch, weir_rpc_buffer_view(take_message).size);
+    status = parse_response(take_message, &tensor, &is_dead, &place);
+  }
+  if (place.size && fetch->may_read && !fetch->is_again) {
+    fetch->answer = take_message;
+    fetch->where = place;
+    weir_pool_submit(task->pool, fetch_copy, fetch);
+    return;
+  }
+  if (!status && place.size)
+    status = WEIR_STATUS(INTERNAL, "a RecvTensorResponse says where the tensor is, unasked");
+  weir_rpc_buffer_release(take_message);
+  if (!status && fetch->is_again) weir_same_host_refuse(&task->same_host, fetch->channel);
+  fetch_finish(fetch, status, tensor, is_dead);
+}
+
+// Sends the first or the second request. Consumes one reference of two, the answer has the other.
+static void fetch_ask(fetch_t* take_fetch, weir_strbuf_t* take_request) {
+  fetch_t* fetch = take_fetch;
+  step_t* step = fetch->step;
+  int turn = fetch->is_again ? 1 : 0;
+  weir_rpc_request_t* request = NULL;
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_rpc_message_append_strbuf(message, take_request);
+  weir_rpc_channel_call_async(fetch->channel, RECV_TENSOR, message, NULL, fetch_done, fetch,
+                              &request);
+  weir_mutex_lock(&step->mu);
+  fetch->requests[turn] = request;
+  bool is_cancelled = fetch->is_cancelled;
+  weir_mutex_unlock(&step->mu);
+  if (is_cancelled) weir_rpc_request_cancel(request);
+  fetch_unref(fetch);
+}
+
+static weir_strbuf_t recv_request(fetch_t* fetch, weir_view_t key) {
+  weir_task_t* task = fetch->step->task;
   weir_strbuf_t request = {0};
-  weir_wire_put_int(&request, 1, step->id);
+  fetch->request_id = (int64_t)(weir_task_random(task) >> 1);
+  weir_wire_put_int(&request, 1, fetch->step->id);
   weir_wire_put_bytes(&request, 2, key.data, key.size);
-  weir_wire_put_int(&request, 7, (int64_t)(weir_task_random(step->task) >> 1));
+  fetch->may_read = weir_same_host_offer(&task->same_host, fetch->channel, &request);
+  weir_wire_put_int(&request, 7, fetch->request_id);
+  return request;
+}
+
+// The tensor could not be read where it is: asks for its bytes.
+static void fetch_again(fetch_t* fetch) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_int(&request, 1, fetch->step->id);
+  weir_same_host_ask_again(fetch->request_id, &request);
+  weir_wire_put_int(&request, 7, (int64_t)(weir_task_random(fetch->step->task) >> 1));
+  fetch->is_again = true;
+  weir_ref_inc(&fetch->ref, 1);
+  fetch_ask(fetch, &request);
+}
+
+static void ignore_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
+                        weir_view_t details) {
+  (void)self;
+  (void)details;
+  weir_status_destroy(take_status);  // the producer lets go in the end, with step or connection
+  weir_rpc_buffer_release(take_message);
+}
+
+// Copies the tensor out of the producer's memory, and tells it when that is done.
+static void fetch_copy(void* arg) {
+  fetch_t* fetch = arg;
+  weir_task_t* task = fetch->step->task;
+  weir_tensor_t* tensor = NULL;
+  weir_status_t* status =
+      weir_same_host_read(&task->same_host, task->pool, fetch->where, fetch->request_id, &tensor);
+  weir_rpc_buffer_release(fetch->answer);
+  if (weir_status_code(status) == WEIR_RESOURCE_EXHAUSTED) {  // the bytes would need as much
+    fetch_finish(fetch, status, NULL, false);
+    return;
+  }
+  if (status) {
+    WEIR_LOG(INFO, "a tensor is fetched by socket: %s", weir_status_message(status));
+    weir_status_destroy(status);
+    fetch_again(fetch);
+    return;
+  }
+  count_received(fetch, weir_tensor_byte_size(tensor));
+  weir_strbuf_t request = {0};
+  weir_wire_put_int(&request, 1, fetch->request_id);
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
-  return message;
+  weir_rpc_channel_call_async(fetch->channel, MARK_RECV_FINISHED, message, NULL, ignore_done, NULL,
+                              NULL);
+  fetch_finish(fetch, NULL, tensor, false);
 }
 
 // Puts the fetch where an abort finds it. The abort's status when that has happened already.
@@ -163,16 +265,10 @@ static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir
     done(arg, status, NULL, false);
     return;
   }
+  fetch->channel = channel;
+  weir_strbuf_t request = recv_request(fetch, key);
   fetch->token = weir_cancel_register(cancel, fetch_cancel, fetch);
-  weir_rpc_request_t* request = NULL;
-  weir_rpc_channel_call_async(channel, RECV_TENSOR, recv_request(step, key), NULL, fetch_done,
-                              fetch, &request);
-  weir_mutex_lock(&step->mu);
-  fetch->request = request;
-  bool is_cancelled = fetch->is_cancelled;
-  weir_mutex_unlock(&step->mu);
-  if (is_cancelled) weir_rpc_request_cancel(request);
-  fetch_unref(fetch);
+  fetch_ask(fetch, &request);
 }
 
 // ---- the rendezvous ----
@@ -286,11 +382,19 @@ weir_status_t* weir_task_step(weir_task_t* task, int64_t id, weir_rendezvous_t**
   return status;
 }
 
+bool weir_task_has_step(weir_task_t* task, int64_t id) {
+  weir_mutex_lock(&task->mu);
+  bool has_step = weir_map_find(&task->steps, key_of(&id)) != NULL;
+  weir_mutex_unlock(&task->mu);
+  return has_step;
+}
+
 void weir_task_end_step(weir_task_t* task, int64_t id) {
   weir_mutex_lock(&task->mu);
   step_t* step = weir_map_remove(&task->steps, key_of(&id));
   if (step && !step->is_known) --task->unknown_step_count;
   weir_mutex_unlock(&task->mu);
+  weir_same_host_end_step(&task->same_host, id);
   if (!step) return;
   weir_status_t* status = WEIR_STATUS(ABORTED, "Cleanup %lld", (long long)id);
   step_abort(&step->base, status);

@@ -63,6 +63,7 @@ weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_
   weir_mutex_init(&task->mu);
   weir_cond_init(&task->waited);
   weir_request_ids_init(&task->request_ids);
+  weir_same_host_init(&task->same_host);
   task->channels.owns_keys = true;
   task->steps.owns_keys = true;
   if (getrandom(task->random, sizeof(task->random), 0) != (ssize_t)sizeof(task->random))
@@ -95,6 +96,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);
   weir_request_ids_free(&task->request_ids);
+  weir_same_host_free(&task->same_host);
   weir_cond_destroy(&task->waited);
   weir_mutex_destroy(&task->mu);
   weir_free(task->name);

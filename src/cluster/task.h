@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "cluster/request_ids.h"
+#include "cluster/same_host.h"
 #include "cluster/spec.h"
 #include "device/device.h"
 #include "op/rendezvous.h"
@@ -28,6 +29,7 @@ typedef struct weir_task_t {
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;  // towards peers; owns its strings
   weir_request_ids_t request_ids;
+  weir_same_host_t same_host;
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
   weir_mutex_t mu;                                     // guards all below
@@ -74,6 +76,8 @@ WEIR_MUST_USE weir_status_t* weir_task_step(weir_task_t* task, int64_t id,
 // Forgets step |id| and fails what still waits in it.
 void weir_task_end_step(weir_task_t* task, int64_t id);
 void weir_task_end_all_steps(weir_task_t* task);
+// Whether step |id| has not ended. Only where it is known that it has begun.
+bool weir_task_has_step(weir_task_t* task, int64_t id);
 // For RecvTensor: hands over the tensor that this task sends, or will send, under |key|. A step
 // that only receivers know of is forgotten when the last of them is gone; RESOURCE_EXHAUSTED when
 // there are too many such steps.

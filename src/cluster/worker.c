@@ -19,7 +19,7 @@ static void session_unref(worker_session_t* session) {
 
 void weir_worker_graph_release(worker_graph_t* graph) {
   if (!graph || !weir_ref_dec(&graph->ref)) return;
-  weir_plan_destroy(graph->plan);
+  weir_plan_release(graph->plan);
   weir_session_destroy(graph->session);
   session_unref(graph->owner);
   weir_free(graph);
@@ -351,7 +351,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(RecvTensor), weir_handle_recv_tensor, .is_inline = true},
     {WORKER(Logging), handle_nothing, .is_inline = true},
     {WORKER(Tracing), handle_nothing, .is_inline = true},
-    {WORKER(MarkRecvFinished), handle_nothing, .is_inline = true},
+    {WORKER(MarkRecvFinished), weir_handle_mark_recv_finished, .is_inline = true},
     {NULL, NULL, false}};
 
 weir_status_t* weir_worker_create(weir_task_t* task, weir_worker_t** out_worker) {

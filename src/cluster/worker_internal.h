@@ -63,7 +63,8 @@ WEIR_INLINE weir_wire_reader_t weir_worker_call_reader(weir_rpc_call_t* call) {
 void weir_handle_run_graph(void* self, weir_rpc_call_t* call);
 void weir_handle_cleanup_graph(void* self, weir_rpc_call_t* call);
 
-// ---- worker_tensor.c: the handler of tensors that other workers fetch ----
+// ---- worker_tensor.c: handlers of tensors that other workers fetch ----
 void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call);
+void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call);
 
 #endif  // WEIR_CLUSTER_WORKER_INTERNAL_H_

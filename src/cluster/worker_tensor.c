@@ -5,6 +5,8 @@ typedef struct receive_t {
   weir_worker_t* worker;
   weir_rpc_call_t* call;
   weir_cancel_t* cancel;
+  weir_same_host_reader_t reader;
+  bool is_same_host;  // the receiver may read the tensor from memory
 } receive_t;
 
 // Puts bytes before the tensor so that its elements are aligned within the message: then the
@@ -24,7 +26,26 @@ static void align_content(weir_message_builder_t* builder, const weir_tensor_t* 
   weir_wire_end(&builder->head, any);
 }
 
-static weir_status_t* tensor_response(weir_tensor_t* tensor, bool is_dead,
+// Says where the tensor is instead of sending it. False when the bytes had better go.
+static bool hold_tensor(const receive_t* receive, weir_tensor_t* tensor, weir_strbuf_t* head) {
+  const weir_same_host_reader_t* reader = &receive->reader;
+  weir_task_t* task = receive->worker->task;
+  size_t size = head->size;
+  if (!receive->is_same_host || !weir_same_host_hold(&task->same_host, reader, tensor, head))
+    return false;
+  // The step or the connection may have ended before there was a hold to end.
+  if (weir_task_has_step(task, reader->step_id) && !weir_rpc_call_is_cancelled(receive->call)) {
+    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_tensor_byte_size(tensor),
+                              memory_order_relaxed);  // a statistic
+    return true;
+  }
+  weir_tensor_release(
+      weir_same_host_take(&task->same_host, reader->request_id, reader->connection));
+  head->size = size;
+  return false;
+}
+
+static weir_status_t* tensor_response(const receive_t* receive, weir_tensor_t* tensor, bool is_dead,
                                       weir_rpc_message_t** out_message) {
   weir_message_builder_t builder = {.message = NULL};
   if (is_dead || !tensor) {
@@ -38,8 +59,10 @@ static weir_status_t* tensor_response(weir_tensor_t* tensor, bool is_dead,
     weir_wire_end(&builder.head, at);
   } else {
     weir_wire_put_int(&builder.head, 3, weir_wall_clock_us());
-    align_content(&builder, tensor);
-    weir_message_put_tensor(&builder, 1, tensor);
+    if (!hold_tensor(receive, tensor, &builder.head)) {
+      align_content(&builder, tensor);
+      weir_message_put_tensor(&builder, 1, tensor);
+    }
   }
   return weir_message_finish(&builder, out_message);
 }
@@ -50,7 +73,7 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
   weir_task_t* task = receive->worker->task;
   weir_rpc_message_t* message = NULL;
   weir_status_t* status = take_status;
-  if (!status) status = tensor_response(take_tensor, is_dead, &message);
+  if (!status) status = tensor_response(receive, take_tensor, is_dead, &message);
   weir_tensor_release(take_tensor);
   weir_rpc_call_on_cancel(receive->call, NULL, NULL);
   if (status) {
@@ -83,23 +106,53 @@ static weir_status_t* check_key(weir_view_t key) {
   return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
 }
 
+// The receiver could not read the tensor that it was told the place of: it gets the bytes.
+static void send_held(receive_t* receive, int64_t again) {
+  weir_same_host_t* same_host = &receive->worker->task->same_host;
+  weir_tensor_t* tensor = weir_same_host_take(same_host, again, receive->reader.connection);
+  weir_status_t* status =
+      tensor ? NULL
+             : WEIR_STATUS(ABORTED, "the tensor of request %lld is not held any more",
+                           (long long)again);
+  receive_done(receive, status, tensor, false);
+}
+
+void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call) {
+  weir_task_t* task = self;
+  int64_t request_id = 0;
+  weir_wire_reader_t reader = weir_worker_call_reader(call);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 1) request_id = weir_wire_int(&reader);
+  }
+  weir_status_t* status = weir_wire_check(&reader, "MarkRecvFinishedRequest");
+  if (!status)
+    weir_tensor_release(
+        weir_same_host_take(&task->same_host, request_id, weir_rpc_call_connection(call)));
+  weir_worker_call_finish(call, status);
+}
+
 void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
   weir_worker_t* worker = ((weir_task_t*)self)->worker;
   int64_t step_id = 0, request_id = 0;
-  weir_view_t key = weir_view("", 0);
+  weir_view_t key = weir_view("", 0), options = weir_view("", 0);
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
     if (reader.field == 1) step_id = weir_wire_int(&reader);
     if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) key = reader.bytes;
+    if (reader.field == 6 && reader.type == WEIR_WIRE_BYTES) options = reader.bytes;
     if (reader.field == 7) request_id = weir_wire_int(&reader);
   }
   weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
-  if (!status) status = check_key(key);
+  weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
+  if (!status && !wish.again) status = check_key(key);
   if (!status) status = weir_request_ids_add(&worker->task->request_ids, request_id, "RecvTensor");
   receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
   if (receive) {
     receive->worker = worker;
     receive->call = call;
+    receive->is_same_host = wish.is_here;
+    receive->reader = (weir_same_host_reader_t){
+        .request_id = request_id, .step_id = step_id, .connection = weir_rpc_call_connection(call)};
     status = weir_cancel_create(worker->cancel, &receive->cancel);
   } else if (!status) {
     status = weir_out_of_memory();
@@ -110,5 +163,6 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
     return;
   }
   weir_rpc_call_on_cancel(call, cancel_receive, receive);
-  weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
+  if (wish.again) send_held(receive, wish.again);
+  else weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
 }

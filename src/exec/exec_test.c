@@ -7,6 +7,7 @@
 static weir_plan_t* plan_of(weir_session_t* session, weir_edge_t fetch) {
   weir_plan_t* plan = NULL;
   check_ok(weir_session_plan(session, &(weir_step_spec_t){WEIR_FETCHES(fetch)}, &plan));
+  weir_plan_release(plan);  // the session keeps it
   return plan;
 }
 

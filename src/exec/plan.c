@@ -317,6 +317,7 @@ weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** 
     weir_graph_unref(params->graph);
     return weir_out_of_memory();
   }
+  weir_ref_init(&plan->ref);
   weir_mutex_init(&plan->mu);
   plan->graph = params->graph;
   plan->device = params->device;
@@ -327,15 +328,20 @@ weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** 
   weir_status_t* status = build(&planner);
   weir_arena_free(&planner.scratch);
   if (status) {
-    weir_plan_destroy(plan);
+    weir_plan_release(plan);
     return status;
   }
   *out_plan = plan;
   return NULL;
 }
 
-void weir_plan_destroy(weir_plan_t* plan) {
-  if (!plan) return;
+weir_plan_t* weir_plan_retain(weir_plan_t* plan) {
+  weir_ref_inc(&plan->ref, 1);
+  return plan;
+}
+
+void weir_plan_release(weir_plan_t* plan) {
+  if (!plan || !weir_ref_dec(&plan->ref)) return;
   weir_linear_free_states(plan);
   for (int32_t i = 0; plan->nodes && i < plan->node_count; ++i) {
     weir_plan_node_t* node = &plan->nodes[i];

@@ -6,6 +6,7 @@
 #ifndef WEIR_EXEC_PLAN_H_
 #define WEIR_EXEC_PLAN_H_
 
+#include "base/lru.h"
 #include "exec/kernel_cache.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
@@ -66,6 +67,8 @@ typedef struct weir_plan_frame_t {
 } weir_plan_frame_t;
 
 typedef struct weir_plan_t {
+  weir_lru_item_t lru;  // of the session's cache; guarded by the session's mu
+  weir_ref_t ref;
   weir_graph_t* graph;    // owned reference
   weir_device_t* device;  // borrowed
   weir_arena_t arena;
@@ -102,6 +105,7 @@ typedef struct weir_plan_params_t {
 // INVALID_ARGUMENT / NOT_FOUND / UNIMPLEMENTED naming the node for what cannot run.
 WEIR_MUST_USE weir_status_t* weir_plan_create(const weir_plan_params_t* params,
                                               weir_plan_t** out_plan);
-void weir_plan_destroy(weir_plan_t* plan);
+weir_plan_t* weir_plan_retain(weir_plan_t* plan);
+void weir_plan_release(weir_plan_t* plan);  // NULL-safe
 
 #endif  // WEIR_EXEC_PLAN_H_

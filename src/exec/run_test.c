@@ -94,6 +94,7 @@ static float step_join_float(step_t* step) {
 static weir_plan_t* plan_of(weir_session_t* session, weir_edge_t fetch) {
   weir_plan_t* plan = NULL;
   check_ok(weir_session_plan(session, &(weir_step_spec_t){WEIR_FETCHES(fetch)}, &plan));
+  weir_plan_release(plan);  // the session keeps it
   return plan;
 }
 

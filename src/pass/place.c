@@ -248,6 +248,21 @@ static weir_status_t* follow_neighbours(placer_t* placer) {
   return NULL;
 }
 
+// A NextIteration stays with the Merge it leads back to, wherever it was asked to be: its value is
+// of the next iteration, and the first one would wait in vain for it to come from elsewhere.
+static void keep_back_edges(placer_t* placer) {
+  const weir_graph_t* graph = placer->params->graph;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    if (weir_node_role(node) != WEIR_ROLE_MERGE) continue;
+    for (int k = 0; k < node->def.input_count; ++k) {
+      const weir_node_t* source = node->inputs[k].node;
+      if (weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION)
+        placer->device_of[source->id] = placer->device_of[i];
+    }
+  }
+}
+
 static weir_status_t* init(placer_t* placer) {
   const weir_place_params_t* params = placer->params;
   size_t count = params->graph->node_count + 1;
@@ -277,6 +292,7 @@ weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena
   WEIR_TRY(make_groups(&placer));
   WEIR_TRY(choose_all(&placer));
   WEIR_TRY(follow_neighbours(&placer));
+  keep_back_edges(&placer);
   for (size_t i = 0; i < params->graph->node_count; ++i) {
     const char* name = params->devices[placer.device_of[i]].device;
     char* copy = weir_arena_strndup(&params->graph->arena, name, strlen(name));

@@ -22,7 +22,8 @@ typedef struct weir_place_params_t {
 
 // Writes the full name of a device into every node's def.device, and the number of that device into
 // |out_device_of| (by node id, in |arena|). Nodes stay together that share a colocation class, a
-// reference or a resource. INVALID_ARGUMENT naming the node where no device will do.
+// reference or a resource, and the back edge of a loop. INVALID_ARGUMENT naming the node where no
+// device will do.
 WEIR_MUST_USE weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena,
                                         int** out_device_of);
 

@@ -166,6 +166,24 @@ static void test_sources_follow_their_reader(void** state) {
   check_device(w, "shape", PS1);
 }
 
+// A value that crossed there would be waited for in the first iteration, too.
+static void test_back_edges_stay_with_their_loop(void** state) {
+  world_t* w = *state;
+  weir_scope_t *root = w->scope, *away = weir_scope_on(root, PS1);
+  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(root, 0), weir_const_float(root, 1),
+                                weir_const_int(root, 3), 10);
+  w->scope = away;
+  weir_edge_t body = OP(w, "Square", loop.x);
+  close_loop(w, &loop, body);
+  w->scope = root;
+  check_ok(try_place(w, false));
+  const weir_node_t* next = loop.merge_x->inputs[1].node;
+  assert_string_equal(next->def.op_name, "NextIteration");
+  assert_string_equal(body.node->def.device, PS1);
+  assert_string_equal(loop.merge_x->def.device, WORKER0);
+  assert_string_equal(next->def.device, WORKER0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void) {
@@ -178,6 +196,7 @@ int main(void) {
       TEST(test_colocation_that_cannot_be),
       TEST(test_references_stay_with_their_variable),
       TEST(test_sources_follow_their_reader),
+      TEST(test_back_edges_stay_with_their_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

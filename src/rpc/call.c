@@ -20,6 +20,7 @@ bool weir_rpc_call_opened(weir_rpc_stream_t* stream) {
   call->stream = stream;
   call->timer.fire = deadline_passed;
   call->deadline_ns = INT64_MAX;
+  call->connection = stream->conn->number;
   memcpy(call->peer, stream->conn->peer, sizeof(call->peer));
   weir_mutex_init(&call->mu);
   weir_cond_init(&call->cond);
@@ -208,6 +209,7 @@ void weir_rpc_call_closed(weir_rpc_stream_t* stream, uint32_t error, const weir_
 weir_rpc_buffer_t* weir_rpc_call_request(weir_rpc_call_t* call) { return call->request; }
 const char* weir_rpc_call_path(const weir_rpc_call_t* call) { return call->path; }
 const char* weir_rpc_call_peer(const weir_rpc_call_t* call) { return call->peer; }
+uint64_t weir_rpc_call_connection(const weir_rpc_call_t* call) { return call->connection; }
 int64_t weir_rpc_call_deadline(const weir_rpc_call_t* call) { return call->deadline_ns; }
 
 bool weir_rpc_call_metadata(const weir_rpc_call_t* call, const char* name, weir_view_t* out_value) {

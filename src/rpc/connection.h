@@ -128,6 +128,7 @@ struct weir_rpc_conn_t {
   weir_rpc_thread_t* thread;
   const weir_rpc_role_t* role;
   void* owner;            // the role's: server part or channel
+  uint64_t number;        // the server's, to tell its connections apart; 0 for channels
   weir_rpc_conn_t* next;  // in the owner's list
   weir_rpc_conn_t* prev;
   bool is_server;

@@ -104,6 +104,10 @@ typedef struct weir_rpc_record_t {
 // Called on the thread that answers, before the answer goes out. Must be quick and not block.
 typedef void (*weir_rpc_observer_fn_t)(void* arg, const weir_rpc_record_t* record);
 
+// Called on an io thread when a connection has ended, after all its calls were cancelled. Must be
+// quick and not block.
+typedef void (*weir_rpc_disconnect_fn_t)(void* self, uint64_t connection);
+
 typedef struct weir_rpc_server_options_t {
   const char* address;  // "host:port", "[v6]:port", ":port" (loopback), "unix:/path"; port 0: any
                         // free one; host 0.0.0.0 or [::]: all interfaces. NULL: none, in-process
@@ -116,6 +120,7 @@ typedef struct weir_rpc_server_options_t {
   uint32_t max_concurrent_calls;    // of one connection; 0: 10,000
   weir_rpc_observer_fn_t observer;  // optional
   void* observer_arg;
+  weir_rpc_disconnect_fn_t disconnected;  // optional; called with |self|
 } weir_rpc_server_options_t;
 
 // Binds and serves. |methods| is copied, the paths too. grpc.health.v1.Health/Check is built in:
@@ -142,6 +147,9 @@ void weir_rpc_server_destroy(weir_rpc_server_t* server);
 weir_rpc_buffer_t* weir_rpc_call_request(weir_rpc_call_t* call);  // borrowed; retain to keep
 const char* weir_rpc_call_path(const weir_rpc_call_t* call);
 const char* weir_rpc_call_peer(const weir_rpc_call_t* call);  // "127.0.0.1:51234", "unix"
+// The number of the connection it came by: no other connection to the server has it, before or
+// after.
+uint64_t weir_rpc_call_connection(const weir_rpc_call_t* call);
 int64_t weir_rpc_call_deadline(const weir_rpc_call_t* call);  // of weir_clock_ns; INT64_MAX: none
 // The value of request header |name| (lower case), as sent (-bin values in base64). False: absent.
 bool weir_rpc_call_metadata(const weir_rpc_call_t* call, const char* name, weir_view_t* out_value);

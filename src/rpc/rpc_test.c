@@ -273,7 +273,7 @@ static void test_unavailable(void** state) {
   serve_echo(NULL, world.calls[0]);
   weir_rpc_server_destroy(world.server);
   expect_call(channel, "/weir.Test/Echo", "", NULL, WEIR_UNAVAILABLE, address);
-  weir_rpc_call_options_t options = {.deadline_ns = from_now_ms(60), .wait_for_ready = true};
+  weir_rpc_call_options_t options = {.deadline_ns = from_now_ms(1000), .wait_for_ready = true};
   expect_call(channel, "/weir.Test/Echo", "", &options, WEIR_DEADLINE_EXCEEDED, "cannot connect");
   // One that waits sees the next server.
   outcome_t patient;
@@ -361,15 +361,15 @@ static void test_keepalive(void** state) {
   (void)state;
   world_t world;
   world_open(&world, (weir_rpc_loop_options_t){.spin_us = 20});
-  world_serve(&world, (weir_rpc_server_options_t){.address = ":0", .keepalive_ms = 20});
+  world_serve(&world, (weir_rpc_server_options_t){.address = ":0", .keepalive_ms = 200});
   weir_rpc_channel_options_t options = {.address = weir_rpc_server_address(world.server),
-                                        .keepalive_ms = 15};
+                                        .keepalive_ms = 150};
   weir_rpc_channel_t* channel = NULL;
   assert_null(weir_rpc_channel_create(world.loop, &options, &channel));
   outcome_t outcome;
   outcome_start(&outcome, channel, "/weir.Test/Hold", "idle", NULL, NULL);
   assert_true(event_wait(&world.held, 1));
-  usleep(200000);  // both sides answer pings: the connection lives
+  usleep(1000000);  // both sides answer pings: the connection lives
   serve_echo(NULL, world.calls[0]);
   outcome_expect(&outcome, WEIR_OK, "idle");
   weir_rpc_channel_destroy(channel);

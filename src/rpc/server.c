@@ -28,6 +28,7 @@ static void conn_lost(weir_rpc_conn_t* conn, const weir_status_t* reason) {
   if (conn->next) conn->next->prev = conn->prev;
   if (conn->prev) conn->prev->next = conn->next;
   else part->conns = conn->next;
+  if (part->server->disconnected) part->server->disconnected(part->server->self, conn->number);
   count_conn(part->server, -1);
 }
 
@@ -74,6 +75,7 @@ static void adopt_task(weir_rpc_task_t* task) {
     count_conn(server, -1);
     return;
   }
+  conn->number = atomic_fetch_add(&server->last_conn, 1) + 1;
   conn->next = part->conns;
   if (part->conns) part->conns->prev = conn;
   part->conns = conn;
@@ -215,6 +217,8 @@ weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
   server->max_concurrent_calls = options->max_concurrent_calls;
   server->observer = options->observer;
   server->observer_arg = options->observer_arg;
+  server->disconnected = options->disconnected;
+  server->self = options->self;
   server->listener = (weir_rpc_watch_t){.fd = -1, .events = EPOLLIN, .ready = accept_ready};
   server->accept_pause.fire = accept_again;
   weir_mutex_init(&server->mu);

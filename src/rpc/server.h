@@ -28,6 +28,8 @@ struct weir_rpc_server_t {
   uint32_t max_concurrent_calls;
   weir_rpc_observer_fn_t observer;  // NULL: none
   void* observer_arg;
+  weir_rpc_disconnect_fn_t disconnected;  // NULL: none
+  void* self;                             // given to |disconnected|
   weir_rpc_entry_t* entries;
   size_t entry_count;
   weir_map_t by_path;   // of |entries|
@@ -37,6 +39,7 @@ struct weir_rpc_server_t {
 
   atomic_bool is_stopping;  // shutdown has started
   atomic_uint next_part;    // the one that gets the next connection
+  atomic_ullong last_conn;  // number of the newest connection
 
   // Confined to the first io thread.
   weir_rpc_watch_t listener;  // fd -1: none
@@ -72,6 +75,7 @@ struct weir_rpc_call_t {
   int64_t deadline_ns;
   int64_t started_ns;  // the request was complete; 0 without an observer
   weir_rpc_buffer_t* request;
+  uint64_t connection;
   char peer[WEIR_RPC_NAME_SIZE];
 
   weir_mutex_t mu;

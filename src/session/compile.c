@@ -181,27 +181,41 @@ void weir_session_append_signature(const weir_step_spec_t* spec, weir_strbuf_t* 
     weir_strbuf_append(key, &spec->targets[i], sizeof(void*));
 }
 
+// The plan in the cache, retained; NULL: none.
+static weir_plan_t* find_plan(weir_session_t* session, weir_view_t key) {
+  weir_mutex_lock(&session->mu);
+  weir_plan_t* plan = weir_lru_find(&session->plans, key);
+  if (plan) weir_plan_retain(plan);
+  weir_mutex_unlock(&session->mu);
+  return plan;
+}
+
+static weir_status_t* keep_plan(weir_session_t* session, weir_view_t key, weir_plan_t* plan) {
+  void* unused = NULL;
+  weir_status_t* status = NULL;
+  weir_mutex_lock(&session->mu);
+  // Where another thread was faster, this plan serves once.
+  if (!weir_lru_find(&session->plans, key)) {
+    status = weir_lru_put(&session->plans, key, plan, &unused);
+    if (!status) weir_plan_retain(plan);
+  }
+  weir_mutex_unlock(&session->mu);
+  weir_plan_release(unused);
+  return status;
+}
+
 weir_status_t* weir_session_plan(weir_session_t* session, const weir_step_spec_t* spec,
                                  weir_plan_t** out_plan) {
   weir_strbuf_t key = {0};
   weir_session_append_signature(spec, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
-  weir_mutex_lock(&session->mu);
-  weir_plan_t* plan = status ? NULL : weir_map_find(&session->plans, weir_strbuf_view(&key));
-  weir_mutex_unlock(&session->mu);
+  weir_plan_t* plan = status ? NULL : find_plan(session, weir_strbuf_view(&key));
   if (!status && !plan) {
     status = build_plan(session, spec, &plan);
-    weir_mutex_lock(&session->mu);
-    weir_plan_t* other = status ? NULL : weir_map_find(&session->plans, weir_strbuf_view(&key));
-    weir_plan_t* unused = other ? plan : NULL;  // another thread was faster
-    if (other) plan = other;
-    else if (!status) status = weir_map_put(&session->plans, weir_strbuf_view(&key), plan);
-    if (status && plan && !other) unused = plan;
-    weir_mutex_unlock(&session->mu);
-    weir_plan_destroy(unused);
+    if (!status) status = keep_plan(session, weir_strbuf_view(&key), plan);
   }
   weir_strbuf_free(&key);
-  if (status) return status;
-  *out_plan = plan;
-  return NULL;
+  if (status) weir_plan_release(plan);
+  else *out_plan = plan;
+  return status;
 }

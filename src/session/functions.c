@@ -73,7 +73,7 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
     if (!*out_handle) {
       status = build_plan(self->session, func, &plan);
       if (!status) status = add_plan_locked(self, weir_strbuf_view(&key), plan, out_handle);
-      if (status) weir_plan_destroy(plan);
+      if (status) weir_plan_release(plan);
     }
   }
   weir_mutex_unlock(&self->mu);
@@ -119,7 +119,7 @@ weir_status_t* weir_session_functions_create(weir_session_t* session,
 
 void weir_session_functions_destroy(weir_session_functions_t* self) {
   if (!self) return;
-  for (size_t i = 0; i < self->plan_count; ++i) weir_plan_destroy(self->plans[i]);
+  for (size_t i = 0; i < self->plan_count; ++i) weir_plan_release(self->plans[i]);
   weir_free(self->plans);
   weir_map_free(&self->handles);
   weir_mutex_destroy(&self->mu);

@@ -355,7 +355,7 @@ void weir_partial_run_destroy(weir_partial_run_t* partial) {
     weir_cancel_start(partial->cancel);
     pthread_join(partial->thread, NULL);
   }
-  weir_plan_destroy(partial->plan);
+  weir_plan_release(partial->plan);
   weir_rendezvous_release(partial->rendezvous);
   weir_cancel_destroy(partial->cancel);
   weir_free(partial->feeds);

@@ -7,6 +7,7 @@
 
 #define LOCAL_TASK "/job:localhost/replica:0/task:0"
 #define DEFAULT_CONTAINER "localhost"
+enum { MAX_PLANS = 1000 };  // signatures kept ready; of more, those used last
 
 // The state that the graph's sessions share, made by the first of them.
 static weir_status_t* shared_resources(weir_graph_t* graph, weir_resources_t** out_resources) {
@@ -65,7 +66,7 @@ weir_status_t* weir_session_create_in(weir_graph_t* graph, const weir_session_en
   weir_session_t* session = weir_calloc(1, sizeof(*session));
   if (!session) return weir_out_of_memory();
   session->graph = weir_graph_ref(graph);
-  session->plans.owns_keys = true;
+  weir_lru_init(&session->plans, MAX_PLANS);
   weir_mutex_init(&session->mu);
   weir_cond_init(&session->idle);
   weir_kernel_cache_init(&session->own_kernels);
@@ -114,8 +115,9 @@ void weir_session_destroy(weir_session_t* session) {
   if (session->generation) weir_cancel_start(session->generation->cancel);
   wait_until_idle(session, &session->running_count);
   weir_map_entry_t* entry;
-  for (size_t i = 0; (entry = weir_map_next(&session->plans, &i));) weir_plan_destroy(entry->value);
-  weir_map_free(&session->plans);
+  for (size_t i = 0; (entry = weir_map_next(&session->plans.items, &i));)
+    weir_plan_release(entry->value);
+  weir_lru_free(&session->plans);
   weir_session_functions_destroy(session->functions);
   weir_kernel_cache_free(&session->own_kernels);
   if (session->owns_resources) weir_resources_destroy(session->resources);
@@ -258,15 +260,11 @@ void weir_cancellation_destroy(weir_cancellation_t* cancellation) {
   weir_free(cancellation);
 }
 
-static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec,
-                               const weir_run_options_t* options, weir_trace_t* trace,
-                               weir_tensor_t** results) {
+static weir_status_t* run_plan(weir_session_t* session, weir_plan_t* plan,
+                               const weir_step_spec_t* spec, const weir_run_options_t* options,
+                               weir_trace_t* trace, weir_tensor_t** results) {
   enum { INLINE_FEEDS = 16 };
   weir_tensor_t* few[INLINE_FEEDS];
-  weir_plan_t* plan = NULL;
-  if (session->remote)
-    return session->remote->vtable->run(session->remote, spec, options, results, NULL);
-  WEIR_TRY(weir_session_plan(session, spec, &plan));
   for (int i = 0; i < spec->feed_count; ++i) {
     WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   }
@@ -285,6 +283,18 @@ static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* 
   };
   weir_status_t* status = weir_session_execute(session, &params);
   if (args != few) weir_free(args);
+  return status;
+}
+
+static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec,
+                               const weir_run_options_t* options, weir_trace_t* trace,
+                               weir_tensor_t** results) {
+  weir_plan_t* plan = NULL;
+  if (session->remote)
+    return session->remote->vtable->run(session->remote, spec, options, results, NULL);
+  WEIR_TRY(weir_session_plan(session, spec, &plan));
+  weir_status_t* status = run_plan(session, plan, spec, options, trace, results);
+  weir_plan_release(plan);
   return status;
 }
 
@@ -354,7 +364,7 @@ weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edg
 
 struct weir_callable_t {
   weir_session_t* session;
-  weir_plan_t* plan;  // the session's; NULL: it is remote, and runs |spec|
+  weir_plan_t* plan;  // retained; NULL: it is remote, and runs |spec|
   weir_edge_t* feeds;
   int feed_count;
   weir_step_spec_t spec;  // without feeds; arrays are the callable's own
@@ -381,7 +391,10 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
   weir_plan_t* plan = NULL;
   if (!session->remote) WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
-  if (!callable) return weir_out_of_memory();
+  if (!callable) {
+    weir_plan_release(plan);
+    return weir_out_of_memory();
+  }
   callable->session = session;
   callable->plan = plan;
   weir_status_t* status = copy_spec(callable, spec);
@@ -392,6 +405,7 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
 
 void weir_callable_destroy(weir_callable_t* callable) {
   if (!callable) return;
+  weir_plan_release(callable->plan);
   weir_free(callable->feeds);
   weir_free((void*)(uintptr_t)callable->spec.fetches);
   weir_free((void*)(uintptr_t)callable->spec.targets);

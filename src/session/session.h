@@ -3,7 +3,7 @@
 #define WEIR_SESSION_SESSION_H_
 
 #include "base/cancel.h"
-#include "base/map.h"
+#include "base/lru.h"
 #include "exec/plan.h"
 #include "exec/run.h"
 #include "session/functions.h"
@@ -54,7 +54,7 @@ struct weir_session_t {
   weir_kernel_cache_t own_kernels;        // what |kernels| points to unless it is lent
   weir_mutex_t mu;                        // guards all below
   weir_cond_t idle;                       // signalled when a running_count falls to zero
-  weir_map_t plans;                       // signature → weir_plan_t, owned
+  weir_lru_t plans;                       // signature → weir_plan_t, retained
   weir_session_generation_t* generation;  // of steps started now; replaced when cancelled
   int running_count;
   int64_t next_step_id;
@@ -72,7 +72,7 @@ WEIR_MUST_USE weir_status_t* weir_session_create_in(weir_graph_t* graph,
                                                     const weir_session_options_t* options,
                                                     weir_session_t** out_session);
 
-// The plan for a signature, from the cache or made. Borrowed: lives as long as the session.
+// The plan for a signature, from the cache or made; the caller owns one reference.
 WEIR_MUST_USE weir_status_t* weir_session_plan(weir_session_t* session,
                                                const weir_step_spec_t* spec,
                                                weir_plan_t** out_plan);

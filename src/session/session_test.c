@@ -653,6 +653,28 @@ static void test_traces(void** state) {
   weir_tensor_release(fed);
 }
 
+// A program of many signatures: those used last stay ready, and a callable keeps its own.
+static void test_many_signatures(void** state) {
+  enum { SIGNATURES = 1050, LIMIT = 1000 };
+  world_t* w = *state;
+  weir_session_t* session = open_session(w, 1);
+  weir_edge_t first = weir_const_float(w->scope, 7);
+  weir_callable_t* callable = NULL;
+  check_ok(weir_callable_create(session, &(weir_step_spec_t){WEIR_FETCHES(first)}, &callable));
+  for (int i = 0; i < SIGNATURES; ++i) {
+    weir_edge_t c = weir_const_float(w->scope, (float)i);
+    assert_float_equal(fetch_float(session, c), (float)i, 0);
+  }
+  assert_int_equal(session->plans.items.count, LIMIT);
+  weir_tensor_t* result = NULL;
+  check_ok(weir_callable_run(callable, NULL, &result));
+  assert_float_equal(float_of(result), 7, 0);
+  weir_tensor_release(result);
+  assert_float_equal(fetch_float(session, first), 7, 0);
+  assert_int_equal(session->plans.items.count, LIMIT);
+  weir_callable_destroy(callable);
+}
+
 // ---- functions ----
 
 #define INT_ARG(name) " {name: '" name "' type: DT_INT32}"
@@ -757,6 +779,7 @@ int main(void) {
       TEST(test_partial_run_left_alone),
       TEST(test_partial_run_error_reaches_the_fetch),
       TEST(test_traces),
+      TEST(test_many_signatures),
       TEST(test_recursive_function),
       TEST(test_unknown_function),
       TEST(test_unknown_op_fails_when_run),
