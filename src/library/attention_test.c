@@ -4,39 +4,15 @@
 
 #include <math.h>
 
-#include "testing/tensors.h"
+#include "testing/bench.h"
 #include "weir/control.h"
-#include "weir/ops.h"
 #include "weir/rnn.h"
-
-typedef struct bench_t {
-  weir_graph_t* graph;
-  weir_scope_t* s;
-} bench_t;
-
-static int setup(void** state) {
-  bench_t* b = calloc(1, sizeof(*b));
-  check_ok(weir_graph_create(&b->graph));
-  b->s = weir_scope_create(b->graph);
-  *state = b;
-  return 0;
-}
-
-static int teardown(void** state) {
-  bench_t* b = *state;
-  weir_status_destroy(weir_scope_finish(b->s));
-  weir_graph_release(b->graph);
-  free(b);
-  return 0;
-}
 
 static weir_tensor_t* value_of(bench_t* b, weir_edge_t edge) {
   weir_session_t* session = NULL;
   weir_tensor_t* result = NULL;
   weir_node_t* init = weir_initializer(b->s);
-  const weir_status_t* status = weir_scope_status(b->s);
-  if (status) print_error("%s\n", weir_status_message(status));
-  assert_null(status);
+  check_built(b);
   weir_step_spec_t spec = {WEIR_FETCHES(edge), .feeds = NULL};
   check_ok(weir_session_create(b->graph, &(weir_session_options_t){.threads = 1}, &session));
   check_ok(weir_session_run_target(session, init));

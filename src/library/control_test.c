@@ -4,31 +4,15 @@
 
 #include <math.h>
 
-#include "testing/tensors.h"
-#include "weir/ops.h"
+#include "testing/bench.h"
 
 // ---- a world to build in ----
 
-typedef struct bench_t {
-  weir_graph_t* graph;
-  weir_scope_t* s;
-  weir_edge_t x;  // a float scalar, fed
-} bench_t;
-
-static int setup(void** state) {
-  bench_t* b = calloc(1, sizeof(*b));
-  check_ok(weir_graph_create(&b->graph));
-  b->s = weir_scope_create(b->graph);
-  b->x = weir_placeholder(b->s, WEIR_DTYPE_FLOAT, .shape = WEIR_SCALAR_SHAPE);
-  *state = b;
-  return 0;
-}
-
-static int teardown(void** state) {
+// x is a float scalar, fed.
+static int setup_x(void** state) {
+  setup(state);
   bench_t* b = *state;
-  weir_status_destroy(weir_scope_finish(b->s));
-  weir_graph_release(b->graph);
-  free(b);
+  b->x = weir_placeholder(b->s, WEIR_DTYPE_FLOAT, .shape = WEIR_SCALAR_SHAPE);
   return 0;
 }
 
@@ -439,7 +423,7 @@ static void test_cond_errors(void** state) {
   check_stuck(b, WEIR_INVALID_ARGUMENT, "needs an int32 index");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup_x, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

@@ -2,49 +2,17 @@
 // Values and gradients are compared with TensorFlow's in tests/layers_test.py.
 #include "weir/layer.h"
 
-#include "testing/tensors.h"
+#include "testing/bench.h"
 #include "weir/embedding.h"
 #include "weir/loss.h"
-#include "weir/ops.h"
 #include "weir/optimizer.h"
 #include "weir/sampled.h"
-
-typedef struct bench_t {
-  weir_graph_t* graph;
-  weir_scope_t* s;
-} bench_t;
-
-static int setup(void** state) {
-  bench_t* b = calloc(1, sizeof(*b));
-  check_ok(weir_graph_create(&b->graph));
-  b->s = weir_scope_create(b->graph);
-  *state = b;
-  return 0;
-}
-
-static int teardown(void** state) {
-  bench_t* b = *state;
-  if (b->s) weir_status_destroy(weir_scope_finish(b->s));
-  weir_graph_release(b->graph);
-  free(b);
-  return 0;
-}
-
-#define FED(b, dtype, ...) \
-  weir_placeholder((b)->s, WEIR_DTYPE_##dtype, .shape = WEIR_SHAPE(__VA_ARGS__))
 
 static void check_shape(weir_edge_t edge, weir_ints_t expected) {
   int64_t dims[8];
   assert_non_null(edge.node);
   assert_int_equal(weir_edge_dims(edge, dims, 8), expected.count);
   for (int i = 0; i < expected.count; ++i) assert_int_equal(dims[i], expected.items[i]);
-}
-
-// The error that sticks; the bench starts anew.
-static void check_fails(bench_t* b, weir_edge_t result, const char* text) {
-  assert_null(result.node);
-  check_error(weir_scope_finish(b->s), WEIR_INVALID_ARGUMENT, text);
-  b->s = weir_scope_create(b->graph);
 }
 
 static void check_variable(bench_t* b, int index, const char* name, bool is_trainable) {

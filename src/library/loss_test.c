@@ -2,39 +2,8 @@
 // compared with TensorFlow's in tests/layers_test.py.
 #include "weir/loss.h"
 
-#include "testing/tensors.h"
+#include "testing/bench.h"
 #include "weir/metric.h"
-#include "weir/ops.h"
-
-typedef struct bench_t {
-  weir_graph_t* graph;
-  weir_scope_t* s;
-} bench_t;
-
-static int setup(void** state) {
-  bench_t* b = calloc(1, sizeof(*b));
-  check_ok(weir_graph_create(&b->graph));
-  b->s = weir_scope_create(b->graph);
-  *state = b;
-  return 0;
-}
-
-static int teardown(void** state) {
-  bench_t* b = *state;
-  if (b->s) weir_status_destroy(weir_scope_finish(b->s));
-  weir_graph_release(b->graph);
-  free(b);
-  return 0;
-}
-
-#define FED(b, dtype, ...) \
-  weir_placeholder((b)->s, WEIR_DTYPE_##dtype, .shape = WEIR_SHAPE(__VA_ARGS__))
-
-static void check_fails(bench_t* b, weir_edge_t result, const char* text) {
-  assert_null(result.node);
-  check_error(weir_scope_finish(b->s), WEIR_INVALID_ARGUMENT, text);
-  b->s = weir_scope_create(b->graph);
-}
 
 // ---- losses ----
 

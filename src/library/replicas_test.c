@@ -184,10 +184,10 @@ static void test_wait(void** state) {
   weir_edge_t missing = weir_uninitialized(s);
   weir_node_t* init = weir_initializer(s);
   open_session(w);
-  check_error(weir_wait_initialized(w->session, missing, .timeout_ms = 50), WEIR_DEADLINE_EXCEEDED,
+  check_error(weir_wait_initialized(w->session, missing, .timeout_ms = 800), WEIR_DEADLINE_EXCEEDED,
               "a, in/b");
   check_ok(weir_session_run_target(w->session, weir_scope_variable_at(s, 0).initializer));
-  check_error(weir_wait_initialized(w->session, missing, .timeout_ms = 1), WEIR_DEADLINE_EXCEEDED,
+  check_error(weir_wait_initialized(w->session, missing, .timeout_ms = 800), WEIR_DEADLINE_EXCEEDED,
               ": in/b");
   check_ok(weir_wait_initialized(w->session, missing, .init = init));
   check_ok(weir_wait_initialized(w->session, missing));
@@ -465,7 +465,7 @@ static void test_one_gradient_a_step(void** state) {
   run(w, w->sync[0].chief_begin);
   run(w, w->sync[0].begin);
   weir_step_spec_t spec = {WEIR_TARGETS(w->sync[0].step)};
-  weir_run_options_t options = {.timeout_ms = 100};
+  weir_run_options_t options = {.timeout_ms = 800};
   weir_tensor_t* none = NULL;
   check_error(weir_session_run_with(w->session, &spec, &options, &none, NULL, NULL),
               WEIR_DEADLINE_EXCEEDED, "");

@@ -4,43 +4,21 @@
 
 #include <math.h>
 
-#include "testing/tensors.h"
+#include "testing/bench.h"
 #include "weir/control.h"
-#include "weir/ops.h"
 #include "weir/optimizer.h"
 #include "weir/tensor_array.h"
 
 enum { BATCH = 2, STEPS = 5, WIDTH = 3, UNITS = 4 };
 
-typedef struct bench_t {
-  weir_graph_t* graph;
-  weir_scope_t* s;
-  weir_edge_t x;  // [BATCH, STEPS, WIDTH], constant
-} bench_t;
-
-static int setup(void** state) {
-  bench_t* b = calloc(1, sizeof(*b));
+// x is [BATCH, STEPS, WIDTH], constant.
+static int setup_x(void** state) {
   float values[BATCH * STEPS * WIDTH];
   for (int i = 0; i < BATCH * STEPS * WIDTH; ++i) values[i] = sinf((float)i);
-  check_ok(weir_graph_create(&b->graph));
-  b->s = weir_scope_create(b->graph);
-  b->x = weir_const_floats(b->s, WEIR_DIMS(BATCH, STEPS, WIDTH), values);
-  *state = b;
-  return 0;
-}
-
-static int teardown(void** state) {
+  setup(state);
   bench_t* b = *state;
-  weir_status_destroy(weir_scope_finish(b->s));
-  weir_graph_release(b->graph);
-  free(b);
+  b->x = weir_const_floats(b->s, WEIR_DIMS(BATCH, STEPS, WIDTH), values);
   return 0;
-}
-
-static void check_built(bench_t* b) {
-  const weir_status_t* status = weir_scope_status(b->s);
-  if (status) print_error("%s\n", weir_status_message(status));
-  assert_null(status);
 }
 
 static weir_session_t* start(bench_t* b) {
@@ -279,7 +257,7 @@ static void test_errors(void** state) {
   check_stuck(b, "has no slices");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup_x, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
