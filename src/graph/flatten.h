@@ -7,8 +7,8 @@
 
 // Lowers calls, and the conditionals and loops that ask for it (_lower_using_switch_merge); those
 // within their bodies too, but no endless recursion. What has no lowered form stays a call. Readers
-// of a lowered node read what it stands for instead; it becomes a NoOp behind that. NOT_FOUND for an
-// unknown function.
+// of a lowered node read what it stands for instead; it becomes a NoOp behind that. NOT_FOUND for
+// an unknown function.
 WEIR_MUST_USE weir_status_t* weir_flatten(weir_graph_t* graph);
 
 #endif  // WEIR_GRAPH_FLATTEN_H_
