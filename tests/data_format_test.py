@@ -191,6 +191,30 @@ def test_fused_conv2d(lib, dtype, padding, tail):
     compare(lib, arrays, build, with_gradients=False)
 
 
+@pytest.mark.parametrize('dtype', [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize('is_training', [True, False])
+@pytest.mark.parametrize('sides', [0, 1])
+@pytest.mark.parametrize('mode', ['Identity', 'Relu'])
+def test_fused_batch_norm_ex(lib, dtype, is_training, sides, mode):
+    """Channels first by the fused op, which TensorFlow's master makes, channels last by what it stands for."""
+    rng = np.random.default_rng(5)
+    shape = (3, 4, 5, 8)
+    arrays = [draw(rng, shape, dtype)] + [np.abs(draw(rng, (8,), np.float32)) for _ in range(4)] + [draw(rng, shape, dtype)]
+
+    def build(layout, inputs):
+        x, scale, offset, mean, variance, side = inputs
+        attrs = {'epsilon': 0.01, 'exponential_avg_factor': 1.0, 'is_training': is_training}
+        if layout.first:
+            fused = op_def_library.apply_op('_FusedBatchNormEx', name='fused', x=layout.put(x), scale=scale, offset=offset, mean=mean,
+                                            variance=variance, side_input=[layout.put(side)] * sides, activation_mode=mode,
+                                            data_format='NCHW', **attrs)
+            return [layout.back(fused[0]), *fused[1:5]]
+        y, *moments = raw.FusedBatchNormV3(x=tf.cast(x, tf.float32), scale=scale, offset=offset, mean=mean, variance=variance, **attrs)
+        y = y + tf.cast(side, tf.float32) if sides else y
+        return [tf.cast(tf.nn.relu(y) if mode == 'Relu' else y, dtype), *moments[:4]]
+    compare(lib, arrays, build, with_gradients=False)
+
+
 # ---- pooling ----
 
 def pool_attrs(layout, window, strides, padding):

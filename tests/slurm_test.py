@@ -144,7 +144,8 @@ class Step:
                    f'--port={self.base}', *args]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.lines = []
-        while sum('listening on port' in line for line in self.lines) < count:
+        said = ('listening on port', 'weir server: /job:')  # two lines of each task, by stdout and stderr, in any order
+        while any(sum(what in line for line in self.lines) < count for what in said):
             line = self.process.stdout.readline()
             assert line, f'srun ended with {self.process.wait()}: {"".join(self.lines)}'
             self.lines.append(line)

@@ -1,4 +1,5 @@
-// batch_norm.c — FusedBatchNorm, FusedBatchNormV2, FusedBatchNormV3.
+// batch_norm.c — FusedBatchNorm, FusedBatchNormV2, FusedBatchNormV3, and _FusedBatchNormEx, which
+// TensorFlow makes of the last with an addend and a ReLU.
 #include "kernel/batch_norm.h"
 
 #include <math.h>
@@ -72,6 +73,7 @@ typedef struct state_t {
   float factor;  // of the new moments in the running ones
   bool is_nchw;
   bool is_training;
+  bool is_relu;  // _FusedBatchNormEx
 } state_t;
 
 static weir_status_t* init_state(const weir_kernel_init_t* init, void* state) {
@@ -80,6 +82,18 @@ static weir_status_t* init_state(const weir_kernel_init_t* init, void* state) {
                                .factor = weir_attrs_float(attrs, "exponential_avg_factor"),
                                .is_nchw = is_channels_first(attrs),
                                .is_training = weir_attrs_bool(attrs, "is_training")};
+  return NULL;
+}
+
+static weir_status_t* init_state_ex(const weir_kernel_init_t* init, void* state) {
+  weir_attrs_t attrs = init->node->attrs;
+  weir_view_t mode = weir_attrs_string(attrs, "activation_mode");
+  WEIR_TRY(init_state(init, state));
+  ((state_t*)state)->is_relu = weir_view_is(mode, "Relu");
+  if (!weir_view_is(mode, "Relu") && !weir_view_is(mode, "Identity"))
+    return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported activation mode: %.*s", WEIR_VIEW_ARG(mode));
+  if (weir_attrs_int(attrs, "num_side_inputs") > 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "FusedBatchNorm accepts at most one side input.");
   return NULL;
 }
 
@@ -148,6 +162,27 @@ static weir_status_t* normalise(weir_kernel_ctx_t* ctx, const state_t* s,
   return weir_batch_norm_apply(pool, bn, x, old_mean, old_variance, y);
 }
 
+// y += side input, then ReLU, as the node has them.
+static weir_status_t* finish_ex(weir_kernel_ctx_t* ctx, const state_t* s, float* y) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  if (ctx->input_count > 5) {
+    const weir_tensor_t* side = weir_kernel_input(ctx, 5);
+    weir_staged_t staged = {0};
+    if (!weir_tensor_same_shape(side, in)) {
+      char texts[2][WEIR_SHAPE_TEXT_SIZE];
+      return WEIR_STATUS(
+          INVALID_ARGUMENT, "side_input shape must be equal to input shape: %s != %s",
+          weir_tensor_shape_text(side, texts[0]), weir_tensor_shape_text(in, texts[1]));
+    }
+    WEIR_TRY(weir_stage_input(ctx, side, s->is_nchw, &staged));
+    const float* added = staged.data;
+    for (int64_t i = 0; i < in->count; ++i) y[i] += added[i];
+    weir_staged_release(&staged);
+  }
+  for (int64_t i = 0; s->is_relu && i < in->count; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+  return NULL;
+}
+
 static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
   const state_t* s = ctx->state;
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
@@ -169,6 +204,7 @@ static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
   weir_status_t* status = weir_stage_input(ctx, in, s->is_nchw, &x);
   if (!status) status = weir_stage_output(ctx, out, s->is_nchw, &y);
   if (!status) status = normalise(ctx, s, &bn, x.data, y.data);
+  if (!status) status = finish_ex(ctx, s, y.data);
   if (!status) status = weir_stage_finish(ctx, out, s->is_nchw, &y);
   weir_staged_release(&x);
   weir_staged_release(&y);
@@ -211,4 +247,15 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .infer_shape = batch_norm_shape,
          .build_grad = batch_norm_v3_grad,
          .kernels = KERNEL("U: float")},
+        {.name = "_FusedBatchNormEx",
+         .summary = "Batch normalisation, an addend and an activation",
+         .attrs = "T: {half, float, bfloat16}; U: {float}; " NORM_ATTRS
+                  "num_side_inputs: int >= 0 = 0; activation_mode: string = 'Identity'; "
+                  "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
+         .inputs = "x: T; scale: U; offset: U; mean: U; variance: U; side_input: num_side_inputs*T",
+         .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: "
+                    "U; reserve_space_3: U",
+         .infer_shape = batch_norm_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = batch_norm_cpu, .init = init_state_ex,
+                                    .state_size = sizeof(state_t))},
         {0}}};
