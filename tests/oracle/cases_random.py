@@ -90,7 +90,9 @@ def draws(check, rng):
         for alphas in (0.1, 0.5, 0.999, 1.0, 1.001, 2.0, 7.5, 100.0, [0.3, 1.0, 3.0], [[0.5, 1.0], [2.5, 30.0]]):
             for shape in ([], [1], [7], [3, 5]):
                 check('RandomGamma', [np.array(shape, np.int32), np.array(alphas, dtype)], {'seed': 7, 'seed2': 8}, exact=True)
-        check('RandomGamma', [np.array([9], np.int64), np.array([[1e3, 1e4]], dtype)], {'seed': 7, 'seed2': 8}, exact=True)
+        # TensorFlow's gradient in float32 is wrong by 10 % for draws of so large an alpha; that in float64 is not.
+        check('RandomGamma', [np.array([9], np.int64), np.array([[1e3, 1e4]], dtype)], {'seed': 7, 'seed2': 8}, exact=True,
+              gradient=dtype == np.float64)
         check('RandomGamma', [np.array([1000], np.int64), np.array([0.2, 4], dtype)], {'seed': -1, 'seed2': 5}, exact=True)
         check('RandomGamma', [np.array([0, 2], np.int32), np.array([0.2, 4], dtype)], {'seed': 1})
         check('RandomGamma', [np.array([2], np.int32), np.zeros((0, 3), dtype)], {'seed': 1})

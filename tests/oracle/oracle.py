@@ -25,7 +25,7 @@ A case file defines one function:
 rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is printed. check compares types, shapes and values of
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
-weir_only_fails=True for documented differences, name='text' for the report.
+weir_only_fails=True for documented differences, gradient=False (gradients.py leaves the case out), name='text' for the report.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
 inputs (buffer forwarding) changes nothing. Inputs are np arrays or scalars, bytes/str (string tensors), ml_dtypes arrays.
 """
