@@ -122,3 +122,16 @@ def test_other_programs_read_the_files(lib):
         packed += data[at + 8:at + 8 + size] if name == b'IDAT' else b''
         at += 12 + size
     assert len(zlib.decompress(packed)) == 50 * (1 + 60 * 3)
+
+
+@pytest.mark.parametrize('recover', [False, True])
+def test_jpeg_cut_within_a_marker(lib, recover):
+    """The last byte begins a marker: TensorFlow searches for its end for ever."""
+    whole = tf.io.encode_jpeg(np.random.default_rng(2).integers(0, 255, (60, 70, 3)).astype(np.uint8)).numpy()
+    with tf1.Graph().as_default() as graph:
+        tensor = raw.DecodeJpeg(contents=whole[:len(whole) // 2] + b'\xff', try_recover_truncated=recover, acceptable_fraction=0.1)
+        weir = libweir.Graph(lib, graph.as_graph_def(), threads=1)
+        try:
+            assert weir.run([weir.edge(tensor.name)])[0].shape == (60, 70, 3)
+        finally:
+            weir.close()
