@@ -139,13 +139,24 @@ static weir_status_t* check_memory(const header_t* header) {
       weir_dtype_name(header->dtype), weir_shape_text(shape->rank, shape->dims, text));
 }
 
-static weir_status_t* bad_size(const weir_tensor_t* tensor, const char* what, uint64_t seen,
-                               uint64_t wanted) {
+static weir_status_t* bad_size(weir_dtype_t dtype, int rank, const int64_t* dims, const char* what,
+                               uint64_t seen, uint64_t wanted) {
   char text[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "TensorProto of type %s and shape %s has %" PRIu64 " %s, expected %" PRIu64,
-                     weir_dtype_name(weir_tensor_type(tensor)),
-                     weir_tensor_shape_text(tensor, text), seen, what, wanted);
+                     weir_dtype_name(dtype), weir_shape_text(rank, dims, text), seen, what, wanted);
+}
+
+// Content of another size than the shape's is refused before there is memory for the shape.
+static weir_status_t* check_content(const header_t* header) {
+  const weir_shape_t* shape = header->shape;
+  int64_t count = 0;
+  if (header->content.size == 0 || !weir_dtype_is_plain(header->dtype)) return NULL;
+  WEIR_TRY(weir_shape_count(header->dtype, shape->rank, shape->dims, &count));
+  size_t size = (size_t)count * weir_dtype_size(header->dtype);
+  if (header->content.size == size) return NULL;
+  return bad_size(header->dtype, shape->rank, shape->dims, "bytes of tensor_content",
+                  header->content.size, size);
 }
 
 // ---- reading: tensor_content ----
@@ -199,12 +210,11 @@ static void normalise(weir_tensor_t* tensor) {
 
 static weir_status_t* read_content(weir_view_t content, weir_tensor_t* tensor) {
   if (tensor->dtype == WEIR_DTYPE_STRING) return read_string_content(content, tensor);
-  if (tensor->dtype == WEIR_DTYPE_RESOURCE) {
-    return WEIR_STATUS(UNIMPLEMENTED, "resource handles cannot be read from tensor_content");
+  if (!weir_dtype_is_plain(tensor->dtype)) {
+    return WEIR_STATUS(UNIMPLEMENTED, "a %s cannot be read from tensor_content",
+                       weir_dtype_name(tensor->dtype));
   }
-  size_t size = weir_tensor_byte_size(tensor);
-  if (content.size != size) return bad_size(tensor, "bytes of tensor_content", content.size, size);
-  memcpy(tensor->data, content.data, size);
+  memcpy(tensor->data, content.data, content.size);
   normalise(tensor);
   return NULL;
 }
@@ -294,7 +304,7 @@ static weir_status_t* read_numbers(weir_view_t proto, weir_tensor_t* tensor) {
     WEIR_TRY(read_field(&reader, list, tensor->dtype == WEIR_DTYPE_BOOL, &sink));
   }
   if (sink.count > sink.capacity) {
-    return bad_size(tensor, "values", sink.count, sink.capacity);
+    return bad_size(tensor->dtype, tensor->rank, tensor->dims, "values", sink.count, sink.capacity);
   }
   if (tensor->count > 0) repeat_last(tensor, (size_t)(sink.count / list->units));
   normalise(tensor);
@@ -381,7 +391,8 @@ static weir_status_t* read_objects(weir_view_t proto, weir_tensor_t* tensor) {
     ++seen;
   }
   if (seen > tensor->count) {
-    return bad_size(tensor, "values", (uint64_t)seen, (uint64_t)tensor->count);
+    return bad_size(tensor->dtype, tensor->rank, tensor->dims, "values", (uint64_t)seen,
+                    (uint64_t)tensor->count);
   }
   if (seen == 0) return NULL;  // elements start empty
   char* data = tensor->data;
@@ -399,7 +410,8 @@ weir_status_t* weir_tensor_parse(weir_view_t proto, weir_tensor_t** out_tensor) 
   header_t header = {0};
   weir_status_t* status = read_header(proto, &arena, &header);
   if (status) goto done;
-  status = check_memory(&header);
+  status = check_content(&header);
+  if (!status) status = check_memory(&header);
   if (status) goto done;
   status = weir_tensor_create(header.dtype, header.shape->rank, header.shape->dims, &tensor);
   if (status) goto done;
