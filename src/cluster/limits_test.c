@@ -523,7 +523,7 @@ static void put_huge_tensor(weir_strbuf_t* out, uint32_t field) {
     weir_wire_end(out, dim);
   }
   weir_wire_end(out, shape);
-  weir_wire_put_bytes(out, 4, "abcd", 4);
+  weir_wire_put_bytes(out, 5, "abcd", 4);  // float_val, packed
   weir_wire_end(out, tensor);
 }
 
