@@ -336,7 +336,8 @@ def normalisation(check, rng):
         check('FusedBatchNormGradV3', [draw(rng, np.float32, x.shape), x, draw(rng, np.float32, (n,)),
                                        draw(rng, np.float32, (n,)), draw(rng, np.float32, (n,), 0.5, 2),
                                        np.zeros(n, np.float32)],
-              {'is_training': is_training, 'epsilon': 1e-3}, rtol=1e-3, atol=1e-3)
+              {'is_training': is_training, 'epsilon': 1e-3}, rtol=1e-3, atol=1e-3,
+              gradient=x.size > 8 * n)  # of two or three rows nearly nothing is left: rounding
 
 
 def classes(check, rng):
