@@ -13,45 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cluster/serving.h"
-#include "testing/tensors.h"
+#include "testing/task_pair.h"
 #include "wire/wire.h"
 
-#define TASK(i) "/job:t/replica:0/task:" #i
 #define KEY TASK(1) "/device:CPU:0;1;" TASK(0) "/device:CPU:0;edge;0:0"
 #define LARGE ((int64_t)1 << 20)
 
-typedef struct pair_t {
-  weir_serving_t* servings[2];
-  weir_task_t* tasks[2];  // 0 receives what 1 sends
-} pair_t;
-
-static void task_address(char out[96], int i) {
-  snprintf(out, 96, "unix:/tmp/weir_same_host_test.%d.%d", (int)getpid(), i);
-}
-
 static int set_up(void** state) {
-  pair_t* pair = calloc(1, sizeof(*pair));
-  for (int i = 0; i < 2; ++i) {
-    weir_serving_params_t params = {.task = {.job = "t", .index = i, .threads = 2}};
-    for (int k = 0; k < 2; ++k) {
-      char address[96];
-      task_address(address, k);
-      check_ok(
-          weir_cluster_spec_add(&params.task.spec, weir_view_of("t"), k, weir_view_of(address)));
-    }
-    check_ok(weir_serving_start(&params, &pair->servings[i]));
-    pair->tasks[i] = weir_serving_task(pair->servings[i]);
-    assert_int_not_equal(pair->tasks[i]->same_host.host, 0);
-  }
-  *state = pair;
-  return 0;
-}
-
-static int tear_down(void** state) {
-  pair_t* pair = *state;
-  for (int i = 0; i < 2; ++i) weir_serving_stop(pair->servings[i], 0);
-  free(pair);
+  pair_t* pair = pair_start(2);
+  for (int i = 0; i < 2; ++i) assert_int_not_equal(pair->tasks[i]->same_host.host, 0);
+  *state = pair;  // task 0 receives what 1 sends
   return 0;
 }
 
@@ -393,7 +364,7 @@ static void check_refused(void) {
   for (int64_t id = 1; id <= 3; ++id) hand_over_large(pair, id);
   assert_int_equal(same->refused.count, 1);  // it is not tried again
   assert_int_equal(bytes_read(pair), 0);
-  tear_down(&state);
+  pair_stop(&state);
 }
 
 static void test_refused(void** state) {
@@ -409,7 +380,7 @@ static void test_refused(void** state) {
   assert_true(WIFEXITED(end) && WEXITSTATUS(end) == 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pair_stop)
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_large_ones_are_read),

@@ -1,49 +1,11 @@
 // step_test.c — The rendezvous of a step: values sent here, values fetched from another task, in
 // either order, aborted, cancelled and cleaned up.
-#include <stdio.h>
-#include <unistd.h>
+#include "testing/task_pair.h"
 
-#include "cluster/serving.h"
-#include "testing/tensors.h"
-
-#define TASK(i) "/job:t/replica:0/task:" #i
 #define KEY(from, to) TASK(from) "/device:CPU:0;1;" TASK(to) "/device:CPU:0;edge;0:0"
 
-typedef struct pair_t {
-  weir_serving_t* servings[2];
-  weir_task_t* tasks[2];
-} pair_t;
-
-static void task_address(char out[96], int i) {
-  snprintf(out, 96, "unix:/tmp/weir_step_test.%d.%d", (int)getpid(), i);
-}
-
 static int set_up(void** state) {
-  pair_t* pair = calloc(1, sizeof(*pair));
-  for (int i = 0; i < 2; ++i) {
-    weir_serving_params_t params = {.task = {.job = "t", .index = i, .threads = 1}};
-    for (int k = 0; k < 2; ++k) {
-      char address[96];
-      task_address(address, k);
-      check_ok(
-          weir_cluster_spec_add(&params.task.spec, weir_view_of("t"), k, weir_view_of(address)));
-    }
-    check_ok(weir_serving_start(&params, &pair->servings[i]));
-    pair->tasks[i] = weir_serving_task(pair->servings[i]);
-  }
-  *state = pair;
-  return 0;
-}
-
-static int tear_down(void** state) {
-  pair_t* pair = *state;
-  for (int i = 0; i < 2; ++i) {
-    char address[96];
-    weir_serving_stop(pair->servings[i], 0);
-    task_address(address, i);
-    unlink(address + strlen("unix:"));
-  }
-  free(pair);
+  *state = pair_start(1);
   return 0;
 }
 
@@ -238,7 +200,7 @@ static void test_unknown_peer(void** state) {
   weir_rendezvous_release(step);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pair_stop)
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_within_a_task), TEST(test_between_tasks), TEST(test_dead_and_large),
