@@ -204,8 +204,10 @@ def optimize(p, is_resource):
     dtype, shape = p.pick(*types), (4, 3)
     op = ('Resource' if is_resource else '') + ('Sparse' if is_sparse else '') + 'Apply' + name
     slots = []
-    for _ in range(count):
-        value = rng.uniform(0.5, 1.5, shape).astype(dtype)
+    for i in range(count):
+        # The mean square of a centered one is above the square of its mean: else the root of their difference is rounding.
+        least = 2.5 if name == 'CenteredRMSProp' and i == 2 else 0.5
+        value = rng.uniform(least, least + 1, shape).astype(dtype)
         slots.append(raw.VarHandleOp(dtype=dtype, shape=shape, shared_name=f'slot{len(slots)}') if is_resource else
                      raw.VariableV2(dtype=dtype, shape=shape))
         if is_resource:
