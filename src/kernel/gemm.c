@@ -1,8 +1,10 @@
-// gemm.c — Matrix products: fixed blocks over the pool, each by the BLAS or by plain loops.
+// gemm.c — Matrix products: fixed blocks over the pool, each by a kernel of our own, by the BLAS,
+// or by plain loops.
 #include "kernel/gemm.h"
 
 #include "base/alloc.h"
 #include "kernel/blas.h"
+#include "kernel/gemm_neon.h"
 #include "tensor/cast.h"
 
 // A panel of B that stays in the cache, for the loops.
@@ -59,6 +61,9 @@ static weir_blas_trans_t blas_trans(weir_trans_t trans) {
 #define BLAS_GEMM sgemm
 #define BLAS_GEMV sgemv
 #define SCALAR(v) (v)
+#if defined(__aarch64__)
+#define NEON_GEMM
+#endif
 #include "kernel/gemm_type.inc"
 
 #define T double

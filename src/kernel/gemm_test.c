@@ -65,7 +65,8 @@ static void test_float(void** state) {
   weir_pool_t* pool = make_pool(3);
   const int64_t sizes[][3] = {{1, 1, 1},     {2, 3, 4},       {1, 50, 70},     {60, 1, 80},
                               {17, 65, 129}, {64, 64, 64},    {5, 7, 0},       {200, 1, 300},
-                              {1, 300, 200}, {150, 140, 130}, {300, 200, 100}, {1, 1, 1000}};
+                              {1, 300, 200}, {150, 140, 130}, {300, 200, 100}, {1, 1, 1000},
+                              {5, 17, 203},  {241, 33, 410},  {3, 16, 200},    {4, 15, 199}};
   for (size_t s = 0; s < WEIR_COUNT_OF(sizes); ++s) {
     for (int trans = 0; trans < 4; ++trans) {
       check_float(pool, trans & 1, trans & 2, sizes[s][0], sizes[s][1], sizes[s][2], 1, 0);
@@ -104,6 +105,43 @@ static void test_threads(void** state) {
   weir_pool_destroy(one);
   weir_pool_destroy(four);
   weir_free(data);
+}
+
+// On 64-bit ARM the whole product is the sum of the products of its chains, joined in order.
+static void check_chains(int64_t m, int64_t n, int64_t k, int64_t chain) {
+  float* a = weir_alloc_array((size_t)(m * k), sizeof(float));
+  float* b = weir_alloc_array((size_t)(k * n), sizeof(float));
+  float* c = weir_alloc_array((size_t)(m * n), sizeof(float));
+  float* sum = weir_alloc_array((size_t)(m * n), sizeof(float));
+  fill(a, m * k);
+  fill(b, k * n);
+  weir_gemm(NULL, WEIR_NO_TRANS, WEIR_NO_TRANS, m, n, k, 1, a, k, b, n, 0, c, n);
+  for (int64_t i = 0; i < m * n; ++i) {
+    sum[i] = 0;
+    for (int64_t at = 0; at < k; at += chain) {
+      float part = 0;
+      for (int64_t p = at; p < WEIR_MIN(at + chain, k); ++p)
+        part = fmaf(a[i / n * k + p], b[p * n + i % n], part);
+      sum[i] += part;
+    }
+  }
+  assert_memory_equal(c, sum, (size_t)(m * n) * sizeof(float));
+  weir_free(a);
+  weir_free(b);
+  weir_free(c);
+  weir_free(sum);
+}
+
+static void test_chains(void** state) {
+  (void)state;
+#if !defined(__aarch64__)
+  skip();
+#endif
+  check_chains(64, 256, 450, 200);  // large: full chains and the rest
+  check_chains(32, 32, 256, 136);   // small: chains of nearly equal length
+  check_chains(31, 33, 650, 168);
+  check_chains(32, 32, 400, 200);
+  check_chains(5, 7, 30, 30);
 }
 
 static void test_complex(void** state) {
@@ -163,8 +201,8 @@ static void test_any(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_float),   cmocka_unit_test(test_beta_zero),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_complex),
-      cmocka_unit_test(test_any),
+      cmocka_unit_test(test_threads), cmocka_unit_test(test_chains),
+      cmocka_unit_test(test_complex), cmocka_unit_test(test_any),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
