@@ -8,8 +8,9 @@
 enum {
   STRETCH = 128,  // rows summed before the sum is added to the whole
   LANES = 16,
-  BLOCKS = 16,                // at most so many partial sums
-  BLOCK_ELEMENTS = 16 << 10,  // at least so many elements each
+  PIECES = 16,                // at most so many
+  PIECE_ELEMENTS = 16 << 10,  // at least so many elements each
+  TILE = 64,                  // at least so many channels each
 };
 
 typedef struct job_t {
@@ -17,8 +18,9 @@ typedef struct job_t {
   const void* x;
   const void* bias;
   void* y;
-  void* partial;  // per block: the sum and the sum of the stretch at hand
-  int64_t blocks;
+  void* partial;   // per block: the sum and the sum of the stretch at hand
+  int64_t blocks;  // of rows
+  int64_t tiles;   // of channels
 } job_t;
 
 #define T float
@@ -139,12 +141,15 @@ weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype, const weir_b
                   type->sum_channels, &job);
     return NULL;
   }
-  job.blocks = WEIR_MAX(WEIR_MIN(WEIR_MIN(BLOCKS, count / BLOCK_ELEMENTS), shape->outer), 1);
+  // By rows only where there are several stretches: one is summed in order, as in TensorFlow.
+  int64_t pieces = WEIR_MAX(WEIR_MIN(PIECES, count / PIECE_ELEMENTS), 1);
+  job.blocks = WEIR_MAX(WEIR_MIN(pieces, shape->outer / STRETCH), 1);
+  job.tiles = WEIR_MAX(WEIR_MIN(pieces / job.blocks, shape->channels / TILE), 1);
   if (count == 0) job.shape.outer = 0;  // nothing to read, also where inner is 0
   job.partial = weir_alloc_array((size_t)(2 * job.blocks * shape->channels), type->sum_size);
   if (!job.partial) return weir_out_of_memory();
-  weir_pool_for(pool, job.blocks, 0.3 * (double)count / (double)job.blocks, type->sum_row_blocks,
-                &job);
+  int64_t items = job.blocks * job.tiles;
+  weir_pool_for(pool, items, 0.3 * (double)count / (double)items, type->sum_row_blocks, &job);
   type->sum_finish(&job);
   weir_free(job.partial);
   return NULL;
