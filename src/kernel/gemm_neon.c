@@ -1,7 +1,7 @@
 // gemm_neon.c — Float products on 64-bit ARM: packing, and a tile of 4 x 16 sums in registers.
 //
-// Rows of A are read where they are: four at a time, four products deep. B is packed, a panel of 16
-// columns and one chain of products at a time, which fits the first cache beside them.
+// Rows of A are read four at a time, four products deep, mostly where they are. B is packed, a panel
+// of 16 columns and one chain of products at a time, which fits the first cache beside them.
 #include "kernel/gemm_neon.h"
 
 #if defined(__aarch64__)
@@ -14,7 +14,8 @@ enum {
   TILE_ROWS = 4,
   PANEL = 16,  // columns of the tile
   LONGEST_CHAIN = 200,
-  ROW_BLOCK = 240,  // rows of A that stay in the second cache while panels of B pass
+  MANY_COLUMNS = 256,  // for which packing A pays
+  ROW_BLOCK = 240,     // rows of A that stay in the second cache while panels of B pass
 };
 
 // TensorFlow sums up 200 products where it gives the work to several threads, else as many chains
@@ -184,25 +185,35 @@ static void add_chain(const weir_gemm_neon_t* p, int64_t i0, int64_t rows, int64
   }
 }
 
-bool weir_gemm_neon(const weir_gemm_neon_t* p) {
-  float* rows_of_a = NULL;  // of a transposed A, turned
+// Rows [i0, i0 + rows) and columns [k0, k0 + depth) of op(A), one row after the other.
+static void pack_a(const weir_gemm_neon_t* p, int64_t i0, int64_t rows, int64_t k0, int64_t depth,
+                   float* to) {
   if (p->is_a_transposed) {
-    rows_of_a = weir_alloc_array((size_t)(WEIR_MIN(ROW_BLOCK, p->m) * p->chain), sizeof(float));
-    if (!rows_of_a) return false;
+    transpose(depth, rows, p->a + k0 * p->lda + i0, p->lda, to, depth);
+    return;
+  }
+  for (int64_t i = 0; i < rows; ++i)
+    memcpy(to + i * depth, p->a + (i0 + i) * p->lda + k0, (size_t)depth * sizeof(float));
+}
+
+bool weir_gemm_neon(const weir_gemm_neon_t* p) {
+  // Rows far apart, by a power of two at worst, compete for places in the cache.
+  bool packs_a = p->is_a_transposed || (p->k > p->chain && p->n >= MANY_COLUMNS);
+  float* packed = NULL;
+  if (packs_a) {
+    packed = weir_alloc_array((size_t)(WEIR_MIN(ROW_BLOCK, p->m) * p->chain), sizeof(float));
+    if (!packed) return false;
   }
   for (int64_t i = 0; i < p->m; i += ROW_BLOCK) {
     int64_t rows = WEIR_MIN(ROW_BLOCK, p->m - i);
     for (int64_t k = 0; k < p->k; k += p->chain) {
       int64_t depth = WEIR_MIN(p->chain, p->k - k);
-      if (!rows_of_a) {
-        add_chain(p, i, rows, k, depth, p->a + i * p->lda + k, p->lda);
-        continue;
-      }
-      transpose(depth, rows, p->a + k * p->lda + i, p->lda, rows_of_a, depth);
-      add_chain(p, i, rows, k, depth, rows_of_a, depth);
+      if (packs_a) pack_a(p, i, rows, k, depth, packed);
+      const float* a = packs_a ? packed : p->a + i * p->lda + k;
+      add_chain(p, i, rows, k, depth, a, packs_a ? depth : p->lda);
     }
   }
-  weir_free(rows_of_a);
+  weir_free(packed);
   return true;
 }
 

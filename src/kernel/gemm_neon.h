@@ -1,9 +1,9 @@
 // gemm_neon.h — Float products on 64-bit ARM: a block of C by a register tile of our own.
 //
-// As fast as OpenBLAS there, without memory of its own but for a transposed A, and it decides where
-// sums round: an element is a chain of fused multiplications over |chain| products, and the chains
-// join it one after the other. With the chains of TensorFlow (weir_gemm_neon_chain) products are
-// equal to TensorFlow's bit for bit, but for a few elements at the edges of its blocks.
+// As fast as OpenBLAS there, with less memory, and it decides where sums round: an element is a
+// chain of fused multiplications over |chain| products, and the chains join it one after the other.
+// With the chains of TensorFlow (weir_gemm_neon_chain) products are equal to TensorFlow's bit for
+// bit, but for a few elements at the edges of its blocks.
 #ifndef WEIR_KERNEL_GEMM_NEON_H_
 #define WEIR_KERNEL_GEMM_NEON_H_
 
