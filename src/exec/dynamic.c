@@ -162,8 +162,8 @@ static void async_done(void* arg, weir_status_t* take_status) {
   run_t* run = async->item.activation->run;
   const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
   if (run->params->trace) {
-    weir_trace_add(run->params->trace, node->def, async->start_ns, weir_clock_ns(),
-                   weir_node_output_bytes(async->outputs, node->output_count));
+    weir_trace_add(run->params->trace, node->def, async->start_ns, weir_clock_ns(), async->outputs,
+                   node->output_count);
   }
   weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
@@ -208,8 +208,7 @@ static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node,
     int64_t end = weir_clock_ns();
     note_cost(node, end - start);
     if (run->params->trace) {
-      weir_trace_add(run->params->trace, node->def, start, end,
-                     weir_node_output_bytes(ctx->outputs, node->output_count));
+      weir_trace_add(run->params->trace, node->def, start, end, ctx->outputs, node->output_count);
     }
   }
   return status;

@@ -115,8 +115,7 @@ static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t
   int64_t start = weir_clock_ns();
   weir_status_t* status = run_node(plan, node, ctx, slots, rets);
   if (node->compute) {
-    weir_trace_add(trace, node->def, start, weir_clock_ns(),
-                   weir_node_output_bytes(ctx->outputs, node->output_count));
+    weir_trace_add(trace, node->def, start, weir_clock_ns(), ctx->outputs, node->output_count);
   }
   return status;
 }

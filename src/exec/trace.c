@@ -2,6 +2,9 @@
 #include "exec/trace.h"
 
 #include "base/alloc.h"
+#include "exec/node_run.h"
+#include "graph/graph.h"
+#include "tensor/tensor.h"
 #include "wire/wire.h"
 
 static int thread_number(void) {
@@ -18,17 +21,43 @@ void weir_trace_init(weir_trace_t* trace) {
 
 void weir_trace_free(weir_trace_t* trace) {
   weir_free(trace->events);
+  weir_strbuf_free(&trace->outputs);
   weir_mutex_destroy(&trace->mu);
 }
 
+// A NodeOutput: the tensor's type, shape and size.
+static void put_output(const weir_tensor_t* tensor, int slot, weir_strbuf_t* out) {
+  size_t output = weir_wire_begin(out, 7);
+  if (slot) weir_wire_put_int(out, 1, slot);
+  size_t description = weir_wire_begin(out, 3);
+  weir_wire_put_int(out, 1, weir_tensor_type(tensor));
+  size_t shape = weir_wire_begin(out, 2);
+  for (int i = 0; i < tensor->rank; ++i) {
+    size_t dim = weir_wire_begin(out, 2);
+    weir_wire_put_int(out, 1, tensor->dims[i]);
+    weir_wire_end(out, dim);
+  }
+  weir_wire_end(out, shape);
+  size_t allocation = weir_wire_begin(out, 4);
+  weir_wire_put_int(out, 1, (int64_t)weir_tensor_byte_size(tensor));
+  weir_wire_put_string(out, 3, "cpu");
+  weir_wire_end(out, allocation);
+  weir_wire_end(out, description);
+  weir_wire_end(out, output);
+}
+
 void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
-                    int64_t end_ns, int64_t output_bytes) {
+                    int64_t end_ns, const weir_value_t* outputs, int output_count) {
   weir_trace_event_t event = {.node = node,
                               .start_ns = start_ns,
                               .end_ns = end_ns,
                               .thread = thread_number(),
-                              .output_bytes = output_bytes};
+                              .output_bytes = weir_node_output_bytes(outputs, output_count)};
   weir_mutex_lock(&trace->mu);
+  event.outputs = trace->outputs.size;
+  for (int i = 0; i < output_count; ++i)
+    if (outputs[i].tensor) put_output(outputs[i].tensor, i, &trace->outputs);
+  event.outputs_size = trace->outputs.size - event.outputs;
   if (WEIR_GROW(trace->events, trace->capacity, trace->count + 1))
     trace->events[trace->count++] = event;
   weir_mutex_unlock(&trace->mu);
@@ -38,7 +67,18 @@ static int64_t wall_us(const weir_trace_t* trace, int64_t clock_ns) {
   return trace->wall_start_us + (clock_ns - trace->clock_start_ns) / 1000;
 }
 
-// NodeExecStats: name, start, relative times, label, thread.
+// "name = Op(inputs)": viewers find there where a node's inputs come from.
+static void write_label(const weir_node_t* node, weir_strbuf_t* out) {
+  weir_strbuf_printf(out, "%s = %s(", node->def.name, node->def.op_name);
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_edge_t input = node->inputs[i];
+    weir_strbuf_printf(out, "%s%s", i ? ", " : "", input.node->def.name);
+    if (input.index) weir_strbuf_printf(out, ":%d", input.index);
+  }
+  weir_strbuf_putc(out, ')');
+}
+
+// NodeExecStats: name, start, relative times, outputs, label, thread.
 static void write_node(const weir_trace_t* trace, const weir_trace_event_t* event,
                        weir_strbuf_t* out) {
   int64_t micros = WEIR_MAX((event->end_ns - event->start_ns) / 1000, 1);
@@ -46,8 +86,10 @@ static void write_node(const weir_trace_t* trace, const weir_trace_event_t* even
   weir_wire_put_int(out, 2, wall_us(trace, event->start_ns));
   weir_wire_put_int(out, 4, micros);  // op_end_rel_micros
   weir_wire_put_int(out, 5, micros);  // all_end_rel_micros
+  if (!trace->outputs.failed && event->outputs_size)
+    weir_strbuf_append(out, trace->outputs.data + event->outputs, event->outputs_size);
   size_t label = weir_wire_begin(out, 8);
-  weir_strbuf_printf(out, "%s = %s()", event->node->name, event->node->op_name);
+  write_label((const weir_node_t*)event->node, out);
   weir_wire_end(out, label);
   weir_wire_put_int(out, 10, event->thread);
   weir_wire_put_int(out, 13, wall_us(trace, event->start_ns) * 1000);  // all_start_nanos

@@ -4,7 +4,7 @@
 
 #include "base/string.h"
 #include "base/thread.h"
-#include "op/op.h"
+#include "op/kernel.h"
 
 typedef struct weir_trace_event_t {
   const weir_node_def_t* node;  // borrowed from the plan's graph
@@ -12,6 +12,7 @@ typedef struct weir_trace_event_t {
   int64_t end_ns;
   int thread;  // small number, in order of first use
   int64_t output_bytes;
+  size_t outputs, outputs_size;  // NodeOutput messages, within the trace's |outputs|
 } weir_trace_event_t;
 
 typedef struct weir_trace_t {
@@ -19,6 +20,7 @@ typedef struct weir_trace_t {
   weir_trace_event_t* events;  // guarded by mu
   size_t count;
   size_t capacity;
+  weir_strbuf_t outputs;  // guarded by mu
   int64_t wall_start_us;  // wall clock at clock_start_ns
   int64_t clock_start_ns;
 } weir_trace_t;
@@ -27,7 +29,7 @@ void weir_trace_init(weir_trace_t* trace);
 void weir_trace_free(weir_trace_t* trace);
 // Events are dropped when memory is exhausted: a trace never fails a step.
 void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
-                    int64_t end_ns, int64_t output_bytes);
+                    int64_t end_ns, const weir_value_t* outputs, int output_count);
 // Appends a RunMetadata message (step_stats of one device).
 WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
                                                        weir_strbuf_t* out);

@@ -109,28 +109,51 @@ static weir_status_t* declare_node(maker_t* m, weir_view_t message) {
   return weir_graph_register(graph, node);
 }
 
-// Output |rest| = "out_name:index" of |node|; "out_name" alone is index 0.
-static weir_status_t* find_output(const weir_node_t* node, weir_view_t rest,
-                                  weir_edge_t* out_edge) {
-  weir_view_t out_name = {0};
+// What a name within a function stands for: one tensor, or all of a list.
+typedef struct values_t {
+  weir_node_t* const* args;  // list of arguments; NULL: outputs of |node| from |index| on
+  weir_node_t* node;
+  int index, count;
+} values_t;
+
+static weir_edge_t value_at(const values_t* values, int i) {
+  if (values->args) return (weir_edge_t){.node = values->args[i], .index = 0};
+  return (weir_edge_t){.node = values->node, .index = values->index + i};
+}
+
+// The elements [*out_first, *out_first + *out_count) that "index" names of a list of |size|; all of
+// it where there is no index. False for an index that is none.
+static bool select_elements(weir_view_t text, int size, int* out_first, int* out_count) {
   int64_t index = 0;
+  *out_first = 0;
+  *out_count = size;
+  if (text.size == 0) return true;
+  if (!weir_parse_int64(text, &index) || index < 0 || index >= size) return false;
+  *out_first = (int)index;
+  *out_count = 1;
+  return true;
+}
+
+// Output |rest| = "out_name:index" of |node|; "out_name" alone is all of it.
+static weir_status_t* find_output(weir_node_t* node, weir_view_t rest, values_t* out_values) {
+  weir_view_t out_name = {0};
   weir_view_next(&rest, ':', &out_name);
-  if (rest.size > 0 && !weir_parse_int64(rest, &index)) index = -1;
   const weir_op_t* op = node->def.op;
   for (int arg = 0; arg < op->output_count; ++arg) {
     if (!weir_view_is(out_name, op->outputs[arg].name)) continue;
-    int first, count;
-    weir_node_output_range(&node->def, arg, &first, &count);
-    if (index < 0 || index >= count) break;
-    *out_edge = (weir_edge_t){.node = (weir_node_t*)node, .index = first + (int)index};
+    int first, size;
+    weir_node_output_range(&node->def, arg, &first, &size);
+    *out_values = (values_t){.node = node};
+    if (!select_elements(rest, size, &out_values->index, &out_values->count)) break;
+    out_values->index += first;
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "node '%s' (%s) has no output '%.*s:%lld'", node->def.name,
-                     node->def.op_name, WEIR_VIEW_ARG(out_name), (long long)index);
+  return WEIR_STATUS(INVALID_ARGUMENT, "node '%s' (%s) has no output '%.*s:%.*s'", node->def.name,
+                     node->def.op_name, WEIR_VIEW_ARG(out_name), WEIR_VIEW_ARG(rest));
 }
 
-// A value by its name within a function: "arg", "arg:1" of a list, "node:out_name:index".
-static weir_status_t* find_value(maker_t* m, weir_view_t text, weir_edge_t* out_edge) {
+// Values by their name within a function: "arg", "arg:1" of a list, "node:out_name:index".
+static weir_status_t* find_values(maker_t* m, weir_view_t text, values_t* out_values) {
   weir_view_t rest = text;
   weir_view_t name = {0};
   weir_view_next(&rest, ':', &name);
@@ -138,12 +161,10 @@ static weir_status_t* find_value(maker_t* m, weir_view_t text, weir_edge_t* out_
   weir_node_def_t def = {.name = m->function->name, .op = signature, .attrs = m->attrs};
   for (int arg = 0; arg < signature->input_count; ++arg) {
     if (!weir_view_is(name, signature->inputs[arg].name)) continue;
-    int first, count;
-    int64_t index = 0;
-    weir_node_input_range(&def, arg, &first, &count);
-    if (rest.size > 0 && !weir_parse_int64(rest, &index)) index = -1;
-    if (index < 0 || index >= count) break;
-    *out_edge = (weir_edge_t){.node = m->body->args[first + (int)index], .index = 0};
+    int first, size, element;
+    weir_node_input_range(&def, arg, &first, &size);
+    if (!select_elements(rest, size, &element, &out_values->count)) break;
+    out_values->args = m->body->args + first + element;
     return NULL;
   }
   weir_node_t* node = weir_graph_find(m->graph, name);
@@ -152,12 +173,29 @@ static weir_status_t* find_value(maker_t* m, weir_view_t text, weir_edge_t* out_
                        "function '%s': '%.*s' names neither an argument nor a node",
                        m->function->name, WEIR_VIEW_ARG(text));
   }
-  return find_output(node, rest, out_edge);
+  return find_output(node, rest, out_values);
+}
+
+// Appends what |input| stands for to the inputs of |node|.
+static weir_status_t* link_input(maker_t* m, weir_node_t* node, weir_view_t input, int* data) {
+  values_t values = {.args = NULL};
+  WEIR_TRY(find_values(m, input, &values));
+  for (int i = 0; i < values.count; ++i) {
+    if (*data == node->def.input_count) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) takes only %d inputs",
+                         m->function->name, node->def.name, node->def.op_name,
+                         node->def.input_count);
+    }
+    node->inputs[*data] = value_at(&values, i);
+    WEIR_TRY(weir_node_check_input(node, *data, node->inputs[*data]));
+    ++*data;
+  }
+  return NULL;
 }
 
 static weir_status_t* link_node(maker_t* m, weir_node_t* node, const weir_parsed_node_t* parsed) {
   weir_arena_t* arena = &m->graph->arena;
-  node->inputs = weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->inputs));
+  node->inputs = weir_arena_array(arena, (size_t)node->def.input_count, sizeof(*node->inputs));
   node->control_inputs =
       weir_arena_array(arena, (size_t)parsed->input_count, sizeof(*node->control_inputs));
   if (!node->inputs || !node->control_inputs) return weir_out_of_memory();
@@ -169,14 +207,7 @@ static weir_status_t* link_node(maker_t* m, weir_node_t* node, const weir_parsed
       if (source) node->control_inputs[node->control_count++] = source;  // "^arg" orders nothing
       continue;
     }
-    if (data == node->def.input_count) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) takes only %d inputs",
-                         m->function->name, node->def.name, node->def.op_name,
-                         node->def.input_count);
-    }
-    WEIR_TRY(find_value(m, input, &node->inputs[data]));
-    WEIR_TRY(weir_node_check_input(node, data, node->inputs[data]));
-    ++data;
+    WEIR_TRY(link_input(m, node, input, &data));
   }
   if (data == node->def.input_count) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': node '%s' (%s) needs %d inputs",
@@ -251,13 +282,16 @@ static weir_status_t* add_rets(maker_t* m) {
   for (int arg = 0; arg < signature->output_count; ++arg) {
     int first, size;
     weir_view_t source;
-    weir_edge_t edge;
+    values_t values = {.args = NULL};
     weir_node_output_range(&def, arg, &first, &size);
     WEIR_TRY(find_entry(m, FUNCTION_RET, signature->outputs[arg].name, &source));
-    WEIR_TRY(find_value(m, source, &edge));
+    WEIR_TRY(find_values(m, source, &values));
+    if (values.count < size) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "function '%s': result '%s' has %d values, not %d",
+                         m->function->name, signature->outputs[arg].name, values.count, size);
+    }
     for (int i = 0; i < size; ++i) {
-      WEIR_TRY(add_ret(m, (weir_edge_t){.node = edge.node, .index = edge.index + i}, first + i,
-                       types[first + i]));
+      WEIR_TRY(add_ret(m, value_at(&values, i), first + i, types[first + i]));
     }
   }
   m->body->ret_count = count;

@@ -7,7 +7,7 @@
 #include "wire/wire.h"
 
 enum { GRAPH_NODE = 1, GRAPH_LIBRARY = 2, GRAPH_VERSIONS = 4 };
-enum { VERSIONS_PRODUCER = 1, VERSIONS_MIN_CONSUMER = 2 };
+enum { VERSIONS_PRODUCER = 1, VERSIONS_MIN_CONSUMER = 2, VERSIONS_BAD_CONSUMERS = 3 };
 
 typedef struct import_t {
   weir_graph_t* graph;
@@ -152,11 +152,23 @@ static weir_status_t* check_types(const weir_node_t* node) {
 
 enum { GRAPH_VERSION = 2474 };  // of TensorFlow 2.21, whose ops these are
 
+// Versions of readers that the writer of the graph shuts out.
+static weir_status_t* check_bad_consumers(const weir_wire_reader_t* field) {
+  uint64_t version = 0;
+  weir_wire_packed_t versions = weir_wire_packed(field, WEIR_WIRE_VARINT);
+  while (weir_wire_packed_next(&versions, &version)) {
+    if (version == GRAPH_VERSION)
+      return WEIR_STATUS(INVALID_ARGUMENT, "GraphDef disallows consumer version %d", GRAPH_VERSION);
+  }
+  return NULL;
+}
+
 static weir_status_t* parse_versions(weir_graph_t* graph, weir_view_t message) {
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
     if (r.field == VERSIONS_PRODUCER) graph->producer = weir_wire_int(&r);
     if (r.field == VERSIONS_MIN_CONSUMER) graph->min_consumer = weir_wire_int(&r);
+    if (r.field == VERSIONS_BAD_CONSUMERS) WEIR_TRY(check_bad_consumers(&r));
   }
   WEIR_TRY(weir_wire_check(&r, "GraphDef.versions"));
   if (graph->min_consumer <= GRAPH_VERSION) return NULL;

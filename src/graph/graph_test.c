@@ -238,6 +238,9 @@ static void test_malformed(void** state) {
        WEIR_INVALID_ARGUMENT, "placeholder 'T'"},
       {"library {function {signature {name: 'F' input_arg {name: 'a' type_attr: 'T'}}}}",
        WEIR_INVALID_ARGUMENT, "T"},
+      {"versions {min_consumer: 2475}", WEIR_INVALID_ARGUMENT, "2475"},
+      {"versions {bad_consumers: 7 bad_consumers: 2474}", WEIR_INVALID_ARGUMENT,
+       "disallows consumer version 2474"},
   };
   for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
     weir_status_t* status = try_text(graph, cases[i].text);
@@ -326,6 +329,46 @@ static void test_function_as_op(void** state) {
   check_ok(weir_graph_find_output(w->graph, "c", &c));
   assert_int_equal(weir_edge_type(c), WEIR_DTYPE_FLOAT);
   assert_float_equal(feed_float(open_session(w, 1), x, 3, c), -3, 0);
+}
+
+// The name of a list, of arguments or of outputs, stands for all of it; with an index for one.
+static void test_lists_in_functions(void** state) {
+  world_t* w = *state;
+  import_text(
+      w,
+      "library {function {signature {name: 'Lists' input_arg {name: 'many' type: DT_FLOAT "
+      "number_attr: 'N'} input_arg {name: 'axis' type: DT_INT32} output_arg {name: 'sum' type: "
+      "DT_FLOAT} output_arg {name: 'parts' type: DT_FLOAT number_attr: 'N'} output_arg {name: "
+      "'back' type: DT_FLOAT number_attr: 'N'} attr {name: 'N' type: 'int'}}"
+      " node_def {name: 'all' op: 'AddN' input: 'many' attr {key: 'T' value {type: DT_FLOAT}} attr "
+      "{key: 'N' value {placeholder: 'N'}}}"
+      " node_def {name: 'cut' op: 'Split' input: 'axis' input: 'many:1' attr {key: 'T' value "
+      "{type: DT_FLOAT}} attr {key: 'num_split' value {placeholder: 'N'}}}"
+      " node_def {name: 'both' op: 'AddN' input: 'cut:output' input: 'all:sum:0' attr {key: 'T' "
+      "value {type: DT_FLOAT}} attr {key: 'N' value {i: 3}}}"
+      " ret {key: 'sum' value: 'both:sum'} ret {key: 'parts' value: 'cut:output'} ret {key: 'back' "
+      "value: 'many'}}}");
+  const weir_function_t* f = weir_function_find(w->graph->library, weir_view_of("Lists"));
+  weir_named_attr_t attrs[] = {weir_attr_int("N", 2)};
+  weir_function_body_t body = {0};
+  check_ok(weir_function_instantiate(w->graph->library, w->graph->registry, f,
+                                     (weir_attrs_t){.items = attrs, .count = 1}, &body));
+  assert_int_equal(body.arg_count, 3);
+  assert_int_equal(body.ret_count, 5);
+  const weir_node_t* all = weir_graph_find(body.graph, weir_view_of("all"));
+  const weir_node_t* both = weir_graph_find(body.graph, weir_view_of("both"));
+  const weir_node_t* cut = weir_graph_find(body.graph, weir_view_of("cut"));
+  for (int i = 0; i < 2; ++i) {
+    assert_ptr_equal(all->inputs[i].node, body.args[i]);
+    assert_ptr_equal(both->inputs[i].node, cut);
+    assert_int_equal(both->inputs[i].index, i);
+    assert_ptr_equal(body.rets[1 + i]->inputs[0].node, cut);
+    assert_int_equal(body.rets[1 + i]->inputs[0].index, i);
+    assert_ptr_equal(body.rets[3 + i]->inputs[0].node, body.args[i]);
+  }
+  assert_ptr_equal(cut->inputs[1].node, body.args[1]);
+  assert_ptr_equal(both->inputs[2].node, all);
+  weir_function_body_free(&body);
 }
 
 static void test_bad_function_bodies(void** state) {
@@ -456,6 +499,7 @@ int main(void) {
       TEST(test_damaged_bytes),
       TEST(test_function_library),
       TEST(test_function_as_op),
+      TEST(test_lists_in_functions),
       TEST(test_bad_function_bodies),
       TEST(test_order),
       TEST(test_set_input),
