@@ -44,6 +44,7 @@ static int set_up_cluster(void** state, int count) {
   socket_of(0, s->address);
   s->serving = start_serving(0, count);
   s->task = weir_serving_task(s->serving);
+  s->task->device->incarnation = 1;  // what the keys of the tests have
   check_ok(weir_rpc_loop_create(NULL, &s->loop));
   weir_rpc_channel_options_t options = {.address = s->address};
   check_ok(weir_rpc_channel_create(s->loop, &options, &s->channel));
@@ -470,6 +471,16 @@ static void test_partial_runs(void** state) {
 
 // ---- requests that wait ----
 
+// A JobDef of one task.
+static void put_job(weir_strbuf_t* out, const char* name, const char* address) {
+  size_t job = weir_wire_begin(out, 1);
+  weir_wire_put_string(out, 1, name);
+  size_t entry = weir_wire_begin(out, 2);
+  weir_wire_put_string(out, 2, address);
+  weir_wire_end(out, entry);
+  weir_wire_end(out, job);
+}
+
 // Many sessions wait for a peer that is not there; others are served, and the server can stop.
 static void test_waiting_requests(void** state) {
   enum { COUNT = 60 };
@@ -483,14 +494,11 @@ static void test_waiting_requests(void** state) {
   for (int i = 0; i < COUNT; ++i) {
     weir_strbuf_t request = {0};
     size_t config = weir_wire_begin(&request, 2), cluster = weir_wire_begin(&request, 14);
-    size_t job = weir_wire_begin(&request, 1);
-    weir_wire_put_string(&request, 1, "absent");
-    size_t entry = weir_wire_begin(&request, 2);
-    weir_wire_put_string(&request, 2, "unix:/tmp/weir_limits_test.absent");
-    weir_wire_end(&request, entry);
-    weir_wire_end(&request, job);
+    put_job(&request, "absent", "unix:/tmp/weir_limits_test.absent");
+    put_job(&request, "present", s->address);
     weir_wire_end(&request, cluster);
     weir_wire_end(&request, config);
+    weir_wire_put_string(&request, 3, s->address);
     weir_rpc_message_t* message = weir_rpc_message_create();
     weir_rpc_message_append_strbuf(message, &request);
     weir_rpc_channel_call_async(channel, MASTER "CreateSession", message, NULL, note_end, &flood,

@@ -111,6 +111,7 @@ static weir_status_t* create_session(master_call_t* call, weir_cancel_t* cancel,
   weir_master_config_t config;
   weir_master_session_t* session = NULL;
   WEIR_TRY(weir_parse_config(call->config, &call->arena, &config));
+  config.target = call->target;
   WEIR_TRY(weir_master_session_create(master->task, &config, call->graph_def, cancel, &session));
   weir_wire_put_string(&builder->head, 1, session->handle);
   return add_session(master, session);
@@ -156,12 +157,11 @@ static void handle_extend_session(void* self, weir_rpc_call_t* rpc) {
 static void put_devices(const weir_master_session_t* session, weir_strbuf_t* out) {
   for (int i = 0; i < session->device_count; ++i) {
     const weir_placement_t* device = &session->devices[i];
-    size_t at = weir_wire_begin(out, device->task == 0 ? 1 : 2);
-    weir_wire_put_string(out, 1, device->device);
-    weir_wire_put_string(out, 2, device->type);
-    weir_wire_put_int(out, 4, session->memory_limits[i]);
-    weir_wire_put_fixed64(out, 6, device->incarnation);
-    weir_wire_end(out, at);
+    weir_device_attributes_t attributes = {.name = device->device,
+                                           .type = device->type,
+                                           .memory_limit = session->memory_limits[i],
+                                           .incarnation = device->incarnation};
+    weir_device_attributes_write(&attributes, device->task == 0 ? 1 : 2, out);
   }
 }
 
@@ -231,7 +231,30 @@ static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call,
   return weir_status_prefix(status, "%s: ", address);
 }
 
-// Closes every session and empties the containers on every task.
+static void clean_self(weir_task_t* task, const master_call_t* call) {
+  for (int i = 0; i < call->name_count; ++i) weir_resources_clear(task->resources, call->names[i]);
+  if (call->name_count == 0) weir_resources_clear_all(task->resources);
+}
+
+// Empties the containers on one task, if the filters allow it.
+static weir_status_t* clean_task(weir_task_t* task, const master_call_t* call,
+                                 const weir_cluster_job_t* job, int k) {
+  bool is_allowed = false;
+  bool is_self = job->name == task->job && job->tasks[k].index == task->index;
+  weir_strbuf_t name = {0};
+  weir_strbuf_printf(&name, "/job:%s/replica:0/task:%d", job->name, job->tasks[k].index);
+  weir_status_t* status = weir_strbuf_finish(&name);
+  if (!status)
+    status = weir_master_filter(call->filters, call->filter_count, name.data, &is_allowed);
+  weir_strbuf_free(&name);
+  if (status || !is_allowed) return status;
+  if (!is_self) return clean_peer(task, call, job->tasks[k].address);
+  clean_self(task, call);
+  return NULL;
+}
+
+// Closes every session and empties the containers on every task that the filters allow; also on the
+// others when one of them fails.
 static void reset_task(void* arg) {
   master_call_t* call = arg;
   weir_task_t* task = call->master->task;
@@ -239,13 +262,12 @@ static void reset_task(void* arg) {
   close_all(call->master);
   for (int i = 0; i < task->spec.job_count; ++i) {
     const weir_cluster_job_t* job = &task->spec.jobs[i];
-    for (int k = 0; k < job->task_count && !status; ++k) {
-      bool is_self = job->name == task->job && job->tasks[k].index == task->index;
-      if (!is_self) status = clean_peer(task, call, job->tasks[k].address);
+    for (int k = 0; k < job->task_count; ++k) {
+      weir_status_t* of_task = clean_task(task, call, job, k);
+      if (status) weir_status_destroy(of_task);
+      else status = of_task;
     }
   }
-  for (int i = 0; i < call->name_count; ++i) weir_resources_clear(task->resources, call->names[i]);
-  if (call->name_count == 0) weir_resources_clear_all(task->resources);
   weir_master_call_finish(call, status, NULL);
 }
 

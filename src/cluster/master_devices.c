@@ -19,6 +19,23 @@ weir_status_t* weir_peer_call(weir_rpc_channel_t* channel, const char* method,
   return weir_rpc_channel_call(channel, path, message, &options, out_response);
 }
 
+// What the session calls a device of |task|: in a cluster of its own, by the task's name there.
+static char* session_name(const weir_master_session_t* session, weir_view_t name, int task) {
+  const weir_alias_t* alias = session->alias;
+  weir_strbuf_t renamed = {0};
+  size_t at = 0;
+  while (at < name.size &&
+         !weir_view_starts_with(weir_view(name.data + at, name.size - at), "/device:"))
+    ++at;
+  if (!alias || at == name.size) return weir_strndup(name.data, name.size);
+  weir_strbuf_puts(&renamed, task == 0 ? alias->task : session->peers[task - 1].name);
+  weir_strbuf_append(&renamed, name.data + at, name.size - at);
+  char* copy = renamed.failed ? NULL : weir_strndup(renamed.data, renamed.size);
+  weir_strbuf_free(&renamed);
+  return copy;
+}
+
+// Adds a device. |name| is what its task calls it, which the session may call something else.
 static weir_status_t* add_device(weir_master_session_t* session, weir_view_t name, weir_view_t type,
                                  uint64_t incarnation, int64_t memory_limit, int task) {
   size_t count = (size_t)session->device_count + 1;
@@ -29,7 +46,7 @@ static weir_status_t* add_device(weir_master_session_t* session, weir_view_t nam
   int64_t* limits = weir_realloc_array(session->memory_limits, count, sizeof(*limits));
   if (!limits) return weir_out_of_memory();
   session->memory_limits = limits;
-  weir_placement_t device = {.device = weir_strndup(name.data, name.size),
+  weir_placement_t device = {.device = session_name(session, name, task),
                              .type = weir_strndup(type.data, type.size),
                              .incarnation = incarnation,
                              .task = task};
@@ -96,15 +113,13 @@ static weir_status_t* ask(weir_master_session_t* session, int task, weir_cancel_
   }
 }
 
-// Whether |filters| allow the task; none allow all. The master's own task is never asked about.
-static weir_status_t* is_allowed(const weir_master_config_t* config, const char* task,
-                                 bool* out_is_allowed) {
+weir_status_t* weir_master_filter(const weir_view_t* filters, int count, const char* task,
+                                  bool* out_is_allowed) {
   weir_device_name_t name, filter;
-  *out_is_allowed = config->filter_count == 0;
+  *out_is_allowed = count == 0;
   WEIR_TRY(weir_device_name_parse(weir_view_of(task), &name));
-  for (int i = 0; i < config->filter_count && !*out_is_allowed; ++i) {
-    WEIR_TRY(
-        weir_status_prefix(weir_device_name_parse(config->filters[i], &filter), "device filter: "));
+  for (int i = 0; i < count && !*out_is_allowed; ++i) {
+    WEIR_TRY(weir_status_prefix(weir_device_name_parse(filters[i], &filter), "device filter: "));
     filter.type[0] = 0;
     filter.index = -1;
     *out_is_allowed = weir_device_name_matches(&filter, &name);
@@ -128,6 +143,7 @@ static weir_status_t* add_peer(weir_master_session_t* session, const char* name,
 
 static weir_status_t* add_peers(weir_master_session_t* session, const weir_master_config_t* config,
                                 const weir_cluster_spec_t* spec) {
+  const char* own = session->alias ? session->alias->task : session->task->name;
   for (int i = 0; i < spec->job_count; ++i) {
     const weir_cluster_job_t* job = &spec->jobs[i];
     for (int k = 0; k < job->task_count; ++k) {
@@ -135,8 +151,8 @@ static weir_status_t* add_peers(weir_master_session_t* session, const weir_maste
       weir_strbuf_t name = {0};
       weir_strbuf_printf(&name, "/job:%s/replica:0/task:%d", job->name, job->tasks[k].index);
       weir_status_t* status = weir_strbuf_finish(&name);
-      if (!status && strcmp(name.data, session->task->name))
-        status = is_allowed(config, name.data, &is_peer);
+      if (!status && strcmp(name.data, own))
+        status = weir_master_filter(config->filters, config->filter_count, name.data, &is_peer);
       if (!status && is_peer) status = add_peer(session, name.data, job->tasks[k].address);
       weir_strbuf_free(&name);
       if (status) return status;
@@ -150,12 +166,8 @@ weir_status_t* weir_master_find_devices(weir_master_session_t* session,
   const weir_device_t* own = session->task->device;
   WEIR_TRY(add_device(session, weir_view_of(own->name), weir_view_of(own->type), own->incarnation,
                       own->memory_limit, 0));
-  weir_cluster_spec_t spec = {.job_count = 0};
-  weir_status_t* status = NULL;
-  if (config->cluster_def.size) status = weir_cluster_spec_parse_def(&spec, config->cluster_def);
-  if (!status)
-    status = add_peers(session, config, config->cluster_def.size ? &spec : &session->task->spec);
-  weir_cluster_spec_free(&spec);
+  weir_status_t* status =
+      add_peers(session, config, session->alias ? &session->alias->spec : &session->task->spec);
   for (int i = 0; i < session->peer_count && !status; ++i) status = ask(session, i + 1, cancel);
   return status;
 }

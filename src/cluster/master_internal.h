@@ -27,9 +27,11 @@ typedef struct master_call_t {
   weir_tensor_t** tensors;  // fed; owned
   int tensor_count;
   weir_view_t session_handle, partial_handle;
-  weir_view_t graph_def, config;
-  weir_view_t* names;  // containers of Reset
+  weir_view_t graph_def, config, target;
+  const weir_view_t* names;  // containers of Reset
   int name_count;
+  const weir_view_t* filters;  // which tasks Reset is for; none: all
+  int filter_count;
   int64_t request_id, version, callable, timeout_ms;
   bool errors_in_body, is_traced, wants_partitions;
   bool is_callable;  // answer with tensors by position

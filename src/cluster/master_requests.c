@@ -34,10 +34,12 @@ static weir_status_t* collect(weir_arena_t* arena, weir_view_t message, uint32_t
   return weir_wire_check(&reader, "request");
 }
 
+enum { FULL_TRACE = 3 };  // a RunOptions.TraceLevel: masters collect nothing for the others
+
 static weir_status_t* parse_options(master_call_t* call, weir_view_t message) {
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1) call->is_traced = reader.value != 0;
+    if (reader.field == 1) call->is_traced = reader.value == FULL_TRACE;
     if (reader.field == 2) call->timeout_ms = weir_wire_int(&reader);
     if (reader.field == 5) call->wants_partitions = weir_wire_bool(&reader);
   }
@@ -120,6 +122,11 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
   WEIR_TRY(weir_wire_check(&reader, "MakeCallableRequest"));
   if (count_field(options, 5))
     return WEIR_STATUS(UNIMPLEMENTED, "tensor_connection in CallableOptions is not supported");
+  if (count_field(options, 6) || count_field(options, 7))
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "CallableOptions::feed_devices and CallableOptions::fetch_devices to "
+                       "configure feeding/fetching tensors to/from device memory is not yet "
+                       "supported when using a remote session.");
   weir_signature_t* s = &call->signature;
   const weir_view_t* run_options = NULL;
   int count = 0;
@@ -160,6 +167,7 @@ weir_status_t* weir_parse_create_session(master_call_t* call) {
     if (reader.type != WEIR_WIRE_BYTES) continue;
     if (reader.field == 1) call->graph_def = reader.bytes;
     if (reader.field == 2) call->config = reader.bytes;
+    if (reader.field == 3) call->target = reader.bytes;
   }
   return weir_wire_check(&reader, "CreateSessionRequest");
 }
@@ -188,15 +196,14 @@ weir_status_t* weir_parse_handle(master_call_t* call, const char* what) {
 
 weir_status_t* weir_parse_reset(master_call_t* call) {
   weir_view_t message = weir_rpc_buffer_view(weir_rpc_call_request(call->call));
-  const weir_view_t* names = NULL;
-  WEIR_TRY(collect(&call->arena, message, 1, &names, &call->name_count));
-  call->names = (weir_view_t*)(uintptr_t)names;
-  return NULL;
+  WEIR_TRY(collect(&call->arena, message, 1, &call->names, &call->name_count));
+  return collect(&call->arena, message, 2, &call->filters, &call->filter_count);
 }
 
 weir_status_t* weir_parse_config(weir_view_t message, weir_arena_t* arena,
                                  weir_master_config_t* out_config) {
-  *out_config = (weir_master_config_t){.cluster_def = weir_view("", 0), .message = message};
+  *out_config = (weir_master_config_t){
+      .cluster_def = weir_view("", 0), .target = weir_view("", 0), .message = message};
   out_config->is_unoptimized = weir_config_is_unoptimized(message);
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {

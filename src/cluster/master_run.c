@@ -72,7 +72,7 @@ static void start_step(master_call_t* call) {
 static void prepare_and_start(void* arg) {
   master_call_t* call = arg;
   weir_status_t* status = weir_master_session_prepare(call->session, &call->signature, &call->run);
-  if (status) weir_master_call_finish(call, weir_client_status(status), NULL);
+  if (status) weir_master_call_fail_run(call, weir_client_status(status));
   else start_step(call);
 }
 
@@ -90,7 +90,7 @@ static weir_status_t* begin_run_step(master_call_t* call) {
 static void run_step(void* arg) {
   master_call_t* call = arg;
   weir_status_t* status = begin_run_step(call);
-  if (status) weir_master_call_finish(call, status, NULL);
+  if (status) weir_master_call_fail_run(call, status);
   else if (call->partial_handle.size) weir_task_wait(call->master->task, continue_partial, call);
   else if (call->run) start_step(call);
   else weir_task_wait(call->master->task, prepare_and_start, call);

@@ -19,18 +19,20 @@ enum {
 // ---- life ----
 
 static weir_status_t* create_on_peer(weir_master_session_t* session, const weir_peer_t* peer,
-                                     bool is_isolated, weir_cancel_t* cancel) {
+                                     const weir_master_config_t* config, weir_cancel_t* cancel) {
   weir_device_name_t name;
   WEIR_TRY(weir_device_name_parse(weir_view_of(peer->name), &name));
   weir_strbuf_t request = {0};
+  const weir_alias_t* alias = session->alias;
   weir_wire_put_string(&request, 1, session->handle);
   size_t server = weir_wire_begin(&request, 2);
+  if (alias) weir_wire_put_bytes(&request, 1, config->cluster_def.data, config->cluster_def.size);
   weir_wire_put_string(&request, 2, name.job);
   weir_wire_put_int(&request, 3, name.task);
   weir_wire_put_string(&request, 5, "grpc");
   weir_wire_end(&request, server);
-  if (is_isolated) weir_wire_put_bool(&request, 3, true);
-  weir_wire_put_string(&request, 5, session->task->name);
+  if (config->is_isolated) weir_wire_put_bool(&request, 3, true);
+  weir_wire_put_string(&request, 5, alias ? alias->task : session->task->name);
   weir_wire_put_int(&request, 6, (int64_t)session->task->device->incarnation);
   weir_rpc_buffer_t* response = NULL;
   weir_status_t* status =
@@ -50,6 +52,9 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
   WEIR_TRY(weir_graph_create(&session->graph));
   weir_import_params_t import = {.prefix = NULL};
   WEIR_TRY(weir_graph_import(session->graph, graph_def, &import));
+  if (config->cluster_def.size)
+    WEIR_TRY(weir_alias_find(config->target, task->job, task->index, config->cluster_def,
+                             &session->alias));
   WEIR_TRY(weir_master_find_devices(session, config, cancel));
   if (config->is_isolated) WEIR_TRY(weir_resources_create(task->job, &session->own_resources));
   weir_session_env_t env = {
@@ -62,7 +67,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
   WEIR_TRY(weir_session_create_in(session->graph, &env, &options, &session->session));
   for (int i = 0; i < session->peer_count; ++i)
-    WEIR_TRY(create_on_peer(session, &session->peers[i], config->is_isolated, cancel));
+    WEIR_TRY(create_on_peer(session, &session->peers[i], config, cancel));
   return NULL;
 }
 
@@ -128,6 +133,7 @@ void weir_master_session_release(weir_master_session_t* session) {
   weir_free(session->devices);
   weir_free(session->memory_limits);
   weir_strbuf_free(&session->config);
+  weir_alias_release(session->alias);
   weir_mutex_destroy(&session->mu);
   weir_free(session);
 }
@@ -172,9 +178,7 @@ weir_status_t* weir_master_session_extend(weir_master_session_t* session, weir_v
   weir_mutex_lock(&session->graph->mu);
   weir_mutex_lock(&session->mu);
   if (version != session->version) {
-    status = WEIR_STATUS(ABORTED,
-                         "Mismatched version: the session's graph has version %lld, the client "
-                         "extends version %lld",
+    status = WEIR_STATUS(ABORTED, "Current version is %lld but caller expected %lld.",
                          (long long)session->version, (long long)version);
   }
   weir_mutex_unlock(&session->mu);
@@ -196,6 +200,15 @@ typedef struct resolved_t {
   weir_strbuf_t key;
 } resolved_t;
 
+// |absent| says what is wrong with a name whose node is not in the graph.
+static weir_status_t* find_edge(const weir_graph_t* graph, weir_view_t name, const char* absent,
+                                weir_edge_t* out_edge) {
+  weir_status_t* status = weir_graph_find_edge(graph, name, out_edge);
+  if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
+  weir_status_destroy(status);
+  return weir_status_create(WEIR_NOT_FOUND, __FILE__, __LINE__, absent, WEIR_VIEW_ARG(name));
+}
+
 static weir_status_t* resolve_names(weir_master_session_t* session,
                                     const weir_signature_t* signature, weir_arena_t* arena,
                                     resolved_t* resolved) {
@@ -206,9 +219,11 @@ static weir_status_t* resolve_names(weir_master_session_t* session,
   if (!feeds || !fetches || !targets) return weir_out_of_memory();
   const weir_graph_t* graph = session->graph;
   for (int i = 0; i < signature->feed_count; ++i)
-    WEIR_TRY(weir_graph_find_edge(graph, signature->feeds[i], &feeds[i].edge));
+    WEIR_TRY(find_edge(graph, signature->feeds[i], "FeedInputs: unable to find feed output %.*s",
+                       &feeds[i].edge));
   for (int i = 0; i < signature->fetch_count; ++i)
-    WEIR_TRY(weir_graph_find_edge(graph, signature->fetches[i], &fetches[i]));
+    WEIR_TRY(
+        find_edge(graph, signature->fetches[i], "FetchOutputs node %.*s: not found", &fetches[i]));
   for (int i = 0; i < signature->target_count; ++i) {
     targets[i] = weir_graph_find(graph, signature->targets[i]);
     if (!targets[i])
@@ -291,6 +306,7 @@ static weir_status_t* make_parts(weir_master_session_t* session, weir_part_t* pa
   run->parts = weir_calloc((size_t)count, sizeof(*run->parts));
   run->partitions = weir_calloc((size_t)count, sizeof(*run->partitions));
   if (!run->parts || !run->partitions) return weir_out_of_memory();
+  for (int i = 0; i < count; ++i) parts[i].graph->producer = session->graph->producer;
   for (int i = 0; i < count; ++i) {  // this process first: its errors are the cheapest to find
     if (parts[i].task != 0) continue;
     WEIR_TRY(weir_graph_write(parts[i].graph, &run->partitions[run->partition_count++]));

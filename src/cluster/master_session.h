@@ -26,11 +26,13 @@ typedef struct weir_master_config_t {
   bool is_unoptimized;      // graphs are run as they are
   weir_view_t message;      // the ConfigProto itself
   weir_view_t cluster_def;  // empty: the server's own cluster
+  weir_view_t target;       // what the client connected to
 } weir_master_config_t;
 
 typedef struct weir_master_session_t {
   weir_ref_t ref;
-  weir_task_t* task;  // borrowed
+  weir_task_t* task;    // borrowed
+  weir_alias_t* alias;  // what the task is called here; NULL: as everywhere
   char handle[40];
   weir_graph_t* graph;
   weir_session_t* session;          // compiles and runs what happens in this process
@@ -128,6 +130,9 @@ void weir_master_run_release(weir_master_session_t* session, weir_master_run_t* 
 WEIR_MUST_USE weir_status_t* weir_master_find_devices(weir_master_session_t* session,
                                                       const weir_master_config_t* config,
                                                       weir_cancel_t* cancel);
+// Whether device filters allow a task; none allow all. INVALID_ARGUMENT for one that is no device.
+WEIR_MUST_USE weir_status_t* weir_master_filter(const weir_view_t* filters, int count,
+                                                const char* task, bool* out_is_allowed);
 // Calls |method| of a peer's worker and waits, until |cancel| fires or the deadline passes (of
 // weir_clock_ns; 0: none).
 WEIR_MUST_USE weir_status_t* weir_peer_call(weir_rpc_channel_t* channel, const char* method,

@@ -112,10 +112,16 @@ static void part_done(weir_master_step_t* step, weir_status_t* take_status) {
 // Runs when the step is cancelled from outside and when one of its parts failed.
 static void on_cancel(void* arg) {
   weir_master_step_t* step = arg;
+  weir_mutex_lock(&step->session->mu);
+  bool is_closed = step->session->is_closed;
+  weir_mutex_unlock(&step->session->mu);
   weir_mutex_lock(&step->mu);
   if (!step->status) {
     step->is_cancelled = true;
-    step->status = WEIR_STATUS(CANCELLED, "Step was cancelled");
+    step->status =
+        is_closed ? WEIR_STATUS(CANCELLED,
+                                "Step was cancelled by an explicit call to `Session::Close()`.")
+                  : WEIR_STATUS(CANCELLED, "Step was cancelled");
   }
   weir_status_t* status = weir_status_copy(step->status);
   weir_mutex_unlock(&step->mu);
@@ -231,7 +237,7 @@ static weir_status_t* init(weir_master_step_t* step, const weir_step_params_t* p
     step->args[i] = weir_tensor_retain(params->args[i]);
   }
   WEIR_TRY(weir_cancel_create(step->session->cancel, &step->cancel));
-  return weir_task_step(step->session->task, step->id, &step->rendezvous);
+  return weir_task_step_as(step->session->task, step->id, step->session->alias, &step->rendezvous);
 }
 
 weir_status_t* weir_master_step_create(const weir_step_params_t* params,
@@ -283,7 +289,7 @@ weir_status_t* weir_master_step_metadata(weir_master_step_t* step, weir_strbuf_t
   weir_status_t* status = NULL;
   size_t stats = weir_wire_begin(out, 1);
   if (step->run->local)
-    status = weir_step_stats_write(&step->trace, step->session->task->device->name, 1, &own);
+    status = weir_step_stats_write(&step->trace, step->session->devices[0].device, 1, &own);
   weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&own));
   while (weir_wire_next(&reader)) weir_strbuf_append(out, reader.bytes.data, reader.bytes.size);
   weir_strbuf_append(out, step->stats.data, step->stats.size);

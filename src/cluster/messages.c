@@ -3,7 +3,8 @@
 
 #include "wire/wire.h"
 
-void weir_device_attributes_write(const weir_device_t* device, uint32_t field, weir_strbuf_t* out) {
+void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
+                                  weir_strbuf_t* out) {
   size_t at = weir_wire_begin(out, field);
   weir_wire_put_string(out, 1, device->name);
   weir_wire_put_string(out, 2, device->type);
@@ -11,6 +12,7 @@ void weir_device_attributes_write(const weir_device_t* device, uint32_t field, w
   size_t locality = weir_wire_begin(out, 5);
   weir_wire_end(out, locality);
   weir_wire_put_fixed64(out, 6, device->incarnation);
+  weir_wire_put_int(out, 8, -1);  // xla_global_id: a device that XLA does not know
   weir_wire_end(out, at);
 }
 

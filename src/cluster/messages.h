@@ -6,8 +6,15 @@
 #include "device/device.h"
 #include "exec/trace.h"
 
+// What clients and other tasks are told of a device.
+typedef struct weir_device_attributes_t {
+  const char *name, *type;
+  int64_t memory_limit;
+  uint64_t incarnation;
+} weir_device_attributes_t;
 // Appends a DeviceAttributes message as field |field| of |out|.
-void weir_device_attributes_write(const weir_device_t* device, uint32_t field, weir_strbuf_t* out);
+void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
+                                  weir_strbuf_t* out);
 // The StepStats message within the RunMetadata that |trace| writes; empty when there is none.
 WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device,
                                                    uint32_t field, weir_strbuf_t* out);

@@ -21,8 +21,9 @@ typedef struct step_t {
   weir_task_t* task;
   int64_t id;
   weir_rendezvous_t* local;
-  bool is_known;  // guarded by task->mu; run here, not only asked about
-  int waiting;    // guarded by task->mu; receivers from other tasks
+  weir_alias_t* alias;  // retained; NULL: the task's own name
+  bool is_known;        // guarded by task->mu; run here, not only asked about
+  int waiting;          // guarded by task->mu; receivers from other tasks
   weir_mutex_t mu;
   fetch_t* fetches;        // guarded by mu; on their way from other tasks
   weir_status_t* aborted;  // guarded by mu
@@ -36,6 +37,8 @@ struct fetch_t {
   fetch_t *next, **place;
   weir_rpc_channel_t* channel;
   int64_t request_id;
+  char* key;                        // where transfers are noted; NULL otherwise
+  int64_t start_us;                 // of weir_wall_clock_us; with |key|
   bool may_read;                    // of its own memory; the producer was told so
   bool is_again;                    // that failed: the second request, for the bytes, is on its way
   weir_rpc_buffer_t* answer;        // the first one, when it says where the tensor is
@@ -56,6 +59,7 @@ static void fetch_unref(fetch_t* fetch) {
   if (!weir_ref_dec(&fetch->ref)) return;
   for (int i = 0; i < 2; ++i) weir_rpc_request_release(fetch->requests[i]);
   weir_rendezvous_release(&fetch->step->base);
+  weir_free(fetch->key);
   weir_free(fetch);
 }
 
@@ -99,12 +103,22 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** 
   return weir_message_get_tensor(buffer, proto, out_tensor);
 }
 
+static void note_transfer(const fetch_t* fetch, const weir_tensor_t* tensor) {
+  weir_transfer_t transfer = {.step_id = fetch->step->id,
+                              .key = weir_view_of(fetch->key),
+                              .start_us = fetch->start_us,
+                              .end_us = weir_wall_clock_us(),
+                              .byte_size = weir_tensor_byte_size(tensor)};
+  weir_transfer_log_add(&fetch->step->task->transfers, &transfer);
+}
+
 // Ends the fetch, and hands over what came of it.
 static void fetch_finish(fetch_t* take_fetch, weir_status_t* take_status,
                          weir_tensor_t* take_tensor, bool is_dead) {
   fetch_t* fetch = take_fetch;
   weir_status_t* status = take_status;
   if (fetch->token) weir_cancel_deregister(fetch->cancel, fetch->token);
+  if (fetch->key && take_tensor) note_transfer(fetch, take_tensor);
   fetch_unlink(fetch);
   weir_mutex_lock(&fetch->step->mu);
   if (status && fetch->step->aborted) {  // the reason, not its consequence
@@ -244,7 +258,7 @@ static weir_status_t* fetch_link(step_t* step, fetch_t* fetch) {
 static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir_cancel_t* cancel,
                          weir_recv_done_fn_t done, void* arg) {
   weir_rpc_channel_t* channel = NULL;
-  weir_status_t* status = weir_task_channel(step->task, source, &channel);
+  weir_status_t* status = weir_task_channel(step->task, step->alias, source, &channel);
   fetch_t* fetch = status ? NULL : weir_calloc(1, sizeof(*fetch));
   if (!status && !fetch) status = weir_out_of_memory();
   if (fetch) {
@@ -266,6 +280,10 @@ static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir
     return;
   }
   fetch->channel = channel;
+  if (weir_transfer_log_is_on(&step->task->transfers)) {
+    fetch->key = weir_strndup(key.data, key.size);  // without memory for it nothing is noted
+    fetch->start_us = weir_wall_clock_us();
+  }
   weir_strbuf_t request = recv_request(fetch, key);
   fetch->token = weir_cancel_register(cancel, fetch_cancel, fetch);
   fetch_ask(fetch, &request);
@@ -290,7 +308,7 @@ static void step_recv(weir_rendezvous_t* base, weir_view_t key, weir_cancel_t* c
   step_t* step = step_of(base);
   weir_view_t rest = key, source;
   bool has_source = weir_view_next(&rest, ';', &source) && source.size > 0;
-  if (!has_source || is_of_task(source, step->task->name))
+  if (!has_source || is_of_task(source, step->alias ? step->alias->task : step->task->name))
     step->local->vtable->recv_async(step->local, key, cancel, done, arg);
   else fetch_remote(step, source, key, cancel, done, arg);
 }
@@ -319,6 +337,7 @@ static void step_abort(weir_rendezvous_t* base, const weir_status_t* status) {
 static void step_destroy(weir_rendezvous_t* base) {
   step_t* step = step_of(base);
   weir_rendezvous_release(step->local);
+  weir_alias_release(step->alias);
   weir_status_destroy(step->aborted);
   weir_mutex_destroy(&step->mu);
   weir_free(step);
@@ -375,11 +394,21 @@ static weir_status_t* step_find(weir_task_t* task, int64_t id, bool is_receiver,
   return status;
 }
 
-weir_status_t* weir_task_step(weir_task_t* task, int64_t id, weir_rendezvous_t** out_rendezvous) {
+weir_status_t* weir_task_step_as(weir_task_t* task, int64_t id, weir_alias_t* alias,
+                                 weir_rendezvous_t** out_rendezvous) {
   step_t* step = NULL;
   weir_status_t* status = step_find(task, id, false, &step);
+  if (step && alias) {
+    weir_mutex_lock(&task->mu);
+    if (!step->alias) step->alias = weir_alias_retain(alias);
+    weir_mutex_unlock(&task->mu);
+  }
   *out_rendezvous = step ? &step->base : NULL;
   return status;
+}
+
+weir_status_t* weir_task_step(weir_task_t* task, int64_t id, weir_rendezvous_t** out_rendezvous) {
+  return weir_task_step_as(task, id, NULL, out_rendezvous);
 }
 
 bool weir_task_has_step(weir_task_t* task, int64_t id) {

@@ -64,6 +64,7 @@ weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_
   weir_cond_init(&task->waited);
   weir_request_ids_init(&task->request_ids);
   weir_same_host_init(&task->same_host);
+  weir_transfer_log_init(&task->transfers);
   task->channels.owns_keys = true;
   task->steps.owns_keys = true;
   if (getrandom(task->random, sizeof(task->random), 0) != (ssize_t)sizeof(task->random))
@@ -97,6 +98,7 @@ void weir_task_destroy(weir_task_t* task) {
   free_tls(&task->tls);
   weir_request_ids_free(&task->request_ids);
   weir_same_host_free(&task->same_host);
+  weir_transfer_log_free(&task->transfers);
   weir_cond_destroy(&task->waited);
   weir_mutex_destroy(&task->mu);
   weir_free(task->name);
@@ -181,14 +183,15 @@ weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
   return status;
 }
 
-weir_status_t* weir_task_channel(weir_task_t* task, weir_view_t peer,
+weir_status_t* weir_task_channel(weir_task_t* task, const weir_alias_t* alias, weir_view_t peer,
                                  weir_rpc_channel_t** out_channel) {
   weir_device_name_t name;
   WEIR_TRY(weir_device_name_parse(peer, &name));
-  const char* address = weir_cluster_spec_find(&task->spec, name.job, name.task);
+  const weir_cluster_spec_t* spec = alias ? &alias->spec : &task->spec;
+  const char* address = weir_cluster_spec_find(spec, name.job, name.task);
   if (!address) {
     return WEIR_STATUS(NOT_FOUND, "'%.*s' names no task of the cluster that '%s' is part of",
-                       WEIR_VIEW_ARG(peer), task->name);
+                       WEIR_VIEW_ARG(peer), alias ? alias->task : task->name);
   }
   return weir_task_channel_to(task, address, out_channel);
 }

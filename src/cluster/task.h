@@ -7,9 +7,11 @@
 #define WEIR_CLUSTER_TASK_H_
 
 #include "base/map.h"
+#include "cluster/alias.h"
 #include "cluster/request_ids.h"
 #include "cluster/same_host.h"
 #include "cluster/spec.h"
+#include "cluster/transfer_log.h"
 #include "device/device.h"
 #include "op/rendezvous.h"
 #include "op/resource.h"
@@ -30,6 +32,7 @@ typedef struct weir_task_t {
   weir_rpc_tls_t tls;  // towards peers; owns its strings
   weir_request_ids_t request_ids;
   weir_same_host_t same_host;
+  weir_transfer_log_t transfers;
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
   weir_mutex_t mu;                                     // guards all below
@@ -60,10 +63,11 @@ uint64_t weir_task_random(weir_task_t* task);  // never 0
 // share some threads; when all of those wait, each gets one of its own, since one may wait for what
 // the next one brings.
 void weir_task_wait(weir_task_t* task, weir_task_fn_t fn, void* arg);
-// The channel to a peer, by its name "/job:ps/replica:0/task:1" (a longer device name will do).
-// NOT_FOUND for a task that is not in the cluster.
-WEIR_MUST_USE weir_status_t* weir_task_channel(weir_task_t* task, weir_view_t peer,
-                                               weir_rpc_channel_t** out_channel);
+// The channel to a peer, by its name "/job:ps/replica:0/task:1" (a longer device name will do), in
+// the cluster of |alias| or, where that is NULL, the task's own. NOT_FOUND for a task that is not
+// in it.
+WEIR_MUST_USE weir_status_t* weir_task_channel(weir_task_t* task, const weir_alias_t* alias,
+                                               weir_view_t peer, weir_rpc_channel_t** out_channel);
 // The channel to an address that a client's own cluster definition gave.
 WEIR_MUST_USE weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
                                                   weir_rpc_channel_t** out_channel);
@@ -73,6 +77,9 @@ WEIR_MUST_USE weir_status_t* weir_task_channel_to(weir_task_t* task, const char*
 // other tasks' tensors by asking their workers. The step lasts until weir_task_end_step.
 WEIR_MUST_USE weir_status_t* weir_task_step(weir_task_t* task, int64_t id,
                                             weir_rendezvous_t** out_rendezvous);
+// The same of a session in which the task goes by |alias|; NULL: by its own name.
+WEIR_MUST_USE weir_status_t* weir_task_step_as(weir_task_t* task, int64_t id, weir_alias_t* alias,
+                                               weir_rendezvous_t** out_rendezvous);
 // Forgets step |id| and fails what still waits in it.
 void weir_task_end_step(weir_task_t* task, int64_t id);
 void weir_task_end_all_steps(weir_task_t* task);

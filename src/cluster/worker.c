@@ -13,6 +13,7 @@ static void session_unref(worker_session_t* session) {
   weir_kernel_cache_free(&session->kernels);
   if (session->owns_resources) weir_resources_destroy(session->resources);
   weir_map_free(&session->graphs);
+  weir_alias_release(session->alias);
   weir_free(session->master);
   weir_free(session);
 }
@@ -140,7 +141,12 @@ static void handle_get_status(void* self, weir_rpc_call_t* call) {
   weir_worker_t* worker = ((weir_task_t*)self)->worker;
   weir_message_builder_t builder = {.message = NULL};
   weir_rpc_message_t* message = NULL;
-  weir_device_attributes_write(worker->task->device, 1, &builder.head);
+  const weir_device_t* device = worker->task->device;
+  weir_device_attributes_t attributes = {.name = device->name,
+                                         .type = device->type,
+                                         .memory_limit = device->memory_limit,
+                                         .incarnation = device->incarnation};
+  weir_device_attributes_write(&attributes, 1, &builder.head);
   weir_status_t* status = weir_message_finish(&builder, &message);
   if (status) weir_worker_call_finish(call, status);
   else weir_rpc_call_respond(call, message);
@@ -184,14 +190,30 @@ static weir_status_t* add_session(weir_worker_t* worker, weir_view_t handle,
   return status;
 }
 
+// What a ServerDef calls this task, if it describes the cluster, too; NULL otherwise.
+static weir_status_t* parse_server_def(weir_view_t message, weir_alias_t** out_alias) {
+  weir_view_t cluster = weir_view("", 0), job = weir_view("", 0);
+  int64_t index = 0;
+  weir_wire_reader_t reader = weir_wire_reader(message);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) cluster = reader.bytes;
+    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) job = reader.bytes;
+    if (reader.field == 3) index = weir_wire_int(&reader);
+  }
+  WEIR_TRY(weir_wire_check(&reader, "ServerDef"));
+  return cluster.size ? weir_alias_create(job, index, cluster, out_alias) : NULL;
+}
+
 static void handle_create_session(void* self, weir_rpc_call_t* call) {
   weir_worker_t* worker = ((weir_task_t*)self)->worker;
-  weir_view_t handle = weir_view("", 0), master = weir_view("", 0);
+  weir_view_t handle = weir_view("", 0), master = weir_view("", 0), server = weir_view("", 0);
+  weir_alias_t* alias = NULL;
   int64_t incarnation = 0;
   bool is_isolated = false;
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
     if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) handle = reader.bytes;
+    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) server = reader.bytes;
     if (reader.field == 3) is_isolated = weir_wire_bool(&reader);
     if (reader.field == 5 && reader.type == WEIR_WIRE_BYTES) master = reader.bytes;
     if (reader.field == 6) incarnation = weir_wire_int(&reader);
@@ -200,7 +222,10 @@ static void handle_create_session(void* self, weir_rpc_call_t* call) {
   weir_status_t* status = weir_wire_check(&reader, "CreateWorkerSessionRequest");
   if (!status && handle.size == 0)
     status = WEIR_STATUS(INVALID_ARGUMENT, "Session must be non-empty.");
+  if (!status) status = parse_server_def(server, &alias);
   if (!status) status = session_create(worker, is_isolated, &session);
+  if (status) weir_alias_release(alias);
+  else session->alias = alias;
   if (!status && master.size) {
     session->incarnation = incarnation;
     session->master = weir_strndup(master.data, master.size);
@@ -329,8 +354,32 @@ static void handle_cleanup_all(void* self, weir_rpc_call_t* call) {
   weir_worker_call_finish(call, status);
 }
 
-// Tracing by RPC logging is what TensorFlow's master asks for between tasks; the timeline itself
-// comes with RunGraph.
+// TensorFlow's master asks for the transfers of a step that it traces; the timeline itself comes
+// with RunGraph.
+static void handle_logging(void* self, weir_rpc_call_t* call) {
+  weir_transfer_log_t* log = &((weir_task_t*)self)->transfers;
+  weir_message_builder_t builder = {.message = NULL};
+  weir_rpc_message_t* message = NULL;
+  weir_wire_reader_t reader = weir_worker_call_reader(call);
+  while (weir_wire_next(&reader)) continue;  // all or nothing
+  weir_status_t* status = weir_wire_check(&reader, "LoggingRequest");
+  reader = weir_worker_call_reader(call);
+  while (!status && weir_wire_next(&reader)) {
+    bool is_set = reader.type == WEIR_WIRE_VARINT && weir_wire_bool(&reader);
+    if (reader.field == 1 && is_set) weir_transfer_log_switch(log, true);
+    if (reader.field == 4 && is_set) weir_transfer_log_switch(log, false);
+    if (reader.field == 2 && is_set) weir_transfer_log_clear(log);
+    if (reader.field != 3) continue;
+    uint64_t step_id = 0;
+    weir_wire_packed_t steps = weir_wire_packed(&reader, WEIR_WIRE_VARINT);
+    while (weir_wire_packed_next(&steps, &step_id))
+      weir_transfer_log_take(log, (int64_t)step_id, 1, &builder.head);
+  }
+  if (!status) status = weir_message_finish(&builder, &message);
+  if (status) weir_worker_call_finish(call, status);
+  else weir_rpc_call_respond(call, message);
+}
+
 static void handle_nothing(void* self, weir_rpc_call_t* call) {
   (void)self;
   respond_empty(call);
@@ -349,7 +398,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(CleanupGraph), weir_handle_cleanup_graph, .is_inline = true},
     {WORKER(CleanupAll), handle_cleanup_all, .is_inline = false},
     {WORKER(RecvTensor), weir_handle_recv_tensor, .is_inline = true},
-    {WORKER(Logging), handle_nothing, .is_inline = true},
+    {WORKER(Logging), handle_logging, .is_inline = true},
     {WORKER(Tracing), handle_nothing, .is_inline = true},
     {WORKER(MarkRecvFinished), weir_handle_mark_recv_finished, .is_inline = true},
     {NULL, NULL, false}};
@@ -360,7 +409,7 @@ weir_status_t* weir_worker_create(weir_task_t* task, weir_worker_t** out_worker)
   weir_mutex_init(&worker->mu);
   weir_cond_init(&worker->idle);
   worker->task = task;
-  worker->sessions.owns_keys = true;
+  worker->sessions.owns_keys = worker->partials.owns_keys = true;
   weir_status_t* status = weir_cancel_create(NULL, &worker->cancel);
   if (status) weir_worker_destroy(worker);
   else *out_worker = worker;
@@ -377,6 +426,8 @@ void weir_worker_destroy(weir_worker_t* worker) {
   weir_mutex_lock(&worker->mu);
   while (worker->running_count > 0) weir_cond_wait(&worker->idle, &worker->mu);
   weir_mutex_unlock(&worker->mu);
+  weir_worker_end_partials(worker);
+  weir_map_free(&worker->partials);
   weir_map_entry_t* entry;
   for (size_t i = 0; (entry = weir_map_next(&worker->sessions, &i));)
     session_drop(worker, entry->value);

@@ -18,6 +18,7 @@ typedef struct worker_session_t {
   weir_kernel_cache_t kernels;  // random generators go on from graph to graph
   char* master;                 // the task whose master made it; NULL: it did not say
   int64_t incarnation;          // of that task
+  weir_alias_t* alias;          // what this task is called in it; NULL: as everywhere
   // Guarded by the worker's mu:
   weir_map_t graphs;     // handle → worker_graph_t
   bool is_dropped;       // no longer in the table: takes no more graphs
@@ -38,6 +39,7 @@ struct weir_worker_t {
   weir_mutex_t mu;
   weir_cond_t idle;
   weir_map_t sessions;  // handle → worker_session_t; guarded by mu
+  weir_map_t partials;  // number of a step → its partial run; guarded by mu
   int running_count;    // guarded by mu
   int64_t next_graph;   // guarded by mu
 };
@@ -62,6 +64,9 @@ WEIR_INLINE weir_wire_reader_t weir_worker_call_reader(weir_rpc_call_t* call) {
 // ---- worker_run.c: handlers of steps ----
 void weir_handle_run_graph(void* self, weir_rpc_call_t* call);
 void weir_handle_cleanup_graph(void* self, weir_rpc_call_t* call);
+// Forgets the partial run of a step, or all of them, and cancels what still runs.
+void weir_worker_end_partial(weir_worker_t* worker, int64_t step_id);
+void weir_worker_end_partials(weir_worker_t* worker);
 
 // ---- worker_tensor.c: handlers of tensors that other workers fetch ----
 void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call);

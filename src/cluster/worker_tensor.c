@@ -89,21 +89,45 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
 
 static void cancel_receive(void* arg) { weir_cancel_start(((receive_t*)arg)->cancel); }
 
-// Keys are "source device;incarnation;destination device;tensor;frame:iteration".
-static weir_status_t* check_key(weir_view_t key) {
+// Hexadecimal digits as a number; false when there are other characters, or too many.
+static bool parse_incarnation(weir_view_t text, uint64_t* out_value) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < text.size; ++i) {
+    const char* digits = "0123456789abcdef";
+    const char* digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
+    if (!digit) return false;
+    value = value << 4 | (uint64_t)(digit - digits);
+  }
+  *out_value = value;
+  return text.size > 0 && text.size <= 16;
+}
+
+// Keys are "source device;incarnation;destination device;tensor;frame:iteration". A receiver that
+// knows an earlier process of this task waits for what will never come: it is told at once.
+static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
   weir_view_t rest = key, part = weir_view("", 0);
   weir_device_name_t device;
+  uint64_t incarnation = 0;
   int count = 0;
   weir_status_t* status = NULL;
   while (!status && weir_view_next(&rest, ';', &part)) {
     bool is_device = count == 0 || count == 2;
     if (is_device) status = weir_device_name_parse(part, &device);
     if (is_device && !status && !device.job[0]) break;
+    if (count == 1 && !parse_incarnation(part, &incarnation)) break;
     ++count;
   }
-  if (!status && count == 5) return NULL;
+  bool is_key = !status && count == 5;
   weir_status_destroy(status);
-  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
+  if (!is_key)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
+  if (incarnation == task->device->incarnation) return NULL;
+  return WEIR_STATUS(ABORTED,
+                     "RecvTensor expects a different device incarnation: %llu vs. %llu. Your "
+                     "worker job (\"%s\") was probably restarted. Check your worker job for the "
+                     "reason why it was restarted.",
+                     (unsigned long long)incarnation, (unsigned long long)task->device->incarnation,
+                     task->name);
 }
 
 // The receiver could not read the tensor that it was told the place of: it gets the bytes.
@@ -144,7 +168,7 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
   }
   weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
   weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
-  if (!status && !wish.again) status = check_key(key);
+  if (!status && !wish.again) status = check_key(worker->task, key);
   if (!status) status = weir_request_ids_add(&worker->task->request_ids, request_id, "RecvTensor");
   receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
   if (receive) {

@@ -40,16 +40,26 @@ void weir_rpc_timeout_format(int64_t ns, char out_text[WEIR_RPC_TIMEOUT_TEXT_SIZ
   snprintf(out_text, WEIR_RPC_TIMEOUT_TEXT_SIZE, "%d%c", value, units[i].letter);
 }
 
+static bool is_literal(uint8_t byte) { return byte >= 0x20 && byte <= 0x7e && byte != '%'; }
+
 void weir_rpc_percent_encode(weir_strbuf_t* out, weir_view_t text) {
+  // gRPC's clients begin to refuse answers at 8 KB of headers, and other letters than ASCII's take
+  // three bytes for each of theirs.
+  enum { MAX_ENCODED = 6144 };
   static const char digits[] = "0123456789ABCDEF";
-  size_t size = WEIR_MIN(text.size, (size_t)WEIR_RPC_MAX_STATUS_MESSAGE);
+  size_t size = 0;
+  for (size_t encoded = 0; size < WEIR_MIN(text.size, (size_t)WEIR_RPC_MAX_STATUS_MESSAGE);
+       ++size) {
+    encoded += is_literal((uint8_t)text.data[size]) ? 1 : 3;
+    if (encoded > MAX_ENCODED) break;
+  }
   // A cut must not split a UTF-8 sequence: drop the continuation bytes and their lead.
   if (size < text.size) {
     while (size > 0 && ((uint8_t)text.data[size] & 0xc0) == 0x80) --size;
   }
   for (size_t i = 0; i < size; ++i) {
     uint8_t byte = (uint8_t)text.data[i];
-    if (byte >= 0x20 && byte <= 0x7e && byte != '%') {
+    if (is_literal(byte)) {
       weir_strbuf_putc(out, (char)byte);
     } else {
       weir_strbuf_putc(out, '%');

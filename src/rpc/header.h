@@ -7,6 +7,7 @@
 #include "base/string.h"
 
 // Longer messages are cut, as TensorFlow's servers do: proxies and clients limit header sizes.
+// Those of other letters than ASCII's are cut earlier.
 #define WEIR_RPC_MAX_STATUS_MESSAGE 3072
 
 // "301m" → nanoseconds. False when malformed.

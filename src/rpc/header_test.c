@@ -45,6 +45,13 @@ static void test_percent(void** state) {
   decoded.size = 0;
   weir_rpc_percent_decode(&decoded, weir_view_of("50% %4 %zz %4a%"));
   assert_string_equal(decoded.data, "50% %4 %zz J%");
+  weir_strbuf_t text = {0};  // long ones are cut between letters, by their size in the header
+  for (int i = 0; i < 4000; ++i) weir_strbuf_puts(&text, "\xc3\xa4");
+  encoded.size = 0;
+  weir_rpc_percent_encode(&encoded, weir_strbuf_view(&text));
+  assert_int_equal(encoded.size, 6144);
+  assert_int_equal(encoded.size % 6, 0);
+  weir_strbuf_free(&text);
   weir_strbuf_free(&encoded);
   weir_strbuf_free(&decoded);
 }

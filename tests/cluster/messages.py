@@ -1,14 +1,15 @@
 """TensorFlow's master and worker messages, for which its package has no modules, and a client of raw calls."""
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from tensorflow.core.framework import device_attributes_pb2, graph_pb2, step_stats_pb2, tensor_pb2  # noqa: F401
-from tensorflow.core.protobuf import config_pb2, tensorflow_server_pb2  # noqa: F401
+from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory  # noqa: F401
+from tensorflow.core.framework import cost_graph_pb2, device_attributes_pb2, graph_pb2, step_stats_pb2, tensor_pb2  # noqa: F401
+from tensorflow.core.protobuf import config_pb2, debug_pb2, tensorflow_server_pb2  # noqa: F401
 
 import clusters
 
 FILES = ['tensorflow/core/framework/graph.proto', 'tensorflow/core/framework/tensor.proto',
          'tensorflow/core/framework/step_stats.proto', 'tensorflow/core/framework/device_attributes.proto',
-         'tensorflow/core/protobuf/config.proto', 'tensorflow/core/protobuf/tensorflow_server.proto']
+         'tensorflow/core/framework/cost_graph.proto', 'tensorflow/core/protobuf/config.proto',
+         'tensorflow/core/protobuf/debug.proto', 'tensorflow/core/protobuf/tensorflow_server.proto', 'google/protobuf/any.proto']
 TF = '.tensorflow.'
 MESSAGES = {  # name: fields as "name number type"; "*" means repeated
     'NamedTensor': 'name 1 string, tensor 2 .tensorflow.TensorProto',
@@ -44,29 +45,34 @@ MESSAGES = {  # name: fields as "name number type"; "*" means repeated
     'DeleteWorkerSessionRequest': 'session_handle 1 string',
     'DeleteWorkerSessionResponse': '',
     'RegisterGraphRequest': 'session_handle 1 string, graph_def 2 .tensorflow.GraphDef, has_control_flow 3 bool, '
-                            'graph_options 4 .tensorflow.GraphOptions, create_worker_session_called 6 bool, '
+                            'graph_options 4 .tensorflow.GraphOptions, debug_options 5 .tensorflow.DebugOptions, '
+                            'create_worker_session_called 6 bool, '
                             'collective_graph_key 7 int64, config_proto 8 .tensorflow.ConfigProto',
     'RegisterGraphResponse': 'graph_handle 1 string',
     'DeregisterGraphRequest': 'graph_handle 1 string, session_handle 2 string, create_worker_session_called 3 bool',
     'DeregisterGraphResponse': '',
-    'ExecutorOpts': 'record_costs 1 bool, record_timeline 3 bool, record_partition_graphs 4 bool',
+    'ExecutorOpts': 'record_costs 1 bool, record_timeline 3 bool, record_partition_graphs 4 bool, '
+                    'report_tensor_allocations_upon_oom 5 bool',
     'RunGraphRequest': 'graph_handle 1 string, step_id 2 int64, send 3 *NamedTensor, recv_key 4 *string, '
                        'exec_opts 5 ExecutorOpts, is_partial 6 bool, is_last_partial_run 7 bool, session_handle 8 string, '
                        'store_errors_in_response_body 9 bool, create_worker_session_called 10 bool, request_id 11 int64',
-    'RunGraphResponse': 'recv 1 *NamedTensor, step_stats 2 .tensorflow.StepStats, '
+    'RunGraphResponse': 'recv 1 *NamedTensor, step_stats 2 .tensorflow.StepStats, cost_graph 3 .tensorflow.CostGraphDef, '
                         'partition_graph 4 *.tensorflow.GraphDef, status_code 5 int64, status_error_message 6 string',
     'CleanupGraphRequest': 'step_id 1 int64',
     'CleanupGraphResponse': '',
     'CleanupAllRequest': 'container 1 *string',
     'CleanupAllResponse': '',
-    'RecvTensorRequest': 'step_id 1 int64, rendezvous_key 2 string, dma_ok 3 bool, request_id 7 int64',
-    'RecvTensorResponse': 'tensor 1 .tensorflow.TensorProto, is_dead 2 bool, send_start_micros 3 int64',
+    'RecvTensorRequest': 'step_id 1 int64, rendezvous_key 2 string, dma_ok 3 bool, client_locality 4 .tensorflow.DeviceLocality, '
+                         'server_locality 5 .tensorflow.DeviceLocality, transport_options 6 .google.protobuf.Any, request_id 7 int64',
+    'RecvTensorResponse': 'tensor 1 .tensorflow.TensorProto, is_dead 2 bool, send_start_micros 3 int64, '
+                          'transport_options 4 .google.protobuf.Any, require_ack 5 bool',
     'MarkRecvFinishedRequest': 'request_id 1 int64',
     'MarkRecvFinishedResponse': '',
     'LabeledStepStats': 'step_id 1 int64, step_stats 2 .tensorflow.StepStats',
     'LoggingRequest': 'enable_rpc_logging 1 bool, clear 2 bool, fetch_step_id 3 *int64, disable_rpc_logging 4 bool',
     'LoggingResponse': 'step 1 *LabeledStepStats',
-    'TracingRequest': '',
+    'TraceOpts': '',
+    'TracingRequest': 'options 1 TraceOpts',
     'TracingResponse': '',
 }
 MASTER = ['CreateSession', 'ExtendSession', 'RunStep', 'PartialRunSetup', 'CloseSession', 'Reset', 'ListDevices', 'MakeCallable',

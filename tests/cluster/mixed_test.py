@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import cluster_pb2
 
 import clusters
 import networks
@@ -37,6 +38,7 @@ class MixedCluster:
         self.tasks = [clusters.Task(f'--cluster={spec}', '--job=weir', f'--task={i}') for i in range(2)]
         assert clusters.read_line(self.process.stdout, 120) == 'ready\n'
         self.targets = {job: 'grpc://' + of_job[0] for job, of_job in jobs.items()}
+        self.addresses = jobs
 
     def stop(self):
         self.process.kill()
@@ -310,3 +312,61 @@ def test_trace(master):
     names = {(stats.device, node.node_name) for stats in metadata.step_stats.dev_stats for node in stats.node_stats}
     assert any('/job:weir' in device and 'draw_on_weir' in name for device, name in names), names
     assert any('/job:tf' in device and 'double_on_tf' in name for device, name in names), names
+
+
+# ---- clusters that a session describes ----
+
+def described(mixed):
+    """The four tasks under other names: tasks of both kinds in both jobs, with a gap in the numbers."""
+    weir, tensorflow = mixed.addresses['weir'], mixed.addresses['tf']
+    cluster = cluster_pb2.ClusterDef()
+    for name, tasks in {'near': {0: weir[0], 3: tensorflow[1]}, 'far': {0: tensorflow[0], 1: weir[1]}}.items():
+        cluster.job.add(name=name).tasks.update(tasks)
+    return cluster
+
+
+def device_of(job, index):
+    return f'/job:{job}/replica:0/task:{index}/device:CPU:0'
+
+
+DESCRIBED = [('near', 0), ('near', 3), ('far', 0), ('far', 1)]
+
+
+@pytest.mark.parametrize('is_isolated', [False, True])
+def test_cluster_of_the_session(mixed, master, control_flow, is_isolated):
+    with clusters.session(master, cluster_def=described(mixed), isolate_session_state=is_isolated) as s:
+        assert sorted(d.name for d in s.list_devices()) == sorted(device_of(*task) for task in DESCRIBED)
+        x = tf1.placeholder(tf.float32, [2])
+        y = x
+        for i, task in enumerate(DESCRIBED):
+            with tf.device(device_of(*task)):
+                y = tf.add(y, i + 1., name=f'on_{task[0]}{task[1]}')
+        with tf.device('/job:far/task:1'):
+            v = tf1.get_variable(clusters.unique(), [], initializer=tf1.ones_initializer(), use_resource=True)
+
+        def body(i, a):
+            with tf.device('/job:near/task:3'):
+                a = a * 2.
+            with tf.device('/job:far/task:1'):
+                return i + 1, a + 1.
+        with tf.device('/job:near/task:0'):
+            loop = tf1.while_loop(lambda i, a: i < 4, body, [tf.constant(0), tf1.placeholder_with_default(1., [])])[1]
+        s.run(v.initializer)
+        metadata = tf1.RunMetadata()
+        options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE, output_partition_graphs=True)
+        assert s.run([y, v], {x: [1, 2]}, options=options, run_metadata=metadata)[0].tolist() == [11., 12.]
+        assert s.run([loop, v.assign_add(1.)]) == [31., 2.]
+        wanted = {(device_of(*task), f'on_{task[0]}{task[1]}') for task in DESCRIBED}
+        assert wanted <= {(d.device, n.node_name) for d in metadata.step_stats.dev_stats for n in d.node_stats}
+        assert wanted <= {(n.device, n.name) for g in metadata.partition_graphs for n in g.node}
+        with tf.device('/job:near/task:1'):
+            error = clusters.error_of(s.run, tf.add(x, 1.), {x: [1, 2]})
+        assert isinstance(error, tf.errors.InvalidArgumentError) and '/job:near/task:1' in error.message
+
+
+def test_cluster_of_the_session_without_its_master(mixed):
+    cluster = cluster_pb2.ClusterDef()
+    cluster.job.add(name='far').tasks[0] = mixed.addresses['weir'][1]
+    with clusters.session(mixed.targets['weir'], cluster_def=cluster) as s:
+        error = clusters.error_of(s.run, tf.constant(1))
+        assert isinstance(error, tf.errors.InvalidArgumentError) and mixed.addresses['weir'][0] in error.message

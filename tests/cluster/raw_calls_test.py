@@ -42,7 +42,7 @@ def test_unknown_methods_are_unimplemented(client):
         assert code == 'UNIMPLEMENTED', path
 
 
-@pytest.mark.parametrize('method', [m for m in METHODS if m not in ('GetStatus', 'Logging', 'Tracing', 'MarkRecvFinished')])
+@pytest.mark.parametrize('method', [m for m in METHODS if m not in ('GetStatus', 'Tracing')])
 @pytest.mark.parametrize('data', [b'\xff', b'\x0a\xff\xff\xff\xff\x0f', b'\x0a\x05ab', b'\x08', b'\x0b', b'\x00\x00',
                                   b'\xff' * 40, b'\x0a\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01'], ids=lambda d: d[:6].hex())
 def test_malformed_messages_are_refused(client, method, data):
@@ -218,35 +218,64 @@ def test_large_garbage_does_not_stay(server, client):
 
 # ---- the worker's methods ----
 
-def run_graph(value=1.5):
-    """A graph as a master cuts it: what it computes leaves by a _Send."""
-    graph = graph_of(lambda: tf.square(tf.constant(value), name='y'))
-    node = graph.node.add(name='send', op='_Send', input=['y'], device=DEVICE)
-    node.attr['T'].type = 1
-    node.attr['tensor_name'].s = b'out'
-    node.attr['send_device'].s = DEVICE.encode()
-    node.attr['send_device_incarnation'].i = 7
-    node.attr['recv_device'].s = b'/job:other/replica:0/task:0/device:CPU:0'
+def incarnation_of(client):
+    return client.GetStatus().device_attributes[0].incarnation
+
+
+def run_graph(client, value=1.5, name=None):
+    """A graph as a master cuts it: what it computes leaves by a _Send. With a name it is the value itself that does."""
+    graph = graph_of(lambda: tf.constant(value, name='y') if name else tf.square(tf.constant(value), name='y'))
+    add_send(client, graph, name or 'out')
     return graph
 
 
-KEY = f'{DEVICE};{7:016x};/job:other/replica:0/task:0/device:CPU:0;out;0:0'
+def partial_graph(client, graph, key):
+    """|graph| with a _Recv in place of its placeholder."""
+    node = graph.node[0]
+    source, _, destination, name, _ = key.split(';')
+    node.op = '_Recv'
+    node.attr.clear()
+    node.attr['tensor_type'].type = 1
+    for attribute, value in {'tensor_name': name, 'send_device': source, 'recv_device': destination}.items():
+        node.attr[attribute].s = value.encode()
+    node.attr['send_device_incarnation'].i = np.uint64(incarnation_of(client)).astype(np.int64)
+    add_send(client, graph, 'out')
+    return graph
+
+
+def add_send(client, graph, name):
+    node = graph.node.add(name='send', op='_Send', input=['y'], device=DEVICE)
+    node.attr['T'].type = 1
+    node.attr['tensor_name'].s = name.encode()
+    node.attr['send_device'].s = DEVICE.encode()
+    node.attr['send_device_incarnation'].i = np.uint64(incarnation_of(client)).astype(np.int64)
+    node.attr['recv_device'].s = b'/job:other/replica:0/task:0/device:CPU:0'
+
+
+def key_of(incarnation):
+    return f'{DEVICE};{incarnation:016x};/job:other/replica:0/task:0/device:CPU:0;out;0:0'
+
+
+KEY = key_of(7)  # whatever the incarnation
 
 
 def test_worker_step_by_hand(client):
+    key = key_of(incarnation_of(client))
     status = client.GetStatus()
     assert status.device_attributes[0].name == DEVICE
     incarnation = status.device_attributes[0].incarnation
     client.CreateWorkerSession(session_handle='by hand')
-    graph = client.RegisterGraph(session_handle='by hand', graph_def=run_graph(), create_worker_session_called=True).graph_handle
+    graph = client.RegisterGraph(session_handle='by hand', graph_def=run_graph(client), create_worker_session_called=True).graph_handle
     fields = {'session_handle': 'by hand', 'graph_handle': graph, 'create_worker_session_called': True}
     for step in (101, 102):
         response = client.RunGraph(step_id=step, request_id=88000 + step, exec_opts={'record_timeline': True}, **fields)
         assert 'y' in {n.node_name for d in response.step_stats.dev_stats for n in d.node_stats} or response.step_stats.dev_stats
-        tensor = client.RecvTensor(step_id=step, rendezvous_key=KEY, request_id=88500 + step)
+        tensor = client.RecvTensor(step_id=step, rendezvous_key=key, request_id=88500 + step)
         assert tf.make_ndarray(tensor.tensor) == 2.25 and not tensor.is_dead
         client.CleanupGraph(step_id=step)
     assert code_of(client.RunGraph, step_id=101, request_id=88101, **fields)[0] == 'ABORTED'
+    code, message = code_of(client.RecvTensor, step_id=101, rendezvous_key=key, request_id=88601)
+    assert code == 'ABORTED' and 'RecvTensor' in message and '88601' in message
     client.Logging(enable_rpc_logging=True)
     client.Logging(fetch_step_id=[101, 102])
     client.Logging(disable_rpc_logging=True, clear=True)
@@ -257,23 +286,25 @@ def test_worker_step_by_hand(client):
     code, _ = code_of(client.DeregisterGraph, graph_handle=graph, session_handle='by hand', create_worker_session_called=True)
     assert code == 'ABORTED'
     client.DeleteWorkerSession(session_handle='by hand')
-    code, message = code_of(client.RegisterGraph, session_handle='by hand', graph_def=run_graph(), create_worker_session_called=True)
+    code, message = code_of(client.RegisterGraph, session_handle='by hand', graph_def=run_graph(client), create_worker_session_called=True)
     assert code == 'ABORTED' and 'Session handle is not found' in message
     assert client.GetStatus().device_attributes[0].incarnation == incarnation
 
 
 def test_worker_without_a_session(client):
     """Masters that make no worker session use the task's own."""
-    graph = client.RegisterGraph(graph_def=run_graph(3.0)).graph_handle
+    key = key_of(incarnation_of(client))
+    graph = client.RegisterGraph(graph_def=run_graph(client, 3.0)).graph_handle
     client.RunGraph(graph_handle=graph, step_id=201)
-    assert tf.make_ndarray(client.RecvTensor(step_id=201, rendezvous_key=KEY).tensor) == 9
+    assert tf.make_ndarray(client.RecvTensor(step_id=201, rendezvous_key=key).tensor) == 9
     client.CleanupGraph(step_id=201)
     client.DeregisterGraph(graph_handle=graph)
 
 
 def test_receiver_may_come_first(client):
-    graph = client.RegisterGraph(graph_def=run_graph(2.0)).graph_handle
-    waiting = client.start('RecvTensor', step_id=202, rendezvous_key=KEY)
+    key = key_of(incarnation_of(client))
+    graph = client.RegisterGraph(graph_def=run_graph(client, 2.0)).graph_handle
+    waiting = client.start('RecvTensor', step_id=202, rendezvous_key=key)
     time.sleep(0.1)
     assert not waiting.done()
     client.RunGraph(graph_handle=graph, step_id=202)
@@ -283,16 +314,17 @@ def test_receiver_may_come_first(client):
 
 
 def test_step_that_never_comes(server, client):
-    call = client.start('RecvTensor', step_id=301, rendezvous_key=KEY)
+    key = key_of(incarnation_of(client))
+    call = client.start('RecvTensor', step_id=301, rendezvous_key=key)
     time.sleep(0.1)
     call.cancel()
-    code, _ = code_of(client.RecvTensor, step_id=301, rendezvous_key=KEY, timeout=0.2)
+    code, _ = code_of(client.RecvTensor, step_id=301, rendezvous_key=key, timeout=0.2)
     assert code == 'DEADLINE_EXCEEDED'
     before = server.memory()
     for i in range(300):  # abandoned ones leave nothing
-        client.start('RecvTensor', step_id=1000 + i, rendezvous_key=KEY, timeout=0.05)
+        client.start('RecvTensor', step_id=1000 + i, rendezvous_key=key, timeout=0.05)
     time.sleep(0.3)
-    calls = [client.start('RecvTensor', step_id=2000 + i, rendezvous_key=KEY) for i in range(50)]
+    calls = [client.start('RecvTensor', step_id=2000 + i, rendezvous_key=key) for i in range(50)]
     for i in range(50):
         client.CleanupGraph(step_id=2000 + i)
     codes = [code_of(call.result)[0] for call in calls]
@@ -307,18 +339,82 @@ def test_keys_that_are_none(client, key):
     assert code == 'INVALID_ARGUMENT' and 'Invalid rendezvous key' in message
 
 
+def test_key_of_an_earlier_process(client, tensorflow_server):
+    """The receiver learns at once that what it waits for will not come."""
+    theirs = Client(tensorflow_server.target.removeprefix('grpc://'))
+    for of in (client, theirs):
+        code, message = code_of(of.RecvTensor, step_id=304, rendezvous_key=key_of(incarnation_of(of) ^ 1), timeout=5)
+        assert code == 'ABORTED' and 'RecvTensor expects a different device incarnation' in message
+        assert 'Your worker job ("/job:localhost/replica:0/task:0") was probably restarted' in message
+    theirs.close()
+
+
+def test_calls_that_wait_hold_up_nobody(client):
+    """Hundreds of steps and receivers that wait for ever, on one connection: others are served."""
+    key = key_of(incarnation_of(client))
+    graph = graph_of(lambda: tf.queue.FIFOQueue(1, tf.float32, [], shared_name='of nobody').dequeue(name='item'))
+    handle = client.CreateSession(graph_def=graph).session_handle
+    waiting = [client.start('RecvTensor', step_id=5000 + i, rendezvous_key=key) for i in range(200)]
+    waiting += [client.start('RunStep', session_handle=handle, fetch=['item:0']) for _ in range(200)]
+    more = client.CreateSession(graph_def=small_graph()).session_handle
+    feed = [{'name': b'x:0', 'tensor': tf.make_tensor_proto(3.0)}]
+    for _ in range(20):
+        assert tf.make_ndarray(client.RunStep(session_handle=more, fetch=['y:0'], feed=feed, timeout=5).tensor[0].tensor) == 9
+        assert client.GetStatus(timeout=5).device_attributes
+    assert not any(call.done() for call in waiting)
+    client.CloseSession(session_handle=more)
+    client.CloseSession(session_handle=handle)
+    for i in range(200):
+        client.CleanupGraph(step_id=5000 + i)
+    assert {code_of(call.result)[0] for call in waiting} <= {'CANCELLED', 'ABORTED'}
+
+
 def test_graph_with_an_op_we_lack(client):
-    graph = run_graph()
+    graph = run_graph(client)
     graph.node[1].op = 'NoSuchOp'
     code, message = code_of(client.RegisterGraph, graph_def=graph)
     assert code in ('NOT_FOUND', 'UNIMPLEMENTED') and 'NoSuchOp' in message
 
 
 def test_tensors_in_run_graph_are_refused(client):
-    graph = client.RegisterGraph(graph_def=run_graph()).graph_handle
-    code, _ = code_of(client.RunGraph, graph_handle=graph, step_id=303, recv_key=['a'])
-    assert code == 'UNIMPLEMENTED'
+    graph = client.RegisterGraph(graph_def=run_graph(client)).graph_handle
+    one = tf.make_tensor_proto(1.0)
+    for fields in ({'recv_key': ['a']}, {'send': [{'name': b'a', 'tensor': one}]}):
+        code, message = code_of(client.RunGraph, graph_handle=graph, step_id=303, **fields)
+        assert code == 'UNIMPLEMENTED' and 'tensors in the request' in message
     client.DeregisterGraph(graph_handle=graph)
+
+
+def test_partial_runs_of_a_worker(client):
+    """As TensorFlow's master asks for them: the first call starts the step, the last waits for it."""
+    key = key_of(incarnation_of(client))
+    feed = key.replace('out', 'in')
+    graph = graph_of(lambda: tf.square(tf1.placeholder(tf.float32, [], name='x'), name='y'))
+    fields = {'graph_handle': client.RegisterGraph(graph_def=partial_graph(client, graph, feed)).graph_handle, 'is_partial': True}
+    sender = client.RegisterGraph(graph_def=run_graph(client, 3.0, 'in')).graph_handle
+    for step in (601, 602, 603):
+        assert not client.RunGraph(step_id=step, **fields).ListFields()  # it waits for its input
+        if step == 602:  # given up
+            client.CleanupGraph(step_id=step)
+            continue
+        last = client.start('RunGraph', step_id=step, is_last_partial_run=True, **fields)
+        time.sleep(0.05)
+        assert not last.done()
+        if step == 603:  # the master's call is cancelled
+            last.cancel()
+            client.CleanupGraph(step_id=step)
+            continue
+        client.RunGraph(graph_handle=sender, step_id=step)
+        last.result()
+        assert tf.make_ndarray(client.RecvTensor(step_id=step, rendezvous_key=key).tensor) == 9
+        client.CleanupGraph(step_id=step)
+    code, _ = code_of(client.RunGraph, graph_handle='nobody', step_id=604, is_partial=True)
+    assert code == 'ABORTED'
+    client.CleanupGraph(step_id=604)
+    response = client.RunGraph(graph_handle='nobody', step_id=605, is_partial=True, is_last_partial_run=True, store_errors_in_response_body=True)
+    assert response.status_code == 10 and b'Graph handle is not found' in response.status_error_message
+    for graph in (fields['graph_handle'], sender):
+        client.DeregisterGraph(graph_handle=graph)
 
 
 def test_cleanup_all_empties_containers(client):
@@ -333,7 +429,7 @@ def test_cleanup_all_empties_containers(client):
 
 def test_nothing_piles_up(server, client):
     """Sessions, graphs and steps by hand, made and dropped."""
-    graph = run_graph()
+    graph = run_graph(client)
 
     def churn(count):
         for i in range(count):

@@ -73,6 +73,7 @@ def test_worker_restarts(small):
     with program(small, 'b') as (s, v, y):
         s.run(v.initializer)
         assert s.run(y) == 2.
+        before = {d.name: d.incarnation for d in s.list_devices()}
         small.restart('worker', 1)
         error = clusters.error_of(s.run, y)
         assert isinstance(error, LOST)
@@ -82,6 +83,9 @@ def test_worker_restarts(small):
         assert s.run(v.read_value()) == 1.  # what does not need the task goes on
     with program(small, 'b') as (s, v, y):
         assert s.run(y) == 2.
+        after = {d.name: d.incarnation for d in s.list_devices()}
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed == {'/job:worker/replica:0/task:1/device:CPU:0'}  # of the new process, and of no other
 
 
 def test_master_restarts(small):

@@ -10,4 +10,10 @@
 #include <cmocka.h>
 // clang-format on
 
+// Loops over many inputs that are alike take one in so many: more than one with ThreadSanitizer,
+// where each takes long.
+#ifndef WEIR_TEST_STRIDE
+#define WEIR_TEST_STRIDE 1
+#endif
+
 #endif  // WEIR_TESTING_CMOCKA_H_
