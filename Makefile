@@ -36,21 +36,22 @@ test-c: build/.packages
 
 test-asan: build/.packages
 	cmake --preset asan >/dev/null
-	cmake --build --preset asan
+	cmake --build --preset asan --target unit_tests
 	ctest --preset asan -j2
 
 test-tsan: build/.packages
 	cmake --preset tsan >/dev/null
-	cmake --build --preset tsan
+	cmake --build --preset tsan --target unit_tests
 	ctest --preset tsan -j2
 
+# Three tests at a time on two cores: some wait more than they work.
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
 	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests --ignore=tests/cluster
-	$(PYTHON) -m pytest -q tests/cluster
+	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster
 
 # Each keeps one core busy, so test-python runs two at a time.
 test-ops:

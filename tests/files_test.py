@@ -1,12 +1,9 @@
 """Files against TensorFlow and NumPy: what either writes, the other reads, bit for bit.
 
-Needs tensorflow. Drives src/file through ctypes, in the library that tests/oracle/build_probe.sh builds (into
-$WEIR_PROBE_DIR, by default weir_probe in the system's folder for temporary files).
+Needs tensorflow. Drives src/file through ctypes, in the probe library of the oracle.
 """
 import ctypes
 import os
-import subprocess
-import tempfile
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
@@ -15,7 +12,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from conftest import BUILD
+
 INVALID_ARGUMENT, NOT_FOUND, OUT_OF_RANGE, DATA_LOSS = 3, 5, 11, 15
 PLAIN = [np.float32, np.float64, np.int32, np.uint8, np.int16, np.int8, np.complex64, np.int64, np.bool_, np.uint16,
          np.complex128, np.float16, np.uint32, np.uint64, ml_dtypes.bfloat16]
@@ -49,13 +47,25 @@ class WeirError(Exception):
         self.code = code
 
 
+class Functions:
+    """Functions of the probe library: those it exports, and those of src/file that it finds by name."""
+
+    def __init__(self):
+        self.library = ctypes.CDLL(str(BUILD / 'tests' / 'oracle' / 'libweir_probe.so'))
+        self.library.weir_probe_file_function.restype = ctypes.c_void_p
+
+    def __getattr__(self, name):
+        address = self.library.weir_probe_file_function(name.encode())
+        function = ctypes.CFUNCTYPE(ctypes.c_int)(address) if address else getattr(self.library, name)
+        setattr(self, name, function)
+        return function
+
+
 class Lib:
     """Calls functions that return a status, and turns that into an exception."""
 
     def __init__(self):
-        directory = os.environ.get('WEIR_PROBE_DIR', os.path.join(tempfile.gettempdir(), 'weir_probe'))
-        subprocess.run([os.path.join(HERE, 'oracle', 'build_probe.sh'), directory], check=True)
-        self.lib = ctypes.CDLL(os.path.join(directory, 'libweir_probe.so'))
+        self.lib = Functions()
         self.lib.weir_status_message.restype = ctypes.c_char_p
         self.lib.weir_event_writer_path.restype = ctypes.c_char_p
         for name in ('weir_tensor_data', 'weir_tensor_dims', 'weir_tensor_string'):

@@ -35,7 +35,7 @@ static void test_round_trip(void** state) {
   for (int kind = 0; kind < 4; ++kind) {
     for (size_t k = 0; k < WEIR_COUNT_OF(kSizes); ++k) {
       make_data(kind, kSizes[k], &data);
-      for (int level = -1; level < 10; ++level) {
+      for (int level = -1; level < 10; level += WEIR_TEST_STRIDE) {
         const weir_deflate_format_t format = (weir_deflate_format_t)((level + 1) % 3);
         packed.size = again.size = 0;
         CHECK_OK(weir_deflate(format, level, weir_strbuf_view(&data), &packed));

@@ -108,7 +108,7 @@ static void test_every_flip(void** state) {
   weir_strbuf_t bytes = {0};
   build(test_path("t"), 40, &bytes);
   int missed = 0;
-  for (size_t i = 0; i < bytes.size; ++i) {
+  for (size_t i = 0; i < bytes.size; i += WEIR_TEST_STRIDE) {
     bytes.data[i] ^= 0x41;
     weir_status_t* status = walk(weir_strbuf_view(&bytes));
     missed += status == NULL;
@@ -116,7 +116,7 @@ static void test_every_flip(void** state) {
     bytes.data[i] ^= 0x41;
   }
   assert_true(missed < 60);
-  for (size_t cut = 0; cut < bytes.size; ++cut) {
+  for (size_t cut = 0; cut < bytes.size; cut += WEIR_TEST_STRIDE) {
     CHECK_FAILS(walk(weir_view(bytes.data, cut)), DATA_LOSS, "");
   }
   CHECK_OK(walk(weir_strbuf_view(&bytes)));
