@@ -1,7 +1,7 @@
 // gemm_neon.c — Float products on 64-bit ARM: packing, and a tile of 4 x 16 sums in registers.
 //
-// Rows of A are read four at a time, four products deep, mostly where they are. B is packed, a panel
-// of 16 columns and one chain of products at a time, which fits the first cache beside them.
+// Rows of A are read four at a time, four products deep, mostly where they are. B is packed, a
+// panel of 16 columns and one chain of products at a time, which fits the first cache beside them.
 #include "kernel/gemm_neon.h"
 
 #if defined(__aarch64__)
