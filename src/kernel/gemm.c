@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "kernel/blas.h"
-#include "kernel/gemm_neon.h"
+#include "kernel/gemm_packed.h"
 #include "tensor/cast.h"
 
 // A panel of B that stays in the cache, for the loops.
@@ -61,9 +61,7 @@ static weir_blas_trans_t blas_trans(weir_trans_t trans) {
 #define BLAS_GEMM sgemm
 #define BLAS_GEMV sgemv
 #define SCALAR(v) (v)
-#if defined(__aarch64__)
-#define NEON_GEMM
-#endif
+#define PACKED_GEMM
 #include "kernel/gemm_type.inc"
 
 #define T double

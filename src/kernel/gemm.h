@@ -1,8 +1,8 @@
 // gemm.h — Matrix products, C = alpha * op(A) * op(B) + beta * C, on row-major matrices.
 // Thread-safe.
 //
-// Float products on 64-bit ARM have a kernel of our own (gemm_neon.h); elsewhere a BLAS does the
-// work where the build has one (WEIR_HAVE_BLAS), else blocked loops.
+// Float products have tiles of our own (gemm_packed.h) where the CPU has NEON or AVX-512. For the
+// rest a BLAS does the work where the build has one (WEIR_HAVE_BLAS), else blocked loops.
 // Work is split into blocks whose sizes depend on m, n and k alone, so the result does not depend
 // on the number of threads. |pool| may be NULL: one thread.
 #ifndef WEIR_KERNEL_GEMM_H_
