@@ -73,4 +73,16 @@ int64_t weir_host_allocator_bytes(void);
 int64_t weir_host_allocator_peak(void);
 void weir_host_allocator_reset_peak(void);
 
+// Bytes that one thread takes from the host allocator between begin and end, for traces. Meters
+// nest, and an inner one's bytes are not the outer one's. Blocks that were there before may be
+// freed in between: so |live| can be negative.
+typedef struct weir_alloc_meter_t {
+  int64_t total;  // allocated
+  int64_t live;   // allocated less freed
+  int64_t peak;   // highest |live|
+  struct weir_alloc_meter_t* outer;
+} weir_alloc_meter_t;
+void weir_alloc_meter_begin(weir_alloc_meter_t* meter);
+void weir_alloc_meter_end(weir_alloc_meter_t* meter);  // on the same thread
+
 #endif  // WEIR_BASE_ALLOC_H_

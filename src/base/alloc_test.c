@@ -142,6 +142,29 @@ static void test_host_alignment(void** state) {
   }
 }
 
+static void test_host_meter(void** state) {
+  (void)state;
+  enum { SMALL = 100, BIG = 1 << 20 };
+  weir_allocator_t* host = weir_host_allocator();
+  void* before = host->vtable->alloc(host, SMALL, 64);
+  weir_alloc_meter_t outer, inner;
+  weir_alloc_meter_begin(&outer);
+  void* big = host->vtable->alloc(host, BIG, 64);
+  host->vtable->free(host, big, BIG);
+  weir_alloc_meter_begin(&inner);
+  host->vtable->free(host, before, SMALL);
+  weir_alloc_meter_end(&inner);
+  void* small = host->vtable->alloc(host, SMALL, 64);
+  weir_alloc_meter_end(&outer);
+  host->vtable->free(host, small, SMALL);
+  assert_int_equal(outer.total, BIG + SMALL);
+  assert_int_equal(outer.peak, BIG);
+  assert_int_equal(outer.live, SMALL);
+  assert_int_equal(inner.total, 0);
+  assert_int_equal(inner.peak, 0);
+  assert_int_equal(inner.live, -SMALL);
+}
+
 static void test_host_accounting(void** state) {
   (void)state;
   weir_allocator_t* host = weir_host_allocator();
@@ -272,6 +295,7 @@ int main(void) {
                                      cmocka_unit_test(test_host_sizes),
                                      cmocka_unit_test(test_host_alignment),
                                      cmocka_unit_test(test_host_accounting),
+                                     cmocka_unit_test(test_host_meter),
                                      cmocka_unit_test(test_host_faults),
                                      cmocka_unit_test(test_host_many),
                                      cmocka_unit_test(test_host_threads)};

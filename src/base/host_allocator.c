@@ -106,6 +106,24 @@ static void account(int64_t delta, int64_t high) {
   }
 }
 
+// Initial-exec: one load instead of a call; a few bytes always fit the static block of a library
+// loaded late.
+#define FAST_TLS __attribute__((tls_model("initial-exec")))
+static _Thread_local weir_alloc_meter_t* thread_meter FAST_TLS;
+
+static __attribute__((noinline)) void meter_add(weir_alloc_meter_t* meter, int64_t size) {
+  meter->total += WEIR_MAX(size, 0);
+  meter->live += size;
+  meter->peak = WEIR_MAX(meter->peak, meter->live);
+}
+
+void weir_alloc_meter_begin(weir_alloc_meter_t* meter) {
+  *meter = (weir_alloc_meter_t){.outer = thread_meter};
+  thread_meter = meter;
+}
+
+void weir_alloc_meter_end(weir_alloc_meter_t* meter) { thread_meter = meter->outer; }
+
 // ---- the thread's lists ----
 
 typedef struct free_block_t {
@@ -119,11 +137,8 @@ typedef struct thread_cache_t {
   int64_t delta_high;            // highest |delta| since then
 } thread_cache_t;
 
-// Initial-exec: one load instead of a call; eight bytes always fit the static block of a library
-// loaded late.
-static _Thread_local thread_cache_t* thread_cache __attribute__((tls_model("initial-exec")));
-static _Thread_local bool thread_cache_gone
-    __attribute__((tls_model("initial-exec")));  // the thread is ending
+static _Thread_local thread_cache_t* thread_cache FAST_TLS;
+static _Thread_local bool thread_cache_gone FAST_TLS;  // the thread is ending
 static pthread_key_t thread_key;
 static bool has_thread_key = false;
 static pthread_once_t setup_once = PTHREAD_ONCE_INIT;
@@ -140,6 +155,7 @@ static void raise_high(thread_cache_t* cache) {
 }
 
 static inline void account_small(thread_cache_t* cache, int64_t size) {
+  if (WEIR_UNLIKELY(thread_meter != NULL)) meter_add(thread_meter, size);
   cache->delta += size;
   if (WEIR_UNLIKELY(cache->delta > cache->delta_high)) raise_high(cache);
   if (WEIR_UNLIKELY(cache->delta < -ACCOUNT_BATCH)) flush_account(cache);
@@ -151,6 +167,7 @@ static void account_any(int64_t size) {
     account_small(cache, size);
     return;
   }
+  if (thread_meter) meter_add(thread_meter, size);
   if (cache)
     flush_account(cache);  // so that the peak a big block makes counts this thread's small ones
   account(size, WEIR_MAX(size, 0));

@@ -162,8 +162,11 @@ static void async_done(void* arg, weir_status_t* take_status) {
   run_t* run = async->item.activation->run;
   const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
   if (run->params->trace) {
-    weir_trace_add(run->params->trace, node->def, async->start_ns, weir_clock_ns(), async->outputs,
-                   node->output_count);
+    weir_trace_event_t event = {.node = node->def,
+                                .ready_ns = async->item.since_ns,
+                                .start_ns = async->start_ns,
+                                .end_ns = weir_clock_ns()};
+    weir_trace_add(run->params->trace, event, async->outputs, node->output_count);
   }
   weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
@@ -196,21 +199,27 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
   weir_mutex_lock(&run->mu);
 }
 
-static weir_status_t* compute(run_t* run, const weir_plan_node_t* plan_node,
+// Not inline: it would crowd the path of all other runs.
+static __attribute__((noinline)) weir_status_t* compute_traced(run_t* run, const ready_t* item,
+                                                               const weir_plan_node_t* node,
+                                                               weir_kernel_ctx_t* ctx) {
+  weir_trace_event_t event;
+  weir_trace_begin(&event, node->def, item->since_ns);
+  weir_status_t* status = node->compute(ctx);
+  weir_trace_end(run->params->trace, &event, ctx->outputs, node->output_count);
+  return status;
+}
+
+static weir_status_t* compute(run_t* run, const ready_t* item, const weir_plan_node_t* plan_node,
                               weir_kernel_ctx_t* ctx) {
   weir_plan_node_t* node = (weir_plan_node_t*)plan_node;  // statistics only
+  if (WEIR_UNLIKELY(run->params->trace != NULL)) return compute_traced(run, item, node, ctx);
   bool is_due =
       atomic_load_explicit(&node->cost_ns, memory_order_relaxed) < 0 || (ctx->iteration & 15) == 0;
-  bool is_measured = run->params->trace || (!node->is_cheap && is_due);
-  int64_t start = is_measured ? weir_clock_ns() : 0;
+  if (node->is_cheap || !is_due) return node->compute(ctx);
+  int64_t start = weir_clock_ns();
   weir_status_t* status = node->compute(ctx);
-  if (is_measured) {
-    int64_t end = weir_clock_ns();
-    note_cost(node, end - start);
-    if (run->params->trace) {
-      weir_trace_add(run->params->trace, node->def, start, end, ctx->outputs, node->output_count);
-    }
-  }
+  note_cost(node, weir_clock_ns() - start);
   return status;
 }
 
@@ -230,7 +239,7 @@ WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is
   fill_ctx(run, item, outputs, &ctx);
   ++item->activation->in_flight;
   if (!node->runs_locked) weir_mutex_unlock(&run->mu);
-  weir_status_t* status = weir_node_error(node, compute(run, node, &ctx));
+  weir_status_t* status = weir_node_error(node, compute(run, item, node, &ctx));
   weir_node_release_inputs(ctx.inputs, node->input_count);
   if (!node->runs_locked) weir_mutex_lock(&run->mu);
   --item->activation->in_flight;

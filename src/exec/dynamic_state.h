@@ -75,6 +75,7 @@ typedef struct ready_t {
   iteration_t* iteration;
   int32_t node;
   bool is_dead;
+  int64_t since_ns;  // when it became ready; only in traced runs
 } ready_t;
 
 struct run_t {

@@ -112,11 +112,11 @@ WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_nod
 static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t* node,
                                  weir_kernel_ctx_t* ctx, weir_value_t* slots, weir_tensor_t** rets,
                                  weir_trace_t* trace) {
-  int64_t start = weir_clock_ns();
+  if (!node->compute) return run_node(plan, node, ctx, slots, rets);
+  weir_trace_event_t event;
+  weir_trace_begin(&event, node->def, weir_clock_ns());  // ready when its turn comes
   weir_status_t* status = run_node(plan, node, ctx, slots, rets);
-  if (node->compute) {
-    weir_trace_add(trace, node->def, start, weir_clock_ns(), ctx->outputs, node->output_count);
-  }
+  weir_trace_end(trace, &event, ctx->outputs, node->output_count);
   return status;
 }
 

@@ -20,6 +20,7 @@ void weir_run_push(run_t* run, ready_t item) {
     weir_run_fail(run, weir_out_of_memory());
     return;
   }
+  if (WEIR_UNLIKELY(run->params->trace != NULL)) item.since_ns = weir_clock_ns();
   run->ready[run->ready_count++] = item;
 }
 

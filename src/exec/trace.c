@@ -1,11 +1,12 @@
 // trace.c — Collecting node timings and writing them as RunMetadata or as Chrome's trace JSON.
 #include "exec/trace.h"
 
-#include "base/alloc.h"
 #include "exec/node_run.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"
 #include "wire/wire.h"
+
+#define ALLOCATOR_NAME "cpu"
 
 static int thread_number(void) {
   static atomic_int next = 0;
@@ -40,19 +41,16 @@ static void put_output(const weir_tensor_t* tensor, int slot, weir_strbuf_t* out
   weir_wire_end(out, shape);
   size_t allocation = weir_wire_begin(out, 4);
   weir_wire_put_int(out, 1, (int64_t)weir_tensor_byte_size(tensor));
-  weir_wire_put_string(out, 3, "cpu");
+  weir_wire_put_string(out, 3, ALLOCATOR_NAME);
   weir_wire_end(out, allocation);
   weir_wire_end(out, description);
   weir_wire_end(out, output);
 }
 
-void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
-                    int64_t end_ns, const weir_value_t* outputs, int output_count) {
-  weir_trace_event_t event = {.node = node,
-                              .start_ns = start_ns,
-                              .end_ns = end_ns,
-                              .thread = thread_number(),
-                              .output_bytes = weir_node_output_bytes(outputs, output_count)};
+void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
+                    int output_count) {
+  event.thread = thread_number();
+  event.output_bytes = weir_node_output_bytes(outputs, output_count);
   weir_mutex_lock(&trace->mu);
   event.outputs = trace->outputs.size;
   for (int i = 0; i < output_count; ++i)
@@ -63,12 +61,31 @@ void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t st
   weir_mutex_unlock(&trace->mu);
 }
 
-static int64_t wall_us(const weir_trace_t* trace, int64_t clock_ns) {
-  return trace->wall_start_us + (clock_ns - trace->clock_start_ns) / 1000;
+void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node, int64_t ready_ns) {
+  *event = (weir_trace_event_t){.node = node, .ready_ns = ready_ns, .start_ns = weir_clock_ns()};
+  weir_alloc_meter_begin(&event->memory);
 }
 
-// "name = Op(inputs)": viewers find there where a node's inputs come from.
-static void write_label(const weir_node_t* node, weir_strbuf_t* out) {
+void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
+                    int output_count) {
+  weir_alloc_meter_end(&event->memory);
+  event->end_ns = weir_clock_ns();
+  weir_trace_add(trace, *event, outputs, output_count);
+}
+
+static int64_t wall_ns(const weir_trace_t* trace, int64_t clock_ns) {
+  return trace->wall_start_us * 1000 + (clock_ns - trace->clock_start_ns);
+}
+
+// "name = Op(inputs)": viewers find there where a node's inputs come from. Before it, what it
+// allocated in all and at most at a time, when that is much.
+static void write_label(const weir_node_t* node, const weir_alloc_meter_t* memory,
+                        weir_strbuf_t* out) {
+  enum { MEGABYTE = 1 << 20 };
+  if (memory->total >= MEGABYTE / 10) {
+    weir_strbuf_printf(out, "[" ALLOCATOR_NAME " %.1fMB %.1fMB] ", (double)memory->total / MEGABYTE,
+                       (double)memory->peak / MEGABYTE);
+  }
   weir_strbuf_printf(out, "%s = %s(", node->def.name, node->def.op_name);
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t input = node->inputs[i];
@@ -78,23 +95,43 @@ static void write_label(const weir_node_t* node, weir_strbuf_t* out) {
   weir_strbuf_putc(out, ')');
 }
 
+// AllocatorMemoryUsed; and MemoryStats, for what the kernel gave back before its end.
+static void write_memory(const weir_trace_event_t* event, weir_strbuf_t* out) {
+  const weir_alloc_meter_t* memory = &event->memory;
+  int64_t live = WEIR_MAX(memory->live, 0);
+  if (memory->total > 0) {
+    size_t used = weir_wire_begin(out, 6);
+    weir_wire_put_string(out, 1, ALLOCATOR_NAME);
+    weir_wire_put_int(out, 2, memory->total);
+    weir_wire_put_int(out, 3, memory->peak);
+    if (live) weir_wire_put_int(out, 4, live);
+    weir_wire_end(out, used);
+  }
+  size_t stats = weir_wire_begin(out, 12);
+  if (memory->total > live) weir_wire_put_int(out, 1, memory->total - live);
+  weir_wire_end(out, stats);
+}
+
 // NodeExecStats: name, start, relative times, outputs, label, thread.
 static void write_node(const weir_trace_t* trace, const weir_trace_event_t* event,
                        weir_strbuf_t* out) {
   int64_t micros = WEIR_MAX((event->end_ns - event->start_ns) / 1000, 1);
   weir_wire_put_string(out, 1, event->node->name);
-  weir_wire_put_int(out, 2, wall_us(trace, event->start_ns));
+  weir_wire_put_int(out, 2, wall_ns(trace, event->start_ns) / 1000);
   weir_wire_put_int(out, 4, micros);  // op_end_rel_micros
   weir_wire_put_int(out, 5, micros);  // all_end_rel_micros
   if (!trace->outputs.failed && event->outputs_size)
     weir_strbuf_append(out, trace->outputs.data + event->outputs, event->outputs_size);
   size_t label = weir_wire_begin(out, 8);
-  write_label((const weir_node_t*)event->node, out);
+  write_label((const weir_node_t*)event->node, &event->memory, out);
   weir_wire_end(out, label);
+  weir_wire_put_int(out, 9, wall_ns(trace, event->ready_ns) / 1000);  // scheduled_micros
   weir_wire_put_int(out, 10, event->thread);
-  weir_wire_put_int(out, 13, wall_us(trace, event->start_ns) * 1000);  // all_start_nanos
-  weir_wire_put_int(out, 15, event->end_ns - event->start_ns);         // op_end_rel_nanos
-  weir_wire_put_int(out, 16, event->end_ns - event->start_ns);         // all_end_rel_nanos
+  write_memory(event, out);
+  weir_wire_put_int(out, 13, wall_ns(trace, event->start_ns));  // all_start_nanos
+  weir_wire_put_int(out, 15, event->end_ns - event->start_ns);  // op_end_rel_nanos
+  weir_wire_put_int(out, 16, event->end_ns - event->start_ns);  // all_end_rel_nanos
+  weir_wire_put_int(out, 17, wall_ns(trace, event->ready_ns));  // scheduled_nanos
 }
 
 weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,

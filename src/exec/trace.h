@@ -2,14 +2,19 @@
 #ifndef WEIR_EXEC_TRACE_H_
 #define WEIR_EXEC_TRACE_H_
 
+#include "base/alloc.h"
 #include "base/string.h"
 #include "base/thread.h"
 #include "op/kernel.h"
 
 typedef struct weir_trace_event_t {
+  // What is known of a node that ran. Times are weir_clock_ns's.
   const weir_node_def_t* node;  // borrowed from the plan's graph
-  int64_t start_ns;             // of weir_clock_ns
+  int64_t ready_ns;
+  int64_t start_ns;
   int64_t end_ns;
+  weir_alloc_meter_t memory;  // not of asynchronous kernels: they allocate on any thread
+  // Filled in by weir_trace_add.
   int thread;  // small number, in order of first use
   int64_t output_bytes;
   size_t outputs, outputs_size;  // NodeOutput messages, within the trace's |outputs|
@@ -28,8 +33,12 @@ typedef struct weir_trace_t {
 void weir_trace_init(weir_trace_t* trace);
 void weir_trace_free(weir_trace_t* trace);
 // Events are dropped when memory is exhausted: a trace never fails a step.
-void weir_trace_add(weir_trace_t* trace, const weir_node_def_t* node, int64_t start_ns,
-                    int64_t end_ns, const weir_value_t* outputs, int output_count);
+void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
+                    int output_count);
+// Before and after a kernel on this thread: its times and memory.
+void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node, int64_t ready_ns);
+void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
+                    int output_count);
 // Appends a RunMetadata message (step_stats of one device).
 WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
                                                        weir_strbuf_t* out);

@@ -210,6 +210,8 @@ def test_tracing_of_tasks(pair):
         assert request_of(run).exec_opts.record_timeline
         stats = response_of(run).step_stats.dev_stats
         assert [d.device for d in stats] == [WORKER] and 'y' in {n.node_name for n in stats[0].node_stats}
+        assert all(0 < n.scheduled_nanos <= n.all_start_nanos for d in metadata.step_stats.dev_stats for n in d.node_stats
+                   if n.node_name != 'RecvTensor')  # which is no node
         assert 'y' in {n.node_name for d in metadata.step_stats.dev_stats if d.device == WORKER for n in d.node_stats}
         assert {'y': WORKER}.items() <= {n.name: n.device for g in metadata.partition_graphs for n in g.node}.items()
         logging = [request_of(c) for c in to_worker if c.method == 'Logging']

@@ -112,9 +112,10 @@ def test_tracing(wire):
     with session(wire) as s:
         x = tf1.placeholder(tf.float32, [2, 3], name='x')
         y = tf.square(tf.abs(x, name='absolute'), name='squared')
+        z = tf.matmul(y, tf.ones([3, 50]), name='product')
         options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE, output_partition_graphs=True,
                                  report_tensor_allocations_upon_oom=True)
-        s.run(y, {x: np.ones([2, 3])}, options=options, run_metadata=tf1.RunMetadata())
+        s.run([y, z], {x: np.ones([2, 3])}, options=options, run_metadata=tf1.RunMetadata())
         call = wire.take()[-1]
         request, metadata = request_of(call), response_of(call).metadata
         assert request.options.trace_level == 3 and request.options.output_partition_graphs
@@ -132,10 +133,21 @@ def test_tracing(wire):
         assert node.timeline_label == 'squared = Square(absolute)'
         output = node.output[0].tensor_description
         assert (output.dtype, [d.size for d in output.shape.dim]) == (1, [2, 3])
+        check_schedule_and_memory(nodes)
         allocation = output.allocation_description
         assert allocation.requested_bytes == 24 and allocation.allocator_name in ('cpu', 'mklcpu')  # with oneDNN's kernels
-        s.run(y, {x: np.ones([2, 3])})
+        s.run([y, z], {x: np.ones([2, 3])})
         assert not response_of(wire.take()[-1]).metadata.ListFields()
+
+
+def check_schedule_and_memory(nodes):
+    for node in nodes.values():
+        assert node.scheduled_micros == node.scheduled_nanos // 1000 and 0 < node.scheduled_nanos <= node.all_start_nanos
+    assert nodes['absolute'].all_start_nanos <= nodes['squared'].scheduled_nanos
+    product = nodes['product']  # which cannot be where an input was
+    assert product.HasField('memory_stats')
+    memory, = product.memory
+    assert memory.allocator_name in ('cpu', 'mklcpu') and 400 <= memory.live_bytes <= memory.peak_bytes <= memory.total_bytes
 
 
 def test_callables(wire):
