@@ -124,6 +124,18 @@ def test_initializer(case, name):
             np.testing.assert_allclose(got, expected, 3e-7 if dtype == tf.float32 else 1e-15, 0)
 
 
+@pytest.mark.parametrize('suffix, shape, dtype', [('', (6, 4), tf.float32), ('_wide', (3, 8), tf.float32),
+                                                  ('_4d', (3, 2, 5, 4), tf.float64)])
+def test_orthogonal_initializer(case, suffix, shape, dtype):
+    got = case('initializers').run('orthogonal' + suffix, {})
+    with tf.Graph().as_default(), v1.Session() as session:
+        expected = session.run(v1.orthogonal_initializer(1.5, 21, dtype)(shape))
+    np.testing.assert_allclose(got, expected, 0, 1e-5 if dtype == tf.float32 else 1e-13)
+    flat = got.reshape(-1, shape[-1])
+    flat = flat.T if flat.shape[0] < flat.shape[1] else flat
+    np.testing.assert_allclose(flat.T @ flat, 1.5**2 * np.eye(flat.shape[1]), 0, 1e-5)
+
+
 def test_initializer_with_graph_seed(case):
     with tf.Graph().as_default(), v1.Session() as session:
         v1.set_random_seed(99)

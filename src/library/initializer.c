@@ -53,6 +53,9 @@ weir_init_t weir_init_lecun_normal(int64_t seed) {
 weir_init_t weir_init_identity(double gain) {
   return (weir_init_t){.kind = WEIR_INIT_IDENTITY, .first = gain};
 }
+weir_init_t weir_init_orthogonal(double gain, int64_t seed) {
+  return (weir_init_t){.kind = WEIR_INIT_ORTHOGONAL, .first = gain, .seed = seed};
+}
 weir_init_t weir_init_value(weir_edge_t value) {
   return (weir_init_t){.kind = WEIR_INIT_VALUE, .value = value};
 }
@@ -130,6 +133,27 @@ static weir_edge_t identity(const builder_t* b, double gain) {
   return weir_one_hot(b->scope, places, columns, number(b, gain), number(b, 0));
 }
 
+// Q of a random matrix that is at least as tall as wide. Q is made unique by a positive diagonal of
+// R.
+static weir_edge_t orthogonal(const builder_t* b, double gain) {
+  const int rank = b->shape.rank;
+  if (rank < 2) {
+    weir_lib_fail(b->scope, "orthogonal initializer: needs at least a matrix, got rank %d", rank);
+    return WEIR_LIB_NONE;
+  }
+  int64_t rows = 1, columns = b->shape.dims[rank - 1];
+  for (int i = 0; i < rank - 1; ++i) rows *= b->shape.dims[i];
+  const bool is_wide = rows < columns;
+  builder_t tall = *b;
+  tall.dims =
+      is_wide ? weir_lib_vector(b->scope, columns, rows) : weir_lib_vector(b->scope, rows, columns);
+  weir_qr_result_t factors = weir_qr(b->scope, normal(&tall, 0, 1));
+  weir_edge_t signs = weir_sign(b->scope, weir_matrix_diag_part(b->scope, factors.r));
+  weir_edge_t q = weir_mul(b->scope, factors.q, signs);
+  if (is_wide) q = weir_transpose(b->scope, q, weir_lib_vector(b->scope, 1, 0));
+  return weir_mul(b->scope, number(b, gain), weir_reshape(b->scope, q, b->dims));
+}
+
 static weir_edge_t build(const builder_t* b, const weir_init_t* init) {
   switch (init->kind) {
     case WEIR_INIT_CONSTANT: return weir_fill(b->scope, b->dims, number(b, init->first));
@@ -138,6 +162,7 @@ static weir_edge_t build(const builder_t* b, const weir_init_t* init) {
     case WEIR_INIT_TRUNCATED_NORMAL: return truncated_normal(b, init->first, init->second);
     case WEIR_INIT_VARIANCE_SCALING: return variance_scaling(b, init);
     case WEIR_INIT_IDENTITY: return identity(b, init->first);
+    case WEIR_INIT_ORTHOGONAL: return orthogonal(b, init->first);
     default:
       weir_lib_fail(b->scope, "initializer: unknown kind %d", (int)init->kind);
       return WEIR_LIB_NONE;

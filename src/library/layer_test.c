@@ -171,6 +171,8 @@ static void test_errors_of_initializers(void** state) {
               "dimension 1");
   check_fails(b, weir_init_edge(b->s, weir_init_identity(1), WEIR_DTYPE_FLOAT, WEIR_SHAPE(2)),
               "needs a matrix");
+  check_fails(b, weir_init_edge(b->s, weir_init_orthogonal(1, 1), WEIR_DTYPE_FLOAT, WEIR_SHAPE(2)),
+              "at least a matrix");
   weir_init_t scaling = weir_init_variance_scaling(0, WEIR_FAN_IN, WEIR_DISTRIBUTION_UNIFORM, 1);
   check_fails(b, weir_init_edge(b->s, scaling, WEIR_DTYPE_FLOAT, WEIR_SHAPE(2)), "positive, got 0");
   weir_init_t given = weir_init_value(weir_const_float(b->s, 1));

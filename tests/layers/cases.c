@@ -41,6 +41,11 @@ static void initializers(weir_scope_t* s) {
       {"lecun_normal", weir_init_lecun_normal(19)},
       {"scaled_out", weir_init_variance_scaling(3, WEIR_FAN_OUT, WEIR_DISTRIBUTION_NORMAL, 20)},
       {"identity", weir_init_identity(2.5)}};
+  const weir_init_t orthogonal = weir_init_orthogonal(1.5, 21);
+  output(s, "orthogonal", weir_init_edge(s, orthogonal, WEIR_DTYPE_FLOAT, WEIR_SHAPE(6, 4)));
+  output(s, "orthogonal_wide", weir_init_edge(s, orthogonal, WEIR_DTYPE_FLOAT, WEIR_SHAPE(3, 8)));
+  output(s, "orthogonal_4d",
+         weir_init_edge(s, orthogonal, WEIR_DTYPE_DOUBLE, WEIR_SHAPE(3, 2, 5, 4)));
   for (int i = 0; i < COUNT_OF(all); ++i) {
     char name[64];
     output(s, all[i].name, weir_init_edge(s, all[i].init, WEIR_DTYPE_FLOAT, WEIR_SHAPE(6, 4)));
