@@ -1,13 +1,7 @@
-// queue.c — Queues: requests wait in two lists, storage is an array that the policy orders.
+// queue.c — Queues: requests wait in two lists, one of those that bring and one of those that take.
 #include "op/queue.h"
 
-#include "base/philox.h"
-
-typedef struct item_t {
-  int64_t priority;       // PRIORITY: component 0
-  uint64_t sequence;      // order of arrival, for equal priorities
-  weir_tensor_t** parts;  // one a component; one allocation
-} item_t;
+#include "op/queue_items.h"
 
 struct weir_queue_t {
   weir_resource_t base;
@@ -19,16 +13,8 @@ struct weir_queue_t {
   weir_shape_t** shapes;  // NULL: any; else one a component
   int64_t capacity;
   int64_t min_after_dequeue;
-  int64_t seed, seed2;
   // Guarded by mu:
-  item_t* items;          // FIFO, PADDING: a ring from |first|; SHUFFLE: a set; PRIORITY: a heap
-  size_t capacity_items;  // allocated
-  size_t first;
-  size_t size;
-  uint64_t next_sequence;
-  weir_philox_t random;  // SHUFFLE, with the words of its last group not yet used
-  uint32_t random_words[4];
-  int random_used;
+  weir_queue_items_t items;
   bool is_closed;
   weir_waiters_t enqueuers;  // also waiting closes, in order
   weir_waiters_t dequeuers;
@@ -48,7 +34,7 @@ typedef struct dequeue_t {
   bool is_batch;
   bool is_up_to;
   int64_t count;  // tuples asked for
-  item_t* got;
+  weir_queue_item_t* got;
   size_t got_capacity;
   size_t got_count;
 } dequeue_t;
@@ -57,109 +43,6 @@ static const char* const policy_names[] = {[WEIR_QUEUE_FIFO] = "FIFOQueue",
                                            [WEIR_QUEUE_PADDING] = "PaddingFIFOQueue",
                                            [WEIR_QUEUE_SHUFFLE] = "RandomShuffleQueue",
                                            [WEIR_QUEUE_PRIORITY] = "PriorityQueue"};
-
-// ---- items and storage. |mu| held ----
-static void item_free(const weir_queue_t* queue, item_t* item) {
-  if (!item->parts) return;
-  for (int i = 0; i < queue->component_count; ++i) weir_tensor_release(item->parts[i]);
-  weir_free(item->parts);
-  item->parts = NULL;
-}
-
-static size_t ring_at(const weir_queue_t* queue, size_t i) {
-  return (queue->first + i) % queue->capacity_items;
-}
-
-// Makes room for |extra| more.
-static bool grow(weir_queue_t* queue, size_t extra) {
-  if (queue->size + extra <= queue->capacity_items) return true;
-  size_t capacity =
-      WEIR_MAX(queue->size + extra, queue->capacity_items ? queue->capacity_items * 2 : 16);
-  item_t* items = weir_alloc_array(capacity, sizeof(*items));
-  if (!items) return false;
-  for (size_t i = 0; i < queue->size; ++i) items[i] = queue->items[ring_at(queue, i)];
-  weir_free(queue->items);
-  queue->items = items;
-  queue->capacity_items = capacity;
-  queue->first = 0;
-  return true;
-}
-
-static bool item_less(const item_t* a, const item_t* b) {
-  return a->priority != b->priority ? a->priority < b->priority : a->sequence < b->sequence;
-}
-
-static void swap_items(item_t* a, item_t* b) {
-  item_t item = *a;
-  *a = *b;
-  *b = item;
-}
-
-static void heap_up(item_t* items, size_t at) {
-  while (at > 0 && item_less(&items[at], &items[(at - 1) / 2])) {
-    swap_items(&items[at], &items[(at - 1) / 2]);
-    at = (at - 1) / 2;
-  }
-}
-
-static void heap_down(item_t* items, size_t size) {
-  for (size_t at = 0;;) {
-    size_t least = at;
-    for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < size; ++child) {
-      if (item_less(&items[child], &items[least])) least = child;
-    }
-    if (least == at) return;
-    swap_items(&items[at], &items[least]);
-    at = least;
-  }
-}
-
-// Puts an item in; false when out of memory.
-static bool push(weir_queue_t* queue, item_t item) {
-  if (!grow(queue, 1)) return false;
-  if (queue->policy == WEIR_QUEUE_PRIORITY)
-    item.priority = WEIR_TENSOR_DATA(item.parts[0], int64_t)[0];
-  item.sequence = queue->next_sequence++;
-  queue->items[ring_at(queue, queue->size++)] = item;
-  if (queue->policy == WEIR_QUEUE_PRIORITY) heap_up(queue->items, queue->size - 1);
-  return true;
-}
-
-// Gives an item back to where it came from; there is room.
-static void push_front(weir_queue_t* queue, item_t item) {
-  if (queue->policy == WEIR_QUEUE_FIFO || queue->policy == WEIR_QUEUE_PADDING) {
-    queue->first = (queue->first + queue->capacity_items - 1) % queue->capacity_items;
-    queue->items[queue->first] = item;
-    ++queue->size;
-    return;
-  }
-  queue->items[queue->size++] = item;
-  if (queue->policy == WEIR_QUEUE_PRIORITY) heap_up(queue->items, queue->size - 1);
-}
-
-static uint32_t random_word(weir_queue_t* queue) {
-  if (queue->random_used == 4) {
-    weir_philox_next(&queue->random, queue->random_words);
-    queue->random_used = 0;
-  }
-  return queue->random_words[queue->random_used++];
-}
-
-static item_t pop(weir_queue_t* queue) {
-  item_t* items = queue->items;
-  if (queue->policy == WEIR_QUEUE_FIFO || queue->policy == WEIR_QUEUE_PADDING) {
-    item_t item = items[queue->first];
-    queue->first = (queue->first + 1) % queue->capacity_items;
-    --queue->size;
-    return item;
-  }
-  size_t at = 0;
-  if (queue->policy == WEIR_QUEUE_SHUFFLE) at = random_word(queue) % queue->size;
-  item_t item = items[at];
-  items[at] = items[--queue->size];
-  if (queue->policy == WEIR_QUEUE_PRIORITY) heap_down(items, queue->size);
-  return item;
-}
 
 // ---- enqueue ----
 // Row |row| of |tensor| as a tensor of its own: a copy, so that one row does not keep a batch
@@ -179,7 +62,8 @@ static weir_status_t* copy_row(weir_tensor_t* tensor, int64_t row, weir_tensor_t
 }
 
 static weir_status_t* push_row(weir_queue_t* queue, enqueue_t* e) {
-  item_t item = {.parts = weir_calloc((size_t)queue->component_count, sizeof(weir_tensor_t*))};
+  weir_queue_item_t item = {
+      .parts = weir_calloc((size_t)queue->component_count, sizeof(weir_tensor_t*))};
   if (!item.parts) return weir_out_of_memory();
   weir_status_t* status = NULL;
   for (int i = 0; !status && i < queue->component_count; ++i) {
@@ -189,9 +73,9 @@ static weir_status_t* push_row(weir_queue_t* queue, enqueue_t* e) {
       item.parts[i] = weir_tensor_retain(e->parts[i]);
     }
   }
-  if (!status && !push(queue, item)) status = weir_out_of_memory();
+  if (!status && !weir_queue_items_push(&queue->items, item)) status = weir_out_of_memory();
   if (status) {
-    item_free(queue, &item);
+    weir_queue_item_free(&item, queue->component_count);
     return status;
   }
   ++e->next;
@@ -219,7 +103,7 @@ static bool try_enqueue(weir_queue_t* queue, weir_waiters_t* completed) {
     return true;
   }
   while (!status && e->next < e->count &&
-         (queue->capacity < 0 || (int64_t)queue->size < queue->capacity)) {
+         (queue->capacity < 0 || (int64_t)queue->items.size < queue->capacity)) {
     status = push_row(queue, e);
     changed = true;
   }
@@ -233,21 +117,22 @@ static weir_status_t* insufficient(const weir_queue_t* queue, int64_t wanted) {
   return WEIR_STATUS(
       OUT_OF_RANGE,
       "%s '%s' is closed and has insufficient elements (requested %lld, current size %zu)",
-      policy_names[queue->policy], queue->name, (long long)wanted, queue->size);
+      policy_names[queue->policy], queue->name, (long long)wanted, queue->items.size);
 }
 
 // Puts what a request took back to the front. Without memory for that, it is lost.
 static void give_back(weir_queue_t* queue, dequeue_t* d) {
-  if (!grow(queue, d->got_count)) return;
-  while (d->got_count > 0) push_front(queue, d->got[--d->got_count]);
+  if (!weir_queue_items_reserve(&queue->items, d->got_count)) return;
+  while (d->got_count > 0) weir_queue_items_push_front(&queue->items, d->got[--d->got_count]);
 }
 
 // Takes what may be taken; true when something changed.
 static bool take(weir_queue_t* queue, dequeue_t* d) {
-  int64_t available = (int64_t)queue->size - (queue->is_closed ? 0 : queue->min_after_dequeue);
+  int64_t available =
+      (int64_t)queue->items.size - (queue->is_closed ? 0 : queue->min_after_dequeue);
   bool changed = false;
   while (available-- > 0 && (int64_t)d->got_count < d->count) {
-    d->got[d->got_count++] = pop(queue);
+    d->got[d->got_count++] = weir_queue_items_pop(&queue->items);
     changed = true;
   }
   return changed;
@@ -257,11 +142,11 @@ static bool try_dequeue(weir_queue_t* queue, weir_waiters_t* completed) {
   dequeue_t* d = (dequeue_t*)queue->dequeuers.head;
   if (!d) return false;
   const int64_t wanted = d->count - (int64_t)d->got_count;
-  if (queue->is_closed && (int64_t)queue->size < wanted) {
+  if (queue->is_closed && (int64_t)queue->items.size < wanted) {
     weir_status_t* status = NULL;
-    bool is_rest = d->is_up_to && queue->size + d->got_count > 0;
+    bool is_rest = d->is_up_to && queue->items.size + d->got_count > 0;
     if (is_rest) {
-      d->count = (int64_t)(queue->size + d->got_count);
+      d->count = (int64_t)(queue->items.size + d->got_count);
       (void)take(queue, d);
     } else {
       status = insufficient(queue, wanted);
@@ -285,61 +170,13 @@ static void queue_flush(weir_resource_t* owner, weir_waiters_t* completed) {
   } while (changed);
 }
 
-// ---- batches ----
-static void batch_shape(const dequeue_t* d, int component, int rank, int64_t* dims) {
-  dims[0] = (int64_t)d->got_count;
-  for (int k = 0; k < rank; ++k) dims[k + 1] = 0;
-  for (size_t i = 0; i < d->got_count; ++i) {
-    const weir_tensor_t* part = d->got[i].parts[component];
-    for (int k = 0; k < rank; ++k) dims[k + 1] = WEIR_MAX(dims[k + 1], part->dims[k]);
-  }
-}
-
-// Copies |part| into the corner of a block of |dims|.
-static weir_status_t* copy_padded(const weir_tensor_t* part, const int64_t* dims, char* dst) {
-  const int64_t size = (int64_t)weir_dtype_size(weir_tensor_type(part));
-  const int64_t row = part->rank ? part->dims[part->rank - 1] : 1;
-  int64_t at[WEIR_MAX_RANK] = {0};
-  for (int64_t done = 0; done < part->count; done += row) {
-    int64_t offset = 0;
-    for (int k = 0; k < part->rank; ++k) offset = offset * dims[k] + at[k];
-    WEIR_TRY(weir_elements_copy(weir_tensor_type(part), dst + offset * size,
-                                (const char*)part->data + done * size, row));
-    for (int k = part->rank - 2; k >= 0 && ++at[k] == part->dims[k]; --k) at[k] = 0;
-  }
-  return NULL;
-}
-
-static weir_status_t* batch_component(const weir_queue_t* queue, weir_kernel_ctx_t* ctx,
-                                      const dequeue_t* d, int component) {
-  const weir_shape_t* shape = queue->shapes[component];
-  int64_t dims[WEIR_MAX_RANK + 1];
-  weir_tensor_t* out = NULL;
-  if (d->got_count > 0) {
-    batch_shape(d, component, shape->rank, dims);
-  } else {
-    dims[0] = 0;
-    for (int k = 0; k < shape->rank; ++k) dims[k + 1] = WEIR_MAX(shape->dims[k], 0);
-  }
-  WEIR_TRY(weir_kernel_output(ctx, component, shape->rank + 1, dims, &out));
-  if (out->count == 0) return NULL;
-  if (queue->policy == WEIR_QUEUE_PADDING && weir_dtype_is_plain(queue->types[component])) {
-    memset(out->data, 0, (size_t)out->count * weir_dtype_size(queue->types[component]));
-  }
-  const int64_t stride = out->count / dims[0] * (int64_t)weir_dtype_size(queue->types[component]);
-  for (size_t i = 0; i < d->got_count; ++i) {
-    WEIR_TRY(
-        copy_padded(d->got[i].parts[component], dims + 1, (char*)out->data + (int64_t)i * stride));
-  }
-  return NULL;
-}
-
 static weir_status_t* dequeue_finish(weir_waiter_t* waiter) {
   dequeue_t* d = (dequeue_t*)waiter;
   const weir_queue_t* queue = (const weir_queue_t*)waiter->owner;
   for (int i = 0; i < queue->component_count; ++i) {
     if (d->is_batch) {
-      WEIR_TRY(batch_component(queue, waiter->ctx, d, i));
+      WEIR_TRY(weir_queue_items_batch(d->got, d->got_count, i, queue->shapes[i],
+                                      queue->policy == WEIR_QUEUE_PADDING, waiter->ctx));
     } else {
       weir_kernel_set(waiter->ctx, i, weir_tensor_retain(d->got[0].parts[i]));
     }
@@ -354,7 +191,7 @@ static void dequeue_abandon(weir_waiter_t* waiter) {
 static void dequeue_destroy(weir_waiter_t* waiter) {
   dequeue_t* d = (dequeue_t*)waiter;
   weir_queue_t* queue = (weir_queue_t*)waiter->owner;
-  while (d->got_count > 0) item_free(queue, &d->got[--d->got_count]);
+  while (d->got_count > 0) weir_queue_item_free(&d->got[--d->got_count], queue->component_count);
   weir_free(d->got);
 }
 
@@ -531,24 +368,24 @@ void weir_queue_close(weir_queue_t* queue, weir_kernel_ctx_t* ctx, bool cancels_
 weir_status_t* weir_queue_put(weir_queue_t* queue, weir_tensor_t** take_parts,
                               weir_waiters_t* completed) {
   const size_t count = (size_t)queue->component_count;
-  item_t item = {.parts = weir_alloc_array(count, sizeof(*item.parts))};
+  weir_queue_item_t item = {.parts = weir_alloc_array(count, sizeof(*item.parts))};
   if (!item.parts) {
     for (size_t i = 0; i < count; ++i) weir_tensor_release(take_parts[i]);
     return weir_out_of_memory();
   }
   memcpy(item.parts, take_parts, count * sizeof(*item.parts));
   weir_mutex_lock(&queue->mu);
-  bool is_in = push(queue, item);
+  bool is_in = weir_queue_items_push(&queue->items, item);
   if (is_in) queue_flush(&queue->base, completed);
   weir_mutex_unlock(&queue->mu);
   if (is_in) return NULL;
-  item_free(queue, &item);
+  weir_queue_item_free(&item, queue->component_count);
   return weir_out_of_memory();
 }
 
 int64_t weir_queue_size(weir_queue_t* queue) {
   weir_mutex_lock(&queue->mu);
-  int64_t size = (int64_t)queue->size;
+  int64_t size = (int64_t)queue->items.size;
   weir_mutex_unlock(&queue->mu);
   return size;
 }
@@ -563,11 +400,10 @@ bool weir_queue_is_closed(weir_queue_t* queue) {
 // ---- life ----
 static void queue_destroy(weir_resource_t* resource) {
   weir_queue_t* queue = (weir_queue_t*)resource;
-  for (size_t i = 0; i < queue->size; ++i) item_free(queue, &queue->items[ring_at(queue, i)]);
+  weir_queue_items_free(&queue->items, queue->component_count);
   for (int i = 0; queue->shapes && i < queue->component_count; ++i) weir_free(queue->shapes[i]);
   weir_free(queue->shapes);
   weir_free(queue->types);
-  weir_free(queue->items);
   weir_free(queue->name);
   weir_mutex_destroy(&queue->mu);
   weir_free(queue);
@@ -579,7 +415,8 @@ static void queue_describe(weir_resource_t* resource, weir_strbuf_t* out) {
   weir_queue_t* queue = (weir_queue_t*)resource;
   weir_mutex_lock(&queue->mu);
   weir_strbuf_printf(out, "%s of %zu tuples, capacity %lld%s", policy_names[queue->policy],
-                     queue->size, (long long)queue->capacity, queue->is_closed ? ", closed" : "");
+                     queue->items.size, (long long)queue->capacity,
+                     queue->is_closed ? ", closed" : "");
   weir_mutex_unlock(&queue->mu);
 }
 
@@ -614,12 +451,7 @@ weir_status_t* weir_queue_create(const weir_queue_config_t* config, weir_queue_t
   queue->component_count = config->component_count;
   queue->capacity = config->capacity < 0 ? -1 : config->capacity;
   queue->min_after_dequeue = config->policy == WEIR_QUEUE_SHUFFLE ? config->min_after_dequeue : 0;
-  queue->seed = config->seed;
-  queue->seed2 = config->seed2;
-  if (config->policy == WEIR_QUEUE_SHUFFLE) {
-    queue->random = weir_philox_from_seeds(config->seed, config->seed2);
-    queue->random_used = 4;
-  }
+  weir_queue_items_init(&queue->items, config->policy, config->seed, config->seed2);
   if (!copy_config(queue, config)) {
     weir_resource_release(&queue->base);
     return weir_out_of_memory();
