@@ -31,7 +31,7 @@ static void get_large(void* self, weir_rpc_call_t* call) {
 
 static void put_large(void* self, weir_rpc_call_t* call) {
   (void)self;
-  weir_rpc_call_fail(call, NULL, weir_view(NULL, 0));
+  weir_rpc_call_fail(call, NULL);
 }
 
 static const weir_rpc_method_t methods[] = {{"/weir.Bench/Echo", echo, true},
@@ -77,9 +77,7 @@ typedef struct parallel_t {
 
 static void next_call(parallel_t* parallel);
 
-static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                      weir_view_t details) {
-  (void)details;
+static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   check(take_status);
   weir_rpc_buffer_release(take_message);
   next_call(self);

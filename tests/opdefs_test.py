@@ -12,7 +12,6 @@ tf = pytest.importorskip('tensorflow')
 from tensorflow.core.framework import attr_value_pb2, op_def_pb2, types_pb2  # noqa: E402
 from tensorflow.python.framework import kernels, op_def_registry, tensor_util  # noqa: E402
 
-UNKNOWN_TYPES = {'float4_e2m1fn', 'int2', 'uint2'}  # newer than the graph format Weir follows
 # Types of TensorFlow's CPU kernels that Weir's lack, with the reason.
 LACKING = {
     '_FusedConv2D': {'int8', 'qint8'},  # quantised inference, with scales as arguments
@@ -74,7 +73,7 @@ def possible(name, attr):
     if not found:  # of TopK: TensorFlow's kernels want an attribute that only TopKV2 has
         return set()
     allowed = found[0].allowed_values.list.type
-    return type_names(allowed) if allowed else type_names(types_pb2.DataType.values()) - UNKNOWN_TYPES
+    return type_names(allowed) if allowed else type_names(types_pb2.DataType.values())
 
 
 @pytest.fixture(scope='module')

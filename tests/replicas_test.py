@@ -1,13 +1,13 @@
 """Replicated training from C on real servers: examples/replicas.c on two parameter servers and three workers, some of which die."""
 import re
 import select
-import socket
 import subprocess
 import time
 
 import pytest
 
 from conftest import BUILD, ROOT
+from ports import free_ports
 
 WORKERS, SERVERS = 3, 2
 PATIENCE = 240  # seconds; a hang is a failure
@@ -17,12 +17,7 @@ class Cluster:
     """`weir server` processes, and the training programs of their workers."""
 
     def __init__(self):
-        sockets = [socket.socket() for _ in range(SERVERS + WORKERS)]
-        for s in sockets:
-            s.bind(('127.0.0.1', 0))
-        addresses = ['127.0.0.1:%d' % s.getsockname()[1] for s in sockets]
-        for s in sockets:
-            s.close()
+        addresses = [f'127.0.0.1:{port}' for port in free_ports(SERVERS + WORKERS)]
         spec = 'ps|' + ';'.join(addresses[:SERVERS]) + ',worker|' + ';'.join(addresses[SERVERS:])
         self.targets = ['grpc://' + address for address in addresses[SERVERS:]]
         self.servers, self.programs = {}, {}

@@ -17,25 +17,16 @@ import pytest
 import tensorflow as tf
 
 import conftest
+from ports import free_ports, free_range
 
 v1 = tf.compat.v1
 WEIR = conftest.BUILD / 'cli' / 'weir'
-PATIENCE = int(os.environ.get('WEIR_PATIENCE', 30))  # seconds; what hangs fails
+PATIENCE = int(os.environ.get('WEIR_PATIENCE', 60))  # seconds; what hangs fails
 
 
 def clean_environment(**variables):
     kept = {k: v for k, v in os.environ.items() if k != 'TF_CONFIG' and not k.startswith('SLURM_')}
     return {**kept, **variables}
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(('127.0.0.1', 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 class Server:
@@ -155,7 +146,7 @@ def test_slurm_variables(server):
 
 
 def test_example_by_hand():
-    base, = free_ports(1)
+    base = free_range(3)
     process = subprocess.Popen([conftest.ROOT / 'examples' / 'cluster' / 'local.sh', '1', '2', str(base)], text=True,
                                env=clean_environment(WEIR=str(WEIR)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
@@ -231,15 +222,26 @@ def blocked_step(port):
     return thread, errors
 
 
-def wait_for_steps(server, count):
+def wait_for_sample(server, is_there):
     end = time.monotonic() + PATIENCE
-    while samples(server.get('/metrics')[2])['weir_steps_total'] < count:
+    while not is_there(samples(server.get('/metrics')[2])):
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
+def wait_for_steps(server, count):
+    wait_for_sample(server, lambda found: found['weir_steps_total'] >= count)
+
+
+def wait_for_call(server, method):
+    """Until somebody's call of a worker's method has been answered."""
+    wait_for_sample(server, lambda found: any(value for name, value in found.items()
+                                              if name.startswith('weir_rpc_calls_total') and f'/{method}"' in name))
+
+
 def test_signal_ends_blocked_step(server):
-    s = server('--metrics-port=0')
+    port, = free_ports(1)
+    s = server(f'--port={port}', '--metrics-port=0')
     thread, errors = blocked_step(s.port)
     wait_for_steps(s, 1)
     assert s.end() == 0
@@ -249,7 +251,8 @@ def test_signal_ends_blocked_step(server):
 
 
 def test_second_signal(server):
-    s = server('--metrics-port=0')
+    port, = free_ports(1)
+    s = server(f'--port={port}', '--metrics-port=0')
     thread, errors = blocked_step(s.port)
     wait_for_steps(s, 1)
     s.process.send_signal(signal.SIGTERM)  # waits for the step
@@ -287,7 +290,8 @@ def test_exit_with_chief(server):
     ps = server(cluster, '--job=ps', '--exit-with-chief=5')
     time.sleep(6)  # a chief that has not come yet is waited for
     assert ps.process.poll() is None
-    chief = server(cluster, '--job=chief', '--exit-with-chief=5')
+    chief = server(cluster, '--job=chief', '--exit-with-chief=5', '--metrics-port=0')
+    wait_for_call(chief, 'GetStatus')  # of the parameter server: it has seen the chief
     worker = server(cluster, '--job=worker', '--exit-with-chief=600')
     assert double(f'grpc://127.0.0.1:{b}', device='/job:ps') == 6
     time.sleep(1.5)

@@ -1,18 +1,21 @@
 """A real Slurm on this machine starts the cluster: srun weir server. Needs slurm-wlm and munge, and to be root."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.request
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 import pytest
 import tensorflow as tf
 
 import conftest
+from ports import free_ports, free_range
 
 v1 = tf.compat.v1
 WEIR = conftest.BUILD / 'cli' / 'weir'
@@ -51,28 +54,6 @@ PartitionName=test Nodes={host} Default=YES OverSubscribe=FORCE:8
 '''
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
-def free_range(count):
-    """A port from which |count| in a row are free."""
-    for base in range(20000 + os.getpid() % 10000, 60000, count):
-        sockets = [socket.socket() for _ in range(count)]
-        try:
-            for i, s in enumerate(sockets):
-                s.bind(('0.0.0.0', base + i))
-            return base
-        except OSError:
-            continue
-        finally:
-            for s in sockets:
-                s.close()
-    raise AssertionError('no ports')
-
-
 def wait_for(what, is_there, patience=PATIENCE):
     end = time.monotonic() + patience
     while not is_there():
@@ -107,7 +88,8 @@ def slurm(tmp_path_factory):
     for name in ('state', 'spool'):
         (folder / name).mkdir()
     conf = folder / 'slurm.conf'
-    conf.write_text(CONF.format(host=host, ctld=free_port(), slurmd=free_port(), folder=folder, cpus=os.cpu_count()))
+    ctld, slurmd = free_ports(2)
+    conf.write_text(CONF.format(host=host, ctld=ctld, slurmd=slurmd, folder=folder, cpus=os.cpu_count()))
     environment = {k: v for k, v in os.environ.items() if not k.startswith('SLURM') and k != 'TF_CONFIG'}
     environment['SLURM_CONF'] = str(conf)
     environment['PATH'] += ':/usr/sbin:/sbin'
@@ -219,9 +201,20 @@ def test_cancelled(step):
     assert s.stop() is not None
 
 
+def sample(port, prefix):
+    """The sum of a task's metrics that begin so."""
+    with urllib.request.urlopen(f'http://127.0.0.1:{port}/metrics', timeout=PATIENCE) as page:
+        lines = page.read().decode().splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(prefix))
+
+
 def test_exit_with_chief(step):
-    s = step(3, '--jobs=ps:1,chief:1,worker:1', '--exit-with-chief=5')
-    time.sleep(4)  # until the others have seen the chief
+    s = step(3, '--jobs=ps:1,chief:1,worker:1', '--exit-with-chief=5', '--metrics-port=0')
+    port = re.search(r'^1: .* metrics on port (\d+)$', s.text, re.M)[1]
+    wait_for('connections of both others', lambda: sample(port, 'weir_rpc_connections ') == 2)
+    calls = sample(port, 'weir_rpc_calls_total{method="/tensorflow.WorkerService/GetStatus"')
+    # They ask every second: three more answers are not all of one of them.
+    wait_for('calls', lambda: sample(port, 'weir_rpc_calls_total{method="/tensorflow.WorkerService/GetStatus"') >= calls + 3)
     subprocess.run([WEIR, 'server', f'--shut-down=127.0.0.1:{s.base + 1}'], check=True, timeout=PATIENCE)
     rest, _ = s.process.communicate(timeout=PATIENCE)
     assert s.process.returncode == 0 and rest.count('the chief is gone') == 2

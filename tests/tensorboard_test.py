@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 import urllib.request
 
 import pytest
@@ -48,9 +49,10 @@ def test_the_server_shows_it(run):
             with urllib.request.urlopen(f'http://localhost:{found[1]}/data/{path}', timeout=30) as answer:
                 return json.load(answer)
 
-        for _ in range(60):  # it reads the files after it has started to serve
-            if get('runs') == ['run'] and get('plugin/scalars/tags').get('run'):
-                break
+        end = time.monotonic() + 60
+        while get('runs') != ['run'] or not get('plugin/scalars/tags').get('run'):
+            assert time.monotonic() < end  # it reads the files after it has started to serve
+            time.sleep(0.1)
         points = get('plugin/scalars/scalars?run=run&tag=train%2Fx')
         assert [(step, value) for _, step, value in points] == [(1, 0.5), (2, 1.0), (3, 1.5)]
     finally:

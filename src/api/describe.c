@@ -11,18 +11,18 @@ int64_t weir_peak_bytes(void) { return weir_host_allocator_peak(); }
 void weir_reset_peak_bytes(void) { weir_host_allocator_reset_peak(); }
 
 // The types of |attr| for which some kernel exists.
-static uint32_t kernel_types(const weir_op_t* op, const char* attr) {
-  uint32_t mask = 0;
+static uint64_t kernel_types(const weir_op_t* op, const char* attr) {
+  uint64_t mask = 0;
   for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k)
     mask |= weir_kernel_types(op, k, attr);
   return mask;
 }
 
-static void append_types(uint32_t mask, const char* separator, const char* quote,
+static void append_types(uint64_t mask, const char* separator, const char* quote,
                          weir_strbuf_t* out) {
   bool is_first = true;
   for (int i = 1; i < WEIR_DTYPE_COUNT; ++i) {
-    if (!(mask & (1u << i)) || !weir_dtype_is_valid((weir_dtype_t)i)) continue;
+    if (!(mask & (UINT64_C(1) << i)) || !weir_dtype_is_valid((weir_dtype_t)i)) continue;
     weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote,
                        weir_dtype_name((weir_dtype_t)i), quote);
     is_first = false;

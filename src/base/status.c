@@ -6,13 +6,15 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 
 struct weir_status_t {
   weir_code_t code;
   int line;
   const char* file;     // static: a __FILE__
   const char* message;  // |text|, or a literal for the static status
-  char text[];
+  weir_view_t details;  // behind the message
+  char text[];          // the message, its zero, the details
 };
 
 // Never freed and never changed, so that reporting exhausted memory needs none.
@@ -23,8 +25,9 @@ static weir_status_t out_of_memory = {.code = WEIR_RESOURCE_EXHAUSTED,
 
 weir_status_t* weir_out_of_memory(void) { return &out_of_memory; }
 
-static weir_status_t* status_alloc(weir_code_t code, const char* file, int line, size_t size) {
-  weir_status_t* status = weir_malloc(sizeof(*status) + size + 1);
+static weir_status_t* status_alloc(weir_code_t code, const char* file, int line, size_t size,
+                                   weir_view_t details) {
+  weir_status_t* status = weir_malloc(sizeof(*status) + size + 1 + details.size);
   if (!status) return NULL;
   status->code = code;
   status->file = file ? file : "";
@@ -32,7 +35,13 @@ static weir_status_t* status_alloc(weir_code_t code, const char* file, int line,
   status->message = status->text;
   status->text[0] = '\0';
   status->text[size] = '\0';
+  status->details = weir_view(status->text + size + 1, details.size);
+  if (details.size) memcpy(status->text + size + 1, details.data, details.size);
   return status;
+}
+
+weir_view_t weir_status_details(const weir_status_t* status) {
+  return status && status->details.size ? status->details : weir_view("", 0);
 }
 
 weir_status_t* weir_status_create(weir_code_t code, const char* file, int line, const char* format,
@@ -46,7 +55,7 @@ weir_status_t* weir_status_create(weir_code_t code, const char* file, int line, 
   int size = vsnprintf(NULL, 0, format, measure);
   va_end(measure);
   if (size < 0) size = 0;  // an encoding error of the format: the code still matters
-  weir_status_t* status = status_alloc(code, file, line, (size_t)size);
+  weir_status_t* status = status_alloc(code, file, line, (size_t)size, weir_view("", 0));
   if (status && size > 0) vsnprintf(status->text, (size_t)size + 1, format, args);
   va_end(args);
   return status ? status : &out_of_memory;
@@ -62,8 +71,8 @@ weir_status_t* weir_status_prefix(weir_status_t* take_status, const char* format
   va_end(measure);
   if (prefix < 0) prefix = 0;
   size_t size = strlen(take_status->message);
-  weir_status_t* status =
-      status_alloc(take_status->code, take_status->file, take_status->line, (size_t)prefix + size);
+  weir_status_t* status = status_alloc(take_status->code, take_status->file, take_status->line,
+                                       (size_t)prefix + size, weir_status_details(take_status));
   if (status) {
     if (prefix > 0) vsnprintf(status->text, (size_t)prefix + 1, format, args);
     memcpy(status->text + prefix, take_status->message, size);
@@ -73,14 +82,26 @@ weir_status_t* weir_status_prefix(weir_status_t* take_status, const char* format
   return status ? status : take_status;  // without memory the shorter message has to do
 }
 
+static weir_status_t* copy_with(const weir_status_t* status, weir_view_t details) {
+  size_t size = strlen(status->message);
+  weir_status_t* copy = status_alloc(status->code, status->file, status->line, size, details);
+  if (copy) memcpy(copy->text, status->message, size);
+  return copy;
+}
+
 weir_status_t* weir_status_copy(const weir_status_t* status) {
   if (!status) return NULL;
   if (status == &out_of_memory) return &out_of_memory;
-  size_t size = strlen(status->message);
-  weir_status_t* copy = status_alloc(status->code, status->file, status->line, size);
-  if (!copy) return &out_of_memory;
-  memcpy(copy->text, status->message, size);
-  return copy;
+  weir_status_t* copy = copy_with(status, weir_status_details(status));
+  return copy ? copy : &out_of_memory;
+}
+
+weir_status_t* weir_status_with_details(weir_status_t* take_status, weir_view_t details) {
+  if (!take_status || take_status == &out_of_memory) return take_status;
+  weir_status_t* status = copy_with(take_status, details);
+  if (!status) return take_status;
+  weir_status_destroy(take_status);
+  return status;
 }
 
 weir_code_t weir_status_code(const weir_status_t* status) {

@@ -3,6 +3,7 @@
 #include "weir/status.h"
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "testing/cmocka.h"
 
 static void test_create(void** state) {
@@ -42,6 +43,39 @@ static void test_copy(void** state) {
   weir_status_destroy(status);
   assert_int_equal(weir_status_code(copy), WEIR_DATA_LOSS);
   assert_string_equal(weir_status_message(copy), "lost");
+  weir_status_destroy(copy);
+}
+
+static void check_details(const weir_status_t* status, const char* details, size_t size) {
+  assert_int_equal(weir_status_details(status).size, size);
+  assert_memory_equal(weir_status_details(status).data, details, size);
+}
+
+static void test_details(void** state) {
+  (void)state;
+  assert_null(weir_status_with_details(NULL, weir_view("a", 1)));
+  assert_int_equal(weir_status_details(NULL).size, 0);
+  weir_status_t* status = WEIR_STATUS(ABORTED, "why");
+  assert_int_equal(weir_status_details(status).size, 0);
+  status = weir_status_with_details(status, weir_view("\0b\0", 3));
+  assert_string_equal(weir_status_message(status), "why");
+  status = weir_status_prefix(status, "that is ");
+  assert_string_equal(weir_status_message(status), "that is why");
+  check_details(status, "\0b\0", 3);
+  weir_status_t* copy = weir_status_copy(status);
+  status = weir_status_with_details(status, weir_view("other", 5));
+  check_details(status, "other", 5);
+  check_details(copy, "\0b\0", 3);
+  assert_int_equal(weir_status_code(copy), WEIR_ABORTED);
+  weir_alloc_fail_at(1, true);
+  status = weir_status_with_details(status, weir_view("unseen", 6));
+  weir_alloc_fail_at(0, false);
+  check_details(status, "other", 5);
+  status = weir_status_with_details(status, weir_view("", 0));
+  assert_int_equal(weir_status_details(status).size, 0);
+  weir_status_t* none = weir_status_with_details(weir_out_of_memory(), weir_view("a", 1));
+  assert_int_equal(weir_status_details(none).size, 0);
+  weir_status_destroy(status);
   weir_status_destroy(copy);
 }
 
@@ -92,9 +126,9 @@ static void test_try_and_report(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create),        cmocka_unit_test(test_empty_message),
-      cmocka_unit_test(test_prefix),        cmocka_unit_test(test_copy),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_code_names),
-      cmocka_unit_test(test_try_and_report)};
+      cmocka_unit_test(test_create),         cmocka_unit_test(test_empty_message),
+      cmocka_unit_test(test_prefix),         cmocka_unit_test(test_copy),
+      cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_code_names),
+      cmocka_unit_test(test_try_and_report), cmocka_unit_test(test_details)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

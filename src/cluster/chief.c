@@ -23,10 +23,8 @@ struct weir_chief_watch_t {
   weir_code_t code;  // guarded by mu; how
 };
 
-static void answered(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                     weir_view_t details) {
+static void answered(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   weir_chief_watch_t* watch = self;
-  (void)details;
   weir_mutex_lock(&watch->mu);
   watch->code = weir_status_code(take_status);
   watch->is_answered = true;

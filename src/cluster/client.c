@@ -40,10 +40,8 @@ typedef struct pending_t {
   weir_rpc_request_t* request;  // set before the cancellations are registered
 } pending_t;
 
-static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                      weir_view_t details) {
+static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   pending_t* pending = self;
-  (void)details;
   weir_mutex_lock(&pending->mu);
   pending->status = take_status;
   pending->response = take_message;

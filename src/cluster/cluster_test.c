@@ -447,7 +447,7 @@ static void test_peer_restarts(void** state) {
   stop_server(c, 0);
   start_server(c, 0);
   weir_code_t code = WEIR_OK;
-  for (int i = 0; i < 100 && code != WEIR_ABORTED; ++i) {  // the channel notices, and reconnects
+  for (int i = 0; i < 1500 && code != WEIR_ABORTED; ++i) {  // the channel notices, and reconnects
     weir_tensor_t* value;
     weir_status_t* status = run_fed(session, x.node->inputs[0], make_float(1), x, &value);
     code = weir_status_code(status);

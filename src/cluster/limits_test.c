@@ -133,10 +133,8 @@ typedef struct flood_t {
   int ended, refused;  // guarded by mu
 } flood_t;
 
-static void note_end(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                     weir_view_t details) {
+static void note_end(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   flood_t* flood = self;
-  (void)details;
   weir_mutex_lock(&flood->mu);
   ++flood->ended;
   if (weir_status_code(take_status) == WEIR_RESOURCE_EXHAUSTED) ++flood->refused;

@@ -16,7 +16,7 @@ enum {
 master_call_t* weir_master_call_create(weir_master_t* master, weir_rpc_call_t* rpc) {
   master_call_t* call = weir_calloc(1, sizeof(*call));
   if (!call) {
-    weir_rpc_call_fail(rpc, weir_out_of_memory(), weir_view("", 0));
+    weir_rpc_call_fail(rpc, weir_out_of_memory());
     return NULL;
   }
   call->master = master;
@@ -41,7 +41,7 @@ void weir_master_call_finish(master_call_t* call, weir_status_t* take_status,
   weir_master_session_release(call->session);
   weir_arena_free(&call->arena);
   weir_free(call);
-  if (status) weir_rpc_call_fail(rpc, status, weir_view("", 0));
+  if (status) weir_rpc_call_fail(rpc, weir_status_payloads(status));
   else weir_rpc_call_respond(rpc, message);
   weir_mutex_lock(&master->mu);
   if (--master->call_count == 0) weir_cond_broadcast(&master->idle);

@@ -110,6 +110,26 @@ weir_status_t* weir_parse_partial_setup(master_call_t* call) {
 
 // ---- callables ----
 
+static weir_status_t* parse_connections(master_call_t* call, weir_view_t options) {
+  const weir_view_t* messages = NULL;
+  weir_signature_t* s = &call->signature;
+  WEIR_TRY(collect(&call->arena, options, 5, &messages, &s->connection_count));
+  weir_named_connection_t* items =
+      weir_arena_array(&call->arena, (size_t)s->connection_count + 1, sizeof(*items));
+  if (!items) return weir_out_of_memory();
+  for (int i = 0; i < s->connection_count; ++i) {
+    items[i] = (weir_named_connection_t){.from = weir_view("", 0), .to = weir_view("", 0)};
+    weir_wire_reader_t reader = weir_wire_reader(messages[i]);
+    while (weir_wire_next(&reader)) {
+      if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) items[i].from = reader.bytes;
+      if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) items[i].to = reader.bytes;
+    }
+    WEIR_TRY(weir_wire_check(&reader, "TensorConnection"));
+  }
+  s->connections = items;
+  return NULL;
+}
+
 weir_status_t* weir_parse_make_callable(master_call_t* call) {
   weir_view_t options = weir_view("", 0);
   weir_wire_reader_t reader = reader_of(call);
@@ -120,8 +140,6 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
     if (reader.field == 3) call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "MakeCallableRequest"));
-  if (count_field(options, 5))
-    return WEIR_STATUS(UNIMPLEMENTED, "tensor_connection in CallableOptions is not supported");
   if (count_field(options, 6) || count_field(options, 7))
     return WEIR_STATUS(UNIMPLEMENTED,
                        "CallableOptions::feed_devices and CallableOptions::fetch_devices to "
@@ -132,6 +150,7 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
   int count = 0;
   WEIR_TRY(collect(&call->arena, options, 4, &run_options, &count));
   for (int i = 0; i < count; ++i) WEIR_TRY(parse_options(call, run_options[i]));
+  WEIR_TRY(parse_connections(call, options));
   WEIR_TRY(collect(&call->arena, options, 1, &s->feeds, &s->feed_count));
   WEIR_TRY(collect(&call->arena, options, 2, &s->fetches, &s->fetch_count));
   return collect(&call->arena, options, 3, &s->targets, &s->target_count);

@@ -138,9 +138,8 @@ void weir_master_session_release(weir_master_session_t* session) {
   weir_free(session);
 }
 
-static void ignore_response(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                            weir_view_t details) {
-  (void)details;
+static void ignore_response(void* self, weir_status_t* take_status,
+                            weir_rpc_buffer_t* take_message) {
   // A peer that is gone has nothing left to delete.
   if (take_status) WEIR_LOG(INFO, "%s: %s", (const char*)self, weir_status_message(take_status));
   weir_status_destroy(take_status);
@@ -197,6 +196,7 @@ weir_status_t* weir_master_session_extend(weir_master_session_t* session, weir_v
 // A signature with its names looked up. Arrays are in an arena.
 typedef struct resolved_t {
   weir_step_spec_t spec;
+  weir_connections_t connections;
   weir_strbuf_t key;
 } resolved_t;
 
@@ -207,6 +207,38 @@ static weir_status_t* find_edge(const weir_graph_t* graph, weir_view_t name, con
   if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
   weir_status_destroy(status);
   return weir_status_create(WEIR_NOT_FOUND, __FILE__, __LINE__, absent, WEIR_VIEW_ARG(name));
+}
+
+static weir_status_t* resolve_connections(const weir_graph_t* graph,
+                                          const weir_signature_t* signature, weir_arena_t* arena,
+                                          weir_connections_t* out_connections) {
+  int count = signature->connection_count;
+  weir_connection_t* items = weir_arena_array(arena, (size_t)count, sizeof(*items));
+  if (!items) return weir_out_of_memory();
+  for (int i = 0; i < count; ++i) {
+    const weir_named_connection_t* named = &signature->connections[i];
+    weir_status_t* status = weir_graph_find_edge(graph, named->from, &items[i].from);
+    if (status) {
+      weir_status_destroy(status);
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Requested tensor connection to \"%.*s\" from unknown tensor: \"%.*s\"",
+                         WEIR_VIEW_ARG(named->to), WEIR_VIEW_ARG(named->from));
+    }
+    WEIR_TRY(
+        find_edge(graph, named->to, "FeedInputs: unable to find feed output %.*s", &items[i].to));
+  }
+  *out_connections = (weir_connections_t){.items = items, .count = count};
+  return NULL;
+}
+
+static void append_connections(weir_connections_t connections, weir_strbuf_t* key) {
+  for (int i = 0; i < connections.count; ++i) {
+    const weir_edge_t edges[2] = {connections.items[i].from, connections.items[i].to};
+    for (int k = 0; k < 2; ++k) {
+      weir_strbuf_append(key, &edges[k].node, sizeof(void*));
+      weir_strbuf_append(key, &edges[k].index, sizeof(int));
+    }
+  }
 }
 
 static weir_status_t* resolve_names(weir_master_session_t* session,
@@ -236,8 +268,10 @@ static weir_status_t* resolve_names(weir_master_session_t* session,
                                       .fetch_count = signature->fetch_count,
                                       .targets = targets,
                                       .target_count = signature->target_count};
+  WEIR_TRY(resolve_connections(graph, signature, arena, &resolved->connections));
   weir_strbuf_putc(&resolved->key, signature->is_partial ? 'p' : 's');
   weir_session_append_signature(&resolved->spec, &resolved->key);
+  append_connections(resolved->connections, &resolved->key);
   return weir_strbuf_finish(&resolved->key);
 }
 
@@ -372,7 +406,7 @@ static weir_status_t* make_run(weir_master_session_t* session, const resolved_t*
     WEIR_TRY(weir_session_prune_partial(session->session, spec, session->devices[0].device, &graph,
                                         &targets, &target_count));
   } else {
-    WEIR_TRY(weir_session_prune(session->session, spec, &graph, &targets));
+    WEIR_TRY(weir_session_prune(session->session, spec, resolved->connections, &graph, &targets));
   }
   weir_status_t* status = split(session, graph, targets, target_count, arena, &parts, &part_count);
   if (!status) {

@@ -103,6 +103,11 @@ WEIR_MUST_USE weir_status_t* weir_master_session_extend(weir_master_session_t* s
                                                         weir_view_t graph_def, int64_t version,
                                                         int64_t* out_version);
 
+// A connection by names: who reads "to:0" reads "from:0" instead.
+typedef struct weir_named_connection_t {
+  weir_view_t from, to;
+} weir_named_connection_t;
+
 // A signature by names: feeds and fetches "x:0", targets "x".
 typedef struct weir_signature_t {
   const weir_view_t* feeds;
@@ -111,6 +116,8 @@ typedef struct weir_signature_t {
   int fetch_count;
   const weir_view_t* targets;
   int target_count;
+  const weir_named_connection_t* connections;  // of callables
+  int connection_count;
   bool is_partial;  // fed and fetched piece by piece, over the step's rendezvous
 } weir_signature_t;
 // The run for a signature, retained, if there is one already; NULL otherwise.

@@ -59,10 +59,8 @@ static void step_free(weir_master_step_t* step) {
   weir_free(step);
 }
 
-static void ignore(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                   weir_view_t details) {
+static void ignore(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   (void)self;
-  (void)details;
   weir_status_destroy(take_status);  // a peer that is gone needs no cleaning
   weir_rpc_buffer_release(take_message);
 }
@@ -176,11 +174,9 @@ static weir_status_t* parse_response(weir_master_step_t* step, weir_view_t messa
   return weir_status_create((weir_code_t)code, __FILE__, __LINE__, "%.*s", WEIR_VIEW_ARG(text));
 }
 
-static void remote_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                        weir_view_t details) {
+static void remote_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   remote_t* remote = self;
   weir_master_step_t* step = remote->step;
-  (void)details;
   weir_status_t* status = take_status;
   if (!status) status = parse_response(step, weir_rpc_buffer_view(take_message));
   weir_rpc_buffer_release(take_message);

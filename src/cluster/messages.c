@@ -1,6 +1,7 @@
 // messages.c — Pieces of messages that master and worker both write.
 #include "cluster/messages.h"
 
+#include "base/details.h"
 #include "wire/wire.h"
 
 void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
@@ -39,6 +40,7 @@ weir_status_t* weir_client_status(weir_status_t* take_status) {
   weir_status_t* status =
       weir_status_create(weir_status_code(take_status), __FILE__, __LINE__,
                          "%s\n\t [[{{node %.*s}}]]", message, (int)(end - start), start);
+  status = weir_status_with_details(status, weir_status_details(take_status));
   weir_status_destroy(take_status);
   return status;
 }
@@ -47,6 +49,38 @@ weir_status_t* weir_status_from(weir_status_t* take_status, const char* task) {
   if (!take_status || strncmp(weir_status_message(take_status), "From /", 6) == 0)
     return take_status;
   return weir_status_prefix(take_status, "From %s:\n", task);
+}
+
+// Whether |details| are a GrpcPayloadContainer: a map of names to bytes.
+static bool is_payloads(weir_view_t details) {
+  weir_wire_reader_t reader = weir_wire_reader(details);
+  weir_status_t* status = NULL;
+  while (!status && weir_wire_next(&reader)) {
+    if (reader.field != 1 || reader.type != WEIR_WIRE_BYTES) continue;
+    weir_wire_reader_t entry = weir_wire_reader(reader.bytes);
+    while (weir_wire_next(&entry)) continue;
+    status = weir_wire_check(&entry, "payload");
+  }
+  if (!status) status = weir_wire_check(&reader, "GrpcPayloadContainer");
+  bool is_valid = status == NULL;
+  weir_status_destroy(status);
+  return is_valid;
+}
+
+weir_status_t* weir_status_payloads(weir_status_t* take_status) {
+  enum { MAX_SIZE = 4096 };  // clients of gRPC take trailers of 8 KiB, message and base64 included
+  weir_view_t details = weir_status_details(take_status);
+  if (details.size <= MAX_SIZE && is_payloads(details)) return take_status;
+  weir_strbuf_t lost = {0};
+  size_t entry = weir_wire_begin(&lost, 1);
+  weir_wire_put_string(&lost, 1,
+                       "type.googleapis.com/tensorflow.distributed_runtime.GrpcPayloadsLost");
+  weir_wire_put_bytes(&lost, 2, "", 0);
+  weir_wire_end(&lost, entry);
+  weir_view_t instead = lost.failed ? weir_view("", 0) : weir_strbuf_view(&lost);
+  weir_status_t* status = weir_status_with_details(take_status, instead);
+  weir_strbuf_free(&lost);
+  return status;
 }
 
 // The last field |number| of |message|, where it is bytes; empty otherwise.

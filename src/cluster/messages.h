@@ -24,6 +24,10 @@ WEIR_MUST_USE weir_status_t* weir_client_status(weir_status_t* take_status);
 // An error that came from |task|: its text begins with "From TASK:", unless it says already where
 // it came from before.
 WEIR_MUST_USE weir_status_t* weir_status_from(weir_status_t* take_status, const char* task);
+// An error as it goes on to whoever called: with the payloads that came with it, a
+// GrpcPayloadContainer in its details. Where they are none, or more than fits into a trailer, they
+// become the payload that says that there were some: GrpcPayloadsLost.
+WEIR_MUST_USE weir_status_t* weir_status_payloads(weir_status_t* take_status);
 // Whether a ConfigProto asks that graphs be run as they are: by
 // graph_options.rewrite_options.disable_meta_optimizer or optimizer_options.opt_level L0.
 bool weir_config_is_unoptimized(weir_view_t config);

@@ -36,8 +36,7 @@ static void wish_chief_gone(void* arg) {
 static void handle_shutdown(void* self, weir_rpc_call_t* call) {
   weir_task_t* task = self;
   if (!task->shutdown_fn) {
-    weir_rpc_call_fail(call, WEIR_STATUS(PERMISSION_DENIED, "this server is not ended by clients"),
-                       weir_view("", 0));
+    weir_rpc_call_fail(call, WEIR_STATUS(PERMISSION_DENIED, "this server is not ended by clients"));
     return;
   }
   weir_rpc_call_respond(call, weir_rpc_message_create());

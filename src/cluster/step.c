@@ -139,14 +139,12 @@ static void count_received(fetch_t* fetch, size_t size) {
 
 static void fetch_copy(void* arg);
 
-static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                       weir_view_t details) {
+static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   fetch_t* fetch = self;
   weir_task_t* task = fetch->step->task;
   weir_tensor_t* tensor = NULL;
   bool is_dead = false;
   weir_view_t place = weir_view("", 0);
-  (void)details;
   weir_status_t* status = take_status;
   if (!status) {
     count_received(fetch, weir_rpc_buffer_view(take_message).size);
@@ -205,10 +203,8 @@ static void fetch_again(fetch_t* fetch) {
   fetch_ask(fetch, &request);
 }
 
-static void ignore_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                        weir_view_t details) {
+static void ignore_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   (void)self;
-  (void)details;
   weir_status_destroy(take_status);  // the producer lets go in the end, with step or connection
   weir_rpc_buffer_release(take_message);
 }

@@ -131,7 +131,7 @@ static void respond_empty(weir_rpc_call_t* call) {
 }
 
 void weir_worker_call_finish(weir_rpc_call_t* call, weir_status_t* take_status) {
-  if (take_status) weir_rpc_call_fail(call, take_status, weir_view("", 0));
+  if (take_status) weir_rpc_call_fail(call, weir_status_payloads(take_status));
   else respond_empty(call);
 }
 

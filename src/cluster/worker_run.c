@@ -77,7 +77,7 @@ static void answer(step_run_t* take_run, weir_rpc_call_t* call, weir_status_t* t
   }
   run_unref(run);
   if (message) weir_rpc_call_respond(call, message);
-  else weir_rpc_call_fail(call, weir_status_copy(status), weir_view("", 0));
+  else weir_rpc_call_fail(call, weir_status_payloads(weir_status_copy(status)));
   weir_status_destroy(status);
 }
 

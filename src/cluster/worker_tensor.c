@@ -77,7 +77,8 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
   weir_tensor_release(take_tensor);
   weir_rpc_call_on_cancel(receive->call, NULL, NULL);
   if (status) {
-    weir_rpc_call_fail(receive->call, weir_status_from(status, task->name), weir_view("", 0));
+    status = weir_status_payloads(weir_status_from(status, task->name));
+    weir_rpc_call_fail(receive->call, status);
   } else {
     atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_rpc_message_size(message),
                               memory_order_relaxed);  // a statistic

@@ -55,8 +55,11 @@ static weir_status_t* substitute(maker_t* m, weir_attr_t* value) {
 
 // ---- arguments ----
 
+// An argument that is a reference is called with one, and is its value within: what would write to
+// it is refused.
 static weir_status_t* add_arg(maker_t* m, const char* name, weir_dtype_t dtype, int index) {
-  weir_named_attr_t attrs[] = {weir_attr_type("T", dtype), weir_attr_int("index", index)};
+  weir_named_attr_t attrs[] = {weir_attr_type("T", weir_dtype_base(dtype)),
+                               weir_attr_int("index", index)};
   weir_node_params_t params = {.op = "_Arg",
                                .name = name,
                                .unique_name = true,
@@ -253,7 +256,13 @@ static weir_status_t* find_entry(const maker_t* m, uint32_t field, const char* k
 
 static weir_status_t* add_ret(maker_t* m, weir_edge_t value, int index, weir_dtype_t dtype) {
   bool is_output = value.index < value.node->def.output_count;
-  if (!is_output || weir_dtype_base(weir_edge_dtype(value)) != weir_dtype_base(dtype)) {
+  if (weir_dtype_is_ref(dtype)) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "function '%s': result %d is declared %s: functions give values, not references",
+        m->function->name, index, weir_dtype_name(dtype));
+  }
+  if (!is_output || weir_dtype_base(weir_edge_dtype(value)) != dtype) {
     return WEIR_STATUS(
         INVALID_ARGUMENT, "function '%s': result %d is declared %s, but '%s:%d' is %s",
         m->function->name, index, weir_dtype_name(dtype), value.node->def.name, value.index,

@@ -4,17 +4,17 @@
 #include "base/string.h"
 #include "op/spec.h"
 
-uint32_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr) {
-  uint32_t mask = 0;
+uint64_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr) {
+  uint64_t mask = 0;
   weir_status_destroy(
       weir_spec_kernel_types(kernel->types, attr, &mask));  // checked by the registry
   const weir_attr_def_t* def = weir_op_attr(op, attr);
-  uint32_t allowed = def && def->allowed_types ? def->allowed_types : UINT32_MAX;
+  uint64_t allowed = def && def->allowed_types ? def->allowed_types : UINT64_MAX;
   return mask ? mask : allowed;
 }
 
 static bool accepts(const weir_kernel_def_t* kernel, const char* attr, const weir_attr_t* value) {
-  uint32_t mask = 0;
+  uint64_t mask = 0;
   weir_status_destroy(weir_spec_kernel_types(kernel->types, attr, &mask));
   if (!mask) return true;
   if (!value->is_list) return mask >> value->u.type & 1;
@@ -55,7 +55,7 @@ static void append_enum_name(weir_dtype_t type, weir_strbuf_t* out) {
 static void append_row(const weir_op_t* op, const weir_kernel_def_t* kernel, weir_strbuf_t* out) {
   weir_strbuf_printf(out, "  device='%s'", kernel->device);
   for (int i = 0; i < op->attr_count; ++i) {
-    uint32_t mask = 0;
+    uint64_t mask = 0;
     weir_status_destroy(weir_spec_kernel_types(kernel->types, op->attrs[i].name, &mask));
     if (!mask) continue;
     weir_strbuf_printf(out, "; %s in [", op->attrs[i].name);

@@ -120,7 +120,7 @@ typedef struct weir_attr_def_t {
   bool has_minimum;
   bool has_default;
   int64_t minimum;         // of the value, or of the length of a list
-  uint32_t allowed_types;  // bit 1 << dtype; 0: all
+  uint64_t allowed_types;  // bit 1 << dtype; 0: all
   const weir_dtype_t*
       allowed_type_list;  // the same in the order of the definition, for messages and OpDefs
   size_t allowed_type_count;
@@ -207,7 +207,7 @@ WEIR_MUST_USE weir_status_t* weir_op_find_kernel(const weir_node_def_t* node,
                                                  const weir_kernel_def_t** out_kernel);
 // Types for which a kernel row accepts |attr|, as a mask; all allowed types when the row does not
 // constrain it.
-uint32_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr);
+uint64_t weir_kernel_types(const weir_op_t* op, const weir_kernel_def_t* kernel, const char* attr);
 // Appends the op as an OpDef message.
 WEIR_MUST_USE weir_status_t* weir_op_write(const weir_op_t* op, weir_strbuf_t* out);
 // Parses one OpDef signature (of a FunctionDef) into |arena|.

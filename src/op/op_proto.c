@@ -159,7 +159,8 @@ static weir_status_t* parse_allowed(parse_t* p, weir_view_t proto, weir_attr_def
     attr->allowed_type_list = list.u.types;
     attr->allowed_type_count = list.count;
     for (size_t i = 0; i < list.count; ++i) {
-      if (weir_dtype_is_valid(list.u.types[i])) attr->allowed_types |= 1u << list.u.types[i];
+      if (weir_dtype_is_valid(list.u.types[i]))
+        attr->allowed_types |= UINT64_C(1) << list.u.types[i];
     }
   }
   return NULL;

@@ -71,7 +71,7 @@ static weir_status_t* check_kernel_types(const char* file, const weir_op_t* op,
     bool is_found = false;
     for (int i = 0; i < op->attr_count && !is_found; ++i) {
       if (!weir_view_is(name, op->attrs[i].name) || op->attrs[i].kind != WEIR_ATTR_TYPE) continue;
-      uint32_t mask = 0;
+      uint64_t mask = 0;
       weir_status_t* status = weir_spec_kernel_types(kernel->types, op->attrs[i].name, &mask);
       if (status) return weir_status_prefix(status, "%s: op %s: kernel types: ", file, op->name);
       is_found = true;

@@ -181,7 +181,7 @@ static void allow_types(weir_attr_def_t* attr, const weir_dtype_t* types, size_t
   attr->kind = WEIR_ATTR_TYPE;
   attr->allowed_type_list = types;
   attr->allowed_type_count = count;
-  for (size_t i = 0; i < count; ++i) attr->allowed_types |= 1u << types[i];
+  for (size_t i = 0; i < count; ++i) attr->allowed_types |= UINT64_C(1) << types[i];
 }
 
 static size_t count_commas(weir_view_t text) {
@@ -529,28 +529,28 @@ weir_status_t* weir_spec_parse(const char* file, const weir_op_def_t* def, weir_
 
 // ---- kernel rows ----
 
-static weir_status_t* type_mask(weir_view_t types, uint32_t* out_mask) {
+static weir_status_t* type_mask(weir_view_t types, uint64_t* out_mask) {
   weir_view_t part;
-  uint32_t mask = 0;
+  uint64_t mask = 0;
   while (weir_view_next(&types, ',', &part)) {
     weir_dtype_t type = WEIR_DTYPE_INVALID;
     part = weir_view_trim(part);
     for (size_t i = 0; i < WEIR_COUNT_OF(type_sets); ++i) {
       if (!weir_view_is(part, type_sets[i].name)) continue;
-      for (size_t k = 0; k < type_sets[i].count; ++k) mask |= 1u << type_sets[i].types[k];
+      for (size_t k = 0; k < type_sets[i].count; ++k) mask |= UINT64_C(1) << type_sets[i].types[k];
       part.size = 0;
     }
     if (part.size == 0) continue;
     if (!weir_dtype_from_name(part.data, part.size, &type) || !weir_dtype_is_valid(type)) {
       return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s' is not a type", WEIR_VIEW_ARG(part));
     }
-    mask |= 1u << type;
+    mask |= UINT64_C(1) << type;
   }
   *out_mask = mask;
   return NULL;
 }
 
-weir_status_t* weir_spec_kernel_types(const char* types, const char* attr, uint32_t* out_mask) {
+weir_status_t* weir_spec_kernel_types(const char* types, const char* attr, uint64_t* out_mask) {
   weir_view_t rest = weir_view_of(types);
   weir_view_t part;
   *out_mask = 0;

@@ -14,7 +14,7 @@ WEIR_MUST_USE weir_status_t* weir_spec_parse(const char* file, const weir_op_def
 // One constraint of a kernel row, "T: float, double" of "T: float, double; Tidx: int32": the mask
 // for |attr|; 0 when the row does not name it. INVALID_ARGUMENT on a type nobody knows.
 WEIR_MUST_USE weir_status_t* weir_spec_kernel_types(const char* types, const char* attr,
-                                                    uint32_t* out_mask);
+                                                    uint64_t* out_mask);
 
 // Checks kind, allowed values and minimum, in TensorFlow's words and without naming the node.
 WEIR_MUST_USE weir_status_t* weir_attr_check(const weir_attr_def_t* def, const weir_attr_t* value);

@@ -27,14 +27,26 @@ static weir_status_t* split_attrs(weir_arena_t* arena, weir_attrs_t attrs, weir_
   return NULL;
 }
 
+// A function gets the values of references.
+static weir_status_t* input_types(weir_arena_t* arena, const weir_node_def_t* def,
+                                  const weir_dtype_t** out_types) {
+  weir_dtype_t* types = weir_arena_array(arena, (size_t)def->input_count, sizeof(*types));
+  if (!types) return weir_out_of_memory();
+  for (int i = 0; i < def->input_count; ++i) types[i] = weir_dtype_base(def->input_types[i]);
+  *out_types = types;
+  return NULL;
+}
+
 static weir_status_t* add_call(weir_rewrite_t* rewrite, weir_node_t* node,
                                const weir_function_t* function, weir_node_t** out_call) {
   const weir_node_def_t* def = &node->def;
   weir_func_t func = {.name = weir_view_of(function->name)};
   weir_named_attr_t* attrs = NULL;
   size_t count = 0;
+  const weir_dtype_t* types = NULL;
+  WEIR_TRY(input_types(&rewrite->arena, def, &types));
   WEIR_TRY(split_attrs(&rewrite->arena, def->attrs, &func.attrs, &attrs, &count));
-  attrs[count++] = weir_attr_types("Tin", def->input_types, (size_t)def->input_count);
+  attrs[count++] = weir_attr_types("Tin", types, (size_t)def->input_count);
   attrs[count++] = weir_attr_types("Tout", def->output_types, (size_t)def->output_count);
   attrs[count++] = weir_attr_func("f", &func);
   const char* name = weir_arena_printf(&node->graph->arena, "%s_call", def->name);

@@ -38,15 +38,29 @@ extern const weir_pass_t weir_passes[];
 WEIR_MUST_USE weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled);
 
 // ---- prune: the copy that passes work on (prune.c) ----
+// Who reads |to| reads |from| instead. Connections are made one after the other, once all feeds are
+// in place: |from| is its node's own output, fed or not, unless a later one replaces that too.
+typedef struct weir_connection_t {
+  weir_edge_t from, to;
+} weir_connection_t;
+typedef struct weir_connections_t {
+  const weir_connection_t* items;
+  int count;
+} weir_connections_t;
+#define WEIR_NO_CONNECTIONS ((weir_connections_t){.items = NULL})
+
 typedef struct weir_prune_params_t {
   weir_graph_t* graph;
-  weir_edges_t feeds;    // become ARG nodes
-  weir_edges_t fetches;  // become RETVAL nodes
+  weir_edges_t feeds;              // become ARG nodes
+  weir_connections_t connections;  // become Identity nodes where they are read
+  weir_edges_t fetches;            // become RETVAL nodes
   weir_node_t* const* targets;
   int target_count;
 } weir_prune_params_t;
-// Copies what |fetches| and |targets| need, given |feeds|. |out_targets|, target_count of them, in
-// the copy's arena.
+// Copies what |fetches| and |targets| need, given |feeds| and |connections|. |out_targets|,
+// target_count of them, in the copy's arena. INVALID_ARGUMENT for an edge that is replaced twice,
+// or connected and fetched, for a connection that makes a cycle and for a reader that wants another
+// type.
 WEIR_MUST_USE weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_copy,
                                         weir_node_t*** out_targets);
 

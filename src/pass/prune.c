@@ -1,25 +1,34 @@
 // prune.c — Cuts out of a graph what one signature needs: feeds become arguments, fetches become
-// results.
+// results, and what is connected to another edge is read from there.
+#include <string.h>
+
 #include "graph/graph.h"
 #include "pass/pass.h"
 
+// What is read in place of an edge has a number: feeds come first, in their order, then
+// connections.
 typedef struct prune_t {
   const weir_prune_params_t* params;
   weir_arena_t arena;   // scratch of this call
-  int* first_feed;      // by node id: 1 + the first feed of one of its outputs; 0: none
-  int* next_feed;       // by feed: 1 + the next feed of the same node; 0: none
+  int* first_feed;      // by node id: 1 + the first number for one of its outputs; 0: none
+  int* next_feed;       // by number: 1 + the next one for the same node; 0: none
+  bool* is_read;        // by number: reached from a fetch or a target
   bool* keep;           // by node id: reached from a fetch or a target
   weir_node_t** stack;  // reached, inputs not looked at yet
   size_t stack_count;
   weir_graph_t* copy;
   weir_node_t** map;   // by node id: its copy
-  weir_node_t** args;  // by feed
+  weir_node_t** args;  // by number; NULL for a connection that nobody reads
 } prune_t;
 
-// The index of the feed that stands for |edge|; -1 when it is not fed.
+// The number of what stands for |edge|; -1 when that is its node.
 static int find_feed(const prune_t* prune, weir_edge_t edge) {
+  const weir_prune_params_t* params = prune->params;
+  int feeds = params->feeds.count;
   for (int k = prune->first_feed[edge.node->id]; k; k = prune->next_feed[k - 1]) {
-    if (prune->params->feeds.items[k - 1].index == edge.index) return k - 1;
+    weir_edge_t fed =
+        k <= feeds ? params->feeds.items[k - 1] : params->connections.items[k - 1 - feeds].to;
+    if (fed.index == edge.index) return k - 1;
   }
   return -1;
 }
@@ -28,6 +37,21 @@ static int find_feed(const prune_t* prune, weir_edge_t edge) {
 // runs where it is asked for by a control edge or as a target. -1 when |node| stands for itself.
 static int find_stand_in(const prune_t* prune, const weir_node_t* node) {
   return weir_node_role(node) == WEIR_ROLE_PLACEHOLDER ? prune->first_feed[node->id] - 1 : -1;
+}
+
+// What a target asks for: a connected placeholder, unlike a fed one, runs as a target, and fails.
+static int find_target(const prune_t* prune, const weir_node_t* node) {
+  int k = find_stand_in(prune, node);
+  return k < prune->params->feeds.count ? k : -1;
+}
+
+// The edge that connection number |k| reads, and in |out_next| the number of the connection made
+// after it that stands for that edge; -1: none.
+static weir_edge_t connection_source(const prune_t* prune, int k, int* out_next) {
+  weir_edge_t from = prune->params->connections.items[k - prune->params->feeds.count].from;
+  int next = find_feed(prune, from);
+  *out_next = next > k ? next : -1;
+  return from;
 }
 
 static weir_status_t* check_edge(const prune_t* prune, weir_edge_t edge, const char* what) {
@@ -42,17 +66,103 @@ static weir_status_t* check_edge(const prune_t* prune, weir_edge_t edge, const c
   return NULL;
 }
 
-static weir_status_t* index_feeds(prune_t* prune) {
-  weir_edges_t feeds = prune->params->feeds;
-  for (int k = 0; k < feeds.count; ++k) {
-    weir_edge_t edge = feeds.items[k];
-    WEIR_TRY(check_edge(prune, edge, "feed"));
-    if (find_feed(prune, edge) >= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Endpoint \"%s:%d\" fed more than once.",
-                         edge.node->def.name, edge.index);
+// ---- what is reached ----
+
+static void reach_node(prune_t* prune, weir_node_t* node) {
+  if (prune->keep[node->id]) return;
+  prune->keep[node->id] = true;
+  prune->stack[prune->stack_count++] = node;
+}
+
+// Reaches what is read from number |k|.
+static void reach_stand_in(prune_t* prune, int k) {
+  while (k >= prune->params->feeds.count && !prune->is_read[k]) {
+    int next;
+    weir_edge_t from = connection_source(prune, k, &next);
+    prune->is_read[k] = true;
+    if (next < 0) reach_node(prune, from.node);
+    k = next;
+  }
+}
+
+static void reach_all_inputs(prune_t* prune) {
+  while (prune->stack_count) {
+    weir_node_t* node = prune->stack[--prune->stack_count];
+    for (int i = 0; i < node->def.input_count; ++i) {
+      int k = find_feed(prune, node->inputs[i]);
+      if (k < 0) reach_node(prune, node->inputs[i].node);
+      else reach_stand_in(prune, k);
     }
-    prune->next_feed[k] = prune->first_feed[edge.node->id];
-    prune->first_feed[edge.node->id] = k + 1;
+    for (int i = 0; i < node->control_count; ++i) {
+      int k = find_stand_in(prune, node->control_inputs[i]);
+      if (k < 0) reach_node(prune, node->control_inputs[i]);
+      else reach_stand_in(prune, k);
+    }
+  }
+}
+
+static weir_status_t* mark_kept(prune_t* prune) {
+  const weir_prune_params_t* params = prune->params;
+  for (int i = 0; i < params->fetches.count; ++i) {
+    weir_edge_t edge = params->fetches.items[i];
+    WEIR_TRY(check_edge(prune, edge, "fetch"));
+    int k = find_feed(prune, edge);
+    if (k < 0) reach_node(prune, edge.node);
+    if (k < params->feeds.count) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s:%d is both fed and fetched.", edge.node->def.name,
+                       edge.index);
+  }
+  for (int i = 0; i < params->target_count; ++i) {
+    if (!params->targets[i] || params->targets[i]->graph != params->graph) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "A target is not in the graph");
+    }
+    if (find_target(prune, params->targets[i]) < 0) reach_node(prune, params->targets[i]);
+  }
+  reach_all_inputs(prune);
+  return NULL;
+}
+
+// ---- feeds and connections ----
+
+static weir_status_t* index_feed(prune_t* prune, int k, weir_edge_t edge) {
+  if (find_feed(prune, edge) >= 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Endpoint \"%s:%d\" fed more than once.",
+                       edge.node->def.name, edge.index);
+  }
+  prune->next_feed[k] = prune->first_feed[edge.node->id];
+  prune->first_feed[edge.node->id] = k + 1;
+  return NULL;
+}
+
+// Whether |from| needs |to|, with the connections made so far.
+static bool would_be_cycle(prune_t* prune, const weir_connection_t* connection) {
+  const weir_prune_params_t* params = prune->params;
+  reach_node(prune, connection->from.node);
+  reach_all_inputs(prune);
+  bool is_reached = prune->keep[connection->to.node->id];
+  memset(prune->keep, 0, params->graph->node_count * sizeof(*prune->keep));
+  memset(prune->is_read, 0,
+         (size_t)(params->feeds.count + params->connections.count) * sizeof(*prune->is_read));
+  return is_reached;
+}
+
+static weir_status_t* index_feeds(prune_t* prune) {
+  const weir_prune_params_t* params = prune->params;
+  for (int i = 0; i < params->feeds.count; ++i) {
+    WEIR_TRY(check_edge(prune, params->feeds.items[i], "feed"));
+    WEIR_TRY(index_feed(prune, i, params->feeds.items[i]));
+  }
+  for (int i = 0; i < params->connections.count; ++i) {
+    const weir_connection_t* connection = &params->connections.items[i];
+    WEIR_TRY(check_edge(prune, connection->from, "connection from"));
+    WEIR_TRY(check_edge(prune, connection->to, "connection to"));
+    if (would_be_cycle(prune, connection)) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Requested Tensor connection between nodes \"%s\" and \"%s\" would create "
+                         "a cycle.",
+                         connection->to.node->def.name, connection->from.node->def.name);
+    }
+    WEIR_TRY(index_feed(prune, params->feeds.count + i, connection->to));
   }
   return NULL;
 }
@@ -60,45 +170,17 @@ static weir_status_t* index_feeds(prune_t* prune) {
 static weir_status_t* prune_init(prune_t* prune) {
   const weir_prune_params_t* params = prune->params;
   size_t node_count = params->graph->node_count;
+  size_t feed_count = (size_t)params->feeds.count + (size_t)params->connections.count;
   prune->first_feed = weir_arena_array(&prune->arena, node_count + 1, sizeof(int));
-  prune->next_feed = weir_arena_array(&prune->arena, (size_t)params->feeds.count + 1, sizeof(int));
-  prune->args =
-      weir_arena_array(&prune->arena, (size_t)params->feeds.count + 1, sizeof(*prune->args));
+  prune->next_feed = weir_arena_array(&prune->arena, feed_count + 1, sizeof(int));
+  prune->is_read = weir_arena_array(&prune->arena, feed_count + 1, sizeof(bool));
+  prune->args = weir_arena_array(&prune->arena, feed_count + 1, sizeof(*prune->args));
   prune->keep = weir_arena_array(&prune->arena, node_count + 1, sizeof(bool));
   prune->stack = weir_arena_array(&prune->arena, node_count + 1, sizeof(*prune->stack));
-  if (!prune->first_feed || !prune->next_feed || !prune->args || !prune->keep || !prune->stack)
+  if (!prune->first_feed || !prune->next_feed || !prune->is_read || !prune->args || !prune->keep ||
+      !prune->stack)
     return weir_out_of_memory();
   return index_feeds(prune);
-}
-
-static void reach_node(prune_t* prune, weir_node_t* node) {
-  if (prune->keep[node->id] || find_stand_in(prune, node) >= 0) return;
-  prune->keep[node->id] = true;
-  prune->stack[prune->stack_count++] = node;
-}
-
-static void reach_edge(prune_t* prune, weir_edge_t edge) {
-  if (find_feed(prune, edge) < 0) reach_node(prune, edge.node);
-}
-
-static weir_status_t* mark_kept(prune_t* prune) {
-  const weir_prune_params_t* params = prune->params;
-  for (int k = 0; k < params->fetches.count; ++k) {
-    WEIR_TRY(check_edge(prune, params->fetches.items[k], "fetch"));
-    reach_edge(prune, params->fetches.items[k]);
-  }
-  for (int k = 0; k < params->target_count; ++k) {
-    if (!params->targets[k] || params->targets[k]->graph != params->graph) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "A target is not in the graph");
-    }
-    reach_node(prune, params->targets[k]);
-  }
-  while (prune->stack_count) {
-    weir_node_t* node = prune->stack[--prune->stack_count];
-    for (int i = 0; i < node->def.input_count; ++i) reach_edge(prune, node->inputs[i]);
-    for (int i = 0; i < node->control_count; ++i) reach_node(prune, node->control_inputs[i]);
-  }
-  return NULL;
 }
 
 // Only placeholders promise the shape of what is fed; any other edge may be fed with anything of
@@ -130,6 +212,35 @@ static weir_status_t* add_args(prune_t* prune) {
   return NULL;
 }
 
+static weir_status_t* add_connection(prune_t* prune, int k) {
+  weir_graph_t* copy = prune->copy;
+  weir_edge_t to = prune->params->connections.items[k - prune->params->feeds.count].to;
+  int next;
+  weir_edge_t input = connection_source(prune, k, &next);
+  if (next >= 0) input = (weir_edge_t){.node = prune->args[next], .index = 0};
+  else input.node = prune->map[input.node->id];
+  const char* name =
+      weir_arena_printf(&copy->arena, "_identity_%s_%d", to.node->def.name, to.index);
+  if (!name) return weir_out_of_memory();
+  weir_node_params_t params = {
+      .op = "Identity",
+      .name = name,
+      .unique_name = true,
+      .device = to.node->def.device,
+      .inputs = {.items = &input, .count = 1},
+      .attrs = WEIR_ATTRS(weir_attr_type("T", weir_dtype_base(weir_edge_dtype(input))))};
+  return weir_graph_add(copy, &params, &prune->args[k]);
+}
+
+// The last one first: each reads a node of the source or a connection made after it.
+static weir_status_t* add_connections(prune_t* prune) {
+  int feeds = prune->params->feeds.count;
+  for (int k = feeds + prune->params->connections.count - 1; k >= feeds; --k) {
+    if (prune->is_read[k]) WEIR_TRY(add_connection(prune, k));
+  }
+  return NULL;
+}
+
 // Gives the copy of |node| the arguments where its inputs are fed. A consumer that wants a
 // reference cannot have a value.
 static weir_status_t* link_args(prune_t* prune, const weir_node_t* node) {
@@ -148,7 +259,8 @@ static weir_status_t* link_args(prune_t* prune, const weir_node_t* node) {
 
 static weir_status_t* link_all_args(prune_t* prune) {
   const weir_graph_t* graph = prune->params->graph;
-  for (size_t i = 0; i < graph->node_count && prune->params->feeds.count; ++i) {
+  bool is_any = prune->params->feeds.count + prune->params->connections.count > 0;
+  for (size_t i = 0; i < graph->node_count && is_any; ++i) {
     if (prune->keep[i]) WEIR_TRY(link_args(prune, graph->nodes[i]));
   }
   return NULL;
@@ -206,12 +318,16 @@ static bool is_too_sure(const weir_node_t* node) {
 }
 
 // Marks what depends on a shape or value that may differ from what the source graph inferred:
-// arguments whose shape nobody promised, and loop variables that change shape.
+// arguments whose shape nobody promised, connections, and loop variables that change shape.
 static bool mark_sources(const prune_t* prune, bool* stale) {
   bool is_any = false;
-  for (int k = 0; k < prune->params->feeds.count; ++k) {
+  int feeds = prune->params->feeds.count;
+  for (int k = 0; k < feeds; ++k) {
     if (!is_shape_promised(prune->params->feeds.items[k]))
       stale[prune->args[k]->id] = is_any = true;
+  }
+  for (int k = feeds; k < feeds + prune->params->connections.count; ++k) {
+    if (prune->is_read[k]) stale[prune->args[k]->id] = is_any = true;
   }
   for (size_t i = 0; i < prune->copy->node_count; ++i) {
     if (is_too_sure(prune->copy->nodes[i])) stale[i] = is_any = true;
@@ -272,7 +388,7 @@ static weir_status_t* map_targets(const prune_t* prune, weir_node_t*** out_targe
   if (!targets) return weir_out_of_memory();
   for (int i = 0; i < count; ++i) {
     weir_node_t* target = prune->params->targets[i];
-    int feed = find_stand_in(prune, target);
+    int feed = find_target(prune, target);
     targets[i] = feed >= 0 ? prune->args[feed] : prune->map[target->id];
   }
   *out_targets = targets;
@@ -290,6 +406,8 @@ weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_
   status = weir_graph_copy(params->graph, prune.keep, &prune.arena, &prune.copy, &prune.map);
   if (status) goto done;
   status = add_args(&prune);
+  if (status) goto done;
+  status = add_connections(&prune);
   if (status) goto done;
   status = link_all_args(&prune);
   if (status) goto done;

@@ -154,6 +154,123 @@ static void test_loop_that_changes_shape(void** state) {
   assert_int_equal(find(t->copy, "exit")->shapes[0]->rank, -1);
 }
 
+// ---- connections ----
+
+#define CONNECT(...)                                                                      \
+  ((weir_connections_t){.items = (const weir_connection_t[]){__VA_ARGS__},                \
+                        .count = (int)(sizeof((const weir_connection_t[]){__VA_ARGS__}) / \
+                                       sizeof(weir_connection_t))})
+
+static weir_status_t* connect(testing_t* t, weir_edges_t feeds, weir_connections_t connections,
+                              weir_edges_t fetches, weir_node_t* target) {
+  weir_prune_params_t params = {.graph = t->graph,
+                                .feeds = feeds,
+                                .connections = connections,
+                                .fetches = fetches,
+                                .targets = &target,
+                                .target_count = target ? 1 : 0};
+  weir_graph_unref(t->copy);
+  t->copy = NULL;
+  return weir_prune(&params, &t->copy, &t->targets);
+}
+
+// x → y → z → out, and c beside them.
+typedef struct chain_t {
+  weir_edge_t x, y, z, out, c;
+} chain_t;
+
+static chain_t add_chain(weir_graph_t* graph) {
+  chain_t chain = {.x = add_placeholder(graph, "x", WEIR_DTYPE_FLOAT, vector_shape(graph, 3)),
+                   .c = add_float(graph, "c", 1)};
+  chain.y = ADD(graph, "Effect", "y", chain.x);
+  chain.z = ADD(graph, "Neg", "z", chain.y);
+  chain.out = ADD(graph, "Add", "out", chain.z, chain.z);
+  return chain;
+}
+
+static void test_connection(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  check_ok(connect(t, WEIR_NO_EDGES, CONNECT({g.c, g.y}), WEIR_EDGES(g.out, g.c), NULL));
+  assert_false(has(t->copy, "x"));
+  assert_false(has(t->copy, "y"));
+  check_input(t->copy, "_identity_y_0", 0, "c:0");
+  check_input(t->copy, "z", 0, "_identity_y_0:0");
+  assert_int_equal(find(t->copy, "z")->shapes[0]->rank, 0);  // of c, not of x
+  assert_int_equal(weir_edge_shape(g.z)->rank, 1);           // the source is as it was
+}
+
+static void test_connection_that_nobody_reads(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  weir_edge_t other = ADD(t->graph, "Neg", "other", g.c);
+  check_ok(connect(t, WEIR_NO_EDGES, CONNECT({g.c, g.y}), WEIR_EDGES(other), NULL));
+  assert_int_equal(t->copy->node_count, 3);
+}
+
+// A connection reads its node, whatever was connected before it; one made later is read.
+static void test_order_of_connections(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  check_ok(connect(t, WEIR_EDGES(g.x), CONNECT({g.c, g.y}, {g.y, g.z}), WEIR_EDGES(g.out), NULL));
+  check_input(t->copy, "_identity_z_0", 0, "y:0");
+  check_input(t->copy, "y", 0, "_arg_x_0_0:0");
+  assert_false(has(t->copy, "_identity_y_0"));
+  check_ok(connect(t, WEIR_EDGES(g.x), CONNECT({g.y, g.z}, {g.c, g.y}), WEIR_EDGES(g.out), NULL));
+  check_input(t->copy, "_identity_z_0", 0, "_identity_y_0:0");
+  check_input(t->copy, "_identity_y_0", 0, "c:0");
+  assert_false(has(t->copy, "y"));
+}
+
+static void test_connection_from_what_is_fed(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  check_ok(connect(t, WEIR_EDGES(g.x), CONNECT({g.x, g.y}), WEIR_EDGES(g.out), NULL));
+  check_input(t->copy, "_identity_y_0", 0, "x:0");
+}
+
+static void test_connected_placeholder(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  weir_node_t* group = add_with(t->graph, "NoOp", "group", WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(group, g.x.node));
+  check_ok(connect(t, WEIR_NO_EDGES, CONNECT({g.c, g.x}), WEIR_NO_EDGES, group));
+  assert_false(has(t->copy, "x"));
+  check_input(t->copy, "group", 0, "^_identity_x_0");
+  check_ok(connect(t, WEIR_NO_EDGES, CONNECT({g.c, g.x}), WEIR_NO_EDGES, g.x.node));
+  assert_ptr_equal(t->targets[0], find(t->copy, "x"));
+  assert_int_equal(t->copy->node_count, 1);
+}
+
+static void test_connections_that_are_refused(void** state) {
+  testing_t* t = *state;
+  chain_t g = add_chain(t->graph);
+  weir_edge_t d = ADD(t->graph, "Neg", "d", g.c);
+  int32_t number = 4;
+  weir_edge_t i = add_tensor(t->graph, "i", WEIR_DTYPE_INT32, 1, 1, &number);
+  const struct {
+    weir_connections_t connections;
+    const char* message;
+  } cases[] = {
+      {CONNECT({g.c, g.x}, {d, g.x}), "\"x:0\" fed more than once"},
+      {CONNECT({g.c, g.out}), "out:0 is both fed and fetched"},
+      {CONNECT({g.z, g.y}), "\"y\" and \"z\" would create a cycle"},
+      {CONNECT({g.z, g.z}), "cycle"},
+      {CONNECT({g.out, g.c}, {d, g.y}), "\"y\" and \"d\" would create a cycle"},
+      {CONNECT({edge_of(g.c.node, 2), g.y}), "'c:2'"},
+      {CONNECT({g.c, edge_of(g.y.node, 2)}), "'y:2'"},
+      {CONNECT({WEIR_NO_EDGE, g.y}), "connection"},
+      {CONNECT({i, g.y}), "passed int32 from _identity_y_0:0"},
+  };
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    check_error(connect(t, WEIR_NO_EDGES, cases[k].connections, WEIR_EDGES(g.out), NULL),
+                WEIR_INVALID_ARGUMENT, cases[k].message);
+  }
+  check_error(connect(t, WEIR_EDGES(g.x), CONNECT({g.c, g.x}), WEIR_EDGES(g.out), NULL),
+              WEIR_INVALID_ARGUMENT, "\"x:0\" fed more than once");
+  check_ok(connect(t, WEIR_EDGES(g.y), CONNECT({g.z, g.x}), WEIR_EDGES(g.out), NULL));
+}
+
 static void test_errors(void** state) {
   testing_t* t = *state;
   weir_edge_t x = add_placeholder(t->graph, "x", WEIR_DTYPE_INT32, &weir_shape_unknown);
@@ -170,9 +287,13 @@ static void test_out_of_memory(void** state) {
   testing_t* t = *state;
   weir_edge_t out = add_loop(t->graph, true);
   weir_edge_t pred = edge_of(find(t->graph, "pred"), 0);
+  weir_connection_t connection = {
+      ADD(t->graph, "Neg", "other", edge_of(find(t->graph, "start"), 0)),
+      edge_of(find(t->graph, "enter"), 0)};
   for (int n = 1;; ++n) {
     weir_alloc_fail_at(n, true);
-    weir_status_t* status = prune(t, WEIR_EDGES(pred), WEIR_EDGES(out), NULL);
+    weir_status_t* status =
+        connect(t, WEIR_EDGES(pred), CONNECT(connection), WEIR_EDGES(out), NULL);
     weir_alloc_fail_at(0, false);
     if (!status) break;
     assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
@@ -194,6 +315,12 @@ int main(void) {
       TEST(test_references),
       TEST(test_loop),
       TEST(test_loop_that_changes_shape),
+      TEST(test_connection),
+      TEST(test_connection_that_nobody_reads),
+      TEST(test_order_of_connections),
+      TEST(test_connection_from_what_is_fed),
+      TEST(test_connected_placeholder),
+      TEST(test_connections_that_are_refused),
       TEST(test_errors),
       TEST(test_out_of_memory),
   };

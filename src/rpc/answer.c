@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "rpc/header.h"
 #include "rpc/server.h"
 
@@ -36,13 +37,12 @@ void weir_rpc_answer_message(weir_rpc_stream_t* stream, weir_rpc_message_t* take
   submit(stream, headers, WEIR_COUNT_OF(headers), &provider);
 }
 
-void weir_rpc_answer_status(weir_rpc_stream_t* stream, const weir_status_t* status,
-                            weir_view_t details) {
+void weir_rpc_answer_status(weir_rpc_stream_t* stream, const weir_status_t* status) {
   char code[16];
   snprintf(code, sizeof(code), "%d", (int)weir_status_code(status));
   weir_strbuf_t message = {0}, encoded = {0};
   weir_rpc_percent_encode(&message, weir_view_of(weir_status_message(status)));
-  weir_rpc_base64_encode(&encoded, details);
+  weir_rpc_base64_encode(&encoded, weir_status_details(status));
   nghttp2_nv headers[6] = {pair(":status", "200", 3), pair("content-type", "application/grpc", 16),
                            pair("grpc-status", code, strlen(code))};
   size_t count = 3;

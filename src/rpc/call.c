@@ -34,7 +34,6 @@ static void call_free(weir_rpc_call_t* call) {
   weir_rpc_buffer_release(call->request);
   weir_rpc_message_destroy(call->response);
   weir_status_destroy(call->status);
-  weir_strbuf_free(&call->details);
   weir_strbuf_free(&call->metadata);
   weir_free(call->path);
   weir_cond_destroy(&call->cond);
@@ -95,7 +94,7 @@ bool weir_rpc_call_is_cancelled(weir_rpc_call_t* call) {
 static void deadline_passed(weir_rpc_timer_t* timer) {
   weir_rpc_call_t* call = (weir_rpc_call_t*)((char*)timer - offsetof(weir_rpc_call_t, timer));
   weir_status_t* status = WEIR_STATUS(DEADLINE_EXCEEDED, "Deadline Exceeded");
-  weir_rpc_answer_status(call->stream, status, weir_view(NULL, 0));
+  weir_rpc_answer_status(call->stream, status);
   weir_status_destroy(status);
   cancel_call(call);
   leave_stream(call);
@@ -141,7 +140,7 @@ static void observe(const weir_rpc_call_t* call, const weir_status_t* status) {
 // Ends a call that no handler has seen.
 static void reject(weir_rpc_call_t* call, weir_status_t* take_status) {
   observe(call, take_status);
-  weir_rpc_answer_status(call->stream, take_status, weir_view(NULL, 0));
+  weir_rpc_answer_status(call->stream, take_status);
   weir_status_destroy(take_status);
   leave_stream(call);
 }
@@ -230,7 +229,7 @@ static void answer_task(weir_rpc_task_t* task) {
   weir_rpc_call_t* call = (weir_rpc_call_t*)task;
   weir_rpc_stream_t* stream = call->stream;
   if (stream && call->status) {
-    weir_rpc_answer_status(stream, call->status, weir_strbuf_view(&call->details));
+    weir_rpc_answer_status(stream, call->status);
   } else if (stream) {
     weir_rpc_answer_message(stream, call->response);
     call->response = NULL;
@@ -250,12 +249,11 @@ void weir_rpc_call_respond(weir_rpc_call_t* call, weir_rpc_message_t* take_messa
   post_answer(call);
 }
 
-void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status, weir_view_t details) {
+void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status) {
   if (!take_status) {
     weir_rpc_call_respond(call, weir_rpc_message_create());
     return;
   }
   call->status = take_status;
-  if (details.size) weir_strbuf_append(&call->details, details.data, details.size);
   post_answer(call);
 }

@@ -25,7 +25,7 @@ void weir_rpc_health_check(void* self, weir_rpc_call_t* call) {
   if (!status && !has_service(server, service))
     status = WEIR_STATUS(NOT_FOUND, "unknown service '%.*s'", WEIR_VIEW_ARG(service));
   if (status) {
-    weir_rpc_call_fail(call, status, weir_view(NULL, 0));
+    weir_rpc_call_fail(call, status);
     return;
   }
   weir_strbuf_t body = {0};

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "rpc/channel.h"
 #include "rpc/header.h"
 
@@ -24,9 +25,10 @@ void weir_rpc_request_release(weir_rpc_request_t* request) {
 static void run_done(void* arg) {
   weir_rpc_request_t* request = arg;
   weir_rpc_channel_t* channel = request->channel;
-  weir_view_t details = weir_view(NULL, 0);
-  if (request->result && !request->details.failed) details = weir_strbuf_view(&request->details);
-  request->done(request->self, request->result, request->response, details);
+  if (request->result && request->details.size && !request->details.failed)
+    request->result =
+        weir_status_with_details(request->result, weir_strbuf_view(&request->details));
+  request->done(request->self, request->result, request->response);
   weir_rpc_request_release(request);
   weir_rpc_channel_count(channel, -1);
 }
@@ -115,7 +117,7 @@ void weir_rpc_channel_call_async(weir_rpc_channel_t* channel, const char* path,
   if (!request) {
     weir_rpc_message_destroy(take_message);
     if (out_request) *out_request = NULL;
-    done(self, weir_out_of_memory(), NULL, weir_view(NULL, 0));
+    done(self, weir_out_of_memory(), NULL);
     return;
   }
   weir_ref_init(&request->ref);
@@ -354,9 +356,7 @@ typedef struct wait_t {
   weir_rpc_buffer_t* message;
 } wait_t;
 
-static void wake_caller(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                        weir_view_t details) {
-  (void)details;
+static void wake_caller(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   wait_t* wait = self;
   weir_mutex_lock(&wait->mu);
   wait->status = take_status;

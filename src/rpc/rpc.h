@@ -155,9 +155,9 @@ int64_t weir_rpc_call_deadline(const weir_rpc_call_t* call);  // of weir_clock_n
 bool weir_rpc_call_metadata(const weir_rpc_call_t* call, const char* name, weir_view_t* out_value);
 // Ends the call with a message.
 void weir_rpc_call_respond(weir_rpc_call_t* call, weir_rpc_message_t* take_message);
-// Ends the call with an error; |details| (may be empty) goes into grpc-status-details-bin. Messages
-// of more than 3,072 bytes are cut. A NULL status responds with an empty message.
-void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status, weir_view_t details);
+// Ends the call with an error; its details (base/details.h) go into grpc-status-details-bin.
+// Messages of more than 2,048 bytes are cut. A NULL status responds with an empty message.
+void weir_rpc_call_fail(weir_rpc_call_t* call, weir_status_t* take_status);
 // Has |fn|(|arg|) called, at most once, when the client cancels, the deadline passes, the
 // connection is lost or the server shuts down; at once, on this thread, when that has happened
 // already. One callback a call; NULL takes it back. After respond, fail, or a replacement returned,
@@ -200,11 +200,11 @@ typedef struct weir_rpc_call_options_t {
 
 // Called exactly once, never inside the call that made the request (but when there is no memory to
 // note the request at all). |take_status| NULL:
-// |take_message| is the response, never NULL. Otherwise |take_message| is NULL and |details| is the
-// decoded grpc-status-details-bin, borrowed for the call. The peer's code and message are passed on
-// unchanged. UNAVAILABLE: the peer is gone; it may or may not have run the call.
+// |take_message| is the response, never NULL. Otherwise |take_message| is NULL. The peer's code and
+// message are passed on unchanged, its grpc-status-details-bin as the status's details.
+// UNAVAILABLE: the peer is gone; it may or may not have run the call.
 typedef void (*weir_rpc_done_fn_t)(void* self, weir_status_t* take_status,
-                                   weir_rpc_buffer_t* take_message, weir_view_t details);
+                                   weir_rpc_buffer_t* take_message);
 
 // |options| may be NULL. |out_request| may be NULL; otherwise the caller releases it.
 void weir_rpc_channel_call_async(weir_rpc_channel_t* channel, const char* path,

@@ -60,10 +60,8 @@ static void fuzz_server(const uint8_t* data, size_t size) {
   close(fds[1]);
 }
 
-static void forget(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message,
-                   weir_view_t details) {
+static void forget(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   (void)self;
-  (void)details;
   weir_status_destroy(take_status);
   weir_rpc_buffer_release(take_message);
 }

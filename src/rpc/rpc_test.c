@@ -243,7 +243,7 @@ static void test_deadline(void** state) {
   world_serve(&world, (weir_rpc_server_options_t){.address = ":0"});
   weir_rpc_channel_t* channel = channel_to(world.loop, weir_rpc_server_address(world.server));
   expect_call(channel, "/weir.Test/Echo", "on", NULL, WEIR_OK, "on");
-  weir_rpc_call_options_t options = {.deadline_ns = from_now_ms(500)};
+  weir_rpc_call_options_t options = {.deadline_ns = from_now_ms(1500)};
   expect_call(channel, "/weir.Test/Hold", "", &options, WEIR_DEADLINE_EXCEEDED, NULL);
   assert_true(event_wait(&world.held, 1));
   assert_true(event_wait(&world.cancelled, 1));
@@ -259,8 +259,11 @@ static void test_unavailable(void** state) {
   (void)state;
   world_t world;
   world_open(&world, (weir_rpc_loop_options_t){0});
-  world_serve(&world, (weir_rpc_server_options_t){.address = ":0"});
+  // The port must be nobody's while the server is away: that of a loopback address of our own.
   char address[64];
+  snprintf(address, sizeof(address), "127.%d.%d.%d:0", 1 + (int)getpid() / 62500 % 250,
+           1 + (int)getpid() / 250 % 250, 1 + (int)getpid() % 250);
+  world_serve(&world, (weir_rpc_server_options_t){.address = address});
   snprintf(address, sizeof(address), "%s", weir_rpc_server_address(world.server));
   weir_rpc_channel_t* channel = channel_to(world.loop, address);
   expect_call(channel, "/weir.Test/Echo", "on", NULL, WEIR_OK, "on");
@@ -362,15 +365,15 @@ static void test_keepalive(void** state) {
   (void)state;
   world_t world;
   world_open(&world, (weir_rpc_loop_options_t){.spin_us = 20});
-  world_serve(&world, (weir_rpc_server_options_t){.address = ":0", .keepalive_ms = 200});
+  world_serve(&world, (weir_rpc_server_options_t){.address = ":0", .keepalive_ms = 1000});
   weir_rpc_channel_options_t options = {.address = weir_rpc_server_address(world.server),
-                                        .keepalive_ms = 150};
+                                        .keepalive_ms = 800};
   weir_rpc_channel_t* channel = NULL;
   assert_null(weir_rpc_channel_create(world.loop, &options, &channel));
   outcome_t outcome;
   outcome_start(&outcome, channel, "/weir.Test/Hold", "idle", NULL, NULL);
   assert_true(event_wait(&world.held, 1));
-  usleep(1000000);  // both sides answer pings: the connection lives
+  usleep(3000000);  // both sides answer pings: the connection lives
   serve_echo(NULL, world.calls[0]);
   outcome_expect(&outcome, WEIR_OK, "idle");
   weir_rpc_channel_destroy(channel);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "rpc/rpc.h"
 #include "testing/cmocka.h"
 
@@ -85,7 +86,8 @@ static inline void serve_fail(void* self, weir_rpc_call_t* call) {
   char* message = NULL;
   weir_code_t code = (weir_code_t)strtol(text, &message, 10);
   weir_status_t* status = weir_status_create(code, "", 0, "%s", message + 1);
-  weir_rpc_call_fail(call, status, weir_view("\0\1details", 9));
+  status = weir_status_with_details(status, weir_view("\0\1details", 9));
+  weir_rpc_call_fail(call, status);
 }
 
 // Answers with what the call knows of itself.
@@ -140,7 +142,8 @@ typedef struct outcome_t {
 } outcome_t;
 
 static inline void outcome_done(void* self, weir_status_t* take_status,
-                                weir_rpc_buffer_t* take_message, weir_view_t details) {
+                                weir_rpc_buffer_t* take_message) {
+  weir_view_t details = weir_status_details(take_status);
   outcome_t* outcome = self;
   outcome->status = take_status;
   outcome->message = take_message;

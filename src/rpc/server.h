@@ -89,7 +89,6 @@ struct weir_rpc_call_t {
   // The answer, written by the handler before the task is posted.
   weir_rpc_message_t* response;
   weir_status_t* status;
-  weir_strbuf_t details;
 };
 
 extern const weir_rpc_role_t weir_rpc_server_role;  // owner of connections: a part; streams: a call
@@ -103,8 +102,7 @@ void weir_rpc_call_closed(weir_rpc_stream_t* stream, uint32_t error, const weir_
 
 // answer.c: what is sent back. Both let go of the stream's owner.
 void weir_rpc_answer_message(weir_rpc_stream_t* stream, weir_rpc_message_t* take_message);
-void weir_rpc_answer_status(weir_rpc_stream_t* stream, const weir_status_t* status,
-                            weir_view_t details);
+void weir_rpc_answer_status(weir_rpc_stream_t* stream, const weir_status_t* status);
 void weir_rpc_answer_http(weir_rpc_stream_t* stream, int http_status);
 
 // Takes over a connected, non-blocking socket, on any thread.

@@ -1,5 +1,4 @@
 // compile.c — From a signature to a plan: prune, check devices, optimise, freeze.
-#include "pass/pass.h"
 #include "session/session.h"
 
 // ---- constant folding's evaluator ----
@@ -139,12 +138,14 @@ weir_status_t* weir_session_check_spec(const weir_session_t* session,
 }
 
 weir_status_t* weir_session_prune(weir_session_t* session, const weir_step_spec_t* spec,
-                                  weir_graph_t** out_graph, weir_node_t*** out_targets) {
+                                  weir_connections_t connections, weir_graph_t** out_graph,
+                                  weir_node_t*** out_targets) {
   weir_edge_t* feeds = weir_alloc_array((size_t)spec->feed_count, sizeof(*feeds));
   if (!feeds) return weir_out_of_memory();
   for (int i = 0; i < spec->feed_count; ++i) feeds[i] = spec->feeds[i].edge;
   weir_prune_params_t params = {.graph = session->graph,
                                 .feeds = {.items = feeds, .count = spec->feed_count},
+                                .connections = connections,
                                 .fetches = {.items = spec->fetches, .count = spec->fetch_count},
                                 .targets = spec->targets,
                                 .target_count = spec->target_count};
@@ -160,7 +161,7 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t
   weir_graph_t* copy = NULL;
   weir_node_t** targets = NULL;
   WEIR_TRY(weir_session_check_spec(session, spec));
-  WEIR_TRY(weir_session_prune(session, spec, &copy, &targets));
+  WEIR_TRY(weir_session_prune(session, spec, WEIR_NO_CONNECTIONS, &copy, &targets));
   return weir_session_compile(session, copy, targets, spec->target_count, spec->feed_count,
                               spec->fetch_count, session->kernels, out_plan);
 }

@@ -115,7 +115,7 @@ weir_status_t* weir_session_prune_partial(weir_session_t* session, const weir_st
   weir_arena_t arena = {0};
   int count = spec->target_count;
   size_t capacity = (size_t)(count + spec->fetch_count);
-  WEIR_TRY(weir_session_prune(session, spec, &pruned, &targets));
+  WEIR_TRY(weir_session_prune(session, spec, WEIR_NO_CONNECTIONS, &pruned, &targets));
   weir_status_t* status = NULL;
   weir_node_t** all = weir_arena_array(&arena, capacity, sizeof(*all));
   weir_node_t** mapped = weir_arena_array(&arena, capacity, sizeof(*mapped));

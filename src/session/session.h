@@ -6,6 +6,7 @@
 #include "base/lru.h"
 #include "exec/plan.h"
 #include "exec/run.h"
+#include "pass/pass.h"
 #include "session/functions.h"
 #include "weir/session.h"
 
@@ -91,6 +92,7 @@ WEIR_MUST_USE weir_status_t* weir_session_check_spec(const weir_session_t* sessi
 // The pruned copy of the graph that a signature runs, and its targets there (in its arena).
 WEIR_MUST_USE weir_status_t* weir_session_prune(weir_session_t* session,
                                                 const weir_step_spec_t* spec,
+                                                weir_connections_t connections,
                                                 weir_graph_t** out_graph,
                                                 weir_node_t*** out_targets);
 // The same for a step that is fed and fetched piece by piece: in place of arguments and results it

@@ -2,6 +2,7 @@
 // through chunks of one of them.
 #include "tensor/cast.h"
 
+#include "tensor/narrow.h"
 #include "tensor/numeric.h"
 
 // The types that have direct loops. Every other plain type is unpacked into one of them, or packed
@@ -164,6 +165,49 @@ static void wrap_uint4(void* dst, const void* src, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = weir_uint4_wrap(x[i]);
 }
 
+static void wrap_int2(void* dst, const void* src, int64_t count) {
+  const uint8_t* x = src;
+  int8_t* y = dst;
+  for (int64_t i = 0; i < count; ++i) y[i] = (int8_t)(((x[i] & 3u) ^ 2u) - 2u);
+}
+
+static void wrap_uint2(void* dst, const void* src, int64_t count) {
+  const uint8_t* x = src;
+  uint8_t* y = dst;
+  for (int64_t i = 0; i < count; ++i) y[i] = x[i] & 3u;
+}
+
+static void unpack_narrow(const weir_narrow_t* format, float* y, const uint8_t* x, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) y[i] = weir_narrow_to_float(format, x[i]);
+}
+static void pack_narrow(const weir_narrow_t* format, uint8_t* y, const float* x, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) y[i] = weir_narrow_from_float(format, x[i]);
+}
+static void unpack_float8_e4m3fnuz(void* dst, const void* src, int64_t count) {
+  unpack_narrow(&weir_float8_e4m3fnuz, dst, src, count);
+}
+static void pack_float8_e4m3fnuz(void* dst, const void* src, int64_t count) {
+  pack_narrow(&weir_float8_e4m3fnuz, dst, src, count);
+}
+static void unpack_float8_e4m3b11fnuz(void* dst, const void* src, int64_t count) {
+  unpack_narrow(&weir_float8_e4m3b11fnuz, dst, src, count);
+}
+static void pack_float8_e4m3b11fnuz(void* dst, const void* src, int64_t count) {
+  pack_narrow(&weir_float8_e4m3b11fnuz, dst, src, count);
+}
+static void unpack_float8_e5m2fnuz(void* dst, const void* src, int64_t count) {
+  unpack_narrow(&weir_float8_e5m2fnuz, dst, src, count);
+}
+static void pack_float8_e5m2fnuz(void* dst, const void* src, int64_t count) {
+  pack_narrow(&weir_float8_e5m2fnuz, dst, src, count);
+}
+static void unpack_float4_e2m1fn(void* dst, const void* src, int64_t count) {
+  unpack_narrow(&weir_float4_e2m1fn, dst, src, count);
+}
+static void pack_float4_e2m1fn(void* dst, const void* src, int64_t count) {
+  pack_narrow(&weir_float4_e2m1fn, dst, src, count);
+}
+
 typedef struct storage_t {
   core_t core;
   cast_fn_t unpack;  // NULL when the elements are the core type's
@@ -195,6 +239,13 @@ static const storage_t storages[WEIR_DTYPE_COUNT] = {
     [WEIR_DTYPE_COMPLEX128] = {CORE_DOUBLE, unpack_complex128, pack_complex128},
     [WEIR_DTYPE_INT4] = {CORE_INT8, wrap_int4, wrap_int4},
     [WEIR_DTYPE_UINT4] = {CORE_UINT8, wrap_uint4, wrap_uint4},
+    [WEIR_DTYPE_INT2] = {CORE_INT8, wrap_int2, wrap_int2},
+    [WEIR_DTYPE_UINT2] = {CORE_UINT8, wrap_uint2, wrap_uint2},
+    [WEIR_DTYPE_FLOAT8_E4M3FNUZ] = {CORE_FLOAT, unpack_float8_e4m3fnuz, pack_float8_e4m3fnuz},
+    [WEIR_DTYPE_FLOAT8_E4M3B11FNUZ] = {CORE_FLOAT, unpack_float8_e4m3b11fnuz,
+                                       pack_float8_e4m3b11fnuz},
+    [WEIR_DTYPE_FLOAT8_E5M2FNUZ] = {CORE_FLOAT, unpack_float8_e5m2fnuz, pack_float8_e5m2fnuz},
+    [WEIR_DTYPE_FLOAT4_E2M1FN] = {CORE_FLOAT, unpack_float4_e2m1fn, pack_float4_e2m1fn},
 };
 
 enum { CHUNK = 256 };  // elements: two buffers of 2 kB stay in the first-level cache

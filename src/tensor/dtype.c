@@ -81,7 +81,11 @@ bool weir_dtype_is_floating(weir_dtype_t dtype) {
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_DOUBLE:
     case WEIR_DTYPE_FLOAT8_E5M2:
-    case WEIR_DTYPE_FLOAT8_E4M3FN: return true;
+    case WEIR_DTYPE_FLOAT8_E4M3FN:
+    case WEIR_DTYPE_FLOAT8_E4M3FNUZ:
+    case WEIR_DTYPE_FLOAT8_E4M3B11FNUZ:
+    case WEIR_DTYPE_FLOAT8_E5M2FNUZ:
+    case WEIR_DTYPE_FLOAT4_E2M1FN: return true;
     default: return false;
   }
 }
@@ -92,11 +96,13 @@ bool weir_dtype_is_complex(weir_dtype_t dtype) {
 
 bool weir_dtype_is_integer(weir_dtype_t dtype) {
   switch (dtype) {
+    case WEIR_DTYPE_INT2:
     case WEIR_DTYPE_INT4:
     case WEIR_DTYPE_INT8:
     case WEIR_DTYPE_INT16:
     case WEIR_DTYPE_INT32:
     case WEIR_DTYPE_INT64:
+    case WEIR_DTYPE_UINT2:
     case WEIR_DTYPE_UINT4:
     case WEIR_DTYPE_UINT8:
     case WEIR_DTYPE_UINT16:

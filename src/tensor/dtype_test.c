@@ -24,7 +24,7 @@ static void test_names_round_trip(void** state) {
     assert_int_equal(found, weir_dtype_ref(dtype));
     assert_true(weir_dtype_size(dtype) > 0);
   }
-  assert_int_equal(valid, 27);
+  assert_int_equal(valid, 33);
 }
 
 static void test_spellings(void** state) {
@@ -56,7 +56,7 @@ static void test_sizes(void** state) {
   assert_int_equal(weir_dtype_size(WEIR_DTYPE_COMPLEX128), 16);
   assert_int_equal(weir_dtype_size(WEIR_DTYPE_STRING), 24);
   assert_int_equal(weir_dtype_size(WEIR_DTYPE_INVALID), 0);
-  assert_int_equal(weir_dtype_size((weir_dtype_t)27), 0);
+  assert_int_equal(weir_dtype_size((weir_dtype_t)34), 0);
   assert_int_equal(weir_dtype_size((weir_dtype_t)-1), 0);
   assert_int_equal(weir_dtype_size((weir_dtype_t)101), 0);
   assert_string_equal(weir_dtype_name(WEIR_DTYPE_INVALID), "invalid");
@@ -66,6 +66,8 @@ static void test_sizes(void** state) {
 static void test_classes(void** state) {
   (void)state;
   assert_true(weir_dtype_is_floating(WEIR_DTYPE_BFLOAT16));
+  assert_true(weir_dtype_is_floating(WEIR_DTYPE_FLOAT4_E2M1FN));
+  assert_true(weir_dtype_is_integer(WEIR_DTYPE_INT2));
   assert_false(weir_dtype_is_floating(WEIR_DTYPE_COMPLEX64));
   assert_true(weir_dtype_is_complex(WEIR_DTYPE_COMPLEX64));
   assert_true(weir_dtype_is_integer(WEIR_DTYPE_UINT64));

@@ -102,6 +102,18 @@ static void test_floating_lists(void** state) {
   tensor = parse(&proto);
   assert_true(at(tensor, 0) == 1 && at(tensor, 1) == 2 && at(tensor, 2) == 2);
   weir_tensor_release(tensor);
+
+  proto = begin_proto(WEIR_DTYPE_FLOAT8_E4M3FNUZ, 3);
+  weir_wire_put_bytes(&proto, 18, "\x40\x48", 2);
+  tensor = parse(&proto);
+  assert_true(at(tensor, 0) == 1 && at(tensor, 1) == 2 && at(tensor, 2) == 2);
+  weir_tensor_release(tensor);
+
+  proto = begin_proto(WEIR_DTYPE_INT2, 3);
+  weir_wire_put_bytes(&proto, 7, "\x01\x02\x03", 3);  // by the two bits that count
+  tensor = parse(&proto);
+  assert_true(at(tensor, 0) == 1 && at(tensor, 1) == -2 && at(tensor, 2) == -1);
+  weir_tensor_release(tensor);
 }
 
 static void test_complex_and_bool(void** state) {

@@ -369,6 +369,9 @@ static void test_cast_saturates(void** state) {
   assert_true(cast_one(WEIR_DTYPE_UINT8, WEIR_DTYPE_INT32, &wide) == 44);
   assert_true(cast_one(WEIR_DTYPE_BOOL, WEIR_DTYPE_FLOAT, &nan) == 1);
   assert_true(cast_one(WEIR_DTYPE_INT4, WEIR_DTYPE_INT32, &(int32_t){9}) == -7);
+  assert_true(cast_one(WEIR_DTYPE_INT2, WEIR_DTYPE_INT32, &(int32_t){6}) == -2);
+  assert_true(cast_one(WEIR_DTYPE_UINT2, WEIR_DTYPE_INT32, &(int32_t){6}) == 2);
+  assert_true(cast_one(WEIR_DTYPE_FLOAT4_E2M1FN, WEIR_DTYPE_FLOAT, &big) == 6);
   const float complex64[2] = {3, 4};
   assert_true(cast_one(WEIR_DTYPE_UINT16, WEIR_DTYPE_COMPLEX64, complex64) == 3);
   double complex128[2];

@@ -7,7 +7,6 @@ import pathlib
 import re
 import select
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,8 @@ import urllib.request
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 import tensorflow as tf  # noqa: E402
+
+from ports import free_ports  # noqa: E402
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -28,17 +29,6 @@ PATIENCE_MS = 30000  # no call of a test takes longer: a hang is an error, not a
 CACHE = BUILD / 'CMakeCache.txt'
 IS_SANITIZED = CACHE.exists() and re.search(r'^WEIR_SANITIZE:\w+=.', CACHE.read_text(), re.M) is not None
 FINDINGS = ('Sanitizer', 'runtime error:')
-
-
-def free_ports(count):
-    """Ports that nobody listens on."""
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(('127.0.0.1', 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def read_line(pipe, seconds):
@@ -62,18 +52,21 @@ class Task:
         self.target = f'grpc://{self.address}'
 
     def _read_port(self, text):
-        line = read_line(self.process.stdout, 30)
+        line = read_line(self.process.stdout, 60)
         assert line.startswith(text), f'{line!r} {self.errors()}'
         return int(line.split()[-1])
 
     def held(self):
         """What the task holds for its clients: nothing, once they have gone."""
-        with urllib.request.urlopen(f'http://127.0.0.1:{self.metrics_port}/metrics', timeout=10) as page:
+        with urllib.request.urlopen(f'http://127.0.0.1:{self.metrics_port}/metrics', timeout=PATIENCE_MS / 1000) as page:
             lines = page.read().decode().splitlines()
         values = dict(line.rsplit(' ', 1) for line in lines if not line.startswith('#'))
         names = ['weir_sessions{role="master"}', 'weir_sessions{role="worker"}', 'weir_steps_open', 'weir_graphs_running',
                  'weir_rpc_calls_running']
         return {name: int(values[name]) for name in names}
+
+    def open_steps(self):
+        return self.held()['weir_steps_open']
 
     def wait_until_idle(self):
         wait_until(lambda: not any(self.held().values()), what=lambda: f'{self.address} holds {self.held()}')
@@ -102,7 +95,7 @@ class Task:
         """Ends the task in order; fails when it crashed, hung or a sanitizer had something to say."""
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(120 if IS_SANITIZED else 30)  # leaks take long to look for
+            code = self.process.wait(120 if IS_SANITIZED else 60)  # leaks take long to look for
         finally:
             self.process.kill()
             atexit.unregister(self.process.kill)
@@ -130,6 +123,10 @@ class Cluster:
 
     def is_alive(self):
         return all(task.is_alive() for task in self.tasks.values())
+
+    def open_steps(self):
+        """On all tasks; a step that spans tasks counts on each."""
+        return sum(task.open_steps() for task in self.tasks.values())
 
     def wait_until_idle(self):
         for task in self.tasks.values():
@@ -205,7 +202,7 @@ def error_of(fn, *args, **kwargs):
     raise AssertionError(f'no error, but {result!r}')
 
 
-def wait_until(condition, seconds=10, what=lambda: 'it did not become true'):
+def wait_until(condition, seconds=PATIENCE_MS / 1000, what=lambda: 'it did not become true'):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what()

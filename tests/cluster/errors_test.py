@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from clusters import error_of, session, tf, tf1, unique
+from clusters import error_of, session, tf, tf1, unique, wait_until
 
 ELSEWHERE = '/job:ps/task:1'
 
@@ -137,13 +137,13 @@ def test_run_times_out(cluster, where):
         start = time.monotonic()
         error = error_of(s.run, item, options=tf1.RunOptions(timeout_in_ms=200))
         assert type(error) is tf.errors.DeadlineExceededError
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 20
         s.run(queue.enqueue(2.0))  # the step is gone and takes nothing
         assert s.run(item) == 4
 
 
 def test_session_times_out(any_server):
-    with session(any_server, operation_timeout_in_ms=300) as s, place(any_server):
+    with session(any_server, operation_timeout_in_ms=3000) as s, place(any_server):
         queue = tf.queue.FIFOQueue(3, tf.float32, shared_name=unique())
         item = queue.dequeue()
         s.run(queue.size())
@@ -177,13 +177,13 @@ def test_many_cancelled_steps_leave_nothing(any_server):
             for t in threads:
                 t.start()
             for t in threads:
-                t.join(20)
+                t.join(60)
             assert errors == [tf.errors.DeadlineExceededError] * count
         cancel(8)
         before = any_server.memory()
         for _ in range(6):
             cancel(8)
-        assert any_server.memory() - before < 16 << 20
+        wait_until(lambda: any_server.memory() - before < 16 << 20)
         s.run(queue.enqueue(3.0))
         assert s.run(item, {x: data}) == 3 * (1 << 16)
 
@@ -200,11 +200,11 @@ def test_client_that_vanishes_ends_its_step(any_server):
     client = Client(any_server.target.removeprefix('grpc://'))
     handle = client.CreateSession(graph_def=graph.as_graph_def()).session_handle
     call = client.start('RunStep', session_handle=handle, fetch=[item.name])
-    time.sleep(0.2)
+    wait_until(lambda: any_server.open_steps() == (2 if hasattr(any_server, 'tasks') else 1))  # the master's, and where the queue is
     assert not call.done()
     client.close()
+    wait_until(lambda: any_server.open_steps() == 0)
     with session(any_server, graph) as s:
-        time.sleep(0.2)
         s.run(put)
         assert s.run(size) == 1
         assert s.run(item) == 1
@@ -228,4 +228,4 @@ def test_failed_signatures_do_not_stay(any_server):
         churn(20)
         before = any_server.memory()
         churn(60)
-        assert any_server.memory() - before < 8 << 20
+        wait_until(lambda: any_server.memory() - before < 8 << 20)

@@ -132,17 +132,6 @@ def test_callable_options(client):
         assert code == 'UNIMPLEMENTED' and 'fetch_devices' in message
 
 
-def test_connections_of_callables_are_refused_by_name(server):
-    client = Client(server.address)
-    handle = client.CreateSession(graph_def=small_graph()).session_handle
-    options = config_pb2.CallableOptions(fetch=['y:0'])
-    options.tensor_connection.add(from_tensor='x:0', to_tensor='y:0')
-    code, message = code_of(client.MakeCallable, session_handle=handle, options=options)
-    assert code == 'UNIMPLEMENTED' and 'tensor_connection' in message
-    client.CloseSession(session_handle=handle)
-    client.close()
-
-
 def test_fields_from_the_future_are_skipped(client):
     """Fields with numbers that no message has yet, of every wire type, at the end of every request."""
     future = bytes.fromhex('d0bd02') + b'\x05' + bytes.fromhex('d2bd02') + b'\x02hi' + bytes.fromhex('d5bd02') + b'1234' + \
@@ -303,6 +292,60 @@ def test_functions_with_attributes(client, dtype):
     assert value_of(client.RunStep(session_handle=handle, fetch=['out:0'], feed=feed)) == [6, 60]
 
 
+REFERENCES = '''
+  node {{ name: "v" op: "VariableV2" device: "{device}" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
+          attr {{ key: "shape" value {{ shape {{ }} }} }} attr {{ key: "shared_name" value {{ s: "{variable}" }} }} }}
+  node {{ name: "five" op: "Const" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
+          attr {{ key: "value" value {{ tensor {{ dtype: DT_FLOAT tensor_shape {{ }} float_val: 5 }} }} }} }}
+  node {{ name: "init" op: "Assign" input: "v" input: "five" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}
+  node {{ name: "out" op: "f" input: "{argument}" }}
+  library {{ function {{
+    signature {{ name: "f" input_arg {{ name: "a" type: DT_FLOAT is_ref: true }} output_arg {{ name: "o" type: DT_FLOAT {output} }} }}
+    node_def {{ name: "n" {body} attr {{ key: "T" value {{ type: DT_FLOAT }} }} }} ret {{ key: "o" value: "{result}" }} }} }}
+'''
+READS = {'body': 'op: "Square" input: "a"', 'result': 'n:y:0'}
+WRITES = {'body': 'op: "AssignAdd" input: "a" input: "a"', 'result': 'n:output_ref:0'}
+
+
+def references(argument='v', output='', device='', body=READS):
+    from google.protobuf import text_format
+    text = REFERENCES.format(argument=argument, output=output, device=device, variable=unique(), **body)
+    graph = text_format.Parse(text, graph_pb2.GraphDef())
+    graph.versions.producer = 2000
+    return graph
+
+
+def test_references_as_arguments(client):
+    """ArgDef.is_ref: whoever calls the function has a reference; the function reads its value."""
+    handle = {'session_handle': client.CreateSession(graph_def=references()).session_handle}
+    client.RunStep(target=['init'], **handle)
+    assert value_of(client.RunStep(fetch=['out:0'], **handle)) == 25
+    code, message = code_of(client.CreateSession, graph_def=references(argument='five'))
+    assert code == 'INVALID_ARGUMENT' and 'expected float_ref' in message
+
+
+def test_references_to_another_task(cluster):
+    client = Client(cluster.tasks['worker', 0].address)
+    handle = {'session_handle': client.CreateSession(graph_def=references(device='/job:ps/task:1')).session_handle}
+    client.RunStep(target=['init'], **handle)
+    assert value_of(client.RunStep(fetch=['out:0'], **handle)) == 25
+    client.CloseSession(**handle)
+    client.close()
+
+
+@pytest.mark.parametrize('graph', [references(body=WRITES), references(output='is_ref: true'),
+                                   references(output='is_ref: true', body=WRITES)], ids=['argument', 'result', 'both'])
+def test_references_that_functions_cannot_have(server, graph):
+    """To write to an argument, or to return a reference. TensorFlow's server refuses some of these, others end it."""
+    client = Client(server.address)
+    handle = {'session_handle': client.CreateSession(graph_def=graph).session_handle}
+    client.RunStep(target=['init'], **handle)
+    code, message = code_of(client.RunStep, fetch=['out:0'], **handle)
+    assert code == 'INVALID_ARGUMENT' and 'float_ref' in message
+    client.CloseSession(**handle)
+    client.close()
+
+
 LISTS = '''
   function {
     signature {
@@ -372,11 +415,12 @@ def test_registered_gradients_and_unique_ids_are_skipped(client):
 VALUES = {  # two values, in the field of the type
     'float_val': ([1.5, -2], ['DT_FLOAT']), 'double_val': ([1.5, -2], ['DT_DOUBLE']), 'int64_val': ([1, -(1 << 60)], ['DT_INT64']),
     'int_val': ([1, 2], ['DT_INT32', 'DT_INT16', 'DT_INT8', 'DT_UINT8', 'DT_UINT16', 'DT_QINT8', 'DT_QUINT8', 'DT_QINT32', 'DT_QINT16',
-                         'DT_QUINT16', 'DT_INT4', 'DT_UINT4']),
+                         'DT_QUINT16', 'DT_INT4', 'DT_UINT4', 'DT_INT2', 'DT_UINT2']),
     'string_val': ([b'a', b''], ['DT_STRING']), 'bool_val': ([True, False], ['DT_BOOL']), 'half_val': ([0x3c00, 0x4000], ['DT_HALF', 'DT_BFLOAT16']),
     'scomplex_val': ([1, 2, 3, 4], ['DT_COMPLEX64']), 'dcomplex_val': ([1, 2, 3, 4], ['DT_COMPLEX128']),
     'uint32_val': ([1, 1 << 31], ['DT_UINT32']), 'uint64_val': ([1, 1 << 63], ['DT_UINT64']),
-    'float8_val': (b'\x38\x40', ['DT_FLOAT8_E5M2', 'DT_FLOAT8_E4M3FN']),
+    'float8_val': (b'\x38\x40', ['DT_FLOAT8_E5M2', 'DT_FLOAT8_E4M3FN', 'DT_FLOAT8_E4M3FNUZ', 'DT_FLOAT8_E4M3B11FNUZ', 'DT_FLOAT8_E5M2FNUZ',
+                                  'DT_FLOAT4_E2M1FN']),
 }
 TYPES = [(name, field) for field, (_, of_field) in VALUES.items() for name in of_field]
 
@@ -420,7 +464,7 @@ def identity(name, source):
 def expected(name, field):
     if name == 'DT_STRING':
         return [b'a', b'', b'']
-    size = {'DT_INT4': 1, 'DT_UINT4': 1}.get(name) or tf.as_dtype(types_pb2.DataType.Value(name)).size
+    size = 1 if name.endswith(('INT2', 'INT4')) or 'FNUZ' in name or 'FLOAT4' in name else tf.as_dtype(types_pb2.DataType.Value(name)).size
     values = VALUES[field][0]
     if isinstance(values, bytes):
         return values + values[-1:]
@@ -447,17 +491,13 @@ def test_values_of_every_type(client, name, field):
         assert elements(client, handle) == expected(name, field)
 
 
-@pytest.mark.parametrize('name', ['DT_FLOAT8_E4M3FNUZ', 'DT_FLOAT8_E4M3B11FNUZ', 'DT_FLOAT8_E5M2FNUZ', 'DT_INT2', 'DT_UINT2',
-                                  'DT_FLOAT4_E2M1FN'])
-def test_types_that_there_are_none_of(server, name):
-    """Types that Weir lacks are refused when the graph comes, with their number."""
-    def placeholder(node):
-        node.op = 'Placeholder'
-    client = Client(server.address)
-    number = types_pb2.DataType.Value(name)
-    code, message = code_of(client.CreateSession, graph_def=identity(name, placeholder))
-    assert code == 'INVALID_ARGUMENT' and 'DataType' in message and str(number) in message
-    client.close()
+@pytest.mark.parametrize('number', [34, 99])
+def test_types_that_there_are_none_of(client, number):
+    """They are refused when the graph comes, with their number."""
+    graph = small_graph()
+    graph.node[0].attr['dtype'].type = number
+    code, message = code_of(client.CreateSession, graph_def=graph)
+    assert code == 'INVALID_ARGUMENT' and str(number) in message
 
 
 def test_strings_as_content(client):

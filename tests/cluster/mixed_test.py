@@ -173,7 +173,7 @@ ROUTES = [(TENSORFLOW % 1, WEIR % 1, TENSORFLOW % 0), (WEIR % 1, TENSORFLOW % 1,
 @pytest.mark.parametrize('route', ROUTES, ids=['tf-weir-tf', 'weir-tf-weir', 'weir-weir-tf'])
 def test_loops_span_tasks(master, control_flow, route):
     first, second, third = route
-    with clusters.session(master, operation_timeout_in_ms=8000) as s:
+    with clusters.session(master) as s:
         def body(i, a):
             with tf.device(second):
                 b = a * 2.
@@ -279,7 +279,7 @@ def test_queue_is_shared(master, holder, user):
         for _ in range(5):
             s.run(put)
         s.run(put_many)
-        taker.join(20)
+        taker.join(60)
         assert len(results) == 6 and results[-1].tolist() == [2., 2.]
 
 

@@ -72,7 +72,7 @@ def test_random_bytes(server, client):
         if rng.random() < 0.3:
             data = data[:rng.randrange(len(data))]
         try:
-            client.raw(messages.path_of(method), bytes(data), timeout=5)
+            client.raw(messages.path_of(method), bytes(data))
         except grpc.RpcError as e:
             assert e.code().name not in ('UNAVAILABLE', 'DEADLINE_EXCEEDED'), (method, data, e)
         answers += 1
@@ -188,15 +188,14 @@ def test_tensors_that_lie(client):
 def test_compressed_messages_are_refused(client):
     data = messages.encoded('CreateSessionRequest', {'graph_def': small_graph(), 'target': 'x' * 5000}).SerializeToString()
     call = client.channel.unary_unary(messages.path_of('CreateSession'))
-    code, message = code_of(call, data, compression=grpc.Compression.Gzip, timeout=10)
+    code, message = code_of(call, data, compression=grpc.Compression.Gzip, timeout=30)
     assert code == 'UNIMPLEMENTED' and 'compressed' in message
 
 
 def test_bytes_that_are_no_http2(server):
     for data in [b'GET / HTTP/1.1\r\nHost: x\r\n\r\n', b'\0' * 100, b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + b'\xff' * 50]:
-        with socket.create_connection(('127.0.0.1', server.port), timeout=10) as s:
+        with socket.create_connection(('127.0.0.1', server.port), timeout=30) as s:
             s.sendall(data)
-            s.settimeout(10)
             try:
                 while s.recv(4096):
                     pass
@@ -321,21 +320,22 @@ def test_step_that_never_comes(server, client):
     code, _ = code_of(client.RecvTensor, step_id=301, rendezvous_key=key, timeout=0.2)
     assert code == 'DEADLINE_EXCEEDED'
     before = server.memory()
-    for i in range(300):  # abandoned ones leave nothing
-        client.start('RecvTensor', step_id=1000 + i, rendezvous_key=key, timeout=0.05)
-    time.sleep(0.3)
+    abandoned = [client.start('RecvTensor', step_id=1000 + i, rendezvous_key=key, timeout=0.05) for i in range(300)]
+    assert {code_of(call.result)[0] for call in abandoned} == {'DEADLINE_EXCEEDED'}
+    wait_until(lambda: server.open_steps() == 0)  # they leave nothing
     calls = [client.start('RecvTensor', step_id=2000 + i, rendezvous_key=key) for i in range(50)]
+    wait_until(lambda: server.open_steps() == 50)
     for i in range(50):
         client.CleanupGraph(step_id=2000 + i)
     codes = [code_of(call.result)[0] for call in calls]
     assert set(codes) <= {'ABORTED', 'CANCELLED'}, codes
-    assert server.memory() - before < 8 << 20
+    wait_until(lambda: server.memory() - before < 8 << 20)
 
 
 @pytest.mark.parametrize('key', ['', ';', 'nonsense', ';;;;', KEY + ';more', KEY.replace('/job:localhost', 'nowhere'), '\xff', 'x' * 10000],
                          ids=lambda key: key[:12])
 def test_keys_that_are_none(client, key):
-    code, message = code_of(client.RecvTensor, step_id=302, rendezvous_key=key, timeout=5)
+    code, message = code_of(client.RecvTensor, step_id=302, rendezvous_key=key)
     assert code == 'INVALID_ARGUMENT' and 'Invalid rendezvous key' in message
 
 
@@ -343,24 +343,25 @@ def test_key_of_an_earlier_process(client, tensorflow_server):
     """The receiver learns at once that what it waits for will not come."""
     theirs = Client(tensorflow_server.target.removeprefix('grpc://'))
     for of in (client, theirs):
-        code, message = code_of(of.RecvTensor, step_id=304, rendezvous_key=key_of(incarnation_of(of) ^ 1), timeout=5)
+        code, message = code_of(of.RecvTensor, step_id=304, rendezvous_key=key_of(incarnation_of(of) ^ 1))
         assert code == 'ABORTED' and 'RecvTensor expects a different device incarnation' in message
         assert 'Your worker job ("/job:localhost/replica:0/task:0") was probably restarted' in message
     theirs.close()
 
 
-def test_calls_that_wait_hold_up_nobody(client):
+def test_calls_that_wait_hold_up_nobody(server, client):
     """Hundreds of steps and receivers that wait for ever, on one connection: others are served."""
     key = key_of(incarnation_of(client))
     graph = graph_of(lambda: tf.queue.FIFOQueue(1, tf.float32, [], shared_name='of nobody').dequeue(name='item'))
     handle = client.CreateSession(graph_def=graph).session_handle
-    waiting = [client.start('RecvTensor', step_id=5000 + i, rendezvous_key=key) for i in range(200)]
-    waiting += [client.start('RunStep', session_handle=handle, fetch=['item:0']) for _ in range(200)]
+    waiting = [client.start('RecvTensor', step_id=5000 + i, rendezvous_key=key, timeout=300) for i in range(200)]
+    waiting += [client.start('RunStep', session_handle=handle, fetch=['item:0'], timeout=300) for _ in range(200)]
+    wait_until(lambda: server.open_steps() == 400)
     more = client.CreateSession(graph_def=small_graph()).session_handle
     feed = [{'name': b'x:0', 'tensor': tf.make_tensor_proto(3.0)}]
     for _ in range(20):
-        assert tf.make_ndarray(client.RunStep(session_handle=more, fetch=['y:0'], feed=feed, timeout=5).tensor[0].tensor) == 9
-        assert client.GetStatus(timeout=5).device_attributes
+        assert tf.make_ndarray(client.RunStep(session_handle=more, fetch=['y:0'], feed=feed).tensor[0].tensor) == 9
+        assert client.GetStatus().device_attributes
     assert not any(call.done() for call in waiting)
     client.CloseSession(session_handle=more)
     client.CloseSession(session_handle=handle)
@@ -444,7 +445,7 @@ def test_nothing_piles_up(server, client):
     churn(60)
     before, threads = server.memory(), server.threads()
     churn(300)
-    assert server.memory() - before < 8 << 20
+    wait_until(lambda: server.memory() - before < 8 << 20)
     assert server.threads() <= threads + 2
 
 
@@ -519,7 +520,7 @@ def bad_calls(client):
         'deregister no graph': lambda: client.DeregisterGraph(graph_handle='no'),
         'delete no worker session': lambda: client.DeleteWorkerSession(**nobody),
         'worker session without name': lambda: client.CreateWorkerSession(session_handle=''),
-        'no key': lambda: client.RecvTensor(step_id=5, rendezvous_key='nonsense', timeout=5),
+        'no key': lambda: client.RecvTensor(step_id=5, rendezvous_key='nonsense'),
         'unknown method': lambda: client.raw('/tensorflow.MasterService/No', b''),
     }
 

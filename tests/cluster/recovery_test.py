@@ -73,12 +73,17 @@ def test_worker_restarts(small):
     with program(small, 'b') as (s, v, y):
         s.run(v.initializer)
         assert s.run(y) == 2.
+        s.run(y.op)
         before = {d.name: d.incarnation for d in s.list_devices()}
         small.restart('worker', 1)
         error = clusters.error_of(s.run, y)
         assert isinstance(error, LOST)
         clusters.wait_until(lambda: isinstance(clusters.error_of(s.run, y), tf.errors.AbortedError))
-        error = clusters.error_of(s.run, y)
+        error = clusters.error_of(s.run, y)  # of what is asked first: to run the part, or for its tensor
+        assert isinstance(error, tf.errors.AbortedError), error
+        assert 'Session handle is not found' in error.message or 'expects a different device incarnation' in error.message
+        error = clusters.error_of(s.run, y.op)  # nothing is fetched
+        assert isinstance(error, tf.errors.AbortedError), error
         assert 'Session handle is not found' in error.message and 'just restarted' in error.message
         assert s.run(v.read_value()) == 1.  # what does not need the task goes on
     with program(small, 'b') as (s, v, y):
@@ -95,6 +100,7 @@ def test_master_restarts(small):
         error = clusters.error_of(s.run, y)
         if not isinstance(error, tf.errors.AbortedError):  # the client may see the broken connection first
             assert isinstance(error, tf.errors.UnavailableError)
+            clusters.wait_until(lambda: isinstance(clusters.error_of(s.run, y), tf.errors.AbortedError))
             error = clusters.error_of(s.run, y)
         assert isinstance(error, tf.errors.AbortedError) and 'is not found' in error.message
     with program(small, 'c') as (s, v, y):
@@ -109,7 +115,12 @@ def test_task_dies_within_a_step(small, job, index):
         other = '/job:ps/task:0' if job == 'worker' else '/job:worker/task:1'
         with tf.device(other):
             result = blocked + 1.
-        killer = threading.Timer(0.3, lambda: small.kill(job, index))
+        s.list_devices()
+
+        def kill():
+            clusters.wait_until(lambda: small.tasks[job, index].held()['weir_graphs_running'])
+            small.kill(job, index)
+        killer = threading.Thread(target=kill)
         killer.start()
         error = clusters.error_of(s.run, result)
         killer.join()
@@ -167,7 +178,7 @@ def test_monitored_session_recovers(small, tmp_path):
         hooks = [tf1.train.CheckpointSaverHook(str(tmp_path), save_steps=5), kill, tf1.train.StopAtStepHook(last_step=20)]
         with tf1.train.MonitoredTrainingSession(small.tasks['worker', 0].target, hooks=hooks, checkpoint_dir=str(tmp_path),
                                                 save_checkpoint_secs=None, save_checkpoint_steps=None,
-                                                config=tf1.ConfigProto(operation_timeout_in_ms=20000)) as s:
+                                                config=tf1.ConfigProto(operation_timeout_in_ms=clusters.PATIENCE_MS)) as s:
             while not s.should_stop():
                 s.run(train, feeds(0))
         assert kill.sessions == 4 and not kill.plan, (kill.sessions, kill.steps)
@@ -189,7 +200,7 @@ def test_supervisor_recovers(small, tmp_path):
             supervisor = tf1.train.Supervisor(logdir=str(tmp_path), global_step=step, save_model_secs=0, save_summaries_secs=0,
                                               recovery_wait_secs=1)
             with supervisor.managed_session(small.tasks['worker', 0].target,
-                                            config=tf1.ConfigProto(operation_timeout_in_ms=20000)) as s:
+                                            config=tf1.ConfigProto(operation_timeout_in_ms=clusters.PATIENCE_MS)) as s:
                 first = int(s.run(step))
                 while not supervisor.should_stop() and s.run(step) < until:
                     s.run(train, feeds(0))

@@ -26,6 +26,7 @@ class Relay:
 
     def connect(self, address):
         """Which server it stands before: it may have been started with the relay's address."""
+        self.server = f'grpc://{address}'
         self._ask('connect', address)
 
     def _result(self):
@@ -45,6 +46,10 @@ class Relay:
         """The calls since the last time, and forgets them."""
         return self._ask('take')
 
+    def wait_until_quiet(self):
+        """Waits for the end of all calls that have begun."""
+        clusters.wait_until(lambda: not self._ask('running'), what=lambda: f'still there: {names(self._ask("running"))}')
+
     def of(self, method):
         return [call for call in self._ask('look') if call.method == method]
 
@@ -52,10 +57,6 @@ class Relay:
         """The calls of |method| once there are |count|: some are made after the answer that a client waits for."""
         clusters.wait_until(lambda: len(self.of(method)) >= count, what=lambda: f'{method}: {names(self._ask("look"))}')
         return self.of(method)
-
-    def wait_until_begun(self, method, count=1):
-        """Waits for calls that need not have ended."""
-        clusters.wait_until(lambda: names(self._ask('begun')).count(method) >= count, what=lambda: f'no {method}')
 
     def reply(self, **replies):
         """From now on these methods are answered here: (code, message, response, trailers)."""

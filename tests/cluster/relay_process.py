@@ -12,7 +12,7 @@ PATIENCE_S = 30
 
 class Handler(grpc.GenericRpcHandler):
     def __init__(self, options):
-        self.begun, self.calls, self.replies = [], [], {}
+        self.running, self.calls, self.replies = [], [], {}
         self.mu = threading.Lock()
         self.options = options
         self.channel = None  # none yet
@@ -26,10 +26,11 @@ class Handler(grpc.GenericRpcHandler):
             note = {'method': method, 'request': data, 'seconds': context.time_remaining(),
                     'metadata': dict(context.invocation_metadata())}
             with self.mu:
-                self.begun.append({'method': method})
+                self.running.append(note)
             reply = self.replies.get(method)
             code, text, response, trailers = reply or self.pass_on(details.method, data, context)
             with self.mu:
+                self.running.remove(note)
                 self.calls.append(dict(note, code=code, details=text, response=response, trailers=trailers))
             if code != 'OK':
                 context.set_trailing_metadata([(k, v) for k, v in trailers.items() if k == 'grpc-status-details-bin'])
@@ -66,10 +67,9 @@ def main():
         except EOFError:
             break
         with handler.mu:
-            result = list(handler.begun if command == 'begun' else handler.calls)
+            result = list(handler.running if command == 'running' else handler.calls)
             if command == 'take':
                 handler.calls.clear()
-                handler.begun.clear()
             if command == 'connect':
                 handler.connect(args[0])
             if command == 'reply':

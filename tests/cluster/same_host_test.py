@@ -25,7 +25,7 @@ sys.stdin.read()
 
 
 def metric(task, name):
-    with urllib.request.urlopen(f'http://127.0.0.1:{task.metrics_port}/metrics', timeout=10) as page:
+    with urllib.request.urlopen(f'http://127.0.0.1:{task.metrics_port}/metrics', timeout=30) as page:
         lines = page.read().decode().splitlines()
     return int(next(line for line in lines if line.startswith(name + ' ')).split()[1])
 
@@ -147,18 +147,19 @@ def test_receiver_killed_before_it_reads(three):
                 caught.append(e)
 
         s.run(size)
-        running = metric(victim, 'weir_graphs_running')
+        for task in (ps, victim):  # what cleans up after that step comes after its answer
+            clusters.wait_until(lambda: not any(task.held()[name] for name in ('weir_steps_open', 'weir_rpc_calls_running')))
         thread = threading.Thread(target=receive)
         thread.start()
         # Its request to the parameter server waits there once its part of the graph runs.
-        clusters.wait_until(lambda: metric(victim, 'weir_graphs_running') > running)
+        clusters.wait_until(lambda: metric(victim, 'weir_graphs_running'))
         clusters.wait_until(lambda: ps.held()['weir_rpc_calls_running'] >= 2)  # RunGraph and RecvTensor
         victim.process.send_signal(signal.SIGSTOP)
         s.run(opened)
         clusters.wait_until(lambda: held(ps) == 1)
         victim.process.kill()
         clusters.wait_until(lambda: held(ps) == 0)
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive() and isinstance(caught[0], (tf.errors.UnavailableError, tf.errors.AbortedError)), caught
     victim.process.wait()
     clusters.wait_until(lambda: ps.held()['weir_steps_open'] == 0)

@@ -187,13 +187,16 @@ def test_close_ends_a_blocked_run(cluster, where):
         size = queue.size()
     s = tf1.Session(cluster.target, graph=graph)
     s.run(size)
+    wait_until(lambda: cluster.open_steps() == 0)
     errors = []
     thread = threading.Thread(target=lambda: errors.append(error_of(s.run, item)))
     thread.start()
-    time.sleep(0.3)
+    job, index = where.removeprefix('/job:').split('/task:')
+    wait_until(cluster.tasks[job, int(index)].open_steps)
+    time.sleep(0.1)
     assert not errors
     s.close()
-    thread.join(10)
+    thread.join(60)
     assert len(errors) == 1 and isinstance(errors[0], tf.errors.CancelledError)
     with graph.as_default():
         put = queue.enqueue(5.0)

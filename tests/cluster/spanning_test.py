@@ -403,7 +403,7 @@ def test_queue_between_tasks(cluster):
     with session(cluster, graph) as s:
         for i in range(10):
             s.run(put, {x: i})
-    thread.join(30)
+    thread.join(60)
     assert got == [2 * (i + 1) for i in range(10)]
 
 

@@ -57,7 +57,7 @@ def server_flags(files, name='server', is_mutual=False):
 def run(files, target, *flags, graph='plain.pb'):
     """`weir run` as a client: its exit code and what it printed."""
     command = [clusters.WEIR, 'run', files / graph, '--feed=x=3', '--fetch=z:0', f'--target={target}', *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout + done.stderr
 
 
