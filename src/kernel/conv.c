@@ -1,7 +1,8 @@
-// conv.c — Convolution as products of matrices over tiles of patches.
+// conv.c — Convolution as products of matrices: which way to take, and that of tiles of patches.
 #include "kernel/conv.h"
 
 #include "base/alloc.h"
+#include "kernel/conv_direct.h"
 #include "kernel/gemm.h"
 
 enum {
@@ -137,16 +138,16 @@ static void gemm_int32(weir_pool_t* pool, weir_trans_t ta, weir_trans_t tb, int6
 
 typedef struct type_t {
   size_t size;
-  weir_range_fn_t forward_tiles, input_blocks, filter_blocks, sum_blocks;
+  weir_range_fn_t forward_tiles, input_blocks, filter_blocks, sum_blocks, flip_spots;
 } type_t;
 
 static const type_t* type_of(weir_dtype_t dtype) {
-  static const type_t f = {sizeof(float), forward_tiles_float, input_blocks_float,
-                           filter_blocks_float, sum_blocks_float};
-  static const type_t d = {sizeof(double), forward_tiles_double, input_blocks_double,
-                           filter_blocks_double, sum_blocks_double};
-  static const type_t i = {sizeof(int32_t), forward_tiles_int32, input_blocks_int32,
-                           filter_blocks_int32, sum_blocks_int32};
+  static const type_t f = {sizeof(float),       forward_tiles_float, input_blocks_float,
+                           filter_blocks_float, sum_blocks_float,    flip_spots_float};
+  static const type_t d = {sizeof(double),       forward_tiles_double, input_blocks_double,
+                           filter_blocks_double, sum_blocks_double,    flip_spots_double};
+  static const type_t i = {sizeof(int32_t),     forward_tiles_int32, input_blocks_int32,
+                           filter_blocks_int32, sum_blocks_int32,    flip_spots_int32};
   WEIR_CHECK(dtype == WEIR_DTYPE_FLOAT || dtype == WEIR_DTYPE_DOUBLE || dtype == WEIR_DTYPE_INT32);
   return dtype == WEIR_DTYPE_FLOAT ? &f : dtype == WEIR_DTYPE_DOUBLE ? &d : &i;
 }
@@ -160,6 +161,10 @@ static int64_t choose_tile_rows(const weir_conv_t* c, size_t element, int64_t ro
 
 static double row_cost_ns(const weir_conv_t* c) {
   return (double)c->groups * (double)patch_size(c) * (double)c->group_out / 16.0;
+}
+
+static bool is_direct(weir_dtype_t dtype, const weir_conv_t* c) {
+  return dtype == WEIR_DTYPE_FLOAT && !is_pointwise(c) && weir_conv_direct_fits(c);
 }
 
 static job_t make_job(const weir_conv_t* c, size_t element) {
@@ -182,6 +187,7 @@ weir_status_t* weir_conv_forward(weir_pool_t* pool, weir_dtype_t dtype, const we
     memset(out, 0, (size_t)count * type->size);
     return NULL;
   }
+  if (is_direct(dtype, conv)) return weir_conv_direct_forward(pool, conv, in, filter, out);
   job_t job = make_job(conv, type->size);
   job.in = in;
   job.filter = filter;
@@ -193,10 +199,7 @@ weir_status_t* weir_conv_forward(weir_pool_t* pool, weir_dtype_t dtype, const we
 
 // dx of a convolution of stride 1 is dy convolved with the turned filter: tiles of pixels instead
 // of images.
-static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dtype,
-                                             const weir_conv_t* c, const void* filter,
-                                             const void* dy, void* dx) {
-  const type_t* type = type_of(dtype);
+static weir_conv_t turned(const weir_conv_t* c) {
   weir_conv_t back = *c;
   back.in_c = c->out_c, back.out_c = c->in_c;
   back.group_in = c->group_out, back.group_out = c->group_in;
@@ -204,12 +207,20 @@ static weir_status_t* backprop_input_flipped(weir_pool_t* pool, weir_dtype_t dty
     back.in[axis] = c->out[axis], back.out[axis] = c->in[axis];
     back.pad[axis] = (c->filter[axis] - 1) * c->dilation[axis] - c->pad[axis];
   }
+  return back;
+}
+
+static weir_status_t* backprop_input_turned(weir_pool_t* pool, weir_dtype_t dtype,
+                                            const weir_conv_t* c, const void* filter,
+                                            const void* dy, void* dx) {
+  const type_t* type = type_of(dtype);
+  weir_conv_t back = turned(c);
   size_t size = (size_t)(patch_size(c) * c->out_c) * type->size;
   void* flipped = weir_aligned_malloc(size, 64);
   if (!flipped) return weir_out_of_memory();
-  if (dtype == WEIR_DTYPE_FLOAT) flip_float(c, filter, flipped);
-  if (dtype == WEIR_DTYPE_DOUBLE) flip_double(c, filter, flipped);
-  if (dtype == WEIR_DTYPE_INT32) flip_int32(c, filter, flipped);
+  job_t job = {.conv = c, .filter = filter, .out = flipped};
+  double spot_ns = (double)(c->group_in * c->out_c);
+  weir_pool_for(pool, volume(c->filter), spot_ns, type->flip_spots, &job);
   weir_status_t* status = weir_conv_forward(pool, dtype, &back, dy, flipped, dx);
   weir_free(flipped);
   return status;
@@ -227,8 +238,11 @@ weir_status_t* weir_conv_backprop_input(weir_pool_t* pool, weir_dtype_t dtype,
     return NULL;
   }
   bool has_unit_stride = conv->stride[0] == 1 && conv->stride[1] == 1 && conv->stride[2] == 1;
-  if (has_unit_stride && conv->batch < SMALL_BATCH && !is_pointwise(conv)) {
-    return backprop_input_flipped(pool, dtype, conv, filter, dy, dx);
+  // Turning the filter must cost less than scattering patches.
+  weir_conv_t back = turned(conv);
+  bool is_worth = is_direct(dtype, &back) && conv->batch * pixels >= 2 * conv->out_c;
+  if (has_unit_stride && !is_pointwise(conv) && (conv->batch < SMALL_BATCH || is_worth)) {
+    return backprop_input_turned(pool, dtype, conv, filter, dy, dx);
   }
   job_t job = make_job(conv, type->size);
   job.in = dy;
@@ -263,6 +277,7 @@ weir_status_t* weir_conv_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype,
     memset(dw, 0, (size_t)count * type->size);
     return NULL;
   }
+  if (is_direct(dtype, conv)) return weir_conv_direct_backprop_filter(pool, conv, in, dy, dw);
   size_t filter_bytes = (size_t)count * type->size;
   job.in = in;
   job.filter = dy;

@@ -1,9 +1,12 @@
 // conv.h — Convolution over memory with the channels last (NHWC, NDHWC): forward and the two
 // gradients. Thread-safe.
 //
-// All three are products of matrices over tiles of output pixels whose patches are laid out side by
-// side (im2col). Tiles depend on the shape alone, so results do not depend on the number of
-// threads.
+// All three are products of matrices over tiles of output pixels. Floats are read where they are
+// (conv_direct.h) where the CPU has a tile for it, channels are of one group, and neighbours in a
+// line of the filter are neighbours in the input; otherwise, patches are laid out side by side
+// (im2col), and for the input gradient added to where they belong. The input gradient of a stride
+// of 1 is the convolution of dy with the turned filter, unless that costs more. Tiles depend on the
+// shape alone, so results do not depend on the number of threads.
 #ifndef WEIR_KERNEL_CONV_H_
 #define WEIR_KERNEL_CONV_H_
 

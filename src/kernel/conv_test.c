@@ -116,6 +116,39 @@ static void check_conv(weir_pool_t* pool, const weir_conv_t* c, bool is_depthwis
   weir_free(y);
 }
 
+static float* as_floats(const double* values, int64_t count) {
+  float* floats = weir_alloc_array((size_t)count + 1, sizeof(float));
+  for (int64_t i = 0; i < count; ++i) floats[i] = (float)values[i];
+  return floats;
+}
+
+// Floats, which are not summed as doubles are: results start as NaN, and must not be read.
+static void check_float(weir_pool_t* pool, const weir_conv_t* c) {
+  const int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
+  double *x = random_values(counts[1], 1), *w = random_values(counts[2], 2),
+         *y = random_values(counts[0], 3);
+  float *xf = as_floats(x, counts[1]), *wf = as_floats(w, counts[2]), *yf = as_floats(y, counts[0]);
+  for (direction_t d = FORWARD; d <= BY_FILTER; ++d) {
+    double* want = weir_calloc((size_t)counts[d] + 1, sizeof(double));
+    reference(c, d, x, w, y, want);
+    float* got = weir_alloc_array((size_t)counts[d] + 1, sizeof(float));
+    for (int64_t i = 0; i <= counts[d]; ++i) got[i] = NAN;
+    const void *a = d == BY_INPUT ? wf : xf, *b = d == FORWARD ? wf : yf;
+    assert_null(fns[0][d](pool, WEIR_DTYPE_FLOAT, c, a, b, got));
+    for (int64_t i = 0; i < counts[d]; ++i) {
+      if (!(fabs((double)got[i] - want[i]) < 2e-4)) {
+        fail_msg("direction %d, element %lld: got %g, want %g", d, (long long)i, (double)got[i],
+                 want[i]);
+      }
+    }
+    assert_true(isnan(got[counts[d]]));
+    weir_free(want);
+    weir_free(got);
+  }
+  void* all[] = {x, w, y, xf, wf, yf};
+  for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) weir_free(all[i]);
+}
+
 static void test_geometries(void** state) {
   (void)state;
   weir_pool_t* pool = NULL;
@@ -127,8 +160,12 @@ static void test_geometries(void** state) {
           for (int64_t pad = 0; pad < 3; ++pad) {
             weir_conv_t one = make(batch, 6, kernel, stride, dilation, pad, 1, 3, 4);
             check_conv(pool, &one, false);
+            check_float(pool, &one);
+            weir_conv_t wide = make(batch, 5, kernel, stride, dilation, pad, 1, 18, 17);
+            check_float(pool, &wide);
             weir_conv_t groups = make(batch, 6, kernel, stride, dilation, pad, 2, 2, 3);
             check_conv(pool, &groups, false);
+            check_float(pool, &groups);
           }
         }
       }
@@ -148,9 +185,30 @@ static void test_volumes(void** state) {
         deep(make(batch, 6, 2, 1, 2, 1, 2, 2, 3), 5, 2, 5, 1, 1),
         deep(make(batch, 10, 3, 1, 1, 1, 1, 8, 8), 6, 3, 6, 1, 1),
         deep(make(batch, 4, 1, 1, 1, 0, 1, 3, 5), 3, 1, 3, 1, 0),
+        deep(make(batch, 6, 2, 2, 1, 1, 1, 17, 20), 5, 3, 3, 2, 1),
+        deep(make(batch, 5, 2, 1, 1, 0, 1, 16, 16), 4, 2, 3, 1, 0),
     };
-    for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) check_conv(pool, &cases[i], false);
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
+      check_conv(pool, &cases[i], false);
+      check_float(pool, &cases[i]);
+    }
   }
+  weir_pool_destroy(pool);
+}
+
+// Sums of several chains, tiles of parts of a slice and of several, channels far apart, and a
+// product shared out by channels and by rows of the filter.
+static void test_long_sums(void** state) {
+  (void)state;
+  weir_pool_t* pool = NULL;
+  assert_null(weir_pool_create(3, &pool));
+  weir_conv_t cases[] = {
+      make(1, 40, 3, 1, 1, 1, 1, 3, 16),   make(3, 7, 3, 1, 1, 1, 1, 80, 136),
+      make(40, 4, 3, 1, 1, 1, 1, 33, 16),  make(2, 9, 1, 2, 1, 0, 1, 210, 32),
+      make(1, 250, 2, 1, 1, 0, 1, 16, 16), make(2, 20, 5, 1, 1, 2, 1, 1, 33),
+      make(1, 12, 3, 1, 1, 4, 1, 16, 20),
+  };
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) check_float(pool, &cases[i]);
   weir_pool_destroy(pool);
 }
 
@@ -177,27 +235,31 @@ static void test_int32_wraps(void** state) {
 }
 
 // Bit for bit the same with one thread and with four.
-static void check_thread_count(const weir_conv_t* c) {
+static void check_thread_count(const weir_conv_t* c, weir_dtype_t dtype) {
   const int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
+  const size_t size = weir_dtype_size(dtype);
   double *x = random_values(counts[1], 1), *w = random_values(counts[2], 2);
-  double* results[2][3];
+  float *xf = as_floats(x, counts[1]), *wf = as_floats(w, counts[2]);
+  const void* in = dtype == WEIR_DTYPE_FLOAT ? (void*)xf : x;
+  const void* filter = dtype == WEIR_DTYPE_FLOAT ? (void*)wf : w;
+  void* results[2][3];
   for (int k = 0; k < 2; ++k) {
-    double** r = results[k];
+    void** r = results[k];
     weir_pool_t* pool = NULL;
     assert_null(weir_pool_create(k == 0 ? 1 : 4, &pool));
-    for (int i = 0; i < 3; ++i) r[i] = random_values(counts[i], 3);
-    assert_null(weir_conv_forward(pool, WEIR_DTYPE_DOUBLE, c, x, w, r[0]));
-    assert_null(weir_conv_backprop_input(pool, WEIR_DTYPE_DOUBLE, c, w, r[0], r[1]));
-    assert_null(weir_conv_backprop_filter(pool, WEIR_DTYPE_DOUBLE, c, x, r[0], r[2]));
+    for (int i = 0; i < 3; ++i) r[i] = weir_alloc_array((size_t)counts[i], size);
+    assert_null(weir_conv_forward(pool, dtype, c, in, filter, r[0]));
+    assert_null(weir_conv_backprop_input(pool, dtype, c, filter, r[0], r[1]));
+    assert_null(weir_conv_backprop_filter(pool, dtype, c, in, r[0], r[2]));
     weir_pool_destroy(pool);
   }
   for (int i = 0; i < 3; ++i) {
-    assert_memory_equal(results[0][i], results[1][i], (size_t)counts[i] * sizeof(double));
+    assert_memory_equal(results[0][i], results[1][i], (size_t)counts[i] * size);
     weir_free(results[0][i]);
     weir_free(results[1][i]);
   }
-  weir_free(x);
-  weir_free(w);
+  void* all[] = {x, w, xf, wf};
+  for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) weir_free(all[i]);
 }
 
 static void test_thread_count(void** state) {
@@ -208,24 +270,10 @@ static void test_thread_count(void** state) {
       deep(make(1, 20, 3, 2, 1, 1, 1, 16, 48), 8, 3, 4, 2, 1),
       deep(make(3, 10, 3, 1, 1, 1, 1, 8, 8), 6, 3, 6, 1, 1),
   };
-  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) check_thread_count(&cases[i]);
-}
-
-static void test_float(void** state) {
-  (void)state;
-  weir_conv_t c = deep(make(2, 6, 3, 1, 1, 1, 2, 3, 2), 4, 2, 3, 1, 0);
-  double *x = random_values(in_count(&c), 1), *w = random_values(filter_count(&c), 2);
-  double* want = weir_calloc((size_t)out_count(&c), sizeof(double));
-  float *xf = weir_alloc_array((size_t)in_count(&c), 4),
-        *wf = weir_alloc_array((size_t)filter_count(&c), 4),
-        *yf = weir_alloc_array((size_t)out_count(&c), 4);
-  for (int64_t i = 0; i < in_count(&c); ++i) xf[i] = (float)x[i];
-  for (int64_t i = 0; i < filter_count(&c); ++i) wf[i] = (float)w[i];
-  reference(&c, FORWARD, x, w, NULL, want);
-  assert_null(weir_conv_forward(NULL, WEIR_DTYPE_FLOAT, &c, xf, wf, yf));
-  for (int64_t i = 0; i < out_count(&c); ++i) assert_true(fabs((double)yf[i] - want[i]) < 1e-4);
-  void* all[] = {x, w, want, xf, wf, yf};
-  for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) weir_free(all[i]);
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
+    check_thread_count(&cases[i], WEIR_DTYPE_DOUBLE);
+    check_thread_count(&cases[i], WEIR_DTYPE_FLOAT);
+  }
 }
 
 static void test_empty(void** state) {
@@ -236,12 +284,17 @@ static void test_empty(void** state) {
   assert_null(weir_conv_backprop_input(NULL, WEIR_DTYPE_DOUBLE, &c, w, NULL, NULL));
   assert_null(weir_conv_backprop_filter(NULL, WEIR_DTYPE_DOUBLE, &c, NULL, NULL, dw));
   for (int i = 0; i < 36; ++i) assert_true(dw[i] == 0);
+  float wf[36] = {0}, dwf[36];
+  assert_null(weir_conv_forward(NULL, WEIR_DTYPE_FLOAT, &c, NULL, wf, NULL));
+  assert_null(weir_conv_backprop_input(NULL, WEIR_DTYPE_FLOAT, &c, wf, NULL, NULL));
+  assert_null(weir_conv_backprop_filter(NULL, WEIR_DTYPE_FLOAT, &c, NULL, NULL, dwf));
+  for (int i = 0; i < 36; ++i) assert_true(dwf[i] == 0);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_geometries),  cmocka_unit_test(test_depthwise),
-      cmocka_unit_test(test_volumes),     cmocka_unit_test(test_float),
+      cmocka_unit_test(test_volumes),     cmocka_unit_test(test_long_sums),
       cmocka_unit_test(test_int32_wraps), cmocka_unit_test(test_thread_count),
       cmocka_unit_test(test_empty),
   };

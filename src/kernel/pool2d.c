@@ -4,6 +4,7 @@
 #include <float.h>
 
 #include "base/alloc.h"
+#include "kernel/simd.h"
 
 typedef struct job_t {
   const weir_pool2d_t* pool;
@@ -32,6 +33,19 @@ static inline span_t span_at(const weir_pool2d_t* p, int64_t row, int64_t ow) {
   s.top = WEIR_MIN(WEIR_MAX(top, 0), s.bottom);
   s.left = WEIR_MIN(WEIR_MAX(left, 0), s.right);
   return s;
+}
+
+// Windows of 2 x 2 that share no pixel.
+static bool has_separate_quads(const weir_pool2d_t* p) {
+  return p->window_h == 2 && p->window_w == 2 && p->stride_h >= 2 && p->stride_w >= 2;
+}
+
+static inline bool is_quad(span_t s) { return s.bottom - s.top == 2 && s.right - s.left == 2; }
+
+// Windows side by side, all whole, are all of the image.
+static bool is_tiled(const weir_pool2d_t* p) {
+  return p->stride_h == p->window_h && p->stride_w == p->window_w && p->pad_top == 0 &&
+         p->pad_left == 0 && p->out_h * p->stride_h == p->in_h && p->out_w * p->stride_w == p->in_w;
 }
 
 // Room for where the maxima of one pixel are, and for themselves; an even number, so that both are
