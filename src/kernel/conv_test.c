@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "kernel/conv_direct.h"
 #include "testing/cmocka.h"
 
 static int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
@@ -122,6 +123,24 @@ static float* as_floats(const double* values, int64_t count) {
   return floats;
 }
 
+// A result of floats, which started as NaN.
+static void expect_floats(direction_t d, float* take_got, const double* want, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (!(fabs((double)take_got[i] - want[i]) < 2e-4)) {
+      fail_msg("direction %d, element %lld: got %g, want %g", d, (long long)i, (double)take_got[i],
+               want[i]);
+    }
+  }
+  assert_true(isnan(take_got[count]));
+  weir_free(take_got);
+}
+
+static float* no_numbers(int64_t count) {
+  float* numbers = weir_alloc_array((size_t)count + 1, sizeof(float));
+  for (int64_t i = 0; i <= count; ++i) numbers[i] = NAN;
+  return numbers;
+}
+
 // Floats, which are not summed as doubles are: results start as NaN, and must not be read.
 static void check_float(weir_pool_t* pool, const weir_conv_t* c) {
   const int64_t counts[3] = {out_count(c), in_count(c), filter_count(c)};
@@ -131,19 +150,16 @@ static void check_float(weir_pool_t* pool, const weir_conv_t* c) {
   for (direction_t d = FORWARD; d <= BY_FILTER; ++d) {
     double* want = weir_calloc((size_t)counts[d] + 1, sizeof(double));
     reference(c, d, x, w, y, want);
-    float* got = weir_alloc_array((size_t)counts[d] + 1, sizeof(float));
-    for (int64_t i = 0; i <= counts[d]; ++i) got[i] = NAN;
+    float* got = no_numbers(counts[d]);
     const void *a = d == BY_INPUT ? wf : xf, *b = d == FORWARD ? wf : yf;
     assert_null(fns[0][d](pool, WEIR_DTYPE_FLOAT, c, a, b, got));
-    for (int64_t i = 0; i < counts[d]; ++i) {
-      if (!(fabs((double)got[i] - want[i]) < 2e-4)) {
-        fail_msg("direction %d, element %lld: got %g, want %g", d, (long long)i, (double)got[i],
-                 want[i]);
-      }
+    expect_floats(d, got, want, counts[d]);
+    if (d == BY_FILTER && weir_conv_direct_fits(c)) {  // which not every CPU uses by itself
+      got = no_numbers(counts[d]);
+      assert_null(weir_conv_direct_backprop_filter(pool, c, xf, yf, got));
+      expect_floats(d, got, want, counts[d]);
     }
-    assert_true(isnan(got[counts[d]]));
     weir_free(want);
-    weir_free(got);
   }
   void* all[] = {x, w, y, xf, wf, yf};
   for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) weir_free(all[i]);
