@@ -1,5 +1,6 @@
 """The process of a relay (relay.py): a gRPC server that passes calls on. A process of its own, for TensorFlow's client waits for
 some answers with the interpreter's lock held. Commands and answers are pickles on stdin and stdout."""
+import collections
 import concurrent.futures
 import pickle
 import sys
@@ -13,6 +14,7 @@ PATIENCE_S = 30
 class Handler(grpc.GenericRpcHandler):
     def __init__(self, options):
         self.running, self.calls, self.replies = [], [], {}
+        self.cleanups = collections.deque(maxlen=4)
         self.mu = threading.Lock()
         self.options = options
         self.channel = None  # none yet
@@ -40,6 +42,17 @@ class Handler(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(answer)
 
     def pass_on(self, path, data, context):
+        if path.endswith('/CleanupGraph'):
+            self.cleanups.append((path, data))
+        result = self.pass_one_on(path, data, context)
+        if path.endswith('/RunGraph'):
+            # Calls pass each other here, which they do not on a connection: one that its step's cleanup has overtaken would leave
+            # a step behind.
+            for cleanup, request in list(self.cleanups):
+                self.channel.unary_unary(cleanup).future(request, timeout=PATIENCE_S)
+        return result
+
+    def pass_one_on(self, path, data, context):
         left = context.time_remaining()
         call = self.channel.unary_unary(path).future(data, timeout=min(left or PATIENCE_S, PATIENCE_S))
         if not context.add_callback(call.cancel):  # given up already
