@@ -183,30 +183,18 @@ static void unpack_narrow(const weir_narrow_t* format, float* y, const uint8_t* 
 static void pack_narrow(const weir_narrow_t* format, uint8_t* y, const float* x, int64_t count) {
   for (int64_t i = 0; i < count; ++i) y[i] = weir_narrow_from_float(format, x[i]);
 }
-static void unpack_float8_e4m3fnuz(void* dst, const void* src, int64_t count) {
-  unpack_narrow(&weir_float8_e4m3fnuz, dst, src, count);
-}
-static void pack_float8_e4m3fnuz(void* dst, const void* src, int64_t count) {
-  pack_narrow(&weir_float8_e4m3fnuz, dst, src, count);
-}
-static void unpack_float8_e4m3b11fnuz(void* dst, const void* src, int64_t count) {
-  unpack_narrow(&weir_float8_e4m3b11fnuz, dst, src, count);
-}
-static void pack_float8_e4m3b11fnuz(void* dst, const void* src, int64_t count) {
-  pack_narrow(&weir_float8_e4m3b11fnuz, dst, src, count);
-}
-static void unpack_float8_e5m2fnuz(void* dst, const void* src, int64_t count) {
-  unpack_narrow(&weir_float8_e5m2fnuz, dst, src, count);
-}
-static void pack_float8_e5m2fnuz(void* dst, const void* src, int64_t count) {
-  pack_narrow(&weir_float8_e5m2fnuz, dst, src, count);
-}
-static void unpack_float4_e2m1fn(void* dst, const void* src, int64_t count) {
-  unpack_narrow(&weir_float4_e2m1fn, dst, src, count);
-}
-static void pack_float4_e2m1fn(void* dst, const void* src, int64_t count) {
-  pack_narrow(&weir_float4_e2m1fn, dst, src, count);
-}
+#define NARROW(format)                                                     \
+  static void unpack_##format(void* dst, const void* src, int64_t count) { \
+    unpack_narrow(&weir_##format, dst, src, count);                        \
+  }                                                                        \
+  static void pack_##format(void* dst, const void* src, int64_t count) {   \
+    pack_narrow(&weir_##format, dst, src, count);                          \
+  }
+NARROW(float8_e4m3fnuz)
+NARROW(float8_e4m3b11fnuz)
+NARROW(float8_e5m2fnuz)
+NARROW(float4_e2m1fn)
+#undef NARROW
 
 typedef struct storage_t {
   core_t core;
