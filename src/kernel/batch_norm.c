@@ -51,15 +51,15 @@ static void sum_blocks(void* arg, int64_t begin, int64_t end) {
   const sums_t* sums = arg;
   const int64_t channels = sums->channels;
   const int64_t width = 2 * channels;
-  if (width <= 0) return;
+  const size_t bytes = (size_t)width * sizeof(float);
   for (int64_t block = begin; block < end; ++block) {
     float* whole = sums->partial + 4 * block * channels;
     float* part = whole + 2 * channels;
     int64_t row = block * sums->rows / sums->blocks, last = (block + 1) * sums->rows / sums->blocks;
-    for (int64_t i = 0; i < width; ++i) whole[i] = 0;
+    memset(whole, 0, bytes);
     while (row < last) {
       int64_t stop = WEIR_MIN(row + STRETCH, last);
-      for (int64_t i = 0; i < width; ++i) part[i] = 0;
+      memset(part, 0, bytes);
       for (; row < stop; ++row) sums->add_row(sums, row, part, part + channels);
       for (int64_t i = 0; i < width; ++i) whole[i] += part[i];
     }
