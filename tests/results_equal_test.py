@@ -166,6 +166,32 @@ def folding_and_sharing():
 
 
 @graph()
+def values_only_awaited():
+    """Nobody reads what the products give, but who awaits them must not run before, nor where their branch is dead."""
+    x = tf1.placeholder(tf.float32, [2, 2], 'x')
+    count = tf1.get_variable('count', initializer=np.float32(1), use_resource=True)
+    with tf1.control_dependencies([count.assign_add(2.0)]):
+        unread = tf.reduce_sum(tf.matmul(x, x) * 3)
+    with tf1.control_dependencies([unread]):
+        after = count.read_value()
+
+    def add_after(value, amount):
+        with tf1.control_dependencies([tf.reduce_sum(tf.matmul(value, value)), after]):
+            return count.assign_add(amount)
+    chosen = tf1.cond(tf.reduce_sum(x) > 1e9, lambda: add_after(x, 100.0), lambda: add_after(x * 2, 10.0))
+
+    def body(i, total):
+        with tf1.control_dependencies([tf.exp(total) + tf.cast(i, tf.float32), chosen]):
+            added = count.assign_add(1.0)
+        with tf1.control_dependencies([added]):
+            return i + 1, total + 0.5
+    _, total = tf1.while_loop(lambda i, t: i < 4, body, [0, 0.0])
+    with tf1.control_dependencies([total]):
+        last = count.read_value()
+    return {x: array(2, 2)}, [after, chosen, total, last], tf1.global_variables_initializer(), None
+
+
+@graph()
 def embedding():
     table = tf1.get_variable('table', initializer=array(10, 4), use_resource=True)
     ids = tf1.placeholder(tf.int64, [None], 'ids')
@@ -228,3 +254,20 @@ def test_results(name, passes_off, tmp_path):
     for mine, theirs, fetch in zip(got, expected, fetches):
         assert mine.dtype == theirs.dtype and mine.shape == theirs.shape, fetch.name
         np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=1e-6, err_msg=fetch.name)
+
+
+@pytest.mark.parametrize('guard', [lambda x: tf.debugging.check_numerics(x, 'bad'), lambda x: tf.ensure_shape(x, [3]),
+                                   lambda x: tf.debugging.assert_positive(x, message='bad')], ids=['numerics', 'shape', 'positive'])
+def test_guards_that_are_only_awaited_still_fail(guard, tmp_path):
+    g = tf1.Graph()
+    with g.as_default():
+        x = tf1.placeholder(tf.float32, None, 'x')
+        with tf1.control_dependencies([guard(x)]):
+            tf.constant(1.0, name='y')
+    path = tmp_path / 'graph.pb'
+    path.write_bytes(g.as_graph_def().SerializeToString())
+    command = [conftest.BUILD / 'cli' / 'weir', 'run', path, '--fetch=y:0']
+    good = subprocess.run([*command, '--feed=x=1,2,3'], capture_output=True, text=True)
+    assert good.returncode == 0, good.stderr
+    bad = subprocess.run([*command, '--feed=x=nan,-1'], capture_output=True, text=True)
+    assert bad.returncode == 1 and ('bad' in bad.stderr or 'shape' in bad.stderr), bad.stderr

@@ -68,6 +68,7 @@ WEIR_MUST_USE weir_status_t* weir_prune(const weir_prune_params_t* params, weir_
 weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);        // constant folding
 weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);         // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
+weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx);      // what only control edges await
 weir_status_t* weir_pass_calls(
     weir_pass_ctx_t* ctx);  // library functions used as ops become PartitionedCall nodes
 

@@ -12,6 +12,7 @@ const weir_pass_t weir_passes[] = {
     {.name = "arithmetic", .run = weir_pass_arithmetic},
     {.name = "fold", .run = weir_pass_fold},
     {.name = "cse", .run = weir_pass_cse},
+    {.name = "unread", .run = weir_pass_unread},
     {.name = NULL},
 };
 
