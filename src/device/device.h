@@ -17,14 +17,13 @@ typedef enum weir_memory_t {
   WEIR_MEMORY_DEVICE,  // where kernels compute
   WEIR_MEMORY_HOST,    // readable by the CPU; what host_inputs and host_outputs of kernels use
   WEIR_MEMORY_PINNED,  // host memory that the device copies from and to without staging
+  WEIR_MEMORY_KINDS,
 } weir_memory_t;
 
 typedef void (*weir_copy_done_fn_t)(void* arg, weir_status_t* take_status);
 
 typedef struct weir_device_vtable_t {
   void (*destroy)(weir_device_t* device);  // required
-  weir_allocator_t* (*allocator)(weir_device_t* device,
-                                 weir_memory_t memory);  // required; never NULL
   // Required. Copies the elements of |src| to |dst|, same type and count, one of them in this
   // device's memory and the other in host memory or in the memory of a device of the same kind; in
   // the order of |stream|; calls |done| when complete.
@@ -46,6 +45,7 @@ struct weir_device_t {
   uint64_t incarnation;  // changes when the device restarts
   int64_t memory_limit;  // bytes; 0: not known
   weir_pool_t* pool;     // intra-op threads on the host; borrowed
+  weir_allocator_t* allocators[WEIR_MEMORY_KINDS];  // required; they outlive the device
 };
 
 // The CPU device of a task. |pool| is borrowed and must outlive it.
@@ -58,8 +58,9 @@ WEIR_MUST_USE weir_status_t* weir_null_device_create(const char* task, int index
 
 weir_device_t* weir_device_retain(weir_device_t* device);
 void weir_device_release(weir_device_t* device);
-WEIR_INLINE weir_allocator_t* weir_device_allocator(weir_device_t* device, weir_memory_t memory) {
-  return device->vtable->allocator(device, memory);
+WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
+                                                    weir_memory_t memory) {
+  return device->allocators[memory];
 }
 
 // ---- device names: "/job:ps/replica:0/task:1/device:CPU:0", "/cpu:0", "/device:GPU:*", "" ----

@@ -1,7 +1,6 @@
 // accumulate.c — Sums of tensors outside of graphs.
 #include "op/accumulate.h"
 
-#include "op/sole.h"
 #include "tensor/handle.h"
 #include "tensor/numeric.h"
 
@@ -115,7 +114,7 @@ weir_status_t* weir_tensor_accumulate(weir_tensor_t** take_sum, const weir_tenso
     if (!add)
       return WEIR_STATUS(INVALID_ARGUMENT, "tensors of type %s cannot be added",
                          weir_dtype_name(dtype));
-    if (weir_tensor_is_writable(old)) {
+    if (weir_tensor_is_sole(old)) {
       add(old->data, old->data, value->data, old->count);
       return NULL;
     }

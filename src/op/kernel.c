@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "op/sole.h"
 
 // ---- inputs ----
 
@@ -142,7 +141,7 @@ static weir_status_t* forward_view(weir_kernel_ctx_t* ctx, int from, int i, int 
 weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int rank,
                                    const int64_t* dims, weir_tensor_t** out_tensor) {
   weir_tensor_t* t = ctx->inputs[from].tensor;
-  if (!t || !weir_tensor_is_writable(t) || !is_same_memory(ctx, i, t)) {
+  if (!t || !weir_tensor_is_sole(t) || !is_same_memory(ctx, i, t)) {
     return weir_kernel_output(ctx, i, rank, dims, out_tensor);
   }
   bool is_same = t->dtype == output_type(ctx, i) && t->rank == rank;

@@ -2,7 +2,6 @@
 // nobody else holds it.
 #include "base/alloc.h"
 #include "op/resource.h"
-#include "op/sole.h"
 
 static void destroy(weir_resource_t* resource) {
   weir_variable_t* variable = (weir_variable_t*)resource;
@@ -68,7 +67,7 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   if (!variable->tensor) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", what);
   }
-  if (weir_tensor_is_writable(variable->tensor)) return NULL;
+  if (weir_tensor_is_sole(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
   weir_tensor_release(variable->tensor);

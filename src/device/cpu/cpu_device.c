@@ -10,12 +10,6 @@ static void cpu_destroy(weir_device_t* device) {
   weir_free(device);
 }
 
-static weir_allocator_t* cpu_allocator(weir_device_t* device, weir_memory_t memory) {
-  (void)device;
-  (void)memory;  // all memory is host memory
-  return weir_host_allocator();
-}
-
 static weir_status_t* check_copy(const weir_tensor_t* src, const weir_tensor_t* dst) {
   if (src->dtype == dst->dtype && src->count == dst->count) return NULL;
   char from[WEIR_SHAPE_TEXT_SIZE];
@@ -38,7 +32,6 @@ static void cpu_copy(weir_device_t* device, weir_stream_t* stream, const weir_te
 
 static const weir_device_vtable_t cpu_vtable = {
     .destroy = cpu_destroy,
-    .allocator = cpu_allocator,
     .copy = cpu_copy,
 };
 
@@ -66,6 +59,8 @@ weir_status_t* weir_cpu_device_create(const char* task, int index, weir_pool_t* 
   device->incarnation = weir_random_entropy();
   device->memory_limit = physical_memory();
   device->pool = pool;
+  for (int kind = 0; kind < WEIR_MEMORY_KINDS; ++kind)
+    device->allocators[kind] = weir_host_allocator();
   *out_device = device;
   return NULL;
 }

@@ -36,11 +36,6 @@ static const weir_allocator_vtable_t null_allocator_vtable = {
 };
 static weir_allocator_t null_memory = {.vtable = &null_allocator_vtable, .is_host = false};
 
-static weir_allocator_t* null_allocator(weir_device_t* device, weir_memory_t memory) {
-  (void)device;
-  return memory == WEIR_MEMORY_DEVICE ? &null_memory : weir_host_allocator();
-}
-
 // ---- copies ----
 
 static void null_copy(weir_device_t* device, weir_stream_t* stream, const weir_tensor_t* src,
@@ -69,7 +64,6 @@ static void null_destroy(weir_device_t* device) {
 
 static const weir_device_vtable_t null_vtable = {
     .destroy = null_destroy,
-    .allocator = null_allocator,
     .copy = null_copy,
 };
 
@@ -88,6 +82,9 @@ weir_status_t* weir_null_device_create(const char* task, int index, weir_device_
   device->type = "NULL";
   device->name = name.data;  // moved
   device->incarnation = weir_random_entropy();
+  device->allocators[WEIR_MEMORY_DEVICE] = &null_memory;
+  device->allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
+  device->allocators[WEIR_MEMORY_PINNED] = weir_host_allocator();
   *out_device = device;
   return NULL;
 }
