@@ -50,11 +50,36 @@ WEIR_INLINE float weir_vm_exp_poly_(float r) {
   return WEIR_FMAF(p, r, 5.000000101e-01f);
 }
 
-// floor(x) for |x| < 2^22.
+// |a| where |is_a|, else |b|. By bits: gcc makes branches of ?:, then threads them, and what it
+// vectorises after that is twice as long.
+WEIR_INLINE float weir_vm_select_(bool is_a, float a, float b) {
+  uint32_t mask = -(uint32_t)is_a;
+  return weir_float_from_bits((weir_float_bits(a) & mask) | (weir_float_bits(b) & ~mask));
+}
+
+#if defined(__aarch64__)
+
+// |x| in [low, high]; high for NaN.
+WEIR_INLINE float weir_vm_clamp_(float x, float low, float high) {
+  return __builtin_fmaxf(__builtin_fminf(x, high), low);
+}
+
+WEIR_INLINE float weir_vm_floor_(float x) { return __builtin_floorf(x); }
+
+#else
+
+WEIR_INLINE float weir_vm_clamp_(float x, float low, float high) {
+  float y = weir_vm_select_(x < high, x, high);
+  return weir_vm_select_(y > low, y, low);
+}
+
+// For |x| < 2^22.
 WEIR_INLINE float weir_vm_floor_(float x) {
   float near = (x + WEIR_ROUND_MAGIC_) - WEIR_ROUND_MAGIC_;
-  return near > x ? near - 1.0f : near;
+  return near - weir_vm_select_(near > x, 1.0f, 0.0f);
 }
+
+#endif
 
 // As weir_vm_split_, with the roundings of TensorFlow.
 WEIR_INLINE int32_t weir_vm_split_tf_(float x, float* out_r) {
@@ -64,11 +89,8 @@ WEIR_INLINE int32_t weir_vm_split_tf_(float x, float* out_r) {
 }
 
 WEIR_INLINE float weir_vm_exp(float x) {
-  float clamped = x > 88.723f ? 88.723f : x;
-  clamped = clamped < -104.0f ? -104.0f : clamped;
-  clamped = x == x ? clamped : 0.0f;  // an integer of NaN is undefined
   float r;
-  int32_t n = weir_vm_split_tf_(clamped, &r);
+  int32_t n = weir_vm_split_tf_(weir_vm_clamp_(x, -104.0f, 88.723f), &r);
   float r2 = r * r;
   float odd = WEIR_FMAF(r2, 8.36894475e-03f, 1.66665182e-01f);
   float even = WEIR_FMAF(r2, 1.37449638e-03f, 4.16696519e-02f);
@@ -77,26 +99,25 @@ WEIR_INLINE float weir_vm_exp(float x) {
   // In two steps: 2^n alone may overflow or be subnormal where the product is not.
   int32_t half = n >> 1;
   p = p * weir_vm_pow2_(half) * weir_vm_pow2_(n - half);
-  p = x > 88.73f ? INFINITY : p;
+  p = weir_vm_select_(x > 88.73f, INFINITY, p);
   return x == x ? p : x;
 }
 
 WEIR_INLINE float weir_vm_expm1(float x) {
-  float clamped = x > 89.0f ? 89.0f : x;
-  clamped = clamped < -30.0f ? -30.0f : clamped;
   float r;
-  int32_t n = weir_vm_split_(clamped, &r);
+  int32_t n = weir_vm_split_(weir_vm_clamp_(x, -30.0f, 89.0f), &r);
   n = n < -126 ? -126 : n > 129 ? 129 : n;
   float q = WEIR_FMAF(weir_vm_exp_poly_(r), r * r, r);  // exp(r) - 1
   // 2^n (q + 1) - 1 at half scale, as 2^n itself may overflow.
   float scale = weir_vm_pow2_(n - 2);
   float y = 4.0f * WEIR_FMAF(q, scale, scale - 0.25f);
-  return n == 0 ? q : y;
+  y = weir_vm_select_(n == 0, q, y);
+  return x == x ? y : x;
 }
 
 WEIR_INLINE float weir_vm_log(float x) {
   bool is_tiny = x < 0x1p-126f;
-  float scaled = is_tiny ? x * 0x1p23f : x;
+  float scaled = weir_vm_select_(is_tiny, x * 0x1p23f, x);
   uint32_t bits = weir_float_bits(scaled);
   // Exponent such that the mantissa lies in [sqrt(1/2), sqrt(2)).
   int32_t e = (int32_t)(bits - 0x3f3504f3u) >> 23;
@@ -115,8 +136,8 @@ WEIR_INLINE float weir_vm_log(float x) {
   p = WEIR_FMAF(n, 0x1.7f7d1cp-20f, p);
   p = WEIR_FMAF(-0.5f, f2, p);
   float y = WEIR_FMAF(n, 0x1.62e4p-1f, f + p);
-  y = x < INFINITY ? y : x;
-  y = x < 0.0f ? NAN : y;
+  y = weir_vm_select_(x < INFINITY, y, x);
+  y = weir_vm_select_(x < 0.0f, NAN, y);
   return x == 0.0f ? -INFINITY : y;
 }
 
@@ -126,14 +147,13 @@ WEIR_INLINE float weir_vm_log1p(float x) {
   // What rounding took from 1 + x, to first order.
   float lost = (x - (u - 1.0f)) / u;
   float small = x + x * x * (-0.5f);
-  y = u == 1.0f ? small : y + lost;
-  y = x < INFINITY ? y : x;
+  y = weir_vm_select_(u == 1.0f, small, y + lost);
+  y = weir_vm_select_(x < INFINITY, y, x);
   return x == -1.0f ? -INFINITY : y;
 }
 
 WEIR_INLINE float weir_vm_tanh(float x) {
-  float a = x > 8.01773357f ? 8.01773357f : x;
-  a = a < -8.01773357f ? -8.01773357f : a;
+  float a = weir_vm_clamp_(x, -8.01773357f, 8.01773357f);
   float a2 = a * a;
   float p = WEIR_FMAF(1.394553628e-08f, a2, 2.102733560e-05f);
   p = WEIR_FMAF(p, a2, 3.520756727e-03f);
@@ -142,22 +162,20 @@ WEIR_INLINE float weir_vm_tanh(float x) {
   q = WEIR_FMAF(q, a2, 2.597254514e-02f);
   q = WEIR_FMAF(q, a2, 4.673548340e-01f);
   q = WEIR_FMAF(q, a2, 1.0f);
-  return WEIR_FMAF(a2 * a, p, a) / q;
+  float y = WEIR_FMAF(a2 * a, p, a) / q;
+  return x == x ? y : x;
 }
 
 // By the square of exp(x / 2), with a shorter polynomial than weir_vm_exp's.
 WEIR_INLINE float weir_vm_sigmoid(float x) {
-  float clamped = x > 16.6355324f ? 16.6355324f : x;
-  clamped = clamped < -104.0f ? -104.0f : clamped;
-  clamped = x == x ? clamped : 0.0f;
   float r;
-  int32_t n = weir_vm_split_tf_(0.5f * clamped, &r);
+  int32_t n = weir_vm_split_tf_(0.5f * weir_vm_clamp_(x, -104.0f, 16.6355324f), &r);
   float r2 = r * r;
   float odd = WEIR_FMAF(r2, 8.33471306e-03f, 1.66668773e-01f);
   float even = WEIR_FMAF(r2, 4.18986678e-02f, 4.99991417e-01f);
   float e = WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f) * weir_vm_pow2_(n);
   e *= e;
-  float y = x < -104.0f ? 0.0f : e / (1.0f + e);
+  float y = weir_vm_select_(x < -104.0f, 0.0f, e / (1.0f + e));
   return x == x ? y : x;
 }
 
@@ -170,7 +188,7 @@ WEIR_INLINE float weir_vm_erf(float x) {
   p = WEIR_FMAF(p, x2, 1.128358514e-01f);
   p = WEIR_FMAF(p, x2, -3.761262582e-01f);
   p = WEIR_FMAF(p, x2, 1.128379166e+00f);
-  float clamped = a > 4.1f ? 4.1f : a;
+  float clamped = weir_vm_select_(a > 4.1f, 4.1f, a);
   float t = 1.0f / (1.0f + 0.5f * clamped);
   float q = WEIR_FMAF(1.116648524e-01f, t, -4.398606700e-01f);
   q = WEIR_FMAF(q, t, 5.087785625e-01f);
