@@ -28,7 +28,7 @@ enum {
   WEIR_OP_SHAPE_ONLY = 1u << 5,           // reads its inputs' shapes, never their elements
   WEIR_OP_UNINITIALIZED_INPUT = 1u << 6,  // a ref input may be uninitialised (Assign)
   WEIR_OP_NO_GRADIENT = 1u << 7,  // differentiating through it gives no gradient, without an error
-  WEIR_OP_NO_FOLD = 1u << 8,  // stateless, yet neither folded nor left out unread (e.g. a guard)
+  WEIR_OP_NO_FOLD = 1u << 8,  // stateless by name, yet neither folded nor left out unread (a guard)
   WEIR_OP_ALLOW_DISTRIBUTED =
       1u << 9,  // AggregateOps and friends across tasks: kept for OpDef output
   WEIR_OP_PASS_THROUGH =
