@@ -189,7 +189,9 @@ static void run_box(weir_pool_t* pool, box_t* box, weir_move_dim_t last, weir_mo
   int64_t outer = 1;
   for (int i = 0; i < box->rank; ++i) outer *= box->dims[i].size;
   int64_t rows = WEIR_MAX(1, LONG_ROW / WEIR_MAX(last.size, 1));
-  box->chunk = WEIR_MIN(before.size, (rows + 7) / 8 * 8);
+  // A transposition reads as many elements in a run as a chunk has rows: whole cache lines.
+  int64_t multiple = before.src_stride == 1 ? 32 : 8;
+  box->chunk = WEIR_MIN(before.size, (rows + multiple - 1) / multiple * multiple);
   box->chunk_count = (before.size + box->chunk - 1) / box->chunk;
   bool is_run = last.src_stride == 1 && last.dst_stride == 1;
   double element_ns = is_run ? 0.06 * (double)box->size : 0.3 + 0.1 * (double)box->size;

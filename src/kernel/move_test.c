@@ -113,6 +113,24 @@ static void test_transpose_of_matrices(void** state) {
   }
 }
 
+// Rows so long that their columns are transposed in several parts.
+static void test_transpose_in_chunks(void** state) {
+  (void)state;
+  const weir_move_dim_t dims[] = {{70, 1, 701}, {701, 70, 1}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(types); ++i)
+    check_box(NULL, types[i], 2, dims, 70 * 701, 70 * 701, 0, 0);
+}
+
+static void test_reversed_rows(void** state) {
+  (void)state;
+  for (size_t i = 0; i < WEIR_COUNT_OF(types); ++i) {
+    for (int64_t columns = 1; columns < 40; ++columns) {
+      const weir_move_dim_t dims[] = {{3, columns, columns}, {columns, -1, 1}};
+      check_box(NULL, types[i], 2, dims, 3 * columns, 3 * columns, columns - 1, 0);
+    }
+  }
+}
+
 static void test_strings(void** state) {
   (void)state;
   const int64_t dims[] = {2, 2};
@@ -181,6 +199,8 @@ int main(void) {
       cmocka_unit_test(test_scatter_side),
       cmocka_unit_test(test_empty_box),
       cmocka_unit_test(test_transpose_of_matrices),
+      cmocka_unit_test(test_transpose_in_chunks),
+      cmocka_unit_test(test_reversed_rows),
       cmocka_unit_test(test_strings),
       cmocka_unit_test(test_fill),
       cmocka_unit_test(test_gather),

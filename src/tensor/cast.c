@@ -32,10 +32,6 @@ typedef void (*cast_fn_t)(void* dst, const void* src, int64_t count);
 #define S_NAME double
 #define S_IS_FLOAT 1
 #include "tensor/cast_source.inc"
-#define S bool
-#define S_NAME boolean
-#define S_IS_FLOAT 0
-#include "tensor/cast_source.inc"
 #define S int8_t
 #define S_NAME int8
 #define S_IS_FLOAT 0
@@ -71,11 +67,11 @@ typedef void (*cast_fn_t)(void* dst, const void* src, int64_t count);
 
 static const cast_fn_t* const core_casts[CORE_COUNT] = {
     [CORE_FLOAT] = cast_from_float,   [CORE_DOUBLE] = cast_from_double,
-    [CORE_BOOL] = cast_from_boolean,  [CORE_INT8] = cast_from_int8,
-    [CORE_INT16] = cast_from_int16,   [CORE_INT32] = cast_from_int32,
-    [CORE_INT64] = cast_from_int64,   [CORE_UINT8] = cast_from_uint8,
-    [CORE_UINT16] = cast_from_uint16, [CORE_UINT32] = cast_from_uint32,
-    [CORE_UINT64] = cast_from_uint64,
+    [CORE_BOOL] = cast_from_uint8,  // a byte of 0 or 1
+    [CORE_INT8] = cast_from_int8,     [CORE_INT16] = cast_from_int16,
+    [CORE_INT32] = cast_from_int32,   [CORE_INT64] = cast_from_int64,
+    [CORE_UINT8] = cast_from_uint8,   [CORE_UINT16] = cast_from_uint16,
+    [CORE_UINT32] = cast_from_uint32, [CORE_UINT64] = cast_from_uint64,
 };
 
 // ---- types that are not core: unpack reads their elements into a core type's, pack writes them
@@ -265,12 +261,20 @@ weir_status_t* weir_cast_elements(weir_dtype_t dst_dtype, void* dst, weir_dtype_
   if (count <= 0) return NULL;
   const storage_t* to = &storages[dst_dtype];
   const storage_t* from = &storages[src_dtype];
+  if (src_dtype == WEIR_DTYPE_FLOAT && (to->core == CORE_INT64 || to->core == CORE_UINT64)) {
+    static const storage_t as_double = {.core = CORE_DOUBLE, .unpack = cast_float_double};
+    from = &as_double;  // as wide as the integer, so that there is vector code
+  }
   if (dst_dtype == src_dtype) {
     memcpy(dst, src, (size_t)count * weir_dtype_size(dst_dtype));
   } else if (weir_dtype_is_complex(dst_dtype) && weir_dtype_is_complex(src_dtype)) {
     core_casts[from->core][to->core](dst, src, 2 * count);
   } else if (!from->unpack && !to->pack) {
     core_casts[from->core][to->core](dst, src, count);
+  } else if (from->core == to->core && !from->unpack) {
+    to->pack(dst, src, count);
+  } else if (from->core == to->core && !to->pack) {
+    from->unpack(dst, src, count);
   } else {
     cast_chunks(to, dst, weir_dtype_size(dst_dtype), from, src, weir_dtype_size(src_dtype), count);
   }

@@ -382,6 +382,37 @@ static void test_cast_saturates(void** state) {
                WEIR_UNIMPLEMENTED, "Cast float to string");
 }
 
+static void expect_as_singles(weir_dtype_t to, weir_dtype_t from, const void* elements, int count) {
+  const size_t size = weir_dtype_size(to), step = weir_dtype_size(from);
+  char many[64 * 8], one[8];
+  assert_null(weir_cast_elements(to, many, from, elements, count));
+  for (int i = 0; i < count; ++i) {
+    assert_null(weir_cast_elements(to, one, from, (const char*)elements + (size_t)i * step, 1));
+    assert_memory_equal(many + (size_t)i * size, one, size);
+  }
+}
+
+// What does not fit is the same in the vector part of a loop as for one element.
+static void test_cast_vectors(void** state) {
+  (void)state;
+  static const double values[] = {0.5,     -0.5,         300.7,    -1,        0x1p31,
+                                  -0x1p31, 0x1p31 - 0.5, 1e10,     -1e10,     0x1p32,
+                                  1e20,    -1e20,        INFINITY, -INFINITY, NAN};
+  enum { COUNT = 3 * WEIR_COUNT_OF(values) };
+  double doubles[COUNT];
+  float floats[COUNT];
+  for (int i = 0; i < COUNT; ++i) {
+    doubles[i] = values[i % (COUNT / 3)];
+    floats[i] = (float)doubles[i];
+  }
+  for (int t = 1; t < WEIR_DTYPE_COUNT; ++t) {
+    const weir_dtype_t to = (weir_dtype_t)t;
+    if (!weir_dtype_is_valid(to) || !weir_dtype_is_integer(to)) continue;
+    expect_as_singles(to, WEIR_DTYPE_FLOAT, floats, COUNT);
+    expect_as_singles(to, WEIR_DTYPE_DOUBLE, doubles, COUNT);
+  }
+}
+
 // Every pair of plain types carries small whole numbers, across chunk borders too.
 static void test_cast_all_pairs(void** state) {
   (void)state;
@@ -469,8 +500,8 @@ int main(void) {
       cmocka_unit_test(test_handles),        cmocka_unit_test(test_variants),
       cmocka_unit_test(test_half),           cmocka_unit_test(test_bfloat16),
       cmocka_unit_test(test_float8),         cmocka_unit_test(test_cast_saturates),
-      cmocka_unit_test(test_cast_all_pairs), cmocka_unit_test(test_print),
-      cmocka_unit_test(test_shape_text),
+      cmocka_unit_test(test_cast_vectors),   cmocka_unit_test(test_cast_all_pairs),
+      cmocka_unit_test(test_print),          cmocka_unit_test(test_shape_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

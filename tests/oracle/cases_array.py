@@ -331,6 +331,13 @@ def searches(check, rng):
             if t is not np.bool_:
                 check('ListDiff', [make(rng, t, (30,)), make(rng, t, (10,))])
                 check('TopKV2', [make(rng, t, (5, 20)), np.int32(7)])
+                for k in (64, 299, 300):
+                    check('TopKV2', [make(rng, t, (3, 300)), np.int32(k)])
+        large = make(rng, t, (3, 50, 13))
+        large[rng.integers(0, 2, large.shape) > 0] = 0
+        check('Where', [large], tf_only_fails=t is np.float16)
+    check('Where', [np.array([0, 1j, 1, -0., np.nan * 1j], np.complex64)])
+    check('Where', [np.eye(60, dtype=np.bool_).reshape(60, 1, 5, 12)])
     check('Where', [np.array([[-0., np.nan], [np.inf, 0]], np.float32)])
     check('Where', [np.array(True)])
     check('Where', [np.zeros((0, 2), np.bool_)])
@@ -348,6 +355,7 @@ def searches(check, rng):
     check('UniqueV2', [rng.integers(0, 2, size=(2, 9, 2)).astype(np.int32), ints(-2)])
     for k in (0, 1, 3, 20):
         check('TopKV2', [rng.integers(0, 5, size=(4, 20)).astype(np.float32), np.int32(k)])
+    check('TopKV2', [rng.choice(np.array([-0., 0, 1, -np.inf, np.inf], np.float32), (2, 200)), np.int32(200)])
     check('TopKV2', [make(rng, np.float32, (9,)), np.int64(3)], {'index_type': np.int64, 'Tk': np.int64})
     check('TopKV2', [make(rng, np.float32, (9,)), np.int16(3)], {'index_type': np.int16, 'Tk': np.int16})
     check('TopKV2', [make(rng, np.float32, (3,)), np.int32(4)])

@@ -57,14 +57,40 @@ static weir_status_t* check_paddings(const weir_tensor_t* in, const weir_tensor_
   return NULL;
 }
 
-static weir_status_t* fill_border(weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
-  const weir_dtype_t dtype = weir_tensor_type(out);
-  if (ctx->input_count < 3) {
-    weir_move_zero(dtype, out->data, out->count);
-    return NULL;
+// The output in parts, each of which is written once: |part| 2k is what the padding before
+// dimension k adds, 2k + 1 what the one after it does, 2 * rank the place of the input. A part is
+// as wide as the input in the dimensions before k, as the output in those after it. Returns its
+// first element.
+static int64_t find_part(const weir_tensor_t* in, const weir_tensor_t* paddings,
+                         const weir_tensor_t* out, int part, weir_move_dim_t* box) {
+  const int k = part / 2;
+  int64_t first = 0, stride = 1;
+  for (int i = in->rank - 1; i >= 0; --i) {
+    int64_t before = weir_tensor_int_at(paddings, 2 * i);
+    int64_t size = i < k ? in->dims[i] : out->dims[i];
+    if (i == k) size = weir_tensor_int_at(paddings, part);
+    box[i] = (weir_move_dim_t){.size = size, .dst_stride = stride};
+    if (i < k) first += before * stride;
+    if (i == k && part % 2 == 1) first += (before + in->dims[i]) * stride;
+    stride *= out->dims[i];
   }
-  return weir_move_fill(weir_kernel_pool(ctx), dtype, weir_kernel_input(ctx, 2)->data, out->data,
-                        out->count);
+  return first;
+}
+
+static weir_status_t* fill_border(weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_dtype_t dtype = weir_tensor_type(out);
+  static const char zero[16] = {0};
+  const void* value = ctx->input_count > 2 ? weir_kernel_input(ctx, 2)->data : zero;
+  // Strings and the like are empty already.
+  if (value == zero && !weir_dtype_is_plain(dtype)) return NULL;
+  for (int part = 0; part < 2 * in->rank; ++part) {
+    weir_move_dim_t box[WEIR_MAX_RANK];
+    int64_t first = find_part(in, weir_kernel_input(ctx, 1), out, part, box);
+    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box, value,
+                           (char*)out->data + (size_t)first * weir_dtype_size(dtype)));
+  }
+  return NULL;
 }
 
 static weir_status_t* pad_cpu(weir_kernel_ctx_t* ctx) {
@@ -88,19 +114,13 @@ static weir_status_t* pad_cpu(weir_kernel_ctx_t* ctx) {
   }
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &out));
+  if (out->count == 0) return NULL;
   WEIR_TRY(fill_border(ctx, out));
-  if (in->count == 0) return NULL;
   weir_move_dim_t box[WEIR_MAX_RANK];
-  int64_t offset = 0, stride = 1;
-  for (int i = in->rank - 1; i >= 0; --i) {
-    box[i].size = in->dims[i];
-    box[i].dst_stride = stride;
-    offset += weir_tensor_int_at(paddings, 2 * i) * stride;
-    stride *= dims[i];
-  }
+  int64_t first = find_part(in, paddings, out, 2 * in->rank, box);
   weir_move_contiguous_src(in->rank, box);
   return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box, in->data,
-                       (char*)out->data + (size_t)offset * weir_dtype_size(dtype));
+                       (char*)out->data + (size_t)first * weir_dtype_size(dtype));
 }
 
 // ---- gradient: the middle of dy ----

@@ -1,6 +1,5 @@
 // top_k.c — TopKV2 and the older TopK: the largest elements of rows.
 #include <math.h>
-#include <stdlib.h>
 
 #include "ops/array/common.h"
 #include "tensor/numeric.h"
@@ -71,10 +70,6 @@ static bool is_before(entry_t a, entry_t b) {
   return a.key != b.key ? a.key > b.key : a.index < b.index;
 }
 
-static int compare_entries(const void* a, const void* b) {
-  return is_before(*(const entry_t*)a, *(const entry_t*)b) ? -1 : 1;
-}
-
 // |heap| keeps at its root the entry that comes last.
 static void sift_down(entry_t* heap, int64_t count, int64_t at) {
   for (;;) {
@@ -97,10 +92,18 @@ typedef struct top_k_job_t {
   atomic_bool failed;  // memory ran out
 } top_k_job_t;
 
-static void top_of_row(top_k_job_t* job, int64_t row, entry_t* heap) {
+static void write_row(const top_k_job_t* job, int64_t row, const char* data, const entry_t* top) {
+  const size_t size = weir_dtype_size(weir_tensor_type(job->in));
+  char* values = (char*)job->values->data + (size_t)(row * job->k) * size;
+  for (int64_t i = 0; i < job->k; ++i) {
+    memcpy(values + (size_t)i * size, data + (size_t)top[i].index * size, size);
+    weir_move_set_int(job->indices, row * job->k + i, top[i].index);
+  }
+}
+
+// The first |k| entries of a row in order, for a small |k|.
+static void select_top(const top_k_job_t* job, const char* data, entry_t* heap) {
   const weir_dtype_t dtype = weir_tensor_type(job->in);
-  const size_t size = weir_dtype_size(dtype);
-  const char* data = (const char*)job->in->data + (size_t)(row * job->columns) * size;
   for (int64_t i = 0; i < job->k; ++i) heap[i] = (entry_t){sort_key(dtype, data, i), i};
   for (int64_t i = job->k / 2 - 1; i >= 0; --i) sift_down(heap, job->k, i);
   for (int64_t i = job->k; i < job->columns; ++i) {
@@ -109,20 +112,57 @@ static void top_of_row(top_k_job_t* job, int64_t row, entry_t* heap) {
     heap[0] = entry;
     sift_down(heap, job->k, 0);
   }
-  qsort(heap, (size_t)job->k, sizeof(*heap), compare_entries);
-  for (int64_t i = 0; i < job->k; ++i) {
-    char* dst = (char*)job->values->data + (size_t)(row * job->k + i) * size;
-    memcpy(dst, data + (size_t)heap[i].index * size, size);
-    weir_move_set_int(job->indices, row * job->k + i, heap[i].index);
+  for (int64_t i = job->k - 1; i > 0; --i) {  // what comes last goes to the end
+    entry_t last = heap[0];
+    heap[0] = heap[i];
+    heap[i] = last;
+    sift_down(heap, i, 0);
   }
+}
+
+// The byte of a key at |shift|, the largest first.
+static unsigned digit(entry_t entry, int shift) { return (unsigned)(~entry.key >> shift & 255); }
+
+// All entries of a row in order, in one of two buffers: sorted by each byte in which the keys
+// differ, the lowest first, equal ones staying as they were.
+static entry_t* sort_row(const top_k_job_t* job, const char* data, entry_t* from, entry_t* to) {
+  const weir_dtype_t dtype = weir_tensor_type(job->in);
+  uint64_t varying = 0;
+  for (int64_t i = 0; i < job->columns; ++i) {
+    from[i] = (entry_t){sort_key(dtype, data, i), i};
+    varying |= from[i].key ^ from[0].key;
+  }
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (!(varying >> shift & 255)) continue;
+    int64_t starts[257] = {0};
+    for (int64_t i = 0; i < job->columns; ++i) ++starts[digit(from[i], shift) + 1];
+    for (int i = 1; i < 256; ++i) starts[i] += starts[i - 1];
+    for (int64_t i = 0; i < job->columns; ++i) to[starts[digit(from[i], shift)]++] = from[i];
+    entry_t* other = from;
+    from = to;
+    to = other;
+  }
+  return from;
 }
 
 static void top_k_range(void* arg, int64_t begin, int64_t end) {
   top_k_job_t* job = arg;
-  entry_t* heap = weir_alloc_array((size_t)job->k, sizeof(*heap));
-  if (!heap) atomic_store(&job->failed, true);
-  for (int64_t row = begin; heap && row < end; ++row) top_of_row(job, row, heap);
-  weir_free(heap);
+  const size_t size = weir_dtype_size(weir_tensor_type(job->in));
+  const bool is_sort = job->k >= 64 && job->k >= job->columns / 8;
+  const int64_t count = is_sort ? job->columns : job->k;
+  entry_t* entries = weir_alloc_array((size_t)count, 2 * sizeof(*entries));
+  if (!entries) atomic_store(&job->failed, true);
+  for (int64_t row = begin; entries && row < end; ++row) {
+    const char* data = (const char*)job->in->data + (size_t)(row * job->columns) * size;
+    const entry_t* top = entries;
+    if (is_sort) {
+      top = sort_row(job, data, entries, entries + count);
+    } else {
+      select_top(job, data, entries);
+    }
+    write_row(job, row, data, top);
+  }
+  weir_free(entries);
 }
 
 static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {

@@ -1,54 +1,85 @@
 // where.c — Where: the places of elements that are not zero.
 #include "ops/array/common.h"
+#include "tensor/cast.h"
 
 static weir_status_t* where_shape(weir_shape_ctx_t* ctx) {
   const int64_t dims[] = {-1, weir_shape_input(ctx, 0)->rank};
   return weir_shape_set_dims(ctx, 0, 2, dims);
 }
 
-// A float is zero when all bits but the sign are; complex numbers are two floats.
-static bool is_zero(weir_dtype_t dtype, size_t size, const unsigned char* p) {
-  bool has_sign = weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype);
-  size_t part = weir_dtype_is_complex(dtype) ? size / 2 : size;
-  for (size_t i = 0; i < size; ++i) {
-    unsigned mask = has_sign && i % part == part - 1
-                        ? 0x7f
-                        : 0xff;  // little-endian: the sign is in the last byte
-    if (p[i] & mask) return false;
+enum { BLOCK = 1024 };  // elements: their marks and places stay in the first-level cache
+
+// The type to read elements as: a complex number is two parts, a bool a byte.
+static weir_dtype_t part_type(weir_dtype_t dtype) {
+  switch (dtype) {
+    case WEIR_DTYPE_COMPLEX64: return WEIR_DTYPE_FLOAT;
+    case WEIR_DTYPE_COMPLEX128: return WEIR_DTYPE_DOUBLE;
+    case WEIR_DTYPE_BOOL: return WEIR_DTYPE_UINT8;
+    default: return dtype;
   }
-  return true;
+}
+
+// Marks which of |n| elements from |begin| are not zero.
+static void mark(const weir_tensor_t* x, int64_t begin, int64_t n, bool* marks) {
+  const weir_dtype_t dtype = weir_tensor_type(x);
+  const char* src = (const char*)x->data + (size_t)begin * weir_dtype_size(dtype);
+  const bool is_complex = weir_dtype_is_complex(dtype);
+  weir_status_destroy(weir_cast_elements(WEIR_DTYPE_BOOL, marks, part_type(dtype), src,
+                                         is_complex ? 2 * n : n));  // a plain type: no error
+  for (int64_t i = 0; is_complex && i < n; ++i) marks[i] = marks[2 * i] || marks[2 * i + 1];
 }
 
 static int64_t count_nonzero(const weir_tensor_t* x) {
-  const weir_dtype_t dtype = weir_tensor_type(x);
-  const size_t size = weir_dtype_size(dtype);
-  const unsigned char* p = x->data;
+  bool marks[2 * BLOCK];
   int64_t count = 0;
-  if (dtype == WEIR_DTYPE_BOOL) {
-    for (int64_t i = 0; i < x->count; ++i) count += p[i] != 0;
-    return count;
+  for (int64_t begin = 0; begin < x->count; begin += BLOCK) {
+    int64_t n = WEIR_MIN(BLOCK, x->count - begin);
+    mark(x, begin, n, marks);
+    for (int64_t i = 0; i < n; ++i) count += marks[i];
   }
-  for (int64_t i = 0; i < x->count; ++i) count += !is_zero(dtype, size, p + (size_t)i * size);
   return count;
+}
+
+// The places in a block of the elements that are not zero. Without a branch: which elements those
+// are cannot be predicted.
+static int64_t find_nonzero(const weir_tensor_t* x, int64_t begin, int64_t n, int32_t* found) {
+  bool marks[2 * BLOCK];
+  int64_t count = 0;
+  mark(x, begin, n, marks);
+  for (int32_t i = 0; i < n; ++i) {
+    found[count] = i;
+    count += marks[i];
+  }
+  return count;
+}
+
+// Moves a place |distance| elements on, so that only a new row takes a division.
+static void advance(const weir_tensor_t* x, int64_t* place, int64_t distance) {
+  for (int k = x->rank - 1; distance > 0; --k) {
+    place[k] += distance;
+    if (place[k] < x->dims[k]) return;
+    distance = place[k] / x->dims[k];
+    place[k] %= x->dims[k];
+  }
 }
 
 static weir_status_t* where_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
-  const weir_dtype_t dtype = weir_tensor_type(x);
-  const size_t size = weir_dtype_size(dtype);
   if (x->rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: 0");
   const int64_t dims[] = {count_nonzero(x), x->rank};
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, dims, &out));
-  int64_t* place = out->data;
-  for (int64_t i = 0; i < x->count; ++i) {
-    if (is_zero(dtype, size, (const unsigned char*)x->data + (size_t)i * size)) continue;
-    int64_t rest = i;
-    for (int k = x->rank - 1; k >= 0; --k) {
-      place[k] = rest % x->dims[k];
-      rest /= x->dims[k];
+  int64_t* dst = out->data;
+  int64_t place[WEIR_MAX_RANK] = {0};
+  int64_t at = 0;  // of |place|
+  for (int64_t begin = 0; begin < x->count; begin += BLOCK) {
+    int32_t found[BLOCK];
+    int64_t count = find_nonzero(x, begin, WEIR_MIN(BLOCK, x->count - begin), found);
+    for (int64_t i = 0; i < count; ++i) {
+      advance(x, place, begin + found[i] - at);
+      at = begin + found[i];
+      for (int k = 0; k < x->rank; ++k) *dst++ = place[k];
     }
-    place += x->rank;
   }
   return NULL;
 }

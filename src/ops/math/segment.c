@@ -2,6 +2,7 @@
 // rows with equal ids.
 #include <inttypes.h>
 
+#include "kernel/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
@@ -50,28 +51,39 @@ typedef struct segment_job_t {
   weir_dtype_t dtype;
   size_t size;
   int64_t inner;
+  char gap[16];  // an element of rows whose id does not occur
 } segment_job_t;
+
+// The mean of |count| rows whose sum is |out|.
+static void divide(const segment_job_t* job, char* out, int64_t n, int64_t count) {
+  double value = (double)count;
+  char divisor[16];
+  weir_status_destroy(weir_cast_elements(job->dtype, divisor, WEIR_DTYPE_DOUBLE, &value,
+                                         1));  // a number type: no error
+  job->divide(out, divisor, out, n, WEIR_SPAN_X);
+}
 
 // Columns [begin, end) of all rows.
 static void segment_range(void* arg, int64_t begin, int64_t end) {
   const segment_job_t* job = arg;
   size_t row = (size_t)job->inner * job->size;
-  size_t offset = (size_t)begin * job->size;
+  const char* x = job->x + (size_t)begin * job->size;
+  char* out = job->y + (size_t)begin * job->size;  // the row of |next|
   int64_t n = end - begin;
-  for (int64_t i = 0; i < job->ids->count;) {
+  int64_t next = 0;  // the first id not dealt with
+  for (int64_t i = 0; i < job->ids->count; ++next, out += row) {
     int64_t id = weir_tensor_int_at(job->ids, i);
-    char* out = job->y + (size_t)id * row + offset;
-    int64_t first = i;
-    memcpy(out, job->x + (size_t)i * row + offset, (size_t)n * job->size);
-    for (++i; i < job->ids->count && weir_tensor_int_at(job->ids, i) == id; ++i) {
-      job->fn(out, job->x + (size_t)i * row + offset, out, n, WEIR_SPAN_BOTH);
+    for (; next < id; ++next, out += row) {
+      weir_status_destroy(
+          weir_move_fill(NULL, job->dtype, job->gap, out, n));  // a number type: no error
     }
-    if (!job->divide) continue;
-    double count = (double)(i - first);
-    char divisor[16];
-    weir_status_destroy(weir_cast_elements(job->dtype, divisor, WEIR_DTYPE_DOUBLE, &count,
-                                           1));  // a number type: no error
-    job->divide(out, divisor, out, n, WEIR_SPAN_X);
+    int64_t first = i;
+    const char* sum = x + (size_t)i * row;
+    for (++i; i < job->ids->count && weir_tensor_int_at(job->ids, i) == id; ++i, sum = out) {
+      job->fn(sum, x + (size_t)i * row, out, n, WEIR_SPAN_BOTH);
+    }
+    if (sum != out) memcpy(out, sum, (size_t)n * job->size);
+    if (job->divide) divide(job, out, n, i - first);
   }
 }
 
@@ -95,11 +107,8 @@ static weir_status_t* segment_cpu(weir_kernel_ctx_t* ctx) {
                        .inner = 1};
   if (y->count == 0) return NULL;
   for (int i = 1; i < data->rank; ++i) job.inner *= data->dims[i];
-  // Ids that do not occur: 0, and 1 for products.
   double gap = s->op == WEIR_BINARY_MUL ? 1 : 0;
-  char value[16];
-  WEIR_TRY(weir_cast_elements(dtype, value, WEIR_DTYPE_DOUBLE, &gap, 1));
-  for (int64_t i = 0; i < y->count; ++i) memcpy(job.y + (size_t)i * job.size, value, job.size);
+  WEIR_TRY(weir_cast_elements(dtype, job.gap, WEIR_DTYPE_DOUBLE, &gap, 1));
   weir_pool_for(weir_kernel_pool(ctx), job.inner, 0.5 * (double)ids->count, segment_range, &job);
   return NULL;
 }

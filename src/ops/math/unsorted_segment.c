@@ -3,6 +3,7 @@
 #include <float.h>
 #include <inttypes.h>
 
+#include "kernel/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
@@ -124,7 +125,7 @@ static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
   job.y = y->data;
   char value[16];
   WEIR_TRY(empty_value(s->op, dtype, value));
-  for (int64_t i = 0; i < y->count; ++i) memcpy(job.y + (size_t)i * job.size, value, job.size);
+  WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), dtype, value, job.y, y->count));
   if (y->count > 0)
     weir_pool_for(weir_kernel_pool(ctx), job.inner, 1.0 + 0.5 * (double)ids->count, unsorted_range,
                   &job);
