@@ -10,11 +10,13 @@ enum { CHUNK = 256 };  // elements widened at a time
 
 // NaN fails every comparison, so it stays itself; -0 becomes 0; the gradient of an infinite dy is
 // NaN where x is negative.
-#define FORWARD(x) ((x) <= 0 ? 0 : (x))
+#define FORWARD(x) weir_vm_select_((x) <= 0, 0, x)
 #define BACKWARD(dy, x) ((dy) * ((x) > 0 ? 1 : 0))
 #define FN relu
 #define T float
 #include "kernel/activation_loop.inc"
+#undef FORWARD
+#define FORWARD(x) ((x) <= 0 ? 0 : (x))
 #define T double
 #include "kernel/activation_loop.inc"
 #define T int8_t
@@ -39,11 +41,13 @@ enum { CHUNK = 256 };  // elements widened at a time
 #undef FORWARD
 #undef BACKWARD
 
-#define FORWARD(x) ((x) <= 0 ? 0 : (x) > 6 ? 6 : (x))
+#define FORWARD(x) weir_vm_select_((x) <= 0, 0, weir_vm_select_((x) > 6, 6, x))
 #define BACKWARD(dy, x) ((dy) * ((x) > 0 && (x) < 6 ? 1 : 0))
 #define FN relu6
 #define T float
 #include "kernel/activation_loop.inc"
+#undef FORWARD
+#define FORWARD(x) ((x) <= 0 ? 0 : (x) > 6 ? 6 : (x))
 #define T double
 #include "kernel/activation_loop.inc"
 #define T int8_t

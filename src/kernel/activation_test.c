@@ -56,6 +56,8 @@ static void test_special(void** state) {
   }
   weir_activation_find(WEIR_ACTIVATION_RELU, WEIR_DTYPE_FLOAT)(x, y, 4, alpha);
   assert_false(signbit(y[1]));
+  weir_activation_find(WEIR_ACTIVATION_RELU6, WEIR_DTYPE_FLOAT)(x, y, 4, alpha);
+  assert_true(!signbit(y[1]) && y[2] == 6 && y[3] == 0);
 }
 
 static void test_narrow(void** state) {

@@ -185,11 +185,44 @@ static void test_order(void** state) {
   assert_true(y[0] == rest + ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])));
 }
 
+static float extreme(weir_reduce_op_t op, const float* x, int64_t n) {
+  float y;
+  assert_null(weir_reduce(NULL, op, WEIR_DTYPE_FLOAT, 1, &n, (const bool[]){true}, x, &y));
+  return y;
+}
+
+// Wherever it lies in runs that are groups, groups and a rest, or short; a NaN wins, unlike
+// infinities are not taken for one, and of two zeros in a lane the first stays.
+static void test_extremes(void** state) {
+  (void)state;
+  enum { MOST = 200 };
+  float x[MOST];
+  for (int n = 40; n <= MOST; n += 44) {
+    for (int at = 0; at < n; ++at) {
+      for (int i = 0; i < n; ++i) x[i] = 1.0f + (float)(i % 7);
+      x[at] = 9;
+      assert_true(extreme(WEIR_REDUCE_MAX, x, n) == 9);
+      x[at] = -9;
+      assert_true(extreme(WEIR_REDUCE_MIN, x, n) == -9);
+      x[at] = NAN;
+      assert_true(isnan(extreme(WEIR_REDUCE_MAX, x, n)));
+      assert_true(isnan(extreme(WEIR_REDUCE_MIN, x, n)));
+    }
+    x[0] = INFINITY;
+    x[n - 1] = -INFINITY;
+    assert_true(extreme(WEIR_REDUCE_MAX, x, n) == INFINITY);
+    assert_true(extreme(WEIR_REDUCE_MIN, x, n) == -INFINITY);
+    for (int i = 0; i < n; ++i) x[i] = i == 0 ? -0.0f : i == 16 ? 0.0f : -1.0f;
+    assert_true(signbit(extreme(WEIR_REDUCE_MAX, x, n)));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shapes),  cmocka_unit_test(test_accuracy),
-      cmocka_unit_test(test_threads), cmocka_unit_test(test_kinds),
-      cmocka_unit_test(test_empty),   cmocka_unit_test(test_order),
+      cmocka_unit_test(test_shapes),   cmocka_unit_test(test_accuracy),
+      cmocka_unit_test(test_threads),  cmocka_unit_test(test_kinds),
+      cmocka_unit_test(test_empty),    cmocka_unit_test(test_order),
+      cmocka_unit_test(test_extremes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

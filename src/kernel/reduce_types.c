@@ -1,11 +1,10 @@
 // reduce_types.c — The loops of every reduction and type, and the table of them.
-#include <math.h>
-
 #include "kernel/reduce_internal.h"
-#include "tensor/numeric.h"
+#include "kernel/vmath.h"
 
 #define REDUCE_LANES 16    // independent sums of a block: enough to fill the vector units
 #define REDUCE_FEW 4       // lanes left when the others have joined them
+#define REDUCE_GROUP 64    // elements that join the lanes together where the order is free
 #define REDUCE_BLOCK 4096  // elements of a block; blocks are combined as a tree
 
 #define T float
@@ -14,6 +13,7 @@
 #define WIDEN(v) (v)
 #define NARROW(v) (v)
 #define SQRT(v) sqrtf(v)
+#define SELECT weir_vm_select_
 #include "kernel/reduce_floating.inc"
 #define T double
 #define SUFFIX double
@@ -21,6 +21,7 @@
 #define WIDEN(v) (v)
 #define NARROW(v) (v)
 #define SQRT(v) sqrt(v)
+#define SELECT(is_a, a, b) ((is_a) ? (a) : (b))
 #include "kernel/reduce_floating.inc"
 #define T weir_half_t
 #define SUFFIX half
@@ -28,6 +29,7 @@
 #define WIDEN(v) weir_half_to_float(v)
 #define NARROW(v) weir_half_from_float(v)
 #define SQRT(v) sqrtf(v)
+#define SELECT(is_a, a, b) ((is_a) ? (a) : (b))
 #include "kernel/reduce_floating.inc"
 #define T weir_bfloat16_t
 #define SUFFIX bfloat16
@@ -35,6 +37,7 @@
 #define WIDEN(v) weir_bfloat16_to_float(v)
 #define NARROW(v) weir_bfloat16_from_float(v)
 #define SQRT(v) sqrtf(v)
+#define SELECT weir_vm_select_
 #include "kernel/reduce_floating.inc"
 
 #define T int8_t

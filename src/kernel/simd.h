@@ -7,6 +7,8 @@
 #ifndef WEIR_KERNEL_SIMD_H_
 #define WEIR_KERNEL_SIMD_H_
 
+#include <math.h>
+
 #include "base/base.h"
 
 // Sanitizers instrument the resolvers, which run before their runtime is up.
@@ -27,6 +29,25 @@
 #define WEIR_IVDEP _Pragma("GCC ivdep")
 #else
 #define WEIR_IVDEP
+#endif
+
+// Before a short inner loop over lanes: the vectoriser wants it whole, not laid out in scalars.
+#if defined(__clang__)
+#define WEIR_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#elif defined(__GNUC__)
+#define WEIR_NO_UNROLL _Pragma("GCC unroll 1")
+#else
+#define WEIR_NO_UNROLL
+#endif
+
+// The larger and the smaller of two numbers in one instruction; |a| where |b| is NaN, and either of
+// unlike zeros.
+#if defined(__aarch64__)
+#define WEIR_LARGER(a, b) _Generic((a), float : fmaxf, double : fmax)(a, b)
+#define WEIR_SMALLER(a, b) _Generic((a), float : fminf, double : fmin)(a, b)
+#else
+#define WEIR_LARGER(a, b) ((b) > (a) ? (b) : (a))
+#define WEIR_SMALLER(a, b) ((b) < (a) ? (b) : (a))
 #endif
 
 // a * b + c, fused where that is one instruction of the baseline.

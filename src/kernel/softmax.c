@@ -25,7 +25,7 @@ static void exp_run_double(const double* x, double* y, int64_t n) {
 
 #define T float
 #define NAME(x) x##_float
-#define EXP_RUN weir_vexp
+#define EXP_RUN weir_vexp_down
 #define LOG logf
 #include "kernel/softmax.inc"
 #define T double

@@ -65,6 +65,9 @@ static void test_nan(void** state) {
   float z[3] = {NAN, 1, 2};
   weir_softmax(NULL, WEIR_DTYPE_FLOAT, 1, 3, z, z, false);
   assert_true(isnan(z[0]) && isnan(z[1]) && isnan(z[2]));
+  for (int i = 0; i < 40; ++i) x[i] = i == 20 ? NAN : 1000.0f * (float)i;
+  weir_softmax(NULL, WEIR_DTYPE_FLOAT, 1, 40, x, y, true);
+  for (int i = 0; i < 40; ++i) assert_true(isnan(y[i]));
 }
 
 int main(void) {

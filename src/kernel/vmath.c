@@ -6,6 +6,11 @@ WEIR_CLONES void weir_vexp(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = weir_vm_exp(x[i]);
 }
 
+WEIR_CLONES void weir_vexp_down(const float* x, float* y, int64_t n) {
+  WEIR_IVDEP
+  for (int64_t i = 0; i < n; ++i) y[i] = weir_vm_exp_down(x[i]);
+}
+
 WEIR_CLONES void weir_vlog(const float* x, float* y, int64_t n) {
   WEIR_IVDEP
   for (int64_t i = 0; i < n; ++i) y[i] = weir_vm_log(x[i]);

@@ -15,6 +15,7 @@
 
 // ---- array forms; |y| may be |x| ----
 void weir_vexp(const float* x, float* y, int64_t n);
+void weir_vexp_down(const float* x, float* y, int64_t n);  // no |x| above 0
 void weir_vlog(const float* x, float* y, int64_t n);
 void weir_vtanh(const float* x, float* y, int64_t n);
 void weir_vsigmoid(const float* x, float* y, int64_t n);
@@ -31,6 +32,11 @@ void weir_verf(const float* x, float* y, int64_t n);
 // 2^n for n in [-126, 127].
 WEIR_INLINE float weir_vm_pow2_(int32_t n) {
   return weir_float_from_bits((uint32_t)(n + 127) << 23);
+}
+
+// |x| 2^n where neither is subnormal.
+WEIR_INLINE float weir_vm_scale_(float x, int32_t n) {
+  return weir_float_from_bits(weir_float_bits(x) + ((uint32_t)n << 23));
 }
 
 // Splits |x| = n ln 2 + r, |r| <= ln 2 / 2.
@@ -88,18 +94,31 @@ WEIR_INLINE int32_t weir_vm_split_tf_(float x, float* out_r) {
   return (int32_t)n;
 }
 
-WEIR_INLINE float weir_vm_exp(float x) {
-  float r;
-  int32_t n = weir_vm_split_tf_(weir_vm_clamp_(x, -104.0f, 88.723f), &r);
+// exp(r) for |r| <= ln 2 / 2, as TensorFlow has it.
+WEIR_INLINE float weir_vm_exp_tf_(float r) {
   float r2 = r * r;
   float odd = WEIR_FMAF(r2, 8.36894475e-03f, 1.66665182e-01f);
   float even = WEIR_FMAF(r2, 1.37449638e-03f, 4.16696519e-02f);
   even = WEIR_FMAF(r2, even, 4.99999881e-01f);
-  float p = WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f);
+  return WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f);
+}
+
+WEIR_INLINE float weir_vm_exp(float x) {
+  float r;
+  int32_t n = weir_vm_split_tf_(weir_vm_clamp_(x, -104.0f, 88.723f), &r);
+  float p = weir_vm_exp_tf_(r);
   // In two steps: 2^n alone may overflow or be subnormal where the product is not.
   int32_t half = n >> 1;
-  p = p * weir_vm_pow2_(half) * weir_vm_pow2_(n - half);
+  p = weir_vm_scale_(p, half) * weir_vm_pow2_(n - half);
   p = weir_vm_select_(x > 88.73f, INFINITY, p);
+  return x == x ? p : x;
+}
+
+// weir_vm_exp of x <= 0, in fewer instructions: 2^(n + 64) is an exponent of its own.
+WEIR_INLINE float weir_vm_exp_down(float x) {
+  float r;
+  int32_t n = weir_vm_split_tf_(WEIR_LARGER(-104.0f, x), &r);
+  float p = weir_vm_scale_(weir_vm_exp_tf_(r), n + 64) * 0x1p-64f;
   return x == x ? p : x;
 }
 

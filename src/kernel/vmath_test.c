@@ -93,6 +93,19 @@ static void test_specials(void** state) {
   check_specials(array_log1p, log1p);
 }
 
+static void test_exp_down(void** state) {
+  (void)state;
+  enum { COUNT = 100000 };
+  static float x[COUNT], want[COUNT], got[COUNT];
+  for (int i = 0; i < COUNT; ++i) x[i] = (float)i * -1.1e-3f;
+  x[COUNT - 3] = -FLT_MAX;
+  x[COUNT - 2] = -INFINITY;
+  x[COUNT - 1] = NAN;
+  weir_vexp(x, want, COUNT);
+  weir_vexp_down(x, got, COUNT);
+  assert_memory_equal(got, want, sizeof(got));
+}
+
 static void test_in_place(void** state) {
   (void)state;
   float x[100];
@@ -107,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ranges),
       cmocka_unit_test(test_specials),
+      cmocka_unit_test(test_exp_down),
       cmocka_unit_test(test_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
 // select.c — Select, SelectV2: elements of t where the condition holds, of e elsewhere.
+#include "kernel/select.h"
+
 #include "ops/math/common.h"
 
 // How the three inputs lie over the output: strides in elements, 0 where an input repeats.
@@ -25,30 +27,18 @@ static void fill_strides(int rank, const int64_t* dims, const weir_tensor_t* inp
   }
 }
 
-WEIR_INLINE void select_run(const selection_t* s, const int64_t at[3], int64_t out, int64_t n,
-                            size_t size) {
-  int last = s->rank - 1;
-  int64_t steps[3] = {0, 0, 0};
-  for (int k = 0; k < 3 && last >= 0; ++k) steps[k] = s->strides[k][last];
-  const bool* condition = s->condition + at[0];
-  const char* t = s->t + (size_t)at[1] * size;
-  const char* e = s->e + (size_t)at[2] * size;
-  char* y = s->out + (size_t)out * size;
-  for (int64_t i = 0; i < n; ++i) {
-    const char* from = condition[i * steps[0]] ? t + i * steps[1] * (int64_t)size
-                                               : e + i * steps[2] * (int64_t)size;
-    memmove(y + (size_t)i * size, from, size);  // in place when an input was forwarded
-  }
-}
-
+// |n| elements of the innermost dimension, the first of them at |at| in the inputs.
 static void select_plain(const selection_t* s, const int64_t at[3], int64_t out, int64_t n) {
-  switch (s->size) {
-    case 1: select_run(s, at, out, n, 1); return;
-    case 2: select_run(s, at, out, n, 2); return;
-    case 4: select_run(s, at, out, n, 4); return;
-    case 8: select_run(s, at, out, n, 8); return;
-    default: select_run(s, at, out, n, s->size); return;
-  }
+  int last = s->rank - 1;
+  weir_select_run_t run = {.count = n,
+                           .condition = s->condition + at[0],
+                           .t = s->t + (size_t)at[1] * s->size,
+                           .e = s->e + (size_t)at[2] * s->size,
+                           .y = s->out + (size_t)out * s->size,
+                           .condition_step = last < 0 ? 0 : s->strides[0][last],
+                           .t_step = last < 0 ? 0 : s->strides[1][last],
+                           .e_step = last < 0 ? 0 : s->strides[2][last]};
+  weir_select_run(&run, s->size);
 }
 
 // Elements [begin, end) of the output, a run of the innermost dimension at a time.
