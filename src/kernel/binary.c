@@ -4,6 +4,7 @@
 #include "kernel/elementwise.h"
 #include "kernel/special.h"
 #include "kernel/vmath.h"
+#include "kernel/vmath_trig.h"
 
 // The remainder takes the divisor's sign.
 WEIR_INLINE float floor_mod_of_float(float a, float b) {
@@ -41,6 +42,7 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define M(name) name##f
 #define LOG(a) weir_vm_log(a)
 #define LOG1P(a) weir_vm_log1p(a)
+#define ATAN2(a, b) weir_vm_atan2(a, b)
 #include "kernel/binary_floating.inc"
 
 #define T double
@@ -51,6 +53,7 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define M(name) name
 #define LOG(a) log(a)
 #define LOG1P(a) log1p(a)
+#define ATAN2(a, b) atan2(a, b)
 #include "kernel/binary_floating.inc"
 
 // The neighbours of a 16-bit float are not those of the float it is computed in; no op asks for
@@ -63,6 +66,7 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define M(name) name##f
 #define LOG(a) weir_vm_log(a)
 #define LOG1P(a) weir_vm_log1p(a)
+#define ATAN2(a, b) weir_vm_atan2(a, b)
 #include "kernel/binary_floating.inc"
 
 #define T weir_bfloat16_t
@@ -73,6 +77,7 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define M(name) name##f
 #define LOG(a) weir_vm_log(a)
 #define LOG1P(a) weir_vm_log1p(a)
+#define ATAN2(a, b) weir_vm_atan2(a, b)
 #include "kernel/binary_floating.inc"
 
 #define T int8_t

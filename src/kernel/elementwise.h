@@ -25,21 +25,21 @@
   X(RSQRT, rsqrt, FLOATING_COMPLEX, 1.5)              \
   X(TANH, tanh, FLOATING_COMPLEX, 3)                  \
   X(SIGMOID, sigmoid, FLOATING_COMPLEX, 3)            \
-  X(SIN, sin, FLOATING_COMPLEX, 3)                    \
-  X(COS, cos, FLOATING_COMPLEX, 3)                    \
-  X(TAN, tan, FLOATING_COMPLEX, 12)                   \
-  X(SINH, sinh, FLOATING_COMPLEX, 12)                 \
-  X(COSH, cosh, FLOATING_COMPLEX, 12)                 \
-  X(ASIN, asin, FLOATING_COMPLEX, 8)                  \
-  X(ACOS, acos, FLOATING_COMPLEX, 8)                  \
-  X(ATAN, atan, FLOATING_COMPLEX, 8)                  \
+  X(SIN, sin, FLOATING_COMPLEX, 2)                    \
+  X(COS, cos, FLOATING_COMPLEX, 2)                    \
+  X(TAN, tan, FLOATING_COMPLEX, 4)                    \
+  X(SINH, sinh, FLOATING_COMPLEX, 3)                  \
+  X(COSH, cosh, FLOATING_COMPLEX, 2)                  \
+  X(ASIN, asin, FLOATING_COMPLEX, 2)                  \
+  X(ACOS, acos, FLOATING_COMPLEX, 2)                  \
+  X(ATAN, atan, FLOATING_COMPLEX, 2)                  \
   X(ASINH, asinh, FLOATING_COMPLEX, 15)               \
   X(ACOSH, acosh, FLOATING_COMPLEX, 15)               \
-  X(ATANH, atanh, FLOATING_COMPLEX, 15)               \
-  X(ERF, erf, FLOATING, 3)                            \
-  X(ERFC, erfc, FLOATING, 15)                         \
-  X(ERFINV, erfinv, FLOATING, 25)                     \
-  X(NDTRI, ndtri, FLOATING, 20)                       \
+  X(ATANH, atanh, FLOATING_COMPLEX, 4)                \
+  X(ERF, erf, FLOATING, 2)                            \
+  X(ERFC, erfc, FLOATING, 5)                          \
+  X(ERFINV, erfinv, FLOATING, 10)                     \
+  X(NDTRI, ndtri, FLOATING, 12)                       \
   X(LGAMMA, lgamma, FLOATING, 25)                     \
   X(DIGAMMA, digamma, FLOATING, 25)                   \
   X(FLOOR, floor, FLOATING, 0.3)                      \
@@ -76,7 +76,7 @@
   X(XDIVY, xdivy, FLOATING_COMPLEX, 1)                       \
   X(XLOGY, xlogy, FLOATING_COMPLEX, 3)                       \
   X(XLOG1PY, xlog1py, FLOATING_COMPLEX, 3)                   \
-  X(ATAN2, atan2, FLOATING, 15)                              \
+  X(ATAN2, atan2, FLOATING, 3)                               \
   X(NEXT_AFTER, next_after, FLOATING, 4)                     \
   X(ZETA, zeta, FLOATING, 100)                               \
   X(POLYGAMMA, polygamma, FLOATING, 120)                     \

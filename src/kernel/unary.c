@@ -4,8 +4,10 @@
 #include "kernel/elementwise.h"
 #include "kernel/special.h"
 #include "kernel/vmath.h"
+#include "kernel/vmath_erf.h"
+#include "kernel/vmath_trig.h"
 
-// What V(f) means for double: libm, but for the function it lacks.
+// What V(f) means for double: libm, but for the functions it lacks.
 WEIR_INLINE double sigmoid_of(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1.0) / (1.0 + e);
@@ -16,7 +18,16 @@ WEIR_INLINE double sigmoid_of(double x) {
 #define fast_log1p log1p
 #define fast_tanh tanh
 #define fast_sigmoid sigmoid_of
+#define fast_asin asin
+#define fast_acos acos
+#define fast_atan atan
+#define fast_sinh sinh
+#define fast_cosh cosh
+#define fast_atanh atanh
 #define fast_erf erf
+#define fast_erfc erfc
+#define fast_erfinv weir_erfinv
+#define fast_ndtri weir_ndtri
 
 #define T float
 #define SUFFIX float
@@ -125,19 +136,15 @@ static const double costs[WEIR_UNARY_COUNT] = {
 };
 
 // Float functions that are more than one loop, or are compiled for several instruction sets.
-static void array_exp(const void* x, void* y, int64_t n) { weir_vexp(x, y, n); }
-static void array_log(const void* x, void* y, int64_t n) { weir_vlog(x, y, n); }
-static void array_tanh(const void* x, void* y, int64_t n) { weir_vtanh(x, y, n); }
-static void array_sigmoid(const void* x, void* y, int64_t n) { weir_vsigmoid(x, y, n); }
-static void array_sin(const void* x, void* y, int64_t n) { weir_vsin(x, y, n); }
-static void array_cos(const void* x, void* y, int64_t n) { weir_vcos(x, y, n); }
-static void array_erf(const void* x, void* y, int64_t n) { weir_verf(x, y, n); }
+#define X(NAME_, name) \
+  static void array_##name(const void* x, void* y, int64_t n) { weir_v##name(x, y, n); }
+WEIR_VMATH_LIST(X)
+#undef X
 
 static const weir_unary_fn_t float_arrays[WEIR_UNARY_COUNT] = {
-    [WEIR_UNARY_EXP] = array_exp,   [WEIR_UNARY_LOG] = array_log,
-    [WEIR_UNARY_TANH] = array_tanh, [WEIR_UNARY_SIGMOID] = array_sigmoid,
-    [WEIR_UNARY_SIN] = array_sin,   [WEIR_UNARY_COS] = array_cos,
-    [WEIR_UNARY_ERF] = array_erf,
+#define X(NAME_, name) [WEIR_UNARY_##NAME_] = array_##name,
+    WEIR_VMATH_LIST(X)
+#undef X
 };
 
 weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype) {

@@ -1,4 +1,5 @@
-// vmath.h — Float functions the compiler can vectorise: no branches, no calls, no tables.
+// vmath.h — Float functions the compiler can vectorise: no branches, no calls, no tables. The
+// trigonometric ones are in vmath_trig.h, the error functions in vmath_erf.h.
 //
 // The inline forms are for loops of other kernels; the array forms are compiled for several
 // instruction sets. All are within about 2 ULP of the exact result, subnormal and infinite values
@@ -14,14 +15,32 @@
 #include "tensor/numeric.h"
 
 // ---- array forms; |y| may be |x| ----
-void weir_vexp(const float* x, float* y, int64_t n);
-void weir_vexp_down(const float* x, float* y, int64_t n);  // no |x| above 0
-void weir_vlog(const float* x, float* y, int64_t n);
-void weir_vtanh(const float* x, float* y, int64_t n);
-void weir_vsigmoid(const float* x, float* y, int64_t n);
-void weir_vsin(const float* x, float* y, int64_t n);
-void weir_vcos(const float* x, float* y, int64_t n);
-void weir_verf(const float* x, float* y, int64_t n);
+// One row a function: X(NAME, name), the names of elementwise.h.
+#define WEIR_VMATH_LIST(X) \
+  X(EXP, exp)              \
+  X(EXPM1, expm1)          \
+  X(LOG, log)              \
+  X(LOG1P, log1p)          \
+  X(TANH, tanh)            \
+  X(SIGMOID, sigmoid)      \
+  X(SIN, sin)              \
+  X(COS, cos)              \
+  X(TAN, tan)              \
+  X(ASIN, asin)            \
+  X(ACOS, acos)            \
+  X(ATAN, atan)            \
+  X(SINH, sinh)            \
+  X(COSH, cosh)            \
+  X(ATANH, atanh)          \
+  X(ERF, erf)              \
+  X(ERFC, erfc)            \
+  X(ERFINV, erfinv)        \
+  X(NDTRI, ndtri)
+
+#define X(NAME, name) void weir_v##name(const float* x, float* y, int64_t n);
+WEIR_VMATH_LIST(X)
+#undef X
+void weir_vexp_down(const float* x, float* y, int64_t n);  // exp where no |x| is above 0
 
 // ---- inline forms ----
 
@@ -131,7 +150,7 @@ WEIR_INLINE float weir_vm_expm1(float x) {
   float scale = weir_vm_pow2_(n - 2);
   float y = 4.0f * WEIR_FMAF(q, scale, scale - 0.25f);
   y = weir_vm_select_(n == 0, q, y);
-  return x == x ? y : x;
+  return fabsf(x) > 0.0f ? y : x;  // NaN and either zero as they are
 }
 
 WEIR_INLINE float weir_vm_log(float x) {
@@ -196,28 +215,6 @@ WEIR_INLINE float weir_vm_sigmoid(float x) {
   e *= e;
   float y = weir_vm_select_(x < -104.0f, 0.0f, e / (1.0f + e));
   return x == x ? y : x;
-}
-
-WEIR_INLINE float weir_vm_erf(float x) {
-  float a = fabsf(x);
-  float x2 = x * x;
-  float p = WEIR_FMAF(7.853854289e-05f, x2, -8.010191400e-04f);
-  p = WEIR_FMAF(p, x2, 5.188327418e-03f);
-  p = WEIR_FMAF(p, x2, -2.685381178e-02f);
-  p = WEIR_FMAF(p, x2, 1.128358514e-01f);
-  p = WEIR_FMAF(p, x2, -3.761262582e-01f);
-  p = WEIR_FMAF(p, x2, 1.128379166e+00f);
-  float clamped = weir_vm_select_(a > 4.1f, 4.1f, a);
-  float t = 1.0f / (1.0f + 0.5f * clamped);
-  float q = WEIR_FMAF(1.116648524e-01f, t, -4.398606700e-01f);
-  q = WEIR_FMAF(q, t, 5.087785625e-01f);
-  q = WEIR_FMAF(q, t, -5.125951922e-02f);
-  q = WEIR_FMAF(q, t, 3.177886272e-01f);
-  q = WEIR_FMAF(q, t, 2.699550583e-01f);
-  q = WEIR_FMAF(q, t, 2.829721588e-01f);
-  q = WEIR_FMAF(q, t, 2.085159961e-06f);
-  float large = 1.0f - q * weir_vm_exp(-clamped * clamped);
-  return a < 1.0f ? p * x : copysignf(large, x);
 }
 
 #endif  // WEIR_KERNEL_VMATH_H_

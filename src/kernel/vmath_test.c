@@ -4,6 +4,8 @@
 
 #include <float.h>
 
+#include "kernel/special.h"
+#include "kernel/vmath_trig.h"
 #include "testing/cmocka.h"
 
 typedef void (*array_fn_t)(const float* x, float* y, int64_t n);
@@ -40,12 +42,6 @@ static void check_range(array_fn_t fn, double (*exact)(double), float lo, float 
 }
 
 static double exact_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-static void array_expm1(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = weir_vm_expm1(x[i]);
-}
-static void array_log1p(const float* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = weir_vm_log1p(x[i]);
-}
 
 static void test_ranges(void** state) {
   (void)state;
@@ -61,12 +57,28 @@ static void test_ranges(void** state) {
   check_range(weir_vsin, sin, -100.0f, 100.0f, 200000, 2.0);
   check_range(weir_vcos, cos, -100.0f, 100.0f, 200000, 2.0);
   check_range(weir_vsin, sin, -2e6f, 2e6f, 200000, 2.0);
-  check_range(weir_vcos, cos, 9e5f, 1e6f, 100000, 2.0);
-  check_range(weir_verf, erf, -5.0f, 5.0f, 200000, 3.0);
-  check_range(array_expm1, expm1, -20.0f, 89.0f, 200000, 2.5);
-  check_range(array_expm1, expm1, -0.5f, 0.5f, 200000, 2.5);
-  check_range(array_log1p, log1p, -0.999f, 10.0f, 200000, 3.0);
-  check_range(array_log1p, log1p, -1e-3f, 1e-3f, 100000, 3.0);
+  check_range(weir_vsin, sin, 11000.0f, 14000.0f, 100000, 2.5);
+  check_range(weir_vcos, cos, 11000.0f, 14000.0f, 100000, 2.5);
+  check_range(weir_vtan, tan, -100.0f, 100.0f, 200000, 2.0);
+  check_range(weir_vtan, tan, 11000.0f, 14000.0f, 100000, 2.0);
+  check_range(weir_vasin, asin, -1.01f, 1.01f, 200000, 2.5);
+  check_range(weir_vacos, acos, -1.01f, 1.01f, 200000, 2.0);
+  check_range(weir_vatan, atan, -3.0f, 3.0f, 200000, 2.5);
+  check_range(weir_vatan, atan, 0.0f, 1e4f, 100000, 2.5);
+  check_range(weir_vsinh, sinh, -2.0f, 2.0f, 200000, 2.0);
+  check_range(weir_vsinh, sinh, -91.0f, 91.0f, 100000, 2.0);
+  check_range(weir_vcosh, cosh, -91.0f, 91.0f, 200000, 2.0);
+  check_range(weir_vatanh, atanh, -1.01f, 1.01f, 200000, 2.0);
+  check_range(weir_verf, erf, -5.0f, 5.0f, 200000, 2.5);
+  check_range(weir_verfc, erfc, -5.0f, 11.0f, 200000, 2.5);
+  check_range(weir_verfinv, weir_erfinv, -1.01f, 1.01f, 100000, 2.0);
+  check_range(weir_vndtri, weir_ndtri, -0.01f, 1.02f, 100000, 2.0);
+  check_range(weir_vndtri, weir_ndtri, 1e-44f, 1e-38f, 10000, 2.0);
+  check_range(weir_vndtri, weir_ndtri, 1e-10f, 1e-5f, 50000, 2.0);
+  check_range(weir_vexpm1, expm1, -20.0f, 89.0f, 200000, 2.5);
+  check_range(weir_vexpm1, expm1, -0.5f, 0.5f, 200000, 2.5);
+  check_range(weir_vlog1p, log1p, -0.999f, 10.0f, 200000, 3.0);
+  check_range(weir_vlog1p, log1p, -1e-3f, 1e-3f, 100000, 3.0);
 }
 
 static void check_specials(array_fn_t fn, double (*exact)(double)) {
@@ -75,7 +87,8 @@ static void check_specials(array_fn_t fn, double (*exact)(double)) {
   float y[WEIR_COUNT_OF(x)];
   fn(x, y, (int64_t)WEIR_COUNT_OF(x));
   for (size_t i = 0; i < WEIR_COUNT_OF(x); ++i) {
-    if (ulp_error(y[i], exact((double)x[i])) > 3)
+    double want = exact((double)x[i]);
+    if (ulp_error(y[i], want) > 3 || (want == 0 && !signbit(y[i]) != !signbit(want)))
       fail_msg("f(%g) = %g", (double)x[i], (double)y[i]);
   }
 }
@@ -88,9 +101,33 @@ static void test_specials(void** state) {
   check_specials(weir_vsigmoid, exact_sigmoid);
   check_specials(weir_vsin, sin);
   check_specials(weir_vcos, cos);
+  check_specials(weir_vtan, tan);
+  check_specials(weir_vasin, asin);
+  check_specials(weir_vacos, acos);
+  check_specials(weir_vatan, atan);
+  check_specials(weir_vsinh, sinh);
+  check_specials(weir_vcosh, cosh);
+  check_specials(weir_vatanh, atanh);
   check_specials(weir_verf, erf);
-  check_specials(array_expm1, expm1);
-  check_specials(array_log1p, log1p);
+  check_specials(weir_verfc, erfc);
+  check_specials(weir_verfinv, weir_erfinv);
+  check_specials(weir_vndtri, weir_ndtri);
+  check_specials(weir_vexpm1, expm1);
+  check_specials(weir_vlog1p, log1p);
+}
+
+static void test_atan2(void** state) {
+  (void)state;
+  const float v[] = {0.0f, -0.0f, 1e-45f, -1e-45f, 0.5f,    -0.5f,    1.0f,      -1.0f,
+                     3.0f, -3.0f, 1e30f,  -1e30f,  FLT_MAX, INFINITY, -INFINITY, NAN};
+  for (size_t i = 0; i < WEIR_COUNT_OF(v); ++i) {
+    for (size_t j = 0; j < WEIR_COUNT_OF(v); ++j) {
+      float got = weir_vm_atan2(v[i], v[j]);
+      double want = atan2((double)v[i], (double)v[j]);
+      if (ulp_error(got, want) > 2 || (!isnan(want) && !signbit(got) != !signbit(want)))
+        fail_msg("atan2(%g, %g) = %g", (double)v[i], (double)v[j], (double)got);
+    }
+  }
 }
 
 static void test_exp_down(void** state) {
@@ -118,9 +155,8 @@ static void test_in_place(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranges),
-      cmocka_unit_test(test_specials),
-      cmocka_unit_test(test_exp_down),
+      cmocka_unit_test(test_ranges),   cmocka_unit_test(test_specials),
+      cmocka_unit_test(test_exp_down), cmocka_unit_test(test_atan2),
       cmocka_unit_test(test_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
