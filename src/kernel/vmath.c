@@ -43,14 +43,20 @@ WEIR_CLONES static bool all_small(const float* x, int64_t n) {
   return large == 0;
 }
 
-// |small| on the blocks it is for, libm's |any| on the others.
+// |small| where it is good, libm's |any| for the other elements: neighbours make no difference, or
+// results would depend on how work is split.
 static void by_blocks(const float* x, float* y, int64_t n, array_fn_t small, float (*any)(float)) {
   for (int64_t i = 0; i < n; i += TRIG_BLOCK) {
     int64_t count = WEIR_MIN(n - i, TRIG_BLOCK);
     if (all_small(x + i, count)) {
       small(x + i, y + i, count);
-    } else {
-      for (int64_t j = i; j < i + count; ++j) y[j] = any(x[j]);
+      continue;
+    }
+    float kept[TRIG_BLOCK];  // |y| may be |x|
+    memcpy(kept, x + i, (size_t)count * sizeof(*kept));
+    small(kept, y + i, count);
+    for (int64_t j = 0; j < count; ++j) {
+      if (!(fabsf(kept[j]) <= WEIR_TRIG_LIMIT)) y[i + j] = any(kept[j]);
     }
   }
 }

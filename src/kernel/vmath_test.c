@@ -58,6 +58,7 @@ static void test_ranges(void** state) {
   check_range(weir_vcos, cos, -100.0f, 100.0f, 200000, 2.0);
   check_range(weir_vsin, sin, -2e6f, 2e6f, 200000, 2.0);
   check_range(weir_vsin, sin, 11000.0f, 14000.0f, 100000, 2.5);
+  check_range(weir_vcos, cos, 9e5f, 1e6f, 100000, 2.0);
   check_range(weir_vcos, cos, 11000.0f, 14000.0f, 100000, 2.5);
   check_range(weir_vtan, tan, -100.0f, 100.0f, 200000, 2.0);
   check_range(weir_vtan, tan, 11000.0f, 14000.0f, 100000, 2.0);
@@ -143,6 +144,19 @@ static void test_exp_down(void** state) {
   assert_memory_equal(got, want, sizeof(got));
 }
 
+// A large neighbour, whose reduction is another, changes nothing.
+static void test_neighbours(void** state) {
+  (void)state;
+  enum { COUNT = 300 };
+  float x[COUNT], alone[COUNT];
+  for (int i = 0; i < COUNT; ++i) x[i] = (float)i * 0.37f;
+  weir_vsin(x, alone, COUNT);
+  x[7] = 3e6f;
+  weir_vsin(x, x, COUNT);
+  assert_true(x[7] == sinf(3e6f));
+  for (int i = 0; i < COUNT; ++i) assert_true(i == 7 || x[i] == alone[i]);
+}
+
 static void test_in_place(void** state) {
   (void)state;
   float x[100];
@@ -155,9 +169,9 @@ static void test_in_place(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_ranges),   cmocka_unit_test(test_specials),
-      cmocka_unit_test(test_exp_down), cmocka_unit_test(test_atan2),
-      cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_ranges),     cmocka_unit_test(test_specials),
+      cmocka_unit_test(test_exp_down),   cmocka_unit_test(test_atan2),
+      cmocka_unit_test(test_neighbours), cmocka_unit_test(test_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
