@@ -100,8 +100,10 @@ static weir_status_t* read_one(weir_bundle_t* bundle, const weir_node_t* node,
 static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
   const weir_node_t* node = arg;
   weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_variable_create(weir_attrs_type(node->def.attrs, "dtype"),
-                                weir_attrs_shape(node->def.attrs, "shape"), &variable));
+  bool is_ref = weir_dtype_is_ref(node->def.output_types[0]);
+  WEIR_TRY((is_ref ? weir_variable_create_ref : weir_variable_create)(
+      weir_attrs_type(node->def.attrs, "dtype"), weir_attrs_shape(node->def.attrs, "shape"),
+      &variable));
   *out_resource = &variable->base;
   return NULL;
 }
@@ -111,10 +113,10 @@ static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node,
   weir_resource_t* resource = NULL;
   WEIR_TRY(weir_resources_find_or_create(session->resources, container_of(node), name_of(node),
                                          &weir_variable_type, create_variable, node, &resource));
-  weir_variable_assign((weir_variable_t*)resource, *take_value);
+  weir_status_t* status = weir_variable_assign((weir_variable_t*)resource, *take_value);
   *take_value = NULL;
   weir_resource_release(resource);
-  return NULL;
+  return status;
 }
 
 weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix) {

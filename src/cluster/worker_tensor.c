@@ -73,6 +73,8 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
   weir_task_t* task = receive->worker->task;
   weir_rpc_message_t* message = NULL;
   weir_status_t* status = take_status;
+  // Written to between the Send and now, what was read of a variable shows that.
+  if (!status && take_tensor) status = weir_tensor_renew(&take_tensor);
   if (!status) status = tensor_response(receive, take_tensor, is_dead, &message);
   weir_tensor_release(take_tensor);
   weir_rpc_call_on_cancel(receive->call, NULL, NULL);

@@ -251,7 +251,6 @@ WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is
 static weir_status_t* take_ret(const ready_t* item, const weir_plan_node_t* node,
                                weir_value_t* inputs) {
   if (item->is_dead) return NULL;  // stays empty; finish_if_through says so if it is still wanted
-  if (inputs[0].ref) WEIR_TRY(weir_node_read_refs(node, inputs));
   item->activation->rets[node->ret] = inputs[0].tensor;
   inputs[0].tensor = NULL;
   return NULL;
@@ -270,7 +269,7 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
   }
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
   weir_status_t* status =
-      node->reads_refs && !item->is_dead ? weir_node_read_refs(node, inputs) : NULL;
+      node->input_work && !item->is_dead ? weir_node_prepare_inputs(node, inputs) : NULL;
   if (!status && !node->kernel && node->ret >= 0) status = take_ret(item, node, inputs);
   if (status || !node->kernel) {
     complete(run, item, NULL, item->is_dead, weir_node_error(node, status));

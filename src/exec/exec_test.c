@@ -149,6 +149,27 @@ static void test_cond(void** state) {
   }
 }
 
+// A constant that nothing orders is there before all else, also for a loop that reads it elsewhere.
+static void test_merge_with_a_constant(void** state) {
+  world_t* w = *state;
+  cond_nodes_t c = add_cond(w);
+  weir_edge_t seven = weir_const_int(w->scope, 7);
+  weir_node_t* merge = add(w, "Merge", NULL, WEIR_EDGES(c.in_true, seven), WEIR_NO_ATTRS);
+  weir_edge_t zero = weir_const_int(w->scope, 0);
+  loop_nodes_t loop = open_loop(w, "loop", zero, zero, weir_const_int(w->scope, 3), 10);
+  close_loop(w, &loop, OP(w, "AddV2", loop.x, seven));
+  weir_edge_t sum = OP(w, "AddV2", output(merge, 0), loop.exit_x);
+  weir_session_t* session = open_session(w, 2);
+  initialise(w, session);
+  int value = 0;
+  for (int i = 0; i < 4; ++i) {
+    check_ok(run_cond(session, &c, i % 2, sum, &value));
+    assert_int_equal(value, 28);
+    check_ok(run_cond(session, &c, i % 2, output(merge, 1), &value));
+    assert_int_equal(value, 1);
+  }
+}
+
 static void test_dead_fetch(void** state) {
   world_t* w = *state;
   cond_nodes_t c = add_cond(w);
@@ -427,6 +448,7 @@ int main(void) {
       TEST(test_async_kernels_meet_in_one_step),
       TEST(test_placeholder_must_be_fed),
       TEST(test_cond),
+      TEST(test_merge_with_a_constant),
       TEST(test_dead_fetch),
       TEST(test_dead_control_inputs),
       TEST(test_nested_cond),

@@ -54,8 +54,8 @@ static weir_status_t* place_node(finder_t* finder, const weir_node_t* node, cons
         is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
     if (is_merge && weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION)
       continue;  // a back edge, placed later
+    if (weir_node_is_free_const(source) && !(is_merge && is_data)) continue;
     int32_t from = position[source->id];
-    if (from < 0) continue;
     int32_t of_source = frame_after(finder, source, frame_of[from], child_of[from]);
     if (frame < 0) frame = of_source;
     if (frame != of_source) {

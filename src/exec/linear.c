@@ -78,7 +78,6 @@ static weir_status_t* set_args(const weir_plan_t* plan, weir_value_t* slots,
 
 static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* inputs,
                                weir_tensor_t** rets) {
-  if (inputs[0].ref) WEIR_TRY(weir_node_read_refs(node, inputs));
   if (!inputs[0].tensor)
     return WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch was not computed");
   rets[node->ret] = inputs[0].tensor;
@@ -98,7 +97,7 @@ WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_nod
                                     weir_tensor_t** rets) {
   weir_value_t* inputs = slots + node->first_slot;
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
-  if (WEIR_UNLIKELY(node->reads_refs)) WEIR_TRY(weir_node_read_refs(node, inputs));
+  if (WEIR_UNLIKELY(node->input_work)) WEIR_TRY(weir_node_prepare_inputs(node, inputs));
   if (WEIR_UNLIKELY(!node->compute)) return node->ret >= 0 ? take_ret(node, inputs, rets) : NULL;
   ctx->node = node->def;
   ctx->kernel = node->kernel;

@@ -1,7 +1,7 @@
 // node_run.c — What both executors do around a kernel, the colder part.
 #include "exec/node_run.h"
 
-weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* inputs) {
+static weir_status_t* read_refs(const weir_plan_node_t* node, weir_value_t* inputs) {
   for (int32_t i = 0; i < node->input_count; ++i) {
     if (!inputs[i].ref || weir_dtype_is_ref(node->def->input_types[i])) continue;
     weir_tensor_t* value = weir_variable_read(inputs[i].ref);
@@ -16,6 +16,19 @@ weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* i
     }
   }
   return NULL;
+}
+
+static weir_status_t* renew(const weir_plan_node_t* node, weir_value_t* inputs) {
+  for (int32_t i = 0; i < node->input_count; ++i) {
+    if (inputs[i].tensor && weir_tensor_is_outdated(inputs[i].tensor))
+      WEIR_TRY(weir_tensor_renew(&inputs[i].tensor));
+  }
+  return NULL;
+}
+
+weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value_t* inputs) {
+  if (node->input_work & WEIR_INPUTS_READ) WEIR_TRY(read_refs(node, inputs));
+  return node->input_work & WEIR_INPUTS_RENEW ? renew(node, inputs) : NULL;
 }
 
 weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status) {

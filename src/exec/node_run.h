@@ -13,9 +13,10 @@ WEIR_INLINE void weir_node_bind_consts(const weir_plan_t* plan, const weir_plan_
     inputs[consts[i].input].tensor = weir_tensor_retain_inline(consts[i].tensor);
 }
 
-// Replaces references by the values of their variables where the op wants values.
-// FAILED_PRECONDITION when uninitialised.
-weir_status_t* weir_node_read_refs(const weir_plan_node_t* node, weir_value_t* inputs);
+// Does the node's |input_work|: replaces references by the values of their variables where the op
+// wants values (FAILED_PRECONDITION when uninitialised), and values that were read of variables
+// before by those of now.
+weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value_t* inputs);
 
 WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {

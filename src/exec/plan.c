@@ -15,9 +15,10 @@ typedef struct planner_t {
   int32_t* child_of;
 } planner_t;
 
-// A constant nothing is ordered by becomes part of its consumers.
-static bool is_bound_const(const weir_node_t* node) {
-  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
+// A constant nothing is ordered by becomes part of its consumers. A Merge takes what comes first,
+// so there it has to arrive like anything else.
+static bool is_bound(weir_edge_t edge, const weir_node_t* consumer) {
+  return weir_node_is_free_const(edge.node) && weir_node_role(consumer) != WEIR_ROLE_MERGE;
 }
 
 // ---- which nodes ----
@@ -61,20 +62,35 @@ static bool is_target(const planner_t* p, const weir_node_t* node) {
   return false;
 }
 
-// A constant is left out unless it is a target itself or somebody's control input, which is
-// harmless to drop: it has none.
+// By node id: a Merge of the plan reads it.
+static weir_status_t* mark_merged(planner_t* p, const bool* is_marked, bool** out_merged) {
+  weir_graph_t* graph = p->params->graph;
+  bool* is_merged = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*is_merged));
+  if (!is_merged) return weir_out_of_memory();
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    if (!is_marked[node->id] || weir_node_role(node) != WEIR_ROLE_MERGE) continue;
+    for (int k = 0; k < node->def.input_count; ++k) is_merged[node->inputs[k].node->id] = true;
+  }
+  *out_merged = is_merged;
+  return NULL;
+}
+
+// A constant is left out unless a Merge reads it or it is a target itself. Nobody need wait for it.
 static weir_status_t* choose_nodes(planner_t* p) {
   weir_graph_t* graph = p->params->graph;
   weir_node_t** order = NULL;
-  bool* is_marked = NULL;
+  bool *is_marked = NULL, *is_merged = NULL;
   WEIR_TRY(weir_graph_order(graph, &p->scratch, &order));
   WEIR_TRY(mark_reachable(p, &is_marked));
+  WEIR_TRY(mark_merged(p, is_marked, &is_merged));
   p->nodes = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->nodes));
   p->position = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->position));
   if (!p->nodes || !p->position) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
     weir_node_t* node = order[i];
-    bool is_kept = is_marked[node->id] && (!is_bound_const(node) || is_target(p, node));
+    bool is_kept = is_marked[node->id] &&
+                   (!weir_node_is_free_const(node) || is_merged[node->id] || is_target(p, node));
     p->position[node->id] = is_kept ? p->count : -1;
     if (is_kept) p->nodes[p->count++] = node;
   }
@@ -165,7 +181,8 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   for (int i = 0; i < node->def.input_count; ++i) {
     bool is_ref_source = weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]));
     out->has_refs |= is_ref_source;
-    out->reads_refs |= is_ref_source && !weir_dtype_is_ref(node->def.input_types[i]);
+    if (is_ref_source && !weir_dtype_is_ref(node->def.input_types[i]))
+      out->input_work |= WEIR_INPUTS_READ;
   }
   WEIR_TRY(resolve_kernel(p, node, out));
   bool is_sync = out->compute || !out->kernel;
@@ -183,12 +200,12 @@ static void count_inputs(planner_t* p, int32_t at, int32_t* edge_counts, int32_t
   frame->slot_count += node->def.input_count;
   for (int i = 0; i < node->def.input_count; ++i) {
     int32_t from = p->position[node->inputs[i].node->id];
-    if (is_bound_const(node->inputs[i].node)) ++*const_count;
+    if (is_bound(node->inputs[i], node)) ++*const_count;
     else ++edge_counts[from];
   }
   for (int i = 0; i < node->control_count; ++i) {
-    int32_t from = p->position[node->control_inputs[i]->id];
-    if (from >= 0) ++edge_counts[from];
+    if (weir_node_is_free_const(node->control_inputs[i])) continue;
+    ++edge_counts[p->position[node->control_inputs[i]->id]];
   }
 }
 
@@ -219,7 +236,7 @@ static void add_data_edges(planner_t* p, int32_t at, int32_t* next_const) {
   consumer->first_const = *next_const;
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
-    if (is_bound_const(edge.node)) {
+    if (is_bound(edge, node)) {
       weir_tensor_t* value = weir_attrs_tensor(edge.node->def.attrs, "value");
       plan->consts[(*next_const)++] = (weir_plan_const_t){.input = i, .tensor = value};
       ++consumer->const_count;
@@ -236,9 +253,8 @@ static void add_control_edges(planner_t* p, int32_t at) {
   weir_plan_t* plan = p->plan;
   const weir_node_t* node = p->nodes[at];
   for (int i = 0; i < node->control_count; ++i) {
-    int32_t from = p->position[node->control_inputs[i]->id];
-    if (from < 0) continue;
-    weir_plan_node_t* producer = &plan->nodes[from];
+    if (weir_node_is_free_const(node->control_inputs[i])) continue;
+    weir_plan_node_t* producer = &plan->nodes[p->position[node->control_inputs[i]->id]];
     plan->edges[producer->first_edge + producer->edge_count++] =
         (weir_plan_edge_t){.node = at, .slot = -1, .output = -1};
     ++plan->nodes[at].control_count;
@@ -269,6 +285,52 @@ static weir_status_t* link_nodes(planner_t* p) {
   return NULL;
 }
 
+// ---- what may be memory of a reference variable ----
+
+// Whether such memory may come out of a node into which none goes as a value: where a reference is
+// read, where state was kept, and where a function begins.
+static bool is_moving_source(const planner_t* p, int32_t at) {
+  const weir_node_t* node = p->nodes[at];
+  if (p->plan->nodes[at].input_work & WEIR_INPUTS_READ) return true;
+  if (p->plan->nodes[at].role == WEIR_ROLE_ARG) return p->params->has_moving_args;
+  if (p->plan->nodes[at].role == WEIR_ROLE_RECV) return true;
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_dtype_t dtype = node->def.input_types[i];
+    if (dtype == WEIR_DTYPE_RESOURCE || weir_dtype_is_ref(dtype)) return true;
+  }
+  return false;
+}
+
+static bool reads_moving(const planner_t* p, const bool* is_moving, int32_t at) {
+  const weir_node_t* node = p->nodes[at];
+  for (int i = 0; i < node->def.input_count; ++i) {
+    int32_t from = p->position[node->inputs[i].node->id];
+    if (from >= 0 && is_moving[from]) return true;
+  }
+  return false;
+}
+
+// Marks the nodes whose inputs executors must renew. Which ops give views of what they read nobody
+// asks: all that is downstream of such memory counts. Nodes that only hand values on need nothing.
+static weir_status_t* mark_moving(planner_t* p) {
+  bool* is_moving = weir_arena_array(&p->scratch, (size_t)p->count + 1, sizeof(*is_moving));
+  if (!is_moving) return weir_out_of_memory();
+  for (bool has_changed = true; has_changed;) {  // once more for what goes round in a loop
+    has_changed = false;
+    for (int32_t i = 0; i < p->count; ++i) {
+      if (is_moving[i] || !(is_moving_source(p, i) || reads_moving(p, is_moving, i))) continue;
+      is_moving[i] = has_changed = true;
+    }
+  }
+  for (int32_t i = 0; i < p->count; ++i) {
+    weir_plan_node_t* node = &p->plan->nodes[i];
+    if (!reads_moving(p, is_moving, i)) continue;
+    if (node->role == WEIR_ROLE_RETVAL) p->plan->has_moving_rets = true;
+    else if (!node->runs_locked) node->input_work |= WEIR_INPUTS_RENEW;
+  }
+  return NULL;
+}
+
 // What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two
 // for each control input, so that the two kinds can be told apart; see activate in dynamic.c.
 static weir_status_t* count_pending(weir_plan_t* plan) {
@@ -279,7 +341,8 @@ static weir_status_t* count_pending(weir_plan_t* plan) {
     if (!frame->pending || !frame->data_inputs) return weir_out_of_memory();
   }
   plan->roots = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(int32_t));
-  if (!plan->roots) return weir_out_of_memory();
+  plan->given = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(int32_t));
+  if (!plan->roots || !plan->given) return weir_out_of_memory();
   for (int32_t i = 0; i < plan->node_count; ++i) {
     const weir_plan_node_t* node = &plan->nodes[i];
     weir_plan_frame_t* frame = &plan->frames[node->frame];
@@ -288,8 +351,9 @@ static weir_status_t* count_pending(weir_plan_t* plan) {
     bool is_merge = node->role == WEIR_ROLE_MERGE;
     frame->pending[node->local] =
         is_merge ? 1 + 2 * node->control_count : data + node->control_count;
-    if (data + node->control_count == 0 && node->role != WEIR_ROLE_ARG)
-      plan->roots[plan->root_count++] = i;
+    if (data + node->control_count > 0 || node->role == WEIR_ROLE_ARG) continue;
+    if (node->role == WEIR_ROLE_CONST) plan->given[plan->given_count++] = i;
+    else plan->roots[plan->root_count++] = i;
   }
   return NULL;
 }
@@ -308,6 +372,7 @@ static weir_status_t* build(planner_t* p) {
                             &plan->frames, &plan->frame_count));
   for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
   WEIR_TRY(link_nodes(p));
+  WEIR_TRY(mark_moving(p));
   return count_pending(plan);
 }
 

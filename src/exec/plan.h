@@ -18,6 +18,12 @@ typedef struct weir_plan_edge_t {
   int32_t output;  // which output of the producer; -1: a control edge
 } weir_plan_edge_t;
 
+// weir_plan_node_t.input_work
+enum {
+  WEIR_INPUTS_READ = 1,   // some come from a ref output, but the op wants the value
+  WEIR_INPUTS_RENEW = 2,  // some may be memory of a reference variable, read earlier in the step
+};
+
 // A constant input: put into its slot just before the node runs, so constants cost no node of their
 // own.
 typedef struct weir_plan_const_t {
@@ -45,7 +51,7 @@ typedef struct weir_plan_node_t {
   int32_t ret;            // RETVAL: index of the result; -1 otherwise
   int32_t control_count;  // control inputs
   uint8_t role;           // weir_role_t
-  bool reads_refs;        // some input comes from a ref output but wants the value
+  uint8_t input_work;     // what inputs need before the kernel sees them: WEIR_INPUTS_*
   bool has_refs;          // some input or output is a ref
   bool is_cheap;
   bool runs_locked;          // only hands values on: not worth releasing the run's lock for
@@ -80,12 +86,15 @@ typedef struct weir_plan_t {
   int32_t frame_count;
   int32_t* roots;  // nodes that wait for nothing
   int32_t root_count;
+  int32_t* given;  // constants that wait for nothing: there before anything runs
+  int32_t given_count;
   int32_t* args;  // node index of argument k, or -1 when nothing reads it
   int32_t arg_count;
   int32_t ret_count;
   int32_t max_outputs;
   _Atomic(int64_t) brief_ns;  // LINEAR: how long the last run took; 0: not yet
   bool has_transfers;         // Send or Recv nodes: the step needs a rendezvous
+  bool has_moving_rets;       // results may be memory of a reference variable
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
   void* free_states;  // recycled step memory (linear.c); guarded by mu
@@ -97,6 +106,7 @@ typedef struct weir_plan_params_t {
   int target_count;
   int arg_count;
   int ret_count;
+  bool has_moving_args;  // the body of a function: arguments may be memory of a reference variable
   weir_device_t* device;
   weir_functions_t* functions;  // for kernels' init; may be NULL
   weir_kernel_cache_t*

@@ -26,6 +26,26 @@ static void free_step(weir_step_t* step) {
   weir_rendezvous_release(step->rendezvous);
 }
 
+static void drop_results(const weir_run_params_t* params) {
+  for (int32_t i = 0; i < params->plan->ret_count; ++i) {
+    weir_tensor_release(params->rets[i]);
+    params->rets[i] = NULL;
+  }
+}
+
+// The step is through: results that are memory of a reference variable show what it holds now, and
+// no later write changes them.
+static weir_status_t* settle_results(const weir_run_params_t* params) {
+  weir_status_t* status = NULL;
+  for (int32_t i = 0; i < params->plan->ret_count && !status; ++i) {
+    weir_tensor_t** result = &params->rets[i];
+    status = weir_tensor_renew(result);
+    if (!status && !weir_tensor_is_sole(*result)) status = weir_tensor_freeze(result);
+  }
+  if (status) drop_results(params);
+  return status;
+}
+
 // Nothing in a linear plan can block or outlive the step, except stacks and TensorArrays, which
 // need the step's own resources.
 static weir_status_t* run_linear(const weir_run_params_t* params) {
@@ -38,6 +58,7 @@ static weir_status_t* run_linear(const weir_run_params_t* params) {
     status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
                              params->deadline_ns);
   }
+  if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_step(&step);
   return status;
 }
@@ -61,6 +82,7 @@ weir_status_t* weir_run(const weir_run_params_t* params) {
   weir_step_t step;
   weir_status_t* status = make_step(params, &step);
   if (!status) status = weir_dynamic_run(params, &step);
+  if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_own_step(&step);
   return status;
 }
@@ -69,12 +91,15 @@ weir_status_t* weir_run(const weir_run_params_t* params) {
 
 typedef struct unattended_t {
   weir_step_t step;  // what the run's own copy of it borrows
+  weir_run_params_t params;
   weir_done_t done;
 } unattended_t;
 
 static void finish(void* arg, weir_status_t* take_status) {
   unattended_t* unattended = arg;
   weir_done_t done = unattended->done;
+  if (!take_status && unattended->params.plan->has_moving_rets)
+    take_status = settle_results(&unattended->params);
   free_own_step(&unattended->step);
   weir_free(unattended);
   weir_done_call(done, take_status);
@@ -124,6 +149,7 @@ void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
     return;
   }
   unattended->done = done;
+  unattended->params = *params;
   weir_status_t* status = make_step(params, &unattended->step);
   if (status) finish(unattended, status);
   else

@@ -32,7 +32,9 @@ enum {
   WEIR_OP_ALLOW_DISTRIBUTED =
       1u << 9,  // AggregateOps and friends across tasks: kept for OpDef output
   WEIR_OP_PASS_THROUGH =
-      1u << 10,  // output 0 is input 0, unchanged (Identity): a pass may bypass it
+      1u << 10,             // output 0 is input 0, unchanged (Identity): a pass may bypass it
+  WEIR_OP_VIEW = 1u << 11,  // an output may share memory with an input (Reshape, Cast to the same
+                            // type): when that is written to, the output changes
 };
 
 // Ops the runtime itself must recognise. Everything else is NONE.

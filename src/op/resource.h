@@ -63,22 +63,31 @@ void weir_resources_visit(weir_resources_t* resources, const weir_resource_type_
 void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out);
 
 // ---- variables: both the ref and the resource kind ----
-// Readers retain the tensor and go; a writer that finds it shared writes a copy. So a read is a
-// snapshot and never torn.
+// Readers retain the tensor and go; a writer that finds it shared writes a copy. So nothing is read
+// torn. What was read of a resource variable is a snapshot. What was read of a reference variable
+// is outdated after a write and follows it (tensor.h, "tensors that move"), as TensorFlow's does,
+// which shares the memory; only when the variable takes on another size does it stay behind.
 typedef struct weir_variable_t {
   weir_resource_t base;
   weir_mutex_t mu;
   weir_tensor_t* tensor;  // guarded by mu; NULL while uninitialised
   weir_dtype_t dtype;     // immutable
+  bool is_ref;            // immutable: handed out by reference
   weir_shape_t* shape;    // declared; immutable, owned; NULL: any
+  weir_mutex_t left_mu;   // taken after mu
+  struct left_t* left;    // memories left while others read them; guarded by left_mu
 } weir_variable_t;
 extern const weir_resource_type_t weir_variable_type;
 WEIR_MUST_USE weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shape,
                                                   weir_variable_t** out);
+WEIR_MUST_USE weir_status_t* weir_variable_create_ref(weir_dtype_t dtype, const weir_shape_t* shape,
+                                                      weir_variable_t** out);
 // Retains and returns the value, NULL while uninitialised.
 weir_tensor_t* weir_variable_read(weir_variable_t* variable);
-// Replaces the value; consumes |take_tensor|.
-void weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor);
+// Replaces the value; consumes |take_tensor| also on failure. A reference variable copies it unless
+// nobody else holds it.
+WEIR_MUST_USE weir_status_t* weir_variable_assign(weir_variable_t* variable,
+                                                  weir_tensor_t* take_tensor);
 // Makes |variable->tensor| safe to write in place: copies it when others hold it. mu must be held.
 // FAILED_PRECONDITION naming |what| when uninitialised.
 WEIR_MUST_USE weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable,

@@ -124,7 +124,7 @@ static void test_variable(void** state) {
   expect_code(weir_variable_make_sole_locked(variable, "w"), WEIR_FAILED_PRECONDITION,
               "Attempting to use uninitialized value w");
   weir_mutex_unlock(&variable->mu);
-  weir_variable_assign(variable, vector(1));
+  assert_null(weir_variable_assign(variable, vector(1)));
   weir_tensor_t* snapshot = weir_variable_read(variable);
   weir_mutex_lock(&variable->mu);
   assert_null(weir_variable_make_sole_locked(variable, "w"));
@@ -139,6 +139,86 @@ static void test_variable(void** state) {
   weir_resource_release(&variable->base);
 }
 
+static weir_tensor_t* left_element(weir_variable_t* variable, int64_t at) {
+  weir_tensor_t* read = weir_variable_read(variable);
+  weir_tensor_t* slice = NULL;
+  assert_null(weir_tensor_slice(read, at, at + 1, &slice));
+  weir_tensor_release(read);
+  return slice;
+}
+
+static float renewed(weir_tensor_t** tensor) {
+  assert_null(weir_tensor_renew(tensor));
+  return WEIR_TENSOR_DATA(*tensor, float)[0];
+}
+
+static void add_to(weir_variable_t* variable, float value) {
+  weir_mutex_lock(&variable->mu);
+  assert_null(weir_variable_make_sole_locked(variable, "w"));
+  for (int64_t k = 0; k < variable->tensor->count; ++k)
+    WEIR_TENSOR_DATA(variable->tensor, float)[k] += value;
+  weir_mutex_unlock(&variable->mu);
+}
+
+// What was read of a reference variable, and views of it, follow every write; a frozen result does
+// not.
+static void test_reads_of_references_follow(void** state) {
+  (void)state;
+  weir_variable_t* variable = NULL;
+  assert_null(weir_variable_create_ref(WEIR_DTYPE_FLOAT, NULL, &variable));
+  assert_null(weir_variable_assign(variable, vector(1)));
+  weir_tensor_t* early = left_element(variable, 2);
+  assert_false(weir_tensor_is_outdated(early));
+  add_to(variable, 1);
+  weir_tensor_t* late = left_element(variable, 1);
+  weir_tensor_t* frozen = left_element(variable, 3);
+  assert_null(weir_tensor_freeze(&frozen));
+  add_to(variable, 1);
+  assert_true(weir_tensor_is_outdated(early) && weir_tensor_is_outdated(late));
+  assert_false(weir_tensor_is_outdated(frozen));
+  assert_null(weir_variable_assign(variable, vector(7)));
+  assert_true(renewed(&late) == 7 && renewed(&early) == 7);
+  assert_false(weir_tensor_is_outdated(early));
+  assert_true(renewed(&frozen) == 2);
+  weir_resource_release(&variable->base);
+  weir_tensor_release(late);
+  weir_tensor_release(frozen);
+  weir_tensor_release(early);
+}
+
+static void test_another_size_leaves_reads_behind(void** state) {
+  (void)state;
+  weir_variable_t* variable = NULL;
+  const float two[] = {5, 6};
+  weir_tensor_t* smaller = NULL;
+  assert_null(weir_variable_create_ref(WEIR_DTYPE_FLOAT, NULL, &variable));
+  assert_null(weir_variable_assign(variable, vector(1)));
+  weir_tensor_t* early = weir_variable_read(variable);
+  add_to(variable, 1);
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2}, two, &smaller));
+  assert_null(weir_variable_assign(variable, smaller));
+  add_to(variable, 1);
+  assert_null(weir_variable_assign(variable, vector(9)));
+  assert_true(renewed(&early) == 2);  // as it was before the other size
+  weir_tensor_release(early);
+  weir_resource_release(&variable->base);
+}
+
+// A reference variable never shares memory that others gave it.
+static void test_references_copy_what_is_shared(void** state) {
+  (void)state;
+  weir_variable_t* variable = NULL;
+  assert_null(weir_variable_create_ref(WEIR_DTYPE_FLOAT, NULL, &variable));
+  weir_tensor_t* shared = vector(1);
+  assert_null(weir_variable_assign(variable, weir_tensor_retain(shared)));
+  assert_ptr_not_equal(variable->tensor, shared);
+  weir_tensor_t* own = vector(2);
+  assert_null(weir_variable_assign(variable, own));
+  assert_ptr_equal(variable->tensor, own);
+  weir_tensor_release(shared);
+  weir_resource_release(&variable->base);
+}
+
 // Memory that was lent is never written to, even by its sole holder.
 static void test_borrowed_memory(void** state) {
   (void)state;
@@ -148,7 +228,7 @@ static void test_borrowed_memory(void** state) {
   assert_null(weir_tensor_wrap(WEIR_DTYPE_FLOAT, 1, dims, memory, sizeof(memory), NULL, NULL, &t));
   weir_variable_t* variable = NULL;
   assert_null(weir_variable_create(WEIR_DTYPE_FLOAT, NULL, &variable));
-  weir_variable_assign(variable, t);
+  assert_null(weir_variable_assign(variable, t));
   weir_mutex_lock(&variable->mu);
   assert_null(weir_variable_make_sole_locked(variable, "w"));
   assert_ptr_not_equal(variable->tensor->data, memory);
@@ -167,16 +247,19 @@ static void* writer(void* arg) {
   return NULL;
 }
 
-static void test_no_torn_reads(void** state) {
-  (void)state;
+static void check_no_torn_reads(bool is_ref) {
   weir_variable_t* variable = NULL;
-  assert_null(weir_variable_create(WEIR_DTYPE_FLOAT, NULL, &variable));
-  weir_variable_assign(variable, vector(0));
+  assert_null((is_ref ? weir_variable_create_ref : weir_variable_create)(WEIR_DTYPE_FLOAT, NULL,
+                                                                         &variable));
+  assert_null(weir_variable_assign(variable, vector(0)));
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, writer, variable), 0);
   for (int i = 0; i < 2000; ++i) {
     weir_tensor_t* t = weir_variable_read(variable);
     const float* x = WEIR_TENSOR_DATA(t, float);
+    assert_true(x[0] == x[1] && x[1] == x[2] && x[2] == x[3]);
+    assert_null(weir_tensor_renew(&t));
+    x = WEIR_TENSOR_DATA(t, float);
     assert_true(x[0] == x[1] && x[1] == x[2] && x[2] == x[3]);
     weir_tensor_release(t);
   }
@@ -185,11 +268,22 @@ static void test_no_torn_reads(void** state) {
   weir_resource_release(&variable->base);
 }
 
+static void test_no_torn_reads(void** state) {
+  (void)state;
+  check_no_torn_reads(false);
+  check_no_torn_reads(true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_manager),       cmocka_unit_test(test_containers),
-      cmocka_unit_test(test_variable),      cmocka_unit_test(test_borrowed_memory),
+      cmocka_unit_test(test_manager),
+      cmocka_unit_test(test_containers),
+      cmocka_unit_test(test_variable),
+      cmocka_unit_test(test_borrowed_memory),
       cmocka_unit_test(test_no_torn_reads),
+      cmocka_unit_test(test_reads_of_references_follow),
+      cmocka_unit_test(test_another_size_leaves_reads_behind),
+      cmocka_unit_test(test_references_copy_what_is_shared),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

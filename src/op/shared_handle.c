@@ -32,8 +32,7 @@ static weir_status_t* init_ref(weir_shared_handle_t* handle) {
   WEIR_TRY(weir_tensor_create_strings(1, (const int64_t[]){2},
                                       (const char* const[]){handle->container, handle->name}, NULL,
                                       &strings));
-  weir_variable_assign(handle->ref, strings);
-  return NULL;
+  return weir_variable_assign(handle->ref, strings);
 }
 
 static weir_status_t* init_resource(const weir_kernel_init_t* init, const char* type_name,

@@ -26,10 +26,10 @@ static weir_status_t* set_strings(weir_kernel_ctx_t* ctx, int i, const char* nam
     weir_tensor_release(strings);
     return status;
   }
-  weir_variable_assign(variable, strings);
-  weir_kernel_set_ref(ctx, i, variable);
+  status = weir_variable_assign(variable, strings);
+  if (!status) weir_kernel_set_ref(ctx, i, variable);
   weir_resource_release(&variable->base);
-  return NULL;
+  return status;
 }
 
 weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,

@@ -1,12 +1,23 @@
-// variable.c — Variables: a tensor under a lock, read as a snapshot and written in place when
-// nobody else holds it.
+// variable.c — Variables: a tensor under a lock, written in place when nobody else holds it.
 #include "base/alloc.h"
 #include "op/resource.h"
+
+// A memory of a reference variable that a write left because others read it: its successor is what
+// the variable holds now.
+typedef struct left_t {
+  weir_successor_t base;      // first
+  weir_variable_t* variable;  // retained
+  weir_tensor_t* last;  // guarded by the variable's left_mu. What it held last before it took on
+                        // another size, retained; NULL: it did not, and this is in its list
+  struct left_t* next;
+  struct left_t* previous;
+} left_t;
 
 static void destroy(weir_resource_t* resource) {
   weir_variable_t* variable = (weir_variable_t*)resource;
   weir_tensor_release(variable->tensor);
   weir_mutex_destroy(&variable->mu);
+  weir_mutex_destroy(&variable->left_mu);
   weir_free(variable->shape);
   weir_free(variable);
 }
@@ -30,8 +41,8 @@ const weir_resource_type_t weir_variable_type = {
     .describe = describe,
 };
 
-weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shape,
-                                    weir_variable_t** out) {
+static weir_status_t* create(weir_dtype_t dtype, const weir_shape_t* shape, bool is_ref,
+                             weir_variable_t** out) {
   weir_variable_t* variable = weir_calloc(1, sizeof(*variable));
   if (!variable) return weir_out_of_memory();
   if (shape) {
@@ -43,10 +54,83 @@ weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shap
   }
   weir_resource_init(&variable->base, &weir_variable_type);
   weir_mutex_init(&variable->mu);
+  weir_mutex_init(&variable->left_mu);
   variable->dtype = dtype;
+  variable->is_ref = is_ref;
   *out = variable;
   return NULL;
 }
+
+weir_status_t* weir_variable_create(weir_dtype_t dtype, const weir_shape_t* shape,
+                                    weir_variable_t** out) {
+  return create(dtype, shape, false, out);
+}
+
+weir_status_t* weir_variable_create_ref(weir_dtype_t dtype, const weir_shape_t* shape,
+                                        weir_variable_t** out) {
+  return create(dtype, shape, true, out);
+}
+
+// ---- memories left behind ----
+
+static weir_tensor_t* left_newest(weir_successor_t* successor) {
+  left_t* left = (left_t*)successor;
+  weir_variable_t* variable = left->variable;
+  weir_mutex_lock(&variable->mu);  // waits for a write that is under way
+  weir_mutex_lock(&variable->left_mu);
+  weir_tensor_t* newest = weir_tensor_retain(left->last ? left->last : variable->tensor);
+  weir_mutex_unlock(&variable->left_mu);
+  weir_mutex_unlock(&variable->mu);
+  return newest;
+}
+
+// May be called with the variable's mu held: a writer drops what it left.
+static void left_destroy(weir_successor_t* successor) {
+  left_t* left = (left_t*)successor;
+  weir_variable_t* variable = left->variable;
+  weir_mutex_lock(&variable->left_mu);
+  if (!left->last) {
+    if (left->next) left->next->previous = left->previous;
+    if (left->previous) left->previous->next = left->next;
+    else variable->left = left->next;
+  }
+  weir_mutex_unlock(&variable->left_mu);
+  weir_tensor_release(left->last);
+  weir_resource_release(&variable->base);
+  weir_free(left);
+}
+
+static void detach_left(weir_variable_t* variable) {
+  weir_mutex_lock(&variable->left_mu);
+  for (left_t* left = variable->left; left; left = left->next)
+    left->last = weir_tensor_retain(variable->tensor);
+  variable->left = NULL;
+  weir_mutex_unlock(&variable->left_mu);
+}
+
+// |variable|, locked, is about to hold |next| in place of its tensor: tells those who hold that.
+static weir_status_t* leave_locked(weir_variable_t* variable, const weir_tensor_t* next) {
+  weir_tensor_t* old = variable->tensor;
+  if (!variable->is_ref || !old) return NULL;
+  if (next->count != old->count) {
+    detach_left(variable);
+    return NULL;
+  }
+  if (weir_tensor_is_sole(old)) return NULL;
+  left_t* left = weir_calloc(1, sizeof(*left));
+  if (!left) return weir_out_of_memory();
+  left->base = (weir_successor_t){.newest = left_newest, .destroy = left_destroy};
+  left->variable = (weir_variable_t*)weir_resource_retain(&variable->base);
+  weir_mutex_lock(&variable->left_mu);
+  left->next = variable->left;
+  if (left->next) left->next->previous = left;
+  variable->left = left;
+  weir_mutex_unlock(&variable->left_mu);
+  weir_tensor_leave(old, &left->base);
+  return NULL;
+}
+
+// ---- reading and writing ----
 
 weir_tensor_t* weir_variable_read(weir_variable_t* variable) {
   weir_mutex_lock(&variable->mu);
@@ -55,21 +139,44 @@ weir_tensor_t* weir_variable_read(weir_variable_t* variable) {
   return tensor;
 }
 
-void weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor) {
+// A reference variable has its memory for itself: what others hold is copied.
+static weir_status_t* own(weir_tensor_t** tensor) {
+  if (!(*tensor)->root && weir_tensor_is_sole(*tensor)) return NULL;
+  weir_tensor_t* copy = NULL;
+  WEIR_TRY(weir_tensor_copy(*tensor, &copy));
+  weir_tensor_release(*tensor);
+  *tensor = copy;
+  return NULL;
+}
+
+weir_status_t* weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor) {
+  weir_status_t* status = variable->is_ref ? own(&take_tensor) : NULL;
+  weir_tensor_t* unused = take_tensor;
   weir_mutex_lock(&variable->mu);
-  weir_tensor_t* old = variable->tensor;
-  variable->tensor = take_tensor;
+  if (!status) status = leave_locked(variable, take_tensor);
+  if (!status) {
+    unused = variable->tensor;
+    variable->tensor = take_tensor;
+  }
   weir_mutex_unlock(&variable->mu);
-  weir_tensor_release(old);  // outside the lock: freeing may take long
+  weir_tensor_release(unused);  // outside the lock: freeing may take long
+  return status;
 }
 
 weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const char* what) {
   if (!variable->tensor) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", what);
   }
+  // A resource variable may hold what was read of a reference variable.
+  WEIR_TRY(weir_tensor_renew(&variable->tensor));
   if (weir_tensor_is_sole(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
+  weir_status_t* status = leave_locked(variable, copy);
+  if (status) {
+    weir_tensor_release(copy);
+    return status;
+  }
   weir_tensor_release(variable->tensor);
   variable->tensor = copy;
   return NULL;

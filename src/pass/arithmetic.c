@@ -9,12 +9,17 @@
 #define SEARCH_LIMIT 256
 
 // What is known of a node for the checks below.
-enum { CONDITIONAL = 1, EFFECT = 2 };
+enum {
+  CONDITIONAL = 1,
+  EFFECT = 2,      // it or something upstream has a side effect
+  MOVING = 4,      // its outputs may be memory of a reference variable
+  MOVING_ARG = 8,  // they may be memory of an argument that may be such memory
+};
 
 typedef struct arithmetic_t {
   weir_rewrite_t rewrite;
-  uint8_t* marks;  // by node id, new nodes included: CONDITIONAL, EFFECT (it or something upstream
-                   // has a side effect)
+  bool has_moving_args;
+  uint8_t* marks;  // by node id, new nodes included
   size_t mark_count;
   size_t mark_capacity;
 } arithmetic_t;
@@ -43,18 +48,42 @@ static weir_status_t* mark_new_nodes(arithmetic_t* pass) {
   return NULL;
 }
 
+// Whether an output may be the memory of an input.
+static bool may_share_memory(const weir_node_t* node) {
+  const weir_op_t* op = node->def.op;
+  if (!op || !op->def || op->role != WEIR_ROLE_NONE) return true;
+  if (op->flags & (WEIR_OP_VIEW | WEIR_OP_PASS_THROUGH)) return true;
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {  // a call
+    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
+  }
+  return false;
+}
+
+static uint8_t moving_marks(const arithmetic_t* pass, const weir_node_t* node) {
+  uint8_t marks = 0;
+  if (weir_node_role(node) == WEIR_ROLE_ARG && pass->has_moving_args) marks |= MOVING_ARG;
+  for (int i = 0; i < node->def.input_count && may_share_memory(node); ++i) {
+    marks |= pass->marks[node->inputs[i].node->id] & (MOVING | MOVING_ARG);
+    if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) marks |= MOVING;
+  }
+  return marks;
+}
+
 static weir_status_t* mark_nodes(arithmetic_t* pass) {
   const bool* conditional = NULL;
   size_t count = pass->rewrite.count;
   WEIR_TRY(weir_rewrite_mark_conditional(&pass->rewrite, &conditional));
   if (!WEIR_GROW(pass->marks, pass->mark_capacity, count + 1)) return weir_out_of_memory();
   memset(pass->marks, 0, count + 1);
-  for (size_t i = 0; i < count; ++i) {
-    const weir_node_t* node = pass->rewrite.order[i];
+  for (size_t i = 0; i < 2 * count; ++i) {  // twice: for what a loop carries round
+    const weir_node_t* node = pass->rewrite.order[i % count];
     uint8_t marks = weir_rewrite_has_effect(node) ? EFFECT : 0;
-    for (int k = 0; k < node->def.input_count; ++k) marks |= pass->marks[node->inputs[k].node->id];
-    for (int k = 0; k < node->control_count; ++k) marks |= pass->marks[node->control_inputs[k]->id];
-    pass->marks[node->id] = (uint8_t)((marks & EFFECT) | (conditional[node->id] ? CONDITIONAL : 0));
+    for (int k = 0; k < node->def.input_count; ++k)
+      marks |= pass->marks[node->inputs[k].node->id] & EFFECT;
+    for (int k = 0; k < node->control_count; ++k)
+      marks |= pass->marks[node->control_inputs[k]->id] & EFFECT;
+    marks |= moving_marks(pass, node);
+    pass->marks[node->id] = (uint8_t)(marks | (conditional[node->id] ? CONDITIONAL : 0));
   }
   pass->mark_count = count;
   return NULL;
@@ -116,6 +145,78 @@ static bool keeps_effects(const arithmetic_t* pass, const cone_t* cone, const we
   return true;
 }
 
+// ---- deadness ----
+
+// Whether a Switch of the predicate that |edge| hangs on, in the same branch, is among the first
+// |count| of |seen|.
+static bool shares_branch(const weir_edge_t* seen, size_t count, weir_edge_t edge) {
+  for (size_t i = 0; i < count; ++i) {
+    const weir_node_t* node = seen[i].node;
+    if (weir_node_role(node) == WEIR_ROLE_SWITCH && seen[i].index == edge.index &&
+        weir_edge_equal(node->inputs[1], edge.node->inputs[1]))
+      return true;
+  }
+  return false;
+}
+
+// What is alive whenever the replacement is: its leaves and, up to a limit, what these need. A
+// Merge is alive though what it reads may not be.
+typedef struct alive_t {
+  weir_edge_t edges[SEARCH_LIMIT];  // index -1: awaited by a control edge
+  size_t count;
+} alive_t;
+
+static bool is_among(const alive_t* alive, weir_edge_t edge) {
+  for (size_t i = 0; i < alive->count; ++i) {
+    if (weir_edge_equal(alive->edges[i], edge)) return true;
+  }
+  return false;
+}
+
+static void add_alive(const arithmetic_t* pass, alive_t* alive, weir_edge_t edge) {
+  bool is_certain = !(pass->marks[edge.node->id] & CONDITIONAL);
+  if (is_certain || alive->count == SEARCH_LIMIT || is_among(alive, edge)) return;
+  alive->edges[alive->count++] = edge;
+}
+
+static void find_alive(const arithmetic_t* pass, const cone_t* cone, alive_t* alive) {
+  alive->count = 0;
+  for (size_t i = 0; i < cone->leaf_count; ++i) add_alive(pass, alive, cone->leaves[i]);
+  for (size_t i = 0; i < alive->count; ++i) {
+    const weir_node_t* node = alive->edges[i].node;
+    if (weir_node_role(node) == WEIR_ROLE_MERGE || weir_node_role(node) == WEIR_ROLE_ENTER)
+      continue;  // what is upstream is another loop's, or need not be alive
+    for (int k = 0; k < node->def.input_count; ++k) add_alive(pass, alive, node->inputs[k]);
+    for (int k = 0; k < node->control_count; ++k)
+      add_alive(pass, alive, (weir_edge_t){.node = node->control_inputs[k], .index = -1});
+  }
+}
+
+// Whether |edge| is alive whenever all of |alive| is. False when it takes too long to tell.
+static bool is_implied(const arithmetic_t* pass, const alive_t* alive, weir_edge_t edge,
+                       int* budget) {
+  const weir_node_t* node = edge.node;
+  if (!(pass->marks[node->id] & CONDITIONAL) || is_among(alive, edge)) return true;
+  if (--*budget < 0) return false;
+  switch (weir_node_role(node)) {
+    case WEIR_ROLE_SWITCH:
+      if (!shares_branch(alive->edges, alive->count, edge)) return false;
+      break;
+    case WEIR_ROLE_NONE:
+    case WEIR_ROLE_CONST:
+    case WEIR_ROLE_NO_OP: break;
+    default: return false;
+  }
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (!is_implied(pass, alive, node->inputs[i], budget)) return false;
+  }
+  for (int i = 0; i < node->control_count; ++i) {
+    weir_edge_t awaited = {.node = node->control_inputs[i], .index = -1};
+    if (!is_implied(pass, alive, awaited, budget)) return false;
+  }
+  return true;
+}
+
 // Something to wait for that is dead, and in the same loop, whenever |node| is; NULL when there is
 // none.
 static weir_node_t* find_anchor(const arithmetic_t* pass, const weir_node_t* node) {
@@ -126,15 +227,18 @@ static weir_node_t* find_anchor(const arithmetic_t* pass, const weir_node_t* nod
   return NULL;
 }
 
-// In a branch or a loop the replacement must read something of that branch or loop, and so must all
-// its constants.
+// In a branch or a loop the replacement must be dead whenever one of the node's inputs is, and so
+// must all its constants.
 static weir_status_t* keep_condition(const arithmetic_t* pass, const cone_t* cone,
                                      const weir_node_t* node, bool* out_kept) {
-  *out_kept = !(pass->marks[node->id] & CONDITIONAL);
-  if (*out_kept) return NULL;
-  for (size_t i = 0; i < cone->leaf_count; ++i) {
-    if (pass->marks[cone->leaves[i].node->id] & CONDITIONAL) *out_kept = true;
-  }
+  *out_kept = true;
+  if (!(pass->marks[node->id] & CONDITIONAL)) return NULL;
+  alive_t alive;
+  find_alive(pass, cone, &alive);
+  *out_kept = alive.count > 0;
+  int budget = SEARCH_LIMIT;
+  for (int i = 0; i < node->def.input_count && *out_kept; ++i)
+    *out_kept = is_implied(pass, &alive, node->inputs[i], &budget);
   weir_node_t* anchor = find_anchor(pass, node);
   for (size_t i = 0; i < cone->node_count && *out_kept; ++i) {
     weir_node_t* added = cone->nodes[i];
@@ -146,6 +250,21 @@ static weir_status_t* keep_condition(const arithmetic_t* pass, const cone_t* con
     }
   }
   return NULL;
+}
+
+// ---- memory of reference variables ----
+
+// What was read of a variable changes when the variable is written to, until an op makes something
+// new of it. When that happens must not change: nothing reads such a value in another op's place,
+// and no such value stands for a new one.
+static bool keeps_reads(const arithmetic_t* pass, const cone_t* cone, const weir_node_t* node,
+                        weir_edge_t replacement) {
+  for (size_t i = 0; i < cone->leaf_count; ++i) {
+    weir_edge_t leaf = cone->leaves[i];
+    if (weir_dtype_is_ref(weir_edge_dtype(leaf)) || (pass->marks[leaf.node->id] & MOVING))
+      return false;
+  }
+  return !(pass->marks[replacement.node->id] & MOVING_ARG) || may_share_memory(node);
 }
 
 // ---- the hooks ----
@@ -171,6 +290,7 @@ static weir_status_t* accept(arithmetic_t* pass, weir_node_t* node, weir_edge_t 
     if (cone.leaves[i].node == node) return NULL;  // it would wait for itself
   }
   if (!keeps_effects(pass, &cone, node, &budget)) return NULL;
+  if (!keeps_reads(pass, &cone, node, replacement)) return NULL;
   WEIR_TRY(keep_condition(pass, &cone, node, &is_kept));
   if (!is_kept) return NULL;
   for (int i = 0; i < node->control_count; ++i) {
@@ -252,7 +372,7 @@ static weir_status_t* visit(arithmetic_t* pass, weir_node_t* node) {
 }
 
 static weir_status_t* run_round(weir_pass_ctx_t* ctx, bool* out_added) {
-  arithmetic_t pass = {.marks = NULL};
+  arithmetic_t pass = {.has_moving_args = ctx->has_moving_args};
   weir_status_t* status = weir_rewrite_init(&pass.rewrite, ctx->graph);
   if (!status) status = mark_nodes(&pass);
   for (size_t i = 0; i < pass.rewrite.count && !status; ++i)

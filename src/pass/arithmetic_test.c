@@ -91,6 +91,60 @@ static void test_within_a_branch(void** state) {
               "^mul");  // a control edge from the Switch is alive on both sides
 }
 
+// a * 1, where the 1 is alive when another predicate says so, or in the other branch: not a.
+static void test_conditions_of_both_inputs(void** state) {
+  testing_t* t = *state;
+  weir_edge_t p = add_placeholder(t->graph, "p", WEIR_DTYPE_BOOL, &weir_shape_scalar);
+  weir_edge_t q = add_placeholder(t->graph, "q", WEIR_DTYPE_BOOL, &weir_shape_scalar);
+  weir_node_t* on_x = ADD(t->graph, "Switch", "on_x", add_x(t, "x"), p).node;
+  weir_node_t* on_p = ADD(t->graph, "Switch", "on_p", p, p).node;
+  weir_node_t* on_q = ADD(t->graph, "Switch", "on_q", q, q).node;
+  weir_edge_t a = edge_of(on_x, 1);
+  const struct {
+    const char* name;
+    weir_edge_t pivot;
+    bool is_dropped;
+  } cases[] = {{"same", edge_of(on_p, 1), true},
+               {"branch", edge_of(on_p, 0), false},
+               {"predicate", edge_of(on_q, 1), false}};
+  for (int i = 0; i < 3; ++i) {
+    char name[32];
+    snprintf(name, sizeof(name), "pivot_%s", cases[i].name);
+    weir_edge_t pivot = ADD(t->graph, "Neg", name, cases[i].pivot);
+    snprintf(name, sizeof(name), "one_%s", cases[i].name);
+    weir_edge_t one = add_float(t->graph, name, 1);
+    check_ok(weir_graph_add_control(one.node, pivot.node));
+    snprintf(name, sizeof(name), "ret_%s", cases[i].name);
+    add_retval(t->graph, name, ADD(t->graph, "Mul", cases[i].name, a, one), i);
+  }
+  run(t, NULL);
+  check_input(t->graph, "ret_same", 0, "on_x:1");
+  check_input(t->graph, "ret_branch", 0, "branch:0");
+  check_input(t->graph, "ret_predicate", 0, "predicate:0");
+}
+
+// A write that only a constant waits for still happens, and what was read of a variable is not put
+// in the place of what was made of it.
+static void test_references(void** state) {
+  testing_t* t = *state;
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+  weir_edge_t v = edge_of(add_with(t->graph, "Variable", "v", WEIR_NO_EDGES, attrs), 0);
+  weir_edge_t x = add_x(t, "x");
+  weir_edge_t one = add_float(t->graph, "one", 1);
+  weir_edge_t late_one = add_float(t->graph, "late_one", 1);
+  check_ok(weir_graph_add_control(late_one.node, ADD(t->graph, "Assign", "assign", v, x).node));
+  weir_edge_t read = ADD(t->graph, "Identity", "read", v);
+  add_retval(t->graph, "r0", ADD(t->graph, "Mul", "waits", x, late_one), 0);
+  add_retval(t->graph, "r1", ADD(t->graph, "Mul", "copies", read, one), 1);
+  add_retval(t->graph, "r2",
+             ADD(t->graph, "Mul", "pure", ADD(t->graph, "Add", "new", read, one), one), 2);
+  run(t, NULL);
+  check_input(t->graph, "r0", 0, "waits:0");
+  check_input(t->graph, "r1", 0, "copies:0");
+  check_input(t->graph, "r2", 0, "new:0");
+}
+
 static void test_bypass(void** state) {
   testing_t* t = *state;
   weir_edge_t neg = ADD(t->graph, "Neg", "neg", add_x(t, "x"));
@@ -144,10 +198,16 @@ static void test_not_bypassed(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
-      TEST(test_existing_edge),  TEST(test_new_nodes_are_simplified_too),
-      TEST(test_control_inputs), TEST(test_controls_in_between),
-      TEST(test_dropped_inputs), TEST(test_within_a_branch),
-      TEST(test_bypass),         TEST(test_bypass_of_a_pivot),
+      TEST(test_existing_edge),
+      TEST(test_new_nodes_are_simplified_too),
+      TEST(test_control_inputs),
+      TEST(test_controls_in_between),
+      TEST(test_dropped_inputs),
+      TEST(test_within_a_branch),
+      TEST(test_conditions_of_both_inputs),
+      TEST(test_references),
+      TEST(test_bypass),
+      TEST(test_bypass_of_a_pivot),
       TEST(test_not_bypassed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

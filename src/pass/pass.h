@@ -21,6 +21,7 @@ typedef struct weir_pass_ctx_t {
   weir_graph_t* graph;    // results are RETVAL nodes, arguments ARG nodes
   weir_node_t** targets;  // nodes that must run; a pass may replace an entry by an equivalent node
   int target_count;
+  bool has_moving_args;        // the body of a function: see weir_plan_params_t
   weir_evaluator_t evaluator;  // evaluate may be NULL: nothing is folded
 } weir_pass_ctx_t;
 

@@ -157,7 +157,6 @@ static const weir_op_module_t testing_module = {
          .attrs = "T: type",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "out: Ref(T)",
-         .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_shape_fn_unchanged},
         {.name = "NoOp", .role = WEIR_ROLE_NO_OP, .infer_shape = weir_shape_fn_none},
         {.name = "PartitionedCall",

@@ -126,12 +126,21 @@ bool weir_rewrite_is_anchor(const weir_node_t* node) {
   }
 }
 
+// An op that asks for a reference writes through it, whatever it says of itself: TensorFlow does
+// not call Assign stateful.
+static bool takes_reference(const weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (weir_dtype_is_ref(node->def.input_types[i])) return true;
+  }
+  return false;
+}
+
 bool weir_rewrite_has_effect(const weir_node_t* node) {
   if (!node->def.op || !node->def.op->def) return true;  // nobody knows what it does
   weir_role_t role = node->def.op->role;
   if (role == WEIR_ROLE_VARIABLE || role == WEIR_ROLE_ARG || role == WEIR_ROLE_PLACEHOLDER)
     return false;
-  return weir_node_has(node, WEIR_OP_STATEFUL);
+  return weir_node_has(node, WEIR_OP_STATEFUL) || takes_reference(node);
 }
 
 static void reach(weir_node_t* node, bool* live, weir_node_t** stack, size_t* top) {

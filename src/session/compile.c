@@ -70,13 +70,19 @@ static weir_status_t* check_device(const weir_session_t* session, const weir_nod
       node->def.name, node->def.device, session->device->name);
 }
 
-weir_status_t* weir_session_optimize(weir_session_t* session, weir_graph_t* graph,
-                                     weir_node_t** targets, int target_count) {
+static weir_status_t* optimize(weir_session_t* session, weir_graph_t* graph, weir_node_t** targets,
+                               int target_count, bool is_function) {
   weir_pass_ctx_t ctx = {.graph = graph,
                          .targets = targets,
                          .target_count = target_count,
+                         .has_moving_args = is_function,
                          .evaluator = {.evaluate = evaluate, .self = session}};
   return weir_passes_run(&ctx, session->disabled_passes);
+}
+
+weir_status_t* weir_session_optimize(weir_session_t* session, weir_graph_t* graph,
+                                     weir_node_t** targets, int target_count) {
+  return optimize(session, graph, targets, target_count, false);
 }
 
 weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph,
@@ -84,9 +90,10 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
                                     int ret_count, weir_kernel_cache_t* kernels,
                                     weir_plan_t** out_plan) {
   weir_status_t* status = NULL;
+  bool is_function = kernels == NULL;
   for (size_t i = 0; i < take_graph->node_count && !status; ++i)
     status = check_device(session, take_graph->nodes[i]);
-  if (!status) status = weir_session_optimize(session, take_graph, targets, target_count);
+  if (!status) status = optimize(session, take_graph, targets, target_count, is_function);
   if (status) {
     weir_graph_unref(take_graph);
     return status;
@@ -96,6 +103,7 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
                                .target_count = target_count,
                                .arg_count = arg_count,
                                .ret_count = ret_count,
+                               .has_moving_args = is_function,
                                .device = session->device,
                                .functions = weir_session_functions_base(session->functions),
                                .kernels = kernels};

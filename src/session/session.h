@@ -78,7 +78,7 @@ WEIR_MUST_USE weir_status_t* weir_session_plan(weir_session_t* session,
                                                const weir_step_spec_t* spec,
                                                weir_plan_t** out_plan);
 // Optimises |take_graph| and freezes it. |targets| are nodes of it. |kernels|: see
-// weir_plan_params_t.
+// weir_plan_params_t; NULL for the body of a function.
 WEIR_MUST_USE weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_graph,
                                                   weir_node_t** targets, int target_count,
                                                   int arg_count, int ret_count,

@@ -8,6 +8,7 @@
 enum {
   BLOCK_WHOLE = 0,   // header and elements in one block of |alloc_size| bytes
   BLOCK_HEADER = 1,  // a header alone: a view, wrapped memory, or elements from |allocator|
+  BLOCK_LEFT = 2,    // added to one of the above: there is a successor
 };
 
 // The table inlines what weir_dtype_size does, for the sake of weir_tensor_create.
@@ -367,13 +368,74 @@ weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor, weir_tensor_t** out
   return NULL;
 }
 
+// ---- tensors that move ----
+
+void weir_tensor_leave(weir_tensor_t* tensor, weir_successor_t* take_successor) {
+  WEIR_CHECK(!tensor->root && !tensor->deallocator && !(tensor->block_class & BLOCK_LEFT));
+  tensor->block_class |= BLOCK_LEFT;  // read by whoever drops the last reference
+  // Pairs with the acquire in weir_tensor_is_outdated.
+  atomic_store_explicit(&tensor->successor, take_successor, memory_order_release);
+}
+
+weir_status_t* weir_tensor_renew(weir_tensor_t** tensor) {
+  weir_tensor_t* old = *tensor;
+  if (!weir_tensor_is_outdated(old)) return NULL;
+  weir_tensor_t* root = old->root ? old->root : old;
+  weir_successor_t* successor = atomic_load_explicit(&root->successor, memory_order_acquire);
+  weir_tensor_t* newest = successor->newest(successor);
+  size_t offset = old->data ? (size_t)((char*)old->data - (char*)root->data) : 0;
+  weir_tensor_t* view = NULL;
+  weir_status_t* status =
+      view_create(newest, weir_tensor_type(old), old->rank, old->dims, old->count, offset, &view);
+  weir_tensor_release(newest);
+  if (status) return status;
+  weir_tensor_release(old);
+  *tensor = view;
+  return NULL;
+}
+
+static void release_frozen(void* data, size_t size, void* arg) {
+  (void)data;
+  (void)size;
+  weir_tensor_release(arg);
+}
+
+weir_status_t* weir_tensor_freeze(weir_tensor_t** tensor) {
+  weir_tensor_t* old = *tensor;
+  weir_tensor_t* frozen = header_create(weir_tensor_type(old), old->rank, old->dims, old->count);
+  if (!frozen) return exhausted(weir_tensor_type(old), old->rank, old->dims);
+  frozen->data = old->data;
+  frozen->alloc_size = weir_tensor_byte_size(old);
+  frozen->allocator = (old->root ? old->root : old)->allocator;  // says which memory it is
+  frozen->deallocator = release_frozen;  // memory with a deallocator is never outdated
+  frozen->deallocator_arg = old;
+  *tensor = frozen;
+  return NULL;
+}
+
 // ---- lifetime ----
 
 weir_tensor_t* weir_tensor_retain(weir_tensor_t* tensor) {
   return tensor ? weir_tensor_retain_inline(tensor) : NULL;
 }
 
+WEIR_INLINE void free_whole_block(weir_tensor_t* tensor) {
+  weir_dtype_t dtype = weir_tensor_type(tensor);
+  if (WEIR_UNLIKELY(!is_plain(dtype))) weir_elements_destroy(dtype, tensor->data, tensor->count);
+  host_free(tensor, tensor->alloc_size);
+}
+
 static void free_header_block(weir_tensor_t* tensor) {
+  if (tensor->block_class & BLOCK_LEFT) {
+    // Relaxed: nobody else holds the tensor.
+    weir_successor_t* successor = atomic_load_explicit(&tensor->successor, memory_order_relaxed);
+    successor->destroy(successor);
+    tensor->block_class &= (uint16_t)~BLOCK_LEFT;
+    if (tensor->block_class == BLOCK_WHOLE) {
+      free_whole_block(tensor);
+      return;
+    }
+  }
   if (tensor->root) {
     weir_tensor_release(tensor->root);
   } else if (tensor->deallocator) {
@@ -390,11 +452,9 @@ void weir_tensor_release(weir_tensor_t* tensor) {
   if (!tensor || !weir_ref_dec(&tensor->ref)) return;
   if (WEIR_UNLIKELY(tensor->block_class != BLOCK_WHOLE)) {
     free_header_block(tensor);
-    return;
+  } else {
+    free_whole_block(tensor);
   }
-  weir_dtype_t dtype = weir_tensor_type(tensor);
-  if (WEIR_UNLIKELY(!is_plain(dtype))) weir_elements_destroy(dtype, tensor->data, tensor->count);
-  host_free(tensor, tensor->alloc_size);
 }
 
 // ---- access ----

@@ -15,6 +15,14 @@
 
 #define WEIR_TENSOR_ALIGNMENT 64
 
+// Where the elements of a tensor live on whose memory was left for another: see "tensors that
+// move".
+typedef struct weir_successor_t {
+  // Returns the newest tensor, retained. It owns its memory and is as large as the one left behind.
+  weir_tensor_t* (*newest)(struct weir_successor_t* self);
+  void (*destroy)(struct weir_successor_t* self);  // the tensor left behind is gone
+} weir_successor_t;
+
 struct weir_tensor_t {
   weir_ref_t ref;
   uint8_t dtype;  // weir_dtype_t, never a reference type
@@ -26,7 +34,10 @@ struct weir_tensor_t {
   weir_allocator_t*
       allocator;  // of the elements, when owned and not within the block; NULL otherwise
   weir_deallocator_fn_t deallocator;  // of wrapped memory, never NULL there; NULL elsewhere
-  void* deallocator_arg;
+  union {
+    void* deallocator_arg;                 // of wrapped memory
+    _Atomic(weir_successor_t*) successor;  // of owned memory that was left; NULL: it is in use
+  };
   size_t alloc_size;  // bytes from |allocator| or of the wrapped memory
   int64_t dims[];     // |rank| of them
 };
@@ -45,6 +56,25 @@ WEIR_MUST_USE weir_status_t* weir_tensor_view_as(weir_tensor_t* tensor, weir_dty
 // deep or by reference).
 WEIR_MUST_USE weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor,
                                               weir_tensor_t** out_copy);
+
+// ---- tensors that move ----
+// In TensorFlow a read of a reference variable shares the variable's memory, so that whoever looks
+// at what was read after an update sees the update. Here an update that finds the memory shared
+// writes elsewhere, and nothing is ever read torn. The tensor left behind then names its successor,
+// and executors renew what a kernel reads just before it runs.
+
+// From now on |tensor|, which owns its memory, and all views of it are outdated. Consumes
+// |take_successor|. The caller holds a reference on |tensor|, which has no successor yet.
+void weir_tensor_leave(weir_tensor_t* tensor, weir_successor_t* take_successor);
+WEIR_INLINE bool weir_tensor_is_outdated(const weir_tensor_t* tensor) {
+  const weir_tensor_t* root = tensor->root ? tensor->root : tensor;
+  // Pairs with the release in weir_tensor_leave.
+  return !root->deallocator && atomic_load_explicit(&root->successor, memory_order_acquire);
+}
+// Replaces an outdated tensor by the same view of the newest memory; leaves others alone.
+WEIR_MUST_USE weir_status_t* weir_tensor_renew(weir_tensor_t** tensor);
+// Replaces a tensor by one that shows the same elements and is never outdated: what is read now.
+WEIR_MUST_USE weir_status_t* weir_tensor_freeze(weir_tensor_t** tensor);
 
 // Number of elements of a full shape. INVALID_ARGUMENT naming the shape on a negative dimension or
 // overflow (of bytes too).

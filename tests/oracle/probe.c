@@ -177,7 +177,7 @@ static weir_status_t* make_variable(probe_t* p, int i, int kind, weir_tensor_t* 
     return status;
   }
   p->variables[i] = variable;
-  if (take_value) weir_variable_assign(variable, take_value);
+  if (take_value) WEIR_TRY(weir_variable_assign(variable, take_value));
   weir_resource_retain(&variable->base);
   if (kind == INPUT_REF) {
     p->inputs[i].ref = variable;

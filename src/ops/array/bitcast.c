@@ -61,7 +61,7 @@ const weir_op_module_t weir_ops_array_bitcast = {
                                     .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
                                     .inputs = "input: T",
                                     .outputs = "output: type",
-                                    .flags = WEIR_OP_CHEAP,
+                                    .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
                                     .summary = "Reads the bytes of a tensor as another type.",
                                     .infer_shape = bitcast_shape,
                                     .kernels = WEIR_CPU_KERNEL(.compute = bitcast_cpu)},

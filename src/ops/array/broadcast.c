@@ -202,6 +202,7 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .attrs = "T: type; Tidx: {int32, int64} = DT_INT32",
          .inputs = "input: T; shape: Tidx",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Repeats a tensor so that it has a given shape.",
          .infer_shape = broadcast_to_shape,
          .build_grad = broadcast_to_grad,

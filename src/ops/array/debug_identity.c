@@ -40,7 +40,7 @@ const weir_op_module_t weir_ops_array_debug_identity = {
                   "list(string) = []; gated_grpc: bool = false",
          .inputs = "input: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
+         .flags = WEIR_OP_VIEW | WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
          .summary = "Returns its input.",
          .infer_shape = debug_identity_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = debug_identity_cpu)},

@@ -16,7 +16,7 @@ static weir_status_t* identity_n_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-// Shares memory: tensors are immutable once shared.
+// Shares memory.
 static weir_status_t* identity_cpu(weir_kernel_ctx_t* ctx) {
   weir_kernel_pass(ctx, 0, 0);
   return NULL;
@@ -32,6 +32,12 @@ static weir_status_t* deep_copy_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_tensor_copy(weir_kernel_input(ctx, 0), &copy));
   weir_kernel_set(ctx, 0, copy);
   return NULL;
+}
+
+// What others may write to is copied.
+static weir_status_t* snapshot_cpu(weir_kernel_ctx_t* ctx) {
+  if (weir_tensor_is_sole(ctx->inputs[0].tensor)) return identity_cpu(ctx);
+  return deep_copy_cpu(ctx);
 }
 
 static weir_status_t* identity_grad(weir_grad_ctx_t* g) {
@@ -69,7 +75,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .attrs = "T: list(type) >= 1",
          .inputs = "input: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_CHEAP,
+         .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
          .summary = "Returns its inputs.",
          .infer_shape = identity_n_shape,
          .build_grad = identity_n_grad,
@@ -78,10 +84,9 @@ const weir_op_module_t weir_ops_array_identity = {
          .attrs = "T: type",
          .inputs = "input: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_PASS_THROUGH | WEIR_OP_CHEAP,
          .summary = "Returns its input as it is now.",
          .infer_shape = identity_shape,
-         .kernels = IDENTITY_KERNELS},
+         .kernels = WEIR_CPU_KERNEL(.compute = snapshot_cpu)},
         {.name = "DeepCopy",
          .attrs = "T: type",
          .inputs = "x: T",
@@ -111,7 +116,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .attrs = "T: type",
          .inputs = "input: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
+         .flags = WEIR_OP_VIEW | WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Returns its input, which the caller promises never changes.",
          .infer_shape = identity_shape,
          .kernels = IDENTITY_KERNELS},

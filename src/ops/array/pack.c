@@ -184,6 +184,7 @@ const weir_op_module_t weir_ops_array_pack = {
                                  .attrs = "num: int >= 0; T: type; axis: int = 0",
                                  .inputs = "value: T",
                                  .outputs = "output: num * T",
+                                 .flags = WEIR_OP_VIEW,
                                  .summary = "Takes a tensor apart along an axis, which disappears.",
                                  .infer_shape = unpack_shape,
                                  .build_grad = unpack_grad,

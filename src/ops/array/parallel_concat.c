@@ -110,7 +110,7 @@ const weir_op_module_t weir_ops_array_parallel_concat = {
          .attrs = "T: type; loc: int",
          .inputs = "value: T; update: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_NO_FOLD,  // its effect is on its input
+         .flags = WEIR_OP_VIEW | WEIR_OP_NO_FOLD,  // its effect is on its input
          .summary = "Writes row |loc| in place",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = WEIR_CPU_KERNEL(.types = "T: " ROW_TYPES, .compute = row_cpu)},

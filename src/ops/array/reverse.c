@@ -178,6 +178,7 @@ const weir_op_module_t weir_ops_array_reverse = {
                   "bfloat16, half, float, double, complex64, complex128, string}",
          .inputs = "tensor: T; axis: Tidx",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Reverses a tensor along the given axes.",
          .infer_shape = reverse_shape,
          .build_grad = reverse_grad,

@@ -96,6 +96,7 @@ const weir_op_module_t weir_ops_array_roll = {
          .attrs = "T: type; Tshift: {int32, int64}; Taxis: {int32, int64}",
          .inputs = "input: T; shift: Tshift; axis: Taxis",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Rotates a tensor along axes.",
          .infer_shape = roll_shape,
          .build_grad = roll_grad,

@@ -187,6 +187,7 @@ const weir_op_module_t weir_ops_array_slice = {
          .attrs = "T: type; Index: {int32, int64}",
          .inputs = "input: T; begin: Index; size: Index",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Cuts a box out of a tensor; a size of -1 means to the end.",
          .infer_shape = slice_shape,
          .build_grad = slice_grad,

@@ -232,6 +232,7 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .attrs = "T: type; Index: {int16, int32, int64}; " MASKS,
          .inputs = "input: T; begin: Index; end: Index; strides: Index",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Slices a tensor as Python does.",
          .infer_shape = strided_slice_shape,
          .build_grad = strided_slice_grad,

@@ -133,6 +133,7 @@ const weir_op_module_t weir_ops_array_tile = {
          .attrs = "T: type; Tmultiples: {int32, int64} = DT_INT32",
          .inputs = "input: T; multiples: Tmultiples",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Repeats a tensor along its dimensions.",
          .infer_shape = tile_shape,
          .build_grad = tile_grad,

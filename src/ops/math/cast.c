@@ -108,7 +108,7 @@ const weir_op_module_t weir_ops_math_cast = {
                                     .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
                                     .inputs = "x: SrcT",
                                     .outputs = "y: DstT",
-                                    .flags = WEIR_OP_POINTWISE,
+                                    .flags = WEIR_OP_VIEW | WEIR_OP_POINTWISE,
                                     .summary = "The elements as another type",
                                     .infer_shape = weir_shape_fn_unchanged,
                                     .build_grad = cast_grad,

@@ -54,13 +54,16 @@ static weir_status_t* reduce_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(mark_axes(weir_kernel_input(ctx, 1), x->rank, is_reduced));
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
-  bool is_identity = true;
+  bool is_trivial = true;
   for (int i = 0; i < x->rank; ++i) {
     if (!is_reduced[i] || s->keep_dims) dims[rank++] = is_reduced[i] ? 1 : x->dims[i];
-    is_identity &= !is_reduced[i];
+    is_trivial &= !is_reduced[i] || x->dims[i] == 1;
   }
-  if (is_identity && s->op != WEIR_REDUCE_NORM) {
-    weir_kernel_pass(ctx, 0, 0);
+  // Nothing is reduced: as in TensorFlow, the output shares the input's memory.
+  if (is_trivial && s->op != WEIR_REDUCE_NORM) {
+    weir_tensor_t* view = NULL;
+    WEIR_TRY(weir_tensor_reshape(ctx->inputs[0].tensor, rank, dims, &view));
+    weir_kernel_set(ctx, 0, view);
     return NULL;
   }
   weir_tensor_t* y = NULL;
@@ -120,15 +123,15 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
 #define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                   \
   {                                                                                                \
     .name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx", \
-    .outputs = "output: T", .summary = text, .infer_shape = reduce_shape, .build_grad = grad,      \
-    .simplify = simplify_fn, .kernels = REDUCE_KERNELS(init_fn, constraint)                        \
+    .outputs = "output: T", .flags = WEIR_OP_VIEW, .summary = text, .infer_shape = reduce_shape,   \
+    .build_grad = grad, .simplify = simplify_fn, .kernels = REDUCE_KERNELS(init_fn, constraint)    \
   }
-#define LOGICAL_OP(op_name, text, init_fn)                                               \
-  {                                                                                      \
-    .name = op_name, .attrs = "keep_dims: bool = false; Tidx: {int32,int64} = DT_INT32", \
-    .inputs = "input: bool; reduction_indices: Tidx", .outputs = "output: bool",         \
-    .flags = WEIR_OP_NO_GRADIENT, .summary = text, .infer_shape = reduce_shape,          \
-    .simplify = reduce_simplify, .kernels = REDUCE_KERNELS(init_fn, NULL)                \
+#define LOGICAL_OP(op_name, text, init_fn)                                                     \
+  {                                                                                            \
+    .name = op_name, .attrs = "keep_dims: bool = false; Tidx: {int32,int64} = DT_INT32",       \
+    .inputs = "input: bool; reduction_indices: Tidx", .outputs = "output: bool",               \
+    .flags = WEIR_OP_VIEW | WEIR_OP_NO_GRADIENT, .summary = text, .infer_shape = reduce_shape, \
+    .simplify = reduce_simplify, .kernels = REDUCE_KERNELS(init_fn, NULL)                      \
   }
 
 const weir_op_module_t weir_ops_math_reduce = {

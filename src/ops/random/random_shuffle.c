@@ -65,7 +65,7 @@ const weir_op_module_t weir_ops_random_random_shuffle = {
          .attrs = "seed: int = 0; seed2: int = 0; T: type",
          .inputs = "value: T",
          .outputs = "output: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_VIEW | WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Permutes a tensor along its first dimension",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels =

@@ -65,7 +65,7 @@ static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
     status = check_assigned_shape(ctx, variable);
   }
   // The tensor itself becomes the value: whoever writes next copies it if others still hold it.
-  if (!status) weir_variable_assign(variable, weir_kernel_take_input(ctx, 1));
+  if (!status) status = weir_variable_assign(variable, weir_kernel_take_input(ctx, 1));
   weir_resource_release(&variable->base);
   return status;
 }

@@ -39,7 +39,7 @@ static void variable_deinit(void* state) {
 static weir_status_t* variable_make(void* arg, weir_resource_t** out_resource) {
   const variable_state_t* s = arg;
   weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_variable_create(s->dtype, s->shape, &variable));
+  WEIR_TRY(weir_variable_create_ref(s->dtype, s->shape, &variable));
   *out_resource = &variable->base;
   return NULL;
 }
@@ -83,12 +83,12 @@ static weir_status_t* temporary_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* tensor = NULL;
   weir_status_t* status = temporary_name(ctx, &name);
   if (status) goto done;
-  status = weir_variable_create(dtype, shape, &variable);
+  status = weir_variable_create_ref(dtype, shape, &variable);
   if (status) goto done;
   if (weir_shape_is_full(shape)) {
     status = weir_tensor_create(dtype, shape->rank, shape->dims, &tensor);
+    if (!status) status = weir_variable_assign(variable, tensor);
     if (status) goto done;
-    weir_variable_assign(variable, tensor);
   }
   status = weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER),
                               weir_strbuf_view(&name), weir_resource_retain(&variable->base));
@@ -148,8 +148,8 @@ static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
     weir_tensor_release(old);
     if (status) return status;
   }
+  WEIR_TRY(weir_variable_assign(variable, weir_kernel_take_input(ctx, 1)));
   weir_kernel_set_ref(ctx, 0, variable);
-  weir_variable_assign(variable, weir_kernel_take_input(ctx, 1));
   return NULL;
 }
 
