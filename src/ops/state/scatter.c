@@ -124,7 +124,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
 
 static weir_status_t* scatter(weir_kernel_ctx_t* ctx, weir_update_t update) {
   weir_variable_t* variable = NULL;
-  WEIR_TRY(weir_kernel_variable(ctx, 0, &variable));
+  WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
   return weir_kernel_update_variable(ctx, variable, scatter_locked, (int)update);
 }
 
