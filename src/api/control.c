@@ -4,6 +4,11 @@
 
 static bool is_free(weir_edge_t edge) { return weir_control_is_free(edge.node); }
 
+// Nodes of another graph are passed on as they are: the graph refuses them, and says of which node.
+static bool is_ours(const weir_scope_root_t* root, const weir_node_t* node) {
+  return node && node->graph == root->graph;
+}
+
 static weir_control_t* owner_of(const weir_scope_root_t* root, const weir_node_t* node) {
   return (size_t)node->id < root->control_capacity ? root->controls[node->id] : NULL;
 }
@@ -87,7 +92,7 @@ static weir_status_t* used_outside(const weir_node_t* node, const weir_control_t
 static weir_edge_t value_in(weir_scope_t* scope, weir_control_t* control, weir_edge_t edge) {
   weir_scope_root_t* root = scope->root;
   if (root->status || !edge.node) return WEIR_NO_EDGE;
-  if (is_free(edge) || owns(root, control, edge)) return edge;
+  if (!is_ours(root, edge.node) || is_free(edge) || owns(root, control, edge)) return edge;
   if (!control) {
     weir_scope_fail(scope, used_outside(edge.node, owner_of(root, edge.node)));
     return WEIR_NO_EDGE;
@@ -121,6 +126,7 @@ static weir_edge_t token_after(weir_scope_t* outside, weir_node_t* node) {
 
 // What stands for |node| as a control input in the context of |scope|.
 static weir_node_t* control_in(weir_scope_t* scope, weir_node_t* node) {
+  if (!is_ours(scope->root, node)) return node;
   const weir_control_t* owner = owner_of(scope->root, node);
   weir_control_t* frame = NULL;  // the outermost loop that is around |scope| but not around |node|
   weir_control_t* at = scope->control;
@@ -154,11 +160,9 @@ bool weir_control_place(weir_scope_t* scope, const char* op, weir_control_inputs
   weir_edge_t* inputs = weir_scope_alloc(scope, count + 1, sizeof(*inputs));
   if (!inputs) return false;
   for (size_t i = 0; i < count; ++i) {
-    if (!io->inputs.items[i].node) {  // the graph will say so
-      inputs[i] = WEIR_NO_EDGE;
-      continue;
-    }
-    inputs[i] = weir_control_value(scope, io->inputs.items[i]);
+    inputs[i] = io->inputs.items[i];
+    if (!is_ours(scope->root, inputs[i].node)) continue;
+    inputs[i] = weir_control_value(scope, inputs[i]);
     if (scope->root->status) return false;
     has_own |= !is_free(inputs[i]) && weir_control_owns(scope, inputs[i]);
   }
@@ -230,7 +234,8 @@ static weir_node_t* lift_node(lift_t* l, weir_node_t* node) {
 
 static weir_edge_t lift(lift_t* l, weir_edge_t edge) {
   weir_scope_root_t* root = l->scope->root;
-  if (root->status || is_free(edge) || !owner_of(root, edge.node)) return edge;
+  if (root->status || !is_ours(root, edge.node)) return edge;
+  if (is_free(edge) || !owner_of(root, edge.node)) return edge;
   weir_role_t role = weir_node_role(edge.node);
   bool is_capture = role == WEIR_ROLE_SWITCH || role == WEIR_ROLE_ENTER;
   if (is_capture) {

@@ -6,12 +6,6 @@ weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys,
                                      const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
                                      weir_gradient_t* out_grads) {
   if (scope->root->status) return weir_status_copy(scope->root->status);
-  for (int i = 0; i < y_count + x_count; ++i) {
-    weir_edge_t edge = i < y_count ? ys[i] : xs[i - y_count];
-    if (!edge.node)
-      return WEIR_STATUS(INVALID_ARGUMENT, "gradients: %s %d is no edge", i < y_count ? "y" : "x",
-                         i);
-  }
   weir_grad_value_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
   if (!grads) return weir_out_of_memory();
   const char* prefix = weir_arena_printf(&scope->root->arena, "%s%sgradients", scope->prefix,

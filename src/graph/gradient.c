@@ -465,8 +465,22 @@ static weir_status_t* differentiate(gradient_t* g, weir_grad_value_t* out_grads)
   return status;
 }
 
+static weir_status_t* check_params(const weir_graph_t* graph,
+                                   const weir_gradient_params_t* params) {
+  for (int i = 0; i < params->ys.count; ++i) {
+    WEIR_TRY(weir_graph_check_edge(graph, params->ys.items[i], "gradients: y", i));
+    bool is_ones = !params->grad_ys || !params->grad_ys[i].node;
+    if (is_ones) continue;
+    WEIR_TRY(weir_graph_check_edge(graph, params->grad_ys[i], "gradients: grad_y", i));
+  }
+  for (int i = 0; i < params->xs.count; ++i)
+    WEIR_TRY(weir_graph_check_edge(graph, params->xs.items[i], "gradients: x", i));
+  return NULL;
+}
+
 weir_status_t* weir_graph_gradients(weir_graph_t* graph, const weir_gradient_params_t* params,
                                     weir_grad_value_t* out_grads) {
+  WEIR_TRY(check_params(graph, params));
   gradient_t g = {
       .graph = graph, .params = params, .prefix = params->prefix ? params->prefix : "gradients"};
   weir_gradient_builder_init(&g);

@@ -109,6 +109,19 @@ weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
   return NULL;
 }
 
+weir_status_t* weir_graph_check_edge(const weir_graph_t* graph, weir_edge_t edge, const char* what,
+                                     int index) {
+  if (!edge.node) return WEIR_STATUS(INVALID_ARGUMENT, "%s %d is no edge", what, index);
+  const char* name = edge.node->def.name;
+  if (edge.node->graph != graph) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s %d is '%s:%d' of another graph", what, index, name,
+                       edge.index);
+  }
+  if (edge.index >= 0 && edge.index < edge.node->def.output_count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s %d is '%s:%d', but the node has %d outputs", what, index,
+                     name, edge.index, edge.node->def.output_count);
+}
+
 // The op of that name: registered, or a function of the library. NULL when neither.
 static const weir_op_t* find_op(weir_graph_t* graph, const char* name) {
   const weir_op_t* op = weir_registry_find(graph->registry, weir_view_of(name));
@@ -176,6 +189,10 @@ weir_status_t* weir_node_alloc_shapes(weir_node_t* node) {
 }
 
 weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_edge_t edge) {
+  if (edge.node->graph != node->graph) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is '%s:%d' of another graph",
+                       node->def.name, index, edge.node->def.name, edge.index);
+  }
   if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
     return WEIR_STATUS(
         INVALID_ARGUMENT, "Node '%s': input %d is output %d of node '%s', which has %d outputs",
@@ -190,6 +207,14 @@ weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_ed
                      "Input %d of node %s was passed %s from %s:%d incompatible with expected %s.",
                      index, node->def.name, weir_dtype_name(have), edge.node->def.name, edge.index,
                      weir_dtype_name(want));
+}
+
+static weir_status_t* check_control(const weir_node_t* node, const weir_node_t* on) {
+  if (!on)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': a control input is NULL", node->def.name);
+  if (on->graph == node->graph) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': control input '%s' is of another graph",
+                     node->def.name, on->def.name);
 }
 
 static weir_status_t* link_inputs(weir_node_t* node, const weir_node_params_t* params) {
@@ -207,8 +232,10 @@ static weir_status_t* link_inputs(weir_node_t* node, const weir_node_params_t* p
     WEIR_TRY(weir_node_check_input(node, i, params->inputs.items[i]));
     node->inputs[i] = params->inputs.items[i];
   }
-  for (int i = 0; i < params->control_count; ++i)
+  for (int i = 0; i < params->control_count; ++i) {
+    WEIR_TRY(check_control(node, params->control_inputs[i]));
     node->control_inputs[i] = params->control_inputs[i];
+  }
   node->control_count = params->control_count;
   return NULL;
 }
@@ -278,6 +305,7 @@ weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* par
 }
 
 weir_status_t* weir_graph_add_control(weir_node_t* node, weir_node_t* on) {
+  WEIR_TRY(check_control(node, on));
   for (int i = 0; i < node->control_count; ++i) {
     if (node->control_inputs[i] == on) return NULL;
   }

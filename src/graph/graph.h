@@ -84,6 +84,11 @@ weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name);  // N
 // "name", "name:1" → edge; "^name" is not one. NOT_FOUND / INVALID_ARGUMENT naming it.
 WEIR_MUST_USE weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
                                                   weir_edge_t* out_edge);
+// INVALID_ARGUMENT when |edge| is not an output of a node of |graph|: nodes point at their inputs,
+// so an edge of another graph would be read after that graph is gone. "|what| |index|" says which
+// edge it is, "fetch 0".
+WEIR_MUST_USE weir_status_t* weir_graph_check_edge(const weir_graph_t* graph, weir_edge_t edge,
+                                                   const char* what, int index);
 WEIR_INLINE weir_dtype_t weir_edge_dtype(weir_edge_t e) {
   return e.node->def.output_types[e.index];
 }

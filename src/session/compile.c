@@ -112,23 +112,17 @@ weir_status_t* weir_session_compile(weir_session_t* session, weir_graph_t* take_
 
 // ---- signatures ----
 
-static weir_status_t* check_edge(const weir_session_t* session, weir_edge_t edge,
-                                 const char* what) {
-  if (!edge.node || edge.node->graph != session->graph) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s names no node of this session's graph", what);
-  }
-  if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s:%d': the node has %d outputs", what,
-                       edge.node->def.name, edge.index, edge.node->def.output_count);
-  }
-  return NULL;
+static weir_status_t* check_target(const weir_graph_t* graph, const weir_node_t* node, int index) {
+  if (!node) return WEIR_STATUS(INVALID_ARGUMENT, "target %d is no node", index);
+  if (node->graph == graph) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "target %d is '%s' of another graph", index, node->def.name);
 }
 
 weir_status_t* weir_session_check_spec(const weir_session_t* session,
                                        const weir_step_spec_t* spec) {
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_edge_t edge = spec->feeds[i].edge;
-    WEIR_TRY(check_edge(session, edge, "feed"));
+    WEIR_TRY(weir_graph_check_edge(session->graph, edge, "feed", i));
     for (int k = 0; k < i; ++k) {
       if (!weir_edge_equal(spec->feeds[k].edge, edge)) continue;
       return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed more than once",
@@ -136,11 +130,9 @@ weir_status_t* weir_session_check_spec(const weir_session_t* session,
     }
   }
   for (int i = 0; i < spec->fetch_count; ++i)
-    WEIR_TRY(check_edge(session, spec->fetches[i], "fetch"));
-  for (int i = 0; i < spec->target_count; ++i) {
-    if (spec->targets[i] && spec->targets[i]->graph == session->graph) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "target %d is no node of this session's graph", i);
-  }
+    WEIR_TRY(weir_graph_check_edge(session->graph, spec->fetches[i], "fetch", i));
+  for (int i = 0; i < spec->target_count; ++i)
+    WEIR_TRY(check_target(session->graph, spec->targets[i], i));
   if (spec->fetch_count + spec->target_count > 0) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Must specify at least one target to fetch or execute.");
 }

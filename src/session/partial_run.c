@@ -177,7 +177,8 @@ static weir_status_t* copy_spec(weir_partial_run_t* partial, const weir_step_spe
 }
 
 static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
-  weir_status_t* status = copy_spec(partial, spec);
+  weir_status_t* status = weir_session_check_spec(partial->session, spec);
+  if (!status) status = copy_spec(partial, spec);
   if (!status) status = weir_local_rendezvous_create(&partial->rendezvous);
   if (!status) status = weir_cancel_create(NULL, &partial->cancel);
   if (!status) status = build_plan(partial, spec);

@@ -286,12 +286,19 @@ static weir_status_t* run_plan(weir_session_t* session, weir_plan_t* plan,
   return status;
 }
 
+// A master finds nodes by their names, and so would run what another graph calls the same.
+static weir_status_t* run_remote(weir_session_t* session, const weir_step_spec_t* spec,
+                                 const weir_run_options_t* options, weir_tensor_t** results,
+                                 weir_strbuf_t* out_metadata) {
+  WEIR_TRY(weir_session_check_spec(session, spec));
+  return session->remote->vtable->run(session->remote, spec, options, results, out_metadata);
+}
+
 static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* spec,
                                const weir_run_options_t* options, weir_trace_t* trace,
                                weir_tensor_t** results) {
   weir_plan_t* plan = NULL;
-  if (session->remote)
-    return session->remote->vtable->run(session->remote, spec, options, results, NULL);
+  if (session->remote) return run_remote(session, spec, options, results, NULL);
   WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_status_t* status = run_plan(session, plan, spec, options, trace, results);
   weir_plan_release(plan);
@@ -311,8 +318,7 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   weir_trace_init(&trace);
   weir_strbuf_t metadata = {0};
   weir_status_t* status = NULL;
-  if (session->remote)
-    status = session->remote->vtable->run(session->remote, spec, options, results, &metadata);
+  if (session->remote) status = run_remote(session, spec, options, results, &metadata);
   else status = run_spec(session, spec, options, &trace, results);
   if (!status && out_metadata && !session->remote)
     status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
@@ -389,7 +395,8 @@ static weir_status_t* copy_spec(weir_callable_t* callable, const weir_step_spec_
 weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec,
                                     weir_callable_t** out_callable) {
   weir_plan_t* plan = NULL;
-  if (!session->remote) WEIR_TRY(weir_session_plan(session, spec, &plan));
+  if (session->remote) WEIR_TRY(weir_session_check_spec(session, spec));
+  else WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
   if (!callable) {
     weir_plan_release(plan);
