@@ -3,6 +3,7 @@
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/builtin_ops.h"
 #include "weir/plugin.h"
 
 // ---- attributes ----
@@ -186,13 +187,22 @@ weir_edge_t weir_plugin_grad_dy(weir_grad_ctx_t* ctx, int index) {
   return weir_grad_dy(ctx, index);
 }
 
+static weir_status_t* check_attr_names(const char* op_name, weir_attrs_t attrs) {
+  const weir_registry_t* registry = NULL;
+  WEIR_TRY(weir_registry_builtin(&registry));
+  const weir_op_t* op = weir_registry_find(registry, weir_view_of(op_name));
+  return op ? weir_op_check_attr_names(op, op_name, attrs) : NULL;  // the graph knows functions
+}
+
 weir_edge_t weir_plugin_grad_node(weir_grad_ctx_t* ctx, const char* op, const weir_edge_t* inputs,
                                   int input_count, const weir_attr_arg_t* attrs, int attr_count) {
   weir_named_attr_t buffer[MAX_ATTRS];
-  if (attr_count > MAX_ATTRS && !ctx->builder->status)
-    ctx->builder->status = too_many(op, attr_count);
-  return weir_grad_node_with(ctx, op, (weir_edges_t){.items = inputs, .count = input_count},
-                             named_attrs(attrs, attr_count, buffer));
+  weir_attrs_t named = named_attrs(attrs, attr_count, buffer);
+  if (!ctx->builder->status) {
+    ctx->builder->status =
+        attr_count > MAX_ATTRS ? too_many(op, attr_count) : check_attr_names(op, named);
+  }
+  return weir_grad_node_with(ctx, op, (weir_edges_t){.items = inputs, .count = input_count}, named);
 }
 
 weir_status_t* weir_plugin_grad_set(weir_grad_ctx_t* ctx, int index, weir_edge_t dx) {

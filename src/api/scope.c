@@ -206,7 +206,8 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
                                .inputs = in.inputs,
                                .control_inputs = in.controls,
                                .control_count = in.control_count,
-                               .attrs = attrs};
+                               .attrs = attrs,
+                               .refuse_attrs = true};
   weir_node_t* node = NULL;
   weir_mutex_lock(&scope->root->graph->mu);
   weir_status_t* status = weir_graph_add(scope->root->graph, &params, &node);

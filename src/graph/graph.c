@@ -130,6 +130,22 @@ static const weir_op_t* find_op(weir_graph_t* graph, const char* name) {
   return function ? function->signature : NULL;
 }
 
+weir_status_t* weir_op_check_attr_names(const weir_op_t* op, const char* node_name,
+                                        weir_attrs_t attrs) {
+  for (size_t i = 0; i < attrs.count; ++i) {
+    const char* name = attrs.items[i].name;
+    if (*name == '_' || weir_op_attr(op, name)) continue;
+    weir_strbuf_t text = {0};
+    weir_op_append_summary(op, &text);
+    weir_status_t* status =
+        WEIR_STATUS(INVALID_ARGUMENT, "NodeDef mentions attr '%s' not in %s; NodeDef: {{node %s}}",
+                    name, text.data ? text.data : op->name, node_name);
+    weir_strbuf_free(&text);
+    return status;
+  }
+  return NULL;
+}
+
 static weir_status_t* clone_attrs(weir_graph_t* graph, weir_attrs_t attrs,
                                   weir_attrs_t* out_attrs) {
   weir_named_attr_t* items = weir_arena_array(&graph->arena, attrs.count, sizeof(*items));
@@ -286,9 +302,10 @@ weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* par
   if (!name) return weir_out_of_memory();
   if (!weir_node_name_is_valid(name))
     return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
-  if (!find_op(graph, params->op)) {
+  const weir_op_t* op = find_op(graph, params->op);
+  if (!op)
     return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", params->op, name);
-  }
+  if (params->refuse_attrs) WEIR_TRY(weir_op_check_attr_names(op, name, params->attrs));
   weir_node_t* node = weir_node_make(graph, weir_view_of(name), weir_view_of(params->device));
   if (!node) return weir_out_of_memory();
   weir_dtype_t* types = NULL;

@@ -71,11 +71,16 @@ typedef struct weir_node_params_t {
   weir_node_t* const* control_inputs;
   int control_count;
   weir_attrs_t attrs;  // what the inputs determine may be left out
+  bool refuse_attrs;   // that the op does not have; else they are kept, as those of imports are
 } weir_node_params_t;
 // Adds a node: resolves its attributes, checks input types, infers its shapes. INVALID_ARGUMENT and
 // friends name the node.
 WEIR_MUST_USE weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* params,
                                             weir_node_t** out_node);
+// INVALID_ARGUMENT naming an attribute that |op| lacks, and those it has. Names that begin with "_"
+// are anyone's.
+WEIR_MUST_USE weir_status_t* weir_op_check_attr_names(const weir_op_t* op, const char* node_name,
+                                                      weir_attrs_t attrs);
 WEIR_MUST_USE weir_status_t* weir_graph_add_control(weir_node_t* node, weir_node_t* on);
 // Replaces input |index|, for back edges of loops and for passes. Types must agree.
 WEIR_MUST_USE weir_status_t* weir_graph_set_input(weir_node_t* node, int index, weir_edge_t edge);

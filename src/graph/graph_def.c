@@ -1,5 +1,6 @@
 // graph_def.c — GraphDef messages in and out: all nodes are parsed and named first, then linked,
 // then inferred in order.
+#include "base/log.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "graph/graph_internal.h"
@@ -16,12 +17,24 @@ typedef struct import_t {
   size_t first;                // id of the first new node
   weir_parsed_node_t* parsed;  // by id - first
   size_t parsed_capacity;
+  bool has_told;  // of an attribute that its op lacks
 } import_t;
 
 static weir_view_t prefixed(import_t* import, weir_view_t name) {
   const char* prefix = import->params ? import->params->prefix : NULL;
   if (!prefix || !*prefix) return name;
   return weir_view_of(weir_arena_printf(&import->scratch, "%s/%.*s", prefix, WEIR_VIEW_ARG(name)));
+}
+
+// A newer TensorFlow may have written the graph: as there, what its ops have in addition is told
+// of, once, and ignored.
+static void tell_of_unknown_attrs(import_t* import, const weir_node_t* node) {
+  if (import->has_told || !node->def.op) return;
+  weir_status_t* status = weir_op_check_attr_names(node->def.op, node->def.name, node->def.attrs);
+  if (!status) return;
+  WEIR_LOG(ERROR, "%s. Unknown attributes are ignored", weir_status_message(status));
+  weir_status_destroy(status);
+  import->has_told = true;
 }
 
 static weir_status_t* declare_node(import_t* import, weir_view_t message) {
@@ -45,6 +58,7 @@ static weir_status_t* declare_node(import_t* import, weir_view_t message) {
   char* op = weir_arena_strndup(&graph->arena, parsed->op.data, parsed->op.size);
   if (!op) return weir_out_of_memory();
   WEIR_TRY(weir_node_define(node, op, parsed->attrs, NULL, 0));
+  tell_of_unknown_attrs(import, node);
   return weir_graph_register(graph, node);
 }
 

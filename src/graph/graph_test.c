@@ -162,6 +162,14 @@ static void test_unknown_fields_are_kept(void** state) {
   weir_strbuf_free(&def);
 }
 
+// As in TensorFlow, a graph may have been written by a newer version: its attributes are no error.
+static void test_unknown_attrs_are_kept(void** state) {
+  world_t* w = *state;
+  import_text(w, "node { name: 'a' op: 'NoOp' attr { key: 'newer' value { i: 7 } } }");
+  assert_int_equal(weir_attrs_int(weir_graph_find_node(w->graph, "a")->def.attrs, "newer"), 7);
+  check_round_trip(w->graph);
+}
+
 static void test_prefix(void** state) {
   world_t* w = *state;
   check_ok(weir_graph_import_text(w->graph, sample, sizeof(sample) - 1, "left"));
@@ -492,6 +500,7 @@ int main(void) {
       TEST(test_round_trip),
       TEST(test_portable_growth),
       TEST(test_unknown_fields_are_kept),
+      TEST(test_unknown_attrs_are_kept),
       TEST(test_prefix),
       TEST(test_input_map),
       TEST(test_malformed),

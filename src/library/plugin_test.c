@@ -170,9 +170,12 @@ static void test_kernel_errors(void** state) {
 
 static void test_nodes_refused(void** state) {
   (void)state;
-  const char* expected[] = {"neither", "no node", "more than any op", "NoSuchOp"};
+  const char* expected[] = {
+      "neither", "no node", "more than any op", "NoSuchOp",
+      "NodeDef mentions attr 'scael' not in Op<name=Affine; signature=x:DT_FLOAT "
+      "-> y:DT_FLOAT; attr=scale:float"};
   check_ok(weir_plugin_register(&kPlugin));
-  for (int kind = 0; kind < 4; ++kind) {
+  for (int kind = 0; kind < 5; ++kind) {
     weir_graph_t* graph = NULL;
     check_ok(weir_graph_create(&graph));
     weir_scope_t* s = weir_scope_create(graph);
@@ -182,6 +185,8 @@ static void test_nodes_refused(void** state) {
     if (kind == 1) affine(s, none, NULL, 0);
     if (kind == 2) affine(s, x, attrs, 30);
     if (kind == 3) weir_scope_node(s, "NoSuchOp", &x, 1, NULL, 0);
+    if (kind == 4) attrs[0] = (weir_attr_arg_t){.name = "scael", .kind = WEIR_ARG_FLOAT};
+    if (kind == 4) affine(s, x, attrs, 1);
     weir_status_t* status = weir_scope_finish(s);
     if (!strstr(weir_status_message(status), expected[kind]))
       fail_msg("%d: '%s'", kind, weir_status_message(status));
