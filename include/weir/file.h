@@ -32,8 +32,9 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_events_close(
     weir_events_t* take_events);  // flushes; NULL is fine
 
 // ---- checkpoints in TensorFlow's V2 format ----
-// Saves every variable of the session's graph that is initialised under |prefix|
-// ("dir/model.ckpt-100"), and makes it the latest in the file "checkpoint" beside it.
+// Saves every variable of the session's graph under |prefix| ("dir/model.ckpt-100"), and makes it
+// the latest in the file "checkpoint" beside it. FAILED_PRECONDITION names variables that are not
+// initialised; nothing is written then.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_checkpoint_save(weir_session_t* session,
                                                            const char* prefix);
 // Restores every variable of the graph from |prefix|. NOT_FOUND names a variable that the

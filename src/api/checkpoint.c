@@ -17,19 +17,37 @@ static weir_view_t name_of(const weir_node_t* node) {
   return shared.size ? shared : weir_view_of(node->def.name);
 }
 
-static weir_status_t* save_one(weir_session_t* session, const weir_node_t* node,
-                               weir_bundle_writer_t* writer) {
+// The value of a variable, the caller's; NULL: it is not initialised.
+static weir_tensor_t* value_of(weir_session_t* session, const weir_node_t* node) {
   weir_resource_t* resource = NULL;
   weir_status_t* status = weir_resources_find(session->resources, container_of(node), name_of(node),
                                               &weir_variable_type, &resource);
-  if (status) {  // never initialised: nothing to save
-    weir_status_destroy(status);
-    return NULL;
-  }
+  weir_status_destroy(status);
+  if (!resource) return NULL;
   weir_tensor_t* value = weir_variable_read((weir_variable_t*)resource);
-  if (value) status = weir_bundle_add(writer, weir_view_of(node->def.name), value);
-  weir_tensor_release(value);
   weir_resource_release(resource);
+  return value;
+}
+
+// A checkpoint that lacks variables would be the latest and could not be restored.
+static weir_status_t* read_values(weir_session_t* session, weir_node_t* const* nodes, size_t count,
+                                  weir_tensor_t** values) {
+  enum { MAX_NAMED = 8 };
+  size_t missing = 0;
+  weir_strbuf_t names = {0};
+  for (size_t i = 0; i < count; ++i) {
+    values[i] = value_of(session, nodes[i]);
+    if (values[i]) continue;
+    if (++missing <= MAX_NAMED)
+      weir_strbuf_printf(&names, "%s'%s'", missing > 1 ? ", " : "", nodes[i]->def.name);
+  }
+  if (missing > MAX_NAMED) weir_strbuf_printf(&names, " and %zu more", missing - MAX_NAMED);
+  weir_status_t* status =
+      missing ? WEIR_STATUS(FAILED_PRECONDITION,
+                            "checkpoint: %zu of %zu variables are not initialised: %s", missing,
+                            count, names.data ? names.data : "?")
+              : NULL;
+  weir_strbuf_free(&names);
   return status;
 }
 
@@ -70,11 +88,18 @@ weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix)
   weir_bundle_writer_t* writer = NULL;
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
-  weir_status_t* status =
-      nodes ? weir_bundle_writer_create(prefix, 1, &writer) : weir_out_of_memory();
-  for (size_t i = 0; i < count && !status; ++i) status = save_one(session, nodes[i], writer);
+  weir_tensor_t** values = weir_calloc(count, sizeof(*values));
+  weir_status_t* status = nodes && values ? NULL : weir_out_of_memory();
+  if (!status && count == 0)
+    status = WEIR_STATUS(INVALID_ARGUMENT, "checkpoint: no variables to save");
+  if (!status) status = read_values(session, nodes, count, values);
+  if (!status) status = weir_bundle_writer_create(prefix, 1, &writer);
+  for (size_t i = 0; i < count && !status; ++i)
+    status = weir_bundle_add(writer, weir_view_of(nodes[i]->def.name), values[i]);
   if (!status) status = weir_bundle_finish(writer);
   weir_bundle_writer_destroy(writer);
+  for (size_t i = 0; values && i < count; ++i) weir_tensor_release(values[i]);
+  weir_free(values);
   weir_free(nodes);
   return status ? status : update_state(prefix);
 }

@@ -244,6 +244,37 @@ static void test_errors(void** state) {
   close_world(&a);
 }
 
+// Without a saver's nodes: what is not initialised is named, and nothing is written.
+static void test_checkpoint_before_initialisation(void** state) {
+  (void)state;
+  world_t w = open_world(0);
+  check_error(weir_checkpoint_save(w.session, path_in(&w, "early")), WEIR_FAILED_PRECONDITION,
+              "2 of 2 variables are not initialised: 'w', 'layer/b'");
+  weir_node_t* assign = weir_graph_find_node(w.graph, "w/Assign");
+  check_ok(weir_session_run_target(w.session, assign));
+  check_error(weir_checkpoint_save(w.session, path_in(&w, "early")), WEIR_FAILED_PRECONDITION,
+              "1 of 2 variables are not initialised: 'layer/b'");
+  assert_false(exists(&w, "checkpoint"));
+  assert_false(exists(&w, "early.index"));
+  check_ok(weir_session_run_target(w.session, w.init));
+  check_ok(weir_checkpoint_save(w.session, path_in(&w, "late")));
+  assert_true(exists(&w, "checkpoint"));
+  assert_true(exists(&w, "late.index"));
+  close_world(&w);
+}
+
+static void test_checkpoint_of_nothing(void** state) {
+  (void)state;
+  weir_graph_t* graph = NULL;
+  weir_session_t* session = NULL;
+  check_ok(weir_graph_create(&graph));
+  check_ok(weir_session_create(graph, NULL, &session));
+  check_error(weir_checkpoint_save(session, "/tmp/weir_nothing"), WEIR_INVALID_ARGUMENT,
+              "no variables to save");
+  weir_session_destroy(session);
+  weir_graph_release(graph);
+}
+
 static void test_bad_variables(void** state) {
   (void)state;
   const struct {
@@ -283,6 +314,8 @@ int main(void) {
                                      cmocka_unit_test(test_keep_every_n_hours),
                                      cmocka_unit_test(test_latest_of_nothing),
                                      cmocka_unit_test(test_errors),
+                                     cmocka_unit_test(test_checkpoint_before_initialisation),
+                                     cmocka_unit_test(test_checkpoint_of_nothing),
                                      cmocka_unit_test(test_bad_variables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
