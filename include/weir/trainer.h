@@ -4,9 +4,10 @@
 //   check(weir_fit(session, step, loss, &result, .max_steps = 1000, .init = init, .data = data,
 //                  .inputs = inputs, .saver = saver, .directory = "runs/mine"));
 //
-// SIGINT and SIGTERM end it after the step that runs, with a checkpoint; a second one ends the
-// program. On a terminal, one line shows a bar, the loss, the speed and the time left; elsewhere
-// a line is printed now and then. Threading: one loop a process may catch signals at a time.
+// SIGINT and SIGTERM end it after the step that runs, with a checkpoint; a step that goes on for
+// longer than a grace is cancelled. A second signal ends the program. On a terminal, one line shows
+// a bar, the loss, the speed and the time left; elsewhere a line is printed now and then.
+// Threading: one loop a process may catch signals at a time.
 #ifndef WEIR_TRAINER_H_
 #define WEIR_TRAINER_H_
 
@@ -43,6 +44,7 @@ typedef struct weir_fit_result_t {
   int64_t best_step;
   weir_stop_t reason;
   bool is_resumed;
+  bool is_cut;  // by a signal: a step was cancelled, of which some variables may have been updated
 } weir_fit_result_t;
 
 enum { WEIR_FIT_MAX_FEEDS = 32 };
@@ -87,9 +89,13 @@ typedef struct weir_fit_options_t {
   const char* item_name;  // what the first dimension of the first feed counts; NULL: "items"
   int log_every;          // steps between lines where there is no terminal; 0: 100
   bool no_signals;        // leave SIGINT and SIGTERM alone
+  // How long a step may go on after a signal before it is cancelled; 0: 5, negative: for ever.
+  // Calls of |feed|, |evaluate| and |on_step| are waited for.
+  double grace_seconds;
 } weir_fit_options_t;
 
-// Runs |step| and fetches |loss|, a float scalar, again and again. |out_result| may be NULL; it is
+// Runs |step| and fetches |loss|, a float scalar, again and again. INVALID_ARGUMENT when either is
+// missing, or when options contradict each other. |out_result| may be NULL; it is
 // set also when an error is returned. The state is saved at the end but not after an error.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step,
                                                     weir_edge_t loss,

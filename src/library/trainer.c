@@ -3,6 +3,7 @@
 #include "weir/trainer.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "progress.h"
 #include "signals.h"
 
-enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, SAVE_SECONDS = 600 };
+enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, SAVE_SECONDS = 600, GRACE_SECONDS = 5 };
 
 // A running loop.
 typedef struct loop_t {
@@ -27,6 +28,10 @@ typedef struct loop_t {
   int64_t saved_step;   // -1: none
   int evaluations_bad;  // in a row
   bool is_over;         // result.reason says why
+  // What ends a step that goes on after a signal:
+  weir_cancellation_t* cancellation;  // NULL: nothing
+  atomic_bool is_beginning;           // variables are initialised or restored
+  atomic_bool is_overdue;             // a signal came, and the grace after it is over
 } loop_t;
 
 static double now(void) {
@@ -38,6 +43,50 @@ static double now(void) {
 static void stop(loop_t* loop, weir_stop_t reason) {
   if (!loop->is_over) loop->result.reason = reason;
   loop->is_over = true;
+}
+
+// ---- signals ----
+
+// Called on another thread when the grace after a signal is over.
+static void end_step(void* arg) {
+  loop_t* loop = arg;
+  atomic_store(&loop->is_overdue, true);
+  weir_cancellation_cancel(loop->cancellation);
+  if (atomic_load(&loop->is_beginning)) weir_session_cancel(loop->session);  // a saver's run
+}
+
+static weir_status_t* catch_signals(loop_t* loop) {
+  const double grace = loop->o->grace_seconds;
+  if (loop->o->no_signals) return NULL;
+  WEIR_TRY(weir_cancellation_create(&loop->cancellation));
+  weir_status_t* status = weir_signals_catch(grace != 0 ? grace : GRACE_SECONDS, end_step, loop);
+  if (!status) return NULL;
+  weir_cancellation_destroy(loop->cancellation);
+  loop->cancellation = NULL;
+  return status;
+}
+
+static void restore_signals(loop_t* loop) {
+  if (loop->cancellation) weir_signals_restore();
+  weir_cancellation_destroy(loop->cancellation);
+}
+
+// Whether |*status| is what end_step did, and no error then.
+static bool was_ended(loop_t* loop, weir_status_t** status) {
+  const bool is_ended =
+      weir_status_code(*status) == WEIR_CANCELLED && atomic_load(&loop->is_overdue);
+  if (!is_ended) return false;
+  weir_status_destroy(*status);
+  *status = NULL;
+  loop->result.is_cut = true;
+  stop(loop, WEIR_STOP_SIGNAL);
+  return true;
+}
+
+static weir_status_t* run_spec(loop_t* loop, const weir_step_spec_t* spec,
+                               weir_tensor_t** results) {
+  const weir_run_options_t options = {.cancellation = loop->cancellation};
+  return weir_session_run_with(loop->session, spec, &options, results, NULL, NULL);
 }
 
 // ---- checkpoints ----
@@ -87,7 +136,8 @@ static weir_status_t* begin(loop_t* loop) {
   }
   if (loop->result.is_resumed && o->data) weir_dataset_seek(o->data, loop->state.step);
   if (loop->result.is_resumed || !o->init) return NULL;
-  return weir_session_run_target(loop->session, o->init);
+  weir_tensor_t* none = NULL;
+  return run_spec(loop, &(const weir_step_spec_t){WEIR_TARGETS(o->init)}, &none);
 }
 
 // ---- one step ----
@@ -97,11 +147,6 @@ static weir_status_t* gather_feeds(loop_t* loop, weir_feed_t* feeds, int* count)
   if (o->data) {
     weir_tensor_t* batch[WEIR_FIT_MAX_FEEDS] = {NULL};
     const int tensors = weir_dataset_tensor_count(o->data);
-    if (tensors > WEIR_FIT_MAX_FEEDS || !o->inputs) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "fit: a data set of %d tensors needs as many inputs, at most %d", tensors,
-                         WEIR_FIT_MAX_FEEDS);
-    }
     WEIR_TRY(weir_dataset_next(o->data, batch));
     for (int i = 0; i < tensors; ++i) feeds[(*count)++] = (weir_feed_t){o->inputs[i], batch[i]};
   }
@@ -133,8 +178,8 @@ static weir_status_t* take_step(loop_t* loop) {
                            .fetches = fetches,
                            .fetch_count = is_summary ? 2 : 1,
                            .targets = &loop->target,
-                           .target_count = loop->target != NULL};
-  status = weir_session_run(loop->session, &spec, results);
+                           .target_count = 1};
+  status = run_spec(loop, &spec, results);
   if (!status) status = note_loss(loop, results[0]);
   if (!status && is_summary)
     status = weir_events_add_summary(loop->state.events, results[1], loop->state.step);
@@ -191,6 +236,7 @@ static weir_status_t* run(loop_t* loop) {
       stop(loop, WEIR_STOP_REQUEST);
     if (loop->is_over) break;
     status = take_step(loop);
+    if (was_ended(loop, &status)) break;
     if (weir_status_code(status) == WEIR_OUT_OF_RANGE) {
       weir_status_destroy(status);
       status = NULL;
@@ -207,8 +253,39 @@ static weir_status_t* run(loop_t* loop) {
   return status ? status : save(loop);
 }
 
+// What would be passed over in silence is taken for a mistake.
+static weir_status_t* check_arguments(const loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  const char* wrong = !loop->session                    ? "session is NULL"
+                      : !loop->target                   ? "step is NULL: nothing would be trained"
+                      : !loop->loss.node                ? "loss is an edge without a node"
+                      : o->max_steps < 0                ? "max_steps is negative"
+                      : o->inputs && !o->data           ? "inputs are given, but data is NULL"
+                      : o->saver && !o->directory       ? "a saver is given, but directory is NULL"
+                      : o->patience > 0 && !o->evaluate ? "patience is given, but evaluate is NULL"
+                                                        : NULL;
+  if (wrong) return WEIR_STATUS(INVALID_ARGUMENT, "fit: %s", wrong);
+  if (!o->data) return NULL;
+  const int tensors = weir_dataset_tensor_count(o->data);
+  if (o->inputs && tensors <= WEIR_FIT_MAX_FEEDS) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "fit: a data set of %d tensors needs as many inputs, at most %d", tensors,
+                     WEIR_FIT_MAX_FEEDS);
+}
+
+static weir_status_t* fit(loop_t* loop) {
+  atomic_store(&loop->is_beginning, true);
+  weir_status_t* status = begin(loop);
+  atomic_store(&loop->is_beginning, false);
+  if (was_ended(loop, &status)) return NULL;  // there is nothing to save
+  loop->saved_at = now();
+  weir_progress_begin(&loop->progress, loop->o, loop->state.step, now());
+  return status ? status : run(loop);
+}
+
 weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
                              const weir_fit_options_t* options, weir_fit_result_t* out_result) {
+  options = options ? options : &(const weir_fit_options_t){0};
   loop_t loop = {.o = options,
                  .session = session,
                  .target = step,
@@ -216,19 +293,14 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
                  .state = {.loss = NAN, .session = session, .events = options->events},
                  .result = {.best_metric = NAN},
                  .saved_step = -1};
-  weir_status_t* status = NULL;
-  if (!session || !loss.node)
-    return WEIR_STATUS(INVALID_ARGUMENT, "fit: no session, or a loss without a node");
+  WEIR_TRY(check_arguments(&loop));
   if (options->directory && !options->events) {
     WEIR_TRY(weir_events_create(options->directory, &loop.own_events));
     loop.state.events = loop.own_events;
   }
-  if (!options->no_signals) weir_signals_catch();
-  status = begin(&loop);
-  loop.saved_at = now();
-  weir_progress_begin(&loop.progress, options, loop.state.step, now());
-  if (!status) status = run(&loop);
-  if (!options->no_signals) weir_signals_restore();
+  weir_status_t* status = catch_signals(&loop);
+  if (!status) status = fit(&loop);
+  restore_signals(&loop);
   weir_status_t* closed = weir_events_close(loop.own_events);
   if (status) weir_status_destroy(closed);
   else status = closed;

@@ -1,5 +1,6 @@
 // trainer_test.c — The training loop: what ends it, what it writes, and how it goes on.
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -221,14 +222,103 @@ static void test_feeds_of_ones_own(void** state) {
   close_world(&w);
 }
 
+// ---- a step that does not end ----
+
+enum { LIMIT_S = 20 };  // what hangs is killed after that
+
+// A node that waits for what nobody puts into a queue, once |count| values are taken.
+static weir_edge_t add_queue(world_t* world, int count) {
+  weir_scope_t* s = weir_scope_create(world->graph);
+  weir_edge_t queue = weir_fifo_queue_v2(s, WEIR_TYPES(WEIR_DTYPE_FLOAT));
+  weir_edge_t one = weir_const_float(s, 1);
+  weir_node_t* fill = weir_queue_enqueue_v2(s, queue, &one, 1);
+  weir_edge_t taken = weir_queue_dequeue_v2(s, queue, WEIR_TYPES(WEIR_DTYPE_FLOAT));
+  check_ok(weir_scope_finish(s));
+  for (int i = 0; i < count; ++i) check_ok(weir_session_run_target(world->session, fill));
+  return taken;
+}
+
+// The signal comes when the loop has decided to take the third step.
+static weir_status_t* terminate_at_two(void* arg, int64_t step, weir_feed_t* feeds, int* count) {
+  (void)arg, (void)feeds, (void)count;
+  return step == 2 && raise(SIGTERM) ? WEIR_STATUS(INTERNAL, "raise") : NULL;
+}
+
+static void test_blocked_step(void** state) {
+  (void)state;
+  world_t w = open_world();
+  weir_fit_result_t result;
+  char* latest = NULL;
+  alarm(LIMIT_S);
+  weir_edge_t taken = add_queue(&w, 2);
+  weir_scope_t* s = weir_scope_create(w.graph);
+  weir_edge_t loss = weir_mul(s, w.loss, taken);
+  check_ok(weir_scope_finish(s));
+  check_ok(weir_fit(w.session, w.step, loss, &result, .is_quiet = true, .init = w.init,
+                    .data = w.data, .inputs = (const weir_edge_t[]){w.x, w.y},
+                    .feed = terminate_at_two, .directory = w.directory, .saver = w.saver,
+                    .grace_seconds = 0.05));
+  alarm(0);
+  assert_int_equal(result.reason, WEIR_STOP_SIGNAL);
+  assert_true(result.is_cut);
+  assert_int_equal(result.step, 2);
+  check_ok(weir_latest_checkpoint(w.directory, &latest));
+  assert_non_null(strstr(latest, "model.ckpt-2"));
+  weir_buffer_free(latest);
+  check_ok(FIT(&w, &result, .max_steps = 3, .no_resume = true));  // the session is as it was
+  assert_false(result.is_cut);
+  close_world(&w);
+}
+
+// Sends the signal once it is caught, and so before or while the variables are initialised.
+static void* terminate_when_caught(void* arg) {
+  struct sigaction now = {.sa_handler = SIG_DFL};
+  while (now.sa_handler == SIG_DFL) {
+    usleep(1000);
+    sigaction(SIGTERM, NULL, &now);
+  }
+  kill(getpid(), SIGTERM);
+  return arg;
+}
+
+static void test_blocked_beginning(void** state) {
+  (void)state;
+  world_t w = open_world();
+  weir_fit_result_t result;
+  pthread_t thread;
+  char* latest = NULL;
+  alarm(LIMIT_S);
+  weir_edge_t taken = add_queue(&w, 0);
+  assert_int_equal(pthread_create(&thread, NULL, terminate_when_caught, NULL), 0);
+  check_ok(weir_fit(w.session, w.step, w.loss, &result, .is_quiet = true, .init = taken.node,
+                    .directory = w.directory, .saver = w.saver, .grace_seconds = 0.05));
+  pthread_join(thread, NULL);
+  alarm(0);
+  assert_int_equal(result.reason, WEIR_STOP_SIGNAL);
+  assert_true(result.is_cut);
+  assert_int_equal(result.step, 0);
+  check_ok(weir_latest_checkpoint(w.directory, &latest));
+  assert_null(latest);
+  close_world(&w);
+}
+
 static void test_errors(void** state) {
   (void)state;
   world_t w = open_world();
   const weir_edge_t none = {NULL, 0};
   check_error(weir_fit(w.session, w.step, none, NULL, .max_steps = 1), WEIR_INVALID_ARGUMENT,
               "loss");
+  check_error(weir_fit(w.session, NULL, w.loss, NULL, .max_steps = 1), WEIR_INVALID_ARGUMENT,
+              "step is NULL: nothing would be trained");
+  check_error(weir_fit(NULL, w.step, w.loss, NULL, .max_steps = 1), WEIR_INVALID_ARGUMENT,
+              "session is NULL");
   check_error(weir_fit(w.session, w.step, w.loss, NULL, .data = w.data), WEIR_INVALID_ARGUMENT,
               "needs as many inputs");
+  check_error(weir_fit(w.session, w.step, w.loss, NULL, .inputs = &w.x), WEIR_INVALID_ARGUMENT,
+              "inputs are given, but data is NULL");
+  check_error(FIT(&w, NULL, .saver = w.saver), WEIR_INVALID_ARGUMENT, "directory is NULL");
+  check_error(FIT(&w, NULL, .patience = 3), WEIR_INVALID_ARGUMENT, "evaluate is NULL");
+  check_error(FIT(&w, NULL, .max_steps = -1), WEIR_INVALID_ARGUMENT, "max_steps is negative");
   check_error(weir_fit(w.session, w.step, w.loss, NULL, .init = w.init, .is_quiet = true),
               WEIR_INVALID_ARGUMENT, "placeholder");  // nothing is fed
   check_error(FIT(&w, NULL, .directory = "/proc/weir/none"), WEIR_NOT_FOUND, "/proc");
@@ -243,6 +333,8 @@ int main(void) {
                                      cmocka_unit_test(test_early_stopping),
                                      cmocka_unit_test(test_callbacks_and_signals),
                                      cmocka_unit_test(test_feeds_of_ones_own),
+                                     cmocka_unit_test(test_blocked_step),
+                                     cmocka_unit_test(test_blocked_beginning),
                                      cmocka_unit_test(test_errors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
