@@ -18,10 +18,12 @@ typedef struct client_t {
   weir_rpc_channel_t* channel;
   weir_session_options_t options;  // without its strings
   char* device_filters;            // separated by commas; NULL: none
-  weir_mutex_t mu;                 // guards the next three; held while the graph is sent
-  char* handle;                    // NULL before the first run
-  int64_t version;
-  size_t sent_count;       // nodes the master has
+  weir_mutex_t mu;                 // guards the next five
+  weir_cond_t sent;                // signalled when |is_sending| ends
+  bool is_sending;         // one thread brings the master's graph up to date, and alone uses
+  char* handle;            // these: the session, NULL before the first run,
+  int64_t version;         // of the master's graph,
+  size_t sent_count;       // and how many nodes it has
   weir_mutex_t cancel_mu;  // guards all below; taken after |mu|
   weir_cancel_t**
       cancels;  // the last is of the calls started now; one more each weir_session_cancel
@@ -52,7 +54,22 @@ static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t*
 
 static void cancel_call(void* arg) { weir_rpc_request_cancel(((pending_t*)arg)->request); }
 
-// |options| may be NULL.
+// 0: none. |options| may be NULL, here and below.
+static int64_t deadline_of(const weir_run_options_t* options) {
+  bool has_any = options && options->timeout_ms > 0;
+  return has_any ? weir_clock_ns() + options->timeout_ms * INT64_C(1000000) : 0;
+}
+static weir_cancel_t* cancel_of(const weir_run_options_t* options) {
+  return options && options->cancellation ? weir_cancellation_get(options->cancellation) : NULL;
+}
+
+static weir_cancel_t* shared_cancel(client_t* client) {
+  weir_mutex_lock(&client->cancel_mu);
+  weir_cancel_t* shared = client->cancels[client->cancel_count - 1];
+  weir_mutex_unlock(&client->cancel_mu);
+  return shared;
+}
+
 static weir_status_t* call_and_wait(client_t* client, const char* method,
                                     weir_rpc_message_t* take_message,
                                     const weir_run_options_t* options,
@@ -60,14 +77,9 @@ static weir_status_t* call_and_wait(client_t* client, const char* method,
   pending_t pending = {.is_done = false};
   weir_mutex_init(&pending.mu);
   weir_cond_init(&pending.done);
-  weir_rpc_call_options_t call = {.deadline_ns = 0};
-  if (options && options->timeout_ms > 0)
-    call.deadline_ns = weir_clock_ns() + options->timeout_ms * INT64_C(1000000);
-  weir_cancel_t* own =
-      options && options->cancellation ? weir_cancellation_get(options->cancellation) : NULL;
-  weir_mutex_lock(&client->cancel_mu);
-  weir_cancel_t* shared = client->cancels[client->cancel_count - 1];
-  weir_mutex_unlock(&client->cancel_mu);
+  weir_rpc_call_options_t call = {.deadline_ns = deadline_of(options)};
+  weir_cancel_t* own = cancel_of(options);
+  weir_cancel_t* shared = shared_cancel(client);
   weir_rpc_channel_call_async(client->channel, method, take_message, &call, call_done, &pending,
                               &pending.request);
   weir_cancel_token_t own_token = weir_cancel_register(own, cancel_call, &pending);
@@ -104,11 +116,23 @@ static void put_filters(weir_strbuf_t* config, const char* filters) {
   }
 }
 
-static weir_status_t* create_session(client_t* client, const weir_run_options_t* options) {
+// Appends the nodes from |first| on as a field of |request|. The graph is locked no longer than
+// that: a master may wait for its peers before it answers, and the graph may grow meanwhile.
+static weir_status_t* put_graph(client_t* client, int field, size_t first, weir_strbuf_t* request,
+                                size_t* out_count) {
+  size_t begin = weir_wire_begin(request, field);
+  weir_mutex_lock(&client->graph->mu);
+  *out_count = client->graph->node_count;
+  weir_status_t* status = weir_graph_write_portable(client->graph, first, request);
+  weir_mutex_unlock(&client->graph->mu);
+  weir_wire_end(request, begin);
+  return status;
+}
+
+static weir_status_t* create_session(client_t* client, const weir_run_options_t* options,
+                                     size_t* out_count) {
   weir_strbuf_t request = {0};
-  size_t graph = weir_wire_begin(&request, 1);
-  weir_status_t* status = weir_graph_write_portable(client->graph, 0, &request);
-  weir_wire_end(&request, graph);
+  weir_status_t* status = put_graph(client, 1, 0, &request, out_count);
   size_t config = weir_wire_begin(&request, 2);
   put_filters(&request, client->device_filters);
   if (client->options.allow_soft_placement) weir_wire_put_bool(&request, 7, true);
@@ -129,12 +153,11 @@ static weir_status_t* create_session(client_t* client, const weir_run_options_t*
   return status;
 }
 
-static weir_status_t* extend_session(client_t* client, const weir_run_options_t* options) {
+static weir_status_t* extend_session(client_t* client, const weir_run_options_t* options,
+                                     size_t* out_count) {
   weir_strbuf_t request = {0};
   weir_wire_put_string(&request, 1, client->handle);
-  size_t graph = weir_wire_begin(&request, 2);
-  weir_status_t* status = weir_graph_write_portable(client->graph, client->sent_count, &request);
-  weir_wire_end(&request, graph);
+  weir_status_t* status = put_graph(client, 2, client->sent_count, &request, out_count);
   weir_wire_put_int(&request, 3, client->version);
   weir_rpc_buffer_t* response = NULL;
   if (!status) status = call_master(client, MASTER "ExtendSession", &request, options, &response);
@@ -147,17 +170,71 @@ static weir_status_t* extend_session(client_t* client, const weir_run_options_t*
   return status;
 }
 
-// Makes the master's graph what the client's is.
-static weir_status_t* send_graph(client_t* client, const weir_run_options_t* options) {
-  weir_status_t* status = NULL;
+static void wake_senders(void* arg) {
+  client_t* client = arg;
   weir_mutex_lock(&client->mu);
+  weir_cond_broadcast(&client->sent);
+  weir_mutex_unlock(&client->mu);
+}
+
+// Waits until another thread has sent the graph, no longer than the step may take.
+static weir_status_t* wait_turn(client_t* client, const weir_run_options_t* options) {
+  const int64_t deadline = deadline_of(options);
+  weir_status_t* status = NULL;
+  weir_cancel_t* cancels[] = {cancel_of(options), shared_cancel(client)};
+  weir_cancel_token_t tokens[2];
+  for (int i = 0; i < 2; ++i) tokens[i] = weir_cancel_register(cancels[i], wake_senders, client);
+  weir_mutex_lock(&client->mu);
+  while (client->is_sending && !status) {
+    if (weir_cancel_is_cancelled(cancels[0]) || weir_cancel_is_cancelled(cancels[1]))
+      status = WEIR_STATUS(CANCELLED, "the step was cancelled before the master had its graph");
+    else if (!deadline) weir_cond_wait(&client->sent, &client->mu);
+    else if (!weir_cond_wait_until(&client->sent, &client->mu, deadline))
+      status = WEIR_STATUS(DEADLINE_EXCEEDED, "the master did not have the graph in time");
+  }
+  if (!status) client->is_sending = true;
+  weir_mutex_unlock(&client->mu);
+  for (int i = 0; i < 2; ++i) {
+    if (tokens[i]) weir_cancel_deregister(cancels[i], tokens[i]);
+  }
+  return status;
+}
+
+static weir_status_t* start_sending(client_t* client, const weir_run_options_t* options) {
+  weir_mutex_lock(&client->mu);
+  bool is_free = !client->is_sending;
+  if (is_free) client->is_sending = true;
+  weir_mutex_unlock(&client->mu);
+  return is_free ? NULL : wait_turn(client, options);
+}
+
+static void end_sending(client_t* client) {
+  weir_mutex_lock(&client->mu);
+  client->is_sending = false;
+  weir_cond_broadcast(&client->sent);
+  weir_mutex_unlock(&client->mu);
+}
+
+static bool is_sent(client_t* client) {
   weir_mutex_lock(&client->graph->mu);
   size_t count = client->graph->node_count;
-  if (!client->handle) status = create_session(client, options);
-  else if (count > client->sent_count) status = extend_session(client, options);
-  if (!status) client->sent_count = count;
   weir_mutex_unlock(&client->graph->mu);
-  weir_mutex_unlock(&client->mu);
+  return client->handle && count <= client->sent_count;
+}
+
+// Makes the master's graph what the client's is, and puts the session's handle into |request|.
+static weir_status_t* send_graph(client_t* client, const weir_run_options_t* options,
+                                 weir_strbuf_t* request) {
+  weir_status_t* status = NULL;
+  size_t count = 0;
+  WEIR_TRY(start_sending(client, options));
+  if (!is_sent(client)) {
+    status = client->handle ? extend_session(client, options, &count)
+                            : create_session(client, options, &count);
+    if (!status) client->sent_count = count;
+  }
+  if (!status) weir_wire_put_string(request, 1, client->handle);
+  end_sending(client);
   return status;
 }
 
@@ -167,11 +244,11 @@ static void put_edge_name(weir_strbuf_t* name, weir_edge_t edge) {
   weir_strbuf_printf(name, "%s:%d", edge.node->def.name, edge.index);
 }
 
-static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec, bool is_traced,
-                                  weir_rpc_message_t** out_message) {
+static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec,
+                                  const weir_run_options_t* run, weir_rpc_message_t** out_message) {
   weir_message_builder_t builder = {.message = NULL};
   uint64_t id = 0;
-  weir_wire_put_string(&builder.head, 1, client->handle);
+  WEIR_TRY(send_graph(client, run, &builder.head));
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_strbuf_t name = {0};
     put_edge_name(&name, spec->feeds[i].edge);
@@ -187,7 +264,7 @@ static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec
   for (int i = 0; i < spec->target_count; ++i)
     weir_wire_put_string(&builder.head, 4, spec->targets[i]->def.name);
   size_t options = weir_wire_begin(&builder.head, 5);
-  if (is_traced) weir_wire_put_int(&builder.head, 1, 3);
+  if (run && run->trace) weir_wire_put_int(&builder.head, 1, 3);
   weir_wire_end(&builder.head, options);
   weir_wire_put_bool(&builder.head, 7, true);
   if (getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
@@ -242,8 +319,7 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
   for (int i = 0; i < spec->feed_count; ++i)
     WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   memset(results, 0, sizeof(*results) * (size_t)spec->fetch_count);
-  WEIR_TRY(send_graph(client, options));
-  WEIR_TRY(run_request(client, spec, options && options->trace, &message));
+  WEIR_TRY(run_request(client, spec, options, &message));
   weir_status_t* status = call_and_wait(client, MASTER "RunStep", message, options, &response);
   if (!status) status = parse_response(response, spec, results, out_metadata);
   weir_rpc_buffer_release(response);
@@ -284,8 +360,9 @@ static void client_reset(weir_remote_session_t* self, const char* const* contain
   if (status) WEIR_LOG(WARNING, "Reset: %s", weir_status_message(status));
   weir_status_destroy(status);
   weir_rpc_buffer_release(response);
-  weir_mutex_lock(&client->mu);  // Reset closes every session: the next run makes a new one
-  weir_free(client->handle);
+  weir_mutex_lock(&client->mu);
+  while (client->is_sending) weir_cond_wait(&client->sent, &client->mu);
+  weir_free(client->handle);  // Reset closes every session: the next run makes a new one
   client->handle = NULL;
   client->sent_count = 0;
   weir_mutex_unlock(&client->mu);
@@ -313,6 +390,7 @@ static void client_destroy(weir_remote_session_t* self) {
   weir_rpc_loop_destroy(client->loop);
   for (size_t i = 0; i < client->cancel_count; ++i) weir_cancel_destroy(client->cancels[i]);
   weir_free(client->cancels);
+  weir_cond_destroy(&client->sent);
   weir_mutex_destroy(&client->mu);
   weir_mutex_destroy(&client->cancel_mu);
   weir_graph_unref(client->graph);
@@ -351,6 +429,7 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   if (!client) return weir_out_of_memory();
   client->base.vtable = &client_vtable;
   weir_mutex_init(&client->mu);
+  weir_cond_init(&client->sent);
   weir_mutex_init(&client->cancel_mu);
   client->graph = weir_graph_ref(graph);
   client->options = *options;
