@@ -276,8 +276,12 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
   weir_strbuf_printf(&out, " weir_op_%s", snake);
   append_parameters(op, &out);
   if (options) weir_strbuf_printf(&out, ", const weir_%s_options_t* options", snake);
+  weir_strbuf_puts(&out, ") {\n  WEIR_ASSERT_ARG(scope);\n");
+  if (options)
+    weir_strbuf_printf(&out, "  options = options ? options : &(const weir_%s_options_t){0};\n",
+                       snake);
   weir_strbuf_puts(&out,
-                   ") {\n  weir_attr_list_t attr_list_ = {.count = 0, .scope = scope};\n"
+                   "  weir_attr_list_t attr_list_ = {.count = 0, .scope = scope};\n"
                    "  weir_edge_list_t edge_list_ = {.scope = scope};\n");
   for (int i = 0; i < op->input_count; ++i) {
     const char* name = safe_name(op->inputs[i].name);

@@ -10,6 +10,7 @@
 #ifndef WEIR_SCOPE_H_
 #define WEIR_SCOPE_H_
 
+#include "weir/argument.h"
 #include "weir/graph.h"
 
 #ifdef __cplusplus
@@ -20,8 +21,8 @@ typedef struct weir_scope_t weir_scope_t;
 
 // A root scope; NULL when memory is exhausted. |graph| is retained.
 WEIR_API weir_scope_t* weir_scope_create(weir_graph_t* graph);
-// Returns the first error of the scope and of all made from it, and destroys them all. NULL is
-// fine.
+// Returns the first error of the scope and of all made from it, and destroys them all.
+// RESOURCE_EXHAUSTED for NULL; FAILED_PRECONDITION when it was finished before.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_scope_finish(weir_scope_t* take_root);
 WEIR_API const weir_status_t* weir_scope_status(
     const weir_scope_t* scope);  // borrowed; NULL while all is well
@@ -59,6 +60,11 @@ WEIR_API int64_t weir_scope_get_seed(const weir_scope_t* scope);
 // ---- for those who write layers and optimizers ----
 // Makes |take_status| the scope's error, unless it has one already.
 WEIR_API void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status);
+// Whether |argument| is there; if not, INVALID_ARGUMENT that names |function| and |name| sticks in
+// the scope.
+WEIR_API bool weir_scope_has_argument(weir_scope_t* scope, const void* argument,
+                                      const char* function, const char* name);
+#define WEIR_HAS_ARG(scope, argument) weir_scope_has_argument(scope, argument, __func__, #argument)
 // |count| * |size| zeroed bytes that live as long as the root scope; NULL sticks as an error.
 WEIR_API void* weir_scope_alloc(weir_scope_t* scope, size_t count, size_t size);
 // Remembers |edge| on the root scope under |key|, and gives back all edges of a key, in order.

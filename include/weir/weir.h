@@ -2,6 +2,7 @@
 #ifndef WEIR_WEIR_H_
 #define WEIR_WEIR_H_
 
+#include "weir/argument.h"
 #include "weir/attention.h"
 #include "weir/clip.h"
 #include "weir/control.h"

@@ -2,6 +2,7 @@
 #include "file/bundle.h"
 #include "file/checkpoint_state.h"
 #include "session/session.h"
+#include "weir/argument.h"
 #include "weir/file.h"
 
 static bool is_variable(const weir_node_t* node) {
@@ -84,6 +85,8 @@ static weir_status_t* check_local(const weir_session_t* session) {
 }
 
 weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
   WEIR_TRY(check_local(session));
   weir_bundle_writer_t* writer = NULL;
   size_t count = 0;
@@ -145,6 +148,8 @@ static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node,
 }
 
 weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
   WEIR_TRY(check_local(session));
   weir_bundle_t* bundle = NULL;
   size_t count = 0;

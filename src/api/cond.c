@@ -88,6 +88,10 @@ static void merge(cond_t* cond, weir_edge_t* outs) {
 void weir_cond_with(weir_scope_t* scope, weir_edge_t pred, weir_branch_fn_t then_fn,
                     weir_branch_fn_t else_fn, void* user, weir_edge_t* outs, int count,
                     const weir_cond_options_t* options) {
+  options = options ? options : &(const weir_cond_options_t){0};
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, then_fn) || !WEIR_HAS_ARG(scope, else_fn)) return;
+  if (count > 0 && !WEIR_HAS_ARG(scope, outs)) return;
   for (int i = 0; i < count; ++i) outs[i] = WEIR_NO_EDGE;
   cond_t* cond = weir_scope_alloc(scope, 1, sizeof(*cond));  // nodes refer to its contexts
   if (!cond) return;
@@ -135,6 +139,10 @@ static void add_cases(weir_scope_t* scope, weir_edge_t* outs, const cases_t* cas
 void weir_switch_case_with(weir_scope_t* scope, weir_edge_t index, const weir_branch_fn_t* branches,
                            int branch_count, void* user, weir_edge_t* outs, int count,
                            const weir_cond_options_t* options) {
+  options = options ? options : &(const weir_cond_options_t){0};
+  WEIR_ASSERT_ARG(scope);
+  if (branch_count > 0 && !WEIR_HAS_ARG(scope, branches)) return;
+  if (count > 0 && !WEIR_HAS_ARG(scope, outs)) return;
   for (int i = 0; i < count; ++i) outs[i] = WEIR_NO_EDGE;
   if (scope->root->status) return;
   bool is_index =

@@ -3,7 +3,8 @@
 #include "api/scope.h"
 
 weir_edge_t weir_const(weir_scope_t* scope, weir_tensor_t* tensor) {
-  if (scope->root->status || !tensor) return WEIR_NO_EDGE;
+  WEIR_ASSERT_ARG(scope);
+  if (scope->root->status || !WEIR_HAS_ARG(scope, tensor)) return WEIR_NO_EDGE;
   weir_named_attr_t attrs[] = {weir_attr_tensor("value", tensor),
                                weir_attr_type("dtype", weir_tensor_dtype(tensor))};
   return weir_scope_first(
@@ -22,29 +23,37 @@ static weir_edge_t const_of(weir_scope_t* scope, weir_dtype_t dtype, int rank, c
 }
 
 weir_edge_t weir_const_float(weir_scope_t* scope, float value) {
+  WEIR_ASSERT_ARG(scope);
   return const_of(scope, WEIR_DTYPE_FLOAT, 0, NULL, &value);
 }
 
 weir_edge_t weir_const_int(weir_scope_t* scope, int value) {
+  WEIR_ASSERT_ARG(scope);
   return const_of(scope, WEIR_DTYPE_INT32, 0, NULL, &value);
 }
 
 weir_edge_t weir_const_bool(weir_scope_t* scope, bool value) {
+  WEIR_ASSERT_ARG(scope);
   return const_of(scope, WEIR_DTYPE_BOOL, 0, NULL, &value);
 }
 
 weir_edge_t weir_const_ints(weir_scope_t* scope, const int* values, int count) {
+  WEIR_ASSERT_ARG(scope);
   int64_t size = count;
+  if (count > 0 && !WEIR_HAS_ARG(scope, values)) return WEIR_NO_EDGE;
   return const_of(scope, WEIR_DTYPE_INT32, 1, &size, values);
 }
 
 weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims,
                               const float* values) {
+  WEIR_ASSERT_ARG(scope);
   return const_of(scope, WEIR_DTYPE_FLOAT, rank, dims, values);
 }
 
 weir_edge_t weir_const_string(weir_scope_t* scope, const char* value) {
+  WEIR_ASSERT_ARG(scope);
   weir_tensor_t* tensor = NULL;
+  if (!WEIR_HAS_ARG(scope, value)) return WEIR_NO_EDGE;
   weir_status_t* status = weir_tensor_create_strings(0, NULL, &value, NULL, &tensor);
   if (status) weir_scope_fail(scope, status);
   weir_edge_t edge = weir_const(scope, tensor);
@@ -84,7 +93,12 @@ static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char
 static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
                                 bool is_trainable) {
   weir_scope_root_t* root = scope->root;
-  if (root->status || weir_edge_is_none(initial)) return WEIR_NO_EDGE;
+  if (root->status) return WEIR_NO_EDGE;
+  if (!name || weir_edge_is_none(initial)) {
+    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' has no %s",
+                                       name ? name : "", name ? "initial value" : "name"));
+    return WEIR_NO_EDGE;
+  }
   initial = weir_control_lift(scope, initial);
   if (root->status) return WEIR_NO_EDGE;
   const char* device = scope->variable_device
@@ -114,18 +128,23 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
 }
 
 weir_edge_t weir_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
+  WEIR_ASSERT_ARG(scope);
   return add_variable(scope, name, initial, true);
 }
 
 weir_edge_t weir_state_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
+  WEIR_ASSERT_ARG(scope);
   return add_variable(scope, name, initial, false);
 }
 
 int weir_scope_variable_count(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
   return (int)scope->root->variable_count;
 }
 
 weir_variable_info_t weir_scope_variable_at(const weir_scope_t* scope, int index) {
+  WEIR_ASSERT_ARG(scope);
+  if (index < 0 || (size_t)index >= scope->root->variable_count) return (weir_variable_info_t){0};
   return scope->root->variables[index];
 }
 
@@ -135,11 +154,13 @@ weir_edge_t weir_variable_handle(weir_edge_t value) {
 
 weir_node_t* weir_group(weir_scope_t* scope, const char* name, weir_node_t* const* nodes,
                         int count) {
+  WEIR_ASSERT_ARG(scope);
   weir_scope_t* after = weir_scope_after(scope, nodes, count);
   return weir_scope_add(after, "NoOp", name, WEIR_NO_EDGES, WEIR_NO_ATTRS);
 }
 
 weir_node_t* weir_initializer(weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
   weir_scope_root_t* root = scope->root;
   weir_node_t** nodes = weir_arena_array(&root->arena, root->variable_count, sizeof(*nodes));
   if (!nodes) {

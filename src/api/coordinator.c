@@ -12,6 +12,7 @@ typedef struct thread_t {
 } thread_t;
 
 weir_status_t* weir_coordinator_create(weir_coordinator_t** out_coordinator) {
+  WEIR_REQUIRE_ARG(out_coordinator);
   weir_coordinator_t* c = weir_calloc(1, sizeof(*c));
   if (!c) return weir_out_of_memory();
   weir_mutex_init(&c->mu);
@@ -31,6 +32,7 @@ void weir_coordinator_destroy(weir_coordinator_t* c) {
 }
 
 void weir_coordinator_request_stop(weir_coordinator_t* c, weir_status_t* take_status) {
+  WEIR_ASSERT_ARG(c);
   if (weir_status_code(take_status) == WEIR_OUT_OF_RANGE) {
     weir_status_destroy(take_status);
     take_status = NULL;
@@ -50,6 +52,7 @@ void weir_coordinator_request_stop(weir_coordinator_t* c, weir_status_t* take_st
 }
 
 bool weir_coordinator_should_stop(weir_coordinator_t* c) {
+  WEIR_ASSERT_ARG(c);
   weir_mutex_lock(&c->mu);
   bool is_stopping = c->is_stopping;
   weir_mutex_unlock(&c->mu);
@@ -57,6 +60,7 @@ bool weir_coordinator_should_stop(weir_coordinator_t* c) {
 }
 
 bool weir_coordinator_wait(weir_coordinator_t* c, int64_t timeout_ms) {
+  WEIR_ASSERT_ARG(c);
   const int64_t deadline = weir_clock_ns() + timeout_ms * 1000000;
   weir_mutex_lock(&c->mu);
   bool is_waiting = true;
@@ -96,6 +100,8 @@ static void* run_thread(void* arg) {
 }
 
 weir_status_t* weir_coordinator_start(weir_coordinator_t* c, weir_thread_fn_t fn, void* arg) {
+  WEIR_REQUIRE_ARG(c);
+  WEIR_REQUIRE_ARG(fn);
   thread_t* thread = weir_malloc(sizeof(*thread));
   if (!thread) return weir_out_of_memory();
   *thread = (thread_t){.coordinator = c, .fn = fn, .arg = arg};
@@ -132,6 +138,7 @@ static bool wait_all_locked(weir_coordinator_t* c, int64_t grace_ms) {
 }
 
 weir_status_t* weir_coordinator_join(weir_coordinator_t* c, int64_t grace_ms) {
+  WEIR_REQUIRE_ARG(c);
   weir_mutex_lock(&c->mu);
   const bool is_done = wait_all_locked(c, grace_ms);
   const int running = c->running;

@@ -39,6 +39,9 @@ static weir_status_t* check(weir_tensor_t* const* tensors, int count, int64_t ba
 weir_status_t* weir_dataset_create_with(weir_tensor_t* const* tensors, int count,
                                         const weir_dataset_options_t* options,
                                         weir_dataset_t** out_dataset) {
+  options = options ? options : &(const weir_dataset_options_t){0};
+  WEIR_REQUIRE_ARG(tensors);
+  WEIR_REQUIRE_ARG(out_dataset);
   const int64_t batch = options->batch_size ? options->batch_size : DEFAULT_BATCH;
   WEIR_TRY(check(tensors, count, batch, options->drop_remainder));
   weir_dataset_t* dataset = weir_calloc(1, sizeof(*dataset));
@@ -127,6 +130,8 @@ static weir_status_t* gather(const weir_tensor_t* from, const int64_t* rows, int
 }
 
 weir_status_t* weir_dataset_next(weir_dataset_t* dataset, weir_tensor_t** out_tensors) {
+  WEIR_REQUIRE_ARG(dataset);
+  WEIR_REQUIRE_ARG(out_tensors);
   const int64_t epoch = dataset->next / dataset->batches;
   const int epochs = dataset->options.epochs;
   if (epochs > 0 && epoch >= epochs)
@@ -147,11 +152,19 @@ weir_status_t* weir_dataset_next(weir_dataset_t* dataset, weir_tensor_t** out_te
   return status;
 }
 
-int weir_dataset_tensor_count(const weir_dataset_t* dataset) { return dataset->count; }
-int64_t weir_dataset_batch_count(const weir_dataset_t* dataset) { return dataset->batches; }
+int weir_dataset_tensor_count(const weir_dataset_t* dataset) {
+  WEIR_ASSERT_ARG(dataset);
+  return dataset->count;
+}
+int64_t weir_dataset_batch_count(const weir_dataset_t* dataset) {
+  WEIR_ASSERT_ARG(dataset);
+  return dataset->batches;
+}
 int64_t weir_dataset_epoch(const weir_dataset_t* dataset) {
+  WEIR_ASSERT_ARG(dataset);
   return dataset->next / dataset->batches;
 }
 void weir_dataset_seek(weir_dataset_t* dataset, int64_t index) {
+  WEIR_ASSERT_ARG(dataset);
   dataset->next = index > 0 ? index : 0;
 }

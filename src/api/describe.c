@@ -3,6 +3,7 @@
 #include "base/string.h"
 #include "op/op.h"
 #include "ops/builtin_ops.h"
+#include "weir/argument.h"
 #include "weir/version.h"
 #include "wire/wire.h"
 
@@ -89,6 +90,7 @@ static void append_whole(const weir_op_t* op, weir_strbuf_t* out) {
 }
 
 weir_status_t* weir_describe_ops(const char* name, bool json, char** out_text) {
+  WEIR_REQUIRE_ARG(out_text);
   const weir_registry_t* registry = NULL;
   WEIR_TRY(weir_registry_builtin(&registry));
   weir_strbuf_t out = {0};
@@ -110,6 +112,8 @@ weir_status_t* weir_describe_ops(const char* name, bool json, char** out_text) {
 }
 
 weir_status_t* weir_op_list(char** out_data, size_t* out_size) {
+  WEIR_REQUIRE_ARG(out_data);
+  WEIR_REQUIRE_ARG(out_size);
   const weir_registry_t* registry = NULL;
   WEIR_TRY(weir_registry_builtin(&registry));
   weir_strbuf_t out = {0};

@@ -5,9 +5,12 @@
 #include "file/fs.h"
 #include "file/npy.h"
 #include "graph/graph.h"
+#include "weir/argument.h"
 #include "weir/file.h"
 
 weir_status_t* weir_graph_load(const char* path, weir_graph_t** out_graph) {
+  WEIR_REQUIRE_ARG(path);
+  WEIR_REQUIRE_ARG(out_graph);
   weir_strbuf_t bytes = {0};
   weir_graph_t* graph = NULL;
   weir_view_t name = weir_view_of(path);
@@ -29,13 +32,19 @@ weir_status_t* weir_graph_load(const char* path, weir_graph_t** out_graph) {
 }
 
 weir_status_t* weir_tensor_load_npy(const char* path, weir_tensor_t** out_tensor) {
+  WEIR_REQUIRE_ARG(path);
+  WEIR_REQUIRE_ARG(out_tensor);
   return weir_npy_load(path, out_tensor);
 }
 weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor, const char* path) {
+  WEIR_REQUIRE_ARG(tensor);
+  WEIR_REQUIRE_ARG(path);
   return weir_npy_save(path, tensor);
 }
 
 weir_status_t* weir_tensor_to_text(const weir_tensor_t* tensor, int64_t limit, char** out_text) {
+  WEIR_REQUIRE_ARG(tensor);
+  WEIR_REQUIRE_ARG(out_text);
   weir_strbuf_t text = {0};
   weir_strbuf_puts(&text, "");
   weir_tensor_print(tensor, limit, &text);
@@ -51,6 +60,8 @@ struct weir_events_t {
 };
 
 weir_status_t* weir_events_create(const char* directory, weir_events_t** out_events) {
+  WEIR_REQUIRE_ARG(directory);
+  WEIR_REQUIRE_ARG(out_events);
   weir_events_t* events = weir_calloc(1, sizeof(*events));
   if (!events) return weir_out_of_memory();
   weir_status_t* status = weir_event_writer_create(directory, "", &events->writer);
@@ -64,11 +75,15 @@ weir_status_t* weir_events_create(const char* directory, weir_events_t** out_eve
 
 weir_status_t* weir_events_scalar(weir_events_t* events, const char* tag, float value,
                                   int64_t step) {
+  WEIR_REQUIRE_ARG(events);
+  WEIR_REQUIRE_ARG(tag);
   return weir_event_add_scalar(events->writer, step, tag, (double)value);
 }
 
 weir_status_t* weir_events_add_summary(weir_events_t* events, const weir_tensor_t* summary,
                                        int64_t step) {
+  WEIR_REQUIRE_ARG(events);
+  WEIR_REQUIRE_ARG(summary);
   if (weir_tensor_dtype(summary) != WEIR_DTYPE_STRING || weir_tensor_count(summary) != 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "a summary is one string, not %lld of %s",
                        (long long)weir_tensor_count(summary),
@@ -80,6 +95,8 @@ weir_status_t* weir_events_add_summary(weir_events_t* events, const weir_tensor_
 }
 
 weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph) {
+  WEIR_REQUIRE_ARG(events);
+  WEIR_REQUIRE_ARG(graph);
   char* data = NULL;
   size_t size = 0;
   WEIR_TRY(weir_graph_to_def(graph, &data, &size));
@@ -89,6 +106,7 @@ weir_status_t* weir_events_graph(weir_events_t* events, weir_graph_t* graph) {
 }
 
 weir_status_t* weir_events_flush(weir_events_t* events) {
+  WEIR_REQUIRE_ARG(events);
   return weir_event_writer_flush(events->writer);
 }
 

@@ -5,6 +5,10 @@
 weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
                                      const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
                                      weir_gradient_t* out_grads) {
+  if (y_count > 0) WEIR_REQUIRE_ARG(ys);
+  if (x_count > 0) WEIR_REQUIRE_ARG(xs);
+  WEIR_REQUIRE_ARG(scope);
+  WEIR_REQUIRE_ARG(out_grads);
   if (scope->root->status) return weir_status_copy(scope->root->status);
   weir_grad_value_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
   if (!grads) return weir_out_of_memory();
@@ -43,6 +47,8 @@ static weir_edge_t densify(weir_scope_t* scope, weir_gradient_t gradient) {
 weir_status_t* weir_gradients(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
                               const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
                               weir_edge_t* out_grads) {
+  WEIR_REQUIRE_ARG(scope);
+  WEIR_REQUIRE_ARG(out_grads);
   weir_gradient_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
   if (!grads) return weir_out_of_memory();
   weir_status_t* status = weir_gradients_sparse(scope, ys, y_count, xs, x_count, grad_ys, grads);

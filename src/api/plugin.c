@@ -98,6 +98,7 @@ static weir_status_t* register_new(const weir_plugin_t* plugin) {
 }
 
 weir_status_t* weir_plugin_register(const weir_plugin_t* plugin) {
+  WEIR_REQUIRE_ARG(plugin);
   pthread_mutex_lock(&mu);
   bool is_loaded = false;
   for (size_t i = 0; i < loaded_count && !is_loaded; ++i) is_loaded = loaded[i].plugin == plugin;
@@ -124,6 +125,7 @@ static weir_status_t* open_object(const char* path, void** out_object) {
 }
 
 weir_status_t* weir_plugin_load(const char* path) {
+  WEIR_REQUIRE_ARG(path);
   typedef const weir_plugin_t* (*modules_fn_t)(void);
   void* object = NULL;
   WEIR_TRY(open_object(path, &object));

@@ -12,12 +12,15 @@ static const weir_plugin_attrs_t* attrs_of(const weir_node_def_t* node) {
   return (const weir_plugin_attrs_t*)node;
 }
 const weir_plugin_attrs_t* weir_plugin_kernel_attrs(const weir_kernel_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
   return attrs_of(ctx->node);
 }
 const weir_plugin_attrs_t* weir_plugin_shape_attrs(const weir_shape_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
   return attrs_of(ctx->node);
 }
 const weir_plugin_attrs_t* weir_plugin_grad_attrs(const weir_grad_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
   return attrs_of(ctx->node);
 }
 
@@ -37,6 +40,9 @@ static weir_status_t* find(const weir_plugin_attrs_t* attrs, const char* name,
 
 weir_status_t* weir_plugin_attr_int(const weir_plugin_attrs_t* attrs, const char* name,
                                     int64_t* out_value) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, false, &value));
   *out_value = value->u.i;
@@ -45,6 +51,9 @@ weir_status_t* weir_plugin_attr_int(const weir_plugin_attrs_t* attrs, const char
 
 weir_status_t* weir_plugin_attr_float(const weir_plugin_attrs_t* attrs, const char* name,
                                       float* out_value) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_FLOAT, false, &value));
   *out_value = value->u.f;
@@ -53,6 +62,9 @@ weir_status_t* weir_plugin_attr_float(const weir_plugin_attrs_t* attrs, const ch
 
 weir_status_t* weir_plugin_attr_bool(const weir_plugin_attrs_t* attrs, const char* name,
                                      bool* out_value) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_BOOL, false, &value));
   *out_value = value->u.b;
@@ -61,6 +73,9 @@ weir_status_t* weir_plugin_attr_bool(const weir_plugin_attrs_t* attrs, const cha
 
 weir_status_t* weir_plugin_attr_type(const weir_plugin_attrs_t* attrs, const char* name,
                                      weir_dtype_t* out_value) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_TYPE, false, &value));
   *out_value = value->u.type;
@@ -69,6 +84,10 @@ weir_status_t* weir_plugin_attr_type(const weir_plugin_attrs_t* attrs, const cha
 
 weir_status_t* weir_plugin_attr_string(const weir_plugin_attrs_t* attrs, const char* name,
                                        const char** out_data, size_t* out_size) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_data);
+  WEIR_REQUIRE_ARG(out_size);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_STRING, false, &value));
   *out_data = value->u.s.data;
@@ -78,6 +97,9 @@ weir_status_t* weir_plugin_attr_string(const weir_plugin_attrs_t* attrs, const c
 
 weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const char* name,
                                      weir_ints_t* out_values) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_values);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, true, &value));
   *out_values =
@@ -87,15 +109,28 @@ weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const cha
 
 // ---- kernels ----
 
-const char* weir_plugin_node_name(const weir_kernel_ctx_t* ctx) { return ctx->node->name; }
-int weir_plugin_input_count(const weir_kernel_ctx_t* ctx) { return ctx->input_count; }
-int weir_plugin_output_count(const weir_kernel_ctx_t* ctx) { return ctx->output_count; }
+const char* weir_plugin_node_name(const weir_kernel_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
+  return ctx->node->name;
+}
+int weir_plugin_input_count(const weir_kernel_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
+  return ctx->input_count;
+}
+int weir_plugin_output_count(const weir_kernel_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
+  return ctx->output_count;
+}
 const weir_tensor_t* weir_plugin_input(const weir_kernel_ctx_t* ctx, int index) {
+  WEIR_ASSERT_ARG(ctx);
   return weir_kernel_input(ctx, index);
 }
 
 weir_status_t* weir_plugin_output(weir_kernel_ctx_t* ctx, int index, int rank, const int64_t* dims,
                                   weir_tensor_t** out_tensor) {
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_REQUIRE_ARG(out_tensor);
   if (index < 0 || index >= ctx->output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
                        ctx->node->op_name, ctx->output_count, index);
@@ -105,12 +140,16 @@ weir_status_t* weir_plugin_output(weir_kernel_ctx_t* ctx, int index, int rank, c
 
 void weir_plugin_parallel_for(weir_kernel_ctx_t* ctx, int64_t total, double cost_ns,
                               void (*fn)(void* arg, int64_t begin, int64_t end), void* arg) {
+  WEIR_ASSERT_ARG(ctx);
+  WEIR_ASSERT_ARG(fn);
   weir_pool_for(weir_kernel_pool(ctx), total, cost_ns, fn, arg);
 }
 
 // ---- shape functions ----
 
 int weir_plugin_shape_input(const weir_shape_ctx_t* ctx, int index, int64_t* dims, int capacity) {
+  if (capacity > 0) WEIR_ASSERT_ARG(dims);
+  WEIR_ASSERT_ARG(ctx);
   const weir_shape_t* shape = weir_shape_input(ctx, index);
   for (int i = 0; i < shape->rank && i < capacity; ++i) dims[i] = shape->dims[i];
   return shape->rank;
@@ -118,6 +157,8 @@ int weir_plugin_shape_input(const weir_shape_ctx_t* ctx, int index, int64_t* dim
 
 weir_status_t* weir_plugin_shape_set(weir_shape_ctx_t* ctx, int output, int rank,
                                      const int64_t* dims) {
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_REQUIRE_ARG(ctx);
   if (output < 0 || output >= ctx->node->output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
                        ctx->node->op_name, ctx->node->output_count, output);
@@ -127,12 +168,17 @@ weir_status_t* weir_plugin_shape_set(weir_shape_ctx_t* ctx, int output, int rank
 }
 
 weir_status_t* weir_plugin_shape_unchanged(weir_shape_ctx_t* ctx) {
+  WEIR_REQUIRE_ARG(ctx);
   return weir_shape_fn_unchanged(ctx);
 }
 weir_status_t* weir_plugin_shape_broadcast(weir_shape_ctx_t* ctx) {
+  WEIR_REQUIRE_ARG(ctx);
   return weir_shape_fn_broadcast(ctx);
 }
-weir_status_t* weir_plugin_shape_scalar(weir_shape_ctx_t* ctx) { return weir_shape_fn_scalar(ctx); }
+weir_status_t* weir_plugin_shape_scalar(weir_shape_ctx_t* ctx) {
+  WEIR_REQUIRE_ARG(ctx);
+  return weir_shape_fn_scalar(ctx);
+}
 
 // ---- attributes of new nodes ----
 
@@ -164,8 +210,11 @@ static weir_status_t* too_many(const char* op, int count) {
 
 weir_node_t* weir_scope_node(weir_scope_t* scope, const char* op, const weir_edge_t* inputs,
                              int input_count, const weir_attr_arg_t* attrs, int attr_count) {
+  WEIR_ASSERT_ARG(scope);
   weir_named_attr_t buffer[MAX_ATTRS];
-  if (weir_scope_status(scope)) return NULL;
+  if (weir_scope_status(scope) || !WEIR_HAS_ARG(scope, op)) return NULL;
+  if (input_count > 0 && !WEIR_HAS_ARG(scope, inputs)) return NULL;
+  if (attr_count > 0 && !WEIR_HAS_ARG(scope, attrs)) return NULL;
   if (attr_count > MAX_ATTRS) weir_scope_fail(scope, too_many(op, attr_count));
   for (int i = 0; i < input_count; ++i) {
     if (inputs[i].node) continue;
@@ -178,12 +227,15 @@ weir_node_t* weir_scope_node(weir_scope_t* scope, const char* op, const weir_edg
 // ---- gradients ----
 
 weir_edge_t weir_plugin_grad_input(weir_grad_ctx_t* ctx, int index) {
+  WEIR_ASSERT_ARG(ctx);
   return weir_grad_input(ctx, index);
 }
 weir_edge_t weir_plugin_grad_output(weir_grad_ctx_t* ctx, int index) {
+  WEIR_ASSERT_ARG(ctx);
   return weir_grad_output(ctx, index);
 }
 weir_edge_t weir_plugin_grad_dy(weir_grad_ctx_t* ctx, int index) {
+  WEIR_ASSERT_ARG(ctx);
   return weir_grad_dy(ctx, index);
 }
 
@@ -196,6 +248,10 @@ static weir_status_t* check_attr_names(const char* op_name, weir_attrs_t attrs) 
 
 weir_edge_t weir_plugin_grad_node(weir_grad_ctx_t* ctx, const char* op, const weir_edge_t* inputs,
                                   int input_count, const weir_attr_arg_t* attrs, int attr_count) {
+  if (input_count > 0) WEIR_ASSERT_ARG(inputs);
+  if (attr_count > 0) WEIR_ASSERT_ARG(attrs);
+  WEIR_ASSERT_ARG(ctx);
+  WEIR_ASSERT_ARG(op);
   weir_named_attr_t buffer[MAX_ATTRS];
   weir_attrs_t named = named_attrs(attrs, attr_count, buffer);
   if (!ctx->builder->status) {
@@ -206,5 +262,6 @@ weir_edge_t weir_plugin_grad_node(weir_grad_ctx_t* ctx, const char* op, const we
 }
 
 weir_status_t* weir_plugin_grad_set(weir_grad_ctx_t* ctx, int index, weir_edge_t dx) {
+  WEIR_REQUIRE_ARG(ctx);
   return weir_grad_set(ctx, index, dx);
 }

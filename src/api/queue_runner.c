@@ -94,9 +94,12 @@ static weir_status_t* create_group(const weir_queue_runner_t* runner, weir_sessi
 
 weir_status_t* weir_queue_runner_start(const weir_queue_runner_t* runner, weir_session_t* session,
                                        weir_coordinator_t* coordinator) {
+  WEIR_REQUIRE_ARG(runner);
   group_t* group = NULL;
   const int count = runner->threads > 0 ? runner->threads : 1;
   if (!runner->enqueue) return WEIR_STATUS(INVALID_ARGUMENT, "a queue runner has no enqueue node");
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(coordinator);
   WEIR_TRY(create_group(runner, session, coordinator, &group));
   atomic_init(&group->working, count);
   atomic_init(&group->runs, 0);

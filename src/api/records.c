@@ -9,6 +9,8 @@ struct weir_record_writer_t {
 };
 
 weir_status_t* weir_record_writer_create(const char* path, weir_record_writer_t** out_writer) {
+  WEIR_REQUIRE_ARG(path);
+  WEIR_REQUIRE_ARG(out_writer);
   weir_record_writer_t* writer = weir_calloc(1, sizeof(*writer));
   if (!writer) return weir_out_of_memory();
   weir_status_t* status = weir_writer_open(path, false, &writer->file);
@@ -19,10 +21,13 @@ weir_status_t* weir_record_writer_create(const char* path, weir_record_writer_t*
 
 weir_status_t* weir_record_writer_write(weir_record_writer_t* writer, const void* data,
                                         size_t size) {
+  if (size > 0) WEIR_REQUIRE_ARG(data);
+  WEIR_REQUIRE_ARG(writer);
   return weir_record_write(writer->file, data, size);
 }
 
 weir_status_t* weir_record_writer_flush(weir_record_writer_t* writer) {
+  WEIR_REQUIRE_ARG(writer);
   return weir_writer_flush(writer->file);
 }
 
@@ -43,6 +48,7 @@ struct weir_example_t {
 };
 
 weir_status_t* weir_example_create(weir_example_t** out_example) {
+  WEIR_REQUIRE_ARG(out_example);
   weir_example_t* example = weir_calloc(1, sizeof(*example));
   if (!example) return weir_out_of_memory();
   *out_example = example;
@@ -56,6 +62,7 @@ void weir_example_destroy(weir_example_t* example) {
 }
 
 void weir_example_clear(weir_example_t* example) {
+  WEIR_ASSERT_ARG(example);
   example->features.size = 0;
   example->features.failed = false;
 }
@@ -75,6 +82,9 @@ static void add_feature(weir_example_t* example, const char* name, uint32_t kind
 
 void weir_example_floats(weir_example_t* example, const char* name, const float* values,
                          int64_t count) {
+  if (count > 0) WEIR_ASSERT_ARG(values);
+  WEIR_ASSERT_ARG(example);
+  WEIR_ASSERT_ARG(name);
   weir_strbuf_t list = {0};  // packed; the element type is little-endian, as this machine is
   if (count > 0) weir_wire_put_bytes(&list, kList, values, (size_t)count * sizeof(*values));
   add_feature(example, name, kFloatList, &list);
@@ -83,6 +93,9 @@ void weir_example_floats(weir_example_t* example, const char* name, const float*
 
 void weir_example_ints(weir_example_t* example, const char* name, const int64_t* values,
                        int64_t count) {
+  if (count > 0) WEIR_ASSERT_ARG(values);
+  WEIR_ASSERT_ARG(example);
+  WEIR_ASSERT_ARG(name);
   weir_strbuf_t list = {0};
   size_t packed = weir_wire_begin(&list, kList);
   for (int64_t i = 0; i < count; ++i) weir_wire_put_varint(&list, (uint64_t)values[i]);
@@ -92,6 +105,9 @@ void weir_example_ints(weir_example_t* example, const char* name, const int64_t*
 }
 
 void weir_example_bytes(weir_example_t* example, const char* name, const void* data, size_t size) {
+  if (size > 0) WEIR_ASSERT_ARG(data);
+  WEIR_ASSERT_ARG(example);
+  WEIR_ASSERT_ARG(name);
   weir_strbuf_t list = {0};
   weir_wire_put_bytes(&list, kList, data, size);
   add_feature(example, name, kBytesList, &list);
@@ -99,6 +115,8 @@ void weir_example_bytes(weir_example_t* example, const char* name, const void* d
 }
 
 weir_status_t* weir_example_write(const weir_example_t* example, weir_record_writer_t* writer) {
+  WEIR_REQUIRE_ARG(example);
+  WEIR_REQUIRE_ARG(writer);
   weir_strbuf_t message = {0};
   weir_status_t* status = weir_strbuf_finish(&example->features);
   weir_wire_put_bytes(&message, kFeatures, example->features.data, example->features.size);

@@ -10,6 +10,8 @@ enum { DEFAULT_KEPT = 5 };
 static double wall_seconds(void) { return (double)weir_wall_clock_us() / 1e6; }
 
 weir_saver_t* weir_saver_create_with(weir_scope_t* scope, const weir_saver_options_t* options) {
+  options = options ? options : &(const weir_saver_options_t){0};
+  WEIR_ASSERT_ARG(scope);
   if (weir_scope_status(scope)) return NULL;
   weir_saver_t* saver = weir_calloc(1, sizeof(*saver));
   if (!saver) {
@@ -158,6 +160,9 @@ static weir_status_t* run(weir_saver_t* saver, weir_session_t* session, const ch
 
 weir_status_t* weir_saver_save(weir_saver_t* saver, weir_session_t* session, const char* prefix,
                                int64_t step, char** out_path) {
+  WEIR_REQUIRE_ARG(saver);
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
   weir_strbuf_t path = {0};
   char* directory = directory_of(prefix);
   weir_status_t* status = directory ? weir_fs_make_directories(directory) : weir_out_of_memory();
@@ -179,10 +184,15 @@ weir_status_t* weir_saver_save(weir_saver_t* saver, weir_session_t* session, con
 
 weir_status_t* weir_saver_restore(weir_saver_t* saver, weir_session_t* session,
                                   const char* prefix) {
+  WEIR_REQUIRE_ARG(saver);
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
   return run(saver, session, prefix, false);
 }
 
 weir_status_t* weir_saver_recover(weir_saver_t* saver, const char* directory) {
+  WEIR_REQUIRE_ARG(saver);
+  WEIR_REQUIRE_ARG(directory);
   weir_checkpoint_state_t state = {0};
   weir_strbuf_t path = {0};
   weir_status_t* status = weir_checkpoint_state_load(directory, &state);
@@ -207,6 +217,8 @@ weir_status_t* weir_saver_recover(weir_saver_t* saver, const char* directory) {
 // ---- looking at checkpoints ----
 
 weir_status_t* weir_latest_checkpoint(const char* directory, char** out_prefix) {
+  WEIR_REQUIRE_ARG(directory);
+  WEIR_REQUIRE_ARG(out_prefix);
   weir_strbuf_t prefix = {0};
   weir_strbuf_t index = {0};
   weir_status_t* status = weir_checkpoint_latest(directory, &prefix);
@@ -227,6 +239,9 @@ weir_status_t* weir_latest_checkpoint(const char* directory, char** out_prefix) 
 }
 
 weir_status_t* weir_checkpoint_has(const char* prefix, const char* name, bool* out_has) {
+  WEIR_REQUIRE_ARG(prefix);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_has);
   weir_bundle_t* bundle = NULL;
   weir_bundle_entry_t entry;
   WEIR_TRY(weir_bundle_open(prefix, &bundle));

@@ -6,6 +6,7 @@
 #include "api/control.h"
 
 weir_scope_t* weir_scope_create(weir_graph_t* graph) {
+  WEIR_ASSERT_ARG(graph);
   weir_scope_root_t* root = weir_calloc(1, sizeof(*root));
   if (!root) return NULL;
   weir_scope_t* scope = weir_arena_alloc(&root->arena, sizeof(*scope));
@@ -15,11 +16,15 @@ weir_scope_t* weir_scope_create(weir_graph_t* graph) {
   }
   root->graph = weir_graph_ref(graph);
   *scope = (weir_scope_t){.root = root, .prefix = ""};
+  weir_live_add(&root->live, scope);
   return scope;
 }
 
 weir_status_t* weir_scope_finish(weir_scope_t* take_root) {
   if (!take_root) return weir_out_of_memory();
+  if (!weir_live_remove(take_root))
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "weir_scope_finish: the scope is finished already, or is not a root scope");
   weir_scope_root_t* root = take_root->root;
   weir_status_t* status = root->status;
   weir_free(root->variables);
@@ -31,12 +36,26 @@ weir_status_t* weir_scope_finish(weir_scope_t* take_root) {
   return status;
 }
 
-const weir_status_t* weir_scope_status(const weir_scope_t* scope) { return scope->root->status; }
-weir_graph_t* weir_scope_graph(const weir_scope_t* scope) { return scope->root->graph; }
+const weir_status_t* weir_scope_status(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  return scope->root->status;
+}
+weir_graph_t* weir_scope_graph(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  return scope->root->graph;
+}
 
 void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status) {
+  WEIR_ASSERT_ARG(scope);
   if (scope->root->status) weir_status_destroy(take_status);
   else scope->root->status = take_status;
+}
+
+bool weir_scope_has_argument(weir_scope_t* scope, const void* argument, const char* function,
+                             const char* name) {
+  if (argument) return true;
+  weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: %s is NULL", function, name));
+  return false;
 }
 
 static weir_scope_t* derive(weir_scope_t* scope) {
@@ -70,6 +89,8 @@ static bool is_taken(weir_scope_root_t* root, const char* prefix) {
 }
 
 weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name) {
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, name)) return scope;
   weir_scope_t* derived = derive(scope);
   const char* prefix = join(scope, name);
   for (int i = 1; *prefix && is_taken(scope->root, prefix); ++i) {
@@ -83,6 +104,8 @@ weir_scope_t* weir_scope_in(weir_scope_t* scope, const char* name) {
 }
 
 weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device) {
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, device)) return scope;
   weir_scope_t* derived = derive(scope);
   derived->device = weir_arena_strndup(&scope->root->arena, device, strlen(device));
   derived->variable_device = NULL;
@@ -91,6 +114,7 @@ weir_scope_t* weir_scope_on(weir_scope_t* scope, const char* device) {
 
 weir_scope_t* weir_scope_variables_on(weir_scope_t* scope, weir_variable_device_fn_t fn,
                                       void* arg) {
+  WEIR_ASSERT_ARG(scope);
   weir_scope_t* derived = derive(scope);
   derived->variable_device = fn;
   derived->variable_device_arg = arg;
@@ -98,6 +122,8 @@ weir_scope_t* weir_scope_variables_on(weir_scope_t* scope, weir_variable_device_
 }
 
 weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, int count) {
+  WEIR_ASSERT_ARG(scope);
+  if (count > 0 && !WEIR_HAS_ARG(scope, nodes)) return scope;
   weir_scope_t* derived = derive(scope);
   size_t total = (size_t)(scope->control_count + count);
   weir_node_t** controls = weir_arena_array(&scope->root->arena, total, sizeof(*controls));
@@ -116,12 +142,16 @@ weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, i
 }
 
 weir_scope_t* weir_scope_name(weir_scope_t* scope, const char* name) {
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, name)) return scope;
   weir_scope_t* derived = derive(scope);
   derived->next_name = weir_arena_strndup(&scope->root->arena, name, strlen(name));
   return derived;
 }
 
 weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix) {
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, prefix)) return scope;
   weir_scope_t* derived = derive(scope);
   derived->prefix = weir_arena_strndup(&scope->root->arena, prefix, strlen(prefix));
   derived->next_name = NULL;
@@ -129,6 +159,7 @@ weir_scope_t* weir_scope_at(weir_scope_t* scope, const char* prefix) {
 }
 
 weir_scope_t* weir_scope_lift(weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
   weir_scope_t* derived = derive(scope);
   derived->controls = NULL;
   derived->control_count = 0;
@@ -136,11 +167,18 @@ weir_scope_t* weir_scope_lift(weir_scope_t* scope) {
   return derived;
 }
 
-void weir_scope_seed(weir_scope_t* scope, int64_t seed) { scope->root->seed = seed; }
+void weir_scope_seed(weir_scope_t* scope, int64_t seed) {
+  WEIR_ASSERT_ARG(scope);
+  scope->root->seed = seed;
+}
 
-int64_t weir_scope_get_seed(const weir_scope_t* scope) { return scope->root->seed; }
+int64_t weir_scope_get_seed(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  return scope->root->seed;
+}
 
 void* weir_scope_alloc(weir_scope_t* scope, size_t count, size_t size) {
+  WEIR_ASSERT_ARG(scope);
   void* memory = weir_arena_array(&scope->root->arena, count, size);
   if (!memory) weir_scope_fail(scope, weir_out_of_memory());
   else memset(memory, 0, count * size);
@@ -170,6 +208,8 @@ static weir_scope_collection_t* add_collection(weir_scope_t* scope, const char* 
 }
 
 void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge) {
+  WEIR_ASSERT_ARG(scope);
+  WEIR_ASSERT_ARG(key);
   if (scope->root->status || !edge.node) return;
   weir_scope_collection_t* collection = find_collection(scope, key);
   if (!collection) collection = add_collection(scope, key);
@@ -183,6 +223,9 @@ void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge) 
 
 int weir_scope_collected(const weir_scope_t* scope, const char* key,
                          const weir_edge_t** out_edges) {
+  WEIR_ASSERT_ARG(scope);
+  WEIR_ASSERT_ARG(key);
+  WEIR_ASSERT_ARG(out_edges);
   const weir_scope_collection_t* collection = find_collection(scope, key);
   *out_edges = collection ? collection->edges : NULL;
   return collection ? (int)collection->count : 0;
@@ -192,6 +235,7 @@ int weir_scope_collected(const weir_scope_t* scope, const char* key,
 
 weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name,
                             weir_edges_t inputs, weir_attrs_t attrs) {
+  WEIR_ASSERT_ARG(scope);
   if (scope->root->status) return NULL;
   const char* own = scope->next_name ? scope->next_name : name ? name : op;
   scope->next_name = NULL;
@@ -277,6 +321,7 @@ void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_sh
 }
 
 void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count) {
+  if (count > 0 && !WEIR_HAS_ARG(list->scope, edges)) return;
   if (list->count + count > list->capacity) {
     int capacity = WEIR_MAX(2 * list->capacity, list->count + count);
     weir_edge_t* grown =

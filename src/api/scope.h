@@ -2,6 +2,7 @@
 #ifndef WEIR_API_SCOPE_H_
 #define WEIR_API_SCOPE_H_
 
+#include "base/live.h"
 #include "graph/graph.h"
 #include "weir/attrs.h"
 #include "weir/scope.h"
@@ -19,6 +20,7 @@ struct weir_scope_collection_t {
 typedef struct weir_control_t weir_control_t;
 
 typedef struct weir_scope_root_t {
+  weir_live_t live;       // of the root scope
   weir_graph_t* graph;    // retained
   weir_status_t* status;  // sticky
   weir_arena_t arena;     // every scope but nothing of the graph

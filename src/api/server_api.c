@@ -3,15 +3,18 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/live.h"
 #include "base/log.h"
 #include "cluster/config.h"
 #include "cluster/serving.h"
 #include "rpc/address.h"
+#include "weir/argument.h"
 #include "weir/server.h"
 
 #define SHUT_DOWN_TIMEOUT_S 10
 
 struct weir_server_t {
+  weir_live_t live;
   weir_serving_t* serving;
   weir_mutex_t mu;
   weir_cond_t cond;
@@ -31,9 +34,13 @@ static void wish(void* arg, weir_serving_wish_t wish) {
   set_end(arg, wish == WEIR_SERVING_SHUTDOWN ? WEIR_SERVER_SHUT_DOWN : WEIR_SERVER_CHIEF_GONE);
 }
 
-void weir_server_stop(weir_server_t* server) { set_end(server, WEIR_SERVER_STOPPED); }
+void weir_server_stop(weir_server_t* server) {
+  WEIR_ASSERT_ARG(server);
+  set_end(server, WEIR_SERVER_STOPPED);
+}
 
 weir_server_end_t weir_server_wait(weir_server_t* server, int timeout_ms) {
+  WEIR_ASSERT_ARG(server);
   int64_t deadline_ns = weir_clock_ns() + timeout_ms * INT64_C(1000000);
   weir_mutex_lock(&server->mu);
   bool is_in_time = true;
@@ -146,6 +153,7 @@ static void server_free(weir_server_t* server) {
 
 weir_status_t* weir_server_create(const weir_server_options_t* options,
                                   weir_server_t** out_server) {
+  WEIR_REQUIRE_ARG(out_server);
   const weir_server_options_t defaults = {.cluster = NULL};
   weir_server_t* server = weir_calloc(1, sizeof(*server));
   if (!server) return weir_out_of_memory();
@@ -153,32 +161,42 @@ weir_status_t* weir_server_create(const weir_server_options_t* options,
   weir_cond_init(&server->cond);
   weir_status_t* status = start(options ? options : &defaults, server);
   if (status) server_free(server);
-  else *out_server = server;
-  return status;
+  if (status) return status;
+  weir_live_add(&server->live, server);
+  *out_server = server;
+  return NULL;
 }
 
 void weir_server_destroy(weir_server_t* server, int grace_ms) {
   if (!server) return;
+  if (!weir_live_remove(server)) weir_abort_ended(__func__, "server");
   weir_serving_stop(server->serving, grace_ms);
   server_free(server);
 }
 
 // ---- what it is ----
 
-int weir_server_port(const weir_server_t* server) { return weir_serving_port(server->serving); }
+int weir_server_port(const weir_server_t* server) {
+  WEIR_ASSERT_ARG(server);
+  return weir_serving_port(server->serving);
+}
 const char* weir_server_address(const weir_server_t* server) {
+  WEIR_ASSERT_ARG(server);
   return weir_serving_address(server->serving);
 }
 const char* weir_server_task_name(const weir_server_t* server) {
+  WEIR_ASSERT_ARG(server);
   return weir_serving_task(server->serving)->name;
 }
 int weir_server_metrics_port(const weir_server_t* server) {
+  WEIR_ASSERT_ARG(server);
   return weir_serving_metrics_port(server->serving);
 }
 
 // ---- another server ----
 
 weir_status_t* weir_server_shut_down(const char* target, const weir_server_options_t* options) {
+  WEIR_REQUIRE_ARG(target);
   weir_rpc_loop_t* loop = NULL;
   weir_rpc_channel_t* channel = NULL;
   weir_rpc_buffer_t* answer = NULL;

@@ -1,5 +1,6 @@
 // session_api.c — Sessions of the public API: here, or on a master elsewhere.
 #include "session/session.h"
+#include "weir/argument.h"
 #ifdef WEIR_HAVE_CLUSTER
 #include "cluster/client.h"
 #endif
@@ -20,6 +21,8 @@ static weir_status_t* connect(weir_graph_t* graph, const weir_session_options_t*
 
 weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_options_t* options,
                                    weir_session_t** out_session) {
+  WEIR_REQUIRE_ARG(graph);
+  WEIR_REQUIRE_ARG(out_session);
   if (options && options->target && *options->target) return connect(graph, options, out_session);
   return weir_session_create_in(graph, NULL, options, out_session);
 }

@@ -229,6 +229,10 @@ static void limited_body(weir_scope_t* scope, weir_edge_t* state, void* user) {
 void weir_while_loop_with(weir_scope_t* scope, const weir_edge_t* state, int count,
                           weir_loop_cond_fn_t cond, weir_loop_body_fn_t body, void* user,
                           weir_edge_t* out_state, const weir_while_loop_options_t* options) {
+  options = options ? options : &(const weir_while_loop_options_t){0};
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, state) || !WEIR_HAS_ARG(scope, out_state)) return;
+  if (!WEIR_HAS_ARG(scope, cond) || !WEIR_HAS_ARG(scope, body)) return;
   loop_t loop = {.scope = weir_scope_in(scope, options->name ? options->name : "while"),
                  .count = count};
   if (options->maximum_iterations <= 0 || count < 1 || scope->root->status) {

@@ -4,9 +4,16 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#define WEIR_HAVE_BACKTRACE 1
+#endif
 
 #include "base/alloc.h"
 #include "base/details.h"
+#include "base/live.h"
+#include "weir/argument.h"
 
 struct weir_status_t {
   weir_code_t code;
@@ -149,4 +156,28 @@ void weir_check_failed(const char* condition, const char* file, int line) {
   fprintf(stderr, "%s:%d: check failed: %s\n", file, line, condition);
   fflush(stderr);
   abort();
+}
+
+// Names of the functions on the stack, where the C library can tell them.
+static void print_calls(void) {
+#ifdef WEIR_HAVE_BACKTRACE
+  void* frames[32];
+  backtrace_symbols_fd(frames, backtrace(frames, (int)WEIR_COUNT_OF(frames)), STDERR_FILENO);
+#endif
+}
+
+static __attribute__((noreturn)) void abort_on(const char* function, const char* argument,
+                                               const char* fault) {
+  fprintf(stderr, "%s: %s %s\n", function, argument, fault);
+  fflush(stderr);
+  print_calls();
+  abort();
+}
+
+void weir_abort_null(const char* function, const char* argument) {
+  abort_on(function, argument, "is NULL");
+}
+
+void weir_abort_ended(const char* function, const char* argument) {
+  abort_on(function, argument, "was destroyed before");
 }

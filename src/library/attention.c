@@ -41,6 +41,7 @@ static weir_edge_t causal_mask(weir_scope_t* s, weir_edge_t scores) {
 weir_attention_result_t weir_attention_with(weir_scope_t* scope, weir_edge_t query, weir_edge_t key,
                                             weir_edge_t value,
                                             const weir_attention_options_t* options) {
+  options = options ? options : &(const weir_attention_options_t){0};
   weir_attention_result_t none = {WEIR_LIB_NONE, WEIR_LIB_NONE};
   if (!weir_lib_ready(scope, "attention", query, key, value)) return none;
   const int64_t depth = weir_lib_dim(query, -1);

@@ -60,6 +60,7 @@ weir_gradient_t weir_clip_gradient_by_average_norm_with(weir_scope_t* scope,
 }
 
 weir_edge_t weir_global_norm(weir_scope_t* scope, const weir_gradient_t* gradients, int count) {
+  if (count > 0 && !WEIR_HAS_ARG(scope, gradients)) return (weir_edge_t){0};
   weir_edge_t none = {0};
   if (weir_scope_status(scope)) return none;
   weir_scope_t* s = weir_scope_in(scope, "global_norm");

@@ -104,18 +104,21 @@ static weir_edge_t build(conv_t* c, int filters, int kernel_size) {
 
 weir_edge_t weir_layer_conv1d_with(weir_scope_t* scope, weir_edge_t x, int filters, int kernel_size,
                                    const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "conv1d", .rank = 1, .x = x, .options = options};
   return build(&c, filters, kernel_size);
 }
 
 weir_edge_t weir_layer_conv2d_with(weir_scope_t* scope, weir_edge_t x, int filters, int kernel_size,
                                    const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "conv2d", .rank = 2, .x = x, .options = options};
   return build(&c, filters, kernel_size);
 }
 
 weir_edge_t weir_layer_conv3d_with(weir_scope_t* scope, weir_edge_t x, int filters, int kernel_size,
                                    const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "conv3d", .rank = 3, .x = x, .options = options};
   return build(&c, filters, kernel_size);
 }
@@ -149,6 +152,7 @@ static weir_edge_t transposed_shape(const conv_t* c, int filters) {
 weir_edge_t weir_layer_conv2d_transpose_with(weir_scope_t* scope, weir_edge_t x, int filters,
                                              int kernel_size,
                                              const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "conv2d_transpose", .rank = 2, .x = x, .options = options};
   if (!begin(&c, filters, kernel_size)) return WEIR_LIB_NONE;
   if (c.dilations[0] != 1 || c.dilations[1] != 1) {
@@ -175,6 +179,7 @@ static weir_edge_t depthwise(const conv_t* c) {
 
 weir_edge_t weir_layer_depthwise_conv2d_with(weir_scope_t* scope, weir_edge_t x, int kernel_size,
                                              const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "depthwise_conv2d", .rank = 2, .x = x, .options = options};
   if (!begin(&c, 1, kernel_size)) return WEIR_LIB_NONE;
   return finish(&c, depthwise(&c), c.channels * c.multiplier);
@@ -183,6 +188,7 @@ weir_edge_t weir_layer_depthwise_conv2d_with(weir_scope_t* scope, weir_edge_t x,
 weir_edge_t weir_layer_separable_conv2d_with(weir_scope_t* scope, weir_edge_t x, int filters,
                                              int kernel_size,
                                              const weir_layer_conv_options_t* options) {
+  options = options ? options : &(const weir_layer_conv_options_t){0};
   conv_t c = {.scope = scope, .what = "separable_conv2d", .rank = 2, .x = x, .options = options};
   if (!begin(&c, filters, kernel_size)) return WEIR_LIB_NONE;
   weir_edge_t y = depthwise(&c);

@@ -60,6 +60,7 @@ static weir_edge_t multiply(weir_scope_t* s, weir_edge_t x, weir_edge_t kernel, 
 
 weir_edge_t weir_layer_dense_with(weir_scope_t* scope, weir_edge_t x, int units,
                                   const weir_layer_dense_options_t* options) {
+  options = options ? options : &(const weir_layer_dense_options_t){0};
   if (!weir_lib_ready(scope, "dense", x)) return WEIR_LIB_NONE;
   const int64_t inputs = weir_lib_dim(x, -1);
   if (units <= 0 || inputs < 0 || weir_lib_rank(x) < 2) {

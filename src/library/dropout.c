@@ -16,6 +16,7 @@ static weir_edge_t drop(weir_scope_t* s, weir_edge_t x, double rate,
 
 weir_edge_t weir_layer_dropout_with(weir_scope_t* scope, weir_edge_t x, float rate,
                                     const weir_layer_dropout_options_t* options) {
+  options = options ? options : &(const weir_layer_dropout_options_t){0};
   if (!weir_lib_ready(scope, "dropout", x)) return WEIR_LIB_NONE;
   if (!(rate >= 0 && rate < 1)) {
     weir_lib_fail(scope, "dropout layer on '%s': rate must be in [0, 1), got %g",

@@ -125,6 +125,7 @@ static bool check_tables(weir_scope_t* scope, const char* what, weir_tables_t ta
 
 weir_edge_t weir_embedding_lookup_with(weir_scope_t* scope, weir_tables_t tables, weir_edge_t ids,
                                        const weir_embedding_options_t* options) {
+  options = options ? options : &(const weir_embedding_options_t){0};
   if (!check_tables(scope, "embedding_lookup", tables, ids)) return WEIR_LIB_NONE;
   weir_scope_t* s = weir_scope_in(scope, "embedding_lookup");
   if (tables.count == 1) return gather(s, tables.items[0], ids, options->max_norm);
@@ -170,6 +171,7 @@ static weir_edge_t combine_weighted(weir_scope_t* s, weir_edge_t rows, weir_edge
 weir_edge_t weir_embedding_lookup_sparse_with(weir_scope_t* scope, weir_tables_t tables,
                                               weir_edge_t indices, weir_edge_t ids,
                                               const weir_embedding_sparse_options_t* options) {
+  options = options ? options : &(const weir_embedding_sparse_options_t){0};
   const char* what = "embedding_lookup_sparse";
   if (!check_tables(scope, what, tables, ids) || !weir_lib_ready(scope, what, indices))
     return WEIR_LIB_NONE;
@@ -191,6 +193,7 @@ weir_edge_t weir_embedding_lookup_sparse_with(weir_scope_t* scope, weir_tables_t
 
 weir_edge_t weir_layer_embedding_with(weir_scope_t* scope, weir_edge_t ids, int64_t rows,
                                       int64_t size, const weir_layer_embedding_options_t* options) {
+  options = options ? options : &(const weir_layer_embedding_options_t){0};
   if (!weir_lib_ready(scope, "embedding", ids)) return WEIR_LIB_NONE;
   if (rows <= 0 || size <= 0) {
     weir_lib_fail(scope, "embedding layer: needs positive sizes, got %lld rows of %lld",

@@ -208,5 +208,6 @@ weir_edge_t weir_init_edge(weir_scope_t* scope, weir_init_t init, weir_dtype_t d
 
 weir_edge_t weir_weight(weir_scope_t* scope, const char* name, weir_init_t init,
                         weir_dims_t shape) {
+  if (!WEIR_HAS_ARG(scope, name)) return (weir_edge_t){0};
   return weir_variable(scope, name, weir_init_edge(scope, init, WEIR_DTYPE_FLOAT, shape));
 }

@@ -47,6 +47,7 @@ static weir_edge_t string_vector(weir_scope_t* scope, const char* const* strings
 
 weir_edge_t weir_string_input_producer_with(weir_scope_t* scope, const char* const* strings,
                                             int count, const weir_producer_options_t* options) {
+  options = options ? options : &(const weir_producer_options_t){0};
   if (weir_scope_status(scope)) return WEIR_LIB_NONE;
   if (count < 1 || options->epochs < 0) {
     weir_lib_fail(scope, "string_input_producer: %d strings, %d epochs", count, options->epochs);
@@ -164,12 +165,16 @@ static void make_batch(weir_scope_t* scope, const weir_edge_t* tensors, int coun
 
 void weir_batch_with(weir_scope_t* scope, const weir_edge_t* tensors, int count, int batch_size,
                      weir_edge_t* out_batches, const weir_batch_options_t* options) {
+  options = options ? options : &(const weir_batch_options_t){0};
+  if (!WEIR_HAS_ARG(scope, tensors) || !WEIR_HAS_ARG(scope, out_batches)) return;
   make_batch(scope, tensors, count, batch_size, out_batches, false, options);
 }
 
 void weir_shuffle_batch_with(weir_scope_t* scope, const weir_edge_t* tensors, int count,
                              int batch_size, weir_edge_t* out_batches,
                              const weir_batch_options_t* options) {
+  options = options ? options : &(const weir_batch_options_t){0};
+  if (!WEIR_HAS_ARG(scope, tensors) || !WEIR_HAS_ARG(scope, out_batches)) return;
   make_batch(scope, tensors, count, batch_size, out_batches, true, options);
 }
 
@@ -192,6 +197,7 @@ static weir_edge_t dense_default(weir_scope_t* scope, const weir_dense_feature_t
 
 void weir_parse_dense(weir_scope_t* scope, weir_edge_t serialized,
                       const weir_dense_feature_t* features, int count, weir_edge_t* out_values) {
+  if (!WEIR_HAS_ARG(scope, features) || !WEIR_HAS_ARG(scope, out_values)) return;
   for (int i = 0; i < count; ++i) out_values[i] = WEIR_LIB_NONE;
   if (!weir_lib_ready(scope, "parse_dense", serialized)) return;
   weir_scope_t* s = weir_scope_in(scope, "parse_dense");

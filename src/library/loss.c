@@ -56,6 +56,7 @@ static weir_edge_t reduce(weir_scope_t* s, weir_edge_t losses, const options_t* 
 
 weir_edge_t weir_loss_weighted_with(weir_scope_t* scope, weir_edge_t losses,
                                     const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!weir_lib_ready(scope, "weighted loss", losses)) return WEIR_LIB_NONE;
   return reduce(weir_scope_in(scope, "weighted_loss"), losses, options);
 }
@@ -78,6 +79,7 @@ static weir_edge_t smooth_classes(weir_scope_t* s, weir_edge_t labels, float smo
 weir_edge_t weir_loss_softmax_cross_entropy_with(weir_scope_t* scope, weir_edge_t labels,
                                                  weir_edge_t logits,
                                                  const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!weir_lib_ready(scope, "softmax cross entropy loss", labels, logits)) return WEIR_LIB_NONE;
   weir_scope_t* s = weir_scope_in(scope, "softmax_cross_entropy_loss");
   labels = weir_lib_cast(s, labels, weir_edge_type(logits));
@@ -95,6 +97,7 @@ static weir_edge_t without_last(weir_scope_t* s, weir_edge_t x, int rank) {
 weir_edge_t weir_loss_sparse_softmax_cross_entropy_with(weir_scope_t* scope, weir_edge_t labels,
                                                         weir_edge_t logits,
                                                         const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!weir_lib_ready(scope, "sparse softmax cross entropy loss", labels, logits))
     return WEIR_LIB_NONE;
   weir_scope_t* s = weir_scope_in(scope, "sparse_softmax_cross_entropy_loss");
@@ -108,6 +111,7 @@ weir_edge_t weir_loss_sparse_softmax_cross_entropy_with(weir_scope_t* scope, wei
 weir_edge_t weir_loss_sigmoid_cross_entropy_with(weir_scope_t* scope, weir_edge_t labels,
                                                  weir_edge_t logits,
                                                  const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!weir_lib_ready(scope, "sigmoid cross entropy loss", labels, logits)) return WEIR_LIB_NONE;
   weir_scope_t* s = weir_scope_in(scope, "sigmoid_cross_entropy_loss");
   const weir_dtype_t dtype = weir_edge_type(logits);
@@ -138,18 +142,21 @@ static bool enter(weir_scope_t** scope, const char* what, weir_edge_t* labels,
 weir_edge_t weir_loss_mean_squared_with(weir_scope_t* scope, weir_edge_t labels,
                                         weir_edge_t predictions,
                                         const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "mean_squared_error", &labels, &predictions)) return WEIR_LIB_NONE;
   return reduce(scope, weir_squared_difference(scope, predictions, labels), options);
 }
 
 weir_edge_t weir_loss_absolute_with(weir_scope_t* scope, weir_edge_t labels,
                                     weir_edge_t predictions, const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "absolute_difference", &labels, &predictions)) return WEIR_LIB_NONE;
   return reduce(scope, weir_abs(scope, weir_sub(scope, predictions, labels)), options);
 }
 
 weir_edge_t weir_loss_huber_with(weir_scope_t* scope, weir_edge_t labels, weir_edge_t predictions,
                                  const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "huber_loss", &labels, &predictions)) return WEIR_LIB_NONE;
   weir_scope_t* s = scope;
   weir_edge_t delta = weir_const_float(s, options->delta.is_set ? options->delta.value : 1);
@@ -161,6 +168,7 @@ weir_edge_t weir_loss_huber_with(weir_scope_t* scope, weir_edge_t labels, weir_e
 
 weir_edge_t weir_loss_hinge_with(weir_scope_t* scope, weir_edge_t labels, weir_edge_t logits,
                                  const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "hinge_loss", &labels, &logits)) return WEIR_LIB_NONE;
   weir_scope_t* s = scope;
   weir_edge_t ones = weir_ones_like(s, labels);
@@ -170,6 +178,7 @@ weir_edge_t weir_loss_hinge_with(weir_scope_t* scope, weir_edge_t labels, weir_e
 
 weir_edge_t weir_loss_log_with(weir_scope_t* scope, weir_edge_t labels, weir_edge_t predictions,
                                const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "log_loss", &labels, &predictions)) return WEIR_LIB_NONE;
   weir_scope_t* s = scope;
   weir_edge_t one = weir_const_float(s, 1);
@@ -184,6 +193,7 @@ weir_edge_t weir_loss_log_with(weir_scope_t* scope, weir_edge_t labels, weir_edg
 weir_edge_t weir_loss_cosine_distance_with(weir_scope_t* scope, weir_edge_t labels,
                                            weir_edge_t predictions,
                                            const weir_loss_options_t* options) {
+  options = options ? options : &(const weir_loss_options_t){0};
   if (!enter(&scope, "cosine_distance", &labels, &predictions)) return WEIR_LIB_NONE;
   weir_edge_t axis = weir_lib_vector(scope, options->axis.is_set ? options->axis.value : -1);
   weir_edge_t dots = weir_sum(scope, weir_mul(scope, predictions, labels), axis, .keep_dims = true);

@@ -73,6 +73,7 @@ static weir_memory_attention_t* make(weir_scope_t* scope, weir_edge_t memory, in
 weir_memory_attention_t* weir_bahdanau_attention_with(
     weir_scope_t* scope, weir_edge_t memory, int units,
     const weir_memory_attention_options_t* options) {
+  options = options ? options : &(const weir_memory_attention_options_t){0};
   weir_memory_attention_t* a = make(scope, memory, units, options, "bahdanau_attention");
   if (!a) return NULL;
   a->is_additive = true;
@@ -90,6 +91,7 @@ weir_memory_attention_t* weir_bahdanau_attention_with(
 weir_memory_attention_t* weir_luong_attention_with(weir_scope_t* scope, weir_edge_t memory,
                                                    int units,
                                                    const weir_memory_attention_options_t* options) {
+  options = options ? options : &(const weir_memory_attention_options_t){0};
   weir_memory_attention_t* a = make(scope, memory, units, options, "luong_attention");
   if (a && options->normalize)
     a->scale = weight(a, a->scope, "attention_g", weir_init_ones(), WEIR_SCALAR_SHAPE);

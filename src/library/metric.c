@@ -83,6 +83,7 @@ static bool check_shapes(weir_scope_t* scope, const char* what, weir_edge_t a, w
 
 weir_metric_t weir_metric_mean_with(weir_scope_t* scope, weir_edge_t values,
                                     const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!weir_lib_ready(scope, "mean", values)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "mean");
   return mean(s, weir_lib_cast(s, values, WEIR_DTYPE_FLOAT), options, false);
@@ -91,6 +92,7 @@ weir_metric_t weir_metric_mean_with(weir_scope_t* scope, weir_edge_t values,
 weir_metric_t weir_metric_accuracy_with(weir_scope_t* scope, weir_edge_t labels,
                                         weir_edge_t predictions,
                                         const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "accuracy", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "accuracy");
   labels = weir_lib_cast(s, labels, weir_edge_type(predictions));
@@ -101,6 +103,7 @@ weir_metric_t weir_metric_accuracy_with(weir_scope_t* scope, weir_edge_t labels,
 weir_metric_t weir_metric_top_k_accuracy_with(weir_scope_t* scope, weir_edge_t labels,
                                               weir_edge_t scores, int k,
                                               const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!weir_lib_ready(scope, "top_k_accuracy", labels, scores)) return NO_METRIC;
   if (k <= 0) weir_lib_fail(scope, "top_k_accuracy metric: k must be positive, got %d", k);
   weir_scope_t* s = enter(scope, options, "top_k_accuracy");
@@ -119,6 +122,7 @@ static weir_edge_t difference(weir_scope_t* s, weir_edge_t labels, weir_edge_t p
 weir_metric_t weir_metric_mean_squared_error_with(weir_scope_t* scope, weir_edge_t labels,
                                                   weir_edge_t predictions,
                                                   const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "mean_squared_error", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "mean_squared_error");
   return mean(s, weir_square(s, difference(s, labels, predictions)), options, false);
@@ -127,6 +131,7 @@ weir_metric_t weir_metric_mean_squared_error_with(weir_scope_t* scope, weir_edge
 weir_metric_t weir_metric_root_mean_squared_error_with(weir_scope_t* scope, weir_edge_t labels,
                                                        weir_edge_t predictions,
                                                        const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "root_mean_squared_error", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "root_mean_squared_error");
   return mean(s, weir_square(s, difference(s, labels, predictions)), options, true);
@@ -135,6 +140,7 @@ weir_metric_t weir_metric_root_mean_squared_error_with(weir_scope_t* scope, weir
 weir_metric_t weir_metric_mean_absolute_error_with(weir_scope_t* scope, weir_edge_t labels,
                                                    weir_edge_t predictions,
                                                    const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "mean_absolute_error", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "mean_absolute_error");
   return mean(s, weir_abs(s, difference(s, labels, predictions)), options, false);
@@ -168,6 +174,7 @@ static weir_metric_t share(weir_scope_t* s, weir_edge_t one, weir_edge_t other, 
 weir_metric_t weir_metric_precision_with(weir_scope_t* scope, weir_edge_t labels,
                                          weir_edge_t predictions,
                                          const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "precision", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "precision");
   return share(s, labels, predictions, "false_positives", options->weights);
@@ -176,6 +183,7 @@ weir_metric_t weir_metric_precision_with(weir_scope_t* scope, weir_edge_t labels
 weir_metric_t weir_metric_recall_with(weir_scope_t* scope, weir_edge_t labels,
                                       weir_edge_t predictions,
                                       const weir_metric_options_t* options) {
+  options = options ? options : &(const weir_metric_options_t){0};
   if (!check_shapes(scope, "recall", labels, predictions)) return NO_METRIC;
   weir_scope_t* s = enter(scope, options, "recall");
   return share(s, predictions, labels, "false_negatives", options->weights);

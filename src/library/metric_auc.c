@@ -119,6 +119,7 @@ static weir_metric_t count_all(const counter_t* c, weir_edge_t labels, weir_edge
 
 weir_metric_t weir_metric_auc_with(weir_scope_t* scope, weir_edge_t labels, weir_edge_t predictions,
                                    const weir_metric_auc_options_t* options) {
+  options = options ? options : &(const weir_metric_auc_options_t){0};
   if (!weir_lib_ready(scope, "auc", labels, predictions)) return (weir_metric_t){0};
   const int count = options->threshold_count ? options->threshold_count : 200;
   if (count < 2) {

@@ -123,6 +123,7 @@ static weir_edge_t rest_of(weir_scope_t* s, weir_rate_t decay, weir_edge_t num_u
 
 weir_moving_average_t weir_moving_average_with(weir_scope_t* scope, weir_rate_t decay,
                                                const weir_moving_average_options_t* options) {
+  options = options ? options : &(const weir_moving_average_options_t){0};
   weir_moving_average_t none = {0};
   if (weir_scope_status(scope)) return none;
   const char* name = options->name ? options->name : "ExponentialMovingAverage";
@@ -149,6 +150,7 @@ weir_moving_average_t weir_moving_average_with(weir_scope_t* scope, weir_rate_t 
 }
 
 weir_edge_t weir_moving_average_of(const weir_moving_average_t* average, weir_edge_t value) {
+  WEIR_ASSERT_ARG(average);
   for (int i = 0; i < average->count; ++i) {
     bool is_value =
         average->values[i].node == value.node && average->values[i].index == value.index;
@@ -161,6 +163,7 @@ weir_edge_t weir_moving_average_of(const weir_moving_average_t* average, weir_ed
 // ---- evaluation with averages ----
 
 weir_node_t* weir_moving_average_swap(weir_scope_t* scope, const weir_moving_average_t* average) {
+  if (!WEIR_HAS_ARG(scope, average)) return NULL;
   if (weir_scope_status(scope)) return NULL;
   weir_scope_t* s = weir_scope_in(scope, "swap_averages");
   weir_node_t** nodes = weir_scope_alloc(s, 2 * (size_t)average->count, sizeof(*nodes));
@@ -195,6 +198,7 @@ static weir_edge_t names_edge(weir_scope_t* s, const char* const* names, int cou
 
 weir_node_t* weir_moving_average_restore(weir_scope_t* scope, const weir_moving_average_t* average,
                                          weir_edge_t prefix) {
+  if (!WEIR_HAS_ARG(scope, average)) return NULL;
   if (weir_scope_status(scope)) return NULL;
   weir_scope_t* s = weir_scope_in(scope, "restore_averages");
   size_t room = (size_t)average->count;

@@ -61,6 +61,7 @@ static weir_edge_t mask_of_heads(weir_scope_t* s, weir_edge_t mask) {
 weir_attention_result_t weir_multi_head_attention_with(weir_scope_t* scope, weir_edge_t query,
                                                        weir_edge_t value, int heads, int key_dim,
                                                        const weir_multi_head_options_t* options) {
+  options = options ? options : &(const weir_multi_head_options_t){0};
   weir_attention_result_t result = {WEIR_LIB_NONE, WEIR_LIB_NONE};
   weir_edge_t key = options->key.node ? options->key : value;
   if (!weir_lib_ready(scope, "multi-head attention", query, value, key)) return result;

@@ -152,6 +152,7 @@ static float read_epsilon(weir_opt_float_t epsilon) {
 
 weir_edge_t weir_layer_batch_norm_with(weir_scope_t* scope, weir_edge_t x,
                                        const weir_layer_batch_norm_options_t* options) {
+  options = options ? options : &(const weir_layer_batch_norm_options_t){0};
   const char* what = "batch_normalization";
   if (!weir_lib_ready(scope, what, x)) return WEIR_LIB_NONE;
   const int64_t size = read_size(scope, what, x);
@@ -173,6 +174,7 @@ weir_edge_t weir_layer_batch_norm_with(weir_scope_t* scope, weir_edge_t x,
 
 weir_edge_t weir_layer_norm_with(weir_scope_t* scope, weir_edge_t x,
                                  const weir_layer_norm_options_t* options) {
+  options = options ? options : &(const weir_layer_norm_options_t){0};
   const char* what = "layer_normalization";
   if (!weir_lib_ready(scope, what, x)) return WEIR_LIB_NONE;
   const int64_t size = read_size(scope, what, x);

@@ -29,6 +29,7 @@ weir_edge_t weir_library_scalar(weir_scope_t* scope, float value, weir_dtype_t d
 }
 
 weir_edge_t weir_update_const(const weir_update_t* update, float value) {
+  WEIR_ASSERT_ARG(update);
   return weir_library_scalar(update->scope, value, update->dtype);
 }
 
@@ -224,6 +225,7 @@ static weir_status_t* check(const weir_optimizer_t* optimizer,
 weir_node_t* weir_apply_gradients_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
                                        const weir_variable_gradient_t* gradients, int count,
                                        const weir_minimize_options_t* options) {
+  options = options ? options : &(const weir_minimize_options_t){0};
   if (weir_scope_status(scope)) return NULL;
   weir_status_t* status = check(optimizer, gradients, count, options);
   if (status) {
@@ -278,6 +280,9 @@ static weir_status_t* differentiate(weir_scope_t* scope, weir_edge_t loss, weir_
 int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
                                 weir_variable_gradient_t** out_gradients,
                                 const weir_minimize_options_t* options) {
+  WEIR_ASSERT_ARG(scope);
+  WEIR_ASSERT_ARG(out_gradients);
+  options = options ? options : &(const weir_minimize_options_t){0};
   *out_gradients = NULL;
   if (weir_scope_status(scope)) return 0;
   size_t room = (size_t)weir_scope_variable_count(scope) + (size_t)options->variable_count;
@@ -294,6 +299,7 @@ int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
 
 weir_node_t* weir_minimize_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
                                 weir_edge_t loss, const weir_minimize_options_t* options) {
+  options = options ? options : &(const weir_minimize_options_t){0};
   weir_variable_gradient_t* gradients = NULL;
   int count = weir_compute_gradients_with(scope, loss, &gradients, options);
   return weir_apply_gradients_with(scope, optimizer, gradients, count, options);

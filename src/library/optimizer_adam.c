@@ -74,6 +74,7 @@ static const weir_update_rule_t adam_rule = {
     .name = "Adam", .slots = adam_slots, .powers = adam_powers, .apply = adam_apply};
 
 weir_optimizer_t weir_adam_with(weir_rate_t rate, const weir_adam_options_t* options) {
+  options = options ? options : &(const weir_adam_options_t){0};
   return (weir_optimizer_t){.rule = &adam_rule,
                             .learning_rate = rate,
                             .beta1 = or_else(options->beta1, 0.9f),
@@ -126,6 +127,7 @@ static const weir_update_rule_t adamax_rule = {
     .name = "AdaMax", .slots = adamax_slots, .powers = adamax_powers, .apply = adamax_apply};
 
 weir_optimizer_t weir_adamax_with(weir_rate_t rate, const weir_adamax_options_t* options) {
+  options = options ? options : &(const weir_adamax_options_t){0};
   return (weir_optimizer_t){.rule = &adamax_rule,
                             .learning_rate = rate,
                             .beta1 = or_else(options->beta1, 0.9f),

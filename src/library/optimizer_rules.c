@@ -57,6 +57,7 @@ static const weir_update_rule_t momentum_rule = {
 
 weir_optimizer_t weir_momentum_with(weir_rate_t rate, float momentum,
                                     const weir_momentum_options_t* options) {
+  options = options ? options : &(const weir_momentum_options_t){0};
   return (weir_optimizer_t){.rule = &momentum_rule,
                             .learning_rate = rate,
                             .momentum = momentum,
@@ -89,6 +90,7 @@ static const weir_update_rule_t adagrad_rule = {.name = "Adagrad",
                                                 .apply = adagrad_apply};
 
 weir_optimizer_t weir_adagrad_with(weir_rate_t rate, const weir_adagrad_options_t* options) {
+  options = options ? options : &(const weir_adagrad_options_t){0};
   return (weir_optimizer_t){.rule = &adagrad_rule,
                             .learning_rate = rate,
                             .initial_accumulator = or_else(options->initial_accumulator, 0.1f)};
@@ -109,6 +111,7 @@ static const weir_update_rule_t adadelta_rule = {
     .name = "Adadelta", .slots = two_slots_of_zeros, .apply = adadelta_apply};
 
 weir_optimizer_t weir_adadelta_with(weir_rate_t rate, const weir_adadelta_options_t* options) {
+  options = options ? options : &(const weir_adadelta_options_t){0};
   return (weir_optimizer_t){.rule = &adadelta_rule,
                             .learning_rate = rate,
                             .rho = or_else(options->rho, 0.95f),
@@ -152,6 +155,7 @@ static const weir_update_rule_t centered_rule = {
     .name = "RMSProp", .slots = rmsprop_slots, .apply = centered_apply};
 
 weir_optimizer_t weir_rmsprop_with(weir_rate_t rate, const weir_rmsprop_options_t* options) {
+  options = options ? options : &(const weir_rmsprop_options_t){0};
   return (weir_optimizer_t){.rule = options->centered ? &centered_rule : &rmsprop_rule,
                             .learning_rate = rate,
                             .rho = or_else(options->decay, 0.9f),
@@ -216,6 +220,7 @@ static const weir_update_rule_t ftrl_rule = {
     .name = "Ftrl", .check = ftrl_check, .slots = ftrl_slots, .apply = ftrl_apply};
 
 weir_optimizer_t weir_ftrl_with(weir_rate_t rate, const weir_ftrl_options_t* options) {
+  options = options ? options : &(const weir_ftrl_options_t){0};
   return (weir_optimizer_t){.rule = &ftrl_rule,
                             .learning_rate = rate,
                             .rate_power = or_else(options->rate_power, -0.5f),
@@ -241,6 +246,7 @@ static const weir_update_rule_t proximal_sgd_rule = {.name = "ProximalGradientDe
                                                      .apply = proximal_sgd_apply};
 
 weir_optimizer_t weir_proximal_sgd_with(weir_rate_t rate, const weir_proximal_options_t* options) {
+  options = options ? options : &(const weir_proximal_options_t){0};
   return (weir_optimizer_t){
       .rule = &proximal_sgd_rule, .learning_rate = rate, .l1 = options->l1, .l2 = options->l2};
 }
@@ -261,6 +267,7 @@ static const weir_update_rule_t proximal_adagrad_rule = {.name = "ProximalAdagra
 
 weir_optimizer_t weir_proximal_adagrad_with(weir_rate_t rate,
                                             const weir_proximal_options_t* options) {
+  options = options ? options : &(const weir_proximal_options_t){0};
   return (weir_optimizer_t){.rule = &proximal_adagrad_rule,
                             .learning_rate = rate,
                             .l1 = options->l1,

@@ -67,21 +67,25 @@ static weir_edge_t pool1d(pooling_t* p, int size, const weir_layer_pool_options_
 
 weir_edge_t weir_layer_max_pool2d_with(weir_scope_t* scope, weir_edge_t x, int pool_size,
                                        const weir_layer_pool_options_t* options) {
+  options = options ? options : &(const weir_layer_pool_options_t){0};
   pooling_t p = {.scope = scope, .what = "max_pooling2d", .pool = pool_max, .x = x};
   return pool2d(&p, pool_size, options);
 }
 weir_edge_t weir_layer_average_pool2d_with(weir_scope_t* scope, weir_edge_t x, int pool_size,
                                            const weir_layer_pool_options_t* options) {
+  options = options ? options : &(const weir_layer_pool_options_t){0};
   pooling_t p = {.scope = scope, .what = "average_pooling2d", .pool = pool_average, .x = x};
   return pool2d(&p, pool_size, options);
 }
 weir_edge_t weir_layer_max_pool1d_with(weir_scope_t* scope, weir_edge_t x, int pool_size,
                                        const weir_layer_pool_options_t* options) {
+  options = options ? options : &(const weir_layer_pool_options_t){0};
   pooling_t p = {.scope = scope, .what = "max_pooling1d", .pool = pool_max, .x = x};
   return pool1d(&p, pool_size, options);
 }
 weir_edge_t weir_layer_average_pool1d_with(weir_scope_t* scope, weir_edge_t x, int pool_size,
                                            const weir_layer_pool_options_t* options) {
+  options = options ? options : &(const weir_layer_pool_options_t){0};
   pooling_t p = {.scope = scope, .what = "average_pooling1d", .pool = pool_average, .x = x};
   return pool1d(&p, pool_size, options);
 }

@@ -61,6 +61,7 @@ static chooser_t* make_chooser(weir_scope_t* scope, int count,
 
 weir_scope_t* weir_scope_replica_with(weir_scope_t* scope, int ps_count, int worker,
                                       const weir_scope_replica_options_t* options) {
+  options = options ? options : &(const weir_scope_replica_options_t){0};
   if (ps_count < 0 || worker < 0) {
     weir_lib_fail(scope, "worker %d with %d parameter servers: neither can be negative", worker,
                   ps_count);
@@ -173,6 +174,8 @@ static weir_status_t* rest(const waiting_t* w, int64_t wait_ms) {
 
 weir_status_t* weir_wait_initialized_with(weir_session_t* session, weir_edge_t uninitialized,
                                           const weir_wait_options_t* options) {
+  options = options ? options : &(const weir_wait_options_t){0};
+  WEIR_REQUIRE_ARG(session);
   if (!session || !uninitialized.node)
     return WEIR_STATUS(INVALID_ARGUMENT, "no session, or no list of variables, to wait for");
   waiting_t w = {.session = session, .uninitialized = uninitialized, .options = options};

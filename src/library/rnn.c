@@ -145,6 +145,7 @@ static bool check_inputs(weir_scope_t* scope, const weir_rnn_cell_t* cell, weir_
 
 weir_rnn_result_t weir_rnn_with(weir_scope_t* scope, weir_rnn_cell_t* cell, weir_edge_t inputs,
                                 const weir_rnn_options_t* options) {
+  options = options ? options : &(const weir_rnn_options_t){0};
   if (!check_inputs(scope, cell, inputs)) return no_result();
   weir_scope_t* s = weir_scope_in(scope, options->name ? options->name : "rnn");
   rnn_t r = {.scope = s, .cell = cell, .dtype = weir_edge_type(inputs)};
@@ -176,6 +177,8 @@ weir_rnn_result_t weir_static_rnn_with(weir_scope_t* scope, weir_rnn_cell_t* cel
                                        const weir_edge_t* inputs, int count,
                                        weir_edge_t* out_outputs,
                                        const weir_rnn_options_t* options) {
+  options = options ? options : &(const weir_rnn_options_t){0};
+  if (count > 0 && !WEIR_HAS_ARG(scope, inputs)) return no_result();
   if (!weir_lib_is_ready(scope, "static rnn", inputs, count)) return no_result();
   if (!cell || count < 1) {
     weir_lib_fail(scope, "static rnn needs a cell and at least one step, got %d", count);
@@ -207,6 +210,7 @@ weir_bidirectional_rnn_result_t weir_bidirectional_rnn_with(weir_scope_t* scope,
                                                             weir_rnn_cell_t* backward,
                                                             weir_edge_t inputs,
                                                             const weir_rnn_options_t* options) {
+  options = options ? options : &(const weir_rnn_options_t){0};
   weir_bidirectional_rnn_result_t result = {.outputs = WEIR_LIB_NONE};
   if (!check_inputs(scope, forward, inputs) || !check_inputs(scope, backward, inputs))
     return result;

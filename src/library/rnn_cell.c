@@ -121,6 +121,7 @@ static weir_edge_t lstm_step(weir_rnn_cell_t* cell, weir_scope_t* s, weir_edge_t
 
 weir_rnn_cell_t* weir_lstm_cell_with(weir_scope_t* scope, int units,
                                      const weir_rnn_cell_options_t* options) {
+  options = options ? options : &(const weir_rnn_cell_options_t){0};
   weir_rnn_cell_t* cell = make_cell(scope, units, "lstm_cell", options);
   if (!cell) return NULL;
   weights_t* w = cell->impl;
@@ -163,6 +164,7 @@ static weir_edge_t gru_step(weir_rnn_cell_t* cell, weir_scope_t* s, weir_edge_t 
 
 weir_rnn_cell_t* weir_gru_cell_with(weir_scope_t* scope, int units,
                                     const weir_rnn_cell_options_t* options) {
+  options = options ? options : &(const weir_rnn_cell_options_t){0};
   weir_rnn_cell_t* cell = make_cell(scope, units, "gru_cell", options);
   if (!cell) return NULL;
   cell->build = gru_build;
@@ -190,6 +192,7 @@ static weir_edge_t basic_step(weir_rnn_cell_t* cell, weir_scope_t* s, weir_edge_
 
 weir_rnn_cell_t* weir_basic_rnn_cell_with(weir_scope_t* scope, int units,
                                           const weir_rnn_cell_options_t* options) {
+  options = options ? options : &(const weir_rnn_cell_options_t){0};
   weir_rnn_cell_t* cell = make_cell(scope, units, "basic_rnn_cell", options);
   if (!cell) return NULL;
   cell->build = basic_build;

@@ -77,6 +77,7 @@ static weir_edge_t stack_step(weir_rnn_cell_t* cell, weir_scope_t* scope, weir_e
 
 weir_rnn_cell_t* weir_multi_rnn_cell(weir_scope_t* scope, weir_rnn_cell_t* const* cells,
                                      int count) {
+  if (count > 0 && !WEIR_HAS_ARG(scope, cells)) return NULL;
   if (weir_scope_status(scope)) return NULL;
   if (count < 1) {
     weir_lib_fail(scope, "a multi-layer cell needs at least one cell, got %d", count);
@@ -145,6 +146,7 @@ static weir_edge_t dropout_step(weir_rnn_cell_t* cell, weir_scope_t* s, weir_edg
 
 weir_rnn_cell_t* weir_dropout_cell_with(weir_scope_t* scope, weir_rnn_cell_t* cell,
                                         const weir_dropout_cell_options_t* options) {
+  options = options ? options : &(const weir_dropout_cell_options_t){0};
   if (weir_scope_status(scope) || !cell) return NULL;
   weir_rnn_cell_t* made = weir_scope_alloc(scope, 1, sizeof(*made));
   dropout_t* dropout = weir_scope_alloc(scope, 1, sizeof(*dropout));

@@ -140,6 +140,7 @@ weir_edge_t weir_sampled_softmax_loss_with(weir_scope_t* scope, weir_tables_t we
                                            weir_tables_t biases, weir_edge_t labels,
                                            weir_edge_t inputs, int num_sampled, int64_t num_classes,
                                            const weir_sampled_options_t* options) {
+  options = options ? options : &(const weir_sampled_options_t){0};
   problem_t p = {.scope = scope,
                  .weights = weights,
                  .biases = biases,
@@ -158,6 +159,7 @@ weir_edge_t weir_sampled_softmax_loss_with(weir_scope_t* scope, weir_tables_t we
 weir_edge_t weir_nce_loss_with(weir_scope_t* scope, weir_tables_t weights, weir_tables_t biases,
                                weir_edge_t labels, weir_edge_t inputs, int num_sampled,
                                int64_t num_classes, const weir_sampled_options_t* options) {
+  options = options ? options : &(const weir_sampled_options_t){0};
   problem_t p = {.scope = scope,
                  .weights = weights,
                  .biases = biases,

@@ -55,6 +55,7 @@ static weir_edge_t progress(const schedule_t* s, float steps, bool staircase) {
 weir_edge_t weir_exponential_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                         float decay_steps, float decay_rate,
                                         const weir_decay_options_t* options) {
+  options = options ? options : &(const weir_decay_options_t){0};
   schedule_t s = begin(scope, "ExponentialDecay", rate, step);
   weir_edge_t p = progress(&s, decay_steps, options->staircase);
   return mul(&s, s.rate, weir_pow(s.scope, number(&s, decay_rate), p));
@@ -63,6 +64,7 @@ weir_edge_t weir_exponential_decay_with(weir_scope_t* scope, weir_rate_t rate, w
 weir_edge_t weir_natural_exp_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                         float decay_steps, float decay_rate,
                                         const weir_decay_options_t* options) {
+  options = options ? options : &(const weir_decay_options_t){0};
   schedule_t s = begin(scope, "NaturalExpDecay", rate, step);
   weir_edge_t p = progress(&s, decay_steps, options->staircase);
   weir_edge_t base = weir_exp(s.scope, weir_neg(s.scope, number(&s, decay_rate)));
@@ -72,6 +74,7 @@ weir_edge_t weir_natural_exp_decay_with(weir_scope_t* scope, weir_rate_t rate, w
 weir_edge_t weir_inverse_time_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                          float decay_steps, float decay_rate,
                                          const weir_decay_options_t* options) {
+  options = options ? options : &(const weir_decay_options_t){0};
   schedule_t s = begin(scope, "InverseTimeDecay", rate, step);
   weir_edge_t p = progress(&s, decay_steps, options->staircase);
   weir_edge_t divisor = add(&s, number(&s, 1), mul(&s, number(&s, decay_rate), p));
@@ -83,6 +86,7 @@ weir_edge_t weir_inverse_time_decay_with(weir_scope_t* scope, weir_rate_t rate, 
 weir_edge_t weir_polynomial_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                        float decay_steps,
                                        const weir_polynomial_decay_options_t* options) {
+  options = options ? options : &(const weir_polynomial_decay_options_t){0};
   schedule_t s = begin(scope, "PolynomialDecay", rate, step);
   weir_edge_t end = number(&s, or_else(options->end_rate, 0.0001f));
   weir_edge_t power = number(&s, or_else(options->power, 1));
@@ -157,6 +161,7 @@ static weir_edge_t between(const schedule_t* s, float alpha, weir_edge_t x) {
 
 weir_edge_t weir_cosine_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                    float decay_steps, const weir_cosine_decay_options_t* options) {
+  options = options ? options : &(const weir_cosine_decay_options_t){0};
   schedule_t s = begin(scope, "CosineDecay", rate, step);
   weir_edge_t steps = number(&s, decay_steps);
   weir_edge_t done = quotient(&s, weir_minimum(s.scope, s.step, steps), steps);
@@ -166,6 +171,7 @@ weir_edge_t weir_cosine_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_e
 weir_edge_t weir_cosine_decay_restarts_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                             float first_steps,
                                             const weir_cosine_restarts_options_t* options) {
+  options = options ? options : &(const weir_cosine_restarts_options_t){0};
   schedule_t s = begin(scope, "SGDRDecay", rate, step);
   float t_mul = or_else(options->t_mul, 2);
   weir_edge_t done = progress(&s, first_steps, false), period;
@@ -187,6 +193,7 @@ weir_edge_t weir_cosine_decay_restarts_with(weir_scope_t* scope, weir_rate_t rat
 weir_edge_t weir_linear_cosine_decay_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                           float decay_steps,
                                           const weir_linear_cosine_options_t* options) {
+  options = options ? options : &(const weir_linear_cosine_options_t){0};
   schedule_t s = begin(scope, "LinearCosineDecay", rate, step);
   weir_edge_t steps = number(&s, decay_steps);
   weir_edge_t now = weir_minimum(s.scope, s.step, steps);
@@ -202,6 +209,7 @@ weir_edge_t weir_linear_cosine_decay_with(weir_scope_t* scope, weir_rate_t rate,
 weir_edge_t weir_linear_warmup_with(weir_scope_t* scope, weir_rate_t rate, weir_edge_t step,
                                     float warmup_steps,
                                     const weir_linear_warmup_options_t* options) {
+  options = options ? options : &(const weir_linear_warmup_options_t){0};
   schedule_t s = begin(scope, "LinearWarmup", rate, step);
   weir_edge_t steps = number(&s, warmup_steps), start = number(&s, options->start);
   weir_edge_t done = quotient(&s, weir_minimum(s.scope, s.step, steps), steps);

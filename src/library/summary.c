@@ -20,6 +20,7 @@ weir_edge_t weir_summary_histogram(weir_scope_t* scope, const char* tag, weir_ed
 
 weir_edge_t weir_summary_image_with(weir_scope_t* scope, const char* tag, weir_edge_t images,
                                     const weir_summary_image_options_t* options) {
+  options = options ? options : &(const weir_summary_image_options_t){0};
   if (!weir_lib_ready(scope, "summary_image", images)) return WEIR_LIB_NONE;
   weir_opt_int_t count = {options->max_images, options->max_images != 0};
   return collect(

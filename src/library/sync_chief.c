@@ -145,6 +145,7 @@ weir_node_t* weir_sync_close(const weir_sync_t* b) {
 
 weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync, weir_session_t* session,
                                        weir_coordinator_t* coordinator, int64_t last_step) {
+  WEIR_REQUIRE_ARG(sync);
   if (!sync->advance || !session || !coordinator)
     return WEIR_STATUS(INVALID_ARGUMENT, "nothing to lead: no nodes, session or coordinator");
   weir_tensor_t* result = NULL;

@@ -190,6 +190,7 @@ static weir_status_t* prepare(weir_sync_t* b, weir_edge_t loss,
 weir_sync_replicas_t weir_sync_replicas_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
                                              weir_edge_t loss, int worker, int worker_count,
                                              const weir_sync_replicas_options_t* options) {
+  options = options ? options : &(const weir_sync_replicas_options_t){0};
   weir_sync_replicas_t sync = {0};
   if (weir_scope_status(scope)) return sync;
   weir_sync_t b = {.outer = scope,

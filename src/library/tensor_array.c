@@ -9,6 +9,7 @@ static weir_dims_t element_shape(const weir_array_t* array) {
 
 weir_array_t weir_array_with(weir_scope_t* scope, weir_edge_t size, weir_dtype_t dtype,
                              const weir_array_options_t* options) {
+  options = options ? options : &(const weir_array_options_t){0};
   weir_array_t array = {.dtype = dtype, .element_rank = -1};
   weir_dims_t shape = options->element_shape;
   if (!weir_lib_ready(scope, "array", size)) return array;
@@ -50,6 +51,7 @@ weir_array_t weir_array_unstack(weir_scope_t* scope, weir_edge_t value) {
 }
 
 weir_edge_t weir_array_size(weir_scope_t* scope, weir_array_t array) {
+  WEIR_ASSERT_ARG(scope);
   return weir_tensor_array_size_v3(scope, array.handle, array.flow);
 }
 
@@ -61,6 +63,7 @@ weir_edge_t weir_array_stack(weir_scope_t* scope, weir_array_t array) {
 }
 
 weir_edge_t weir_array_read(weir_scope_t* scope, weir_array_t array, weir_edge_t index) {
+  WEIR_ASSERT_ARG(scope);
   return weir_tensor_array_read_v3(scope, array.handle, index, array.flow, array.dtype);
 }
 

@@ -118,8 +118,18 @@ static weir_status_t* check_target(const weir_graph_t* graph, const weir_node_t*
   return WEIR_STATUS(INVALID_ARGUMENT, "target %d is '%s' of another graph", index, node->def.name);
 }
 
+weir_status_t* weir_session_check_arrays(const weir_step_spec_t* spec) {
+  const char* missing = spec->feed_count > 0 && !spec->feeds       ? "feeds"
+                        : spec->fetch_count > 0 && !spec->fetches  ? "fetches"
+                        : spec->target_count > 0 && !spec->targets ? "targets"
+                                                                   : NULL;
+  if (!missing) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "the %s of a step are counted, but NULL", missing);
+}
+
 weir_status_t* weir_session_check_spec(const weir_session_t* session,
                                        const weir_step_spec_t* spec) {
+  WEIR_TRY(weir_session_check_arrays(spec));
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_edge_t edge = spec->feeds[i].edge;
     WEIR_TRY(weir_graph_check_edge(session->graph, edge, "feed", i));
@@ -208,6 +218,7 @@ static weir_status_t* keep_plan(weir_session_t* session, weir_view_t key, weir_p
 weir_status_t* weir_session_plan(weir_session_t* session, const weir_step_spec_t* spec,
                                  weir_plan_t** out_plan) {
   weir_strbuf_t key = {0};
+  WEIR_TRY(weir_session_check_arrays(spec));
   weir_session_append_signature(spec, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
   weir_plan_t* plan = status ? NULL : find_plan(session, weir_strbuf_view(&key));

@@ -8,10 +8,11 @@
 
 #include "pass/pass.h"
 #include "session/session.h"
+#include "weir/argument.h"
 
 struct weir_partial_run_t {
   weir_session_t* session;
-  weir_plan_t* plan;  // owned
+  weir_plan_t* plan;        // owned
   weir_rendezvous_t* rendezvous;
   weir_cancel_t* cancel;
   pthread_t thread;
@@ -190,6 +191,9 @@ static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t*
 
 weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_spec_t* spec,
                                        weir_partial_run_t** out_partial) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(out_partial);
   if (session->remote)
     return WEIR_STATUS(UNIMPLEMENTED, "partial runs of a remote session are not supported");
   weir_partial_run_t* partial = weir_calloc(1, sizeof(*partial));
@@ -330,6 +334,10 @@ static weir_status_t* check_call(weir_partial_run_t* partial, const weir_step_sp
 
 weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir_step_spec_t* spec,
                                          weir_tensor_t** results) {
+  WEIR_REQUIRE_ARG(partial);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(results);
+  WEIR_TRY(weir_session_check_arrays(spec));
   WEIR_TRY(check_call(partial, spec));
   WEIR_TRY(send_feeds(partial, spec));
   weir_status_t* status = NULL;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ops/builtin_ops.h"
+#include "weir/argument.h"
 
 #define LOCAL_TASK "/job:localhost/replica:0/task:0"
 #define DEFAULT_CONTAINER "localhost"
@@ -65,6 +66,7 @@ weir_status_t* weir_session_create_in(weir_graph_t* graph, const weir_session_en
   weir_session_options_t defaults = {0};
   weir_session_t* session = weir_calloc(1, sizeof(*session));
   if (!session) return weir_out_of_memory();
+  weir_live_add(&session->live, session);
   session->graph = weir_graph_ref(graph);
   weir_lru_init(&session->plans, MAX_PLANS);
   weir_mutex_init(&session->mu);
@@ -87,6 +89,8 @@ weir_status_t* weir_session_create_remote(weir_graph_t* graph, weir_remote_sessi
     take_remote->vtable->destroy(take_remote);
     return weir_out_of_memory();
   }
+  weir_live_add(&session->live, session);
+  weir_mutex_init(&session->mu);
   session->graph = weir_graph_ref(graph);
   session->remote = take_remote;
   *out_session = session;
@@ -100,14 +104,20 @@ static void wait_until_idle(weir_session_t* session, const int* running_count) {
   weir_mutex_unlock(&session->mu);
 }
 
+// Those that outlive their session say so when they are run.
+static void forget_callables(weir_session_t* session);
+
 static void destroy_remote(weir_session_t* session) {
   session->remote->vtable->destroy(session->remote);
+  weir_mutex_destroy(&session->mu);
   weir_graph_unref(session->graph);
   weir_free(session);
 }
 
 void weir_session_destroy(weir_session_t* session) {
   if (!session) return;
+  if (!weir_live_remove(session)) weir_abort_ended(__func__, "session");
+  forget_callables(session);
   if (session->remote) {
     destroy_remote(session);
     return;
@@ -134,6 +144,7 @@ void weir_session_destroy(weir_session_t* session) {
 }
 
 void weir_session_cancel(weir_session_t* session) {
+  WEIR_ASSERT_ARG(session);
   if (session->remote) {
     session->remote->vtable->cancel(session->remote);
     return;
@@ -152,6 +163,8 @@ void weir_session_cancel(weir_session_t* session) {
 }
 
 void weir_session_reset(weir_session_t* session, const char* const* containers, int count) {
+  if (count > 0) WEIR_ASSERT_ARG(containers);
+  WEIR_ASSERT_ARG(session);
   if (session->remote) {
     session->remote->vtable->reset(session->remote, containers, count);
     return;
@@ -235,6 +248,7 @@ struct weir_cancellation_t {
 };
 
 weir_status_t* weir_cancellation_create(weir_cancellation_t** out_cancellation) {
+  WEIR_REQUIRE_ARG(out_cancellation);
   weir_cancellation_t* cancellation = weir_calloc(1, sizeof(*cancellation));
   if (!cancellation) return weir_out_of_memory();
   weir_status_t* status = weir_cancel_create(NULL, &cancellation->cancel);
@@ -251,6 +265,7 @@ weir_cancel_t* weir_cancellation_get(weir_cancellation_t* cancellation) {
 }
 
 void weir_cancellation_cancel(weir_cancellation_t* cancellation) {
+  WEIR_ASSERT_ARG(cancellation);
   weir_cancel_start(cancellation->cancel);
 }
 
@@ -307,12 +322,18 @@ static weir_status_t* run_spec(weir_session_t* session, const weir_step_spec_t* 
 
 weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t* spec,
                                 weir_tensor_t** results) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(results);
   return run_spec(session, spec, NULL, NULL, results);
 }
 
 weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_spec_t* spec,
                                      const weir_run_options_t* options, weir_tensor_t** results,
                                      char** out_metadata, size_t* out_metadata_size) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(results);
   if (!options || !options->trace) return run_spec(session, spec, options, NULL, results);
   weir_trace_t trace;
   weir_trace_init(&trace);
@@ -334,6 +355,10 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
 
 weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec,
                                        weir_tensor_t** results, char** out_json) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(results);
+  WEIR_REQUIRE_ARG(out_json);
   if (session->remote)
     return WEIR_STATUS(UNIMPLEMENTED, "a remote session gives RunMetadata, not Chrome's trace");
   weir_trace_t trace;
@@ -348,6 +373,8 @@ weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_
 }
 
 weir_status_t* weir_session_run_target(weir_session_t* session, weir_node_t* target) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(target);
   weir_step_spec_t spec = {.targets = &target, .target_count = 1};
   weir_tensor_t* none = NULL;
   return weir_session_run(session, &spec, &none);
@@ -355,6 +382,8 @@ weir_status_t* weir_session_run_target(weir_session_t* session, weir_node_t* tar
 
 weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edge,
                                         float* out_value) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(out_value);
   weir_step_spec_t spec = {.fetches = &edge, .fetch_count = 1};
   weir_tensor_t* result = NULL;
   WEIR_TRY(weir_session_run(session, &spec, &result));
@@ -369,12 +398,36 @@ weir_status_t* weir_session_fetch_float(weir_session_t* session, weir_edge_t edg
 // ---- callables ----
 
 struct weir_callable_t {
-  weir_session_t* session;
-  weir_plan_t* plan;  // retained; NULL: it is remote, and runs |spec|
+  weir_session_t* session;       // NULL: it is destroyed
+  weir_callable_t *next, *prev;  // of the session; guarded by its mutex
+  weir_plan_t* plan;             // retained; NULL: it is remote, and runs |spec|
   weir_edge_t* feeds;
   int feed_count;
   weir_step_spec_t spec;  // without feeds; arrays are the callable's own
 };
+
+static void forget_callables(weir_session_t* session) {
+  for (weir_callable_t* c = session->callables; c; c = c->next) c->session = NULL;
+}
+
+static void link_callable(weir_session_t* session, weir_callable_t* callable) {
+  weir_mutex_lock(&session->mu);
+  callable->session = session;
+  callable->next = session->callables;
+  if (callable->next) callable->next->prev = callable;
+  session->callables = callable;
+  weir_mutex_unlock(&session->mu);
+}
+
+static void unlink_callable(weir_callable_t* callable) {
+  weir_session_t* session = callable->session;
+  if (!session) return;
+  weir_mutex_lock(&session->mu);
+  if (callable->next) callable->next->prev = callable->prev;
+  if (callable->prev) callable->prev->next = callable->next;
+  else session->callables = callable->next;
+  weir_mutex_unlock(&session->mu);
+}
 
 static weir_status_t* copy_spec(weir_callable_t* callable, const weir_step_spec_t* spec) {
   weir_edge_t* fetches = weir_alloc_array((size_t)spec->fetch_count, sizeof(*fetches));
@@ -394,6 +447,9 @@ static weir_status_t* copy_spec(weir_callable_t* callable, const weir_step_spec_
 
 weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spec_t* spec,
                                     weir_callable_t** out_callable) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(out_callable);
   weir_plan_t* plan = NULL;
   if (session->remote) WEIR_TRY(weir_session_check_spec(session, spec));
   else WEIR_TRY(weir_session_plan(session, spec, &plan));
@@ -402,7 +458,7 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
     weir_plan_release(plan);
     return weir_out_of_memory();
   }
-  callable->session = session;
+  link_callable(session, callable);
   callable->plan = plan;
   weir_status_t* status = copy_spec(callable, spec);
   if (status) weir_callable_destroy(callable);
@@ -412,6 +468,7 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
 
 void weir_callable_destroy(weir_callable_t* callable) {
   if (!callable) return;
+  unlink_callable(callable);
   weir_plan_release(callable->plan);
   weir_free(callable->feeds);
   weir_free((void*)(uintptr_t)callable->spec.fetches);
@@ -435,6 +492,11 @@ static weir_status_t* run_remotely(weir_callable_t* callable, weir_tensor_t* con
 
 weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds,
                                  weir_tensor_t** results) {
+  WEIR_REQUIRE_ARG(callable);
+  WEIR_REQUIRE_ARG(results);
+  if (callable->feed_count > 0) WEIR_REQUIRE_ARG(feeds);
+  if (!callable->session)
+    return WEIR_STATUS(FAILED_PRECONDITION, "weir_callable_run: its session is destroyed");
   for (int i = 0; i < callable->feed_count; ++i)
     WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
   if (!callable->plan) return run_remotely(callable, feeds, results);
@@ -443,5 +505,6 @@ weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const
 }
 
 size_t weir_callable_node_count(const weir_callable_t* callable) {
+  WEIR_ASSERT_ARG(callable);
   return callable->plan ? (size_t)callable->plan->node_count : 0;
 }

@@ -3,6 +3,7 @@
 #define WEIR_SESSION_SESSION_H_
 
 #include "base/cancel.h"
+#include "base/live.h"
 #include "base/lru.h"
 #include "exec/plan.h"
 #include "exec/run.h"
@@ -41,7 +42,10 @@ typedef struct weir_session_env_t {
 } weir_session_env_t;
 
 struct weir_session_t {
+  weir_live_t live;
   weir_graph_t* graph;            // retained
+  weir_callable_t* callables;     // guarded by |mu|
+  weir_mutex_t mu;                // guards what says so, and all below |idle|
   weir_remote_session_t* remote;  // owned; NULL: steps run here. Else nothing below is in use
   bool owns_env;                  // pool and device are its own
   weir_pool_t* pool;              // intra-op work and nodes side by side
@@ -53,7 +57,6 @@ struct weir_session_t {
   weir_session_functions_t* functions;
   weir_kernel_cache_t* kernels;  // of the graph's own nodes; functions keep theirs in their plans
   weir_kernel_cache_t own_kernels;        // what |kernels| points to unless it is lent
-  weir_mutex_t mu;                        // guards all below
   weir_cond_t idle;                       // signalled when a running_count falls to zero
   weir_lru_t plans;                       // signature → weir_plan_t, retained
   weir_session_generation_t* generation;  // of steps started now; replaced when cancelled
@@ -86,6 +89,8 @@ WEIR_MUST_USE weir_status_t* weir_session_compile(weir_session_t* session, weir_
                                                   weir_plan_t** out_plan);
 // INVALID_ARGUMENT when a fed tensor does not fit its edge.
 WEIR_MUST_USE weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* tensor);
+// INVALID_ARGUMENT when an array that has a count is NULL.
+WEIR_MUST_USE weir_status_t* weir_session_check_arrays(const weir_step_spec_t* spec);
 // INVALID_ARGUMENT when a signature names what is not in the graph, or nothing at all.
 WEIR_MUST_USE weir_status_t* weir_session_check_spec(const weir_session_t* session,
                                                      const weir_step_spec_t* spec);

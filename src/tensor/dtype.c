@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "weir/argument.h"
 
 typedef struct dtype_row_t {
   const char* name;       // "float"
@@ -64,6 +65,8 @@ static bool cut_suffix(weir_view_t* name, const char* suffix) {
 }
 
 bool weir_dtype_from_name(const char* name, size_t size, weir_dtype_t* out_dtype) {
+  WEIR_ASSERT_ARG(name);
+  WEIR_ASSERT_ARG(out_dtype);
   weir_view_t view = weir_view(name, size);
   bool is_enum = size > 3 && memcmp(name, "DT_", 3) == 0;
   if (is_enum) view = weir_view(name + 3, size - 3);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "weir/argument.h"
+
 // weir_tensor_t.block_class: what the header's block holds and who frees the elements.
 enum {
   BLOCK_WHOLE = 0,   // header and elements in one block of |alloc_size| bytes
@@ -155,6 +157,8 @@ static bool is_device_memory(const weir_tensor_t* tensor) {
 
 weir_status_t* weir_tensor_create(weir_dtype_t dtype, int rank, const int64_t* dims,
                                   weir_tensor_t** out_tensor) {
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_REQUIRE_ARG(out_tensor);
   int64_t count = 0;
   int64_t size = 0;
   if (WEIR_UNLIKELY(!count_elements(dtype, rank, dims, &count, &size))) {
@@ -204,6 +208,7 @@ weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t d
 
 weir_status_t* weir_tensor_create_from(weir_dtype_t dtype, int rank, const int64_t* dims,
                                        const void* data, weir_tensor_t** out_tensor) {
+  WEIR_REQUIRE_ARG(out_tensor);
   if (!is_plain(dtype)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "elements of type %s cannot be created from bytes",
                        weir_dtype_name(dtype));
@@ -249,7 +254,10 @@ weir_status_t* weir_tensor_wrap(weir_dtype_t dtype, int rank, const int64_t* dim
                                 weir_tensor_t** out_tensor) {
   weir_tensor_t* tensor = NULL;
   int64_t count = 0;
-  weir_status_t* status = check_wrapped(dtype, rank, dims, data, size);
+  weir_status_t* status = out_tensor && (dims || rank <= 0)
+                              ? check_wrapped(dtype, rank, dims, data, size)
+                              : WEIR_STATUS(INVALID_ARGUMENT, "weir_tensor_wrap: %s is NULL",
+                                            out_tensor ? "dims" : "out_tensor");
   if (!status) status = weir_shape_count(dtype, rank, dims, &count);
   if (!status) {
     tensor = header_create(dtype, rank, dims, count);
@@ -269,7 +277,12 @@ weir_status_t* weir_tensor_wrap(weir_dtype_t dtype, int rank, const int64_t* dim
 
 weir_status_t* weir_tensor_create_strings(int rank, const int64_t* dims, const char* const* strings,
                                           const size_t* sizes, weir_tensor_t** out_tensor) {
+  WEIR_REQUIRE_ARG(out_tensor);
   weir_tensor_t* tensor = NULL;
+  int64_t count = 0;
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_TRY(weir_shape_count(WEIR_DTYPE_STRING, rank, dims, &count));
+  if (count > 0) WEIR_REQUIRE_ARG(strings);
   WEIR_TRY(weir_tensor_create(WEIR_DTYPE_STRING, rank, dims, &tensor));
   weir_string_t* elements = tensor->data;
   for (int64_t i = 0; i < tensor->count; ++i) {
@@ -300,6 +313,9 @@ static weir_status_t* view_create(weir_tensor_t* tensor, weir_dtype_t dtype, int
 
 weir_status_t* weir_tensor_reshape(weir_tensor_t* tensor, int rank, const int64_t* dims,
                                    weir_tensor_t** out_view) {
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_REQUIRE_ARG(tensor);
+  WEIR_REQUIRE_ARG(out_view);
   weir_dtype_t dtype = weir_tensor_type(tensor);
   int64_t count = 0;
   WEIR_TRY(weir_shape_count(dtype, rank, dims, &count));
@@ -334,6 +350,8 @@ weir_status_t* weir_tensor_view_as(weir_tensor_t* tensor, weir_dtype_t dtype, in
 
 weir_status_t* weir_tensor_slice(weir_tensor_t* tensor, int64_t begin, int64_t end,
                                  weir_tensor_t** out_view) {
+  WEIR_REQUIRE_ARG(tensor);
+  WEIR_REQUIRE_ARG(out_view);
   weir_dtype_t dtype = weir_tensor_type(tensor);
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (tensor->rank == 0 || begin < 0 || end < begin || end > tensor->dims[0]) {
@@ -459,23 +477,40 @@ void weir_tensor_release(weir_tensor_t* tensor) {
 
 // ---- access ----
 
-weir_dtype_t weir_tensor_dtype(const weir_tensor_t* tensor) { return weir_tensor_type(tensor); }
+weir_dtype_t weir_tensor_dtype(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return weir_tensor_type(tensor);
+}
 
-int weir_tensor_rank(const weir_tensor_t* tensor) { return tensor->rank; }
+int weir_tensor_rank(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return tensor->rank;
+}
 
 int64_t weir_tensor_dim(const weir_tensor_t* tensor, int index) {
+  WEIR_ASSERT_ARG(tensor);
   return index >= 0 && index < tensor->rank ? tensor->dims[index] : -1;
 }
 
-const int64_t* weir_tensor_dims(const weir_tensor_t* tensor) { return tensor->dims; }
+const int64_t* weir_tensor_dims(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return tensor->dims;
+}
 
-int64_t weir_tensor_count(const weir_tensor_t* tensor) { return tensor->count; }
+int64_t weir_tensor_count(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return tensor->count;
+}
 
 size_t weir_tensor_byte_size(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
   return (size_t)tensor->count * element_size(weir_tensor_type(tensor));
 }
 
-void* weir_tensor_data(const weir_tensor_t* tensor) { return tensor->data; }
+void* weir_tensor_data(const weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return tensor->data;
+}
 
 // NULL when |tensor| has no string |index|.
 static weir_string_t* string_at(const weir_tensor_t* tensor, int64_t index) {
@@ -484,6 +519,7 @@ static weir_string_t* string_at(const weir_tensor_t* tensor, int64_t index) {
 }
 
 const char* weir_tensor_string(const weir_tensor_t* tensor, int64_t index, size_t* out_size) {
+  WEIR_ASSERT_ARG(tensor);
   const weir_string_t* element = string_at(tensor, index);
   weir_view_t text = element ? weir_string_view(element) : weir_view(NULL, 0);
   if (out_size) *out_size = text.size;
@@ -492,6 +528,7 @@ const char* weir_tensor_string(const weir_tensor_t* tensor, int64_t index, size_
 
 weir_status_t* weir_tensor_set_string(weir_tensor_t* tensor, int64_t index, const void* data,
                                       size_t size) {
+  WEIR_REQUIRE_ARG(tensor);
   weir_string_t* element = string_at(tensor, index);
   if (element) return weir_string_set(element, data, size);
   char text[WEIR_SHAPE_TEXT_SIZE];

@@ -1,0 +1,190 @@
+"""Every function of the public headers, called with NULL: it returns, or it ends the program with a message that names it.
+
+A crash says neither what was wrong nor where. Calls are made in children of their own, all arguments zero at first, then one pointer
+after the other among arguments that are there.
+"""
+import ctypes
+import os
+import re
+import signal
+import tempfile
+
+import pytest
+
+from conftest import BUILD, ROOT
+
+HEADERS = sorted((ROOT / 'include' / 'weir').glob('*.h')) + [BUILD / 'include' / 'weir' / 'ops.h']
+DECLARATION = re.compile(r'WEIR_API\s+(?:WEIR_MUST_USE\s+)?([\w\s]+?[\s*]+)(weir_\w+)\(([^;{]*?)\)\s*(?:WEIR_PRINTF\([^)]*\)|__attribute__\S+)?;', re.S)
+COMMENT = re.compile(r'//[^\n]*')
+
+LEFT_OUT = {'weir_abort_null'}  # aborts whatever it is given
+OPTIONAL = {('weir_plugin_parallel_for', 'arg')}  # and a context of zeros has no pool to run on
+
+
+class Edge(ctypes.Structure):
+    _fields_ = [('node', ctypes.c_void_p), ('index', ctypes.c_int)]
+
+
+class Rate(ctypes.Structure):
+    _fields_ = [('value', ctypes.c_float), ('edge', Edge)]
+
+
+class Gradient(ctypes.Structure):
+    _fields_ = [('values', Edge), ('indices', Edge), ('dense_shape', Edge)]
+
+
+class Pair(ctypes.Structure):
+    """An array and its length."""
+    _fields_ = [('items', ctypes.c_void_p), ('count', ctypes.c_int), ('is_set', ctypes.c_bool)]
+
+
+class Words(ctypes.Structure):
+    """Any other structure: larger than two words, it goes by reference, whatever it holds."""
+    _fields_ = [('words', ctypes.c_uint64 * 64)]
+
+
+BY_VALUE = {'int': ctypes.c_int, 'bool': ctypes.c_bool, 'float': ctypes.c_float, 'double': ctypes.c_double,
+            'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'size_t': ctypes.c_size_t, 'void': None, 'weir_edge_t': Edge,
+            'weir_rate_t': Rate, 'weir_gradient_t': Gradient}
+BY_VALUE |= dict.fromkeys(('weir_dtype_t', 'weir_code_t', 'weir_server_end_t'), ctypes.c_int)
+
+
+BY_VALUE |= dict.fromkeys((f'weir_{kind}_t' for kind in ('ints', 'floats', 'types', 'strings', 'dims', 'shapes', 'tables')), Pair)
+NOTHING = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p)  # a callback: takes anything, returns zero
+
+
+def c_type(text):
+    text = text.replace('const', '').strip()
+    if '*' in text or '[' in text or text.endswith('_fn_t'):
+        return ctypes.c_void_p
+    return BY_VALUE.get(text, Words)
+
+
+def parameters(text):
+    """(type, name) of each; functions as parameters are pointers."""
+    text = re.sub(r'\w+\s*\(\*(\w+)\)\([^)]*\)', r'void* \1', text)
+    for part in filter(None, (part.strip() for part in text.split(','))):
+        if part not in ('void', '...'):
+            kind, name = re.fullmatch(r'(.*?)(\w+)(?:\[\d*\])?', part, re.S).groups()
+            yield (kind.strip() + ('*' if '[' in part else ''), name)
+
+
+def functions():
+    for header in HEADERS:
+        for result, name, arguments in DECLARATION.findall(COMMENT.sub('', header.read_text())):
+            if name not in LEFT_OUT:
+                yield name, result.strip(), list(parameters(arguments))
+
+
+FUNCTIONS = {name: (result, arguments) for name, result, arguments in functions()}
+
+
+def test_headers_are_understood():
+    count = sum(len(re.findall(r'\bWEIR_API\b', COMMENT.sub('', header.read_text()))) for header in HEADERS)
+    assert len(FUNCTIONS) == count - 1 - len(LEFT_OUT)  # the macro itself
+
+
+@pytest.fixture(scope='module')
+def library():
+    return ctypes.CDLL(str(BUILD / 'libweir.so'))
+
+
+class World:
+    """Arguments that are there: a graph with a variable, a scope, a session, and room for results."""
+
+    def __init__(self, library):
+        self.library = library
+        self.kept = []
+        self.objects = {}
+        for kind in ('graph', 'coordinator', 'cancellation', 'example'):
+            self.objects[f'weir_{kind}_t*'] = self.create(f'weir_{kind}_create')
+        graph = self.objects['weir_graph_t*']
+        self.objects['weir_scope_t*'] = scope = self.pointer('weir_scope_create', graph)
+        library.weir_const_float.restype = library.weir_variable.restype = Edge
+        value = library.weir_const_float(scope, ctypes.c_float(1))
+        self.edge = library.weir_variable(scope, b'v', value)
+        self.objects['weir_node_t*'] = ctypes.c_void_p(self.edge.node)
+        self.objects['weir_session_t*'] = self.create('weir_session_create', graph, None)
+        self.objects['weir_tensor_t*'] = tensor = self.create('weir_tensor_create', 1, 0, None)
+        tensors = ctypes.cast(ctypes.pointer(tensor), ctypes.c_void_p)
+        self.kept.append(tensor)
+        self.objects['weir_tensor_t**'] = tensors
+
+    def pointer(self, name, *arguments):
+        function = getattr(self.library, name)
+        function.restype = ctypes.c_void_p
+        return ctypes.c_void_p(function(*arguments))
+
+    def create(self, name, *arguments):
+        made = ctypes.c_void_p()
+        assert not self.pointer(name, *arguments, ctypes.byref(made)).value, name
+        return made
+
+    def room(self):
+        memory = ctypes.create_string_buffer(4096)
+        self.kept.append(memory)
+        return ctypes.cast(memory, ctypes.c_void_p)
+
+    def argument(self, kind, name):
+        kind = kind.replace('const', '').replace(' ', '')
+        if kind.endswith('_fn_t') or name in ('fn', 'feed'):
+            return NOTHING
+        if kind in self.objects and not name.startswith('out_'):
+            return self.objects[kind]
+        if kind == 'weir_edge_t':
+            return self.edge
+        if kind == 'char*' and not name.startswith('out_'):
+            return ctypes.cast(ctypes.c_char_p(b'there'), ctypes.c_void_p)
+        made = c_type(kind)
+        return self.room() if made is ctypes.c_void_p else made(1) if made in (ctypes.c_int, ctypes.c_int64, ctypes.c_size_t) else made()
+
+
+def call(library, name, missing):
+    """Calls |name| with zeros, or with arguments that are there but for number |missing|."""
+    result, arguments = FUNCTIONS[name]
+    world = World(library) if missing is not None else None
+    values = [c_type(kind)() if missing in (None, i) else world.argument(kind, argument)
+              for i, (kind, argument) in enumerate(arguments)]
+    function = getattr(library, name)
+    function.restype = c_type(result)
+    function.argtypes = [c_type(kind) for kind, _ in arguments]
+    function(*values)
+
+
+def outcome(library, name, missing):
+    """What became of a child that makes the call: None when all is well."""
+    with tempfile.TemporaryFile() as errors:
+        child = os.fork()
+        if child == 0:
+            os.dup2(errors.fileno(), 2)
+            signal.alarm(20)
+            call(library, name, missing)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        errors.seek(0)
+        text = errors.read().decode(errors='replace')
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0:
+        return None
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT and name in text and 'NULL' in text:
+        return None
+    return f'{signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "error"}: {text[-300:]}'
+
+
+def is_pointer(kind):
+    return c_type(kind) is ctypes.c_void_p
+
+
+@pytest.mark.parametrize('name', FUNCTIONS)
+def test_null(library, name):
+    _, arguments = FUNCTIONS[name]
+    bad = {}
+    cases = [None]
+    for i, (kind, argument) in enumerate(arguments):
+        is_like_others = name.startswith('weir_op_') and argument != 'options'  # they are generated
+        if is_pointer(kind) and not is_like_others and (name, argument) not in OPTIONAL:
+            cases.append(i)
+    for missing in cases:
+        text = outcome(library, name, missing)
+        if text:
+            bad['all' if missing is None else arguments[missing][1]] = text
+    assert not bad
