@@ -1,7 +1,8 @@
-// map.c — The insertion-ordered string map and the stable hash under it.
+// map.c — The insertion-ordered string map, and the stable hash.
 #include "base/map.h"
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
 #define MAP_MIN_SLOTS ((size_t)16)
 
@@ -25,7 +26,7 @@ uint64_t weir_hash_bytes(const void* data, size_t size, uint64_t seed) {
   return weir_hash_mix(hash);
 }
 
-static uint64_t key_hash(weir_view_t key) { return weir_hash_bytes(key.data, key.size, 0); }
+static uint64_t key_hash(weir_view_t key) { return weir_hash_keyed(key.data, key.size); }
 
 // A removed entry keeps its slot, so that probing goes on over it, but matches no key.
 static weir_map_entry_t* find_entry(const weir_map_t* map, weir_view_t key, uint64_t hash) {

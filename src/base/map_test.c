@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "testing/cmocka.h"
 
 #define KEY_COUNT 500
@@ -113,10 +114,45 @@ static void test_hash(void** state) {
   assert_true(weir_hash_bytes("", 0, 0) == weir_hash_bytes(NULL, 0, 0));
 }
 
+// Keys that all fall into one slot of a table whose hash is known do not in ours.
+static void test_hash_is_keyed(void** state) {
+  (void)state;
+  enum { KEYS = 256, MASK = 0xfff };
+  weir_map_t map = {.owns_keys = true};
+  int counts[MASK + 1] = {0}, top = 0;
+  for (uint64_t i = 0; map.count < KEYS; ++i) {
+    if ((weir_hash_bytes(&i, sizeof(i), 0) & MASK) != 0) continue;
+    assert_null(weir_map_put(&map, weir_view((const char*)&i, sizeof(i)), &values[0]));
+    int count = ++counts[map.entries[map.count - 1].hash & MASK];
+    top = count > top ? count : top;
+  }
+  assert_in_range(top, 1, 16);
+  weir_map_free(&map);
+}
+
+static void test_keyed_hash_spreads(void** state) {
+  (void)state;
+  enum { SIZE = 40 };
+  char text[SIZE];
+  uint64_t seen[SIZE + 1];
+  memset(text, 'x', sizeof(text));
+  for (size_t size = 0; size <= SIZE; ++size) {
+    seen[size] = weir_hash_keyed(text, size);
+    for (size_t i = 0; i < size; ++i) {
+      assert_true(seen[i] != seen[size]);
+      text[i] = 'y';  // each byte counts
+      assert_true(weir_hash_keyed(text, size) != seen[size]);
+      text[i] = 'x';
+    }
+    assert_true(weir_hash_keyed(text, size) == seen[size]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_empty),         cmocka_unit_test(test_random_walk),
       cmocka_unit_test(test_order),         cmocka_unit_test(test_borrowed_keys),
-      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash)};
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash),
+      cmocka_unit_test(test_hash_is_keyed), cmocka_unit_test(test_keyed_hash_spreads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 #include "op/table.h"
 
 #include "base/alloc.h"
-#include "base/map.h"
+#include "base/hash.h"
 #include "tensor/tensor.h"
 
 struct weir_lookup_table_t {
@@ -35,11 +35,11 @@ static char* value_at(const weir_lookup_table_t* t, size_t entry) {
 static uint64_t hash_key(const weir_lookup_table_t* t, const char* key) {
   if (t->config.key_dtype == WEIR_DTYPE_STRING) {
     weir_view_t text = weir_string_view((const weir_string_t*)key);
-    return weir_hash_bytes(text.data, text.size, 0);
+    return weir_hash_keyed(text.data, text.size);
   }
   uint64_t bits = 0;
   memcpy(&bits, key, key_size(t));
-  return weir_hash_mix(bits + 0x9e3779b97f4a7c15u);
+  return weir_hash_fold(bits ^ weir_hash_key[0], weir_hash_key[1]);
 }
 
 static bool elements_equal(weir_dtype_t dtype, const char* a, const char* b) {

@@ -3,7 +3,7 @@
 #ifndef WEIR_OPS_ARRAY_ELEMENT_SET_H_
 #define WEIR_OPS_ARRAY_ELEMENT_SET_H_
 
-#include "base/map.h"
+#include "base/hash.h"
 #include "ops/array/common.h"
 #include "tensor/numeric.h"
 
@@ -64,17 +64,17 @@ static inline bool element_bits(weir_dtype_t dtype, const char* p, uint64_t* out
 
 // False when the row equals nothing, not even itself.
 static inline bool element_row_hash(const element_set_t* set, const char* row, uint64_t* out_hash) {
-  uint64_t hash = 0x9e3779b97f4a7c15u;
+  uint64_t hash = weir_hash_key[0];
   for (int64_t i = 0; i < set->row; ++i) {
     const char* p = row + (size_t)i * set->size;
     uint64_t bits = 0;
     if (set->dtype == WEIR_DTYPE_STRING) {
       weir_view_t text = weir_string_view((const weir_string_t*)p);
-      bits = weir_hash_bytes(text.data, text.size, 0);
+      bits = weir_hash_keyed(text.data, text.size);
     } else if (!element_bits(set->dtype, p, &bits)) {
       return false;
     }
-    hash = weir_hash_mix(hash ^ bits);
+    hash = weir_hash_fold(hash ^ bits, weir_hash_key[1]);
   }
   *out_hash = hash;
   return true;
