@@ -45,7 +45,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                            weir_view_t graph_def, weir_cancel_t* cancel) {
   weir_task_t* task = session->task;
   snprintf(session->handle, sizeof(session->handle), "%016llx%016llx",
-           (unsigned long long)weir_task_random(task), (unsigned long long)weir_task_random(task));
+           (unsigned long long)weir_task_random(), (unsigned long long)weir_task_random());
   session->allow_soft_placement = config->allow_soft_placement;
   session->timeout_ms = config->timeout_ms;
   WEIR_TRY(weir_cancel_create(NULL, &session->cancel));

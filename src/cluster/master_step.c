@@ -147,7 +147,7 @@ static weir_rpc_message_t* run_request(weir_master_step_t* step, int part) {
   weir_wire_put_string(&request, 8, step->session->handle);
   weir_wire_put_bool(&request, 9, true);
   weir_wire_put_bool(&request, 10, true);
-  weir_wire_put_int(&request, 11, (int64_t)(weir_task_random(step->session->task) >> 1));
+  weir_wire_put_int(&request, 11, (int64_t)(weir_task_random() >> 1));
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
   return message;
@@ -246,7 +246,7 @@ weir_status_t* weir_master_step_create(const weir_step_params_t* params,
   step->run = weir_master_run_retain(params->run);
   step->done = params->done;
   step->arg = params->arg;
-  step->id = (int64_t)(weir_task_random(params->session->task) >> 8) | INT64_C(1) << 56;
+  step->id = (int64_t)(weir_task_random() >> 8) | INT64_C(1) << 56;
   step->is_partial = params->args == NULL;
   step->is_traced = params->is_traced;
   if (step->is_traced) weir_trace_init(&step->trace);

@@ -1,6 +1,10 @@
-// request_ids_test.c — Requests that arrive twice are refused.
+// request_ids_test.c — Requests that arrive twice are refused; new numbers cannot be foreseen.
 #include "cluster/request_ids.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cluster/task.h"
 #include "testing/tensors.h"
 
 static void test_repeated(void** state) {
@@ -54,11 +58,31 @@ static void test_threads(void** state) {
   weir_request_ids_free(&shared);
 }
 
+// New numbers are the kernel's: a copy of the process, which has all of its state, gives others.
+static void test_cannot_be_foreseen(void** state) {
+  (void)state;
+  uint64_t of_child = 0;
+  int ends[2], end = 0;
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    uint64_t value = weir_task_random();
+    _exit(write(ends[1], &value, sizeof(value)) == (ssize_t)sizeof(value) ? 0 : 1);
+  }
+  assert_int_equal(read(ends[0], &of_child, sizeof(of_child)), sizeof(of_child));
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  assert_true(of_child != 0 && of_child != weir_task_random());
+  for (int i = 0; i < 2; ++i) close(ends[i]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_repeated),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_cannot_be_foreseen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

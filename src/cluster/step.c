@@ -184,7 +184,7 @@ static void fetch_ask(fetch_t* take_fetch, weir_strbuf_t* take_request) {
 static weir_strbuf_t recv_request(fetch_t* fetch, weir_view_t key) {
   weir_task_t* task = fetch->step->task;
   weir_strbuf_t request = {0};
-  fetch->request_id = (int64_t)(weir_task_random(task) >> 1);
+  fetch->request_id = (int64_t)(weir_task_random() >> 1);
   weir_wire_put_int(&request, 1, fetch->step->id);
   weir_wire_put_bytes(&request, 2, key.data, key.size);
   fetch->may_read = weir_same_host_offer(&task->same_host, fetch->channel, &request);
@@ -197,7 +197,7 @@ static void fetch_again(fetch_t* fetch) {
   weir_strbuf_t request = {0};
   weir_wire_put_int(&request, 1, fetch->step->id);
   weir_same_host_ask_again(fetch->request_id, &request);
-  weir_wire_put_int(&request, 7, (int64_t)(weir_task_random(fetch->step->task) >> 1));
+  weir_wire_put_int(&request, 7, (int64_t)(weir_task_random() >> 1));
   fetch->is_again = true;
   weir_ref_inc(&fetch->ref, 1);
   fetch_ask(fetch, &request);

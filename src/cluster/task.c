@@ -4,9 +4,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/philox.h"
 
 enum {
   WAITING_THREADS = 17,
@@ -67,8 +67,6 @@ weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_
   weir_transfer_log_init(&task->transfers);
   task->channels.owns_keys = true;
   task->steps.owns_keys = true;
-  if (getrandom(task->random, sizeof(task->random), 0) != (ssize_t)sizeof(task->random))
-    task->random[0] = (uint64_t)weir_wall_clock_us();
   weir_status_t* status = init(task, options);
   if (status) {
     weir_task_destroy(task);
@@ -105,10 +103,8 @@ void weir_task_destroy(weir_task_t* task) {
   weir_free(task);
 }
 
-uint64_t weir_task_random(weir_task_t* task) {
-  weir_mutex_lock(&task->mu);
-  uint64_t value = weir_hash_mix(task->random[0] += 0x9e3779b97f4a7c15u) ^ task->random[1];
-  weir_mutex_unlock(&task->mu);
+uint64_t weir_task_random(void) {
+  uint64_t value = weir_random_entropy();
   return value ? value : 1;
 }
 

@@ -41,7 +41,6 @@ typedef struct weir_task_t {
   int waiting_count;                                   // weir_task_wait: functions that run
   weir_cond_t waited;                                  // one of them has ended
   int unknown_step_count;                              // of them, how many only receivers know of
-  uint64_t random[2];                                  // state of weir_task_random
   atomic_llong bytes_received, bytes_sent, steps_run;  // for metrics
 } weir_task_t;
 
@@ -58,7 +57,8 @@ WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir
 // Nothing of the task may run any more.
 void weir_task_destroy(weir_task_t* task);
 
-uint64_t weir_task_random(weir_task_t* task);  // never 0
+// For numbers of sessions, steps and requests, which nobody may foresee: the kernel's. Never 0.
+uint64_t weir_task_random(void);
 // Runs |fn| on a thread that it may block: requests that wait for peers or for other requests. They
 // share some threads; when all of those wait, each gets one of its own, since one may wait for what
 // the next one brings.
