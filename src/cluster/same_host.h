@@ -2,27 +2,31 @@
 // large tensor is, and the receiver copies it out of the producer's memory (process_vm_readv).
 //
 // It happens within RecvTensor and is between tasks of Weir only; others neither ask nor are asked:
-//   1. The request's transport_options name the receiver's host: a hash of the machine's boot, the
-//      process namespace and the user.
-//   2. A producer with the same host answers with process, address, type and shape instead of the
-//      tensor (transport_options, require_ack), and holds the tensor.
-//   3. The receiver copies, then reads a word beside the hold that proves that the tensor was held
-//      to the end of the copy. MarkRecvFinished ends the hold. If the kernel refuses or the word is
-//      wrong, it asks for the tensor again, by the number of its request, and gets the bytes; then
-//      it asks that peer no more.
+//   1. The receiver listens on a Unix socket of its own. To a task of its own cluster, the
+//   request's
+//      transport_options name the receiver's host (a hash of the machine's boot, the namespaces and
+//      the user), that socket, and a token: random bytes for this one request.
+//   2. A producer with the same host connects to the socket, makes sure that a process of its own
+//      user listens there, and sends the token, address, type and shape. It holds the tensor, and
+//      answers with nothing but the news that it did so (transport_options, require_ack).
+//   3. The receiver takes the process from the connection: the kernel says who made it. It copies
+//      the tensor, then reads a word beside the hold that proves that the tensor was held to the
+//      end of the copy. MarkRecvFinished ends the hold. If anything is not as it should be, it asks
+//      for the tensor again, by the number of its request, and gets the bytes; then it asks that
+//      peer no more.
 // A hold also ends with its step and with the receiver's connection, so that nobody's death leaks.
 //
-// What a peer that lies can do:
-//   - To a receiver: nothing but fail. It copies only into a fresh tensor of the size that type and
-//     shape give, and looks at it only if the process read from had in its memory a word made of
-//     the request's number, which is random and which only the asked peer knows. So a peer cannot
-//     have it read a third process.
-//   - To a producer: learn an address, if it knows the host's hash, which is random enough that
-//     only processes of the machine, and the peers they ask, know it. Reading there takes the
-//     kernel's leave, as for a debugger (same user, no Yama or seccomp in between); so nothing is
-//     open that was not. It can also not acknowledge: then a tensor stays that was sent to it in a
-//     step that still runs, as if it did not fetch it.
-// A process' own memory may be read so, too: two tasks of one process need no special case.
+// What holds whoever lies:
+//   - A receiver reads only the memory of a process that knows the token, is of the same user, is
+//     another one than itself, and gave the address itself. So a liar can have it read the liar's
+//     own memory, which it could have sent, and nobody else's. The bytes go into a fresh tensor of
+//     the size that type and shape give. A process whose number was given anew does not have the
+//     word.
+//   - A producer tells its addresses to processes of its own user only, which the kernel lets look
+//     anyway, and never over the network. A receiver can fail to acknowledge: then a tensor stays
+//     that was sent to it in a step that still runs, as if it did not fetch it.
+//   - Who connects to the socket without a token that is waited for, or as another user, is not
+//     listened to. If many do, tensors come as bytes.
 //
 // Thread-safe. |mu| is the last lock of all: nothing is called with it held.
 #ifndef WEIR_CLUSTER_SAME_HOST_H_
@@ -35,11 +39,17 @@
 // Bytes from which it pays: below, the acknowledgement costs more than the socket.
 #define WEIR_SAME_HOST_MIN_SIZE ((size_t)256 << 10)
 
-// What a task knows of its peers on this machine.
+#define WEIR_SAME_HOST_KEY_SIZE 16  // of names and tokens, which nobody can guess
+
+// What a task knows of its peers on this machine. Immutable after init but for what |mu| guards.
 typedef struct weir_same_host_t {
-  uint64_t host;  // hash of machine, process namespace and user; 0: off. Immutable after init
+  uint64_t host;                       // hash of machine, namespaces and user; 0: off
+  char name[WEIR_SAME_HOST_KEY_SIZE];  // of |socket|, in the abstract namespace
+  int socket;                          // where producers say where tensors are; -1: off
+  int self;                            // the process, which is never read
   weir_mutex_t mu;
   weir_map_t holds;                       // guarded by mu; request's number → hold_t
+  weir_map_t offers;                      // guarded by mu; token → weir_same_host_offer_t
   weir_map_t refused;                     // guarded by mu; peers (8 bytes) not to be asked again
   atomic_llong tensors_read, bytes_read;  // for metrics
 } weir_same_host_t;
@@ -49,25 +59,47 @@ void weir_same_host_init(weir_same_host_t* same);
 void weir_same_host_free(weir_same_host_t* same);  // ends all holds
 
 // ---- the receiver ----
-// Writes the offer to read from memory into RecvTensorRequest |request|. False, and nothing
-// written, when it is off or |peer| (an identity, not followed) has refused.
-bool weir_same_host_offer(weir_same_host_t* same, const void* peer, weir_strbuf_t* request);
+// Where a tensor is.
+typedef struct weir_same_host_place_t {
+  int process;
+  uint64_t address;
+  uint64_t word;  // address of the word that proves the hold
+  int64_t dtype;
+  int rank;
+  int64_t dims[WEIR_MAX_RANK];
+} weir_same_host_place_t;
+
+// The offer, made with one request, to read from memory. Its owner keeps it in place.
+typedef struct weir_same_host_offer_t {
+  char token[WEIR_SAME_HOST_KEY_SIZE];
+  bool is_made;
+  weir_same_host_place_t* place;  // guarded by mu; NULL: no producer has told it
+} weir_same_host_offer_t;
+
+// Makes an offer and writes it into RecvTensorRequest |request|. Nothing happens when it is off or
+// |peer| (an identity, not followed) has refused.
+void weir_same_host_offer(weir_same_host_t* same, const void* peer, weir_same_host_offer_t* offer,
+                          weir_strbuf_t* request);
+// The request is over. Offers that were not made will do.
+void weir_same_host_withdraw(weir_same_host_t* same, weir_same_host_offer_t* offer);
 // Writes the wish to get the bytes after all that request |request_id| was answered with.
 void weir_same_host_ask_again(int64_t request_id, weir_strbuf_t* request);
 // |peer| refused although its offer was good: no more offers to it.
 void weir_same_host_refuse(weir_same_host_t* same, const void* peer);
-// Whether a response's |transport_options| say where the tensor is. |out_place| is a view into it.
-bool weir_same_host_find(weir_view_t transport_options, weir_view_t* out_place);
-// Copies the tensor at |place| that request |request_id| was answered with, on threads of |pool|.
+// Whether a response's |transport_options| say that the producer told the place of the tensor.
+bool weir_same_host_is_placed(weir_view_t transport_options);
+// Copies the tensor that |offer| was answered with, on threads of |pool|.
 // RESOURCE_EXHAUSTED: there is no memory for it. Any other error means: ask again.
 WEIR_MUST_USE weir_status_t* weir_same_host_read(weir_same_host_t* same, weir_pool_t* pool,
-                                                 weir_view_t place, int64_t request_id,
+                                                 weir_same_host_offer_t* offer,
                                                  weir_tensor_t** out_tensor);
 
 // ---- the producer ----
 // What a request says about memory.
 typedef struct weir_same_host_wish_t {
-  bool is_here;   // the receiver is on this host
+  bool is_here;        // the receiver is on this host, and offers to read
+  weir_view_t socket;  // the name of its socket; a view, like |token|, into the request
+  weir_view_t token;
   int64_t again;  // not 0: it wants the bytes of this request's answer
 } weir_same_host_wish_t;
 weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same,
@@ -77,9 +109,11 @@ weir_same_host_wish_t weir_same_host_wish(const weir_same_host_t* same,
 typedef struct weir_same_host_reader_t {
   int64_t request_id, step_id;
   uint64_t connection;
+  char socket[WEIR_SAME_HOST_KEY_SIZE];
+  char token[WEIR_SAME_HOST_KEY_SIZE];
 } weir_same_host_reader_t;
-// Holds |tensor| and writes where it is into RecvTensorResponse |response|. False, and nothing
-// written, for a tensor that had better go as bytes.
+// Holds |tensor|, tells the reader where it is, and writes into RecvTensorResponse |response| that
+// this happened. False, and nothing written, for a tensor that had better go as bytes.
 bool weir_same_host_hold(weir_same_host_t* same, const weir_same_host_reader_t* reader,
                          weir_tensor_t* tensor, weir_strbuf_t* response);
 // Ends the hold of a request made over |connection|. The tensor, which the caller releases; NULL

@@ -1,15 +1,18 @@
 // same_host_test.c — Tensors read from another task's memory: that they are, that what cannot be
 // read comes by socket, what peers that lie achieve, and that nothing is held for those who went.
-// Both tasks are in this process, which reads itself.
+// Both tasks are in this process, which reads itself: it is made to believe that it is another one.
 #include "cluster/same_host.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +24,10 @@
 
 static int set_up(void** state) {
   pair_t* pair = pair_start(2);
-  for (int i = 0; i < 2; ++i) assert_int_not_equal(pair->tasks[i]->same_host.host, 0);
+  for (int i = 0; i < 2; ++i) {
+    assert_int_not_equal(pair->tasks[i]->same_host.host, 0);
+    pair->tasks[i]->same_host.self = 0;
+  }
   *state = pair;  // task 0 receives what 1 sends
   return 0;
 }
@@ -62,9 +68,12 @@ static void wait_until_none_held(weir_task_t* task) {
   assert_int_equal(weir_same_host_count(&task->same_host), 0);
 }
 
-static void hand_over(pair_t* pair, int64_t step_id, weir_tensor_t* tensor) {
+// |alias|: what task 0 is called in the step; NULL: as everywhere.
+static void hand_over_as(pair_t* pair, int64_t step_id, weir_alias_t* alias,
+                         weir_tensor_t* tensor) {
   weir_rendezvous_t* ends[2] = {NULL, NULL};
-  for (int i = 0; i < 2; ++i) check_ok(weir_task_step(pair->tasks[i], step_id, &ends[i]));
+  check_ok(weir_task_step_as(pair->tasks[0], step_id, alias, &ends[0]));
+  check_ok(weir_task_step(pair->tasks[1], step_id, &ends[1]));
   receive_t receive = {.is_done = false};
   weir_mutex_init(&receive.mu);
   weir_cond_init(&receive.cond);
@@ -91,6 +100,10 @@ static void hand_over(pair_t* pair, int64_t step_id, weir_tensor_t* tensor) {
   weir_cancel_destroy(cancel);
   weir_cond_destroy(&receive.cond);
   weir_mutex_destroy(&receive.mu);
+}
+
+static void hand_over(pair_t* pair, int64_t step_id, weir_tensor_t* tensor) {
+  hand_over_as(pair, step_id, NULL, tensor);
 }
 
 static long long bytes_read(pair_t* pair) {
@@ -145,24 +158,70 @@ static void test_off(void** state) {
   assert_int_equal(bytes_read(pair), LARGE * (int64_t)sizeof(float));
 }
 
+// A client that describes the cluster may name anyone in it: such peers get no offer.
+static void test_not_where_a_client_says(void** state) {
+  pair_t* pair = *state;
+  weir_strbuf_t cluster = {0};
+  weir_alias_t* alias = NULL;
+  size_t job = weir_wire_begin(&cluster, 1);
+  weir_wire_put_string(&cluster, 1, "t");
+  for (int i = 0; i < 2; ++i) {
+    char address[96];
+    task_address(address, i);
+    size_t task = weir_wire_begin(&cluster, 2);
+    weir_wire_put_int(&cluster, 1, i);
+    weir_wire_put_string(&cluster, 2, address);
+    weir_wire_end(&cluster, task);
+  }
+  weir_wire_end(&cluster, job);
+  check_ok(weir_alias_create(weir_view_of("t"), 0, weir_strbuf_view(&cluster), &alias));
+  int64_t count = LARGE;
+  weir_tensor_t* tensor = make_pattern(WEIR_DTYPE_FLOAT, 1, &count);
+  hand_over_as(pair, 1, alias, tensor);
+  assert_int_equal(bytes_read(pair), 0);
+  weir_tensor_release(tensor);
+  weir_alias_release(alias);
+  weir_strbuf_free(&cluster);
+}
+
+static void test_not_the_own_process(void** state) {
+  pair_t* pair = *state;
+  for (int i = 0; i < 2; ++i) {  // the producer does not tell; the receiver does not listen
+    pair->tasks[1]->same_host.self = i ? 0 : getpid();
+    pair->tasks[0]->same_host.self = getpid();
+    hand_over_large(pair, i + 1);
+    assert_int_equal(pair->tasks[0]->same_host.refused.count, i);
+  }
+  assert_int_equal(bytes_read(pair), 0);
+}
+
 static void test_variable_turns_it_off(void** state) {
   (void)state;
   weir_same_host_t same = {.host = 0};
+  weir_same_host_offer_t offer = {.is_made = false};
   weir_strbuf_t request = {0};
   setenv("WEIR_SAME_HOST", "0", 1);
   weir_same_host_init(&same);
   unsetenv("WEIR_SAME_HOST");
-  assert_false(weir_same_host_offer(&same, &same, &request));
+  weir_same_host_offer(&same, &same, &offer, &request);
+  assert_false(offer.is_made);
   assert_int_equal(request.size, 0);
   weir_same_host_free(&same);
 }
 
 // ---- holds ----
 
+static void start(weir_same_host_t* same) {
+  weir_same_host_init(same);
+  assert_int_not_equal(same->host, 0);
+  same->self = 0;
+}
+
 static bool hold(weir_same_host_t* same, int64_t request_id, int64_t step_id, uint64_t connection,
                  weir_tensor_t* tensor) {
   weir_strbuf_t response = {0};
-  weir_same_host_reader_t reader = {request_id, step_id, connection};
+  weir_same_host_reader_t reader = {request_id, step_id, connection, {0}, {0}};
+  memcpy(reader.socket, same->name, sizeof(reader.socket));
   bool is_held = weir_same_host_hold(same, &reader, tensor, &response);
   assert_int_equal(response.size > 0, is_held);
   weir_strbuf_free(&response);
@@ -172,12 +231,14 @@ static bool hold(weir_same_host_t* same, int64_t request_id, int64_t step_id, ui
 static void test_holds_end(void** state) {
   (void)state;
   weir_same_host_t same = {.host = 0};
-  weir_same_host_init(&same);
+  start(&same);
   int64_t count = LARGE;
   weir_tensor_t* tensor = make_pattern(WEIR_DTYPE_FLOAT, 1, &count);
   for (int64_t i = 1; i <= 12; ++i) assert_true(hold(&same, i, i % 3, (uint64_t)i % 2, tensor));
   assert_false(hold(&same, 5, 1, 1, tensor));  // a number that is in use
   assert_false(hold(&same, 0, 1, 1, tensor));  // no number
+  same.name[0] ^= 1;
+  assert_false(hold(&same, 13, 1, 1, tensor));  // nobody listens
   assert_int_equal(weir_same_host_count(&same), 12);
   assert_null(weir_same_host_take(&same, 5, 2));  // another's
   assert_null(weir_same_host_take(&same, 77, 1));
@@ -201,62 +262,173 @@ static void test_holds_end(void** state) {
 // ---- places that peers make up ----
 
 typedef struct forged_t {
-  int64_t process;
   uint64_t address, word;
   int64_t dtype;
   int rank;
   int64_t dims[2];
 } forged_t;
 
-static weir_status_t* read_forged(weir_same_host_t* same, const forged_t* forged) {
+// Says something to the socket, as any process can that knows its name.
+static void say(const weir_same_host_t* same, weir_strbuf_t* take_message) {
+  struct sockaddr_un address;
+  socklen_t size = sizeof(address);
+  WEIR_CHECK(getsockname(same->socket, (struct sockaddr*)&address, &size) == 0);
+  int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+  WEIR_CHECK(connect(fd, (struct sockaddr*)&address, size) == 0);
+  WEIR_CHECK(send(fd, take_message->data, take_message->size, 0) == (ssize_t)take_message->size);
+  close(fd);
+  weir_strbuf_free(take_message);
+}
+
+static void say_place(const weir_same_host_t* same, const char* token, const forged_t* forged) {
   weir_strbuf_t place = {0};
-  weir_tensor_t* tensor = NULL;
-  weir_pool_t* pool = NULL;
-  weir_wire_put_int(&place, 1, forged->process);
+  weir_wire_put_bytes(&place, 1, token, WEIR_SAME_HOST_KEY_SIZE);
   weir_wire_put_fixed64(&place, 2, forged->address);
   weir_wire_put_fixed64(&place, 3, forged->word);
   weir_wire_put_int(&place, 4, forged->dtype);
   for (int i = 0; i < forged->rank; ++i)
-    weir_wire_put_fixed64(&place, 5, (uint64_t)forged->dims[i]);
+    weir_wire_put_fixed64(&place, 5, (uint64_t)forged->dims[i % 2]);
+  say(same, &place);
+}
+
+static void make_offer(weir_same_host_t* same, weir_same_host_offer_t* offer) {
+  weir_strbuf_t request = {0};
+  *offer = (weir_same_host_offer_t){.is_made = false};
+  weir_same_host_offer(same, same, offer, &request);
+  assert_true(offer->is_made);
+  weir_strbuf_free(&request);
+}
+
+static weir_status_t* read_offer(weir_same_host_t* same, weir_same_host_offer_t* offer,
+                                 weir_tensor_t** out_tensor) {
+  weir_pool_t* pool = NULL;
   check_ok(weir_pool_create(2, &pool));
-  weir_status_t* status = weir_same_host_read(same, pool, weir_strbuf_view(&place), 7, &tensor);
+  weir_status_t* status = weir_same_host_read(same, pool, offer, out_tensor);
   weir_pool_destroy(pool);
+  weir_same_host_withdraw(same, offer);
+  assert_int_equal(same->offers.count, 0);
+  return status;
+}
+
+static weir_status_t* read_forged(weir_same_host_t* same, const forged_t* forged) {
+  weir_same_host_offer_t offer;
+  weir_tensor_t* tensor = NULL;
+  make_offer(same, &offer);
+  say_place(same, offer.token, forged);
+  weir_status_t* status = read_offer(same, &offer, &tensor);
   weir_tensor_release(tensor);
-  weir_strbuf_free(&place);
   return status;
 }
 
 static void test_forged_places(void** state) {
   (void)state;
   weir_same_host_t same = {.host = 0};
-  weir_same_host_init(&same);
-  int64_t count = LARGE, self = getpid(), request_id = 7;
+  start(&same);
+  int64_t count = LARGE;
   weir_tensor_t* tensor = make_pattern(WEIR_DTYPE_FLOAT, 1, &count);
-  uintptr_t data = (uintptr_t)weir_tensor_data(tensor), number = (uintptr_t)&request_id;
+  uintptr_t data = (uintptr_t)weir_tensor_data(tensor);
   const struct {
     forged_t forged;
     weir_code_t code;
     const char* text;
   } cases[] = {
-      // Memory that is there, but of which nobody says that it is for this request.
-      {{self, data, data, 1, 1, {LARGE}}, WEIR_DATA_LOSS, "does not hold"},
-      {{self, data, number, 1, 1, {LARGE}}, WEIR_DATA_LOSS, "does not hold"},
-      {{self, data, 8, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
-      {{self, 4096, number, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
-      {{self, UINT64_MAX - 5, number, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
-      {{INT32_MAX, data, number, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
-      {{0, data, number, 1, 1, {LARGE}}, WEIR_INVALID_ARGUMENT, "no process"},
-      {{-1, data, number, 1, 1, {LARGE}}, WEIR_INVALID_ARGUMENT, "no process"},
-      {{self, data, number, WEIR_DTYPE_STRING, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
-      {{self, data, number, WEIR_DTYPE_RESOURCE, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
-      {{self, data, number, 12345, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
-      {{self, data, number, 1, 1, {-4}}, WEIR_INVALID_ARGUMENT, ""},
-      {{self, data, number, 1, 2, {INT64_MAX, INT64_MAX}}, WEIR_INVALID_ARGUMENT, ""},
-      {{self, data, number, 1, 1, {(int64_t)1 << 50}}, WEIR_RESOURCE_EXHAUSTED, "machine"},
+      {{data, data, 1, 1, {LARGE}}, WEIR_DATA_LOSS, "does not hold"},
+      {{data, 8, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
+      {{4096, data, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
+      {{UINT64_MAX - 5, data, 1, 1, {LARGE}}, WEIR_UNAVAILABLE, "cannot be read"},
+      {{data, data, WEIR_DTYPE_STRING, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
+      {{data, data, WEIR_DTYPE_RESOURCE, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
+      {{data, data, 12345, 1, {4}}, WEIR_INVALID_ARGUMENT, "type"},
+      {{data, data, 1, 1, {-4}}, WEIR_INVALID_ARGUMENT, ""},
+      {{data, data, 1, 2, {INT64_MAX, INT64_MAX}}, WEIR_INVALID_ARGUMENT, ""},
+      {{data, data, 1, 1, {(int64_t)1 << 50}}, WEIR_RESOURCE_EXHAUSTED, "machine"},
+      {{data, data, 1, WEIR_MAX_RANK + 1, {1, 1}}, WEIR_UNAVAILABLE, "no process"},
   };
   for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i)
     check_error(read_forged(&same, &cases[i].forged), cases[i].code, cases[i].text);
   assert_int_equal(atomic_load(&same.bytes_read), 0);
+  weir_tensor_release(tensor);
+  weir_same_host_free(&same);
+}
+
+static uint8_t secret[LARGE];
+static uint64_t secret_word;
+
+// Tells, with all that a hold has, where |secret| is.
+static void say_secret(const weir_same_host_t* same, const char* token) {
+  forged_t forged = {
+      (uintptr_t)secret, (uintptr_t)&secret_word, WEIR_DTYPE_UINT8, 1, {sizeof(secret)}};
+  memcpy(&secret_word, token, sizeof(secret_word));
+  secret_word |= 1;
+  say_place(same, token, &forged);
+}
+
+// Does so in a fork, with other contents, as |user|. The fork stays until it is killed.
+static pid_t say_in_fork(const weir_same_host_t* same, const char* token, uid_t user) {
+  int end = 0;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    WEIR_CHECK(setuid(user) == 0);
+    memset(secret, 'c', sizeof(secret));
+    say_secret(same, token);
+    raise(SIGSTOP);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &end, WUNTRACED), child);
+  assert_true(WIFSTOPPED(end));
+  return child;
+}
+
+// Whose memory is read is what the kernel says, not what the address means here.
+static void test_reads_who_told(void** state) {
+  (void)state;
+  enum { OWN, OTHER_USER, WRONG_TOKEN, CHILD };
+  weir_same_host_t same = {.host = 0};
+  weir_same_host_init(&same);
+  memset(secret, 's', sizeof(secret));
+  for (int i = OWN; i <= CHILD; ++i) {
+    if (i == OTHER_USER && geteuid() != 0) continue;  // only root can become another
+    weir_same_host_offer_t offer;
+    weir_tensor_t* tensor = NULL;
+    pid_t child = 0;
+    make_offer(&same, &offer);
+    char token[WEIR_SAME_HOST_KEY_SIZE];
+    memcpy(token, offer.token, sizeof(token));
+    if (i == WRONG_TOKEN) token[15] ^= 1;
+    if (i == OWN) say_secret(&same, token);
+    else child = say_in_fork(&same, token, i == OTHER_USER ? 65534 : geteuid());
+    weir_status_t* status = read_offer(&same, &offer, &tensor);
+    if (i == CHILD) check_ok(status);
+    else check_error(status, WEIR_UNAVAILABLE, "no process that may be read");
+    for (size_t k = 0; tensor && k < sizeof(secret); ++k)
+      assert_int_equal(((uint8_t*)weir_tensor_data(tensor))[k], 'c');
+    weir_tensor_release(tensor);
+    if (child) assert_int_equal(kill(child, SIGKILL), 0);
+    if (child) assert_int_equal(waitpid(child, NULL, 0), child);
+  }
+  weir_same_host_free(&same);
+}
+
+// Messages that are none, and those that come too often, hurt nobody who waits for another.
+static void test_noise(void** state) {
+  (void)state;
+  weir_same_host_t same = {.host = 0};
+  weir_same_host_offer_t offer;
+  weir_tensor_t* tensor = NULL;
+  start(&same);
+  make_offer(&same, &offer);
+  for (size_t size = 1; size < 10000; size = size * 3 + 1) {
+    weir_strbuf_t noise = {0};
+    for (size_t i = 0; i < size; ++i) weir_strbuf_putc(&noise, (char)(i * 2654435761u >> 13));
+    say(&same, &noise);
+  }
+  memset(secret, 'x', sizeof(secret));
+  say_secret(&same, offer.token);
+  forged_t second = {8, 8, 1, 1, {1}};
+  say_place(&same, offer.token, &second);
+  check_ok(read_offer(&same, &offer, &tensor));
+  assert_memory_equal(weir_tensor_data(tensor), secret, sizeof(secret));
   weir_tensor_release(tensor);
   weir_same_host_free(&same);
 }
@@ -293,13 +465,15 @@ static weir_status_t* call(peer_t* peer, const char* path, weir_strbuf_t* take_r
 static weir_status_t* ask(peer_t* peer, weir_same_host_t* same, int64_t step_id, int64_t request_id,
                           int64_t again, size_t* out_size) {
   weir_strbuf_t request = {0};
+  weir_same_host_offer_t offer = {.is_made = false};
   weir_rpc_buffer_t* answer = NULL;
   weir_wire_put_int(&request, 1, step_id);
   weir_wire_put_string(&request, 2, KEY);
   if (again) weir_same_host_ask_again(again, &request);
-  else assert_true(weir_same_host_offer(same, peer, &request));
+  else weir_same_host_offer(same, peer, &offer, &request);
   weir_wire_put_int(&request, 7, request_id);
   weir_status_t* status = call(peer, "/tensorflow.WorkerService/RecvTensor", &request, &answer);
+  weir_same_host_withdraw(same, &offer);
   *out_size = weir_rpc_buffer_view(answer).size;
   weir_rpc_buffer_release(answer);
   return status;
@@ -387,9 +561,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_large_ones_are_read),
       TEST(test_off),
+      TEST(test_not_where_a_client_says),
+      TEST(test_not_the_own_process),
       cmocka_unit_test(test_variable_turns_it_off),
       cmocka_unit_test(test_holds_end),
       cmocka_unit_test(test_forged_places),
+      cmocka_unit_test(test_reads_who_told),
+      cmocka_unit_test(test_noise),
       TEST(test_receivers_that_go),
       cmocka_unit_test(test_refused),
   };

@@ -39,10 +39,8 @@ struct fetch_t {
   int64_t request_id;
   char* key;                        // where transfers are noted; NULL otherwise
   int64_t start_us;                 // of weir_wall_clock_us; with |key|
-  bool may_read;                    // of its own memory; the producer was told so
+  weir_same_host_offer_t offer;     // to read the producer's memory
   bool is_again;                    // that failed: the second request, for the bytes, is on its way
-  weir_rpc_buffer_t* answer;        // the first one, when it says where the tensor is
-  weir_view_t where;                // within |answer|
   weir_rpc_request_t* requests[2];  // guarded by step->mu; the second when |is_again|
   bool is_cancelled;                // guarded by step->mu; before there was a request to cancel
   weir_cancel_t* cancel;
@@ -84,9 +82,9 @@ static void fetch_unlink(fetch_t* fetch) {
   weir_mutex_unlock(&fetch->step->mu);
 }
 
-// Reads a RecvTensorResponse. |out_place| is not empty when it says where the tensor is instead.
+// Reads a RecvTensorResponse. |out_is_placed|: the tensor is to be read from memory.
 static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** out_tensor,
-                                     bool* out_is_dead, weir_view_t* out_place) {
+                                     bool* out_is_dead, bool* out_is_placed) {
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(buffer));
   weir_view_t proto = {.data = NULL}, options = weir_view("", 0);
   *out_is_dead = false;
@@ -98,7 +96,8 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** 
   }
   WEIR_TRY(weir_wire_check(&reader, "RecvTensorResponse"));
   if (*out_is_dead) return NULL;
-  if (!proto.data && weir_same_host_find(options, out_place)) return NULL;
+  *out_is_placed = !proto.data && weir_same_host_is_placed(options);
+  if (*out_is_placed) return NULL;
   if (!proto.data) return WEIR_STATUS(INTERNAL, "a RecvTensorResponse has no tensor");
   return weir_message_get_tensor(buffer, proto, out_tensor);
 }
@@ -118,6 +117,7 @@ static void fetch_finish(fetch_t* take_fetch, weir_status_t* take_status,
   fetch_t* fetch = take_fetch;
   weir_status_t* status = take_status;
   if (fetch->token) weir_cancel_deregister(fetch->cancel, fetch->token);
+  weir_same_host_withdraw(&fetch->step->task->same_host, &fetch->offer);
   if (fetch->key && take_tensor) note_transfer(fetch, take_tensor);
   fetch_unlink(fetch);
   weir_mutex_lock(&fetch->step->mu);
@@ -143,22 +143,19 @@ static void fetch_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t
   fetch_t* fetch = self;
   weir_task_t* task = fetch->step->task;
   weir_tensor_t* tensor = NULL;
-  bool is_dead = false;
-  weir_view_t place = weir_view("", 0);
+  bool is_dead = false, is_placed = false;
   weir_status_t* status = take_status;
   if (!status) {
     count_received(fetch, weir_rpc_buffer_view(take_message).size);
-    status = parse_response(take_message, &tensor, &is_dead, &place);
+    status = parse_response(take_message, &tensor, &is_dead, &is_placed);
   }
-  if (place.size && fetch->may_read && !fetch->is_again) {
-    fetch->answer = take_message;
-    fetch->where = place;
+  weir_rpc_buffer_release(take_message);
+  if (is_placed && fetch->offer.is_made && !fetch->is_again) {
     weir_pool_submit(task->pool, fetch_copy, fetch);
     return;
   }
-  if (!status && place.size)
+  if (is_placed)
     status = WEIR_STATUS(INTERNAL, "a RecvTensorResponse says where the tensor is, unasked");
-  weir_rpc_buffer_release(take_message);
   if (!status && fetch->is_again) weir_same_host_refuse(&task->same_host, fetch->channel);
   fetch_finish(fetch, status, tensor, is_dead);
 }
@@ -187,7 +184,9 @@ static weir_strbuf_t recv_request(fetch_t* fetch, weir_view_t key) {
   fetch->request_id = (int64_t)(weir_task_random() >> 1);
   weir_wire_put_int(&request, 1, fetch->step->id);
   weir_wire_put_bytes(&request, 2, key.data, key.size);
-  fetch->may_read = weir_same_host_offer(&task->same_host, fetch->channel, &request);
+  // Not to tasks that only a client says are of the cluster: they may be anyone.
+  if (!fetch->step->alias)
+    weir_same_host_offer(&task->same_host, fetch->channel, &fetch->offer, &request);
   weir_wire_put_int(&request, 7, fetch->request_id);
   return request;
 }
@@ -214,9 +213,7 @@ static void fetch_copy(void* arg) {
   fetch_t* fetch = arg;
   weir_task_t* task = fetch->step->task;
   weir_tensor_t* tensor = NULL;
-  weir_status_t* status =
-      weir_same_host_read(&task->same_host, task->pool, fetch->where, fetch->request_id, &tensor);
-  weir_rpc_buffer_release(fetch->answer);
+  weir_status_t* status = weir_same_host_read(&task->same_host, task->pool, &fetch->offer, &tensor);
   if (weir_status_code(status) == WEIR_RESOURCE_EXHAUSTED) {  // the bytes would need as much
     fetch_finish(fetch, status, NULL, false);
     return;

@@ -180,6 +180,10 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
     receive->is_same_host = wish.is_here;
     receive->reader = (weir_same_host_reader_t){
         .request_id = request_id, .step_id = step_id, .connection = weir_rpc_call_connection(call)};
+    if (wish.is_here) {
+      memcpy(receive->reader.socket, wish.socket.data, wish.socket.size);
+      memcpy(receive->reader.token, wish.token.data, wish.token.size);
+    }
     status = weir_cancel_create(worker->cancel, &receive->cancel);
   } else if (!status) {
     status = weir_out_of_memory();
