@@ -232,8 +232,8 @@ static void read_socket(weir_rpc_conn_t* conn) {
   weir_status_t* status = NULL;
   bool is_drained = false;
   // epoll knows nothing of bytes that TLS has taken from the socket, so these are read to the end.
-  for (int i = 0;
-       !is_drained && (i < READS_A_TURN || (conn->tls && weir_rpc_tls_has_pending(conn->tls)));
+  for (int i = 0; !is_drained && !conn->fault &&
+                  (i < READS_A_TURN || (conn->tls && weir_rpc_tls_has_pending(conn->tls)));
        ++i) {
     io_result_t result = read_once(conn, &is_drained, &status);
     if (result == IO_BLOCKED) break;

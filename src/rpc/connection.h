@@ -5,7 +5,8 @@
 // role's business.
 //
 // Files: connection.c (life, reading, writing), session.c (nghttp2's callbacks), framing.c (the
-// message of a stream), output.c (bytes on their way to the socket).
+// message of a stream), output.c (bytes on their way to the socket), flood.c (peers that waste
+// time).
 #ifndef WEIR_RPC_CONNECTION_H_
 #define WEIR_RPC_CONNECTION_H_
 
@@ -61,6 +62,7 @@ struct weir_rpc_stream_t {
   int32_t id;
   void* owner;  // the role's; NULL once the role is done with the stream
   size_t header_bytes;
+  int header_count;
   bool is_remote_ended;  // the peer said END_STREAM
   bool is_local_ended;   // we did
   weir_rpc_receiver_t receiver;
@@ -115,6 +117,24 @@ int weir_rpc_output_vectors(const weir_rpc_output_t* output, struct iovec* out_v
 void weir_rpc_output_advance(weir_rpc_output_t* output, size_t size);
 void weir_rpc_output_free(weir_rpc_output_t* output);
 
+// ---- peers that waste time (flood.c) ----
+// Frames and headers that cost the peer next to nothing use up patience. Who uses it up faster than
+// time and work give it back is told to calm down (GOAWAY) and loses the connection.
+typedef struct weir_rpc_flood_t {
+  int64_t patience;
+  int64_t since_ns;  // time up to which it was given back
+  uint8_t head[9];   // of the frame that is coming
+  size_t head_size;
+  size_t payload_left;  // of the frame before it, or of the client's preface
+} weir_rpc_flood_t;
+
+void weir_rpc_flood_init(weir_rpc_conn_t* conn);
+// Looks at the frames that come, before nghttp2 does: it is silent about those that it ignores.
+void weir_rpc_flood_look(weir_rpc_conn_t* conn, const uint8_t* data, size_t size);
+void weir_rpc_flood_frame_sent(weir_rpc_conn_t* conn, const nghttp2_frame* frame);
+// A header of |stream|; |is_too_much|: the rest of the block is not looked at.
+void weir_rpc_flood_header_came(weir_rpc_stream_t* stream, bool is_too_much);
+
 // ---- connection ----
 typedef enum weir_rpc_conn_state_t {
   WEIR_RPC_CONN_CONNECTING,  // of the socket
@@ -144,7 +164,8 @@ struct weir_rpc_conn_t {
   bool is_going_away;              // GOAWAY came
   bool is_ending;                  // ours: no new streams, close when the last is done
   weir_status_t* fault;            // why it must be closed at the end of the turn
-  weir_rpc_timer_t keepalive;      // until the peer's settings have come: of a server's patience
+  weir_rpc_flood_t flood;
+  weir_rpc_timer_t keepalive;  // until the peer's settings have come: of a server's patience
   int64_t opened_ns;
   int64_t keepalive_ns;  // 0: off
   int64_t last_read_ns;

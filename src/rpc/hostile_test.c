@@ -14,7 +14,7 @@ typedef struct peer_t {
   // What came back on the stream of interest.
   int http_status, grpc_status;
   bool is_reset, is_closed;
-  uint32_t reset_code;
+  uint32_t reset_code, goaway_code;
 } peer_t;
 
 static void put_frame(weir_strbuf_t* out, int type, int flags, uint32_t stream, const void* data,
@@ -57,7 +57,10 @@ static void peer_send(peer_t* peer) {
   size_t sent = 0;
   while (sent < peer->out.size) {
     ssize_t part = send(peer->fd, peer->out.data + sent, peer->out.size - sent, MSG_NOSIGNAL);
-    if (part <= 0) break;  // the other side has had enough
+    if (part <= 0) {  // the other side has had enough
+      peer->is_closed = true;
+      break;
+    }
     sent += (size_t)part;
   }
   peer->out.size = 0;
@@ -136,6 +139,10 @@ static int peer_read(peer_t* peer, uint32_t stream) {
       peer->is_reset = true;
       memcpy(&peer->reset_code, body, 4);
       peer->reset_code = ntohl(peer->reset_code);
+    }
+    if (head[3] == NGHTTP2_GOAWAY && size >= 8) {
+      memcpy(&peer->goaway_code, body + 4, 4);
+      peer->goaway_code = ntohl(peer->goaway_code);
     }
     weir_free(body);
     bool is_end = head[3] <= NGHTTP2_HEADERS && (head[4] & NGHTTP2_FLAG_END_STREAM);
@@ -343,6 +350,136 @@ static void test_header_flood(void** state) {
   world_close(&world);
 }
 
+// ---- floods: many times what costs next to nothing ----
+enum { FLOOD = 2000000, BLOCKS = 10000 };  // at most; most end at a twentieth of it
+
+static void put_empty_data(peer_t* peer, int i) {
+  if (i == 0) put_request(peer, 1, "POST", "application/grpc", 0);
+  put_data(peer, 1, 0, "", 0);
+}
+static void put_tiny_data(peer_t* peer, int i) {
+  if (i == 0) put_request(peer, 1, "POST", "application/grpc", 0);
+  put_data(peer, 1, 0, i == 0 ? "\0\0\x10\0\0" : "x", i == 0 ? 5 : 1);
+}
+static void put_late_data(peer_t* peer, int i) {  // for a call that has failed
+  if (i == 0) put_request(peer, 1, "POST", "application/grpc", 0);
+  put_data(peer, 1, 0, "\7\7\7\7\7", 5);
+}
+static void put_window_update(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
+}
+static void put_priority(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, NGHTTP2_PRIORITY, 0, 1, "\0\0\0\3\1", 5);
+}
+static void put_settings(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, NGHTTP2_SETTINGS, 0, 0, "", 0);
+}
+static void put_settings_ack(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "", 0);
+}
+static void put_ping_ack(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "pingping", 8);
+}
+static void put_unknown(peer_t* peer, int i) {
+  (void)i;
+  put_frame(&peer->out, 0xfe, 0, 0, "", 0);
+}
+static void put_bad_request(peer_t* peer, int i) {  // it is reset for its missing headers
+  put_frame(&peer->out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+            (uint32_t)(2 * i + 1), "\x83", 1);
+}
+static void put_references(peer_t* peer, int i) {
+  weir_strbuf_t block = {0};
+  put_header(&block, ":method", "POST");
+  put_header(&block, ":scheme", "http");
+  put_header(&block, ":path", "/weir.Test/Echo");
+  put_header(&block, "content-type", "application/grpc");
+  if (i == 0) weir_strbuf_append(&block, "\x40\x04name\x04text", 11);
+  for (int k = 0; k < 5000; ++k) weir_strbuf_putc(&block, (char)(0x80 | 62));
+  put_frame(&peer->out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
+            (uint32_t)(2 * i + 1), block.data, block.size);
+  weir_strbuf_free(&block);
+}
+
+// Ended with GOAWAY, which nghttp2 leaves out where it ends a flood itself.
+static void expect_calmed(world_t* world, void (*put)(peer_t* peer, int i), int count,
+                          bool is_ours) {
+  peer_t peer = peer_connect(weir_rpc_server_port(world->server));
+  for (int i = 0; i < count && !peer.is_closed; ++i) {
+    put(&peer, i);
+    if (peer.out.size > 100000) peer_send(&peer);
+  }
+  uint32_t id = 2 * FLOOD + 1;
+  put_request(&peer, id, "POST", "application/grpc", 0);
+  put_data(&peer, id, NGHTTP2_FLAG_END_STREAM, "\0\0\0\0\3abc", 8);
+  peer_send(&peer);
+  assert_int_equal(peer_read(&peer, id), -1);
+  if (is_ours) assert_int_equal(peer.goaway_code, NGHTTP2_ENHANCE_YOUR_CALM);
+  peer_close(&peer);
+  expect_alive(world);
+}
+
+static void test_floods(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world);
+  expect_calmed(&world, put_empty_data, FLOOD, true);
+  expect_calmed(&world, put_tiny_data, FLOOD, true);
+  expect_calmed(&world, put_late_data, FLOOD, true);
+  expect_calmed(&world, put_window_update, FLOOD, true);
+  expect_calmed(&world, put_priority, FLOOD, true);
+  expect_calmed(&world, put_settings, FLOOD, false);
+  expect_calmed(&world, put_settings_ack, FLOOD, false);
+  expect_calmed(&world, put_ping_ack, FLOOD, true);
+  expect_calmed(&world, put_unknown, FLOOD, true);
+  expect_calmed(&world, put_bad_request, FLOOD, false);
+  expect_calmed(&world, put_references, BLOCKS, true);
+  world_close(&world);
+}
+
+// A block of headers in endless pieces.
+static void test_continuations(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world);
+  peer_t peer = peer_connect(weir_rpc_server_port(world.server));
+  put_frame(&peer.out, NGHTTP2_HEADERS, 0, 1, "\x83", 1);
+  for (int i = 0; i < FLOOD / 8; ++i) put_frame(&peer.out, NGHTTP2_CONTINUATION, 0, 1, "", 0);
+  put_frame(&peer.out, NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, 1, "", 0);
+  peer_send(&peer);
+  assert_int_equal(peer_read(&peer, 1), -1);
+  peer_close(&peer);
+  expect_alive(&world);
+  world_close(&world);
+}
+
+// Many small calls, each with all that real clients send along, are no flood.
+static void test_busy_client(void** state) {
+  (void)state;
+  world_t world;
+  open_world(&world);
+  peer_t peer = peer_connect(weir_rpc_server_port(world.server));
+  uint32_t id = 1;
+  for (int i = 0; i < 60000; ++i, id += 2) {
+    put_request(&peer, id, "POST", "application/grpc", 0);
+    put_data(&peer, id, 0, "\0\0\0\0\3abc", 8);
+    put_data(&peer, id, NGHTTP2_FLAG_END_STREAM, "", 0);
+    put_frame(&peer.out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\x08", 4);
+    put_frame(&peer.out, NGHTTP2_PING, NGHTTP2_FLAG_ACK, 0, "pingping", 8);
+    if (i % 100 != 99) continue;
+    peer_send(&peer);
+    assert_int_equal(peer_read(&peer, id), NGHTTP2_HEADERS);
+    assert_int_equal(peer.grpc_status, WEIR_OK);
+  }
+  peer_close(&peer);
+  world_close(&world);
+}
+
 // ---- servers that misbehave ----
 typedef struct script_t {
   int listener;
@@ -483,11 +620,12 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_lies),          cmocka_unit_test(test_padding_and_pieces),
-      cmocka_unit_test(test_stalls),        cmocka_unit_test(test_stall_timeout),
-      cmocka_unit_test(test_resets),        cmocka_unit_test(test_garbage),
-      cmocka_unit_test(test_header_flood),  cmocka_unit_test(test_bad_servers),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_lies),         cmocka_unit_test(test_padding_and_pieces),
+      cmocka_unit_test(test_stalls),       cmocka_unit_test(test_stall_timeout),
+      cmocka_unit_test(test_resets),       cmocka_unit_test(test_garbage),
+      cmocka_unit_test(test_header_flood), cmocka_unit_test(test_bad_servers),
+      cmocka_unit_test(test_floods),       cmocka_unit_test(test_continuations),
+      cmocka_unit_test(test_busy_client),  cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,10 +147,12 @@ static int header(nghttp2_session* session, const nghttp2_frame* frame, const ui
   (void)flags;
   weir_rpc_conn_t* conn = arg;
   weir_rpc_stream_t* stream = find_stream(session, frame->hd.stream_id);
-  if (!stream || !stream->owner) return 0;
+  if (!stream) return 0;
   stream->header_bytes += name_size + value_size + 32;
-  if (stream->header_bytes > WEIR_RPC_MAX_HEADER_BYTES)
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  bool is_too_much = stream->header_bytes > WEIR_RPC_MAX_HEADER_BYTES;
+  weir_rpc_flood_header_came(stream, is_too_much);
+  if (!stream->owner) return 0;
+  if (is_too_much) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   conn->role->header(stream, weir_view(name, name_size), weir_view(value, value_size));
   return 0;
 }
@@ -208,6 +210,7 @@ static int frame_came(nghttp2_session* session, const nghttp2_frame* frame, void
 // ---- what became of frames and streams ----
 static int frame_sent(nghttp2_session* session, const nghttp2_frame* frame, void* arg) {
   weir_rpc_conn_t* conn = arg;
+  weir_rpc_flood_frame_sent(conn, frame);
   if (frame->hd.type != NGHTTP2_HEADERS && frame->hd.type != NGHTTP2_DATA) return 0;
   if (!(frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) return 0;
   weir_rpc_stream_t* stream = find_stream(session, frame->hd.stream_id);
@@ -252,6 +255,7 @@ static int problem(nghttp2_session* session, int code, const char* text, size_t 
 }
 
 weir_status_t* weir_rpc_session_feed(weir_rpc_conn_t* conn, const uint8_t* data, size_t size) {
+  weir_rpc_flood_look(conn, data, size);
   ssize_t taken = nghttp2_session_mem_recv(conn->session, data, size);
   if (taken == (ssize_t)size) return NULL;
   if (taken == NGHTTP2_ERR_NOMEM || taken == NGHTTP2_ERR_CALLBACK_FAILURE)
@@ -309,6 +313,7 @@ weir_status_t* weir_rpc_session_start(weir_rpc_conn_t* conn, uint32_t max_concur
   nghttp2_session_callbacks* callbacks = create_callbacks();
   nghttp2_option* option = create_option();
   int rc = NGHTTP2_ERR_NOMEM;
+  weir_rpc_flood_init(conn);
   if (callbacks && option) {
     rc = conn->is_server
              ? nghttp2_session_server_new3(&conn->session, callbacks, conn, option, &mem)
