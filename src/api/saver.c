@@ -119,8 +119,8 @@ static weir_status_t* drop_old(weir_saver_t* saver) {
   return status;
 }
 
-// Says what is there once the old ones are gone: before they go, so that the file never lists a
-// checkpoint that is not there. Those of other directories are kept, but not listed in this one's.
+// Says which checkpoints there are. Those of other directories are kept, but not listed in this
+// one's.
 static weir_status_t* write_state(const weir_saver_t* saver, const char* prefix) {
   weir_checkpoint_state_t state = {.latest = weir_strdup(base_name(prefix)),
                                    .last_preserved = saver->last_preserved};
@@ -129,7 +129,7 @@ static weir_status_t* write_state(const weir_saver_t* saver, const char* prefix)
   bool has_memory = state.latest && directory && state.timestamps;
   weir_status_t* status = has_memory ? NULL : weir_out_of_memory();
   size_t size = strlen(prefix) - (has_memory ? strlen(state.latest) : 0);
-  for (size_t i = excess(saver); i < saver->kept_count && !status; ++i) {
+  for (size_t i = 0; i < saver->kept_count && !status; ++i) {
     const weir_kept_t* kept = &saver->kept[i];
     bool is_here = strncmp(kept->prefix, prefix, size) == 0 && !strchr(kept->prefix + size, '/');
     if (!is_here) continue;
@@ -140,6 +140,15 @@ static weir_status_t* write_state(const weir_saver_t* saver, const char* prefix)
   weir_checkpoint_state_free(&state);
   weir_free(directory);
   return status;
+}
+
+// Makes |prefix| the latest, and drops the oldest. They are listed until they are gone: what a
+// killed run leaves of them, the next one finds there (weir_saver_recover) and removes.
+static weir_status_t* update_state(weir_saver_t* saver, const char* prefix) {
+  WEIR_TRY(write_state(saver, prefix));
+  if (excess(saver) == 0) return NULL;
+  WEIR_TRY(drop_old(saver));
+  return write_state(saver, prefix);
 }
 
 // ---- saving and restoring ----
@@ -174,8 +183,7 @@ weir_status_t* weir_saver_save(weir_saver_t* saver, weir_session_t* session, con
   if (!status) status = weir_strbuf_finish(&path);
   if (!status) status = run(saver, session, path.data, true);
   if (!status) status = add_kept(saver, path.data, wall_seconds());
-  if (!status) status = write_state(saver, path.data);
-  if (!status) status = drop_old(saver);
+  if (!status) status = update_state(saver, path.data);
   weir_free(directory);
   if (!status && out_path) *out_path = path.data;
   else weir_strbuf_free(&path);

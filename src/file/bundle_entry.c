@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
 #include "file/bundle.h"
 #include "file/table.h"
+#include "file/temporary.h"
 #include "tensor/shape.h"
 #include "wire/wire.h"
 
@@ -161,8 +161,8 @@ weir_status_t* weir_bundle_write_index(const char* prefix, int shard_count, weir
   weir_strbuf_t temporary = {0};
   weir_writer_t* writer = NULL;
   weir_bundle_append_index_path(prefix, &path);
-  weir_strbuf_printf(&temporary, "%s.index.tempstate%llu", prefix,
-                     (unsigned long long)weir_clock_ns());
+  weir_bundle_append_index_path(prefix, &temporary);
+  weir_temporary_append(&temporary);
   if (row_count > 1) qsort(rows, row_count, sizeof *rows, compare_rows);
   weir_status_t* status = weir_strbuf_finish(&path);
   if (!status) status = weir_strbuf_finish(&temporary);
@@ -180,6 +180,7 @@ weir_status_t* weir_bundle_write_index(const char* prefix, int shard_count, weir
     weir_status_destroy(weir_fs_remove(temporary.data));
   } else {
     status = weir_fs_sync_parent(path.data);
+    weir_temporary_clean(path.data);  // of saves that were killed
   }
 done:
   weir_strbuf_free(&path);

@@ -1,6 +1,8 @@
 // bundle_test.c — Tests of checkpoints: what is written is read, and damage is found.
 #include "file/bundle.h"
 
+#include <sys/wait.h>
+
 #include "file/testing.h"
 
 static weir_tensor_t* floats(int rank, const int64_t* dims, float first) {
@@ -104,6 +106,35 @@ static void test_unfinished_leaves_nothing(void** state) {
   weir_bundle_writer_destroy(writer);
   CHECK_OK(weir_fs_list(test_dir, &names));
   assert_int_equal(names.count, 0);
+  weir_tensor_release(w);
+}
+
+// What is left of a save whose process was killed goes with the next save in that directory.
+static void test_killed_leaves_nothing(void** state) {
+  (void)state;
+  int end = 0;
+  weir_names_t names = {0};
+  weir_bundle_writer_t* writer = NULL;
+  weir_tensor_t* w = floats(0, NULL, 1);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    weir_status_t* status = weir_bundle_writer_create(test_path("killed"), 1, &writer);
+    _exit(!status && !weir_bundle_add(writer, weir_view_of("w"), w) ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  CHECK_OK(weir_fs_list(test_dir, &names));
+  assert_int_equal(names.count, 1);
+  weir_names_free(&names);
+  names = (weir_names_t){0};
+  CHECK_OK(weir_bundle_writer_create(test_path("whole"), 1, &writer));
+  CHECK_OK(weir_bundle_add(writer, weir_view_of("w"), w));
+  CHECK_OK(weir_bundle_finish(writer));
+  weir_bundle_writer_destroy(writer);
+  CHECK_OK(weir_fs_list(test_dir, &names));
+  assert_int_equal(names.count, 2);
+  weir_names_free(&names);
   weir_tensor_release(w);
 }
 
@@ -244,9 +275,13 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      FILE_TEST(test_round_trip), FILE_TEST(test_unfinished_leaves_nothing),
-      FILE_TEST(test_slices),     FILE_TEST(test_damaged_data),
-      FILE_TEST(test_merge),      FILE_TEST(test_out_of_memory),
+      FILE_TEST(test_round_trip),
+      FILE_TEST(test_unfinished_leaves_nothing),
+      FILE_TEST(test_killed_leaves_nothing),
+      FILE_TEST(test_slices),
+      FILE_TEST(test_damaged_data),
+      FILE_TEST(test_merge),
+      FILE_TEST(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

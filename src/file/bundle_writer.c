@@ -2,9 +2,9 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/map.h"
-#include "base/thread.h"
 #include "file/bundle.h"
 #include "file/coding.h"
+#include "file/temporary.h"
 #include "wire/wire.h"
 
 // One entry of the index to be: a tensor, a slice, or a partitioned tensor, whose slices are
@@ -49,7 +49,7 @@ weir_status_t* weir_bundle_writer_create(const char* prefix, size_t alignment,
   writer->alignment = WEIR_MAX(alignment, (size_t)1);
   writer->prefix = weir_strdup(prefix);
   weir_bundle_append_data_path(prefix, 0, 1, &writer->temporary);
-  weir_strbuf_printf(&writer->temporary, ".tempstate%llu", (unsigned long long)weir_clock_ns());
+  weir_temporary_append(&writer->temporary);
   weir_status_t* status =
       writer->prefix ? weir_strbuf_finish(&writer->temporary) : weir_out_of_memory();
   if (!status) status = make_parent(prefix);

@@ -1,9 +1,9 @@
 // checkpoint_v1_writer.c — Writing checkpoints of the first format.
 #include <stdlib.h>
 
-#include "base/philox.h"
 #include "file/checkpoint_v1.h"
 #include "file/table.h"
+#include "file/temporary.h"
 #include "tensor/shape.h"
 #include "wire/wire.h"
 
@@ -275,8 +275,8 @@ static weir_status_t* write_table(weir_v1_writer_t* writer, weir_writer_t* file)
 weir_status_t* weir_v1_writer_finish(weir_v1_writer_t* writer) {
   weir_strbuf_t temporary = {0};
   weir_writer_t* file = NULL;
-  weir_strbuf_printf(&temporary, "%s.tempstate%llu", writer->path,
-                     (unsigned long long)weir_random_entropy());
+  weir_strbuf_puts(&temporary, writer->path);
+  weir_temporary_append(&temporary);
   WEIR_TRY(weir_strbuf_finish(&temporary));
   weir_status_t* status = weir_writer_open(temporary.data, false, &file);
   if (!status) {
@@ -289,6 +289,7 @@ weir_status_t* weir_v1_writer_finish(weir_v1_writer_t* writer) {
     }
     if (!status) status = weir_fs_rename(temporary.data, writer->path);
     if (status) weir_status_destroy(weir_fs_remove(temporary.data));
+    else weir_temporary_clean(writer->path);
   }
   weir_strbuf_free(&temporary);
   return status;

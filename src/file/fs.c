@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "file/temporary.h"
 
 // The first row serves paths without a scheme.
 static const weir_fs_t* const kFileSystems[] = {&weir_fs_posix};
@@ -201,7 +201,8 @@ weir_status_t* weir_fs_write_all(const char* path, weir_view_t data) {
 
 weir_status_t* weir_fs_replace(const char* path, weir_view_t data) {
   weir_strbuf_t temporary = {0};
-  weir_strbuf_printf(&temporary, "%s.tmp%llx", path, (unsigned long long)weir_clock_ns());
+  weir_strbuf_puts(&temporary, path);
+  weir_temporary_append(&temporary);
   weir_status_t* status = weir_strbuf_finish(&temporary);
   if (status) goto done;
   status = write_whole(temporary.data, data, true);

@@ -48,6 +48,7 @@ struct weir_writer_t {
 typedef struct weir_file_info_t {
   uint64_t size;
   bool is_directory;
+  int64_t modified_us;  // when it last changed, since 1970; 0: not known
 } weir_file_info_t;
 
 // A growing list of owned strings. Zero-initialise to use.

@@ -214,8 +214,10 @@ static weir_status_t* posix_info(const weir_fs_t* fs, const char* path,
   (void)fs;
   struct stat info;
   if (stat(path, &info) != 0) return errno_status(errno, path);
-  *out_info =
-      (weir_file_info_t){.size = (uint64_t)info.st_size, .is_directory = S_ISDIR(info.st_mode)};
+  *out_info = (weir_file_info_t){
+      .size = (uint64_t)info.st_size,
+      .is_directory = S_ISDIR(info.st_mode),
+      .modified_us = (int64_t)info.st_mtim.tv_sec * 1000000 + info.st_mtim.tv_nsec / 1000};
   return NULL;
 }
 

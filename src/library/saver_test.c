@@ -1,4 +1,5 @@
 // saver_test.c — Savers: round trips, subsets and other names, which checkpoints stay, errors.
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -189,6 +190,36 @@ static void test_max_to_keep(void** state) {
   close_world(&b);
 }
 
+static void remove_path(const char* path) { assert_int_equal(rmdir(path), 0); }
+
+// A run that ends before an old checkpoint is gone leaves it on the list, for the next run.
+static void test_unfinished_removal(void** state) {
+  (void)state;
+  world_t a = open_world(0, .max_to_keep = 1);
+  check_ok(weir_session_run_target(a.session, a.init));
+  save(&a, 1);
+  // What cannot be removed stands for the end of the process.
+  assert_int_equal(mkdir(path_in(&a, "m-1.data-zzz"), 0700), 0);
+  weir_status_t* status = weir_saver_save(a.saver, a.session, path_in(&a, "m"), 2, NULL);
+  assert_non_null(status);
+  weir_status_destroy(status);
+  char* latest = NULL;
+  check_ok(weir_latest_checkpoint(a.directory, &latest));
+  assert_string_equal(latest, path_in(&a, "m-2"));
+  weir_buffer_free(latest);
+  remove_path(path_in(&a, "m-1.data-zzz"));
+  close(creat(path_in(&a, "m-1.meta"), 0600));
+  world_t b = open_world(0, .max_to_keep = 1);
+  check_ok(weir_session_run_target(b.session, b.init));
+  check_ok(weir_saver_recover(b.saver, a.directory));
+  check_ok(weir_saver_save(b.saver, b.session, path_in(&a, "m"), 3, NULL));
+  const char* const gone[] = {"m-1.index", "m-1.meta", "m-1.data-00000-of-00001", "m-2.index"};
+  for (size_t i = 0; i < sizeof(gone) / sizeof(*gone); ++i) assert_false(exists(&a, gone[i]));
+  assert_true(exists(&a, "m-3.index"));
+  close_world(&a);
+  close_world(&b);
+}
+
 static void test_keep_every_n_hours(void** state) {
   (void)state;
   // So short a time that every checkpoint but the last is due to stay.
@@ -311,6 +342,7 @@ int main(void) {
                                      cmocka_unit_test(test_subset_and_other_names),
                                      cmocka_unit_test(test_imported_graph),
                                      cmocka_unit_test(test_max_to_keep),
+                                     cmocka_unit_test(test_unfinished_removal),
                                      cmocka_unit_test(test_keep_every_n_hours),
                                      cmocka_unit_test(test_latest_of_nothing),
                                      cmocka_unit_test(test_errors),

@@ -1,0 +1,99 @@
+// temporary_test.c — Which temporary files are removed, and that no others are.
+#include "file/temporary.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "file/testing.h"
+
+static void make_file(const char* name, int days_old) {
+  int fd = open(test_path(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
+  assert_true(fd >= 0);
+  time_t then = time(NULL) - (time_t)days_old * 24 * 3600;
+  const struct timespec times[] = {{.tv_sec = then}, {.tv_sec = then}};
+  assert_int_equal(futimens(fd, times), 0);
+  close(fd);
+}
+
+// The name of a temporary file of a process that has ended.
+static void name_of_the_dead(char* out_name, size_t size) {
+  int ends[2], end = 0;
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    weir_strbuf_t name = {0};
+    weir_strbuf_puts(&name, "m.index");
+    weir_temporary_append(&name);
+    _exit(write(ends[1], name.data, name.size) == (ssize_t)name.size ? 0 : 1);
+  }
+  ssize_t got = read(ends[0], out_name, size - 1);
+  assert_true(got > 0);
+  out_name[got] = '\0';
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+static void test_which_go(void** state) {
+  (void)state;
+  const struct {
+    const char* name;
+    int days_old;
+    bool goes;
+  } cases[] = {
+      // Another host's: nobody knows whether the process lives, but time tells.
+      {"m.index.tempstate0123456789abcdef-1234-0123456789abcdef", 0, false},
+      {"m.data.tempstate0123456789abcdef-1234-0123456789abcdef", 2, true},
+      {"checkpoint.tempstate0123456789abcdef-1-0123456789abcdef", 2, true},
+      {".tempstatex.tempstate0123456789abcdef-1-0123456789abcdef", 2, true},
+      // Not ours, whatever the age.
+      {"m.index.tempstate123456789", 9, false},
+      {"m.index.tempstate", 9, false},
+      {"m.index", 9, false},
+      {"tempstate0123456789abcdef-1234-0123456789abcdef", 9, false},
+      {"m.tempstate0123456789abcdef-1234-0123456789abcdef.copy", 9, false},
+      {"m.tempstate0123456789abcdef-1234-0123456789abcde", 9, false},
+      {"m.tempstate0123456789abcdeg-1234-0123456789abcdef", 9, false},
+      {"m.tempstate0123456789abcdef--234-0123456789abcdef", 9, false},
+      {"m.tempstate0123456789abcdef-0-0123456789abcdef", 9, false},
+      {"m.tempstate0123456789abcdef-99999999999999999999-0123456789abcdef", 9, false},
+  };
+  weir_strbuf_t own = {0}, own_old = {0};
+  char dead[128];
+  const char* const folder = "f.tempstate0123456789abcdef-1234-0123456789abcdef";
+  name_of_the_dead(dead, sizeof(dead));
+  weir_strbuf_puts(&own, "own");
+  weir_temporary_append(&own);
+  weir_strbuf_puts(&own_old, "own");
+  weir_temporary_append(&own_old);
+  assert_string_not_equal(own.data, own_old.data);
+  make_file(dead, 0);
+  make_file(own.data, 0);
+  make_file(own_old.data, 9);
+  assert_int_equal(mkdir(test_path(folder), 0700), 0);
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) make_file(cases[i].name, cases[i].days_old);
+  weir_temporary_clean(test_path("m.index"));
+  assert_false(weir_fs_exists(test_path(dead)));
+  assert_true(weir_fs_exists(test_path(own.data)));
+  assert_true(weir_fs_exists(test_path(own_old.data)));
+  assert_true(weir_fs_exists(test_path(folder)));
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i)
+    assert_int_equal(weir_fs_exists(test_path(cases[i].name)), !cases[i].goes);
+  weir_strbuf_free(&own);
+  weir_strbuf_free(&own_old);
+}
+
+// A directory that is not there is nobody's trouble.
+static void test_no_directory(void** state) {
+  (void)state;
+  weir_temporary_clean(test_path("none/m.index"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {FILE_TEST(test_which_go), FILE_TEST(test_no_directory)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
