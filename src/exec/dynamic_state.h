@@ -68,6 +68,7 @@ struct activation_t {
   activation_t* next;  // in the run's list of live ones
   activation_t* previous;
   iteration_t** free_iterations;  // by static frame
+  int64_t outstanding_ops;        // of all its iterations
 };
 
 typedef struct ready_t {

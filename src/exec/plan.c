@@ -324,8 +324,9 @@ static weir_status_t* mark_moving(planner_t* p) {
   }
   for (int32_t i = 0; i < p->count; ++i) {
     weir_plan_node_t* node = &p->plan->nodes[i];
-    if (!reads_moving(p, is_moving, i)) continue;
-    if (node->role == WEIR_ROLE_RETVAL) p->plan->has_moving_rets = true;
+    bool is_ret = node->role == WEIR_ROLE_RETVAL;
+    if (!reads_moving(p, is_moving, i) && !(is_ret && node->input_work)) continue;
+    if (is_ret) p->plan->has_moving_rets = true;
     else if (!node->runs_locked) node->input_work |= WEIR_INPUTS_RENEW;
   }
   return NULL;

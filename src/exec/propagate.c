@@ -27,6 +27,7 @@ void weir_run_push(run_t* run, ready_t item) {
 static void push_ready(iteration_t* it, const weir_plan_node_t* node, int32_t index, bool is_dead) {
   activation_t* activation = it->frame->activation;
   ++it->outstanding_ops;
+  ++activation->outstanding_ops;
   weir_run_push(activation->run,
                 (ready_t){.activation = activation,
                           .iteration = it,
@@ -278,13 +279,14 @@ void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead) {
     default: deliver_all(it, item->node, is_dead ? NULL : outputs, is_dead, true); break;
   }
   --it->outstanding_ops;
+  --item->activation->outstanding_ops;
   cleanup_iterations(it->frame);
 }
 
 void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) {
   const weir_plan_t* plan = activation->plan;
   iteration_t* it = activation->root->first;
-  ++it->outstanding_ops;  // keeps the activation alive while it starts
+  ++activation->outstanding_ops;  // keeps the activation alive while it starts
   for (int32_t i = 0; i < plan->given_count; ++i) {
     const weir_node_def_t* def = plan->nodes[plan->given[i]].def;
     weir_value_t value = {.tensor = weir_attrs_tensor(def->attrs, "value")};
@@ -297,11 +299,13 @@ void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) 
     weir_value_t value = {.tensor = args[i]};
     deliver_all(it, plan->args[i], &value, false, false);
   }
-  --it->outstanding_ops;
+  --activation->outstanding_ops;
 }
 
+// Not when all loops have ended: one into which a value never comes, because another loop that was
+// to give it did not run to its end, waits for ever. As in TensorFlow, what it would have given is
+// missed only by those who ask for it.
 bool weir_activation_is_through(const activation_t* activation) {
   if (activation->run->is_aborted) return activation->in_flight == 0;
-  const iteration_t* it = activation->root->first;
-  return it->outstanding_ops == 0 && it->outstanding_frames == 0;
+  return activation->outstanding_ops == 0;
 }

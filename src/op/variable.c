@@ -141,11 +141,13 @@ weir_tensor_t* weir_variable_read(weir_variable_t* variable) {
 
 // A reference variable has its memory for itself: what others hold is copied.
 static weir_status_t* own(weir_tensor_t** tensor) {
-  if (!(*tensor)->root && weir_tensor_is_sole(*tensor)) return NULL;
-  weir_tensor_t* copy = NULL;
-  WEIR_TRY(weir_tensor_copy(*tensor, &copy));
-  weir_tensor_release(*tensor);
-  *tensor = copy;
+  if ((*tensor)->root || !weir_tensor_is_sole(*tensor)) {
+    weir_tensor_t* copy = NULL;
+    WEIR_TRY(weir_tensor_copy(*tensor, &copy));
+    weir_tensor_release(*tensor);
+    *tensor = copy;
+  }
+  (*tensor)->is_variable = true;
   return NULL;
 }
 
@@ -172,6 +174,7 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   if (weir_tensor_is_sole(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
+  copy->is_variable = variable->is_ref;
   weir_status_t* status = leave_locked(variable, copy);
   if (status) {
     weir_tensor_release(copy);

@@ -120,6 +120,7 @@ WEIR_INLINE void header_init(weir_tensor_t* tensor, weir_dtype_t dtype, int rank
   tensor->dtype = (uint8_t)dtype;
   tensor->rank = (uint8_t)rank;
   tensor->block_class = BLOCK_HEADER;
+  tensor->is_variable = false;
   tensor->count = count;
   tensor->data = NULL;
   tensor->root = NULL;
@@ -448,7 +449,7 @@ static void free_header_block(weir_tensor_t* tensor) {
     // Relaxed: nobody else holds the tensor.
     weir_successor_t* successor = atomic_load_explicit(&tensor->successor, memory_order_relaxed);
     successor->destroy(successor);
-    tensor->block_class &= (uint16_t)~BLOCK_LEFT;
+    tensor->block_class &= (uint8_t)~BLOCK_LEFT;
     if (tensor->block_class == BLOCK_WHOLE) {
       free_whole_block(tensor);
       return;

@@ -27,10 +27,11 @@ struct weir_tensor_t {
   weir_ref_t ref;
   uint8_t dtype;  // weir_dtype_t, never a reference type
   uint8_t rank;
-  uint16_t block_class;  // private to tensor.c
-  int64_t count;         // elements
-  void* data;            // NULL only when count is 0 and the memory is not owned
-  weir_tensor_t* root;   // the tensor that owns the memory; NULL when this one does
+  uint8_t block_class;  // private to tensor.c
+  bool is_variable;     // memory of a reference variable: set before anyone else sees it
+  int64_t count;        // elements
+  void* data;           // NULL only when count is 0 and the memory is not owned
+  weir_tensor_t* root;  // the tensor that owns the memory; NULL when this one does
   weir_allocator_t*
       allocator;  // of the elements, when owned and not within the block; NULL otherwise
   weir_deallocator_fn_t deallocator;  // of wrapped memory, never NULL there; NULL elsewhere
@@ -70,6 +71,9 @@ WEIR_INLINE bool weir_tensor_is_outdated(const weir_tensor_t* tensor) {
   const weir_tensor_t* root = tensor->root ? tensor->root : tensor;
   // Pairs with the release in weir_tensor_leave.
   return !root->deallocator && atomic_load_explicit(&root->successor, memory_order_acquire);
+}
+WEIR_INLINE bool weir_tensor_is_variable(const weir_tensor_t* tensor) {
+  return (tensor->root ? tensor->root : tensor)->is_variable;
 }
 // Replaces an outdated tensor by the same view of the newest memory; leaves others alone.
 WEIR_MUST_USE weir_status_t* weir_tensor_renew(weir_tensor_t** tensor);

@@ -36,6 +36,10 @@ def share(p, x):
             lambda: raw.Sum(input=x, axis=np.int32([])),
             lambda: raw.AddN(inputs=[x]),
             lambda: raw.Tile(input=x, multiples=[1, 1]),
+            lambda: raw.Slice(input=x, begin=[0, 0], size=[-1, -1]),
+            lambda: raw.StridedSlice(input=x, begin=[0], end=[2], strides=[1]),
+            lambda: tf.squeeze(raw.Pack(values=[x], axis=0), [0]),
+            lambda: raw.Select(condition=p.hide(True), x=x, y=x * 2.),
             lambda: raw.Merge(inputs=raw.Switch(data=x, pred=p.hide(bool(p.rng.integers(2)))))[0],
             lambda: raw.Exit(data=raw.Enter(data=x, frame_name='f', is_constant=bool(p.rng.integers(2)))),
         )()
@@ -71,6 +75,8 @@ def look(p, x):
         lambda: raw.Sum(input=x, axis=[0]),
         lambda: raw.ConcatV2(values=[x, x], axis=0),
         lambda: raw.Snapshot(input=x),
+        lambda: raw.Roll(input=x, shift=0, axis=0),
+        lambda: raw.ConjugateTranspose(x=x, perm=[0, 1]),
         lambda: raw.Mul(x=raw.Mul(x=x, y=tf.constant(2.)), y=tf.constant(3.)),
     )()
 
@@ -91,6 +97,28 @@ def reader_after_write(p):
     p.step(*seen)
     p.step(v)
     p.step(*seen)
+
+
+@program(80)
+def rows(p):
+    """Rows of a variable are views where they are aligned in memory, as in TensorFlow."""
+    width, dtype = p.pick(3, 8, 16, 32), p.pick(tf.float32, tf.float64, tf.int32)
+    shape = p.pick((4, width), (4 * width,))
+    v, read, init = variable(p, shape, dtype)
+    p.step(init.op)
+    begin, count = int(p.rng.integers(2)) * shape[0] // 4, shape[0] // 2
+    part = p.pick(
+        lambda: raw.Slice(input=read, begin=[begin] + [0] * (len(shape) - 1), size=[count] + [-1] * (len(shape) - 1)),
+        lambda: raw.StridedSlice(input=read, begin=[begin], end=[begin + count], strides=[1]),
+        lambda: raw.StridedSlice(input=read, begin=[1], end=[2], strides=[1], shrink_axis_mask=1),
+        lambda: raw.Split(axis=0, value=read, num_split=2)[1],
+        lambda: raw.SplitV(value=read, size_splits=[count // 2, shape[0] - count // 2], axis=0, num_split=2)[1],
+        lambda: raw.Unpack(value=read, num=shape[0])[1],
+    )()
+    with tf.control_dependencies([part]):
+        w = raw.AssignAdd(ref=v, value=tf.constant(draw(p, shape), dtype))
+    with tf.control_dependencies([w]):
+        p.step(part + tf.ones((), dtype))
 
 
 @program(60)

@@ -9,6 +9,21 @@
 #include "op/shape_ctx.h"
 #include "op/simplify.h"
 
+// ---- kernels ----
+
+// Whether |count| rows of the first dimension, from |begin| on, had better be a view than a copy: a
+// large one pays. Of a reference variable, whose reads change with it, programs can tell the two
+// apart. There it is as in TensorFlow: all rows, or such as begin and end at multiples of 64 bytes.
+static inline bool array_rows_are_view(const weir_tensor_t* in, int64_t begin, int64_t count) {
+  enum { VIEW_SIZE = 4096, ALIGNMENT = 64 };
+  if (in->rank == 0 || in->count == 0 || count == 0) return false;
+  const int64_t row = in->count / in->dims[0] * (int64_t)weir_dtype_size(weir_tensor_type(in));
+  if (!weir_tensor_is_variable(in)) return row * count >= VIEW_SIZE;
+  if (count == in->dims[0]) return true;
+  if (in->rank > 1) return row % ALIGNMENT == 0;
+  return begin * row % ALIGNMENT == 0 && count * row % ALIGNMENT == 0;
+}
+
 // ---- shape functions ----
 
 // What is known of the integers that an input or output of a node will hold.

@@ -62,6 +62,11 @@ static weir_status_t* pack_cpu(weir_kernel_ctx_t* ctx) {
     if (i > axis) inner *= dims[i];
   }
   weir_tensor_t* out = NULL;
+  if (ctx->input_count == 1) {
+    WEIR_TRY(weir_tensor_reshape(ctx->inputs[0].tensor, first->rank + 1, dims, &out));
+    weir_kernel_set(ctx, 0, out);
+    return NULL;
+  }
   WEIR_TRY(weir_kernel_output(ctx, 0, first->rank + 1, dims, &out));
   if (out->count == 0) return NULL;
   size_t step = (size_t)inner * weir_dtype_size(dtype);
@@ -109,9 +114,6 @@ static weir_status_t* unpack_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-// Along axis 0 the pieces are views, where they are worth one.
-enum { VIEW_SIZE = 4096 };
-
 static weir_status_t* unpack_view(weir_kernel_ctx_t* ctx, int i) {
   weir_tensor_t* in = ctx->inputs[0].tensor;
   weir_tensor_t* row = NULL;
@@ -141,7 +143,9 @@ static weir_status_t* unpack_cpu(weir_kernel_ctx_t* ctx) {
     if (i > axis) inner *= in->dims[i];
   }
   size_t step = (size_t)inner * weir_dtype_size(dtype);
-  bool as_views = axis == 0 && step >= VIEW_SIZE;
+  bool is_whole = num == 1;  // which TensorFlow copies all the same
+  bool as_views =
+      axis == 0 && array_rows_are_view(in, 0, 1) && !(is_whole && weir_tensor_is_variable(in));
   for (int i = 0; i < num; ++i) {
     weir_tensor_t* out = NULL;
     if (as_views) {
@@ -176,6 +180,7 @@ const weir_op_module_t weir_ops_array_pack = {
                                  .attrs = "N: int >= 1; T: type; axis: int = 0",
                                  .inputs = "values: N * T",
                                  .outputs = "output: T",
+                                 .flags = WEIR_OP_VIEW,
                                  .summary = "Stacks tensors of one shape along a new axis.",
                                  .infer_shape = pack_shape,
                                  .build_grad = pack_grad,

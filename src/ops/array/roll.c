@@ -72,7 +72,7 @@ static weir_status_t* roll_cpu(weir_kernel_ctx_t* ctx) {
   int rolled =
       0;  // each has two elements at least, so that 2^rolled does not exceed the element count
   for (int i = 0; i < in->rank; ++i) rolled += shifts[i] != 0;
-  if (rolled == 0 || in->count == 0) {
+  if ((rolled == 0 && !weir_tensor_is_variable(in)) || in->count == 0) {
     weir_kernel_pass(ctx, 0, 0);
     return NULL;
   }

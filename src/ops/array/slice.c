@@ -98,16 +98,12 @@ static weir_status_t* read_box(const weir_kernel_ctx_t* ctx, int64_t* begin, int
   return NULL;
 }
 
-// Rows of the first dimension are one run of memory: a view, where it is worth one.
-enum { VIEW_SIZE = 4096 };
-
-static bool is_rows(const weir_tensor_t* in, const int64_t* begin, const int64_t* size) {
-  if (in->rank == 0 || in->count == 0) return false;
+// Rows of the first dimension are one run of memory.
+static bool is_rows(const weir_tensor_t* in, const int64_t* size) {
   for (int i = 1; i < in->rank; ++i) {
-    if (begin[i] != 0 || size[i] != in->dims[i]) return false;
+    if (size[i] != in->dims[i]) return false;
   }
-  size_t row = (size_t)(in->count / in->dims[0]) * weir_dtype_size(weir_tensor_type(in));
-  return row * (size_t)size[0] >= VIEW_SIZE;
+  return in->rank > 0;
 }
 
 static weir_status_t* slice_cpu(weir_kernel_ctx_t* ctx) {
@@ -116,7 +112,7 @@ static weir_status_t* slice_cpu(weir_kernel_ctx_t* ctx) {
   int64_t begin[WEIR_MAX_RANK], size[WEIR_MAX_RANK];
   WEIR_TRY(read_box(ctx, begin, size));
   weir_tensor_t* out = NULL;
-  if (is_rows(in, begin, size)) {
+  if (is_rows(in, size) && array_rows_are_view(in, begin[0], size[0])) {
     WEIR_TRY(weir_tensor_slice(ctx->inputs[0].tensor, begin[0], begin[0] + size[0], &out));
     weir_kernel_set(ctx, 0, out);
     return NULL;

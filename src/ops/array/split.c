@@ -126,8 +126,15 @@ static weir_status_t* split_axis(const weir_tensor_t* dim, const weir_tensor_t* 
   return NULL;
 }
 
-// Along the first dimension the parts are views, where they are worth one.
-enum { VIEW_SIZE = 4096 };
+// Along the first dimension each part is a run of memory.
+static bool are_views(const weir_tensor_t* in, const int64_t* sizes, int count) {
+  int64_t begin = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!array_rows_are_view(in, begin, sizes[i])) return false;
+    begin += sizes[i];
+  }
+  return true;
+}
 
 static weir_status_t* cut_views(weir_kernel_ctx_t* ctx, weir_tensor_t* in, const int64_t* sizes) {
   int64_t begin = 0;
@@ -154,10 +161,10 @@ static weir_status_t* cut(weir_kernel_ctx_t* ctx, int input, int axis, const int
     if (i < axis) outer *= dims[i];
     if (i > axis) inner *= dims[i];
   }
-  size_t bytes = (size_t)in->count * weir_dtype_size(dtype);
-  if (axis == 0 && bytes / (size_t)ctx->output_count >= VIEW_SIZE) {
+  // Of a variable that is a vector Split, unlike SplitV, gives copies in TensorFlow.
+  bool is_copied = input == 1 && in->rank == 1 && weir_tensor_is_variable(in);
+  if (axis == 0 && !is_copied && are_views(in, sizes, ctx->output_count))
     return cut_views(ctx, ctx->inputs[input].tensor, sizes);
-  }
   const char* src = in->data;
   for (int i = 0; i < ctx->output_count; ++i) {
     weir_tensor_t* out = NULL;

@@ -103,8 +103,6 @@ static weir_status_t* read_spec(const weir_kernel_ctx_t* ctx, int first, spec_va
   return NULL;
 }
 
-enum { VIEW_SIZE = 4096 };
-
 // Whether the slice is whole rows of the first dimension, in order.
 static bool is_rows(const weir_strided_slice_t* slice, const int64_t* dims) {
   for (int i = 0; i < slice->rank; ++i) {
@@ -136,7 +134,7 @@ static weir_status_t* strided_slice_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_strided_slice_resolve(&spec, in->rank, in->dims, &slice));
   int64_t count = 1;
   for (int i = 0; i < slice.rank; ++i) count *= slice.size[i];
-  if (count > 0 && (size_t)count * size >= VIEW_SIZE && is_rows(&slice, in->dims))
+  if (is_rows(&slice, in->dims) && array_rows_are_view(in, slice.begin[0], slice.size[0]))
     return set_rows(ctx, &slice);
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, slice.out_rank, slice.out_dims, &out));

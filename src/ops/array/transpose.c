@@ -115,8 +115,9 @@ static weir_status_t* transpose_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* conjugate_transpose_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
-  bool is_complex = weir_dtype_is_complex(weir_tensor_type(weir_kernel_input(ctx, 0)));
-  WEIR_TRY(transpose(ctx, !is_complex, &out));
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  bool may_share = !weir_dtype_is_complex(weir_tensor_type(in)) && !weir_tensor_is_variable(in);
+  WEIR_TRY(transpose(ctx, may_share, &out));
   conjugate(out);
   return NULL;
 }

@@ -129,13 +129,15 @@ static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* e = weir_kernel_input(ctx, 2);
   if (!weir_tensor_same_shape(t, e))
     return shape_error("'then' and 'else' must have the same size. But received:", t, e);
+  if (c->rank == 0) {
+    weir_kernel_pass(ctx, *(const bool*)c->data ? 1 : 2, 0);
+    return NULL;
+  }
   selection_t s;
   fill_strides(t->rank, t->dims, t, s.strides[1]);
   memcpy(s.strides[2], s.strides[1], sizeof(s.strides[1]));
   if (weir_tensor_same_shape(c, t)) {
     memcpy(s.strides[0], s.strides[1], sizeof(s.strides[1]));
-  } else if (c->rank == 0) {
-    memset(s.strides[0], 0, sizeof(s.strides[0]));
   } else if (c->rank == 1 && t->rank > 0) {
     if (c->dims[0] != t->dims[0]) {
       return shape_error("Number of batches of 'then' must match size of 'cond', but saw:", t, c);
@@ -238,6 +240,7 @@ const weir_op_module_t weir_ops_math_select = {
          .attrs = "T: type",
          .inputs = "condition: bool; t: T; e: T",
          .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
          .summary = "Elements (or rows) of t where the condition holds, of e elsewhere",
          .infer_shape = select_shape,
          .build_grad = select_grad,
