@@ -107,13 +107,19 @@ static void part_done(weir_master_step_t* step, weir_status_t* take_status) {
   if (is_last) finish(step);
 }
 
-// Runs when the step is cancelled from outside and when one of its parts failed.
+// Runs when the step is cancelled from outside and when one of its parts failed. Counts as a part:
+// what it aborts may be the last of the step, and end it on this very thread.
 static void on_cancel(void* arg) {
   weir_master_step_t* step = arg;
   weir_mutex_lock(&step->session->mu);
   bool is_closed = step->session->is_closed;
   weir_mutex_unlock(&step->session->mu);
   weir_mutex_lock(&step->mu);
+  if (step->pending == 0) {  // it is ending, and waits for this call to return
+    weir_mutex_unlock(&step->mu);
+    return;
+  }
+  ++step->pending;
   if (!step->status) {
     step->is_cancelled = true;
     step->status =
@@ -131,6 +137,7 @@ static void on_cancel(void* arg) {
     weir_mutex_unlock(&step->mu);
     if (request) weir_rpc_request_cancel(request);
   }
+  part_done(step, NULL);
 }
 
 void weir_master_step_cancel(weir_master_step_t* step) { weir_cancel_start(step->cancel); }

@@ -282,31 +282,43 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
 
 // ---- threads ----
 
-// Wakes another thread when there is more to do than this one has at hand, and it is worth it.
-static void maybe_get_help(run_t* run) WEIR_REQUIRES(run->mu) {
+// Whether there is more to do than this thread and its helpers have at hand, and it is worth a
+// thread.
+static bool is_help_due(const run_t* run) {
+  if (run->ready_count <= 2) return false;
   int threads = weir_pool_thread_count(run->params->inter_pool);
-  if (run->ready_count < 2 || run->helpers >= threads - 1) return;
-  const ready_t* oldest = &run->ready[0];
-  const weir_plan_node_t* node = &oldest->activation->plan->nodes[oldest->node];
-  int32_t cost = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);
-  if (node->is_cheap || (cost >= 0 && cost < EXPENSIVE_NS)) return;
+  return run->helpers < threads - 1 && !is_brief(&run->ready[0]);
+}
+
+// Wakes another thread. Lets go of the lock: whatever was ready may have been taken, or the run
+// aborted, when it returns.
+static void get_help(run_t* run) WEIR_REQUIRES(run->mu) {
   ++run->helpers;
   weir_mutex_unlock(&run->mu);
   weir_pool_submit(run->params->inter_pool, help, run);
   weir_mutex_lock(&run->mu);
 }
 
-// Runs ready nodes until there are none. The lock is held on entry and on return.
+static bool is_overdue(const run_t* run) {
+  int64_t deadline = run->params->deadline_ns;
+  return deadline && !run->is_aborted && weir_clock_ns() > deadline;
+}
+
+// Runs ready nodes until there are none. The lock is held on entry and on return. A node is taken
+// and run under one hold of the lock: in between, nothing but the stack of ready nodes would keep
+// its activation from being destroyed.
 static void work(run_t* run) WEIR_REQUIRES(run->mu) {
   while (run->ready_count > 0) {
-    if (run->params->deadline_ns && weir_clock_ns() > run->params->deadline_ns &&
-        !run->is_aborted) {
+    if (is_overdue(run)) {
       fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
       finish_aborted(run);
       continue;
     }
+    if (is_help_due(run)) {
+      get_help(run);
+      if (run->ready_count == 0) break;
+    }
     ready_t item = run->ready[--run->ready_count];
-    maybe_get_help(run);
     run_node(run, &item);
   }
 }
