@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/perturb.h"
+
 #define NS_A_SECOND 1000000000
 
 void weir_mutex_init(weir_mutex_t* mutex) {
@@ -15,10 +17,12 @@ void weir_mutex_destroy(weir_mutex_t* mutex) { pthread_mutex_destroy(&mutex->raw
 
 // The wrappers are the primitives of the analysis, so it cannot look into them.
 WEIR_NO_THREAD_SAFETY void weir_mutex_lock(weir_mutex_t* mutex) {
+  weir_perturb_pause();
   WEIR_CHECK(pthread_mutex_lock(&mutex->raw) == 0);
 }
 WEIR_NO_THREAD_SAFETY void weir_mutex_unlock(weir_mutex_t* mutex) {
   WEIR_CHECK(pthread_mutex_unlock(&mutex->raw) == 0);
+  weir_perturb_pause();
 }
 
 void weir_cond_init(weir_cond_t* cond) {

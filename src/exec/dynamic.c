@@ -2,6 +2,7 @@
 // activations.
 #include "exec/dynamic.h"
 
+#include "base/perturb.h"
 #include "exec/dynamic_state.h"
 #include "exec/linear.h"
 #include "exec/node_run.h"
@@ -117,11 +118,22 @@ static bool is_brief(const ready_t* item) {
   return node->is_cheap || (cost >= 0 && cost < EXPENSIVE_NS);
 }
 
+// Puts the node to be taken next on top of the stack: the newest is there; perturbed, any of them.
+static void choose_next(run_t* run) WEIR_REQUIRES(run->mu) {
+  if (!weir_perturb_is_on() || run->ready_count < 2) return;
+  ready_t* chosen = &run->ready[weir_perturb_draw(run->ready_count)];
+  ready_t* top = &run->ready[run->ready_count - 1];
+  ready_t item = *chosen;
+  *chosen = *top;
+  *top = item;
+}
+
 // Runs what is ready and brief, on a thread that is only passing by. Not when another thread is in
 // the run already, which may be a caller of this one.
 static void work_briefly(run_t* run) WEIR_REQUIRES(run->mu) {
   if (run->helpers > 1) return;
-  while (run->ready_count > 0 && is_brief(&run->ready[run->ready_count - 1])) {
+  for (choose_next(run); run->ready_count > 0 && is_brief(&run->ready[run->ready_count - 1]);
+       choose_next(run)) {
     ready_t item = run->ready[--run->ready_count];
     run_node(run, &item);
   }
@@ -285,9 +297,11 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
 // Whether there is more to do than this thread and its helpers have at hand, and it is worth a
 // thread.
 static bool is_help_due(const run_t* run) {
-  if (run->ready_count <= 2) return false;
+  bool is_perturbed = weir_perturb_is_on();
+  if (run->ready_count <= 2 && !is_perturbed) return false;
   int threads = weir_pool_thread_count(run->params->inter_pool);
-  return run->helpers < threads - 1 && !is_brief(&run->ready[0]);
+  if (run->helpers >= threads - 1) return false;
+  return is_perturbed ? weir_perturb_draw(2) == 1 : !is_brief(&run->ready[0]);
 }
 
 // Wakes another thread. Lets go of the lock: whatever was ready may have been taken, or the run
@@ -318,6 +332,7 @@ static void work(run_t* run) WEIR_REQUIRES(run->mu) {
       get_help(run);
       if (run->ready_count == 0) break;
     }
+    choose_next(run);
     ready_t item = run->ready[--run->ready_count];
     run_node(run, &item);
   }
@@ -482,7 +497,7 @@ void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* con
                    weir_tensor_t** rets, weir_done_t done) {
   weir_status_t* status = check_args(plan, args);
   run_t* run = run_of(ctx->step);
-  if (!status && plan->is_linear) {
+  if (!status && plan->is_linear && !weir_perturb_is_on()) {
     status =
         weir_linear_run(plan, ctx->step, args, rets, run->params->trace, run->params->deadline_ns);
     weir_done_call(done, status);

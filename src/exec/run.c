@@ -1,8 +1,15 @@
 // run.c — One step: its cancellation, its resources, and the choice of executor.
 #include "exec/run.h"
 
+#include "base/perturb.h"
 #include "exec/dynamic.h"
 #include "exec/linear.h"
+
+// Whether the step runs in the order of the plan's nodes. A perturbed one does not: it shows who
+// relies on an order that no edge asks for.
+static bool is_linear(const weir_run_params_t* params) {
+  return params->plan->is_linear && !weir_perturb_is_on();
+}
 
 static void init_step(const weir_run_params_t* params, weir_step_t* step) {
   *step = (weir_step_t){.id = params->step_id,
@@ -78,7 +85,7 @@ static void free_own_step(weir_step_t* step) {
 }
 
 weir_status_t* weir_run(const weir_run_params_t* params) {
-  if (params->plan->is_linear) return run_linear(params);
+  if (is_linear(params)) return run_linear(params);
   weir_step_t step;
   weir_status_t* status = make_step(params, &step);
   if (!status) status = weir_dynamic_run(params, &step);
@@ -139,7 +146,7 @@ static void start_linear(const weir_run_params_t* params, weir_done_t done) {
 }
 
 void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
-  if (params->plan->is_linear) {
+  if (is_linear(params)) {
     start_linear(params, done);
     return;
   }
