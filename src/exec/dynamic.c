@@ -21,14 +21,8 @@ static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
 
 // ---- finishing ----
 
-// Ends |activation| if nothing of it is left. Unlocks the run while its callback runs. Returns
-// whether it ended.
-static bool finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  if (activation->is_finished || activation->in_flight > 0 ||
-      !weir_activation_is_through(activation))
-    return false;
-  activation->is_finished = true;
-  weir_done_t done = activation->done;
+// What the caller of |activation| is told. Only a success keeps its results.
+static weir_status_t* outcome(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
   weir_status_t* status = weir_status_copy(run->status);
   for (int32_t i = 0; i < activation->plan->ret_count && !status; ++i) {
     if (!activation->rets[i]) {
@@ -40,19 +34,59 @@ static bool finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRE
     weir_tensor_release(activation->rets[i]);
     activation->rets[i] = NULL;
   }
-  weir_activation_destroy(activation);
-  weir_mutex_unlock(&run->mu);
-  weir_done_call(done, status);
-  weir_mutex_lock(&run->mu);
-  return true;
+  return status;
 }
 
-// After an abort: ends every activation that has no kernel in flight. Callbacks may end others:
-// start over after each.
-static void finish_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
-  for (activation_t* activation = run->activations; activation;) {
-    activation = finish_if_through(run, activation) ? run->activations : activation->next;
+// If nothing of |activation| is left, takes it off the run; call_back tells its caller.
+static void finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
+  if (!weir_activation_is_through(activation)) return;
+  activation->status = outcome(run, activation);
+  weir_activation_unlink(activation);
+  activation->next = run->through;
+  run->through = activation;
+}
+
+// Runs for which a thread is calling back, innermost first.
+typedef struct caller_t {
+  const run_t* run;
+  const struct caller_t* outer;
+} caller_t;
+static _Thread_local const caller_t* callers;
+
+static bool is_calling_back(const run_t* run) {
+  const caller_t* caller = callers;
+  while (caller && caller->run != run) caller = caller->outer;
+  return caller != NULL;
+}
+
+// Calls the callbacks of activations that are through, without the lock. They may end others, whose
+// callbacks come next in this loop and not within the callback that ended them: the stack does not
+// grow with the depth of calls.
+static void call_back(run_t* run) WEIR_REQUIRES(run->mu) {
+  if (!run->through || is_calling_back(run)) return;
+  caller_t caller = {.run = run, .outer = callers};
+  callers = &caller;
+  while (run->through) {
+    activation_t* activation = run->through;
+    run->through = activation->next;
+    weir_done_t done = activation->done;
+    weir_status_t* status = activation->status;
+    weir_activation_destroy(activation);
+    weir_mutex_unlock(&run->mu);
+    weir_done_call(done, status);
+    weir_mutex_lock(&run->mu);
   }
+  callers = caller.outer;
+}
+
+// Whoever aborted the run ends every activation that has no kernel in flight. The others end with
+// their last kernel.
+static void finish_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
+  for (activation_t *activation = run->activations, *next; activation; activation = next) {
+    next = activation->next;
+    finish_if_through(run, activation);
+  }
+  call_back(run);
 }
 
 // Cancels what is blocked once the run is aborted, outside the lock since it calls back.
@@ -64,19 +98,39 @@ static void cancel_if_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
   weir_mutex_lock(&run->mu);
 }
 
+// Aborts the run, unless it is.
 static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
+  bool is_first = !run->is_aborted;
   weir_run_fail(run, take_status);
+  if (!is_first) return;
   cancel_if_aborted(run);
+  finish_aborted(run);
+}
+
+// Ends what ended with the last propagation into |activation|.
+static void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
+  if (run->is_aborted) {  // before, or because memory is exhausted
+    cancel_if_aborted(run);
+    finish_aborted(run);
+  } else {
+    finish_if_through(run, activation);
+    call_back(run);
+  }
 }
 
 // The node of |item| is through: propagate, then see whether that was the last one.
 static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, bool is_dead,
                      weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
-  if (take_status) fail(run, take_status);
-  else weir_propagate(item, outputs, is_dead);
-  cancel_if_aborted(run);  // propagation fails when memory is exhausted
-  if (run->is_aborted) finish_aborted(run);
-  else finish_if_through(run, item->activation);
+  if (run->is_aborted) {
+    weir_status_destroy(take_status);
+    finish_if_through(run, item->activation);
+    call_back(run);
+  } else if (take_status) {
+    fail(run, take_status);
+  } else {
+    weir_propagate(item, outputs, is_dead);
+    settle(run, item->activation);
+  }
 }
 
 // ---- running one node ----
@@ -325,7 +379,6 @@ static void work(run_t* run) WEIR_REQUIRES(run->mu) {
   while (run->ready_count > 0) {
     if (is_overdue(run)) {
       fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
-      finish_aborted(run);
       continue;
     }
     if (is_help_due(run)) {
@@ -393,7 +446,6 @@ static void wait_for_work(run_t* run) WEIR_REQUIRES(run->mu) {
     weir_cond_wait(&run->wake, &run->mu);
   } else if (is_late || !weir_cond_wait_until(&run->wake, &run->mu, deadline)) {
     fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
-    finish_aborted(run);
   }
 }
 
@@ -434,7 +486,7 @@ static void launch(run_t* run) {
   activation_t* root = weir_activation_create(run, run->params->plan, run->params->rets, done);
   if (root) {
     weir_propagate_start(root, run->params->args);
-    finish_if_through(run, root);
+    settle(run, root);
   } else {
     run->status = weir_out_of_memory();
     run->is_done = true;
@@ -493,8 +545,17 @@ void weir_dynamic_start(const weir_run_params_t* params, const weir_step_t* step
   leave(run);
 }
 
-void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args,
-                   weir_tensor_t** rets, weir_done_t done) {
+// RESOURCE_EXHAUSTED when so many calls are under way that one more might be one too many.
+static weir_status_t* check_depth(const weir_plan_t* plan, const char* name) {
+  if (weir_activation_fits(plan)) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                     "Function '%s' cannot be called: the calls under way take all the memory that "
+                     "calls may. Does it call itself without end?",
+                     name);
+}
+
+void weir_run_call(weir_plan_t* plan, const char* name, weir_kernel_ctx_t* ctx,
+                   weir_tensor_t* const* args, weir_tensor_t** rets, weir_done_t done) {
   weir_status_t* status = check_args(plan, args);
   run_t* run = run_of(ctx->step);
   if (!status && plan->is_linear && !weir_perturb_is_on()) {
@@ -503,6 +564,7 @@ void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* con
     weir_done_call(done, status);
     return;
   }
+  if (!status) status = check_depth(plan, name);
   if (status) {
     weir_done_call(done, status);
     return;
@@ -516,8 +578,6 @@ void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* con
   }
   ++run->helpers;  // the caller may be anyone's thread
   weir_propagate_start(activation, args);
-  cancel_if_aborted(run);
-  if (run->is_aborted) finish_aborted(run);
-  else finish_if_through(run, activation);
+  settle(run, activation);
   leave(run);
 }

@@ -1,6 +1,8 @@
 // dynamic_state.c — Allocation of iterations, frames and activations.
 #include "exec/dynamic_state.h"
 
+#include <unistd.h>
+
 iteration_t* weir_iteration_create(frame_t* frame, int64_t number) {
   const weir_plan_frame_t* info = frame->info;
   iteration_t** free_list = &frame->activation->free_iterations[frame->index];
@@ -91,16 +93,16 @@ static void release_held(held_t* held, size_t count) {
   weir_free(held);
 }
 
-void weir_frame_destroy(frame_t* frame) {
-  if (!frame) return;
+// Frees |frame|, and appends the loops within it to |inner|.
+static void destroy_one(frame_t* frame, frame_t** inner) {
   for (iteration_t* it = frame->first; it;) {
     iteration_t* next = it->next;
-    for (frame_t* child = it->children; child;) {
-      frame_t* sibling = child->next_sibling;
-      weir_frame_destroy(child);
-      child = sibling;
+    while (it->children) {
+      frame_t* child = it->children;
+      it->children = child->next_sibling;
+      child->next_sibling = *inner;
+      *inner = child;
     }
-    it->children = NULL;
     it->outstanding_ops = it->outstanding_frames = 0;
     weir_iteration_recycle(it);
     it = next;
@@ -110,6 +112,52 @@ void weir_frame_destroy(frame_t* frame) {
   weir_free(frame->dead_exits);
   weir_free(frame);
 }
+
+// Without recursion: loops may be nested as deep as a graph has nodes.
+void weir_frame_destroy(frame_t* frame) {
+  if (frame) frame->next_sibling = NULL;
+  while (frame) {
+    frame_t* inner = frame->next_sibling;
+    destroy_one(frame, &inner);
+    frame = inner;
+  }
+}
+
+// ---- memory of calls: a function that calls itself without end must not take all there is ----
+
+enum {
+  CALL_SIZE = 768,          // what a call has besides its activation: contexts, tensors' heads
+  SHARE = 16,               // of the machine's memory, that calls may take
+  LEAST_LIMIT = 256 << 20,  // bytes
+};
+
+static _Atomic(int64_t) charged;     // bytes of all activations
+static _Atomic(int64_t) call_limit;  // bytes; 0: not known yet
+
+void weir_run_limit_calls(int64_t size) { atomic_store(&call_limit, size); }
+
+static int64_t limit(void) {
+  int64_t size = atomic_load_explicit(&call_limit, memory_order_relaxed);  // a setting
+  if (size) return size;
+  int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  size = WEIR_MAX(memory / SHARE, (int64_t)LEAST_LIMIT);
+  atomic_store_explicit(&call_limit, size, memory_order_relaxed);
+  return size;
+}
+
+static int64_t size_of_call(const weir_plan_t* plan) {
+  const weir_plan_frame_t* root = &plan->frames[0];
+  return CALL_SIZE + (int64_t)sizeof(pending_t) * root->node_count +
+         (int64_t)sizeof(weir_value_t) * root->slot_count +
+         (int64_t)sizeof(iteration_t*) * plan->frame_count;
+}
+
+bool weir_activation_fits(const weir_plan_t* plan) {
+  // Relaxed: a count of its own; by how much a race overshoots does not matter.
+  return atomic_load_explicit(&charged, memory_order_relaxed) + size_of_call(plan) <= limit();
+}
+
+// ---- activations ----
 
 activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets,
                                      weir_done_t done) {
@@ -127,17 +175,22 @@ activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_
     return NULL;
   }
   for (int32_t i = 0; i < plan->ret_count; ++i) rets[i] = NULL;
+  activation->size = run->activations ? size_of_call(plan) : 0;  // the step itself is no call
+  atomic_fetch_add_explicit(&charged, activation->size, memory_order_relaxed);
   activation->next = run->activations;
   if (run->activations) run->activations->previous = activation;
   run->activations = activation;
   return activation;
 }
 
-void weir_activation_destroy(activation_t* activation) {
-  run_t* run = activation->run;
+void weir_activation_unlink(activation_t* activation) {
   if (activation->next) activation->next->previous = activation->previous;
   if (activation->previous) activation->previous->next = activation->next;
-  else run->activations = activation->next;
+  else activation->run->activations = activation->next;
+}
+
+void weir_activation_destroy(activation_t* activation) {
+  atomic_fetch_sub_explicit(&charged, activation->size, memory_order_relaxed);
   weir_frame_destroy(activation->root);
   for (int32_t i = 0; i < activation->plan->frame_count; ++i) {
     for (iteration_t* it = activation->free_iterations[i]; it;) {

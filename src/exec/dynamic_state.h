@@ -62,10 +62,11 @@ struct activation_t {
   weir_plan_t* plan;
   frame_t* root;
   weir_tensor_t** rets;
-  weir_done_t done;   // called when all of it is through
-  int32_t in_flight;  // kernels running, synchronous or not
-  bool is_finished;
-  activation_t* next;  // in the run's list of live ones
+  weir_done_t done;       // called when all of it is through
+  weir_status_t* status;  // what |done| will be told; once it is through
+  int64_t size;           // bytes it is charged with
+  int32_t in_flight;      // kernels running, synchronous or not
+  activation_t* next;     // in the run's list of live ones, or of those that are through
   activation_t* previous;
   iteration_t** free_iterations;  // by static frame
   int64_t outstanding_ops;        // of all its iterations
@@ -90,6 +91,7 @@ struct run_t {
   ready_t* ready;                    // a stack
   size_t ready_count, ready_capacity;
   activation_t* activations;
+  activation_t* through;   // their callbacks are still to be called
   weir_status_t* status;   // the first error
   bool is_aborted;         // no further node starts
   bool is_cancel_started;  // the step's cancellation has been started
@@ -108,7 +110,11 @@ frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* par
 void weir_frame_destroy(frame_t* frame);
 activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets,
                                      weir_done_t done);
+// Takes it out of the run's list of live ones.
+void weir_activation_unlink(activation_t* activation);
 void weir_activation_destroy(activation_t* activation);
+// Whether the calls under way in this process leave room for one of |plan|.
+bool weir_activation_fits(const weir_plan_t* plan);
 
 // propagate.c: called with run->mu held.
 // The node at |item| is through, with |outputs| (NULL when dead): hands them on, starts and ends

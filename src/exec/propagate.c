@@ -223,7 +223,6 @@ static bool iteration_is_done(const frame_t* frame, const iteration_t* it) {
 }
 
 static void end_frame(frame_t* frame) {
-  frame_t* parent = frame->parent;
   iteration_t* it = frame->parent_iteration;
   for (size_t i = 0; i < frame->dead_exit_count; ++i)
     deliver_all(it, frame->dead_exits[i], NULL, true, false);
@@ -232,13 +231,10 @@ static void end_frame(frame_t* frame) {
   *link = frame->next_sibling;
   --it->outstanding_frames;
   weir_frame_destroy(frame);
-  cleanup_iterations(parent);
 }
 
-// Ends iterations whose work is done, oldest first, and lets waiting ones start; ends the frame
-// with its last one.
-static void cleanup_iterations(frame_t* frame) {
-  if (!frame->parent) return;  // the graph itself is one iteration that ends with the activation
+// Ends iterations whose work is done, oldest first, and lets waiting ones start.
+static void end_iterations(frame_t* frame) {
   while (frame->first && iteration_is_done(frame, frame->first)) {
     iteration_t* done = frame->first;
     iteration_t* started = NULL;
@@ -261,7 +257,19 @@ static void cleanup_iterations(frame_t* frame) {
     --frame->live_iterations;
     weir_iteration_recycle(done);
   }
-  if (!frame->first && frame->pending_enters == 0) end_frame(frame);
+}
+
+// Ends what is done of |frame|: iterations and, with its last one, the frame itself, after which
+// the same goes for the one around it. The graph itself is one iteration that ends with the
+// activation.
+static void cleanup_iterations(frame_t* frame) {
+  while (frame->parent) {
+    frame_t* parent = frame->parent;
+    end_iterations(frame);
+    if (frame->first || frame->pending_enters > 0) return;
+    end_frame(frame);
+    frame = parent;
+  }
 }
 
 // ---- entry points ----

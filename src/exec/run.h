@@ -34,9 +34,12 @@ WEIR_MUST_USE weir_status_t* weir_run(const weir_run_params_t* params);
 // The deadline is watched only where the plan is linear: cancel the step instead.
 void weir_run_start(const weir_run_params_t* params, weir_done_t done);
 
-// Runs |plan| as a function called by the kernel behind |ctx|, within its step. |args| must live
-// until |done|, |rets| are owned by the caller once |done| reports success.
-void weir_run_call(weir_plan_t* plan, weir_kernel_ctx_t* ctx, weir_tensor_t* const* args,
-                   weir_tensor_t** rets, weir_done_t done);
+// Runs |plan| as the function |name| called by the kernel behind |ctx|, within its step. |args|
+// must live until |done|, |rets| are owned by the caller once |done| reports success.
+// RESOURCE_EXHAUSTED when the calls under way in this process take too much memory.
+void weir_run_call(weir_plan_t* plan, const char* name, weir_kernel_ctx_t* ctx,
+                   weir_tensor_t* const* args, weir_tensor_t** rets, weir_done_t done);
+// How many bytes the calls under way in this process may take; 0: a share of the machine's memory.
+void weir_run_limit_calls(int64_t size);
 
 #endif  // WEIR_EXEC_RUN_H_

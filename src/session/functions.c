@@ -7,14 +7,19 @@
 #include "graph/function_gradient.h"
 #include "session/session.h"
 
+typedef struct instance_t {
+  weir_plan_t* plan;  // owned
+  char* name;         // of the function; owned
+} instance_t;
+
 struct weir_session_functions_t {
   weir_functions_t base;  // first
   weir_session_t* session;
-  weir_mutex_t mu;      // guards all below
-  weir_map_t handles;   // name and attributes → handle, as a pointer-sized number
-  weir_plan_t** plans;  // by handle - 1; owned
-  size_t plan_count;
-  size_t plan_capacity;
+  weir_mutex_t mu;        // guards all below
+  weir_map_t handles;     // name and attributes → handle, as a pointer-sized number
+  instance_t* instances;  // by handle - 1
+  size_t count;
+  size_t capacity;
 };
 
 static void append_key(const weir_func_t* func, weir_strbuf_t* key) {
@@ -49,12 +54,18 @@ static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* fun
 }
 
 static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_t key,
-                                      weir_plan_t* plan, weir_function_handle_t* out_handle) {
-  if (!WEIR_GROW(self->plans, self->plan_capacity, self->plan_count + 1))
-    return weir_out_of_memory();
-  WEIR_TRY(weir_map_put(&self->handles, key, (void*)(uintptr_t)(self->plan_count + 1)));
-  self->plans[self->plan_count++] = plan;
-  *out_handle = self->plan_count;
+                                      weir_view_t name, weir_plan_t* plan,
+                                      weir_function_handle_t* out_handle) {
+  if (!WEIR_GROW(self->instances, self->capacity, self->count + 1)) return weir_out_of_memory();
+  char* copy = weir_strndup(name.data, name.size);
+  if (!copy) return weir_out_of_memory();
+  weir_status_t* status = weir_map_put(&self->handles, key, (void*)(uintptr_t)(self->count + 1));
+  if (status) {
+    weir_free(copy);
+    return status;
+  }
+  self->instances[self->count++] = (instance_t){.plan = plan, .name = copy};
+  *out_handle = self->count;
   return NULL;
 }
 
@@ -72,7 +83,8 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
     *out_handle = (uintptr_t)weir_map_find(&self->handles, weir_strbuf_view(&key));
     if (!*out_handle) {
       status = build_plan(self->session, func, &plan);
-      if (!status) status = add_plan_locked(self, weir_strbuf_view(&key), plan, out_handle);
+      if (!status)
+        status = add_plan_locked(self, weir_strbuf_view(&key), func->name, plan, out_handle);
       if (status) weir_plan_release(plan);
     }
   }
@@ -85,9 +97,10 @@ static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_
                            weir_done_t done) {
   weir_session_functions_t* self = (weir_session_functions_t*)base;
   weir_mutex_lock(&self->mu);
-  bool is_known = call->function > 0 && call->function <= self->plan_count;
-  weir_plan_t* plan = is_known ? self->plans[call->function - 1] : NULL;
+  bool is_known = call->function > 0 && call->function <= self->count;
+  instance_t instance = is_known ? self->instances[call->function - 1] : (instance_t){.plan = NULL};
   weir_mutex_unlock(&self->mu);
+  weir_plan_t* plan = instance.plan;
   if (!plan) {
     weir_done_call(done, WEIR_STATUS(NOT_FOUND, "no function has handle %llu",
                                      (unsigned long long)call->function));
@@ -98,7 +111,7 @@ static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_
                     "a function of %d arguments and %d results was called with %d and %d",
                     (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count));
   } else {
-    weir_run_call(plan, ctx, call->args, call->rets, done);
+    weir_run_call(plan, instance.name, ctx, call->args, call->rets, done);
   }
 }
 
@@ -119,8 +132,11 @@ weir_status_t* weir_session_functions_create(weir_session_t* session,
 
 void weir_session_functions_destroy(weir_session_functions_t* self) {
   if (!self) return;
-  for (size_t i = 0; i < self->plan_count; ++i) weir_plan_release(self->plans[i]);
-  weir_free(self->plans);
+  for (size_t i = 0; i < self->count; ++i) {
+    weir_plan_release(self->instances[i].plan);
+    weir_free(self->instances[i].name);
+  }
+  weir_free(self->instances);
   weir_map_free(&self->handles);
   weir_mutex_destroy(&self->mu);
   weir_free(self);
