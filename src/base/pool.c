@@ -6,6 +6,9 @@
 // waits for |helpers| to be 0. It thus only ever waits for chunks that are being run, so loops
 // inside loops and tasks cannot wait for each other in a circle.
 //
+// An elastic pool also has a watcher (base/elastic.h). It sleeps when no task was queued for a
+// while; otherwise it looks every WATCH_NS whether any task was taken since.
+//
 // After fork() the child has no worker threads. Every pool of the child then forgets what was
 // queued (it is the parent's work) and runs everything on the caller, as a pool of one thread does.
 // Forking inside a task or a loop is not supported, but does not hang.
@@ -13,14 +16,19 @@
 #include <signal.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/elastic.h"
+#include "base/interrupt.h"
 
 #define SPLIT_MIN_NS 20000.0  // a loop shorter than this runs on the caller
 #define CHUNK_MIN_NS 10000.0  // the least work that pays for claiming a chunk and moving its data
-#define CHUNKS_A_THREAD 4     // more chunks than threads even out chunks that take unequal times
-#define CHUNK_ALIGNMENT 16    // items: two threads keep off one line, vector loops have no tails
-#define WORKER_SPIN_NS 20000  // how long a worker looks for work before it sleeps
-#define CALLER_SPIN_NS 50000  // how long a caller looks for its last helper before it sleeps
+#define CHUNK_MAX_NS 20000000.0  // the most work between two looks at an interrupt
+#define CHUNKS_A_THREAD 4        // more chunks than threads even out chunks that take unequal times
+#define CHUNK_ALIGNMENT 16       // items: two threads keep off one line, vector loops have no tails
+#define WORKER_SPIN_NS 20000     // how long a worker looks for work before it sleeps
+#define CALLER_SPIN_NS 50000     // how long a caller looks for its last helper before it sleeps
+#define WATCH_NS 5000000         // how long tasks may wait before an elastic pool grows
+#define WATCH_TICKS 200          // how many times nothing happens before the watcher sleeps
+#define EXTRA_IDLE_NS 2000000000  // how long a thread beyond the pool's own waits for tasks
 
 typedef struct task_t {
   weir_task_fn_t fn;
@@ -33,6 +41,7 @@ typedef struct loop_t {
   int64_t total;
   int64_t chunk_size;
   int64_t chunk_count;
+  weir_interrupt_t* interrupt;  // its caller's; NULL: none
   _Atomic(int64_t) next_chunk;
   atomic_int helpers;   // workers inside this loop; incremented under the pool's mu
   bool is_linked;       // guarded by the pool's mu
@@ -59,8 +68,18 @@ struct weir_pool_t {
   atomic_int spinners;    // workers that look at |available|
   atomic_int waiters;     // callers asleep on |loop_done|
   atomic_bool is_forked;  // this is a copy in a child process
-  weir_pool_t* previous;  // guarded by registry_mu
-  weir_pool_t* next;      // guarded by registry_mu
+  int extra_limit;        // of an elastic pool, else 0; written before first use
+  pthread_t watcher;      // guarded by mu
+  bool has_watcher;       // guarded by mu
+  bool is_watching;       // guarded by mu; the watcher is awake, or about to be
+  weir_cond_t watch;      // a task waits, or |stop|
+  int extra_count;        // guarded by mu; threads beyond |started|
+  int extra_sleepers;     // guarded by mu
+  weir_cond_t extra_work;  // for them: a task was queued, or |stop|
+  weir_cond_t extra_gone;  // one of them ended
+  uint64_t taken_count;    // guarded by mu; tasks taken from the queue so far
+  weir_pool_t* previous;   // guarded by registry_mu
+  weir_pool_t* next;       // guarded by registry_mu
 };
 
 static inline void cpu_relax(void) {
@@ -88,6 +107,9 @@ static void init_locks(weir_pool_t* pool) {
   pthread_mutexattr_destroy(&attributes);
   weir_cond_init(&pool->work);
   weir_cond_init(&pool->loop_done);
+  weir_cond_init(&pool->watch);
+  weir_cond_init(&pool->extra_work);
+  weir_cond_init(&pool->extra_gone);
 }
 
 static void reset_forked(weir_pool_t* pool) {
@@ -95,6 +117,8 @@ static void reset_forked(weir_pool_t* pool) {
   pool->thread_count = 1;
   pool->started = 0;
   pool->sleepers = 0;
+  pool->has_watcher = pool->is_watching = false;
+  pool->extra_limit = pool->extra_count = pool->extra_sleepers = 0;
   pool->tasks = NULL;  // may be half grown: left alone
   pool->task_capacity = pool->task_head = pool->task_count = 0;
   pool->loops = NULL;
@@ -141,6 +165,11 @@ static bool loop_is_exhausted(loop_t* loop) {
 
 static void run_chunks(loop_t* loop) {
   for (;;) {
+    if (loop->interrupt && weir_interrupt_look(loop->interrupt)) {
+      // Relaxed: nobody reads what the chunks that are left out would have made.
+      atomic_store_explicit(&loop->next_chunk, loop->chunk_count, memory_order_relaxed);
+      return;
+    }
     // Relaxed: a claim needs to be unique, not ordered; |mu| and |helpers| order the data.
     int64_t chunk = atomic_fetch_add_explicit(&loop->next_chunk, 1, memory_order_relaxed);
     if (chunk >= loop->chunk_count) return;
@@ -174,7 +203,9 @@ static loop_t* join_locked(weir_pool_t* pool) {
 }
 
 static void help(weir_pool_t* pool, loop_t* loop) {
+  weir_interrupt_t* before = weir_interrupt_set(loop->interrupt);
   run_chunks(loop);
+  weir_interrupt_set(before);
   // After this decrement |loop| may be gone. Sequentially consistent, as is the caller's increment
   // of |waiters| before it looks at |helpers|: one of the two sees the other.
   if (atomic_fetch_sub(&loop->helpers, 1) == 1 && atomic_load(&pool->waiters) > 0) {
@@ -235,6 +266,7 @@ static bool pop_task_locked(weir_pool_t* pool, task_t* out_task) {
   *out_task = pool->tasks[pool->task_head];
   pool->task_head = (pool->task_head + 1) & (pool->task_capacity - 1);
   --pool->task_count;
+  ++pool->taken_count;
   atomic_fetch_sub(&pool->available, 1);
   return true;
 }
@@ -323,27 +355,114 @@ static void* worker_main(void* arg) {
   }
 }
 
+static bool start_thread(weir_pool_t* pool, void* (*main)(void* pool), pthread_t* out_thread) {
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);  // signals are for the program's own threads
+  bool is_started = pthread_create(out_thread, NULL, main, pool) == 0;
+  if (is_started) pthread_setname_np(*out_thread, "weir-pool");
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  return is_started;
+}
+
 static void start_threads_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static void start_threads_locked(weir_pool_t* pool) {
   pool->was_started = true;
   pool->threads = weir_calloc((size_t)pool->thread_count - 1, sizeof(*pool->threads));
   if (!pool->threads) return;
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);  // signals are for the program's own threads
   while (pool->started < pool->thread_count - 1) {
-    pthread_t* thread = &pool->threads[pool->started];
-    if (pthread_create(thread, NULL, worker_main, pool) != 0) break;  // fewer have to do
-    pthread_setname_np(*thread, "weir-pool");
+    if (!start_thread(pool, worker_main, &pool->threads[pool->started])) break;  // fewer have to do
     ++pool->started;
   }
-  pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static bool has_workers_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static bool has_workers_locked(weir_pool_t* pool) {
   if (!pool->was_started) start_threads_locked(pool);
   return pool->started > 0;
+}
+
+// ---- threads beyond the pool's own ----
+
+static bool wait_for_task_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static bool wait_for_task_locked(weir_pool_t* pool) {
+  int64_t deadline = weir_clock_ns() + EXTRA_IDLE_NS;
+  bool is_in_time = true;
+  ++pool->extra_sleepers;
+  while (pool->task_count == 0 && !pool->stop && is_in_time)
+    is_in_time = weir_cond_wait_until(&pool->extra_work, &pool->mu, deadline);
+  --pool->extra_sleepers;
+  return pool->task_count > 0;
+}
+
+static void* extra_main(void* arg) {
+  weir_pool_t* pool = arg;
+  task_t task = {0};
+  weir_mutex_lock(&pool->mu);
+  while (wait_for_task_locked(pool)) {
+    (void)pop_task_locked(pool, &task);
+    weir_mutex_unlock(&pool->mu);
+    task.fn(task.arg);
+    weir_mutex_lock(&pool->mu);
+  }
+  --pool->extra_count;
+  weir_cond_broadcast(&pool->extra_gone);  // under the lock: the pool may be gone after it
+  weir_mutex_unlock(&pool->mu);
+  return NULL;
+}
+
+static void add_extra_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static void add_extra_locked(weir_pool_t* pool) {
+  pthread_t thread;
+  if (!start_thread(pool, extra_main, &thread)) return;
+  pthread_detach(thread);
+  ++pool->extra_count;
+}
+
+// Waits for a tick to pass. False when the pool ends.
+static bool watch_a_tick_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static bool watch_a_tick_locked(weir_pool_t* pool) {
+  int64_t deadline = weir_clock_ns() + WATCH_NS;
+  while (!pool->stop && weir_cond_wait_until(&pool->watch, &pool->mu, deadline)) {
+  }
+  return !pool->stop;
+}
+
+static void* watcher_main(void* arg) {
+  weir_pool_t* pool = arg;
+  uint64_t seen = 0;
+  int idle_ticks = 0;
+  weir_mutex_lock(&pool->mu);
+  while (watch_a_tick_locked(pool)) {
+    bool is_stuck = pool->task_count > 0 && pool->taken_count == seen;
+    idle_ticks = pool->taken_count == seen && !is_stuck ? idle_ticks + 1 : 0;
+    seen = pool->taken_count;
+    if (is_stuck && pool->extra_count < pool->extra_limit) add_extra_locked(pool);
+    pool->is_watching = idle_ticks < WATCH_TICKS;
+    while (!pool->is_watching && !pool->stop) weir_cond_wait(&pool->watch, &pool->mu);
+  }
+  weir_mutex_unlock(&pool->mu);
+  return NULL;
+}
+
+// A task was queued. Wakes an extra thread if there is an idle one and none of the pool's own, and
+// sees to it that someone watches over the task.
+static void watch_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static void watch_locked(weir_pool_t* pool) {
+  if (pool->sleepers == 0 && pool->extra_sleepers > 0) weir_cond_signal(&pool->extra_work);
+  if (pool->is_watching) return;
+  pool->is_watching = true;
+  if (pool->has_watcher) weir_cond_signal(&pool->watch);
+  else pool->has_watcher = start_thread(pool, watcher_main, &pool->watcher);
+}
+
+void weir_pool_make_elastic(weir_pool_t* pool, int limit) { pool->extra_limit = limit; }
+
+static void end_extras(weir_pool_t* pool, pthread_t watcher, bool has_watcher) {
+  if (has_watcher) WEIR_CHECK(pthread_join(watcher, NULL) == 0);
+  weir_mutex_lock(&pool->mu);
+  while (pool->extra_count > 0) weir_cond_wait(&pool->extra_gone, &pool->mu);
+  weir_mutex_unlock(&pool->mu);
 }
 
 // ---- the pool ----
@@ -367,10 +486,18 @@ void weir_pool_destroy(weir_pool_t* pool) {
   weir_mutex_lock(&pool->mu);
   pool->stop = true;
   weir_cond_broadcast(&pool->work);
+  weir_cond_broadcast(&pool->watch);
+  weir_cond_broadcast(&pool->extra_work);
   int started = pool->started;
+  pthread_t watcher = pool->watcher;
+  bool has_watcher = pool->has_watcher;
   weir_mutex_unlock(&pool->mu);
+  end_extras(pool, watcher, has_watcher);
   for (int i = 0; i < started; ++i) WEIR_CHECK(pthread_join(pool->threads[i], NULL) == 0);
   unregister_pool(pool);
+  weir_cond_destroy(&pool->extra_gone);
+  weir_cond_destroy(&pool->extra_work);
+  weir_cond_destroy(&pool->watch);
   weir_cond_destroy(&pool->loop_done);
   weir_cond_destroy(&pool->work);
   weir_mutex_destroy(&pool->mu);
@@ -387,11 +514,18 @@ void weir_pool_submit(weir_pool_t* pool, weir_task_fn_t fn, void* arg) {
     weir_mutex_lock(&pool->mu);
     bool is_queued = has_workers_locked(pool) && push_task_locked(pool, (task_t){fn, arg});
     int count = is_queued ? wake_count_locked(pool, (int64_t)pool->task_count) : 0;
+    if (is_queued && pool->extra_limit > 0) watch_locked(pool);
     if (count > 0) wake(pool, 1);  // under the lock: once |fn| has run, the pool may be destroyed
     weir_mutex_unlock(&pool->mu);
     if (is_queued) return;
   }
   fn(arg);
+}
+
+// Items between two looks at an interrupt.
+static int64_t most_items(double cost_ns) {
+  double most = CHUNK_MAX_NS / cost_ns;
+  return most > 1 ? most < (double)INT64_MAX ? (int64_t)most : INT64_MAX : 1;
 }
 
 // Items a chunk; |total| or more when splitting does not pay.
@@ -400,10 +534,22 @@ static int64_t choose_chunk_size(const weir_pool_t* pool, int64_t total, double 
   if (threads <= 1 || total <= 1 || !((double)total * cost_ns > SPLIT_MIN_NS)) return total;
   double paying = CHUNK_MIN_NS / cost_ns;  // < total / 2, by the test above
   int64_t even = total / ((int64_t)threads * CHUNKS_A_THREAD);
-  int64_t size = WEIR_MAX(WEIR_MAX((int64_t)paying, even), 1);
+  int64_t size = WEIR_MAX(WEIR_MAX((int64_t)paying, WEIR_MIN(even, most_items(cost_ns))), 1);
   if (size >= CHUNK_ALIGNMENT * 4)
     size = (size + CHUNK_ALIGNMENT - 1) / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
   return size;
+}
+
+// A loop that does not pay to split or has one thread only: in one go, unless it is long and may be
+// interrupted.
+static void run_here(int64_t total, double cost_ns, weir_range_fn_t fn, void* arg) {
+  weir_interrupt_t* interrupt = weir_interrupt_current();
+  bool is_long = (double)total * cost_ns > CHUNK_MAX_NS;
+  int64_t size = interrupt && is_long ? most_items(cost_ns) : total;
+  for (int64_t begin = 0; begin < total; begin += WEIR_MIN(size, total - begin)) {
+    if (is_long && weir_interrupt_look(interrupt)) return;
+    fn(arg, begin, begin + WEIR_MIN(size, total - begin));
+  }
 }
 
 void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_fn_t fn,
@@ -411,10 +557,14 @@ void weir_pool_for(weir_pool_t* pool, int64_t total, double cost_ns, weir_range_
   if (total <= 0) return;
   int64_t chunk_size = choose_chunk_size(pool, total, cost_ns);
   if (chunk_size >= total) {
-    fn(arg, 0, total);
+    run_here(total, cost_ns, fn, arg);
     return;
   }
-  loop_t loop = {.fn = fn, .arg = arg, .total = total, .chunk_size = chunk_size};
+  loop_t loop = {.fn = fn,
+                 .arg = arg,
+                 .total = total,
+                 .chunk_size = chunk_size,
+                 .interrupt = weir_interrupt_current()};
   loop.chunk_count = total / chunk_size + (total % chunk_size != 0);
   atomic_init(&loop.next_chunk, 0);
   atomic_init(&loop.helpers, 0);

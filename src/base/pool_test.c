@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/elastic.h"
+#include "base/interrupt.h"
 #include "testing/cmocka.h"
 
 #define ITEM_COUNT 20000
@@ -281,8 +282,87 @@ static void test_first_error(void** state) {
   weir_status_destroy(error.status);
 }
 
+// ---- elastic pools ----
+
+typedef struct gate_t {
+  atomic_bool is_open;
+  atomic_int passed;
+} gate_t;
+
+static void wait_at_gate(void* arg) {
+  while (!atomic_load(&((gate_t*)arg)->is_open)) usleep(100);
+  atomic_fetch_add(&((gate_t*)arg)->passed, 1);
+}
+static void wait_in_range(void* arg, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) wait_at_gate(arg);
+}
+static void long_loop_task(void* arg) {
+  void** args = arg;
+  weir_pool_for(args[0], 4, 1e9, wait_in_range, args[1]);
+}
+
+// Tasks and loops hold every thread of the pool; another task is run all the same.
+static void test_elastic_tasks_do_not_wait(void** state) {
+  (void)state;
+  for (int threads = 2; threads <= 3; ++threads) {
+    weir_pool_t* pool = make_pool(threads);
+    gate_t gate = {.is_open = false};
+    atomic_int count = 0;
+    void* args[] = {pool, &gate};
+    weir_pool_make_elastic(pool, 8);
+    weir_pool_submit(pool, long_loop_task, args);
+    for (int i = 0; i < 3; ++i) weir_pool_submit(pool, wait_at_gate, &gate);
+    for (int i = 1; i <= 20; ++i) {
+      weir_pool_submit(pool, count_task, &count);
+      while (atomic_load(&count) < i) usleep(100);
+    }
+    atomic_store(&gate.is_open, true);
+    weir_pool_destroy(pool);
+    assert_int_equal(gate.passed, 4 + 3);
+  }
+}
+
+// ---- interrupts ----
+
+typedef struct stop_t {
+  weir_interrupt_t base;
+  atomic_int items;
+  int stop_at;
+} stop_t;
+
+static bool stop_is_due(weir_interrupt_t* base) {
+  stop_t* stop = (stop_t*)base;
+  return atomic_load(&stop->items) >= stop->stop_at;
+}
+static void count_items(void* arg, int64_t begin, int64_t end) {
+  atomic_fetch_add(&((stop_t*)arg)->items, (int)(end - begin));
+}
+static void nested_items(void* arg, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) weir_pool_for(NULL, 100, 1e9, count_items, arg);
+}
+
+static void test_interrupted_loop_ends(void** state) {
+  (void)state;
+  for (int threads = 1; threads <= 4; ++threads) {
+    weir_pool_t* pool = make_pool(threads);
+    for (int is_nested = 0; is_nested < 2; ++is_nested) {
+      stop_t stop = {.base = {.is_due = stop_is_due}, .stop_at = 50};
+      assert_null(weir_interrupt_set(&stop.base));
+      weir_pool_for(pool, 1000, 1e9, is_nested ? nested_items : count_items, &stop);
+      assert_ptr_equal(weir_interrupt_set(NULL), &stop.base);
+      assert_true(stop.base.is_hit);
+      assert_in_range(stop.items, 50, 50 + threads);
+      weir_pool_for(pool, 1000, 1e9, count_items, &stop);  // nothing is up: all of it
+      assert_true(stop.items >= 1050);
+    }
+    weir_pool_destroy(pool);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
+                                     cmocka_unit_test(test_elastic_tasks_do_not_wait),
+                                     cmocka_unit_test(test_interrupted_loop_ends),
                                      cmocka_unit_test(test_for_covers),
                                      cmocka_unit_test(test_for_splits_when_it_pays),
                                      cmocka_unit_test(test_nested),

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/elastic.h"
 #include "base/philox.h"
 
 enum {
   WAITING_THREADS = 17,
   WAITING_LIMIT = 2000,     // beyond, requests queue
+  EXTRA_THREADS = 256,      // for what else there is to do while long kernels hold the others
   CHANNEL_LIMIT = 1 << 16,  // clients may name any address in a cluster definition of their own
 };
 
@@ -50,6 +52,7 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   int threads = options->threads > 0 ? options->threads : weir_cpu_count();
   // The caller a pool counts is an io thread here, which leaves the work to the others.
   WEIR_TRY(weir_pool_create(threads + 1, &task->pool));
+  weir_pool_make_elastic(task->pool, EXTRA_THREADS);
   WEIR_TRY(weir_pool_create(WAITING_THREADS, &task->waiting_pool));
   WEIR_TRY(weir_cpu_device_create(task->name, 0, task->pool, &task->device));
   WEIR_TRY(weir_resources_create(task->job, &task->resources));

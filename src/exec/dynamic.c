@@ -153,11 +153,12 @@ static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs,
                              .is_input_dead = item->is_dead};
 }
 
-static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns) {
+static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns, int64_t bytes) {
   int32_t old = atomic_load_explicit(&node->cost_ns,
                                      memory_order_relaxed);  // a statistic: lost updates do no harm
   int64_t cost = old < 0 ? elapsed_ns : old + (elapsed_ns - old) / 8;
   atomic_store_explicit(&node->cost_ns, (int32_t)WEIR_MIN(cost, INT32_MAX), memory_order_relaxed);
+  atomic_store_explicit(&node->cost_bytes, bytes, memory_order_relaxed);
 }
 
 static void help(void* arg);
@@ -169,7 +170,11 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu);
 static bool is_brief(const ready_t* item) {
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   int32_t cost = atomic_load_explicit(&node->cost_ns, memory_order_relaxed);
-  return node->is_cheap || (cost >= 0 && cost < EXPENSIVE_NS);
+  if (node->is_cheap || item->is_dead) return true;
+  if (cost < 0 || cost >= EXPENSIVE_NS || node->is_unbounded) return false;
+  int64_t known = atomic_load_explicit(&node->cost_bytes, memory_order_relaxed);
+  const weir_value_t* inputs = item->iteration->slots + node->first_slot;
+  return weir_node_bytes(inputs, node->input_count) <= WEIR_MAX(known, WEIR_FEW_BYTES);
 }
 
 // Puts the node to be taken next on top of the stack: the newest is there; perturbed, any of them.
@@ -182,14 +187,21 @@ static void choose_next(run_t* run) WEIR_REQUIRES(run->mu) {
   *top = item;
 }
 
-// Runs what is ready and brief, on a thread that is only passing by. Not when another thread is in
-// the run already, which may be a caller of this one.
+// Runs what is ready and brief, on a thread that is only passing by: not for long, since a loop is
+// many short nodes. Not when another thread is in the run already, which may be a caller of this
+// one.
 static void work_briefly(run_t* run) WEIR_REQUIRES(run->mu) {
+  enum { STAY_NS = 500000, LOOK_EVERY = 16 };
   if (run->helpers > 1) return;
-  for (choose_next(run); run->ready_count > 0 && is_brief(&run->ready[run->ready_count - 1]);
-       choose_next(run)) {
+  int64_t start = 0;
+  choose_next(run);
+  for (int i = 1; run->ready_count > 0 && is_brief(&run->ready[run->ready_count - 1]); ++i) {
     ready_t item = run->ready[--run->ready_count];
     run_node(run, &item);
+    choose_next(run);
+    if (i % LOOK_EVERY != 0) continue;
+    if (!start) start = weir_clock_ns();
+    else if (weir_clock_ns() - start > STAY_NS) return;
   }
 }
 
@@ -276,17 +288,30 @@ static __attribute__((noinline)) weir_status_t* compute_traced(run_t* run, const
   return status;
 }
 
-static weir_status_t* compute(run_t* run, const ready_t* item, const weir_plan_node_t* plan_node,
-                              weir_kernel_ctx_t* ctx) {
+static weir_status_t* compute_measured(run_t* run, const ready_t* item,
+                                       const weir_plan_node_t* plan_node, weir_kernel_ctx_t* ctx) {
   weir_plan_node_t* node = (weir_plan_node_t*)plan_node;  // statistics only
   if (WEIR_UNLIKELY(run->params->trace != NULL)) return compute_traced(run, item, node, ctx);
   bool is_due =
       atomic_load_explicit(&node->cost_ns, memory_order_relaxed) < 0 || (ctx->iteration & 15) == 0;
-  if (node->is_cheap || !is_due) return node->compute(ctx);
+  if (!is_due) return node->compute(ctx);
+  int64_t bytes = weir_node_bytes(ctx->inputs, node->input_count);
   int64_t start = weir_clock_ns();
   weir_status_t* status = node->compute(ctx);
-  note_cost(node, weir_clock_ns() - start);
+  note_cost(node, weir_clock_ns() - start, bytes);
   return status;
+}
+
+static weir_status_t* compute(run_t* run, const ready_t* item, const weir_plan_node_t* node,
+                              weir_kernel_ctx_t* ctx) {
+  if (node->is_cheap && !run->params->trace) return node->compute(ctx);
+  weir_node_interrupt_t interrupt = weir_node_interrupt(ctx, run->params->deadline_ns);
+  weir_interrupt_t* before = weir_interrupt_set(&interrupt.base);
+  weir_status_t* status = compute_measured(run, item, node, ctx);
+  weir_interrupt_set(before);
+  if (WEIR_LIKELY(!weir_node_interrupt_is_hit(&interrupt))) return status;
+  weir_status_destroy(status);  // left undone: what it made is of no use
+  return weir_step_check(ctx->step, interrupt.deadline_ns);
 }
 
 WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is

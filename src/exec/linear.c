@@ -85,13 +85,6 @@ static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* input
   return NULL;
 }
 
-static weir_status_t* check_interrupts(const weir_step_t* step, int64_t deadline_ns) {
-  if (weir_cancel_is_cancelled(step->cancel)) return WEIR_STATUS(CANCELLED, "Step was cancelled");
-  if (deadline_ns && weir_clock_ns() > deadline_ns)
-    return WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step");
-  return NULL;
-}
-
 WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_node_t* node,
                                     weir_kernel_ctx_t* ctx, weir_value_t* slots,
                                     weir_tensor_t** rets) {
@@ -119,21 +112,42 @@ static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t
   return status;
 }
 
-static weir_status_t* run_nodes(weir_plan_t* plan, weir_step_t* step, linear_state_t* state,
-                                weir_tensor_t** rets, weir_trace_t* trace, int64_t deadline_ns) {
-  weir_kernel_ctx_t ctx = {.outputs = state->outputs, .device = plan->device, .step = step};
-  WEIR_TRY(check_interrupts(step, deadline_ns));
+// A kernel was left undone: whatever it says, what it made is of no use.
+static __attribute__((noinline)) weir_status_t* drop_undone(weir_step_t* step, int64_t deadline_ns,
+                                                            weir_status_t* take_status) {
+  weir_status_destroy(take_status);
+  return weir_step_check(step, deadline_ns);
+}
+
+static weir_status_t* run_all(weir_plan_t* plan, weir_kernel_ctx_t* ctx, linear_state_t* state,
+                              weir_tensor_t** rets, weir_trace_t* trace,
+                              const weir_node_interrupt_t* interrupt) {
+  weir_step_t* step = ctx->step;
+  int64_t deadline_ns = interrupt->deadline_ns;
+  WEIR_TRY(weir_step_check(step, deadline_ns));
   for (int32_t i = 0; i < plan->node_count; ++i) {
     const weir_plan_node_t* node = &plan->nodes[i];
     if (node->role == WEIR_ROLE_ARG) continue;
-    if ((i & 15) == 15 || deadline_ns) WEIR_TRY(check_interrupts(step, deadline_ns));
-    weir_status_t* status = trace ? run_traced(plan, node, &ctx, state->slots, rets, trace)
-                                  : run_node(plan, node, &ctx, state->slots, rets);
+    if ((i & 15) == 15 || deadline_ns) WEIR_TRY(weir_step_check(step, deadline_ns));
+    weir_status_t* status = trace ? run_traced(plan, node, ctx, state->slots, rets, trace)
+                                  : run_node(plan, node, ctx, state->slots, rets);
+    if (WEIR_UNLIKELY(weir_node_interrupt_is_hit(interrupt)))
+      return drop_undone(step, deadline_ns, status);
     if (WEIR_UNLIKELY(status)) return weir_node_error(node, status);
     weir_node_release_inputs(state->slots + node->first_slot, node->input_count);
     hand_out(plan, node, state->slots, state->outputs);
   }
   return NULL;
+}
+
+static weir_status_t* run_nodes(weir_plan_t* plan, weir_step_t* step, linear_state_t* state,
+                                weir_tensor_t** rets, weir_trace_t* trace, int64_t deadline_ns) {
+  weir_kernel_ctx_t ctx = {.outputs = state->outputs, .device = plan->device, .step = step};
+  weir_node_interrupt_t interrupt = weir_node_interrupt(&ctx, deadline_ns);
+  weir_interrupt_t* before = weir_interrupt_set(&interrupt.base);
+  weir_status_t* status = run_all(plan, &ctx, state, rets, trace, &interrupt);
+  weir_interrupt_set(before);
+  return status;
 }
 
 static void clear(weir_value_t* values, int32_t count) {

@@ -40,12 +40,34 @@ weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take
   return weir_status_prefix(take_status, "Node '%s' (%s): ", node->def->name, node->def->op_name);
 }
 
-int64_t weir_node_output_bytes(const weir_value_t* outputs, int32_t count) {
+int64_t weir_node_bytes(const weir_value_t* values, int32_t count) {
   int64_t bytes = 0;
   for (int32_t i = 0; i < count; ++i) {
-    if (outputs[i].tensor) bytes += (int64_t)weir_tensor_byte_size(outputs[i].tensor);
+    if (values[i].tensor) bytes += (int64_t)weir_tensor_byte_size(values[i].tensor);
   }
   return bytes;
+}
+
+weir_status_t* weir_step_check(const weir_step_t* step, int64_t deadline_ns) {
+  if (weir_cancel_is_cancelled(step->cancel)) return WEIR_STATUS(CANCELLED, "Step was cancelled");
+  if (deadline_ns && weir_clock_ns() > deadline_ns)
+    return WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step");
+  return NULL;
+}
+
+static bool may_change_state(const weir_node_def_t* node) {
+  for (int i = 0; i < node->input_count; ++i) {
+    weir_dtype_t type = node->input_types[i];
+    if (weir_dtype_is_ref(type) || type == WEIR_DTYPE_RESOURCE) return true;
+  }
+  return false;
+}
+
+bool weir_node_interrupt_is_due(weir_interrupt_t* base) {
+  const weir_node_interrupt_t* self = (const weir_node_interrupt_t*)base;
+  bool is_over = weir_cancel_is_cancelled(self->ctx->step->cancel) ||
+                 (self->deadline_ns && weir_clock_ns() > self->deadline_ns);
+  return is_over && !may_change_state(self->ctx->node);
 }
 
 weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index,

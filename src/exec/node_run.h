@@ -3,6 +3,7 @@
 #ifndef WEIR_EXEC_NODE_RUN_H_
 #define WEIR_EXEC_NODE_RUN_H_
 
+#include "base/interrupt.h"
 #include "exec/plan.h"
 
 // Gives the node its constant inputs; each is a reference of its own, which the kernel may take.
@@ -30,9 +31,31 @@ WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
 
 // "Node 'x' (Op): message", once.
 weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status);
-int64_t weir_node_output_bytes(const weir_value_t* outputs, int32_t count);
+int64_t weir_node_bytes(const weir_value_t* values, int32_t count);  // of the tensors
+// Inputs this small take no kernel long, whatever they were when it was measured.
+#define WEIR_FEW_BYTES INT64_C(4096)
 // INVALID_ARGUMENT when the argument's type is not what the graph expects.
 weir_status_t* weir_node_check_arg(const weir_plan_node_t* node, int32_t index,
                                    const weir_tensor_t* arg);
+
+// What ends a kernel before it is through: its step's cancellation and deadline. A kernel that
+// changes a variable or another resource is let finish: others would see the half of it.
+typedef struct weir_node_interrupt_t {
+  weir_interrupt_t base;
+  const weir_kernel_ctx_t* ctx;
+  int64_t deadline_ns;  // 0: none
+} weir_node_interrupt_t;
+bool weir_node_interrupt_is_due(weir_interrupt_t* base);
+WEIR_INLINE weir_node_interrupt_t weir_node_interrupt(const weir_kernel_ctx_t* ctx,
+                                                      int64_t deadline_ns) {
+  return (weir_node_interrupt_t){
+      .base = {.is_due = weir_node_interrupt_is_due}, .ctx = ctx, .deadline_ns = deadline_ns};
+}
+WEIR_INLINE bool weir_node_interrupt_is_hit(const weir_node_interrupt_t* interrupt) {
+  // Relaxed: the kernel has returned, and with it all who helped.
+  return atomic_load_explicit(&interrupt->base.is_hit, memory_order_relaxed);
+}
+// CANCELLED or DEADLINE_EXCEEDED when the step is to end, else NULL.
+weir_status_t* weir_step_check(const weir_step_t* step, int64_t deadline_ns);
 
 #endif  // WEIR_EXEC_NODE_RUN_H_

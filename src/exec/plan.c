@@ -146,6 +146,32 @@ static weir_status_t* check_index(int64_t index, int count, const weir_node_t* n
                      (long long)index, count);
 }
 
+static bool is_in_list(const char* names, const char* name) {
+  weir_view_t rest = weir_view_of(names);
+  weir_view_t part;
+  while (weir_view_next(&rest, ',', &part)) {
+    if (weir_view_is(weir_view_trim(part), name)) return true;
+  }
+  return false;
+}
+
+// Whether the values of inputs decide how long the node takes: sizes, which are what inputs in host
+// memory mostly are, and which are no constants.
+static bool is_sized_by_values(const weir_node_t* node, const weir_kernel_def_t* kernel) {
+  if (!kernel || !kernel->host_inputs || weir_node_has(node, WEIR_OP_CHEAP)) return false;
+  for (int arg = 0; arg < node->def.op->input_count; ++arg) {
+    int first = 0, count = 0;
+    if (!is_in_list(kernel->host_inputs, node->def.op->inputs[arg].name)) continue;
+    weir_node_input_range(&node->def, arg, &first, &count);
+    for (int i = first; i < first + count; ++i) {
+      weir_dtype_t type = node->def.input_types[i];
+      bool is_number = weir_dtype_is_integer(type) || weir_dtype_is_floating(type);
+      if (is_number && !is_bound(node->inputs[i], node)) return true;
+    }
+  }
+  return false;
+}
+
 // Fills what a plan node is by itself, apart from its edges.
 static weir_status_t* plan_node(planner_t* p, int32_t at) {
   weir_plan_t* plan = p->plan;
@@ -163,6 +189,7 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   out->frame = p->frame_of[at];
   out->child_frame = p->child_of[at];
   atomic_init(&out->cost_ns, -1);
+  atomic_init(&out->cost_bytes, 0);
   plan->max_outputs = WEIR_MAX(plan->max_outputs, out->output_count);
   if (out->role == WEIR_ROLE_ENTER)
     out->is_constant_enter = weir_attrs_bool(node->def.attrs, "is_constant");
@@ -185,6 +212,9 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
       out->input_work |= WEIR_INPUTS_READ;
   }
   WEIR_TRY(resolve_kernel(p, node, out));
+  out->is_unbounded =
+      weir_node_has(node, WEIR_OP_UNBOUNDED) || is_sized_by_values(node, out->kernel);
+  plan->is_unbounded |= out->is_unbounded;
   bool is_sync = out->compute || !out->kernel;
   if (is_control_flow((weir_role_t)out->role) || !is_sync) plan->is_linear = false;
   return NULL;

@@ -54,10 +54,12 @@ typedef struct weir_plan_node_t {
   uint8_t input_work;     // what inputs need before the kernel sees them: WEIR_INPUTS_*
   bool has_refs;          // some input or output is a ref
   bool is_cheap;
-  bool runs_locked;          // only hands values on: not worth releasing the run's lock for
-  bool is_constant_enter;    // the value is the same in every iteration
-  bool owns_state;           // |state| is the plan's own, not the kernel cache's
-  _Atomic(int32_t) cost_ns;  // measured, smoothed; -1: not yet
+  bool runs_locked;             // only hands values on: not worth releasing the run's lock for
+  bool is_constant_enter;       // the value is the same in every iteration
+  bool owns_state;              // |state| is the plan's own, not the kernel cache's
+  bool is_unbounded;            // was it short the last time, it may take long the next
+  _Atomic(int32_t) cost_ns;     // measured, smoothed; -1: not yet
+  _Atomic(int64_t) cost_bytes;  // of the inputs when it was measured last
 } weir_plan_node_t;
 
 // A loop (or the whole graph, frame 0): what every iteration of it looks like.
@@ -92,9 +94,11 @@ typedef struct weir_plan_t {
   int32_t arg_count;
   int32_t ret_count;
   int32_t max_outputs;
-  _Atomic(int64_t) brief_ns;  // LINEAR: how long the last run took; 0: not yet
-  bool has_transfers;         // Send or Recv nodes: the step needs a rendezvous
-  bool has_moving_rets;       // results may be memory of a reference variable
+  _Atomic(int64_t) brief_ns;     // LINEAR: how long the last run took; 0: not yet
+  _Atomic(int64_t) brief_bytes;  // LINEAR: of the arguments it took that long with
+  bool is_unbounded;             // some node of it is
+  bool has_transfers;            // Send or Recv nodes: the step needs a rendezvous
+  bool has_moving_rets;          // results may be memory of a reference variable
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
   void* free_states;  // recycled step memory (linear.c); guarded by mu

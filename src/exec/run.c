@@ -4,6 +4,7 @@
 #include "base/perturb.h"
 #include "exec/dynamic.h"
 #include "exec/linear.h"
+#include "exec/node_run.h"
 
 // Whether the step runs in the order of the plan's nodes. A perturbed one does not: it shows who
 // relies on an order that no edge asks for.
@@ -118,11 +119,21 @@ typedef struct linear_t {
   weir_done_t done;
 } linear_t;
 
+static int64_t arg_bytes(const weir_run_params_t* params) {
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < params->plan->arg_count; ++i) {
+    if (params->args[i]) bytes += (int64_t)weir_tensor_byte_size(params->args[i]);
+  }
+  return bytes;
+}
+
 static void run_measured(const weir_run_params_t* params, weir_done_t done) {
+  int64_t bytes = arg_bytes(params);
   int64_t start = weir_clock_ns();
   weir_status_t* status = run_linear(params);
-  atomic_store_explicit(&params->plan->brief_ns, weir_clock_ns() - start,
-                        memory_order_relaxed);  // a statistic
+  // Statistics: whichever of two steps at once wins.
+  atomic_store_explicit(&params->plan->brief_ns, weir_clock_ns() - start, memory_order_relaxed);
+  atomic_store_explicit(&params->plan->brief_bytes, bytes, memory_order_relaxed);
   weir_done_call(done, status);
 }
 
@@ -132,10 +143,18 @@ static void run_linear_task(void* arg) {
   run_measured(&linear.params, linear.done);
 }
 
-static void start_linear(const weir_run_params_t* params, weir_done_t done) {
+// Whether the step is short, as far as the last one of the plan and what it is given can tell.
+static bool is_known_brief(const weir_run_params_t* params) {
   enum { BRIEF_NS = 30000 };
-  int64_t last = atomic_load_explicit(&params->plan->brief_ns, memory_order_relaxed);
-  bool is_here = !params->is_brief || (last > 0 && last < BRIEF_NS);
+  weir_plan_t* plan = params->plan;
+  int64_t last = atomic_load_explicit(&plan->brief_ns, memory_order_relaxed);
+  int64_t bytes = atomic_load_explicit(&plan->brief_bytes, memory_order_relaxed);
+  return last > 0 && last < BRIEF_NS && !plan->is_unbounded &&
+         arg_bytes(params) <= WEIR_MAX(bytes, WEIR_FEW_BYTES);
+}
+
+static void start_linear(const weir_run_params_t* params, weir_done_t done) {
+  bool is_here = !params->is_brief || is_known_brief(params);
   linear_t* linear = is_here ? NULL : weir_malloc(sizeof(*linear));
   if (!linear) {
     run_measured(params, done);

@@ -50,7 +50,7 @@ static void put_output(const weir_tensor_t* tensor, int slot, weir_strbuf_t* out
 void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
                     int output_count) {
   event.thread = thread_number();
-  event.output_bytes = weir_node_output_bytes(outputs, output_count);
+  event.output_bytes = weir_node_bytes(outputs, output_count);
   weir_mutex_lock(&trace->mu);
   event.outputs = trace->outputs.size;
   for (int i = 0; i < output_count; ++i)

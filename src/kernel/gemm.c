@@ -16,6 +16,8 @@
 #define MIN_BLOCK 128
 #define MAX_BLOCKS 32
 #define MIN_BLOCK_WORK (1 << 20)
+// More work than this, a fraction of a second, is not to be done without a look at an interrupt.
+#define MAX_BLOCK_WORK 2147483648.0
 
 typedef struct gemm_split_t {
   int64_t row_block;
@@ -31,7 +33,8 @@ static gemm_split_t split_product(int64_t m, int64_t n, int64_t k) {
   gemm_split_t s = {.row_block = m, .col_block = n, .row_blocks = 1, .col_blocks = 1};
   double work = (double)m * (double)n * (double)WEIR_MAX(k, 1);
   if (work < 2.0 * MIN_BLOCK_WORK) return s;
-  int64_t wanted = (int64_t)WEIR_MIN(work / MIN_BLOCK_WORK, (double)MAX_BLOCKS);
+  double few = WEIR_MIN(work / MIN_BLOCK_WORK, (double)MAX_BLOCKS);
+  int64_t wanted = (int64_t)WEIR_MIN(WEIR_MAX(few, work / MAX_BLOCK_WORK), 1e9);
   bool rows_first = m >= n;
   int64_t first = WEIR_MIN(wanted, ceil_div(rows_first ? m : n, MIN_BLOCK));
   int64_t second = WEIR_MIN(WEIR_MAX(wanted / first, 1), ceil_div(rows_first ? n : m, MIN_BLOCK));

@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "tensor/numeric.h"
 
 #define SAME(a) (a)

@@ -35,6 +35,8 @@ enum {
       1u << 10,             // output 0 is input 0, unchanged (Identity): a pass may bypass it
   WEIR_OP_VIEW = 1u << 11,  // an output may share memory with an input (Reshape, Cast to the same
                             // type): when that is written to, the output changes
+  WEIR_OP_UNBOUNDED = 1u << 12,  // its time depends on more than its inputs' sizes: on a file, or
+                                 // on what data unpacks to
 };
 
 // Ops the runtime itself must recognise. Everything else is NONE.

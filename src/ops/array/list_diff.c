@@ -1,4 +1,5 @@
 // list_diff.c — ListDiff: the elements of one vector that are not in another.
+#include "base/interrupt.h"
 #include "ops/array/element_set.h"
 
 static weir_status_t* list_diff_shape(weir_shape_ctx_t* ctx) {
@@ -35,14 +36,16 @@ static weir_status_t* list_diff_cpu(weir_kernel_ctx_t* ctx) {
   if (!status && !kept) status = weir_out_of_memory();
   if (!status) {
     int64_t count = 0;
-    for (int64_t i = 0; i < y->count; ++i) {
+    for (int64_t i = 0; !status && i < y->count; ++i) {
+      status = weir_interrupt_poll(i);
       (void)element_set_find(&set, (const char*)y->data + (size_t)i * set.size, true);
     }
-    for (int64_t i = 0; i < x->count; ++i) {
+    for (int64_t i = 0; !status && i < x->count; ++i) {
+      status = weir_interrupt_poll(i);
       if (element_set_find(&set, (const char*)x->data + (size_t)i * set.size, false) < 0)
         kept[count++] = i;
     }
-    status = write_diff(ctx, x, kept, count);
+    if (!status) status = write_diff(ctx, x, kept, count);
   }
   element_set_free(&set);
   weir_free(kept);

@@ -1,5 +1,6 @@
 // unique.c — Unique, UniqueV2, UniqueWithCounts, UniqueWithCountsV2: distinct elements in order of
 // first appearance.
+#include "base/interrupt.h"
 #include "ops/array/element_set.h"
 
 static weir_status_t* unique_shape(weir_shape_ctx_t* ctx) {
@@ -52,6 +53,7 @@ static weir_status_t* number_rows(weir_kernel_ctx_t* ctx, element_set_t* set,
   WEIR_TRY(weir_kernel_output(ctx, 1, 1, &count, &idx));
   size_t step = (size_t)set->row * set->size;
   for (int64_t i = 0; i < count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     weir_move_set_int(idx, i,
                       element_set_find(set, (const char*)rows->data + (size_t)i * step, true));
   }

@@ -116,7 +116,7 @@ const weir_op_module_t weir_ops_io_merge_checkpoints = {
         {.name = "MergeV2Checkpoints",
          .attrs = "delete_old_dirs: bool = true; allow_missing_files: bool = false",
          .inputs = "checkpoint_prefixes: string; destination_prefix: string",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED,
          .summary = "Makes one checkpoint of many by renaming their data files.",
          .infer_shape = merge_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = merge_cpu)},

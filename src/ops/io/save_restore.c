@@ -209,7 +209,7 @@ const weir_op_module_t weir_ops_io_save_restore = {
          .attrs = "dtypes: list(type) >= 1",
          .inputs =
              "prefix: string; tensor_names: string; shape_and_slices: string; tensors: dtypes",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED,
          .summary = "Writes tensors to a checkpoint.",
          .infer_shape = save_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = save_cpu)},
@@ -217,7 +217,7 @@ const weir_op_module_t weir_ops_io_save_restore = {
          .attrs = "dtypes: list(type) >= 1",
          .inputs = "prefix: string; tensor_names: string; shape_and_slices: string",
          .outputs = "tensors: dtypes",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED,
          .summary = "Reads tensors from a checkpoint.",
          .infer_shape = restore_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = restore_cpu)},

@@ -206,13 +206,13 @@ static weir_status_t* all_scalars(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-#define WRITER_OP(op_name, op_attrs, op_inputs, text, shape_fn, fn)             \
-  {                                                                             \
-    .name = op_name, .attrs = op_attrs, .inputs = "writer: resource" op_inputs, \
-    .flags = WEIR_OP_STATEFUL, .summary = text, .infer_shape = shape_fn,        \
-    .kernels = (const weir_kernel_def_t[]) {                                    \
-      {WEIR_DEVICE_CPU, .compute = fn}, { 0 }                                   \
-    }                                                                           \
+#define WRITER_OP(op_name, op_attrs, op_inputs, text, shape_fn, fn)                          \
+  {                                                                                          \
+    .name = op_name, .attrs = op_attrs, .inputs = "writer: resource" op_inputs,              \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED, .summary = text, .infer_shape = shape_fn, \
+    .kernels = (const weir_kernel_def_t[]) {                                                 \
+      {WEIR_DEVICE_CPU, .compute = fn}, { 0 }                                                \
+    }                                                                                        \
   }
 
 const weir_op_module_t weir_ops_log_summary_writer = {

@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/interrupt.h"
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -240,7 +241,10 @@ static weir_status_t* csv_cpu(weir_kernel_ctx_t* ctx) {
                .ends = weir_calloc((size_t)ctx->output_count, sizeof(size_t))};
   if (!csv.ends) return weir_out_of_memory();
   weir_status_t* status = NULL;
-  for (int64_t i = 0; !status && i < records->count; ++i) status = decode_record(ctx, &csv, i);
+  for (int64_t i = 0; !status && i < records->count; ++i) {
+    status = weir_interrupt_poll(i);
+    if (!status) status = decode_record(ctx, &csv, i);
+  }
   weir_strbuf_free(&csv.text);
   weir_free(csv.ends);
   return status;

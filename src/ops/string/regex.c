@@ -1,6 +1,7 @@
 // regex.c — StaticRegexFullMatch and RegexFullMatch: which strings match a pattern as a whole.
 #include "base/regex.h"
 
+#include "base/interrupt.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -20,6 +21,7 @@ static weir_status_t* match_all(weir_kernel_ctx_t* ctx, const weir_regex_t* rege
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     size_t size = 0;
     const char* text = weir_tensor_string(in, i, &size);
     WEIR_TRY(weir_regex_full_match(regex, weir_view(text, size), &WEIR_TENSOR_DATA(out, bool)[i]));

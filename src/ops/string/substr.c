@@ -1,4 +1,5 @@
 // substr.c — StringLength, Substr: lengths and parts of strings, in bytes or UTF-8 characters.
+#include "base/interrupt.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -122,6 +123,7 @@ static weir_status_t* cut_broadcast(weir_kernel_ctx_t* ctx, substr_t* s) {
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &s->out));
   const int64_t columns = a[1] == 1 ? b[1] : a[1];
   for (int64_t i = 0; i < s->out->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     int64_t row = i / columns, column = i % columns;
     int64_t from = (a[0] > 1 ? row : 0) * a[1] + (a[1] > 1 ? column : 0);
     int64_t place = (b[0] > 1 ? row : 0) * b[1] + (b[1] > 1 ? column : 0);
@@ -144,7 +146,10 @@ static weir_status_t* substr_cpu(weir_kernel_ctx_t* ctx) {
   const bool is_scalar = s.positions->rank == 0;
   if (!is_scalar && !weir_tensor_same_shape(s.input, s.positions)) return cut_broadcast(ctx, &s);
   WEIR_TRY(weir_kernel_output(ctx, 0, s.input->rank, s.input->dims, &s.out));
-  for (int64_t i = 0; i < s.input->count; ++i) WEIR_TRY(cut(&s, i, is_scalar ? 0 : i, i));
+  for (int64_t i = 0; i < s.input->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
+    WEIR_TRY(cut(&s, i, is_scalar ? 0 : i, i));
+  }
   return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/fingerprint.h"
+#include "base/interrupt.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -13,6 +14,7 @@ static weir_status_t* fast_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, input->rank, input->dims, &out));
   for (int64_t i = 0; i < input->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     weir_view_t text = weir_string_view(WEIR_TENSOR_DATA(input, weir_string_t) + i);
     WEIR_TENSOR_DATA(out, int64_t)
     [i] = (int64_t)(weir_fingerprint64(text.data, text.size) % buckets);
@@ -41,6 +43,7 @@ static weir_status_t* number_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, input->rank, input->dims, &out));
   for (int64_t i = 0; i < input->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     char text[32];
     int size = write_number(input, i, text, sizeof(text));
     uint64_t hash = weir_fingerprint64(text, (size_t)size);
