@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc_internal.h"
+#include "base/memory.h"
 
 atomic_bool weir_alloc_faults_active = false;
 static _Atomic(int64_t) fault_countdown = 0;
@@ -22,16 +23,21 @@ void weir_alloc_fail_at(int64_t n, bool sticky) {
   atomic_store(&weir_alloc_faults_active, n > 0);
 }
 
+// Whether a block of |size| bytes must not be asked for.
+WEIR_INLINE bool is_refused(size_t size) {
+  if (weir_alloc_must_fail()) return true;
+  return WEIR_UNLIKELY(size >= WEIR_LARGE_BLOCK) && weir_memory_lacks(size);
+}
+
 void* weir_malloc(size_t size) {
-  if (weir_alloc_must_fail()) return NULL;
+  if (is_refused(size)) return NULL;
   return malloc(size ? size : 1);
 }
 
 void* weir_calloc(size_t count, size_t size) {
-  if (weir_alloc_must_fail()) return NULL;
   size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes))
-    return NULL;  // calloc checks too, but sanitizers then end the program
+  if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+  if (is_refused(bytes)) return NULL;
   return calloc(1, bytes ? bytes : 1);
 }
 
@@ -44,12 +50,12 @@ void* weir_alloc_array(size_t count, size_t size) {
 void* weir_realloc_array(void* pointer, size_t count, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
-  if (weir_alloc_must_fail()) return NULL;
+  if (is_refused(bytes)) return NULL;
   return realloc(pointer, bytes ? bytes : 1);  // realloc to 0 would free |pointer|
 }
 
 void* weir_aligned_malloc(size_t size, size_t alignment) {
-  if (weir_alloc_must_fail()) return NULL;
+  if (is_refused(size)) return NULL;
   void* pointer = NULL;
   if (alignment < sizeof(void*)) alignment = sizeof(void*);
   return posix_memalign(&pointer, alignment, size ? size : 1) == 0 ? pointer : NULL;

@@ -2,15 +2,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "file/fs.h"
 
 // Some systems refuse single transfers of 2 GiB and more.
-static const size_t kMaxTransfer = (size_t)1 << 30;
+// And between two transfers a step may be cancelled.
+static const size_t kMaxTransfer = (size_t)64 << 20;
 
 // The codes TensorFlow gives to the same errors.
 static weir_code_t code_of_errno(int error) {
@@ -28,6 +31,7 @@ static weir_code_t code_of_errno(int error) {
     case EFAULT: return WEIR_INVALID_ARGUMENT;
     case ENOTDIR:
     case EISDIR:
+    case ESPIPE:
     case ENOTEMPTY:
     case EBUSY:
     case ETXTBSY:
@@ -65,13 +69,16 @@ static int open_file(const char* path, int flags) {
 typedef struct posix_file_t {
   weir_file_t base;
   int fd;
+  bool is_device;  // its bytes have no end: it is empty, as its size says
 } posix_file_t;
 
 static weir_status_t* posix_read(weir_file_t* self, uint64_t offset, void* buffer, size_t size,
                                  size_t* out_size) {
   int fd = ((posix_file_t*)self)->fd;
   size_t got = 0;
-  while (got < size) {
+  while (got < size && !((posix_file_t*)self)->is_device) {
+    if (weir_is_interrupted())
+      return WEIR_STATUS(CANCELLED, "%s: reading was cancelled", self->path);
     size_t want = WEIR_MIN(size - got, kMaxTransfer);
     ssize_t n = pread(fd, (char*)buffer + got, want, (off_t)(offset + got));
     if (n < 0 && errno == EINTR) continue;
@@ -98,7 +105,7 @@ static weir_status_t* posix_open_read(const weir_fs_t* fs, const char* path,
   posix_file_t* file = NULL;
   char* copy = NULL;
   weir_status_t* status = NULL;
-  int fd = open_file(path, O_RDONLY);
+  int fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO would wait for a writer
   if (fd < 0) return errno_status(errno, path);
   if (fstat(fd, &info) != 0) {
     status = errno_status(errno, path);
@@ -106,6 +113,10 @@ static weir_status_t* posix_open_read(const weir_fs_t* fs, const char* path,
   }
   if (S_ISDIR(info.st_mode)) {
     status = errno_status(EISDIR, path);
+    goto done;
+  }
+  if (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode)) {  // reads carry their offset
+    status = errno_status(ESPIPE, path);
     goto done;
   }
   file = weir_calloc(1, sizeof *file);
@@ -116,6 +127,7 @@ static weir_status_t* posix_open_read(const weir_fs_t* fs, const char* path,
   }
   file->base = (weir_file_t){.vtable = &kFile, .size = (uint64_t)info.st_size, .path = copy};
   file->fd = fd;
+  file->is_device = !S_ISREG(info.st_mode);
   *out_file = &file->base;
   return NULL;
 done:
@@ -136,10 +148,24 @@ typedef struct posix_writer_t {
   char buffer[kBufferSize];
 } posix_writer_t;
 
+// Waits until a pipe takes more bytes.
+static weir_status_t* wait_writable(int fd, const char* path) {
+  enum { kLookMs = 50 };
+  struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+  while (poll(&poll_fd, 1, kLookMs) == 0) {
+    if (weir_is_interrupted()) return WEIR_STATUS(CANCELLED, "%s: writing was cancelled", path);
+  }
+  return NULL;
+}
+
 static weir_status_t* write_fully(int fd, const char* data, size_t size, const char* path) {
   while (size > 0) {
     ssize_t n = write(fd, data, WEIR_MIN(size, kMaxTransfer));
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) {
+      WEIR_TRY(wait_writable(fd, path));
+      continue;
+    }
     if (n < 0) return errno_status(errno, path);
     data += n;
     size -= (size_t)n;
@@ -188,7 +214,9 @@ static const weir_writer_vtable_t kWriter = {
 static weir_status_t* posix_open_write(const weir_fs_t* fs, const char* path, bool append,
                                        weir_writer_t** out_writer) {
   (void)fs;
-  int fd = open_file(path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC));
+  // A FIFO that nobody reads would wait for a reader: it is an error instead.
+  int flags = O_WRONLY | O_CREAT | O_NONBLOCK | (append ? O_APPEND : O_TRUNC);
+  int fd = open_file(path, flags);
   if (fd < 0) return errno_status(errno, path);
   struct stat info;
   uint64_t size = append && fstat(fd, &info) == 0 ? (uint64_t)info.st_size : 0;

@@ -2,6 +2,7 @@
 #include "tensor/string_element.h"
 
 #include "base/alloc.h"
+#include "base/memory.h"
 
 #define KIND_MASK 3u
 #define SMALL_MAX (sizeof(((weir_string_t*)0)->u.small.text) - 1)
@@ -45,10 +46,23 @@ static char* become_small(weir_string_t* string, size_t size, size_t keep) {
   return string->u.small.text;
 }
 
+// Whether the memory of this thread's strings has grown beyond what there is: looked at now and
+// then, since one string says little about a tensor of them.
+static bool is_refused(size_t size) {
+  static _Thread_local size_t unseen;
+  const size_t look_every = (size_t)64 << 20;
+  if (WEIR_LIKELY(unseen + size < look_every)) {
+    unseen += size;
+    return false;
+  }
+  unseen = 0;
+  return weir_memory_lacks(WEIR_MAX(size, look_every));
+}
+
 // Returns a block for |size| bytes and a terminator; NULL when that cannot be had.
 static char* alloc_large(size_t size) {
   if (size > (SIZE_MAX >> 2) - 1) return NULL;  // the size is stored shifted by the kind's two bits
-  return weir_malloc(size + 1);
+  return is_refused(size) ? NULL : weir_malloc(size + 1);
 }
 
 static void become_large(weir_string_t* string, char* take_data, size_t size) {

@@ -50,7 +50,7 @@ static weir_status_t* map_file(const char* path, void** out_data, size_t* out_si
   }
   WEIR_TRY(weir_fs_info(path, &info));
   *out_size = (size_t)info.size;
-  const int file = open(local, O_RDONLY | O_CLOEXEC);
+  const int file = open(local, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return WEIR_STATUS(PERMISSION_DENIED, "%s: %s", path, strerror(errno));
   void* data = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
   const int error = errno;
@@ -109,7 +109,7 @@ const weir_op_module_t weir_ops_array_immutable_const = {
         {.name = "ImmutableConst",
          .attrs = "dtype: type; shape: shape; memory_region_name: string",
          .outputs = "tensor: dtype",
-         .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT | WEIR_OP_UNBOUNDED,
          .summary = "A tensor that lies in a file",
          .infer_shape = const_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = const_cpu, .state_size = sizeof(const_state_t),

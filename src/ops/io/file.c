@@ -11,15 +11,32 @@ static weir_status_t* check_scalar(const weir_tensor_t* tensor, const char* what
 
 // ---- ReadFile ----
 
+// As many bytes as the file's size says when it is opened, as in TensorFlow: a device has none.
+static weir_status_t* read_contents(const char* path, weir_tensor_t* out) {
+  weir_file_t* file = NULL;
+  size_t got = 0;
+  WEIR_TRY(weir_file_open(path, &file));
+  weir_string_t* content = WEIR_TENSOR_DATA(out, weir_string_t);
+  char* bytes = file->size < SIZE_MAX ? weir_string_resize(content, (size_t)file->size) : NULL;
+  weir_status_t* status = NULL;
+  if (!bytes) {
+    status = WEIR_STATUS(RESOURCE_EXHAUSTED, "%s: there is no memory for its %llu bytes", path,
+                         (unsigned long long)file->size);
+  }
+  if (!status) status = weir_file_read(file, 0, bytes, (size_t)file->size, &got);
+  if (!status) (void)weir_string_resize(content, got);  // shorter: it was cut off meanwhile
+  weir_file_close(file);
+  return status;
+}
+
 static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* filename = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out = NULL;
   char* path = NULL;
-  weir_strbuf_t content = {0};
   WEIR_TRY(check_scalar(filename, "Input filename"));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &out));
   WEIR_TRY(io_path(filename, 0, &path));
-  weir_status_t* status = weir_fs_read_all(path, &content);
-  if (!status) status = io_output_string(ctx, 0, weir_strbuf_view(&content));
-  weir_strbuf_free(&content);
+  weir_status_t* status = read_contents(path, out);
   weir_free(path);
   return status;
 }
@@ -106,20 +123,20 @@ const weir_op_module_t weir_ops_io_file = {
         {.name = "ReadFile",
          .inputs = "filename: string",
          .outputs = "contents: string",
-         .flags = WEIR_OP_NO_FOLD,
+         .flags = WEIR_OP_NO_FOLD | WEIR_OP_UNBOUNDED,
          .summary = "The bytes of a file.",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = WEIR_CPU_KERNEL(.compute = read_cpu)},
         {.name = "WriteFile",
          .inputs = "filename: string; contents: string",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED,
          .summary = "Writes a file, and the directories above it where they are missing.",
          .infer_shape = write_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = write_cpu)},
         {.name = "MatchingFiles",
          .inputs = "pattern: string",
          .outputs = "filenames: string",
-         .flags = WEIR_OP_NO_FOLD,
+         .flags = WEIR_OP_NO_FOLD | WEIR_OP_UNBOUNDED,
          .summary = "The files whose names match one of the patterns, sorted.",
          .infer_shape = matching_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = matching_cpu)},

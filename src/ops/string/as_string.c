@@ -2,6 +2,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -157,15 +159,27 @@ static weir_status_t* put_element(const as_string_t* s, weir_dtype_t dtype, cons
   return weir_strbuf_finish(out);
 }
 
+// Texts are as wide as two attributes say, which nothing else bounds.
+static weir_status_t* check_size(const as_string_t* s, int64_t count) {
+  size_t width = (size_t)WEIR_MAX(WEIR_MAX(s->width, s->precision), 0);
+  size_t bytes = 0;
+  bool is_far = __builtin_mul_overflow(width, (size_t)count, &bytes);
+  if (!is_far && (bytes < WEIR_LARGE_BLOCK || !weir_memory_lacks(bytes))) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                     "there is no memory for %lld strings of width %d and precision %d",
+                     (long long)count, s->width, s->precision);
+}
+
 static weir_status_t* as_string_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* input = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(input);
   const size_t size = weir_dtype_size(dtype);
   weir_tensor_t* out = NULL;
   weir_strbuf_t text = {0};
+  WEIR_TRY(check_size(ctx->state, input->count));
   WEIR_TRY(weir_kernel_output(ctx, 0, input->rank, input->dims, &out));
   weir_status_t* status = NULL;
-  for (int64_t i = 0; !status && i < input->count; ++i) {
+  for (int64_t i = 0; !status && i < input->count && !weir_is_interrupted(); ++i) {
     text.size = 0;
     status = put_element(ctx->state, dtype, (const char*)input->data + (size_t)i * size, &text);
     if (!status) {

@@ -1,4 +1,6 @@
 // string_join.c — StringJoin: joins strings elementwise, scalars going with every element.
+#include "base/interrupt.h"
+#include "base/memory.h"
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -43,13 +45,27 @@ static weir_view_t element_at(const weir_tensor_t* input, int64_t index) {
   return weir_string_view(WEIR_TENSOR_DATA(input, weir_string_t) + (input->rank ? index : 0));
 }
 
-static weir_status_t* join_element(const weir_kernel_ctx_t* ctx, weir_view_t separator,
-                                   int64_t index, weir_string_t* out) {
+static size_t joined_size(const weir_kernel_ctx_t* ctx, weir_view_t separator, int64_t index) {
   size_t size = ctx->input_count > 1 ? separator.size * (size_t)(ctx->input_count - 1) : 0;
   for (int i = 0; i < ctx->input_count; ++i) {
     size += element_at(weir_kernel_input(ctx, i), index).size;
   }
-  char* next = weir_string_resize(out, size);
+  return size;
+}
+
+// A long scalar goes with every element: little input can make more than there is memory for.
+static weir_status_t* check_size(const weir_kernel_ctx_t* ctx, weir_view_t separator,
+                                 int64_t count) {
+  size_t total = 0;
+  for (int64_t i = 0; i < count; ++i) total += joined_size(ctx, separator, i);
+  if (total < WEIR_LARGE_BLOCK || !weir_memory_lacks(total)) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED, "there is no memory for %lld strings of %zu bytes in all",
+                     (long long)count, total);
+}
+
+static weir_status_t* join_element(const weir_kernel_ctx_t* ctx, weir_view_t separator,
+                                   int64_t index, weir_string_t* out) {
+  char* next = weir_string_resize(out, joined_size(ctx, separator, index));
   if (!next) return weir_out_of_memory();
   for (int i = 0; i < ctx->input_count; ++i) {
     weir_view_t part = element_at(weir_kernel_input(ctx, i), index);
@@ -69,8 +85,10 @@ static weir_status_t* join_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(find_shape(ctx, &like));
   WEIR_TRY(weir_kernel_output(ctx, 0, like ? like->rank : 0, like ? like->dims : NULL, &out));
+  WEIR_TRY(check_size(ctx, separator, out->count));
   weir_string_t* strings = out->data;
   for (int64_t i = 0; i < out->count; ++i) {
+    WEIR_TRY(weir_interrupt_poll(i));
     WEIR_TRY(join_element(ctx, separator, i, &strings[i]));
   }
   return NULL;
