@@ -1,5 +1,6 @@
 // plugin_ctx.c — What plug-ins see of kernels, shape functions and gradients; nodes of any op.
 #include "api/scope.h"
+#include "base/interrupt.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -142,7 +143,10 @@ void weir_plugin_parallel_for(weir_kernel_ctx_t* ctx, int64_t total, double cost
                               void (*fn)(void* arg, int64_t begin, int64_t end), void* arg) {
   WEIR_ASSERT_ARG(ctx);
   WEIR_ASSERT_ARG(fn);
+  // Never left undone: the caller was promised every range, and may build on all of them.
+  weir_interrupt_t* before = weir_interrupt_set(NULL);
   weir_pool_for(weir_kernel_pool(ctx), total, cost_ns, fn, arg);
+  weir_interrupt_set(before);
 }
 
 // ---- shape functions ----
