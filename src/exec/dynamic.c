@@ -21,14 +21,22 @@ static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
 
 // ---- finishing ----
 
+static void root_done(void* arg, weir_status_t* take_status);
+
+// The codes are TensorFlow's: it is the client's fault to fetch a dead value, a function's not to
+// have one.
+static weir_status_t* missing_result(const activation_t* activation, int32_t index) {
+  weir_code_t code = activation->done.fn == root_done ? WEIR_INVALID_ARGUMENT : WEIR_INTERNAL;
+  return weir_status_create(code, __FILE__, __LINE__,
+                            "Retval[%d] does not have value: it was computed on a branch not taken",
+                            (int)index);
+}
+
 // What the caller of |activation| is told. Only a success keeps its results.
 static weir_status_t* outcome(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
   weir_status_t* status = weir_status_copy(run->status);
   for (int32_t i = 0; i < activation->plan->ret_count && !status; ++i) {
-    if (!activation->rets[i]) {
-      status = WEIR_STATUS(INVALID_ARGUMENT,
-                           "Result %d has no value: it was computed on a branch not taken", (int)i);
-    }
+    if (!activation->rets[i]) status = missing_result(activation, i);
   }
   for (int32_t i = 0; i < activation->plan->ret_count && status; ++i) {
     weir_tensor_release(activation->rets[i]);
