@@ -5,7 +5,7 @@
 // A constant larger than this is made only when it is no larger than what it is made from.
 #define FOLD_LIMIT ((size_t)10 << 20)
 
-// A constant that took the place of a node whose inputs are not constants.
+// A constant that took the place of a node whose inputs are not constants, or was made from one.
 typedef struct cut_t {
   weir_node_t* constant;
   weir_node_t* node;
@@ -66,6 +66,26 @@ static weir_status_t* collect_controls(fold_t* fold, const weir_node_t* node, we
   return NULL;
 }
 
+static weir_status_t* add_cut(fold_t* fold, weir_node_t* constant, weir_node_t* node) {
+  cut_t* cut = weir_arena_alloc(&fold->rewrite.arena, sizeof(*cut));
+  if (!cut) return weir_out_of_memory();
+  *cut = (cut_t){.constant = constant, .node = node, .next = fold->cuts};
+  fold->cuts = cut;
+  return NULL;
+}
+
+// |constant| was computed from the inputs of |node|: what these were cut off from, it is, too.
+static weir_status_t* inherit_cuts(fold_t* fold, const weir_node_t* node, weir_node_t* constant) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    const weir_node_t* source = node->inputs[i].node;
+    if ((size_t)source->id < fold->rewrite.count) continue;
+    for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
+      if (cut->constant == source) WEIR_TRY(add_cut(fold, constant, cut->node));
+    }
+  }
+  return NULL;
+}
+
 // Adds a Const with |value| in place of output |index| of |node|. |is_evaluated|: all inputs are
 // constants.
 static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index,
@@ -88,14 +108,10 @@ static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index,
       weir_rewrite_replace_edge(&fold->rewrite, (weir_edge_t){.node = node, .index = index}, to));
   if (is_evaluated) {
     if (index == 0) weir_rewrite_replace_node(&fold->rewrite, node, constant);
-    return NULL;
+    return inherit_cuts(fold, node, constant);
   }
   // Who waits for the node itself waits for its inputs too, so control edges stay with it.
-  cut_t* cut = weir_arena_alloc(&fold->rewrite.arena, sizeof(*cut));
-  if (!cut) return weir_out_of_memory();
-  *cut = (cut_t){.constant = constant, .node = node, .next = fold->cuts};
-  fold->cuts = cut;
-  return NULL;
+  return add_cut(fold, constant, node);
 }
 
 static weir_status_t* replace_outputs(fold_t* fold, weir_node_t* node, weir_tensor_t* const* values,

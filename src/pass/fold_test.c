@@ -182,6 +182,18 @@ static void test_shape_keeps_side_effects(void** state) {
   assert_int_equal(find(t->graph, "s1_folded")->control_count, 0);
 }
 
+// What is computed from such a shape waits, too: the shape itself is gone.
+static void test_what_comes_of_a_shape_keeps_side_effects(void** state) {
+  testing_t* t = *state;
+  counter_t counter = {0};
+  weir_edge_t lost = ADD(t->graph, "Effect", "lost", add_known(t->graph, "x", 5));
+  weir_edge_t shape = ADD(t->graph, "Shape", "shape", lost);
+  add_retval(t->graph, "ret", ADD(t->graph, "Fill", "fill", shape, add_float(t->graph, "a", 1)), 0);
+  fold(t, NULL, &counter);
+  check_input(t->graph, "ret", 0, "fill_folded:0");
+  check_input(t->graph, "fill_folded", 0, "^shape");
+}
+
 static void test_waiting_for_a_shape(void** state) {
   testing_t* t = *state;
   weir_edge_t shape = ADD(t->graph, "Shape", "shape",
@@ -215,6 +227,7 @@ int main(void) {
       TEST(test_known_shape),
       TEST(test_shape_in_a_branch),
       TEST(test_shape_keeps_side_effects),
+      TEST(test_what_comes_of_a_shape_keeps_side_effects),
       TEST(test_waiting_for_a_shape),
       TEST(test_reference_shape),
   };
