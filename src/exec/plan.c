@@ -321,7 +321,7 @@ static weir_status_t* link_nodes(planner_t* p) {
 // read, where state was kept, and where a function begins.
 static bool is_moving_source(const planner_t* p, int32_t at) {
   const weir_node_t* node = p->nodes[at];
-  if (p->plan->nodes[at].input_work & WEIR_INPUTS_READ) return true;
+  if (p->plan->nodes[at].input_work & WEIR_INPUTS_READ) return weir_node_may_share(node);
   if (p->plan->nodes[at].role == WEIR_ROLE_ARG) return p->params->has_moving_args;
   if (p->plan->nodes[at].role == WEIR_ROLE_RECV) return true;
   for (int i = 0; i < node->def.input_count; ++i) {
@@ -340,15 +340,15 @@ static bool reads_moving(const planner_t* p, const bool* is_moving, int32_t at) 
   return false;
 }
 
-// Marks the nodes whose inputs executors must renew. Which ops give views of what they read nobody
-// asks: all that is downstream of such memory counts. Nodes that only hand values on need nothing.
+// Marks the nodes whose inputs executors must renew. Nodes that only hand values on need nothing.
 static weir_status_t* mark_moving(planner_t* p) {
   bool* is_moving = weir_arena_array(&p->scratch, (size_t)p->count + 1, sizeof(*is_moving));
   if (!is_moving) return weir_out_of_memory();
   for (bool has_changed = true; has_changed;) {  // once more for what goes round in a loop
     has_changed = false;
     for (int32_t i = 0; i < p->count; ++i) {
-      if (is_moving[i] || !(is_moving_source(p, i) || reads_moving(p, is_moving, i))) continue;
+      bool may_pass = weir_node_may_share(p->nodes[i]) && reads_moving(p, is_moving, i);
+      if (is_moving[i] || !(may_pass || is_moving_source(p, i))) continue;
       is_moving[i] = has_changed = true;
     }
   }

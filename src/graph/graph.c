@@ -347,3 +347,21 @@ weir_status_t* weir_graph_set_input(weir_node_t* node, int index, weir_edge_t ed
   ++node->graph->version;
   return NULL;
 }
+
+static bool has_variant(const weir_dtype_t* types, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (types[i] == WEIR_DTYPE_VARIANT) return true;
+  }
+  return false;
+}
+
+bool weir_node_may_share(const weir_node_t* node) {
+  const weir_op_t* op = node->def.op;
+  if (!op || !op->def || op->role != WEIR_ROLE_NONE) return true;
+  if (op->flags & (WEIR_OP_VIEW | WEIR_OP_PASS_THROUGH)) return true;
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
+  }
+  return has_variant(node->def.input_types, node->def.input_count) ||
+         has_variant(node->def.output_types, node->def.output_count);
+}

@@ -48,21 +48,10 @@ static weir_status_t* mark_new_nodes(arithmetic_t* pass) {
   return NULL;
 }
 
-// Whether an output may be the memory of an input.
-static bool may_share_memory(const weir_node_t* node) {
-  const weir_op_t* op = node->def.op;
-  if (!op || !op->def || op->role != WEIR_ROLE_NONE) return true;
-  if (op->flags & (WEIR_OP_VIEW | WEIR_OP_PASS_THROUGH)) return true;
-  for (size_t i = 0; i < node->def.attrs.count; ++i) {  // a call
-    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
-  }
-  return false;
-}
-
 static uint8_t moving_marks(const arithmetic_t* pass, const weir_node_t* node) {
   uint8_t marks = 0;
   if (weir_node_role(node) == WEIR_ROLE_ARG && pass->has_moving_args) marks |= MOVING_ARG;
-  for (int i = 0; i < node->def.input_count && may_share_memory(node); ++i) {
+  for (int i = 0; i < node->def.input_count && weir_node_may_share(node); ++i) {
     marks |= pass->marks[node->inputs[i].node->id] & (MOVING | MOVING_ARG);
     if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) marks |= MOVING;
   }
@@ -264,7 +253,7 @@ static bool keeps_reads(const arithmetic_t* pass, const cone_t* cone, const weir
     if (weir_dtype_is_ref(weir_edge_dtype(leaf)) || (pass->marks[leaf.node->id] & MOVING))
       return false;
   }
-  return !(pass->marks[replacement.node->id] & MOVING_ARG) || may_share_memory(node);
+  return !(pass->marks[replacement.node->id] & MOVING_ARG) || weir_node_may_share(node);
 }
 
 // ---- the hooks ----

@@ -438,23 +438,7 @@ weir_tensor_t* weir_tensor_retain(weir_tensor_t* tensor) {
   return tensor ? weir_tensor_retain_inline(tensor) : NULL;
 }
 
-WEIR_INLINE void free_whole_block(weir_tensor_t* tensor) {
-  weir_dtype_t dtype = weir_tensor_type(tensor);
-  if (WEIR_UNLIKELY(!is_plain(dtype))) weir_elements_destroy(dtype, tensor->data, tensor->count);
-  host_free(tensor, tensor->alloc_size);
-}
-
 static void free_header_block(weir_tensor_t* tensor) {
-  if (tensor->block_class & BLOCK_LEFT) {
-    // Relaxed: nobody else holds the tensor.
-    weir_successor_t* successor = atomic_load_explicit(&tensor->successor, memory_order_relaxed);
-    successor->destroy(successor);
-    tensor->block_class &= (uint8_t)~BLOCK_LEFT;
-    if (tensor->block_class == BLOCK_WHOLE) {
-      free_whole_block(tensor);
-      return;
-    }
-  }
   if (tensor->root) {
     weir_tensor_release(tensor->root);
   } else if (tensor->deallocator) {
@@ -467,13 +451,25 @@ static void free_header_block(weir_tensor_t* tensor) {
   host_free(tensor, header_size(tensor->rank));
 }
 
+// What a tensor needs that is not just one block. False when its one block is still to be freed.
+static __attribute__((noinline)) bool free_unusual(weir_tensor_t* tensor) {
+  if (tensor->block_class & BLOCK_LEFT) {
+    // Relaxed: nobody else holds the tensor.
+    weir_successor_t* successor = atomic_load_explicit(&tensor->successor, memory_order_relaxed);
+    successor->destroy(successor);
+    tensor->block_class &= (uint8_t)~BLOCK_LEFT;
+  }
+  if (tensor->block_class == BLOCK_WHOLE) return false;
+  free_header_block(tensor);
+  return true;
+}
+
 void weir_tensor_release(weir_tensor_t* tensor) {
   if (!tensor || !weir_ref_dec(&tensor->ref)) return;
-  if (WEIR_UNLIKELY(tensor->block_class != BLOCK_WHOLE)) {
-    free_header_block(tensor);
-  } else {
-    free_whole_block(tensor);
-  }
+  if (WEIR_UNLIKELY(tensor->block_class != BLOCK_WHOLE) && free_unusual(tensor)) return;
+  weir_dtype_t dtype = weir_tensor_type(tensor);
+  if (WEIR_UNLIKELY(!is_plain(dtype))) weir_elements_destroy(dtype, tensor->data, tensor->count);
+  host_free(tensor, tensor->alloc_size);
 }
 
 // ---- access ----
