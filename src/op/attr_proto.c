@@ -1,5 +1,6 @@
 // attr_proto.c — Attribute values to and from AttrValue messages.
 #include "op/attr.h"
+#include "op/variant_proto.h"
 #include "tensor/tensor_proto.h"
 #include "wire/wire.h"
 
@@ -39,7 +40,7 @@ static weir_status_t* bad_wire_type(uint32_t field) {
 
 static weir_status_t* parse_tensor(parse_t* p, weir_view_t proto, weir_tensor_t** out_tensor) {
   weir_tensor_t* tensor = NULL;
-  WEIR_TRY(weir_tensor_parse(proto, &tensor));
+  WEIR_TRY(weir_variant_parse(proto, &tensor));
   WEIR_TRY(weir_tensor_list_add(p->tensors, tensor));
   *out_tensor = tensor;
   return NULL;
@@ -329,7 +330,8 @@ static void write_shape(const weir_shape_t* shape, weir_strbuf_t* out) {
 
 static weir_status_t* write_tensor(const weir_tensor_t* tensor, weir_strbuf_t* out) {
   size_t message = weir_wire_begin(out, FIELD_TENSOR);
-  WEIR_TRY(weir_tensor_write(tensor, out));
+  WEIR_TRY(weir_tensor_type(tensor) == WEIR_DTYPE_VARIANT ? weir_variant_write(tensor, out)
+                                                         : weir_tensor_write(tensor, out));
   weir_wire_end(out, message);
   return NULL;
 }

@@ -1,7 +1,9 @@
-// variant_proto.c — Variant tensors to and from TensorProto: TensorLists, element by element.
+// variant_proto.c — Variant tensors to and from TensorProto: TensorLists and numbers, element by
+// element.
 #include "op/variant_proto.h"
 
 #include "op/tensor_list.h"
+#include "op/variant_number.h"
 #include "tensor/tensor_proto.h"
 #include "wire/wire.h"
 
@@ -40,6 +42,12 @@ static void write_metadata(const weir_list_t* list, weir_strbuf_t* out) {
 
 static weir_status_t* write_element(const weir_variant_object_t* object, weir_strbuf_t* out) {
   if (!object) return NULL;
+  if (weir_variant_is_number(object)) {
+    weir_view_t bytes = weir_variant_number_bytes(object);
+    weir_wire_put_string(out, VARIANT_TYPE, object->type->type_name);
+    weir_wire_put_bytes(out, VARIANT_METADATA, bytes.data, bytes.size);
+    return NULL;
+  }
   if (object->type != &weir_list_type) {
     return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %s cannot be sent to another task",
                        object->type->type_name);
@@ -166,8 +174,10 @@ static weir_status_t* parse_element(weir_view_t proto, int depth,
   }
   WEIR_TRY(weir_wire_check(&reader, "VariantTensorDataProto"));
   if (type.size == 0) return NULL;
+  const weir_variant_type_t* number = weir_variant_number_type(type);
+  if (number) return weir_variant_number_create(number, metadata, out_object);
   if (!weir_view_equal(type, weir_view_of(weir_list_type.type_name))) {
-    return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %.*s cannot be received",
+    return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %.*s cannot be read",
                        WEIR_VIEW_ARG(type));
   }
   weir_list_t* list = NULL;

@@ -96,6 +96,42 @@ static void test_cut(void** state) {
   weir_strbuf_free(&proto);
 }
 
+static weir_status_t* parse_number(const char* type, const void* bytes, size_t size,
+                                   weir_tensor_t** out_tensor) {
+  weir_strbuf_t proto = {0};
+  weir_wire_put_int(&proto, 1, WEIR_DTYPE_VARIANT);
+  size_t at = weir_wire_begin(&proto, 15);
+  weir_wire_put_string(&proto, 1, type);
+  weir_wire_put_bytes(&proto, 2, bytes, size);
+  weir_wire_end(&proto, at);
+  weir_status_t* status = weir_variant_parse(weir_strbuf_view(&proto), out_tensor);
+  weir_strbuf_free(&proto);
+  return status;
+}
+
+static void test_numbers(void** state) {
+  (void)state;
+  weir_tensor_t *tensor = NULL, *copy = NULL;
+  weir_strbuf_t proto = {0}, text = {0};
+  const int32_t seven = 7;
+  void* sum = NULL;
+  assert_null(parse_number("int", &seven, sizeof(seven), &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+  const weir_variant_object_t* object = WEIR_TENSOR_DATA(copy, weir_variant_t)[0].object;
+  assert_null(object->type->add(object, object, &sum));
+  object->type->describe(sum, &text);
+  assert_true(weir_view_equal(weir_strbuf_view(&text), weir_view_of("14")));
+  weir_variant_release(sum);
+  weir_tensor_release(copy);
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+  weir_strbuf_free(&text);
+  weir_status_t* status = parse_number("double", &seven, sizeof(seven), &tensor);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+}
+
 static void test_other_kinds(void** state) {
   (void)state;
   weir_strbuf_t proto = {0};
@@ -113,6 +149,7 @@ static void test_other_kinds(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
                                      cmocka_unit_test(test_nested), cmocka_unit_test(test_cut),
+                                     cmocka_unit_test(test_numbers),
                                      cmocka_unit_test(test_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

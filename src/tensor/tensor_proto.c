@@ -145,14 +145,6 @@ static weir_status_t* check_memory(const header_t* header) {
       weir_dtype_name(header->dtype), weir_shape_text(shape->rank, shape->dims, text));
 }
 
-static weir_status_t* bad_size(weir_dtype_t dtype, int rank, const int64_t* dims, const char* what,
-                               uint64_t seen, uint64_t wanted) {
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "TensorProto of type %s and shape %s has %" PRIu64 " %s, expected %" PRIu64,
-                     weir_dtype_name(dtype), weir_shape_text(rank, dims, text), seen, what, wanted);
-}
-
 // Content of another size than the shape's is refused before there is memory for the shape.
 static weir_status_t* check_content(const header_t* header) {
   const weir_shape_t* shape = header->shape;
@@ -161,8 +153,12 @@ static weir_status_t* check_content(const header_t* header) {
   WEIR_TRY(weir_shape_count(header->dtype, shape->rank, shape->dims, &count));
   size_t size = (size_t)count * weir_dtype_size(header->dtype);
   if (header->content.size == size) return NULL;
-  return bad_size(header->dtype, shape->rank, shape->dims, "bytes of tensor_content",
-                  header->content.size, size);
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "TensorProto of type %s and shape %s has %zu bytes of tensor_content, expected %zu",
+      weir_dtype_name(header->dtype), weir_shape_text(shape->rank, shape->dims, text),
+      header->content.size, size);
 }
 
 // ---- reading: tensor_content ----
@@ -227,19 +223,18 @@ static weir_status_t* read_content(weir_view_t content, weir_tensor_t* tensor) {
 
 // ---- reading: lists of numbers ----
 
-// Where the next value goes. More values than places are counted, so that the message can name
-// their number.
+// Where the next value goes. Values for which there is no place are left out, as TensorFlow does.
 typedef struct sink_t {
   char* data;
   uint64_t capacity;  // values
-  uint64_t count;     // values seen
+  uint64_t count;     // values stored
   size_t unit;
 } sink_t;
 
 // Stores the low |unit| bytes of |bits|, whatever the byte order.
 static void sink_put(sink_t* sink, uint64_t bits, bool is_bool) {
-  if (sink->count++ >= sink->capacity) return;
-  char* at = sink->data + (sink->count - 1) * sink->unit;
+  if (sink->count >= sink->capacity) return;
+  char* at = sink->data + sink->count++ * sink->unit;
   if (is_bool) bits = bits != 0;
   uint8_t u8 = (uint8_t)bits;
   uint16_t u16 = (uint16_t)bits;
@@ -253,10 +248,8 @@ static void sink_put(sink_t* sink, uint64_t bits, bool is_bool) {
 }
 
 static void sink_put_all(sink_t* sink, weir_view_t bytes) {
-  uint64_t n = bytes.size / sink->unit;
-  uint64_t room = sink->count < sink->capacity ? sink->capacity - sink->count : 0;
-  size_t size = WEIR_MIN(n, room) * sink->unit;
-  if (size) memcpy(sink->data + sink->count * sink->unit, bytes.data, size);
+  uint64_t n = WEIR_MIN(bytes.size / sink->unit, sink->capacity - sink->count);
+  if (n) memcpy(sink->data + sink->count * sink->unit, bytes.data, n * sink->unit);
   sink->count += n;
 }
 
@@ -308,9 +301,6 @@ static weir_status_t* read_numbers(weir_view_t proto, weir_tensor_t* tensor) {
   while (weir_wire_next(&reader)) {
     if (reader.field != list->field) continue;
     WEIR_TRY(read_field(&reader, list, tensor->dtype == WEIR_DTYPE_BOOL, &sink));
-  }
-  if (sink.count > sink.capacity) {
-    return bad_size(tensor->dtype, tensor->rank, tensor->dims, "values", sink.count, sink.capacity);
   }
   if (tensor->count > 0) repeat_last(tensor, (size_t)(sink.count / list->units));
   normalise(tensor);
@@ -393,12 +383,8 @@ static weir_status_t* read_objects(weir_view_t proto, weir_tensor_t* tensor) {
   weir_wire_reader_t reader = weir_wire_reader(proto);
   while (weir_wire_next(&reader)) {
     if (reader.field != field || reader.type != WEIR_WIRE_BYTES) continue;
-    if (seen < tensor->count) WEIR_TRY(read_object(reader.bytes, tensor, seen));
-    ++seen;
-  }
-  if (seen > tensor->count) {
-    return bad_size(tensor->dtype, tensor->rank, tensor->dims, "values", (uint64_t)seen,
-                    (uint64_t)tensor->count);
+    if (seen == tensor->count) break;
+    WEIR_TRY(read_object(reader.bytes, tensor, seen++));
   }
   if (seen == 0) return NULL;  // elements start empty
   char* data = tensor->data;

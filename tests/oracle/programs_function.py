@@ -2,6 +2,7 @@
 import numpy as np
 import tensorflow as tf
 from ml_dtypes import bfloat16
+from tensorflow.core.framework import tensor_pb2
 from tensorflow.python.framework import function
 
 from programs import program
@@ -201,6 +202,17 @@ def summary_writers(p):
     p.step(raw.FlushSummaryWriter(writer=writer))
     p.step(raw.CloseSummaryWriter(writer=writer))
     p.step(scalar)
+
+
+@program(10)
+def variant_constants(p):
+    """Numbers that a GraphDef holds as variants: sums, zeros, and their text."""
+    kind = p.pick(('int', np.int32), ('float', np.float32), ('double', np.float64), ('bool', np.bool_))
+    number = lambda value: tf.constant(tensor_pb2.TensorProto(
+        dtype=tf.variant.as_datatype_enum, tensor_shape=tf.TensorShape([]).as_proto(),
+        variant_val=[dict(type_name=kind[0], metadata=np.array(value, kind[1]).tobytes())]))
+    a, b = number(p.rng.integers(2)), number(p.rng.integers(5))
+    p.step(raw.AsString(input=a), raw.AsString(input=raw.AddN(inputs=[a, b, b])), raw.AsString(input=raw.ZerosLike(x=b)))
 
 
 @program(30)
