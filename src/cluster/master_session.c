@@ -200,11 +200,18 @@ typedef struct resolved_t {
   weir_strbuf_t key;
 } resolved_t;
 
-// |absent| says what is wrong with a name whose node is not in the graph.
+static bool is_node(const weir_graph_t* graph, weir_view_t edge_name) {
+  const char* colon = memchr(edge_name.data, ':', edge_name.size);
+  if (colon) edge_name.size = (size_t)(colon - edge_name.data);
+  return weir_graph_find(graph, edge_name) != NULL;
+}
+
+// |absent| says what is wrong with a name whose node is not in the graph. One that is there and
+// not found is of an op that is not known, which is what to say.
 static weir_status_t* find_edge(const weir_graph_t* graph, weir_view_t name, const char* absent,
                                 weir_edge_t* out_edge) {
   weir_status_t* status = weir_graph_find_edge(graph, name, out_edge);
-  if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
+  if (weir_status_code(status) != WEIR_NOT_FOUND || is_node(graph, name)) return status;
   weir_status_destroy(status);
   return weir_status_create(WEIR_NOT_FOUND, __FILE__, __LINE__, absent, WEIR_VIEW_ARG(name));
 }

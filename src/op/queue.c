@@ -6,13 +6,14 @@
 struct weir_queue_t {
   weir_resource_t base;
   weir_mutex_t mu;
-  weir_queue_policy_t policy;  // immutable, as all down to |min_after_dequeue|
+  weir_queue_policy_t policy;  // immutable, as all down to |seed2|
   char* name;
   int component_count;
   weir_dtype_t* types;
   weir_shape_t** shapes;  // NULL: any; else one a component
   int64_t capacity;
   int64_t min_after_dequeue;
+  int64_t seed, seed2;
   // Guarded by mu:
   weir_queue_items_t items;
   bool is_closed;
@@ -203,6 +204,27 @@ static void enqueue_destroy(weir_waiter_t* waiter) {
 }
 
 // ---- checks of what a kernel brings ----
+// What is expected of a batch is said with the batch's own size before the component's shape.
+static weir_status_t* shape_mismatch(const weir_shape_t* shape, int i, const weir_tensor_t* part,
+                                     bool is_many) {
+  char got[WEIR_SHAPE_TEXT_SIZE];
+  weir_strbuf_t expected = {0};
+  weir_shape_append(shape, &expected);
+  weir_view_t text = weir_strbuf_view(&expected);
+  weir_strbuf_t batched = {0};
+  if (is_many && shape->rank >= 0) {
+    weir_strbuf_printf(&batched, "[%lld%s%.*s", (long long)part->dims[0], shape->rank ? "," : "",
+                       (int)text.size - 1, text.data + 1);
+    text = weir_strbuf_view(&batched);
+  }
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "Shape mismatch in tuple component %d. Expected %.*s, got %s",
+                  i, WEIR_VIEW_ARG(text), weir_tensor_shape_text(part, got));
+  weir_strbuf_free(&expected);
+  weir_strbuf_free(&batched);
+  return status;
+}
+
 static weir_status_t* check_component(const weir_queue_t* queue, int i, const weir_tensor_t* part,
                                       bool is_many) {
   char got[WEIR_SHAPE_TEXT_SIZE];
@@ -219,13 +241,7 @@ static weir_status_t* check_component(const weir_queue_t* queue, int i, const we
   int skip = is_many ? 1 : 0;
   if (queue->shapes &&
       !weir_shape_accepts(queue->shapes[i], part->rank - skip, part->dims + skip)) {
-    weir_strbuf_t expected = {0};
-    weir_shape_append(queue->shapes[i], &expected);
-    weir_status_t* status = WEIR_STATUS(
-        INVALID_ARGUMENT, "Shape mismatch in tuple component %d. Expected %.*s, got %s", i,
-        WEIR_VIEW_ARG(weir_strbuf_view(&expected)), weir_tensor_shape_text(part, got));
-    weir_strbuf_free(&expected);
-    return status;
+    return shape_mismatch(queue->shapes[i], i, part, is_many);
   }
   if (queue->policy == WEIR_QUEUE_PRIORITY && i == 0 && part->rank != skip) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -257,7 +273,7 @@ static weir_status_t* check_tuple(const weir_queue_t* queue, weir_kernel_ctx_t* 
 }
 
 static weir_status_t* check_outputs(const weir_queue_t* queue, weir_kernel_ctx_t* ctx,
-                                    int64_t count, bool is_up_to) {
+                                    int64_t count) {
   if (ctx->output_count != queue->component_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Wrong number of components. Expected %d, got %d",
                        queue->component_count, ctx->output_count);
@@ -274,8 +290,9 @@ static weir_status_t* check_outputs(const weir_queue_t* queue, weir_kernel_ctx_t
                                                          : weir_shape_is_full(queue->shapes[i]));
     if (is_known) continue;
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "%s's %s requires the components to have specified shapes.",
-                       policy_names[queue->policy], is_up_to ? "DequeueUpTo" : "DequeueMany");
+                       "%s's DequeueMany and DequeueUpTo require the components to have specified "
+                       "shapes.",
+                       policy_names[queue->policy]);
   }
   return NULL;
 }
@@ -308,7 +325,7 @@ void weir_queue_enqueue(weir_queue_t* queue, weir_kernel_ctx_t* ctx, int first, 
 
 void weir_queue_dequeue(weir_queue_t* queue, weir_kernel_ctx_t* ctx, int64_t count, bool is_up_to,
                         weir_done_t done) {
-  weir_status_t* status = check_outputs(queue, ctx, count, is_up_to);
+  weir_status_t* status = check_outputs(queue, ctx, count);
   dequeue_t* d = status ? NULL : weir_calloc(1, sizeof(*d));
   if (d) {
     d->is_batch = count >= 0;
@@ -451,6 +468,8 @@ weir_status_t* weir_queue_create(const weir_queue_config_t* config, weir_queue_t
   queue->component_count = config->component_count;
   queue->capacity = config->capacity < 0 ? -1 : config->capacity;
   queue->min_after_dequeue = config->policy == WEIR_QUEUE_SHUFFLE ? config->min_after_dequeue : 0;
+  queue->seed = config->seed;
+  queue->seed2 = config->seed2;
   weir_queue_items_init(&queue->items, config->policy, config->seed, config->seed2);
   if (!copy_config(queue, config)) {
     weir_resource_release(&queue->base);
@@ -460,38 +479,102 @@ weir_status_t* weir_queue_create(const weir_queue_config_t* config, weir_queue_t
   return NULL;
 }
 
+// ---- components ----
+weir_status_t* weir_component_shape(const weir_shape_t* attr, const weir_shape_t** out_shape) {
+  *out_shape = attr->rank < 0 ? &weir_shape_scalar : attr;
+  if (weir_shape_is_full(*out_shape)) return NULL;
+  weir_strbuf_t text = {0};
+  weir_shape_append(attr, &text);
+  weir_status_t* status = WEIR_STATUS(INVALID_ARGUMENT, "Shape %.*s is not fully defined",
+                                      WEIR_VIEW_ARG(weir_strbuf_view(&text)));
+  weir_strbuf_free(&text);
+  return status;
+}
+
+static void append_components(const weir_components_t* c, bool are_types, weir_strbuf_t* out) {
+  for (int i = 0; i < c->count && (are_types || c->shapes); ++i) {
+    if (i > 0) weir_strbuf_puts(out, ", ");
+    if (are_types) {
+      weir_strbuf_puts(out, weir_dtype_name(c->types[i]));
+    } else {
+      weir_shape_append(c->shapes[i], out);
+    }
+  }
+}
+
+static weir_status_t* components_differ(const char* what, const char* name, bool are_types,
+                                        const weir_components_t* has,
+                                        const weir_components_t* wanted) {
+  weir_strbuf_t a = {0}, b = {0};
+  append_components(has, are_types, &a);
+  append_components(wanted, are_types, &b);
+  const char* open = are_types ? "" : "[";
+  const char* close = are_types ? "" : "]";
+  const char* noun = are_types ? "types" : "shapes";
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Shared %s '%s' has component %s %s%.*s%s but requested component %s were %s%.*s%s", what,
+      name, noun, open, WEIR_VIEW_ARG(weir_strbuf_view(&a)), close, noun, open,
+      WEIR_VIEW_ARG(weir_strbuf_view(&b)), close);
+  weir_strbuf_free(&a);
+  weir_strbuf_free(&b);
+  return status;
+}
+
+static bool shapes_match(const weir_shape_t* a, const weir_shape_t* b, bool is_partial) {
+  if (!is_partial) return weir_shape_equal(a, b);
+  if (a->rank < 0 || b->rank < 0) return true;
+  bool match = a->rank == b->rank;
+  for (int k = 0; match && k < a->rank; ++k)
+    match = a->dims[k] < 0 || b->dims[k] < 0 || a->dims[k] == b->dims[k];
+  return match;
+}
+
+weir_status_t* weir_components_match(const char* what, const char* name,
+                                     const weir_components_t* has, const weir_components_t* wanted,
+                                     bool is_partial) {
+  bool same = has->count == wanted->count &&
+              memcmp(has->types, wanted->types, (size_t)has->count * sizeof(*has->types)) == 0;
+  if (!same) return components_differ(what, name, true, has, wanted);
+  same = (has->shapes != NULL) == (wanted->shapes != NULL);
+  for (int i = 0; same && has->shapes && i < has->count; ++i)
+    same = shapes_match(has->shapes[i], wanted->shapes[i], is_partial);
+  return same ? NULL : components_differ(what, name, false, has, wanted);
+}
+
+static weir_status_t* shuffles_match(const weir_queue_t* queue, const weir_queue_config_t* config) {
+  if (queue->min_after_dequeue != config->min_after_dequeue) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Shared queue '%s' has min_after_dequeue %lld but requested min_after_dequeue was %lld.",
+        queue->name, (long long)queue->min_after_dequeue, (long long)config->min_after_dequeue);
+  }
+  bool is_seeded = config->seed != 0 || config->seed2 != 0;
+  if (is_seeded && (queue->seed != config->seed || queue->seed2 != config->seed2)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Shared queue '%s' has random seeds (%lld, %lld) but requested seeds are "
+                       "(%lld, %lld).",
+                       queue->name, (long long)queue->seed, (long long)queue->seed2,
+                       (long long)config->seed, (long long)config->seed2);
+  }
+  return NULL;
+}
+
 weir_status_t* weir_queue_matches(weir_queue_t* queue, const weir_queue_config_t* config) {
   int64_t capacity = config->capacity < 0 ? -1 : config->capacity;
   if (queue->policy != config->policy) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shared queue '%s' has type '%s' that does not match type of Node '%s': %s",
-                       queue->name, policy_names[queue->policy], config->name,
-                       policy_names[config->policy]);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shared queue '%s' is another: Expected %s, found %s",
+                       queue->name, policy_names[queue->policy], policy_names[config->policy]);
   }
   if (queue->capacity != capacity) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Shared queue '%s' has capacity %lld but requested capacity was %lld",
                        queue->name, (long long)queue->capacity, (long long)capacity);
   }
-  bool same = queue->component_count == config->component_count &&
-              memcmp(queue->types, config->types,
-                     (size_t)config->component_count * sizeof(*config->types)) == 0;
-  if (!same)
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shared queue '%s' has component types other than requested", queue->name);
-  same = (queue->shapes != NULL) == (config->shapes != NULL);
-  for (int i = 0; same && queue->shapes && i < config->component_count; ++i) {
-    same = weir_shape_equal(queue->shapes[i], config->shapes[i]);
-  }
-  if (!same)
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shared queue '%s' has component shapes other than requested", queue->name);
-  if (queue->policy == WEIR_QUEUE_SHUFFLE &&
-      queue->min_after_dequeue != config->min_after_dequeue) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "Shared queue '%s' has min_after_dequeue %lld but requested min_after_dequeue was %lld",
-        queue->name, (long long)queue->min_after_dequeue, (long long)config->min_after_dequeue);
-  }
-  return NULL;
+  const weir_components_t has = {queue->component_count, queue->types,
+                                 (const weir_shape_t* const*)queue->shapes};
+  const weir_components_t wanted = {config->component_count, config->types, config->shapes};
+  WEIR_TRY(weir_components_match("queue", queue->name, &has, &wanted,
+                                 queue->policy == WEIR_QUEUE_PADDING));
+  return queue->policy == WEIR_QUEUE_SHUFFLE ? shuffles_match(queue, config) : NULL;
 }

@@ -25,6 +25,23 @@ typedef struct weir_queue_config_t {
   int64_t seed, seed2;                // SHUFFLE
 } weir_queue_config_t;
 
+// What the tuples of a queue or a barrier are made of.
+typedef struct weir_components_t {
+  int count;
+  const weir_dtype_t* types;
+  const weir_shape_t* const* shapes;  // NULL: any
+} weir_components_t;
+// The shape of a component that must be known: one whose rank is not is a scalar, as TensorFlow
+// reads the attribute. INVALID_ARGUMENT when a dimension is unknown.
+WEIR_MUST_USE weir_status_t* weir_component_shape(const weir_shape_t* attr,
+                                                  const weir_shape_t** out_shape);
+// Whether two ops of one name ask for the same. INVALID_ARGUMENT "Shared queue 'q' has component
+// types …". |is_partial|: dimensions that are not known match any.
+WEIR_MUST_USE weir_status_t* weir_components_match(const char* what, const char* name,
+                                                   const weir_components_t* has,
+                                                   const weir_components_t* wanted,
+                                                   bool is_partial);
+
 typedef struct weir_queue_t weir_queue_t;
 extern const weir_resource_type_t weir_queue_type;
 #define WEIR_QUEUE_TYPE_NAME "N10tensorflow14QueueInterfaceE"

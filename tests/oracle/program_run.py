@@ -66,6 +66,9 @@ def compare_step(step, code, message, values, printed):
         return f'does not block in TensorFlow: {code_name(step.code)} {step.message}'
     if code != step.code:
         return f'{code_name(code)}, not {code_name(step.code)}\n      tensorflow: {step.message}\n      weir:       {message}'
+    says = step.options.get('says')
+    if says and not (says in message and says in step.message):
+        return f'does not say {says!r}\n      tensorflow: {step.message}\n      weir:       {message}'
     for name, got, want in zip(step.fetches, values, step.values):
         problem = compare_values(got, want, step.options)
         if problem:

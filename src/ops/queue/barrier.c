@@ -28,8 +28,8 @@ typedef struct element_t {
 
 typedef struct barrier_state_t {
   weir_shared_handle_t handle;
-  const weir_attr_t* types;  // of the node
-  const weir_attr_t* shapes;
+  weir_components_t components;
+  const weir_shape_t** shapes;  // owned array of the node's shapes
 } barrier_state_t;
 
 static void element_free(const barrier_t* b, element_t* e) {
@@ -92,14 +92,15 @@ static weir_status_t* make_ready(barrier_t* b) {
 }
 
 static weir_status_t* copy_components(barrier_t* b, const barrier_state_t* s) {
-  b->count = (int)s->types->count;
+  const size_t count = (size_t)s->components.count;
+  b->count = s->components.count;
   b->name = weir_strdup(s->handle.name);
-  b->types = weir_alloc_array(s->types->count, sizeof(*b->types));
-  b->shapes = weir_calloc(s->types->count, sizeof(*b->shapes));
+  b->types = weir_alloc_array(count, sizeof(*b->types));
+  b->shapes = weir_calloc(count, sizeof(*b->shapes));
   if (!b->name || !b->types || !b->shapes) return weir_out_of_memory();
   for (int i = 0; i < b->count; ++i) {
-    b->types[i] = s->types->u.types[i];
-    b->shapes[i] = weir_shape_clone(s->shapes->u.shapes[i]);
+    b->types[i] = s->components.types[i];
+    b->shapes[i] = weir_shape_clone(s->shapes[i]);
     if (!b->shapes[i]) return weir_out_of_memory();
   }
   return make_ready(b);
@@ -121,20 +122,23 @@ static weir_status_t* barrier_create(void* arg, weir_resource_t** out_resource) 
   return NULL;
 }
 
+static weir_status_t* init_components(weir_attrs_t attrs, barrier_state_t* s) {
+  const weir_attr_t* types = weir_attrs_list(attrs, "component_types");
+  const weir_attr_t* shapes = weir_attrs_list(attrs, "shapes");
+  if (shapes->count != types->count)
+    return WEIR_STATUS(INVALID_ARGUMENT, "All of the component shapes must be specified");
+  s->shapes = weir_alloc_array(shapes->count, sizeof(*s->shapes));
+  if (!s->shapes) return weir_out_of_memory();
+  for (size_t i = 0; i < shapes->count; ++i)
+    WEIR_TRY(weir_component_shape(shapes->u.shapes[i], &s->shapes[i]));
+  s->components = (weir_components_t){(int)types->count, types->u.types, s->shapes};
+  return NULL;
+}
+
 static weir_status_t* barrier_init(const weir_kernel_init_t* init, void* state) {
   barrier_state_t* s = state;
   weir_attrs_t attrs = init->node->attrs;
-  s->types = weir_attrs_list(attrs, "component_types");
-  s->shapes = weir_attrs_list(attrs, "shapes");
-  if (s->shapes->count != s->types->count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "All of the component shapes must be specified");
-  }
-  for (size_t i = 0; i < s->shapes->count; ++i) {
-    if (!weir_shape_is_full(s->shapes->u.shapes[i])) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Component shape %zu of a Barrier must be fully defined",
-                         i);
-    }
-  }
+  WEIR_TRY(init_components(attrs, s));
   if (weir_attrs_int(attrs, "capacity") != -1) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
@@ -145,16 +149,21 @@ static weir_status_t* barrier_init(const weir_kernel_init_t* init, void* state) 
 }
 
 static void barrier_deinit(void* state) {
-  weir_shared_handle_deinit(&((barrier_state_t*)state)->handle);
+  barrier_state_t* s = state;
+  weir_shared_handle_deinit(&s->handle);
+  weir_free(s->shapes);
 }
 
 static weir_status_t* barrier_cpu(weir_kernel_ctx_t* ctx) {
   barrier_state_t* s = ctx->state;
   weir_resource_t* resource = NULL;
   WEIR_TRY(weir_shared_handle_create(ctx, &s->handle, &barrier_type, barrier_create, s, &resource));
-  weir_shared_handle_set(ctx, &s->handle);
+  const barrier_t* b = (const barrier_t*)resource;
+  const weir_components_t has = {b->count, b->types, (const weir_shape_t* const*)b->shapes};
+  weir_status_t* status = weir_components_match("barrier", b->name, &has, &s->components, false);
+  if (!status) weir_shared_handle_set(ctx, &s->handle);
   weir_resource_release(resource);
-  return NULL;
+  return status;
 }
 
 // ---- BarrierInsertMany ----
@@ -256,9 +265,14 @@ static weir_status_t* check_insert(const barrier_t* b, const weir_tensor_t* keys
                        (long long)component, weir_dtype_name(b->types[component]),
                        weir_dtype_name(weir_tensor_type(values)));
   }
+  char k[WEIR_SHAPE_TEXT_SIZE], v[WEIR_SHAPE_TEXT_SIZE];
+  if (keys->count > 0 && values->count == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Tensors with no elements are not supported %s: received shape %s", b->name,
+                       weir_tensor_shape_text(values, v));
+  }
   if (keys->rank != 1 || values->rank < 1 || values->dims[0] != keys->dims[0] ||
       !weir_shape_accepts(b->shapes[component], values->rank - 1, values->dims + 1)) {
-    char k[WEIR_SHAPE_TEXT_SIZE], v[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(
         INVALID_ARGUMENT, "Shape mismatch in tuple component %lld: keys %s, values %s",
         (long long)component, weir_tensor_shape_text(keys, k), weir_tensor_shape_text(values, v));

@@ -23,6 +23,14 @@ static weir_status_t* check_random(const weir_queue_config_t* config) {
   return NULL;
 }
 
+static weir_status_t* component_shape(weir_queue_policy_t policy, const weir_shape_t* attr,
+                                      const weir_shape_t** out_shape) {
+  if (policy != WEIR_QUEUE_PADDING) return weir_component_shape(attr, out_shape);
+  if (attr->rank < 0) return WEIR_STATUS(INVALID_ARGUMENT, "shape <unknown> must have known rank.");
+  *out_shape = attr;
+  return NULL;
+}
+
 // Types and shapes of the components; a priority queue has the priority before those it is given.
 static weir_status_t* init_components(queue_state_t* s, weir_attrs_t attrs) {
   const weir_attr_t* types = weir_attrs_list(attrs, "component_types");
@@ -40,7 +48,9 @@ static weir_status_t* init_components(queue_state_t* s, weir_attrs_t attrs) {
   s->shapes[0] = &weir_shape_scalar;
   for (size_t i = 0; i < types->count; ++i) {
     s->types[i + extra] = types->u.types[i];
-    s->shapes[i + extra] = shapes->count > 0 ? shapes->u.shapes[i] : &weir_shape_unknown;
+    s->shapes[i + extra] = &weir_shape_unknown;
+    if (shapes->count > 0)
+      WEIR_TRY(component_shape(s->config.policy, shapes->u.shapes[i], &s->shapes[i + extra]));
   }
   s->config.component_count = (int)(types->count + extra);
   s->config.types = s->types;
