@@ -1,6 +1,13 @@
 // node_run.c — What both executors do around a kernel, the colder part.
 #include "exec/node_run.h"
 
+static weir_status_t* uninitialized(const weir_plan_node_t* node, int32_t i) {
+  const weir_node_t* reader =
+      (const weir_node_t*)node->def;  // the definition is a node's first member
+  return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
+                     reader->inputs[i].node->def.name);
+}
+
 static weir_status_t* read_refs(const weir_plan_node_t* node, weir_value_t* inputs) {
   for (int32_t i = 0; i < node->input_count; ++i) {
     if (!inputs[i].ref || weir_dtype_is_ref(node->def->input_types[i])) continue;
@@ -8,12 +15,19 @@ static weir_status_t* read_refs(const weir_plan_node_t* node, weir_value_t* inpu
     bool may_be_empty = node->def->op->flags & WEIR_OP_UNINITIALIZED_INPUT;
     weir_value_release(&inputs[i]);
     inputs[i].tensor = value;
-    if (!value && !may_be_empty) {
-      const weir_node_t* reader =
-          (const weir_node_t*)node->def;  // the definition is a node's first member
-      return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
-                         reader->inputs[i].node->def.name);
-    }
+    if (!value && !may_be_empty) return uninitialized(node, i);
+  }
+  return NULL;
+}
+
+// Kernels that write through a reference do not know the variable's name: they are not run.
+static weir_status_t* check_set(const weir_plan_node_t* node, const weir_value_t* inputs) {
+  for (int32_t i = 0; i < node->input_count; ++i) {
+    if (!inputs[i].ref || !weir_dtype_is_ref(node->def->input_types[i])) continue;
+    weir_mutex_lock(&inputs[i].ref->mu);
+    bool is_set = inputs[i].ref->tensor != NULL;
+    weir_mutex_unlock(&inputs[i].ref->mu);
+    if (!is_set) return uninitialized(node, i);
   }
   return NULL;
 }
@@ -27,6 +41,7 @@ static weir_status_t* renew(const weir_plan_node_t* node, weir_value_t* inputs) 
 }
 
 weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value_t* inputs) {
+  if (node->input_work & WEIR_INPUTS_SET) WEIR_TRY(check_set(node, inputs));
   if (node->input_work & WEIR_INPUTS_READ) WEIR_TRY(read_refs(node, inputs));
   return node->input_work & WEIR_INPUTS_RENEW ? renew(node, inputs) : NULL;
 }

@@ -208,8 +208,10 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   for (int i = 0; i < node->def.input_count; ++i) {
     bool is_ref_source = weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]));
     out->has_refs |= is_ref_source;
-    if (is_ref_source && !weir_dtype_is_ref(node->def.input_types[i]))
-      out->input_work |= WEIR_INPUTS_READ;
+    bool passes = weir_dtype_is_ref(node->def.input_types[i]);
+    bool may_be_empty = node->def.op && node->def.op->flags & WEIR_OP_UNINITIALIZED_INPUT;
+    if (is_ref_source && !passes) out->input_work |= WEIR_INPUTS_READ;
+    if (is_ref_source && passes && !may_be_empty) out->input_work |= WEIR_INPUTS_SET;
   }
   WEIR_TRY(resolve_kernel(p, node, out));
   out->is_unbounded =

@@ -21,7 +21,8 @@ typedef struct weir_plan_edge_t {
 // weir_plan_node_t.input_work
 enum {
   WEIR_INPUTS_READ = 1,   // some come from a ref output, but the op wants the value
-  WEIR_INPUTS_RENEW = 2,  // some may be memory of a reference variable, read earlier in the step
+  WEIR_INPUTS_SET = 2,    // some are refs, for an op that wants variables with a value
+  WEIR_INPUTS_RENEW = 4,  // some may be memory of a reference variable, read earlier in the step
 };
 
 // A constant input: put into its slot just before the node runs, so constants cost no node of their

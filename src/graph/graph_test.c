@@ -261,6 +261,30 @@ static void test_malformed(void** state) {
   import_text(w, sample);  // still usable
 }
 
+// Before version 24, graphs said a shape without dimensions where none was known.
+static void test_old_placeholders_have_any_shape(void** state) {
+  (void)state;
+  const char* const nodes =
+      "node {name: 'p' op: 'Placeholder' attr {key: 'dtype' value {type: DT_FLOAT}}"
+      "      attr {key: 'shape' value {shape {}}}}";
+  const struct {
+    const char* versions;
+    int rank;
+  } cases[] = {{"versions {producer: 23} ", -1}, {"versions {producer: 24} ", 0}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
+    weir_strbuf_t text = {0};
+    weir_graph_t* graph = NULL;
+    weir_strbuf_printf(&text, "%s%s", i == 0 ? nodes : cases[i].versions,
+                       i == 0 ? cases[i].versions : nodes);
+    check_ok(weir_graph_create(&graph));
+    check_ok(try_text(graph, text.data));
+    weir_node_t* node = weir_graph_find(graph, weir_view_of("p"));
+    assert_int_equal(node->shapes[0]->rank, cases[i].rank);
+    weir_graph_unref(graph);
+    weir_strbuf_free(&text);
+  }
+}
+
 // A failed import leaves nothing of itself: no function, version or unknown field.
 static void test_failed_import_leaves_nothing(void** state) {
   world_t* w = *state;
@@ -504,6 +528,7 @@ int main(void) {
       TEST(test_prefix),
       TEST(test_input_map),
       TEST(test_malformed),
+      TEST(test_old_placeholders_have_any_shape),
       TEST(test_failed_import_leaves_nothing),
       TEST(test_damaged_bytes),
       TEST(test_function_library),

@@ -53,7 +53,8 @@ weir_status_t* weir_graph_infer(weir_node_t* node) {
                           .input_handles = in.handles,
                           .output_shapes = node->shapes,
                           .output_values_as_shape = node->values_as_shape,
-                          .output_handles = node->handles};
+                          .output_handles = node->handles,
+                          .producer = node->graph->producer};
   weir_status_t* status = node->def.op->def->infer_shape(&ctx);
   weir_arena_free(&scratch);
   return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);

@@ -52,6 +52,12 @@ const char* weir_shape_text(int rank, const int64_t* dims, char buffer[WEIR_SHAP
   return buffer;
 }
 
+static weir_status_t* exhausted(weir_dtype_t dtype, int rank, const int64_t* dims) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(RESOURCE_EXHAUSTED, "OOM when allocating tensor with shape%s and type %s",
+                     weir_shape_text(rank, dims, text), weir_dtype_name(dtype));
+}
+
 // Says what is wrong with a shape that count_elements refused.
 static weir_status_t* bad_shape(weir_dtype_t dtype, int rank, const int64_t* dims) {
   if (element_size(dtype) == 0) {
@@ -71,8 +77,15 @@ static weir_status_t* bad_shape(weir_dtype_t dtype, int rank, const int64_t* dim
                          type_name, dims[i]);
     }
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "the size of a %s tensor of shape %s overflows", type_name,
-                     text);
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i) {
+    if (__builtin_mul_overflow(count, dims[i], &count)) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Shape %s of a %s tensor would have more than 2**63 - 1 elements", text,
+                         type_name);
+    }
+  }
+  return exhausted(dtype, rank, dims);  // as many bytes as no machine has
 }
 
 // False when the type, the rank or a dimension is bad, or count or bytes do not fit 64 bits.
@@ -106,12 +119,6 @@ WEIR_INLINE size_t header_size(int rank) {
 WEIR_INLINE size_t aligned_header_size(int rank) {
   const size_t mask = WEIR_TENSOR_ALIGNMENT - 1;
   return (header_size(rank) + mask) & ~mask;
-}
-
-static weir_status_t* exhausted(weir_dtype_t dtype, int rank, const int64_t* dims) {
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(RESOURCE_EXHAUSTED, "OOM when allocating tensor with shape%s and type %s",
-                     weir_shape_text(rank, dims, text), weir_dtype_name(dtype));
 }
 
 WEIR_INLINE void header_init(weir_tensor_t* tensor, weir_dtype_t dtype, int rank,

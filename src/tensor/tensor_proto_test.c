@@ -183,7 +183,7 @@ static void test_refusals(void** state) {
   proto = begin_proto(WEIR_DTYPE_VARIANT, 1);
   expect_refused(&proto, WEIR_UNIMPLEMENTED, "variant");
   proto = begin_proto(WEIR_DTYPE_FLOAT, INT64_MAX / 2);
-  expect_refused(&proto, WEIR_INVALID_ARGUMENT, "overflows");
+  expect_refused(&proto, WEIR_RESOURCE_EXHAUSTED, "[4611686018427387903]");
   proto = begin_proto(WEIR_DTYPE_FLOAT, INT64_C(1) << 50);
   weir_wire_put_float(&proto, 5, 1);
   expect_refused(&proto, WEIR_RESOURCE_EXHAUSTED, "[1125899906842624]");

@@ -71,3 +71,88 @@ def barriers(p):
     p.step(insert(np.zeros((1, 0), np.float32)), says='Tensors with no elements are not supported')
     p.step(insert(np.ones(1, np.float32)))
     p.step(raw.BarrierReadySize(handle=unknown))
+
+
+@program(1)
+def variables_not_set(p):
+    """The message names the variable, whoever reads or writes it."""
+    v = raw.VariableV2(shape=[2], dtype=tf.float32, name='weights')
+    says = 'Attempting to use uninitialized value weights'
+    index, update = np.int32([0]), np.float32([1])
+    for use in (raw.Identity(input=v), raw.AssignAdd(ref=v, value=np.ones(2, np.float32)),
+                raw.AssignSub(ref=v, value=np.ones(2, np.float32)), raw.ScatterAdd(ref=v, indices=index, updates=update),
+                raw.ScatterNdUpdate(ref=v, indices=[[0]], updates=update),
+                raw.ApplyGradientDescent(var=v, alpha=np.float32(1), delta=np.ones(2, np.float32)),
+                raw.ApplyMomentum(var=v, accum=v, lr=np.float32(1), grad=np.ones(2, np.float32), momentum=np.float32(1)),
+                raw.StridedSliceAssign(ref=v, begin=[0], end=[1], strides=[1], value=update)):
+        p.step(use, says=says)
+    p.step(raw.Assign(ref=v, value=np.ones(2, np.float32)))
+    p.step(raw.AssignAdd(ref=v, value=np.ones(2, np.float32)))
+
+
+@program(1)
+def arrays(p):
+    sizes = lambda value: fed(np.int32(value))
+    p.step(raw.ConcatOffset(concat_dim=1, shape=[sizes([2, 3, 5]), sizes([2, 7, 10])]),
+           says="All dimensions except 1 must match. Input 1 has shape [2 7 10] and doesn't match input 0 with shape [2 3 5].")
+    p.step(raw.ConcatOffset(concat_dim=sizes([1]), shape=[sizes([2]), sizes([2])]), says='scalar integer, but got shape [1]')
+    p.step(raw.ConcatOffset(concat_dim=0, shape=[sizes([[2]]), sizes([2])]), says='input 1 should be a vector, but got shape [1,1]')
+    p.step(raw.SplitV(value=np.zeros(4), size_splits=[1, 3], axis=sizes([]), num_split=2), says='must have exactly one element')
+    data, ids = np.ones((4, 2), np.float32), np.int32([0, 5])
+    p.step(raw.SparseSegmentSumWithNumSegments(data=data, indices=np.int32([0, 1]), segment_ids=ids, num_segments=fed(np.int32(3))),
+           says='segment ids must be < num_segments')
+
+
+@program(1)
+def sizes_of_ranges(p):
+    """More than fits is an error before there is memory for it."""
+    number = lambda value: fed(value)
+    too_many = 'Requires ((limit - start) / delta) <= 9223372036854775807'
+    p.step(raw.Range(start=np.float32(0), limit=number(np.float32(1e30)), delta=np.float32(1)), says=too_many)
+    p.step(raw.Range(start=np.float32(0), limit=number(np.float32(np.inf)), delta=np.float32(1)), says=too_many)
+    p.step(raw.Range(start=np.int64(-2**63), limit=number(np.int64(2**62)), delta=np.int64(1)), says=too_many)
+    p.step(raw.Range(start=np.float32(0), limit=number(np.float32(np.nan)), delta=np.float32(1)),
+           says='Requires start <= limit when delta > 0: 0/nan')
+    p.step(raw.Range(start=np.int64(0), limit=number(np.int64(2**63 - 1)), delta=np.int64(1)),
+           says='OOM when allocating tensor with shape[9223372036854775807] and type int64')
+    p.step(raw.Range(start=np.float32(0), limit=number(np.float32(1e15)), delta=np.float32(1)), says='OOM when allocating')
+    p.step(raw.Fill(dims=number(np.int64([2**40, 2**40])), value=1.0), says='would have more than 2**63 - 1 elements')
+    p.step(raw.Fill(dims=number(np.int64([2**62])), value=1.0), says='OOM when allocating')
+
+
+@program(1)
+def lists_and_arrays(p):
+    array = raw.TensorArrayV3(size=3, dtype=tf.float32)
+    split = lambda lengths: raw.TensorArraySplitV3(handle=array[0], value=np.ones(3, np.float32), lengths=lengths, flow_in=array[1])
+    p.step(split(fed(np.int64(1))), says='Expected lengths to be a vector, received shape: []')
+    made = raw.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=tf.float32)
+    for value in (np.ones(2, np.float32), np.ones((2, 2), np.float32)):
+        made = raw.TensorListPushBack(input_handle=made, tensor=fed(value))
+    p.step(raw.TensorListConcatV2(input_handle=made, element_shape=-1, leading_dims=np.zeros(0, np.int64), element_dtype=tf.float32),
+           says='Incompatible ranks')
+    sums = raw.SparseConditionalAccumulator(dtype=tf.float32, shape=[2, 2])
+    p.step(raw.SparseAccumulatorApplyGradient(handle=sums, local_step=np.int64(0), gradient_indices=fed(np.int64([[0]])),
+                                              gradient_values=fed(np.float32([[1]])), gradient_shape=np.int64([]),
+                                              has_known_shape=False), says='Input indices should be vector but received shape: [1,1]')
+    variable = raw.VarHandleOp(dtype=tf.float32, shape=[])
+    p.step(raw.VarIsInitializedOp(resource=raw.GuaranteeConst(input=variable)),
+           says='Input tensor cannot be a resource variable handle.')
+
+
+@program(1)
+def examples(p):
+    def feature(values):
+        return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
+
+    written = tf.train.Example(features=tf.train.Features(feature={'a': feature([1, 2])})).SerializeToString()
+
+    def dense(key, dtype, shape, names=()):
+        return raw.ParseExampleV2(serialized=fed(np.array([written], object)), names=np.array(names, object).astype('S'),
+                                  sparse_keys=np.array([], 'S'), dense_keys=[key.encode()], ragged_keys=np.array([], 'S'),
+                                  dense_defaults=[np.zeros(0, dtype)], num_sparse=0, sparse_types=[], ragged_value_types=[],
+                                  ragged_split_types=[], dense_shapes=[shape])
+
+    p.step(dense('a', np.int64, [1], ['first']),
+           says='Name: first, Key: a, Index: 0.  Number of int64 values != expected.  Values size: 2 but output shape: [1]')
+    p.step(dense('a', np.float32, [2]), says="Name: <unknown>, Key: a, Index: 0.  Data types don't match. Data type: int64 but expected")
+    p.step(dense('b', np.int64, [2]), says='Name: <unknown>, Feature: b (data type: int64) is required but could not be found.')

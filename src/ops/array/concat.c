@@ -236,18 +236,33 @@ static weir_status_t* offset_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
+static void append_sizes(const weir_tensor_t* sizes, weir_strbuf_t* out) {
+  for (int64_t k = 0; k < sizes->count; ++k)
+    weir_strbuf_printf(out, "%s%lld", k ? " " : "", (long long)weir_tensor_int_at(sizes, k));
+}
+
+static weir_status_t* offsets_differ(const weir_tensor_t* first, const weir_tensor_t* other,
+                                     int number, int axis) {
+  weir_strbuf_t a = {0}, b = {0};
+  append_sizes(first, &a);
+  append_sizes(other, &b);
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "All dimensions except %d must match. Input %d has shape [%.*s] and doesn't match "
+      "input 0 with shape [%.*s].",
+      axis, number, WEIR_VIEW_ARG(weir_strbuf_view(&b)), WEIR_VIEW_ARG(weir_strbuf_view(&a)));
+  weir_strbuf_free(&a);
+  weir_strbuf_free(&b);
+  return status;
+}
+
 static weir_status_t* check_offsets(const weir_kernel_ctx_t* ctx, int axis) {
   const weir_tensor_t* first = weir_kernel_input(ctx, 1);
   for (int i = 2; i < ctx->input_count; ++i) {
     const weir_tensor_t* t = weir_kernel_input(ctx, i);
     for (int64_t k = 0; k < first->count; ++k) {
       if (k != axis && weir_tensor_int_at(t, k) != weir_tensor_int_at(first, k)) {
-        return WEIR_STATUS(INVALID_ARGUMENT,
-                           "All dimensions except %d must match. Input %d does not match input 0: "
-                           "dimension %lld is "
-                           "%lld and %lld",
-                           axis, i - 1, (long long)k, (long long)weir_tensor_int_at(t, k),
-                           (long long)weir_tensor_int_at(first, k));
+        return offsets_differ(first, t, i - 1, axis);
       }
     }
   }
@@ -256,16 +271,18 @@ static weir_status_t* check_offsets(const weir_kernel_ctx_t* ctx, int axis) {
 
 static weir_status_t* offset_axis(const weir_kernel_ctx_t* ctx, int* out_axis) {
   const weir_tensor_t* dim = weir_kernel_input(ctx, 0);
+  char shape[WEIR_SHAPE_TEXT_SIZE];
   if (dim->rank != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Concat dim tensor should be a scalar, but got rank %d",
-                       dim->rank);
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Concat dim tensor should be a scalar integer, but got shape %s",
+                       weir_tensor_shape_text(dim, shape));
   }
   int64_t size = weir_kernel_input(ctx, 1)->count;
   for (int i = 1; i < ctx->input_count; ++i) {
     const weir_tensor_t* t = weir_kernel_input(ctx, i);
     if (t->rank != 1)
-      return WEIR_STATUS(INVALID_ARGUMENT, "input %d should be a vector, but got rank %d", i - 1,
-                         t->rank);
+      return WEIR_STATUS(INVALID_ARGUMENT, "input %d should be a vector, but got shape %s", i,
+                         weir_tensor_shape_text(t, shape));
     if (t->count != size) {
       return WEIR_STATUS(INVALID_ARGUMENT, "input %d should contain %lld elements, but got %lld",
                          i - 1, (long long)size, (long long)t->count);

@@ -36,8 +36,15 @@ static weir_status_t* const_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- placeholders ----
 
-static weir_status_t* placeholder_shape(weir_shape_ctx_t* ctx) {
+static weir_status_t* declared_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_attrs_shape(weir_shape_attrs(ctx), "shape"));
+}
+
+// Before version 24 of graphs, a shape without dimensions was said where none was known.
+static weir_status_t* placeholder_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* shape = weir_attrs_shape(weir_shape_attrs(ctx), "shape");
+  bool is_old = ctx->producer > 0 && ctx->producer < 24;
+  return weir_shape_set(ctx, 0, is_old && shape->rank == 0 ? &weir_shape_unknown : shape);
 }
 
 static weir_status_t* placeholder_cpu(weir_kernel_ctx_t* ctx) {
@@ -102,7 +109,7 @@ const weir_op_module_t weir_ops_array_const = {
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
          .role = WEIR_ROLE_PLACEHOLDER,
          .summary = "A value that every step must be given.",
-         .infer_shape = placeholder_shape,
+         .infer_shape = declared_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = placeholder_cpu)},
         {.name = "PlaceholderWithDefault",
          .attrs = "dtype: type; shape: shape",

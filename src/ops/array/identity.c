@@ -22,6 +22,14 @@ static weir_status_t* identity_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+// What a handle stands for may change, whatever is promised.
+static weir_status_t* guarantee_cpu(weir_kernel_ctx_t* ctx) {
+  if (ctx->node->input_types[0] == WEIR_DTYPE_RESOURCE) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor cannot be a resource variable handle.");
+  }
+  return identity_cpu(ctx);
+}
+
 static weir_status_t* identity_n_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < ctx->input_count; ++i) weir_kernel_pass(ctx, i, i);
   return NULL;
@@ -119,5 +127,5 @@ const weir_op_module_t weir_ops_array_identity = {
          .flags = WEIR_OP_VIEW | WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Returns its input, which the caller promises never changes.",
          .infer_shape = identity_shape,
-         .kernels = IDENTITY_KERNELS},
+         .kernels = WEIR_CPU_KERNEL(.compute = guarantee_cpu)},
         {0}}};

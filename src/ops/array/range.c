@@ -7,6 +7,8 @@
 
 // ---- Range ----
 
+#define TOO_MANY "Requires ((limit - start) / delta) <= 9223372036854775807"
+
 static weir_status_t* check_scalars(weir_shape_ctx_t* ctx) {
   static const char* const names[] = {"start", "limit", "delta"};
   for (int i = 0; i < 3; ++i) {
@@ -18,7 +20,7 @@ static weir_status_t* check_scalars(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* check_direction(double start, double limit, double delta) {
   if (delta == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Requires delta != 0: 0");
-  if (delta > 0 ? start > limit : start < limit) {
+  if (!(delta > 0 ? start <= limit : start >= limit)) {  // not a number is no limit either
     return WEIR_STATUS(INVALID_ARGUMENT, "Requires start %s limit when delta %s 0: %g/%g",
                        delta > 0 ? "<=" : ">=", delta > 0 ? ">" : "<", start, limit);
   }
@@ -36,8 +38,7 @@ static weir_status_t* int_count(int64_t start, int64_t limit, int64_t delta, int
       delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
   uint64_t step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
   uint64_t count = distance / step + (distance % step != 0);
-  if (count > INT64_MAX)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Requires ((limit - start) / delta) to fit 64 bits");
+  if (count > INT64_MAX) return WEIR_STATUS(INVALID_ARGUMENT, TOO_MANY);
   *out_count = (int64_t)count;
   return NULL;
 }
@@ -58,10 +59,7 @@ static weir_status_t* float_count(weir_dtype_t dtype, double start, double limit
   WEIR_TRY(check_direction(start, limit, delta));
   double distance = round_to(dtype, limit - start);
   double count = ceil(fabs(round_to(dtype, distance / delta)));
-  if (!(count <= 9007199254740992.0)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Requires ((limit - start) / delta) to be finite and small: %g", count);
-  }
+  if (!(count < 0x1p63)) return WEIR_STATUS(INVALID_ARGUMENT, TOO_MANY);
   *out_count = (int64_t)count;
   return NULL;
 }

@@ -113,8 +113,11 @@ static weir_status_t* split_v_shape(weir_shape_ctx_t* ctx) {
 // ---- kernels ----
 
 static weir_status_t* split_axis(const weir_tensor_t* dim, const weir_tensor_t* in, int* out_axis) {
-  if (dim->rank != 0 && !(dim->rank == 1 && dim->count == 1)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d", dim->rank);
+  if (dim->rank > 1 || dim->count != 1) {
+    char shape[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "split_dim_tensor must have exactly one element. Its shape is %s",
+                       weir_tensor_shape_text(dim, shape));
   }
   int64_t axis = weir_tensor_int_at(dim, 0);
   if (axis < -in->rank || axis >= in->rank) {

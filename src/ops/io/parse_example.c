@@ -136,15 +136,30 @@ static void keep_feature(void* arg, weir_view_t name, const weir_feature_t* feat
   if (number > 0) p->row[number - 1] = *feature;
 }
 
+// The name that the caller gave the example, for messages.
+static weir_view_t example_name(const parse_t* p, int64_t example) {
+  const weir_tensor_t* names = weir_kernel_input(p->ctx, NAMES);
+  return names->count > 0 ? io_string(names, example) : weir_view_of("<unknown>");
+}
+
+// Says before |take_status| which example and key it is about. A single example has no index.
+static weir_status_t* at_key(const parse_t* p, int64_t example, weir_view_t key,
+                             weir_status_t* take_status) {
+  if (!p->is_batch)
+    return weir_status_prefix(take_status, "Key: %.*s.  ", WEIR_VIEW_ARG(key));
+  return weir_status_prefix(take_status, "Name: %.*s, Key: %.*s, Index: %lld.  ",
+                            WEIR_VIEW_ARG(example_name(p, example)), WEIR_VIEW_ARG(key),
+                            (long long)example);
+}
+
 static weir_status_t* check_type(const parse_t* p, int64_t example, int64_t key, weir_dtype_t dtype,
                                  weir_view_t name) {
   const weir_feature_t* feature = feature_at(p, example, key);
   if (feature->dtype == WEIR_DTYPE_INVALID || feature->dtype == dtype) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Key: %.*s. Data types don't match. Data type: %s but expected type: %s "
-                     "(example %lld)",
-                     WEIR_VIEW_ARG(name), weir_dtype_name(feature->dtype), weir_dtype_name(dtype),
-                     (long long)example);
+  return at_key(
+      p, example, name,
+      WEIR_STATUS(INVALID_ARGUMENT, "Data types don't match. Data type: %s but expected type: %s",
+                  weir_dtype_name(feature->dtype), weir_dtype_name(dtype)));
 }
 
 static weir_status_t* check_types(const parse_t* p, int input, int64_t first,
@@ -251,13 +266,36 @@ static weir_status_t* put_ragged(const parse_t* p, int64_t r) {
 
 // ---- dense ----
 
-static weir_status_t* bad_dense(const parse_t* p, int64_t d, const char* what, int64_t count,
+static weir_status_t* bad_dense(const parse_t* p, int64_t example, int64_t d, int64_t count,
                                 const weir_shape_t* shape) {
   const weir_view_t key = io_string(weir_kernel_input(p->ctx, DENSE_KEYS), d);
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "Key: %.*s. %s. Values size: %lld but output shape: %s",
-                     WEIR_VIEW_ARG(key), what, (long long)count,
-                     weir_shape_text(shape->rank, shape->dims, text));
+  const char* type =
+      weir_dtype_name(weir_tensor_type(weir_kernel_input(p->ctx, DENSE_DEFAULTS + (int)d)));
+  weir_strbuf_t text = {0};
+  weir_shape_append(shape, &text);
+  const weir_view_t expected = weir_strbuf_view(&text);
+  weir_status_t* status =
+      is_variable(shape)
+          ? WEIR_STATUS(INVALID_ARGUMENT,
+                        "Number of %s values is not a multiple of stride length. Saw %lld values "
+                        "but output shape is: %.*s",
+                        type, (long long)count, WEIR_VIEW_ARG(expected))
+          : WEIR_STATUS(INVALID_ARGUMENT,
+                        "Number of %s values != expected.  Values size: %lld but output shape: "
+                        "%.*s",
+                        type, (long long)count, WEIR_VIEW_ARG(expected));
+  weir_strbuf_free(&text);
+  return at_key(p, example, key, status);
+}
+
+static weir_status_t* missing(const parse_t* p, int64_t example, int64_t d) {
+  const weir_view_t key = io_string(weir_kernel_input(p->ctx, DENSE_KEYS), d);
+  const weir_tensor_t* given = weir_kernel_input(p->ctx, DENSE_DEFAULTS + (int)d);
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT, "Feature: %.*s (data type: %s) is required but could not be found.",
+      WEIR_VIEW_ARG(key), weir_dtype_name(weir_tensor_type(given)));
+  if (!p->is_batch) return status;
+  return weir_status_prefix(status, "Name: %.*s, ", WEIR_VIEW_ARG(example_name(p, example)));
 }
 
 // Checks the values of dense key |d| in all examples; sets the largest number of strides.
@@ -270,20 +308,14 @@ static weir_status_t* measure_dense(const parse_t* p, int64_t d, const weir_shap
     const weir_feature_t* feature = feature_at(p, e, p->sparse_count + d);
     if (is_variable(shape)) {
       if (stride > 0 ? feature->count % stride != 0 : feature->count != 0) {
-        return bad_dense(p, d, "Number of values is not a multiple of stride length",
-                         feature->count, shape);
+        return bad_dense(p, e, d, feature->count, shape);
       }
       if (stride > 0) *out_strides = WEIR_MAX(*out_strides, feature->count / stride);
     } else if (feature->dtype == WEIR_DTYPE_INVALID) {
       if (given->count > 0 || stride == 0) continue;
-      const weir_view_t key = io_string(weir_kernel_input(p->ctx, DENSE_KEYS), d);
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Feature: %.*s (data type: %s) is required but could not be found "
-                         "(example %lld)",
-                         WEIR_VIEW_ARG(key), weir_dtype_name(weir_tensor_type(given)),
-                         (long long)e);
+      return missing(p, e, d);
     } else if (feature->count != stride) {
-      return bad_dense(p, d, "Number of values != expected", feature->count, shape);
+      return bad_dense(p, e, d, feature->count, shape);
     }
   }
   return NULL;

@@ -64,6 +64,11 @@ static inline weir_status_t* list_shapes_error(const char* before, const weir_sh
 static inline weir_status_t* list_merge(weir_arena_t* arena, const weir_shape_t* a,
                                         const weir_shape_t* b, const weir_shape_t** out_shape) {
   if (weir_shape_merge(arena, a, b, out_shape)) return NULL;
+  if (a->rank != b->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "PartialTensorShape: Incompatible ranks during merge: %d vs. %d", a->rank,
+                       b->rank);
+  }
   return list_shapes_error("PartialTensorShape: Incompatible shapes during merge: ", a, " vs. ", b);
 }
 

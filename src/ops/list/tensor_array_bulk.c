@@ -5,7 +5,7 @@
 
 static weir_status_t* not_vector(const char* what, const weir_tensor_t* t) {
   char shape[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "Expected %s to be a vector, but received shape: %s", what,
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected %s received shape: %s", what,
                      weir_tensor_shape_text(t, shape));
 }
 
@@ -109,7 +109,7 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(array_of(ctx, &array));
   WEIR_TRY(array_check_read(array, ctx->node->output_types[0]));
   WEIR_TRY(weir_tensor_array_merge_shape(array, element));
-  if (indices->rank != 1) return not_vector("indices", indices);
+  if (indices->rank != 1) return not_vector("indices to be a vector, but", indices);
   if (indices->count == 0) return gather_nothing(ctx, array, element);
   WEIR_TRY(read_many(array, indices->data, indices->count, &items));
   weir_status_t* status = check_alike(items, indices->count, element);
@@ -148,7 +148,7 @@ static weir_status_t* check_scatter(const weir_tensor_t* indices, const weir_ten
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Input value for unpack must be at least a vector but received shape: []");
   }
-  if (indices->rank != 1) return not_vector("indices", indices);
+  if (indices->rank != 1) return not_vector("indices to be a vector, but", indices);
   if (indices->count != value->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected len(indices) == values.shape[0], but saw: %lld vs. %lld",
@@ -299,7 +299,7 @@ static weir_status_t* split_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* check_split(const weir_tensor_t* value, const weir_tensor_t* lengths) {
   char shape[WEIR_SHAPE_TEXT_SIZE];
   int64_t total = 0;
-  if (lengths->rank != 1) return not_vector("lengths", lengths);
+  if (lengths->rank != 1) return not_vector("lengths to be a vector,", lengths);
   if (value->rank == 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected value to be at least a vector, but received shape: []");

@@ -119,9 +119,10 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
   return NULL;
 }
 
-// Checks every index and id before anything is read, and notes where runs start.
+// Checks every index and id before anything is read, and notes where runs start. |has_rows|: the
+// number of rows was asked for.
 static weir_status_t* find_runs(const weir_tensor_t* indices, const weir_tensor_t* ids,
-                                int64_t data_rows, int64_t rows, int64_t* starts,
+                                int64_t data_rows, int64_t rows, bool has_rows, int64_t* starts,
                                 int64_t* out_count) {
   int64_t count = 0;
   int64_t last = -1;
@@ -129,6 +130,11 @@ static weir_status_t* find_runs(const weir_tensor_t* indices, const weir_tensor_
     int64_t id = weir_tensor_int_at(ids, i);
     int64_t index = weir_tensor_int_at(indices, i);
     if (i > 0 && id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+    if (id >= rows && has_rows) {
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "segment ids must be < num_segments: id %" PRId64 " of %" PRId64 " segments", id, rows);
+    }
     if (id < 0 || id >= rows) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Segment id %" PRId64 " out of range [0, %" PRId64
@@ -160,7 +166,8 @@ static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
   if (!starts) return weir_out_of_memory();
   int64_t run_count = 0;
   weir_tensor_t* y = NULL;
-  weir_status_t* status = find_runs(indices, ids, data->dims[0], dims[0], starts, &run_count);
+  weir_status_t* status =
+      find_runs(indices, ids, data->dims[0], dims[0], ctx->input_count == 4, starts, &run_count);
   if (!status) status = weir_kernel_output(ctx, 0, data->rank, dims, &y);
   if (status || y->count == 0) goto done;
   weir_dtype_t dtype = weir_tensor_type(data);

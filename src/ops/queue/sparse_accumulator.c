@@ -40,9 +40,11 @@ static weir_status_t* check_gradient(const weir_accumulator_t* a, weir_kernel_ct
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected a gradient of %s, got %s",
                        weir_dtype_name(a->dtype), weir_dtype_name(weir_tensor_type(values)));
   }
-  if (indices->rank != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input indices should be vector but received rank %d",
-                       indices->rank);
+  if (indices->rank != 1) {
+    char received[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input indices should be vector but received shape: %s",
+                       weir_tensor_shape_text(indices, received));
+  }
   if (values->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "Values cannot be 0-dimensional.");
   if (values->dims[0] != indices->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected %lld non-empty input values, got %lld",
