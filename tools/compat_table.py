@@ -26,6 +26,15 @@ Weir has {count} ops of TensorFlow's, with TensorFlow's definitions: the same ar
 may hold any other op, too: it is kept, written back as it was, and fails only when a step needs it. For what is listed,
 results, error codes and random numbers for the same seeds are TensorFlow's, up to rounding; `tests/oracle/` checks that.
 
+Known differences, all seen by running TensorFlow's own Python tests against a server:
+
+- An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
+- DecodeJpeg, DecodePng and their kin read JPEG and PNG only; where TensorFlow would read a GIF or BMP, it is UNIMPLEMENTED.
+- The old ops of stacks put out names that are unique within a step, not within a process.
+- Functions are called, not inlined: a trace shows the call, also of a function without `_noinline`.
+- Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
+- A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
+
 The table lists, for each op, the values of its type attributes for which there is a kernel, the devices, whether it has a gradient and
 whether it is stateful. Sets of types: {sets}. "all" is every type.
 
