@@ -144,7 +144,8 @@ def examples(p):
     def feature(values):
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
-    written = tf.train.Example(features=tf.train.Features(feature={'a': feature([1, 2])})).SerializeToString()
+    text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b'x', b'y', b'z']))
+    written = tf.train.Example(features=tf.train.Features(feature={'a': feature([1, 2]), 't': text})).SerializeToString()
 
     def dense(key, dtype, shape, names=()):
         return raw.ParseExampleV2(serialized=fed(np.array([written], object)), names=np.array(names, object).astype('S'),
@@ -156,3 +157,4 @@ def examples(p):
            says='Name: first, Key: a, Index: 0.  Number of int64 values != expected.  Values size: 2 but output shape: [1]')
     p.step(dense('a', np.float32, [2]), says="Name: <unknown>, Key: a, Index: 0.  Data types don't match. Data type: int64 but expected")
     p.step(dense('b', np.int64, [2]), says='Name: <unknown>, Feature: b (data type: int64) is required but could not be found.')
+    p.step(dense('t', np.dtype('S'), [5]), says='Key: t, Index: 0.  Number of bytes values != expected.  Values size: 3')

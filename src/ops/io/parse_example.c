@@ -145,8 +145,7 @@ static weir_view_t example_name(const parse_t* p, int64_t example) {
 // Says before |take_status| which example and key it is about. A single example has no index.
 static weir_status_t* at_key(const parse_t* p, int64_t example, weir_view_t key,
                              weir_status_t* take_status) {
-  if (!p->is_batch)
-    return weir_status_prefix(take_status, "Key: %.*s.  ", WEIR_VIEW_ARG(key));
+  if (!p->is_batch) return weir_status_prefix(take_status, "Key: %.*s.  ", WEIR_VIEW_ARG(key));
   return weir_status_prefix(take_status, "Name: %.*s, Key: %.*s, Index: %lld.  ",
                             WEIR_VIEW_ARG(example_name(p, example)), WEIR_VIEW_ARG(key),
                             (long long)example);
@@ -269,8 +268,8 @@ static weir_status_t* put_ragged(const parse_t* p, int64_t r) {
 static weir_status_t* bad_dense(const parse_t* p, int64_t example, int64_t d, int64_t count,
                                 const weir_shape_t* shape) {
   const weir_view_t key = io_string(weir_kernel_input(p->ctx, DENSE_KEYS), d);
-  const char* type =
-      weir_dtype_name(weir_tensor_type(weir_kernel_input(p->ctx, DENSE_DEFAULTS + (int)d)));
+  const weir_dtype_t dtype = weir_tensor_type(weir_kernel_input(p->ctx, DENSE_DEFAULTS + (int)d));
+  const char* type = dtype == WEIR_DTYPE_STRING ? "bytes" : weir_dtype_name(dtype);
   weir_strbuf_t text = {0};
   weir_shape_append(shape, &text);
   const weir_view_t expected = weir_strbuf_view(&text);
