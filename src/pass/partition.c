@@ -6,7 +6,7 @@
 
 #include "pass/partition_internal.h"
 
-enum { NAME_SIZE = 48 };  // of a transfer: "edge_12_0_S3"
+enum { NAME_SIZE = 64 };  // of a transfer: "edge_12_0_S3"
 
 int weir_cut_part(const cutter_t* cutter, const weir_node_t* node) {
   return cutter->part_of_task[weir_cut_placement(cutter, node)->task];
@@ -80,6 +80,12 @@ static weir_status_t* clone_constant(cutter_t* cutter, const weir_node_t* node,
   return weir_graph_add(cutter->parts[part].graph, &params, out_node);
 }
 
+// A variable by reference. Its reader reads it when all else that it waits for has come, so that
+// readers cannot share a transfer.
+static bool is_reference(weir_edge_t edge) {
+  return edge.index >= 0 && weir_dtype_is_ref(weir_edge_dtype(edge));
+}
+
 static weir_status_t* add_transfer(cutter_t* cutter, weir_edge_t edge, const weir_node_t* at,
                                    int frame, int part, weir_node_t** out_recv) {
   const weir_placement_t* from = weir_cut_placement(cutter, edge.node);
@@ -91,6 +97,8 @@ static weir_status_t* add_transfer(cutter_t* cutter, weir_edge_t edge, const wei
   bool is_control = edge.index < 0;
   long long serial = cutter->params->serial;
   if (is_control) snprintf(name, sizeof(name), "edge_%d_control_S%lld", edge.node->id, serial);
+  else if (is_reference(edge))
+    snprintf(name, sizeof(name), "edge_%d_%d_S%lld_R%d", edge.node->id, edge.index, serial, at->id);
   else snprintf(name, sizeof(name), "edge_%d_%d_S%lld", edge.node->id, edge.index, serial);
   if (is_control) WEIR_TRY(add_signal(cutter, source, from->device, &value));
   if (frame > 0) WEIR_TRY(weir_cut_trigger(cutter, at, frame, part, &trigger));
@@ -115,7 +123,8 @@ weir_status_t* weir_cut_edge(cutter_t* cutter, weir_edge_t edge, const weir_node
   *out_edge = (weir_edge_t){.node = here, .index = edge.index};
   if (here) return NULL;
   char text[64];
-  int size = snprintf(text, sizeof(text), "%d:%d:%d", part, edge.node->id, edge.index);
+  int reader = is_reference(edge) ? at->id : -1;
+  int size = snprintf(text, sizeof(text), "%d:%d:%d:%d", part, edge.node->id, edge.index, reader);
   weir_view_t key = weir_view(text, (size_t)size);
   weir_node_t* recv = weir_map_find(&cutter->receives, key);
   if (!recv) {
@@ -182,6 +191,31 @@ static weir_status_t* anchor_constants(cutter_t* cutter, const weir_node_t* node
   return NULL;
 }
 
+static bool is_received_reference(const cutter_t* cutter, const weir_node_t* node, int input,
+                                  int part) {
+  weir_edge_t edge = node->inputs[input];
+  return is_reference(edge) && weir_cut_part(cutter, edge.node) != part;
+}
+
+// A reference from another part is received after all else that the copy of |node| waits for: then
+// its task sends what the variable holds by that time, not what it held when the step began.
+static weir_status_t* delay_references(cutter_t* cutter, const weir_node_t* node, int part) {
+  weir_node_t* copy = cutter->maps[part][node->id];
+  if (weir_node_role(node) == WEIR_ROLE_MERGE) return NULL;  // which does not wait for all
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (!is_received_reference(cutter, node, i, part)) continue;
+    weir_node_t* recv = copy->inputs[i].node;
+    for (int k = 0; k < node->def.input_count; ++k) {
+      weir_node_t* other = copy->inputs[k].node;
+      if (!is_received_reference(cutter, node, k, part) && !is_everywhere(other))
+        WEIR_TRY(weir_graph_add_control(recv, other));
+    }
+    for (int k = 0; k < copy->control_count; ++k)
+      WEIR_TRY(weir_graph_add_control(recv, copy->control_inputs[k]));
+  }
+  return NULL;
+}
+
 // Gives the copy of |node| its inputs from other parts.
 static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
   int part = weir_cut_part(cutter, node);
@@ -201,6 +235,7 @@ static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
                            &edge));
     WEIR_TRY(weir_graph_add_control(copy, edge.node));
   }
+  WEIR_TRY(delay_references(cutter, node, part));
   bool is_here = cutter->parts[part].task == 0;  // by Weir's executor, which does not care
   return frame > 0 && !is_here ? anchor_constants(cutter, node, part) : NULL;
 }

@@ -20,7 +20,7 @@ typedef struct cutter_t {
   int part_count;
   int* part_of_task;    // by task number; -1: no part
   weir_node_t*** maps;  // by part, by node id: the copy there, or NULL
-  weir_map_t receives;  // "part:node:output" → weir_node_t*, the Recv
+  weir_map_t receives;  // "part:node:output:reader" → weir_node_t*, the Recv
   cut_frame_t* frames;  // 0 is the graph itself
   size_t frame_capacity;
   int frame_count;

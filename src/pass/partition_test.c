@@ -203,6 +203,33 @@ static void test_data_and_control_of_one_node(void** state) {
   cut_free(&cut);
 }
 
+// A variable by reference has a transfer for each reader, which begins when all else that the
+// reader waits for has come.
+static void test_references_are_received_last(void** state) {
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "0") PLACEHOLDER("y", "1")
+              "node {name: 'v' op: 'VariableV2' device: '" TASK("0") "' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}} attr {key: 'shape' value {shape {}}}}"
+              "node {name: 'update' op: 'AssignAdd' input: 'v' input: 'x' device: '" TASK("0") "' "
+              "attr {key: 'T' value {type: DT_FLOAT}}}"
+              SQUARE("early", "input: 'v'", "1") SQUARE("late", "input: 'v' input: '^update'", "1")
+              "node {name: 'product' op: 'Mul' input: 'y' input: 'v' device: '" TASK("1") "' "
+              "attr {key: 'T' value {type: DT_FLOAT}}}");
+  cut_t cut = cut_of(w);
+  assert_int_equal(count_op(cut.of[0], "_Send"),
+                   4);  // three of the variable, one of the update's end
+  assert_int_equal(count_op(cut.of[1], "_Recv"), 4);
+  assert_int_equal(find(cut.of[1], "early")->inputs[0].node->control_count, 0);
+  const weir_node_t* late = find(cut.of[1], "late");
+  const weir_node_t* recv = late->inputs[0].node;
+  assert_int_equal(recv->control_count, 1);
+  assert_ptr_equal(recv->control_inputs[0], late->control_inputs[0]);
+  const weir_node_t* product = find(cut.of[1], "product");
+  assert_int_equal(product->inputs[1].node->control_count, 1);
+  assert_ptr_equal(product->inputs[1].node->control_inputs[0], find(cut.of[1], "y"));
+  cut_free(&cut);
+}
+
 // ---- loops ----
 
 #define FLOAT "attr {key: 'T' value {type: DT_FLOAT}}"
@@ -286,6 +313,7 @@ int main(void) {
       TEST(test_constants_are_copied),
       TEST(test_control_edges_cross_once),
       TEST(test_data_and_control_of_one_node),
+      TEST(test_references_are_received_last),
       TEST(test_loop),
       TEST(test_loop_without_condition),
       TEST(test_sinks),
