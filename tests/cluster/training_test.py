@@ -7,9 +7,11 @@ import tensorflow as tf
 
 import clusters
 import networks
+from workers import in_threads, monitored, setter
 
 tf1 = tf.compat.v1
 NETWORKS = [networks.mlp, networks.lenet, networks.dynamic_rnn, networks.embedding, networks.batch_norm_net]
+KINDS = pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
 STEPS = 4
 
 
@@ -26,32 +28,9 @@ def losses(target, network, use_resource, optimizer, device=None):
         return networks.train(s, loss, feeds, optimizer(), STEPS), {v.device for v in tf1.global_variables()}
 
 
-def setter(worker, ps=2):
-    return tf1.train.replica_device_setter(ps_tasks=ps, worker_device=f'/job:worker/task:{worker}')
-
-
-def in_threads(*functions):
-    """Runs them side by side, and raises what one of them raised."""
-    errors = []
-
-    def guarded(fn):
-        try:
-            fn()
-        except BaseException as e:  # handed to the test's own thread
-            errors.append(e)
-    threads = [threading.Thread(target=guarded, args=(fn,), daemon=True) for fn in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(240)
-    if errors:
-        raise errors[0]
-    assert not any(thread.is_alive() for thread in threads), 'a worker hangs'
-
-
 # ---- one client ----
 
-@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@KINDS
 @pytest.mark.parametrize('network', NETWORKS, ids=lambda n: n.__name__)
 def test_one_server(server, tensorflow_server, network, use_resource):
     def optimizer():
@@ -61,7 +40,7 @@ def test_one_server(server, tensorflow_server, network, use_resource):
     same(got, want)
 
 
-@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@KINDS
 @pytest.mark.parametrize('network', NETWORKS, ids=lambda n: n.__name__)
 def test_parameter_servers(cluster, tensorflow_servers, network, use_resource):
     """The master is worker 0, the work is on worker 1, the variables are on both parameter servers."""
@@ -73,7 +52,7 @@ def test_parameter_servers(cluster, tensorflow_servers, network, use_resource):
     same(got, want)
 
 
-@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@KINDS
 def test_partitioned_variables(cluster, use_resource):
     """An embedding in three pieces over two parameter servers, looked up and trained sparsely."""
     def build(s, scope):
@@ -93,13 +72,14 @@ def test_partitioned_variables(cluster, use_resource):
         same(a, b)
 
 
+@KINDS
 @pytest.mark.parametrize('sharded', [False, True], ids=['whole', 'sharded'])
-def test_saver(cluster, tmp_path, sharded):
+def test_saver(cluster, tmp_path, sharded, use_resource):
     """Parameter servers write a checkpoint that TensorFlow reads, and read it back."""
     with clusters.session(cluster) as s, tf1.device(setter(0)):
-        with tf1.variable_scope(f'saved_{sharded}'):
-            a = tf1.get_variable('a', [3], initializer=tf1.constant_initializer(2.), use_resource=True)
-            b = tf1.get_variable('b', [2, 2], initializer=tf1.constant_initializer(3.), use_resource=False)
+        with tf1.variable_scope(f'saved_{sharded}_{use_resource}', use_resource=use_resource) as scope:
+            a = tf1.get_variable('a', [3], initializer=tf1.constant_initializer(2.))
+            b = tf1.get_variable('b', [2, 2], initializer=tf1.constant_initializer(3.), use_resource=not use_resource)
             c = tf1.get_variable('c', [], tf.int64, initializer=tf1.constant_initializer(7))
         saver = tf1.train.Saver([a, b, c], sharded=sharded)
         s.run(tf1.global_variables_initializer())
@@ -109,29 +89,10 @@ def test_saver(cluster, tmp_path, sharded):
         got = s.run([a, b, c])
     assert got[0].tolist() == [2.] * 3 and got[1].tolist() == [[3., 3.]] * 2 and got[2] == 7
     reader = tf.train.load_checkpoint(path)
-    assert reader.get_tensor(f'saved_{sharded}/b').tolist() == [[3., 3.]] * 2
+    assert reader.get_tensor(f'{scope.name}/b').tolist() == [[3., 3.]] * 2
 
 
 # ---- several clients ----
-
-class Ready(tf1.train.SessionRunHook):
-    """Says when the chief has made the variables; the others would look again only after half a minute."""
-
-    def __init__(self, event):
-        self.event = event
-
-    def after_create_session(self, session, coord):
-        self.event.set()
-
-
-def monitored(cluster, task, is_chief, ready, hooks=()):
-    """A session of one of several workers."""
-    if not is_chief:
-        assert ready.wait(120)
-    return tf1.train.MonitoredTrainingSession(cluster.tasks['worker', task].target, is_chief=is_chief,
-                                              hooks=[*hooks, Ready(ready)], stop_grace_period_secs=1,
-                                              config=tf1.ConfigProto(operation_timeout_in_ms=clusters.PATIENCE_MS))
-
 
 def test_queue_between_clients(cluster):
     """Two clients with masters of their own meet at a queue on a parameter server."""
@@ -160,14 +121,14 @@ def test_queue_between_clients(cluster):
     assert seen == [(str(i).encode(), 2 * sum(range(i % 4))) for i in range(12)]
 
 
-@pytest.mark.parametrize('use_resource', [True, False], ids=['resource', 'ref'])
+@KINDS
 def test_asynchronous(cluster, use_resource):
     """Two workers, each at its own pace: no step is lost, and the loss falls."""
     scope = f'async_{use_resource}'
 
     def work(index, last):
         with tf.Graph().as_default(), tf1.device(setter(index)):
-            with tf1.variable_scope(scope):
+            with tf1.variable_scope(scope, use_resource=use_resource):
                 loss, feeds = networks.mlp(use_resource)
                 step = tf1.train.get_or_create_global_step()
             train = tf1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
@@ -199,19 +160,20 @@ def plain_descent(steps):
         return seen
 
 
+@KINDS
 @pytest.mark.parametrize('needed, total', [(2, 2), (1, 2), (2, 3)], ids=['all', 'one-of-two', 'two-of-three'])
-def test_synchronous(cluster, needed, total):
+def test_synchronous(cluster, needed, total, use_resource):
     """Each step takes the mean of |needed| gradients out of |total| workers. With one batch for all, that is plain descent."""
-    scope, steps = f'sync_{needed}_{total}', 8
+    scope, steps = f'sync_{needed}_{total}_{use_resource}', 8
     seen, final, ready = [], [], threading.Event()
 
     def work(index):
         task = index % 2
         # A container of its own: the queue of tokens, whose name is fixed, is closed with the session.
         with tf.Graph().as_default() as graph, graph.container(scope), tf1.device(setter(task)):
-            with tf1.variable_scope(scope):
+            with tf1.variable_scope(scope, use_resource=use_resource):
                 with tf1.variable_scope('sync'):
-                    loss, feeds = networks.mlp()
+                    loss, feeds = networks.mlp(use_resource)
                 step = tf1.train.get_or_create_global_step()
             optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.GradientDescentOptimizer(0.1), needed, total)
             train = optimizer.minimize(loss, step)
@@ -248,7 +210,7 @@ def synchronous(cluster, network, use_resource):
     def work(index):
         with tf.Graph().as_default() as graph, graph.container(scope), tf1.device(setter(index)):
             tf1.set_random_seed(1)
-            with tf1.variable_scope(scope):
+            with tf1.variable_scope(scope, use_resource=use_resource):
                 loss, feeds = network(use_resource)
                 step = tf1.train.get_or_create_global_step()
             optimizer = tf1.train.SyncReplicasOptimizer(tf1.train.AdamOptimizer(0.02), 2, 2)
@@ -264,8 +226,8 @@ def synchronous(cluster, network, use_resource):
     return seen
 
 
-@pytest.mark.parametrize('network, use_resource', [(networks.lenet, False), (networks.embedding, True)],
-                         ids=['lenet-ref', 'embedding-resource'])
+@KINDS
+@pytest.mark.parametrize('network', [networks.lenet, networks.embedding], ids=lambda n: n.__name__)
 def test_synchronous_losses(cluster, tensorflow_servers, network, use_resource):
     got, want = (synchronous(servers, network, use_resource) for servers in (cluster, tensorflow_servers))
     assert len(want[0]) == len(want[1]) == STEPS
