@@ -22,6 +22,17 @@ def cross_entropy(logits, y):
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
 
 
+def two_layers(use_resource=True, batch=8):
+    x = tf1.placeholder(tf.float32, [None, 6], 'x')
+    y = tf1.placeholder(tf.int32, [None], 'y')
+    h = tf.tanh(tf.matmul(x, variable('w0', [6, 5], use_resource)) + variable('b0', [5], use_resource, 0))
+    logits = tf.matmul(h, variable('w1', [5, 3], use_resource)) + variable('b1', [3], use_resource, 0)
+
+    def feeds(step):
+        return dict(zip((x, y), examples(step, (batch, 6), 3)))
+    return cross_entropy(logits, y), feeds
+
+
 def mlp(use_resource=True, batch=16):
     x = tf1.placeholder(tf.float32, [None, 20], 'x')
     y = tf1.placeholder(tf.int32, [None], 'y')
