@@ -1,0 +1,154 @@
+"""Runs a random program in TensorFlow and in Weir, and judges: what TensorFlow itself gives differently is not compared.
+
+TensorFlow runs a program once. Where Weir gives the same, all is well. Where not, TensorFlow runs it again and again: with one
+thread, with four and with the caller's, and with its nodes in other orders, from which its executor draws the order of what is
+ready. Only what is the same each time counts, up to the first run that is not.
+"""
+import random
+
+import libweir
+import random_tensorflow
+from values import code_name, compare_values
+
+TIMEOUT_MS = 20000
+REPEATS = 9
+ALIKE = {'rtol': 1e-5, 'atol': 1e-6}
+
+
+class Outcome:
+    """Of one run: a code, or values."""
+
+    def __init__(self, code, message, values):
+        self.code, self.message, self.values = code, message, values
+
+    def show(self):
+        if self.code:
+            return f'{code_name(self.code)} {self.message[:300]}'
+        return ', '.join(f'{v.tolist()}' if v is not None else 'opaque' for v in self.values)
+
+
+def differs(a, b, fetches):
+    """None, or how |a| differs from |b|."""
+    if a.code != b.code:
+        return f'{code_name(a.code)} ({a.message[:200]}), not {code_name(b.code)} ({b.message[:200]})'
+    for name, x, y in zip(fetches, a.values, b.values):
+        problem = compare_values(x, y, ALIKE)
+        if problem:
+            return f'{name}: {problem}'
+    return None
+
+
+def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIMEOUT_MS):
+    """Outcomes of all runs in a session of TensorFlow's client; a single one where the graph is refused."""
+    try:
+        session = random_tensorflow.Session(lib, graph_def, target, is_isolated=bool(target))
+    except random_tensorflow.Error as error:
+        return [Outcome(error.code, 'import: ' + error.message, [])]
+    try:
+        outcomes = []
+        for run in program.runs:
+            try:
+                outcomes.append(Outcome(0, '', session.run(run, None if target else pool, timeout_ms)))
+            except random_tensorflow.Error as error:
+                outcomes.append(Outcome(error.code, error.message, []))
+                if error.code == random_tensorflow.DEADLINE_EXCEEDED:
+                    break
+        return outcomes
+    finally:
+        session.close()
+
+
+def run_weir(lib, program):
+    disabled = program.disabled.encode() if program.disabled else True
+    try:
+        graph = libweir.Graph(lib, program.encode(), threads=program.threads, passes=disabled)
+    except libweir.Error as error:
+        return [Outcome(error.code, 'import: ' + error.message, [])]
+    try:
+        outcomes = []
+        for run in program.runs:
+            try:
+                values = graph.run([graph.edge(n) for n in run.fetches], run.feeds, run.targets, TIMEOUT_MS)
+                outcomes.append(Outcome(0, '', values))
+            except libweir.Error as error:
+                outcomes.append(Outcome(error.code, error.message, []))
+                if error.code == random_tensorflow.DEADLINE_EXCEEDED:
+                    break
+        return outcomes
+    finally:
+        graph.close()
+
+
+class Judge:
+    """Both sides. |run|(program) gives the outcomes of Weir."""
+
+    def __init__(self, tensorflow, run):
+        self.tensorflow, self.run = tensorflow, run
+        self.undetermined = self.refused = 0
+
+    def problem(self, program, say=lambda phase: None, repeats=REPEATS):
+        """None, or (run, text) of what Weir does otherwise."""
+        say('tensorflow')
+        want = run_session(self.tensorflow, program, program.encode(devices=False), timeout_ms=5000)
+        if is_refused(program, want):
+            self.refused += 1
+            return None
+        say('weir')
+        got = self.run(program)
+        at, text = first_difference(program, got, want)
+        if text is None:
+            return None
+        say('tensorflow again')
+        if at >= self.determined(program, want, repeats):
+            self.undetermined += 1
+            return None
+        return at, f'run {at}: {text}', got, want
+
+    def determined(self, program, want, repeats):
+        """How many runs are the same, from the first on, whatever order TensorFlow takes."""
+        rng, count = random.Random(1), len(want)
+        orders = [list(range(len(program.nodes)))] * 2 + [list(range(len(program.nodes)))[::-1]] * 2
+        while len(orders) < repeats:
+            orders.append(rng.sample(range(len(program.nodes)), len(program.nodes)))
+        for k, order in enumerate(orders):
+            again = run_session(self.tensorflow, program, shuffled(program, order, k).encode(order, devices=False),
+                                pool=('four', 'caller', 'one')[k % 3], timeout_ms=5000)
+            at, text = first_difference(program, again, want)
+            if text is not None:
+                count = min(count, at)
+        return count
+
+
+def kind_of(problem):
+    """The codes on both sides: a smaller program shall fail in the same way."""
+    if problem is None:
+        return None
+    at, _, got, want = problem
+    return got[at].code if at < len(got) else -1, want[at].code
+
+
+def is_refused(program, want):
+    """No program for TensorFlow, or it waits for ever."""
+    return len(want) < len(program.runs) or any('No OpKernel was registered' in o.message or o.message.startswith('import')
+                                                for o in want)
+
+
+def shuffled(program, order, k):
+    """The program with the control inputs of its nodes in another order too."""
+    if k < 2:
+        return program
+    other = program.copy()
+    for node in other.nodes:
+        data, controls = [i for i in node.inputs if i[0] != '^'], [i for i in node.inputs if i[0] == '^']
+        node.inputs = data + controls[::-1]
+    return other
+
+
+def first_difference(program, got, want):
+    for i, run in enumerate(program.runs):
+        if i >= len(got):
+            return i, f'no such run: {got[-1].show()}'
+        text = differs(got[i], want[i], run.fetches)
+        if text:
+            return i, text
+    return len(program.runs), None
