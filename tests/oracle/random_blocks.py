@@ -107,7 +107,8 @@ def finish_loop(b, ctx, starts, insides, exits, nexts):
     counted = b.add('AddV2', [insides[0].ref, one.ref], T(INT32), [(INT32, ())], controls=b.touchers(ctx))[0]
     alias = frozenset()
     for v, name in zip([counted, *results], nexts):
-        b.append(name, 'NextIteration', [v.ref], T(v.dtype), b.before[v.node()])
+        tie = ['^' + ctx.pivot] if b.is_invariant(b.before[v.node()]) else []
+        b.append(name, 'NextIteration', [v.ref, *tie], T(v.dtype), b.before[v.node()] | b.before[ctx.pivot])
         alias |= v.alias
     mask = b.mask_of(nexts)
     _, touched = b.leave()
@@ -172,6 +173,7 @@ def add_call(b, op, inputs, attrs, wanted, touches, alias):
     outs = b.add(op, inputs, attrs, wanted, touches)
     for o in outs:
         o.alias = alias
+        b.lowered.add(o.node())
     b.ctx.values += outs
 
 
@@ -268,4 +270,5 @@ def loop_of_functions(b):
     outs = b.add(op, [v.ref for _, v in args], attrs, wanted, call_touches(b, [ctx], args))
     for o in outs:
         o.alias = alias
-    b.ctx.values += [o for o in outs[:len(starts)]]
+        b.lowered.add(o.node())
+    b.ctx.values += outs[:len(starts)]

@@ -65,6 +65,8 @@ class Builder:
         self.bits, self.before = {}, {}  # of a node by name: its number, the set of nodes it depends on
         self.count = 0
         self.variables = []
+        self.is_calm = False
+        self.lowered = set()  # nodes that TensorFlow replaces by others before it looks at what is fed
         self.ctx = self.root = Context('root', None, self.program.nodes, [])
 
     # ---- draws ----
@@ -110,7 +112,7 @@ class Builder:
         controls = dict.fromkeys(controls)
         needs = [i.split(':')[0] for i in inputs]
         mask = self.mask_of([*needs, *controls])
-        if ctx.pivot and (not inputs or (touches and not mask >> self.bits[ctx.entry] & 1)):
+        if ctx.pivot and (not inputs or (touches and not mask >> self.bits[ctx.entry] & 1) or self.is_invariant(mask)):
             controls[ctx.pivot] = None
             mask |= self.before[ctx.pivot]
         if self.is_strict:
@@ -119,6 +121,13 @@ class Builder:
         for variable, is_write in touches:
             ctx.touched.setdefault(variable, []).append((name, is_write))
         return [Value(name if i == 0 else f'{name}:{i}', dtype, dims, ctx=ctx) for i, (dtype, dims) in enumerate(outs)]
+
+    def is_invariant(self, mask):
+        """Whether what depends on |mask| alone would run in the rounds after a loop's last; TensorFlow's client ties that too."""
+        ctx = self.ctx
+        while ctx.kind == 'cond':
+            ctx = ctx.parent
+        return ctx.kind == 'loop' and ctx.pivot is not None and not mask >> self.bits[ctx.pivot] & 1
 
     def append(self, name, op, inputs, attrs, mask):
         self.bits[name] = len(self.bits)
@@ -160,7 +169,7 @@ class Builder:
         """A constant; |is_free|: without the control edge that ties it to a branch."""
         value = self.draw_array(dtype, dims) if value is None else np.asarray(value, NUMPY[dtype])
         pivot = self.ctx.pivot
-        if is_free and not self.ctx.is_in_loop():
+        if is_free and not self.is_calm and not self.ctx.is_in_loop():
             self.ctx.pivot = None
         out = self.add('Const', [], {'dtype': type_(dtype), 'value': array(value)}, [(dtype, value.shape)])[0]
         self.ctx.pivot = pivot
@@ -192,7 +201,7 @@ class Builder:
         if value.ref in ctx.captured:
             return ctx.captured[value.ref]
         outer = self.bring_into(ctx.parent, value)
-        if ctx.kind == 'cond' and self.chance(0.1):
+        if ctx.kind == 'cond' and not self.is_calm and self.chance(0.1):
             return outer  # without a Switch: alive whichever branch is taken
         saved, self.ctx = self.ctx, ctx
         inner = getattr(self, 'bring_' + ctx.kind)(ctx, outer)

@@ -13,13 +13,14 @@ BASE = {'arithmetic', 'constant', 'hand_on', 'comparison', 'read', 'write'}
 REFERENCE, SMALL = 'ref', 'resource'
 
 
-def draw(seed, output_name, kinds=('ref', 'resource'), without=()):
+def draw(seed, output_name, kinds=('ref', 'resource'), without=(), is_calm=False):
     """The program of |seed|; |output_name|(node, index) names an output as functions do; |kinds| of variables there may be."""
     rng = random.Random(seed)
     b = Builder(rng, is_strict=rng.random() < 0.8)
     b.tag, b.output_name = seed, output_name
     # Each program has a part of all that there is: what is always together hides what it does alone.
-    chosen = [n for n in ACTIONS if (n in BASE or rng.random() < 0.4) and n not in without]
+    chosen = [n for n in ACTIONS if (n in BASE or rng.random() < 0.4) and n not in without and not (is_calm and n == 'merge')]
+    b.is_calm = is_calm
     b.choices = chosen, [ACTIONS[n][0] * rng.choice((1, 1, 3)) for n in chosen]
     b.program.features = tuple(chosen)
     make_state(b, kinds, chosen)
@@ -67,7 +68,7 @@ def draw_runs(b):
         feeds = {v.ref + ':0': b.draw_array(v.dtype, v.dims) for v in b.placeholders}
         if b.chance(0.1):
             v = b.pick(*values) if values else None
-            if v and v not in fetches:
+            if v and v not in fetches and v.ref.split(':')[0] not in b.lowered:
                 feeds[v.ref if ':' in v.ref else v.ref + ':0'] = b.draw_array(v.dtype, v.dims)
         names = [v.ref if ':' in v.ref else v.ref + ':0' for v in fetches]
         runs.append(Run(names, targets, feeds))

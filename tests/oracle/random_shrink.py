@@ -12,7 +12,7 @@ def shrink(program, fails, value_of=None, seconds=30):
     best, is_smaller = program, True
     while is_smaller:
         is_smaller = False
-        for step in (fewer_runs, fewer_names, bypassed, fewer_controls, constants, fewer_in_functions, plainer):
+        for step in (fewer_runs, fewer_names, fewer_in_functions, bypassed, fewer_controls, constants, plainer):
             for candidate in step(lambda: best, value_of):
                 if time.monotonic() > end:
                     return best
@@ -43,8 +43,6 @@ def pruned(program):
     program.nodes = [n for n in program.nodes if n.name in seen]
     for run in program.runs:
         run.feeds = {k: v for k, v in run.feeds.items() if k.split(':')[0] in seen}
-    for function in program.functions:
-        prune_function(function)
     used, todo = set(), list(program.nodes)
     functions = {f.name: f for f in program.functions}
     while todo:
@@ -149,24 +147,51 @@ def constants(best, value_of):
 
 
 def fewer_in_functions(best, _):
+    candidate = best().copy()
+    for function in candidate.functions:
+        prune_function(function)
+    yield candidate
     for f in [f.name for f in best().functions]:
         def find(program, name=f):
             return next((g for g in program.functions if g.name == name), None)
-        for node in reversed([n.name for n in find(best()).nodes] if find(best()) else []):
-            function = find(best())
-            source = next((n for n in function.nodes if n.name == node), None) if function else None
-            for i in dict.fromkeys(source.inputs if source else []):
-                candidate = best().copy()
-                if i[0] == '^':
-                    next(n for n in find(candidate).nodes if n.name == node).inputs.remove(i)
-                else:
-                    bypass_in_function(find(candidate), node, i)
-                yield candidate
-        for control in find(best()).controls if find(best()) else []:
+        if find(best()):
             candidate = best().copy()
-            if control in find(candidate).controls:
+            prune_function(find(candidate))
+            yield candidate
+        for name in reversed([n.name for n in find(best()).nodes] if find(best()) else []):
+            candidate = best().copy()
+            if find(candidate) and remove_in_function(find(candidate), name):
+                yield candidate
+        for name in reversed([n.name for n in find(best()).nodes] if find(best()) else []):
+            k = 0
+            while True:
+                candidate = best().copy()
+                node = next((n for n in find(candidate).nodes if n.name == name), None) if find(candidate) else None
+                if node is None or k >= len(node.inputs):
+                    break
+                if node.inputs[k][0] == '^':
+                    del node.inputs[k]
+                else:
+                    bypass_in_function(find(candidate), name, node.inputs[k])
+                k += 1
+                yield candidate
+        for control in list(find(best()).controls) if find(best()) else []:
+            candidate = best().copy()
+            if find(candidate) and control in find(candidate).controls:
                 find(candidate).controls.remove(control)
                 yield candidate
+
+
+def remove_in_function(function, name):
+    """Whether nothing needed the node."""
+    if any(v.split(':')[0] == name for _, _, v in function.results) or \
+            any(i.split(':')[0] == name for n in function.nodes for i in n.inputs):
+        return False
+    function.nodes = [n for n in function.nodes if n.name != name]
+    function.controls = [c for c in function.controls if c != name]
+    for node in function.nodes:
+        node.inputs = [i for i in node.inputs if i != '^' + name]
+    return True
 
 
 def bypass_in_function(function, name, other):
