@@ -6,13 +6,15 @@ from random_builder import NOTHING, NUMBERS, Value
 from random_graph import BOOL, FLOAT, INT32, RESOURCE, STRING, Function, Node, bool_, func, funcs, int_, ints, shapes, text, type_, types
 
 DEEPEST = 3
+MOST = 60  # nodes, after which nothing more is begun
 
 
 def fill(b, count):
     """A random block of |count| actions in the present context."""
     names, weights = b.choices
     for name in b.rng.choices(names, weights, k=count):
-        ACTIONS[name][1](b)
+        if b.count < MOST:
+            ACTIONS[name][1](b)
 
 
 def draw_types(b):
@@ -22,12 +24,13 @@ def draw_types(b):
 
 
 def finish_block(b, wanted):
-    """Values of the wanted types; the first comes after all that the context touched."""
+    """Values of the wanted types; the first comes after all that the context touched, of a function every one: where TensorFlow
+    lowers it to nodes, what is not needed for what is used does not run."""
     values = [b.want(dtype, dims) for dtype, dims in wanted]
     touchers = b.touchers(b.ctx)
     out = []
     for i, v in enumerate(values):
-        o = b.add('Identity', [v.ref], T(v.dtype), [(v.dtype, v.dims)], b.passes(v), controls=touchers if i == 0 else ())[0]
+        o = b.add('Identity', [v.ref], T(v.dtype), [(v.dtype, v.dims)], b.passes(v), controls=touchers if i == 0 or b.ctx.kind == 'function' else ())[0]
         o.alias = v.alias
         out.append(o)
     return out
@@ -198,7 +201,8 @@ def call(b):
 
 
 def lowered(b):
-    return {'_lower_using_switch_merge': bool_(True)} if b.chance(0.5) else {}
+    """Lowered to nodes in TensorFlow, a call is not dead as a whole when one of its inputs is: only where none can be."""
+    return {'_lower_using_switch_merge': bool_(True)} if b.chance(0.5) and 'switch' not in b.choices[0] else {}
 
 
 @action(4)

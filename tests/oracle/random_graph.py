@@ -195,6 +195,23 @@ class Function:
         return f'function({self.name!r}, {self.args!r}, {self.results!r}, {self.controls!r}, [\n{inner}])'
 
 
+class RawFunction:
+    """A FunctionDef that the program does not look into."""
+
+    def __init__(self, name, data):
+        self.name, self.data = name, data
+        self.args, self.results, self.controls, self.nodes = [], [], [], []
+
+    def copy(self):
+        return self
+
+    def encode(self):
+        return self.data
+
+    def show(self):
+        return f'raw_function({self.name!r}, {self.data!r})'
+
+
 class Run:
     def __init__(self, fetches=(), targets=(), feeds=None, is_state=False):
         self.fetches, self.targets, self.feeds = list(fetches), list(targets), dict(feeds or {})
@@ -251,10 +268,13 @@ def read_script(source):
         del program.nodes[len(program.nodes) - len(nodes):]
         program.functions.append(Function(name, args, results, controls, nodes))
 
+    def raw_function(name, data):
+        program.functions.append(RawFunction(name, data))
+
     def run(fetches=(), targets=(), feeds=None):
         program.runs.append(Run(fetches, targets, {k: v[1] for k, v in (feeds or {}).items()}))
 
     def session(threads=1, disabled=''):
         program.threads, program.disabled = threads, disabled
-    exec(source, {**globals(), 'node': node, 'function': function, 'run': run, 'session': session})  # pylint: disable=exec-used
+    exec(source, {**globals(), 'node': node, 'function': function, 'raw_function': raw_function, 'run': run, 'session': session})  # pylint: disable=exec-used
     return program

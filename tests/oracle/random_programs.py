@@ -12,6 +12,7 @@ import ctypes
 import json
 import mmap
 import os
+import re
 import signal
 import struct
 import sys
@@ -23,6 +24,7 @@ sys.path.insert(0, HERE)
 import libweir
 import random_generate
 import random_run
+import random_servers
 import random_shrink
 import random_tensorflow
 from random_graph import read_script
@@ -81,21 +83,38 @@ class Worker:
     def __init__(self, options, place, write):
         self.options, self.place, self.write = options, place, write
         self.tensorflow = random_tensorflow.Library()
-        self.weir = libweir.Library(os.path.abspath(options.lib))
         self.names = output_names(self.tensorflow)
-        self.judge = random_run.Judge(self.tensorflow, lambda *what: random_run.run_weir(self.weir, *what))
+        self.judge = random_run.Judge(self.tensorflow, self.runner())
+
+    def runner(self):
+        """What runs a program in Weir."""
+        if self.options.mode == 'process':
+            weir = libweir.Library(os.path.abspath(self.options.lib))
+            return lambda *what: random_run.run_weir(weir, *what)
+        weir = os.path.join(os.path.dirname(os.path.abspath(self.options.lib)), 'cli', 'weir')
+        servers = random_servers.Servers(weir, 2 if self.options.mode == 'tasks' else 1)
+        return lambda *what: servers.run(self.tensorflow, *what)
 
     def draw(self, seed):
         kinds = {'both': ('ref', 'resource'), 'ref': ('ref',), 'resource': ('resource',)}[self.options.variables]
-        return random_generate.draw(seed, self.names, kinds, self.options.without, self.options.calm)
+        if self.options.gradients:
+            import random_gradients
+            program = random_gradients.draw(seed, kinds)
+        else:
+            program = random_generate.draw(seed, self.names, kinds, self.options.without, self.options.calm)
+        if self.options.disabled is not None:
+            program.disabled = self.options.disabled
+        return program
 
     def run(self, seed):
         self.place.set(seed, 'generate')
         program = self.draw(seed)
-        before = self.judge.undetermined, self.judge.refused
+        before = self.judge.counts()
         problem = self.judge.problem(program, lambda phase: self.place.set(seed, phase))
-        self.write({'seed': seed, 'undetermined': self.judge.undetermined - before[0], 'refused': self.judge.refused - before[1],
-                    'failed': problem is not None})
+        if problem is not None and self.options.ignore and re.search(self.options.ignore, problem[1], re.S):
+            problem, self.judge.refused = None, self.judge.refused + 1
+        after = self.judge.counts()
+        self.write({'seed': seed, 'failed': problem is not None, **{k: after[k] - before[k] for k in after}})
         if problem is not None and self.options.shrink:
             self.place.set(seed, 'shrink')
             self.write({'seed': seed, 'report': self.report(seed, program, problem)})
@@ -103,11 +122,11 @@ class Worker:
     def report(self, seed, program, problem):
         """The program made small, as a script, and what both give; None when it turns out not to be determined."""
         kind = random_run.kind_of(problem)
-        self.judge.patience_ms = 1000 if kind[0] == random_tensorflow.DEADLINE_EXCEEDED else random_run.TIMEOUT_MS
+        self.judge.patience_ms = 500 if kind[0] == random_tensorflow.DEADLINE_EXCEEDED else random_run.TIMEOUT_MS
 
         def fails(candidate):
-            self.place.set(seed, 'shrink')
-            return random_run.kind_of(self.judge.problem(candidate, repeats=4)) == kind
+            return random_run.kind_of(self.judge.problem(candidate, lambda phase: self.place.set(seed, f'shrink {phase}'),
+                                                         repeats=4)) == kind
         small = random_shrink.shrink(program, fails, self.value_of, self.options.shrink)
         self.place.set(seed, 'shrink')
         self.judge.patience_ms = random_run.TIMEOUT_MS
@@ -168,6 +187,7 @@ def child_main(options, child, writer):
     try:
         def write(message):
             os.write(writer, json.dumps(message).encode() + b'\n')
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # with the parent: PR_SET_PDEATHSIG
         worker = Worker(options, child.place, write)
         for seed in range(child.first, child.last, child.step):
             worker.run(seed)
@@ -182,7 +202,7 @@ def child_main(options, child, writer):
 
 class Total:
     def __init__(self):
-        self.programs = self.undetermined = self.refused = self.failed = 0
+        self.programs = self.undetermined = self.refused = self.optimized = self.failed = 0
         self.shown = {}
         self.crashes = []
 
@@ -197,6 +217,7 @@ class Total:
         self.programs += 1
         self.undetermined += message['undetermined']
         self.refused += message['refused']
+        self.optimized += message['optimized']
         self.failed += message['failed']
         if message['failed'] and not options.shrink:
             print(f'FAIL seed {message["seed"]}', flush=True)
@@ -242,7 +263,7 @@ def ended(options, child, total):
         return []
     _, seed, phase = child.place.get()
     what = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f'exit {os.WEXITSTATUS(status)}'
-    if phase.startswith('tensorflow'):  # where TensorFlow waits for ever or crashes there is nothing to compare
+    if 'tensorflow' in phase:  # where TensorFlow waits for ever or crashes there is nothing to compare
         total.refused += 1
     else:
         print(f'CRASH seed {seed}: {what} in {phase}', flush=True)
@@ -273,6 +294,9 @@ def parse_arguments():
     parser.add_argument('--variables', choices=('both', 'ref', 'resource'), default='both')
     parser.add_argument('--calm', action='store_true', help='no constants outside their branch, no Merge of what may be alive twice')
     parser.add_argument('--without', nargs='*', default=(), help='actions to leave out')
+    parser.add_argument('--disabled', metavar='PASSES', help='of Weir, for all programs; "": none')
+    parser.add_argument('--ignore', metavar='REGEX', help='differences that are known')
+    parser.add_argument('--gradients', action='store_true', help="programs of TensorFlow's client instead; ten times as slow")
     parser.add_argument('--shrink', type=float, default=30, help='seconds for each failure; 0: prints the seed alone')
     parser.add_argument('--max-failures', type=int, default=2, help='printed of those with the same ops')
     parser.add_argument('--script', metavar='FILE')
@@ -287,7 +311,7 @@ def main():
     total = watch(options)
     seconds = time.monotonic() - start
     print(f'{total.programs} programs, {total.programs / seconds:.1f} a second; {total.failed} differ, {len(total.crashes)} crash, '
-          f'{total.undetermined} undetermined, {total.refused} refused by TensorFlow')
+          f'{total.undetermined} undetermined, {total.optimized} as TensorFlow with its optimizer, {total.refused} refused by it')
     return int(bool(total.failed or total.crashes))
 
 

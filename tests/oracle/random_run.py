@@ -2,11 +2,13 @@
 
 TensorFlow runs a program once. Where Weir gives the same, all is well. Where not, TensorFlow runs it again and again: with one
 thread, with four and with the caller's, and with its nodes in other orders, from which its executor draws the order of what is
-ready. Only what is the same each time counts, up to the first run that is not.
+ready. Only what is the same each time counts, up to the first run that is not. Nor is it a fault to do as TensorFlow does with
+its optimizer on.
 """
 import random
 
 import libweir
+import random_order as order
 import random_tensorflow
 from values import code_name, compare_values
 
@@ -38,10 +40,10 @@ def differs(a, b, fetches):
     return None
 
 
-def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIMEOUT_MS):
+def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIMEOUT_MS, is_plain=True):
     """Outcomes of all runs in a session of TensorFlow's client; a single one where the graph is refused."""
     try:
-        session = random_tensorflow.Session(lib, graph_def, target, is_isolated=bool(target))
+        session = random_tensorflow.Session(lib, graph_def, target, bool(target), is_plain)
     except random_tensorflow.Error as error:
         return [Outcome(error.code, 'import: ' + error.message, [])]
     try:
@@ -85,7 +87,10 @@ class Judge:
     def __init__(self, tensorflow, run):
         self.tensorflow, self.run = tensorflow, run
         self.patience_ms = TIMEOUT_MS
-        self.undetermined = self.refused = 0
+        self.undetermined = self.refused = self.optimized = 0
+
+    def counts(self):
+        return {'undetermined': self.undetermined, 'refused': self.refused, 'optimized': self.optimized}
 
     def problem(self, program, say=lambda phase: None, repeats=REPEATS):
         """None, or (run, text) of what Weir does otherwise."""
@@ -100,10 +105,20 @@ class Judge:
         if text is None:
             return None
         say('tensorflow again')
-        if at >= self.determined(program, want, repeats):
+        if at >= min(order.determined(program, want), self.determined(program, want, repeats)):
             self.undetermined += 1
             return None
+        if self.is_optimized(program, at, got):
+            self.optimized += 1
+            return None
         return at, f'run {at}: {text}', got, want
+
+    def is_optimized(self, program, at, got):
+        """Whether TensorFlow's own optimizer makes the same of it."""
+        if at >= len(got):
+            return False
+        again = run_session(self.tensorflow, program, program.encode(devices=False), timeout_ms=5000, is_plain=False)
+        return first_difference(program, got[:at + 1], again)[0] > at
 
     def determined(self, program, want, repeats):
         """How many runs are the same, from the first on, whatever order TensorFlow takes."""
@@ -147,7 +162,7 @@ def shuffled(program, order, k):
 
 def first_difference(program, got, want):
     for i, run in enumerate(program.runs):
-        if i >= len(got):
+        if i >= len(got) or i >= len(want):
             return i, f'no such run: {got[-1].show()}'
         text = differs(got[i], want[i], run.fetches)
         if text:

@@ -2,7 +2,7 @@
 import time
 
 import random_run
-from random_graph import Node, Run, array, type_
+from random_graph import Node, RawFunction, array, type_
 from values import ENUM
 
 
@@ -12,12 +12,12 @@ def shrink(program, fails, value_of=None, seconds=30):
     best, is_smaller = program, True
     while is_smaller:
         is_smaller = False
-        for step in (fewer_runs, fewer_names, fewer_in_functions, bypassed, fewer_controls, constants, plainer):
+        for step in (fewer_runs, fewer_names, fewer_in_functions, unlooped, bypassed, fewer_controls, constants, plainer):
             for candidate in step(lambda: best, value_of):
                 if time.monotonic() > end:
                     return best
                 candidate = pruned(candidate)
-                if size(candidate) < size(best) and fails(candidate):
+                if size(candidate) < size(best) and is_sound(candidate) and fails(candidate):
                     best, is_smaller = candidate, True
     return best
 
@@ -27,6 +27,55 @@ def size(program):
     return (sum(2 + len(n.inputs) + (n.op != 'Const') for n in nodes) + 3 * len(program.runs) + 3 * len(program.functions) +
             sum(len(r.fetches) + len(r.targets) + len(r.feeds) for r in program.runs) +
             (program.threads > 1) + bool(program.disabled) + sum(len(f.args) + len(f.results) + len(f.controls) for f in program.functions))
+
+
+def is_sound(program):
+    """Whether every loop is one that a client could have made: one that is not may run for ever."""
+    return all(is_sound_part(part) for part in [program.nodes] + [f.nodes for f in program.functions])
+
+
+def is_sound_part(nodes):
+    by_name = {n.name: n for n in nodes}
+
+    def sources(node):
+        return [by_name[i.lstrip('^').split(':')[0]] for i in node.inputs if i.lstrip('^').split(':')[0] in by_name]
+    for node in nodes:
+        ops = [s.op for s in sources(node)]
+        if node.op == 'Merge' and 'Enter' in ops and ops != ['Enter', 'NextIteration']:
+            return False
+        if node.op == 'Exit' and ops[:1] != ['Switch']:
+            return False
+        if node.op == 'NextIteration' and not meets_switch(node, sources):
+            return False
+    return True
+
+
+def meets_switch(node, sources):
+    """Whether a Switch decides whether the node runs, and not an invariant of the loop alone."""
+    todo, seen = [node], set()
+    while todo:
+        for source in sources(todo.pop()):
+            if source.op == 'Switch':
+                return True
+            if source.name not in seen and source.op not in ('Enter', 'RefEnter'):
+                seen.add(source.name)
+                todo.append(source)
+    return False
+
+
+def unlooped(best, _):
+    """What enters a loop instead of what leaves it."""
+    for name in [n.name for n in best().nodes if n.op == 'Exit']:
+        by_name = {n.name: n for n in best().nodes}
+        node = by_name.get(name)
+        for _ in range(4):  # Exit, Switch, Merge, Enter
+            node = node and by_name.get(node.inputs[0].split(':')[0]) if node is None or node.op != 'Enter' else node
+        if node is not None and node.op == 'Enter':
+            candidate = best().copy()
+            replaced(candidate.nodes, name, node.inputs[0])
+            for run in candidate.runs:
+                run.fetches = [with_index(node.inputs[0]) if f == name + ':0' else f for f in run.fetches]
+            yield candidate
 
 
 def pruned(program):
@@ -49,6 +98,8 @@ def pruned(program):
         node = todo.pop()
         names = [node.op] + [v for kind, v in node.attrs.values() if kind == 'func'] + \
             [n for kind, v in node.attrs.values() if kind == 'funcs' for n in v]
+        if any(isinstance(f, RawFunction) for f in program.functions):
+            return program
         for name in names:
             if name in functions and name not in used:
                 used.add(name)
@@ -59,7 +110,7 @@ def pruned(program):
 
 def prune_function(function):
     by_name = {n.name: n for n in function.nodes}
-    todo, seen = [v.split(':')[0] for _, _, v in function.results] + list(function.controls), set()
+    todo, seen = [v.split(':')[0] for _, _, v in function.results] + list(function.controls), set()  # what has an effect is one
     while todo:
         name = todo.pop()
         if name in by_name and name not in seen:
@@ -175,11 +226,6 @@ def fewer_in_functions(best, _):
                     bypass_in_function(find(candidate), name, node.inputs[k])
                 k += 1
                 yield candidate
-        for control in list(find(best()).controls) if find(best()) else []:
-            candidate = best().copy()
-            if find(candidate) and control in find(candidate).controls:
-                find(candidate).controls.remove(control)
-                yield candidate
 
 
 def remove_in_function(function, name):
@@ -198,7 +244,7 @@ def bypass_in_function(function, name, other):
     for node in function.nodes:
         node.inputs = [other if i.startswith(name + ':') else i for i in node.inputs if i != '^' + name]
     function.results = [(n, t, other if v.startswith(name + ':') else v) for n, t, v in function.results]
-    function.controls = [c for c in function.controls if c != name]
+    remove_in_function(function, name)
 
 
 def plainer(best, _):

@@ -27,9 +27,11 @@ class Buffer(ctypes.Structure):
     _fields_ = [('data', ctypes.c_char_p), ('length', ctypes.c_size_t), ('deallocator', ctypes.c_void_p)]
 
 
-def config(is_isolated=False):
-    """A ConfigProto: no rewrites at all, and pools of one and of four threads."""
+def config(is_isolated=False, is_plain=True):
+    """A ConfigProto: pools of one and of four threads; |is_plain|: no rewrites at all."""
     options = field(3, b'\x18' + varint(-1)) + field(10, b'\x98\x01\x01')  # opt_level L0, disable_meta_optimizer
+    if not is_plain:  # min_graph_nodes = -1: the optimizer takes on small graphs too
+        options = field(10, b'\x88\x01' + varint(-1))
     pools = b''.join(field(12, b'\x08' + varint(n) + field(2, f'random{n}'.encode())) for n in (1, 4))
     return b'\x10\x01\x28\x01' + field(10, options) + pools + (b'\x78\x01' if is_isolated else b'')
 
@@ -104,7 +106,7 @@ class Library:
 
 
 class Session:
-    def __init__(self, lib, graph_def, target=None, is_isolated=False):
+    def __init__(self, lib, graph_def, target=None, is_isolated=False, is_plain=True):
         self.lib, self.c = lib, lib.c
         c, status = lib.c, lib.status
         self.graph = ctypes.c_void_p(c.TF_NewGraph())
@@ -115,7 +117,7 @@ class Session:
             c.TF_GraphImportGraphDef(self.graph, ctypes.byref(buffer), options, status)
             c.TF_DeleteImportGraphDefOptions(options)
             lib.check()
-            self.session = self.open(target, config(is_isolated))
+            self.session = self.open(target, config(is_isolated, is_plain))
         except Error:
             self.close()
             raise
