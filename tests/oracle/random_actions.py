@@ -115,7 +115,9 @@ def reduction(b):
     axes = b.const(INT32, value=np.arange(len(x.dims), dtype=np.int32)) if b.chance(0.8) else b.const(
         INT32, value=np.zeros(0, np.int32))
     dims = () if axes.dims[0] == len(x.dims) else x.dims
-    b.compute(b.pick('Sum', 'Max', 'Prod'), [x, axes], T(x.dtype, Tidx=type_(INT32), keep_dims=bool_(False)), x.dtype, dims)
+    out = b.compute(b.pick('Sum', 'Max', 'Prod'), [x, axes], T(x.dtype, Tidx=type_(INT32), keep_dims=bool_(False)), x.dtype, dims)
+    if int(np.prod(x.dims)) == int(np.prod(dims)):  # nothing to reduce
+        out.alias = x.alias
 
 
 @action(3)
@@ -132,11 +134,19 @@ def about(b):
         n = b.below(3) + 2
         b.compute('AddN', [x] + [b.want(x.dtype, x.dims) for _ in range(n - 1)], T(x.dtype, N=int_(n)), x.dtype, x.dims)
     elif op == 'Select':
-        b.compute('Select', [b.want(BOOL, x.dims), x, b.want(x.dtype, x.dims)], T(x.dtype), x.dtype, x.dims)
+        select(b, x)
     else:
         attrs = T(x.dtype, out_type=type_(INT32)) if op != 'Rank' else T(x.dtype)
         out = b.add(op, [x.ref], attrs, [(INT32, (len(x.dims),) if op == 'Shape' else ())], b.passes(x))[0]
         b.ctx.values.append(out)
+
+
+def select(b, x):
+    """By one condition for all it hands on what it takes, by many it makes something new."""
+    inputs = [b.want(BOOL, x.dims), x, b.want(x.dtype, x.dims)]
+    out = b.compute('Select', inputs, T(x.dtype), x.dtype, x.dims)
+    if not x.dims:
+        out.alias = inputs[1].alias | inputs[2].alias
 
 
 @action(1)
@@ -197,7 +207,7 @@ def hand_on(b, x=None):
         return split(b, x)
     if kind == 'Pack':
         return b.hand_on('Pack', [x], {**t, 'N': int_(1), 'axis': int_(0)}, d, (1, *dims))
-    if kind == 'Unpack' and dims and dims[0] <= 2:
+    if kind == 'Unpack' and dims and 0 < dims[0] <= 2:
         return b.hand_on('Unpack', [x], {**t, 'num': int_(dims[0]), 'axis': int_(0)}, d, dims[1:], outputs=dims[0],
                          index=b.below(dims[0]))
     if kind == 'Tile' and dims:

@@ -75,7 +75,7 @@ class Builder:
         return self.rng.random() < p
 
     def below(self, n):
-        return self.rng.randrange(n)
+        return self.rng.randrange(n) if n > 0 else 0
 
     def pick(self, *choices):
         return self.rng.choice(choices)

@@ -6,7 +6,7 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 import numpy as np
 import tensorflow as tf
 
-from random_graph import Node, Program, RawFunction, Run, bytes_
+from random_graph import Node, Program, RawFunction, Run, array, bool_, bytes_, func, int_, shape, text, type_
 
 tf1 = tf.compat.v1
 tf1.disable_eager_execution()
@@ -17,7 +17,7 @@ class Client:
     """Draws a graph: a few variables, an expression of them, its gradients, an update."""
 
     def __init__(self, rng, kinds):
-        self.rng, self.kinds = rng, kinds
+        self.rng, self.kinds, self.graph = rng, kinds, tf1.get_default_graph()
         self.variables, self.fed = [], {}
         self.dims = rng.choice(([], [2], [3], [2, 2]))
 
@@ -29,7 +29,9 @@ class Client:
         return np.array([self.rng.randint(-2, 3) for _ in range(int(np.prod(dims)))], np.float32).reshape(dims)
 
     def hold(self, value):
-        tensor = tf1.placeholder(value.dtype, value.shape)
+        """A placeholder outside all conditionals and loops."""
+        with self.graph.as_default(), tf1.control_dependencies(None):
+            tensor = tf1.placeholder(value.dtype, value.shape)
         self.fed[tensor.name] = value
         return tensor
 
@@ -115,10 +117,30 @@ def draw(seed, kinds):
     return program
 
 
+def attribute(value):
+    """Of the kinds that a script can spell, or as it is."""
+    kind = value.WhichOneof('value')
+    if kind == 'type':
+        return type_(value.type)
+    if kind == 'i':
+        return int_(value.i)
+    if kind == 'b':
+        return bool_(value.b)
+    if kind == 's':
+        return text(value.s.decode())
+    if kind == 'shape':
+        return shape(None if value.shape.unknown_rank else [d.size for d in value.shape.dim])
+    if kind == 'tensor' and value.tensor.dtype in (1, 3, 9, 10):
+        return array(tf.make_ndarray(value.tensor))
+    if kind == 'func':
+        return func(value.func.name)
+    return bytes_(value.SerializeToString())
+
+
 def convert(graph_def):
     program = Program()
     for n in graph_def.node:
-        program.nodes.append(Node(n.name, n.op, n.input, {k: bytes_(v.SerializeToString()) for k, v in n.attr.items()}))
+        program.nodes.append(Node(n.name, n.op, n.input, {k: attribute(v) for k, v in n.attr.items()}))
     for f in graph_def.library.function:
         program.functions.append(RawFunction(f.signature.name, f.SerializeToString()))
     return program

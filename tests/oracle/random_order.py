@@ -1,5 +1,7 @@
-"""What order a program itself leaves open after a failing node, which no number of repeated runs would show."""
+"""What order a program leaves open, more of it than repeated runs would show: delays here and there, and a look at failing steps."""
 import re
+
+from random_graph import Node
 
 HARMLESS = ('ReadVariableOp', 'VarHandleOp', 'VariableV2', 'QueueSizeV2', 'FIFOQueueV2', 'VarIsInitializedOp', 'VariableShape',
             'ResourceGather', 'ResourceGatherNd')
@@ -54,3 +56,51 @@ def determined(program, outcomes):
         if mine and (node is None or any(w != node and w not in before[node] and node not in before[w] for w in mine)):
             return i + 1
     return len(outcomes)
+
+
+# ---- delays ----
+
+def in_loops(program):
+    """Names of the nodes between an Enter and its Exit."""
+    users = {}
+    for node in program.nodes:
+        for i in node.inputs:
+            users.setdefault(i.lstrip('^').split(':')[0], []).append(node)
+    todo = [n for n in program.nodes if n.op in ('Enter', 'RefEnter')]
+    seen = {n.name for n in todo}
+    while todo:
+        for user in users.get(todo.pop().name, ()):
+            if user.name not in seen and user.op not in ('Exit', 'RefExit'):
+                seen.add(user.name)
+                todo.append(user)
+    return seen
+
+
+def delayed(program, rng):
+    """The same program with nodes behind chains of NoOps and inputs of Merges behind chains of Identities, at random."""
+    other, inside, added = program.copy(), in_loops(program), []
+    fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
+    for node in other.nodes:
+        if node.name in inside or node.name in fed:
+            continue
+        if node.op == 'Merge':
+            for k in range(node.attrs['N'][1]):
+                if rng.random() < 0.5:
+                    node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(1, 9))
+        elif rng.random() < 0.3:
+            last = chain(added, f'delay{len(added)}', None, None, rng.randrange(1, 9))
+            node.inputs.append('^' + last)
+    other.nodes += added
+    return other
+
+
+def chain(added, prefix, source, dtype, length):
+    """Adds a chain of nodes; the name of the last."""
+    for i in range(length):
+        name = f'{prefix}_{i}'
+        if dtype:
+            added.append(Node(name, 'Identity', [source], {'T': dtype}))
+        else:
+            added.append(Node(name, 'NoOp', ['^' + source] if source else [], {}))
+        source = name
+    return source

@@ -126,7 +126,7 @@ class Worker:
 
         def fails(candidate):
             return random_run.kind_of(self.judge.problem(candidate, lambda phase: self.place.set(seed, f'shrink {phase}'),
-                                                         repeats=4)) == kind
+                                                         repeats=6)) == kind
         small = random_shrink.shrink(program, fails, self.value_of, self.options.shrink)
         self.place.set(seed, 'shrink')
         self.judge.patience_ms = random_run.TIMEOUT_MS

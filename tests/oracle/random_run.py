@@ -1,8 +1,8 @@
 """Runs a random program in TensorFlow and in Weir, and judges: what TensorFlow itself gives differently is not compared.
 
 TensorFlow runs a program once. Where Weir gives the same, all is well. Where not, TensorFlow runs it again and again: with one
-thread, with four and with the caller's, and with its nodes in other orders, from which its executor draws the order of what is
-ready. Only what is the same each time counts, up to the first run that is not. Nor is it a fault to do as TensorFlow does with
+thread, with four and with the caller's, with its nodes in other orders, from which its executor draws the order of what is
+ready, and with delays here and there. Only what is the same each time counts, up to the first run that is not. Nor is it a fault to do as TensorFlow does with
 its optimizer on.
 """
 import random
@@ -123,13 +123,13 @@ class Judge:
     def determined(self, program, want, repeats):
         """How many runs are the same, from the first on, whatever order TensorFlow takes."""
         rng, count = random.Random(1), len(want)
-        orders = [list(range(len(program.nodes))), list(range(len(program.nodes)))[::-1]] * 2
-        while len(orders) < repeats:
-            orders.append(rng.sample(range(len(program.nodes)), len(program.nodes)))
-        for k, order in enumerate(orders):
-            again = run_session(self.tensorflow, program, shuffled(program, order, k).encode(order, devices=False),
-                                pool=('four', 'caller', 'one')[k % 3], timeout_ms=5000)
-            at, text = first_difference(program, again, want)
+        for k in range(repeats):
+            again = order.delayed(program, rng) if k % 3 else shuffled(program)
+            nodes = list(range(len(again.nodes)))
+            nodes = [nodes, nodes[::-1], rng.sample(nodes, len(nodes))][k // 3 % 3]
+            outcomes = run_session(self.tensorflow, again, again.encode(nodes, devices=False),
+                                   pool=('four', 'caller', 'one')[k % 3], timeout_ms=5000)
+            at, text = first_difference(program, outcomes, want)
             if text is not None:
                 count = min(count, at)
         return count
@@ -149,10 +149,8 @@ def is_refused(program, want):
                                                 for o in want)
 
 
-def shuffled(program, order, k):
-    """The program with the control inputs of its nodes in another order too."""
-    if k % 2 == 0:
-        return program
+def shuffled(program):
+    """The program with the control inputs of its nodes in another order."""
     other = program.copy()
     for node in other.nodes:
         data, controls = [i for i in node.inputs if i[0] != '^'], [i for i in node.inputs if i[0] == '^']

@@ -48,33 +48,37 @@ def library_path():
 class Library:
     def __init__(self):
         self.c = c = ctypes.CDLL(library_path())
-        for name in ('NewStatus', 'NewGraph', 'NewSessionOptions', 'NewSession', 'NewImportGraphDefOptions', 'NewTensor',
+        for name in ('NewStatus', 'NewGraph', 'NewSessionOptions', 'NewSession', 'NewImportGraphDefOptions', 'AllocateTensor',
                      'TensorData', 'GraphOperationByName', 'NewBuffer'):
             getattr(c, 'TF_' + name).restype = ctypes.c_void_p
         c.TF_Message.restype = ctypes.c_char_p
         c.TF_Dim.restype = ctypes.c_int64
         c.TF_TensorByteSize.restype = ctypes.c_size_t
         self.status = ctypes.c_void_p(c.TF_NewStatus())
-        self.deallocator = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)(lambda *_: None)
+        self.malloc = ctypes.CDLL(None).malloc
+        self.malloc.restype = ctypes.c_void_p
 
     def check(self):
         code = self.c.TF_GetCode(self.status)
         if code:
             raise Error(code, self.c.TF_Message(self.status).decode(errors='replace'))
 
-    def to_tensor(self, array, keep):
-        """A TF_Tensor* for the caller to delete while |keep| holds its memory."""
+    def to_tensor(self, array):
+        """A TF_Tensor* for the caller to delete; its memory is TensorFlow's, for variables may keep it."""
         dims = (ctypes.c_int64 * max(1, array.ndim))(*array.shape)
-        if array.dtype == object:
-            texts = [ctypes.create_string_buffer(bytes(s), len(s)) for s in array.ravel()]
-            keep.extend(texts)
-            data = b''.join(struct.pack('<QQQ', len(t) << 2 | 3, ctypes.addressof(t), 0) for t in texts)
-        else:
-            data = np.ascontiguousarray(array).tobytes()
-        memory = ctypes.create_string_buffer(data, max(1, len(data)))
-        keep.append(memory)
-        return ctypes.c_void_p(self.c.TF_NewTensor(ENUM[array.dtype], dims, array.ndim, memory, ctypes.c_size_t(len(data)),
-                                                   self.deallocator, None))
+        data = b''.join(map(self.to_string, array.ravel())) if array.dtype == object else np.ascontiguousarray(array).tobytes()
+        tensor = ctypes.c_void_p(self.c.TF_AllocateTensor(ENUM[array.dtype], dims, array.ndim, ctypes.c_size_t(len(data))))
+        if data:
+            ctypes.memmove(self.c.TF_TensorData(tensor), data, len(data))
+        return tensor
+
+    def to_string(self, text):
+        """The 24 bytes of a TF_TString: inline, or with memory of its own, which is never freed."""
+        if len(text) <= 22:
+            return bytes([len(text) << 2]) + text.ljust(23, b'\0')
+        memory = self.malloc(len(text) + 1)
+        ctypes.memmove(memory, text, len(text))
+        return struct.pack('<QQQ', len(text) << 2 | 1, len(text), memory)
 
     def to_array(self, tensor):
         tensor = ctypes.c_void_p(tensor)
@@ -151,12 +155,12 @@ class Session:
 
     def run(self, run, pool, timeout_ms):
         """Arrays of the fetches."""
-        c, lib, keep = self.c, self.lib, []
+        c, lib = self.c, self.lib
         count = len(run.fetches)
         inputs = (Output * max(1, len(run.feeds)))(*map(self.output, run.feeds))
         outputs = (Output * max(1, count))(*map(self.output, run.fetches))
         targets = (ctypes.c_void_p * max(1, len(run.targets)))(*map(self.node, run.targets))
-        tensors = [lib.to_tensor(a, keep) for a in run.feeds.values()]
+        tensors = [lib.to_tensor(a) for a in run.feeds.values()]
         fed = (ctypes.c_void_p * max(1, len(tensors)))(*[t.value for t in tensors])
         values = (ctypes.c_void_p * max(1, count))()
         text = run_options(pool, timeout_ms)
