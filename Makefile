@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 LIB := build/dev/libweir.so
 PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs oracle install bench check format fuzz clean
+.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random oracle install bench check format fuzz clean
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -48,7 +48,7 @@ test-tsan: build/.packages
 test-python: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
-	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs
+	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs test-random
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
 	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster
@@ -62,6 +62,9 @@ test-gradients:
 
 test-programs:
 	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
+
+test-random:
+	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 1000 --jobs 1
 
 # The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.
 ROUNDS ?= 10

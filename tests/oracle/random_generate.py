@@ -59,7 +59,8 @@ def draw_runs(b):
     if starts:
         runs.append(Run([], starts))
     writers = sorted({n for touches in b.root.touched.values() for n, is_write in touches if is_write})
-    values = [v for v in b.root.values if not v.is_ref and v not in b.placeholders and (not v.alias or not b.is_strict)]
+    # An alias that is fetched shows the variable at the end of the step, or earlier where it is sent to another task.
+    values = [v for v in b.root.values if not v.alias and v not in b.placeholders]
     for _ in range(b.rng.randrange(1, 4)):
         fetches = b.rng.sample(values, min(len(values), b.rng.randrange(0, 4)))
         targets = b.rng.sample(writers, min(len(writers), b.rng.randrange(0, 3)))

@@ -9,6 +9,7 @@ A script is Python that calls what a Program offers:
 
 `random_programs.py --script FILE` runs it again.
 """
+import functools
 import struct
 
 import numpy as np
@@ -98,6 +99,15 @@ def encode_shape(dims):
 
 def encode_attr(kind, value):
     """An AttrValue."""
+    return encode_any(kind, value) if kind in ('array', 'shape', 'shapes') else encode_known(kind, value)
+
+
+@functools.lru_cache(4096)
+def encode_known(kind, value):
+    return encode_any(kind, value)
+
+
+def encode_any(kind, value):
     if kind == 'type_':
         return b'\x30' + varint(value)
     if kind == 'int_':

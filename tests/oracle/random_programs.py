@@ -9,10 +9,12 @@ runs otherwise is made small by random_shrink.py and printed with what both gave
 """
 import argparse
 import ctypes
+import importlib
 import json
 import mmap
 import os
 import re
+import resource
 import signal
 import struct
 import sys
@@ -31,6 +33,7 @@ from random_graph import read_script
 from values import read_fields
 
 HANG_S = 25  # longer than any time limit of a run
+START_S = 180  # TensorFlow's Python takes its time
 
 
 def output_names(tensorflow):
@@ -84,6 +87,7 @@ class Worker:
         self.options, self.place, self.write = options, place, write
         self.tensorflow = random_tensorflow.Library()
         self.names = output_names(self.tensorflow)
+        self.gradients = importlib.import_module('random_gradients') if options.gradients else None
         self.judge = random_run.Judge(self.tensorflow, self.runner())
 
     def runner(self):
@@ -97,9 +101,8 @@ class Worker:
 
     def draw(self, seed):
         kinds = {'both': ('ref', 'resource'), 'ref': ('ref',), 'resource': ('resource',)}[self.options.variables]
-        if self.options.gradients:
-            import random_gradients
-            program = random_gradients.draw(seed, kinds)
+        if self.gradients:
+            program = self.gradients.draw(seed, kinds)
         else:
             program = random_generate.draw(seed, self.names, kinds, self.options.without, self.options.calm)
         if self.options.disabled is not None:
@@ -171,7 +174,8 @@ class Child:
         self.pipe, self.rest = reader, b''
 
     def is_stuck(self):
-        return time.time() - self.place.get()[0] > HANG_S
+        since, _, phase = self.place.get()
+        return time.time() - since > (START_S if phase == 'start' else HANG_S)
 
     def lines(self):
         """What it wrote; None at its end."""
@@ -309,8 +313,9 @@ def main():
         return run_script(options)
     start = time.monotonic()
     total = watch(options)
-    seconds = time.monotonic() - start
-    print(f'{total.programs} programs, {total.programs / seconds:.1f} a second; {total.failed} differ, {len(total.crashes)} crash, '
+    seconds, used = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = used.ru_utime + used.ru_stime
+    print(f'{total.programs} programs, {total.programs / seconds:.1f} a second, {total.programs / busy:.1f} a second of CPU; {total.failed} differ, {len(total.crashes)} crash, '
           f'{total.undetermined} undetermined, {total.optimized} as TensorFlow with its optimizer, {total.refused} refused by it')
     return int(bool(total.failed or total.crashes))
 

@@ -61,6 +61,7 @@ def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIM
 
 
 def run_weir(lib, program, timeout_ms):
+    """Outcomes of all runs in this process."""
     disabled = program.disabled.encode() if program.disabled else True
     try:
         graph = libweir.Graph(lib, program.encode(), threads=program.threads, passes=disabled)

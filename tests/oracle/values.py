@@ -27,6 +27,8 @@ ENUM = {dtype: enum for enum, dtype in NUMPY.items()}
 # ---- TensorProto: dtype = 1, tensor_shape = 2 {dim = 2 {size = 1}}, tensor_content = 4, string_val = 8 ----
 
 def varint(value):
+    if 0 <= value < 128:
+        return bytes((value,))
     value &= (1 << 64) - 1
     out = bytearray()
     while value > 0x7f:
