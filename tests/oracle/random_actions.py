@@ -446,7 +446,7 @@ def momentum(b):
 @action(6)
 def switch(b):
     x, p = b.find(), b.find(BOOL, ())
-    if x is None or p is None:
+    if x is None or p is None or any(c.kind == 'function' for c in b.chain()):  # whose results must not be dead
         return
     outs = b.add('Switch', [x.ref, p.ref], T(x.dtype), [(x.dtype, x.dims)] * 2, b.passes(x) + b.reads(p))
     for out in outs:

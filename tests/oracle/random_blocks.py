@@ -137,7 +137,7 @@ def end_function(b, ctx, results, args):
     own = {a for a, _ in args}
     nodes = [Node(n.name, n.op, [in_function(b, ctx, own, i) for i in n.inputs], n.attrs) for n in ctx.nodes]
     outs = [(f'out{i}', v.dtype, in_function(b, ctx, own, v.ref)) for i, v in enumerate(results)]
-    controls = [n for n in b.touchers(ctx)]
+    controls = list(dict.fromkeys([*b.touchers(ctx), *(n.name for n in ctx.nodes if n.op == 'Assert')]))
     b.program.functions.append(Function(name, [(a, v.dtype) for a, v in args], outs, controls, nodes))
     return name
 
@@ -172,8 +172,13 @@ def can_call(b):
     return b.ctx.depth < DEEPEST
 
 
+def needs(inputs, attrs):
+    """Control edges that keep what a lowered call is given: TensorFlow would not run what its functions do not use."""
+    return dict.fromkeys(i.split(':')[0] for i in inputs) if '_lower_using_switch_merge' in attrs else ()
+
+
 def add_call(b, op, inputs, attrs, wanted, touches, alias):
-    outs = b.add(op, inputs, attrs, wanted, touches)
+    outs = b.add(op, inputs, attrs, wanted, touches, [n for n in needs(inputs, attrs) if not n.startswith('arg')])
     for o in outs:
         o.alias = alias
         b.lowered.add(o.node())
@@ -271,7 +276,9 @@ def loop_of_functions(b):
              'output_shapes': shapes(*(None for _ in wanted)), 'parallel_iterations': int_(b.pick(1, 10)), **lowered(b)}
     alias = NOTHING.union(*(v.alias for _, v in args))
     op = 'While' if stateful([ctx]) or b.chance(0.3) else 'StatelessWhile'
-    outs = b.add(op, [v.ref for _, v in args], attrs, wanted, call_touches(b, [ctx], args))
+    inputs = [v.ref for _, v in args]
+    outs = b.add(op, inputs, attrs, wanted, call_touches(b, [ctx], args),
+                 [n for n in needs(inputs, attrs) if not n.startswith('arg')])
     for o in outs:
         o.alias = alias
         b.lowered.add(o.node())

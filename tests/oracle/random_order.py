@@ -37,11 +37,12 @@ def failed_node(message, names):
     return found[-1] if found and found[-1] in names else None
 
 
-def determined(program, outcomes):
-    """How many runs, from the first on, leave nothing open: each write of a failing one comes before or after what failed."""
+def determined(program, outcomes, is_spread=False):
+    """How many runs, from the first on, leave nothing open: each write of a failing one comes before or after what failed, and
+    where the program is |is_spread| over tasks no other task is still at work."""
     failing = [i for i, o in enumerate(outcomes) if o.code]
-    if not failing:
-        return len(outcomes)
+    if not failing or is_spread:
+        return failing[0] + 1 if failing else len(outcomes)
     before = ancestors(program)
     functions = {f.name for f in program.functions}
     writers = [n.name for n in program.nodes if is_write(n, functions)]

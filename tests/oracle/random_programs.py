@@ -88,7 +88,7 @@ class Worker:
         self.tensorflow = random_tensorflow.Library()
         self.names = output_names(self.tensorflow)
         self.gradients = importlib.import_module('random_gradients') if options.gradients else None
-        self.judge = random_run.Judge(self.tensorflow, self.runner())
+        self.judge = random_run.Judge(self.tensorflow, self.runner(), options.mode == 'tasks')
 
     def runner(self):
         """What runs a program in Weir."""

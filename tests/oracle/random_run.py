@@ -85,8 +85,8 @@ def run_weir(lib, program, timeout_ms):
 class Judge:
     """Both sides. |run|(program, timeout_ms) gives the outcomes of Weir."""
 
-    def __init__(self, tensorflow, run):
-        self.tensorflow, self.run = tensorflow, run
+    def __init__(self, tensorflow, run, is_spread=False):
+        self.tensorflow, self.run, self.is_spread = tensorflow, run, is_spread
         self.patience_ms = TIMEOUT_MS
         self.undetermined = self.refused = self.optimized = 0
 
@@ -106,7 +106,7 @@ class Judge:
         if text is None:
             return None
         say('tensorflow again')
-        if at >= min(order.determined(program, want), self.determined(program, want, repeats)):
+        if at >= min(order.determined(program, want, self.is_spread), self.determined(program, want, repeats)):
             self.undetermined += 1
             return None
         if self.is_optimized(program, at, got):
