@@ -88,7 +88,8 @@ class Worker:
         self.tensorflow = random_tensorflow.Library()
         self.names = output_names(self.tensorflow)
         self.gradients = importlib.import_module('random_gradients') if options.gradients else None
-        self.judge = random_run.Judge(self.tensorflow, self.runner(), options.mode == 'tasks')
+        spread = random_servers.TensorFlowServers() if options.mode == 'tasks' else None
+        self.judge = random_run.Judge(self.tensorflow, self.runner(), spread)
 
     def runner(self):
         """What runs a program in Weir."""
@@ -125,7 +126,8 @@ class Worker:
     def report(self, seed, program, problem):
         """The program made small, as a script, and what both give; None when it turns out not to be determined."""
         kind = random_run.kind_of(problem)
-        self.judge.patience_ms = 500 if kind[0] == random_tensorflow.DEADLINE_EXCEEDED else random_run.TIMEOUT_MS
+        if kind[0] == random_tensorflow.DEADLINE_EXCEEDED:
+            self.judge.patience_ms = 500 if self.options.mode == 'process' else 2000
 
         def fails(candidate):
             return random_run.kind_of(self.judge.problem(candidate, lambda phase: self.place.set(seed, f'shrink {phase}'),
@@ -141,6 +143,7 @@ class Worker:
 
     def value_of(self, program, name):
         other = program.copy()
+        self.place.set(0, 'value tensorflow')
         other.runs[-1].fetches, other.runs[-1].targets = [name + ':0'], []
         last = random_run.run_session(self.tensorflow, other, other.encode(devices=False), timeout_ms=3000)[-1]
         return last.values[0] if last.values else None
@@ -269,6 +272,7 @@ def ended(options, child, total):
     what = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f'exit {os.WEXITSTATUS(status)}'
     if 'tensorflow' in phase:  # where TensorFlow waits for ever or crashes there is nothing to compare
         total.refused += 1
+        print(f'seed {seed}: TensorFlow ended by {what}', flush=True)
     else:
         print(f'CRASH seed {seed}: {what} in {phase}', flush=True)
         total.crashes.append((seed, phase))

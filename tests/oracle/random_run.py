@@ -85,8 +85,9 @@ def run_weir(lib, program, timeout_ms):
 class Judge:
     """Both sides. |run|(program, timeout_ms) gives the outcomes of Weir."""
 
-    def __init__(self, tensorflow, run, is_spread=False):
-        self.tensorflow, self.run, self.is_spread = tensorflow, run, is_spread
+    def __init__(self, tensorflow, run, spread=None):
+        """|spread|: servers of TensorFlow's, where the program runs on two tasks."""
+        self.tensorflow, self.run, self.spread = tensorflow, run, spread
         self.patience_ms = TIMEOUT_MS
         self.undetermined = self.refused = self.optimized = 0
 
@@ -106,13 +107,23 @@ class Judge:
         if text is None:
             return None
         say('tensorflow again')
-        if at >= min(order.determined(program, want, self.is_spread), self.determined(program, want, repeats)):
+        if at >= min(order.determined(program, want, self.spread is not None), self.determined(program, want, repeats)):
+            self.undetermined += 1
+            return None
+        if self.spread and self.is_other_when_spread(program, at, want, say):
             self.undetermined += 1
             return None
         if self.is_optimized(program, at, got):
             self.optimized += 1
             return None
         return at, f'run {at}: {text}', got, want
+
+    def is_other_when_spread(self, program, at, want, say):
+        """Whether TensorFlow on two tasks gives something else than in one process."""
+        say('start')
+        outcomes = self.spread.run(self.tensorflow, program, TIMEOUT_MS)
+        say('tensorflow')
+        return first_difference(program, outcomes, want)[0] <= at
 
     def is_optimized(self, program, at, got):
         """Whether TensorFlow's own optimizer makes the same of it."""

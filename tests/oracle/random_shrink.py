@@ -123,7 +123,7 @@ def fewer_runs(best, _):
     i = len(best().runs) - 1
     while i >= 0:
         candidate = best().copy()
-        if i < len(candidate.runs):
+        if i < len(candidate.runs) > 1:
             del candidate.runs[i]
             yield candidate
         i -= 1
