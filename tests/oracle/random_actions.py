@@ -457,8 +457,8 @@ def switch(b):
 @action(4)
 def merge(b):
     x = b.find()
-    if x is None or b.ctx.is_in_loop():  # where it would run on after the last round
-        return
+    if x is None or b.ctx.is_in_loop() or any(c.kind == 'function' for c in b.chain()):
+        return  # a loop's would run on after the last round, and a function's takes whichever of two comes first
     others = [b.want(x.dtype, x.dims) for _ in range(b.below(2) + 1)]
     inputs = [x, *others] if b.chance(0.5) else [*others, x]
     outs = b.add('Merge', [i.ref for i in inputs], T(x.dtype, N=int_(len(inputs))), [(x.dtype, x.dims), (INT32, ())],

@@ -16,6 +16,12 @@ def is_write(node, functions):
     return node.op not in HARMLESS and bool(WRITES.match(node.op)) and not node.op.startswith('ScatterNdNonAliasing')
 
 
+def is_call(program, name):
+    """Whether the node runs functions, whose own order is not looked at."""
+    node = next(n for n in program.nodes if n.name == name)
+    return any(node.op == f.name for f in program.functions) or any(kind in ('func', 'funcs') for kind, _ in node.attrs.values())
+
+
 def ancestors(program):
     """{node: set of the nodes it depends on}, loops included."""
     inputs = {n.name: {i.lstrip('^').split(':')[0] for i in n.inputs} for n in program.nodes}
@@ -54,7 +60,7 @@ def determined(program, outcomes, is_spread=False):
         reached = roots.union(*(before.get(r, ()) for r in roots))
         mine = [w for w in writers if w in reached]
         node = failed_node(outcomes[i].message, before)
-        if mine and (node is None or any(w != node and w not in before[node] and node not in before[w] for w in mine)):
+        if mine and (node is None or node in mine and is_call(program, node) or any(w != node and w not in before[node] and node not in before[w] for w in mine)):
             return i + 1
     return len(outcomes)
 
