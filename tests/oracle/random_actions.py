@@ -1,10 +1,9 @@
 """What a random program is made of: each function adds a few nodes to a Builder where that is possible."""
 import numpy as np
 
-from random_builder import NUMBERS, Value, Variable
-from random_graph import (BOOL, DOUBLE, FLOAT, INT32, INT64, RESOURCE, STRING, array, bool_, float_, int_, ints, shape, text,
+from random_builder import NUMBERS, Variable
+from random_graph import (BOOL, DOUBLE, FLOAT, INT32, INT64, RESOURCE, STRING, array, bool_, int_, ints, shape, text,
                           type_, types)
-from values import NUMPY
 
 ACTIONS = {}  # {name: (weight, function)}
 

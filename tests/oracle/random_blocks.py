@@ -1,9 +1,7 @@
 """Conditionals, loops and calls of random programs, of nodes and of functions, each around a random block of actions."""
-import numpy as np
-
 from random_actions import ACTIONS, T, action
-from random_builder import NOTHING, NUMBERS, Value
-from random_graph import BOOL, FLOAT, INT32, RESOURCE, STRING, Function, Node, bool_, func, funcs, int_, ints, shapes, text, type_, types
+from random_builder import NOTHING, Value
+from random_graph import BOOL, FLOAT, INT32, RESOURCE, Function, Node, bool_, func, funcs, int_, shapes, text, type_, types
 
 DEEPEST = 3
 MOST = 60  # nodes, after which nothing more is begun

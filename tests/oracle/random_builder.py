@@ -12,7 +12,7 @@ exit counts as a touch itself.
 """
 import numpy as np
 
-from random_graph import (BOOL, DOUBLE, FLOAT, INT32, INT64, RESOURCE, STRING, Function, Node, Program, array, bool_, int_, shape,
+from random_graph import (BOOL, DOUBLE, FLOAT, INT32, INT64, STRING, Node, Program, array, bool_, int_, shape,
                           text, type_)
 from values import NUMPY
 

@@ -1,16 +1,13 @@
 """Draws a random program by its seed."""
 import random
 
-import random_actions
 from random_actions import ACTIONS, make_queue, make_reference, make_resource
 from random_blocks import fill
-from random_builder import NUMBERS, Builder, Value
-from random_graph import BOOL, FLOAT, INT32, STRING, Run, shape, type_
-from values import NUMPY
+from random_builder import Builder
+from random_graph import BOOL, FLOAT, INT32, Run, shape, type_
 
 PASSES = ('fold', 'arithmetic', 'cse', 'unread', 'all', 'fold,arithmetic', 'cse,unread')
 BASE = {'arithmetic', 'constant', 'hand_on', 'comparison', 'read', 'write'}
-REFERENCE, SMALL = 'ref', 'resource'
 
 
 def draw(seed, output_name, kinds=('ref', 'resource'), without=(), is_calm=False):

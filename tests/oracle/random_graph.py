@@ -14,7 +14,7 @@ import struct
 
 import numpy as np
 
-from values import ENUM, NUMPY, field, read_tensor, varint, write_tensor
+from values import field, varint, write_tensor
 
 FLOAT, DOUBLE, INT32, STRING, INT64, BOOL, RESOURCE, VARIANT = 1, 2, 3, 7, 9, 10, 20, 21
 NAMES = {FLOAT: 'FLOAT', DOUBLE: 'DOUBLE', INT32: 'INT32', STRING: 'STRING', INT64: 'INT64', BOOL: 'BOOL',

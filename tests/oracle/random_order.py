@@ -91,8 +91,9 @@ def delayed(program, rng):
         if node.name in inside or node.name in fed:
             continue
         if node.op == 'Merge':
+            first = rng.randrange(node.attrs['N'][1])  # which of those alive arrives first is open
             for k in range(node.attrs['N'][1]):
-                if rng.random() < 0.5:
+                if k != first:
                     node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(1, 9))
         elif rng.random() < 0.3:
             last = chain(added, f'delay{len(added)}', None, None, rng.randrange(1, 9))

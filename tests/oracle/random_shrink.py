@@ -1,7 +1,6 @@
 """Makes a failing program small: whatever can go while it still fails goes."""
 import time
 
-import random_run
 from random_graph import Node, RawFunction, array, type_
 from values import ENUM
 
