@@ -125,6 +125,10 @@ static weir_status_t* destroy_temporary_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
   weir_variable_t* variable = weir_kernel_input_ref(ctx, 0);
   const weir_tensor_t* value = weir_kernel_input(ctx, 1);
+  if (!value) {  // read of another variable, or of this one
+    return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
+                       ctx->node->name);
+  }
   if (weir_attrs_bool(weir_kernel_attrs(ctx), "validate_shape")) {
     char rhs[WEIR_SHAPE_TEXT_SIZE];
     weir_strbuf_t lhs = {0};
