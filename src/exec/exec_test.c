@@ -1,5 +1,7 @@
 // exec_test.c — Both executors through a session: static schedules, deadness, loops, asynchronous
 // kernels, errors.
+#include <pthread.h>
+
 #include "exec/plan.h"
 #include "session/session.h"
 #include "testing/world.h"
@@ -269,6 +271,72 @@ static void test_loops_of_any_parallelism(void** state) {
   }
 }
 
+// A loop whose iterations say that they began and then wait for a permit.
+typedef struct gated_t {
+  weir_session_t* session;
+  weir_edge_t result;
+  weir_status_t* status;
+} gated_t;
+
+static void* run_gated(void* arg) {
+  gated_t* gated = arg;
+  weir_tensor_t* result = NULL;
+  gated->status =
+      weir_session_run(gated->session, &(weir_step_spec_t){WEIR_FETCHES(gated->result)}, &result);
+  weir_tensor_release(result);
+  return NULL;
+}
+
+static weir_node_t* add_after(world_t* w, weir_node_t* before, const char* op, weir_edges_t inputs,
+                              weir_attrs_t attrs) {
+  weir_node_t* node = add(w, op, NULL, inputs, attrs);
+  check_ok(weir_graph_add_control(node, before));
+  return node;
+}
+
+// |parallel| iterations begin before the first has ended, and never one more.
+static void check_parallel_iterations(world_t* w, int parallel) {
+  enum { TURNS = 100 };
+  char name[32];
+  snprintf(name, sizeof(name), "begun%d", parallel);
+  queue_nodes_t begun = add_queue(w, name, TURNS);
+  snprintf(name, sizeof(name), "permits%d", parallel);
+  queue_nodes_t permits = add_queue(w, name, TURNS);
+  weir_edge_t size = OP(w, "QueueSizeV2", begun.handle);
+  weir_dtype_t types[] = {WEIR_DTYPE_FLOAT};
+  weir_edge_t in_begun = add_enter(w, begun.handle, name, true, parallel);
+  weir_edge_t in_permits = add_enter(w, permits.handle, name, true, parallel);
+  weir_edge_t one = add_enter(w, weir_const_float(w->scope, 1), name, true, parallel);
+  loop_nodes_t loop = open_loop(w, name, weir_const_int(w->scope, 0), weir_const_float(w->scope, 0),
+                                opaque_int(w, TURNS), parallel);
+  weir_node_t* enqueue =
+      add_after(w, loop.i.node, "QueueEnqueueV2", WEIR_EDGES(in_begun, one), WEIR_NO_ATTRS);
+  weir_node_t* dequeue = add_after(w, enqueue, "QueueDequeueV2", WEIR_EDGES(in_permits),
+                                   WEIR_ATTRS(weir_attr_types("component_types", types, 1)));
+  check_ok(weir_graph_add_control(dequeue, loop.x.node));  // permits go to the oldest
+  close_loop(w, &loop, OP(w, "AddV2", loop.x, output(dequeue, 0)));
+  initialise(w, w->session);
+  gated_t gated = {.session = w->session, .result = loop.exit_x};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run_gated, &gated), 0);
+  int seen = 0;
+  for (int permitted = 0; permitted < TURNS; ++permitted) {
+    for (; seen < permitted + parallel && seen < TURNS; ++seen)
+      fetch_float(w->session, begun.value);
+    assert_int_equal(fetch_int(w->session, size), 0);
+    enqueue_float(w->session, &permits, 1);
+  }
+  pthread_join(thread, NULL);
+  check_ok(gated.status);
+}
+
+static void test_parallel_iterations(void** state) {
+  world_t* w = *state;
+  open_session(w, 2);
+  check_parallel_iterations(w, 1);
+  check_parallel_iterations(w, 3);
+}
+
 // for (i < n) for (j < i) x += j
 static loop_nodes_t add_nested(world_t* w, weir_edge_t n, int parallel) {
   loop_nodes_t outer =
@@ -395,6 +463,40 @@ static void test_error_in_a_loop(void** state) {
   }
 }
 
+// What was fetched before another node failed is let go: nobody is given it. |after|: what the
+// failing node waits for, so that it is the last.
+static void check_failed_step_keeps_nothing(world_t* w, weir_session_t* session, weir_edge_t x,
+                                            weir_node_t* after) {
+  weir_edge_t same = OP(w, "Identity", x);
+  weir_edge_t bad = opaque_int(w, 1);
+  for (int i = 0; i < 20; ++i) bad = OP(w, "Neg", bad);
+  bad = OP(w, "FloorDiv", bad, opaque_int(w, 0));
+  if (after) check_ok(weir_graph_add_control(bad.node, after));
+  initialise(w, session);
+  weir_tensor_t *fed = make_int(7), *results[2] = {NULL};
+  weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(same, bad)};
+  for (int i = 0; i < 3; ++i) {
+    check_error(weir_session_run(session, &spec, results), WEIR_INVALID_ARGUMENT, "zero");
+    assert_null(results[0]);
+    assert_null(results[1]);
+    assert_true(weir_tensor_is_sole(fed));
+  }
+  weir_tensor_release(fed);
+}
+
+static void test_failed_step_keeps_nothing(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32);
+  check_failed_step_keeps_nothing(w, open_session(w, 1), x, NULL);
+}
+
+static void test_failed_dynamic_step_keeps_nothing(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32);
+  loop_nodes_t loop = add_sum_loop(w, "loop", weir_const_int(w->scope, 20), 3);
+  check_failed_step_keeps_nothing(w, open_session(w, 1), x, loop.exit_x.node);
+}
+
 // The failing node ends another one that is blocked.
 static void test_error_frees_a_blocked_kernel(void** state) {
   world_t* w = *state;
@@ -453,12 +555,15 @@ int main(void) {
       TEST(test_dead_control_inputs),
       TEST(test_nested_cond),
       TEST(test_loops_of_any_parallelism),
+      TEST(test_parallel_iterations),
       TEST(test_nested_loops),
       TEST(test_fetch_from_inside_a_loop),
       TEST(test_loop_on_a_branch),
       TEST(test_cond_in_a_loop),
       TEST(test_async_kernel_in_a_loop),
       TEST(test_error_in_a_loop),
+      TEST(test_failed_step_keeps_nothing),
+      TEST(test_failed_dynamic_step_keeps_nothing),
       TEST(test_error_frees_a_blocked_kernel),
       TEST(test_wide_graph_on_many_threads),
   };

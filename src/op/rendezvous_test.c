@@ -127,6 +127,31 @@ static void test_cancel(void** state) {
   weir_cancel_destroy(cancel);
 }
 
+// Receivers of one key are served in order, whichever of them went away: the |gone|th of three, and
+// one comes after.
+static void test_cancel_one_of_a_queue(void** state) {
+  (void)state;
+  for (int gone = 0; gone < 3; ++gone) {
+    weir_rendezvous_t* r = create();
+    outcome_t o[4] = {0};
+    weir_cancel_t* cancel = NULL;
+    assert_null(weir_cancel_create(NULL, &cancel));
+    for (int i = 0; i < 3; ++i) recv(r, "x", i == gone ? cancel : NULL, &o[i]);
+    weir_cancel_start(cancel);
+    expect(&o[gone], WEIR_CANCELLED, -1);
+    recv(r, "x", NULL, &o[3]);
+    int32_t value = 0;
+    for (int i = 0; i < 4; ++i) {
+      if (i == gone) continue;
+      assert_int_equal(atomic_load(&o[i].calls), 0);
+      send(r, "x", ++value);
+      expect(&o[i], WEIR_OK, value);
+    }
+    weir_rendezvous_release(r);
+    weir_cancel_destroy(cancel);
+  }
+}
+
 static void test_destroy_fails_waiters(void** state) {
   (void)state;
   weir_rendezvous_t* r = create();
@@ -210,6 +235,7 @@ int main(void) {
       cmocka_unit_test(test_queues_and_dead),
       cmocka_unit_test(test_abort),
       cmocka_unit_test(test_cancel),
+      cmocka_unit_test(test_cancel_one_of_a_queue),
       cmocka_unit_test(test_destroy_fails_waiters),
       cmocka_unit_test(test_races),
   };

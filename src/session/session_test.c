@@ -611,6 +611,28 @@ static void test_partial_run_left_alone(void** state) {
               "more than once");
 }
 
+// What a call fetched before it failed goes with the error.
+static void test_partial_run_error_drops_results(void** state) {
+  world_t* w = *state;
+  weir_edge_t a = placeholder(w, "a", WEIR_DTYPE_FLOAT);
+  weir_edge_t same = OP(w, "Identity", a);
+  weir_edge_t other = OP(w, "Neg", a);
+  weir_session_t* session = open_session(w, 2);
+  weir_partial_run_t* partial = NULL;
+  check_ok(weir_partial_run_create(
+      session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(same, other)}, &partial));
+  weir_tensor_t *one = make_float(1), *results[2] = {NULL};
+  check_error(
+      weir_partial_run_continue(
+          partial, &(weir_step_spec_t){WEIR_FEEDS({a, one}), WEIR_FETCHES(same, same)}, results),
+      WEIR_INVALID_ARGUMENT, "");
+  assert_null(results[0]);
+  assert_null(results[1]);
+  weir_partial_run_destroy(partial);
+  assert_true(weir_tensor_is_sole(one));
+  weir_tensor_release(one);
+}
+
 static void test_partial_run_error_reaches_the_fetch(void** state) {
   world_t* w = *state;
   weir_edge_t a = placeholder(w, "a", WEIR_DTYPE_INT32);
@@ -777,6 +799,7 @@ int main(void) {
       TEST(test_callables),
       TEST(test_partial_run),
       TEST(test_partial_run_left_alone),
+      TEST(test_partial_run_error_drops_results),
       TEST(test_partial_run_error_reaches_the_fetch),
       TEST(test_traces),
       TEST(test_many_signatures),

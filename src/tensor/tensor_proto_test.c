@@ -2,6 +2,8 @@
 
 #include "tensor/tensor_proto.h"
 
+#include <stdio.h>
+
 #include "tensor/cast.h"
 #include "tensor/handle.h"
 #include "testing/cmocka.h"
@@ -192,6 +194,33 @@ static void test_refusals(void** state) {
   expect_refused(&proto, WEIR_INVALID_ARGUMENT, "malformed TensorProto");
 }
 
+// Far more values than the shape has, so that storing them all would not go unnoticed. They come in
+// two fields: the bound holds from where the first one ended.
+static void test_more_values_than_the_shape(void** state) {
+  (void)state;
+  enum { MANY = 4 << 20 };  // bytes
+  static const struct {
+    weir_dtype_t dtype;
+    uint32_t field;
+    unsigned unit;  // bytes a value has in the list
+  } rows[] = {{WEIR_DTYPE_FLOAT, 5, 4},        {WEIR_DTYPE_DOUBLE, 6, 8},
+              {WEIR_DTYPE_COMPLEX64, 9, 4},    {WEIR_DTYPE_COMPLEX128, 12, 8},
+              {WEIR_DTYPE_FLOAT8_E5M2, 18, 1}, {WEIR_DTYPE_INT64, 10, 1},
+              {WEIR_DTYPE_HALF, 13, 1},        {WEIR_DTYPE_BOOL, 11, 1}};
+  char* values = weir_calloc(1, MANY);
+  for (size_t i = 0; i < WEIR_COUNT_OF(rows); ++i) {
+    for (unsigned first = 0; first <= 1; ++first) {
+      weir_strbuf_t proto = begin_proto(rows[i].dtype, 3);
+      weir_wire_put_bytes(&proto, rows[i].field, values, first * rows[i].unit);
+      weir_wire_put_bytes(&proto, rows[i].field, values, MANY);
+      char text[64];
+      snprintf(text, sizeof(text), "has %u values", MANY / rows[i].unit + first);
+      expect_refused(&proto, WEIR_INVALID_ARGUMENT, text);
+    }
+  }
+  weir_free(values);
+}
+
 static void test_strings(void** state) {
   (void)state;
   weir_strbuf_t proto = begin_proto(WEIR_DTYPE_STRING, 3);
@@ -296,10 +325,16 @@ static void test_plain_round_trip(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_varint_lists),      cmocka_unit_test(test_floating_lists),
-      cmocka_unit_test(test_complex_and_bool),  cmocka_unit_test(test_no_values_are_zeros),
-      cmocka_unit_test(test_refusals),          cmocka_unit_test(test_strings), cmocka_unit_test(test_more_values_than_places),
-      cmocka_unit_test(test_handle_round_trip), cmocka_unit_test(test_plain_round_trip),
+      cmocka_unit_test(test_varint_lists),
+      cmocka_unit_test(test_floating_lists),
+      cmocka_unit_test(test_complex_and_bool),
+      cmocka_unit_test(test_no_values_are_zeros),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_more_values_than_the_shape),
+      cmocka_unit_test(test_more_values_than_places),
+      cmocka_unit_test(test_strings),
+      cmocka_unit_test(test_handle_round_trip),
+      cmocka_unit_test(test_plain_round_trip),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,25 @@ def joins(check, rng):
     check('SplitV', [y, ints(1, 2, 3), np.int32(0)], {'num_split': 2})
 
 
+def large_slices(check, rng):
+    """Results above 4096 bytes, where whole rows are views: part of one axis, and of each pair."""
+    x = make(rng, np.float32, (20, 18, 16))
+    whole = np.array(x.shape, np.int32)
+    for axes in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2)):
+        begin, size = np.zeros(3, np.int32), whole.copy()
+        begin[list(axes)], size[list(axes)] = 1, whole[list(axes)] - 3
+        check('Slice', [x, begin, size])
+        check('StridedSlice', [x, begin, begin + size, ints(1, 1, 1)])
+        check('StridedSlice', [x, begin, begin + size, np.where(np.isin(range(3), axes), 2, 1).astype(np.int32)])
+        check('StridedSlice', [x, begin + size - 1, begin - whole - 1, np.full(3, -1, np.int32)])
+    for axis in range(3):
+        x = make(rng, np.int32, np.roll((4, 40, 40), axis))
+        begin = np.zeros(3, np.int32)
+        begin[axis] = 2
+        check('StridedSlice', [x, begin, np.array(x.shape, np.int32), ints(1, 1, 1)], {'shrink_axis_mask': 1 << axis})
+        check('StridedSlice', [x, begin, np.array(x.shape, np.int32), ints(1, 1, 1)], {'new_axis_mask': 1 << axis})
+
+
 def slices(check, rng):
     for t in MOVED:
         x = make(rng, t, (3, 4, 5))
@@ -176,6 +195,7 @@ def slices(check, rng):
     check('Slice', [x, ints(1, 0), ints(1, 4)])
     check('Slice', [np.float32(3), ints(), ints()])
     check('Slice', [make(rng, np.float32, (10, 2000)), ints(2, 0), ints(5, 2000)])
+    large_slices(check, rng)
     names = ('begin_mask', 'end_mask', 'ellipsis_mask', 'new_axis_mask', 'shrink_axis_mask')
     for i in range(120):
         shape = random_shape(rng, low=0 if i % 5 == 0 else 1, high=5)

@@ -222,6 +222,60 @@ static void test_dense_resource(void** state) {
   check_dense(*state, "Resource", WEIR_DTYPE_RESOURCE, "MEAN");
 }
 
+// The ways in which TakeGradient fails.
+static void test_take_errors(void** state) {
+  world_t* w = *state;
+  weir_value_t handles[2];
+  const weir_dtype_t dtypes[] = {WEIR_DTYPE_FLOAT, WEIR_DTYPE_DOUBLE};
+  for (int i = 0; i < 2; ++i) {
+    handles[i] = make(
+        w, "ConditionalAccumulator",
+        WEIR_ATTRS(weir_attr_type("dtype", dtypes[i]),
+                   weir_attr_shape("shape", &weir_shape_unknown), weir_attr_string("container", ""),
+                   weir_attr_string("shared_name", weir_dtype_name(dtypes[i])),
+                   weir_attr_string("reduction_type", "MEAN")),
+        weir_dtype_ref(WEIR_DTYPE_STRING));
+  }
+  call_t call;
+  for (int32_t required = -1; required <= 0; ++required) {
+    take(w, &call, handles[0], "AccumulatorTakeGradient", required);
+    assert_code(&call, WEIR_INVALID_ARGUMENT);
+    finish(&call);
+  }
+  take(w, &call, handles[1], "AccumulatorTakeGradient", 1);  // as floats, of doubles
+  assert_code(&call, WEIR_INVALID_ARGUMENT);
+  finish(&call);
+  take(w, &call, handles[0], "AccumulatorTakeGradient", 1);
+  assert_int_equal(call.done_count, 0);
+  weir_resources_clear_all(w->step.session_resources);
+  assert_code(&call, WEIR_CANCELLED);
+  finish(&call);
+  take(w, &call, handles[0], "AccumulatorTakeGradient", 1);
+  assert_code(&call, WEIR_NOT_FOUND);
+  finish(&call);
+  for (int i = 0; i < 2; ++i) weir_value_release(&handles[i]);
+}
+
+static void test_take_is_cancelled(void** state) {
+  world_t* w = *state;
+  weir_value_t handle = make(
+      w, "ConditionalAccumulator",
+      WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                 weir_attr_shape("shape", &weir_shape_unknown), weir_attr_string("container", ""),
+                 weir_attr_string("shared_name", "a"), weir_attr_string("reduction_type", "MEAN")),
+      weir_dtype_ref(WEIR_DTYPE_STRING));
+  call_t waiting, late;
+  take(w, &waiting, handle, "AccumulatorTakeGradient", 1);
+  assert_int_equal(waiting.done_count, 0);
+  weir_cancel_start(w->step.cancel);
+  assert_code(&waiting, WEIR_CANCELLED);
+  finish(&waiting);
+  take(w, &late, handle, "AccumulatorTakeGradient", 1);
+  assert_code(&late, WEIR_CANCELLED);
+  finish(&late);
+  weir_value_release(&handle);
+}
+
 static void sparse_apply(world_t* w, weir_value_t handle, const int64_t* indices,
                          const float* values, int64_t count) {
   call_t call;
@@ -347,6 +401,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_dense, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_dense_resource, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_take_errors, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_take_is_cancelled, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_sparse, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_barrier, set_up, tear_down),
   };
