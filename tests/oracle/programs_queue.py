@@ -262,8 +262,6 @@ def dense_accumulator(p, prefix):
             p.step(size)
     for wanted in (0, -1):
         p.step(take, feeds={needed: np.int32(wanted)})
-    other = getattr(raw, prefix + 'TakeGradient')(handle=a, num_required=1, dtype=np.float64 if dtype != np.float64 else np.float32)
-    p.step(other)
     if known is not None:
         p.step(apply, feeds={step: np.int64(now), gradient: np.zeros((5, 5, 5, 5), dtype)})
     p.step(size)
