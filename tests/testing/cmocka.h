@@ -16,4 +16,6 @@
 #define WEIR_TEST_STRIDE 1
 #endif
 
+#include "testing/limit.h"
+
 #endif  // WEIR_TESTING_CMOCKA_H_
