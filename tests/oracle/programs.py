@@ -214,7 +214,7 @@ def run(options, functions, part, current):
     known = lib.ops()
     writer = record.Writer('programs', options.seed) if options.record else None
     results, printed = [], collections.Counter()
-    cases = [(f, k) for f in functions for k in range(max(1, f.count * options.times))]
+    cases = [(f, k) for f in functions for k in range(max(1, int(f.count * options.times)))]
     for function, number in cases[part::options.jobs]:
         start = time.time()
         ops, fingerprint, problem = run_one(options, lib, function, number, current, writer)
@@ -239,7 +239,7 @@ def parse_arguments():
     parser.add_argument('--seed', type=int, default=oracle.SEED)
     parser.add_argument('--fresh', action='store_true', help='draw the seed')
     parser.add_argument('--rounds', type=int, default=1, help='each with the next seed')
-    parser.add_argument('--times', type=int, default=1, help='so many times the usual number of cases')
+    parser.add_argument('--times', type=float, default=1, help='so many times the usual number of cases')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=3, help='printed for each program')
     parser.add_argument('--verbose', action='store_true', help='print every case and its time')
