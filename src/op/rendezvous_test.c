@@ -152,6 +152,43 @@ static void test_cancel_one_of_a_queue(void** state) {
   }
 }
 
+// Every allocation of receiving and of sending fails in turn; the rendezvous goes on.
+static void test_out_of_memory(void** state) {
+  (void)state;
+  weir_rendezvous_t* r = create();
+  weir_cancel_t* cancel = NULL;
+  assert_null(weir_cancel_create(NULL, &cancel));
+  outcome_t waiting = {0};
+  for (int64_t n = 1;; ++n) {
+    weir_alloc_fail_at(n, false);
+    recv(r, "x", cancel, &waiting);
+    weir_alloc_fail_at(0, false);
+    if (atomic_load(&waiting.calls) == 0) break;  // it took fewer than n allocations
+    expect(&waiting, WEIR_RESOURCE_EXHAUSTED, -1);
+    atomic_store(&waiting.calls, 0);
+  }
+  int32_t value = 3;
+  weir_tensor_t* t = NULL;
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &value, &t));
+  for (int64_t n = 1;; ++n) {
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = r->vtable->send(r, weir_view_of("y"), t, false);
+    weir_alloc_fail_at(0, false);
+    if (!status) break;
+    assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+    weir_status_destroy(status);
+  }
+  outcome_t sent = {0};
+  recv(r, "y", NULL, &sent);
+  expect(&sent, WEIR_OK, 3);
+  assert_true(weir_tensor_is_sole(t));
+  weir_tensor_release(t);
+  send(r, "x", 4);
+  expect(&waiting, WEIR_OK, 4);
+  weir_rendezvous_release(r);
+  weir_cancel_destroy(cancel);
+}
+
 static void test_destroy_fails_waiters(void** state) {
   (void)state;
   weir_rendezvous_t* r = create();
@@ -236,6 +273,7 @@ int main(void) {
       cmocka_unit_test(test_abort),
       cmocka_unit_test(test_cancel),
       cmocka_unit_test(test_cancel_one_of_a_queue),
+      cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_destroy_fails_waiters),
       cmocka_unit_test(test_races),
   };

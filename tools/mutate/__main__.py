@@ -100,9 +100,8 @@ def main():
         return 0
     os.makedirs('build/mutate', exist_ok=True)
     tasks, results = multiprocessing.Queue(), multiprocessing.Queue()
-    ops = {op for f in faults[:3 * options.count] if f.path.startswith('src/ops/') for op in judge.ops_of(f.path)}
     python = os.path.join(judge.ROOT, '.venv/bin/python')
-    records = judge.Records(os.path.abspath('build/mutate'), python if os.path.exists(python) else sys.executable, sorted(ops))
+    records = judge.Records(os.path.abspath('build/mutate'), python if os.path.exists(python) else sys.executable)
     workers = [multiprocessing.Process(target=work, args=(j, options, texts, records, tasks, results), daemon=True) for j in range(options.jobs)]
     for worker in workers:
         worker.start()

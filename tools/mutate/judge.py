@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,10 +12,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Whose unit tests should notice a fault in a folder of src/, beside its own.
 NEIGHBOURS = {
-    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'exec': ['session', 'control', 'tests'],
-    'file': ['library'], 'graph': ['pass', 'session', 'api', 'tests'], 'kernel': [], 'library': [],
-    'op': ['exec', 'session', 'queue', 'control', 'cluster', 'tests'], 'ops': [], 'pass': ['session', 'exec', 'tests'], 'rpc': ['cluster'],
-    'session': ['exec', 'api', 'tests'], 'tensor': ['op', 'graph', 'exec', 'session', 'cluster'], 'wire': ['tensor', 'graph', 'file', 'cluster'],
+    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'exec': ['session', 'control'], 'file': ['library'],
+    'graph': ['pass', 'session', 'api'], 'kernel': [], 'library': [], 'op': ['queue', 'exec', 'session'], 'pass': ['session', 'exec'],
+    'rpc': ['cluster'], 'session': ['exec', 'api'], 'tensor': ['op', 'session'], 'wire': ['tensor', 'graph', 'file'],
 }
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/sessions_test.py', 'cluster/between_tasks_test.py'],
@@ -62,7 +62,8 @@ class Tree:
     def run(self, command, limit):
         """The exit status; None when it took longer than |limit| seconds. The output goes to the log."""
         with open(self.log, 'w') as log:
-            process = subprocess.Popen(command, cwd=self.folder, env=self.env, stdout=log, stderr=log, start_new_session=True)
+            process = subprocess.Popen(command, cwd=self.folder, env=self.env, stdout=log, stderr=log, start_new_session=True,
+                                       preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # tests raise it
             try:
                 return process.wait(limit)
             except subprocess.TimeoutExpired:
@@ -99,14 +100,28 @@ class Tree:
 
 # ---- which checks ----
 
-def unit_tests(tree, folders, stem):
-    """(name, CMake's target) of the unit tests in folders of src/, that of the file itself first."""
-    names = []
-    for source in glob.glob(tree.folder + '/src/**/*_test.c', recursive=True) + glob.glob(tree.folder + '/tests/*_test.c'):
-        folder, name = os.path.basename(os.path.dirname(source)), os.path.basename(source)[:-2]
-        if folder in folders:
-            names.append((name != stem + '_test', folders.index(folder), f'{folder}_{name}'))
-    return [name for *_, name in sorted(names)]
+def unit_tests(tree, folder):
+    """Names of the unit tests in one folder of src/."""
+    sources = glob.glob(f'{tree.folder}/src/**/{folder}/*_test.c', recursive=True)
+    return sorted(f'{folder}_{os.path.basename(source)[:-2]}' for source in sources)
+
+
+def unit_check(tree, name, tests):
+    programs = ' && '.join(f'{tree.build("fast")}/tests/{test}' for test in tests)
+    return Check(name, 'fast', tests, ['sh', '-c', programs])
+
+
+def unit_checks(tree, folders, own):
+    """The test of the file itself, then those of each folder."""
+    checks = []
+    for folder in folders:
+        tests = unit_tests(tree, folder)
+        if own in tests:
+            checks.append(unit_check(tree, own, [own]))
+            tests.remove(own)
+        if tests:
+            checks.append(unit_check(tree, f'tests of {folder}', tests))
+    return checks
 
 
 def ops_of(path):
@@ -116,55 +131,71 @@ def ops_of(path):
     return sorted(set(known) & set(re.findall(r'(?:\.name = [^\n]*?|\b[A-Z][A-Z0-9_]*\()"(\w+)"', text)))
 
 
+def ops_with(path):
+    """Some of the ops whose files include the header of |path|."""
+    header = re.sub(r'^src/(.*)\.c$', r'#include "\1.h"', path)
+    users = [f for f in sorted(glob.glob(f'{ROOT}/src/ops/*/*.c')) if header in open(f).read()]
+    ops = sorted({op for f in users for op in ops_of(f)[:3]})
+    return ops[::1 + len(ops) // 24]
+
+
 def checks_for(tree, path, python, records):
     """In the order in which they run."""
     parts = path.split('/')
     folder, stem = parts[1], os.path.basename(path)[:-2]
     folders = [parts[2]] if folder == 'ops' else [folder] + NEIGHBOURS[folder]
-    tests = unit_tests(tree, folders, stem)
+    checks = unit_checks(tree, folders, f'{folders[0]}_{stem}_test')
+    if folder in ('exec', 'op', 'pass', 'session'):
+        checks.append(unit_check(tree, 'tests_out_of_memory_test', ['tests_out_of_memory_test']))
     fast = tree.build('fast')
-    checks = [Check(t, 'fast', [t], [f'{fast}/tests/{t}']) for t in tests]
     oracle = tree.folder + '/tests/oracle/'
     library, probe = fast + '/libweir.so', fast + '/tests/oracle/libweir_probe.so'
     ops = ops_of(path) if folder == 'ops' else []
-    if ops:
+    tried = ops or ops_with(path)
+    if tried:
         checks.append(Check('oracle', 'fast', ['weir_probe'],
-                            [python, oracle + 'oracle.py', '--replay', records.oracle, '--probe', probe, *ops]))
-        if 'build_grad' in open(os.path.join(tree.folder, path)).read():
-            checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
+                            [python, oracle + 'oracle.py', '--replay', records.oracle(tried), '--probe', probe, *tried]))
+    if ops and 'build_grad' in open(os.path.join(tree.folder, path)).read():
+        checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
     if folder not in ('cluster', 'rpc', 'kernel', 'library'):
         names = records.programs_with(ops) if ops else []
         if names or not ops:
             checks.append(Check('programs', 'fast', ['weir'],
-                                [python, oracle + 'programs.py', '--replay', records.programs, '--lib', library, *names]))
+                                [python, oracle + 'programs.py', '--replay', records.programs(), '--lib', library, *names]))
     random_programs = oracle + 'random_programs.py'
     if folder in ('exec', 'session', 'pass', 'graph', 'op') and os.path.exists(random_programs):
         checks.append(Check('random programs', 'fast', ['weir'], [python, random_programs, '--lib', library, '--count', '20', '--shrink', '0']))
     for test in OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
-    if tests:  # what memory shows, last: it takes long to link
-        program = 'library_tests' if folder == 'library' else 'core_tests'
-        own = [t for t in tests if t.startswith(('library_' if folder == 'library' else folders[0] + '_'))] or tests[:4]
-        checks.append(Check('asan', 'asan', [program], [f'{tree.build("asan")}/tests/{program}', *own]))
+    # What memory shows, last: it takes long to link.
+    program = 'library_tests' if folder == 'library' else 'core_tests'
+    tests = unit_tests(tree, folders[0])
+    if tests:
+        checks.append(Check('asan', 'asan', [program], [f'{tree.build("asan")}/tests/{program}', *tests]))
     return checks
 
 
 class Records:
-    """What TensorFlow makes of the cases of |ops| and of the programs, recorded once, so that a judgement needs no TensorFlow."""
+    """What TensorFlow makes of cases and programs, recorded once, so that a judgement needs no TensorFlow."""
 
-    def __init__(self, folder, python, ops):
+    def __init__(self, folder, python):
         self.folder, self.python = folder, python
-        self.oracle = self.make('oracle', 'cases_*.py', '--probe', 'tests/oracle/libweir_probe.so', ops) if ops else None
-        self.programs = self.make('programs', 'programs_*.py', '--lib', 'libweir.so', ['--times', '0.1'])
         self.graphs = None
+
+    def oracle(self, ops):
+        return self.make('oracle', 'cases_*.py', '--probe', 'tests/oracle/libweir_probe.so', ops)
+
+    def programs(self):
+        return self.make('programs', 'programs_*.py', '--lib', 'libweir.so', ['--times', '0.1'])
 
     def make(self, program, sources, option, library, more):
         cases = [open(source, 'rb').read() for source in sorted(glob.glob(f'{ROOT}/tests/oracle/{sources}'))]
         path = os.path.join(self.folder, f'{program}_{hashlib.sha1(repr((cases, more)).encode()).hexdigest()[:12]}.xz')
         if not os.path.exists(path):
-            print(f'records what TensorFlow makes of {program}.py, once ...', flush=True)
-            command = [self.python, f'{ROOT}/tests/oracle/{program}.py', option, f'{ROOT}/build/dev/{library}', '--record', path, *more]
+            new = f'{path}.{os.getpid()}'
+            command = [self.python, f'{ROOT}/tests/oracle/{program}.py', option, f'{ROOT}/build/dev/{library}', '--record', new, *more]
             subprocess.run(command, stdout=subprocess.DEVNULL)  # a case that fails is recorded as well
+            os.rename(new, path)
         return path
 
     def programs_with(self, ops):
@@ -172,7 +203,7 @@ class Records:
         if self.graphs is None:
             sys.path.insert(0, f'{ROOT}/tests/oracle')
             import record  # pylint: disable=import-outside-toplevel
-            reader = record.Reader(self.programs, 'programs')
+            reader = record.Reader(self.programs(), 'programs')
             self.graphs = [(case['name'].split('[')[0], reader.blob(case['graph'])) for case in reader.cases]
         return sorted({name for name, graph in self.graphs if any(op.encode() in graph for op in ops)})
 
