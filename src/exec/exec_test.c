@@ -378,6 +378,27 @@ static void test_fetch_from_inside_a_loop(void** state) {
                             &result));  // to run it is fine
 }
 
+// Graphs whose frames do not add up.
+static void test_bad_frames(void** state) {
+  world_t* w = *state;
+  weir_tensor_t* result = NULL;
+  weir_edge_t x = opaque_int(w, 3);
+  weir_edge_t outside = output(add(w, "Exit", "lost", WEIR_EDGES(x), WEIR_NO_ATTRS), 0);
+  weir_edge_t inside = add_enter(w, x, "loop", false, 1);
+  weir_edge_t other = add_enter(w, x, "other", false, 1);
+  weir_edge_t mixed = output(add(w, "AddV2", "mix", WEIR_EDGES(inside, x), WEIR_NO_ATTRS), 0);
+  weir_edge_t crossed =
+      output(add(w, "AddV2", "cross", WEIR_EDGES(inside, other), WEIR_NO_ATTRS), 0);
+  weir_session_t* session = open_session(w, 1);
+  initialise(w, session);
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(outside)}, &result),
+              WEIR_INVALID_ARGUMENT, "'lost' (Exit) is in no loop");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(mixed.node)}, &result),
+              WEIR_INVALID_ARGUMENT, "Node 'mix' has inputs from different frames");
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_TARGETS(crossed.node)}, &result),
+              WEIR_INVALID_ARGUMENT, "Node 'cross' has inputs from different frames");
+}
+
 // A loop on a branch not taken is dead from Enter to Exit.
 static void test_loop_on_a_branch(void** state) {
   world_t* w = *state;
@@ -558,6 +579,7 @@ int main(void) {
       TEST(test_parallel_iterations),
       TEST(test_nested_loops),
       TEST(test_fetch_from_inside_a_loop),
+      TEST(test_bad_frames),
       TEST(test_loop_on_a_branch),
       TEST(test_cond_in_a_loop),
       TEST(test_async_kernel_in_a_loop),

@@ -172,6 +172,9 @@ static void test_bad_rows(void** state) {
   expect_bad((weir_op_def_t){.inputs = "x: float", .kernels = no_compute}, "compute");
   expect_bad((weir_op_def_t){.inputs = "x: float", .kernels = bad_attr}, "'T'");
   expect_bad((weir_op_def_t){.attrs = "T: type", .inputs = "x: float", .kernels = bad_host}, "'y'");
+  const weir_kernel_def_t bad_type[] = {{"CPU", .types = "T: float, nope", .compute = compute},
+                                        {.device = NULL}};
+  expect_bad((weir_op_def_t){.attrs = "T: type", .kernels = bad_type}, "'nope' is not a type");
   expect_bad((weir_op_def_t){.name = "lower"}, "name");
 }
 
