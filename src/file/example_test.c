@@ -41,6 +41,15 @@ static void test_values(void** state) {
   check_values(weir_view(unpacked, sizeof(unpacked) - 1));
 }
 
+// Fields of later versions stand beside those that are known, at every level and of every type.
+static void test_unknown_fields(void** state) {
+  (void)state;
+  static const char known[] =
+      "\x18\x07\x0a!\x18\x07\x12\x01z\x0a\x1a\x18\x07\x22\x01z\x0a\x01"
+      "a\x12\x10\x20\x07*\x01z\x1a\x09\x10\x07\x0a\x02\x05\x06\x1a\x01z\x22\x01z";
+  check_values(weir_view(known, sizeof(known) - 1));
+}
+
 static void test_damaged(void** state) {
   (void)state;
   for (size_t size = 1; size < sizeof(packed) - 1; ++size) {
@@ -62,6 +71,8 @@ static void test_damaged(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_damaged)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                     cmocka_unit_test(test_unknown_fields),
+                                     cmocka_unit_test(test_damaged)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

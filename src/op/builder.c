@@ -55,11 +55,7 @@ weir_edge_t weir_build_scalar(weir_builder_t* b, weir_dtype_t dtype, double valu
   b->status = weir_tensor_create(dtype, 0, NULL, &tensor);
   if (b->status) return WEIR_NO_EDGE;
   b->status = weir_cast_elements(dtype, tensor->data, WEIR_DTYPE_DOUBLE, &value, 1);
-  if (b->status) {
-    weir_tensor_release(tensor);
-    return WEIR_NO_EDGE;
-  }
-  return weir_build_const(b, tensor);
+  return weir_build_const(b, tensor);  // none after an error
 }
 
 weir_edge_t weir_build_bool(weir_builder_t* b, bool value) {

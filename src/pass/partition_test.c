@@ -290,6 +290,17 @@ static void test_loop_without_condition(void** state) {
   weir_arena_free(&cut.arena);
 }
 
+static void test_cycle(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              PLACEHOLDER("x", "0") SQUARE("a", "input: 'x'", "0") SQUARE("b", "input: 'a'", "1"));
+  weir_node_t* a = weir_graph_find(w->graph, weir_view_of("a"));
+  check_ok(weir_graph_set_input(a, 0, output(weir_graph_find(w->graph, weir_view_of("b")), 0)));
+  cut_t cut;
+  check_error(try_cut(w, &cut), WEIR_INVALID_ARGUMENT, "cycle");
+  weir_arena_free(&cut.arena);
+}
+
 static void test_sinks(void** state) {
   world_t* w = *state;
   import_text(w, PLACEHOLDER("x", "0") SQUARE("a", "input: 'x'", "0")
@@ -316,6 +327,7 @@ int main(void) {
       TEST(test_references_are_received_last),
       TEST(test_loop),
       TEST(test_loop_without_condition),
+      TEST(test_cycle),
       TEST(test_sinks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

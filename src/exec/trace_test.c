@@ -1,0 +1,89 @@
+// trace_test.c — What is written of nodes whose times and memory are known.
+#include "exec/trace.h"
+
+#include "graph/graph.h"
+#include "testing/world.h"
+#include "wire/message.h"
+#include "wire/text.h"
+
+// Two nodes: one quick that allocates nothing, one that gave back a part of what it took.
+static void trace_two(world_t* w, weir_trace_t* trace) {
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_node_t* split = add(w, "Split", "halves", WEIR_EDGES(weir_const_int(w->scope, 0), x),
+                           WEIR_ATTRS(weir_attr_int("num_split", 2)));
+  weir_node_t* sum = add(w, "Sub", "a/b", WEIR_EDGES(x, output(split, 1)), WEIR_NO_ATTRS);
+  weir_trace_init(trace);
+  trace->wall_start_us = 7000000;
+  trace->clock_start_ns = 1000000;
+  weir_value_t outputs[2] = {{.tensor = NULL}, {.tensor = FLOATS(1, 2, 3)}};
+  weir_trace_add(
+      trace,
+      (weir_trace_event_t){
+          .node = &split->def, .ready_ns = 1001000, .start_ns = 1002500, .end_ns = 1002900},
+      outputs, 2);
+  weir_trace_add(trace,
+                 (weir_trace_event_t){.node = &sum->def,
+                                      .ready_ns = 1003000,
+                                      .start_ns = 1005000,
+                                      .end_ns = 1012750,
+                                      .memory = {.total = 3 << 20, .peak = 2 << 20, .live = 1000}},
+                 NULL, 0);
+  weir_tensor_release(outputs[1].tensor);
+  trace->events[0].thread = 4;
+  trace->events[1].thread = 5;
+}
+
+static void test_metadata(void** state) {
+  weir_trace_t trace;
+  weir_strbuf_t wire = {0}, text = {0};
+  trace_two(*state, &trace);
+  check_ok(weir_trace_write_metadata(&trace, "/cpu:0", &wire));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
+  static const char* const parts[] = {
+      "node_name: \"halves\"\n      all_start_micros: 7000002\n"
+      "      op_end_rel_micros: 1\n      all_end_rel_micros: 1\n      output {\n        slot: 1\n",
+      "requested_bytes: 12\n",
+      "timeline_label: \"halves = Split(Const, x)\"\n      scheduled_micros: 7000001\n"
+      "      thread_id: 4\n      memory_stats {\n      }\n",
+      "all_start_nanos: 7000002500\n      op_end_rel_nanos: 400\n"
+      "      all_end_rel_nanos: 400\n      scheduled_nanos: 7000001000\n",
+      "node_name: \"a/b\"\n      all_start_micros: 7000005\n"
+      "      op_end_rel_micros: 7\n      all_end_rel_micros: 7\n",
+      "total_bytes: 3145728\n        peak_bytes: 2097152\n        live_bytes: 1000\n",
+      "timeline_label: \"[cpu 3.0MB 2.0MB] a/b = Sub(x, halves:1)\"\n",
+      "memory_stats {\n        temp_memory_size: 3144728\n",
+  };
+  const char* at = text.data;
+  for (size_t i = 0; i < WEIR_COUNT_OF(parts) && at; ++i) {  // one after the other
+    at = strstr(at, parts[i]);
+    if (!at) fail_msg("'%s' is not in its place in\n%s", parts[i], text.data);
+  }
+  weir_strbuf_free(&wire);
+  weir_strbuf_free(&text);
+  weir_trace_free(&trace);
+}
+
+static void test_chrome(void** state) {
+  weir_trace_t trace;
+  weir_strbuf_t json = {0};
+  trace_two(*state, &trace);
+  check_ok(weir_trace_write_chrome(&trace, &json));
+  assert_string_equal(
+      json.data,
+      "{\"traceEvents\":[\n"
+      "{\"name\":\"Split\",\"ph\":\"X\",\"pid\":0,\"tid\":4,\"ts\":2.500,\"dur\":0.400,"
+      "\"args\":{\"name\":\"halves\",\"bytes\":12}},\n"
+      "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":0,\"tid\":5,\"ts\":5.000,\"dur\":7.750,"
+      "\"args\":{\"name\":\"a/b\",\"bytes\":0}}\n"
+      "],\"displayTimeUnit\":\"ns\"}\n");
+  weir_strbuf_free(&json);
+  weir_trace_free(&trace);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_chrome, world_setup, world_teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
