@@ -422,6 +422,45 @@ static void test_loop_on_a_branch(void** state) {
   }
 }
 
+// What comes after |dead| by a ControlTrigger runs although |dead| is on a branch not taken.
+static weir_edge_t add_after_trigger(world_t* w, weir_node_t* dead, weir_edge_t x) {
+  weir_node_t* trigger = add(w, "ControlTrigger", NULL, WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(trigger, dead));
+  weir_edge_t after = OP(w, "Neg", x);
+  check_ok(weir_graph_add_control(after.node, trigger));
+  return after;
+}
+
+// Death goes through a Merge of dead values and through a loop that never starts: it is not just
+// that nothing comes out of them.
+static void test_death_of_merges_and_loops(void** state) {
+  world_t* w = *state;
+  weir_edge_t p = placeholder(w, "p", WEIR_DTYPE_BOOL);
+  weir_edge_t x = opaque_int(w, 5);
+  weir_node_t* outer = add(w, "Switch", NULL, WEIR_EDGES(x, p), WEIR_NO_ATTRS);
+  weir_node_t* pred = add(w, "Switch", NULL, WEIR_EDGES(p, p), WEIR_NO_ATTRS);
+  weir_node_t* inner =
+      add(w, "Switch", NULL, WEIR_EDGES(output(outer, 1), output(pred, 1)), WEIR_NO_ATTRS);
+  weir_node_t* merge = add(
+      w, "Merge", NULL,
+      WEIR_EDGES(OP(w, "Neg", output(inner, 0)), OP(w, "Square", output(inner, 1))), WEIR_NO_ATTRS);
+  weir_edge_t start = OP(w, "Sub", output(outer, 1), output(outer, 1));
+  loop_nodes_t loop = open_loop(w, "branch", start, output(outer, 1), output(outer, 1), 10);
+  close_loop(w, &loop, OP(w, "AddV2", loop.x, loop.i));
+  weir_edge_t after_merge = add_after_trigger(w, merge, x);
+  weir_edge_t after_loop = add_after_trigger(w, loop.exit_x.node, x);
+  cond_nodes_t c = {.pred = p};
+  weir_session_t* session = open_session(w, 2);
+  initialise(w, session);
+  int value = 0;
+  for (int i = 0; i < 2; ++i) {
+    check_ok(run_cond(session, &c, i == 1, after_merge, &value));
+    assert_int_equal(value, -5);
+    check_ok(run_cond(session, &c, i == 1, after_loop, &value));
+    assert_int_equal(value, -5);
+  }
+}
+
 // if (i odd) x += i, inside the loop.
 static void test_cond_in_a_loop(void** state) {
   world_t* w = *state;
@@ -581,6 +620,7 @@ int main(void) {
       TEST(test_fetch_from_inside_a_loop),
       TEST(test_bad_frames),
       TEST(test_loop_on_a_branch),
+      TEST(test_death_of_merges_and_loops),
       TEST(test_cond_in_a_loop),
       TEST(test_async_kernel_in_a_loop),
       TEST(test_error_in_a_loop),

@@ -264,7 +264,11 @@ static void test_take_is_cancelled(void** state) {
                  weir_attr_shape("shape", &weir_shape_unknown), weir_attr_string("container", ""),
                  weir_attr_string("shared_name", "a"), weir_attr_string("reduction_type", "MEAN")),
       weir_dtype_ref(WEIR_DTYPE_STRING));
-  call_t waiting, late;
+  call_t served, waiting, late;
+  take(w, &served, handle, "AccumulatorTakeGradient", 1);
+  apply(w, handle, "AccumulatorApplyGradient", 0, 1, 2);
+  assert_ok(&served);
+  finish(&served);  // the cancellation below finds it gone
   take(w, &waiting, handle, "AccumulatorTakeGradient", 1);
   assert_int_equal(waiting.done_count, 0);
   weir_cancel_start(w->step.cancel);
