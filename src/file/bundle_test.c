@@ -247,6 +247,10 @@ static void test_merge(void** state) {
   assert_true(weir_fs_exists(test_path("new/all.data-00001-of-00002")));
   assert_false(weir_fs_exists(test_path("part0.index")));
   write_part(a, "x", 0);
+  CHECK_OK(weir_bundle_merge(parts, 1, a, false));  // into itself
+  CHECK_OK(weir_bundle_open(a, &bundle));
+  expect_tensor(bundle, "x", floats(2, (const int64_t[]){1, 2}, 0));
+  weir_bundle_close(bundle);
   write_part(b, "x", 1);
   CHECK_FAILS(weir_bundle_merge(parts, 2, out, false), INVALID_ARGUMENT, "Tensor x");
 }

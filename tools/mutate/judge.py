@@ -18,7 +18,7 @@ NEIGHBOURS = {
 }
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/sessions_test.py', 'cluster/between_tasks_test.py'],
-           'file': ['files_test.py', 'v1_checkpoint_test.py', 'codec_test.py', 'readers_test.py'], 'api': ['compat_test.py']}
+           'file': ['files_test.py', 'v1_checkpoint_test.py'], 'api': ['compat_test.py']}
 OUTSIDE['rpc'] = OUTSIDE['cluster'] + ['cluster/connections_test.py']
 
 
