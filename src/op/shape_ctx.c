@@ -9,6 +9,10 @@
 
 weir_status_t* weir_shape_set(weir_shape_ctx_t* ctx, int output, const weir_shape_t* shape) {
   if (!shape) return weir_out_of_memory();
+  if (output < 0 || output >= ctx->node->output_count) {
+    return WEIR_STATUS(INTERNAL, "Node '%s' has no output %d to know the shape of", ctx->node->name,
+                       output);
+  }
   ctx->output_shapes[output] = shape;
   return NULL;
 }

@@ -71,6 +71,16 @@ static void expect_broadcast(fixture_t* f, const char* a, const char* b, const c
   expect_shape(f, out, want);
 }
 
+static void test_outputs_that_are_not_there(void** state) {
+  fixture_t* f = *state;
+  assert_null(weir_shape_set_scalar(&f->ctx, 0));
+  for (int output = -1; output <= 1; output += 2) {
+    weir_status_t* status = weir_shape_set_scalar(&f->ctx, output);
+    assert_int_equal(weir_status_code(status), WEIR_INTERNAL);
+    weir_status_destroy(status);
+  }
+}
+
 static void test_broadcast(void** state) {
   fixture_t* f = *state;
   expect_broadcast(f, "2,3", "3", "2,3");
@@ -171,6 +181,7 @@ static void test_functions(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_outputs_that_are_not_there, setup, teardown),
       cmocka_unit_test_setup_teardown(test_broadcast, setup, teardown),
       cmocka_unit_test_setup_teardown(test_join, setup, teardown),
       cmocka_unit_test_setup_teardown(test_ranks, setup, teardown),
