@@ -136,6 +136,10 @@ def substr(check):
             check('Substr', [matrix, np.full((2, 3), 1, dtype), dtype(1)], {'unit': unit})
             check('Substr', [matrix, np.full((3,), 1, dtype), np.full((1,), 1, dtype)], {'unit': unit})
             check('Substr', [strings(shape=(0, 3)), np.full((3,), 1, dtype), np.full((3,), 1, dtype)], {'unit': unit})
+            for shape in ((3,), (1, 3), (2, 1), (2, 3)):  # each its own
+                positions = np.arange(np.prod(shape)).reshape(shape).astype(dtype) % 3
+                check('Substr', [matrix, positions, 1 + positions[::-1]], {'unit': unit})
+                check('Substr', ['abcdef', positions, 1 + positions[::-1]], {'unit': unit})
             cube = strings(*['abc'] * 8, shape=(2, 2, 2))
             check('Substr', [cube, np.full((2, 2, 2), 1, dtype), np.full((2, 2, 2), 1, dtype)], {'unit': unit})
             check('Substr', [cube, np.full((2,), 1, dtype), np.full((2,), 1, dtype)], {'unit': unit})

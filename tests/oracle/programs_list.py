@@ -43,6 +43,9 @@ def stack(p, v2):
             last = [(raw.StackCloseV2 if v2 else raw.StackClose)(handle=s)]
     p.step(popped, last)
     p.step(popped[:1])
+    wrong = tf.float32 if dtype != np.float32 else tf.int32
+    p.step((raw.StackPushV2 if v2 else raw.StackPush)(handle=s, elem=tf.zeros([], wrong)))
+    p.step((raw.StackPopV2 if v2 else raw.StackPop)(handle=s, elem_type=wrong))
 
 
 @program(60)

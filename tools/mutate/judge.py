@@ -156,7 +156,7 @@ def checks_for(tree, path, python, records):
     tried = ops or ops_with(path)
     if tried:
         checks.append(Check('oracle', 'fast', ['weir_probe'],
-                            [python, oracle + 'oracle.py', '--replay', records.oracle(tried), '--probe', probe, *tried]))
+                            [python, oracle + 'oracle.py', '--strict', '--replay', records.oracle(tried), '--probe', probe, *tried]))
     if ops and 'build_grad' in open(os.path.join(tree.folder, path)).read():
         checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
     if folder not in ('cluster', 'rpc', 'kernel', 'library'):
@@ -167,6 +167,8 @@ def checks_for(tree, path, python, records):
     random_programs = oracle + 'random_programs.py'
     if folder in ('exec', 'session', 'pass', 'graph', 'op') and os.path.exists(random_programs):
         checks.append(Check('random programs', 'fast', ['weir'], [python, random_programs, '--lib', library, '--count', '20', '--shrink', '0']))
+    if ops and '_shape(' in open(os.path.join(tree.folder, path)).read():
+        checks.append(Check('shapes', 'fast', ['weir'], [python, '-m', 'pytest', '-q', '-x', 'tests/shapes_test.py']))
     for test in OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
     # What memory shows, last: it takes long to link.

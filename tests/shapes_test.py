@@ -1,0 +1,163 @@
+"""What shape functions make of a part of the truth: no less than TensorFlow's, and nothing else. The oracle tells them all of it."""
+import ctypes
+import os
+import sys
+
+import pytest
+
+import conftest
+
+os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
+tf = pytest.importorskip('tensorflow')
+sys.path.insert(0, str(conftest.ROOT / 'tests' / 'oracle'))
+import libweir  # noqa: E402
+from probe import are_compatible, is_weaker  # noqa: E402
+
+raw, f32, i32 = tf.raw_ops, tf.float32, tf.int32
+
+
+def hidden(dtype, shape=None):
+    return tf.compat.v1.placeholder(dtype, shape)
+
+
+def scalar():
+    return hidden(i32, [])
+
+
+def gathers():
+    x, rows = hidden(f32, [4, None, 6]), hidden(i32, [None, 2])
+    for axis in (0, 1, -1, scalar()):
+        raw.GatherV2(params=x, indices=rows, axis=axis)
+    raw.GatherV2(params=x, indices=hidden(i32), axis=1)
+    raw.GatherV2(params=hidden(f32), indices=rows, axis=1)
+    raw.GatherV2(params=x, indices=hidden(i32, [4, 3]), axis=2, batch_dims=1)
+    raw.GatherNd(params=x, indices=hidden(i32, [5, 2]))
+
+
+def reductions():
+    for keep in (False, True):
+        for axes in ([0], [-1, 0], [], hidden(i32), hidden(i32, [1])):
+            for x in (hidden(f32, [2, None, 3]), hidden(f32)):
+                raw.Sum(input=x, axis=axes, keep_dims=keep)
+                raw.Max(input=x, axis=axes, keep_dims=keep)
+    raw.ArgMax(input=hidden(f32, [2, None, 3]), dimension=1)
+    raw.ArgMax(input=hidden(f32, [2, None, 3]), dimension=scalar())
+
+
+def joins():
+    a, b, unknown = hidden(f32, [2, None, 3]), hidden(f32, [2, 5, None]), hidden(f32)
+    for axis in (0, 1, -1, scalar()):
+        raw.ConcatV2(values=[a, b], axis=axis)
+        raw.ConcatV2(values=[unknown, b], axis=axis)
+        raw.ConcatV2(values=[unknown, unknown], axis=axis)
+    for axis in (0, -1):
+        raw.Pack(values=[a, b], axis=axis)
+        raw.Pack(values=[unknown, b], axis=axis)
+        raw.Unpack(value=b, num=2 if axis == 0 else 3, axis=axis)
+    raw.Split(axis=scalar(), value=b, num_split=2)
+    for axis in (0, 2):
+        raw.Split(axis=axis, value=b, num_split=2)
+        raw.SplitV(value=b, size_splits=[1, -1], axis=axis, num_split=2)
+        raw.SplitV(value=b, size_splits=hidden(i32, [2]), axis=axis, num_split=2)
+
+
+def slices():
+    x = hidden(f32, [4, None, 6])
+    for begin in ([1, 0, 2], hidden(i32, [3]), hidden(i32)):
+        for size in ([2, -1, 3], hidden(i32, [3])):
+            raw.Slice(input=x, begin=begin, size=size)
+            raw.Slice(input=hidden(f32), begin=begin, size=size)
+    for begin in ([1, 0], hidden(i32, [2])):
+        for masks in ({}, {'shrink_axis_mask': 1}, {'new_axis_mask': 1}, {'ellipsis_mask': 1}, {'begin_mask': 3, 'end_mask': 3}):
+            raw.StridedSlice(input=x, begin=begin, end=[3, 2], strides=[1, 1], **masks)
+            raw.StridedSlice(input=x, begin=begin, end=[3, 2], strides=hidden(i32, [2]), **masks)
+
+
+def shaped_by_values():
+    x = hidden(f32, [4, None, 6])
+    n = scalar()
+    raw.OneHot(indices=hidden(i32, [2, None]), depth=n, on_value=1., off_value=0., axis=1)
+    raw.OneHot(indices=hidden(i32, [2, None]), depth=7, on_value=1., off_value=0., axis=-1)
+    raw.OneHot(indices=hidden(i32), depth=7, on_value=1., off_value=0., axis=-1)
+    for k in (3, n):
+        raw.TopKV2(input=x, k=k)
+        raw.TopKV2(input=hidden(f32), k=k)
+    for perm in ([2, 0, 1], hidden(i32, [3]), hidden(i32)):
+        raw.Transpose(x=x, perm=perm)
+    for dims in ([4, -1], [-1, 12], tf.stack([n, -1]), tf.stack([n, 3]), hidden(i32, [2]), hidden(i32)):
+        raw.Reshape(tensor=x, shape=dims)
+        raw.Fill(dims=dims if not isinstance(dims, list) else [2, 3], value=1.)
+    for times in ([1, 2, 3], hidden(i32, [3])):
+        raw.Tile(input=x, multiples=times)
+    for pads in ([[0, 1], [2, 0], [1, 1]], hidden(i32, [3, 2]), hidden(i32)):
+        raw.Pad(input=x, paddings=pads)
+    for axis in (0, -1, n):
+        raw.ExpandDims(input=x, axis=axis)
+    raw.Range(start=0, limit=n, delta=1)
+    raw.Range(start=0, limit=7, delta=2)
+
+
+def unchanged():
+    for x in (hidden(f32, [2, None]), hidden(f32, [2, 3]), hidden(f32)):
+        raw.Softmax(logits=x)
+        raw.LogSoftmax(logits=x)
+        raw.Cumsum(x=x, axis=0)
+        raw.Cumsum(x=x, axis=scalar())
+        raw.Relu(features=x)
+        raw.AddV2(x=x, y=hidden(f32, [2, 1]))
+        raw.AddV2(x=x, y=hidden(f32, [None]))
+        raw.Select(condition=hidden(tf.bool, [2]), x=x, y=x)
+        raw.MatMul(a=hidden(f32, [None, 2]), b=hidden(f32, [2, 5]))
+        raw.SegmentSum(data=x, segment_ids=hidden(i32, [2]))
+        raw.UnsortedSegmentSum(data=x, segment_ids=hidden(i32, [2]), num_segments=scalar())
+        raw.UnsortedSegmentSum(data=x, segment_ids=hidden(i32, [2]), num_segments=4)
+
+
+def windows():
+    for x in (hidden(f32, [None, 8, 9, 3]), hidden(f32, [2, None, 9, 3]), hidden(f32)):
+        raw.MaxPool(input=x, ksize=[1, 2, 3, 1], strides=[1, 2, 1, 1], padding='VALID')
+        raw.MaxPoolV2(input=x, ksize=[1, 2, 3, 1], strides=[1, 2, 1, 1], padding='SAME')
+        raw.MaxPoolV2(input=x, ksize=hidden(i32, [4]), strides=[1, 2, 1, 1], padding='SAME')
+        raw.AvgPool(value=x, ksize=[1, 2, 3, 1], strides=[1, 2, 1, 1], padding='SAME')
+        raw.Conv2D(input=x, filter=hidden(f32, [2, 3, 3, 7]), strides=[1, 2, 1, 1], padding='SAME')
+        raw.Conv2D(input=x, filter=hidden(f32), strides=[1, 2, 1, 1], padding='VALID')
+
+
+def resources():
+    queue = raw.FIFOQueueV2(component_types=[f32], shapes=[[2, 3]])
+    for n in (4, 0, scalar()):
+        raw.QueueDequeueManyV2(handle=queue, n=n, component_types=[f32])
+        raw.QueueDequeueUpToV2(handle=queue, n=n, component_types=[f32])
+    raw.QueueDequeueV2(handle=queue, component_types=[f32])
+    raw.QueueSizeV2(handle=queue)
+    array, flow = raw.TensorArrayV3(size=scalar(), dtype=f32, element_shape=[2, None])
+    raw.TensorArrayGradV3(handle=array, flow_in=flow, source='g')
+    raw.TensorArrayReadV3(handle=array, index=0, flow_in=flow, dtype=f32)
+    raw.TensorArraySizeV3(handle=array, flow_in=flow)
+    variable = raw.VarHandleOp(dtype=f32, shape=[3, 2])
+    raw.ReadVariableOp(resource=variable, dtype=f32)
+    raw.ResourceGather(resource=variable, indices=hidden(i32, [None, 4]), dtype=f32)
+    raw.LoopCond(input=hidden(tf.bool))
+    raw.Switch(data=hidden(f32, [2, None]), pred=hidden(tf.bool))
+    raw.Merge(inputs=[hidden(f32, [2, 3]), hidden(f32, [2, 4])])
+    raw.Merge(inputs=[hidden(f32, [2, 3]), hidden(f32, [2])])
+    raw.Merge(inputs=[hidden(f32, [None, 3]), hidden(f32, [2, 3])])
+
+
+@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources])
+def test_shapes(build):
+    with tf.Graph().as_default() as graph:
+        build()
+    weir = libweir.Graph(libweir.Library(str(conftest.BUILD / 'libweir.so')), graph.as_graph_def(add_shapes=False))
+    differing = []
+    try:
+        for tensor in (t for op in graph.get_operations() for t in op.outputs if t.dtype != tf.resource):
+            dims = (ctypes.c_int64 * 64)()
+            rank = weir.c.weir_edge_dims(weir.edge(tensor.name), dims, 64)
+            got = None if rank < 0 else [None if d < 0 else d for d in dims[:rank]]
+            want = None if tensor.shape.rank is None else tensor.shape.as_list()
+            if is_weaker(got, want) or not are_compatible(got, want):
+                differing.append(f'{tensor.op.type} {tensor.name} of {[str(i.shape) for i in tensor.op.inputs]}: {got}, in TensorFlow {want}')
+    finally:
+        weir.close()
+    assert not differing, '\n'.join(differing)
