@@ -55,7 +55,7 @@ test-python: build/.python
 
 # Each keeps one core busy, so test-python runs two at a time.
 test-ops:
-	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --counts build/dev/oracle.json
+	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --counts build/dev/oracle.json
 
 test-gradients:
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
@@ -71,7 +71,7 @@ ROUNDS ?= 10
 oracle: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
-	$(PYTHON) tests/oracle/oracle.py --probe $(PROBE) --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --fresh --rounds $(ROUNDS)
 	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --fresh --rounds $(ROUNDS)
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --fresh --quota 5
 

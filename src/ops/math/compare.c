@@ -68,9 +68,9 @@ static weir_status_t* equality_shape(weir_shape_ctx_t* ctx) {
   if (!weir_shape_is_full(x) || !weir_shape_is_full(y))
     return weir_shape_set(ctx, 0, &weir_shape_unknown);
   weir_status_t* status = weir_shape_fn_broadcast(ctx);
-  if (!status) return NULL;
+  if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) return status;
   weir_status_destroy(status);
-  return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  return weir_shape_set_scalar(ctx, 0);  // shapes that do not go together: one answer
 }
 
 // ---- ApproximateEqual ----
