@@ -109,6 +109,21 @@ static void test_unfinished_leaves_nothing(void** state) {
   weir_tensor_release(w);
 }
 
+// A name stands for one tensor, whole or in slices.
+static void test_names_are_given_once(void** state) {
+  (void)state;
+  weir_bundle_writer_t* writer = NULL;
+  weir_slice_t half = {.rank = 1, .starts = {0}, .lengths = {1}};
+  weir_tensor_t* w = floats(1, (const int64_t[]){1}, 1);
+  CHECK_OK(weir_bundle_writer_create(test_path("twice"), 1, &writer));
+  CHECK_OK(weir_bundle_add(writer, weir_view_of("w"), w));
+  CHECK_FAILS(weir_bundle_add(writer, weir_view_of("w"), w), INVALID_ARGUMENT, "duplicate key");
+  CHECK_FAILS(weir_bundle_add_slice(writer, weir_view_of("w"), 1, (const int64_t[]){2}, &half, w),
+              INVALID_ARGUMENT, "duplicate key: w");
+  weir_bundle_writer_destroy(writer);
+  weir_tensor_release(w);
+}
+
 // What is left of a save whose process was killed goes with the next save in that directory.
 static void test_killed_leaves_nothing(void** state) {
   (void)state;
@@ -281,6 +296,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       FILE_TEST(test_round_trip),
       FILE_TEST(test_unfinished_leaves_nothing),
+      FILE_TEST(test_names_are_given_once),
       FILE_TEST(test_killed_leaves_nothing),
       FILE_TEST(test_slices),
       FILE_TEST(test_damaged_data),
