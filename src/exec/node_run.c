@@ -40,7 +40,7 @@ static weir_status_t* renew(const weir_plan_node_t* node, weir_value_t* inputs) 
   return NULL;
 }
 
-weir_status_t* weir_node_work_on_inputs(const weir_plan_node_t* node, weir_value_t* inputs) {
+weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value_t* inputs) {
   if (node->input_work & WEIR_INPUTS_SET) WEIR_TRY(check_set(node, inputs));
   if (node->input_work & WEIR_INPUTS_READ) WEIR_TRY(read_refs(node, inputs));
   return node->input_work & WEIR_INPUTS_RENEW ? renew(node, inputs) : NULL;

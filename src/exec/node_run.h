@@ -17,14 +17,7 @@ WEIR_INLINE void weir_node_bind_consts(const weir_plan_t* plan, const weir_plan_
 // Does the node's |input_work|: replaces references by the values of their variables where the op
 // wants values (FAILED_PRECONDITION when uninitialised), and values that were read of variables
 // before by those of now.
-weir_status_t* weir_node_work_on_inputs(const weir_plan_node_t* node, weir_value_t* inputs);
-WEIR_INLINE weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node,
-                                                    weir_value_t* inputs) {
-  bool has_work = node->input_work != WEIR_INPUTS_RENEW;
-  for (int32_t i = 0; i < node->input_count && !has_work; ++i)
-    has_work = inputs[i].tensor && weir_tensor_is_outdated(inputs[i].tensor);
-  return WEIR_UNLIKELY(has_work) ? weir_node_work_on_inputs(node, inputs) : NULL;
-}
+weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value_t* inputs);
 
 WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {

@@ -326,6 +326,7 @@ static bool is_moving_source(const planner_t* p, int32_t at) {
   if (p->plan->nodes[at].input_work & WEIR_INPUTS_READ) return weir_node_may_share(node);
   if (p->plan->nodes[at].role == WEIR_ROLE_ARG) return p->params->has_moving_args;
   if (p->plan->nodes[at].role == WEIR_ROLE_RECV) return true;
+  if (weir_node_has(node, WEIR_OP_SNAPSHOT)) return false;
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_dtype_t dtype = node->def.input_types[i];
     if (dtype == WEIR_DTYPE_RESOURCE || weir_dtype_is_ref(dtype)) return true;

@@ -37,6 +37,8 @@ enum {
                             // type): when that is written to, the output changes
   WEIR_OP_UNBOUNDED = 1u << 12,  // its time depends on more than its inputs' sizes: on a file, or
                                  // on what data unpacks to
+  WEIR_OP_SNAPSHOT =
+      1u << 13,  // what it reads of a resource is never memory of a reference variable
 };
 
 // Ops the runtime itself must recognise. Everything else is NONE.

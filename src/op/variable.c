@@ -139,20 +139,22 @@ weir_tensor_t* weir_variable_read(weir_variable_t* variable) {
   return tensor;
 }
 
-// A reference variable has its memory for itself: what others hold is copied.
-static weir_status_t* own(weir_tensor_t** tensor) {
-  if ((*tensor)->root || !weir_tensor_is_sole(*tensor)) {
+// A reference variable has its memory for itself: what others hold is copied. Its memory is copied
+// for a resource variable, too, whose reads are snapshots.
+static weir_status_t* own(const weir_variable_t* variable, weir_tensor_t** tensor) {
+  bool is_own = !(*tensor)->root && weir_tensor_is_sole(*tensor);
+  if (variable->is_ref ? !is_own : weir_tensor_is_variable(*tensor)) {
     weir_tensor_t* copy = NULL;
     WEIR_TRY(weir_tensor_copy(*tensor, &copy));
     weir_tensor_release(*tensor);
     *tensor = copy;
   }
-  (*tensor)->is_variable = true;
+  if (variable->is_ref) (*tensor)->is_variable = true;
   return NULL;
 }
 
 weir_status_t* weir_variable_assign(weir_variable_t* variable, weir_tensor_t* take_tensor) {
-  weir_status_t* status = variable->is_ref ? own(&take_tensor) : NULL;
+  weir_status_t* status = own(variable, &take_tensor);
   weir_tensor_t* unused = take_tensor;
   weir_mutex_lock(&variable->mu);
   if (!status) status = leave_locked(variable, take_tensor);
@@ -169,8 +171,6 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   if (!variable->tensor) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s", what);
   }
-  // A resource variable may hold what was read of a reference variable.
-  WEIR_TRY(weir_tensor_renew(&variable->tensor));
   if (weir_tensor_is_sole(variable->tensor)) return NULL;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_copy(variable->tensor, &copy));
