@@ -172,8 +172,8 @@ static weir_status_t* claim(partial_t* partial, weir_view_t name, const weir_edg
   weir_mutex_unlock(&partial->mu);
   *out_index = at;
   if (at == count)
-    return WEIR_STATUS(INVALID_ARGUMENT, "The %s %.*s was not specified in partial_run_setup.", what,
-                       WEIR_VIEW_ARG(name));
+    return WEIR_STATUS(INVALID_ARGUMENT, "The %s %.*s was not specified in partial_run_setup.",
+                       what, WEIR_VIEW_ARG(name));
   if (was_used)
     return WEIR_STATUS(INVALID_ARGUMENT, "The %s %.*s has already been %s.", what,
                        WEIR_VIEW_ARG(name), what[2] == 'e' && what[1] == 'e' ? "fed" : "fetched");

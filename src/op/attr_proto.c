@@ -331,7 +331,7 @@ static void write_shape(const weir_shape_t* shape, weir_strbuf_t* out) {
 static weir_status_t* write_tensor(const weir_tensor_t* tensor, weir_strbuf_t* out) {
   size_t message = weir_wire_begin(out, FIELD_TENSOR);
   WEIR_TRY(weir_tensor_type(tensor) == WEIR_DTYPE_VARIANT ? weir_variant_write(tensor, out)
-                                                         : weir_tensor_write(tensor, out));
+                                                          : weir_tensor_write(tensor, out));
   weir_wire_end(out, message);
   return NULL;
 }

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-
 // ---- inputs ----
 
 // The name of the argument that tensor |i| of the inputs belongs to, for messages.

@@ -25,7 +25,8 @@ struct weir_shape_ctx_t {
   const weir_shape_t**
       output_values_as_shape;  // optional: the output's value, where it is a partly known shape
   const weir_handle_info_t** output_handles;
-  int64_t producer;  // the version of TensorFlow's graphs that the node was written by; 0: not known
+  int64_t
+      producer;  // the version of TensorFlow's graphs that the node was written by; 0: not known
 };
 
 WEIR_INLINE const weir_shape_t* weir_shape_input(const weir_shape_ctx_t* ctx, int i) {

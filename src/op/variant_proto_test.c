@@ -147,9 +147,8 @@ static void test_other_kinds(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                     cmocka_unit_test(test_nested), cmocka_unit_test(test_cut),
-                                     cmocka_unit_test(test_numbers),
-                                     cmocka_unit_test(test_other_kinds)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nested), cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_numbers), cmocka_unit_test(test_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

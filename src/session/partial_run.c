@@ -12,7 +12,7 @@
 
 struct weir_partial_run_t {
   weir_session_t* session;
-  weir_plan_t* plan;        // owned
+  weir_plan_t* plan;  // owned
   weir_rendezvous_t* rendezvous;
   weir_cancel_t* cancel;
   pthread_t thread;
