@@ -253,7 +253,8 @@ static bool keeps_reads(const arithmetic_t* pass, const cone_t* cone, const weir
     if (weir_dtype_is_ref(weir_edge_dtype(leaf)) || (pass->marks[leaf.node->id] & MOVING))
       return false;
   }
-  return !(pass->marks[replacement.node->id] & MOVING_ARG) || weir_node_may_share(node);
+  bool is_added = (size_t)replacement.node->id >= cone->first_new;
+  return is_added || !(pass->marks[replacement.node->id] & MOVING_ARG) || weir_node_may_share(node);
 }
 
 // ---- the hooks ----
