@@ -56,7 +56,7 @@ static void add_branch(cond_t* cond, int side, weir_branch_fn_t branch, void* us
     }
     weir_edge_t value = weir_control_value(scope, results[i]);
     bool is_own =
-        value.node && !weir_control_is_free(value.node) && weir_control_owns(scope, value);
+        value.node && !weir_node_is_free_const(value.node) && weir_control_owns(scope, value);
     if (!is_own && value.node)
       value = weir_scope_first(
           weir_scope_add(scope, "Identity", NULL, WEIR_EDGES(value), WEIR_NO_ATTRS));

@@ -2,7 +2,7 @@
 // nodes are added.
 #include "api/control.h"
 
-static bool is_free(weir_edge_t edge) { return weir_control_is_free(edge.node); }
+static bool is_free(weir_edge_t edge) { return weir_node_is_free_const(edge.node); }
 
 // Nodes of another graph are passed on as they are: the graph refuses them, and says of which node.
 static bool is_ours(const weir_scope_root_t* root, const weir_node_t* node) {

@@ -56,10 +56,6 @@ void weir_control_note(weir_scope_root_t* root, const weir_node_t* node, weir_co
 WEIR_INLINE bool weir_control_is_edge(weir_edge_t edge) {
   return edge.node && edge.index >= 0 && edge.index < edge.node->def.output_count;
 }
-// A constant that nothing orders.
-WEIR_INLINE bool weir_control_is_free(const weir_node_t* node) {
-  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
-}
 
 // The value of |edge| in the context of |scope|; WEIR_NO_EDGE when an error stuck.
 weir_edge_t weir_control_value(weir_scope_t* scope, weir_edge_t edge);

@@ -257,7 +257,7 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
   weir_status_t* status = weir_graph_add(scope->root->graph, &params, &node);
   weir_mutex_unlock(&scope->root->graph->mu);
   if (status) weir_scope_fail(scope, status);
-  else if (scope->control && !weir_control_is_free(node))
+  else if (scope->control && !weir_node_is_free_const(node))
     weir_control_note(scope->root, node, scope->control);
   return node;
 }

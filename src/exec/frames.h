@@ -4,11 +4,6 @@
 
 #include "exec/plan.h"
 
-// A constant that nothing orders: it belongs to no loop.
-WEIR_INLINE bool weir_node_is_free_const(const weir_node_t* node) {
-  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
-}
-
 // |nodes| in topological order. |frame_of| (by position) and the frames' parent, name, enter_count
 // and parallel_iterations are filled; frames are in |arena|. INVALID_ARGUMENT naming the node when
 // inputs come from different frames.

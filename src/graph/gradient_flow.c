@@ -86,7 +86,7 @@ static const guard_t* guard_of_node(gradient_t* g, const weir_node_t* node) {
   if (weir_flow_is_loop_merge(node)) return NULL;
   const guard_t* guard = NULL;
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (weir_gradient_is_free(node->inputs[i])) continue;
+    if (weir_node_is_free_const(node->inputs[i].node)) continue;
     const guard_t* of_input = weir_flow_guard(g, node->inputs[i]);
     bool is_first = i == 0;
     if (weir_node_role(node) != WEIR_ROLE_MERGE) guard = guard_union(g, guard, of_input);

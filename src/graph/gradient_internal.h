@@ -142,10 +142,6 @@ void weir_frame_count(gradient_t* g, frame_t* frame);
 // Makes |*sync| (a ControlTrigger) if there is none, has |waiter| wait for it, and it for |node|.
 void weir_gradient_sync(gradient_t* g, node_flow_t flow, weir_node_t** sync, weir_node_t* waiter,
                         weir_node_t* node);
-// A constant that no other node orders: usable in any loop.
-WEIR_INLINE bool weir_gradient_is_free(weir_edge_t e) {
-  return weir_node_role(e.node) == WEIR_ROLE_CONST && e.node->control_count == 0;
-}
 // A node that is alive in those iterations of a backward loop for whose forward iteration |guard|
 // held.
 weir_node_t* weir_backward_gate(gradient_t* g, backward_t* context, const guard_t* guard);

@@ -148,7 +148,7 @@ static weir_edge_t begin_cycle(loop_t* loop, weir_edge_t initial, weir_edge_t li
 static void end_cycle(loop_t* loop, weir_edge_t merge, weir_edge_t value) {
   gradient_t* g = loop->g;
   weir_node_t* control =
-      value.node && weir_gradient_is_free(value) ? loop->inner->pivot.node : NULL;
+      value.node && weir_node_is_free_const(value.node) ? loop->inner->pivot.node : NULL;
   weir_edge_t next = weir_gradient_put(g, (node_flow_t){.made_in = loop->inner}, "NextIteration",
                                        WEIR_EDGES(value), WEIR_NO_ATTRS, control);
   if (g->builder.base.status) return;

@@ -139,7 +139,7 @@ void weir_frame_count(gradient_t* g, frame_t* frame) {
 weir_edge_t weir_backward_enter(gradient_t* g, backward_t* context, weir_edge_t value,
                                 bool is_constant) {
   if (g->builder.base.status) return WEIR_NO_EDGE;
-  weir_node_t* control = weir_gradient_is_free(value) ? context->parent->pivot.node : NULL;
+  weir_node_t* control = weir_node_is_free_const(value.node) ? context->parent->pivot.node : NULL;
   return weir_gradient_put(
       g, (node_flow_t){.made_in = context}, "Enter", WEIR_EDGES(value),
       WEIR_ATTRS(weir_attr_string("frame_name", context->name),
@@ -150,7 +150,7 @@ weir_edge_t weir_backward_enter(gradient_t* g, backward_t* context, weir_edge_t 
 
 static weir_edge_t enter_constant(gradient_t* g, backward_t* context, weir_edge_t outside) {
   weir_edge_t value = weir_backward_value(g, context->parent, outside);
-  if (g->builder.base.status || weir_gradient_is_free(value)) return value;
+  if (g->builder.base.status || weir_node_is_free_const(value.node)) return value;
   return weir_backward_enter(g, context, value, true);
 }
 
@@ -168,7 +168,7 @@ weir_node_t* weir_backward_gate(gradient_t* g, backward_t* context, const guard_
   node_flow_t flow = {.made_in = context};
   weir_edge_t pred = weir_backward_value(g, context, guard->pred);
   if (g->builder.base.status) return NULL;
-  weir_node_t* control = weir_gradient_is_free(pred) ? context->pivot.node : NULL;
+  weir_node_t* control = weir_node_is_free_const(pred.node) ? context->pivot.node : NULL;
   weir_edge_t split =
       weir_gradient_put(g, flow, "Switch", WEIR_EDGES(pred, pred), WEIR_NO_ATTRS, control);
   weir_edge_t alive =
@@ -245,7 +245,8 @@ static weir_edge_t forward_value(gradient_t* g, backward_t* context, weir_edge_t
 }
 
 weir_edge_t weir_backward_value(gradient_t* g, backward_t* context, weir_edge_t edge) {
-  if (g->builder.base.status || !edge.node || !context->parent || weir_gradient_is_free(edge))
+  if (g->builder.base.status || !edge.node || !context->parent ||
+      weir_node_is_free_const(edge.node))
     return edge;
   backward_t* made_in = weir_flow_of(g, edge.node)->made_in;
   if (made_in == context) return edge;
@@ -329,7 +330,7 @@ static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edg
     bool is_free = true;
     for (int i = 0; i < inputs.count && !self->status; ++i) {
       values[i] = weir_backward_value(g, context, inputs.items[i]);
-      is_free &= self->status || weir_gradient_is_free(values[i]);
+      is_free &= self->status || weir_node_is_free_const(values[i].node);
     }
     if (is_free && !(found && found->role == WEIR_ROLE_CONST)) control = context->pivot.node;
     *out_first =

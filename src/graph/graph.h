@@ -101,6 +101,10 @@ WEIR_INLINE const weir_shape_t* weir_edge_shape(weir_edge_t e) { return e.node->
 WEIR_INLINE weir_role_t weir_node_role(const weir_node_t* n) {
   return n->def.op ? n->def.op->role : WEIR_ROLE_NONE;
 }
+// A constant that nothing orders: the same in every loop, branch and task.
+WEIR_INLINE bool weir_node_is_free_const(const weir_node_t* n) {
+  return weir_node_role(n) == WEIR_ROLE_CONST && n->control_count == 0;
+}
 // Whether an output may be the memory of an input: by WEIR_OP_VIEW and its kin; what calls
 // functions, keeps tensors in variants or is unknown may do anything.
 bool weir_node_may_share(const weir_node_t* node);

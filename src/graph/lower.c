@@ -126,7 +126,7 @@ static bool edge_is_anchored(const body_map_t* map, weir_edge_t edge) {
   if (weir_node_role(edge.node) != WEIR_ROLE_ARG) return map->is_anchored[edge.node->id];
   int64_t index = weir_attrs_int(edge.node->def.attrs, "index");
   if (map->inlining->is_anchored) return map->inlining->is_anchored[index];
-  return !weir_edge_is_free_const(map->inlining->args[index]);
+  return !weir_node_is_free_const(map->inlining->args[index].node);
 }
 
 // The control inputs of the copy of |node|. What nothing alive only in the body orders is ordered
@@ -274,7 +274,7 @@ static weir_status_t* hold_inputs(lowering_t* l) {
     if (is_handle(node->inputs[i])) first_handle = i;
   }
   for (int i = 0; i < count; ++i) {
-    if (is_handle(node->inputs[i]) || weir_edge_is_free_const(node->inputs[i])) continue;
+    if (is_handle(node->inputs[i]) || weir_node_is_free_const(node->inputs[i].node)) continue;
     places[held_count] = i;
     held[held_count++] = node->inputs[i];
   }

@@ -25,7 +25,7 @@ static weir_edge_t case_pred(lowering_t* l, weir_edge_t index, int k, int count)
 
 // The value that decides, alive only when the node is to run: every branch then is, too.
 static weir_edge_t decider(lowering_t* l) {
-  if (!weir_edge_is_free_const(l->args[0])) return l->args[0];
+  if (!weir_node_is_free_const(l->args[0].node)) return l->args[0];
   return weir_lower_add(l, "Identity", WEIR_EDGES(l->args[0]), WEIR_NO_ATTRS, &l->pivot,
                         l->pivot ? 1 : 0);
 }

@@ -40,10 +40,6 @@ weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value);
 // Makes the node an IdentityN over |results|, after |controls|.
 WEIR_MUST_USE weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results,
                                                weir_node_t* const* controls, int control_count);
-// A constant that no other node orders: usable in any loop and any branch.
-WEIR_INLINE bool weir_edge_is_free_const(weir_edge_t e) {
-  return weir_node_role(e.node) == WEIR_ROLE_CONST && e.node->control_count == 0;
-}
 
 WEIR_MUST_USE weir_status_t* weir_lower_branches(lowering_t* l);  // If, Case
 WEIR_MUST_USE weir_status_t* weir_lower_while(lowering_t* l);

@@ -71,7 +71,7 @@ static weir_status_t* loop_init(loop_t* loop) {
 static void enter_all(loop_t* loop) {
   lowering_t* l = loop->l;
   for (int i = 0; i < loop->count; ++i) {
-    bool is_free = weir_edge_is_free_const(l->args[i]);
+    bool is_free = weir_node_is_free_const(l->args[i].node);
     if (is_free && loop->is_constant[i]) {  // needs not enter
       loop->enters[i] = loop->merges[i] = l->args[i];
       continue;

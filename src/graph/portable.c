@@ -30,10 +30,6 @@ typedef struct portable_t {
   local_t** copies;  // of constants
 } portable_t;
 
-static bool is_free(const weir_node_t* node) {
-  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
-}
-
 // Whether |node| begins the iterations of a loop, rather than ending a conditional.
 static bool is_loop_merge(const weir_node_t* node) {
   if (weir_node_role(node) != WEIR_ROLE_MERGE) return false;
@@ -56,7 +52,7 @@ static int find_loop(portable_t* p, int parent, const weir_node_t* enter) {
 static int loop_of_inputs(const portable_t* p, const weir_node_t* node) {
   for (int i = 0; i < node->def.input_count; ++i) {
     const weir_node_t* source = node->inputs[i].node;
-    if (!is_free(source) && weir_node_role(source) != WEIR_ROLE_NEXT_ITERATION)
+    if (!weir_node_is_free_const(source) && weir_node_role(source) != WEIR_ROLE_NEXT_ITERATION)
       return p->outputs[source->id];
   }
   return node->control_count ? p->outputs[node->control_inputs[0]->id] : 0;
@@ -118,7 +114,7 @@ static weir_status_t* place_constants(portable_t* p) {
     const int loop = p->inside[i];
     for (int k = 0; k < node->def.input_count && p->loops[loop].pivot && loop; ++k) {
       weir_edge_t edge = node->inputs[k];
-      if (!is_free(edge.node)) continue;
+      if (!weir_node_is_free_const(edge.node)) continue;
       WEIR_TRY(local_const(p, edge.node, loop, &edge.node));
       WEIR_TRY(weir_graph_set_input(node, k, edge));
     }

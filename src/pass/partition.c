@@ -66,9 +66,7 @@ static weir_status_t* add_signal(const cutter_t* cutter, weir_node_t* after, con
 }
 
 // A constant that nothing orders is the same everywhere: a copy costs less than a transfer.
-static bool is_everywhere(const weir_node_t* node) {
-  return weir_node_role(node) == WEIR_ROLE_CONST && node->control_count == 0;
-}
+static bool is_everywhere(const weir_node_t* node) { return weir_node_is_free_const(node); }
 
 static weir_status_t* clone_constant(cutter_t* cutter, const weir_node_t* node,
                                      const weir_placement_t* to, int part, weir_node_t** out_node) {
