@@ -324,7 +324,7 @@ weir_status_t* weir_session_run(weir_session_t* session, const weir_step_spec_t*
                                 weir_tensor_t** results) {
   WEIR_REQUIRE_ARG(session);
   WEIR_REQUIRE_ARG(spec);
-  WEIR_REQUIRE_ARG(results);
+  if (spec->fetch_count > 0) WEIR_REQUIRE_ARG(results);
   return run_spec(session, spec, NULL, NULL, results);
 }
 
@@ -333,7 +333,7 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
                                      char** out_metadata, size_t* out_metadata_size) {
   WEIR_REQUIRE_ARG(session);
   WEIR_REQUIRE_ARG(spec);
-  WEIR_REQUIRE_ARG(results);
+  if (spec->fetch_count > 0) WEIR_REQUIRE_ARG(results);
   if (!options || !options->trace) return run_spec(session, spec, options, NULL, results);
   weir_trace_t trace;
   weir_trace_init(&trace);
@@ -357,7 +357,7 @@ weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_
                                        weir_tensor_t** results, char** out_json) {
   WEIR_REQUIRE_ARG(session);
   WEIR_REQUIRE_ARG(spec);
-  WEIR_REQUIRE_ARG(results);
+  if (spec->fetch_count > 0) WEIR_REQUIRE_ARG(results);
   WEIR_REQUIRE_ARG(out_json);
   if (session->remote)
     return WEIR_STATUS(UNIMPLEMENTED, "a remote session gives RunMetadata, not Chrome's trace");
@@ -493,7 +493,7 @@ static weir_status_t* run_remotely(weir_callable_t* callable, weir_tensor_t* con
 weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const* feeds,
                                  weir_tensor_t** results) {
   WEIR_REQUIRE_ARG(callable);
-  WEIR_REQUIRE_ARG(results);
+  if (callable->spec.fetch_count > 0) WEIR_REQUIRE_ARG(results);
   if (callable->feed_count > 0) WEIR_REQUIRE_ARG(feeds);
   if (!callable->session)
     return WEIR_STATUS(FAILED_PRECONDITION, "weir_callable_run: its session is destroyed");
