@@ -28,15 +28,28 @@ bool weir_log_is_on(weir_log_level_t level) {
   return (int)level >= min_level;
 }
 
+// A message may hold names from outside: bytes that are not printable ASCII are shown by number, so
+// that they neither forge lines nor confuse a terminal.
+static void put_escaped(const char* text) {
+  for (; *text; ++text) {
+    unsigned char byte = (unsigned char)*text;
+    if (byte >= 0x20 && byte < 0x7f) fputc(byte, stderr);
+    else fprintf(stderr, "\\x%02x", byte);
+  }
+}
+
 void weir_log_write(weir_log_level_t level, const char* file, int line, const char* format, ...) {
   static const char letters[] = "IWE";
+  enum { LONGEST = 4096 };
   char letter = (size_t)level < sizeof(letters) - 1 ? letters[level] : 'E';
+  char message[LONGEST];
   va_list args;
   va_start(args, format);
+  vsnprintf(message, sizeof(message), format, args);
+  va_end(args);
   flockfile(stderr);  // messages of several threads do not mix
   fprintf(stderr, "%c %s:%d] ", letter, file, line);
-  vfprintf(stderr, format, args);
+  put_escaped(message);
   fputc('\n', stderr);
   funlockfile(stderr);
-  va_end(args);
 }

@@ -42,7 +42,7 @@ class Task:
     """A `weir server`."""
 
     def __init__(self, *args):
-        self.log = tempfile.TemporaryFile(mode='w+')
+        self.log = tempfile.TemporaryFile(mode='w+', errors='backslashreplace')
         self.process = subprocess.Popen([WEIR, 'server', '--metrics-port=0', *args], stdout=subprocess.PIPE, stderr=self.log,
                                         bufsize=0)  # a line read is no more than that line
         atexit.register(self.process.kill)
