@@ -446,7 +446,7 @@ def test_nothing_piles_up(server, client):
     before, threads = server.memory(), server.threads()
     churn(300)
     wait_until(lambda: server.memory() - before < 8 << 20)
-    assert server.threads() <= threads + 2
+    wait_until(lambda: server.threads() <= threads + 2)  # a pool that grew for a while shrinks again
 
 
 def test_connections_come_and_go(server):
