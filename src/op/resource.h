@@ -85,7 +85,7 @@ WEIR_MUST_USE weir_status_t* weir_variable_create_ref(weir_dtype_t dtype, const 
 // Retains and returns the value, NULL while uninitialised.
 weir_tensor_t* weir_variable_read(weir_variable_t* variable);
 // Replaces the value; consumes |take_tensor| also on failure. A reference variable copies it unless
-// nobody else holds it.
+// nobody else holds it; a resource variable copies memory of a reference variable.
 WEIR_MUST_USE weir_status_t* weir_variable_assign(weir_variable_t* variable,
                                                   weir_tensor_t* take_tensor);
 // Makes |variable->tensor| safe to write in place: copies it when others hold it. mu must be held.
