@@ -373,7 +373,7 @@ static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
   weir_partition_params_t params = {.devices = session->devices,
                                     .device_count = session->device_count};
   int* device_of = NULL;
-  if (session->peer_count > 0) WEIR_TRY(weir_flatten(graph));
+  if (session->peer_count > 0) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
   WEIR_TRY(weir_place(&place, arena, &device_of));
   WEIR_TRY(weir_session_optimize(session->session, graph, targets, target_count));
   WEIR_TRY(weir_graph_copy_reachable(graph, targets, target_count, arena, &live));

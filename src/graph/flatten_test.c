@@ -36,6 +36,16 @@ static const char functions[] =
     " function {signature {name: 'Endless' input_arg" ARG("a") " output_arg" ARG("r") "}"
     "  node_def" CALL("again", "a", "Endless", "") "  ret {key: 'r' value: 'again:output:0'}}"
     " function {signature {name: 'Silent' input_arg" ARG("a") "}}"
+    // Its check fails, and belongs to what it promises to do, not to what it returns.
+    " function {signature {name: 'Guarded' input_arg" ARG("a") " output_arg" ARG("r")
+    "  control_output: 'c'}"
+    "  node_def {name: 'minus' op: 'Neg' input: 'a'" TYPE("T") "}"
+    "  node_def {name: 'check' op: 'CheckNumerics' input: 'root:y:0'" TYPE("T")
+    "   attr {key: 'message' value {s: 'promised'}}}"
+    "  node_def {name: 'root' op: 'Sqrt' input: 'minus:y:0'" TYPE("T") "}"
+    "  ret {key: 'r' value: 'minus:y:0'} control_ret {key: 'c' value: 'check'}}"
+    " function {signature {name: 'First' input_arg" ARG("a") " input_arg" ARG("b") " output_arg"
+      ARG("r") "} ret {key: 'r' value: 'a'}}"
     "}";
 static const char reader[] = "node {name: 'y' op: 'Neg' input: 'call'" TYPE("T") "}";
 
@@ -77,7 +87,7 @@ static void test_call_becomes_its_body(void** state) {
   build(w, "node" CALL("call", "x", "Twice", ""));
   assert_float_equal(run_at(w, 3), -6, 0);
   int version = w->graph->version;
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_true(w->graph->version > version);
   assert_int_equal(count_of(w, "PartitionedCall"), 0);
   assert_int_equal(count_of(w, "IdentityN"), 1);  // what holds the inputs until all are there
@@ -93,7 +103,7 @@ static void test_call_becomes_its_body(void** state) {
 static void test_calls_within_calls(void** state) {
   world_t* w = *state;
   build(w, "node" CALL("call", "x", "Nested", ""));
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_int_equal(count_of(w, "PartitionedCall"), 0);
   assert_int_equal(count_of(w, "AddV2"), 1);
   assert_string_equal(source_op(w, "y"), "Neg");
@@ -104,7 +114,7 @@ static void test_calls_within_calls(void** state) {
 static void test_chain_of_calls(void** state) {
   world_t* w = *state;
   build(w, "node" CALL("before", "x", "Twice", "") "node" CALL("call", "before", "Twice", ""));
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_int_equal(count_of(w, "AddV2"), 2);
   assert_float_equal(run_at(w, 1), -4, 0);
 }
@@ -113,7 +123,7 @@ static void test_chain_of_calls(void** state) {
 static void test_argument_passes_through(void** state) {
   world_t* w = *state;
   build(w, "node" CALL("call", "x", "Same", ""));
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_float_equal(run_at(w, 2), -2, 0);
   weir_edge_t edge = node_of(w, "y")->inputs[0];
   assert_string_equal(edge.node->def.op_name, "IdentityN");
@@ -126,14 +136,14 @@ static void test_call_without_results(void** state) {
   import_text(w, functions);
   import_text(w, "node {name: 'call' op: 'PartitionedCall' input: 'x'" TYPES("Tin")
                      FUNC("f", "Silent") " attr {key: 'Tout' value {list {}}}}");
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_string_equal(node_of(w, "call")->def.op_name, "NoOp");
 }
 
 static void test_conditional_that_asks_for_it(void** state) {
   world_t* w = *state;
   build(w, IF("DT_BOOL", LOWER("true")));
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_int_equal(count_of(w, "If"), 0);
   assert_true(count_of(w, "Switch") > 0);
   assert_string_equal(source_op(w, "y"), "Merge");
@@ -152,6 +162,65 @@ static void test_conditional_that_asks_for_it(void** state) {
   weir_tensor_release(no);
 }
 
+static weir_status_t* run_at_one(world_t* w, const char* fetch, const char* target) {
+  weir_tensor_t *x = make_float(1), *yes = make_bool(true), *value = NULL;
+  weir_edge_t c = output(node_of(w, "c"), 0);
+  weir_edge_t fetched = fetch ? output(node_of(w, fetch), 0) : WEIR_NO_EDGE;
+  weir_node_t* targets[] = {target ? node_of(w, target) : NULL};
+  weir_step_spec_t spec = {WEIR_FEEDS({output(node_of(w, "x"), 0), x}, {c, yes}),
+                           .fetches = &fetched, .fetch_count = fetch ? 1 : 0, .targets = targets,
+                           .target_count = target ? 1 : 0};
+  weir_status_t* status = weir_session_run(w->session, &spec, &value);
+  weir_tensor_release(x);
+  weir_tensor_release(yes);
+  weir_tensor_release(value);
+  return status;
+}
+
+#define GUARDED_IF(...)                                                          \
+  "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}" \
+  "node {name: 'call' op: 'If' input: 'c' input: 'x'"                            \
+  " attr {key: 'Tcond' value {type: DT_BOOL}}" TYPES("Tin") TYPES("Tout")        \
+      FUNC("then_branch", "Guarded") FUNC("else_branch", "Twice") __VA_ARGS__    \
+      "}"                                                                        \
+      "node {name: 'after' op: 'NoOp' input: '^call'}"
+
+// A reader of a result needs no side effect; who waits for the node, fetches or runs it, does.
+static void test_effects_of_a_conditional(void** state) {
+  world_t* w = *state;
+  build(w, GUARDED_IF(LOWER("true")));
+  open_session(w, 1);
+  check_ok(run_at_one(w, "y", NULL));
+  check_error(run_at_one(w, "call", NULL), WEIR_INVALID_ARGUMENT, "promised");
+  check_error(run_at_one(w, NULL, "call"), WEIR_INVALID_ARGUMENT, "promised");
+  check_error(run_at_one(w, NULL, "after"), WEIR_INVALID_ARGUMENT, "promised");
+}
+
+// One that did not ask to be lowered runs as a whole.
+static void test_effects_of_a_whole(void** state) {
+  world_t* w = *state;
+  build(w, GUARDED_IF(""));
+  open_session(w, 1);
+  check_error(run_at_one(w, "y", NULL), WEIR_INVALID_ARGUMENT, "promised");
+}
+
+// What needs a dead input is dead, and nothing else.
+static void test_dead_input(void** state) {
+  world_t* w = *state;
+  import_text(w, functions);
+  import_text(w, "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+                 "node {name: 's' op: 'Switch' input: 'x' input: 'c'" TYPE("T") "}"
+                 "node {name: 'call' op: 'If' input: 'c' input: 'x' input: 's:0'"
+                 " attr {key: 'Tcond' value {type: DT_BOOL}}" TYPES("Tout")
+                 " attr {key: 'Tin' value {list {type: DT_FLOAT type: DT_FLOAT}}}"
+                 FUNC("then_branch", "First") FUNC("else_branch", "First") LOWER("true") "}"
+                 "node {name: 'after' op: 'NoOp' input: '^call'}");
+  import_text(w, reader);
+  open_session(w, 1);
+  check_ok(run_at_one(w, "y", NULL));
+  check_ok(run_at_one(w, NULL, "after"));
+}
+
 static void test_what_stays(void** state) {
   (void)state;
   static const char* const texts[] = {
@@ -165,7 +234,7 @@ static void test_what_stays(void** state) {
     world_setup((void**)&w);
     build(w, texts[i]);
     const char* op = node_of(w, "call")->def.op_name;
-    check_ok(weir_flatten(w->graph));
+    check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
     assert_string_equal(node_of(w, "call")->def.op_name, op);
     assert_ptr_equal(node_of(w, "y")->inputs[0].node, node_of(w, "call"));
     world_teardown((void**)&w);
@@ -177,7 +246,7 @@ static void test_nothing_to_do(void** state) {
   import_text(w, functions);
   int version = w->graph->version;
   size_t count = w->graph->node_count;
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_int_equal(w->graph->version, version);
   assert_int_equal(w->graph->node_count, count);
 }
@@ -186,7 +255,7 @@ static void test_nothing_to_do(void** state) {
 static void test_endless_function(void** state) {
   world_t* w = *state;
   build(w, "node" CALL("call", "x", "Endless", ""));
-  check_ok(weir_flatten(w->graph));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   assert_int_equal(count_of(w, "PartitionedCall"), 1);
   assert_true(w->graph->node_count < 1000);
   assert_ptr_not_equal(node_of(w, "y")->inputs[0].node, node_of(w, "call"));
@@ -196,7 +265,7 @@ static void test_unknown_function(void** state) {
   world_t* w = *state;
   import_text(w, functions);
   import_text(w, "node" CALL("call", "x", "Nobody", ""));
-  check_error(weir_flatten(w->graph), WEIR_NOT_FOUND, "Nobody");
+  check_error(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS), WEIR_NOT_FOUND, "Nobody");
 }
 
 static void test_exhausted_memory(void** state) {
@@ -207,7 +276,7 @@ static void test_exhausted_memory(void** state) {
     world_setup((void**)&w);
     build(w, "node" CALL("call", "x", "Nested", ""));
     weir_alloc_fail_at(n, true);
-    weir_status_t* status = weir_flatten(w->graph);
+    weir_status_t* status = weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS);
     weir_alloc_fail_at(0, false);
     is_done = !status;
     if (status) assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
@@ -226,6 +295,9 @@ int main(void) {
       TEST(test_argument_passes_through),
       TEST(test_call_without_results),
       TEST(test_conditional_that_asks_for_it),
+      TEST(test_effects_of_a_conditional),
+      TEST(test_effects_of_a_whole),
+      TEST(test_dead_input),
       cmocka_unit_test(test_what_stays),
       TEST(test_nothing_to_do),
       TEST(test_endless_function),

@@ -37,15 +37,18 @@ WEIR_MUST_USE weir_status_t* weir_function_library_write(weir_function_library_t
                                                          weir_strbuf_t* out);
 
 // The body of |function| under |attrs| as a graph: _Arg nodes "arg0…" for inputs, _Retval nodes for
-// outputs. |control_rets| nodes must run too: they are listed in the arrays of |out_body|.
+// outputs.
 typedef struct weir_function_body_t {
   weir_graph_t* graph;  // owned
   weir_node_t** args;   // in the graph's arena
   int arg_count;
   weir_node_t** rets;
   int ret_count;
+  // What runs even if nothing reads it: what control_ret names (|promised_count|), then all else
+  // that has side effects.
   weir_node_t** controls;
   int control_count;
+  int promised_count;
 } weir_function_body_t;
 WEIR_MUST_USE weir_status_t* weir_function_instantiate(weir_function_library_t* library,
                                                        const weir_registry_t* registry,

@@ -307,26 +307,33 @@ static weir_status_t* add_rets(maker_t* m) {
   return NULL;
 }
 
+static void add_control(maker_t* m, bool* is_added, weir_node_t* node) {
+  if (!is_added[node->id]) m->body->controls[m->body->control_count++] = node;
+  is_added[node->id] = true;
+}
+
+static void add_promised(maker_t* m, bool* is_added, weir_wire_reader_t entry) {
+  while (weir_wire_next(&entry)) {
+    if (entry.field != 2 || entry.type != WEIR_WIRE_BYTES) continue;
+    weir_node_t* node = weir_graph_find(m->graph, entry.bytes);
+    if (node) add_control(m, is_added, node);
+  }
+}
+
 // Nodes with side effects run even if nothing reads them, as do those that control_ret names.
 static weir_status_t* add_controls(maker_t* m) {
-  m->body->controls =
-      weir_arena_array(&m->graph->arena, m->graph->node_count, sizeof(weir_node_t*));
-  if (!m->body->controls) return weir_out_of_memory();
-  for (size_t i = 0; i < m->count; ++i) {
-    if (weir_node_has(m->nodes[i], WEIR_OP_STATEFUL))
-      m->body->controls[m->body->control_count++] = m->nodes[i];
-  }
+  size_t count = m->graph->node_count;
+  bool* is_added = weir_arena_array(&m->scratch, count, sizeof(*is_added));
+  m->body->controls = weir_arena_array(&m->graph->arena, count, sizeof(weir_node_t*));
+  if (!is_added || !m->body->controls) return weir_out_of_memory();
   weir_wire_reader_t r = weir_wire_reader(m->function->def);
   while (weir_wire_next(&r)) {
-    if (r.field != FUNCTION_CONTROL_RET || r.type != WEIR_WIRE_BYTES) continue;
-    weir_wire_reader_t entry = weir_wire_reader(r.bytes);
-    while (weir_wire_next(&entry)) {
-      weir_node_t* node = entry.field == 2 ? weir_graph_find(m->graph, entry.bytes) : NULL;
-      if (node && !weir_node_has(node, WEIR_OP_STATEFUL) &&
-          (size_t)m->body->control_count < m->graph->node_count) {
-        m->body->controls[m->body->control_count++] = node;
-      }
-    }
+    if (r.field == FUNCTION_CONTROL_RET && r.type == WEIR_WIRE_BYTES)
+      add_promised(m, is_added, weir_wire_reader(r.bytes));
+  }
+  m->body->promised_count = m->body->control_count;
+  for (size_t i = 0; i < m->count; ++i) {
+    if (weir_node_has(m->nodes[i], WEIR_OP_STATEFUL)) add_control(m, is_added, m->nodes[i]);
   }
   return NULL;
 }

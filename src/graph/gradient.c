@@ -420,7 +420,7 @@ static weir_status_t* lower_and_mark(gradient_t* g, weir_node_t*** out_order) {
       weir_node_t* node = g->graph->nodes[i];
       if (!g->is_between[i] || !weir_node_can_lower(node)) continue;
       if (weir_node_has_function_gradient(node)) continue;  // stands for the body's own
-      WEIR_TRY(weir_node_lower(node));
+      WEIR_TRY(weir_node_lower(node, NULL));
       has_lowered = true;
     }
     if (!has_lowered) return NULL;

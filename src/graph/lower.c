@@ -50,6 +50,12 @@ bool weir_node_can_lower(const weir_node_t* node) {
          (is_function(node) || is_call(node) || is_if(node) || is_case(node) || is_while(node));
 }
 
+bool weir_node_asks_to_lower(const weir_node_t* node) {
+  const weir_attr_t* asked = weir_attrs_find(node->def.attrs, "_lower_using_switch_merge");
+  bool is_set = asked && asked->kind == WEIR_ATTR_BOOL && !asked->is_list && asked->u.b;
+  return is_set && node->def.op && (is_if(node) || is_case(node) || is_while(node));
+}
+
 // ---- adding nodes ----
 
 weir_edge_t weir_lower_add(lowering_t* l, const char* op, weir_edges_t inputs, weir_attrs_t attrs,
@@ -129,8 +135,18 @@ static bool edge_is_anchored(const body_map_t* map, weir_edge_t edge) {
   return !weir_node_is_free_const(map->inlining->args[index].node);
 }
 
+// Whether |node|, when it is lowered in its turn, must know where it is: a constant that nothing
+// orders, which it is to hand into a loop or to decide by, does not tell.
+static bool needs_pivot(const weir_node_t* node) {
+  bool has_free = false;
+  for (int i = 0; i < node->def.input_count; ++i)
+    has_free |= weir_node_is_free_const(node->inputs[i].node);
+  return has_free && weir_node_can_lower(node);
+}
+
 // The control inputs of the copy of |node|. What nothing alive only in the body orders is ordered
-// by the pivot; so are side effects, which must not happen otherwise. Constants stay free.
+// by the pivot, but no more: the pivot is of the wrong frame for what is in a loop of the body.
+// Constants stay free.
 static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node,
                                    weir_node_t*** out_controls, int* out_count) {
   weir_node_t** controls =
@@ -147,10 +163,8 @@ static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node,
   for (int i = 0; i < node->def.input_count; ++i)
     is_anchored |= edge_is_anchored(map, node->inputs[i]);
   bool is_const = weir_node_role(node) == WEIR_ROLE_CONST && count == 0;
-  if (map->inlining->pivot && !is_const &&
-      (!is_anchored || weir_node_has(node, WEIR_OP_STATEFUL))) {
+  if (map->inlining->pivot && !is_const && (!is_anchored || needs_pivot(node)))
     controls[count++] = map->inlining->pivot;
-  }
   map->is_anchored[node->id] = is_anchored || count > 0;
   *out_controls = controls;
   *out_count = count;
@@ -220,7 +234,10 @@ static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* 
     }
     in->rets[i] = ret;
   }
-  for (int i = 0; i < body->control_count; ++i)
+  // In a node that asked to be lowered, side effects that control_ret leaves out run where a result
+  // needs them.
+  int count = weir_node_asks_to_lower(map->l->node) ? body->promised_count : body->control_count;
+  for (int i = 0; i < count; ++i)
     in->effects[in->effect_count++] = map->nodes[body->controls[i]->id];
   return NULL;
 }
@@ -258,9 +275,9 @@ static bool is_handle(weir_edge_t edge) {
   return weir_dtype_base(weir_edge_dtype(edge)) == WEIR_DTYPE_RESOURCE;
 }
 
-// A call runs when all its inputs are alive. So do the lowered nodes: an IdentityN lets either all
-// inputs through or none. Handles go beside it, one by one, where there is anything else: what
-// takes several of them binds their resources to one device.
+// A node that calls functions runs when all its inputs are alive. So do the lowered nodes: an
+// IdentityN lets either all inputs through or none. Handles go beside it, one by one, where there
+// is anything else: what takes several of them binds their resources to one device.
 static weir_status_t* hold_inputs(lowering_t* l) {
   const weir_node_t* node = l->node;
   int count = node->def.input_count;
@@ -296,6 +313,26 @@ static weir_status_t* hold_inputs(lowering_t* l) {
   return NULL;
 }
 
+// A conditional or loop that asked to be lowered was never meant to be one thing: what needs a
+// dead input is dead, and nothing else. All wait for the node's control inputs.
+static weir_status_t* hold_each_input(lowering_t* l) {
+  const weir_node_t* node = l->node;
+  l->args = weir_arena_array(&l->arena, (size_t)node->def.input_count, sizeof(*l->args));
+  if (!l->args) return weir_out_of_memory();
+  if (node->control_count > 0) {
+    l->pivot = weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, node->control_inputs,
+                              node->control_count)
+                   .node;
+  }
+  for (int i = 0; i < node->def.input_count; ++i) {
+    l->args[i] = node->inputs[i];
+    if (l->pivot && !weir_node_is_free_const(node->inputs[i].node))
+      l->args[i] =
+          weir_lower_add(l, "Identity", WEIR_EDGES(node->inputs[i]), WEIR_NO_ATTRS, &l->pivot, 1);
+  }
+  return NULL;
+}
+
 static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
   inlining_t in = {.func = func, .name = "", .args = l->args, .pivot = l->pivot};
   WEIR_TRY(weir_lower_inline(l, &in));
@@ -310,7 +347,7 @@ static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
 
 static weir_status_t* lower(lowering_t* l) {
   const weir_node_t* node = l->node;
-  WEIR_TRY(hold_inputs(l));
+  WEIR_TRY(weir_node_asks_to_lower(node) ? hold_each_input(l) : hold_inputs(l));
   if (l->builder.base.status) return NULL;
   if (is_function(node)) {
     weir_func_t self = {.name = weir_view_of(node->def.op_name), .attrs = node->def.attrs};
@@ -320,7 +357,7 @@ static weir_status_t* lower(lowering_t* l) {
   return is_call(node) ? lower_call(l, func_attr(node, "f")) : weir_lower_branches(l);
 }
 
-weir_status_t* weir_node_lower(weir_node_t* node) {
+weir_status_t* weir_node_lower(weir_node_t* node, weir_node_t** out_executed) {
   lowering_t l = {.graph = node->graph, .node = node};
   weir_graph_builder_init(&l.builder, node->graph, node->def.name);
   l.builder.device = *node->def.device ? node->def.device : NULL;
@@ -331,5 +368,6 @@ weir_status_t* weir_node_lower(weir_node_t* node) {
     weir_status_destroy(l.builder.base.status);
   }
   weir_arena_free(&l.arena);
+  if (out_executed) *out_executed = l.executed;
   return status;
 }

@@ -13,8 +13,13 @@
 bool weir_node_can_lower(const weir_node_t* node);
 // The function that |node| calls with all its inputs; false when it is no such call.
 bool weir_node_callee(const weir_node_def_t* node, weir_func_t* out_func);
+// Whether |node| is a conditional or loop that is marked to be lowered (_lower_using_switch_merge):
+// its results then are as good as values of their own, each alive or dead by itself.
+bool weir_node_asks_to_lower(const weir_node_t* node);
 // REQUIRES: weir_node_can_lower(node). NOT_FOUND for an unknown function; UNIMPLEMENTED naming the
 // node for what has no lowered form. The graph may have gained unused nodes when it fails.
-WEIR_MUST_USE weir_status_t* weir_node_lower(weir_node_t* node);
+// |out_executed|, unless NULL, gets the node that runs when the side effects have happened, whether
+// or not anyone needs the results; NULL for calls: there it is |node|.
+WEIR_MUST_USE weir_status_t* weir_node_lower(weir_node_t* node, weir_node_t** out_executed);
 
 #endif  // WEIR_GRAPH_LOWER_H_

@@ -4,9 +4,9 @@
 
 typedef struct branch_t {
   const weir_func_t* func;
-  weir_edge_t pred;  // a scalar bool: whether this branch is taken, or the opposite
-  int side;          // which output of a Switch on |pred| is this branch's
-  weir_edge_t done;  // alive when the branch was taken and its side effects have happened
+  weir_edge_t pred;   // a scalar bool: whether this branch is taken, or the opposite
+  int side;           // which output of a Switch on |pred| is this branch's
+  weir_edge_t pivot;  // alive when the branch is taken
   inlining_t body;
 } branch_t;
 
@@ -69,7 +69,7 @@ static weir_status_t* inline_branch(lowering_t* l, branch_t* branch, int number)
   }
   weir_edge_t split =
       weir_build(b, "Switch", WEIR_EDGES(branch->pred, branch->pred), WEIR_NO_ATTRS);
-  weir_edge_t pivot =
+  branch->pivot =
       weir_build(b, "Identity", WEIR_EDGES(weir_build_output(split, branch->side)), WEIR_NO_ATTRS);
   const char* name = weir_arena_printf(&l->arena, "branch%d/", number);
   if (!name) return weir_out_of_memory();
@@ -77,27 +77,41 @@ static weir_status_t* inline_branch(lowering_t* l, branch_t* branch, int number)
                               .name = name,
                               .args = args,
                               .is_anchored = is_anchored,
-                              .pivot = pivot.node};
+                              .pivot = branch->pivot.node};
   WEIR_TRY(weir_lower_inline(l, &branch->body));
   if (b->status) return NULL;
   if (branch->body.ret_count != node->def.output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "'%s' has %d outputs, but its branch %d returns %d",
                        node->def.name, node->def.output_count, number, branch->body.ret_count);
   }
-  branch->done = weir_lower_add(l, "Identity", WEIR_EDGES(pivot), WEIR_NO_ATTRS,
-                                branch->body.effects, branch->body.effect_count);
+  return NULL;
+}
+
+// A Merge of the pivots after the side effects of all branches: alive when the node is, whatever
+// is dead within the branch that is taken.
+static weir_status_t* add_executed(lowering_t* l, const branch_t* branches, int count,
+                                   int effect_count) {
+  weir_edge_t* pivots = weir_arena_array(&l->arena, (size_t)count, sizeof(*pivots));
+  weir_node_t** effects = weir_arena_array(&l->arena, (size_t)effect_count, sizeof(*effects));
+  if (!pivots || !effects) return weir_out_of_memory();
+  for (int i = 0, k = 0; i < count; ++i) {
+    pivots[i] = branches[i].pivot;
+    for (int e = 0; e < branches[i].body.effect_count; ++e)
+      effects[k++] = branches[i].body.effects[e];
+  }
+  weir_edges_t merged = {.items = pivots, .count = count};
+  l->executed = weir_lower_add(l, "Merge", merged, WEIR_NO_ATTRS, effects, effect_count).node;
   return NULL;
 }
 
 weir_status_t* weir_lower_branches(lowering_t* l) {
   weir_builder_t* b = &l->builder.base;
   branch_t* branches = NULL;
-  int count = 0;
-  bool has_effects = false;
+  int count = 0, effect_count = 0;
   WEIR_TRY(list_branches(l, &branches, &count));
   for (int i = 0; i < count && !b->status; ++i) {
     WEIR_TRY(inline_branch(l, &branches[i], i));
-    has_effects |= branches[i].body.effect_count > 0;
+    effect_count += branches[i].body.effect_count;
   }
   weir_edge_t* values = weir_arena_array(&l->arena, (size_t)count, sizeof(*values));
   weir_edge_t* results =
@@ -108,10 +122,7 @@ weir_status_t* weir_lower_branches(lowering_t* l) {
     for (int k = 0; k < count; ++k) values[k] = branches[k].body.rets[i];
     results[i] = weir_build(b, "Merge", merged, WEIR_NO_ATTRS);
   }
-  weir_node_t* after = NULL;
-  if (has_effects && !b->status) {
-    for (int k = 0; k < count; ++k) values[k] = branches[k].done;
-    after = weir_build(b, "Merge", merged, WEIR_NO_ATTRS).node;
-  }
-  return weir_lower_finish(l, results, &after, after ? 1 : 0);
+  if (b->status) return NULL;
+  WEIR_TRY(add_executed(l, branches, count, effect_count));
+  return weir_lower_finish(l, results, &l->executed, 1);
 }

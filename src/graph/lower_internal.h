@@ -10,9 +10,10 @@ typedef struct lowering_t {
   weir_node_t* node;             // being lowered
   weir_graph_builder_t builder;  // makes nodes named after |node|, on its device; errors stick
   weir_arena_t arena;            // scratch
-  weir_edge_t*
-      args;  // the node's inputs, alive only when all of them are; free constants as they are
-  weir_node_t* pivot;  // runs when the node would; NULL: it waits for nothing
+  weir_edge_t* args;   // the node's inputs, after its control inputs; free constants as they are
+  weir_node_t* pivot;  // orders what no argument orders; NULL: nothing to wait for
+  // Result: runs when the side effects have happened; NULL: that is the node.
+  weir_node_t* executed;
 } lowering_t;
 
 // One function body to be put into the graph.

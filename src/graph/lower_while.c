@@ -141,19 +141,46 @@ static weir_status_t* add_body(loop_t* loop, inlining_t* in) {
   return weir_lower_inline(l, in);
 }
 
-// Side effects of an iteration happen before the next one begins: they order the variable that
-// carries the loop.
+// Side effects of an iteration happen before the next one begins, whichever of the variables
+// anyone needs.
 static weir_status_t* close_loop(loop_t* loop, const inlining_t* body) {
   lowering_t* l = loop->l;
-  int carrier = first_variable(loop);
+  weir_node_t* done = NULL;
+  if (body->effect_count > 0) {
+    done =
+        weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, body->effects, body->effect_count)
+            .node;
+  }
   for (int i = 0; i < loop->count && !l->builder.base.status; ++i) {
     if (loop->is_constant[i]) continue;
-    bool is_carrier = i == carrier;
-    weir_edge_t next =
-        weir_lower_add(l, "NextIteration", WEIR_EDGES(body->rets[i]), WEIR_NO_ATTRS,
-                       is_carrier ? body->effects : NULL, is_carrier ? body->effect_count : 0);
+    weir_edge_t next = weir_lower_add(l, "NextIteration", WEIR_EDGES(body->rets[i]), WEIR_NO_ATTRS,
+                                      &done, done ? 1 : 0);
     if (next.node) WEIR_TRY(weir_graph_set_input(loop->merges[i].node, 1, next));
   }
+  return NULL;
+}
+
+// What leaves the loop. A constant goes around it, but not ahead of it: its reader wants the loop
+// to have run.
+static weir_status_t* exit_all(loop_t* loop, weir_edge_t** out_results) {
+  lowering_t* l = loop->l;
+  weir_edge_t* results = weir_arena_array(&l->arena, (size_t)loop->count, sizeof(*results));
+  weir_node_t** exits = weir_arena_array(&l->arena, (size_t)loop->count, sizeof(*exits));
+  if (!results || !exits) return weir_out_of_memory();
+  int carrier = first_variable(loop);
+  for (int k = 0; k < loop->count && !l->builder.base.status; ++k) {
+    int i = (carrier + k) % loop->count;
+    if (loop->is_constant[i]) {
+      results[i] = weir_lower_add(l, "Identity", WEIR_EDGES(l->args[i]), WEIR_NO_ATTRS,
+                                  &results[carrier].node, 1);
+    } else {
+      results[i] =
+          weir_build(&l->builder.base, "Exit", WEIR_EDGES(loop->switches[i]), WEIR_NO_ATTRS);
+    }
+    exits[i] = results[i].node;
+  }
+  l->executed = weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, exits, loop->count).node;
+  *out_results = results;
   return NULL;
 }
 
@@ -169,12 +196,7 @@ weir_status_t* weir_lower_while(lowering_t* l) {
   WEIR_TRY(add_body(&loop, &body));
   if (l->builder.base.status) return NULL;
   WEIR_TRY(close_loop(&loop, &body));
-  weir_edge_t* results = weir_arena_array(&l->arena, (size_t)loop.count, sizeof(*results));
-  if (!results) return weir_out_of_memory();
-  for (int i = 0; i < loop.count; ++i) {
-    results[i] = loop.is_constant[i] ? l->args[i]
-                                     : weir_build(&l->builder.base, "Exit",
-                                                  WEIR_EDGES(loop.switches[i]), WEIR_NO_ATTRS);
-  }
+  weir_edge_t* results = NULL;
+  WEIR_TRY(exit_all(&loop, &results));
   return weir_lower_finish(l, results, NULL, 0);
 }

@@ -92,5 +92,10 @@ WEIR_MUST_USE weir_status_t* weir_variable_assign(weir_variable_t* variable,
 // FAILED_PRECONDITION naming |what| when uninitialised.
 WEIR_MUST_USE weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable,
                                                             const char* what);
+// The same for a write that reads |input| as it goes. Where that is the memory of a reference
+// variable itself it follows the variable: the write reads what it has written before.
+WEIR_MUST_USE weir_status_t* weir_variable_make_sole_with_locked(weir_variable_t* variable,
+                                                                 const char* what,
+                                                                 weir_tensor_t** input);
 
 #endif  // WEIR_OP_RESOURCE_H_

@@ -184,3 +184,11 @@ weir_status_t* weir_variable_make_sole_locked(weir_variable_t* variable, const c
   variable->tensor = copy;
   return NULL;
 }
+
+weir_status_t* weir_variable_make_sole_with_locked(weir_variable_t* variable, const char* what,
+                                                   weir_tensor_t** input) {
+  const weir_tensor_t* root = (*input)->root ? (*input)->root : *input;
+  bool is_own = variable->is_ref && root == variable->tensor;
+  WEIR_TRY(weir_variable_make_sole_locked(variable, what));
+  return is_own ? weir_tensor_move(input, variable->tensor) : NULL;
+}

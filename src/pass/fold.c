@@ -296,10 +296,19 @@ static weir_status_t* visit(fold_t* fold, weir_node_t* node) {
 
 // ---- side effects ----
 
+// A variable that was never set has no shape to ask for, whatever its node declares: the step
+// fails.
+static bool reads_reference(const weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) return true;
+  }
+  return false;
+}
+
 // Whether |node| has an effect, ran when the pass began, and would run no more.
 static bool is_lost(const fold_t* fold, const bool* live, const weir_node_t* node) {
   bool had_run = (size_t)node->id < fold->rewrite.count && fold->live[node->id];
-  return had_run && !live[node->id] && weir_rewrite_has_effect(node);
+  return had_run && !live[node->id] && (weir_rewrite_has_effect(node) || reads_reference(node));
 }
 
 // Whether |node| or something it needs is lost. |stack| and |seen|: scratch, one entry a node.

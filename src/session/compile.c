@@ -1,4 +1,5 @@
 // compile.c — From a signature to a plan: prune, check devices, optimise, freeze.
+#include "graph/flatten.h"
 #include "session/session.h"
 
 // ---- constant folding's evaluator ----
@@ -163,6 +164,9 @@ weir_status_t* weir_session_prune(weir_session_t* session, const weir_step_spec_
   weir_status_t* status = weir_prune(&params, out_graph, out_targets);
   weir_mutex_unlock(&session->graph->mu);
   weir_free(feeds);
+  if (status) return status;
+  status = weir_flatten(*out_graph, WEIR_FLATTEN_MARKED);
+  if (status) weir_graph_unref(*out_graph);
   return status;
 }
 

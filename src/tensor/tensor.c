@@ -403,21 +403,27 @@ void weir_tensor_leave(weir_tensor_t* tensor, weir_successor_t* take_successor) 
   atomic_store_explicit(&tensor->successor, take_successor, memory_order_release);
 }
 
+weir_status_t* weir_tensor_move(weir_tensor_t** tensor, weir_tensor_t* memory) {
+  weir_tensor_t* old = *tensor;
+  weir_tensor_t* root = old->root ? old->root : old;
+  size_t offset = old->data ? (size_t)((char*)old->data - (char*)root->data) : 0;
+  weir_tensor_t* view = NULL;
+  WEIR_TRY(
+      view_create(memory, weir_tensor_type(old), old->rank, old->dims, old->count, offset, &view));
+  weir_tensor_release(old);
+  *tensor = view;
+  return NULL;
+}
+
 weir_status_t* weir_tensor_renew(weir_tensor_t** tensor) {
   weir_tensor_t* old = *tensor;
   if (!weir_tensor_is_outdated(old)) return NULL;
   weir_tensor_t* root = old->root ? old->root : old;
   weir_successor_t* successor = atomic_load_explicit(&root->successor, memory_order_acquire);
   weir_tensor_t* newest = successor->newest(successor);
-  size_t offset = old->data ? (size_t)((char*)old->data - (char*)root->data) : 0;
-  weir_tensor_t* view = NULL;
-  weir_status_t* status =
-      view_create(newest, weir_tensor_type(old), old->rank, old->dims, old->count, offset, &view);
+  weir_status_t* status = weir_tensor_move(tensor, newest);
   weir_tensor_release(newest);
-  if (status) return status;
-  weir_tensor_release(old);
-  *tensor = view;
-  return NULL;
+  return status;
 }
 
 static void release_frozen(void* data, size_t size, void* arg) {

@@ -75,6 +75,8 @@ WEIR_INLINE bool weir_tensor_is_outdated(const weir_tensor_t* tensor) {
 WEIR_INLINE bool weir_tensor_is_variable(const weir_tensor_t* tensor) {
   return (tensor->root ? tensor->root : tensor)->is_variable;
 }
+// Replaces |tensor| by the same view of |memory|, which is as large as what it is a view of.
+WEIR_MUST_USE weir_status_t* weir_tensor_move(weir_tensor_t** tensor, weir_tensor_t* memory);
 // Replaces an outdated tensor by the same view of the newest memory; leaves others alone.
 WEIR_MUST_USE weir_status_t* weir_tensor_renew(weir_tensor_t** tensor);
 // Replaces a tensor by one that shows the same elements and is never outdated: what is read now.

@@ -22,13 +22,12 @@ def draw_types(b):
 
 
 def finish_block(b, wanted):
-    """Values of the wanted types; the first comes after all that the context touched, of a function every one: where TensorFlow
-    lowers it to nodes, what is not needed for what is used does not run."""
+    """Values of the wanted types; the first comes after all that the context touched."""
     values = [b.want(dtype, dims) for dtype, dims in wanted]
     touchers = b.touchers(b.ctx)
     out = []
     for i, v in enumerate(values):
-        o = b.add('Identity', [v.ref], T(v.dtype), [(v.dtype, v.dims)], b.passes(v), controls=touchers if i == 0 or b.ctx.kind == 'function' else ())[0]
+        o = b.add('Identity', [v.ref], T(v.dtype), [(v.dtype, v.dims)], b.passes(v), controls=touchers if i == 0 else ())[0]
         o.alias = v.alias
         out.append(o)
     return out
@@ -170,13 +169,8 @@ def can_call(b):
     return b.ctx.depth < DEEPEST
 
 
-def needs(inputs, attrs):
-    """Control edges that keep what a lowered call is given: TensorFlow would not run what its functions do not use."""
-    return dict.fromkeys(i.split(':')[0] for i in inputs) if '_lower_using_switch_merge' in attrs else ()
-
-
 def add_call(b, op, inputs, attrs, wanted, touches, alias):
-    outs = b.add(op, inputs, attrs, wanted, touches, [n for n in needs(inputs, attrs) if not n.startswith('arg')])
+    outs = b.add(op, inputs, attrs, wanted, touches)
     for o in outs:
         o.alias = alias
         b.lowered.add(o.node())
@@ -204,8 +198,7 @@ def call(b):
 
 
 def lowered(b):
-    """Lowered to nodes in TensorFlow, a call is not dead as a whole when one of its inputs is: only where none can be."""
-    return {'_lower_using_switch_merge': bool_(True)} if b.chance(0.5) and 'switch' not in b.choices[0] else {}
+    return {'_lower_using_switch_merge': bool_(True)} if b.chance(0.5) else {}
 
 
 @action(4)
@@ -275,8 +268,7 @@ def loop_of_functions(b):
     alias = NOTHING.union(*(v.alias for _, v in args))
     op = 'While' if stateful([ctx]) or b.chance(0.3) else 'StatelessWhile'
     inputs = [v.ref for _, v in args]
-    outs = b.add(op, inputs, attrs, wanted, call_touches(b, [ctx], args),
-                 [n for n in needs(inputs, attrs) if not n.startswith('arg')])
+    outs = b.add(op, inputs, attrs, wanted, call_touches(b, [ctx], args))
     for o in outs:
         o.alias = alias
         b.lowered.add(o.node())

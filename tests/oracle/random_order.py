@@ -88,14 +88,14 @@ def delayed(program, rng):
     other, inside, added = program.copy(), in_loops(program), []
     fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
     for node in other.nodes:
-        if node.name in inside or node.name in fed:
+        if node.name in inside:
             continue
         if node.op == 'Merge':
             first = rng.randrange(node.attrs['N'][1])  # which of those alive arrives first is open
             for k in range(node.attrs['N'][1]):
                 if k != first:
                     node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(1, 9))
-        elif rng.random() < 0.3:
+        elif node.name not in fed and rng.random() < 0.3:
             last = chain(added, f'delay{len(added)}', None, None, rng.randrange(1, 9))
             node.inputs.append('^' + last)
     other.nodes += added

@@ -271,8 +271,8 @@ def ended(options, child, total):
     _, seed, phase = child.place.get()
     what = signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f'exit {os.WEXITSTATUS(status)}'
     if 'tensorflow' in phase:  # where TensorFlow waits for ever or crashes there is nothing to compare
-        total.refused += 1
-        print(f'seed {seed}: TensorFlow ended by {what}', flush=True)
+        total.refused += not phase.startswith('shrink')
+        print(f'seed {seed}: TensorFlow ended by {what} in {phase}', flush=True)
     else:
         print(f'CRASH seed {seed}: {what} in {phase}', flush=True)
         total.crashes.append((seed, phase))

@@ -28,7 +28,7 @@ typedef struct scatter_t {
 static weir_status_t* replace(const scatter_t* s, char* dst, const char* src, int64_t count) {
   if (!s->is_scalar) {
     if (!weir_dtype_is_plain(s->dtype)) return weir_elements_copy(s->dtype, dst, src, count);
-    memcpy(dst, src, (size_t)(count * s->size));
+    memmove(dst, src, (size_t)(count * s->size));  // a row onto itself, maybe
     return NULL;
   }
   for (int64_t i = 0; i < count; ++i)
@@ -97,8 +97,8 @@ static weir_status_t* check_indices(const weir_tensor_t* params, const weir_tens
 static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
                                      int update) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  WEIR_TRY(weir_variable_make_sole_with_locked(variable, ctx->node->name, &ctx->inputs[2].tensor));
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
-  WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
   weir_tensor_t* params = variable->tensor;
   if (params->dtype != updates->dtype) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Trying to scatter %s into a variable of %s",

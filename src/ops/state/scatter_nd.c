@@ -10,8 +10,8 @@
 
 static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable, int mode) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  WEIR_TRY(weir_variable_make_sole_with_locked(variable, ctx->node->name, &ctx->inputs[2].tensor));
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
-  WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
   weir_tensor_t* params = variable->tensor;
   if (params->dtype != updates->dtype) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Trying to scatter %s into a variable of %s",
