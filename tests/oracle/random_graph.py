@@ -148,6 +148,10 @@ def show_attr(kind, value):
 
 # ---- nodes ----
 
+# A ConfigProto with disable_meta_optimizer: a call within a function does not heed the session's.
+UNOPTIMIZED = field(10, field(10, b'\x98\x01\x01'))
+
+
 class Node:
     __slots__ = ('name', 'op', 'inputs', 'attrs', 'device')
 
@@ -165,6 +169,8 @@ class Node:
         if self.device:
             parts.append(field(4, self.device.encode()))
         parts += [field(5, field(1, k.encode()) + field(2, encode_attr(*v))) for k, v in self.attrs.items()]
+        if self.op.endswith('PartitionedCall'):
+            parts.append(field(5, field(1, b'config_proto') + field(2, field(2, UNOPTIMIZED))))
         return b''.join(parts)
 
     def show(self):
