@@ -135,12 +135,12 @@ static bool edge_is_anchored(const body_map_t* map, weir_edge_t edge) {
   return !weir_node_is_free_const(map->inlining->args[index].node);
 }
 
-// Whether |node|, when it is lowered in its turn, must know where it is: a constant that nothing
-// orders, which it is to hand into a loop or to decide by, does not tell.
-static bool needs_pivot(const weir_node_t* node) {
+// Whether |node|, when it is lowered in its turn, must be told when to run: its inputs go their own
+// ways then, and one that is there whether or not the body runs does not tell.
+static bool needs_pivot(const body_map_t* map, const weir_node_t* node) {
   bool has_free = false;
   for (int i = 0; i < node->def.input_count; ++i)
-    has_free |= weir_node_is_free_const(node->inputs[i].node);
+    has_free |= !edge_is_anchored(map, node->inputs[i]);
   return has_free && weir_node_can_lower(node);
 }
 
@@ -163,7 +163,7 @@ static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node,
   for (int i = 0; i < node->def.input_count; ++i)
     is_anchored |= edge_is_anchored(map, node->inputs[i]);
   bool is_const = weir_node_role(node) == WEIR_ROLE_CONST && count == 0;
-  if (map->inlining->pivot && !is_const && (!is_anchored || needs_pivot(node)))
+  if (map->inlining->pivot && !is_const && (!is_anchored || needs_pivot(map, node)))
     controls[count++] = map->inlining->pivot;
   map->is_anchored[node->id] = is_anchored || count > 0;
   *out_controls = controls;
