@@ -116,7 +116,8 @@ weir_callable_node_count(const weir_callable_t* callable);  // nodes that a step
 
 // ---- partial runs: feed and fetch one step piece by piece ----
 typedef struct weir_partial_run_t weir_partial_run_t;
-// |spec| names all feeds and fetches that will ever be used.
+// |spec| names all feeds and fetches that will ever be used. It may outlive its session, whose end
+// cancels what has not run.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_partial_run_create(weir_session_t* session,
                                                               const weir_step_spec_t* spec,
                                                               weir_partial_run_t** out_partial);

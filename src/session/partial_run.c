@@ -2,7 +2,8 @@
 // piece.
 //
 // The step's arguments become receives and its results sends on a rendezvous of its own; a thread
-// runs the step meanwhile.
+// runs the step meanwhile. The end of the session ends the step; what it left at the rendezvous, or
+// why it ended, can be had still.
 #include <pthread.h>
 #include <stdio.h>
 
@@ -11,8 +12,10 @@
 #include "weir/argument.h"
 
 struct weir_partial_run_t {
-  weir_session_t* session;
-  weir_plan_t* plan;  // owned
+  weir_session_t* session;  // there until the thread has left it
+  weir_running_t running;
+  weir_graph_t* graph;  // the session's; retained
+  weir_plan_t* plan;    // owned
   weir_rendezvous_t* rendezvous;
   weir_cancel_t* cancel;
   pthread_t thread;
@@ -156,10 +159,11 @@ static void* run_thread(void* arg) {
                                       .rets = &none,
                                       .cancel = partial->cancel,
                                       .rendezvous = partial->rendezvous};
-  weir_status_t* status = weir_session_execute(partial->session, &params);
+  weir_status_t* status = weir_session_execute_as(partial->session, &partial->running, &params);
   if (status)
     partial->rendezvous->vtable->abort(partial->rendezvous, status);  // whoever fetches learns why
   weir_status_destroy(status);
+  weir_session_leave(partial->session, &partial->running);
   return NULL;
 }
 
@@ -184,9 +188,11 @@ static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t*
   if (!status) status = weir_cancel_create(NULL, &partial->cancel);
   if (!status) status = build_plan(partial, spec);
   if (status) return status;
+  partial->running = weir_session_enter(partial->session);  // here: the thread may be late
   partial->has_thread = pthread_create(&partial->thread, NULL, run_thread, partial) == 0;
-  return partial->has_thread ? NULL
-                             : WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for the partial run");
+  if (partial->has_thread) return NULL;
+  weir_session_leave(partial->session, &partial->running);
+  return WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for the partial run");
 }
 
 weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_spec_t* spec,
@@ -199,6 +205,7 @@ weir_status_t* weir_partial_run_create(weir_session_t* session, const weir_step_
   weir_partial_run_t* partial = weir_calloc(1, sizeof(*partial));
   if (!partial) return weir_out_of_memory();
   partial->session = session;
+  partial->graph = weir_graph_ref(session->graph);
   weir_mutex_init(&partial->mu);
   weir_status_t* status = start(partial, spec);
   if (status) {
@@ -307,7 +314,7 @@ weir_status_t* weir_partial_run_check(const weir_graph_t* graph, weir_edges_t fe
 
 // The same for a call, whose own feeds count.
 static weir_status_t* check_call(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
-  weir_graph_t* graph = partial->session->graph;
+  weir_graph_t* graph = partial->graph;
   bool* is_fed = weir_calloc((size_t)partial->feed_count, sizeof(*is_fed));
   if (!is_fed) return weir_out_of_memory();
   weir_mutex_lock(&partial->mu);
@@ -365,6 +372,7 @@ void weir_partial_run_destroy(weir_partial_run_t* partial) {
     pthread_join(partial->thread, NULL);
   }
   weir_plan_release(partial->plan);
+  weir_graph_unref(partial->graph);
   weir_rendezvous_release(partial->rendezvous);
   weir_cancel_destroy(partial->cancel);
   weir_free(partial->feeds);

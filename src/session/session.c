@@ -201,15 +201,25 @@ weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* te
 // A call's own cancellation and the session's: when either fires, the step ends.
 static void forward_cancel(void* arg) { weir_cancel_start(arg); }
 
-weir_status_t* weir_session_execute(weir_session_t* session,
-                                    const weir_session_run_params_t* params) {
+weir_running_t weir_session_enter(weir_session_t* session) {
   weir_mutex_lock(&session->mu);
-  weir_session_generation_t* generation = session->generation;
-  weir_cancel_t* parent = generation->cancel;
-  int64_t step_id = ++session->next_step_id;
+  weir_running_t running = {.generation = session->generation, .step_id = ++session->next_step_id};
   ++session->running_count;
-  ++generation->running_count;
+  ++running.generation->running_count;
   weir_mutex_unlock(&session->mu);
+  return running;
+}
+
+void weir_session_leave(weir_session_t* session, const weir_running_t* running) {
+  weir_mutex_lock(&session->mu);
+  --session->running_count;
+  if (--running->generation->running_count == 0) weir_cond_broadcast(&session->idle);
+  weir_mutex_unlock(&session->mu);
+}
+
+weir_status_t* weir_session_execute_as(weir_session_t* session, const weir_running_t* running,
+                                       const weir_session_run_params_t* params) {
+  weir_cancel_t* parent = running->generation->cancel;
   weir_cancel_t* step_cancel = parent;
   weir_cancel_token_t token = 0;
   weir_status_t* status = NULL;
@@ -228,7 +238,7 @@ weir_status_t* weir_session_execute(weir_session_t* session,
         .rendezvous = params->rendezvous,
         .functions = weir_session_functions_base(session->functions),
         .inter_pool = session->pool,
-        .step_id = step_id,
+        .step_id = running->step_id,
         .deadline_ns = params->timeout_ms > 0 ? weir_clock_ns() + params->timeout_ms * 1000000 : 0,
         .trace = params->trace,
     };
@@ -236,10 +246,14 @@ weir_status_t* weir_session_execute(weir_session_t* session,
   }
   if (token) weir_cancel_deregister(params->cancel, token);
   if (step_cancel != parent) weir_cancel_destroy(step_cancel);
-  weir_mutex_lock(&session->mu);
-  --session->running_count;
-  if (--generation->running_count == 0) weir_cond_broadcast(&session->idle);
-  weir_mutex_unlock(&session->mu);
+  return status;
+}
+
+weir_status_t* weir_session_execute(weir_session_t* session,
+                                    const weir_session_run_params_t* params) {
+  weir_running_t running = weir_session_enter(session);
+  weir_status_t* status = weir_session_execute_as(session, &running, params);
+  weir_session_leave(session, &running);
   return status;
 }
 

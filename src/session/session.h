@@ -129,5 +129,16 @@ typedef struct weir_session_run_params_t {
 } weir_session_run_params_t;
 WEIR_MUST_USE weir_status_t* weir_session_execute(weir_session_t* session,
                                                   const weir_session_run_params_t* params);
+// The same in pieces, for a step that another thread runs: from enter to leave the session is not
+// destroyed, but cancels the step and waits for it.
+typedef struct weir_running_t {
+  weir_session_generation_t* generation;
+  int64_t step_id;
+} weir_running_t;
+weir_running_t weir_session_enter(weir_session_t* session);
+WEIR_MUST_USE weir_status_t* weir_session_execute_as(weir_session_t* session,
+                                                     const weir_running_t* running,
+                                                     const weir_session_run_params_t* params);
+void weir_session_leave(weir_session_t* session, const weir_running_t* running);
 
 #endif  // WEIR_SESSION_SESSION_H_

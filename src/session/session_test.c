@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/perturb.h"
 #include "testing/world.h"
 
 // ---- feeds and fetches ----
@@ -633,6 +634,31 @@ static void test_partial_run_error_drops_results(void** state) {
   weir_tensor_release(one);
 }
 
+// The session ends while the step's thread starts, or before it has come to anything.
+static void test_partial_run_outlives_its_session(void** state) {
+  enum { ROUNDS = 100 };
+  world_t* w = *state;
+  weir_edge_t a = placeholder(w, "a", WEIR_DTYPE_FLOAT);
+  weir_edge_t r = OP(w, "Neg", a);
+  weir_tensor_t *one = make_float(1), *result = NULL;
+  for (int i = 0; i < ROUNDS; ++i) {
+    weir_session_t* session = NULL;
+    weir_partial_run_t* partial = NULL;
+    weir_perturb_start((uint64_t)i + 1);
+    check_ok(weir_session_create(w->graph, &(weir_session_options_t){.threads = 1}, &session));
+    check_ok(weir_partial_run_create(
+        session, &(weir_step_spec_t){WEIR_FEEDS({a, NULL}), WEIR_FETCHES(r)}, &partial));
+    weir_session_destroy(session);
+    check_error(weir_partial_run_continue(
+                    partial, &(weir_step_spec_t){WEIR_FEEDS({a, one}), WEIR_FETCHES(r)}, &result),
+                WEIR_CANCELLED, "");
+    assert_null(result);
+    weir_partial_run_destroy(partial);
+  }
+  weir_perturb_start(0);
+  weir_tensor_release(one);
+}
+
 static void test_partial_run_error_reaches_the_fetch(void** state) {
   world_t* w = *state;
   weir_edge_t a = placeholder(w, "a", WEIR_DTYPE_INT32);
@@ -800,6 +826,7 @@ int main(void) {
       TEST(test_partial_run),
       TEST(test_partial_run_left_alone),
       TEST(test_partial_run_error_drops_results),
+      TEST(test_partial_run_outlives_its_session),
       TEST(test_partial_run_error_reaches_the_fetch),
       TEST(test_traces),
       TEST(test_many_signatures),
