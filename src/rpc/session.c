@@ -286,6 +286,8 @@ static nghttp2_option* create_option(void) {
   nghttp2_option* option = NULL;
   if (nghttp2_option_new(&option) != 0) return NULL;
   nghttp2_option_set_no_auto_window_update(option, 1);
+  // Else a server keeps as many ended streams as there may be open ones, for priorities we ignore.
+  nghttp2_option_set_no_closed_streams(option, 1);
   // Cancelled steps are resets, many at a time; a flood of them is still bounded.
   nghttp2_option_set_stream_reset_rate_limit(option, 100000, 10000);
   return option;
