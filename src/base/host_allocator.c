@@ -2,11 +2,12 @@
 // shared when big.
 //
 // Small blocks (to 256 KiB) are rounded up to a size class and kept, when freed, on a list of the
-// freeing thread; such an alloc and free touch no shared memory. Big blocks go to one shared cache
-// with a byte limit that evicts the block freed longest ago: fresh pages from the system cost more
-// than the lock. A size that it has not evicts what nobody wanted for a while: the program does
-// something else now, and should not pay for both. A free is not told the alignment, so every
-// block, however it was obtained, holds its whole class and may enter any list.
+// freeing thread; such an alloc and free touch no shared memory. A thread keeps no more of a size
+// than it once lacked: one that only frees what others allocate hoards nothing. Big blocks go to
+// one shared cache with a byte limit that evicts the block freed longest ago: fresh pages from the
+// system cost more than the lock. A size that it has not evicts what nobody wanted for a while: the
+// program does something else now, and should not pay for both. A free is not told the alignment,
+// so every block, however it was obtained, holds its whole class and may enter any list.
 //
 // Accounting: a thread sums its small blocks and adds the sum to the global count when it passes
 // ACCOUNT_BATCH, when it asks for the count, and when it ends. So the count is exact for what the
@@ -39,9 +40,10 @@
 #define STEP_MAX ((size_t)1024)
 #define SMALL_MAX_LOG2 18
 #define SMALL_MAX ((size_t)1 << SMALL_MAX_LOG2)
-#define SMALL_KEEP_BYTES ((size_t)4 << 20)  // bytes a thread keeps of each class
-#define BIG_STEPS 8                         // classes for each doubling
-#define BIG_MAX_LOG2 28                     // bigger blocks are never kept
+#define SMALL_FIRST_BYTES ((size_t)16 << 10)  // bytes a thread keeps of each class unasked,
+#define SMALL_KEEP_BYTES ((size_t)4 << 20)    // and when it uses that many
+#define BIG_STEPS 8                           // classes for each doubling
+#define BIG_MAX_LOG2 28                       // bigger blocks are never kept
 #define BIG_CLASSES ((BIG_MAX_LOG2 - SMALL_MAX_LOG2) * BIG_STEPS + 1)
 #define BIG_KEEP_BYTES ((size_t)256 << 20)
 #define BIG_IDLE_NS INT64_C(2000000000)
@@ -63,6 +65,10 @@ static inline size_t small_class(size_t size) {
 static inline size_t small_class_size(size_t class_index) {
   return class_index < STEP_CLASSES ? (class_index + 1) * 64
                                     : (size_t)2048 << (class_index - STEP_CLASSES);
+}
+
+static unsigned small_class_first(size_t class_index) {
+  return 1 + (unsigned)(SMALL_FIRST_BYTES / small_class_size(class_index));
 }
 
 static unsigned small_class_keep(size_t class_index) {
@@ -203,13 +209,20 @@ static thread_cache_t* get_thread_cache(void) {
   if (!has_thread_key) return NULL;
   thread_cache_t* cache = weir_calloc(1, sizeof(*cache));
   if (!cache) return NULL;
-  for (size_t i = 0; i < SMALL_CLASSES; ++i) cache->room[i] = small_class_keep(i);
+  for (size_t i = 0; i < SMALL_CLASSES; ++i) cache->room[i] = small_class_first(i);
   if (pthread_setspecific(thread_key, cache) != 0) {
     weir_free(cache);
     return NULL;
   }
   thread_cache = cache;
   return cache;
+}
+
+// The thread lacks a block: it may keep one more of that class from now on.
+static void make_room(thread_cache_t* cache, size_t class_index) {
+  bool is_empty = cache->blocks[class_index] == NULL;  // so that |room| is all it may keep
+  if (is_empty && cache->room[class_index] < small_class_keep(class_index))
+    ++cache->room[class_index];
 }
 
 // ---- the shared cache of big blocks ----
@@ -356,7 +369,8 @@ static __attribute__((noinline)) void* alloc_slow(size_t size, size_t alignment)
   if (size > (size_t)PTRDIFF_MAX) return NULL;
   if (!WEIR_HOST_CACHE || weir_alloc_faults_on()) return alloc_fresh(size, alignment);
   if (size <= SMALL_MAX) {
-    (void)get_thread_cache();
+    thread_cache_t* cache = get_thread_cache();
+    if (cache) make_room(cache, small_class(size));
     return alloc_fresh(size, alignment);
   }
   if (alignment > MIN_ALIGNMENT || size > (size_t)1 << BIG_MAX_LOG2)
