@@ -107,7 +107,10 @@ static weir_status_t* keep(weir_master_session_t* session, partial_t* partial, c
   weir_status_t* status;
   weir_mutex_lock(&session->mu);
   snprintf(handle, size, "partial_run_%lld", (long long)session->next_partial++);
-  if (session->partials.count >= MAX_PARTIALS) {
+  if (session->is_closed) {  // and has dropped its partial runs: nobody would drop this one
+    status =
+        WEIR_STATUS(CANCELLED, "Step was cancelled by an explicit call to `Session::Close()`.");
+  } else if (session->partials.count >= MAX_PARTIALS) {
     status = WEIR_STATUS(RESOURCE_EXHAUSTED,
                          "The session has %d partial runs already: finish some of them first",
                          MAX_PARTIALS);

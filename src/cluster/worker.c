@@ -190,6 +190,24 @@ static weir_status_t* add_session(weir_worker_t* worker, weir_view_t handle,
   return status;
 }
 
+// As add, and out again where the call was cancelled meanwhile: the request to delete the session,
+// which its master sends then, may have come before there was anything to delete.
+static weir_status_t* add_session_for(weir_rpc_call_t* call, weir_worker_t* worker,
+                                      weir_view_t handle, worker_session_t* take_session) {
+  weir_ref_inc(&take_session->ref, 1);  // else it may be gone when it is looked for
+  weir_status_t* status = add_session(worker, handle, take_session);
+  bool is_there = false;
+  if (!status && weir_rpc_call_is_cancelled(call)) {
+    weir_mutex_lock(&worker->mu);
+    is_there = weir_map_find(&worker->sessions, handle) == take_session;
+    if (is_there) weir_map_remove(&worker->sessions, handle);
+    weir_mutex_unlock(&worker->mu);
+  }
+  if (is_there) session_drop(worker, take_session);
+  session_unref(take_session);
+  return status;
+}
+
 // What a ServerDef calls this task, if it describes the cluster, too; NULL otherwise.
 static weir_status_t* parse_server_def(weir_view_t message, weir_alias_t** out_alias) {
   weir_view_t cluster = weir_view("", 0), job = weir_view("", 0);
@@ -234,7 +252,7 @@ static void handle_create_session(void* self, weir_rpc_call_t* call) {
       status = weir_out_of_memory();
     }
   }
-  if (!status) status = add_session(worker, handle, session);
+  if (!status) status = add_session_for(call, worker, handle, session);
   weir_worker_call_finish(call, status);
 }
 

@@ -1,4 +1,5 @@
 """Sessions of TensorFlow's client: made, extended, listed, shared, isolated, reset and closed."""
+import random
 import threading
 import time
 
@@ -211,6 +212,38 @@ def test_closed_session_is_unknown(server):
     client.CloseSession(session_handle=handle)
     assert code_of(client.CloseSession, session_handle=handle)[0] == 'ABORTED'
     assert code_of(client.RunStep, session_handle=handle, fetch=['a:0'])[0] == 'ABORTED'
+    client.close()
+
+
+def test_partial_run_that_starts_as_its_session_closes(server):
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name='x')
+        y = x
+        for _ in range(30):  # takes a moment to set up
+            y = tf.math.sin(y) + 1
+    client = Client(server.address)
+    for _ in range(100):
+        handle = client.CreateSession(graph_def=graph.as_graph_def()).session_handle
+        setup = client.start('PartialRunSetup', session_handle=handle, feed=['x:0'], fetch=[y.name])
+        client.CloseSession(session_handle=handle)
+        assert setup.code().name in ('OK', 'CANCELLED', 'ABORTED')
+    client.close()
+    server.wait_until_idle()
+
+
+def test_worker_session_whose_master_gave_up(server):
+    """It cancels the call that makes it and says that it is to go: which may overtake the call."""
+    tasks = {i: f'10.0.0.1:{i + 1}' for i in range(4000)}  # takes a moment to read
+    cluster = tf.train.ClusterSpec({'worker': tasks}).as_cluster_def()
+    server_def = tf.train.ServerDef(cluster=cluster, job_name='worker', task_index=0)
+    client = Client(server.address)
+    for _ in range(10):
+        handle = unique()
+        create = client.start('CreateWorkerSession', session_handle=handle, server_def=server_def)
+        time.sleep(random.random() * 0.01)
+        create.cancel()
+        client.DeleteWorkerSession(session_handle=handle)
+    server.wait_until_idle()
     client.close()
 
 
