@@ -389,6 +389,7 @@ def test_metrics(server):
     assert during['weir_queue_size{container="localhost",name="a \\"quoted\\" name"}'] == 3
     assert during['weir_tensor_memory_bytes'] >= 4 << 20  # the variable
     assert during['weir_tensor_memory_peak_bytes'] >= during['weir_tensor_memory_bytes']
+    assert during['weir_heap_bytes'] > during['weir_tensor_memory_bytes']
     assert during['process_resident_memory_bytes'] > 1e6
     assert during['weir_rpc_connections'] >= 1
     run = '{method="/tensorflow.MasterService/RunStep"}'

@@ -1,10 +1,22 @@
 // memory.c — The memory of the machine, of the control group, and of this process.
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define HAS_SANITIZER 1
+size_t __sanitizer_get_current_allocated_bytes(void);
+#else
+#define HAS_SANITIZER 0
+#endif
 
 static size_t limit;
 static pthread_once_t limit_once = PTHREAD_ONCE_INIT;
@@ -41,6 +53,17 @@ size_t weir_memory_resident(void) {
   if (fscanf(file, "%llu %llu", &whole, &resident) != 2) resident = 0;
   fclose(file);
   return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t weir_memory_allocated(void) {
+#if HAS_SANITIZER
+  return __sanitizer_get_current_allocated_bytes();
+#elif defined(__GLIBC__)
+  struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+#else
+  return 0;
+#endif
 }
 
 bool weir_memory_lacks(size_t size) {

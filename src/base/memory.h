@@ -10,6 +10,10 @@ size_t weir_memory_limit(void);
 // Bytes it has now; 0 when the system does not tell.
 size_t weir_memory_resident(void);
 
+// Bytes allocated and not freed, as the C library or a sanitizer counts them; 0 when none does.
+// What the C library keeps ready for each thread counts, too.
+size_t weir_memory_allocated(void);
+
 #define WEIR_LARGE_BLOCK ((size_t)4 << 20)  // smaller ones are not worth asking for
 // Whether the process cannot have |size| bytes more.
 bool weir_memory_lacks(size_t size);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/memory.h"
 #include "cluster/master.h"
 #include "cluster/worker.h"
 #include "op/queue.h"
@@ -226,6 +227,8 @@ static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
             "Memory of tensors in use.");
   put_gauge(out, "weir_tensor_memory_peak_bytes", weir_host_allocator_peak(),
             "The most of it so far.");
+  put_gauge(out, "weir_heap_bytes", (int64_t)weir_memory_allocated(),
+            "Memory allocated and not freed, tensors and all else.");
   put_gauge(out, "process_resident_memory_bytes", resident_bytes(), "Resident memory.");
   put_gauge(out, "process_open_fds", open_files(), "Open file descriptors.");
   put_head(out, "process_cpu_seconds_total", "counter", "Time on CPUs.");

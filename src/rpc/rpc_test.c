@@ -2,6 +2,7 @@
 // connections that come and go, shutdown.
 #include "rpc/rpc.h"
 
+#include "base/memory.h"
 #include "rpc/rpc_testing.h"
 
 // ---- messages ----
@@ -177,6 +178,25 @@ static void test_concurrent(void** state) {
   }
   assert_int_equal(world.cancelled.count, 0);
   weir_free(outcomes);
+  weir_rpc_channel_destroy(channel);
+  world_close(&world);
+}
+
+// A connection takes no more memory for the calls that it had.
+static void test_ended_calls_leave_nothing(void** state) {
+  (void)state;
+  enum { COUNT = 1000, SLACK = 64 << 10 };
+  size_t allocated[3];
+  world_t world;
+  world_open(&world, (weir_rpc_loop_options_t){.thread_count = 1});
+  world_serve(&world, (weir_rpc_server_options_t){.address = ":0"});
+  weir_rpc_channel_t* channel = channel_to(world.loop, weir_rpc_server_address(world.server));
+  for (size_t i = 0; i < WEIR_COUNT_OF(allocated); ++i) {
+    for (int k = 0; k < COUNT; ++k)
+      expect_call(channel, "/weir.Test/Echo", "x", NULL, WEIR_OK, "x");
+    allocated[i] = weir_memory_allocated();
+  }
+  assert_true(allocated[2] < allocated[0] + SLACK);
   weir_rpc_channel_destroy(channel);
   world_close(&world);
 }
@@ -382,13 +402,21 @@ static void test_keepalive(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tcp),         cmocka_unit_test(test_unix),
-      cmocka_unit_test(test_in_process),  cmocka_unit_test(test_names),
-      cmocka_unit_test(test_errors),      cmocka_unit_test(test_description),
-      cmocka_unit_test(test_concurrent),  cmocka_unit_test(test_memory_budget),
-      cmocka_unit_test(test_cancel),      cmocka_unit_test(test_deadline),
-      cmocka_unit_test(test_unavailable), cmocka_unit_test(test_channel_destroy),
-      cmocka_unit_test(test_shutdown),    cmocka_unit_test(test_health),
+      cmocka_unit_test(test_tcp),
+      cmocka_unit_test(test_unix),
+      cmocka_unit_test(test_in_process),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_description),
+      cmocka_unit_test(test_ended_calls_leave_nothing),
+      cmocka_unit_test(test_concurrent),
+      cmocka_unit_test(test_memory_budget),
+      cmocka_unit_test(test_cancel),
+      cmocka_unit_test(test_deadline),
+      cmocka_unit_test(test_unavailable),
+      cmocka_unit_test(test_channel_destroy),
+      cmocka_unit_test(test_shutdown),
+      cmocka_unit_test(test_health),
       cmocka_unit_test(test_keepalive),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

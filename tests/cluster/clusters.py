@@ -56,11 +56,14 @@ class Task:
         assert line.startswith(text), f'{line!r} {self.errors()}'
         return int(line.split()[-1])
 
-    def held(self):
-        """What the task holds for its clients: nothing, once they have gone."""
+    def metrics(self):
         with urllib.request.urlopen(f'http://127.0.0.1:{self.metrics_port}/metrics', timeout=PATIENCE_MS / 1000) as page:
             lines = page.read().decode().splitlines()
-        values = dict(line.rsplit(' ', 1) for line in lines if not line.startswith('#'))
+        return dict(line.rsplit(' ', 1) for line in lines if not line.startswith('#'))
+
+    def held(self):
+        """What the task holds for its clients: nothing, once they have gone."""
+        values = self.metrics()
         names = ['weir_sessions{role="master"}', 'weir_sessions{role="worker"}', 'weir_steps_open', 'weir_graphs_running',
                  'weir_rpc_calls_running']
         return {name: int(values[name]) for name in names}

@@ -4,6 +4,9 @@
 
 prints how they ended and what memory the tasks take, and fails when a task crashed, hung, kept something of a step, or a sanitizer
 had something to say. WEIR_PERTURB=SEED perturbs the tasks.
+
+What a task has allocated when its clients have gone must be the same after all of the steps as after half of them. Resident memory
+says less: it holds pages that the C library keeps, whose number settles only after many steps.
 """
 import argparse
 import collections
@@ -26,6 +29,7 @@ from messages import Client  # noqa: E402
 IN_FLIGHT = 48
 CLIENTS = 4
 STEPS_A_CLIENT = 400  # then it is lost, or its session is closed, with steps under way
+SLACK = 256 << 10  # bytes that a task may have more after the second half of the steps: lists of free blocks that threads keep
 GOOD, BAD = 10.0, -1.0  # the logarithm of what is fed
 FATES = ['left alone', 'fails', 'fails', 'is late', 'is late', 'is cancelled', 'is cancelled', 'in parts', 'abandoned']
 # No step may end otherwise, whatever its fate: a lost session or client cancels those of others.
@@ -148,25 +152,41 @@ def resident(task):
     return int(status.split('VmRSS:')[1].split()[0]) // 1024
 
 
+def allocated_at_rest(task):
+    """Bytes that the task has when its clients have gone: threads and connections end a little later than they do."""
+    readings = []
+    for _ in range(20):
+        time.sleep(0.2)
+        readings.append(int(task.metrics()['weir_heap_bytes']))
+    return min(readings)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--steps', type=int, default=100000)
     parser.add_argument('--seed', type=int, default=1)
     args = parser.parse_args()
+    os.environ.setdefault('GLIBC_TUNABLES', 'glibc.malloc.tcache_count=0')  # else what a thread keeps counts as allocated
     cluster = clusters.Cluster({'worker': 2})
+    tasks = cluster.tasks.values()
     began = time.monotonic()
+    before = 0
 
     def report(stress):
-        memory = ', '.join(f'{resident(task)} MB' for task in cluster.tasks.values())
-        print(f'{time.monotonic() - began:7.1f} s  {stress.count:7} steps  {memory}  {dict(stress.ended)}', flush=True)
-        assert cluster.is_alive(), [task.errors()[-6000:] for task in cluster.tasks.values()]
+        memory = ', '.join(f'{resident(task)} MB' for task in tasks)
+        print(f'{time.monotonic() - began:7.1f} s  {before + stress.count:7} steps  {memory}  {dict(stress.ended)}', flush=True)
+        assert cluster.is_alive(), [task.errors()[-6000:] for task in tasks]
 
-    stress = Stress(cluster.tasks['worker', 0].address, args.seed)
-    report(stress)
-    stress.run(args.steps, report)
-    cluster.wait_until_idle()
-    report(stress)
+    allocated = []
+    for half in range(2):
+        stress = Stress(cluster.tasks['worker', 0].address, args.seed + half)
+        stress.run(args.steps // 2, report)
+        before += stress.count
+        cluster.wait_until_idle()
+        allocated.append([allocated_at_rest(task) for task in tasks])
+        print(f'allocated after {before} steps, at rest: {allocated[-1]} bytes', flush=True)
     cluster.stop()
+    assert all(last <= first + SLACK for first, last in zip(*allocated)), allocated
     print('no findings')
 
 
