@@ -27,6 +27,12 @@ bool weir_interrupt_look(weir_interrupt_t* interrupt);
 // The same for the one of this thread.
 bool weir_is_interrupted(void);
 
+#if WEIR_HAVE_PERTURB
+// Calls |fn| before every look at an interrupt that is not hit yet; NULL ends it. For tests, which
+// so choose where work is left undone; not while something runs.
+void weir_interrupt_watch(void (*fn)(void* arg), void* arg);
+#endif
+
 // For loops of many short turns, as WEIR_TRY(weir_interrupt_poll(i)): CANCELLED when the work is to
 // end, at some of the turns.
 WEIR_INLINE weir_status_t* weir_interrupt_poll(int64_t i) {
