@@ -255,6 +255,20 @@ static void test_abandoned_sessions(void** state) {
   check_ok(list_devices(s, last));
 }
 
+// A client that comes back to a session which made room, or whose server has restarted.
+static void test_sessions_that_are_gone(void** state) {
+  static const char* const methods[] = {MASTER "RunStep",         MASTER "ExtendSession",
+                                        MASTER "PartialRunSetup", MASTER "MakeCallable",
+                                        MASTER "RunCallable",     MASTER "ReleaseCallable",
+                                        MASTER "CloseSession"};
+  server_t* s = *state;
+  for (size_t i = 0; i < WEIR_COUNT_OF(methods); ++i) {
+    weir_strbuf_t request = {0};
+    weir_wire_put_string(&request, 1, "gone");  // the session's handle
+    check_error(tell(s, methods[i], &request), WEIR_ABORTED, "Session gone is not found");
+  }
+}
+
 static weir_status_t* create_worker_session(server_t* s, const char* handle, const char* master,
                                             int64_t incarnation) {
   weir_strbuf_t request = {0};
@@ -582,6 +596,7 @@ int main(void) {
       TEST(test_receivers_of_unknown_steps),
       TEST(test_steps_of_a_master_that_died),
       TEST(test_abandoned_sessions),
+      TEST(test_sessions_that_are_gone),
       TEST(test_sessions_of_a_masters_earlier_life),
       TEST(test_abandoned_worker_sessions),
       TEST(test_signatures),

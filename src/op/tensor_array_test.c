@@ -132,6 +132,22 @@ static void test_list_sum_and_copy(void** state) {
   weir_list_release(b);
 }
 
+// Its array has no place left: whoever goes past the end leaves the memory of the list.
+static void test_zeros_of_a_full_list(void** state) {
+  (void)state;
+  weir_list_t* list = NULL;
+  void* zeros = NULL;
+  assert_null(weir_list_create(WEIR_DTYPE_FLOAT, &weir_shape_unknown, 0, &list));
+  do assert_null(weir_list_push(list, vector(1, 2)));
+  while (list->count < list->capacity);
+  assert_null(weir_list_type.zeros_like(list, &zeros));
+  assert_int_equal(((weir_list_t*)zeros)->count, list->count);
+  for (size_t i = 0; i < list->count; ++i)
+    assert_vector(weir_tensor_retain(((weir_list_t*)zeros)->items[i]), 0, 0);
+  weir_list_release(zeros);
+  weir_list_release(list);
+}
+
 // Every allocation fails once: nothing leaks, and the error comes back.
 static void test_out_of_memory(void** state) {
   (void)state;
@@ -159,9 +175,9 @@ static void test_out_of_memory(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_write_and_read),   cmocka_unit_test(test_dynamic_size),
-      cmocka_unit_test(test_gradient_adds_up), cmocka_unit_test(test_list_sum_and_copy),
-      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_write_and_read),       cmocka_unit_test(test_dynamic_size),
+      cmocka_unit_test(test_gradient_adds_up),     cmocka_unit_test(test_list_sum_and_copy),
+      cmocka_unit_test(test_zeros_of_a_full_list), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
