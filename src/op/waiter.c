@@ -70,7 +70,7 @@ static void answer(void* arg) {
   weir_done_t done = waiter->done;
   // Outside the resource's mutex: a callback under way on another thread ends first and finds
   // nothing to do.
-  if (waiter->token != 0) (void)weir_cancel_deregister(waiter->ctx->step->cancel, waiter->token);
+  (void)weir_cancel_deregister(waiter->ctx->step->cancel, waiter->token);
   if (!status && waiter->finish) status = waiter->finish(waiter);
   if (waiter->destroy) waiter->destroy(waiter);
   weir_free(waiter);
