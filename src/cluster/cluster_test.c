@@ -259,6 +259,33 @@ static void test_graph_grows(void** state) {
   assert_float_equal(fetch_float(session, y), -2, 0);
 }
 
+// Isolated sessions share nothing, neither on the master nor on another task.
+static void test_isolated_state(void** state) {
+  static const char* const places[] = {WORKER, PS1};
+  cluster_t* c = *state;
+  world_t* w = &c->world;
+  weir_edge_t variables[2];
+  for (int i = 0; i < 2; ++i) {
+    on(c, places[i]);
+    variables[i] = weir_variable(w->scope, "isolated", weir_const_float(w->scope, 3));
+  }
+  on(c, NULL);
+  weir_node_t* init = weir_initializer(w->scope);
+  check_scope(w);
+  weir_session_options_t options = {.target = c->target, .isolate_state = true};
+  weir_session_t* other = NULL;
+  check_ok(weir_session_create(w->graph, &options, &w->session));
+  check_ok(weir_session_create(w->graph, &options, &other));
+  check_ok(weir_session_run_target(w->session, init));
+  for (int i = 0; i < 2; ++i) {
+    weir_tensor_t* value = NULL;
+    weir_step_spec_t spec = {WEIR_FETCHES(variables[i])};
+    assert_float_equal(fetch_float(w->session, variables[i]), 3, 0);
+    check_error(weir_session_run(other, &spec, &value), WEIR_FAILED_PRECONDITION, "isolated");
+  }
+  weir_session_destroy(other);
+}
+
 // ---- loops ----
 
 // Each turn goes from ps 0 to ps 1 and back, the condition is on the worker.
@@ -553,6 +580,7 @@ int main(void) {
       TEST_ALONE(test_peer_dies_mid_step),
       TEST(test_training_equals_one_process),
       TEST(test_graph_grows),
+      TEST(test_isolated_state),
       TEST(test_loop_spans_tasks),
       TEST(test_gradient_of_a_loop_elsewhere),
       TEST(test_error_of_a_remote_part),
