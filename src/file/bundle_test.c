@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "file/testing.h"
+#include "wire/wire.h"
 
 static weir_tensor_t* floats(int rank, const int64_t* dims, float first) {
   weir_tensor_t* tensor = NULL;
@@ -225,6 +226,31 @@ static void test_damaged_data(void** state) {
   weir_strbuf_free(&bytes);
 }
 
+// Headers as machines and versions of other kinds would write them.
+static weir_status_t* parse_header(int64_t shards, int64_t endianness, int64_t min_consumer) {
+  weir_strbuf_t header = {0};
+  int count = 0;
+  weir_wire_put_int(&header, 1, shards);
+  weir_wire_put_int(&header, 2, endianness);
+  size_t version = weir_wire_begin(&header, 3);
+  weir_wire_put_int(&header, 2, min_consumer);
+  weir_wire_end(&header, version);
+  weir_status_t* status = weir_bundle_parse_header(weir_strbuf_view(&header), &count);
+  if (!status) assert_int_equal(count, shards);
+  weir_strbuf_free(&header);
+  return status;
+}
+
+static void test_headers(void** state) {
+  (void)state;
+  CHECK_OK(parse_header(0, 0, 0));
+  CHECK_OK(parse_header(INT32_MAX, 0, 1));
+  CHECK_FAILS(parse_header(1, 1, 0), UNIMPLEMENTED, "big-endian");
+  CHECK_FAILS(parse_header(1, 0, 2), UNIMPLEMENTED, "needs a reader of version 2");
+  CHECK_FAILS(parse_header(-1, 0, 0), DATA_LOSS, "claims -1 shards");
+  CHECK_FAILS(parse_header(INT64_C(1) << 31, 0, 0), DATA_LOSS, "claims 2147483648 shards");
+}
+
 static void write_part(const char* prefix, const char* key, float first) {
   weir_bundle_writer_t* writer = NULL;
   const int64_t dims[] = {2, 2};
@@ -300,6 +326,7 @@ int main(void) {
       FILE_TEST(test_killed_leaves_nothing),
       FILE_TEST(test_slices),
       FILE_TEST(test_damaged_data),
+      FILE_TEST(test_headers),
       FILE_TEST(test_merge),
       FILE_TEST(test_out_of_memory),
   };

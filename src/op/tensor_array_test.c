@@ -47,7 +47,7 @@ static void test_write_and_read(void** state) {
   (void)state;
   weir_tensor_array_t* array = create(2, false, true);
   weir_tensor_t* value = NULL;
-  assert_fails(weir_tensor_array_read(array, 0, &value), "not fully defined");
+  assert_fails(weir_tensor_array_read(array, 0, &value), "not fully defined: <unknown>.");
   assert_null(weir_tensor_array_write(array, 1, vector(1, 2)));
   assert_fails(weir_tensor_array_write(array, 1, vector(1, 2)), "already been written");
   assert_fails(weir_tensor_array_write(array, 2, vector(1, 2)), "not resizeable");
