@@ -129,7 +129,7 @@ def unit_checks(tree, folders, own):
 def ops_of(path):
     """Names of the ops that a file of src/ops/ defines: in its table, or as the argument of a macro that writes a row."""
     text = open(os.path.join(ROOT, path)).read()
-    known = re.findall(r'^\| (\w+) \|', open(f'{ROOT}/docs/compat.md').read(), re.M)
+    known = re.findall(r'^\| \\?(\w+) \|', open(f'{ROOT}/docs/compat.md').read(), re.M)
     return sorted(set(known) & set(re.findall(r'(?:\.name = [^\n]*?|\b[A-Z][A-Z0-9_]*\()"(\w+)"', text)))
 
 
