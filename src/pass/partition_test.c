@@ -281,6 +281,26 @@ static void test_loop(void** state) {
   cut_free(&cut);
 }
 
+// Only in a loop on another task do constants wait for something that is in the loop.
+static void test_constants_in_loops(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              LOOP("node {name: 'cond' op: 'LoopCond' input: 'less' device: '" TASK("0") "'}")
+              "node {name: 'c' op: 'Const' device: '" TASK("0") "' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}} "
+              "attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 5}}}}"
+              LOOP_NODE("here", "Mul", "input: 'switch:1' input: 'c'", "0", FLOAT)
+              LOOP_NODE("there", "Mul", "input: 'body' input: 'c'", "1", FLOAT)
+              LOOP_NODE("outside", "Mul", "input: 'after' input: 'c'", "2", FLOAT));
+  cut_t cut = cut_of(w);
+  const weir_node_t* there = find(cut.of[1], "there");
+  assert_int_equal(there->inputs[1].node->control_count, 1);
+  assert_ptr_equal(there->inputs[1].node->control_inputs[0], find(cut.of[1], "body"));
+  assert_int_equal(find(cut.of[0], "here")->inputs[1].node->control_count, 0);
+  assert_int_equal(find(cut.of[2], "outside")->inputs[1].node->control_count, 0);
+  cut_free(&cut);
+}
+
 static void test_loop_without_condition(void** state) {
   world_t* w = *state;
   import_text(w, LOOP("node {name: 'cond' op: 'Identity' input: 'less' device: '" TASK(
@@ -326,6 +346,7 @@ int main(void) {
       TEST(test_data_and_control_of_one_node),
       TEST(test_references_are_received_last),
       TEST(test_loop),
+      TEST(test_constants_in_loops),
       TEST(test_loop_without_condition),
       TEST(test_cycle),
       TEST(test_sinks),
