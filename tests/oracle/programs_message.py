@@ -158,3 +158,14 @@ def examples(p):
     p.step(dense('a', np.float32, [2]), says="Name: <unknown>, Key: a, Index: 0.  Data types don't match. Data type: int64 but expected")
     p.step(dense('b', np.int64, [2]), says='Name: <unknown>, Feature: b (data type: int64) is required but could not be found.')
     p.step(dense('t', np.dtype('S'), [5]), says='Key: t, Index: 0.  Number of bytes values != expected.  Values size: 3')
+
+
+@program(1)
+def gathers(p):
+    def rows(params, indices, says):
+        p.step(raw.GatherNd(params=fed(np.zeros(params, np.float32)), indices=fed(indices)), says=says)
+
+    rows([], np.zeros((1, 0), np.int32), 'params must be at least a vector')
+    rows([3], np.int32(0), 'indices must be at least a vector')
+    rows([3], np.zeros((2, 2), np.int32), 'index innermost dimension length must be <= params rank; saw: 2 vs. 1')
+    rows([3], np.array([[0], [3]], np.int32), 'indices[1] = [3] does not index into param shape [3]')
