@@ -157,7 +157,7 @@ def checks_for(tree, path, python, records):
     if tried:
         checks.append(Check('oracle', 'fast', ['weir_probe'],
                             [python, oracle + 'oracle.py', '--strict', '--replay', records.oracle(tried), '--probe', probe, *tried]))
-    if ops and 'build_grad' in open(os.path.join(tree.folder, path)).read():
+    if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
         checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
     if folder not in ('cluster', 'rpc', 'kernel', 'library'):
         names = records.programs_with(ops) if ops else []
