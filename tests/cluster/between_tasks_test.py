@@ -445,6 +445,24 @@ def test_error_classes_reach_the_client(all_pairs, where):
         task.wait_until_idle()
 
 
+def test_answers_that_are_no_messages(all_pairs):
+    """A step whose worker answers with bytes that cannot be read has not ended well."""
+    pair = all_pairs['weir-weir']
+    with session(pair) as s:
+        with on_worker():
+            step = tf.no_op(name='step')
+        s.run(step)
+        try:
+            pair.relays['worker'].reply(RunGraph=('OK', '', b'\x12\x7fshort', {}))  # field 2, of 127 bytes
+            error = error_of(s.run, step)
+        finally:
+            pair.relays['worker'].reply()
+        assert type(error) is tf.errors.InvalidArgumentError and 'RunGraphResponse' in error.message, error
+        s.run(step)
+    for task in pair.tasks:
+        task.wait_until_idle()
+
+
 def entry(name, value):
     """One payload of a GrpcPayloadContainer: shorter than 128 bytes."""
     pair = b'\x0a' + bytes([len(name)]) + name + b'\x12' + bytes([len(value)]) + value
