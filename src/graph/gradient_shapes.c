@@ -30,10 +30,11 @@ static void set_shape(weir_node_t* node, const weir_shape_t* shape) {
 
 // A contradiction within a loop may be one that never runs, or that a too narrow guess made.
 static void infer(weir_node_t* node) {
+  weir_node_forget_shapes(node);  // what the last round's guess led to
   weir_status_t* status = weir_graph_infer(node);
   if (!status) return;
   weir_status_destroy(status);
-  for (int i = 0; i < node->def.output_count; ++i) node->shapes[i] = &weir_shape_unknown;
+  weir_node_forget_shapes(node);
 }
 
 static void infer_node(widening_t* w, weir_node_t* node) {

@@ -104,6 +104,34 @@ static void test_loop_second_derivative(void** state) {
   CHECK_NEAR(run_at(w, second, x, 1.5f), 12 * 1.5f * 1.5f);
 }
 
+// x = rows of x, times c, in a shape that only the step knows: what was inferred from the shape
+// that x enters with does not hold in later turns.
+static void test_loop_whose_variable_changes_shape(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = weir_const_floats(w->scope, WEIR_DIMS(2, 1), (float[]){1, 5});
+  weir_edge_t c = weir_const_floats(w->scope, WEIR_DIMS(3), (float[]){2, 2, 2});
+  weir_edge_t shape = placeholder(w, "shape", WEIR_DTYPE_INT32);
+  loop_nodes_t loop =
+      open_loop(w, "rows", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
+  c = add_enter(w, c, "rows", true, 10);
+  weir_node_t* rows =
+      add(w, "Unpack", NULL, WEIR_EDGES(loop.x), WEIR_ATTRS(weir_attr_int("num", 2)));
+  weir_edge_t product =
+      OP(w, "Pack", OP(w, "Mul", output(rows, 0), c), OP(w, "Mul", output(rows, 1), c));
+  close_loop(w, &loop, OP(w, "Reshape", product, add_enter(w, shape, "rows", true, 10)));
+  weir_edge_t dx = gradient(w, loop.exit_x, x);
+  weir_tensor_t* fed = make_tensor(WEIR_DTYPE_INT32, 1, (int64_t[]){2}, (const int32_t[]){2, 3});
+  weir_tensor_t* result = NULL;
+  check_ok(weir_session_run(open_session(w, 1),
+                            &(weir_step_spec_t){WEIR_FEEDS({shape, fed}), WEIR_FETCHES(dx)},
+                            &result));
+  assert_int_equal(weir_tensor_count(result), 2);
+  for (int i = 0; i < 2; ++i)
+    assert_float_equal(((const float*)weir_tensor_data(result))[i], 12, 0);
+  weir_tensor_release(result);
+  weir_tensor_release(fed);
+}
+
 static void test_loop_without_gradient_saves_nothing(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
@@ -248,6 +276,7 @@ int main(void) {
       TEST(test_slices_stay_slices),
       TEST(test_loop),
       TEST(test_loop_second_derivative),
+      TEST(test_loop_whose_variable_changes_shape),
       TEST(test_loop_without_gradient_saves_nothing),
       TEST(test_cond),
       TEST(test_function),

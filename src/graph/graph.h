@@ -133,7 +133,9 @@ WEIR_MUST_USE weir_status_t* weir_graph_write_portable(const weir_graph_t* graph
 
 // ---- shapes (infer.c) ----
 // Infers the outputs of |node| from its inputs. Inputs not inferred yet count as unknown.
+// Outputs of which nothing is known keep what was known of them.
 WEIR_MUST_USE weir_status_t* weir_graph_infer(weir_node_t* node);
+void weir_node_forget_shapes(weir_node_t* node);  // nothing is known of its outputs
 // The value of |edge| when it is a constant, looking through pass-through nodes; NULL otherwise.
 const weir_tensor_t* weir_edge_constant(weir_edge_t edge);
 

@@ -59,3 +59,11 @@ weir_status_t* weir_graph_infer(weir_node_t* node) {
   weir_arena_free(&scratch);
   return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);
 }
+
+void weir_node_forget_shapes(weir_node_t* node) {
+  for (int i = 0; i < node->def.output_count; ++i) {
+    node->shapes[i] = &weir_shape_unknown;
+    node->values_as_shape[i] = NULL;
+    node->handles[i] = NULL;
+  }
+}

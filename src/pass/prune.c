@@ -348,14 +348,6 @@ static void mark_stale(const prune_t* prune, weir_node_t* const* order, bool* st
   }
 }
 
-static void forget_shapes(weir_node_t* node) {
-  for (int i = 0; i < node->def.output_count; ++i) {
-    node->shapes[i] = &weir_shape_unknown;
-    node->values_as_shape[i] = NULL;
-    node->handles[i] = NULL;
-  }
-}
-
 static weir_status_t* infer_again(prune_t* prune) {
   size_t count = prune->copy->node_count;
   weir_node_t** order = NULL;
@@ -365,7 +357,7 @@ static weir_status_t* infer_again(prune_t* prune) {
   WEIR_TRY(weir_graph_order(prune->copy, &prune->arena, &order));
   mark_stale(prune, order, stale);
   for (size_t i = 0; i < count; ++i) {
-    if (stale[order[i]->id]) forget_shapes(order[i]);
+    if (stale[order[i]->id]) weir_node_forget_shapes(order[i]);
   }
   for (size_t i = 0; i < count; ++i) {
     weir_node_t* node = order[i];
@@ -376,7 +368,7 @@ static weir_status_t* infer_again(prune_t* prune) {
     // The node may be on a branch that never runs; if it does run, its kernel reports what is
     // wrong.
     weir_status_destroy(status);
-    forget_shapes(node);
+    weir_node_forget_shapes(node);
   }
   return NULL;
 }
