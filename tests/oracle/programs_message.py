@@ -169,3 +169,21 @@ def gathers(p):
     rows([3], np.int32(0), 'indices must be at least a vector')
     rows([3], np.zeros((2, 2), np.int32), 'index innermost dimension length must be <= params rank; saw: 2 vs. 1')
     rows([3], np.array([[0], [3]], np.int32), 'indices[1] = [3] does not index into param shape [3]')
+
+
+@program(1)
+def windows(p):
+    for bad, says in enumerate(('ksize', 'stride')):
+        sizes = [fed(np.ones(3 if i == bad else 4, np.int32)) for i in range(2)]
+        p.step(raw.MaxPoolV2(input=np.zeros((1, 4, 4, 1), np.float32), ksize=sizes[0], strides=sizes[1], padding='VALID'),
+               says=f'Sliding window {says} field must specify 4 dimensions')
+
+
+@program(1)
+def merged_checkpoints(p):
+    def merge(prefixes, destination, says):
+        p.step(raw.MergeV2Checkpoints(checkpoint_prefixes=fed(prefixes), destination_prefix=fed(destination)), says=says)
+
+    merge('a', 'b', 'Input checkpoint_prefixes should be an 1-D tensor, got [] instead.')
+    merge([['a']], 'b', 'Input checkpoint_prefixes should be an 1-D tensor, got [1,1] instead.')
+    merge(['a'], ['b'], 'Input destination_prefix should be a scalar tensor, got [1] instead.')

@@ -247,3 +247,15 @@ def optimizer_by_reference(p):
 @program(72)
 def optimizer_by_handle(p):
     optimize(p, True)
+
+
+@program(1)
+def anonymous_variables(p):
+    """The name that asks for a variable which nobody else can name."""
+    make = lambda: raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name='cd2c89b7-88b7-44c8-ad83-06c2a9158347')
+    read = lambda handle: raw.ReadVariableOp(resource=handle, dtype=tf.float32)
+    one, other = make(), make()
+    with tf.control_dependencies([raw.AssignVariableOp(resource=one, value=[1., 2.]), raw.AssignVariableOp(resource=other, value=[3., 4.])]):
+        both = read(one), read(other)
+    p.step(*both)
+    p.step(*both)
