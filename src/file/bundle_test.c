@@ -186,6 +186,14 @@ static void test_slices(void** state) {
   CHECK_OK(weir_bundle_read_slice(bundle, weir_view_of("half"), &bottom, &box));
   weir_tensor_release(box);
   weir_bundle_close(bundle);
+  weir_strbuf_t bytes = {0};  // a part that is damaged is no part that is missing
+  CHECK_OK(weir_fs_read_all(test_path("ckpt.data-00000-of-00001"), &bytes));
+  bytes.data[0] ^= 0x22;
+  CHECK_OK(weir_fs_write_all(test_path("ckpt.data-00000-of-00001"), weir_strbuf_view(&bytes)));
+  weir_strbuf_free(&bytes);
+  CHECK_OK(weir_bundle_open(test_path("ckpt"), &bundle));
+  CHECK_FAILS(weir_bundle_read(bundle, weir_view_of("p"), &box), DATA_LOSS, "");
+  weir_bundle_close(bundle);
   weir_tensor_release(a);
   weir_tensor_release(b);
 }

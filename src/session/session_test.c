@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/alloc.h"
 #include "base/perturb.h"
 #include "testing/world.h"
 
@@ -175,6 +176,33 @@ static void test_uninitialised(void** state) {
   assert_float_equal(fetch_float(session, v), 4, 0);
   assert_float_equal(fetch_float(session, assigned), 6, 0);
   assert_float_equal(fetch_float(session, output(ref, 0)), 6, 0);
+}
+
+// A result that is a variable's memory is copied when the step is through. Where that fails the
+// step leaves no result, and what is behind the results is not its own.
+static void test_no_memory_for_the_result(void** state) {
+  world_t* w = *state;
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+  weir_edge_t v = output(add(w, "VariableV2", NULL, WEIR_NO_EDGES, attrs), 0);
+  weir_edge_t assigned = OP(w, "Assign", v, weir_const_float(w->scope, 6));
+  weir_tensor_t* behind = make_float(7);
+  int failures = 0;
+  assert_float_equal(fetch_float(open_session(w, 1), assigned), 6, 0);
+  for (int64_t n = 0; n < 100; ++n) {
+    weir_tensor_t* results[] = {NULL, behind};
+    weir_alloc_fail_at(n, false);  // 0: none fails, and the plan is ready from then on
+    weir_status_t* status =
+        weir_session_run(w->session, &(weir_step_spec_t){WEIR_FETCHES(v)}, results);
+    weir_alloc_fail_at(0, false);
+    assert_ptr_equal(results[1], behind);
+    assert_true(status ? !results[0] : float_of(results[0]) == 6);
+    failures += status != NULL;
+    weir_status_destroy(status);
+    weir_tensor_release(results[0]);
+  }
+  assert_true(failures > 0);
+  weir_tensor_release(behind);
 }
 
 static weir_edge_t container_variable(world_t* w, const char* container, const char* shared_name,
@@ -807,6 +835,7 @@ int main(void) {
       TEST(test_many_feeds),
       TEST(test_graph_grows_between_runs),
       TEST(test_uninitialised),
+      TEST(test_no_memory_for_the_result),
       TEST(test_containers),
       TEST(test_sessions_share_state),
       TEST(test_seeds_continue_between_signatures),

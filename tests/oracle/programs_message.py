@@ -187,3 +187,9 @@ def merged_checkpoints(p):
     merge('a', 'b', 'Input checkpoint_prefixes should be an 1-D tensor, got [] instead.')
     merge([['a']], 'b', 'Input checkpoint_prefixes should be an 1-D tensor, got [1,1] instead.')
     merge(['a'], ['b'], 'Input destination_prefix should be a scalar tensor, got [1] instead.')
+
+
+@program(1)
+def unravelled(p):
+    for shape, text in (((), '[]'), ((1, 2), '[1,2]')):
+        p.step(raw.UnravelIndex(indices=[1], dims=fed(np.full(shape, 3, np.int32))), says=f'The indices can only be 1-D, got "{text}"')
