@@ -28,6 +28,7 @@ WEIR = BUILD / 'cli' / 'weir'
 PATIENCE_MS = 30000  # no call of a test takes longer: a hang is an error, not a wait
 CACHE = BUILD / 'CMakeCache.txt'
 IS_SANITIZED = CACHE.exists() and re.search(r'^WEIR_SANITIZE:\w+=.', CACHE.read_text(), re.M) is not None
+IS_THREAD_SANITIZED = IS_SANITIZED and re.search(r'^WEIR_SANITIZE:\w+=.*thread', CACHE.read_text(), re.M) is not None
 FINDINGS = ('Sanitizer', 'runtime error:')
 
 
