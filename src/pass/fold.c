@@ -106,12 +106,11 @@ static weir_status_t* replace_output(fold_t* fold, weir_node_t* node, int index,
   weir_edge_t to = {.node = constant, .index = 0};
   WEIR_TRY(
       weir_rewrite_replace_edge(&fold->rewrite, (weir_edge_t){.node = node, .index = index}, to));
-  if (is_evaluated) {
-    if (index == 0) weir_rewrite_replace_node(&fold->rewrite, node, constant);
-    return inherit_cuts(fold, node, constant);
-  }
+  WEIR_TRY(inherit_cuts(fold, node, constant));
   // Who waits for the node itself waits for its inputs too, so control edges stay with it.
-  return add_cut(fold, constant, node);
+  if (!is_evaluated) return add_cut(fold, constant, node);
+  if (index == 0) weir_rewrite_replace_node(&fold->rewrite, node, constant);
+  return NULL;
 }
 
 static weir_status_t* replace_outputs(fold_t* fold, weir_node_t* node, weir_tensor_t* const* values,
@@ -296,19 +295,11 @@ static weir_status_t* visit(fold_t* fold, weir_node_t* node) {
 
 // ---- side effects ----
 
-// A variable that was never set has no shape to ask for, whatever its node declares: the step
-// fails.
-static bool reads_reference(const weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) return true;
-  }
-  return false;
-}
-
 // Whether |node| has an effect, ran when the pass began, and would run no more.
 static bool is_lost(const fold_t* fold, const bool* live, const weir_node_t* node) {
   bool had_run = (size_t)node->id < fold->rewrite.count && fold->live[node->id];
-  return had_run && !live[node->id] && (weir_rewrite_has_effect(node) || reads_reference(node));
+  return had_run && !live[node->id] &&
+         (weir_rewrite_has_effect(node) || weir_rewrite_reads_reference(node));
 }
 
 // Whether |node| or something it needs is lost. |stack| and |seen|: scratch, one entry a node.

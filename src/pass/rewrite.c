@@ -143,6 +143,13 @@ bool weir_rewrite_has_effect(const weir_node_t* node) {
   return weir_node_has(node, WEIR_OP_STATEFUL) || takes_reference(node);
 }
 
+bool weir_rewrite_reads_reference(const weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) return true;
+  }
+  return false;
+}
+
 static void reach(weir_node_t* node, bool* live, weir_node_t** stack, size_t* top) {
   if (live[node->id]) return;
   live[node->id] = true;

@@ -51,6 +51,9 @@ bool weir_rewrite_is_anchor(const weir_node_t* node);
 // Whether running |node| or not makes a difference beyond its outputs. Nodes that only hold state
 // have none.
 bool weir_rewrite_has_effect(const weir_node_t* node);
+// Whether |node| reads a reference variable: it fails where that was never set, whatever shape the
+// variable's node declares.
+bool weir_rewrite_reads_reference(const weir_node_t* node);
 // By node id, for all nodes of the graph: results, targets or sends need it. The array is in
 // |arena|.
 WEIR_MUST_USE weir_status_t* weir_rewrite_mark_live(const weir_pass_ctx_t* ctx, weir_arena_t* arena,

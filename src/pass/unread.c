@@ -13,8 +13,8 @@ typedef struct unread_t {
 // Whether control edges from its inputs say all that a control edge from |node| does.
 static bool is_replaceable(const weir_node_t* node) {
   if (weir_node_role(node) != WEIR_ROLE_NONE || weir_rewrite_has_effect(node) ||
-      weir_node_has(node, WEIR_OP_NO_FOLD) || !weir_rewrite_is_plain(node) ||
-      node->def.input_count == 0 || node->def.output_count == 0) {
+      weir_rewrite_reads_reference(node) || weir_node_has(node, WEIR_OP_NO_FOLD) ||
+      !weir_rewrite_is_plain(node) || node->def.input_count == 0 || node->def.output_count == 0) {
     return false;
   }
   for (int i = 0; i < node->def.input_count; ++i) {

@@ -164,9 +164,14 @@ static void test_uninitialised(void** state) {
                                   weir_attr_shape("shape", &weir_shape_scalar));
   weir_node_t* ref = add(w, "VariableV2", "old", WEIR_NO_EDGES, attrs);
   weir_edge_t read_ref = OP(w, "Identity", output(ref, 0));
+  // Its shape is known, but nobody may ask for it yet.
+  weir_edge_t rank = OP(w, "StopGradient", OP(w, "Rank", read_ref));
   weir_edge_t assigned = OP(w, "Assign", output(ref, 0), weir_const_float(w->scope, 6));
   weir_session_t* session = open_session(w, 1);
   float value;
+  weir_tensor_t* unused = NULL;
+  check_error(weir_session_run(session, &(weir_step_spec_t){WEIR_FETCHES(rank)}, &unused),
+              WEIR_FAILED_PRECONDITION, "Attempting to use uninitialized value old");
   check_error(weir_session_fetch_float(session, v, &value), WEIR_FAILED_PRECONDITION, "v");
   check_error(weir_session_fetch_float(session, read_ref, &value), WEIR_FAILED_PRECONDITION,
               "Attempting to use uninitialized value old");

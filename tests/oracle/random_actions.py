@@ -434,7 +434,9 @@ def momentum(b):
                     v.dims == a.dims and not v.is_reshaped and not a.is_reshaped:
                 hv, ha = b.handle(v), b.handle(a)
                 inputs = [b.want(v.dtype, ()), value_for(b, v), b.want(v.dtype, ())]
-                touches = [(v, True), (a, True)] + [t for t in b.reads(*inputs) if t[0] not in (v, a)]
+                if any({v, a} & i.alias for i in inputs):
+                    return  # TensorFlow's reads its rates anew after it has written the first of the two
+                touches = [(v, True), (a, True), *b.reads(*inputs)]
                 b.add('ApplyMomentum' if v.kind == 'ref' else 'ResourceApplyMomentum', [hv.ref, ha.ref] + [i.ref for i in inputs],
                       T(v.dtype, use_locking=bool_(b.chance(0.5))), [], touches)
                 return

@@ -94,7 +94,7 @@ def delayed(program, rng):
             first = rng.randrange(node.attrs['N'][1])  # which of those alive arrives first is open
             for k in range(node.attrs['N'][1]):
                 if k != first:
-                    node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(1, 9))
+                    node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(30, 60))
         elif node.name not in fed and rng.random() < 0.3:
             last = chain(added, f'delay{len(added)}', None, None, rng.randrange(1, 9))
             node.inputs.append('^' + last)

@@ -6,6 +6,7 @@ ready, and with delays here and there. Only what is the same each time counts, u
 its optimizer on.
 """
 import random
+import re
 
 import libweir
 import random_order as order
@@ -14,6 +15,8 @@ from values import code_name, compare_values
 
 TIMEOUT_MS = 8000
 REPEATS = 9
+REFUSALS = re.compile('^import|No OpKernel was registered|has inputs from different frames|is both fed and fetched|'
+                      'expected type [a-z0-9]+ != ')
 ALIKE = {'rtol': 1e-5, 'atol': 1e-6}
 
 
@@ -113,7 +116,7 @@ class Judge:
         if self.spread and self.is_other_when_spread(program, at, want, say):
             self.undetermined += 1
             return None
-        if self.is_optimized(program, at, got):
+        if self.is_optimized(program, at, got) or self.is_unread(program, at, got, want):
             self.optimized += 1
             return None
         return at, f'run {at}: {text}', got, want
@@ -131,6 +134,14 @@ class Judge:
             return False
         again = run_session(self.tensorflow, program, program.encode(devices=False), timeout_ms=5000, is_plain=False)
         return first_difference(program, got[:at + 1], again)[0] > at
+
+    def is_unread(self, program, at, got, want):
+        """Whether TensorFlow computes, and fails in, what nobody reads: one may wait for it, and no more."""
+        if at >= len(got) or got[at].code or not want[at].code or 'unread' in program.disabled or program.disabled == 'all':
+            return False
+        other = program.copy()
+        other.disabled = ','.join(filter(None, (program.disabled, 'unread')))
+        return first_difference(program, self.run(other, self.patience_ms), want)[0] > at
 
     def determined(self, program, want, repeats):
         """How many runs are the same, from the first on, whatever order TensorFlow takes."""
@@ -157,8 +168,7 @@ def kind_of(problem):
 
 def is_refused(program, want):
     """No program for TensorFlow, or it waits for ever."""
-    return len(want) < len(program.runs) or any('No OpKernel was registered' in o.message or o.message.startswith('import')
-                                                for o in want)
+    return len(want) < len(program.runs) or any(REFUSALS.search(o.message) for o in want)
 
 
 def shuffled(program):

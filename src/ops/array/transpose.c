@@ -15,7 +15,9 @@ static weir_status_t* transpose_shape(weir_shape_ctx_t* ctx) {
     if (rank >= 0) WEIR_TRY(weir_shape_with_rank(ctx, in, (int)rank, NULL));
     rank = in->rank;
   }
-  if (rank < 0 || rank > WEIR_MAX_RANK) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  // What is permuted by no axis or one may be a scalar or a vector: the kernel lets both pass.
+  if (rank > WEIR_MAX_RANK || (in->rank < 0 && rank < 2))
+    return weir_shape_set(ctx, 0, &weir_shape_unknown);
   for (int i = 0; i < rank; ++i) {
     int64_t from = perm.is_exact ? perm.values[i] : -1;
     if (perm.is_exact && (from < -rank || from >= rank)) {
