@@ -343,7 +343,12 @@ static bool reads_moving(const planner_t* p, const bool* is_moving, int32_t at) 
   return false;
 }
 
-// Marks the nodes whose inputs executors must renew. Nodes that only hand values on need nothing.
+// Nodes that only hand values on need not look into them. A Switch looks at its condition.
+static bool only_hands_on(const weir_plan_node_t* node) {
+  return node->runs_locked && node->role != WEIR_ROLE_SWITCH;
+}
+
+// Marks the nodes whose inputs executors must renew.
 static weir_status_t* mark_moving(planner_t* p) {
   bool* is_moving = weir_arena_array(&p->scratch, (size_t)p->count + 1, sizeof(*is_moving));
   if (!is_moving) return weir_out_of_memory();
@@ -360,7 +365,7 @@ static weir_status_t* mark_moving(planner_t* p) {
     bool is_ret = node->role == WEIR_ROLE_RETVAL;
     if (!reads_moving(p, is_moving, i) && !(is_ret && node->input_work)) continue;
     if (is_ret) p->plan->has_moving_rets = true;
-    else if (!node->runs_locked) node->input_work |= WEIR_INPUTS_RENEW;
+    else if (!only_hands_on(node)) node->input_work |= WEIR_INPUTS_RENEW;
   }
   return NULL;
 }

@@ -819,6 +819,25 @@ static void test_unknown_function(void** state) {
               WEIR_NOT_FOUND, "Nobody");
 }
 
+// A condition is looked at when the Switch runs, not when it was read.
+static void test_condition_that_changes(void** state) {
+  world_t* w = *state;
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_BOOL),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+  weir_edge_t v = output(add(w, "VariableV2", "v", WEIR_NO_EDGES, attrs), 0);
+  weir_edge_t init = OP(w, "Assign", v, const_bool(w, true));
+  weir_edge_t read = OP(w, "StopGradient", v);
+  weir_edge_t write = OP(w, "Assign", v, const_bool(w, false));
+  check_ok(weir_graph_add_control(write.node, read.node));
+  weir_edge_t sides = OP(w, "Switch", weir_const_float(w->scope, 4), read);
+  check_ok(weir_graph_add_control(sides.node, write.node));
+  weir_session_t* session = open_session(w, 1);
+  check_ok(weir_session_run_target(session, init.node));
+  float value = 0;
+  check_ok(weir_session_fetch_float(session, output(sides.node, 0), &value));
+  assert_float_equal(value, 4, 0);
+}
+
 static void test_unknown_op_fails_when_run(void** state) {
   world_t* w = *state;
   import_text(w, "node {name: 'a' op: 'NobodyKnows'} node {name: 'b' op: 'NoOp'}");
@@ -840,6 +859,7 @@ int main(void) {
       TEST(test_many_feeds),
       TEST(test_graph_grows_between_runs),
       TEST(test_uninitialised),
+      TEST(test_condition_that_changes),
       TEST(test_no_memory_for_the_result),
       TEST(test_containers),
       TEST(test_sessions_share_state),

@@ -43,7 +43,7 @@ def cond(b):
     outer, variables, wanted = b.ctx, b.allowed(), draw_types(b)
     entries = [(v, True) for v in variables]
     controls = {}
-    b.order(entries, b.mask_of([p.node()]), controls)
+    b.order(entries, b.mask_of_inputs([p.ref]), controls)
     pair = b.add('Switch', [p.ref, p.ref], T(BOOL), [(BOOL, ())] * 2, b.reads(p), controls)
     results, touched = [], {}
     for branch in (0, 1):
@@ -75,7 +75,7 @@ def loop(b):
     limit = b.add('Minimum', [rounds.ref, b.const(INT32, value=4).ref], T(INT32), [(INT32, ())], b.reads(rounds))[0]
     starts = [b.const(INT32, value=0)] + [v for v in (b.find() for _ in range(b.below(3))) if v is not None]
     controls = {}
-    b.order([(v, True) for v in variables], b.mask_of([starts[0].node()]), controls)
+    b.order([(v, True) for v in variables], b.mask_of_inputs([starts[0].ref]), controls)
     ctx = b.enter('loop', outer.nodes, variables)
     ctx.frame, ctx.parallel = b.name('frame'), b.pick(1, 2, 10)
     nexts = [b.name('next') for _ in starts]
@@ -107,8 +107,9 @@ def finish_loop(b, ctx, starts, insides, exits, nexts):
     counted = b.add('AddV2', [insides[0].ref, one.ref], T(INT32), [(INT32, ())], controls=b.touchers(ctx))[0]
     alias = frozenset()
     for v, name in zip([counted, *results], nexts):
-        tie = ['^' + ctx.pivot] if b.is_invariant(b.before[v.node()]) else []
-        b.append(name, 'NextIteration', [v.ref, *tie], T(v.dtype), b.before[v.node()] | b.before[ctx.pivot])
+        before = b.mask_of_inputs([v.ref])
+        tie = ['^' + ctx.pivot] if b.is_invariant(before) else []
+        b.append(name, 'NextIteration', [v.ref, *tie], T(v.dtype), before | b.before[ctx.pivot])
         alias |= v.alias
     mask = b.mask_of(nexts)
     _, touched = b.leave()

@@ -66,6 +66,7 @@ class Builder:
         self.count = 0
         self.variables = []
         self.is_calm = False
+        self.before_results = {}
         self.lowered = set()  # nodes that TensorFlow replaces by others before it looks at what is fed
         self.ctx = self.root = Context('root', None, self.program.nodes, [])
 
@@ -105,19 +106,28 @@ class Builder:
             mask |= self.before[name]
         return mask
 
+    def mask_of_inputs(self, inputs):
+        """What has run when |inputs| are there. A result of what is lowered waits neither for all arguments nor for writes."""
+        mask = 0
+        for name in (i.split(':')[0] for i in inputs):
+            mask |= self.before_results.get(name, self.before[name])
+        return mask
+
     def add(self, op, inputs, attrs, outs, touches=(), controls=(), name=None):
         """Adds a node; Values of |outs|, pairs (type, dims)."""
         ctx = self.ctx
         name = name or self.name(op)
         controls = dict.fromkeys(controls)
-        needs = [i.split(':')[0] for i in inputs]
-        mask = self.mask_of([*needs, *controls])
+        is_lowered = '_lower_using_switch_merge' in attrs
+        mask = self.mask_of_inputs(inputs[:1] if is_lowered else inputs) | self.mask_of(controls)
         if ctx.pivot and (not inputs or (touches and not mask >> self.bits[ctx.entry] & 1) or self.is_invariant(mask)):
             controls[ctx.pivot] = None
             mask |= self.before[ctx.pivot]
         if self.is_strict:
             mask = self.order(touches, mask, controls)
         self.append(name, op, [*inputs, *('^' + c for c in controls)], attrs, mask)
+        if is_lowered:
+            self.before_results[name] = mask
         for variable, is_write in touches:
             ctx.touched.setdefault(variable, []).append((name, is_write))
         return [Value(name if i == 0 else f'{name}:{i}', dtype, dims, ctx=ctx) for i, (dtype, dims) in enumerate(outs)]

@@ -86,6 +86,7 @@ def in_loops(program):
 def delayed(program, rng):
     """The same program with nodes behind chains of NoOps and inputs of Merges behind chains of Identities, at random."""
     other, inside, added = program.copy(), in_loops(program), []
+    share, longest = rng.choice((0.1, 0.3, 0.6)), rng.choice((8, 40))
     fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
     for node in other.nodes:
         if node.name in inside:
@@ -95,8 +96,8 @@ def delayed(program, rng):
             for k in range(node.attrs['N'][1]):
                 if k != first:
                     node.inputs[k] = chain(added, f'delay{len(added)}', node.inputs[k], node.attrs['T'], rng.randrange(30, 60))
-        elif node.name not in fed and rng.random() < 0.3:
-            last = chain(added, f'delay{len(added)}', None, None, rng.randrange(1, 9))
+        elif node.name not in fed and rng.random() < share:
+            last = chain(added, f'delay{len(added)}', None, None, rng.randint(1, longest))
             node.inputs.append('^' + last)
     other.nodes += added
     return other
