@@ -26,12 +26,19 @@ Weir has {count} ops of TensorFlow's, with TensorFlow's definitions: the same ar
 may hold any other op, too: it is kept, written back as it was, and fails only when a step needs it. For what is listed,
 results, error codes and random numbers for the same seeds are TensorFlow's, up to rounding; `tests/oracle/` checks that.
 
-Known differences, all seen by running TensorFlow's own Python tests against a server:
+Known differences, seen by running TensorFlow's own Python tests against a server, and random programs in both:
 
 - An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
 - DecodeJpeg, DecodePng and their kin read JPEG and PNG only; where TensorFlow would read a GIF or BMP, it is UNIMPLEMENTED.
 - The old ops of stacks put out names that are unique within a step, not within a process.
-- Functions are called, not inlined: a trace shows the call, also of a function without `_noinline`.
+- Functions are called, not inlined: a trace shows the call, also of a function without `_noinline`. Conditionals and loops are
+  lowered where they ask for it, as in TensorFlow.
+- InplaceAdd, InplaceSub and InplaceUpdate write to a copy of what others still read; TensorFlow's change it under their eyes, even a
+  constant.
+- What is only waited for, and read by nobody, is not computed, and so does not fail, unless it has a side effect or is a check.
+- An optimizer's op takes its rates and gradients as they are when it begins, also where one of them is a variable that it writes.
+- A resource variable copies what it is given of a reference variable, and does not change with it.
+- A tensor may be fed and fetched in one step.
 - Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
 - A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
 
