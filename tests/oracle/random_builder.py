@@ -10,6 +10,9 @@ Contexts. The root, a branch of a conditional, the body of a loop, a function. V
 Enter or as an argument. Whoever enters one says which variables it may touch; what conflicts before orders the entry, and the
 exit counts as a touch itself.
 """
+import functools
+import operator
+
 import numpy as np
 
 from random_graph import (BOOL, DOUBLE, FLOAT, INT32, INT64, STRING, Node, Program, array, bool_, int_, shape,
@@ -119,7 +122,11 @@ class Builder:
         name = name or self.name(op)
         controls = dict.fromkeys(controls)
         is_lowered = '_lower_using_switch_merge' in attrs
-        mask = self.mask_of_inputs(inputs[:1] if is_lowered else inputs) | self.mask_of(controls)
+        if op == 'Merge':  # waits for one of them, nobody knows which
+            mask = functools.reduce(operator.and_, (self.mask_of_inputs([i]) for i in inputs))
+        else:
+            mask = self.mask_of_inputs(inputs[:1] if is_lowered else inputs)
+        mask |= self.mask_of(controls)
         if ctx.pivot and (not inputs or (touches and not mask >> self.bits[ctx.entry] & 1) or self.is_invariant(mask)):
             controls[ctx.pivot] = None
             mask |= self.before[ctx.pivot]

@@ -129,15 +129,17 @@ class Worker:
         if kind[0] == random_tensorflow.DEADLINE_EXCEEDED:
             self.judge.patience_ms = 500 if self.options.mode == 'process' else 2000
 
+        def say(phase):
+            self.place.set(seed, f'shrink {phase}')
+
         def fails(candidate):
-            return random_run.kind_of(self.judge.problem(candidate, lambda phase: self.place.set(seed, f'shrink {phase}'),
-                                                         repeats=6)) == kind
+            return random_run.kind_of(self.judge.problem(candidate, say, repeats=6)) == kind
         small = random_shrink.shrink(program, fails, self.value_of, self.options.shrink)
         self.place.set(seed, 'shrink')
         self.judge.patience_ms = random_run.TIMEOUT_MS
-        problem = self.judge.problem(small, repeats=40)
+        problem = self.judge.problem(small, say, repeats=40)
         if problem is None:
-            problem = self.judge.problem(program, repeats=60)
+            problem = self.judge.problem(program, say, repeats=60)
             small = program
         return problem and describe(seed, small, problem)
 

@@ -109,14 +109,13 @@ class Judge:
         at, text = first_difference(program, got, want)
         if text is None:
             return None
-        say('tensorflow again')
-        if at >= min(order.determined(program, want, self.spread is not None), self.determined(program, want, repeats)):
+        if at >= min(order.determined(program, want, self.spread is not None), self.determined(program, want, repeats, say)):
             self.undetermined += 1
             return None
         if self.spread and self.is_other_when_spread(program, at, want, say):
             self.undetermined += 1
             return None
-        if self.is_optimized(program, at, got) or self.is_unread(program, at, got, want):
+        if self.is_optimized(program, at, got) or self.is_unread(program, at, want):
             self.optimized += 1
             return None
         return at, f'run {at}: {text}', got, want
@@ -135,18 +134,20 @@ class Judge:
         again = run_session(self.tensorflow, program, program.encode(devices=False), timeout_ms=5000, is_plain=False)
         return first_difference(program, got[:at + 1], again)[0] > at
 
-    def is_unread(self, program, at, got, want):
+    def is_unread(self, program, at, want):
         """Whether TensorFlow computes, and fails in, what nobody reads: one may wait for it, and no more."""
-        if at >= len(got) or got[at].code or not want[at].code or 'unread' in program.disabled or program.disabled == 'all':
+        is_on = 'unread' not in program.disabled and program.disabled != 'all'
+        if not is_on or not any(o.code for o in want[:at + 1]):
             return False
         other = program.copy()
         other.disabled = ','.join(filter(None, (program.disabled, 'unread')))
         return first_difference(program, self.run(other, self.patience_ms), want)[0] > at
 
-    def determined(self, program, want, repeats):
+    def determined(self, program, want, repeats, say):
         """How many runs are the same, from the first on, whatever order TensorFlow takes."""
         rng, count = random.Random(1), len(want)
         for k in range(repeats):
+            say('tensorflow again')
             again = order.delayed(program, rng) if k % 3 else shuffled(program)
             nodes = list(range(len(again.nodes)))
             nodes = [nodes, nodes[::-1], rng.sample(nodes, len(nodes))][k // 3 % 3]
