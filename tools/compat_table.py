@@ -38,7 +38,8 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
 - What is only waited for, and read by nobody, is not computed, and so does not fail, unless it has a side effect or is a check.
 - An optimizer's op takes its rates and gradients as they are when it begins, also where one of them is a variable that it writes.
 - A resource variable copies what it is given of a reference variable, and does not change with it.
-- A tensor may be fed and fetched in one step.
+- A tensor may be fed and fetched in one step. What is fed must have the shape that is known of the tensor: TensorFlow's Python client
+  asks for that, its C library does not.
 - Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
 - A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
 

@@ -109,6 +109,9 @@ class Judge:
         at, text = first_difference(program, got, want)
         if text is None:
             return None
+        if at < len(got) and 'Cannot feed value of shape' in got[at].message:  # as TensorFlow's Python says, its C library does not
+            self.refused += 1
+            return None
         if at >= min(order.determined(program, want, self.spread is not None), self.determined(program, want, repeats, say)):
             self.undetermined += 1
             return None
