@@ -66,7 +66,8 @@ static weir_status_t* mark_nodes(arithmetic_t* pass) {
   memset(pass->marks, 0, count + 1);
   for (size_t i = 0; i < 2 * count; ++i) {  // twice: for what a loop carries round
     const weir_node_t* node = pass->rewrite.order[i % count];
-    uint8_t marks = weir_rewrite_has_effect(node) ? EFFECT : 0;
+    bool must_run = weir_rewrite_has_effect(node) || weir_rewrite_reads_reference(node);
+    uint8_t marks = must_run ? EFFECT : 0;
     for (int k = 0; k < node->def.input_count; ++k)
       marks |= pass->marks[node->inputs[k].node->id] & EFFECT;
     for (int k = 0; k < node->control_count; ++k)

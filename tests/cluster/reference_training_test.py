@@ -134,8 +134,9 @@ def test_target_network(cluster, tensorflow_servers, use_resource, near):
         loss, feeds, _, train = descent(use_resource)
         pairs = []
         for v in tf1.trainable_variables():
-            target = tf1.get_variable('target_' + v.op.name.split('/')[-1], v.shape, initializer=tf1.zeros_initializer(),
-                                      trainable=False, use_resource=use_resource)
+            with tf1.device(v.device):  # from another task it might be read before it is trained
+                target = tf1.get_variable('target_' + v.op.name.split('/')[-1], v.shape, initializer=tf1.zeros_initializer(),
+                                          trainable=False, use_resource=use_resource)
             pairs.append((v, target))
         distance = tf.add_n([tf.reduce_sum(tf.square(v - target)) for v, target in pairs])
         with tf.control_dependencies([train, distance]):
