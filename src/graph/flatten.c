@@ -1,4 +1,4 @@
-// flatten.c — Lowers functional nodes before anything is pruned or placed.
+// flatten.c — Lowers functional nodes before anything is optimised or placed.
 #include "graph/flatten.h"
 
 #include "graph/graph_internal.h"

@@ -1,4 +1,4 @@
-// compile.c — From a signature to a plan: prune, check devices, optimise, freeze.
+// compile.c — From a signature to a plan: prune, flatten, check devices, optimise, freeze.
 #include "graph/flatten.h"
 #include "session/session.h"
 

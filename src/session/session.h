@@ -94,7 +94,8 @@ WEIR_MUST_USE weir_status_t* weir_session_check_arrays(const weir_step_spec_t* s
 // INVALID_ARGUMENT when a signature names what is not in the graph, or nothing at all.
 WEIR_MUST_USE weir_status_t* weir_session_check_spec(const weir_session_t* session,
                                                      const weir_step_spec_t* spec);
-// The pruned copy of the graph that a signature runs, and its targets there (in its arena).
+// The pruned and flattened copy of the graph that a signature runs, and its targets there (in its
+// arena).
 WEIR_MUST_USE weir_status_t* weir_session_prune(weir_session_t* session,
                                                 const weir_step_spec_t* spec,
                                                 weir_connections_t connections,
