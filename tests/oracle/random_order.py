@@ -1,7 +1,7 @@
 """What order a program leaves open, more of it than repeated runs would show: delays here and there, and a look at failing steps."""
 import re
 
-from random_graph import Node
+from random_graph import FLOAT, INT32, Node, tensor, type_
 
 HARMLESS = ('ReadVariableOp', 'VarHandleOp', 'VariableV2', 'QueueSizeV2', 'FIFOQueueV2', 'VarIsInitializedOp', 'VariableShape',
             'ResourceGather', 'ResourceGatherNd')
@@ -101,6 +101,20 @@ def delayed(program, rng):
             node.inputs.append('^' + last)
     other.nodes += added
     return other
+
+
+def each_delayed(program):
+    """The program once for each of its nodes, with that one alone some milliseconds late. Draws take that time: TensorFlow runs a
+    chain of small nodes before it lets another thread have the rest."""
+    inside = in_loops(program)
+    fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
+    for i, node in enumerate(program.nodes):
+        if node.name not in inside and node.name not in fed:
+            other = program.copy()
+            other.nodes[i].inputs.append('^late')
+            other.nodes.append(Node('late_count', 'Const', [], {'dtype': type_(INT32), 'value': tensor('int32', [1], [400000])}))
+            other.nodes.append(Node('late', 'RandomUniform', ['late_count'], {'dtype': type_(FLOAT), 'T': type_(INT32)}))
+            yield other
 
 
 def chain(added, prefix, source, dtype, length):
