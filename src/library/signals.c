@@ -1,7 +1,7 @@
 // signals.c — Catching SIGINT and SIGTERM for the time of a training loop.
 //
 // The handler may do next to nothing: it sets a flag and writes a byte to a pipe, where a thread
-// waits that may do everything.
+// waits that may do everything. Any thread may be the one the handler runs on, hence the atomics.
 #include "signals.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,9 +18,10 @@ static const int kSignals[] = {SIGINT, SIGTERM};
 enum { SIGNAL_COUNT = sizeof(kSignals) / sizeof(kSignals[0]) };
 static const char kCaught = 's', kEnd = 'e';  // bytes of the pipe
 
-static volatile sig_atomic_t is_caught;
+static atomic_int is_caught;
 static struct sigaction before[SIGNAL_COUNT];  // what the process did about them
-static int ends[2];                            // of the pipe
+static int hearing_end;                        // of the pipe
+static atomic_int telling_end;
 
 // The thread that waits, and what for.
 static pthread_t watcher;
@@ -29,7 +31,7 @@ static void* overdue_arg;
 
 static void tell(char byte) {
   const int saved = errno;
-  while (write(ends[1], &byte, 1) < 0 && errno == EINTR) continue;
+  while (write(telling_end, &byte, 1) < 0 && errno == EINTR) continue;
   errno = saved;
 }
 
@@ -41,9 +43,9 @@ static void note(int number) {
 
 // Waits for a byte of the pipe; false when |timeout_ms| pass without one.
 static bool hear(int timeout_ms, char* out_byte) {
-  struct pollfd pipe_end = {.fd = ends[0], .events = POLLIN};
+  struct pollfd pipe_end = {.fd = hearing_end, .events = POLLIN};
   if (poll(&pipe_end, 1, timeout_ms) == 0) return false;
-  return read(ends[0], out_byte, 1) == 1;
+  return read(hearing_end, out_byte, 1) == 1;
 }
 
 static void* watch(void* arg) {
@@ -67,9 +69,12 @@ static int start_watcher(void) {
 }
 
 static weir_status_t* start_watching(void) {
+  int ends[2];
   if (pipe(ends))
     return WEIR_STATUS(RESOURCE_EXHAUSTED, "fit: no pipe for signals: %s", strerror(errno));
   for (int i = 0; i < 2; ++i) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+  hearing_end = ends[0];
+  telling_end = ends[1];
   const int error = start_watcher();
   if (!error) return NULL;
   close(ends[0]);
@@ -102,7 +107,7 @@ void weir_signals_restore(void) {
   for (int i = 0; i < SIGNAL_COUNT; ++i) sigaction(kSignals[i], &before[i], NULL);
   tell(kEnd);
   pthread_join(watcher, NULL);
-  close(ends[0]);
-  close(ends[1]);
+  close(hearing_end);
+  close(telling_end);
   is_caught = 0;
 }
