@@ -67,13 +67,13 @@ def determined(program, outcomes, is_spread=False):
 
 # ---- delays ----
 
-def in_loops(program):
+def in_loops(nodes):
     """Names of the nodes between an Enter and its Exit."""
     users = {}
-    for node in program.nodes:
+    for node in nodes:
         for i in node.inputs:
             users.setdefault(i.lstrip('^').split(':')[0], []).append(node)
-    todo = [n for n in program.nodes if n.op in ('Enter', 'RefEnter')]
+    todo = [n for n in nodes if n.op in ('Enter', 'RefEnter')]
     seen = {n.name for n in todo}
     while todo:
         for user in users.get(todo.pop().name, ()):
@@ -85,7 +85,7 @@ def in_loops(program):
 
 def delayed(program, rng):
     """The same program with nodes behind chains of NoOps and inputs of Merges behind chains of Identities, at random."""
-    other, inside, added = program.copy(), in_loops(program), []
+    other, inside, added = program.copy(), in_loops(program.nodes), []
     share, longest = rng.choice((0.1, 0.3, 0.6)), rng.choice((8, 40))
     fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
     for node in other.nodes:
@@ -104,17 +104,23 @@ def delayed(program, rng):
 
 
 def each_delayed(program):
-    """The program once for each of its nodes, with that one alone some milliseconds late. Draws take that time: TensorFlow runs a
-    chain of small nodes before it lets another thread have the rest."""
-    inside = in_loops(program)
+    """The program once for each of its nodes, those of functions too, with that one alone some milliseconds late. Draws take that
+    time: TensorFlow runs a chain of small nodes before it lets another thread have the rest."""
     fed = {name.split(':')[0] for run in program.runs for name in run.feeds}
-    for i, node in enumerate(program.nodes):
-        if node.name not in inside and node.name not in fed:
-            other = program.copy()
-            other.nodes[i].inputs.append('^late')
-            other.nodes.append(Node('late_count', 'Const', [], {'dtype': type_(INT32), 'value': tensor('int32', [1], [400000])}))
-            other.nodes.append(Node('late', 'RandomUniform', ['late_count'], {'dtype': type_(FLOAT), 'T': type_(INT32)}))
-            yield other
+    for k, body in enumerate([program] + program.functions):
+        inside = in_loops(body.nodes) | (fed if body is program else set())
+        for i, node in enumerate(body.nodes):
+            if node.name not in inside:
+                other = program.copy()
+                make_late(([other] + other.functions)[k], i)
+                yield other
+
+
+def make_late(body, i):
+    count = Node('late_count', 'Const', [], {'dtype': type_(INT32), 'value': tensor('int32', [1], [400000])})
+    source = 'late_count:output:0' if hasattr(body, 'results') else 'late_count'
+    body.nodes[i].inputs.append('^late')
+    body.nodes += [count, Node('late', 'RandomUniform', [source], {'dtype': type_(FLOAT), 'T': type_(INT32)})]
 
 
 def chain(added, prefix, source, dtype, length):
