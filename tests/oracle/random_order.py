@@ -65,6 +65,52 @@ def determined(program, outcomes, is_spread=False):
     return len(outcomes)
 
 
+# ---- races ----
+
+# What may hand on the memory of a reference variable instead of a value of its own.
+HANDS_ON = {'Identity', 'IdentityN', 'StopGradient', 'PreventGradient', 'CheckNumerics', 'Reshape', 'Squeeze', 'ExpandDims', 'Transpose',
+            'Cast', 'Bitcast', 'Slice', 'StridedSlice', 'Split', 'Unpack', 'Switch', 'Merge', 'Enter', 'Exit', 'NextIteration',
+            'LoopCond', 'Tile', 'Concat', 'ConcatV2', 'Pack', 'Pad', 'Sum', 'Mean', 'Max', 'Min', 'Prod', 'BroadcastTo', 'AddN'}
+
+
+def memory_of(program, functions):
+    """{node: names of the reference variables whose memory its outputs may be}."""
+    memory = {n.name: {n.attrs['shared_name'][1] or n.name} for n in program.nodes if n.op in ('VariableV2', 'Variable')}
+    is_new = True
+    while is_new:
+        is_new = False
+        for node in program.nodes:
+            if node.op in HANDS_ON or node.op.startswith('Ref') or is_write(node, functions):
+                found = set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
+                is_new |= not found <= memory.get(node.name, set())
+                memory[node.name] = memory.get(node.name, set()) | found
+    return memory
+
+
+def has_race(program, count):
+    """Whether in one of the first |count| runs something reads or writes a reference variable with nothing to say whether before or
+    after another writes it: delays show only some of what may come of it."""
+    functions = {f.name for f in program.functions}
+    before, memory = ancestors(program), memory_of(program, functions)
+    keeps_size = not any(n.attrs.get('validate_shape') == ('bool_', False) for n in program.nodes)
+    users, writers = [], []
+    for node in program.nodes:
+        held = set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
+        if held and not (keeps_size and node.op in HANDS_ON):
+            users.append((node.name, held))
+        if held and is_write(node, functions):
+            writers.append((node.name, held))
+    for run in program.runs[:count]:
+        roots = {n.split(':')[0] for n in run.fetches + run.targets}
+        reached = roots.union(*(before.get(r, ()) for r in roots))
+        for user, held in users:
+            for writer, others in writers:
+                if user != writer and held & others and user in reached and writer in reached:
+                    if user not in before[writer] and writer not in before[user]:
+                        return True
+    return False
+
+
 # ---- delays ----
 
 def in_loops(nodes):
