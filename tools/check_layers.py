@@ -8,7 +8,7 @@ import re
 import sys
 
 # In the order of the layer table of the architecture document.
-LAYERS = ['base', 'wire', 'tensor', 'file', 'device', 'op', 'kernel', 'ops', 'graph', 'pass', 'exec', 'session', 'rpc',
+LAYERS = ['base', 'wire', 'tensor', 'file', 'device', 'op', 'kernel', 'ops', 'graph', 'pass', 'exec', 'runtime', 'session', 'rpc',
           'cluster', 'api', 'tensorflow']
 # Written by the build, not found in src/.
 GENERATED = {'op_modules.inc'}

@@ -24,5 +24,5 @@ weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_optio
   WEIR_REQUIRE_ARG(graph);
   WEIR_REQUIRE_ARG(out_session);
   if (options && options->target && *options->target) return connect(graph, options, out_session);
-  return weir_session_create_in(graph, NULL, options, out_session);
+  return weir_session_create_local(graph, options, out_session);
 }

@@ -317,7 +317,7 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
   weir_rpc_message_t* message = NULL;
   weir_rpc_buffer_t* response = NULL;
   for (int i = 0; i < spec->feed_count; ++i)
-    WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
+    WEIR_TRY(weir_signature_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   memset(results, 0, sizeof(*results) * (size_t)spec->fetch_count);
   WEIR_TRY(run_request(client, spec, options, &message));
   weir_status_t* status = call_and_wait(client, MASTER "RunStep", message, options, &response);

@@ -44,7 +44,7 @@ static int set_up_cluster(void** state, int count) {
   socket_of(0, s->address);
   s->serving = start_serving(0, count);
   s->task = weir_serving_task(s->serving);
-  s->task->device->incarnation = 1;  // what the keys of the tests have
+  s->task->runtime->devices[0]->incarnation = 1;  // what the keys of the tests have
   check_ok(weir_rpc_loop_create(NULL, &s->loop));
   weir_rpc_channel_options_t options = {.address = s->address};
   check_ok(weir_rpc_channel_create(s->loop, &options, &s->channel));

@@ -163,7 +163,7 @@ static weir_status_t* add_peers(weir_master_session_t* session, const weir_maste
 
 weir_status_t* weir_master_find_devices(weir_master_session_t* session,
                                         const weir_master_config_t* config, weir_cancel_t* cancel) {
-  const weir_device_t* own = session->task->device;
+  const weir_device_t* own = session->task->runtime->devices[0];
   WEIR_TRY(add_device(session, weir_view_of(own->name), weir_view_of(own->type), own->incarnation,
                       own->memory_limit, 0));
   weir_status_t* status =

@@ -223,7 +223,7 @@ static weir_status_t* send_feeds(partial_t* partial, const master_call_t* call) 
     char key[WEIR_PARTIAL_KEY_SIZE];
     WEIR_TRY(claim(partial, call->signature.feeds[i], partial->run->feeds, partial->is_fed,
                    partial->run->feed_count, "feed", &index));
-    WEIR_TRY(weir_session_check_feed(partial->run->feeds[index], call->tensors[i]));
+    WEIR_TRY(weir_signature_check_feed(partial->run->feeds[index], call->tensors[i]));
     WEIR_TRY(rendezvous->vtable->send(rendezvous, weir_partial_run_key("feed", index, key),
                                       call->tensors[i], false));
   }

@@ -33,7 +33,7 @@ static weir_status_t* create_on_peer(weir_master_session_t* session, const weir_
   weir_wire_end(&request, server);
   if (config->is_isolated) weir_wire_put_bool(&request, 3, true);
   weir_wire_put_string(&request, 5, alias ? alias->task : session->task->name);
-  weir_wire_put_int(&request, 6, (int64_t)session->task->device->incarnation);
+  weir_wire_put_int(&request, 6, (int64_t)session->task->runtime->devices[0]->incarnation);
   weir_rpc_buffer_t* response = NULL;
   weir_status_t* status =
       weir_peer_call(peer->channel, "CreateWorkerSession", &request, cancel, 0, &response);
@@ -57,15 +57,14 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                              &session->alias));
   WEIR_TRY(weir_master_find_devices(session, config, cancel));
   if (config->is_isolated) WEIR_TRY(weir_resources_create(task->job, &session->own_resources));
-  weir_session_env_t env = {
-      .pool = task->pool,
-      .device = task->device,
+  weir_program_options_t program = {
+      .runtime = task->runtime,
+      .graph = session->graph,
       .resources = config->is_isolated ? session->own_resources : task->resources,
-      .kernels = &session->kernels};
-  weir_session_options_t options = {.allow_soft_placement = true,  // placed before it gets there
-                                    .disabled_passes = config->is_unoptimized ? "all" : NULL};
+      .disabled_passes = config->is_unoptimized ? "all" : NULL,
+      .allow_soft_placement = true};  // placed before it gets there
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
-  WEIR_TRY(weir_session_create_in(session->graph, &env, &options, &session->session));
+  WEIR_TRY(weir_program_create(&program, &session->program));
   for (int i = 0; i < session->peer_count; ++i)
     WEIR_TRY(create_on_peer(session, &session->peers[i], config, cancel));
   return NULL;
@@ -79,7 +78,6 @@ weir_status_t* weir_master_session_create(weir_task_t* task, const weir_master_c
   weir_ref_init(&session->ref);
   session->task = task;
   weir_mutex_init(&session->mu);
-  weir_kernel_cache_init(&session->kernels);
   weir_lru_init(&session->runs, MAX_RUNS);
   session->callables.owns_keys = session->partials.owns_keys = true;
   weir_status_t* status = init(session, config, graph_def, cancel);
@@ -119,8 +117,7 @@ void weir_master_session_release(weir_master_session_t* session) {
   }
   weir_map_free(&session->callables);
   weir_map_free(&session->partials);
-  weir_session_destroy(session->session);
-  weir_kernel_cache_free(&session->kernels);
+  weir_program_destroy(session->program);
   weir_graph_unref(session->graph);
   weir_resources_destroy(session->own_resources);
   weir_cancel_destroy(session->cancel);
@@ -277,7 +274,7 @@ static weir_status_t* resolve_names(weir_master_session_t* session,
                                       .target_count = signature->target_count};
   WEIR_TRY(resolve_connections(graph, signature, arena, &resolved->connections));
   weir_strbuf_putc(&resolved->key, signature->is_partial ? 'p' : 's');
-  weir_session_append_signature(&resolved->spec, &resolved->key);
+  weir_signature_append(&resolved->spec, &resolved->key);
   append_connections(resolved->connections, &resolved->key);
   return weir_strbuf_finish(&resolved->key);
 }
@@ -351,9 +348,12 @@ static weir_status_t* make_parts(weir_master_session_t* session, weir_part_t* pa
   for (int i = 0; i < count; ++i) {  // this process first: its errors are the cheapest to find
     if (parts[i].task != 0) continue;
     WEIR_TRY(weir_graph_write(parts[i].graph, &run->partitions[run->partition_count++]));
-    weir_graph_t* graph = weir_graph_ref(parts[i].graph);
-    WEIR_TRY(weir_session_compile(session->session, graph, parts[i].sinks, parts[i].sink_count,
-                                  arg_count, ret_count, &session->kernels, &run->local));
+    weir_source_t source = {.graph = weir_graph_ref(parts[i].graph),
+                            .targets = parts[i].sinks,
+                            .target_count = parts[i].sink_count,
+                            .arg_count = arg_count,
+                            .ret_count = ret_count};
+    WEIR_TRY(weir_program_compile(session->program, &source, &run->local));
   }
   for (int i = 0; i < count; ++i) {
     if (parts[i].task != 0) WEIR_TRY(register_part(session, &parts[i], run));
@@ -375,7 +375,8 @@ static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
   int* device_of = NULL;
   if (session->peer_count > 0) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
   WEIR_TRY(weir_place(&place, arena, &device_of));
-  WEIR_TRY(weir_session_optimize(session->session, graph, targets, target_count));
+  weir_source_t source = {.graph = graph, .targets = targets, .target_count = target_count};
+  WEIR_TRY(weir_program_optimize(session->program, &source));
   WEIR_TRY(weir_graph_copy_reachable(graph, targets, target_count, arena, &live));
   place.graph = live;
   weir_status_t* status = weir_place(&place, arena, &device_of);
@@ -407,13 +408,13 @@ static weir_status_t* make_run(weir_master_session_t* session, const resolved_t*
   int target_count = spec->target_count;
   weir_part_t* parts = NULL;
   int part_count = 0;
-  WEIR_TRY(weir_session_check_spec(session->session, spec));
+  WEIR_TRY(weir_signature_check(session->graph, spec));
   WEIR_TRY(copy_edges(resolved, run));
   if (is_partial) {
-    WEIR_TRY(weir_session_prune_partial(session->session, spec, session->devices[0].device, &graph,
-                                        &targets, &target_count));
+    WEIR_TRY(weir_signature_prune_partial(session->graph, spec, session->devices[0].device, &graph,
+                                          &targets, &target_count));
   } else {
-    WEIR_TRY(weir_session_prune(session->session, spec, resolved->connections, &graph, &targets));
+    WEIR_TRY(weir_signature_prune(session->graph, spec, resolved->connections, &graph, &targets));
   }
   weir_status_t* status = split(session, graph, targets, target_count, arena, &parts, &part_count);
   if (!status) {

@@ -8,7 +8,8 @@
 #include "base/lru.h"
 #include "cluster/task.h"
 #include "pass/place.h"
-#include "session/session.h"
+#include "runtime/program.h"
+#include "session/signature.h"
 
 // Another task that takes part in the session.
 typedef struct weir_peer_t {
@@ -35,10 +36,9 @@ typedef struct weir_master_session_t {
   weir_alias_t* alias;  // what the task is called here; NULL: as everywhere
   char handle[40];
   weir_graph_t* graph;
-  weir_session_t* session;          // compiles and runs what happens in this process
+  weir_program_t* program;          // compiles and runs what happens in this process
   weir_resources_t* own_resources;  // isolated; NULL otherwise
-  weir_kernel_cache_t kernels;
-  weir_peer_t* peers;  // peer i is task number i + 1 of |devices|; 0 is this process
+  weir_peer_t* peers;               // peer i is task number i + 1 of |devices|; 0 is this process
   int peer_count;
   weir_placement_t* devices;  // this process's first
   int device_count;

@@ -212,18 +212,14 @@ static void local_done(void* arg, weir_status_t* take_status) {
 }
 
 static void start_local(weir_master_step_t* step) {
-  weir_session_t* session = step->session->session;
-  weir_run_params_t params = {.plan = step->run->local,
-                              .args = step->args,
-                              .rets = step->rets,
-                              .cancel = step->cancel,
-                              .session_resources = session->resources,
-                              .rendezvous = step->rendezvous,
-                              .functions = weir_session_functions_base(session->functions),
-                              .inter_pool = session->pool,
-                              .step_id = step->id,
-                              .trace = step->is_traced ? &step->trace : NULL,
-                              .is_brief = true};
+  weir_run_params_t params = weir_program_step(step->session->program, step->run->local);
+  params.args = step->args;
+  params.rets = step->rets;
+  params.cancel = step->cancel;
+  params.rendezvous = step->rendezvous;
+  params.step_id = step->id;
+  params.trace = step->is_traced ? &step->trace : NULL;
+  params.is_brief = true;
   weir_run_start(&params, (weir_done_t){.fn = local_done, .arg = step});
 }
 
@@ -236,7 +232,7 @@ static weir_status_t* init(weir_master_step_t* step, const weir_step_params_t* p
   step->remotes = weir_calloc((size_t)run->part_count, sizeof(*step->remotes));
   if (!step->args || !step->rets || !step->remotes) return weir_out_of_memory();
   for (int i = 0; params->args && i < run->feed_count; ++i) {
-    WEIR_TRY(weir_session_check_feed(run->feeds[i], params->args[i]));
+    WEIR_TRY(weir_signature_check_feed(run->feeds[i], params->args[i]));
     step->args[i] = weir_tensor_retain(params->args[i]);
   }
   WEIR_TRY(weir_cancel_create(step->session->cancel, &step->cancel));

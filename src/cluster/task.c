@@ -54,7 +54,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_pool_create(threads + 1, &task->pool));
   weir_pool_make_elastic(task->pool, EXTRA_THREADS);
   WEIR_TRY(weir_pool_create(WAITING_THREADS, &task->waiting_pool));
-  WEIR_TRY(weir_cpu_device_create(task->name, 0, task->pool, &task->device));
+  weir_runtime_options_t runtime = {.task = task->name, .pool = task->pool};
+  WEIR_TRY(weir_runtime_create(&runtime, &task->runtime));
   WEIR_TRY(weir_resources_create(task->job, &task->resources));
   weir_rpc_loop_options_t loop = {.thread_count = options->io_threads};
   return weir_rpc_loop_create(&loop, &task->loop);
@@ -94,7 +95,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_pool_destroy(task->pool);
   weir_rpc_loop_destroy(task->loop);
   weir_resources_destroy(task->resources);
-  weir_device_release(task->device);
+  weir_runtime_release(task->runtime);
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);
   weir_request_ids_free(&task->request_ids);

@@ -12,10 +12,10 @@
 #include "cluster/same_host.h"
 #include "cluster/spec.h"
 #include "cluster/transfer_log.h"
-#include "device/device.h"
 #include "op/rendezvous.h"
 #include "op/resource.h"
 #include "rpc/rpc.h"
+#include "runtime/runtime.h"
 
 typedef struct weir_task_t {
   struct weir_master_t* master;  // set and owned by the server, which gives the task to handlers
@@ -26,7 +26,7 @@ typedef struct weir_task_t {
   weir_cluster_spec_t spec;
   weir_pool_t* pool;          // kernels, and requests that take longer than a glance
   weir_pool_t* waiting_pool;  // see weir_task_wait
-  weir_device_t* device;
+  weir_runtime_t* runtime;
   weir_resources_t* resources;  // shared by all sessions but isolated ones
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;  // towards peers; owns its strings

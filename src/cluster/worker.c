@@ -3,6 +3,7 @@
 
 #include "cluster/worker_internal.h"
 #include "pass/partition.h"
+#include "weir/graph.h"
 
 enum { SESSION_LIMIT = 4096 };  // one more ends the session that was not used for the longest time
 
@@ -21,7 +22,7 @@ static void session_unref(worker_session_t* session) {
 void weir_worker_graph_release(worker_graph_t* graph) {
   if (!graph || !weir_ref_dec(&graph->ref)) return;
   weir_plan_release(graph->plan);
-  weir_session_destroy(graph->session);
+  weir_program_destroy(graph->program);
   session_unref(graph->owner);
   weir_free(graph);
 }
@@ -102,20 +103,20 @@ static weir_status_t* graph_create(worker_session_t* owner, weir_view_t def, wei
   weir_status_t* status = weir_graph_create(&source);
   weir_import_params_t import = {.prefix = NULL};
   if (!status) status = weir_graph_import(source, def, &import);
-  weir_session_env_t env = {.pool = task->pool,
-                            .device = task->device,
-                            .resources = owner->resources,
-                            .kernels = &owner->kernels};
   // The master has placed every node: a device this task lacks is its business, not an error here.
-  weir_session_options_t options = {
-      .allow_soft_placement = true,
-      .disabled_passes = weir_config_is_unoptimized(config) ? "all" : NULL};
-  if (!status) status = weir_session_create_in(source, &env, &options, &graph->session);
+  weir_program_options_t program = {
+      .runtime = task->runtime,
+      .graph = source,
+      .resources = owner->resources,
+      .kernels = &owner->kernels,
+      .disabled_passes = weir_config_is_unoptimized(config) ? "all" : NULL,
+      .allow_soft_placement = true};
+  if (!status) status = weir_program_create(&program, &graph->program);
   if (!status) status = weir_graph_copy(source, NULL, &arena, &copy, NULL);
   if (!status) status = weir_graph_sinks(copy, &sinks, &sink_count);
   if (!status) {
-    status = weir_session_compile(graph->session, copy, sinks, sink_count, 0, 0, &owner->kernels,
-                                  &graph->plan);
+    weir_source_t wanted = {.graph = copy, .targets = sinks, .target_count = sink_count};
+    status = weir_program_compile(graph->program, &wanted, &graph->plan);
     copy = NULL;
   }
   weir_graph_unref(copy);
@@ -141,7 +142,7 @@ static void handle_get_status(void* self, weir_rpc_call_t* call) {
   weir_worker_t* worker = ((weir_task_t*)self)->worker;
   weir_message_builder_t builder = {.message = NULL};
   weir_rpc_message_t* message = NULL;
-  const weir_device_t* device = worker->task->device;
+  const weir_device_t* device = worker->task->runtime->devices[0];
   weir_device_attributes_t attributes = {.name = device->name,
                                          .type = device->type,
                                          .memory_limit = device->memory_limit,

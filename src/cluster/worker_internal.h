@@ -6,7 +6,7 @@
 #include "cluster/messages.h"
 #include "cluster/tensor_message.h"
 #include "cluster/worker.h"
-#include "session/session.h"
+#include "runtime/program.h"
 #include "wire/wire.h"
 
 // What one master session has here. Graphs and running steps hold it.
@@ -29,7 +29,7 @@ typedef struct worker_session_t {
 typedef struct worker_graph_t {
   weir_ref_t ref;
   worker_session_t* owner;  // retained
-  weir_session_t* session;
+  weir_program_t* program;
   weir_plan_t* plan;
 } worker_graph_t;
 

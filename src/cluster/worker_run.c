@@ -38,12 +38,12 @@ static weir_status_t* run_response(step_run_t* run, weir_status_t* error,
     weir_wire_put_string(&builder.head, 6, weir_status_message(error));
   } else if (run->is_traced) {
     const weir_alias_t* alias = run->graph->owner->alias;
-    const char* device = alias ? alias->device : run->worker->task->device->name;
+    const char* device = alias ? alias->device : run->worker->task->runtime->devices[0]->name;
     builder.status = weir_step_stats_write(&run->trace, device, 2, &builder.head);
   }
   if (!error && !builder.status && run->wants_partitions) {
     size_t partition = weir_wire_begin(&builder.head, 4);
-    builder.status = weir_graph_write(run->graph->session->graph, &builder.head);
+    builder.status = weir_graph_write(run->graph->program->graph, &builder.head);
     weir_wire_end(&builder.head, partition);
   }
   return weir_message_finish(&builder, out_message);
@@ -165,17 +165,13 @@ static void run_start(step_run_t* run, const run_request_t* request) {
   if (run->is_traced) weir_trace_init(&run->trace);
   atomic_fetch_add_explicit(&worker->task->steps_run, 1, memory_order_relaxed);  // a statistic
   if (!run->is_partial) weir_rpc_call_on_cancel(run->call, cancel_run, run);
-  weir_session_t* session = run->graph->session;
-  weir_run_params_t params = {.plan = run->graph->plan,
-                              .rets = &run->none,
-                              .cancel = run->cancel,
-                              .session_resources = session->resources,
-                              .rendezvous = run->rendezvous,
-                              .functions = weir_session_functions_base(session->functions),
-                              .inter_pool = session->pool,
-                              .step_id = request->step_id,
-                              .trace = run->is_traced ? &run->trace : NULL,
-                              .is_brief = true};
+  weir_run_params_t params = weir_program_step(run->graph->program, run->graph->plan);
+  params.rets = &run->none;
+  params.cancel = run->cancel;
+  params.rendezvous = run->rendezvous;
+  params.step_id = request->step_id;
+  params.trace = run->is_traced ? &run->trace : NULL;
+  params.is_brief = true;
   weir_run_start(&params, (weir_done_t){.fn = run_done, .arg = run});
 }
 

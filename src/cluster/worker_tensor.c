@@ -124,13 +124,13 @@ static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
   weir_status_destroy(status);
   if (!is_key)
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
-  if (incarnation == task->device->incarnation) return NULL;
+  if (incarnation == task->runtime->devices[0]->incarnation) return NULL;
   return WEIR_STATUS(ABORTED,
                      "RecvTensor expects a different device incarnation: %llu vs. %llu. Your "
                      "worker job (\"%s\") was probably restarted. Check your worker job for the "
                      "reason why it was restarted.",
-                     (unsigned long long)incarnation, (unsigned long long)task->device->incarnation,
-                     task->name);
+                     (unsigned long long)incarnation,
+                     (unsigned long long)task->runtime->devices[0]->incarnation, task->name);
 }
 
 // The receiver could not read the tensor that it was told the place of: it gets the bytes.

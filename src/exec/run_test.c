@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "base/perturb.h"
-#include "session/functions.h"
 #include "session/session.h"
 #include "testing/world.h"
 
@@ -45,13 +44,10 @@ static void step_done(void* arg, weir_status_t* take_status) {
 }
 
 static void step_start(step_t* step, bool is_brief) {
-  weir_run_params_t params = {.plan = step->plan,
-                              .rets = &step->result,
-                              .cancel = step->cancel,
-                              .session_resources = step->session->resources,
-                              .functions = weir_session_functions_base(step->session->functions),
-                              .inter_pool = step->session->pool,
-                              .is_brief = is_brief};
+  weir_run_params_t params = weir_program_step(step->session->program, step->plan);
+  params.rets = &step->result;
+  params.cancel = step->cancel;
+  params.is_brief = is_brief;
   weir_run_start(&params, (weir_done_t){.fn = step_done, .arg = step});
   memset(&params, 0xff, sizeof(params));  // it was copied
   atomic_store(&step->is_started, true);

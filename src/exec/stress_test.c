@@ -9,7 +9,6 @@
 
 #include "base/perturb.h"
 #include "exec/run.h"
-#include "session/functions.h"
 #include "session/session.h"
 #include "testing/world.h"
 
@@ -238,14 +237,11 @@ static void run_unattended(step_t* step) {
   step->status = weir_session_plan(session, &spec, &plan);
   if (step->status) return;
   weir_tensor_t* args[] = {step->fed_x, step->fed_n};
-  weir_run_params_t params = {.plan = plan,
-                              .args = args,
-                              .rets = step->results,
-                              .cancel = weir_cancellation_get(step->cancellation),
-                              .session_resources = session->resources,
-                              .functions = weir_session_functions_base(session->functions),
-                              .inter_pool = session->pool,
-                              .is_brief = step->is_brief};
+  weir_run_params_t params = weir_program_step(session->program, plan);
+  params.args = args;
+  params.rets = step->results;
+  params.cancel = weir_cancellation_get(step->cancellation);
+  params.is_brief = step->is_brief;
   weir_run_start(&params, (weir_done_t){.fn = step_done, .arg = step});
   weir_mutex_lock(&step->mu);
   while (!step->is_done) weir_cond_wait(&step->cond, &step->mu);

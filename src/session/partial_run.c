@@ -111,15 +111,15 @@ static weir_status_t* drop_rets(weir_graph_t* graph, weir_node_t** targets, int 
   return NULL;
 }
 
-weir_status_t* weir_session_prune_partial(weir_session_t* session, const weir_step_spec_t* spec,
-                                          const char* device, weir_graph_t** out_graph,
-                                          weir_node_t*** out_targets, int* out_target_count) {
+weir_status_t* weir_signature_prune_partial(weir_graph_t* graph, const weir_step_spec_t* spec,
+                                            const char* device, weir_graph_t** out_graph,
+                                            weir_node_t*** out_targets, int* out_target_count) {
   weir_graph_t *pruned = NULL, *copy = NULL;
   weir_node_t** targets = NULL;
   weir_arena_t arena = {0};
   int count = spec->target_count;
   size_t capacity = (size_t)(count + spec->fetch_count);
-  WEIR_TRY(weir_session_prune(session, spec, WEIR_NO_CONNECTIONS, &pruned, &targets));
+  WEIR_TRY(weir_signature_prune(graph, spec, WEIR_NO_CONNECTIONS, &pruned, &targets));
   weir_status_t* status = NULL;
   weir_node_t** all = weir_arena_array(&arena, capacity, sizeof(*all));
   weir_node_t** mapped = weir_arena_array(&arena, capacity, sizeof(*mapped));
@@ -147,9 +147,9 @@ static weir_status_t* build_plan(weir_partial_run_t* partial, const weir_step_sp
   weir_graph_t* graph = NULL;
   weir_node_t** targets = NULL;
   int count = 0;
-  WEIR_TRY(weir_session_prune_partial(session, spec, NULL, &graph, &targets, &count));
-  return weir_session_compile(session, graph, targets, count, 0, 0, session->kernels,
-                              &partial->plan);
+  WEIR_TRY(weir_signature_prune_partial(session->graph, spec, NULL, &graph, &targets, &count));
+  weir_source_t source = {.graph = graph, .targets = targets, .target_count = count};
+  return weir_program_compile(session->program, &source, &partial->plan);
 }
 
 static void* run_thread(void* arg) {
@@ -182,7 +182,7 @@ static weir_status_t* copy_spec(weir_partial_run_t* partial, const weir_step_spe
 }
 
 static weir_status_t* start(weir_partial_run_t* partial, const weir_step_spec_t* spec) {
-  weir_status_t* status = weir_session_check_spec(partial->session, spec);
+  weir_status_t* status = weir_signature_check(partial->session->graph, spec);
   if (!status) status = copy_spec(partial, spec);
   if (!status) status = weir_local_rendezvous_create(&partial->rendezvous);
   if (!status) status = weir_cancel_create(NULL, &partial->cancel);
@@ -247,8 +247,8 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
     char buffer[KEY_SIZE];
     const weir_feed_t* feed = &spec->feeds[i];
     if (feed->edge.node)
-      WEIR_TRY(weir_session_check_feed(feed->edge,
-                                       feed->tensor));  // a bad value does not use up the feed
+      WEIR_TRY(weir_signature_check_feed(feed->edge,
+                                         feed->tensor));  // a bad value does not use up the feed
     weir_mutex_lock(&partial->mu);
     weir_status_t* status =
         claim(feed->edge, partial->feeds, partial->is_fed, partial->feed_count, "feed", &index);
@@ -344,7 +344,7 @@ weir_status_t* weir_partial_run_continue(weir_partial_run_t* partial, const weir
   WEIR_REQUIRE_ARG(partial);
   WEIR_REQUIRE_ARG(spec);
   WEIR_REQUIRE_ARG(results);
-  WEIR_TRY(weir_session_check_arrays(spec));
+  WEIR_TRY(weir_signature_check_arrays(spec));
   WEIR_TRY(check_call(partial, spec));
   WEIR_TRY(send_feeds(partial, spec));
   weir_status_t* status = NULL;

@@ -35,34 +35,25 @@ static void generation_destroy(weir_session_generation_t* generation) {
   weir_free(generation);
 }
 
-static weir_status_t* init(weir_session_t* session, const weir_session_env_t* env,
-                           const weir_session_options_t* options) {
-  session->allow_soft_placement = options->allow_soft_placement;
-  if (options->disabled_passes) {
-    session->disabled_passes = weir_strdup(options->disabled_passes);
-    if (!session->disabled_passes) return weir_out_of_memory();
-  }
-  if (env) {
-    session->pool = env->pool;
-    session->device = env->device;
-    session->resources = env->resources;
-    session->kernels = env->kernels;
-    WEIR_TRY(generation_create(&session->generation));
-    return weir_session_functions_create(session, &session->functions);
-  }
-  session->owns_env = true;
-  WEIR_TRY(weir_pool_create(options->threads, &session->pool));
-  WEIR_TRY(weir_cpu_device_create(LOCAL_TASK, 0, session->pool, &session->device));
+static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
+  weir_runtime_options_t wanted = {.task = LOCAL_TASK, .threads = options->threads};
+  weir_program_options_t program = {.graph = session->graph,
+                                    .disabled_passes = options->disabled_passes,
+                                    .allow_soft_placement = options->allow_soft_placement};
   WEIR_TRY(generation_create(&session->generation));
-  WEIR_TRY(weir_session_functions_create(session, &session->functions));
   session->owns_resources = options->isolate_state;
-  if (options->isolate_state) return weir_resources_create(DEFAULT_CONTAINER, &session->resources);
-  return shared_resources(session->graph, &session->resources);
+  if (options->isolate_state)
+    WEIR_TRY(weir_resources_create(DEFAULT_CONTAINER, &session->resources));
+  else WEIR_TRY(shared_resources(session->graph, &session->resources));
+  program.resources = session->resources;
+  WEIR_TRY(weir_runtime_create(&wanted, &program.runtime));
+  weir_status_t* status = weir_program_create(&program, &session->program);
+  weir_runtime_release(program.runtime);
+  return status;
 }
 
-weir_status_t* weir_session_create_in(weir_graph_t* graph, const weir_session_env_t* env,
-                                      const weir_session_options_t* options,
-                                      weir_session_t** out_session) {
+weir_status_t* weir_session_create_local(weir_graph_t* graph, const weir_session_options_t* options,
+                                         weir_session_t** out_session) {
   weir_session_options_t defaults = {0};
   weir_session_t* session = weir_calloc(1, sizeof(*session));
   if (!session) return weir_out_of_memory();
@@ -71,9 +62,7 @@ weir_status_t* weir_session_create_in(weir_graph_t* graph, const weir_session_en
   weir_lru_init(&session->plans, MAX_PLANS);
   weir_mutex_init(&session->mu);
   weir_cond_init(&session->idle);
-  weir_kernel_cache_init(&session->own_kernels);
-  session->kernels = &session->own_kernels;
-  weir_status_t* status = init(session, env, options ? options : &defaults);
+  weir_status_t* status = init(session, options ? options : &defaults);
   if (status) {
     weir_session_destroy(session);
     return status;
@@ -128,17 +117,11 @@ void weir_session_destroy(weir_session_t* session) {
   for (size_t i = 0; (entry = weir_map_next(&session->plans.items, &i));)
     weir_plan_release(entry->value);
   weir_lru_free(&session->plans);
-  weir_session_functions_destroy(session->functions);
-  weir_kernel_cache_free(&session->own_kernels);
+  weir_program_destroy(session->program);
   if (session->owns_resources) weir_resources_destroy(session->resources);
-  if (session->owns_env) {
-    weir_device_release(session->device);
-    weir_pool_destroy(session->pool);
-  }
   generation_destroy(session->generation);
   weir_cond_destroy(&session->idle);
   weir_mutex_destroy(&session->mu);
-  weir_free(session->disabled_passes);
   weir_graph_unref(session->graph);
   weir_free(session);
 }
@@ -174,28 +157,6 @@ void weir_session_reset(weir_session_t* session, const char* const* containers, 
   if (count == 0) weir_resources_clear_all(session->resources);
 }
 
-weir_status_t* weir_session_check_feed(weir_edge_t edge, const weir_tensor_t* tensor) {
-  const char* name = edge.node->def.name;
-  if (!tensor)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' is fed without a value", name, edge.index);
-  weir_dtype_t want = weir_dtype_base(weir_edge_dtype(edge));
-  if (edge.node->def.op && weir_tensor_type(tensor) != want) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Tensor '%s:%d' has type %s, but a %s was fed", name,
-                       edge.index, weir_dtype_name(want),
-                       weir_dtype_name(weir_tensor_type(tensor)));
-  }
-  const weir_shape_t* shape = weir_edge_shape(edge);
-  if (weir_shape_accepts(shape, tensor->rank, tensor->dims)) return NULL;
-  weir_strbuf_t wanted = {0};
-  char given[WEIR_SHAPE_TEXT_SIZE];
-  weir_shape_append(shape, &wanted);
-  weir_status_t* status = WEIR_STATUS(
-      INVALID_ARGUMENT, "Cannot feed value of shape %s for Tensor '%s:%d', which has shape %s",
-      weir_tensor_shape_text(tensor, given), name, edge.index, wanted.data ? wanted.data : "?");
-  weir_strbuf_free(&wanted);
-  return status;
-}
-
 // ---- running ----
 
 // A call's own cancellation and the session's: when either fires, the step ends.
@@ -229,19 +190,14 @@ weir_status_t* weir_session_execute_as(weir_session_t* session, const weir_runni
     if (!status && weir_cancel_is_cancelled(params->cancel)) weir_cancel_start(step_cancel);
   }
   if (!status) {
-    weir_run_params_t run = {
-        .plan = params->plan,
-        .args = params->args,
-        .rets = params->rets,
-        .cancel = step_cancel,
-        .session_resources = session->resources,
-        .rendezvous = params->rendezvous,
-        .functions = weir_session_functions_base(session->functions),
-        .inter_pool = session->pool,
-        .step_id = running->step_id,
-        .deadline_ns = params->timeout_ms > 0 ? weir_clock_ns() + params->timeout_ms * 1000000 : 0,
-        .trace = params->trace,
-    };
+    weir_run_params_t run = weir_program_step(session->program, params->plan);
+    run.args = params->args;
+    run.rets = params->rets;
+    run.cancel = step_cancel;
+    run.rendezvous = params->rendezvous;
+    run.step_id = running->step_id;
+    run.deadline_ns = params->timeout_ms > 0 ? weir_clock_ns() + params->timeout_ms * 1000000 : 0;
+    run.trace = params->trace;
     status = weir_run(&run);
   }
   if (token) weir_cancel_deregister(params->cancel, token);
@@ -295,7 +251,7 @@ static weir_status_t* run_plan(weir_session_t* session, weir_plan_t* plan,
   enum { INLINE_FEEDS = 16 };
   weir_tensor_t* few[INLINE_FEEDS];
   for (int i = 0; i < spec->feed_count; ++i) {
-    WEIR_TRY(weir_session_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
+    WEIR_TRY(weir_signature_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   }
   weir_tensor_t** args = few;
   if (spec->feed_count > INLINE_FEEDS)
@@ -319,7 +275,7 @@ static weir_status_t* run_plan(weir_session_t* session, weir_plan_t* plan,
 static weir_status_t* run_remote(weir_session_t* session, const weir_step_spec_t* spec,
                                  const weir_run_options_t* options, weir_tensor_t** results,
                                  weir_strbuf_t* out_metadata) {
-  WEIR_TRY(weir_session_check_spec(session, spec));
+  WEIR_TRY(weir_signature_check(session->graph, spec));
   return session->remote->vtable->run(session->remote, spec, options, results, out_metadata);
 }
 
@@ -356,7 +312,8 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   if (session->remote) status = run_remote(session, spec, options, results, &metadata);
   else status = run_spec(session, spec, options, &trace, results);
   if (!status && out_metadata && !session->remote)
-    status = weir_trace_write_metadata(&trace, session->device->name, &metadata);
+    status =
+        weir_trace_write_metadata(&trace, session->program->runtime->devices[0]->name, &metadata);
   if (!status && out_metadata) {
     *out_metadata = metadata.data;
     *out_metadata_size = metadata.size;
@@ -465,7 +422,7 @@ weir_status_t* weir_callable_create(weir_session_t* session, const weir_step_spe
   WEIR_REQUIRE_ARG(spec);
   WEIR_REQUIRE_ARG(out_callable);
   weir_plan_t* plan = NULL;
-  if (session->remote) WEIR_TRY(weir_session_check_spec(session, spec));
+  if (session->remote) WEIR_TRY(weir_signature_check(session->graph, spec));
   else WEIR_TRY(weir_session_plan(session, spec, &plan));
   weir_callable_t* callable = weir_calloc(1, sizeof(*callable));
   if (!callable) {
@@ -512,7 +469,7 @@ weir_status_t* weir_callable_run(weir_callable_t* callable, weir_tensor_t* const
   if (!callable->session)
     return WEIR_STATUS(FAILED_PRECONDITION, "weir_callable_run: its session is destroyed");
   for (int i = 0; i < callable->feed_count; ++i)
-    WEIR_TRY(weir_session_check_feed(callable->feeds[i], feeds[i]));
+    WEIR_TRY(weir_signature_check_feed(callable->feeds[i], feeds[i]));
   if (!callable->plan) return run_remotely(callable, feeds, results);
   weir_session_run_params_t params = {.plan = callable->plan, .args = feeds, .rets = results};
   return weir_session_execute(callable->session, &params);

@@ -87,12 +87,13 @@ def memory_of(program, functions):
     return memory
 
 
-def has_race(program, count):
-    """Whether in one of the first |count| runs something reads or writes a reference variable with nothing to say whether before or
+def has_race(program, outcomes):
+    """Whether in one of the runs with these outcomes something reads or writes a reference variable with nothing to say whether before or
     after another writes it: delays show only some of what may come of it."""
     functions = {f.name for f in program.functions}
     before, memory = ancestors(program), memory_of(program, functions)
     keeps_size = not any(n.attrs.get('validate_shape') == ('bool_', False) for n in program.nodes)
+    keeps_size &= not any('uninitialized' in o.message for o in outcomes)
     users, writers = [], []
     for node in program.nodes:
         held = set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
@@ -100,7 +101,7 @@ def has_race(program, count):
             users.append((node.name, held))
         if held and is_write(node, functions):
             writers.append((node.name, held))
-    for run in program.runs[:count]:
+    for run in program.runs[:len(outcomes)]:
         roots = {n.split(':')[0] for n in run.fetches + run.targets}
         reached = roots.union(*(before.get(r, ()) for r in roots))
         for user, held in users:

@@ -121,7 +121,7 @@ class Judge:
         if self.is_optimized(program, at, got) or self.is_unread(program, at, want):
             self.optimized += 1
             return None
-        if at >= self.determined_by_each(program, want, say) or order.has_race(program, at + 1):
+        if at >= self.determined_by_each(program, want, say) or order.has_race(program, want[:at + 1]):
             self.undetermined += 1
             return None
         return at, f'run {at}: {text}', got, want

@@ -31,7 +31,7 @@ static inline pair_t* pair_start(int threads) {
     }
     check_ok(weir_serving_start(&params, &pair->servings[i]));
     pair->tasks[i] = weir_serving_task(pair->servings[i]);
-    pair->tasks[i]->device->incarnation = 1;  // what the keys of the tests have
+    pair->tasks[i]->runtime->devices[0]->incarnation = 1;  // what the keys of the tests have
   }
   return pair;
 }

@@ -1,20 +1,19 @@
 // functions.c — Instantiating functions of the graph's library into plans, and calling them within
 // a step.
-#include "session/functions.h"
+#include "runtime/functions.h"
 
-#include "exec/run.h"
 #include "graph/function.h"
 #include "graph/function_gradient.h"
-#include "session/session.h"
+#include "runtime/program.h"
 
 typedef struct instance_t {
   weir_plan_t* plan;  // owned
   char* name;         // of the function; owned
 } instance_t;
 
-struct weir_session_functions_t {
+struct weir_function_plans_t {
   weir_functions_t base;  // first
-  weir_session_t* session;
+  weir_program_t* program;
   weir_mutex_t mu;        // guards all below
   weir_map_t handles;     // name and attributes → handle, as a pointer-sized number
   instance_t* instances;  // by handle - 1
@@ -32,10 +31,10 @@ static void append_key(const weir_func_t* func, weir_strbuf_t* key) {
 
 // A function of the library; or, for a call by the name of the op SymbolicGradient, the gradient of
 // the one that its attribute f names.
-static weir_status_t* instantiate(weir_session_t* session, const weir_func_t* func,
+static weir_status_t* instantiate(weir_program_t* program, const weir_func_t* func,
                                   weir_function_body_t* out_body) {
-  weir_function_library_t* library = session->graph->library;
-  const weir_registry_t* registry = session->graph->registry;
+  weir_function_library_t* library = program->graph->library;
+  const weir_registry_t* registry = program->graph->registry;
   const weir_function_t* function = weir_function_find(library, func->name);
   if (function)
     return weir_function_instantiate(library, registry, function, func->attrs, out_body);
@@ -45,15 +44,20 @@ static weir_status_t* instantiate(weir_session_t* session, const weir_func_t* fu
   return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
 }
 
-static weir_status_t* build_plan(weir_session_t* session, const weir_func_t* func,
+static weir_status_t* build_plan(weir_program_t* program, const weir_func_t* func,
                                  weir_plan_t** out_plan) {
   weir_function_body_t body = {0};
-  WEIR_TRY(instantiate(session, func, &body));
-  return weir_session_compile(session, body.graph, body.controls, body.control_count,
-                              body.arg_count, body.ret_count, NULL, out_plan);
+  WEIR_TRY(instantiate(program, func, &body));
+  weir_source_t source = {.graph = body.graph,
+                          .targets = body.controls,
+                          .target_count = body.control_count,
+                          .arg_count = body.arg_count,
+                          .ret_count = body.ret_count,
+                          .is_function = true};
+  return weir_program_compile(program, &source, out_plan);
 }
 
-static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_t key,
+static weir_status_t* add_plan_locked(weir_function_plans_t* self, weir_view_t key,
                                       weir_view_t name, weir_plan_t* plan,
                                       weir_function_handle_t* out_handle) {
   if (!WEIR_GROW(self->instances, self->capacity, self->count + 1)) return weir_out_of_memory();
@@ -71,7 +75,7 @@ static weir_status_t* add_plan_locked(weir_session_functions_t* self, weir_view_
 
 static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_func_t* func,
                                             weir_function_handle_t* out_handle) {
-  weir_session_functions_t* self = (weir_session_functions_t*)base;
+  weir_function_plans_t* self = (weir_function_plans_t*)base;
   weir_strbuf_t key = {0};
   append_key(func, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
@@ -82,7 +86,7 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   if (!status) {
     *out_handle = (uintptr_t)weir_map_find(&self->handles, weir_strbuf_view(&key));
     if (!*out_handle) {
-      status = build_plan(self->session, func, &plan);
+      status = build_plan(self->program, func, &plan);
       if (!status)
         status = add_plan_locked(self, weir_strbuf_view(&key), func->name, plan, out_handle);
       if (status) weir_plan_release(plan);
@@ -95,7 +99,7 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
 
 static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call,
                            weir_done_t done) {
-  weir_session_functions_t* self = (weir_session_functions_t*)base;
+  weir_function_plans_t* self = (weir_function_plans_t*)base;
   weir_mutex_lock(&self->mu);
   bool is_known = call->function > 0 && call->function <= self->count;
   instance_t instance = is_known ? self->instances[call->function - 1] : (instance_t){.plan = NULL};
@@ -118,19 +122,19 @@ static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_
 static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate,
                                                          .call = functions_call};
 
-weir_status_t* weir_session_functions_create(weir_session_t* session,
-                                             weir_session_functions_t** out_functions) {
-  weir_session_functions_t* self = weir_calloc(1, sizeof(*self));
+weir_status_t* weir_function_plans_create(weir_program_t* program,
+                                          weir_function_plans_t** out_functions) {
+  weir_function_plans_t* self = weir_calloc(1, sizeof(*self));
   if (!self) return weir_out_of_memory();
   self->base.vtable = &functions_vtable;
-  self->session = session;
+  self->program = program;
   self->handles.owns_keys = true;
   weir_mutex_init(&self->mu);
   *out_functions = self;
   return NULL;
 }
 
-void weir_session_functions_destroy(weir_session_functions_t* self) {
+void weir_function_plans_destroy(weir_function_plans_t* self) {
   if (!self) return;
   for (size_t i = 0; i < self->count; ++i) {
     weir_plan_release(self->instances[i].plan);
@@ -142,6 +146,4 @@ void weir_session_functions_destroy(weir_session_functions_t* self) {
   weir_free(self);
 }
 
-weir_functions_t* weir_session_functions_base(weir_session_functions_t* self) {
-  return &self->base;
-}
+weir_functions_t* weir_function_plans_base(weir_function_plans_t* self) { return &self->base; }

@@ -1,0 +1,55 @@
+// program.h — A program: a graph's functions together with the state that its steps share. It turns
+// graphs into plans and runs them; sessions, masters and workers stand on it.
+//
+// Thread-safe. What runs must have ended before it is destroyed.
+#ifndef WEIR_RUNTIME_PROGRAM_H_
+#define WEIR_RUNTIME_PROGRAM_H_
+
+#include "exec/run.h"
+#include "runtime/functions.h"
+#include "runtime/runtime.h"
+
+struct weir_program_t {
+  weir_runtime_t* runtime;       // retained
+  weir_graph_t* graph;           // retained: registry and library of all graphs it compiles
+  weir_resources_t* resources;   // borrowed
+  weir_kernel_cache_t* kernels;  // of the graph's own nodes; functions keep theirs in their plans
+  weir_kernel_cache_t own_kernels;  // what |kernels| points to unless it is lent
+  weir_function_plans_t* functions;
+  char* disabled_passes;  // NULL: none
+  bool allow_soft_placement;
+};
+
+typedef struct weir_program_options_t {
+  weir_runtime_t* runtime;
+  weir_graph_t* graph;
+  weir_resources_t* resources;   // must outlive the program
+  weir_kernel_cache_t* kernels;  // likewise; NULL: its own
+  const char* disabled_passes;   // NULL: none
+  bool allow_soft_placement;
+} weir_program_options_t;
+
+WEIR_MUST_USE weir_status_t* weir_program_create(const weir_program_options_t* options,
+                                                 weir_program_t** out_program);
+void weir_program_destroy(weir_program_t* program);  // NULL-safe
+
+// A graph that is to become a plan: pruned, thread-confined to the caller.
+typedef struct weir_source_t {
+  weir_graph_t* graph;
+  weir_node_t** targets;  // nodes of it
+  int target_count;
+  int arg_count;
+  int ret_count;
+  bool is_function;  // the body of one: it keeps the state of its kernels to itself
+} weir_source_t;
+// Optimises the graph in place.
+WEIR_MUST_USE weir_status_t* weir_program_optimize(weir_program_t* program,
+                                                   const weir_source_t* source);
+// Checks devices, optimises and freezes the graph, which is consumed in every case.
+WEIR_MUST_USE weir_status_t* weir_program_compile(weir_program_t* program,
+                                                  const weir_source_t* take_source,
+                                                  weir_plan_t** out_plan);
+// What a step of |plan| runs with: the caller adds arguments, results and what is the step's own.
+weir_run_params_t weir_program_step(weir_program_t* program, weir_plan_t* plan);
+
+#endif  // WEIR_RUNTIME_PROGRAM_H_

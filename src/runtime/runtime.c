@@ -1,0 +1,40 @@
+// runtime.c — Making and ending a runtime.
+#include "runtime/runtime.h"
+
+static void destroy(weir_runtime_t* runtime) {
+  for (int i = 0; i < runtime->device_count; ++i) weir_device_release(runtime->devices[i]);
+  weir_free(runtime->devices);
+  if (runtime->owns_pool) weir_pool_destroy(runtime->pool);
+  weir_free(runtime);
+}
+
+static weir_status_t* init(weir_runtime_t* runtime, const weir_runtime_options_t* options) {
+  runtime->pool = options->pool;
+  runtime->owns_pool = !options->pool;
+  if (!options->pool) WEIR_TRY(weir_pool_create(options->threads, &runtime->pool));
+  runtime->devices = weir_calloc(1, sizeof(*runtime->devices));
+  if (!runtime->devices) return weir_out_of_memory();
+  WEIR_TRY(weir_cpu_device_create(options->task, 0, runtime->pool, &runtime->devices[0]));
+  runtime->device_count = 1;
+  return NULL;
+}
+
+weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,
+                                   weir_runtime_t** out_runtime) {
+  weir_runtime_t* runtime = weir_calloc(1, sizeof(*runtime));
+  if (!runtime) return weir_out_of_memory();
+  weir_ref_init(&runtime->ref);
+  weir_status_t* status = init(runtime, options);
+  if (status) destroy(runtime);
+  else *out_runtime = runtime;
+  return status;
+}
+
+weir_runtime_t* weir_runtime_retain(weir_runtime_t* runtime) {
+  weir_ref_inc(&runtime->ref, 1);
+  return runtime;
+}
+
+void weir_runtime_release(weir_runtime_t* runtime) {
+  if (runtime && weir_ref_dec(&runtime->ref)) destroy(runtime);
+}

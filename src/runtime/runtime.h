@@ -1,0 +1,29 @@
+// runtime.h — What a process computes with: its devices and the threads that serve them.
+//
+// A local session has a runtime of its own, the sessions of a task share the task's. Immutable
+// after create, reference-counted, thread-safe.
+#ifndef WEIR_RUNTIME_RUNTIME_H_
+#define WEIR_RUNTIME_RUNTIME_H_
+
+#include "device/device.h"
+
+typedef struct weir_runtime_t {
+  weir_ref_t ref;
+  weir_pool_t* pool;  // kernels, and nodes side by side
+  bool owns_pool;
+  weir_device_t** devices;  // at least one; the first is a CPU
+  int device_count;
+} weir_runtime_t;
+
+typedef struct weir_runtime_options_t {
+  const char* task;   // "/job:localhost/replica:0/task:0": what device names begin with
+  weir_pool_t* pool;  // borrowed, must outlive the runtime; NULL: one of its own
+  int threads;        // of its own pool; 0: one a CPU
+} weir_runtime_options_t;
+
+WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,
+                                                 weir_runtime_t** out_runtime);
+weir_runtime_t* weir_runtime_retain(weir_runtime_t* runtime);
+void weir_runtime_release(weir_runtime_t* runtime);  // NULL-safe
+
+#endif  // WEIR_RUNTIME_RUNTIME_H_
