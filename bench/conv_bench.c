@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/thread.h"
-#include "kernel/conv.h"
-#include "kernel/pool2d.h"
+#include "kernel/conv/conv.h"
+#include "kernel/pool/pool2d.h"
 
 static double cpu_ms(void) {
   struct timespec t;

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "kernel/blas.h"
-#include "kernel/gemm.h"
+#include "kernel/gemm/blas.h"
+#include "kernel/gemm/gemm.h"
 
 typedef struct product_t {
   int64_t m, n, k;

@@ -1,7 +1,7 @@
 """The benchmark graphs give TensorFlow's losses: the same GraphDef, the same seeds, step by step.
 
 Some graphs are chaotic: rounding grows from step to step. The large convolutional nets count for two steps. lstm_lm_h650
-counts for all twenty on 64-bit ARM, where products round as TensorFlow's do (kernel/gemm_packed.h), elsewhere for eleven:
+counts for all twenty on 64-bit ARM, where products round as TensorFlow's do (kernel/gemm/gemm_packed.h), elsewhere for eleven:
 TensorFlow with its oneDNN kernels differs from itself without them by 1.3e-3 at the eleventh step, and with one thread from
 itself with two by 1.4e-3 at the thirteenth.
 """

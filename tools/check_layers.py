@@ -8,8 +8,8 @@ import re
 import sys
 
 # In the order of the layer table of the architecture document.
-LAYERS = ['base', 'wire', 'tensor', 'file', 'device', 'op', 'kernel', 'ops', 'graph', 'pass', 'exec', 'runtime', 'session', 'rpc',
-          'cluster', 'api', 'tensorflow']
+LAYERS = ['base', 'wire', 'tensor', 'file', 'device', 'op', 'kernel', 'image', 'ops', 'graph', 'pass', 'exec', 'runtime',
+          'session', 'rpc', 'cluster', 'api', 'tensorflow']
 # Written by the build, not found in src/.
 GENERATED = {'op_modules.inc'}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)

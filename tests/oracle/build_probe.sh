@@ -15,7 +15,7 @@ exec 9> "$dir/lock"
 flock 9
 
 cd "$root"
-sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kernel src/ops \
+sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kernel src/image src/ops \
   -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -path '*/cuda/*' \
   ! -path src/ops/builtin_ops.c \
   2> /dev/null | LC_ALL=C sort)
@@ -43,7 +43,7 @@ cmp -s "$dir/flags.new" "$dir/flags" || cp "$dir/flags.new" "$dir/flags"
     o="$dir/$(echo "$f" | tr / .).o"
     echo "$o: $f $dir/flags"
     more=
-    case $f in src/kernel/*) more='-O3 -fno-trapping-math' ;; esac
+    case $f in src/kernel/* | src/image/*) more='-O3 -fno-trapping-math' ;; esac
     printf '\t@$(CC) $(CFLAGS) %s -MMD -MP -MF $@.d -MT $@ -c $< -o $@.new && mv $@.new $@\n' "$more"
     echo "-include $o.d"
   done

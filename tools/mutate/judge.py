@@ -15,8 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # Whose unit tests should notice a fault in a folder of src/, beside its own.
 NEIGHBOURS = {
     'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'exec': ['session', 'control'], 'file': ['library'],
-    'graph': ['pass', 'session', 'api'], 'kernel': [], 'library': [], 'op': ['queue', 'exec', 'session'], 'pass': ['session', 'exec'],
-    'rpc': ['cluster'], 'session': ['exec', 'api'], 'tensor': ['op', 'session'], 'wire': ['tensor', 'graph', 'file'],
+    'graph': ['pass', 'session', 'api'], 'image': [], 'kernel': [], 'library': [], 'op': ['queue', 'exec', 'session'],
+    'pass': ['session', 'exec'], 'rpc': ['cluster'], 'session': ['exec', 'api'], 'tensor': ['op', 'session'], 'wire': ['tensor', 'graph', 'file'],
 }
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/sessions_test.py', 'cluster/between_tasks_test.py'],
@@ -103,8 +103,9 @@ class Tree:
 # ---- which checks ----
 
 def unit_tests(tree, folder):
-    """Names of the unit tests in one folder of src/."""
-    sources = glob.glob(f'{tree.folder}/src/**/{folder}/*_test.c', recursive=True)
+    """Names of the unit tests in one folder of src/ or src/ops/ and those below it."""
+    sources = [source for place in (f'src/{folder}', f'src/ops/{folder}')
+               for source in glob.glob(f'{tree.folder}/{place}/**/*_test.c', recursive=True)]
     return sorted(f'{folder}_{os.path.basename(source)[:-2]}' for source in sources)
 
 
@@ -159,7 +160,7 @@ def checks_for(tree, path, python, records):
                             [python, oracle + 'oracle.py', '--strict', '--replay', records.oracle(tried), '--probe', probe, *tried]))
     if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
         checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
-    if folder not in ('cluster', 'rpc', 'kernel', 'library'):
+    if folder not in ('cluster', 'rpc', 'image', 'kernel', 'library'):
         names = records.programs_with(ops) if ops else []
         if names or not ops:
             checks.append(Check('programs', 'fast', ['weir'],

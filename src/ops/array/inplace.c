@@ -1,5 +1,5 @@
 // inplace.c — InplaceUpdate, InplaceAdd, InplaceSub: rows of a tensor replaced or added to.
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "ops/array/common.h"
 
 typedef enum inplace_t { INPLACE_UPDATE, INPLACE_ADD, INPLACE_SUB } inplace_t;

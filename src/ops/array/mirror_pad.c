@@ -1,5 +1,5 @@
 // mirror_pad.c — MirrorPad and MirrorPadGrad: a border that mirrors the tensor.
-#include "kernel/element_add.h"
+#include "kernel/elementwise/element_add.h"
 #include "ops/array/common.h"
 
 // What the paddings and the mode mean for one pair of shapes: |inner| lies within |outer|.

@@ -3,8 +3,8 @@
 #ifndef WEIR_OPS_ARRAY_ND_SCATTER_H_
 #define WEIR_OPS_ARRAY_ND_SCATTER_H_
 
-#include "kernel/element_add.h"
-#include "kernel/update.h"
+#include "kernel/elementwise/element_add.h"
+#include "kernel/elementwise/update.h"
 #include "ops/array/nd_index.h"
 
 typedef enum nd_scatter_t {

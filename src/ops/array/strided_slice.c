@@ -1,5 +1,5 @@
 // strided_slice.c — StridedSlice and StridedSliceGrad: Python's slices.
-#include "kernel/strided_slice.h"
+#include "kernel/move/strided_slice.h"
 
 #include "ops/array/common.h"
 

@@ -1,6 +1,6 @@
 // strided_slice_assign.c — StridedSliceAssign, ResourceStridedSliceAssign,
 // TensorStridedSliceUpdate: values put where Python's slices point.
-#include "kernel/strided_slice.h"
+#include "kernel/move/strided_slice.h"
 #include "ops/array/common.h"
 
 enum { SPEC = 1, VALUE = 4 };  // inputs: begin, end and strides from SPEC on

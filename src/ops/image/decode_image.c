@@ -1,7 +1,7 @@
 // decode_image.c — DecodeJpeg and DecodePng: the bytes of an image file to pixels. As in
 // TensorFlow, either reads the other's format, too.
-#include "kernel/jpeg.h"
-#include "kernel/png.h"
+#include "image/jpeg.h"
+#include "image/png.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

@@ -1,5 +1,5 @@
 // encode_jpeg.c — EncodeJpeg: pixels to the bytes of a JPEG file.
-#include "kernel/jpeg.h"
+#include "image/jpeg.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

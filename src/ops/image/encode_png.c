@@ -1,5 +1,5 @@
 // encode_png.c — EncodePng: pixels to the bytes of PNG files.
-#include "kernel/png.h"
+#include "image/png.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

@@ -1,5 +1,5 @@
 // cholesky.c — Cholesky and CholeskyGrad: factors of positive definite matrices in batches.
-#include "kernel/linalg.h"
+#include "kernel/linalg/linalg.h"
 #include "ops/linalg/common.h"
 
 typedef struct factor_job_t {

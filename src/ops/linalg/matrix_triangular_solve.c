@@ -1,7 +1,7 @@
 // matrix_triangular_solve.c — MatrixTriangularSolve: systems with triangular matrices, in batches
 // that broadcast.
-#include "kernel/elementwise.h"
-#include "kernel/linalg.h"
+#include "kernel/elementwise/elementwise.h"
+#include "kernel/linalg/linalg.h"
 #include "ops/linalg/common.h"
 
 typedef struct solve_state_t {

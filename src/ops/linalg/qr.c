@@ -1,5 +1,5 @@
 // qr.c — Qr: orthogonal and upper triangular factors of matrices in batches.
-#include "kernel/linalg.h"
+#include "kernel/linalg/linalg.h"
 #include "ops/linalg/common.h"
 
 typedef struct qr_state_t {

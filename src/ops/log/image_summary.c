@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "kernel/png.h"
+#include "image/png.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"

@@ -11,91 +11,91 @@
 #define LOAD(v) (v)
 #define LOWEST (-FLT_MAX)
 #define HIGHEST FLT_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T double
 #define SUFFIX double
 #define KEY double
 #define LOAD(v) (v)
 #define LOWEST (-DBL_MAX)
 #define HIGHEST DBL_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T weir_half_t
 #define SUFFIX half
 #define KEY float
 #define LOAD(v) weir_half_to_float(v)
 #define LOWEST (-65504.0f)
 #define HIGHEST 65504.0f
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T weir_bfloat16_t
 #define SUFFIX bfloat16
 #define KEY float
 #define LOAD(v) weir_bfloat16_to_float(v)
 #define LOWEST (-0x1.fep127f)
 #define HIGHEST 0x1.fep127f
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T int8_t
 #define SUFFIX int8
 #define KEY int8_t
 #define LOAD(v) (v)
 #define LOWEST INT8_MIN
 #define HIGHEST INT8_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T int16_t
 #define SUFFIX int16
 #define KEY int16_t
 #define LOAD(v) (v)
 #define LOWEST INT16_MIN
 #define HIGHEST INT16_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T int32_t
 #define SUFFIX int32
 #define KEY int32_t
 #define LOAD(v) (v)
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T int64_t
 #define SUFFIX int64
 #define KEY int64_t
 #define LOAD(v) (v)
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T uint8_t
 #define SUFFIX uint8
 #define KEY uint8_t
 #define LOAD(v) (v)
 #define LOWEST 0
 #define HIGHEST UINT8_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T uint16_t
 #define SUFFIX uint16
 #define KEY uint16_t
 #define LOAD(v) (v)
 #define LOWEST 0
 #define HIGHEST UINT16_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T uint32_t
 #define SUFFIX uint32
 #define KEY uint32_t
 #define LOAD(v) (v)
 #define LOWEST 0
 #define HIGHEST UINT32_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T uint64_t
 #define SUFFIX uint64
 #define KEY uint64_t
 #define LOAD(v) (v)
 #define LOWEST 0
 #define HIGHEST UINT64_MAX
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 #define T uint8_t
 #define SUFFIX logical
 #define KEY uint8_t
 #define LOAD(v) (v)
 #define LOWEST 0
 #define HIGHEST 1
-#include "kernel/arg_reduce.inc"
+#include "kernel/reduce/arg_reduce.inc"
 
 typedef void (*arg_reduce_fn_t)(const void* x, int64_t n, int64_t stride, bool is_max,
                                 int64_t* out_index);

@@ -2,7 +2,7 @@
 // possibly adjoint; V2 and V3 broadcast the batch dimensions.
 #include <inttypes.h>
 
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "ops/math/common.h"
 
 #define FEW_BATCHES 8  // fewer than this many products are split within, more are run side by side

@@ -3,7 +3,7 @@
 #ifndef WEIR_OPS_MATH_COMMON_H_
 #define WEIR_OPS_MATH_COMMON_H_
 
-#include "kernel/cwise.h"
+#include "kernel/elementwise/cwise.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"

@@ -1,5 +1,5 @@
 // einsum.c — Einsum: sums of products over labelled axes of one or two tensors.
-#include "kernel/einsum.h"
+#include "kernel/gemm/einsum.h"
 
 #include <stdio.h>
 

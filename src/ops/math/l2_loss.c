@@ -1,5 +1,5 @@
 // l2_loss.c — L2Loss: half the sum of squares.
-#include "kernel/reduce.h"
+#include "kernel/reduce/reduce.h"
 #include "ops/math/common.h"
 
 static weir_status_t* l2_loss_cpu(weir_kernel_ctx_t* ctx) {

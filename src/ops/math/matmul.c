@@ -1,7 +1,7 @@
 // matmul.c — MatMul: the product of two matrices, each possibly transposed.
 #include <inttypes.h>
 
-#include "kernel/gemm.h"
+#include "kernel/gemm/gemm.h"
 #include "ops/math/common.h"
 
 typedef struct matmul_state_t {

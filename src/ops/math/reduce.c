@@ -1,6 +1,6 @@
 // reduce.c — Sum, Mean, Prod, Max, Min, EuclideanNorm, All, Any: kernels and shapes. The gradients
 // are in reduce_grad.h.
-#include "kernel/reduce.h"
+#include "kernel/reduce/reduce.h"
 
 #include <inttypes.h>
 

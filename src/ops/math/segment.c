@@ -2,7 +2,7 @@
 // rows with equal ids.
 #include <inttypes.h>
 
-#include "kernel/move.h"
+#include "kernel/move/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 

@@ -1,5 +1,5 @@
 // select.c — Select, SelectV2: elements of t where the condition holds, of e elsewhere.
-#include "kernel/select.h"
+#include "kernel/elementwise/select.h"
 
 #include "ops/math/common.h"
 

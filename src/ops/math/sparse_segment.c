@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "kernel/move.h"
+#include "kernel/move/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 

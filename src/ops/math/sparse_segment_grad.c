@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "kernel/move.h"
+#include "kernel/move/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 

@@ -1,6 +1,6 @@
 // unary_composition.c — _UnaryOpsComposition: elementwise functions one after another, as
 // TensorFlow's graph optimizer joins chains of them.
-#include "kernel/activation.h"
+#include "kernel/nn/activation.h"
 #include "ops/math/common.h"
 
 enum { MAX_STEPS = 64 };

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <inttypes.h>
 
-#include "kernel/move.h"
+#include "kernel/move/move.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 

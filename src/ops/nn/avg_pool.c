@@ -1,6 +1,6 @@
 // avg_pool.c — AvgPool and AvgPoolGrad.
-#include "kernel/staging.h"
-#include "kernel/window.h"
+#include "kernel/conv/window.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 
 #define POOL_ATTRS                                                              \

@@ -1,10 +1,10 @@
 // batch_norm.c — FusedBatchNorm, FusedBatchNormV2, FusedBatchNormV3, and _FusedBatchNormEx, which
 // TensorFlow makes of the last with an addend and a ReLU.
-#include "kernel/batch_norm.h"
+#include "kernel/nn/batch_norm.h"
 
 #include <math.h>
 
-#include "kernel/staging.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

@@ -1,7 +1,7 @@
 // batch_norm_grad.c — FusedBatchNormGrad, FusedBatchNormGradV2, FusedBatchNormGradV3 and their own
 // gradient.
-#include "kernel/batch_norm.h"
-#include "kernel/staging.h"
+#include "kernel/move/staging.h"
+#include "kernel/nn/batch_norm.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

@@ -1,5 +1,5 @@
 // bias.c — BiasAdd, BiasAddV1 and BiasAddGrad.
-#include "kernel/bias.h"
+#include "kernel/nn/bias.h"
 
 #include "op/grad_ctx.h"
 #include "op/kernel.h"

@@ -1,6 +1,6 @@
 // conv2d.c — Conv2D, its gradients by input and by filter, and _FusedConv2D, as TensorFlow's graph
 // optimizer joins it with what follows.
-#include "kernel/conv_op.h"
+#include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                                            \
   "strides: list(int); use_cudnn_on_gpu: bool = true; padding: {'SAME','VALID','EXPLICIT'}; " \

@@ -1,5 +1,5 @@
 // conv3d.c — Conv3D and its gradients by input and by filter.
-#include "kernel/conv_op.h"
+#include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                \
   "T: {half, bfloat16, float, double}; strides: list(int) >= 5; " \

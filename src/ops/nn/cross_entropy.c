@@ -1,6 +1,6 @@
 // cross_entropy.c — SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
-#include "kernel/softmax.h"
-#include "kernel/staging.h"
+#include "kernel/move/staging.h"
+#include "kernel/nn/softmax.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

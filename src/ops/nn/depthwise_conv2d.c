@@ -1,5 +1,5 @@
 // depthwise_conv2d.c — DepthwiseConv2dNative and its gradients by input and by filter.
-#include "kernel/conv_op.h"
+#include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                             \
   "strides: list(int); padding: {'SAME','VALID','EXPLICIT'}; "                 \

@@ -1,7 +1,7 @@
 // dilation2d.c — Dilation2D and its gradients: greyscale morphology.
-#include "kernel/dilation2d.h"
+#include "kernel/pool/dilation2d.h"
 
-#include "kernel/window.h"
+#include "kernel/conv/window.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 

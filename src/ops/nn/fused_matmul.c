@@ -1,8 +1,8 @@
 // fused_matmul.c — _FusedMatMul: a product of matrices with a bias and an activation, as
 // TensorFlow's graph optimizer joins them.
-#include "kernel/fused_tail.h"
-#include "kernel/gemm.h"
-#include "kernel/staging.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/move/staging.h"
+#include "kernel/nn/fused_tail.h"
 #include "op/shape_ctx.h"
 
 typedef struct state_t {

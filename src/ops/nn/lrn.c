@@ -1,7 +1,7 @@
 // lrn.c — LRN and LRNGrad: local response normalisation.
-#include "kernel/lrn.h"
+#include "kernel/nn/lrn.h"
 
-#include "kernel/staging.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

@@ -1,7 +1,7 @@
 // max_pool.c — MaxPool, MaxPoolGrad, MaxPoolGradGrad, and their V2 forms that take window and
 // strides as inputs.
-#include "kernel/staging.h"
-#include "kernel/window.h"
+#include "kernel/conv/window.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 
 #define REAL_TYPES \

@@ -1,6 +1,6 @@
 // max_pool_argmax.c — MaxPoolWithArgmax and its gradients.
-#include "kernel/staging.h"
-#include "kernel/window.h"
+#include "kernel/conv/window.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 
 #define REAL_TYPES \

@@ -1,5 +1,5 @@
 // relu.c — Relu, Relu6, LeakyRelu and their gradients.
-#include "kernel/activation_op.h"
+#include "kernel/nn/activation_op.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

@@ -1,7 +1,7 @@
 // softmax.c — Softmax and LogSoftmax.
-#include "kernel/softmax.h"
+#include "kernel/nn/softmax.h"
 
-#include "kernel/staging.h"
+#include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 

@@ -1,7 +1,7 @@
 // accumulator.c — ConditionalAccumulator and its resource twin: sums and means of dense gradients.
 #include "op/accumulator.h"
 
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"
 

@@ -1,6 +1,6 @@
 // sparse_accumulator.c — SparseConditionalAccumulator: means of gradients given as rows, each row
 // by its own count.
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "op/accumulator.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/map.h"
-#include "kernel/random.h"
+#include "kernel/random/random.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

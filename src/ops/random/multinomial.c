@@ -2,7 +2,7 @@
 // log-probabilities.
 #include <math.h>
 
-#include "kernel/random.h"
+#include "kernel/random/random.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"

@@ -1,6 +1,6 @@
 // random.c — RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt: generators
 // with state, seeded by attributes.
-#include "kernel/random.h"
+#include "kernel/random/random.h"
 
 #include "op/kernel.h"
 #include "op/shape_ctx.h"

@@ -1,8 +1,8 @@
 // random_draw.c — RandomGamma, RandomGammaGrad, RandomPoissonV2: draws for each of a tensor of
 // parameters.
-#include "kernel/random_draw.h"
+#include "kernel/random/random_draw.h"
 
-#include "kernel/cwise.h"
+#include "kernel/elementwise/cwise.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"

@@ -1,5 +1,5 @@
 // random_shuffle.c — RandomShuffle: permutes the rows of a tensor.
-#include "kernel/random.h"
+#include "kernel/random/random.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

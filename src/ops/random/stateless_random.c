@@ -1,6 +1,6 @@
 // stateless_random.c — StatelessRandom*, with a seed (V1) or a key and a counter (V2), and the ops
 // that make keys of seeds.
-#include "kernel/random.h"
+#include "kernel/random/random.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

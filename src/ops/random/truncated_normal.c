@@ -2,7 +2,7 @@
 // row of the output.
 #include <math.h>
 
-#include "kernel/random_draw.h"
+#include "kernel/random/random_draw.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"

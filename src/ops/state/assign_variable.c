@@ -1,6 +1,6 @@
 // assign_variable.c — AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp: writes to
 // resource variables.
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

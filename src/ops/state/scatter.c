@@ -1,6 +1,6 @@
 // scatter.c — ResourceScatterAdd … ScatterUpdate: updates of the rows of a variable, by handle or
 // by reference.
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 

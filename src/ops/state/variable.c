@@ -1,6 +1,6 @@
 // variable.c — Reference variables: VariableV2, Variable, TemporaryVariable, and the ops that write
 // through a reference.
-#include "kernel/update.h"
+#include "kernel/elementwise/update.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
