@@ -2,7 +2,7 @@
 #include "session/session.h"
 #include "weir/argument.h"
 #ifdef WEIR_HAVE_CLUSTER
-#include "cluster/client.h"
+#include "cluster/client/client.h"
 #endif
 
 static weir_status_t* connect(weir_graph_t* graph, const weir_session_options_t* options,

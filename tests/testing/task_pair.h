@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cluster/serving.h"
+#include "cluster/serve/serving.h"
 #include "testing/tensors.h"
 
 #define TASK(i) "/job:t/replica:0/task:" #i

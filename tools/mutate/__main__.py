@@ -21,7 +21,7 @@ import time
 import judge
 import rules
 
-DEFAULT_FILES = [f'src/{folder}/*.c' for folder in ('exec', 'pass', 'op', 'session', 'cluster', 'tensor', 'wire', 'file')] + ['src/ops/*/*.c']
+DEFAULT_FILES = [f'src/{folder}/*.c' for folder in ('exec', 'pass', 'op', 'session', 'cluster/*', 'tensor', 'wire', 'file', 'ops/*')]
 
 
 def parse_arguments():

@@ -1,0 +1,448 @@
+// client.c — A session on a master elsewhere: the graph is sent as it grows, steps are RPCs.
+#include "cluster/client/client.h"
+
+#include <sys/random.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cluster/task/tensor_message.h"
+#include "wire/wire.h"
+
+#define MASTER "/tensorflow.MasterService/"
+enum { CLOSE_TIMEOUT_S = 10 };
+
+typedef struct client_t {
+  weir_remote_session_t base;
+  weir_graph_t* graph;
+  weir_rpc_loop_t* loop;
+  weir_rpc_channel_t* channel;
+  weir_session_options_t options;  // without its strings
+  char* device_filters;            // separated by commas; NULL: none
+  weir_mutex_t mu;                 // guards the next five
+  weir_cond_t sent;                // signalled when |is_sending| ends
+  bool is_sending;         // one thread brings the master's graph up to date, and alone uses
+  char* handle;            // these: the session, NULL before the first run,
+  int64_t version;         // of the master's graph,
+  size_t sent_count;       // and how many nodes it has
+  weir_mutex_t cancel_mu;  // guards all below; taken after |mu|
+  weir_cancel_t**
+      cancels;  // the last is of the calls started now; one more each weir_session_cancel
+  size_t cancel_count, cancel_capacity;
+} client_t;
+
+// ---- calling ----
+
+// A call being waited for, which a cancellation can end.
+typedef struct pending_t {
+  weir_mutex_t mu;
+  weir_cond_t done;
+  bool is_done;
+  weir_status_t* status;
+  weir_rpc_buffer_t* response;
+  weir_rpc_request_t* request;  // set before the cancellations are registered
+} pending_t;
+
+static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
+  pending_t* pending = self;
+  weir_mutex_lock(&pending->mu);
+  pending->status = take_status;
+  pending->response = take_message;
+  pending->is_done = true;
+  weir_cond_broadcast(&pending->done);
+  weir_mutex_unlock(&pending->mu);
+}
+
+static void cancel_call(void* arg) { weir_rpc_request_cancel(((pending_t*)arg)->request); }
+
+// 0: none. |options| may be NULL, here and below.
+static int64_t deadline_of(const weir_run_options_t* options) {
+  bool has_any = options && options->timeout_ms > 0;
+  return has_any ? weir_clock_ns() + options->timeout_ms * INT64_C(1000000) : 0;
+}
+static weir_cancel_t* cancel_of(const weir_run_options_t* options) {
+  return options && options->cancellation ? weir_cancellation_get(options->cancellation) : NULL;
+}
+
+static weir_cancel_t* shared_cancel(client_t* client) {
+  weir_mutex_lock(&client->cancel_mu);
+  weir_cancel_t* shared = client->cancels[client->cancel_count - 1];
+  weir_mutex_unlock(&client->cancel_mu);
+  return shared;
+}
+
+static weir_status_t* call_and_wait(client_t* client, const char* method,
+                                    weir_rpc_message_t* take_message,
+                                    const weir_run_options_t* options,
+                                    weir_rpc_buffer_t** out_response) {
+  pending_t pending = {.is_done = false};
+  weir_mutex_init(&pending.mu);
+  weir_cond_init(&pending.done);
+  weir_rpc_call_options_t call = {.deadline_ns = deadline_of(options)};
+  weir_cancel_t* own = cancel_of(options);
+  weir_cancel_t* shared = shared_cancel(client);
+  weir_rpc_channel_call_async(client->channel, method, take_message, &call, call_done, &pending,
+                              &pending.request);
+  weir_cancel_token_t own_token = weir_cancel_register(own, cancel_call, &pending);
+  weir_cancel_token_t shared_token = weir_cancel_register(shared, cancel_call, &pending);
+  if (weir_cancel_is_cancelled(own) || weir_cancel_is_cancelled(shared)) cancel_call(&pending);
+  weir_mutex_lock(&pending.mu);
+  while (!pending.is_done) weir_cond_wait(&pending.done, &pending.mu);
+  weir_mutex_unlock(&pending.mu);
+  if (own_token) weir_cancel_deregister(own, own_token);
+  if (shared_token) weir_cancel_deregister(shared, shared_token);
+  weir_rpc_request_release(pending.request);
+  weir_cond_destroy(&pending.done);
+  weir_mutex_destroy(&pending.mu);
+  *out_response = pending.response;
+  return pending.status;
+}
+
+// ---- creating and extending ----
+
+static weir_status_t* call_master(client_t* client, const char* method, weir_strbuf_t* take_request,
+                                  const weir_run_options_t* options,
+                                  weir_rpc_buffer_t** out_response) {
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_rpc_message_append_strbuf(message, take_request);
+  return call_and_wait(client, method, message, options, out_response);
+}
+
+// ConfigProto.device_filters, one entry each.
+static void put_filters(weir_strbuf_t* config, const char* filters) {
+  while (filters && *filters) {
+    size_t size = strcspn(filters, ",");
+    if (size) weir_wire_put_bytes(config, 4, filters, size);
+    filters += size + (filters[size] != 0);
+  }
+}
+
+// Appends the nodes from |first| on as a field of |request|. The graph is locked no longer than
+// that: a master may wait for its peers before it answers, and the graph may grow meanwhile.
+static weir_status_t* put_graph(client_t* client, int field, size_t first, weir_strbuf_t* request,
+                                size_t* out_count) {
+  size_t begin = weir_wire_begin(request, field);
+  weir_mutex_lock(&client->graph->mu);
+  *out_count = client->graph->node_count;
+  weir_status_t* status = weir_graph_write_portable(client->graph, first, request);
+  weir_mutex_unlock(&client->graph->mu);
+  weir_wire_end(request, begin);
+  return status;
+}
+
+static weir_status_t* create_session(client_t* client, const weir_run_options_t* options,
+                                     size_t* out_count) {
+  weir_strbuf_t request = {0};
+  weir_status_t* status = put_graph(client, 1, 0, &request, out_count);
+  size_t config = weir_wire_begin(&request, 2);
+  put_filters(&request, client->device_filters);
+  if (client->options.allow_soft_placement) weir_wire_put_bool(&request, 7, true);
+  if (client->options.isolate_state) weir_wire_put_bool(&request, 15, true);
+  weir_wire_end(&request, config);
+  weir_rpc_buffer_t* response = NULL;
+  if (!status) status = call_master(client, MASTER "CreateSession", &request, options, &response);
+  weir_strbuf_free(&request);
+  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
+  while (!status && weir_wire_next(&reader)) {
+    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES && !client->handle)
+      client->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
+    if (reader.field == 2) client->version = weir_wire_int(&reader);
+  }
+  weir_rpc_buffer_release(response);
+  if (!status && !client->handle)
+    status = WEIR_STATUS(INTERNAL, "CreateSession gave no session handle");
+  return status;
+}
+
+static weir_status_t* extend_session(client_t* client, const weir_run_options_t* options,
+                                     size_t* out_count) {
+  weir_strbuf_t request = {0};
+  weir_wire_put_string(&request, 1, client->handle);
+  weir_status_t* status = put_graph(client, 2, client->sent_count, &request, out_count);
+  weir_wire_put_int(&request, 3, client->version);
+  weir_rpc_buffer_t* response = NULL;
+  if (!status) status = call_master(client, MASTER "ExtendSession", &request, options, &response);
+  weir_strbuf_free(&request);
+  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
+  while (!status && weir_wire_next(&reader)) {
+    if (reader.field == 4) client->version = weir_wire_int(&reader);
+  }
+  weir_rpc_buffer_release(response);
+  return status;
+}
+
+static void wake_senders(void* arg) {
+  client_t* client = arg;
+  weir_mutex_lock(&client->mu);
+  weir_cond_broadcast(&client->sent);
+  weir_mutex_unlock(&client->mu);
+}
+
+// Waits until another thread has sent the graph, no longer than the step may take.
+static weir_status_t* wait_turn(client_t* client, const weir_run_options_t* options) {
+  const int64_t deadline = deadline_of(options);
+  weir_status_t* status = NULL;
+  weir_cancel_t* cancels[] = {cancel_of(options), shared_cancel(client)};
+  weir_cancel_token_t tokens[2];
+  for (int i = 0; i < 2; ++i) tokens[i] = weir_cancel_register(cancels[i], wake_senders, client);
+  weir_mutex_lock(&client->mu);
+  while (client->is_sending && !status) {
+    if (weir_cancel_is_cancelled(cancels[0]) || weir_cancel_is_cancelled(cancels[1]))
+      status = WEIR_STATUS(CANCELLED, "the step was cancelled before the master had its graph");
+    else if (!deadline) weir_cond_wait(&client->sent, &client->mu);
+    else if (!weir_cond_wait_until(&client->sent, &client->mu, deadline))
+      status = WEIR_STATUS(DEADLINE_EXCEEDED, "the master did not have the graph in time");
+  }
+  if (!status) client->is_sending = true;
+  weir_mutex_unlock(&client->mu);
+  for (int i = 0; i < 2; ++i) {
+    if (tokens[i]) weir_cancel_deregister(cancels[i], tokens[i]);
+  }
+  return status;
+}
+
+static weir_status_t* start_sending(client_t* client, const weir_run_options_t* options) {
+  weir_mutex_lock(&client->mu);
+  bool is_free = !client->is_sending;
+  if (is_free) client->is_sending = true;
+  weir_mutex_unlock(&client->mu);
+  return is_free ? NULL : wait_turn(client, options);
+}
+
+static void end_sending(client_t* client) {
+  weir_mutex_lock(&client->mu);
+  client->is_sending = false;
+  weir_cond_broadcast(&client->sent);
+  weir_mutex_unlock(&client->mu);
+}
+
+static bool is_sent(client_t* client) {
+  weir_mutex_lock(&client->graph->mu);
+  size_t count = client->graph->node_count;
+  weir_mutex_unlock(&client->graph->mu);
+  return client->handle && count <= client->sent_count;
+}
+
+// Makes the master's graph what the client's is, and puts the session's handle into |request|.
+static weir_status_t* send_graph(client_t* client, const weir_run_options_t* options,
+                                 weir_strbuf_t* request) {
+  weir_status_t* status = NULL;
+  size_t count = 0;
+  WEIR_TRY(start_sending(client, options));
+  if (!is_sent(client)) {
+    status = client->handle ? extend_session(client, options, &count)
+                            : create_session(client, options, &count);
+    if (!status) client->sent_count = count;
+  }
+  if (!status) weir_wire_put_string(request, 1, client->handle);
+  end_sending(client);
+  return status;
+}
+
+// ---- running ----
+
+static void put_edge_name(weir_strbuf_t* name, weir_edge_t edge) {
+  weir_strbuf_printf(name, "%s:%d", edge.node->def.name, edge.index);
+}
+
+static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec,
+                                  const weir_run_options_t* run, weir_rpc_message_t** out_message) {
+  weir_message_builder_t builder = {.message = NULL};
+  uint64_t id = 0;
+  WEIR_TRY(send_graph(client, run, &builder.head));
+  for (int i = 0; i < spec->feed_count; ++i) {
+    weir_strbuf_t name = {0};
+    put_edge_name(&name, spec->feeds[i].edge);
+    weir_message_put_named_tensor(&builder, 2, weir_strbuf_view(&name), spec->feeds[i].tensor);
+    weir_strbuf_free(&name);
+  }
+  for (int i = 0; i < spec->fetch_count; ++i) {
+    weir_strbuf_t name = {0};
+    put_edge_name(&name, spec->fetches[i]);
+    weir_wire_put_bytes(&builder.head, 3, name.data, name.size);
+    weir_strbuf_free(&name);
+  }
+  for (int i = 0; i < spec->target_count; ++i)
+    weir_wire_put_string(&builder.head, 4, spec->targets[i]->def.name);
+  size_t options = weir_wire_begin(&builder.head, 5);
+  if (run && run->trace) weir_wire_put_int(&builder.head, 1, 3);
+  weir_wire_end(&builder.head, options);
+  weir_wire_put_bool(&builder.head, 7, true);
+  if (getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
+    weir_wire_put_int(&builder.head, 8, (int64_t)(id >> 1));
+  return weir_message_finish(&builder, out_message);
+}
+
+// The tensor of a NamedTensorProto.
+static weir_status_t* parse_result(weir_rpc_buffer_t* buffer, weir_view_t message,
+                                   weir_tensor_t** out_tensor) {
+  weir_wire_reader_t reader = weir_wire_reader(message);
+  weir_view_t proto = weir_view("", 0);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
+  }
+  WEIR_TRY(weir_wire_check(&reader, "NamedTensorProto"));
+  return weir_message_get_tensor(buffer, proto, out_tensor);
+}
+
+// Results arrive in the order of the fetches.
+static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, const weir_step_spec_t* spec,
+                                     weir_tensor_t** results, weir_strbuf_t* out_metadata) {
+  int64_t code = 0;
+  int count = 0;
+  weir_view_t text = weir_view("", 0);
+  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(buffer));
+  while (weir_wire_next(&reader)) {
+    bool is_bytes = reader.type == WEIR_WIRE_BYTES;
+    if (reader.field == 1 && is_bytes && count < spec->fetch_count) {
+      WEIR_TRY(parse_result(buffer, reader.bytes, &results[count]));
+      ++count;
+    }
+    if (reader.field == 2 && is_bytes && out_metadata)
+      weir_strbuf_append(out_metadata, reader.bytes.data, reader.bytes.size);
+    if (reader.field == 3 && !is_bytes) code = weir_wire_int(&reader);
+    if (reader.field == 4 && is_bytes) text = reader.bytes;
+  }
+  WEIR_TRY(weir_wire_check(&reader, "RunStepResponse"));
+  if (code > 0 && code <= WEIR_UNAUTHENTICATED)
+    return weir_status_create((weir_code_t)code, __FILE__, __LINE__, "%.*s", WEIR_VIEW_ARG(text));
+  if (count == spec->fetch_count) return NULL;
+  return WEIR_STATUS(INTERNAL, "the master gave %d results where %d were asked for", count,
+                     spec->fetch_count);
+}
+
+static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_spec_t* spec,
+                                 const weir_run_options_t* options, weir_tensor_t** results,
+                                 weir_strbuf_t* out_metadata) {
+  client_t* client = (client_t*)self;
+  weir_rpc_message_t* message = NULL;
+  weir_rpc_buffer_t* response = NULL;
+  for (int i = 0; i < spec->feed_count; ++i)
+    WEIR_TRY(weir_signature_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
+  memset(results, 0, sizeof(*results) * (size_t)spec->fetch_count);
+  WEIR_TRY(run_request(client, spec, options, &message));
+  weir_status_t* status = call_and_wait(client, MASTER "RunStep", message, options, &response);
+  if (!status) status = parse_response(response, spec, results, out_metadata);
+  weir_rpc_buffer_release(response);
+  for (int i = 0; i < spec->fetch_count && status; ++i) {
+    weir_tensor_release(results[i]);
+    results[i] = NULL;
+  }
+  return status;
+}
+
+// ---- the rest of a session ----
+
+static weir_status_t* add_cancel(client_t* client) {
+  if (!WEIR_GROW(client->cancels, client->cancel_capacity, client->cancel_count + 1))
+    return weir_out_of_memory();
+  WEIR_TRY(weir_cancel_create(NULL, &client->cancels[client->cancel_count]));
+  ++client->cancel_count;
+  return NULL;
+}
+
+// Ends the steps that run now. They may look at their cancellation until they are through, so it is
+// kept as long as the client.
+static void client_cancel(weir_remote_session_t* self) {
+  client_t* client = (client_t*)self;
+  weir_mutex_lock(&client->cancel_mu);
+  weir_cancel_t* old = client->cancels[client->cancel_count - 1];
+  weir_status_destroy(add_cancel(client));  // without it, later steps are cancelled, too
+  weir_mutex_unlock(&client->cancel_mu);
+  weir_cancel_start(old);
+}
+
+static void client_reset(weir_remote_session_t* self, const char* const* containers, int count) {
+  client_t* client = (client_t*)self;
+  weir_strbuf_t request = {0};
+  weir_rpc_buffer_t* response = NULL;
+  for (int i = 0; i < count; ++i) weir_wire_put_string(&request, 1, containers[i]);
+  weir_status_t* status = call_master(client, MASTER "Reset", &request, NULL, &response);
+  if (status) WEIR_LOG(WARNING, "Reset: %s", weir_status_message(status));
+  weir_status_destroy(status);
+  weir_rpc_buffer_release(response);
+  weir_mutex_lock(&client->mu);
+  while (client->is_sending) weir_cond_wait(&client->sent, &client->mu);
+  weir_free(client->handle);  // Reset closes every session: the next run makes a new one
+  client->handle = NULL;
+  client->sent_count = 0;
+  weir_mutex_unlock(&client->mu);
+}
+
+static void close_session(client_t* client) {
+  weir_strbuf_t request = {0};
+  weir_rpc_buffer_t* response = NULL;
+  weir_wire_put_string(&request, 1, client->handle);
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_rpc_message_append_strbuf(message, &request);
+  weir_rpc_call_options_t options = {.deadline_ns =
+                                         weir_clock_ns() + CLOSE_TIMEOUT_S * INT64_C(1000000000)};
+  weir_status_t* status =
+      weir_rpc_channel_call(client->channel, MASTER "CloseSession", message, &options, &response);
+  if (status) WEIR_LOG(INFO, "CloseSession: %s", weir_status_message(status));
+  weir_status_destroy(status);
+  weir_rpc_buffer_release(response);
+}
+
+static void client_destroy(weir_remote_session_t* self) {
+  client_t* client = (client_t*)self;
+  if (client->handle) close_session(client);
+  weir_rpc_channel_destroy(client->channel);
+  weir_rpc_loop_destroy(client->loop);
+  for (size_t i = 0; i < client->cancel_count; ++i) weir_cancel_destroy(client->cancels[i]);
+  weir_free(client->cancels);
+  weir_cond_destroy(&client->sent);
+  weir_mutex_destroy(&client->mu);
+  weir_mutex_destroy(&client->cancel_mu);
+  weir_graph_unref(client->graph);
+  weir_free(client->handle);
+  weir_free(client->device_filters);
+  weir_free(client);
+}
+
+static const weir_remote_session_vtable_t client_vtable = {
+    .destroy = client_destroy, .run = client_run, .cancel = client_cancel, .reset = client_reset};
+
+// TLS is for "grpc+tls://": files given for another target are a mistake that must not pass for
+// encryption.
+static weir_status_t* channel_options(const char* target, const weir_session_options_t* options,
+                                      weir_rpc_channel_options_t* out_channel) {
+  bool is_tls = weir_view_starts_with(weir_view_of(target), "grpc+tls://");
+  bool has_files = options->tls_ca || options->tls_cert || options->tls_key;
+  if (has_files && !is_tls)
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "TLS files are given, but target '%s' is not 'grpc+tls://'", target);
+  if (options->tls_key && !options->tls_cert)
+    return WEIR_STATUS(INVALID_ARGUMENT, "tls_key '%s' is given without tls_cert",
+                       options->tls_key);
+  *out_channel = (weir_rpc_channel_options_t){.address = target,
+                                              .tls = {.is_enabled = is_tls,
+                                                      .ca_file = options->tls_ca,
+                                                      .cert_file = options->tls_cert,
+                                                      .key_file = options->tls_key}};
+  return NULL;
+}
+
+weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
+                                  const weir_session_options_t* options,
+                                  weir_remote_session_t** out_remote) {
+  client_t* client = weir_calloc(1, sizeof(*client));
+  if (!client) return weir_out_of_memory();
+  client->base.vtable = &client_vtable;
+  weir_mutex_init(&client->mu);
+  weir_cond_init(&client->sent);
+  weir_mutex_init(&client->cancel_mu);
+  client->graph = weir_graph_ref(graph);
+  client->options = *options;
+  weir_rpc_channel_options_t channel;
+  weir_status_t* status = channel_options(target, options, &channel);
+  if (options->device_filters && !status) {
+    client->device_filters = weir_strdup(options->device_filters);
+    if (!client->device_filters) status = weir_out_of_memory();
+  }
+  if (!status) status = add_cancel(client);
+  if (!status) status = weir_rpc_loop_create(NULL, &client->loop);
+  if (!status) status = weir_rpc_channel_create(client->loop, &channel, &client->channel);
+  if (status) client_destroy(&client->base);
+  else *out_remote = &client->base;
+  return status;
+}

@@ -1,0 +1,109 @@
+// messages.c — Pieces of messages that master and worker both write.
+#include "cluster/task/messages.h"
+
+#include "base/details.h"
+#include "wire/wire.h"
+
+void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
+                                  weir_strbuf_t* out) {
+  size_t at = weir_wire_begin(out, field);
+  weir_wire_put_string(out, 1, device->name);
+  weir_wire_put_string(out, 2, device->type);
+  weir_wire_put_int(out, 4, device->memory_limit);
+  size_t locality = weir_wire_begin(out, 5);
+  weir_wire_end(out, locality);
+  weir_wire_put_fixed64(out, 6, device->incarnation);
+  weir_wire_put_int(out, 8, -1);  // xla_global_id: a device that XLA does not know
+  weir_wire_end(out, at);
+}
+
+weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device, uint32_t field,
+                                     weir_strbuf_t* out) {
+  weir_strbuf_t metadata = {0};
+  weir_status_t* status = weir_trace_write_metadata(trace, device, &metadata);
+  weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&metadata));
+  while (!status && weir_wire_next(&reader)) {
+    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES)
+      weir_wire_put_bytes(out, field, reader.bytes.data, reader.bytes.size);
+  }
+  weir_strbuf_free(&metadata);
+  return status;
+}
+
+weir_status_t* weir_client_status(weir_status_t* take_status) {
+  if (!take_status) return NULL;
+  const char* message = weir_status_message(take_status);
+  // "Node 'NAME' (Op): what happened" is how an executor names the node.
+  const char* start = strncmp(message, "Node '", 6) == 0 ? message + 6 : NULL;
+  const char* end = start ? strchr(start, '\'') : NULL;
+  if (!end || strstr(message, "{{node ")) return take_status;
+  weir_status_t* status =
+      weir_status_create(weir_status_code(take_status), __FILE__, __LINE__,
+                         "%s\n\t [[{{node %.*s}}]]", message, (int)(end - start), start);
+  status = weir_status_with_details(status, weir_status_details(take_status));
+  weir_status_destroy(take_status);
+  return status;
+}
+
+weir_status_t* weir_status_from(weir_status_t* take_status, const char* task) {
+  if (!take_status || strncmp(weir_status_message(take_status), "From /", 6) == 0)
+    return take_status;
+  return weir_status_prefix(take_status, "From %s:\n", task);
+}
+
+// Whether |details| are a GrpcPayloadContainer: a map of names to bytes.
+static bool is_payloads(weir_view_t details) {
+  weir_wire_reader_t reader = weir_wire_reader(details);
+  weir_status_t* status = NULL;
+  while (!status && weir_wire_next(&reader)) {
+    if (reader.field != 1 || reader.type != WEIR_WIRE_BYTES) continue;
+    weir_wire_reader_t entry = weir_wire_reader(reader.bytes);
+    while (weir_wire_next(&entry)) continue;
+    status = weir_wire_check(&entry, "payload");
+  }
+  if (!status) status = weir_wire_check(&reader, "GrpcPayloadContainer");
+  bool is_valid = status == NULL;
+  weir_status_destroy(status);
+  return is_valid;
+}
+
+weir_status_t* weir_status_payloads(weir_status_t* take_status) {
+  enum { MAX_SIZE = 4096 };  // clients of gRPC take trailers of 8 KiB, message and base64 included
+  weir_view_t details = weir_status_details(take_status);
+  if (details.size <= MAX_SIZE && is_payloads(details)) return take_status;
+  weir_strbuf_t lost = {0};
+  size_t entry = weir_wire_begin(&lost, 1);
+  weir_wire_put_string(&lost, 1,
+                       "type.googleapis.com/tensorflow.distributed_runtime.GrpcPayloadsLost");
+  weir_wire_put_bytes(&lost, 2, "", 0);
+  weir_wire_end(&lost, entry);
+  weir_view_t instead = lost.failed ? weir_view("", 0) : weir_strbuf_view(&lost);
+  weir_status_t* status = weir_status_with_details(take_status, instead);
+  weir_strbuf_free(&lost);
+  return status;
+}
+
+// The last field |number| of |message|, where it is bytes; empty otherwise.
+static weir_view_t bytes_field(weir_view_t message, uint32_t number) {
+  weir_view_t found = weir_view("", 0);
+  weir_wire_reader_t reader = weir_wire_reader(message);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == number && reader.type == WEIR_WIRE_BYTES) found = reader.bytes;
+  }
+  return found;
+}
+
+static int64_t int_field(weir_view_t message, uint32_t number) {
+  int64_t found = 0;
+  weir_wire_reader_t reader = weir_wire_reader(message);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == number && reader.type == WEIR_WIRE_VARINT) found = weir_wire_int(&reader);
+  }
+  return found;
+}
+
+bool weir_config_is_unoptimized(weir_view_t config) {
+  weir_view_t graph_options = bytes_field(config, 10);
+  bool is_disabled = int_field(bytes_field(graph_options, 10), 19) != 0;
+  return is_disabled || int_field(bytes_field(graph_options, 3), 3) == -1;
+}

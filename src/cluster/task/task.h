@@ -1,0 +1,94 @@
+// task.h — One task of a cluster from inside: its device and state, its peers, and the rendezvous
+// of every step that runs here. Master and worker of the process share it.
+//
+// Thread-safe. Lock order: a master's or worker's own locks before |mu|; no lock is held across a
+// call to a peer or a callback.
+#ifndef WEIR_CLUSTER_TASK_H_
+#define WEIR_CLUSTER_TASK_H_
+
+#include "base/map.h"
+#include "cluster/config/alias.h"
+#include "cluster/config/spec.h"
+#include "cluster/task/request_ids.h"
+#include "cluster/task/same_host.h"
+#include "cluster/task/transfer_log.h"
+#include "op/rendezvous.h"
+#include "op/resource.h"
+#include "rpc/rpc.h"
+#include "runtime/runtime.h"
+
+typedef struct weir_task_t {
+  struct weir_master_t* master;  // set and owned by the server, which gives the task to handlers
+  struct weir_worker_t* worker;
+  char* name;  // "/job:worker/replica:0/task:0"
+  const char* job;
+  int index;
+  weir_cluster_spec_t spec;
+  weir_pool_t* pool;          // kernels, and requests that take longer than a glance
+  weir_pool_t* waiting_pool;  // see weir_task_wait
+  weir_runtime_t* runtime;
+  weir_resources_t* resources;  // shared by all sessions but isolated ones
+  weir_rpc_loop_t* loop;
+  weir_rpc_tls_t tls;  // towards peers; owns its strings
+  weir_request_ids_t request_ids;
+  weir_same_host_t same_host;
+  weir_transfer_log_t transfers;
+  void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
+  void* shutdown_arg;
+  weir_mutex_t mu;                                     // guards all below
+  weir_map_t channels;                                 // address → weir_rpc_channel_t
+  weir_map_t steps;                                    // step number (8 bytes) → step_t
+  int waiting_count;                                   // weir_task_wait: functions that run
+  weir_cond_t waited;                                  // one of them has ended
+  int unknown_step_count;                              // of them, how many only receivers know of
+  atomic_llong bytes_received, bytes_sent, steps_run;  // for metrics
+} weir_task_t;
+
+typedef struct weir_task_options_t {
+  weir_cluster_spec_t spec;  // moved from
+  const char* job;
+  int index;
+  int threads;  // of |pool|; 0: one a CPU
+  int io_threads;
+  weir_rpc_tls_t tls;  // towards peers
+} weir_task_options_t;
+
+WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);
+// Nothing of the task may run any more.
+void weir_task_destroy(weir_task_t* task);
+
+// For numbers of sessions, steps and requests, which nobody may foresee: the kernel's. Never 0.
+uint64_t weir_task_random(void);
+// Runs |fn| on a thread that it may block: requests that wait for peers or for other requests. They
+// share some threads; when all of those wait, each gets one of its own, since one may wait for what
+// the next one brings.
+void weir_task_wait(weir_task_t* task, weir_task_fn_t fn, void* arg);
+// The channel to a peer, by its name "/job:ps/replica:0/task:1" (a longer device name will do), in
+// the cluster of |alias| or, where that is NULL, the task's own. NOT_FOUND for a task that is not
+// in it.
+WEIR_MUST_USE weir_status_t* weir_task_channel(weir_task_t* task, const weir_alias_t* alias,
+                                               weir_view_t peer, weir_rpc_channel_t** out_channel);
+// The channel to an address that a client's own cluster definition gave.
+WEIR_MUST_USE weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
+                                                  weir_rpc_channel_t** out_channel);
+
+// ---- steps (step.c) ----
+// The rendezvous of step |id|, made when it is new. Retained for the caller. It meets receives of
+// other tasks' tensors by asking their workers. The step lasts until weir_task_end_step.
+WEIR_MUST_USE weir_status_t* weir_task_step(weir_task_t* task, int64_t id,
+                                            weir_rendezvous_t** out_rendezvous);
+// The same of a session in which the task goes by |alias|; NULL: by its own name.
+WEIR_MUST_USE weir_status_t* weir_task_step_as(weir_task_t* task, int64_t id, weir_alias_t* alias,
+                                               weir_rendezvous_t** out_rendezvous);
+// Forgets step |id| and fails what still waits in it.
+void weir_task_end_step(weir_task_t* task, int64_t id);
+void weir_task_end_all_steps(weir_task_t* task);
+// Whether step |id| has not ended. Only where it is known that it has begun.
+bool weir_task_has_step(weir_task_t* task, int64_t id);
+// For RecvTensor: hands over the tensor that this task sends, or will send, under |key|. A step
+// that only receivers know of is forgotten when the last of them is gone; RESOURCE_EXHAUSTED when
+// there are too many such steps.
+void weir_task_receive(weir_task_t* task, int64_t id, weir_view_t key, weir_cancel_t* cancel,
+                       weir_recv_done_fn_t done, void* arg);
+
+#endif  // WEIR_CLUSTER_TASK_H_

@@ -1,0 +1,199 @@
+// worker_tensor.c — RecvTensor: tensors of a step, for the workers that receive them.
+#include "cluster/worker/worker_internal.h"
+
+typedef struct receive_t {
+  weir_worker_t* worker;
+  weir_rpc_call_t* call;
+  weir_cancel_t* cancel;
+  weir_same_host_reader_t reader;
+  bool is_same_host;  // the receiver may read the tensor from memory
+} receive_t;
+
+// Puts bytes before the tensor so that its elements are aligned within the message: then the
+// receiver need not copy them. The filler stands in transport_options, which gRPC does not use.
+static void align_content(weir_message_builder_t* builder, const weir_tensor_t* tensor) {
+  size_t size = weir_tensor_byte_size(tensor);
+  if (!weir_dtype_is_plain(weir_tensor_type(tensor)) || size < 4096) return;
+  weir_message_builder_t trial = {.message = NULL};
+  weir_message_put_tensor(&trial, 1, (weir_tensor_t*)tensor);
+  size_t head = weir_message_size(&trial) - size;
+  weir_message_abandon(&trial);
+  size_t at = weir_message_size(builder) + head + 4;  // two tags and two lengths of the filler
+  size_t filler = (WEIR_TENSOR_ALIGNMENT - at % WEIR_TENSOR_ALIGNMENT) % WEIR_TENSOR_ALIGNMENT;
+  static const char zeros[WEIR_TENSOR_ALIGNMENT];
+  size_t any = weir_wire_begin(&builder->head, 4);
+  weir_wire_put_bytes(&builder->head, 2, zeros, filler);
+  weir_wire_end(&builder->head, any);
+}
+
+// Says where the tensor is instead of sending it. False when the bytes had better go.
+static bool hold_tensor(const receive_t* receive, weir_tensor_t* tensor, weir_strbuf_t* head) {
+  const weir_same_host_reader_t* reader = &receive->reader;
+  weir_task_t* task = receive->worker->task;
+  size_t size = head->size;
+  if (!receive->is_same_host || !weir_same_host_hold(&task->same_host, reader, tensor, head))
+    return false;
+  // The step or the connection may have ended before there was a hold to end.
+  if (weir_task_has_step(task, reader->step_id) && !weir_rpc_call_is_cancelled(receive->call)) {
+    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_tensor_byte_size(tensor),
+                              memory_order_relaxed);  // a statistic
+    return true;
+  }
+  weir_tensor_release(
+      weir_same_host_take(&task->same_host, reader->request_id, reader->connection));
+  head->size = size;
+  return false;
+}
+
+static weir_status_t* tensor_response(const receive_t* receive, weir_tensor_t* tensor, bool is_dead,
+                                      weir_rpc_message_t** out_message) {
+  weir_message_builder_t builder = {.message = NULL};
+  if (is_dead || !tensor) {
+    weir_wire_put_bool(&builder.head, 2, true);
+    size_t at = weir_wire_begin(&builder.head, 1);
+    weir_wire_put_int(&builder.head, 1, WEIR_DTYPE_FLOAT);
+    size_t shape = weir_wire_begin(&builder.head, 2);
+    size_t dim = weir_wire_begin(&builder.head, 2);
+    weir_wire_end(&builder.head, dim);
+    weir_wire_end(&builder.head, shape);
+    weir_wire_end(&builder.head, at);
+  } else {
+    weir_wire_put_int(&builder.head, 3, weir_wall_clock_us());
+    if (!hold_tensor(receive, tensor, &builder.head)) {
+      align_content(&builder, tensor);
+      weir_message_put_tensor(&builder, 1, tensor);
+    }
+  }
+  return weir_message_finish(&builder, out_message);
+}
+
+static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
+                         bool is_dead) {
+  receive_t* receive = arg;
+  weir_task_t* task = receive->worker->task;
+  weir_rpc_message_t* message = NULL;
+  weir_status_t* status = take_status;
+  // Written to between the Send and now, what was read of a variable shows that.
+  if (!status && take_tensor) status = weir_tensor_renew(&take_tensor);
+  if (!status) status = tensor_response(receive, take_tensor, is_dead, &message);
+  weir_tensor_release(take_tensor);
+  weir_rpc_call_on_cancel(receive->call, NULL, NULL);
+  if (status) {
+    status = weir_status_payloads(weir_status_from(status, task->name));
+    weir_rpc_call_fail(receive->call, status);
+  } else {
+    atomic_fetch_add_explicit(&task->bytes_sent, (long long)weir_rpc_message_size(message),
+                              memory_order_relaxed);  // a statistic
+    weir_rpc_call_respond(receive->call, message);
+  }
+  weir_cancel_destroy(receive->cancel);
+  weir_free(receive);
+}
+
+static void cancel_receive(void* arg) { weir_cancel_start(((receive_t*)arg)->cancel); }
+
+// Hexadecimal digits as a number; false when there are other characters, or too many.
+static bool parse_incarnation(weir_view_t text, uint64_t* out_value) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < text.size; ++i) {
+    const char* digits = "0123456789abcdef";
+    const char* digit = text.data[i] ? strchr(digits, text.data[i]) : NULL;
+    if (!digit) return false;
+    value = value << 4 | (uint64_t)(digit - digits);
+  }
+  *out_value = value;
+  return text.size > 0 && text.size <= 16;
+}
+
+// Keys are "source device;incarnation;destination device;tensor;frame:iteration". A receiver that
+// knows an earlier process of this task waits for what will never come: it is told at once.
+static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
+  weir_view_t rest = key, part = weir_view("", 0);
+  weir_device_name_t device;
+  uint64_t incarnation = 0;
+  int count = 0;
+  weir_status_t* status = NULL;
+  while (!status && weir_view_next(&rest, ';', &part)) {
+    bool is_device = count == 0 || count == 2;
+    if (is_device) status = weir_device_name_parse(part, &device);
+    if (is_device && !status && !device.job[0]) break;
+    if (count == 1 && !parse_incarnation(part, &incarnation)) break;
+    ++count;
+  }
+  bool is_key = !status && count == 5;
+  weir_status_destroy(status);
+  if (!is_key)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
+  if (incarnation == task->runtime->devices[0]->incarnation) return NULL;
+  return WEIR_STATUS(ABORTED,
+                     "RecvTensor expects a different device incarnation: %llu vs. %llu. Your "
+                     "worker job (\"%s\") was probably restarted. Check your worker job for the "
+                     "reason why it was restarted.",
+                     (unsigned long long)incarnation,
+                     (unsigned long long)task->runtime->devices[0]->incarnation, task->name);
+}
+
+// The receiver could not read the tensor that it was told the place of: it gets the bytes.
+static void send_held(receive_t* receive, int64_t again) {
+  weir_same_host_t* same_host = &receive->worker->task->same_host;
+  weir_tensor_t* tensor = weir_same_host_take(same_host, again, receive->reader.connection);
+  weir_status_t* status =
+      tensor ? NULL
+             : WEIR_STATUS(ABORTED, "the tensor of request %lld is not held any more",
+                           (long long)again);
+  receive_done(receive, status, tensor, false);
+}
+
+void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call) {
+  weir_task_t* task = self;
+  int64_t request_id = 0;
+  weir_wire_reader_t reader = weir_worker_call_reader(call);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 1) request_id = weir_wire_int(&reader);
+  }
+  weir_status_t* status = weir_wire_check(&reader, "MarkRecvFinishedRequest");
+  if (!status)
+    weir_tensor_release(
+        weir_same_host_take(&task->same_host, request_id, weir_rpc_call_connection(call)));
+  weir_worker_call_finish(call, status);
+}
+
+void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
+  weir_worker_t* worker = ((weir_task_t*)self)->worker;
+  int64_t step_id = 0, request_id = 0;
+  weir_view_t key = weir_view("", 0), options = weir_view("", 0);
+  weir_wire_reader_t reader = weir_worker_call_reader(call);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == 1) step_id = weir_wire_int(&reader);
+    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) key = reader.bytes;
+    if (reader.field == 6 && reader.type == WEIR_WIRE_BYTES) options = reader.bytes;
+    if (reader.field == 7) request_id = weir_wire_int(&reader);
+  }
+  weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
+  weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
+  if (!status && !wish.again) status = check_key(worker->task, key);
+  if (!status) status = weir_request_ids_add(&worker->task->request_ids, request_id, "RecvTensor");
+  receive_t* receive = status ? NULL : weir_calloc(1, sizeof(*receive));
+  if (receive) {
+    receive->worker = worker;
+    receive->call = call;
+    receive->is_same_host = wish.is_here;
+    receive->reader = (weir_same_host_reader_t){
+        .request_id = request_id, .step_id = step_id, .connection = weir_rpc_call_connection(call)};
+    if (wish.is_here) {
+      memcpy(receive->reader.socket, wish.socket.data, wish.socket.size);
+      memcpy(receive->reader.token, wish.token.data, wish.token.size);
+    }
+    status = weir_cancel_create(worker->cancel, &receive->cancel);
+  } else if (!status) {
+    status = weir_out_of_memory();
+  }
+  if (status) {
+    weir_free(receive);
+    weir_worker_call_finish(call, status);
+    return;
+  }
+  weir_rpc_call_on_cancel(call, cancel_receive, receive);
+  if (wish.again) send_held(receive, wish.again);
+  else weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
+}
