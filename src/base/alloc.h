@@ -50,6 +50,14 @@ char* weir_arena_strndup(weir_arena_t* arena, const char* text, size_t size);
 char* weir_arena_printf(weir_arena_t* arena, const char* format, ...) WEIR_PRINTF(2, 3);
 void weir_arena_free(weir_arena_t* arena);  // frees all; the arena may be used again
 
+// ---- memory spaces: which processor reaches what ----
+// A tensor is in the space of its allocator. Only kernels and copies of the device that a space
+// belongs to touch memory of it; the host's belongs to all.
+typedef struct weir_space_t {
+  struct weir_device_t* device;  // NULL: the host's. Borrowed
+} weir_space_t;
+extern const weir_space_t weir_host_space;
+
 // ---- allocator interface: memory of tensors. Thread-safe. ----
 typedef struct weir_allocator_t weir_allocator_t;
 typedef struct weir_allocator_vtable_t {
@@ -60,8 +68,11 @@ typedef struct weir_allocator_vtable_t {
 } weir_allocator_vtable_t;
 struct weir_allocator_t {
   const weir_allocator_vtable_t* vtable;
-  bool is_host;  // the CPU may read and write what it returns
+  const weir_space_t* space;  // of what it returns
 };
+WEIR_INLINE bool weir_allocator_is_host(const weir_allocator_t* allocator) {
+  return allocator->space == &weir_host_space;
+}
 
 // The host's tensor allocator: per-thread lists of recently freed blocks by size class before the
 // process allocator.

@@ -109,7 +109,7 @@ static const size_t sizes[] = {0,      1,      63,     64,      65,      192,
 static void test_host_sizes(void** state) {
   (void)state;
   weir_allocator_t* host = weir_host_allocator();
-  assert_true(host->is_host);
+  assert_true(weir_allocator_is_host(host));
   for (int round = 0; round < 3; ++round) {
     void* pointers[WEIR_COUNT_OF(sizes)];
     for (size_t i = 0; i < WEIR_COUNT_OF(sizes); ++i) {

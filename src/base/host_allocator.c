@@ -438,7 +438,8 @@ static void host_free(weir_allocator_t* self, void* pointer, size_t size) {
 }
 
 static const weir_allocator_vtable_t host_vtable = {.alloc = host_alloc, .free = host_free};
-static weir_allocator_t host_allocator = {.vtable = &host_vtable, .is_host = true};
+const weir_space_t weir_host_space = {.device = NULL};
+static weir_allocator_t host_allocator = {.vtable = &host_vtable, .space = &weir_host_space};
 
 weir_allocator_t* weir_host_allocator(void) { return &host_allocator; }
 

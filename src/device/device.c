@@ -1,8 +1,9 @@
-// device.c — What all devices share: references and names.
+// device.c — What all devices share: references, names, copies that are waited for.
 #include "device/device.h"
 
 #include <ctype.h>
 
+#include "base/philox.h"
 #include "base/string.h"
 
 weir_device_t* weir_device_retain(weir_device_t* device) {
@@ -12,6 +13,68 @@ weir_device_t* weir_device_retain(weir_device_t* device) {
 
 void weir_device_release(weir_device_t* device) {
   if (device && weir_ref_dec(&device->ref)) device->vtable->destroy(device);
+}
+
+weir_status_t* weir_device_init(weir_device_t* device, const char* type,
+                                const weir_device_params_t* params) {
+  weir_strbuf_t name = {0};
+  weir_strbuf_printf(
+      &name, "%s/device:%s:%d",
+      params->task && *params->task ? params->task : "/job:localhost/replica:0/task:0", type,
+      params->index);
+  WEIR_TRY(weir_strbuf_finish(&name));
+  weir_ref_init(&device->ref);
+  device->name = name.data;  // moved
+  device->type = device->kernel_type = type;
+  device->incarnation = weir_random_entropy();
+  device->pool = params->pool;
+  return NULL;
+}
+
+// ---- copies ----
+
+weir_status_t* weir_device_check_copy(const weir_device_t* device, const weir_tensor_t* src,
+                                      const weir_tensor_t* dst) {
+  if (src->dtype == dst->dtype && src->count == dst->count) return NULL;
+  char from[WEIR_SHAPE_TEXT_SIZE], to[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy %s%s to %s%s", device->name,
+                     weir_dtype_name(weir_tensor_type(src)), weir_tensor_shape_text(src, from),
+                     weir_dtype_name(weir_tensor_type(dst)), weir_tensor_shape_text(dst, to));
+}
+
+typedef struct waiting_t {
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  bool is_done;  // guarded by mu, as what follows
+  weir_status_t* status;
+} waiting_t;
+
+static void wake(void* arg, weir_status_t* take_status) {
+  waiting_t* waiting = arg;
+  weir_mutex_lock(&waiting->mu);
+  waiting->is_done = true;
+  waiting->status = take_status;
+  weir_cond_broadcast(&waiting->cond);
+  weir_mutex_unlock(&waiting->mu);
+}
+
+weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
+                                 const weir_tensor_t* src, weir_tensor_t** out_tensor) {
+  weir_tensor_t* copy = NULL;
+  WEIR_TRY(weir_tensor_create_in(weir_device_allocator(device, memory), weir_tensor_type(src),
+                                 src->rank, src->dims, &copy));
+  waiting_t waiting = {.is_done = false};
+  weir_mutex_init(&waiting.mu);
+  weir_cond_init(&waiting.cond);
+  device->vtable->copy(device, src, copy, wake, &waiting);
+  weir_mutex_lock(&waiting.mu);
+  while (!waiting.is_done) weir_cond_wait(&waiting.cond, &waiting.mu);
+  weir_mutex_unlock(&waiting.mu);
+  weir_cond_destroy(&waiting.cond);
+  weir_mutex_destroy(&waiting.mu);
+  if (waiting.status) weir_tensor_release(copy);
+  else *out_tensor = copy;
+  return waiting.status;
 }
 
 // ---- names ----

@@ -1,7 +1,12 @@
 // device.h — The device interface: memory, order of work, copies. Nothing above this folder knows
 // what a device is made of.
 //
-// Threading: devices are thread-safe; a stream is thread-confined to the step that uses it.
+// A device either runs kernels where they are called (a CPU: |submit| is NULL), or has an order of
+// work of its own, its queue: what is submitted runs one after the other, and only that touches its
+// memory. Memory may be freed, and given to others, as soon as the last work that uses it is in the
+// queue; what another processor reads or writes, a copy does, it keeps until the copy is done.
+//
+// Threading: devices are thread-safe.
 #ifndef WEIR_DEVICE_DEVICE_H_
 #define WEIR_DEVICE_DEVICE_H_
 
@@ -10,8 +15,6 @@
 #include "tensor/tensor.h"
 
 typedef struct weir_device_t weir_device_t;
-typedef struct weir_stream_t
-    weir_stream_t;  // an order of work on a device; NULL on devices that work synchronously
 
 typedef enum weir_memory_t {
   WEIR_MEMORY_DEVICE,  // where kernels compute
@@ -20,41 +23,39 @@ typedef enum weir_memory_t {
   WEIR_MEMORY_KINDS,
 } weir_memory_t;
 
+// A piece of work in a device's queue, within a struct of whoever submits it.
+typedef struct weir_work_t {
+  void (*run)(struct weir_work_t* self);   // in the queue's order, the device's memory in reach
+  void (*done)(struct weir_work_t* self);  // afterwards, on any thread, out of reach; may free it
+  struct weir_work_t* next;                // the device's
+} weir_work_t;
+
 typedef void (*weir_copy_done_fn_t)(void* arg, weir_status_t* take_status);
 
 typedef struct weir_device_vtable_t {
-  void (*destroy)(weir_device_t* device);  // required
+  void (*destroy)(weir_device_t* device);                    // required
+  void (*submit)(weir_device_t* device, weir_work_t* work);  // optional: kernels run where called
   // Required. Copies the elements of |src| to |dst|, same type and count, one of them in this
-  // device's memory and the other in host memory or in the memory of a device of the same kind; in
-  // the order of |stream|; calls |done| when complete.
-  void (*copy)(weir_device_t* device, weir_stream_t* stream, const weir_tensor_t* src,
-               weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg);
-  weir_status_t* (*create_stream)(
-      weir_device_t* device, weir_stream_t** out_stream);  // optional, default NULL: synchronous
-  void (*destroy_stream)(weir_device_t* device,
-                         weir_stream_t* stream);  // optional, with create_stream
-  weir_status_t* (*synchronize)(weir_device_t* device,
-                                weir_stream_t* stream);  // optional, default: nothing to wait for
+  // device's memory and the other in host memory; in the queue's order; calls |done| when complete.
+  // Both must live until then.
+  void (*copy)(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
+               weir_copy_done_fn_t done, void* arg);
 } weir_device_vtable_t;
 
 struct weir_device_t {
   const weir_device_vtable_t* vtable;
   weir_ref_t ref;
-  const char* type;      // "CPU": what kernels are registered for
-  char* name;            // "/job:localhost/replica:0/task:0/device:CPU:0"; owned
-  uint64_t incarnation;  // changes when the device restarts
-  int64_t memory_limit;  // bytes; 0: not known
-  weir_pool_t* pool;     // intra-op threads on the host; borrowed
+  const char* type;         // "CPU": as names and messages have it
+  const char* kernel_type;  // what kernels are registered for: |type|, or whose it borrows
+  char* name;               // "/job:localhost/replica:0/task:0/device:CPU:0"; owned
+  int ordinal;              // among the devices of its runtime
+  int preference;           // nodes that nobody placed go where it is highest
+  uint64_t incarnation;     // changes when the device restarts
+  int64_t memory_limit;     // bytes; 0: not known
+  weir_pool_t* pool;        // intra-op threads on the host; borrowed
+  weir_space_t space;       // of its memory, where that is not the host's
   weir_allocator_t* allocators[WEIR_MEMORY_KINDS];  // required; they outlive the device
 };
-
-// The CPU device of a task. |pool| is borrowed and must outlive it.
-WEIR_MUST_USE weir_status_t* weir_cpu_device_create(const char* task, int index, weir_pool_t* pool,
-                                                    weir_device_t** out_device);
-// The template for new devices: memory of its own, copies that copy, no kernels
-// (docs/adding-a-device.md).
-WEIR_MUST_USE weir_status_t* weir_null_device_create(const char* task, int index,
-                                                     weir_device_t** out_device);
 
 weir_device_t* weir_device_retain(weir_device_t* device);
 void weir_device_release(weir_device_t* device);
@@ -62,6 +63,51 @@ WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
                                                     weir_memory_t memory) {
   return device->allocators[memory];
 }
+// Whether kernels compute in host memory.
+WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) {
+  return weir_allocator_is_host(device->allocators[WEIR_MEMORY_DEVICE]);
+}
+// Copies |src| into fresh memory of |device|, of the kind given, and waits. INVALID_ARGUMENT where
+// neither of the two is in host memory. For what is not in a hurry.
+WEIR_MUST_USE weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
+                                               const weir_tensor_t* src,
+                                               weir_tensor_t** out_tensor);
+// INVALID_ARGUMENT unless the ends of a copy have the same type and count.
+WEIR_MUST_USE weir_status_t* weir_device_check_copy(const weir_device_t* device,
+                                                    const weir_tensor_t* src,
+                                                    const weir_tensor_t* dst);
+
+// ---- kinds of devices ----
+typedef struct weir_device_params_t {
+  const char* task;  // what names begin with; NULL: that of a process by itself
+  int index;
+  weir_pool_t* pool;  // borrowed, must outlive the device
+  double speed;       // of a simulated device: 1 is as fast as its kernels are
+  double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
+} weir_device_params_t;
+typedef struct weir_device_kind_t {
+  const char* name;  // "cpu": as --devices and people spell it
+  weir_status_t* (*create)(const weir_device_params_t* params, weir_device_t** out_device);
+} weir_device_kind_t;
+extern const weir_device_kind_t weir_cpu_kind;
+// The one that is always there.
+WEIR_INLINE weir_status_t* weir_cpu_device_create(const char* task, int index, weir_pool_t* pool,
+                                                  weir_device_t** out_device) {
+  weir_device_params_t params = {.task = task, .index = index, .pool = pool};
+  return weir_cpu_kind.create(&params, out_device);
+}
+extern const weir_device_kind_t weir_guard_kind;
+
+// Makes the devices that |spec| lists: "cpu:2,guard:2@speed=0.5@bandwidth=1e9" are two CPUs and two
+// guards; "cpu" is "cpu:1". NULL or "": one CPU. A CPU is always the first. INVALID_ARGUMENT quotes
+// what is wrong.
+WEIR_MUST_USE weir_status_t* weir_devices_create(const char* spec, const char* task,
+                                                 weir_pool_t* pool, weir_device_t*** out_devices,
+                                                 int* out_count);
+void weir_devices_release(weir_device_t** devices, int count);
+// For those who write a device: name and number, references, incarnation.
+WEIR_MUST_USE weir_status_t* weir_device_init(weir_device_t* device, const char* type,
+                                              const weir_device_params_t* params);
 
 // ---- device names: "/job:ps/replica:0/task:1/device:CPU:0", "/cpu:0", "/device:GPU:*", "" ----
 typedef struct weir_device_name_t {

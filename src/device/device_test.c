@@ -3,6 +3,10 @@
 
 #include "device/device.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "testing/cmocka.h"
 
 // ---- names ----
@@ -58,45 +62,25 @@ static weir_status_t* create_cpu(weir_device_t** out_device) {
   return weir_cpu_device_create("/job:w/replica:0/task:2", 1, NULL, out_device);
 }
 
-static weir_status_t* create_null(weir_device_t** out_device) {
-  return weir_null_device_create("/job:w/replica:0/task:2", 1, out_device);
+static weir_status_t* create_guard(weir_device_t** out_device) {
+  weir_device_params_t params = {.task = "/job:w/replica:0/task:2", .index = 1, .bandwidth = 1e9};
+  return weir_guard_kind.create(&params, out_device);
 }
 
-typedef struct copy_t {
-  int calls;
-  weir_code_t code;
-} copy_t;
-
-static void on_copied(void* arg, weir_status_t* take_status) {
-  copy_t* copy = arg;
-  ++copy->calls;
-  copy->code = weir_status_code(take_status);
-  weir_status_destroy(take_status);
-}
-
-static weir_code_t copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst) {
-  weir_stream_t* stream = NULL;
-  if (device->vtable->create_stream) assert_null(device->vtable->create_stream(device, &stream));
-  copy_t result = {0};
-  device->vtable->copy(device, stream, src, dst, on_copied, &result);
-  if (device->vtable->synchronize) assert_null(device->vtable->synchronize(device, stream));
-  assert_int_equal(result.calls, 1);
-  if (stream) device->vtable->destroy_stream(device, stream);
-  return result.code;
+static weir_tensor_t* fetch(weir_device_t* device, weir_memory_t memory, const weir_tensor_t* src) {
+  weir_tensor_t* copy = NULL;
+  assert_null(weir_device_fetch(device, memory, src, &copy));
+  return copy;
 }
 
 static void check_round_trip(weir_device_t* device, int64_t count) {
   weir_tensor_t* src = NULL;
-  weir_tensor_t* there = NULL;
-  weir_tensor_t* back = NULL;
-  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
   assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &src));
-  assert_null(weir_tensor_create_in(memory, WEIR_DTYPE_INT32, 1, &count, &there));
-  assert_null(weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_HOST),
-                                    WEIR_DTYPE_INT32, 1, &count, &back));
   for (int64_t i = 0; i < count; ++i) WEIR_TENSOR_DATA(src, int32_t)[i] = (int32_t)(i * 7 - 3);
-  assert_int_equal(copy(device, src, there), WEIR_OK);
-  assert_int_equal(copy(device, there, back), WEIR_OK);
+  weir_tensor_t* there = fetch(device, WEIR_MEMORY_DEVICE, src);
+  weir_tensor_t* back = fetch(device, WEIR_MEMORY_HOST, there);
+  assert_int_equal(weir_tensor_is_host(there), weir_device_is_host(device));
+  assert_true(weir_tensor_is_host(back));
   if (count) assert_memory_equal(src->data, back->data, (size_t)count * sizeof(int32_t));
   if (count) assert_int_equal((uintptr_t)there->data % WEIR_TENSOR_ALIGNMENT, 0);
   weir_tensor_release(src);
@@ -104,14 +88,22 @@ static void check_round_trip(weir_device_t* device, int64_t count) {
   weir_tensor_release(back);
 }
 
+static void expect_refused(void* arg, weir_status_t* take_status) {
+  ++*(int*)arg;
+  assert_int_equal(weir_status_code(take_status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(take_status);
+}
+
 static void check_mismatch(weir_device_t* device) {
   weir_tensor_t* a = NULL;
   weir_tensor_t* b = NULL;
   const int64_t three = 3;
   const int64_t four = 4;
+  int calls = 0;
   assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, &three, &a));
   assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, &four, &b));
-  assert_int_equal(copy(device, a, b), WEIR_INVALID_ARGUMENT);
+  device->vtable->copy(device, a, b, expect_refused, &calls);
+  assert_int_equal(calls, 1);
   weir_tensor_release(a);
   weir_tensor_release(b);
 }
@@ -128,8 +120,8 @@ static void conformance(create_fn_t create) {
   assert_int_equal(name.index, 1);
   assert_true(device->incarnation != other->incarnation);
   weir_device_release(other);
-  assert_true(weir_device_allocator(device, WEIR_MEMORY_HOST)->is_host);
-  assert_true(weir_device_allocator(device, WEIR_MEMORY_PINNED)->is_host);
+  assert_true(weir_allocator_is_host(weir_device_allocator(device, WEIR_MEMORY_HOST)));
+  assert_true(weir_allocator_is_host(weir_device_allocator(device, WEIR_MEMORY_PINNED)));
   check_round_trip(device, 0);
   check_round_trip(device, 1);
   check_round_trip(device, 100000);
@@ -150,21 +142,105 @@ static void test_cpu(void** state) {
   conformance(create_cpu);
 }
 
-static void test_null(void** state) {
+// ---- the guard device ----
+
+typedef struct step_t {
+  weir_work_t work;  // first
+  int* order;
+  int number;
+  weir_tensor_t* memory;
+} step_t;
+
+static void step_run(weir_work_t* work) {
+  step_t* step = (step_t*)work;
+  step->number = (*step->order)++;
+  WEIR_TENSOR_DATA(step->memory, int32_t)[0] += 1;  // in reach now
+}
+
+static void step_done(weir_work_t* work) { (void)work; }
+
+static void test_guard(void** state) {
   (void)state;
-  conformance(create_null);
+  enum { STEPS = 20 };
+  conformance(create_guard);
   weir_device_t* device = NULL;
-  assert_null(create_null(&device));
-  assert_false(weir_device_allocator(device, WEIR_MEMORY_DEVICE)->is_host);
+  assert_null(create_guard(&device));
+  assert_false(weir_device_is_host(device));
+  int32_t zero = 0;
+  int order = 0;
+  step_t steps[STEPS];
+  weir_tensor_t* src = NULL;
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &zero, &src));
+  weir_tensor_t* there = fetch(device, WEIR_MEMORY_DEVICE, src);
+  for (int i = 0; i < STEPS; ++i) {
+    steps[i] =
+        (step_t){.work = {.run = step_run, .done = step_done}, .order = &order, .memory = there};
+    device->vtable->submit(device, &steps[i].work);
+  }
+  weir_tensor_t* back = fetch(device, WEIR_MEMORY_HOST, there);  // after all of them
+  for (int i = 0; i < STEPS; ++i) assert_int_equal(steps[i].number, i);
+  assert_int_equal(WEIR_TENSOR_DATA(back, int32_t)[0], STEPS);
+  weir_tensor_release(src);
+  weir_tensor_release(there);
+  weir_tensor_release(back);
   weir_device_release(device);
+}
+
+// Whoever looks at its memory from the host dies.
+static void test_guard_bites(void** state) {
+  (void)state;
+  weir_device_t* device = NULL;
+  weir_tensor_t* there = NULL;
+  const int64_t count = 10;
+  assert_null(create_guard(&device));
+  assert_null(weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE),
+                                    WEIR_DTYPE_FLOAT, 1, &count, &there));
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL);
+    signal(SIGBUS, SIG_DFL);
+    volatile float seen = WEIR_TENSOR_DATA(there, float)[3];
+    (void)seen;
+    _exit(0);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how));
+  weir_tensor_release(there);
+  weir_device_release(device);
+}
+
+// ---- lists ----
+
+static void test_lists(void** state) {
+  (void)state;
+  weir_device_t** devices = NULL;
+  int count = 0;
+  assert_null(weir_devices_create("guard:2@speed=0.5,CPU:2", NULL, NULL, &devices, &count));
+  const char* names[] = {"CPU:0", "CPU:1", "GUARD:0", "GUARD:1"};
+  assert_int_equal(count, 4);
+  for (int i = 0; i < count; ++i) {
+    assert_non_null(strstr(devices[i]->name, names[i]));
+    assert_int_equal(devices[i]->ordinal, i);
+  }
+  weir_devices_release(devices, count);
+  assert_null(weir_devices_create("guard", NULL, NULL, &devices, &count));
+  assert_int_equal(count, 2);  // there is always a CPU
+  weir_devices_release(devices, count);
+  const char* bad[] = {"gpu:1",        "cpu:0",   "cpu:x", "cpu:-1",         "guard@speed=0",
+                       "guard@size=3", "cpu:100", ":2",    "cpu:60,guard:60"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) {
+    weir_status_t* status = weir_devices_create(bad[i], NULL, NULL, &devices, &count);
+    if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) fail_msg("%s was accepted", bad[i]);
+    weir_status_destroy(status);
+  }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),
-      cmocka_unit_test(test_bad_names),
-      cmocka_unit_test(test_cpu),
-      cmocka_unit_test(test_null),
+      cmocka_unit_test(test_names),       cmocka_unit_test(test_bad_names),
+      cmocka_unit_test(test_cpu),         cmocka_unit_test(test_guard),
+      cmocka_unit_test(test_guard_bites), cmocka_unit_test(test_lists),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

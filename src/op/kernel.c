@@ -67,34 +67,14 @@ weir_status_t* weir_kernel_axis(int64_t axis, int rank, int* out_axis) {
 
 // ---- outputs ----
 
-// Whether the argument of output |i| is in the kernel's list of host outputs.
-static bool is_host_output(const weir_kernel_ctx_t* ctx, int i) {
-  const char* names = ctx->kernel ? ctx->kernel->host_outputs : NULL;
-  const weir_op_t* op = ctx->node->op;
-  if (!names || !op) return false;
-  for (int arg = 0; arg < op->output_count; ++arg) {
-    int first = 0;
-    int count = 0;
-    weir_node_output_range(ctx->node, arg, &first, &count);
-    if (i < first || i >= first + count) continue;
-    weir_view_t rest = weir_view_of(names);
-    weir_view_t part;
-    while (weir_view_next(&rest, ',', &part)) {
-      if (weir_view_is(weir_view_trim(part), op->outputs[arg].name)) return true;
-    }
-    return false;
-  }
-  return false;
-}
-
 WEIR_INLINE weir_dtype_t output_type(const weir_kernel_ctx_t* ctx, int i) {
   return weir_dtype_base(ctx->node->output_types[i]);
 }
 
 WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
   weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
-  if (WEIR_LIKELY(allocator->is_host)) return allocator;
-  bool is_host = is_host_output(ctx, i) || !weir_dtype_is_plain(output_type(ctx, i));
+  if (WEIR_LIKELY(weir_allocator_is_host(allocator))) return allocator;
+  bool is_host = i < 64 && (ctx->host_outputs >> i & 1);
   return is_host ? weir_device_allocator(ctx->device, WEIR_MEMORY_HOST) : allocator;
 }
 
@@ -114,9 +94,7 @@ weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank, const
 }
 
 static bool is_same_memory(const weir_kernel_ctx_t* ctx, int i, const weir_tensor_t* t) {
-  const weir_tensor_t* owner = t->root ? t->root : t;
-  bool is_host = !owner->allocator || owner->allocator->is_host;
-  return output_allocator(ctx, i)->is_host == is_host;
+  return output_allocator(ctx, i)->space == weir_tensor_space(t);
 }
 
 // The input's memory under another type or shape. The input keeps its place, so it can still be
@@ -180,8 +158,9 @@ void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variabl
 
 weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype, int64_t count,
                                    weir_tensor_t** out_tensor) {
-  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
-  return weir_tensor_create_in(allocator, dtype, 1, &count, out_tensor);
+  weir_memory_t memory = weir_dtype_is_plain(dtype) ? WEIR_MEMORY_DEVICE : WEIR_MEMORY_HOST;
+  return weir_tensor_create_in(weir_device_allocator(ctx->device, memory), dtype, 1, &count,
+                               out_tensor);
 }
 
 // ---- resources ----

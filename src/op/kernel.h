@@ -86,7 +86,7 @@ struct weir_kernel_ctx_t {
       inputs;  // owned by the context's maker; a kernel may take one out by weir_kernel_take_input
   weir_value_t* outputs;  // all empty at first
   weir_device_t* device;
-  weir_stream_t* stream;  // NULL on synchronous devices
+  uint64_t host_outputs;  // bit i: output i is in host memory, whatever the device
   weir_step_t* step;
   int input_count;
   int output_count;
@@ -149,6 +149,15 @@ WEIR_MUST_USE weir_status_t* weir_kernel_output_int(weir_kernel_ctx_t* ctx, int 
 WEIR_MUST_USE weir_status_t* weir_kernel_output_bool(weir_kernel_ctx_t* ctx, int i, bool value);
 // Ref outputs: passes a reference on (retained).
 void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variable);
+
+// Which inputs, or outputs, of a node are in host memory on a device whose memory is its own: those
+// that the kernel lists, and all that no device memory can hold. Bit i is tensor i; beyond 64 they
+// are in the device's.
+uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
+                               bool outputs);
+// Runs a synchronous kernel in the queue of its device. |ctx| and its values must live until
+// |done|.
+void weir_kernel_submit(weir_kernel_ctx_t* ctx, weir_done_t done);
 
 // Scratch memory, released by the caller.
 WEIR_MUST_USE weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,

@@ -2,8 +2,7 @@
 #include "runtime/runtime.h"
 
 static void destroy(weir_runtime_t* runtime) {
-  for (int i = 0; i < runtime->device_count; ++i) weir_device_release(runtime->devices[i]);
-  weir_free(runtime->devices);
+  weir_devices_release(runtime->devices, runtime->device_count);
   if (runtime->owns_pool) weir_pool_destroy(runtime->pool);
   weir_free(runtime);
 }
@@ -12,11 +11,8 @@ static weir_status_t* init(weir_runtime_t* runtime, const weir_runtime_options_t
   runtime->pool = options->pool;
   runtime->owns_pool = !options->pool;
   if (!options->pool) WEIR_TRY(weir_pool_create(options->threads, &runtime->pool));
-  runtime->devices = weir_calloc(1, sizeof(*runtime->devices));
-  if (!runtime->devices) return weir_out_of_memory();
-  WEIR_TRY(weir_cpu_device_create(options->task, 0, runtime->pool, &runtime->devices[0]));
-  runtime->device_count = 1;
-  return NULL;
+  return weir_devices_create(options->devices, options->task, runtime->pool, &runtime->devices,
+                             &runtime->device_count);
 }
 
 weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,

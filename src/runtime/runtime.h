@@ -16,9 +16,10 @@ typedef struct weir_runtime_t {
 } weir_runtime_t;
 
 typedef struct weir_runtime_options_t {
-  const char* task;   // "/job:localhost/replica:0/task:0": what device names begin with
-  weir_pool_t* pool;  // borrowed, must outlive the runtime; NULL: one of its own
-  int threads;        // of its own pool; 0: one a CPU
+  const char* task;     // "/job:localhost/replica:0/task:0": what device names begin with
+  weir_pool_t* pool;    // borrowed, must outlive the runtime; NULL: one of its own
+  int threads;          // of its own pool; 0: one a CPU
+  const char* devices;  // as weir_devices_create reads it; NULL: one CPU
 } weir_runtime_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,

@@ -156,11 +156,6 @@ static weir_tensor_t* header_create(weir_dtype_t dtype, int rank, const int64_t*
   return tensor;
 }
 
-static bool is_device_memory(const weir_tensor_t* tensor) {
-  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
-  return owner->allocator && !owner->allocator->is_host;
-}
-
 // ---- creation ----
 
 weir_status_t* weir_tensor_create(weir_dtype_t dtype, int rank, const int64_t* dims,
@@ -193,7 +188,7 @@ weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t d
   int64_t count = 0;
   int64_t size = 0;
   if (!count_elements(dtype, rank, dims, &count, &size)) return bad_shape(dtype, rank, dims);
-  if (!allocator->is_host && !is_plain(dtype)) {
+  if (!weir_allocator_is_host(allocator) && !is_plain(dtype)) {
     char text[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT, "a %s tensor of shape %s cannot be in device memory",
                        weir_dtype_name(dtype), weir_shape_text(rank, dims, text));
@@ -377,14 +372,9 @@ weir_status_t* weir_tensor_slice(weir_tensor_t* tensor, int64_t begin, int64_t e
 
 weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor, weir_tensor_t** out_copy) {
   weir_dtype_t dtype = weir_tensor_type(tensor);
-  if (is_device_memory(tensor)) {
-    char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "a %s tensor of shape %s in device memory cannot be copied by the host",
-                       weir_dtype_name(dtype), weir_tensor_shape_text(tensor, text));
-  }
+  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
   weir_tensor_t* copy = NULL;
-  WEIR_TRY(weir_tensor_create(dtype, tensor->rank, tensor->dims, &copy));
+  WEIR_TRY(weir_tensor_create_in(owner->allocator, dtype, tensor->rank, tensor->dims, &copy));
   weir_status_t* status = weir_elements_copy(dtype, copy->data, tensor->data, tensor->count);
   if (status) {
     weir_tensor_release(copy);

@@ -53,8 +53,8 @@ WEIR_MUST_USE weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, 
 WEIR_MUST_USE weir_status_t* weir_tensor_view_as(weir_tensor_t* tensor, weir_dtype_t dtype,
                                                  int rank, const int64_t* dims,
                                                  weir_tensor_t** out_view);
-// Creates a copy of the elements in fresh host memory (strings, handles and variants are copied,
-// deep or by reference).
+// Creates a copy of the elements in fresh memory of the same space (strings, handles and variants
+// are copied, deep or by reference). Called where that memory can be reached.
 WEIR_MUST_USE weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor,
                                               weir_tensor_t** out_copy);
 
@@ -86,6 +86,15 @@ WEIR_MUST_USE weir_status_t* weir_tensor_freeze(weir_tensor_t** tensor);
 // overflow (of bytes too).
 WEIR_MUST_USE weir_status_t* weir_shape_count(weir_dtype_t dtype, int rank, const int64_t* dims,
                                               int64_t* out_count);
+
+// ---- memory spaces ----
+WEIR_INLINE const weir_space_t* weir_tensor_space(const weir_tensor_t* tensor) {
+  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
+  return owner->allocator ? owner->allocator->space : &weir_host_space;
+}
+WEIR_INLINE bool weir_tensor_is_host(const weir_tensor_t* tensor) {
+  return weir_tensor_space(tensor) == &weir_host_space;
+}
 
 // ---- inline access for kernels ----
 #define WEIR_TENSOR_DATA(tensor, type) ((type*)(tensor)->data)

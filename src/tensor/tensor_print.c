@@ -139,8 +139,7 @@ static void print_axis(const weir_tensor_t* tensor, int axis, int64_t limit, con
 }
 
 void weir_tensor_print(const weir_tensor_t* tensor, int64_t limit, weir_strbuf_t* out) {
-  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
-  if (owner->allocator && !owner->allocator->is_host) {
+  if (!weir_tensor_is_host(tensor)) {
     char text[WEIR_SHAPE_TEXT_SIZE];
     weir_strbuf_printf(out, "<%s%s in device memory>", weir_dtype_name(weir_tensor_type(tensor)),
                        weir_tensor_shape_text(tensor, text));

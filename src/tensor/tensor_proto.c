@@ -466,14 +466,13 @@ static void write_elements(const weir_tensor_t* tensor, weir_strbuf_t* out) {
 }
 
 weir_status_t* weir_tensor_write(const weir_tensor_t* tensor, weir_strbuf_t* out) {
-  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (tensor->dtype == WEIR_DTYPE_VARIANT) {
     return WEIR_STATUS(UNIMPLEMENTED,
                        "a variant tensor of shape %s cannot be written as TensorProto",
                        weir_tensor_shape_text(tensor, text));
   }
-  if (owner->allocator && !owner->allocator->is_host) {
+  if (!weir_tensor_is_host(tensor)) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "a %s tensor of shape %s in device memory cannot be written as TensorProto",
                        weir_dtype_name(weir_tensor_type(tensor)),

@@ -162,13 +162,18 @@ static void device_free(weir_allocator_t* self, void* pointer, size_t size) {
 static void test_create_in(void** state) {
   (void)state;
   static const weir_allocator_vtable_t vtable = {.alloc = device_alloc, .free = device_free};
-  weir_allocator_t device = {.vtable = &vtable, .is_host = false};
-  weir_allocator_t pinned = {.vtable = &vtable, .is_host = true};
+  const weir_space_t space = {.device = NULL};
+  weir_allocator_t device = {.vtable = &vtable, .space = &space};
+  weir_allocator_t pinned = {.vtable = &vtable, .space = &weir_host_space};
   weir_tensor_t* tensor = NULL;
   weir_tensor_t* copy = NULL;
   assert_null(weir_tensor_create_in(&device, WEIR_DTYPE_FLOAT, 1, (int64_t[]){100}, &tensor));
   assert_int_equal(device_bytes, 400);
-  expect_error(weir_tensor_copy(tensor, &copy), WEIR_INVALID_ARGUMENT, "device memory");
+  assert_false(weir_tensor_is_host(tensor));
+  assert_null(weir_tensor_copy(tensor, &copy));  // into memory of the same kind
+  assert_int_equal(device_bytes, 800);
+  assert_ptr_equal(weir_tensor_space(copy), &space);
+  weir_tensor_release(copy);
   weir_tensor_release(tensor);
   assert_int_equal(device_bytes, 0);
   assert_null(weir_tensor_create_in(&device, WEIR_DTYPE_FLOAT, 1, (int64_t[]){0}, &tensor));

@@ -1,0 +1,134 @@
+// guard_memory.c — A reserved range of addresses, given out by size class; what is in use has no
+// access rights while closed.
+//
+// Lists of free blocks are kept outside: nothing may be written into the memory itself.
+#include "guard_memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/thread.h"
+
+enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 20 };
+static const size_t kReserved = (size_t)1 << 36;
+static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps
+
+typedef struct free_list_t {
+  void** blocks;
+  size_t count;
+  size_t capacity;
+} free_list_t;
+
+struct guard_memory_t {
+  weir_allocator_t allocator;  // first
+  char* base;
+  weir_mutex_t mu;  // guards all below
+  size_t used;      // bytes given out at least once
+  size_t extent;    // |used| in whole steps: what opens and closes
+  size_t live;      // blocks in use
+  bool is_open;
+  bool is_released;  // only live blocks hold it
+  free_list_t free[CLASS_COUNT];
+};
+
+static size_t class_of(size_t size) {
+  size_t class = 0;
+  while (((size_t)1 << (class + SMALLEST_SHIFT)) < size) ++class;
+  return class;
+}
+
+static void destroy(guard_memory_t* memory) {
+  munmap(memory->base, kReserved);
+  for (size_t i = 0; i < CLASS_COUNT; ++i) weir_free(memory->free[i].blocks);
+  weir_mutex_destroy(&memory->mu);
+  weir_free(memory);
+}
+
+// ---- blocks ----
+
+static void* take_fresh(guard_memory_t* memory, size_t size) WEIR_REQUIRES(memory->mu) {
+  if (size > kReserved - memory->used) return NULL;
+  void* block = memory->base + memory->used;
+  memory->used += size;
+  size_t extent = (memory->used + kStep - 1) / kStep * kStep;
+  if (extent > memory->extent) {
+    if (memory->is_open &&
+        mprotect(memory->base + memory->extent, extent - memory->extent, PROT_READ | PROT_WRITE))
+      return NULL;
+    memory->extent = extent;
+  }
+  return block;
+}
+
+static void* guard_alloc(weir_allocator_t* self, size_t size, size_t alignment) {
+  guard_memory_t* memory = (guard_memory_t*)self;
+  size_t class = class_of(size);
+  (void)alignment;  // a power of two is aligned to itself, and the smallest to a tensor's 64
+  if (class >= CLASS_COUNT) return NULL;
+  weir_mutex_lock(&memory->mu);
+  free_list_t* list = &memory->free[class];
+  // Room for every block of the class to come back: freeing cannot fail.
+  void* block = NULL;
+  if (list->count) block = list->blocks[--list->count];
+  else block = take_fresh(memory, (size_t)1 << (class + SMALLEST_SHIFT));
+  if (block) ++memory->live;
+  weir_mutex_unlock(&memory->mu);
+  return block;
+}
+
+static void guard_free(weir_allocator_t* self, void* pointer, size_t size) {
+  guard_memory_t* memory = (guard_memory_t*)self;
+  weir_mutex_lock(&memory->mu);
+  free_list_t* list = &memory->free[class_of(size)];
+  // Without memory for the list the block is lost; it is only addresses.
+  if (WEIR_GROW(list->blocks, list->capacity, list->count + 1))
+    list->blocks[list->count++] = pointer;
+  bool is_last = --memory->live == 0 && memory->is_released;
+  weir_mutex_unlock(&memory->mu);
+  if (is_last) destroy(memory);
+}
+
+static const weir_allocator_vtable_t guard_vtable = {.alloc = guard_alloc, .free = guard_free};
+
+// ---- the whole ----
+
+weir_status_t* weir_guard_memory_create(const weir_space_t* space, guard_memory_t** out_memory) {
+  guard_memory_t* memory = weir_calloc(1, sizeof(*memory));
+  if (!memory) return weir_out_of_memory();
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  memory->base = mmap(NULL, kReserved, PROT_NONE, flags, -1, 0);
+  if (memory->base == MAP_FAILED) {
+    int error = errno;
+    weir_free(memory);
+    return WEIR_STATUS(RESOURCE_EXHAUSTED, "no addresses for a guard device's memory: %s",
+                       strerror(error));
+  }
+  memory->allocator = (weir_allocator_t){.vtable = &guard_vtable, .space = space};
+  weir_mutex_init(&memory->mu);
+  *out_memory = memory;
+  return NULL;
+}
+
+void weir_guard_memory_release(guard_memory_t* memory) {
+  if (!memory) return;
+  weir_mutex_lock(&memory->mu);
+  memory->is_released = true;
+  bool is_last = memory->live == 0;
+  weir_mutex_unlock(&memory->mu);
+  if (is_last) destroy(memory);
+}
+
+weir_allocator_t* weir_guard_memory_allocator(guard_memory_t* memory) { return &memory->allocator; }
+
+static void set_rights(guard_memory_t* memory, bool is_open) {
+  weir_mutex_lock(&memory->mu);
+  memory->is_open = is_open;
+  int rights = is_open ? PROT_READ | PROT_WRITE : PROT_NONE;
+  // It fails only where the kernel is out of memory; then the next access says so.
+  if (memory->extent) WEIR_CHECK(mprotect(memory->base, memory->extent, rights) == 0);
+  weir_mutex_unlock(&memory->mu);
+}
+
+void weir_guard_memory_open(guard_memory_t* memory) { set_rights(memory, true); }
+void weir_guard_memory_close(guard_memory_t* memory) { set_rights(memory, false); }

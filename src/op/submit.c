@@ -1,0 +1,83 @@
+// submit.c — Kernels on devices with memory and an order of work of their own.
+#include "base/string.h"
+#include "op/kernel.h"
+
+// ---- where arguments live ----
+
+static bool is_listed(const char* names, const char* name) {
+  weir_view_t rest = weir_view_of(names ? names : ""), part;
+  while (rest.size && weir_view_next(&rest, ',', &part)) {
+    if (weir_view_is(weir_view_trim(part), name)) return true;
+  }
+  return false;
+}
+
+uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
+                               bool outputs) {
+  const weir_op_t* op = node->op;
+  const char* names = !kernel ? NULL : outputs ? kernel->host_outputs : kernel->host_inputs;
+  const weir_dtype_t* types = outputs ? node->output_types : node->input_types;
+  int count = outputs ? node->output_count : node->input_count;
+  uint64_t mask = 0;
+  for (int i = 0; i < WEIR_MIN(count, 64); ++i) {
+    if (!weir_dtype_is_plain(weir_dtype_base(types[i]))) mask |= UINT64_C(1) << i;
+  }
+  for (int arg = 0; op && names && arg < (outputs ? op->output_count : op->input_count); ++arg) {
+    int first = 0, size = 0;
+    if (!is_listed(names, outputs ? op->outputs[arg].name : op->inputs[arg].name)) continue;
+    if (outputs) weir_node_output_range(node, arg, &first, &size);
+    else weir_node_input_range(node, arg, &first, &size);
+    for (int i = first; i < WEIR_MIN(first + size, 64); ++i) mask |= UINT64_C(1) << i;
+  }
+  return mask;
+}
+
+// ---- running ----
+
+typedef struct submitted_t {
+  weir_work_t work;  // first
+  weir_kernel_ctx_t* ctx;
+  weir_status_t* status;
+  weir_done_t done;
+} submitted_t;
+
+// Puts an output where readers expect it: a kernel that was written for the CPU may hand on what it
+// got, or make a tensor by itself.
+static weir_status_t* put_in_place(const weir_kernel_ctx_t* ctx, int i) {
+  weir_tensor_t* tensor = ctx->outputs[i].tensor;
+  if (!tensor || !weir_dtype_is_plain(weir_tensor_type(tensor))) return NULL;
+  bool is_host = i < 64 && (ctx->host_outputs >> i & 1);
+  weir_memory_t memory = is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE;
+  weir_allocator_t* allocator = weir_device_allocator(ctx->device, memory);
+  if (weir_tensor_space(tensor) == allocator->space) return NULL;
+  weir_tensor_t* moved = NULL;
+  WEIR_TRY(weir_tensor_create_in(allocator, weir_tensor_type(tensor), tensor->rank, tensor->dims,
+                                 &moved));
+  if (tensor->count) memcpy(moved->data, tensor->data, weir_tensor_byte_size(tensor));
+  weir_tensor_release(tensor);
+  ctx->outputs[i].tensor = moved;
+  return NULL;
+}
+
+static void run(weir_work_t* work) {
+  submitted_t* self = (submitted_t*)work;
+  weir_kernel_ctx_t* ctx = self->ctx;
+  self->status = ctx->kernel->compute(ctx);
+  for (int i = 0; i < ctx->output_count && !self->status; ++i) self->status = put_in_place(ctx, i);
+}
+
+static void finish(weir_work_t* work) {
+  submitted_t self = *(submitted_t*)work;
+  weir_free(work);
+  weir_done_call(self.done, self.status);
+}
+
+void weir_kernel_submit(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  submitted_t* self = weir_calloc(1, sizeof(*self));
+  if (!self) {
+    weir_done_call(done, weir_out_of_memory());
+    return;
+  }
+  *self = (submitted_t){.work = {.run = run, .done = finish}, .ctx = ctx, .done = done};
+  ctx->device->vtable->submit(ctx->device, &self->work);
+}
