@@ -1,16 +1,9 @@
 // fold.c — Constant folding: nodes whose inputs are constants, and values that inference knows from
 // shapes alone.
-#include "pass/rewrite.h"
+#include "pass/fold_order.h"
 
 // A constant larger than this is made only when it is no larger than what it is made from.
 #define FOLD_LIMIT ((size_t)10 << 20)
-
-// A constant that took the place of a node whose inputs are not constants, or was made from one.
-typedef struct cut_t {
-  weir_node_t* constant;
-  weir_node_t* node;
-  struct cut_t* next;
-} cut_t;
 
 typedef struct fold_t {
   weir_pass_ctx_t* ctx;
@@ -18,7 +11,7 @@ typedef struct fold_t {
   const bool* conditional;  // weir_rewrite_mark_conditional
   bool* refined;            // by node id: more is known of its outputs than when the pass began
   bool* live;               // by node id: ran when the pass began
-  cut_t* cuts;
+  weir_cut_t* cuts;
 } fold_t;
 
 static bool has_function(const weir_node_t* node) {
@@ -67,9 +60,9 @@ static weir_status_t* collect_controls(fold_t* fold, const weir_node_t* node, we
 }
 
 static weir_status_t* add_cut(fold_t* fold, weir_node_t* constant, weir_node_t* node) {
-  cut_t* cut = weir_arena_alloc(&fold->rewrite.arena, sizeof(*cut));
+  weir_cut_t* cut = weir_arena_alloc(&fold->rewrite.arena, sizeof(*cut));
   if (!cut) return weir_out_of_memory();
-  *cut = (cut_t){.constant = constant, .node = node, .next = fold->cuts};
+  *cut = (weir_cut_t){.constant = constant, .node = node, .next = fold->cuts};
   fold->cuts = cut;
   return NULL;
 }
@@ -79,7 +72,7 @@ static weir_status_t* inherit_cuts(fold_t* fold, const weir_node_t* node, weir_n
   for (int i = 0; i < node->def.input_count; ++i) {
     const weir_node_t* source = node->inputs[i].node;
     if ((size_t)source->id < fold->rewrite.count) continue;
-    for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
+    for (weir_cut_t* cut = fold->cuts; cut; cut = cut->next) {
       if (cut->constant == source) WEIR_TRY(add_cut(fold, constant, cut->node));
     }
   }
@@ -338,7 +331,7 @@ static weir_status_t* keep_effects(fold_t* fold) {
   bool* seen = weir_arena_array(arena, count + 1, sizeof(*seen));
   weir_node_t** stack = weir_arena_array(arena, count + 1, sizeof(*stack));
   if (!seen || !stack) return weir_out_of_memory();
-  for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
+  for (weir_cut_t* cut = fold->cuts; cut; cut = cut->next) {
     if (live[cut->node->id] || !fold->live[cut->node->id]) continue;
     memset(seen, 0, count);
     if (needs_lost_effect(fold, live, cut->node, stack, seen))
@@ -362,6 +355,7 @@ weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx) {
     status = visit(&fold, fold.rewrite.order[i]);
   if (!status) status = weir_rewrite_finish(&fold.rewrite, ctx);
   if (!status) status = keep_effects(&fold);
+  if (!status) status = weir_fold_keep_order(ctx, &fold.rewrite, fold.cuts);
 done:
   weir_rewrite_free(&fold.rewrite);
   return status;

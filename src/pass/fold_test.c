@@ -214,6 +214,31 @@ static void test_reference_shape(void** state) {
   check_input(t->graph, "ret", 0, "shape:0");  // an assignment may change it
 }
 
+static weir_edge_t add_scalar_variable(testing_t* t, const char* name) {
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+  return edge_of(add_with(t->graph, "Variable", name, WEIR_NO_EDGES, attrs), 0);
+}
+
+// Whose size comes of a value that was made after an assignment comes after it, too.
+static void test_shape_keeps_order(void** state) {
+  testing_t* t = *state;
+  weir_edge_t v = add_scalar_variable(t, "v"), w = add_scalar_variable(t, "w");
+  weir_edge_t assign = ADD(t->graph, "Assign", "assign", v, add_float(t->graph, "a", 1));
+  weir_edge_t neg = ADD(t->graph, "Neg", "neg", add_known(t->graph, "x", 5));
+  check_ok(weir_graph_add_control(neg.node, assign.node));
+  weir_edge_t before = ADD(t->graph, "Shape", "before", neg);
+  weir_edge_t other = ADD(t->graph, "Shape", "other", neg);
+  add_retval(t->graph, "r0", ADD(t->graph, "Fill", "reads_v", before, v), 0);
+  add_retval(t->graph, "r1", ADD(t->graph, "Fill", "reads_w", other, w), 1);
+  add_retval(t->graph, "r2", neg, 2);  // so nothing is lost but the order
+  fold(t, NULL, NULL);
+  check_input(t->graph, "reads_v", 0, "before_folded:0");
+  check_input(t->graph, "before_folded", 0, "^before");
+  check_input(t->graph, "reads_w", 0, "other_folded:0");
+  assert_int_equal(find(t->graph, "other_folded")->control_count, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
@@ -230,6 +255,7 @@ int main(void) {
       TEST(test_what_comes_of_a_shape_keeps_side_effects),
       TEST(test_waiting_for_a_shape),
       TEST(test_reference_shape),
+      TEST(test_shape_keeps_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,28 @@ def ancestors(program):
     return result
 
 
+def surely_before(program):
+    """{node: set of the nodes that have run when it does}, within an iteration: a Merge waits for one of its inputs."""
+    nodes, result = {n.name: n for n in program.nodes}, {}
+
+    def visit(name):
+        node = nodes.get(name)
+        if node is None or name in result:
+            return result.setdefault(name, set())
+        result[name] = set()  # of a loop's own beginning
+        data = [i.split(':')[0] for i in node.inputs if i[0] != '^']
+        if node.op.endswith('NextIteration'):
+            return result[name]
+        sets = [visit(i) | {i} for i in data if not nodes.get(i, node).op.endswith('NextIteration')]
+        is_merge = node.op in ('Merge', 'RefMerge')
+        found = set.intersection(*sets) if is_merge and sets else set().union(*sets)
+        result[name] = found.union(*(visit(i[1:]) | {i[1:]} for i in node.inputs if i[0] == '^'))
+        return result[name]
+    for name in nodes:
+        visit(name)
+    return result
+
+
 def failed_node(message, names):
     """The node of the graph that failed: the outermost of those the message lists."""
     found = [m for m in re.findall(r'\[\[(?:\{\{node )?([^\]}]+)(?:\}\})?\]\]', message)]
@@ -49,7 +71,7 @@ def determined(program, outcomes, is_spread=False):
     failing = [i for i, o in enumerate(outcomes) if o.code]
     if not failing or is_spread:
         return failing[0] + 1 if failing else len(outcomes)
-    before = ancestors(program)
+    before, needed = surely_before(program), ancestors(program)
     functions = {f.name for f in program.functions}
     writers = [n.name for n in program.nodes if is_write(n, functions)]
     for i in failing:
@@ -57,7 +79,7 @@ def determined(program, outcomes, is_spread=False):
         if 'Retval' in outcomes[i].message:  # found out after the step
             continue
         roots = {n.split(':')[0] for n in run.fetches + run.targets}
-        reached = roots.union(*(before.get(r, ()) for r in roots))
+        reached = roots.union(*(needed.get(r, ()) for r in roots))
         mine = [w for w in writers if w in reached]
         node = failed_node(outcomes[i].message, before)
         if mine and (node is None or node in mine and is_call(program, node) or any(w != node and w not in before[node] and node not in before[w] for w in mine)):
@@ -91,7 +113,7 @@ def has_race(program, outcomes):
     """Whether in one of the runs with these outcomes something reads or writes a reference variable with nothing to say whether before or
     after another writes it: delays show only some of what may come of it."""
     functions = {f.name for f in program.functions}
-    before, memory = ancestors(program), memory_of(program, functions)
+    before, needed, memory = surely_before(program), ancestors(program), memory_of(program, functions)
     keeps_size = not any(n.attrs.get('validate_shape') == ('bool_', False) for n in program.nodes)
     keeps_size &= not any('uninitialized' in o.message for o in outcomes)
     users, writers = [], []
@@ -103,7 +125,7 @@ def has_race(program, outcomes):
             writers.append((node.name, held))
     for run in program.runs[:len(outcomes)]:
         roots = {n.split(':')[0] for n in run.fetches + run.targets}
-        reached = roots.union(*(before.get(r, ()) for r in roots))
+        reached = roots.union(*(needed.get(r, ()) for r in roots))
         for user, held in users:
             for writer, others in writers:
                 if user != writer and held & others and user in reached and writer in reached:
