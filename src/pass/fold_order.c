@@ -78,8 +78,9 @@ static void find_users(order_t* order) {
 }
 
 static weir_view_t name_of(const weir_node_t* holder) {
-  weir_view_t shared = weir_attrs_string(holder->def.attrs, "shared_name");
-  return shared.size ? shared : weir_view_of(holder->def.name);
+  const weir_attr_t* shared = weir_attrs_find(holder->def.attrs, "shared_name");
+  bool is_shared = shared && shared->kind == WEIR_ATTR_STRING && !shared->is_list;
+  return is_shared && shared->u.s.size ? shared->u.s : weir_view_of(holder->def.name);
 }
 
 // Whether it makes a difference which of the two comes first.
