@@ -1,7 +1,7 @@
 // attr_proto.c — Attribute values to and from AttrValue messages.
 #include "op/attr.h"
-#include "op/variant_proto.h"
 #include "tensor/tensor_proto.h"
+#include "tensor/variant_proto.h"
 #include "wire/wire.h"
 
 // Fields of AttrValue and of AttrValue.ListValue; the values have the same numbers in both, but for

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "cluster/master/master.h"
 #include "cluster/worker/worker.h"
-#include "op/queue.h"
+#include "ops/queue/queue_resource.h"
 
 enum { CODE_COUNT = WEIR_UNAUTHENTICATED + 1 };
 

@@ -2,9 +2,9 @@
 // stay in the memory they are in.
 #include "cluster/task/tensor_message.h"
 
-#include "op/variant_proto.h"
 #include "tensor/shape.h"
 #include "tensor/tensor_proto.h"
+#include "tensor/variant_proto.h"
 #include "wire/wire.h"
 
 enum {

@@ -1,8 +1,8 @@
 // arg.c — _Arg, _Retval: where functions get arguments and leave results; FakeParam: a value nobody
 // reads.
-#include "op/accumulate.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "tensor/accumulate.h"
 
 // Graphs made by TensorFlow may note the shape of an argument.
 static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {

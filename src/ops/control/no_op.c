@@ -3,7 +3,7 @@
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-#include "op/summary.h"
+#include "ops/string/summarize.h"
 
 static weir_status_t* nothing_cpu(weir_kernel_ctx_t* ctx) {
   (void)ctx;

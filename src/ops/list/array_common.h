@@ -6,7 +6,7 @@
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 #include "op/step_resource.h"
-#include "op/tensor_array.h"
+#include "ops/list/tensor_array_resource.h"
 
 // ---- kernels ----
 

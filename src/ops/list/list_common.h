@@ -5,7 +5,7 @@
 
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
-#include "op/tensor_list.h"
+#include "ops/list/list_kernel.h"
 #include "ops/list/rows.h"
 
 // ---- kernels ----

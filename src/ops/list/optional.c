@@ -1,10 +1,10 @@
 // optional.c — OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue: tensors that
 // may be there or not, held by a variant.
-#include "op/accumulate.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-#include "op/summary.h"
+#include "ops/string/summarize.h"
+#include "tensor/accumulate.h"
 
 // Immutable once made.
 typedef struct optional_t {

@@ -3,8 +3,8 @@
 #ifndef WEIR_OPS_LIST_ROWS_H_
 #define WEIR_OPS_LIST_ROWS_H_
 
-#include "op/accumulate.h"
 #include "op/kernel.h"
+#include "tensor/accumulate.h"
 
 // Rows of fewer bytes are copied: a tensor of their own is cheaper than two views, and does not
 // keep the whole alive.

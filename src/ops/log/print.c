@@ -4,7 +4,7 @@
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-#include "op/summary.h"
+#include "ops/string/summarize.h"
 
 // Writes in one call, so that lines of concurrent steps do not mix.
 static void write_text(FILE* stream, const weir_strbuf_t* text) {

@@ -1,8 +1,7 @@
 // accumulator.c — ConditionalAccumulator and its resource twin: sums and means of dense gradients.
-#include "op/accumulator.h"
-
 #include "kernel/elementwise/update.h"
 #include "op/shape_ctx.h"
+#include "ops/queue/accumulator_resource.h"
 #include "tensor/cast.h"
 
 // The sum is a tensor: the first gradient itself, copied when somebody else holds it and a second

@@ -1,8 +1,8 @@
 // barrier.c — Barrier: brings the components of a tuple together by key; complete ones are taken in
 // order of first sight.
 #include "base/map.h"
-#include "op/queue.h"
 #include "op/shape_ctx.h"
+#include "ops/queue/queue_resource.h"
 
 #define BARRIER_TYPE_NAME "N10tensorflow7barrier7BarrierE"
 

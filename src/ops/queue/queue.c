@@ -1,8 +1,7 @@
 // queue.c — The ops that name a queue: FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue,
 // PriorityQueue, old and V2.
-#include "op/queue.h"
-
 #include "op/shape_ctx.h"
+#include "ops/queue/queue_resource.h"
 
 typedef struct queue_state_t {
   weir_shared_handle_t handle;

@@ -1,6 +1,6 @@
 // queue_access.c — Enqueue, dequeue, close, size of queues, by handle or by Ref(string).
-#include "op/queue.h"
 #include "op/shape_ctx.h"
+#include "ops/queue/queue_resource.h"
 
 static weir_queue_t* find_queue(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_resource_t* resource = NULL;

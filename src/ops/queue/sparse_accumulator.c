@@ -1,8 +1,8 @@
 // sparse_accumulator.c — SparseConditionalAccumulator: means of gradients given as rows, each row
 // by its own count.
 #include "kernel/elementwise/update.h"
-#include "op/accumulator.h"
 #include "op/shape_ctx.h"
+#include "ops/queue/accumulator_resource.h"
 #include "tensor/cast.h"
 
 typedef struct sparse_sum_t {

@@ -1,8 +1,7 @@
 // reader.c — The ops that name a reader: TFRecordReaderV2, TextLineReaderV2, WholeFileReaderV2,
 // FixedLengthRecordReaderV2.
-#include "op/reader.h"
-
 #include "op/shape_ctx.h"
+#include "ops/reader/reader_resource.h"
 
 typedef struct reader_state_t {
   weir_shared_handle_t handle;

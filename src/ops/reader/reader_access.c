@@ -1,6 +1,6 @@
 // reader_access.c — Reading from readers, their counters, and going back to the start.
-#include "op/reader.h"
 #include "op/shape_ctx.h"
+#include "ops/reader/reader_resource.h"
 
 static void read_records(weir_kernel_ctx_t* ctx, int64_t limit, weir_done_t done) {
   weir_resource_t *reader = NULL, *queue = NULL;

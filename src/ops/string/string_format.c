@@ -2,7 +2,7 @@
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-#include "op/summary.h"
+#include "ops/string/summarize.h"
 
 // Splits off the text before the next placeholder; false when this is the last piece. An empty
 // placeholder stands between all bytes.

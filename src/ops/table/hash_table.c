@@ -1,7 +1,7 @@
 // hash_table.c — The ops that name a table: HashTable and MutableHashTable, old and V2.
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
-#include "op/table.h"
+#include "ops/table/table.h"
 
 typedef struct table_state_t {
   weir_shared_handle_t handle;

@@ -2,7 +2,7 @@
 // export, import, initialize.
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
-#include "op/table.h"
+#include "ops/table/table.h"
 
 static void append_types(weir_strbuf_t* out, const weir_dtype_t* types, int count) {
   for (int i = 0; i < count; ++i)

@@ -1,7 +1,7 @@
 // ada_max.c — AdaMax: Adam with the infinity norm.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/ada_max.inc"

@@ -1,7 +1,7 @@
 // adadelta.c — Adadelta.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adadelta.inc"

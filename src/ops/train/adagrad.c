@@ -1,7 +1,7 @@
 // adagrad.c — Adagrad: each element has a rate of its own, by the sum of its squared gradients.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adagrad.inc"

@@ -1,7 +1,7 @@
 // adagrad_da.c — Adagrad with dual averaging: the variable follows from the sums of the gradients.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adagrad_da.inc"

@@ -1,7 +1,7 @@
 // adam.c — Adam, plain and Nesterov.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adam.inc"

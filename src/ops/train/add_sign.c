@@ -1,7 +1,7 @@
 // add_sign.c — AddSign: a larger step where the gradient and its moving mean agree in sign.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/add_sign.inc"

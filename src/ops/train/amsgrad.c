@@ -1,7 +1,7 @@
 // amsgrad.c — Adam with AMSGrad: divided by the largest second moment so far.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/amsgrad.inc"

@@ -1,7 +1,7 @@
 // ftrl.c — FTRL-proximal, with and without shrinkage.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/ftrl.inc"

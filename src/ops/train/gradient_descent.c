@@ -1,7 +1,7 @@
 // gradient_descent.c — Gradient descent: var -= alpha * delta.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/gradient_descent.inc"

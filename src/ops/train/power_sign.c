@@ -2,7 +2,7 @@
 // moving mean agree in sign.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/power_sign.inc"

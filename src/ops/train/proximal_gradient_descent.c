@@ -1,7 +1,7 @@
 // proximal_gradient_descent.c — Gradient descent followed by a proximal step for l1 and l2 (FOBOS).
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/proximal_gradient_descent.inc"

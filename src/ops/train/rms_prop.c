@@ -1,7 +1,7 @@
 // rms_prop.c — RMSProp, plain and centered.
 #include <math.h>
 
-#include "op/optimizer.h"
+#include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/rms_prop.inc"

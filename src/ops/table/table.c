@@ -1,0 +1,397 @@
+// table.c — Lookup tables: entries side by side in two arrays, found through open addressing.
+#include "ops/table/table.h"
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "tensor/tensor.h"
+
+struct weir_lookup_table_t {
+  weir_resource_t base;
+  weir_lookup_table_config_t config;  // immutable
+  weir_mutex_t mu;
+  bool is_initialized;  // guarded by mu, as all below; a mutable table is so from the start
+  size_t count;
+  size_t capacity;
+  char* keys;         // |count| elements of key_dtype, the others are empty
+  char* values;       // likewise of value_dtype
+  size_t* slots;      // 1-based entry numbers, 0: free; linear probing
+  size_t slot_count;  // a power of two above |count|, or 0
+};
+
+// ---- keys ----
+static size_t key_size(const weir_lookup_table_t* t) {
+  return weir_dtype_size(t->config.key_dtype);
+}
+static size_t value_size(const weir_lookup_table_t* t) {
+  return weir_dtype_size(t->config.value_dtype);
+}
+static char* key_at(const weir_lookup_table_t* t, size_t entry) {
+  return t->keys + entry * key_size(t);
+}
+static char* value_at(const weir_lookup_table_t* t, size_t entry) {
+  return t->values + entry * value_size(t);
+}
+
+static uint64_t hash_key(const weir_lookup_table_t* t, const char* key) {
+  if (t->config.key_dtype == WEIR_DTYPE_STRING) {
+    weir_view_t text = weir_string_view((const weir_string_t*)key);
+    return weir_hash_keyed(text.data, text.size);
+  }
+  uint64_t bits = 0;
+  memcpy(&bits, key, key_size(t));
+  return weir_hash_fold(bits ^ weir_hash_key[0], weir_hash_key[1]);
+}
+
+static bool elements_equal(weir_dtype_t dtype, const char* a, const char* b) {
+  switch (dtype) {
+    case WEIR_DTYPE_STRING:
+      return weir_view_equal(weir_string_view((const weir_string_t*)a),
+                             weir_string_view((const weir_string_t*)b));
+    case WEIR_DTYPE_FLOAT:  // as numbers: 0 equals -0, NaN nothing
+      return *(const float*)a == *(const float*)b;
+    case WEIR_DTYPE_DOUBLE: return *(const double*)a == *(const double*)b;
+    default: return memcmp(a, b, weir_dtype_size(dtype)) == 0;
+  }
+}
+
+// The slot that names |key|, or the free one where it belongs. There is always a free slot.
+static size_t probe(const weir_lookup_table_t* t, const char* key) {
+  size_t mask = t->slot_count - 1;
+  size_t slot = (size_t)hash_key(t, key) & mask;
+  while (t->slots[slot] != 0 &&
+         !elements_equal(t->config.key_dtype, key_at(t, t->slots[slot] - 1), key)) {
+    slot = (slot + 1) & mask;
+  }
+  return slot;
+}
+
+// The entry of |key|, or |count| when there is none.
+static size_t find_entry(const weir_lookup_table_t* t, const char* key) {
+  if (t->slot_count == 0) return t->count;
+  size_t number = t->slots[probe(t, key)];
+  return number ? number - 1 : t->count;
+}
+
+// ---- growth ----
+static weir_status_t* grow_slots(weir_lookup_table_t* t, size_t slot_count) {
+  size_t* slots = weir_calloc(slot_count, sizeof(*slots));
+  if (!slots) return weir_out_of_memory();
+  weir_free(t->slots);
+  t->slots = slots;
+  t->slot_count = slot_count;
+  for (size_t i = 0; i < t->count; ++i) t->slots[probe(t, key_at(t, i))] = i + 1;
+  return NULL;
+}
+
+// Elements hold no pointers into themselves, so arrays of them may be moved as bytes.
+static bool grow_array(char** data, size_t old_capacity, size_t capacity, weir_dtype_t dtype) {
+  size_t size = weir_dtype_size(dtype);
+  char* grown = weir_alloc_array(capacity, size);
+  if (!grown) return false;
+  if (old_capacity > 0) memcpy(grown, *data, old_capacity * size);
+  weir_elements_init(dtype, grown + old_capacity * size, (int64_t)(capacity - old_capacity));
+  weir_free(*data);
+  *data = grown;
+  return true;
+}
+
+static weir_status_t* reserve_one(weir_lookup_table_t* t) {
+  if (t->count == t->capacity) {
+    size_t capacity = t->capacity ? t->capacity * 2 : 8;
+    if (!grow_array(&t->keys, t->capacity, capacity, t->config.key_dtype))
+      return weir_out_of_memory();
+    if (!grow_array(&t->values, t->capacity, capacity, t->config.value_dtype)) {
+      return weir_out_of_memory();  // |keys| has room to spare
+    }
+    t->capacity = capacity;
+  }
+  if ((t->count + 1) * 2 > t->slot_count)
+    return grow_slots(t, t->slot_count ? t->slot_count * 2 : 16);
+  return NULL;
+}
+
+static weir_status_t* copy_value(weir_lookup_table_t* t, size_t entry, const char* value) {
+  return weir_elements_copy(t->config.value_dtype, value_at(t, entry), value, 1);
+}
+
+static weir_status_t* add(weir_lookup_table_t* t, const char* key, const char* value) {
+  WEIR_TRY(reserve_one(t));
+  WEIR_TRY(weir_elements_copy(t->config.key_dtype, key_at(t, t->count), key, 1));
+  WEIR_TRY(copy_value(t, t->count, value));
+  t->slots[probe(t, key)] = t->count + 1;
+  t->count += 1;
+  return NULL;
+}
+
+static weir_status_t* put(weir_lookup_table_t* t, const char* key, const char* value) {
+  size_t entry = find_entry(t, key);
+  return entry < t->count ? copy_value(t, entry, value) : add(t, key, value);
+}
+
+// ---- removal ----
+// Frees |slot| and moves back those that were pushed beyond it.
+static void free_slot(weir_lookup_table_t* t, size_t slot) {
+  size_t mask = t->slot_count - 1;
+  t->slots[slot] = 0;
+  for (size_t next = (slot + 1) & mask; t->slots[next] != 0; next = (next + 1) & mask) {
+    size_t number = t->slots[next];
+    t->slots[next] = 0;
+    t->slots[probe(t, key_at(t, number - 1))] = number;
+  }
+}
+
+// Exchanges the elements at |a| and |b| as bytes; no element is larger than the buffer.
+static void swap_elements(char* a, char* b, size_t size) {
+  char spare[64];
+  WEIR_CHECK(size <= sizeof(spare));
+  memcpy(spare, a, size);
+  memcpy(a, b, size);
+  memcpy(b, spare, size);
+}
+
+static void remove_key(weir_lookup_table_t* t, const char* key) {
+  size_t entry = find_entry(t, key);
+  if (entry == t->count) return;
+  size_t last = t->count - 1;
+  free_slot(t, probe(t, key));
+  if (entry != last) {
+    t->slots[probe(t, key_at(t, last))] = entry + 1;
+    swap_elements(key_at(t, entry), key_at(t, last), key_size(t));
+    swap_elements(value_at(t, entry), value_at(t, last), value_size(t));
+  }
+  weir_elements_destroy(t->config.key_dtype, key_at(t, last), 1);
+  weir_elements_init(t->config.key_dtype, key_at(t, last), 1);
+  weir_elements_destroy(t->config.value_dtype, value_at(t, last), 1);
+  weir_elements_init(t->config.value_dtype, value_at(t, last), 1);
+  t->count = last;
+}
+
+static void clear(weir_lookup_table_t* t) {
+  weir_elements_destroy(t->config.key_dtype, t->keys, (int64_t)t->capacity);
+  weir_elements_destroy(t->config.value_dtype, t->values, (int64_t)t->capacity);
+  weir_free(t->keys);
+  weir_free(t->values);
+  weir_free(t->slots);
+  t->keys = t->values = NULL;
+  t->slots = NULL;
+  t->count = t->capacity = t->slot_count = 0;
+}
+
+// ---- checks ----
+static weir_status_t* check_key_type(const weir_lookup_table_t* t, const weir_tensor_t* keys) {
+  if (weir_tensor_type(keys) == t->config.key_dtype) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Key must be type %s but got %s",
+                     weir_dtype_name(t->config.key_dtype), weir_dtype_name(weir_tensor_type(keys)));
+}
+
+static weir_status_t* check_types(const weir_lookup_table_t* t, const weir_tensor_t* keys,
+                                  const weir_tensor_t* values) {
+  WEIR_TRY(check_key_type(t, keys));
+  if (weir_tensor_type(values) == t->config.value_dtype) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Value must be type %s but got %s",
+                     weir_dtype_name(t->config.value_dtype),
+                     weir_dtype_name(weir_tensor_type(values)));
+}
+
+static weir_status_t* check_pairs(const weir_lookup_table_t* t, const weir_tensor_t* keys,
+                                  const weir_tensor_t* values) {
+  char expected[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  WEIR_TRY(check_types(t, keys, values));
+  if (weir_tensor_same_shape(keys, values)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape %s for value, got %s",
+                     weir_tensor_shape_text(keys, expected), weir_tensor_shape_text(values, got));
+}
+
+static const char* element(const weir_tensor_t* tensor, int64_t index) {
+  return (const char*)tensor->data + (size_t)index * weir_dtype_size(weir_tensor_type(tensor));
+}
+
+// ---- operations ----
+int64_t weir_lookup_table_size(weir_lookup_table_t* table) {
+  weir_mutex_lock(&table->mu);
+  int64_t size = table->is_initialized ? (int64_t)table->count : 0;
+  weir_mutex_unlock(&table->mu);
+  return size;
+}
+
+static weir_status_t* add_once(weir_lookup_table_t* t, const char* key, const char* value) {
+  size_t entry = find_entry(t, key);
+  if (entry == t->count) return add(t, key, value);
+  if (elements_equal(t->config.value_dtype, value_at(t, entry), value)) return NULL;
+  return WEIR_STATUS(FAILED_PRECONDITION, "HashTable has different value for same key");
+}
+
+static weir_status_t* initialize_locked(weir_lookup_table_t* t, const weir_tensor_t* keys,
+                                        const weir_tensor_t* values) {
+  if (keys->count == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "keys and values cannot be empty tensors.");
+  }
+  if (t->is_initialized) {
+    if ((int64_t)t->count == keys->count) return NULL;
+    return WEIR_STATUS(FAILED_PRECONDITION, "Table was already initialized with different data.");
+  }
+  for (int64_t i = 0; i < keys->count; ++i) {
+    WEIR_TRY(add_once(t, element(keys, i), element(values, i)));
+  }
+  t->is_initialized = true;
+  return NULL;
+}
+
+weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table, const weir_tensor_t* keys,
+                                            const weir_tensor_t* values) {
+  if (table->config.is_mutable) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Table is not initializable: it is filled by inserting");
+  }
+  WEIR_TRY(check_types(table, keys, values));
+  weir_mutex_lock(&table->mu);
+  weir_status_t* status = initialize_locked(table, keys, values);
+  weir_mutex_unlock(&table->mu);
+  return status;
+}
+
+static weir_status_t* check_default(const weir_tensor_t* keys, const weir_tensor_t* value) {
+  char full[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  if (value->rank == 0 || weir_tensor_same_shape(keys, value)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape [] or %s for default value, got %s",
+                     weir_tensor_shape_text(keys, full), weir_tensor_shape_text(value, got));
+}
+
+static weir_status_t* find_locked(weir_lookup_table_t* t, const weir_tensor_t* keys,
+                                  const weir_tensor_t* default_value, weir_tensor_t* out) {
+  const size_t size = value_size(t);
+  // A table that is filled once has one default: the first.
+  const int64_t step = t->config.is_mutable && default_value->count == keys->count ? 1 : 0;
+  if (!t->is_initialized) return WEIR_STATUS(FAILED_PRECONDITION, "Table not initialized.");
+  for (int64_t i = 0; i < keys->count; ++i) {
+    size_t entry = find_entry(t, element(keys, i));
+    const char* value = entry < t->count ? value_at(t, entry) : element(default_value, i * step);
+    WEIR_TRY(
+        weir_elements_copy(t->config.value_dtype, (char*)out->data + (size_t)i * size, value, 1));
+  }
+  return NULL;
+}
+
+weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table, const weir_tensor_t* keys,
+                                      const weir_tensor_t* default_value,
+                                      weir_tensor_t* out_values) {
+  WEIR_TRY(check_types(table, keys, default_value));
+  WEIR_TRY(check_default(keys, default_value));
+  weir_mutex_lock(&table->mu);
+  weir_status_t* status = find_locked(table, keys, default_value, out_values);
+  weir_mutex_unlock(&table->mu);
+  return status;
+}
+
+static weir_status_t* put_all(weir_lookup_table_t* t, const weir_tensor_t* keys,
+                              const weir_tensor_t* values) {
+  for (int64_t i = 0; i < keys->count; ++i) WEIR_TRY(put(t, element(keys, i), element(values, i)));
+  return NULL;
+}
+
+weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table, const weir_tensor_t* keys,
+                                        const weir_tensor_t* values) {
+  WEIR_TRY(check_pairs(table, keys, values));
+  if (!table->config.is_mutable) {
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "Insert not supported by InitializableLookupTable implementations");
+  }
+  weir_mutex_lock(&table->mu);
+  weir_status_t* status = put_all(table, keys, values);
+  weir_mutex_unlock(&table->mu);
+  return status;
+}
+
+weir_status_t* weir_lookup_table_import(weir_lookup_table_t* table, const weir_tensor_t* keys,
+                                        const weir_tensor_t* values) {
+  WEIR_TRY(check_pairs(table, keys, values));
+  weir_mutex_lock(&table->mu);
+  weir_status_t* status = NULL;
+  if (table->config.is_mutable) {
+    clear(table);
+    status = put_all(table, keys, values);
+  } else {
+    status = initialize_locked(table, keys, values);
+  }
+  weir_mutex_unlock(&table->mu);
+  return status;
+}
+
+weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table, const weir_tensor_t* keys) {
+  WEIR_TRY(check_key_type(table, keys));
+  if (!table->config.is_mutable) {
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "Remove not supported by InitializableLookupTable implementations");
+  }
+  weir_mutex_lock(&table->mu);
+  for (int64_t i = 0; i < keys->count; ++i) remove_key(table, element(keys, i));
+  weir_mutex_unlock(&table->mu);
+  return NULL;
+}
+
+static weir_status_t* export_locked(weir_lookup_table_t* t, weir_tensor_t** out_keys,
+                                    weir_tensor_t** out_values) {
+  const int64_t count = (int64_t)t->count;
+  if (!t->is_initialized) return WEIR_STATUS(ABORTED, "HashTable is not initialized.");
+  WEIR_TRY(weir_tensor_create(t->config.key_dtype, 1, &count, out_keys));
+  WEIR_TRY(weir_tensor_create(t->config.value_dtype, 1, &count, out_values));
+  if (count == 0) return NULL;
+  WEIR_TRY(weir_elements_copy(t->config.key_dtype, (*out_keys)->data, t->keys, count));
+  return weir_elements_copy(t->config.value_dtype, (*out_values)->data, t->values, count);
+}
+
+weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table, weir_tensor_t** out_keys,
+                                        weir_tensor_t** out_values) {
+  weir_tensor_t *keys = NULL, *values = NULL;
+  weir_mutex_lock(&table->mu);
+  weir_status_t* status = export_locked(table, &keys, &values);
+  weir_mutex_unlock(&table->mu);
+  if (status) {
+    weir_tensor_release(keys);
+    weir_tensor_release(values);
+    return status;
+  }
+  *out_keys = keys;
+  *out_values = values;
+  return NULL;
+}
+
+// ---- life ----
+static void table_destroy(weir_resource_t* resource) {
+  weir_lookup_table_t* table = (weir_lookup_table_t*)resource;
+  clear(table);
+  weir_mutex_destroy(&table->mu);
+  weir_free(table);
+}
+
+static void table_describe(weir_resource_t* resource, weir_strbuf_t* out) {
+  weir_lookup_table_t* table = (weir_lookup_table_t*)resource;
+  weir_strbuf_printf(out, "%s of %lld entries, %s to %s",
+                     table->config.is_mutable ? "MutableHashTable" : "HashTable",
+                     (long long)weir_lookup_table_size(table),
+                     weir_dtype_name(table->config.key_dtype),
+                     weir_dtype_name(table->config.value_dtype));
+}
+
+const weir_resource_type_t weir_lookup_table_type = {
+    .name = WEIR_LOOKUP_TABLE_TYPE_NAME, .destroy = table_destroy, .describe = table_describe};
+
+weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config,
+                                        weir_lookup_table_t** out_table) {
+  weir_dtype_t key = config->key_dtype;
+  if (key != WEIR_DTYPE_INT32 && key != WEIR_DTYPE_INT64 && key != WEIR_DTYPE_STRING) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "A table cannot have keys of type %s",
+                       weir_dtype_name(key));
+  }
+  weir_lookup_table_t* table = weir_calloc(1, sizeof(*table));
+  if (!table) return weir_out_of_memory();
+  weir_resource_init(&table->base, &weir_lookup_table_type);
+  weir_mutex_init(&table->mu);
+  table->config = *config;
+  table->is_initialized = config->is_mutable;
+  *out_table = table;
+  return NULL;
+}
+
+const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table) {
+  return &table->config;
+}

@@ -1,0 +1,57 @@
+// table.h — Lookup tables: from scalar keys (int32, int64, string) to scalar values of any type.
+// Thread-safe.
+//
+// A table is filled once (HashTable: InitializeTable) or changes as it goes (MutableHashTable).
+// Errors are TensorFlow's: FAILED_PRECONDITION "Table not initialized.", INVALID_ARGUMENT on types
+// and shapes, UNIMPLEMENTED for a change of a table that is filled once.
+#ifndef WEIR_OPS_TABLE_TABLE_H_
+#define WEIR_OPS_TABLE_TABLE_H_
+
+#include "op/resource.h"
+
+typedef struct weir_lookup_table_t weir_lookup_table_t;
+extern const weir_resource_type_t weir_lookup_table_type;
+#define WEIR_LOOKUP_TABLE_TYPE_NAME "N10tensorflow6lookup15LookupInterfaceE"
+
+// What a table is. A value type.
+typedef struct weir_lookup_table_config_t {
+  weir_dtype_t key_dtype;  // INT32, INT64 or STRING; INVALID_ARGUMENT for others
+  weir_dtype_t value_dtype;
+  bool is_mutable;
+} weir_lookup_table_config_t;
+
+WEIR_MUST_USE weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config,
+                                                      weir_lookup_table_t** out_table);
+// Immutable after create.
+const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table);
+
+int64_t weir_lookup_table_size(weir_lookup_table_t* table);  // 0 while not initialised
+
+// Fills a table that is filled once. A table that is filled already and has as many entries stays
+// as it is; FAILED_PRECONDITION otherwise, and when a key has two values.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table,
+                                                          const weir_tensor_t* keys,
+                                                          const weir_tensor_t* values);
+// Sets every element of |out_values|, a tensor of the table's value type and the shape of |keys|.
+// |default_value| is a scalar, or of the shape of |keys|.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table,
+                                                    const weir_tensor_t* keys,
+                                                    const weir_tensor_t* default_value,
+                                                    weir_tensor_t* out_values);
+// Adds or replaces; |values| has the shape of |keys|.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table,
+                                                      const weir_tensor_t* keys,
+                                                      const weir_tensor_t* values);
+// The table holds |keys| and nothing else afterwards. Initialises a table that is filled once.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_import(weir_lookup_table_t* table,
+                                                      const weir_tensor_t* keys,
+                                                      const weir_tensor_t* values);
+// Keys that are not there are passed over.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table,
+                                                      const weir_tensor_t* keys);
+// All entries as two vectors, in no particular order; the caller owns both.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table,
+                                                      weir_tensor_t** out_keys,
+                                                      weir_tensor_t** out_values);
+
+#endif  // WEIR_OPS_TABLE_TABLE_H_

@@ -1,0 +1,193 @@
+// table_test.c — Lookup tables: filling once, changing, removing, export, and many threads at once.
+
+#include "ops/table/table.h"
+
+#include "testing/cmocka.h"
+
+static weir_lookup_table_t* make_table(weir_dtype_t key, weir_dtype_t value, bool is_mutable) {
+  weir_lookup_table_t* table = NULL;
+  assert_null(weir_lookup_table_create(
+      &(weir_lookup_table_config_t){
+          .key_dtype = key, .value_dtype = value, .is_mutable = is_mutable},
+      &table));
+  return table;
+}
+
+static void release(weir_lookup_table_t* table) { weir_resource_release((weir_resource_t*)table); }
+
+static weir_tensor_t* ints(int64_t count, const int64_t* values) {
+  weir_tensor_t* tensor = NULL;
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT64, 1, &count, values, &tensor));
+  return tensor;
+}
+
+static weir_tensor_t* scalar(int64_t value) {
+  weir_tensor_t* tensor = NULL;
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT64, 0, NULL, &value, &tensor));
+  return tensor;
+}
+
+static weir_tensor_t* strings(int64_t count, const char* const* values) {
+  weir_tensor_t* tensor = NULL;
+  assert_null(weir_tensor_create_strings(1, &count, values, NULL, &tensor));
+  return tensor;
+}
+
+static void assert_fails(weir_status_t* status, weir_code_t code, const char* text) {
+  assert_int_equal(weir_status_code(status), code);
+  if (!strstr(weir_status_message(status), text)) fail_msg("%s", weir_status_message(status));
+  weir_status_destroy(status);
+}
+
+// The value under |key|, or -1.
+static int64_t lookup(weir_lookup_table_t* table, int64_t key) {
+  weir_tensor_t *keys = ints(1, &key), *none = scalar(-1), *out = ints(1, &key);
+  assert_null(weir_lookup_table_find(table, keys, none, out));
+  int64_t value = weir_tensor_int_at(out, 0);
+  weir_tensor_release(keys);
+  weir_tensor_release(none);
+  weir_tensor_release(out);
+  return value;
+}
+
+static void insert_range(weir_lookup_table_t* table, int64_t begin, int64_t end, int64_t add) {
+  for (int64_t i = begin; i < end; ++i) {
+    weir_tensor_t *key = scalar(i), *value = scalar(i + add);
+    assert_null(weir_lookup_table_insert(table, key, value));
+    weir_tensor_release(key);
+    weir_tensor_release(value);
+  }
+}
+
+static void test_is_filled_once(void** state) {
+  (void)state;
+  weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, false);
+  weir_tensor_t *keys = ints(3, (int64_t[]){1, 2, 1}), *differing = ints(3, (int64_t[]){4, 5, 6});
+  weir_tensor_t *values = ints(3, (int64_t[]){4, 5, 4}), *none = scalar(-1), *two = NULL;
+  weir_tensor_t *out_keys = NULL, *out_values = NULL;
+  two = ints(2, (int64_t[]){1, 2});
+  assert_fails(weir_lookup_table_find(table, keys, none, differing), WEIR_FAILED_PRECONDITION,
+               "Table not initialized");
+  assert_fails(weir_lookup_table_export(table, &out_keys, &out_values), WEIR_ABORTED,
+               "not initialized");
+  assert_int_equal(weir_lookup_table_size(table), 0);
+  weir_tensor_release(differing);
+  differing = ints(3, (int64_t[]){4, 5, 6});
+  assert_fails(weir_lookup_table_initialize(table, keys, differing), WEIR_FAILED_PRECONDITION,
+               "different value for same key");
+  assert_null(weir_lookup_table_initialize(table, keys, values));
+  assert_int_equal(weir_lookup_table_size(table), 2);
+  assert_int_equal(lookup(table, 1), 4);
+  assert_int_equal(lookup(table, 3), -1);
+  assert_null(
+      weir_lookup_table_initialize(table, two, two));  // as many entries: taken for the same
+  assert_fails(weir_lookup_table_initialize(table, keys, values), WEIR_FAILED_PRECONDITION,
+               "already initialized");
+  assert_fails(weir_lookup_table_insert(table, keys, values), WEIR_UNIMPLEMENTED,
+               "Insert not supported");
+  assert_fails(weir_lookup_table_remove(table, keys), WEIR_UNIMPLEMENTED, "Remove not supported");
+  weir_tensor_release(keys);
+  weir_tensor_release(differing);
+  weir_tensor_release(values);
+  weir_tensor_release(none);
+  weir_tensor_release(two);
+  release(table);
+}
+
+static void test_inserts_replaces_and_removes(void** state) {
+  (void)state;
+  enum { COUNT = 1000 };
+  weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, true);
+  insert_range(table, 0, COUNT, 7);
+  insert_range(table, 0, COUNT / 2, 9);
+  assert_int_equal(weir_lookup_table_size(table), COUNT);
+  // Every third goes; what was pushed along by collisions must still be found.
+  for (int64_t i = 0; i < COUNT; i += 3) {
+    weir_tensor_t* key = ints(2, (int64_t[]){i, COUNT + i});
+    assert_null(weir_lookup_table_remove(table, key));
+    weir_tensor_release(key);
+  }
+  for (int64_t i = 0; i < COUNT; ++i) {
+    int64_t expected = i % 3 == 0 ? -1 : i + (i < COUNT / 2 ? 9 : 7);
+    assert_int_equal(lookup(table, i), expected);
+  }
+  assert_int_equal(weir_lookup_table_size(table), COUNT - (COUNT + 2) / 3);
+  release(table);
+}
+
+static void test_holds_strings(void** state) {
+  (void)state;
+  const char* long_text = "a string that does not fit into the element itself";
+  weir_lookup_table_t* table = make_table(WEIR_DTYPE_STRING, WEIR_DTYPE_STRING, true);
+  weir_tensor_t *keys = strings(3, (const char*[]){"a", long_text, ""}),
+                *values = strings(3, (const char*[]){long_text, "b", "c"}), *out_keys = NULL,
+                *out_values = NULL;
+  assert_null(weir_lookup_table_insert(table, keys, values));
+  assert_null(weir_lookup_table_import(table, keys, values));
+  assert_int_equal(weir_lookup_table_size(table), 3);
+  weir_tensor_release(values);
+  values = strings(1, (const char*[]){"a"});
+  assert_null(weir_lookup_table_remove(table, values));
+  assert_null(weir_lookup_table_export(table, &out_keys, &out_values));
+  assert_int_equal(out_keys->count, 2);
+  for (int64_t i = 0; i < 2; ++i) {
+    size_t key_size = 0, value_size = 0;
+    (void)weir_tensor_string(out_keys, i, &key_size);
+    const char* value = weir_tensor_string(out_values, i, &value_size);
+    assert_int_equal(value_size, 1);
+    assert_int_equal(value[0], key_size ? 'b' : 'c');
+  }
+  weir_tensor_release(keys);
+  weir_tensor_release(values);
+  weir_tensor_release(out_keys);
+  weir_tensor_release(out_values);
+  release(table);
+}
+
+static void test_checks_types_and_shapes(void** state) {
+  (void)state;
+  weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, true);
+  weir_tensor_t *three = ints(3, (int64_t[]){1, 2, 3}), *two = ints(2, (int64_t[]){1, 2}),
+                *text = strings(3, (const char*[]){"a", "b", "c"});
+  assert_fails(weir_lookup_table_insert(table, three, two), WEIR_INVALID_ARGUMENT,
+               "Expected shape [3] for value, got [2]");
+  assert_fails(weir_lookup_table_insert(table, text, three), WEIR_INVALID_ARGUMENT,
+               "Key must be type");
+  assert_fails(weir_lookup_table_insert(table, three, text), WEIR_INVALID_ARGUMENT,
+               "Value must be type");
+  assert_fails(weir_lookup_table_find(table, three, two, three), WEIR_INVALID_ARGUMENT,
+               "Expected shape [] or [3] for default value, got [2]");
+  assert_fails(weir_lookup_table_initialize(table, three, three), WEIR_INVALID_ARGUMENT,
+               "not initializable");
+  weir_tensor_release(three);
+  weir_tensor_release(two);
+  weir_tensor_release(text);
+  release(table);
+}
+
+static void* insert_many(void* arg) {
+  weir_lookup_table_t* table = arg;
+  insert_range(table, 0, 2000, 1);
+  for (int64_t i = 0; i < 2000; ++i) assert_int_equal(lookup(table, i), i + 1);
+  return NULL;
+}
+
+static void test_serves_threads(void** state) {
+  (void)state;
+  weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, true);
+  pthread_t threads[4];
+  for (size_t i = 0; i < 4; ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, insert_many, table), 0);
+  for (size_t i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+  assert_int_equal(weir_lookup_table_size(table), 2000);
+  release(table);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_is_filled_once), cmocka_unit_test(test_inserts_replaces_and_removes),
+      cmocka_unit_test(test_holds_strings),  cmocka_unit_test(test_checks_types_and_shapes),
+      cmocka_unit_test(test_serves_threads),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+// optimizer.h — What optimizer ops share: finding their variables, scalars and gradient, locking,
+// copy-on-write, and running one fused loop over them, dense or by rows. A family writes the loop;
+// one kernel serves Apply, ResourceApply and SparseApply.
+#ifndef WEIR_OPS_TRAIN_OPTIMIZER_H_
+#define WEIR_OPS_TRAIN_OPTIMIZER_H_
+
+#include "op/kernel.h"
+
+#define WEIR_OPTIMIZER_MAX_SLOTS 4
+#define WEIR_OPTIMIZER_MAX_SCALARS 8
+
+// What a loop works on: |count| elements of each slot and of the gradient. None overlap.
+typedef struct weir_optimizer_args_t {
+  void* slots[WEIR_OPTIMIZER_MAX_SLOTS];  // the variable first
+  const void* grad;
+  const void* scalars;  // of the loop's type, in the order of the family's names
+  bool flag;            // the family's boolean attribute
+} weir_optimizer_args_t;
+typedef void (*weir_optimizer_fn_t)(const weir_optimizer_args_t* args, int64_t count);
+
+// A family. half and bfloat16 run through the float loop, converted in blocks.
+typedef struct weir_optimizer_t {
+  const char* scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // names of the inputs, ended by NULL
+  const char* ranges;  // a character a scalar: '+' positive, '0' not negative, else any; NULL: any
+  // The same for sparse updates, where they have rules of their own; also '-' not positive, 'z'
+  // positive, or zero when the flag is set. NULL: |ranges|.
+  const char* sparse_ranges;
+  const char* flag;         // name of a boolean attribute; NULL: none
+  bool refuses_empty_rows;  // sparse updates of rows without elements are an error
+  double cost_ns;           // of one element
+  weir_optimizer_fn_t run_float, run_double, run_complex64,
+      run_complex128;  // NULL: not for the type
+} weir_optimizer_t;
+
+// The kernel's state, filled by weir_optimizer_init from the family's own init function.
+typedef struct weir_optimizer_state_t {
+  const weir_optimizer_t* family;
+  int slot_count;
+  int grad;     // input
+  int indices;  // input, or -1: dense
+  int scalar_count;
+  int scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // inputs; 0: none, read as zero
+  bool flag;
+} weir_optimizer_state_t;
+
+WEIR_MUST_USE weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
+                                                 const weir_optimizer_t* family,
+                                                 weir_optimizer_state_t* state);
+// The kernel of every family.
+weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx);
+// The shape function: slots and gradient agree, the rest are scalars.
+weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx);
+
+#define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                   \
+  WEIR_CPU_KERNEL(.types = row_types, .compute = weir_optimizer_cpu, \
+                  .state_size = sizeof(weir_optimizer_state_t), .init = init_fn)
+#define WEIR_OPTIMIZER_ALL_TYPES "T: complex128, complex64, double, float, bfloat16, half"
+#define WEIR_OPTIMIZER_REAL_TYPES "T: double, float, bfloat16, half"
+#define WEIR_OPTIMIZER_WIDE_TYPES "T: double, float"
+
+#endif  // WEIR_OPS_TRAIN_OPTIMIZER_H_

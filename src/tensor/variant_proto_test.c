@@ -1,0 +1,154 @@
+// variant_proto_test.c — TensorLists through TensorProto and back; malformed ones.
+#include "tensor/variant_proto.h"
+
+#include "tensor/tensor_list.h"
+#include "testing/cmocka.h"
+#include "wire/wire.h"
+
+static weir_list_t* make_list(void) {
+  const weir_shape_t* shape = &weir_shape_unknown;
+  weir_list_t* list = NULL;
+  weir_tensor_t* item = NULL;
+  const float values[] = {1, 2, 3};
+  const int64_t dims[] = {3};
+  assert_null(weir_list_create(WEIR_DTYPE_FLOAT, shape, 4, &list));
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, dims, values, &item));
+  list->items[0] = weir_tensor_retain(item);
+  list->items[2] = item;
+  return list;
+}
+
+static void expect_list(const weir_tensor_t* tensor) {
+  assert_int_equal(tensor->dtype, WEIR_DTYPE_VARIANT);
+  const weir_list_t* list = (const weir_list_t*)((const weir_variant_t*)tensor->data)[0].object;
+  assert_ptr_equal(list->base.type, &weir_list_type);
+  assert_int_equal(list->count, 4);
+  assert_int_equal(list->max_count, -1);
+  assert_int_equal(list->dtype, WEIR_DTYPE_FLOAT);
+  assert_non_null(list->items[0]);
+  assert_null(list->items[1]);
+  assert_non_null(list->items[2]);
+  assert_null(list->items[3]);
+  assert_true(WEIR_TENSOR_DATA(list->items[2], float)[1] == 2);
+}
+
+static void test_round_trip(void** state) {
+  (void)state;
+  weir_tensor_t *tensor = NULL, *copy = NULL;
+  weir_strbuf_t proto = {0};
+  assert_null(weir_tensor_create_variant(&make_list()->base, &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  assert_true(weir_variant_is_proto(weir_strbuf_view(&proto)));
+  assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+  expect_list(copy);
+  weir_tensor_release(copy);
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+}
+
+// A list in a list, and an element that is empty.
+static void test_nested(void** state) {
+  (void)state;
+  weir_tensor_t *inner = NULL, *outer = NULL, *copy = NULL;
+  weir_list_t* list = NULL;
+  weir_strbuf_t proto = {0};
+  assert_null(weir_tensor_create_variant(&make_list()->base, &inner));
+  assert_null(weir_list_create(WEIR_DTYPE_VARIANT, &weir_shape_scalar, 0, &list));
+  assert_null(weir_list_push(list, inner));
+  assert_null(weir_tensor_create(WEIR_DTYPE_VARIANT, 0, NULL, &inner));
+  assert_null(weir_list_push(list, inner));
+  assert_null(weir_tensor_create_variant(&list->base, &outer));
+  assert_null(weir_variant_write(outer, &proto));
+  assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+  list = (weir_list_t*)((weir_variant_t*)copy->data)[0].object;
+  assert_int_equal(list->count, 2);
+  expect_list(list->items[0]);
+  assert_null(WEIR_TENSOR_DATA(list->items[1], weir_variant_t)[0].object);
+  weir_tensor_release(copy);
+  weir_tensor_release(outer);
+  weir_strbuf_free(&proto);
+}
+
+// Cut anywhere, it is an error or a tensor, never a crash.
+static void test_cut(void** state) {
+  (void)state;
+  weir_tensor_t *tensor = NULL, *copy = NULL;
+  weir_strbuf_t proto = {0};
+  assert_null(weir_tensor_create_variant(&make_list()->base, &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  for (size_t size = 0; size < proto.size; ++size) {
+    copy = NULL;
+    weir_status_t* status = weir_variant_parse(weir_view(proto.data, size), &copy);
+    assert_true((status == NULL) == (copy != NULL));
+    weir_status_destroy(status);
+    weir_tensor_release(copy);
+  }
+  for (size_t i = 0; i < proto.size; ++i) {
+    for (int bit = 0; bit < 8; ++bit) {
+      proto.data[i] = (char)(proto.data[i] ^ (1 << bit));
+      copy = NULL;
+      weir_status_destroy(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+      weir_tensor_release(copy);
+      proto.data[i] = (char)(proto.data[i] ^ (1 << bit));
+    }
+  }
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+}
+
+static weir_status_t* parse_number(const char* type, const void* bytes, size_t size,
+                                   weir_tensor_t** out_tensor) {
+  weir_strbuf_t proto = {0};
+  weir_wire_put_int(&proto, 1, WEIR_DTYPE_VARIANT);
+  size_t at = weir_wire_begin(&proto, 15);
+  weir_wire_put_string(&proto, 1, type);
+  weir_wire_put_bytes(&proto, 2, bytes, size);
+  weir_wire_end(&proto, at);
+  weir_status_t* status = weir_variant_parse(weir_strbuf_view(&proto), out_tensor);
+  weir_strbuf_free(&proto);
+  return status;
+}
+
+static void test_numbers(void** state) {
+  (void)state;
+  weir_tensor_t *tensor = NULL, *copy = NULL;
+  weir_strbuf_t proto = {0}, text = {0};
+  const int32_t seven = 7;
+  void* sum = NULL;
+  assert_null(parse_number("int", &seven, sizeof(seven), &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+  const weir_variant_object_t* object = WEIR_TENSOR_DATA(copy, weir_variant_t)[0].object;
+  assert_null(object->type->add(object, object, &sum));
+  object->type->describe(sum, &text);
+  assert_true(weir_view_equal(weir_strbuf_view(&text), weir_view_of("14")));
+  weir_variant_release(sum);
+  weir_tensor_release(copy);
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+  weir_strbuf_free(&text);
+  weir_status_t* status = parse_number("double", &seven, sizeof(seven), &tensor);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+}
+
+static void test_other_kinds(void** state) {
+  (void)state;
+  weir_strbuf_t proto = {0};
+  weir_tensor_t* tensor = NULL;
+  weir_wire_put_int(&proto, 1, WEIR_DTYPE_VARIANT);
+  size_t at = weir_wire_begin(&proto, 15);
+  weir_wire_put_string(&proto, 1, "tensorflow::Unheard");
+  weir_wire_end(&proto, at);
+  weir_status_t* status = weir_variant_parse(weir_strbuf_view(&proto), &tensor);
+  assert_int_equal(weir_status_code(status), WEIR_UNIMPLEMENTED);
+  weir_status_destroy(status);
+  weir_strbuf_free(&proto);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nested), cmocka_unit_test(test_cut),
+      cmocka_unit_test(test_numbers), cmocka_unit_test(test_other_kinds)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
