@@ -30,6 +30,8 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
 
 - An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
 - DecodeJpeg, DecodePng and their kin read JPEG and PNG only; where TensorFlow would read a GIF or BMP, it is UNIMPLEMENTED.
+- DecodeJpeg with `try_recover_truncated` takes the image to be over where the file is; TensorFlow first decodes the last bytes once more.
+  A JPEG of more than 500 scans, or one of several scans and a billion samples at full size, is refused.
 - The old ops of stacks put out names that are unique within a step, not within a process.
 - Functions are called, not inlined: a trace shows the call, also of a function without `_noinline`. Conditionals and loops are
   lowered where they ask for it, as in TensorFlow.

@@ -1,9 +1,10 @@
-// jpeg.h — JPEG images: decoding baseline and progressive files to the pixels that libjpeg-turbo
-// gives TensorFlow, and encoding to its bytes.
+// jpeg.h — JPEG images: decoding to TensorFlow's pixels and encoding to its bytes, both by
+// libjpeg-turbo.
 //
-// Decoders are thread-compatible; the encoder is thread-safe.
-#ifndef WEIR_KERNEL_JPEG_H_
-#define WEIR_KERNEL_JPEG_H_
+// Decoders are thread-compatible; the encoder is thread-safe. A build without libjpeg answers
+// UNIMPLEMENTED.
+#ifndef WEIR_IMAGE_JPEG_H_
+#define WEIR_IMAGE_JPEG_H_
 
 #include "base/string.h"
 
@@ -20,8 +21,7 @@ typedef struct weir_jpeg_options_t {
 
 typedef struct weir_jpeg_t weir_jpeg_t;
 
-// Reads the headers. |data| is borrowed until destroy. INVALID_ARGUMENT says what is wrong;
-// UNIMPLEMENTED for arithmetic coding and lossless files.
+// Reads the headers. |data| is borrowed until destroy. INVALID_ARGUMENT says what is wrong.
 WEIR_MUST_USE weir_status_t* weir_jpeg_open(weir_view_t data, const weir_jpeg_options_t* options,
                                             weir_jpeg_t** out_jpeg);
 void weir_jpeg_destroy(weir_jpeg_t* jpeg);
@@ -48,8 +48,8 @@ typedef struct weir_jpeg_params_t {
   weir_view_t xmp;  // metadata to embed; empty for none
 } weir_jpeg_params_t;
 
-// Appends a file. INVALID_ARGUMENT for an image without pixels or too large a side.
+// Appends a file. INTERNAL, as in TensorFlow, for sizes that no JPEG has and too much metadata.
 WEIR_MUST_USE weir_status_t* weir_jpeg_encode(const weir_jpeg_source_t* source,
                                               const weir_jpeg_params_t* params, weir_strbuf_t* out);
 
-#endif  // WEIR_KERNEL_JPEG_H_
+#endif  // WEIR_IMAGE_JPEG_H_

@@ -1,33 +1,28 @@
-// png.h — PNG images: any that libpng reads, converted as TensorFlow asks it to; and encoding.
+// png.h — PNG images: decoding to what TensorFlow makes of them, and encoding; both by libpng.
 //
-// Thread-safe: the functions keep nothing.
-#ifndef WEIR_KERNEL_PNG_H_
-#define WEIR_KERNEL_PNG_H_
+// Decoders are thread-compatible; the encoder is thread-safe. A build without libpng answers
+// UNIMPLEMENTED.
+#ifndef WEIR_IMAGE_PNG_H_
+#define WEIR_IMAGE_PNG_H_
 
 #include "base/string.h"
 
-// What stands before the pixels. A value type that borrows the file's bytes.
-typedef struct weir_png_t {
-  weir_view_t data;
-  uint32_t width, height;
-  uint8_t bit_depth;   // 1, 2, 4, 8, 16
-  uint8_t color_type;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGB and alpha
-  bool is_interlaced;
-  bool has_transparency;    // of the palette, or one colour
-  int channels;             // 1 to 4: what the file holds, a palette looked up
-  uint16_t transparent[3];  // the colour, where there is no palette
-  uint8_t palette[256][4];  // RGBA
-  uint32_t gamma;           // of the file, times 100000; 0 where it does not say
-  size_t pixels_at;         // of the first chunk of pixels, in |data|
-} weir_png_t;
+// ---- decoding ----
 
-// Reads all up to the pixels. INVALID_ARGUMENT says what is wrong.
-WEIR_MUST_USE weir_status_t* weir_png_open(weir_view_t data, weir_png_t* out_png);
+typedef struct weir_png_t weir_png_t;
 
+// Reads all up to the pixels. |data| is borrowed until destroy. INVALID_ARGUMENT says what is
+// wrong.
+WEIR_MUST_USE weir_status_t* weir_png_open(weir_view_t data, weir_png_t** out_png);
+void weir_png_destroy(weir_png_t* png);
+// |out_channels|: 1 to 4, what the file holds, a palette looked up.
+void weir_png_size(const weir_png_t* png, uint32_t* out_width, uint32_t* out_height,
+                   int* out_channels);
 // Decodes into |pixels|: height * width * |channels| (1 to 4: gray, gray and alpha, RGB, RGBA)
-// numbers of |bits| (8 or 16, host order).
-WEIR_MUST_USE weir_status_t* weir_png_decode(const weir_png_t* png, int channels, int bits,
-                                             void* pixels);
+// numbers of |bits| (8 or 16, host order). To be called once.
+WEIR_MUST_USE weir_status_t* weir_png_decode(weir_png_t* png, int channels, int bits, void* pixels);
+
+// ---- encoding ----
 
 typedef struct weir_png_source_t {
   const void* pixels;  // as decoding gives them
@@ -36,8 +31,9 @@ typedef struct weir_png_source_t {
   int bits;      // 8 or 16
 } weir_png_source_t;
 
-// Appends a file. |level| as for weir_deflate. INVALID_ARGUMENT for an image without pixels.
+// Appends a file. |level| is zlib's: 0 to 9, or -1 for the usual one. INTERNAL, as in TensorFlow,
+// for sizes that no PNG has.
 WEIR_MUST_USE weir_status_t* weir_png_encode(const weir_png_source_t* source, int level,
                                              weir_strbuf_t* out);
 
-#endif  // WEIR_KERNEL_PNG_H_
+#endif  // WEIR_IMAGE_PNG_H_

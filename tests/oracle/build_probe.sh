@@ -16,7 +16,7 @@ flock 9
 
 cd "$root"
 sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kernel src/image src/ops \
-  -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -path '*/cuda/*' \
+  -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -name '*_absent.c' ! -path '*/cuda/*' \
   ! -path src/ops/builtin_ops.c \
   2> /dev/null | LC_ALL=C sort)
 late="src/ops/builtin_ops.c tests/oracle/probe.c"
@@ -43,7 +43,7 @@ cmp -s "$dir/flags.new" "$dir/flags" || cp "$dir/flags.new" "$dir/flags"
     o="$dir/$(echo "$f" | tr / .).o"
     echo "$o: $f $dir/flags"
     more=
-    case $f in src/kernel/* | src/image/*) more='-O3 -fno-trapping-math' ;; esac
+    case $f in src/kernel/*) more='-O3 -fno-trapping-math' ;; esac
     printf '\t@$(CC) $(CFLAGS) %s -MMD -MP -MF $@.d -MT $@ -c $< -o $@.new && mv $@.new $@\n' "$more"
     echo "-include $o.d"
   done
@@ -76,7 +76,7 @@ for f in $sources $late; do
 done
 [ -f "$dir/libweir_probe.so" ] && [ $newest = 0 ] && exit 0
 
-link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" -lm -lpthread -ldl; }
+link() { ${CC:-gcc} -shared -Wl,-z,defs -o "$dir/lib.new" "$@" -ljpeg -lpng -lm -lpthread -ldl; }
 if ! link $objects 2> "$dir/link.txt"; then
   missing=$(sed -n "s/.*undefined reference to \`\([A-Za-z0-9_]*\)'.*/\1/p" "$dir/link.txt" | sort -u)
   if [ -z "$missing" ]; then

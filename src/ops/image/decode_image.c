@@ -95,17 +95,25 @@ static weir_status_t* decode_jpeg(weir_kernel_ctx_t* ctx, weir_view_t contents) 
 
 static weir_status_t* decode_png(weir_kernel_ctx_t* ctx, weir_view_t contents) {
   const decode_t* d = ctx->state;
-  weir_png_t png;
+  const int bits = d->dtype == WEIR_DTYPE_UINT8 ? 8 : 16;
+  weir_png_t* png = NULL;
   weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_png_open(contents, &png));
-  if ((int64_t)png.width * png.height >= 1 << 29) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "PNG size too large for int: %u by %u", png.width,
-                       png.height);
+  uint32_t width = 0, height = 0;
+  int channels = 0;
+  weir_status_t* status = weir_png_open(contents, &png);
+  if (status) goto done;
+  weir_png_size(png, &width, &height, &channels);
+  if ((int64_t)width * height >= 1 << 29) {
+    status = WEIR_STATUS(INVALID_ARGUMENT, "PNG size too large for int: %u by %u", width, height);
+    goto done;
   }
-  const int channels = d->channels == 0 ? png.channels : (int)d->channels;
-  const int64_t dims[3] = {png.height, png.width, channels};
-  WEIR_TRY(weir_kernel_output(ctx, 0, 3, dims, &out));
-  return weir_png_decode(&png, channels, d->dtype == WEIR_DTYPE_UINT8 ? 8 : 16, out->data);
+  if (d->channels != 0) channels = (int)d->channels;
+  const int64_t dims[3] = {height, width, channels};
+  status = weir_kernel_output(ctx, 0, 3, dims, &out);
+  if (!status) status = weir_png_decode(png, channels, bits, out->data);
+done:
+  weir_png_destroy(png);
+  return status;
 }
 
 static bool begins(weir_view_t contents, const char* magic, size_t size) {
