@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a reviewer should not have to look for: format, layers, public headers, exported symbols, links in the documents.
+# What a reviewer should not have to look for: format, layers, type names, public headers, exported symbols, links in the documents.
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build/dev}
@@ -11,6 +11,7 @@ else
   echo "clang-format is not installed: format not checked"
 fi
 python3 tools/check_layers.py || status=1
+python3 tools/check_types.py || status=1
 if [ -d "$build" ]; then
   tools/check_headers.sh "$build" || status=1
   tools/check_symbols.sh "$build/libweir.so" || status=1

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-iteration_t* weir_iteration_create(frame_t* frame, int64_t number) {
+iteration_t* weir_iteration_create(run_frame_t* frame, int64_t number) {
   const weir_plan_frame_t* info = frame->info;
   iteration_t** free_list = &frame->activation->free_iterations[frame->index];
   iteration_t* it = *free_list;
@@ -62,7 +62,7 @@ static uint64_t hash_combine(uint64_t a, uint64_t b) {
 }
 
 static int64_t frame_id(const activation_t* activation, const weir_plan_frame_t* info,
-                        const frame_t* parent, const iteration_t* parent_iteration) {
+                        const run_frame_t* parent, const iteration_t* parent_iteration) {
   // A step's own frame is 0; those of functions it calls never cross to another task.
   if (!parent) return activation->run->next_frame_id++;
   uint64_t name = hash_bytes(info->name, strlen(info->name));
@@ -70,9 +70,9 @@ static int64_t frame_id(const activation_t* activation, const weir_plan_frame_t*
   return (int64_t)hash_combine((uint64_t)parent->id, turn);
 }
 
-frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent,
-                           iteration_t* parent_iteration) {
-  frame_t* frame = weir_calloc(1, sizeof(*frame));
+run_frame_t* weir_frame_create(activation_t* activation, int32_t index, run_frame_t* parent,
+                               iteration_t* parent_iteration) {
+  run_frame_t* frame = weir_calloc(1, sizeof(*frame));
   if (!frame) return NULL;
   frame->activation = activation;
   frame->index = index;
@@ -94,11 +94,11 @@ static void release_held(held_t* held, size_t count) {
 }
 
 // Frees |frame|, and appends the loops within it to |inner|.
-static void destroy_one(frame_t* frame, frame_t** inner) {
+static void destroy_one(run_frame_t* frame, run_frame_t** inner) {
   for (iteration_t* it = frame->first; it;) {
     iteration_t* next = it->next;
     while (it->children) {
-      frame_t* child = it->children;
+      run_frame_t* child = it->children;
       it->children = child->next_sibling;
       child->next_sibling = *inner;
       *inner = child;
@@ -114,10 +114,10 @@ static void destroy_one(frame_t* frame, frame_t** inner) {
 }
 
 // Without recursion: loops may be nested as deep as a graph has nodes.
-void weir_frame_destroy(frame_t* frame) {
+void weir_frame_destroy(run_frame_t* frame) {
   if (frame) frame->next_sibling = NULL;
   while (frame) {
-    frame_t* inner = frame->next_sibling;
+    run_frame_t* inner = frame->next_sibling;
     destroy_one(frame, &inner);
     frame = inner;
   }

@@ -6,7 +6,7 @@
 
 typedef struct run_t run_t;
 typedef struct activation_t activation_t;
-typedef struct frame_t frame_t;
+typedef struct run_frame_t run_frame_t;
 typedef struct iteration_t iteration_t;
 
 // What a node of one iteration still waits for.
@@ -17,11 +17,11 @@ typedef struct pending_t {
 
 // One turn of a loop, or the single one of the whole graph.
 struct iteration_t {
-  frame_t* frame;
+  run_frame_t* frame;
   int64_t number;
   int32_t outstanding_ops;     // ready, running, or waiting to be propagated
   int32_t outstanding_frames;  // inner loops started from here
-  frame_t* children;           // inner loops started from here, live ones
+  run_frame_t* children;       // inner loops started from here, live ones
   iteration_t* next;           // in the frame's list of live iterations, or in the free list
   weir_value_t* slots;
   pending_t* pending;
@@ -34,15 +34,15 @@ typedef struct held_t {
   bool is_dead;
 } held_t;
 
-// One execution of a loop.
-struct frame_t {
+// A frame: one execution of a loop.
+struct run_frame_t {
   activation_t* activation;
   const weir_plan_frame_t* info;
   int32_t index;
   int64_t id;
-  frame_t* parent;
+  run_frame_t* parent;
   iteration_t* parent_iteration;
-  frame_t* next_sibling;
+  run_frame_t* next_sibling;
   iteration_t* first;  // live iterations, oldest first
   iteration_t* last;
   int64_t iteration_count;  // number of the newest
@@ -60,7 +60,7 @@ struct frame_t {
 struct activation_t {
   run_t* run;
   weir_plan_t* plan;
-  frame_t* root;
+  run_frame_t* root;
   weir_tensor_t** rets;
   weir_done_t done;       // called when all of it is through
   weir_status_t* status;  // what |done| will be told; once it is through
@@ -103,11 +103,11 @@ struct run_t {
 };
 
 // state.c: allocation. All return NULL when memory is exhausted.
-iteration_t* weir_iteration_create(frame_t* frame, int64_t number);
+iteration_t* weir_iteration_create(run_frame_t* frame, int64_t number);
 void weir_iteration_recycle(iteration_t* iteration);
-frame_t* weir_frame_create(activation_t* activation, int32_t index, frame_t* parent,
-                           iteration_t* parent_iteration);
-void weir_frame_destroy(frame_t* frame);
+run_frame_t* weir_frame_create(activation_t* activation, int32_t index, run_frame_t* parent,
+                               iteration_t* parent_iteration);
+void weir_frame_destroy(run_frame_t* frame);
 activation_t* weir_activation_create(run_t* run, weir_plan_t* plan, weir_tensor_t** rets,
                                      weir_done_t done);
 // Takes it out of the run's list of live ones.

@@ -122,11 +122,11 @@ static bool hold(held_t** held, size_t* count, size_t* capacity, held_t item) {
 
 // ---- loops ----
 
-static frame_t* find_child(iteration_t* it, int32_t index) {
-  for (frame_t* child = it->children; child; child = child->next_sibling) {
+static run_frame_t* find_child(iteration_t* it, int32_t index) {
+  for (run_frame_t* child = it->children; child; child = child->next_sibling) {
     if (child->index == index) return child;
   }
-  frame_t* child = weir_frame_create(it->frame->activation, index, it->frame, it);
+  run_frame_t* child = weir_frame_create(it->frame->activation, index, it->frame, it);
   if (!child) return NULL;
   child->next_sibling = it->children;
   it->children = child;
@@ -134,12 +134,12 @@ static frame_t* find_child(iteration_t* it, int32_t index) {
   return child;
 }
 
-static void cleanup_iterations(frame_t* frame);
+static void cleanup_iterations(run_frame_t* frame);
 
 static void enter(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   run_t* run = it->frame->activation->run;
   const weir_plan_node_t* node = &it->frame->activation->plan->nodes[index];
-  frame_t* child = find_child(it, node->child_frame);
+  run_frame_t* child = find_child(it, node->child_frame);
   if (!child) {
     weir_run_fail(run, weir_out_of_memory());
     return;
@@ -166,7 +166,7 @@ static void deliver_held(iteration_t* it, held_t* held) {
 }
 
 // Starts the next iteration of |frame|; NULL when memory is exhausted (the run has failed then).
-static iteration_t* start_iteration(frame_t* frame) {
+static iteration_t* start_iteration(run_frame_t* frame) {
   iteration_t* it = weir_iteration_create(frame, frame->iteration_count + 1);
   if (!it) {
     weir_run_fail(frame->activation->run, weir_out_of_memory());
@@ -184,7 +184,7 @@ static iteration_t* start_iteration(frame_t* frame) {
 
 static void next_iteration(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
   if (is_dead || !outputs) return;  // deadness stops here: the loop ends
-  frame_t* frame = it->frame;
+  run_frame_t* frame = it->frame;
   iteration_t* target = it->next;
   if (it->number == frame->iteration_count) {
     if (frame->live_iterations == frame->info->parallel_iterations) {
@@ -203,7 +203,7 @@ static void next_iteration(iteration_t* it, int32_t index, weir_value_t* outputs
 // An Exit that is dead in the last iteration means that the whole loop was not taken; remember it
 // until the frame ends.
 static void leave(iteration_t* it, int32_t index, weir_value_t* outputs, bool is_dead) {
-  frame_t* frame = it->frame;
+  run_frame_t* frame = it->frame;
   if (!is_dead && outputs) {
     deliver_all(frame->parent_iteration, index, outputs, false, true);
     return;
@@ -216,17 +216,17 @@ static void leave(iteration_t* it, int32_t index, weir_value_t* outputs, bool is
   frame->dead_exits[frame->dead_exit_count++] = index;
 }
 
-static bool iteration_is_done(const frame_t* frame, const iteration_t* it) {
+static bool iteration_is_done(const run_frame_t* frame, const iteration_t* it) {
   bool is_oldest = frame->first == it;
   bool is_entered = it->number > 0 || frame->pending_enters == 0;
   return is_oldest && is_entered && it->outstanding_ops == 0 && it->outstanding_frames == 0;
 }
 
-static void end_frame(frame_t* frame) {
+static void end_frame(run_frame_t* frame) {
   iteration_t* it = frame->parent_iteration;
   for (size_t i = 0; i < frame->dead_exit_count; ++i)
     deliver_all(it, frame->dead_exits[i], NULL, true, false);
-  frame_t** link = &it->children;
+  run_frame_t** link = &it->children;
   while (*link != frame) link = &(*link)->next_sibling;
   *link = frame->next_sibling;
   --it->outstanding_frames;
@@ -234,7 +234,7 @@ static void end_frame(frame_t* frame) {
 }
 
 // Ends iterations whose work is done, oldest first, and lets waiting ones start.
-static void end_iterations(frame_t* frame) {
+static void end_iterations(run_frame_t* frame) {
   while (frame->first && iteration_is_done(frame, frame->first)) {
     iteration_t* done = frame->first;
     iteration_t* started = NULL;
@@ -262,9 +262,9 @@ static void end_iterations(frame_t* frame) {
 // Ends what is done of |frame|: iterations and, with its last one, the frame itself, after which
 // the same goes for the one around it. The graph itself is one iteration that ends with the
 // activation.
-static void cleanup_iterations(frame_t* frame) {
+static void cleanup_iterations(run_frame_t* frame) {
   while (frame->parent) {
-    frame_t* parent = frame->parent;
+    run_frame_t* parent = frame->parent;
     end_iterations(frame);
     if (frame->first || frame->pending_enters > 0) return;
     end_frame(frame);

@@ -121,11 +121,11 @@ static void make_callable(void* arg) {
   master_call_t* call = arg;
   weir_master_session_t* session = call->session;
   weir_message_builder_t builder = {.message = NULL};
-  weir_callable_t* callable = weir_malloc(sizeof(*callable));
+  weir_master_callable_t* callable = weir_malloc(sizeof(*callable));
   weir_status_t* status = callable ? NULL : weir_out_of_memory();
   if (!status) status = weir_master_session_prepare(session, &call->signature, &call->run);
   if (!status) {
-    *callable = (weir_callable_t){
+    *callable = (weir_master_callable_t){
         .run = call->run, .is_traced = call->is_traced, .wants_partitions = call->wants_partitions};
     weir_mutex_lock(&session->mu);
     int64_t number = session->next_callable++;
@@ -161,7 +161,7 @@ static weir_status_t* find_callable(master_call_t* call) {
   weir_master_session_t* session = call->session;
   weir_view_t key = callable_key(&call->callable);
   weir_mutex_lock(&session->mu);
-  weir_callable_t* callable = weir_map_find(&session->callables, key);
+  weir_master_callable_t* callable = weir_map_find(&session->callables, key);
   if (callable) {
     call->run = weir_master_run_retain(callable->run);
     call->is_traced = callable->is_traced;
@@ -194,7 +194,8 @@ void weir_handle_run_callable(void* self, weir_rpc_call_t* rpc) {
 static void release_callable(master_call_t* call) {
   weir_master_session_t* session = call->session;
   weir_mutex_lock(&session->mu);
-  weir_callable_t* callable = weir_map_remove(&session->callables, callable_key(&call->callable));
+  weir_master_callable_t* callable =
+      weir_map_remove(&session->callables, callable_key(&call->callable));
   weir_mutex_unlock(&session->mu);
   if (callable) weir_master_run_release(session, callable->run);
   weir_free(callable);

@@ -112,7 +112,7 @@ void weir_master_session_release(weir_master_session_t* session) {
   for (size_t i = 0; (entry = weir_map_next(&session->runs.items, &i));) run_unref(entry->value);
   weir_lru_free(&session->runs);
   for (size_t i = 0; (entry = weir_map_next(&session->callables, &i));) {
-    run_unref(((weir_callable_t*)entry->value)->run);
+    run_unref(((weir_master_callable_t*)entry->value)->run);
     weir_free(entry->value);
   }
   weir_map_free(&session->callables);

@@ -52,7 +52,7 @@ typedef struct weir_master_session_t {
   weir_mutex_t mu;        // guards all below
   int64_t version;        // of the graph: how often it was extended
   weir_lru_t runs;        // signature → weir_master_run_t
-  weir_map_t callables;   // number (8 bytes) → weir_callable_t
+  weir_map_t callables;   // number (8 bytes) → weir_master_callable_t
   weir_map_t partials;    // handle → weir_partial_step_t
   int64_t next_callable;
   int64_t next_partial;
@@ -82,10 +82,10 @@ typedef struct weir_master_run_t {
 } weir_master_run_t;
 
 // A signature that clients run by number.
-typedef struct weir_callable_t {
+typedef struct weir_master_callable_t {
   weir_master_run_t* run;  // retained
   bool is_traced, wants_partitions;
-} weir_callable_t;
+} weir_master_callable_t;
 
 // Connects to every task that the filters leave and creates a session on each. Waits for tasks that
 // are not up yet, until |cancel| fires.

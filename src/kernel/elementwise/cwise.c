@@ -44,7 +44,7 @@ weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
   const weir_tensor_t* y = weir_kernel_input(ctx, j);
   char x_text[WEIR_SHAPE_TEXT_SIZE];
   char y_text[WEIR_SHAPE_TEXT_SIZE];
-  if (!weir_broadcast_plan(weir_dims_of(x), weir_dims_of(y), out_plan)) {
+  if (!weir_broadcast_plan(weir_shape_view_of(x), weir_shape_view_of(y), out_plan)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
                        weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
   }

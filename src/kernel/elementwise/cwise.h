@@ -39,8 +39,8 @@ weir_status_t* weir_binary_flat_compute(weir_kernel_ctx_t* ctx);
 // Plans the broadcast of inputs |i| and |j|, with the errors of weir_binary_compute.
 WEIR_MUST_USE weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
                                                    weir_broadcast_t* out_plan);
-WEIR_INLINE weir_dims_t weir_dims_of(const weir_tensor_t* t) {
-  return (weir_dims_t){.rank = t->rank, .dims = t->dims};
+WEIR_INLINE weir_shape_view_t weir_shape_view_of(const weir_tensor_t* t) {
+  return (weir_shape_view_t){.rank = t->rank, .dims = t->dims};
 }
 
 // Defines the init function |name| of an op: WEIR_UNARY_INIT(exp_init, EXP)

@@ -63,12 +63,12 @@ bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t 
 
 // ---- planning ----
 
-static int64_t dim_from_end(weir_dims_t shape, int i) {
+static int64_t dim_from_end(weir_shape_view_t shape, int i) {
   return i < shape.rank ? shape.dims[shape.rank - 1 - i] : 1;
 }
 
 // Fills the result's shape; false when a pair of dimensions does not agree.
-static bool broadcast_shape(weir_dims_t x, weir_dims_t y, weir_broadcast_t* plan) {
+static bool broadcast_shape(weir_shape_view_t x, weir_shape_view_t y, weir_broadcast_t* plan) {
   plan->out_rank = WEIR_MAX(x.rank, y.rank);
   plan->count = 1;
   for (int i = 0; i < plan->out_rank; ++i) {
@@ -105,7 +105,7 @@ static void swap(int64_t* a, int64_t* b) {
   *b = held;
 }
 
-bool weir_broadcast_plan(weir_dims_t x, weir_dims_t y, weir_broadcast_t* out_plan) {
+bool weir_broadcast_plan(weir_shape_view_t x, weir_shape_view_t y, weir_broadcast_t* out_plan) {
   weir_broadcast_t* plan = out_plan;
   plan->rank = 0;
   if (!broadcast_shape(x, y, plan)) return false;

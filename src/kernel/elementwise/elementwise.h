@@ -151,13 +151,13 @@ typedef struct weir_broadcast_t {
   int64_t out_dims[254];
 } weir_broadcast_t;
 
-typedef struct weir_dims_t {
+typedef struct weir_shape_view_t {
   int rank;
   const int64_t* dims;
-} weir_dims_t;
+} weir_shape_view_t;
 
 // False when the shapes do not broadcast. |out_plan->rank| is -1 when too many dimensions are left.
-bool weir_broadcast_plan(weir_dims_t x, weir_dims_t y, weir_broadcast_t* out_plan);
+bool weir_broadcast_plan(weir_shape_view_t x, weir_shape_view_t y, weir_broadcast_t* out_plan);
 
 // The operands' elements behind element |position| of the result.
 void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x,

@@ -198,7 +198,7 @@ static const weir_update_fn_t update_table[WEIR_UPDATE_COUNT][WEIR_DTYPE_COUNT] 
                          [WEIR_DTYPE_BFLOAT16] = bfloat16_max},
 };
 
-weir_update_fn_t weir_update_find(weir_update_t update, weir_dtype_t dtype) {
+weir_update_fn_t weir_update_find(weir_update_op_t update, weir_dtype_t dtype) {
   return (unsigned)dtype < WEIR_DTYPE_COUNT ? update_table[update][dtype] : NULL;
 }
 

@@ -202,7 +202,7 @@ FLOATING_LIST(X)
 #undef X
 
 typedef struct row_t {
-  weir_activation_fn_t forward;
+  weir_activation_loop_fn_t forward;
   weir_activation_grad_fn_t backward;
 } row_t;
 
@@ -223,7 +223,7 @@ static const row_t rows[WEIR_ACTIVATION_COUNT][WEIR_DTYPE_COUNT] = {
     [WEIR_ACTIVATION_SOFTSIGN] = {FLOATING(softsign)},
 };
 
-weir_activation_fn_t weir_activation_find(weir_activation_t activation, weir_dtype_t dtype) {
+weir_activation_loop_fn_t weir_activation_find(weir_activation_t activation, weir_dtype_t dtype) {
   return dtype < WEIR_DTYPE_COUNT ? rows[activation][dtype].forward : NULL;
 }
 

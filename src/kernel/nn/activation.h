@@ -18,14 +18,14 @@ typedef enum weir_activation_t {
 } weir_activation_t;
 
 // y[i] = f(x[i]); y may be x.
-typedef void (*weir_activation_fn_t)(const void* x, void* y, int64_t n, float alpha);
+typedef void (*weir_activation_loop_fn_t)(const void* x, void* y, int64_t n, float alpha);
 // dx[i] = dy[i] * f'(x[i]), where x is the input of the activation, or its output for ELU and SELU
 // (RELU, RELU6: either); dx may be dy or x.
 typedef void (*weir_activation_grad_fn_t)(const void* dy, const void* x, void* dx, int64_t n,
                                           float alpha);
 
-weir_activation_fn_t weir_activation_find(weir_activation_t activation,
-                                          weir_dtype_t dtype);  // NULL: no such
+weir_activation_loop_fn_t weir_activation_find(weir_activation_t activation,
+                                               weir_dtype_t dtype);  // NULL: no such
 weir_activation_grad_fn_t weir_activation_grad_find(weir_activation_t activation,
                                                     weir_dtype_t dtype);  // NULL: no such
 double weir_activation_cost(weir_activation_t activation);                // ns an element, roughly

@@ -10,7 +10,7 @@
 typedef struct weir_activation_op_t {
   weir_activation_t activation;
   float alpha;
-  weir_activation_fn_t forward;
+  weir_activation_loop_fn_t forward;
   weir_activation_grad_fn_t backward;
 } weir_activation_op_t;
 

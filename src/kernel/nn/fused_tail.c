@@ -78,8 +78,8 @@ typedef struct job_t {
   const weir_fused_tail_t* tail;
   const weir_tail_run_t* run;
   weir_staged_t args[MAX_ARGS];
-  weir_unary_fn_t unary;      // TANH, SIGMOID, and what GELU is made of
-  weir_activation_fn_t rest;  // all others
+  weir_unary_fn_t unary;           // TANH, SIGMOID, and what GELU is made of
+  weir_activation_loop_fn_t rest;  // all others
 } job_t;
 
 // y = (y - mean) * scale / sqrt(variance + epsilon) + offset

@@ -56,8 +56,8 @@ static weir_status_t* solve_cpu(weir_kernel_ctx_t* ctx) {
   const int64_t n = a->dims[a->rank - 1], m = b->dims[b->rank - 1];
   if (b->dims[b->rank - 2] != n) return mismatch("In[0] mismatch In[1] shape", a, b);
   weir_broadcast_t plan;
-  if (!weir_broadcast_plan((weir_dims_t){a->rank - 2, a->dims}, (weir_dims_t){b->rank - 2, b->dims},
-                           &plan)) {
+  if (!weir_broadcast_plan((weir_shape_view_t){a->rank - 2, a->dims},
+                           (weir_shape_view_t){b->rank - 2, b->dims}, &plan)) {
     return mismatch("In[0] and In[1] must have compatible batch dimensions", a, b);
   }
   if (plan.rank < 0) return mismatch("Batch dimensions alternate too often", a, b);

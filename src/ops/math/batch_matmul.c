@@ -96,8 +96,8 @@ static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
   WEIR_TRY(check_inputs(s, x, y));
   weir_broadcast_t plan;
-  if (!weir_broadcast_plan((weir_dims_t){x->rank - 2, x->dims}, (weir_dims_t){y->rank - 2, y->dims},
-                           &plan)) {
+  if (!weir_broadcast_plan((weir_shape_view_t){x->rank - 2, x->dims},
+                           (weir_shape_view_t){y->rank - 2, y->dims}, &plan)) {
     return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
   }
   if (plan.rank < 0) return mismatch("Batch dimensions alternate too often", x, y);

@@ -53,7 +53,7 @@ static weir_status_t* equality_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
   if (s->allows_mismatch && !weir_tensor_same_shape(x, y)) {
     weir_broadcast_t plan;
-    if (!weir_broadcast_plan(weir_dims_of(x), weir_dims_of(y), &plan))
+    if (!weir_broadcast_plan(weir_shape_view_of(x), weir_shape_view_of(y), &plan))
       return weir_kernel_output_bool(ctx, 0, s->is_not);
   }
   return x->dtype == WEIR_DTYPE_STRING ? compare_strings(ctx) : weir_binary_compute(ctx);

@@ -156,8 +156,8 @@ static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
   weir_broadcast_t values;
   weir_broadcast_t all;
   WEIR_TRY(weir_kernel_broadcast(ctx, 1, 2, &values));
-  if (!weir_broadcast_plan(weir_dims_of(c), (weir_dims_t){values.out_rank, values.out_dims},
-                           &all)) {
+  if (!weir_broadcast_plan(weir_shape_view_of(c),
+                           (weir_shape_view_t){values.out_rank, values.out_dims}, &all)) {
     char x[WEIR_SHAPE_TEXT_SIZE];
     char y[WEIR_SHAPE_TEXT_SIZE];
     char z[WEIR_SHAPE_TEXT_SIZE];

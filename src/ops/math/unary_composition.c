@@ -8,7 +8,7 @@ enum { MAX_STEPS = 64 };
 // One function of the chain: by elementwise.h or by activation.h.
 typedef struct step_t {
   weir_unary_fn_t unary;
-  weir_activation_fn_t activation;
+  weir_activation_loop_fn_t activation;
 } step_t;
 
 typedef struct chain_t {

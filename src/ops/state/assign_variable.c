@@ -87,7 +87,7 @@ static weir_status_t* assign_shape(weir_shape_ctx_t* ctx) {
 
 // ---- AssignAddVariableOp, AssignSubVariableOp ----
 static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
-                                    weir_update_t update) {
+                                    weir_update_op_t update) {
   const weir_tensor_t* value = weir_kernel_input(ctx, 1);
   const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
@@ -114,7 +114,7 @@ static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
   return NULL;
 }
 
-static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_t update) {
+static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t update) {
   weir_resource_t* resource = NULL;
   WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_variable_type,
                                 &resource));  // NOT_FOUND, as TensorFlow says here

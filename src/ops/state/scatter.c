@@ -110,7 +110,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
   if (indices->count == 0 || params->count == 0) return NULL;
   scatter_t s = {.fn = update == ASSIGN
                            ? NULL
-                           : weir_update_find((weir_update_t)update, weir_tensor_type(params)),
+                           : weir_update_find((weir_update_op_t)update, weir_tensor_type(params)),
                  .dtype = weir_tensor_type(params),
                  .params = params->data,
                  .updates = updates->data,
@@ -122,7 +122,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
   return s.error.status;
 }
 
-static weir_status_t* scatter(weir_kernel_ctx_t* ctx, weir_update_t update) {
+static weir_status_t* scatter(weir_kernel_ctx_t* ctx, weir_update_op_t update) {
   weir_variable_t* variable = NULL;
   WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
   return weir_kernel_update_variable(ctx, variable, scatter_locked, (int)update);

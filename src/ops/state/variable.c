@@ -167,7 +167,7 @@ static weir_status_t* assign_shape(weir_shape_ctx_t* ctx) {
 
 // ---- AssignAdd, AssignSub ----
 static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
-                                    weir_update_t update) {
+                                    weir_update_op_t update) {
   const weir_tensor_t* value = weir_kernel_input(ctx, 1);
   WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
   if (!weir_tensor_same_shape(variable->tensor, value)) {
@@ -181,7 +181,7 @@ static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
   return NULL;
 }
 
-static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_t update) {
+static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t update) {
   weir_variable_t* variable = weir_kernel_input_ref(ctx, 0);
   weir_mutex_lock(&variable->mu);
   weir_status_t* status = update_locked(ctx, variable, update);

@@ -8,7 +8,7 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t ada_max_family = {
+static const weir_optimizer_family_t ada_max_family = {
     .scalars = {"beta1_power", "lr", "beta1", "beta2", "epsilon"},
     .cost_ns = 1.5,
     .run_float = ada_max_float,

@@ -8,12 +8,12 @@
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t adadelta_family = {.scalars = {"lr", "rho", "epsilon"},
-                                                 .cost_ns = 3.0,
-                                                 .run_float = adadelta_float,
-                                                 .run_double = adadelta_double,
-                                                 .run_complex64 = adadelta_complex64,
-                                                 .run_complex128 = adadelta_complex128};
+static const weir_optimizer_family_t adadelta_family = {.scalars = {"lr", "rho", "epsilon"},
+                                                        .cost_ns = 3.0,
+                                                        .run_float = adadelta_float,
+                                                        .run_double = adadelta_double,
+                                                        .run_complex64 = adadelta_complex64,
+                                                        .run_complex128 = adadelta_complex128};
 static weir_status_t* adadelta_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &adadelta_family, state);
 }

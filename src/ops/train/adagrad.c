@@ -8,26 +8,26 @@
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t adagrad_family = {.scalars = {"lr"},
-                                                .flag = "update_slots",
-                                                .refuses_empty_rows = true,
-                                                .cost_ns = 1.5,
-                                                .run_float = adagrad_float,
-                                                .run_double = adagrad_double,
-                                                .run_complex64 = adagrad_complex64,
-                                                .run_complex128 = adagrad_complex128};
+static const weir_optimizer_family_t adagrad_family = {.scalars = {"lr"},
+                                                       .flag = "update_slots",
+                                                       .refuses_empty_rows = true,
+                                                       .cost_ns = 1.5,
+                                                       .run_float = adagrad_float,
+                                                       .run_double = adagrad_double,
+                                                       .run_complex64 = adagrad_complex64,
+                                                       .run_complex128 = adagrad_complex128};
 static weir_status_t* adagrad_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &adagrad_family, state);
 }
 
-static const weir_optimizer_t adagrad_v2_family = {.scalars = {"lr", "epsilon"},
-                                                   .flag = "update_slots",
-                                                   .refuses_empty_rows = true,
-                                                   .cost_ns = 1.5,
-                                                   .run_float = adagrad_v2_float,
-                                                   .run_double = adagrad_v2_double,
-                                                   .run_complex64 = adagrad_v2_complex64,
-                                                   .run_complex128 = adagrad_v2_complex128};
+static const weir_optimizer_family_t adagrad_v2_family = {.scalars = {"lr", "epsilon"},
+                                                          .flag = "update_slots",
+                                                          .refuses_empty_rows = true,
+                                                          .cost_ns = 1.5,
+                                                          .run_float = adagrad_v2_float,
+                                                          .run_double = adagrad_v2_double,
+                                                          .run_complex64 = adagrad_v2_complex64,
+                                                          .run_complex128 = adagrad_v2_complex128};
 static weir_status_t* adagrad_v2_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &adagrad_v2_family, state);
 }

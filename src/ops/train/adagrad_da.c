@@ -8,19 +8,21 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t adagrad_da_family = {.scalars = {"lr", "l1", "l2", "global_step"},
-                                                   .cost_ns = 2.0,
-                                                   .run_float = adagrad_da_float,
-                                                   .run_double = adagrad_da_double};
+static const weir_optimizer_family_t adagrad_da_family = {
+    .scalars = {"lr", "l1", "l2", "global_step"},
+    .cost_ns = 2.0,
+    .run_float = adagrad_da_float,
+    .run_double = adagrad_da_double};
 static weir_status_t* adagrad_da_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &adagrad_da_family, state);
 }
 
-static const weir_optimizer_t adagrad_da_row_family = {.scalars = {"lr", "l1", "l2", "global_step"},
-                                                       .refuses_empty_rows = true,
-                                                       .cost_ns = 2.5,
-                                                       .run_float = adagrad_da_row_float,
-                                                       .run_double = adagrad_da_row_double};
+static const weir_optimizer_family_t adagrad_da_row_family = {
+    .scalars = {"lr", "l1", "l2", "global_step"},
+    .refuses_empty_rows = true,
+    .cost_ns = 2.5,
+    .run_float = adagrad_da_row_float,
+    .run_double = adagrad_da_row_double};
 static weir_status_t* adagrad_da_row_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &adagrad_da_row_family, state);
 }

@@ -8,7 +8,7 @@
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t adam_family = {
+static const weir_optimizer_family_t adam_family = {
     .scalars = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
     .flag = "use_nesterov",
     .cost_ns = 2.0,

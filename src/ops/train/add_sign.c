@@ -8,10 +8,11 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t add_sign_family = {.scalars = {"lr", "alpha", "sign_decay", "beta"},
-                                                 .cost_ns = 1.0,
-                                                 .run_float = add_sign_float,
-                                                 .run_double = add_sign_double};
+static const weir_optimizer_family_t add_sign_family = {
+    .scalars = {"lr", "alpha", "sign_decay", "beta"},
+    .cost_ns = 1.0,
+    .run_float = add_sign_float,
+    .run_double = add_sign_double};
 static weir_status_t* add_sign_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &add_sign_family, state);
 }

@@ -8,7 +8,7 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t amsgrad_family = {
+static const weir_optimizer_family_t amsgrad_family = {
     .scalars = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
     .cost_ns = 2.0,
     .run_float = amsgrad_float,

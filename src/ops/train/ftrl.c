@@ -8,7 +8,7 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t ftrl_family = {
+static const weir_optimizer_family_t ftrl_family = {
     .scalars = {"lr", "l1", "l2", "lr_power", "l2_shrinkage"},
     .sparse_ranges = "z00-0",
     .refuses_empty_rows = true,

@@ -9,24 +9,25 @@
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t momentum_family = {.scalars = {"lr", "momentum"},
-                                                 .flag = "use_nesterov",
-                                                 .cost_ns = 1.0,
-                                                 .run_float = momentum_float,
-                                                 .run_double = momentum_double,
-                                                 .run_complex64 = momentum_complex64,
-                                                 .run_complex128 = momentum_complex128};
+static const weir_optimizer_family_t momentum_family = {.scalars = {"lr", "momentum"},
+                                                        .flag = "use_nesterov",
+                                                        .cost_ns = 1.0,
+                                                        .run_float = momentum_float,
+                                                        .run_double = momentum_double,
+                                                        .run_complex64 = momentum_complex64,
+                                                        .run_complex128 = momentum_complex128};
 static weir_status_t* momentum_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &momentum_family, state);
 }
 
-static const weir_optimizer_t keras_momentum_family = {.scalars = {"lr", "momentum"},
-                                                       .flag = "use_nesterov",
-                                                       .cost_ns = 1.0,
-                                                       .run_float = keras_momentum_float,
-                                                       .run_double = keras_momentum_double,
-                                                       .run_complex64 = keras_momentum_complex64,
-                                                       .run_complex128 = keras_momentum_complex128};
+static const weir_optimizer_family_t keras_momentum_family = {
+    .scalars = {"lr", "momentum"},
+    .flag = "use_nesterov",
+    .cost_ns = 1.0,
+    .run_float = keras_momentum_float,
+    .run_double = keras_momentum_double,
+    .run_complex64 = keras_momentum_complex64,
+    .run_complex128 = keras_momentum_complex128};
 static weir_status_t* keras_momentum_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &keras_momentum_family, state);
 }

@@ -19,7 +19,8 @@ static int find_input(const weir_node_def_t* node, const char* name) {
   return -1;
 }
 
-weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init, const weir_optimizer_t* family,
+weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
+                                   const weir_optimizer_family_t* family,
                                    weir_optimizer_state_t* state) {
   const weir_node_def_t* node = init->node;
   state->family = family;
@@ -54,7 +55,7 @@ typedef struct job_t {
   double cost_ns;
 } job_t;
 
-static weir_optimizer_fn_t find_fn(const weir_optimizer_t* family, weir_dtype_t dtype) {
+static weir_optimizer_fn_t find_fn(const weir_optimizer_family_t* family, weir_dtype_t dtype) {
   switch (dtype) {
     case WEIR_DTYPE_FLOAT:
     case WEIR_DTYPE_HALF:
@@ -163,7 +164,7 @@ static const char* input_name(const weir_kernel_ctx_t* ctx, int i) {
   return ctx->node->op->inputs[i].name;
 }
 
-static weir_status_t* check_sparse(const weir_optimizer_t* family, const weir_tensor_t* var,
+static weir_status_t* check_sparse(const weir_optimizer_family_t* family, const weir_tensor_t* var,
                                    const weir_tensor_t* grad, const weir_tensor_t* indices) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
@@ -229,7 +230,7 @@ static const char* range_name(char range) {
 
 static weir_status_t* check_scalar(const weir_optimizer_state_t* s, int i,
                                    const weir_tensor_t* scalar) {
-  const weir_optimizer_t* family = s->family;
+  const weir_optimizer_family_t* family = s->family;
   const bool is_sparse = s->indices >= 0 && family->sparse_ranges;
   const char* ranges = is_sparse ? family->sparse_ranges : family->ranges;
   char text[WEIR_SHAPE_TEXT_SIZE];

@@ -19,7 +19,7 @@ typedef struct weir_optimizer_args_t {
 typedef void (*weir_optimizer_fn_t)(const weir_optimizer_args_t* args, int64_t count);
 
 // A family. half and bfloat16 run through the float loop, converted in blocks.
-typedef struct weir_optimizer_t {
+typedef struct weir_optimizer_family_t {
   const char* scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // names of the inputs, ended by NULL
   const char* ranges;  // a character a scalar: '+' positive, '0' not negative, else any; NULL: any
   // The same for sparse updates, where they have rules of their own; also '-' not positive, 'z'
@@ -30,11 +30,11 @@ typedef struct weir_optimizer_t {
   double cost_ns;           // of one element
   weir_optimizer_fn_t run_float, run_double, run_complex64,
       run_complex128;  // NULL: not for the type
-} weir_optimizer_t;
+} weir_optimizer_family_t;
 
 // The kernel's state, filled by weir_optimizer_init from the family's own init function.
 typedef struct weir_optimizer_state_t {
-  const weir_optimizer_t* family;
+  const weir_optimizer_family_t* family;
   int slot_count;
   int grad;     // input
   int indices;  // input, or -1: dense
@@ -44,7 +44,7 @@ typedef struct weir_optimizer_state_t {
 } weir_optimizer_state_t;
 
 WEIR_MUST_USE weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
-                                                 const weir_optimizer_t* family,
+                                                 const weir_optimizer_family_t* family,
                                                  weir_optimizer_state_t* state);
 // The kernel of every family.
 weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx);

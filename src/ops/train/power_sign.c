@@ -9,7 +9,7 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t power_sign_family = {
+static const weir_optimizer_family_t power_sign_family = {
     .scalars = {"lr", "logbase", "sign_decay", "beta"},
     .cost_ns = 1.0,
     .run_float = power_sign_float,

@@ -8,12 +8,13 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t proximal_adagrad_family = {.scalars = {"lr", "l1", "l2"},
-                                                         .ranges = "+00",
-                                                         .refuses_empty_rows = true,
-                                                         .cost_ns = 2.5,
-                                                         .run_float = proximal_adagrad_float,
-                                                         .run_double = proximal_adagrad_double};
+static const weir_optimizer_family_t proximal_adagrad_family = {
+    .scalars = {"lr", "l1", "l2"},
+    .ranges = "+00",
+    .refuses_empty_rows = true,
+    .cost_ns = 2.5,
+    .run_float = proximal_adagrad_float,
+    .run_double = proximal_adagrad_double};
 static weir_status_t* proximal_adagrad_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &proximal_adagrad_family, state);
 }

@@ -8,11 +8,12 @@
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t proximal_descend_family = {.scalars = {"alpha", "l1", "l2"},
-                                                         .refuses_empty_rows = true,
-                                                         .cost_ns = 1.5,
-                                                         .run_float = proximal_descend_float,
-                                                         .run_double = proximal_descend_double};
+static const weir_optimizer_family_t proximal_descend_family = {
+    .scalars = {"alpha", "l1", "l2"},
+    .refuses_empty_rows = true,
+    .cost_ns = 1.5,
+    .run_float = proximal_descend_float,
+    .run_double = proximal_descend_double};
 static weir_status_t* proximal_descend_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &proximal_descend_family, state);
 }

@@ -8,22 +8,24 @@
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
 
-static const weir_optimizer_t rms_prop_family = {.scalars = {"lr", "rho", "momentum", "epsilon"},
-                                                 .cost_ns = 2.0,
-                                                 .run_float = rms_prop_float,
-                                                 .run_double = rms_prop_double,
-                                                 .run_complex64 = rms_prop_complex64,
-                                                 .run_complex128 = rms_prop_complex128};
+static const weir_optimizer_family_t rms_prop_family = {
+    .scalars = {"lr", "rho", "momentum", "epsilon"},
+    .cost_ns = 2.0,
+    .run_float = rms_prop_float,
+    .run_double = rms_prop_double,
+    .run_complex64 = rms_prop_complex64,
+    .run_complex128 = rms_prop_complex128};
 static weir_status_t* rms_prop_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &rms_prop_family, state);
 }
 
-static const weir_optimizer_t centered_family = {.scalars = {"lr", "rho", "momentum", "epsilon"},
-                                                 .cost_ns = 2.5,
-                                                 .run_float = centered_float,
-                                                 .run_double = centered_double,
-                                                 .run_complex64 = centered_complex64,
-                                                 .run_complex128 = centered_complex128};
+static const weir_optimizer_family_t centered_family = {
+    .scalars = {"lr", "rho", "momentum", "epsilon"},
+    .cost_ns = 2.5,
+    .run_float = centered_float,
+    .run_double = centered_double,
+    .run_complex64 = centered_complex64,
+    .run_complex128 = centered_complex128};
 static weir_status_t* centered_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &centered_family, state);
 }
