@@ -3,6 +3,7 @@
 
 #include "kernel/elementwise/elementwise.h"
 #include "kernel/elementwise/special.h"
+#include "kernel/elementwise/types.h"
 #include "kernel/elementwise/vmath.h"
 #include "kernel/elementwise/vmath_trig.h"
 
@@ -146,10 +147,9 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
 #define OUT weir_complex128_t
 #define EXPR(a, b) __builtin_complex(a, b)
 #include "kernel/elementwise/binary_loop.inc"
-#include "kernel/elementwise/elementwise_types.inc"
 
 static const weir_binary_fn_t table[WEIR_BINARY_COUNT][WEIR_DTYPE_COUNT] = {
-#define X(NAME_, name, types, cost) [WEIR_BINARY_##NAME_] = {TYPES_##types(name)},
+#define X(NAME_, name, types, cost) [WEIR_BINARY_##NAME_] = {LOOPS_##types(name)},
     WEIR_BINARY_LIST(X)
 #undef X
 };

@@ -10,54 +10,7 @@
 #include "weir/dtype.h"
 
 // One row an operation: X(NAME, name, TYPES, nanoseconds an element). TYPES names a class of
-// elementwise_types.inc.
-#define WEIR_UNARY_LIST(X)                            \
-  X(NEG, neg, SIGNED_COMPLEX, 0.3)                    \
-  X(ABS, abs, SIGNED, 0.3)                            \
-  X(SIGN, sign, SIGNED_COMPLEX, 0.5)                  \
-  X(SQUARE, square, NUMBER, 0.3)                      \
-  X(RECIPROCAL, reciprocal, FLOATING_COMPLEX, 0.5)    \
-  X(EXP, exp, FLOATING_COMPLEX, 2)                    \
-  X(EXPM1, expm1, FLOATING_COMPLEX, 2)                \
-  X(LOG, log, FLOATING_COMPLEX, 2)                    \
-  X(LOG1P, log1p, FLOATING_COMPLEX, 3)                \
-  X(SQRT, sqrt, FLOATING_COMPLEX, 1)                  \
-  X(RSQRT, rsqrt, FLOATING_COMPLEX, 1.5)              \
-  X(TANH, tanh, FLOATING_COMPLEX, 3)                  \
-  X(SIGMOID, sigmoid, FLOATING_COMPLEX, 3)            \
-  X(SIN, sin, FLOATING_COMPLEX, 2)                    \
-  X(COS, cos, FLOATING_COMPLEX, 2)                    \
-  X(TAN, tan, FLOATING_COMPLEX, 4)                    \
-  X(SINH, sinh, FLOATING_COMPLEX, 3)                  \
-  X(COSH, cosh, FLOATING_COMPLEX, 2)                  \
-  X(ASIN, asin, FLOATING_COMPLEX, 2)                  \
-  X(ACOS, acos, FLOATING_COMPLEX, 2)                  \
-  X(ATAN, atan, FLOATING_COMPLEX, 2)                  \
-  X(ASINH, asinh, FLOATING_COMPLEX, 15)               \
-  X(ACOSH, acosh, FLOATING_COMPLEX, 15)               \
-  X(ATANH, atanh, FLOATING_COMPLEX, 4)                \
-  X(ERF, erf, FLOATING, 2)                            \
-  X(ERFC, erfc, FLOATING, 5)                          \
-  X(ERFINV, erfinv, FLOATING, 10)                     \
-  X(NDTRI, ndtri, FLOATING, 12)                       \
-  X(LGAMMA, lgamma, FLOATING, 25)                     \
-  X(DIGAMMA, digamma, FLOATING, 25)                   \
-  X(FLOOR, floor, FLOATING, 0.3)                      \
-  X(CEIL, ceil, FLOATING, 0.3)                        \
-  X(RINT, rint, FLOATING, 0.3)                        \
-  X(ROUND, round, SIGNED, 0.3)                        \
-  X(IS_NAN, is_nan, FLOATING, 0.3)                    \
-  X(IS_INF, is_inf, FLOATING, 0.3)                    \
-  X(IS_FINITE, is_finite, FLOATING, 0.3)              \
-  X(NOT, not, BOOL, 0.1)                              \
-  X(INVERT, invert, INTEGER, 0.3)                     \
-  X(POPULATION_COUNT, population_count, INTEGER, 0.5) \
-  X(CONJ, conj, COMPLEX, 0.5)                         \
-  X(REAL, real, COMPLEX, 0.5)                         \
-  X(IMAG, imag, COMPLEX, 0.5)                         \
-  X(COMPLEX_ABS, complex_abs, COMPLEX, 3)             \
-  X(ANGLE, angle, COMPLEX, 20)
-
+// types.h.
 #define WEIR_BINARY_LIST(X)                                  \
   X(ADD, add, NUMBER, 0.4)                                   \
   X(SUB, sub, NUMBER, 0.4)                                   \
@@ -99,10 +52,9 @@
   X(COMPLEX, make_complex, WIDE_FLOATING, 0.5)
 
 typedef enum weir_unary_op_t {
-#define X(NAME, name, types, cost) WEIR_UNARY_##NAME,
-  WEIR_UNARY_LIST(X)
-#undef X
-      WEIR_UNARY_COUNT
+#define FUNCTION(NAME, ...) WEIR_UNARY_##NAME,
+#include "kernel/elementwise/unary_ops.inc"
+  WEIR_UNARY_COUNT
 } weir_unary_op_t;
 
 // LOGICAL_AND and LOGICAL_OR of bool tensors are the bitwise rows of bool.

@@ -1,156 +1,188 @@
-// unary.c — Unary loops of every type, and the table of them.
+// unary.c — Unary loops: operations × types, made from the rows of unary_ops.inc.
+//
+// A row has up to three formulas: for real, integer and complex numbers. Each block below describes
+// a type (how an element is loaded, what it is computed in, how it is stored, which formula
+// applies) and includes unary_loops.inc, which writes the loops of all rows for it. half and
+// bfloat16 are computed in float; integers in an unsigned type at least as wide, where sums and
+// products wrap.
+//
+// The compiler vectorises a loop by what its formula calls. Float functions of libm stay calls, one
+// an element, so the frequent ones have vector forms in vmath.h: branch-free, several elements at a
+// time, compiled for several instruction sets. A row marked VECTOR uses weir_v<name> for float; its
+// formula then serves half, bfloat16 and double, by V(f): the inline form of vmath.h where float is
+// computed in, libm for double.
+//
+// The table at the end takes from all those loops the ones a row's class of types names. The others
+// are never referred to, and so never become code; that is why a formula may be NONE, or
+// meaningless for a type outside its class (|x| of an unsigned one).
 #include <math.h>
 
 #include "kernel/elementwise/elementwise.h"
 #include "kernel/elementwise/special.h"
+#include "kernel/elementwise/types.h"
 #include "kernel/elementwise/vmath.h"
 #include "kernel/elementwise/vmath_erf.h"
 #include "kernel/elementwise/vmath_trig.h"
 
-// What V(f) means for double: libm, but for the functions it lacks.
-WEIR_INLINE double sigmoid_of(double x) {
+#pragma GCC diagnostic ignored "-Wtype-limits"  // signed formulas of unsigned types
+#pragma GCC diagnostic ignored "-Wunused-function"
+
+// Defined nowhere: a class that names a type its row has no formula for does not link.
+int weir_unary_no_formula(const void* a);
+#define NONE weir_unary_no_formula(&a)
+
+#define OF_REAL(real, integer, complex) real
+#define OF_INTEGER(real, integer, complex) integer
+#define OF_COMPLEX(real, integer, complex) complex
+
+#define RESULT_SAME T
+#define RESULT_BOOL bool
+#define RESULT_BYTE uint8_t
+#define RESULT_PART R
+#define STORE_SAME(v) STORE(v)
+#define STORE_BOOL(v) ((bool)(v))
+#define STORE_BYTE(v) ((uint8_t)(v))
+#define STORE_PART(v) ((R)(v))
+
+#define LOOP(name, result, formula)                                                 \
+  static void WEIR_CAT2(name, SUFFIX)(const void* input, void* output, int64_t n) { \
+    const T* x = input;                                                             \
+    RESULT_##result* y = output;                                                    \
+    WEIR_IVDEP                                                                      \
+    for (int64_t i = 0; i < n; ++i) {                                               \
+      ACC a = LOAD(x[i]);                                                           \
+      y[i] = STORE_##result(formula);                                               \
+    }                                                                               \
+  }
+#define CALL(name, result, formula) \
+  static void WEIR_CAT2(name, SUFFIX)(const void* x, void* y, int64_t n) { weir_v##name(x, y, n); }
+
+// ---- floating types ----
+
+// What libm lacks for V(f) of double.
+WEIR_INLINE double sigmoid(double x) {
   double e = exp(-fabs(x));
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
-#define fast_exp exp
-#define fast_expm1 expm1
-#define fast_log log
-#define fast_log1p log1p
-#define fast_tanh tanh
-#define fast_sigmoid sigmoid_of
-#define fast_asin asin
-#define fast_acos acos
-#define fast_atan atan
-#define fast_sinh sinh
-#define fast_cosh cosh
-#define fast_atanh atanh
-#define fast_erf erf
-#define fast_erfc erfc
-#define fast_erfinv weir_erfinv
-#define fast_ndtri weir_ndtri
+WEIR_INLINE double erfinv(double x) { return weir_erfinv(x); }
+WEIR_INLINE double ndtri(double x) { return weir_ndtri(x); }
 
 #define T float
 #define SUFFIX float
 #define ACC float
-#define LOAD(v) (v)
-#define STORE(v) ((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
 #define V(f) weir_vm_##f
-#include "kernel/elementwise/unary_floating.inc"
+#define HAS_VECTORS
+#include "kernel/elementwise/unary_loops.inc"
 
 #define T double
 #define SUFFIX double
 #define ACC double
-#define LOAD(v) (v)
-#define STORE(v) ((double)(v))
+#define FORMULA OF_REAL
 #define M(name) name
-#define V(f) fast_##f
-#include "kernel/elementwise/unary_floating.inc"
+#define V(f) f
+#include "kernel/elementwise/unary_loops.inc"
 
 #define T weir_half_t
 #define SUFFIX half
 #define ACC float
 #define LOAD(v) weir_half_to_float(v)
 #define STORE(v) weir_half_from_float((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
 #define V(f) weir_vm_##f
-#include "kernel/elementwise/unary_floating.inc"
+#include "kernel/elementwise/unary_loops.inc"
 
 #define T weir_bfloat16_t
 #define SUFFIX bfloat16
 #define ACC float
 #define LOAD(v) weir_bfloat16_to_float(v)
 #define STORE(v) weir_bfloat16_from_float((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
 #define V(f) weir_vm_##f
-#include "kernel/elementwise/unary_floating.inc"
+#include "kernel/elementwise/unary_loops.inc"
+
+// ---- integers ----
+
+// Of the element alone: |a| may have more bits, copies of its sign.
+#define POPCOUNT(a)                                               \
+  (sizeof(T) == 8 ? __builtin_popcountll((unsigned long long)(a)) \
+                  : __builtin_popcount((unsigned)(a) &            \
+                                       (unsigned)(((uint64_t)1 << (8 * sizeof(T) & 63)) - 1)))
 
 #define T int8_t
 #define SUFFIX int8
 #define ACC uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T int16_t
 #define SUFFIX int16
 #define ACC uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T int32_t
 #define SUFFIX int32
 #define ACC uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T int64_t
 #define SUFFIX int64
 #define ACC uint64_t
-#define IS_SIGNED
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T uint8_t
 #define SUFFIX uint8
 #define ACC uint32_t
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T uint16_t
 #define SUFFIX uint16
 #define ACC uint32_t
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T uint32_t
 #define SUFFIX uint32
 #define ACC uint32_t
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 #define T uint64_t
 #define SUFFIX uint64
 #define ACC uint64_t
-#include "kernel/elementwise/unary_integer.inc"
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/unary_loops.inc"
 
+// ---- complex numbers ----
 #define T weir_complex64_t
 #define SUFFIX complex64
+#define ACC T
 #define R float
+#define FORMULA OF_COMPLEX
 #define M(name) name##f
-#include "kernel/elementwise/unary_complex.inc"
+#include "kernel/elementwise/unary_loops.inc"
 #define T weir_complex128_t
 #define SUFFIX complex128
+#define ACC T
 #define R double
+#define FORMULA OF_COMPLEX
 #define M(name) name
-#include "kernel/elementwise/unary_complex.inc"
+#include "kernel/elementwise/unary_loops.inc"
 
-#define T bool
-#define SUFFIX logical
-#define ACC bool
-#define LOAD(v) (v)
-#define STORE(v) (v)
-#define NAME not
-#define EXPR(a) (!(a))
-#include "kernel/elementwise/elementwise_types.inc"
-#include "kernel/elementwise/unary_loop.inc"
+// ---- what is found ----
 
 static const weir_unary_fn_t table[WEIR_UNARY_COUNT][WEIR_DTYPE_COUNT] = {
-#define X(NAME_, name, types, cost) [WEIR_UNARY_##NAME_] = {TYPES_##types(name)},
-    WEIR_UNARY_LIST(X)
-#undef X
+#define FUNCTION(NAME, name, loops, ...) [WEIR_UNARY_##NAME] = {LOOPS_##loops(name)},
+#include "kernel/elementwise/unary_ops.inc"
 };
 
 static const double costs[WEIR_UNARY_COUNT] = {
-#define X(NAME_, name, types, cost) cost,
-    WEIR_UNARY_LIST(X)
-#undef X
-};
-
-// Float functions that are more than one loop, or are compiled for several instruction sets.
-#define X(NAME_, name) \
-  static void array_##name(const void* x, void* y, int64_t n) { weir_v##name(x, y, n); }
-WEIR_VMATH_LIST(X)
-#undef X
-
-static const weir_unary_fn_t float_arrays[WEIR_UNARY_COUNT] = {
-#define X(NAME_, name) [WEIR_UNARY_##NAME_] = array_##name,
-    WEIR_VMATH_LIST(X)
-#undef X
+#define FUNCTION(NAME, name, loops, form, result, ns, ...) ns,
+#include "kernel/elementwise/unary_ops.inc"
 };
 
 weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype) {
-  if ((int)dtype < 0 || dtype >= WEIR_DTYPE_COUNT) return NULL;
-  if (dtype == WEIR_DTYPE_FLOAT && float_arrays[op]) return float_arrays[op];
-  return table[op][dtype];
+  return (int)dtype < 0 || dtype >= WEIR_DTYPE_COUNT ? NULL : table[op][dtype];
 }
 
 double weir_unary_cost(weir_unary_op_t op) { return costs[op]; }

@@ -15,31 +15,13 @@
 #include "tensor/numeric.h"
 
 // ---- array forms; |y| may be |x| ----
-// One row a function: X(NAME, name), the names of elementwise.h.
-#define WEIR_VMATH_LIST(X) \
-  X(EXP, exp)              \
-  X(EXPM1, expm1)          \
-  X(LOG, log)              \
-  X(LOG1P, log1p)          \
-  X(TANH, tanh)            \
-  X(SIGMOID, sigmoid)      \
-  X(SIN, sin)              \
-  X(COS, cos)              \
-  X(TAN, tan)              \
-  X(ASIN, asin)            \
-  X(ACOS, acos)            \
-  X(ATAN, atan)            \
-  X(SINH, sinh)            \
-  X(COSH, cosh)            \
-  X(ATANH, atanh)          \
-  X(ERF, erf)              \
-  X(ERFC, erfc)            \
-  X(ERFINV, erfinv)        \
-  X(NDTRI, ndtri)
-
-#define X(NAME, name) void weir_v##name(const float* x, float* y, int64_t n);
-WEIR_VMATH_LIST(X)
-#undef X
+// weir_v<name> of every row of unary_ops.inc that has a vector form.
+#define DECLARE_SCALAR(name)
+#define DECLARE_VECTOR(name) void weir_v##name(const float* x, float* y, int64_t n);
+#define FUNCTION(NAME, name, loops, form, ...) DECLARE_##form(name)
+#include "kernel/elementwise/unary_ops.inc"
+#undef DECLARE_SCALAR
+#undef DECLARE_VECTOR
 void weir_vexp_down(const float* x, float* y, int64_t n);  // exp where no |x| is above 0
 
 // ---- inline forms ----

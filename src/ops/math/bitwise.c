@@ -1,4 +1,4 @@
-// bitwise.c — BitwiseAnd, BitwiseOr, BitwiseXor, Invert, LeftShift, RightShift, PopulationCount.
+// bitwise.c — BitwiseAnd, BitwiseOr, BitwiseXor, LeftShift, RightShift.
 #include "ops/math/common.h"
 
 WEIR_BINARY_INIT(and_init, BITWISE_AND)
@@ -6,8 +6,6 @@ WEIR_BINARY_INIT(or_init, BITWISE_OR)
 WEIR_BINARY_INIT(xor_init, BITWISE_XOR)
 WEIR_BINARY_INIT(left_shift_init, LEFT_SHIFT)
 WEIR_BINARY_INIT(right_shift_init, RIGHT_SHIFT)
-WEIR_UNARY_INIT(invert_init, INVERT)
-WEIR_UNARY_INIT(population_count_init, POPULATION_COUNT)
 
 const weir_op_module_t weir_ops_math_bitwise = {
     .file = __FILE__,
@@ -22,13 +20,4 @@ const weir_op_module_t weir_ops_math_bitwise = {
                   NULL),
         BINARY_OP("RightShift", INTEGER_TYPES, "x >> y, with x's sign", WEIR_OP_NO_GRADIENT, NULL,
                   right_shift_init, NULL),
-        UNARY_OP("Invert", INTEGER_TYPES, "All bits of x flipped", NULL, invert_init, NULL),
-        {.name = "PopulationCount",
-         .attrs = "T: {int8,int16,int32,int64,uint8,uint16,uint32,uint64}",
-         .inputs = "x: T",
-         .outputs = "y: uint8",
-         .flags = WEIR_OP_POINTWISE | WEIR_OP_NO_GRADIENT,
-         .summary = "The number of bits set in x",
-         .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_UNARY_KERNELS(population_count_init, NULL)},
         {0}}};

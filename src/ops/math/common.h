@@ -18,14 +18,8 @@
   "T: float, double, half, bfloat16, int8, int16, int32, int64, uint8, uint16, uint32, uint64"
 #define CPU_NUMBER CPU_REAL_NUMBER ", complex64, complex128"
 
-// Rows of the tables: an elementwise function of one input; of two, broadcast; of an output and its
+// Rows of the tables: an elementwise function of two inputs, broadcast; of an output and its
 // gradient.
-#define UNARY_OP(op_name, types_, text, grad, init_fn, constraint)                       \
-  {                                                                                      \
-    .name = op_name, .attrs = "T: " types_, .inputs = "x: T", .outputs = "y: T",         \
-    .flags = WEIR_OP_POINTWISE, .summary = text, .infer_shape = weir_shape_fn_unchanged, \
-    .build_grad = grad, .kernels = WEIR_UNARY_KERNELS(init_fn, constraint)               \
-  }
 #define BINARY_OP(op_name, types_, text, extra_flags, grad, init_fn, constraint)       \
   {                                                                                    \
     .name = op_name, .attrs = "T: " types_, .inputs = "x: T; y: T", .outputs = "z: T", \
