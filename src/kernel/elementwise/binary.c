@@ -1,11 +1,46 @@
-// binary.c — Binary loops of every type, and the table of them.
+// binary.c — Binary loops: operations × types, made from the rows of binary_ops.inc as unary.c
+// makes its own; the essay is there.
+//
+// A loop runs over two operands, or over one and a single element of the other: broadcasting
+// (elementwise.c) breaks every shape down to such runs. It goes on where an element has no result,
+// and says so at the end.
 #include <math.h>
 
 #include "kernel/elementwise/elementwise.h"
+#include "kernel/elementwise/loops.h"
 #include "kernel/elementwise/special.h"
 #include "kernel/elementwise/types.h"
 #include "kernel/elementwise/vmath.h"
 #include "kernel/elementwise/vmath_trig.h"
+
+#define NONE weir_elementwise_no_formula(&a, &b)
+
+#define FOR_EACH(load, store)       \
+  WEIR_IVDEP                        \
+  for (int64_t i = 0; i < n; ++i) { \
+    load;                           \
+    z[i] = store;                   \
+  }
+#define LOOP(name, result, formula)                                                      \
+  static bool WEIR_CAT2(name, SUFFIX)(const void* left, const void* right, void* output, \
+                                      int64_t n, weir_span_t span) {                     \
+    const T* x = left;                                                                   \
+    const T* y = right;                                                                  \
+    RESULT_##result* z = output;                                                         \
+    bool is_good = true;                                                                 \
+    if (span == WEIR_SPAN_BOTH) {                                                        \
+      FOR_EACH(ACC a = LOAD(x[i]); ACC b = LOAD(y[i]), STORE_##result(formula))          \
+    } else if (span == WEIR_SPAN_X) {                                                    \
+      ACC b = LOAD(y[0]);                                                                \
+      FOR_EACH(ACC a = LOAD(x[i]), STORE_##result(formula))                              \
+    } else {                                                                             \
+      ACC a = LOAD(x[0]);                                                                \
+      FOR_EACH(ACC b = LOAD(y[i]), STORE_##result(formula))                              \
+    }                                                                                    \
+    return is_good;                                                                      \
+  }
+
+// ---- what formulas are made of ----
 
 // The remainder takes the divisor's sign.
 WEIR_INLINE float floor_mod_of_float(float a, float b) {
@@ -35,129 +70,120 @@ static weir_complex64_t complex_power_complex64(weir_complex64_t a, weir_complex
   return (weir_complex64_t)complex_power_complex128((weir_complex128_t)a, (weir_complex128_t)b);
 }
 
+// The quotient is rounded to the type before it is cut off, as in TensorFlow.
+#define ROUNDED(v) LOAD(STORE(v))
+
+#define UNLESS(bad, value) ((bad) ? (is_good = false, (T)0) : (T)(value))
+#define IS_SIGNED ((T)-1 < (T)0)
+// Division by -1 by hand: the least number has no quotient in the type, and the processor may trap
+// on it.
+#define QUOTIENT(a, b) (IS_SIGNED && (b) == (T)-1 ? (T)((U)0 - (U)(a)) : (T)((a) / (b)))
+#define REMAINDER(a, b) (IS_SIGNED && (b) == (T)-1 ? (T)0 : (T)((a) % (b)))
+// Shift counts are clamped to the width.
+#define SHIFT(b) ((b) < 0 ? (T)0 : (b) > (T)(8 * sizeof(T) - 1) ? (T)(8 * sizeof(T) - 1) : (b))
+
+// ---- floating types ----
 #define T float
 #define SUFFIX float
-#define REAL float
-#define WIDEN(v) (v)
-#define STORE(v) ((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
-#define LOG(a) weir_vm_log(a)
-#define LOG1P(a) weir_vm_log1p(a)
-#define ATAN2(a, b) weir_vm_atan2(a, b)
-#include "kernel/elementwise/binary_floating.inc"
+#define V(f) weir_vm_##f
+#include "kernel/elementwise/binary_loops.inc"
 
 #define T double
 #define SUFFIX double
-#define REAL double
-#define WIDEN(v) (v)
-#define STORE(v) ((double)(v))
+#define C weir_complex128_t
+#define FORMULA OF_REAL
 #define M(name) name
-#define LOG(a) log(a)
-#define LOG1P(a) log1p(a)
-#define ATAN2(a, b) atan2(a, b)
-#include "kernel/elementwise/binary_floating.inc"
+#define V(f) f
+#include "kernel/elementwise/binary_loops.inc"
 
-// The neighbours of a 16-bit float are not those of the float it is computed in; no op asks for
-// them.
 #define T weir_half_t
 #define SUFFIX half
-#define REAL float
-#define WIDEN(v) weir_half_to_float(v)
+#define ACC float
+#define LOAD(v) weir_half_to_float(v)
 #define STORE(v) weir_half_from_float((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
-#define LOG(a) weir_vm_log(a)
-#define LOG1P(a) weir_vm_log1p(a)
-#define ATAN2(a, b) weir_vm_atan2(a, b)
-#include "kernel/elementwise/binary_floating.inc"
+#define V(f) weir_vm_##f
+#include "kernel/elementwise/binary_loops.inc"
 
 #define T weir_bfloat16_t
 #define SUFFIX bfloat16
-#define REAL float
-#define WIDEN(v) weir_bfloat16_to_float(v)
+#define ACC float
+#define LOAD(v) weir_bfloat16_to_float(v)
 #define STORE(v) weir_bfloat16_from_float((float)(v))
+#define FORMULA OF_REAL
 #define M(name) name##f
-#define LOG(a) weir_vm_log(a)
-#define LOG1P(a) weir_vm_log1p(a)
-#define ATAN2(a, b) weir_vm_atan2(a, b)
-#include "kernel/elementwise/binary_floating.inc"
+#define V(f) weir_vm_##f
+#include "kernel/elementwise/binary_loops.inc"
 
+// ---- integers ----
 #define T int8_t
 #define SUFFIX int8
-#define WRAP uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T int16_t
 #define SUFFIX int16
-#define WRAP uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T int32_t
 #define SUFFIX int32
-#define WRAP uint32_t
-#define IS_SIGNED
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T int64_t
 #define SUFFIX int64
-#define WRAP uint64_t
-#define IS_SIGNED
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint64_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T uint8_t
 #define SUFFIX uint8
-#define WRAP uint32_t
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T uint16_t
 #define SUFFIX uint16
-#define WRAP uint32_t
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T uint32_t
 #define SUFFIX uint32
-#define WRAP uint32_t
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint32_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 #define T uint64_t
 #define SUFFIX uint64
-#define WRAP uint64_t
-#include "kernel/elementwise/binary_integer.inc"
+#define U uint64_t
+#define FORMULA OF_INTEGER
+#include "kernel/elementwise/binary_loops.inc"
 
+// ---- complex numbers ----
 #define T weir_complex64_t
 #define SUFFIX complex64
 #define R float
+#define FORMULA OF_COMPLEX
 #define M(name) name##f
-#include "kernel/elementwise/binary_complex.inc"
+#include "kernel/elementwise/binary_loops.inc"
 #define T weir_complex128_t
 #define SUFFIX complex128
 #define R double
+#define FORMULA OF_COMPLEX
 #define M(name) name
-#include "kernel/elementwise/binary_complex.inc"
+#include "kernel/elementwise/binary_loops.inc"
 
-#define T float
-#define SUFFIX float
-#define ACC float
-#define LOAD(v) (v)
-#define NAME make_complex
-#define OUT weir_complex64_t
-#define EXPR(a, b) __builtin_complex(a, b)
-#include "kernel/elementwise/binary_loop.inc"
-#undef T
-#undef SUFFIX
-#undef ACC
-#define T double
-#define SUFFIX double
-#define ACC double
-#define NAME make_complex
-#define OUT weir_complex128_t
-#define EXPR(a, b) __builtin_complex(a, b)
-#include "kernel/elementwise/binary_loop.inc"
+// ---- what is found ----
 
 static const weir_binary_fn_t table[WEIR_BINARY_COUNT][WEIR_DTYPE_COUNT] = {
-#define X(NAME_, name, types, cost) [WEIR_BINARY_##NAME_] = {LOOPS_##types(name)},
-    WEIR_BINARY_LIST(X)
-#undef X
+#define FUNCTION(NAME, name, loops, ...) [WEIR_BINARY_##NAME] = {LOOPS_##loops(name)},
+#include "kernel/elementwise/binary_ops.inc"
 };
 
 static const double costs[WEIR_BINARY_COUNT] = {
-#define X(NAME_, name, types, cost) cost,
-    WEIR_BINARY_LIST(X)
-#undef X
+#define FUNCTION(NAME, name, loops, result, ns, ...) ns,
+#include "kernel/elementwise/binary_ops.inc"
 };
 
 // Types whose elements act as another type's bytes: bools are 0 or 1, quantised integers compare as

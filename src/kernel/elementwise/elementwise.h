@@ -9,48 +9,7 @@
 #include "base/thread.h"
 #include "weir/dtype.h"
 
-// One row an operation: X(NAME, name, TYPES, nanoseconds an element). TYPES names a class of
-// types.h.
-#define WEIR_BINARY_LIST(X)                                  \
-  X(ADD, add, NUMBER, 0.4)                                   \
-  X(SUB, sub, NUMBER, 0.4)                                   \
-  X(MUL, mul, NUMBER, 0.4)                                   \
-  X(DIV, div, NUMBER, 1)                                     \
-  X(FLOOR_DIV, floor_div, REAL_NUMBER, 2)                    \
-  X(FLOOR_MOD, floor_mod, REAL_NUMBER, 8)                    \
-  X(TRUNCATE_DIV, truncate_div, REAL_NUMBER, 1)              \
-  X(TRUNCATE_MOD, truncate_mod, REAL_NUMBER, 8)              \
-  X(POW, pow, SIGNED_COMPLEX, 15)                            \
-  X(MAXIMUM, maximum, REAL_NUMBER, 0.4)                      \
-  X(MINIMUM, minimum, REAL_NUMBER, 0.4)                      \
-  X(SQUARED_DIFFERENCE, squared_difference, NUMBER, 0.4)     \
-  X(DIV_NO_NAN, div_no_nan, FLOATING_COMPLEX, 1)             \
-  X(MUL_NO_NAN, mul_no_nan, FLOATING_COMPLEX, 0.5)           \
-  X(XDIVY, xdivy, FLOATING_COMPLEX, 1)                       \
-  X(XLOGY, xlogy, FLOATING_COMPLEX, 3)                       \
-  X(XLOG1PY, xlog1py, FLOATING_COMPLEX, 3)                   \
-  X(ATAN2, atan2, FLOATING, 3)                               \
-  X(NEXT_AFTER, next_after, FLOATING, 4)                     \
-  X(ZETA, zeta, FLOATING, 100)                               \
-  X(POLYGAMMA, polygamma, FLOATING, 120)                     \
-  X(TANH_GRAD, tanh_grad, FLOATING_COMPLEX, 0.5)             \
-  X(SIGMOID_GRAD, sigmoid_grad, FLOATING_COMPLEX, 0.5)       \
-  X(SQRT_GRAD, sqrt_grad, FLOATING_COMPLEX, 1)               \
-  X(RSQRT_GRAD, rsqrt_grad, FLOATING_COMPLEX, 0.6)           \
-  X(RECIPROCAL_GRAD, reciprocal_grad, FLOATING_COMPLEX, 0.5) \
-  X(LESS, less, REAL_NUMBER, 0.4)                            \
-  X(LESS_EQUAL, less_equal, REAL_NUMBER, 0.4)                \
-  X(GREATER, greater, REAL_NUMBER, 0.4)                      \
-  X(GREATER_EQUAL, greater_equal, REAL_NUMBER, 0.4)          \
-  X(EQUAL, equal, NUMBER, 0.4)                               \
-  X(NOT_EQUAL, not_equal, NUMBER, 0.4)                       \
-  X(BITWISE_AND, bitwise_and, INTEGER, 0.4)                  \
-  X(BITWISE_OR, bitwise_or, INTEGER, 0.4)                    \
-  X(BITWISE_XOR, bitwise_xor, INTEGER, 0.4)                  \
-  X(LEFT_SHIFT, left_shift, INTEGER, 0.5)                    \
-  X(RIGHT_SHIFT, right_shift, INTEGER, 0.5)                  \
-  X(COMPLEX, make_complex, WIDE_FLOATING, 0.5)
-
+// The operations are the rows of unary_ops.inc and binary_ops.inc.
 typedef enum weir_unary_op_t {
 #define FUNCTION(NAME, ...) WEIR_UNARY_##NAME,
 #include "kernel/elementwise/unary_ops.inc"
@@ -59,10 +18,9 @@ typedef enum weir_unary_op_t {
 
 // LOGICAL_AND and LOGICAL_OR of bool tensors are the bitwise rows of bool.
 typedef enum weir_binary_op_t {
-#define X(NAME, name, types, cost) WEIR_BINARY_##NAME,
-  WEIR_BINARY_LIST(X)
-#undef X
-      WEIR_BINARY_COUNT
+#define FUNCTION(NAME, ...) WEIR_BINARY_##NAME,
+#include "kernel/elementwise/binary_ops.inc"
+  WEIR_BINARY_COUNT
 } weir_binary_op_t;
 
 // Which operand of a run advances.

@@ -18,31 +18,14 @@
 #include <math.h>
 
 #include "kernel/elementwise/elementwise.h"
+#include "kernel/elementwise/loops.h"
 #include "kernel/elementwise/special.h"
 #include "kernel/elementwise/types.h"
 #include "kernel/elementwise/vmath.h"
 #include "kernel/elementwise/vmath_erf.h"
 #include "kernel/elementwise/vmath_trig.h"
 
-#pragma GCC diagnostic ignored "-Wtype-limits"  // signed formulas of unsigned types
-#pragma GCC diagnostic ignored "-Wunused-function"
-
-// Defined nowhere: a class that names a type its row has no formula for does not link.
-int weir_unary_no_formula(const void* a);
-#define NONE weir_unary_no_formula(&a)
-
-#define OF_REAL(real, integer, complex) real
-#define OF_INTEGER(real, integer, complex) integer
-#define OF_COMPLEX(real, integer, complex) complex
-
-#define RESULT_SAME T
-#define RESULT_BOOL bool
-#define RESULT_BYTE uint8_t
-#define RESULT_PART R
-#define STORE_SAME(v) STORE(v)
-#define STORE_BOOL(v) ((bool)(v))
-#define STORE_BYTE(v) ((uint8_t)(v))
-#define STORE_PART(v) ((R)(v))
+#define NONE weir_elementwise_no_formula(&a)
 
 #define LOOP(name, result, formula)                                                 \
   static void WEIR_CAT2(name, SUFFIX)(const void* input, void* output, int64_t n) { \
