@@ -27,7 +27,7 @@ install: build
 	cmake --install build/release --prefix $(PREFIX)
 
 # ---- tests ----
-test: test-c test-asan test-tsan test-python
+test: check test-c test-asan test-tsan test-python
 
 test-c: build/.packages
 	cmake --preset dev >/dev/null
@@ -80,7 +80,9 @@ bench: build
 	bench/run.sh
 
 check: build/.packages
-	tools/check.sh
+	cmake --preset dev >/dev/null
+	cmake --build --preset dev
+	tools/check.sh build/dev
 
 format:
 	git ls-files '*.c' '*.h' '*.inc' | xargs clang-format -i

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-PACKAGES="gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev libnghttp2-dev libssl-dev libjpeg-dev libpng-dev pkg-config"
+PACKAGES="clang-format clang-tidy gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev libnghttp2-dev libssl-dev libjpeg-dev libpng-dev pkg-config"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi

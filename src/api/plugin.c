@@ -2,6 +2,7 @@
 #include "weir/plugin.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 
 #include "base/thread.h"
 #include "op/shape_ctx.h"
@@ -113,8 +114,7 @@ static weir_status_t* open_object(const char* path, void** out_object) {
   if (!strchr(path, '/')) {
     here = weir_alloc_array(strlen(path) + 3, 1);
     if (!here) return weir_out_of_memory();
-    memcpy(here, "./", 2);
-    memcpy(here + 2, path, strlen(path) + 1);
+    snprintf(here, strlen(path) + 3, "./%s", path);
   }
   *out_object = dlopen(here ? here : path, RTLD_NOW | RTLD_LOCAL);
   weir_free(here);

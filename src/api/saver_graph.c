@@ -84,6 +84,7 @@ static items_t list_items(weir_scope_t* s, const weir_saver_options_t* options) 
     if (all) count_default(s, all);
     saved = all;
   }
+  if (!items || !saved) return (items_t){0};
   for (int i = 0; i < count && !weir_scope_status(s); ++i) set_item(s, saved[i], &items[i]);
   if (weir_scope_status(s)) return (items_t){0};
   qsort(items, (size_t)count, sizeof(*items), compare_items);

@@ -30,7 +30,8 @@ static weir_status_t out_of_memory = {.code = WEIR_RESOURCE_EXHAUSTED,
                                       .file = __FILE__,
                                       .message = "out of memory"};
 
-weir_status_t* weir_out_of_memory(void) { return &out_of_memory; }
+// In parentheses, since tools/tidy.h has a macro of that name.
+weir_status_t*(weir_out_of_memory)(void) { return &out_of_memory; }
 
 static weir_status_t* status_alloc(weir_code_t code, const char* file, int line, size_t size,
                                    weir_view_t details) {

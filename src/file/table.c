@@ -147,8 +147,8 @@ weir_status_t* weir_table_open(weir_view_t file, weir_table_t* out_table) {
   }
   weir_view_t handles = weir_view(footer, 40);
   uint64_t ignored = 0;
-  if (!weir_take_varint(&handles, &ignored) || !weir_take_varint(&handles, &ignored)) {
-    return corrupt("bad block handle");
+  for (int i = 0; i < 2; ++i) {  // offset and size of the metaindex
+    if (!weir_take_varint(&handles, &ignored)) return corrupt("bad block handle");
   }
   *out_table = (weir_table_t){.file = file};
   return open_block(file, &handles, &out_table->index);

@@ -103,10 +103,9 @@ static const guard_t* guard_of_node(gradient_t* g, const weir_node_t* node) {
 
 static frame_t* find_child(gradient_t* g, frame_t* parent, const weir_node_t* enter) {
   weir_view_t name = weir_attrs_string(enter->def.attrs, "frame_name");
-  frame_t* last = g->frames;
-  for (frame_t* frame = g->frames; frame; frame = frame->next) {
-    if (frame->parent == parent && weir_view_equal(frame->name, name)) return frame;
-    last = frame;
+  frame_t** end = &g->frames;
+  for (; *end; end = &(*end)->next) {
+    if ((*end)->parent == parent && weir_view_equal((*end)->name, name)) return *end;
   }
   frame_t* frame = weir_arena_alloc(&g->arena, sizeof(*frame));
   if (!frame) return NULL;
@@ -114,7 +113,7 @@ static frame_t* find_child(gradient_t* g, frame_t* parent, const weir_node_t* en
                      .name = name,
                      .parallel_iterations = weir_attrs_int(enter->def.attrs, "parallel_iterations"),
                      .depth = parent->depth + 1};
-  last->next = frame;
+  *end = frame;
   return frame;
 }
 

@@ -238,7 +238,7 @@ static weir_status_t* end_variables(loop_t* loop) {
 static weir_edge_t zeros_of_resource(gradient_t* g, weir_edge_t handle, weir_dtype_t dtype) {
   weir_builder_t* b = &g->builder.base;
   const weir_handle_info_t* info = handle.node->handles[handle.index];
-  weir_edge_t dims = WEIR_NO_EDGE;
+  weir_edge_t dims;
   if (info && info->shape && weir_shape_is_full(info->shape)) {
     dims = weir_build_int64s(b, info->shape->dims, info->shape->rank);
   } else {

@@ -24,7 +24,7 @@ void weir_lib_regularize(weir_scope_t* scope, weir_edge_t weight, float l1, floa
   if (weir_scope_status(scope) || !weight.node || (l1 == 0 && l2 == 0)) return;
   const weir_dtype_t dtype = weir_edge_type(weight);
   weir_scope_t* own = weir_scope_in(scope, "regularizer");
-  weir_edge_t penalties[2];
+  weir_edge_t penalties[2] = {{0}};
   int count = 0;
   if (l1 != 0) {
     weir_edge_t sum = weir_lib_sum(own, weir_abs(own, weight));

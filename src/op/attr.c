@@ -383,6 +383,7 @@ bool weir_attr_equal(const weir_attr_t* a, const weir_attr_t* b) {
     case WEIR_ATTR_PLACEHOLDER: return weir_view_equal(a->u.s, b->u.s);
     case WEIR_ATTR_INT: return a->u.i == b->u.i;
     case WEIR_ATTR_FLOAT:  // bit for bit: NaN equals NaN, 0 and -0 differ
+      // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): as said
       return memcmp(&a->u.f, &b->u.f, sizeof(float)) == 0;
     case WEIR_ATTR_BOOL: return a->u.b == b->u.b;
     case WEIR_ATTR_TYPE: return a->u.type == b->u.type;

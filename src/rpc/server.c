@@ -159,6 +159,7 @@ static weir_status_t* server_listen(weir_rpc_server_t* server, const char* text)
   if (address.is_unix)
     memcpy(server->unix_path, address.unix_name.sun_path, sizeof(server->unix_path));
   else  // the port is at the same place in both families
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname has filled it
     server->port = ntohs(((const struct sockaddr_in*)&name)->sin_port);
   server->listener.fd = fd;
   listen_errand_t errand = {.server = server};

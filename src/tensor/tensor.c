@@ -42,7 +42,7 @@ const char* weir_shape_text(int rank, const int64_t* dims, char buffer[WEIR_SHAP
   buffer[used++] = '[';
   for (int i = 0; i < rank; ++i) {
     if (used + longest > WEIR_SHAPE_TEXT_SIZE) {
-      memcpy(buffer + used, ",...", 4);
+      memcpy(buffer + used, ",...", sizeof(",..."));
       used += 4;
       break;
     }

@@ -204,6 +204,7 @@ static weir_status_t* start(weir_http_t* http, const char* text) {
   if (getsockname(http->listener, (struct sockaddr*)&name, &size) != 0)
     return WEIR_STATUS(INTERNAL, "getsockname: %s", strerror(errno));
   // The port is at the same place in both families.
+  // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): getsockname has filled it
   if (!address.is_unix) http->port = ntohs(((const struct sockaddr_in*)&name)->sin_port);
   http->wake = eventfd(0, EFD_CLOEXEC);
   if (http->wake < 0) return WEIR_STATUS(RESOURCE_EXHAUSTED, "eventfd: %s", strerror(errno));

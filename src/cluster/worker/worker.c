@@ -166,8 +166,8 @@ static worker_session_t* take_stale(weir_worker_t* worker, weir_view_t master, i
     const worker_session_t* rival = oldest ? oldest->value : NULL;
     if (!rival || session->last_used_ns < rival->last_used_ns) oldest = entry;
   }
-  if (worker->sessions.count < SESSION_LIMIT) return NULL;
-  return weir_map_remove(&worker->sessions, oldest->key);
+  bool is_full = worker->sessions.count >= SESSION_LIMIT;
+  return oldest && is_full ? weir_map_remove(&worker->sessions, oldest->key) : NULL;
 }
 
 // Puts a session into the table in place of those that are stale.

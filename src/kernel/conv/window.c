@@ -19,7 +19,7 @@ static weir_status_t* read_explicit(weir_attrs_t attrs, weir_window_t* out) {
         INVALID_ARGUMENT,
         "explicit_paddings attribute must be empty if the padding attribute is not EXPLICIT");
   }
-  if (count != 2 * (size_t)(out->axes + 2)) {
+  if (!pads || count != 2 * (size_t)(out->axes + 2)) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "explicit_paddings attribute must contain %d values, but got: %zu",
                        2 * (out->axes + 2), count);

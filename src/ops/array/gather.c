@@ -178,7 +178,7 @@ static weir_status_t* rows_grad(weir_grad_ctx_t* g) {
   weir_edge_t count = array_grad_vector(g, weir_grad_node(g, "Size", WEIR_EDGES(indices)));
   const weir_shape_t* p = weir_grad_shape(g, params);
   const weir_shape_t* ix = weir_grad_shape(g, indices);
-  weir_edge_t values_shape = WEIR_NO_EDGE;
+  weir_edge_t values_shape;
   if (weir_shape_is_full(p) && weir_shape_is_full(ix)) {
     int64_t dims[WEIR_MAX_RANK] = {1};
     for (int i = 0; i < ix->rank; ++i) dims[0] *= ix->dims[i];

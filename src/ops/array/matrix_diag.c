@@ -92,7 +92,7 @@ static weir_status_t* set_shape(weir_shape_ctx_t* ctx) {
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   for (int i = 0; i < in->rank - 2; ++i)
     WEIR_TRY(weir_dim_join(ctx, dims[i], diagonal->dims[i], &dims[i]));
-  int64_t rows = dims[in->rank - 2], columns = dims[in->rank - 1], joined = 0;
+  int64_t rows = in->dims[in->rank - 2], columns = in->dims[in->rank - 1], joined = 0;
   if (rows >= 0 && columns >= 0) {
     WEIR_TRY(weir_dim_join(ctx, WEIR_MIN(rows, columns), diagonal->dims[in->rank - 2], &joined));
   }

@@ -164,7 +164,7 @@ static weir_edge_t dynamic_paddings(weir_grad_ctx_t* g) {
 static weir_status_t* slice_grad(weir_grad_ctx_t* g) {
   int64_t paddings[2 * WEIR_MAX_RANK];
   int rank = 0;
-  weir_edge_t padding = WEIR_NO_EDGE;
+  weir_edge_t padding;
   if (static_paddings(g, paddings, &rank)) {
     const int64_t dims[] = {rank, 2};
     weir_tensor_t* tensor = NULL;

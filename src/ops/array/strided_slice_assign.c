@@ -158,7 +158,7 @@ static weir_edge_t repeated_axes(weir_grad_ctx_t* g, const weir_shape_t* big,
 static weir_edge_t sum_repeated(weir_grad_ctx_t* g, weir_edge_t dslice, weir_edge_t value) {
   const weir_shape_t* big = weir_grad_shape(g, dslice);
   const weir_shape_t* small = weir_grad_shape(g, value);
-  weir_edge_t axes = WEIR_NO_EDGE;
+  weir_edge_t axes;
   if (weir_shape_is_full(big) && weir_shape_is_full(small) && small->rank <= big->rank) {
     if (weir_shape_equal(big, small)) return dslice;
     axes = repeated_axes(g, big, small);

@@ -110,7 +110,7 @@ static weir_status_t* tile_grad(weir_grad_ctx_t* g) {
   weir_edge_t multiples = weir_grad_input(g, 1);
   const weir_shape_t* x = weir_grad_shape(g, weir_grad_input(g, 0));
   const weir_tensor_t* value = array_grad_constant(g, multiples);
-  weir_edge_t pairs = WEIR_NO_EDGE;
+  weir_edge_t pairs;
   if (weir_shape_is_full(x) && value && value->count == x->rank) {
     int64_t dims[2 * WEIR_MAX_RANK];
     for (int i = 0; i < x->rank; ++i) {

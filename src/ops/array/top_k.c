@@ -11,9 +11,10 @@ static weir_status_t* top_k_shape_with(weir_shape_ctx_t* ctx, int64_t k) {
   WEIR_TRY(weir_shape_at_least(ctx, in, 1));
   if (in->rank < 0) return NULL;
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
-  if (k >= 0 && dims[in->rank - 1] >= 0 && dims[in->rank - 1] < k) {
+  int64_t last = in->dims[in->rank - 1];
+  if (k >= 0 && last >= 0 && last < k) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must have last dimension >= k = %lld but is %lld",
-                       (long long)k, (long long)dims[in->rank - 1]);
+                       (long long)k, (long long)last);
   }
   dims[in->rank - 1] = k;
   WEIR_TRY(weir_shape_set_dims(ctx, 0, in->rank, dims));

@@ -102,7 +102,7 @@ static weir_status_t* transpose(weir_kernel_ctx_t* ctx, bool may_share,
     stride *= in->dims[i];
   }
   for (int i = 0; i < in->rank; ++i) {
-    box[i].size = dims[i];
+    box[i].size = in->dims[perm[i]];
     box[i].src_stride = strides[perm[i]];
   }
   weir_move_contiguous_dst(in->rank, box);

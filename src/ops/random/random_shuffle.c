@@ -16,7 +16,7 @@ static void permute(weir_philox_t philox, int64_t* rows, int64_t size) {
   weir_random_words_t words = weir_random_words(philox);
   for (int64_t i = 0; i < size; ++i) rows[i] = i;
   for (int64_t i = 0; i < size - 1; ++i) {
-    int64_t j = i + (int64_t)(weir_random_word(&words) % (uint32_t)(size - i));
+    int64_t j = i + (int64_t)(weir_random_word(&words) % (uint64_t)(size - i));
     int64_t row = rows[i];
     rows[i] = rows[j];
     rows[j] = row;

@@ -26,8 +26,10 @@ static weir_status_t* check_signature(const weir_node_def_t* node,
   const weir_dtype_t* outputs = node->output_count == 2 ? pair : &pair[1];
   weir_strbuf_t text = {0};
   bool is_same = true;
+  // NOLINTBEGIN(clang-analyzer-core.UndefinedBinaryOperatorResult): at most 3 inputs and 2 outputs
   for (int i = 0; i < node->input_count; ++i) is_same &= node->input_types[i] == inputs[i];
   for (int i = 0; i < node->output_count; ++i) is_same &= node->output_types[i] == outputs[i];
+  // NOLINTEND(clang-analyzer-core.UndefinedBinaryOperatorResult)
   if (is_same) return NULL;
   weir_strbuf_puts(&text, "have: ");
   append_signature(&text, node, node->input_types, node->output_types);
