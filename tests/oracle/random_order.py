@@ -1,7 +1,7 @@
 """What order a program leaves open, more of it than repeated runs would show: delays here and there, and a look at failing steps."""
 import re
 
-from random_graph import FLOAT, INT32, Node, tensor, type_
+from random_graph import FLOAT, INT32, RESOURCE, Node, tensor, type_
 
 HARMLESS = ('ReadVariableOp', 'VarHandleOp', 'VariableV2', 'QueueSizeV2', 'FIFOQueueV2', 'VarIsInitializedOp', 'VariableShape',
             'ResourceGather', 'ResourceGatherNd')
@@ -37,9 +37,9 @@ def ancestors(program):
     return result
 
 
-def surely_before(program):
+def surely_before(body):
     """{node: set of the nodes that have run when it does}, within an iteration: a Merge waits for one of its inputs."""
-    nodes, result = {n.name: n for n in program.nodes}, {}
+    nodes, result = {n.name: n for n in body.nodes}, {}
 
     def visit(name):
         node = nodes.get(name)
@@ -95,42 +95,58 @@ HANDS_ON = {'Identity', 'IdentityN', 'StopGradient', 'PreventGradient', 'CheckNu
             'LoopCond', 'Tile', 'Concat', 'ConcatV2', 'Pack', 'Pad', 'Sum', 'Mean', 'Max', 'Min', 'Prod', 'BroadcastTo', 'AddN'}
 
 
-def memory_of(program, functions):
-    """{node: names of the reference variables whose memory its outputs may be}."""
-    memory = {n.name: {n.attrs['shared_name'][1] or n.name} for n in program.nodes if n.op in ('VariableV2', 'Variable')}
+HOLDERS = ('VariableV2', 'Variable', 'VarHandleOp')
+RETURNS_REFERENCE = re.compile('^(Ref|Assign(Add|Sub)?$|Scatter|Apply|StridedSliceAssign)')
+
+
+def memory_of(body):
+    """{node: names of the variables whose handle or memory its outputs may be}."""
+    memory = {n.name: {n.attrs['shared_name'][1] or n.name} for n in body.nodes if n.op in HOLDERS}
+    memory |= {name: {'any'} for name, dtype in getattr(body, 'args', ()) if dtype == RESOURCE}
     is_new = True
     while is_new:
         is_new = False
-        for node in program.nodes:
-            if node.op in HANDS_ON or node.op.startswith('Ref') or is_write(node, functions):
-                found = set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
+        for node in body.nodes:
+            if node.op in HANDS_ON or RETURNS_REFERENCE.match(node.op):
+                found = held_by(node, memory)
                 is_new |= not found <= memory.get(node.name, set())
                 memory[node.name] = memory.get(node.name, set()) | found
     return memory
 
 
-def has_race(program, outcomes):
-    """Whether in one of the runs with these outcomes something reads or writes a reference variable with nothing to say whether before or
-    after another writes it: delays show only some of what may come of it."""
-    functions = {f.name for f in program.functions}
-    before, needed, memory = surely_before(program), ancestors(program), memory_of(program, functions)
-    keeps_size = not any(n.attrs.get('validate_shape') == ('bool_', False) for n in program.nodes)
-    keeps_size &= not any('uninitialized' in o.message for o in outcomes)
-    users, writers = [], []
-    for node in program.nodes:
-        held = set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
+def held_by(node, memory):
+    return set().union(*(memory.get(i.split(':')[0], ()) for i in node.inputs if i[0] != '^'))
+
+
+def races(body, functions, keeps_size):
+    """Pairs of nodes that use the same variable, one writing it, with nothing to say which comes first."""
+    before, memory, users, writers = surely_before(body), memory_of(body), [], []
+    for node in body.nodes:
+        held = held_by(node, memory)
         if held and not (keeps_size and node.op in HANDS_ON):
             users.append((node.name, held))
         if held and is_write(node, functions):
             writers.append((node.name, held))
+    for user, held in users:
+        for writer, others in writers:
+            if user != writer and held & others and user not in before[writer] and writer not in before[user]:
+                yield user, writer
+
+
+def has_race(program, outcomes):
+    """Whether in one of the runs with these outcomes, or in a function, something reads or writes a variable with nothing to say
+    whether before or after another writes it: delays show only some of what may come of it."""
+    functions = {f.name for f in program.functions}
+    keeps_size = not any(n.attrs.get('validate_shape') == ('bool_', False) for n in program.nodes)
+    keeps_size &= not any('uninitialized' in o.message for o in outcomes)
+    if any(True for f in program.functions for _ in races(f, functions, keeps_size)):
+        return True
+    pairs, needed = list(races(program, functions, keeps_size)), ancestors(program)
     for run in program.runs[:len(outcomes)]:
         roots = {n.split(':')[0] for n in run.fetches + run.targets}
         reached = roots.union(*(needed.get(r, ()) for r in roots))
-        for user, held in users:
-            for writer, others in writers:
-                if user != writer and held & others and user in reached and writer in reached:
-                    if user not in before[writer] and writer not in before[user]:
-                        return True
+        if any(user in reached and writer in reached for user, writer in pairs):
+            return True
     return False
 
 
