@@ -3,6 +3,7 @@
 
 #include "exec/frames.h"
 #include "exec/linear.h"
+#include "graph/analysis.h"
 
 typedef struct planner_t {
   const weir_plan_params_t* params;
@@ -22,38 +23,6 @@ static bool is_bound(weir_edge_t edge, const weir_node_t* consumer) {
 }
 
 // ---- which nodes ----
-
-typedef struct marker_t {
-  bool* is_marked;
-  weir_node_t** stack;
-  size_t depth;
-} marker_t;
-
-static void mark(marker_t* marker, weir_node_t* node) {
-  if (marker->is_marked[node->id]) return;
-  marker->is_marked[node->id] = true;
-  marker->stack[marker->depth++] =
-      node;  // each node is pushed once: the stack holds them all at most
-}
-
-static weir_status_t* mark_reachable(planner_t* p, bool** out_marked) {
-  weir_graph_t* graph = p->params->graph;
-  marker_t marker = {
-      .is_marked = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(bool)),
-      .stack = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(weir_node_t*))};
-  if (!marker.is_marked || !marker.stack) return weir_out_of_memory();
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    if (weir_node_role(graph->nodes[i]) == WEIR_ROLE_RETVAL) mark(&marker, graph->nodes[i]);
-  }
-  for (int i = 0; i < p->params->target_count; ++i) mark(&marker, p->params->targets[i]);
-  while (marker.depth > 0) {
-    weir_node_t* node = marker.stack[--marker.depth];
-    for (int i = 0; i < node->def.input_count; ++i) mark(&marker, node->inputs[i].node);
-    for (int i = 0; i < node->control_count; ++i) mark(&marker, node->control_inputs[i]);
-  }
-  *out_marked = marker.is_marked;
-  return NULL;
-}
 
 static bool is_target(const planner_t* p, const weir_node_t* node) {
   for (int i = 0; i < p->params->target_count; ++i) {
@@ -80,16 +49,19 @@ static weir_status_t* mark_merged(planner_t* p, const bool* is_marked, bool** ou
 static weir_status_t* choose_nodes(planner_t* p) {
   weir_graph_t* graph = p->params->graph;
   weir_node_t** order = NULL;
-  bool *is_marked = NULL, *is_merged = NULL;
+  bool* is_merged = NULL;
+  weir_reach_t reach;
   WEIR_TRY(weir_graph_order(graph, &p->scratch, &order));
-  WEIR_TRY(mark_reachable(p, &is_marked));
-  WEIR_TRY(mark_merged(p, is_marked, &is_merged));
+  WEIR_TRY(weir_reach_init(&reach, graph, &p->scratch));
+  weir_reach_add_results(&reach, graph, p->params->targets, p->params->target_count);
+  weir_reach_sources(&reach);
+  WEIR_TRY(mark_merged(p, reach.is_reached, &is_merged));
   p->nodes = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->nodes));
   p->position = weir_arena_array(&p->scratch, graph->node_count + 1, sizeof(*p->position));
   if (!p->nodes || !p->position) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
     weir_node_t* node = order[i];
-    bool is_kept = is_marked[node->id] &&
+    bool is_kept = reach.is_reached[node->id] &&
                    (!weir_node_is_free_const(node) || is_merged[node->id] || is_target(p, node));
     p->position[node->id] = is_kept ? p->count : -1;
     if (is_kept) p->nodes[p->count++] = node;
@@ -407,8 +379,8 @@ static weir_status_t* build(planner_t* p) {
   p->child_of = weir_arena_array(&p->scratch, (size_t)p->count, sizeof(int32_t));
   if (!plan->nodes || !plan->args || !p->frame_of || !p->child_of) return weir_out_of_memory();
   for (int32_t i = 0; i < plan->arg_count; ++i) plan->args[i] = -1;
-  WEIR_TRY(weir_frames_find(p->nodes, p->position, p->count, &plan->arena, p->frame_of, p->child_of,
-                            &plan->frames, &plan->frame_count));
+  WEIR_TRY(weir_frames_find(plan->graph, p->nodes, p->count, &p->scratch, &plan->arena, p->frame_of,
+                            p->child_of, &plan->frames, &plan->frame_count));
   for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
   WEIR_TRY(link_nodes(p));
   WEIR_TRY(mark_moving(p));

@@ -1,6 +1,6 @@
 // copy.c — Copies of a graph, whole or in part: what passes work on.
+#include "graph/analysis.h"
 #include "graph/function.h"
-#include "graph/graph.h"
 #include "graph/graph_internal.h"
 
 static weir_status_t* copy_node(const weir_node_t* node, weir_graph_t* copy,
@@ -65,30 +65,12 @@ weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bool* keep, weir
   return NULL;
 }
 
-static void reach(const weir_node_t* node, bool* keep, const weir_node_t** stack, size_t* count) {
-  if (keep[node->id]) return;
-  keep[node->id] = true;
-  stack[(*count)++] = node;
-}
-
 weir_status_t* weir_graph_copy_reachable(const weir_graph_t* graph, weir_node_t* const* targets,
                                          int target_count, weir_arena_t* arena,
                                          weir_graph_t** out_copy) {
-  bool* keep = weir_arena_array(arena, graph->node_count + 1, sizeof(*keep));
-  const weir_node_t** stack = weir_arena_array(arena, graph->node_count + 1, sizeof(*stack));
-  size_t count = 0;
-  if (!keep || !stack) return weir_out_of_memory();
-  for (int i = 0; i < target_count; ++i) reach(targets[i], keep, stack, &count);
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    if (weir_node_role(graph->nodes[i]) == WEIR_ROLE_RETVAL)
-      reach(graph->nodes[i], keep, stack, &count);
-  }
-  while (count > 0) {
-    const weir_node_t* node = stack[--count];
-    for (int i = 0; i < node->def.input_count; ++i)
-      reach(node->inputs[i].node, keep, stack, &count);
-    for (int i = 0; i < node->control_count; ++i)
-      reach(node->control_inputs[i], keep, stack, &count);
-  }
-  return weir_graph_copy(graph, keep, arena, out_copy, NULL);
+  weir_reach_t reach;
+  WEIR_TRY(weir_reach_init(&reach, graph, arena));
+  weir_reach_add_results(&reach, graph, targets, target_count);
+  weir_reach_sources(&reach);
+  return weir_graph_copy(graph, reach.is_reached, arena, out_copy, NULL);
 }

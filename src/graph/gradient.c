@@ -295,7 +295,7 @@ static weir_status_t* check_in_body(const sweep_t* s, const weir_node_t* node, w
   bool is_inside = s->frame->parent && weir_flow_of(s->g, input.node)->inside == s->frame;
   if (!is_inside || !s->g->is_between[input.node->id]) return NULL;
   bool is_after = weir_flow_is_loop_switch(input.node) && input.index == 0;
-  if (!weir_flow_is_loop_merge(input.node) && !is_after) return NULL;
+  if (!weir_node_is_loop_merge(input.node) && !is_after) return NULL;
   return WEIR_STATUS(UNIMPLEMENTED,
                      "Gradient of '%s' (%s) is not supported: it is in a loop, but not in its body",
                      node->def.name, node->def.op_name);

@@ -10,19 +10,6 @@ weir_edge_t weir_flow_behind_identities(weir_edge_t edge) {
   return edge;
 }
 
-static bool is_back_edge(const weir_node_t* node, const weir_node_t* source) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE &&
-         weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION;
-}
-
-bool weir_flow_is_loop_merge(const weir_node_t* node) {
-  if (weir_node_role(node) != WEIR_ROLE_MERGE) return false;
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (is_back_edge(node, node->inputs[i].node)) return true;
-  }
-  return false;
-}
-
 bool weir_flow_is_loop_switch(const weir_node_t* node) {
   if (weir_node_role(node) != WEIR_ROLE_SWITCH) return false;
   return weir_node_role(weir_flow_behind_identities(node->inputs[1]).node) == WEIR_ROLE_LOOP_COND;
@@ -33,7 +20,7 @@ bool weir_flow_is_structure(const weir_node_t* node) {
     case WEIR_ROLE_NEXT_ITERATION:
     case WEIR_ROLE_EXIT:
     case WEIR_ROLE_LOOP_COND: return true;
-    case WEIR_ROLE_MERGE: return weir_flow_is_loop_merge(node);
+    case WEIR_ROLE_MERGE: return weir_node_is_loop_merge(node);
     case WEIR_ROLE_SWITCH: return weir_flow_is_loop_switch(node);
     default: return false;
   }
@@ -83,7 +70,7 @@ const guard_t* weir_flow_guard(gradient_t* g, weir_edge_t edge) {
 
 // A Merge is alive when what all its inputs have in common holds; other nodes when all of it does.
 static const guard_t* guard_of_node(gradient_t* g, const weir_node_t* node) {
-  if (weir_flow_is_loop_merge(node)) return NULL;
+  if (weir_node_is_loop_merge(node)) return NULL;
   const guard_t* guard = NULL;
   for (int i = 0; i < node->def.input_count; ++i) {
     if (weir_node_is_free_const(node->inputs[i].node)) continue;
@@ -101,53 +88,33 @@ static const guard_t* guard_of_node(gradient_t* g, const weir_node_t* node) {
 
 // ---- loops ----
 
-static frame_t* find_child(gradient_t* g, frame_t* parent, const weir_node_t* enter) {
-  weir_view_t name = weir_attrs_string(enter->def.attrs, "frame_name");
-  frame_t** end = &g->frames;
-  for (; *end; end = &(*end)->next) {
-    if ((*end)->parent == parent && weir_view_equal((*end)->name, name)) return *end;
-  }
-  frame_t* frame = weir_arena_alloc(&g->arena, sizeof(*frame));
-  if (!frame) return NULL;
-  *frame = (frame_t){.parent = parent,
-                     .name = name,
-                     .parallel_iterations = weir_attrs_int(enter->def.attrs, "parallel_iterations"),
-                     .depth = parent->depth + 1};
-  *end = frame;
-  return frame;
-}
-
-// The innermost of the loops that the inputs of |node| live in.
-static frame_t* frame_of_inputs(const gradient_t* g, const weir_node_t* node) {
-  frame_t* inside = g->frames;
-  for (int i = 0; i < node->def.input_count + node->control_count; ++i) {
-    bool is_data = i < node->def.input_count;
-    const weir_node_t* source =
-        is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
-    if (is_data && is_back_edge(node, source)) continue;
-    frame_t* frame = weir_flow_of(g, source)->frame;
-    if (frame->depth > inside->depth) inside = frame;
-  }
-  return inside;
-}
-
-static weir_status_t* place(gradient_t* g, weir_node_t* node) {
-  node_flow_t flow = {.inside = frame_of_inputs(g, node)};
-  flow.frame = flow.inside;
-  flow.guard = guard_of_node(g, node);
+static void place(gradient_t* g, weir_node_t* node, frame_t* inside, frame_t* after) {
+  node_flow_t flow = {.inside = inside, .frame = after, .guard = guard_of_node(g, node)};
   if (weir_node_role(node) == WEIR_ROLE_ENTER) {
-    flow.frame = find_child(g, flow.inside, node);
-    if (!flow.frame) return weir_out_of_memory();
-    flow.frame->guard = guard_union(g, flow.frame->guard, flow.guard);
+    after->guard = guard_union(g, after->guard, flow.guard);
     flow.guard = NULL;
-  } else if (weir_node_role(node) == WEIR_ROLE_EXIT && flow.inside->parent) {
-    flow.frame = flow.inside->parent;
-    flow.guard = flow.inside->guard;
-  } else if (weir_node_role(node) == WEIR_ROLE_LOOP_COND) {
-    flow.inside->cond = (weir_edge_t){.node = node, .index = 0};
+  } else if (inside != after) {
+    flow.guard = inside->guard;
   }
   weir_flow_note(g, node, flow);
-  ++flow.inside->member_count;
+  ++inside->member_count;
+}
+
+// Makes a list of the frames; the first is the graph itself.
+static weir_status_t* make_frames(gradient_t* g, const weir_loops_t* loops) {
+  g->frames = weir_arena_array(&g->arena, (size_t)loops->count, sizeof(*g->frames));
+  if (!g->frames) return weir_out_of_memory();
+  for (int i = 0; i < loops->count; ++i) {
+    const weir_loop_t* loop = &loops->items[i];
+    frame_t* frame = &g->frames[i];
+    *frame = (frame_t){.name = loop->name,
+                       .depth = loop->depth,
+                       .cond = {.node = loop->condition},
+                       .next = i + 1 < loops->count ? frame + 1 : NULL};
+    if (i == 0) continue;
+    frame->parent = &g->frames[loop->parent];
+    frame->parallel_iterations = weir_attrs_int(loop->enter->def.attrs, "parallel_iterations");
+  }
   return NULL;
 }
 
@@ -163,9 +130,13 @@ void weir_flow_note(gradient_t* g, weir_node_t* node, node_flow_t flow) {
 
 weir_status_t* weir_flow_analyze(gradient_t* g, weir_node_t* const* order) {
   if (!WEIR_GROW(g->flows, g->flow_capacity, g->node_count + 1)) return weir_out_of_memory();
-  g->frames = weir_arena_alloc(&g->arena, sizeof(*g->frames));
-  if (!g->frames) return weir_out_of_memory();
-  for (size_t i = 0; i < g->node_count; ++i) WEIR_TRY(place(g, order[i]));
+  weir_loops_t loops;
+  WEIR_TRY(weir_loops_find(g->graph, order, g->node_count, &g->arena, &loops));
+  WEIR_TRY(make_frames(g, &loops));
+  for (size_t i = 0; i < g->node_count; ++i) {
+    int id = order[i]->id;
+    place(g, order[i], &g->frames[loops.inside[id]], &g->frames[loops.outputs[id]]);
+  }
   for (frame_t* frame = g->frames; frame; frame = frame->next) {
     frame->members =
         weir_arena_array(&g->arena, (size_t)frame->member_count + 1, sizeof(*frame->members));

@@ -10,6 +10,7 @@
 #ifndef WEIR_GRAPH_GRADIENT_INTERNAL_H_
 #define WEIR_GRAPH_GRADIENT_INTERNAL_H_
 
+#include "graph/analysis.h"
 #include "graph/gradient.h"
 
 // Gradients that reached one edge, to be summed.
@@ -109,7 +110,6 @@ WEIR_MUST_USE weir_status_t* weir_gradient_sweep(gradient_t* g, frame_t* frame);
 WEIR_MUST_USE weir_status_t* weir_flow_analyze(gradient_t* g, weir_node_t* const* order);
 // Notes what a new node is. Errors stick in the builder.
 void weir_flow_note(gradient_t* g, weir_node_t* node, node_flow_t flow);
-bool weir_flow_is_loop_merge(const weir_node_t* node);
 bool weir_flow_is_loop_switch(const weir_node_t* node);
 // NextIteration, Exit, LoopCond and loop variables' Merge and Switch: what a loop is made of.
 bool weir_flow_is_structure(const weir_node_t* node);

@@ -73,7 +73,7 @@ static weir_status_t* find_switches(loop_t* loop) {
     weir_node_t* node = loop->frame->members[i];
     if (!loop->g->is_between[node->id] || !weir_flow_is_loop_switch(node)) continue;
     weir_node_t* merge = node->inputs[0].node;
-    variable_t* variable = weir_flow_is_loop_merge(merge) ? find_variable(loop, merge) : NULL;
+    variable_t* variable = weir_node_is_loop_merge(merge) ? find_variable(loop, merge) : NULL;
     if (!variable || variable->split)
       return unsupported(node, "it does not switch a loop variable");
     variable->split = node;
@@ -91,7 +91,7 @@ static weir_status_t* find_variables(loop_t* loop) {
   if (!loop->variables) return weir_out_of_memory();
   for (int i = 0; i < frame->member_count; ++i) {
     weir_node_t* node = frame->members[i];
-    if (g->is_between[node->id] && weir_flow_is_loop_merge(node))
+    if (g->is_between[node->id] && weir_node_is_loop_merge(node))
       WEIR_TRY(add_variable(loop, node));
   }
   WEIR_TRY(find_switches(loop));

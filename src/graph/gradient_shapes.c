@@ -41,7 +41,7 @@ static void infer_node(widening_t* w, weir_node_t* node) {
   infer(node);
   if (weir_node_role(node) == WEIR_ROLE_ENTER) {
     set_shape(node, weir_edge_shape(node->inputs[0]));
-  } else if (weir_flow_is_loop_merge(node)) {
+  } else if (weir_node_is_loop_merge(node)) {
     const weir_shape_t* shape = NULL;
     for (int i = 0; i < node->def.input_count; ++i) {
       if (weir_node_role(node->inputs[i].node) == WEIR_ROLE_NEXT_ITERATION) continue;
@@ -80,7 +80,7 @@ weir_status_t* weir_gradient_infer_loops(gradient_t* g, weir_node_t* const* orde
     for (size_t i = first; i < g->node_count; ++i) infer_node(&w, order[i]);
     has_changed = false;
     for (size_t i = first; i < g->node_count; ++i) {
-      if (!weir_flow_is_loop_merge(order[i])) continue;
+      if (!weir_node_is_loop_merge(order[i])) continue;
       if (round < MAX_ROUNDS) {
         has_changed |= widen(&w, order[i]);
       } else if (w.limits[order[i]->id] !=

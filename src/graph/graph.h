@@ -154,7 +154,8 @@ WEIR_MUST_USE weir_status_t* weir_graph_copy(const weir_graph_t* graph, const bo
                                              weir_arena_t* arena, weir_graph_t** out_copy,
                                              weir_node_t*** out_map);
 
-// A copy of what results (RETVAL nodes) and |targets| need: passes leave behind what nothing reads.
+// A copy of what results (RETVAL nodes), SEND nodes and |targets| need: passes leave behind what
+// nothing reads.
 WEIR_MUST_USE weir_status_t* weir_graph_copy_reachable(const weir_graph_t* graph,
                                                        weir_node_t* const* targets,
                                                        int target_count, weir_arena_t* arena,

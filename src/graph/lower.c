@@ -1,6 +1,7 @@
 // lower.c — Lowering of calls: a function's body put in place of the node that calls it.
 #include "graph/lower.h"
 
+#include "graph/analysis.h"
 #include "graph/graph_internal.h"
 #include "graph/lower_internal.h"
 
@@ -171,23 +172,18 @@ static weir_status_t* map_controls(body_map_t* map, const weir_node_t* node,
   return NULL;
 }
 
-static bool is_back_input(const weir_node_t* node, int index) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE &&
-         weir_node_role(node->inputs[index].node) == WEIR_ROLE_NEXT_ITERATION;
-}
-
 static weir_status_t* copy_node(body_map_t* map, const weir_node_t* node) {
   lowering_t* l = map->l;
   weir_edge_t* inputs = weir_arena_array(&l->arena, (size_t)node->def.input_count, sizeof(*inputs));
   if (!inputs) return weir_out_of_memory();
   weir_edge_t forward = WEIR_NO_EDGE;  // a back edge is set when its source exists
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (is_back_input(node, i)) continue;
+    if (weir_node_is_back_edge(node, node->inputs[i].node)) continue;
     inputs[i] = map_edge(map, node->inputs[i]);
     forward = inputs[i];
   }
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (is_back_input(node, i)) inputs[i] = forward;
+    if (weir_node_is_back_edge(node, node->inputs[i].node)) inputs[i] = forward;
   }
   weir_node_params_t params = {.op = node->def.op_name,
                                .unique_name = true,
@@ -213,7 +209,7 @@ static weir_status_t* copy_nodes(body_map_t* map, const weir_function_body_t* bo
   for (size_t i = 0; i < body->graph->node_count; ++i) {
     const weir_node_t* node = body->graph->nodes[i];
     for (int k = 0; k < node->def.input_count; ++k) {
-      if (is_back_input(node, k))
+      if (weir_node_is_back_edge(node, node->inputs[k].node))
         WEIR_TRY(weir_graph_set_input(map->nodes[i], k, map_edge(map, node->inputs[k])));
     }
   }

@@ -1,10 +1,5 @@
 // order.c — Topological order of a graph whose only cycles are loops.
-#include "graph/graph.h"
-
-static bool is_back_edge(const weir_node_t* node, const weir_node_t* input) {
-  return weir_node_role(node) == WEIR_ROLE_MERGE &&
-         weir_node_role(input) == WEIR_ROLE_NEXT_ITERATION;
-}
+#include "graph/analysis.h"
 
 typedef struct order_t {
   int* pending;  // inputs not yet placed, by node id
@@ -17,7 +12,7 @@ typedef struct order_t {
   do {                                                     \
     for (int k_ = 0; k_ < (node)->def.input_count; ++k_) { \
       weir_node_t* source = (node)->inputs[k_].node;       \
-      if (!is_back_edge((node), source)) body;             \
+      if (!weir_node_is_back_edge((node), source)) body;   \
     }                                                      \
     for (int k_ = 0; k_ < (node)->control_count; ++k_) {   \
       weir_node_t* source = (node)->control_inputs[k_];    \

@@ -4,14 +4,8 @@
 // node in one frame, and its own client ties the constants of a loop to the loop's pivot. So each
 // such constant gets a copy for each loop that uses it, ordered by one of the loop's Merges, which
 // is alive in every iteration.
-#include "graph/graph.h"
+#include "graph/analysis.h"
 #include "graph/graph_internal.h"
-
-typedef struct loop_t {
-  int parent;
-  weir_view_t name;
-  weir_node_t* pivot;  // a Merge; NULL: none seen yet
-} loop_t;
 
 typedef struct local_t {
   int loop;
@@ -23,61 +17,17 @@ typedef struct portable_t {
   weir_graph_t* graph;  // a copy, which is changed
   size_t first;         // nodes before it are elsewhere already
   weir_arena_t arena;
-  loop_t* loops;  // [0]: the graph itself
-  int loop_count;
-  int* inside;       // by node id: the loop it runs in
-  int* outputs;      // the loop its outputs are in
+  weir_loops_t loops;
   local_t** copies;  // of constants
 } portable_t;
 
-// Whether |node| begins the iterations of a loop, rather than ending a conditional.
-static bool is_loop_merge(const weir_node_t* node) {
-  if (weir_node_role(node) != WEIR_ROLE_MERGE) return false;
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (weir_node_role(node->inputs[i].node) == WEIR_ROLE_NEXT_ITERATION) return true;
-  }
-  return false;
-}
-
-static int find_loop(portable_t* p, int parent, const weir_node_t* enter) {
-  weir_view_t name = weir_attrs_string(enter->def.attrs, "frame_name");
-  for (int i = 1; i < p->loop_count; ++i) {
-    if (p->loops[i].parent == parent && weir_view_equal(p->loops[i].name, name)) return i;
-  }
-  p->loops[p->loop_count] = (loop_t){.parent = parent, .name = name};
-  return p->loop_count++;
-}
-
-// The loop that the inputs of |node| are in; constants that nothing orders do not count.
-static int loop_of_inputs(const portable_t* p, const weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i) {
-    const weir_node_t* source = node->inputs[i].node;
-    if (!weir_node_is_free_const(source) && weir_node_role(source) != WEIR_ROLE_NEXT_ITERATION)
-      return p->outputs[source->id];
-  }
-  return node->control_count ? p->outputs[node->control_inputs[0]->id] : 0;
-}
-
 static weir_status_t* find_loops(portable_t* p) {
   weir_node_t** order = NULL;
-  WEIR_TRY(weir_graph_order(p->graph, &p->arena, &order));
   const size_t count = p->graph->node_count;
-  p->loops = weir_arena_array(&p->arena, count + 1, sizeof(*p->loops));
-  p->inside = weir_arena_array(&p->arena, count + 1, sizeof(*p->inside));
-  p->outputs = weir_arena_array(&p->arena, count + 1, sizeof(*p->outputs));
+  WEIR_TRY(weir_graph_order(p->graph, &p->arena, &order));
+  WEIR_TRY(weir_loops_find(p->graph, order, count, &p->arena, &p->loops));
   p->copies = weir_arena_array(&p->arena, count + 1, sizeof(*p->copies));
-  if (!p->loops || !p->inside || !p->outputs || !p->copies) return weir_out_of_memory();
-  p->loop_count = 1;
-  for (size_t i = 0; i < count; ++i) {
-    weir_node_t* node = order[i];
-    const int loop = loop_of_inputs(p, node);
-    const weir_role_t role = weir_node_role(node);
-    p->inside[node->id] = p->outputs[node->id] = loop;
-    if (role == WEIR_ROLE_ENTER) p->outputs[node->id] = find_loop(p, loop, node);
-    if (role == WEIR_ROLE_EXIT && loop) p->outputs[node->id] = p->loops[loop].parent;
-    if (is_loop_merge(node) && !p->loops[loop].pivot) p->loops[loop].pivot = node;
-  }
-  return NULL;
+  return p->copies ? NULL : weir_out_of_memory();
 }
 
 static weir_status_t* local_const(portable_t* p, const weir_node_t* node, int loop,
@@ -97,7 +47,7 @@ static weir_status_t* local_const(portable_t* p, const weir_node_t* node, int lo
                                .name = name,
                                .unique_name = true,
                                .device = node->def.device,
-                               .control_inputs = &p->loops[loop].pivot,
+                               .control_inputs = &p->loops.items[loop].merge,
                                .control_count = 1,
                                .attrs = node->def.attrs};
   *local = (local_t){.loop = loop, .next = p->copies[node->id]};
@@ -111,8 +61,8 @@ static weir_status_t* place_constants(portable_t* p) {
   const size_t count = p->graph->node_count;  // of those before constants are added
   for (size_t i = p->first; i < count; ++i) {
     weir_node_t* node = p->graph->nodes[i];
-    const int loop = p->inside[i];
-    for (int k = 0; k < node->def.input_count && p->loops[loop].pivot && loop; ++k) {
+    const int loop = p->loops.inside[i];
+    for (int k = 0; k < node->def.input_count && p->loops.items[loop].merge && loop; ++k) {
       weir_edge_t edge = node->inputs[k];
       if (!weir_node_is_free_const(edge.node)) continue;
       WEIR_TRY(local_const(p, edge.node, loop, &edge.node));

@@ -1,5 +1,6 @@
 // fold.c — Constant folding: nodes whose inputs are constants, and values that inference knows from
 // shapes alone.
+#include "graph/analysis.h"
 #include "pass/fold_order.h"
 
 // A constant larger than this is made only when it is no larger than what it is made from.
@@ -295,25 +296,26 @@ static bool is_lost(const fold_t* fold, const bool* live, const weir_node_t* nod
          (weir_rewrite_has_effect(node) || weir_rewrite_reads_reference(node));
 }
 
-// Whether |node| or something it needs is lost. |stack| and |seen|: scratch, one entry a node.
+typedef struct loss_t {
+  const fold_t* fold;
+  const bool* live;
+  bool is_any;
+} loss_t;
+
+static void look_for_loss(void* arg, weir_reach_t* reach, weir_edge_t edge) {
+  loss_t* loss = arg;
+  if (loss->is_any || loss->live[edge.node->id]) return;
+  loss->is_any = is_lost(loss->fold, loss->live, edge.node);
+  weir_reach_add(reach, edge.node);
+}
+
+// Whether |node| or something it needs is lost.
 static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t* node,
-                              weir_node_t** stack, bool* seen) {
-  size_t top = 0;
-  stack[top++] = node;
-  seen[node->id] = true;
-  while (top) {
-    weir_node_t* next = stack[--top];
-    if (is_lost(fold, live, next)) return true;
-    for (int i = 0; i < next->def.input_count + next->control_count; ++i) {
-      weir_node_t* source = i < next->def.input_count
-                                ? next->inputs[i].node
-                                : next->control_inputs[i - next->def.input_count];
-      if (seen[source->id] || live[source->id]) continue;
-      seen[source->id] = true;
-      stack[top++] = source;
-    }
-  }
-  return false;
+                              weir_reach_t* reach) {
+  loss_t loss = {.fold = fold, .live = live};
+  look_for_loss(&loss, reach, (weir_edge_t){.node = node, .index = -1});
+  weir_reach_walk(reach, look_for_loss, &loss);
+  return loss.is_any;
 }
 
 // A shape may have been all that was asked of a node with a side effect: then the constant waits
@@ -321,20 +323,25 @@ static bool needs_lost_effect(const fold_t* fold, const bool* live, weir_node_t*
 static weir_status_t* keep_effects(fold_t* fold) {
   if (!fold->cuts) return NULL;
   weir_arena_t* arena = &fold->rewrite.arena;
-  size_t count = fold->ctx->graph->node_count;
   bool* live = NULL;
   WEIR_TRY(weir_rewrite_mark_live(fold->ctx, arena, &live));
   bool is_any_lost = false;
   for (size_t i = 0; i < fold->rewrite.count; ++i)
     is_any_lost = is_any_lost || is_lost(fold, live, fold->rewrite.order[i]);
   if (!is_any_lost) return NULL;
+<<<<<<< HEAD
   bool* seen = weir_arena_array(arena, count + 1, sizeof(*seen));
   weir_node_t** stack = weir_arena_array(arena, count + 1, sizeof(*stack));
   if (!seen || !stack) return weir_out_of_memory();
   for (weir_cut_t* cut = fold->cuts; cut; cut = cut->next) {
+=======
+  weir_reach_t reach;
+  WEIR_TRY(weir_reach_init(&reach, fold->ctx->graph, arena));
+  for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
+>>>>>>> fc2e453 (graph: one analysis of loops and of what nodes need, in place of nine)
     if (live[cut->node->id] || !fold->live[cut->node->id]) continue;
-    memset(seen, 0, count);
-    if (needs_lost_effect(fold, live, cut->node, stack, seen))
+    memset(reach.is_reached, 0, fold->ctx->graph->node_count);
+    if (needs_lost_effect(fold, live, cut->node, &reach))
       WEIR_TRY(weir_graph_add_control(cut->constant, cut->node));
   }
   return NULL;

@@ -219,7 +219,7 @@ static weir_status_t* delay_references(cutter_t* cutter, const weir_node_t* node
 static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
   int part = weir_cut_part(cutter, node);
   weir_node_t* copy = cutter->maps[part][node->id];
-  int frame = cutter->frame_of[node->id];
+  int frame = cutter->loops.inside[node->id];
   for (int i = 0; i < node->def.input_count; ++i) {
     if (weir_cut_part(cutter, node->inputs[i].node) == part) continue;
     weir_edge_t edge;
@@ -264,7 +264,7 @@ weir_status_t* weir_graph_sinks(weir_graph_t* graph, weir_node_t*** out_sinks, i
 static weir_status_t* cut(cutter_t* cutter) {
   const weir_graph_t* graph = cutter->params->graph;
   WEIR_TRY(find_parts(cutter));
-  WEIR_TRY(weir_cut_find_frames(cutter));
+  WEIR_TRY(weir_cut_find_loops(cutter));
   for (int i = 0; i < cutter->part_count; ++i) WEIR_TRY(copy_part(cutter, i));
   for (size_t i = 0; i < graph->node_count; ++i) WEIR_TRY(join_node(cutter, graph->nodes[i]));
   for (int i = 0; i < cutter->part_count; ++i) {
@@ -279,7 +279,6 @@ weir_status_t* weir_partition(const weir_partition_params_t* params, weir_arena_
   cutter_t cutter = {.params = params, .arena = arena, .receives = {.owns_keys = true}};
   weir_status_t* status = cut(&cutter);
   weir_map_free(&cutter.receives);
-  weir_cut_free_frames(&cutter);
   if (status) {
     weir_parts_release(cutter.parts, cutter.part_count);
     return status;

@@ -3,15 +3,8 @@
 #define WEIR_PASS_PARTITION_INTERNAL_H_
 
 #include "base/map.h"
+#include "graph/analysis.h"
 #include "pass/partition.h"
-
-// A loop of the graph that is cut.
-typedef struct cut_frame_t {
-  int parent;  // index; -1: not in a loop
-  weir_view_t name;
-  const weir_node_t* enter;  // one of its Enters: for its attributes
-  weir_edge_t condition;     // of its LoopCond; no node: it has none
-} cut_frame_t;
 
 typedef struct cutter_t {
   const weir_partition_params_t* params;
@@ -21,12 +14,8 @@ typedef struct cutter_t {
   int* part_of_task;    // by task number; -1: no part
   weir_node_t*** maps;  // by part, by node id: the copy there, or NULL
   weir_map_t receives;  // "part:node:output:reader" → weir_node_t*, the Recv
-  cut_frame_t* frames;  // 0 is the graph itself
-  size_t frame_capacity;
-  int frame_count;
-  int* frame_of;           // by node id: where its inputs are
-  int* child_of;           // by node id: the frame an Enter enters
-  weir_node_t** triggers;  // by part * frame_count + frame: the Merge that starts receives there
+  weir_loops_t loops;
+  weir_node_t** triggers;  // by part * loops.count + loop: the Merge that starts receives there
 } cutter_t;
 
 int weir_cut_part(const cutter_t* cutter, const weir_node_t* node);
@@ -38,8 +27,7 @@ WEIR_MUST_USE weir_status_t* weir_cut_edge(cutter_t* cutter, weir_edge_t edge,
                                            weir_edge_t* out_edge);
 
 // ---- partition_loops.c ----
-WEIR_MUST_USE weir_status_t* weir_cut_find_frames(cutter_t* cutter);
-void weir_cut_free_frames(cutter_t* cutter);
+WEIR_MUST_USE weir_status_t* weir_cut_find_loops(cutter_t* cutter);
 // The node in |part| that fires once an iteration of |frame| (not 0), made when it is new.
 WEIR_MUST_USE weir_status_t* weir_cut_trigger(cutter_t* cutter, const weir_node_t* at, int frame,
                                               int part, weir_node_t** out_trigger);

@@ -4,72 +4,15 @@
 
 // ---- which loop a node is in ----
 
-static weir_status_t* find_child(cutter_t* cutter, int parent, const weir_node_t* enter,
-                                 int* out_frame) {
-  weir_view_t name = weir_attrs_string(enter->def.attrs, "frame_name");
-  for (int i = 1; i < cutter->frame_count; ++i) {
-    if (cutter->frames[i].parent != parent || !weir_view_equal(cutter->frames[i].name, name))
-      continue;
-    *out_frame = i;
-    return NULL;
-  }
-  if (!WEIR_GROW(cutter->frames, cutter->frame_capacity, (size_t)cutter->frame_count + 1))
-    return weir_out_of_memory();
-  cutter->frames[cutter->frame_count] =
-      (cut_frame_t){.parent = parent, .name = name, .enter = enter, .condition = WEIR_NO_EDGE};
-  *out_frame = cutter->frame_count++;
-  return NULL;
-}
-
-static int frame_after(const cutter_t* cutter, const weir_node_t* node) {
-  int frame = cutter->frame_of[node->id];
-  switch (weir_node_role(node)) {
-    case WEIR_ROLE_ENTER: return cutter->child_of[node->id];
-    case WEIR_ROLE_EXIT: return frame > 0 ? cutter->frames[frame].parent : 0;
-    default: return frame;
-  }
-}
-
-// The loop that the inputs (but for a back edge) come from. Constants stand outside of all loops
-// and are read inside as well: they do not tell.
-static int frame_before(const cutter_t* cutter, const weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count + node->control_count; ++i) {
-    bool is_data = i < node->def.input_count;
-    const weir_node_t* source =
-        is_data ? node->inputs[i].node : node->control_inputs[i - node->def.input_count];
-    bool is_back_edge = weir_node_role(node) == WEIR_ROLE_MERGE &&
-                        weir_node_role(source) == WEIR_ROLE_NEXT_ITERATION;
-    int frame = is_back_edge ? 0 : frame_after(cutter, source);
-    if (frame > 0) return frame;
-  }
-  return 0;
-}
-
-weir_status_t* weir_cut_find_frames(cutter_t* cutter) {
+weir_status_t* weir_cut_find_loops(cutter_t* cutter) {
   const weir_graph_t* graph = cutter->params->graph;
   weir_node_t** order = NULL;
   WEIR_TRY(weir_graph_order(graph, cutter->arena, &order));
-  cutter->frame_of = weir_arena_array(cutter->arena, graph->node_count + 1, sizeof(int));
-  cutter->child_of = weir_arena_array(cutter->arena, graph->node_count + 1, sizeof(int));
-  if (!cutter->frame_of || !cutter->child_of) return weir_out_of_memory();
-  if (!WEIR_GROW(cutter->frames, cutter->frame_capacity, 4)) return weir_out_of_memory();
-  cutter->frames[0] = (cut_frame_t){.parent = -1, .condition = WEIR_NO_EDGE};
-  cutter->frame_count = 1;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_node_t* node = order[i];
-    int frame = frame_before(cutter, node);
-    cutter->frame_of[node->id] = frame;
-    if (weir_node_role(node) == WEIR_ROLE_ENTER)
-      WEIR_TRY(find_child(cutter, frame, node, &cutter->child_of[node->id]));
-    if (weir_node_role(node) == WEIR_ROLE_LOOP_COND)
-      cutter->frames[frame].condition = (weir_edge_t){.node = node, .index = 0};
-  }
-  size_t triggers = (size_t)cutter->part_count * (size_t)cutter->frame_count;
+  WEIR_TRY(weir_loops_find(graph, order, graph->node_count, cutter->arena, &cutter->loops));
+  size_t triggers = (size_t)cutter->part_count * (size_t)cutter->loops.count;
   cutter->triggers = weir_arena_array(cutter->arena, triggers, sizeof(*cutter->triggers));
   return cutter->triggers ? NULL : weir_out_of_memory();
 }
-
-void weir_cut_free_frames(cutter_t* cutter) { weir_free(cutter->frames); }
 
 // ---- the loops that start receives ----
 
@@ -111,7 +54,7 @@ static weir_status_t* add_start(cutter_t* cutter, const weir_node_t* at, int par
 // Enter → Merge ⇄ NextIteration ← Switch. The Merge stands in |out_merge| and in |triggers| before
 // the condition is fetched, since its Recv is itself started by it.
 static weir_status_t* add_loop(cutter_t* cutter, const weir_node_t* at, int frame, int part) {
-  const cut_frame_t* info = &cutter->frames[frame];
+  const weir_loop_t* info = &cutter->loops.items[frame];
   weir_graph_t* graph = cutter->parts[part].graph;
   const char* device = weir_cut_placement(cutter, at)->device;
   weir_edge_t start, enter, merge, condition, turn, next;
@@ -123,8 +66,9 @@ static weir_status_t* add_loop(cutter_t* cutter, const weir_node_t* at, int fram
   weir_attrs_t enter_attrs = {.items = attrs, .count = WEIR_COUNT_OF(attrs)};
   WEIR_TRY(add_node(graph, "Enter", device, WEIR_EDGES(start), enter_attrs, NULL, &enter));
   WEIR_TRY(add_node(graph, "Merge", device, WEIR_EDGES(enter, enter), WEIR_NO_ATTRS, NULL, &merge));
-  cutter->triggers[part * cutter->frame_count + frame] = merge.node;
-  WEIR_TRY(weir_cut_edge(cutter, info->condition, at, frame, part, &condition));
+  cutter->triggers[part * cutter->loops.count + frame] = merge.node;
+  WEIR_TRY(weir_cut_edge(cutter, (weir_edge_t){.node = info->condition, .index = 0}, at, frame,
+                         part, &condition));
   WEIR_TRY(
       add_node(graph, "Switch", device, WEIR_EDGES(merge, condition), WEIR_NO_ATTRS, NULL, &turn));
   turn.index = 1;  // as long as the condition is true
@@ -134,9 +78,9 @@ static weir_status_t* add_loop(cutter_t* cutter, const weir_node_t* at, int fram
 
 weir_status_t* weir_cut_trigger(cutter_t* cutter, const weir_node_t* at, int frame, int part,
                                 weir_node_t** out_trigger) {
-  weir_node_t** place = &cutter->triggers[part * cutter->frame_count + frame];
-  const cut_frame_t* info = &cutter->frames[frame];
-  if (!*place && !info->condition.node) {
+  weir_node_t** place = &cutter->triggers[part * cutter->loops.count + frame];
+  const weir_loop_t* info = &cutter->loops.items[frame];
+  if (!*place && !info->condition) {
     return WEIR_STATUS(
         INVALID_ARGUMENT, "Loop '%.*s' crosses to '%s' by node '%s', but has no LoopCond",
         WEIR_VIEW_ARG(info->name), weir_cut_placement(cutter, at)->device, at->def.name);

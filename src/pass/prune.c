@@ -2,20 +2,18 @@
 // results, and what is connected to another edge is read from there.
 #include <string.h>
 
-#include "graph/graph.h"
+#include "graph/analysis.h"
 #include "pass/pass.h"
 
 // What is read in place of an edge has a number: feeds come first, in their order, then
 // connections.
 typedef struct prune_t {
   const weir_prune_params_t* params;
-  weir_arena_t arena;   // scratch of this call
-  int* first_feed;      // by node id: 1 + the first number for one of its outputs; 0: none
-  int* next_feed;       // by number: 1 + the next one for the same node; 0: none
-  bool* is_read;        // by number: reached from a fetch or a target
-  bool* keep;           // by node id: reached from a fetch or a target
-  weir_node_t** stack;  // reached, inputs not looked at yet
-  size_t stack_count;
+  weir_arena_t arena;  // scratch of this call
+  int* first_feed;     // by node id: 1 + the first number for one of its outputs; 0: none
+  int* next_feed;      // by number: 1 + the next one for the same node; 0: none
+  bool* is_read;       // by number: reached from a fetch or a target
+  weir_reach_t reach;  // from fetches and targets
   weir_graph_t* copy;
   weir_node_t** map;   // by node id: its copy
   weir_node_t** args;  // by number; NULL for a connection that nobody reads
@@ -68,37 +66,22 @@ static weir_status_t* check_edge(const prune_t* prune, weir_edge_t edge, const c
 
 // ---- what is reached ----
 
-static void reach_node(prune_t* prune, weir_node_t* node) {
-  if (prune->keep[node->id]) return;
-  prune->keep[node->id] = true;
-  prune->stack[prune->stack_count++] = node;
-}
-
 // Reaches what is read from number |k|.
 static void reach_stand_in(prune_t* prune, int k) {
   while (k >= prune->params->feeds.count && !prune->is_read[k]) {
     int next;
     weir_edge_t from = connection_source(prune, k, &next);
     prune->is_read[k] = true;
-    if (next < 0) reach_node(prune, from.node);
+    if (next < 0) weir_reach_add(&prune->reach, from.node);
     k = next;
   }
 }
 
-static void reach_all_inputs(prune_t* prune) {
-  while (prune->stack_count) {
-    weir_node_t* node = prune->stack[--prune->stack_count];
-    for (int i = 0; i < node->def.input_count; ++i) {
-      int k = find_feed(prune, node->inputs[i]);
-      if (k < 0) reach_node(prune, node->inputs[i].node);
-      else reach_stand_in(prune, k);
-    }
-    for (int i = 0; i < node->control_count; ++i) {
-      int k = find_stand_in(prune, node->control_inputs[i]);
-      if (k < 0) reach_node(prune, node->control_inputs[i]);
-      else reach_stand_in(prune, k);
-    }
-  }
+static void reach_edge(void* arg, weir_reach_t* reach, weir_edge_t edge) {
+  prune_t* prune = arg;
+  int k = edge.index < 0 ? find_stand_in(prune, edge.node) : find_feed(prune, edge);
+  if (k < 0) weir_reach_add(reach, edge.node);
+  else reach_stand_in(prune, k);
 }
 
 static weir_status_t* mark_kept(prune_t* prune) {
@@ -107,7 +90,7 @@ static weir_status_t* mark_kept(prune_t* prune) {
     weir_edge_t edge = params->fetches.items[i];
     WEIR_TRY(check_edge(prune, edge, "fetch"));
     int k = find_feed(prune, edge);
-    if (k < 0) reach_node(prune, edge.node);
+    if (k < 0) weir_reach_add(&prune->reach, edge.node);
     if (k < params->feeds.count) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "%s:%d is both fed and fetched.", edge.node->def.name,
                        edge.index);
@@ -116,9 +99,10 @@ static weir_status_t* mark_kept(prune_t* prune) {
     if (!params->targets[i] || params->targets[i]->graph != params->graph) {
       return WEIR_STATUS(INVALID_ARGUMENT, "A target is not in the graph");
     }
-    if (find_target(prune, params->targets[i]) < 0) reach_node(prune, params->targets[i]);
+    if (find_target(prune, params->targets[i]) < 0)
+      weir_reach_add(&prune->reach, params->targets[i]);
   }
-  reach_all_inputs(prune);
+  weir_reach_walk(&prune->reach, reach_edge, prune);
   return NULL;
 }
 
@@ -137,10 +121,10 @@ static weir_status_t* index_feed(prune_t* prune, int k, weir_edge_t edge) {
 // Whether |from| needs |to|, with the connections made so far.
 static bool would_be_cycle(prune_t* prune, const weir_connection_t* connection) {
   const weir_prune_params_t* params = prune->params;
-  reach_node(prune, connection->from.node);
-  reach_all_inputs(prune);
-  bool is_reached = prune->keep[connection->to.node->id];
-  memset(prune->keep, 0, params->graph->node_count * sizeof(*prune->keep));
+  weir_reach_add(&prune->reach, connection->from.node);
+  weir_reach_walk(&prune->reach, reach_edge, prune);
+  bool is_reached = prune->reach.is_reached[connection->to.node->id];
+  memset(prune->reach.is_reached, 0, params->graph->node_count * sizeof(bool));
   memset(prune->is_read, 0,
          (size_t)(params->feeds.count + params->connections.count) * sizeof(*prune->is_read));
   return is_reached;
@@ -175,11 +159,9 @@ static weir_status_t* prune_init(prune_t* prune) {
   prune->next_feed = weir_arena_array(&prune->arena, feed_count + 1, sizeof(int));
   prune->is_read = weir_arena_array(&prune->arena, feed_count + 1, sizeof(bool));
   prune->args = weir_arena_array(&prune->arena, feed_count + 1, sizeof(*prune->args));
-  prune->keep = weir_arena_array(&prune->arena, node_count + 1, sizeof(bool));
-  prune->stack = weir_arena_array(&prune->arena, node_count + 1, sizeof(*prune->stack));
-  if (!prune->first_feed || !prune->next_feed || !prune->is_read || !prune->args || !prune->keep ||
-      !prune->stack)
+  if (!prune->first_feed || !prune->next_feed || !prune->is_read || !prune->args)
     return weir_out_of_memory();
+  WEIR_TRY(weir_reach_init(&prune->reach, params->graph, &prune->arena));
   return index_feeds(prune);
 }
 
@@ -261,7 +243,7 @@ static weir_status_t* link_all_args(prune_t* prune) {
   const weir_graph_t* graph = prune->params->graph;
   bool is_any = prune->params->feeds.count + prune->params->connections.count > 0;
   for (size_t i = 0; i < graph->node_count && is_any; ++i) {
-    if (prune->keep[i]) WEIR_TRY(link_args(prune, graph->nodes[i]));
+    if (prune->reach.is_reached[i]) WEIR_TRY(link_args(prune, graph->nodes[i]));
   }
   return NULL;
 }
@@ -288,14 +270,6 @@ static weir_status_t* add_retvals(prune_t* prune) {
     WEIR_TRY(weir_graph_add(prune->copy, &params, &retval));
   }
   return NULL;
-}
-
-static bool is_loop_merge(const weir_node_t* node) {
-  if (weir_node_role(node) != WEIR_ROLE_MERGE) return false;
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (weir_node_role(node->inputs[i].node) == WEIR_ROLE_NEXT_ITERATION) return true;
-  }
-  return false;
 }
 
 // Whether a Merge of a loop says more of its value than the loop keeps to: it was inferred before
@@ -362,7 +336,7 @@ static weir_status_t* infer_again(prune_t* prune) {
   for (size_t i = 0; i < count; ++i) {
     weir_node_t* node = order[i];
     // A Merge of a loop stays unknown: what it was inferred from is what its loop may change.
-    if (!stale[node->id] || is_loop_merge(node)) continue;
+    if (!stale[node->id] || weir_node_is_loop_merge(node)) continue;
     weir_status_t* status = weir_graph_infer(node);
     if (!status) continue;
     // The node may be on a branch that never runs; if it does run, its kernel reports what is
@@ -395,7 +369,8 @@ weir_status_t* weir_prune(const weir_prune_params_t* params, weir_graph_t** out_
   if (status) goto done;
   status = mark_kept(&prune);
   if (status) goto done;
-  status = weir_graph_copy(params->graph, prune.keep, &prune.arena, &prune.copy, &prune.map);
+  status =
+      weir_graph_copy(params->graph, prune.reach.is_reached, &prune.arena, &prune.copy, &prune.map);
   if (status) goto done;
   status = add_args(&prune);
   if (status) goto done;

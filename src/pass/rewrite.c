@@ -1,6 +1,8 @@
 // rewrite.c — Collecting replacements of edges and nodes and applying them.
 #include "pass/rewrite.h"
 
+#include "graph/analysis.h"
+
 weir_status_t* weir_rewrite_init(weir_rewrite_t* rewrite, weir_graph_t* graph) {
   *rewrite = (weir_rewrite_t){.graph = graph, .count = graph->node_count};
   WEIR_TRY(weir_graph_order(graph, &rewrite->arena, &rewrite->order));
@@ -150,31 +152,13 @@ bool weir_rewrite_reads_reference(const weir_node_t* node) {
   return false;
 }
 
-static void reach(weir_node_t* node, bool* live, weir_node_t** stack, size_t* top) {
-  if (live[node->id]) return;
-  live[node->id] = true;
-  stack[(*top)++] = node;
-}
-
 weir_status_t* weir_rewrite_mark_live(const weir_pass_ctx_t* ctx, weir_arena_t* arena,
                                       bool** out_live) {
-  const weir_graph_t* graph = ctx->graph;
-  bool* live = weir_arena_array(arena, graph->node_count + 1, sizeof(*live));
-  weir_node_t** stack = weir_arena_array(arena, graph->node_count + 1, sizeof(*stack));
-  if (!live || !stack) return weir_out_of_memory();
-  size_t top = 0;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_role_t role = weir_node_role(graph->nodes[i]);
-    if (role == WEIR_ROLE_RETVAL || role == WEIR_ROLE_SEND)
-      reach(graph->nodes[i], live, stack, &top);
-  }
-  for (int i = 0; i < ctx->target_count; ++i) reach(ctx->targets[i], live, stack, &top);
-  while (top) {
-    weir_node_t* node = stack[--top];
-    for (int i = 0; i < node->def.input_count; ++i) reach(node->inputs[i].node, live, stack, &top);
-    for (int i = 0; i < node->control_count; ++i) reach(node->control_inputs[i], live, stack, &top);
-  }
-  *out_live = live;
+  weir_reach_t reach;
+  WEIR_TRY(weir_reach_init(&reach, ctx->graph, arena));
+  weir_reach_add_results(&reach, ctx->graph, ctx->targets, ctx->target_count);
+  weir_reach_sources(&reach);
+  *out_live = reach.is_reached;
   return NULL;
 }
 

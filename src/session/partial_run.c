@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "graph/analysis.h"
 #include "pass/pass.h"
 #include "session/session.h"
 #include "weir/argument.h"
@@ -262,53 +263,38 @@ static weir_status_t* send_feeds(weir_partial_run_t* partial, const weir_step_sp
 
 // ---- what can be fetched ----
 
-// A walk from fetches to what they need.
-typedef struct walk_t {
+typedef struct needs_t {
   weir_edges_t feeds;
   const bool* is_fed;
-  bool* is_seen;              // by node id
-  const weir_node_t** stack;  // seen, inputs still to be looked at
-  size_t depth;
   bool is_missing;  // came to a feed that has not come
-} walk_t;
+} needs_t;
 
-static void walk_node(walk_t* walk, const weir_node_t* node) {
-  if (walk->is_seen[node->id]) return;
-  walk->is_seen[node->id] = true;
-  walk->stack[walk->depth++] = node;
-}
-
-static void walk_edge(walk_t* walk, weir_edge_t edge) {
-  for (int i = 0; i < walk->feeds.count; ++i) {
-    if (!weir_edge_equal(walk->feeds.items[i], edge)) continue;
-    if (!walk->is_fed[i]) walk->is_missing = true;
+static void need_edge(void* arg, weir_reach_t* reach, weir_edge_t edge) {
+  needs_t* needs = arg;
+  for (int i = 0; i < needs->feeds.count && edge.index >= 0; ++i) {
+    if (!weir_edge_equal(needs->feeds.items[i], edge)) continue;
+    needs->is_missing |= !needs->is_fed[i];
     return;
   }
-  walk_node(walk, edge.node);
+  weir_reach_add(reach, edge.node);
 }
 
 weir_status_t* weir_partial_run_check(const weir_graph_t* graph, weir_edges_t fetches,
                                       weir_edges_t feeds, const bool* is_fed) {
-  walk_t walk = {.feeds = feeds, .is_fed = is_fed};
-  weir_status_t* status = NULL;
-  walk.is_seen = weir_calloc(graph->node_count + 1, sizeof(*walk.is_seen));
-  walk.stack = weir_calloc(graph->node_count + 1, sizeof(*walk.stack));
-  if (!walk.is_seen || !walk.stack) status = weir_out_of_memory();
+  needs_t needs = {.feeds = feeds, .is_fed = is_fed};
+  weir_arena_t arena = {0};
+  weir_reach_t reach;
+  weir_status_t* status = weir_reach_init(&reach, graph, &arena);
   for (int i = 0; i < fetches.count && !status; ++i) {
-    walk_edge(&walk, fetches.items[i]);
-    while (walk.depth > 0) {
-      const weir_node_t* node = walk.stack[--walk.depth];
-      for (int k = 0; k < node->def.input_count; ++k) walk_edge(&walk, node->inputs[k]);
-      for (int k = 0; k < node->control_count; ++k) walk_node(&walk, node->control_inputs[k]);
-    }
-    if (walk.is_missing)
+    need_edge(&needs, &reach, fetches.items[i]);
+    weir_reach_walk(&reach, need_edge, &needs);
+    if (needs.is_missing)
       status =
           WEIR_STATUS(INVALID_ARGUMENT,
                       "Fetch %s:%d can't be computed from the feeds that have been fed so far.",
                       fetches.items[i].node->def.name, fetches.items[i].index);
   }
-  weir_free(walk.is_seen);
-  weir_free(walk.stack);
+  weir_arena_free(&arena);
   return status;
 }
 
