@@ -329,16 +329,9 @@ static weir_status_t* keep_effects(fold_t* fold) {
   for (size_t i = 0; i < fold->rewrite.count; ++i)
     is_any_lost = is_any_lost || is_lost(fold, live, fold->rewrite.order[i]);
   if (!is_any_lost) return NULL;
-<<<<<<< HEAD
-  bool* seen = weir_arena_array(arena, count + 1, sizeof(*seen));
-  weir_node_t** stack = weir_arena_array(arena, count + 1, sizeof(*stack));
-  if (!seen || !stack) return weir_out_of_memory();
-  for (weir_cut_t* cut = fold->cuts; cut; cut = cut->next) {
-=======
   weir_reach_t reach;
   WEIR_TRY(weir_reach_init(&reach, fold->ctx->graph, arena));
-  for (cut_t* cut = fold->cuts; cut; cut = cut->next) {
->>>>>>> fc2e453 (graph: one analysis of loops and of what nodes need, in place of nine)
+  for (weir_cut_t* cut = fold->cuts; cut; cut = cut->next) {
     if (live[cut->node->id] || !fold->live[cut->node->id]) continue;
     memset(reach.is_reached, 0, fold->ctx->graph->node_count);
     if (needs_lost_effect(fold, live, cut->node, &reach))
