@@ -18,6 +18,8 @@ typedef struct run_args_t {
   int target_count;
   const char* save;  // prefix of npy files; NULL: print
   long threads;
+  const char* devices;
+  const char* place;
   weir_session_options_t session;  // target "grpc://…", and TLS files; no target: steps run here
 } run_args_t;
 
@@ -98,6 +100,8 @@ static weir_status_t* prepare(const run_args_t* args, prepared_t* p) {
   WEIR_TRY(weir_graph_load(args->path, &p->graph));
   weir_session_options_t options = args->session;
   options.threads = (int)args->threads;
+  options.devices = args->devices;
+  options.place = args->place;
   options.allow_soft_placement = true;
   WEIR_TRY(weir_session_create(p->graph, &options, &p->session));
   for (int i = 0; i < args->feed_count; ++i)
@@ -151,6 +155,9 @@ static int parse(run_args_t* run, int argc, char** argv) {
     } else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save) ||
                args_tls(&args, &run->session))
       continue;
+    else if (args_option(&args, "devices", &run->devices) ||
+             args_option(&args, "place", &run->place))
+      continue;
     else if (args_option(&args, "threads", &value)) {
       if (!parse_long(value, &run->threads) || run->threads < 0)
         return usage_error(&verb_run, "'%s' is not a number of threads", value);
@@ -187,6 +194,9 @@ const verb_t verb_run = {
         "  --init=NODE         node to run before, as a step of its own\n"
         "  --save=PREFIX       write fetches to PREFIX0.npy, PREFIX1.npy … instead of printing\n"
         "  --threads=N         threads in all; 0: one a CPU (0)\n"
+        "  --devices=LIST      devices of this process: \"cpu:2,guard:1\" (cpu:1)\n"
+        "  --place=HOW         nodes without a device: graph, random:SEED, /device:GUARD:0 "
+        "(graph)\n"
         "  --plugin=FILE       load ops of a shared object first; may be repeated\n"
         "  --target=grpc://HOST:PORT   run it on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"

@@ -139,7 +139,7 @@ def test_bench_profile(weir, tmp_path):
 
 
 def test_bench_unknown_nodes(weir):
-    for option in ('--init=nobody', '--run=nobody', '--fetch=nobody:0', '--device=GPU'):
+    for option in ('--init=nobody', '--run=nobody', '--fetch=nobody:0', '--place=GPU'):
         done = weir('bench', MLP, option, check=False)
         assert done.returncode == 1 and done.stderr.startswith('weir: NOT_FOUND')
 

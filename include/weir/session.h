@@ -23,6 +23,12 @@ typedef struct weir_session_options_t {
   int threads;  // in all, the caller included; 0: one a CPU; 1: no thread is ever started
   const char*
       disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs
+  // Not with |target|. What this process computes with: "cpu:2,guard:1" are two CPUs and a guard
+  // device, which is for tests. NULL: one CPU.
+  const char* devices;
+  // Where nodes go whose device nobody gave: "graph", the first device that can run them;
+  // "random:7", anywhere, by the seed; or a device, "/device:GUARD:0". NULL: "graph".
+  const char* place;
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
   bool isolate_state;    // own variables and queues; default: shared by all sessions of the graph
   const char* tls_ca;    // "grpc+tls://" only. PEM file of whom to trust; NULL: the system's

@@ -152,7 +152,8 @@ static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs,
                              .state = node->state,
                              .inputs = item->iteration->slots + node->first_slot,
                              .outputs = outputs,
-                             .device = plan->device,
+                             .device = node->device,
+                             .host_outputs = node->host_outputs,
                              .step = &run->step,
                              .input_count = node->input_count,
                              .output_count = node->output_count,
@@ -281,7 +282,7 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
   ++item->activation->in_flight;
   weir_mutex_unlock(&run->mu);
   async->start_ns = run->params->trace ? weir_clock_ns() : 0;
-  node->kernel->compute_async(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
+  node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
   weir_mutex_lock(&run->mu);
 }
 

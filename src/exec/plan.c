@@ -5,6 +5,13 @@
 #include "exec/linear.h"
 #include "graph/analysis.h"
 
+// A constant in the memory of a device.
+typedef struct const_copy_t {
+  const weir_node_t* source;
+  const weir_device_t* device;
+  weir_tensor_t* tensor;
+} const_copy_t;
+
 typedef struct planner_t {
   const weir_plan_params_t* params;
   weir_plan_t* plan;
@@ -14,12 +21,19 @@ typedef struct planner_t {
   int32_t count;
   int32_t* frame_of;  // by position
   int32_t* child_of;
+  const_copy_t* copies;
+  int32_t copy_count;
+  size_t copy_capacity;
 } planner_t;
 
 // A constant nothing is ordered by becomes part of its consumers. A Merge takes what comes first,
 // so there it has to arrive like anything else.
 static bool is_bound(weir_edge_t edge, const weir_node_t* consumer) {
   return weir_node_is_free_const(edge.node) && weir_node_role(consumer) != WEIR_ROLE_MERGE;
+}
+
+static weir_device_t* device_of(const planner_t* p, const weir_node_t* node) {
+  return p->params->devices[p->params->device_of ? p->params->device_of[node->id] : 0];
 }
 
 // ---- which nodes ----
@@ -86,11 +100,20 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
                        node->def.name);
   }
   if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) return NULL;
-  WEIR_TRY(weir_op_find_kernel(&node->def, p->params->device->type, &out->kernel));
+  WEIR_TRY(weir_op_find_kernel(&node->def, out->device->kernel_type, &out->kernel));
   out->compute = out->kernel->compute;
+  out->start = out->kernel->compute_async;
+  out->host_outputs = weir_kernel_host_args(&node->def, out->kernel, true);
+  // What only hands values on need not wait for its turn in the device's queue.
+  bool is_queued = out->device->vtable->submit && out->compute && !out->runs_locked &&
+                   out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE;
+  if (is_queued) {
+    out->compute = NULL;
+    out->start = weir_kernel_submit;
+  }
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
   weir_kernel_init_t init = {
-      .node = &node->def, .device = p->params->device, .functions = p->params->functions};
+      .node = &node->def, .device = out->device, .functions = p->params->functions};
   weir_status_t* status = NULL;
   // The ends of transfers are made anew, under the same names, for every signature.
   bool is_transfer = out->role == WEIR_ROLE_SEND || out->role == WEIR_ROLE_RECV;
@@ -158,6 +181,7 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
   out->runs_locked = (out->role >= WEIR_ROLE_SWITCH && out->role <= WEIR_ROLE_LOOP_COND) ||
                      weir_node_has(node, WEIR_OP_PASS_THROUGH);
   out->ret = -1;
+  out->device = device_of(p, node);
   out->frame = p->frame_of[at];
   out->child_frame = p->child_of[at];
   atomic_init(&out->cost_ns, -1);
@@ -190,7 +214,8 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
       weir_node_has(node, WEIR_OP_UNBOUNDED) || is_sized_by_values(node, out->kernel);
   plan->is_unbounded |= out->is_unbounded;
   bool is_sync = out->compute || !out->kernel;
-  if (is_control_flow((weir_role_t)out->role) || !is_sync) plan->is_linear = false;
+  bool is_elsewhere = out->kernel && out->device != plan->device;
+  if (is_control_flow((weir_role_t)out->role) || !is_sync || is_elsewhere) plan->is_linear = false;
   return NULL;
 }
 
@@ -231,18 +256,44 @@ static weir_status_t* alloc_edges(planner_t* p, int32_t** out_counts) {
   return NULL;
 }
 
+// The value of |source| for input |i|, retained: as it is, or where the device wants it in memory
+// of its own, a copy, one for all its nodes.
+static weir_status_t* bind_const(planner_t* p, const weir_plan_node_t* consumer,
+                                 const weir_node_t* source, int i, weir_tensor_t** out_tensor) {
+  weir_tensor_t* value = weir_attrs_tensor(source->def.attrs, "value");
+  weir_device_t* device = consumer->device;
+  bool is_host = !consumer->kernel || weir_device_is_host(device) ||
+                 weir_kernel_is_host_input(consumer->def, consumer->kernel, i);
+  for (int32_t k = 0; !is_host && k < p->copy_count; ++k) {
+    if (p->copies[k].source != source || p->copies[k].device != device) continue;
+    *out_tensor = weir_tensor_retain(p->copies[k].tensor);
+    return NULL;
+  }
+  if (is_host) {
+    *out_tensor = weir_tensor_retain(value);
+    return NULL;
+  }
+  WEIR_TRY(weir_device_fetch(device, WEIR_MEMORY_DEVICE, value, out_tensor));
+  if (!WEIR_GROW(p->copies, p->copy_capacity, (size_t)p->copy_count + 1)) return NULL;
+  p->copies[p->copy_count++] =
+      (const_copy_t){.source = source, .device = device, .tensor = *out_tensor};
+  return NULL;
+}
+
 // Appends the edges into the node at |at| to their producers' ranges: data edges in a first sweep,
 // control edges in a second.
-static void add_data_edges(planner_t* p, int32_t at, int32_t* next_const) {
+static weir_status_t* add_data_edges(planner_t* p, int32_t at) {
   weir_plan_t* plan = p->plan;
   const weir_node_t* node = p->nodes[at];
   weir_plan_node_t* consumer = &plan->nodes[at];
-  consumer->first_const = *next_const;
+  consumer->first_const = plan->const_count;
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
     if (is_bound(edge, node)) {
-      weir_tensor_t* value = weir_attrs_tensor(edge.node->def.attrs, "value");
-      plan->consts[(*next_const)++] = (weir_plan_const_t){.input = i, .tensor = value};
+      weir_plan_const_t* bound = &plan->consts[plan->const_count];
+      WEIR_TRY(bind_const(p, consumer, edge.node, i, &bound->tensor));
+      bound->input = i;
+      ++plan->const_count;
       ++consumer->const_count;
       continue;
     }
@@ -251,6 +302,7 @@ static void add_data_edges(planner_t* p, int32_t at, int32_t* next_const) {
         (weir_plan_edge_t){.node = at, .slot = consumer->first_slot + i, .output = edge.index};
     ++producer->edge_count;
   }
+  return NULL;
 }
 
 static void add_control_edges(planner_t* p, int32_t at) {
@@ -282,8 +334,7 @@ static weir_status_t* link_nodes(planner_t* p) {
   weir_plan_t* plan = p->plan;
   int32_t* counts = NULL;
   WEIR_TRY(alloc_edges(p, &counts));
-  int32_t next_const = 0;
-  for (int32_t i = 0; i < p->count; ++i) add_data_edges(p, i, &next_const);
+  for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(add_data_edges(p, i));
   for (int32_t i = 0; i < p->count; ++i) add_control_edges(p, i);
   for (int32_t i = 0; i < p->count; ++i) sort_edges(plan, &plan->nodes[i]);
   return NULL;
@@ -381,6 +432,7 @@ static weir_status_t* build(planner_t* p) {
   for (int32_t i = 0; i < plan->arg_count; ++i) plan->args[i] = -1;
   WEIR_TRY(weir_frames_find(plan->graph, p->nodes, p->count, &p->scratch, &plan->arena, p->frame_of,
                             p->child_of, &plan->frames, &plan->frame_count));
+  if (p->count) plan->device = device_of(p, p->nodes[p->count - 1]);
   for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
   WEIR_TRY(link_nodes(p));
   WEIR_TRY(mark_moving(p));
@@ -396,13 +448,14 @@ weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** 
   weir_ref_init(&plan->ref);
   weir_mutex_init(&plan->mu);
   plan->graph = params->graph;
-  plan->device = params->device;
+  plan->device = params->devices[0];
   plan->arg_count = params->arg_count;
   plan->ret_count = params->ret_count;
   plan->is_linear = true;
   planner_t planner = {.params = params, .plan = plan};
   weir_status_t* status = build(&planner);
   weir_arena_free(&planner.scratch);
+  weir_free(planner.copies);
   if (status) {
     weir_plan_release(plan);
     return status;
@@ -423,6 +476,7 @@ void weir_plan_release(weir_plan_t* plan) {
     weir_plan_node_t* node = &plan->nodes[i];
     if (node->owns_state && node->kernel->deinit) node->kernel->deinit(node->state);
   }
+  for (int32_t i = 0; i < plan->const_count; ++i) weir_tensor_release(plan->consts[i].tensor);
   weir_mutex_destroy(&plan->mu);
   weir_arena_free(&plan->arena);
   weir_graph_unref(plan->graph);

@@ -29,13 +29,16 @@ enum {
 // own.
 typedef struct weir_plan_const_t {
   int32_t input;
-  weir_tensor_t* tensor;  // borrowed from the graph
+  weir_tensor_t* tensor;  // retained: the graph's, or a copy in the memory of the node's device
 } weir_plan_const_t;
 
 typedef struct weir_plan_node_t {
   weir_status_t* (*compute)(
       weir_kernel_ctx_t* ctx);  // NULL for asynchronous kernels and for nodes without a kernel
+  void (*start)(weir_kernel_ctx_t* ctx, weir_done_t done);  // of those without |compute|
   void* state;
+  weir_device_t* device;
+  uint64_t host_outputs;            // weir_kernel_ctx_t's
   const weir_kernel_def_t* kernel;  // NULL: the executor itself does it (arguments, results)
   const weir_node_def_t* def;
   int32_t first_slot;  // of its inputs, within its frame
@@ -79,12 +82,13 @@ typedef struct weir_plan_t {
   weir_lru_item_t lru;  // of the session's cache; guarded by the session's mu
   weir_ref_t ref;
   weir_graph_t* graph;    // owned reference
-  weir_device_t* device;  // borrowed
+  weir_device_t* device;  // borrowed; LINEAR: of all nodes
   weir_arena_t arena;
   weir_plan_node_t* nodes;  // in a topological order
   int32_t node_count;
   weir_plan_edge_t* edges;
   weir_plan_const_t* consts;
+  int32_t const_count;
   weir_plan_frame_t* frames;
   int32_t frame_count;
   int32_t* roots;  // nodes that wait for nothing
@@ -112,7 +116,9 @@ typedef struct weir_plan_params_t {
   int arg_count;
   int ret_count;
   bool has_moving_args;  // the body of a function: arguments may be memory of a reference variable
-  weir_device_t* device;
+  weir_device_t* const* devices;  // of the runtime
+  int device_count;
+  const int* device_of;         // by node id: which of |devices|; NULL: the first
   weir_functions_t* functions;  // for kernels' init; may be NULL
   weir_kernel_cache_t*
       kernels;  // state of stateful kernels, shared between plans; NULL: the plan's own

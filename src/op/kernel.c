@@ -167,7 +167,7 @@ weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype, i
 
 static weir_resources_t* manager_of(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
   bool is_step = strcmp(handle->container, WEIR_STEP_CONTAINER) == 0;
-  return is_step ? ctx->step->resources : ctx->step->session_resources;
+  return is_step ? ctx->step->resources : weir_kernel_resources(ctx);
 }
 
 static weir_status_t* input_handle(const weir_kernel_ctx_t* ctx, int i, weir_handle_t** out) {

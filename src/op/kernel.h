@@ -155,6 +155,10 @@ void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variabl
 // are in the device's.
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                                bool outputs);
+WEIR_INLINE bool weir_kernel_is_host_input(const weir_node_def_t* node,
+                                           const weir_kernel_def_t* kernel, int i) {
+  return i < 64 && (weir_kernel_host_args(node, kernel, false) >> i & 1);
+}
 // Runs a synchronous kernel in the queue of its device. |ctx| and its values must live until
 // |done|.
 void weir_kernel_submit(weir_kernel_ctx_t* ctx, weir_done_t done);
@@ -169,6 +173,12 @@ WEIR_INLINE weir_pool_t* weir_kernel_pool(const weir_kernel_ctx_t* ctx) {
 }
 
 // ---- resources ----
+// Where state of this kernel's device lives.
+WEIR_INLINE weir_resources_t* weir_kernel_resources(const weir_kernel_ctx_t* ctx) {
+  int ordinal = ctx->device->ordinal;
+  weir_resources_t* all = ctx->step->session_resources;
+  return WEIR_LIKELY(ordinal == 0) ? all : weir_resources_of(all, ordinal);
+}
 // The resource behind handle input |i|, retained. Looks in the step's manager when the container is
 // the step's.
 WEIR_MUST_USE weir_status_t* weir_kernel_resource(weir_kernel_ctx_t* ctx, int i,

@@ -9,6 +9,7 @@ struct weir_resources_t {
   weir_mutex_t mu;
   weir_map_t table;  // guarded by mu; "container\0name\0type" → weir_resource_t, one reference each
   char* default_container;  // immutable
+  weir_resources_t* next;   // of the next device; guarded by mu, and then stays
 };
 
 // ---- references ----
@@ -87,9 +88,37 @@ weir_status_t* weir_resources_create(const char* default_container,
   return NULL;
 }
 
+static weir_resources_t* next_of(weir_resources_t* resources) {
+  weir_mutex_lock(&resources->mu);
+  weir_resources_t* next = resources->next;
+  weir_mutex_unlock(&resources->mu);
+  return next;
+}
+
+weir_status_t* weir_resources_reserve(weir_resources_t* resources, int count) {
+  for (int i = 1; i < count; ++i) {
+    weir_status_t* status = NULL;
+    weir_mutex_lock(&resources->mu);
+    if (!resources->next)
+      status = weir_resources_create(resources->default_container, &resources->next);
+    weir_mutex_unlock(&resources->mu);
+    if (status) return status;
+    resources = next_of(resources);
+  }
+  return NULL;
+}
+
+weir_resources_t* weir_resources_of(weir_resources_t* resources, int ordinal) {
+  for (int i = 0; i < ordinal; ++i) resources = next_of(resources);
+  return resources;
+}
+
+static void clear_own(weir_resources_t* resources);
+
 void weir_resources_destroy(weir_resources_t* resources) {
   if (!resources) return;
-  weir_resources_clear_all(resources);
+  clear_own(resources);
+  weir_resources_destroy(resources->next);
   weir_map_free(&resources->table);
   weir_mutex_destroy(&resources->mu);
   weir_free(resources->default_container);
@@ -198,13 +227,19 @@ static weir_resource_t* pop(weir_resources_t* resources, weir_view_t container) 
 
 void weir_resources_clear(weir_resources_t* resources, weir_view_t container) {
   if (container.size == 0) container = weir_view_of(resources->default_container);
+  for (; resources; resources = next_of(resources)) {
+    weir_resource_t* resource = NULL;
+    while ((resource = pop(resources, container))) drop(resource);
+  }
+}
+
+static void clear_own(weir_resources_t* resources) {
   weir_resource_t* resource = NULL;
-  while ((resource = pop(resources, container))) drop(resource);
+  while ((resource = pop(resources, weir_view(NULL, 0)))) drop(resource);
 }
 
 void weir_resources_clear_all(weir_resources_t* resources) {
-  weir_resource_t* resource = NULL;
-  while ((resource = pop(resources, weir_view(NULL, 0)))) drop(resource);
+  for (; resources; resources = next_of(resources)) clear_own(resources);
 }
 
 void weir_resources_visit(weir_resources_t* resources, const weir_resource_type_t* type,
@@ -216,7 +251,9 @@ void weir_resources_visit(weir_resources_t* resources, const weir_resource_type_
     const char* container = entry->key.data;
     if (resource->type == type) fn(arg, container, container + strlen(container) + 1, resource);
   }
+  weir_resources_t* next = resources->next;
   weir_mutex_unlock(&resources->mu);
+  if (next) weir_resources_visit(next, type, fn, arg);
 }
 
 void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out) {
@@ -233,5 +270,7 @@ void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out) {
     }
     weir_strbuf_putc(out, '\n');
   }
+  weir_resources_t* next = resources->next;
   weir_mutex_unlock(&resources->mu);
+  if (next) weir_resources_describe(next, out);
 }

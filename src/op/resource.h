@@ -31,6 +31,12 @@ WEIR_MUST_USE weir_status_t* weir_resources_create(const char* default_container
                                                    weir_resources_t** out_resources);
 void weir_resources_destroy(weir_resources_t* resources);
 
+// Makes room for the state of |count| devices: the manager itself is the first one's, every other
+// has one of its own that lives as long. Clearing, visiting and describing are of all.
+WEIR_MUST_USE weir_status_t* weir_resources_reserve(weir_resources_t* resources, int count);
+// That of device |ordinal|, less than what was reserved.
+weir_resources_t* weir_resources_of(weir_resources_t* resources, int ordinal);
+
 // An empty container means the default one. Looks up and retains.
 // NOT_FOUND "Resource <container>/<name>/<type> does not exist"; a name that holds another type is
 // NOT_FOUND too.

@@ -79,9 +79,8 @@ weir_status_t* weir_shared_handle_create(weir_kernel_ctx_t* ctx, const weir_shar
                                          const weir_resource_type_t* type,
                                          weir_resource_create_fn_t create, void* arg,
                                          weir_resource_t** out_resource) {
-  return weir_resources_find_or_create(ctx->step->session_resources,
-                                       weir_view_of(handle->container), weir_view_of(handle->name),
-                                       type, create, arg, out_resource);
+  return weir_resources_find_or_create(weir_kernel_resources(ctx), weir_view_of(handle->container),
+                                       weir_view_of(handle->name), type, create, arg, out_resource);
 }
 
 weir_status_t* weir_shared_handle_resource(weir_kernel_ctx_t* ctx, int i,
@@ -96,7 +95,7 @@ weir_status_t* weir_shared_handle_resource(weir_kernel_ctx_t* ctx, int i,
                          "Resource handle must be a vector of 2 strings: [container, name]");
   } else {
     const weir_string_t* parts = WEIR_TENSOR_DATA(strings, weir_string_t);
-    status = weir_resources_find(ctx->step->session_resources, weir_string_view(&parts[0]),
+    status = weir_resources_find(weir_kernel_resources(ctx), weir_string_view(&parts[0]),
                                  weir_string_view(&parts[1]), type, out_resource);
   }
   weir_tensor_release(strings);

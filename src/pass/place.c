@@ -2,14 +2,18 @@
 // of its members allow.
 #include "pass/place.h"
 
+#include "base/fingerprint.h"
+#include "base/log.h"
 #include "base/map.h"
-#include "device/device.h"
+#include "base/string.h"
 
 // The nodes that must be on one device; by the id of the group's root node.
 typedef struct group_t {
   weir_device_name_t wanted;    // what the members ask for, taken together
   const weir_node_t* asked_by;  // one that asked for anything; NULL: none did
-  int device;                   // -1: not chosen yet
+  const char* name;             // of a member: the one that holds state, where one does
+  bool holds_state;
+  int device;  // -1: not chosen yet
 } group_t;
 
 typedef struct placer_t {
@@ -19,7 +23,10 @@ typedef struct placer_t {
   int* parent;                // by node id: union-find
   group_t* groups;            // by node id, valid at roots
   int* device_of;             // by node id; -1: not yet
+  bool has_warned;
 } placer_t;
+
+static const weir_device_name_t kAnywhere = {.replica = -1, .task = -1, .index = -1};
 
 static int find_root(placer_t* placer, int id) {
   while (placer->parent[id] != id) {
@@ -60,6 +67,8 @@ static bool merge_names(weir_device_name_t* into, const weir_device_name_t* with
 
 static weir_status_t* add_wish(placer_t* placer, const weir_node_t* node) {
   group_t* group = &placer->groups[node->id];
+  group->name = node->def.name;
+  group->holds_state = weir_node_has(node, WEIR_OP_STATEFUL) && node->def.input_count == 0;
   if (!*node->def.device || is_client(node)) return NULL;
   WEIR_TRY(
       weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &group->wanted),
@@ -80,6 +89,10 @@ static bool unite(placer_t* placer, int a, int b, bool a_wins) {
       merge_names(&joined.wanted, &other->wanted, placer->params->allow_soft_placement);
   if (!is_agreed && !a_wins) return false;
   if (is_agreed && !joined.asked_by) joined.asked_by = other->asked_by;
+  if (!joined.holds_state && other->holds_state) {
+    joined.name = other->name;
+    joined.holds_state = true;
+  }
   int root = a < b ? a : b;
   placer->parent[a] = placer->parent[b] = root;
   placer->groups[root] = joined;
@@ -152,9 +165,34 @@ static weir_status_t* make_groups(placer_t* placer) {
 
 // ---- choice ----
 
-static int first_match(const placer_t* placer, const weir_device_name_t* wanted) {
+// Whether |device| has a kernel for |node|. What has none anywhere is nobody's business here: it
+// fails when it is to run.
+static bool can_run(const weir_placement_t* device, const weir_node_t* node) {
+  const weir_kernel_def_t* kernel = NULL;
+  const char* type = device->kernel_type ? device->kernel_type : device->type;
+  weir_role_t role = weir_node_role(node);
+  if (!device->has_queue || !node->def.op || role == WEIR_ROLE_ARG || role == WEIR_ROLE_RETVAL)
+    return true;
+  weir_status_t* status = weir_op_find_kernel(&node->def, type, &kernel);
+  bool is_good = !status && kernel->compute;
+  weir_status_destroy(status);
+  return is_good;
+}
+
+static bool can_run_group(placer_t* placer, int device, int root) {
+  const weir_graph_t* graph = placer->params->graph;
+  if (!placer->params->devices[device].has_queue) return true;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    bool is_member = find_root(placer, (int)i) == root;
+    if (is_member && !can_run(&placer->params->devices[device], graph->nodes[i])) return false;
+  }
+  return true;
+}
+
+static int first_match(placer_t* placer, const weir_device_name_t* wanted, int root) {
   for (int i = 0; i < placer->params->device_count; ++i) {
-    if (weir_device_name_matches(wanted, &placer->names[i])) return i;
+    if (weir_device_name_matches(wanted, &placer->names[i]) && can_run_group(placer, i, root))
+      return i;
   }
   return -1;
 }
@@ -173,14 +211,43 @@ static weir_status_t* no_device(const placer_t* placer, const weir_node_t* node)
   return status;
 }
 
-static weir_status_t* choose(placer_t* placer, group_t* group) {
+// One line for all that soft placement puts elsewhere.
+static void note_moved(placer_t* placer, const group_t* group) {
+  if (placer->has_warned) return;
+  placer->has_warned = true;
+  WEIR_LOG(WARNING, "Node '%s' asks for %s, which is not there or cannot run it: it runs on %s",
+           group->asked_by->def.name, group->asked_by->def.device,
+           placer->params->devices[group->device].device);
+}
+
+// By the policy, for a group that nobody constrained; -1: it has nothing to say.
+static int choose_freely(placer_t* placer, int root) {
+  const weir_place_policy_t* policy = &placer->params->policy;
+  int count = placer->params->device_count;
+  if (policy->kind == WEIR_PLACE_NAMED) return first_match(placer, &policy->device, root);
+  if (policy->kind == WEIR_PLACE_FIRST) return -1;
+  const char* name = placer->groups[root].name;
+  uint64_t drawn = weir_fingerprint64(name, strlen(name)) ^ policy->seed;
+  int first = (int)(weir_fingerprint64(&drawn, sizeof(drawn)) % (uint64_t)count);
+  for (int i = 0; i < count; ++i) {
+    if (can_run_group(placer, (first + i) % count, root)) return (first + i) % count;
+  }
+  return -1;
+}
+
+static weir_status_t* choose(placer_t* placer, int root) {
+  group_t* group = &placer->groups[root];
   weir_device_name_t wanted = group->wanted;
-  group->device = first_match(placer, &wanted);
+  if (!group->asked_by) group->device = choose_freely(placer, root);
+  if (group->device >= 0) return NULL;
+  group->device = first_match(placer, &wanted, root);
   if (group->device >= 0) return NULL;
   if (placer->params->allow_soft_placement) {
     wanted.type[0] = 0;
     wanted.index = -1;
-    group->device = first_match(placer, &wanted);
+    if (placer->params->is_alone) wanted = kAnywhere;
+    group->device = first_match(placer, &wanted, root);
+    if (group->device >= 0) note_moved(placer, group);
   }
   return group->device >= 0 ? NULL : no_device(placer, group->asked_by);
 }
@@ -194,7 +261,7 @@ static weir_status_t* choose_all(placer_t* placer) {
       placer->device_of[i] = placer->params->client;
       continue;
     }
-    if (group->device < 0) WEIR_TRY(choose(placer, group));
+    if (group->device < 0) WEIR_TRY(choose(placer, find_root(placer, (int)i)));
     placer->device_of[i] = group->device;
   }
   return NULL;
@@ -280,8 +347,27 @@ static weir_status_t* init(placer_t* placer) {
   for (size_t i = 0; i < count; ++i) {
     placer->parent[i] = (int)i;
     placer->groups[i] = (group_t){.device = -1};
-    placer->groups[i].wanted = (weir_device_name_t){.replica = -1, .task = -1, .index = -1};
+    placer->groups[i].wanted = kAnywhere;
   }
+  return NULL;
+}
+
+weir_status_t* weir_place_policy_parse(const char* text, weir_place_policy_t* out_policy) {
+  weir_view_t rest = weir_view_of(text ? text : "graph"), head;
+  int64_t seed = 0;
+  *out_policy = (weir_place_policy_t){.kind = WEIR_PLACE_FIRST};
+  if (weir_view_is(rest, "graph")) return NULL;
+  if (weir_view_is(rest, "cost"))
+    return WEIR_STATUS(UNIMPLEMENTED, "placement by cost is not there yet");
+  if (weir_view_starts_with(rest, "/")) {
+    out_policy->kind = WEIR_PLACE_NAMED;
+    return weir_device_name_parse(rest, &out_policy->device);
+  }
+  bool is_random = weir_view_next(&rest, ':', &head) && weir_view_is(head, "random");
+  if (!is_random || !weir_parse_int64(rest, &seed))
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "'%s' is no placement: graph, random:SEED or the name of a device", text);
+  *out_policy = (weir_place_policy_t){.kind = WEIR_PLACE_RANDOM, .seed = (uint64_t)seed};
   return NULL;
 }
 
@@ -291,7 +377,7 @@ weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena
   WEIR_TRY(init(&placer));
   WEIR_TRY(make_groups(&placer));
   WEIR_TRY(choose_all(&placer));
-  WEIR_TRY(follow_neighbours(&placer));
+  if (params->policy.kind == WEIR_PLACE_FIRST) WEIR_TRY(follow_neighbours(&placer));
   keep_back_edges(&placer);
   for (size_t i = 0; i < params->graph->node_count; ++i) {
     const char* name = params->devices[placer.device_of[i]].device;

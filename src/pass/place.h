@@ -2,15 +2,33 @@
 #ifndef WEIR_PASS_PLACE_H_
 #define WEIR_PASS_PLACE_H_
 
+#include "device/device.h"
 #include "graph/graph.h"
 
 // A device that nodes may be placed on.
 typedef struct weir_placement_t {
-  const char* device;    // full name, "/job:ps/replica:0/task:0/device:CPU:0"; borrowed
-  const char* type;      // "CPU"
-  uint64_t incarnation;  // part of the keys by which tensors leave it
-  int task;              // devices of one process have the same number
+  const char* device;       // full name, "/job:ps/replica:0/task:0/device:CPU:0"; borrowed
+  const char* type;         // "CPU"
+  const char* kernel_type;  // whose kernels it runs; NULL: |type|'s
+  bool has_queue;           // it runs no kernels that wait for others (queues, transfers)
+  uint64_t incarnation;     // part of the keys by which tensors leave it
+  int task;                 // devices of one process have the same number
 } weir_placement_t;
+
+// Where nodes go that nobody constrained.
+typedef struct weir_place_policy_t {
+  enum {
+    WEIR_PLACE_FIRST,   // the first device that can run them, or with their neighbours
+    WEIR_PLACE_NAMED,   // |device|, where it can run them
+    WEIR_PLACE_RANDOM,  // any, by |seed|
+  } kind;
+  uint64_t seed;
+  weir_device_name_t device;
+} weir_place_policy_t;
+// "graph" (or NULL), "random:SEED", or the name of a device. INVALID_ARGUMENT quotes what it is
+// not.
+WEIR_MUST_USE weir_status_t* weir_place_policy_parse(const char* text,
+                                                     weir_place_policy_t* out_policy);
 
 typedef struct weir_place_params_t {
   weir_graph_t* graph;              // thread-confined to the caller, as for passes
@@ -18,6 +36,8 @@ typedef struct weir_place_params_t {
   int device_count;                 // at least 1
   int client;                       // the device of arguments and results
   bool allow_soft_placement;        // a device type or number nobody has is ignored
+  weir_place_policy_t policy;
+  bool is_alone;  // and so is a task: there is but this process
 } weir_place_params_t;
 
 // Writes the full name of a device into every node's def.device, and the number of that device into

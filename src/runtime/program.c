@@ -1,8 +1,10 @@
-// program.c — From a graph to a plan: check devices, optimise, freeze.
+// program.c — From a graph to a plan: place, optimise, copy between memories, freeze.
 #include "runtime/program.h"
 
 #include "base/string.h"
+#include "graph/flatten.h"
 #include "pass/pass.h"
+#include "runtime/copies.h"
 #include "runtime/op_call.h"
 
 // ---- making and ending ----
@@ -11,8 +13,11 @@ static weir_status_t* init(weir_program_t* program, const weir_program_options_t
   program->runtime = weir_runtime_retain(options->runtime);
   program->graph = weir_graph_ref(options->graph);
   program->resources = options->resources;
+  WEIR_TRY(weir_resources_reserve(options->resources, options->runtime->device_count));
   program->kernels = options->kernels ? options->kernels : &program->own_kernels;
   program->allow_soft_placement = options->allow_soft_placement;
+  program->is_placed = options->is_placed;
+  WEIR_TRY(weir_place_policy_parse(options->place, &program->place));
   if (options->disabled_passes) {
     program->disabled_passes = weir_strdup(options->disabled_passes);
     if (!program->disabled_passes) return weir_out_of_memory();
@@ -68,45 +73,105 @@ weir_status_t* weir_program_optimize(weir_program_t* program, const weir_source_
   return weir_passes_run(&ctx, program->disabled_passes);
 }
 
-// One device so far: every node must allow it.
-static weir_status_t* check_device(const weir_program_t* program, const weir_node_t* node) {
-  if (!*node->def.device) return NULL;
-  const weir_device_t* device = program->runtime->devices[0];
-  weir_device_name_t want, have;
-  WEIR_TRY(weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &want),
-                              "Node '%s': ", node->def.name));
-  WEIR_TRY(weir_device_name_parse(weir_view_of(device->name), &have));
-  if (weir_device_name_matches(&want, &have) || program->allow_soft_placement) return NULL;
-  return WEIR_STATUS(
-      INVALID_ARGUMENT,
-      "Cannot assign a device for operation %s: it asks for '%s', and this process has only '%s'",
-      node->def.name, node->def.device, device->name);
+// ---- devices ----
+
+static bool asks_for_device(const weir_graph_t* graph) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    if (*graph->nodes[i]->def.device) return true;
+  }
+  return false;
 }
 
-static weir_status_t* prepare(weir_program_t* program, const weir_source_t* source) {
-  for (size_t i = 0; i < source->graph->node_count; ++i)
-    WEIR_TRY(check_device(program, source->graph->nodes[i]));
-  return weir_program_optimize(program, source);
+// Gives every node one of the runtime's devices, by name.
+static weir_status_t* place(const weir_program_t* program, weir_graph_t* graph,
+                            weir_arena_t* arena) {
+  const weir_runtime_t* runtime = program->runtime;
+  weir_placement_t* devices =
+      weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
+  if (!devices) return weir_out_of_memory();
+  for (int i = 0; i < runtime->device_count; ++i) {
+    const weir_device_t* device = runtime->devices[i];
+    devices[i] = (weir_placement_t){.device = device->name,
+                                    .type = device->type,
+                                    .kernel_type = device->kernel_type,
+                                    .has_queue = device->vtable->submit != NULL};
+  }
+  weir_place_params_t params = {.graph = graph,
+                                .devices = devices,
+                                .device_count = runtime->device_count,
+                                .allow_soft_placement = program->allow_soft_placement,
+                                .policy = program->place,
+                                .is_alone = true};
+  int* unused = NULL;
+  return weir_place(&params, arena, &unused);
+}
+
+// The device of the process that a placed node names. What the name says of the task is the
+// master's business, who may call it something else than this process does.
+static int find_device(const weir_runtime_t* runtime, const char* name) {
+  weir_device_name_t want, have;
+  if (weir_device_name_parse(weir_view_of(name), &want)) return 0;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_status_t* status = weir_device_name_parse(weir_view_of(runtime->devices[i]->name), &have);
+    bool is_same = !status && !strcmp(want.type, have.type) && want.index == have.index;
+    weir_status_destroy(status);
+    if (is_same) return i;
+  }
+  return 0;
+}
+
+static weir_status_t* find_devices(const weir_runtime_t* runtime, const weir_graph_t* graph,
+                                   weir_arena_t* arena, int** out_device_of) {
+  int* device_of = weir_arena_array(arena, graph->node_count + 1, sizeof(*device_of));
+  if (!device_of) return weir_out_of_memory();
+  const char* last = NULL;  // most nodes have the device of the one before
+  int found = 0;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const char* name = graph->nodes[i]->def.device;
+    if (!last || strcmp(name, last)) found = find_device(runtime, name);
+    last = name;
+    device_of[i] = found;
+  }
+  *out_device_of = device_of;
+  return NULL;
+}
+
+// Places the graph unless a master did, optimises it, and lets values cross between memories.
+static weir_status_t* prepare(weir_program_t* program, const weir_source_t* source,
+                              weir_arena_t* arena, int** out_device_of) {
+  const weir_runtime_t* runtime = program->runtime;
+  weir_graph_t* graph = source->graph;
+  bool is_split = runtime->device_count > 1;
+  if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
+  if (!program->is_placed && (is_split || asks_for_device(graph)))
+    WEIR_TRY(place(program, graph, arena));
+  WEIR_TRY(weir_program_optimize(program, source));
+  if (!is_split) return NULL;
+  WEIR_TRY(find_devices(runtime, graph, arena, out_device_of));
+  return weir_add_copies(runtime, graph, arena, out_device_of);
 }
 
 weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t* take_source,
                                     weir_plan_t** out_plan) {
   const weir_source_t* source = take_source;
-  weir_status_t* status = prepare(program, source);
-  if (status) {
-    weir_graph_unref(source->graph);
-    return status;
-  }
+  weir_arena_t arena = {0};
+  int* device_of = NULL;
+  weir_status_t* status = prepare(program, source, &arena, &device_of);
   weir_plan_params_t params = {.graph = source->graph,
                                .targets = source->targets,
                                .target_count = source->target_count,
                                .arg_count = source->arg_count,
                                .ret_count = source->ret_count,
                                .has_moving_args = source->is_function,
-                               .device = program->runtime->devices[0],
+                               .devices = program->runtime->devices,
+                               .device_count = program->runtime->device_count,
+                               .device_of = device_of,
                                .functions = weir_function_plans_base(program->functions),
                                .kernels = source->is_function ? NULL : program->kernels};
-  return weir_plan_create(&params, out_plan);
+  if (status) weir_graph_unref(source->graph);
+  else status = weir_plan_create(&params, out_plan);
+  weir_arena_free(&arena);
+  return status;
 }
 
 weir_run_params_t weir_program_step(weir_program_t* program, weir_plan_t* plan) {

@@ -6,6 +6,7 @@
 #define WEIR_RUNTIME_PROGRAM_H_
 
 #include "exec/run.h"
+#include "pass/place.h"
 #include "runtime/functions.h"
 #include "runtime/runtime.h"
 
@@ -18,6 +19,8 @@ struct weir_program_t {
   weir_function_plans_t* functions;
   char* disabled_passes;  // NULL: none
   bool allow_soft_placement;
+  weir_place_policy_t place;
+  bool is_placed;
 };
 
 typedef struct weir_program_options_t {
@@ -27,6 +30,8 @@ typedef struct weir_program_options_t {
   weir_kernel_cache_t* kernels;  // likewise; NULL: its own
   const char* disabled_passes;   // NULL: none
   bool allow_soft_placement;
+  const char* place;  // as weir_place_policy_parse reads it
+  bool is_placed;     // a master has given every node a device
 } weir_program_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_program_create(const weir_program_options_t* options,
@@ -45,7 +50,7 @@ typedef struct weir_source_t {
 // Optimises the graph in place.
 WEIR_MUST_USE weir_status_t* weir_program_optimize(weir_program_t* program,
                                                    const weir_source_t* source);
-// Checks devices, optimises and freezes the graph, which is consumed in every case.
+// Places, optimises and freezes the graph, which is consumed in every case.
 WEIR_MUST_USE weir_status_t* weir_program_compile(weir_program_t* program,
                                                   const weir_source_t* take_source,
                                                   weir_plan_t** out_plan);

@@ -36,9 +36,11 @@ static void generation_destroy(weir_session_generation_t* generation) {
 }
 
 static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
-  weir_runtime_options_t wanted = {.task = LOCAL_TASK, .threads = options->threads};
+  weir_runtime_options_t wanted = {
+      .task = LOCAL_TASK, .threads = options->threads, .devices = options->devices};
   weir_program_options_t program = {.graph = session->graph,
                                     .disabled_passes = options->disabled_passes,
+                                    .place = options->place,
                                     .allow_soft_placement = options->allow_soft_placement};
   WEIR_TRY(generation_create(&session->generation));
   session->owns_resources = options->isolate_state;

@@ -62,7 +62,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
       .graph = session->graph,
       .resources = config->is_isolated ? session->own_resources : task->resources,
       .disabled_passes = config->is_unoptimized ? "all" : NULL,
-      .allow_soft_placement = true};  // placed before it gets there
+      .is_placed = true};
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
   WEIR_TRY(weir_program_create(&program, &session->program));
   for (int i = 0; i < session->peer_count; ++i)

@@ -103,14 +103,13 @@ static weir_status_t* graph_create(worker_session_t* owner, weir_view_t def, wei
   weir_status_t* status = weir_graph_create(&source);
   weir_import_params_t import = {.prefix = NULL};
   if (!status) status = weir_graph_import(source, def, &import);
-  // The master has placed every node: a device this task lacks is its business, not an error here.
   weir_program_options_t program = {
       .runtime = task->runtime,
       .graph = source,
       .resources = owner->resources,
       .kernels = &owner->kernels,
       .disabled_passes = weir_config_is_unoptimized(config) ? "all" : NULL,
-      .allow_soft_placement = true};
+      .is_placed = true};
   if (!status) status = weir_program_create(&program, &graph->program);
   if (!status) status = weir_graph_copy(source, NULL, &arena, &copy, NULL);
   if (!status) status = weir_graph_sinks(copy, &sinks, &sink_count);

@@ -79,7 +79,7 @@ static weir_status_t* find_or_make(weir_kernel_ctx_t* ctx, make_t* make) {
   weir_resource_t* resource = NULL;
   if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
   WEIR_TRY(weir_resources_find_or_create(
-      ctx->step->session_resources, weir_view_of(handle->container), weir_view_of(handle->name),
+      weir_kernel_resources(ctx), weir_view_of(handle->container), weir_view_of(handle->name),
       &writer_type, make_writer, make, &resource));
   weir_resource_release(resource);
   return NULL;
@@ -194,7 +194,7 @@ static weir_status_t* flush_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* close_cpu(weir_kernel_ctx_t* ctx) {
   const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
   if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
-  return weir_resources_remove(ctx->step->session_resources, weir_view_of(handle->container),
+  return weir_resources_remove(weir_kernel_resources(ctx), weir_view_of(handle->container),
                                weir_view_of(handle->name), &writer_type);
 }
 

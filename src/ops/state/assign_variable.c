@@ -25,7 +25,7 @@ static weir_status_t* find_or_create(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
   if (handle->object) return weir_kernel_variable(ctx, 0, out_variable);
   weir_resource_t* resource = NULL;
   WEIR_TRY(weir_resources_find_or_create(
-      ctx->step->session_resources, weir_view_of(handle->container), weir_view_of(handle->name),
+      weir_kernel_resources(ctx), weir_view_of(handle->container), weir_view_of(handle->name),
       &weir_variable_type, create_variable, &dtype, &resource));
   *out_variable = (weir_variable_t*)resource;
   return NULL;

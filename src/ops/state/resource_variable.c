@@ -176,7 +176,7 @@ static weir_status_t* destroy_cpu(weir_kernel_ctx_t* ctx) {
   bool is_step = strcmp(handle->container, WEIR_STEP_CONTAINER) == 0;
   const weir_resource_type_t type = {.name = handle->type_name};  // the manager goes by the name
   weir_status_t* status =
-      weir_resources_remove(is_step ? ctx->step->resources : ctx->step->session_resources,
+      weir_resources_remove(is_step ? ctx->step->resources : weir_kernel_resources(ctx),
                             weir_view_of(handle->container), weir_view_of(handle->name), &type);
   if (status && weir_status_code(status) == WEIR_NOT_FOUND &&
       weir_attrs_bool(weir_kernel_attrs(ctx), "ignore_lookup_error")) {

@@ -47,7 +47,7 @@ static weir_status_t* variable_make(void* arg, weir_resource_t** out_resource) {
 static weir_status_t* variable_cpu(weir_kernel_ctx_t* ctx) {
   variable_state_t* s = ctx->state;
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_resources_find_or_create(ctx->step->session_resources, weir_view_of(s->container),
+  WEIR_TRY(weir_resources_find_or_create(weir_kernel_resources(ctx), weir_view_of(s->container),
                                          weir_view_of(s->name), &weir_variable_type, variable_make,
                                          s, &resource));
   weir_kernel_set_ref(ctx, 0, (weir_variable_t*)resource);

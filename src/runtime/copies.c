@@ -1,0 +1,116 @@
+// copies.c — Walks over all edges; where the memories of its ends differ, the reader gets a copy.
+#include "runtime/copies.h"
+
+#include "op/kernel.h"
+
+enum { HOST = -1 };  // a memory is the host's or a device's, by its ordinal
+
+typedef struct copies_t {
+  const weir_runtime_t* runtime;
+  weir_graph_t* graph;
+  weir_arena_t* arena;
+  int* device_of;  // by node id
+  size_t first_new;
+  weir_edge_t** made;  // by node id and output, for each memory: the copy there; NULL: none yet
+} copies_t;
+
+static weir_status_t* find_kernel(const copies_t* c, const weir_node_t* node,
+                                  const weir_kernel_def_t** out_kernel) {
+  weir_role_t role = weir_node_role(node);
+  *out_kernel = NULL;
+  if (role == WEIR_ROLE_ARG || role == WEIR_ROLE_RETVAL || !node->def.op) return NULL;
+  const weir_device_t* device = c->runtime->devices[c->device_of[node->id]];
+  return weir_op_find_kernel(&node->def, device->kernel_type, out_kernel);
+}
+
+// Where a node's input, or output, |i| is.
+static weir_status_t* memory_of(const copies_t* c, const weir_node_t* node, int i, bool is_output,
+                                int* out_memory) {
+  const weir_kernel_def_t* kernel = NULL;
+  int ordinal = c->device_of[node->id];
+  *out_memory = HOST;
+  if (weir_device_is_host(c->runtime->devices[ordinal])) return NULL;
+  WEIR_TRY(find_kernel(c, node, &kernel));
+  if (!kernel) return NULL;
+  bool is_host = i < 64 && (weir_kernel_host_args(&node->def, kernel, is_output) >> i & 1);
+  if (!is_host) *out_memory = ordinal;
+  return NULL;
+}
+
+// The slots of |edge|: one for the host, one for each device.
+static weir_edge_t* slots_of(copies_t* c, weir_edge_t edge) {
+  size_t width = (size_t)c->runtime->device_count + 1;
+  weir_edge_t** made = &c->made[edge.node->id];
+  size_t count = (size_t)edge.node->def.output_count * width;
+  if (!*made) *made = weir_arena_array(c->arena, count, sizeof(**made));
+  return *made ? *made + (size_t)edge.index * width : NULL;
+}
+
+static weir_status_t* add_copy(copies_t* c, weir_edge_t source, bool to_host, int ordinal,
+                               weir_edge_t* out_edge) {
+  weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(source));
+  const char* name = weir_arena_printf(&c->graph->arena, "%s/copy", source.node->def.name);
+  if (!name) return weir_out_of_memory();
+  weir_node_params_t params = {.op = to_host ? "_CopyToHost" : "_CopyToDevice",
+                               .name = name,
+                               .unique_name = true,
+                               .device = c->runtime->devices[ordinal]->name,
+                               .inputs = {.items = &source, .count = 1},
+                               .attrs = WEIR_ATTRS(weir_attr_type("T", dtype))};
+  weir_node_t* node = NULL;
+  WEIR_TRY(weir_graph_add(c->graph, &params, &node));
+  c->device_of[node->id] = ordinal;
+  *out_edge = (weir_edge_t){.node = node, .index = 0};
+  return NULL;
+}
+
+static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
+                              weir_edge_t* out_edge) {
+  weir_edge_t* slots = slots_of(c, source);
+  if (!slots) return weir_out_of_memory();
+  weir_edge_t on_host = from == HOST ? source : slots[0];
+  if (!on_host.node) WEIR_TRY(add_copy(c, source, true, from, &on_host));
+  if (from != HOST) slots[0] = on_host;
+  if (to != HOST && !slots[to + 1].node) WEIR_TRY(add_copy(c, on_host, false, to, &slots[to + 1]));
+  *out_edge = to == HOST ? on_host : slots[to + 1];
+  return NULL;
+}
+
+// A reference stays with its variable, and so do its readers.
+static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
+  weir_edge_t edge = node->inputs[i];
+  bool is_bound = weir_node_is_free_const(edge.node) && weir_node_role(node) != WEIR_ROLE_MERGE;
+  if (is_bound || weir_dtype_is_ref(node->def.input_types[i])) return NULL;
+  int from = HOST, to = HOST;
+  WEIR_TRY(memory_of(c, edge.node, edge.index, true, &from));
+  WEIR_TRY(memory_of(c, node, i, false, &to));
+  if (from == to) return NULL;
+  weir_edge_t copy = {.node = NULL};
+  WEIR_TRY(copy_to(c, edge, from, to, &copy));
+  return weir_graph_set_input(node, i, copy);
+}
+
+static weir_status_t* init(copies_t* c, int* const* device_of) {
+  size_t old = c->graph->node_count, count = old;
+  for (size_t i = 0; i < old; ++i) {  // at most two copies an input
+    count += 2 * (size_t)c->graph->nodes[i]->def.input_count;
+  }
+  c->first_new = old;
+  c->device_of = weir_arena_array(c->arena, count + 1, sizeof(*c->device_of));
+  c->made = weir_arena_array(c->arena, old + 1, sizeof(*c->made));
+  if (!c->device_of || !c->made) return weir_out_of_memory();
+  memcpy(c->device_of, *device_of, old * sizeof(**device_of));
+  return NULL;
+}
+
+weir_status_t* weir_add_copies(const weir_runtime_t* runtime, weir_graph_t* graph,
+                               weir_arena_t* arena, int** device_of) {
+  copies_t c = {.runtime = runtime, .graph = graph, .arena = arena};
+  WEIR_TRY(init(&c, device_of));
+  for (size_t i = 0; i < c.first_new; ++i) {
+    for (int k = 0; k < graph->nodes[i]->def.input_count; ++k)
+      WEIR_TRY(visit_input(&c, graph->nodes[i], k));
+  }
+  *device_of = c.device_of;
+  return NULL;
+}
