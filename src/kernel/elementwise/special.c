@@ -1,5 +1,6 @@
-// special.c — Gamma functions and their kin by recurrence and asymptotic series, inverse error
-// functions by rational guess and Newton's correction.
+// special.c — Gamma functions and their kin by recurrence and asymptotic series, Bessel functions
+// by power and asymptotic series, inverse error functions by rational guess and Newton's
+// correction.
 #include "kernel/elementwise/special.h"
 
 #include <math.h>
@@ -107,6 +108,36 @@ double weir_polygamma(double n, double x) {
   if (n == 0) return weir_digamma(x);
   double sign = fmod(n, 2) == 0 ? -1 : 1;
   return sign * exp(weir_lgamma(n + 1)) * weir_zeta(n + 1, x);
+}
+
+// (x/2)^order sum (x^2/4)^k / (k! (k + order)!): no term is negative, so nothing cancels.
+static double bessel_near(int order, double x) {
+  double term = order == 0 ? 1 : 0.5 * x;
+  double sum = term;
+  for (int k = 1; term > sum * 1e-17; ++k) {
+    term *= 0.25 * x * x / (k * (k + order));
+    sum += term;
+  }
+  return exp(-x) * sum;
+}
+
+// 1 / sqrt(2 pi x) times Hankel's series, which diverges in the end, but beyond x = 30 not before
+// its terms are below rounding.
+static double bessel_far(int order, double x) {
+  double term = 1;
+  double sum = 1;
+  for (int k = 1; fabs(term) > 1e-17; ++k) {
+    int odd = 2 * k - 1;
+    term *= (odd * odd - 4 * order * order) / (8 * x * k);
+    sum += term;
+  }
+  return sum / sqrt(2 * PI * x);
+}
+
+double weir_bessel_ie(int order, double x) {
+  double a = fabs(x);
+  double y = a > 30 ? bessel_far(order, a) : bessel_near(order, a);
+  return order == 1 && x < 0 ? -y : y;
 }
 
 weir_complex128_t weir_cexpm1_complex128(weir_complex128_t z) {
