@@ -1,6 +1,6 @@
 // client.h — The client's end of a session on a master elsewhere.
-#ifndef WEIR_CLUSTER_CLIENT_H_
-#define WEIR_CLUSTER_CLIENT_H_
+#ifndef WEIR_CLUSTER_CLIENT_CLIENT_H_
+#define WEIR_CLUSTER_CLIENT_CLIENT_H_
 
 #include "rpc/rpc.h"
 #include "session/session.h"
@@ -11,4 +11,4 @@ WEIR_MUST_USE weir_status_t* weir_client_create(weir_graph_t* graph, const char*
                                                 const weir_session_options_t* options,
                                                 weir_remote_session_t** out_remote);
 
-#endif  // WEIR_CLUSTER_CLIENT_H_
+#endif  // WEIR_CLUSTER_CLIENT_CLIENT_H_

@@ -2,8 +2,8 @@
 // configuration, where it may have another job and number than the one it was started as.
 //
 // Immutable after create; reference-counted: sessions and their steps hold it.
-#ifndef WEIR_CLUSTER_ALIAS_H_
-#define WEIR_CLUSTER_ALIAS_H_
+#ifndef WEIR_CLUSTER_CONFIG_ALIAS_H_
+#define WEIR_CLUSTER_CONFIG_ALIAS_H_
 
 #include "base/thread.h"
 #include "cluster/config/spec.h"
@@ -26,4 +26,4 @@ void weir_alias_release(weir_alias_t* alias);          // NULL-safe
 WEIR_MUST_USE weir_status_t* weir_alias_find(weir_view_t target, const char* job, int index,
                                              weir_view_t cluster_def, weir_alias_t** out_alias);
 
-#endif  // WEIR_CLUSTER_ALIAS_H_
+#endif  // WEIR_CLUSTER_CONFIG_ALIAS_H_

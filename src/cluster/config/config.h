@@ -2,8 +2,8 @@
 // Slurm's variables, or none of them; the first that says anything counts.
 //
 // Thread-compatible; the environment is read through a function, so that tests can give their own.
-#ifndef WEIR_CLUSTER_CONFIG_H_
-#define WEIR_CLUSTER_CONFIG_H_
+#ifndef WEIR_CLUSTER_CONFIG_CONFIG_H_
+#define WEIR_CLUSTER_CONFIG_CONFIG_H_
 
 #include "cluster/config/spec.h"
 
@@ -56,4 +56,4 @@ WEIR_MUST_USE weir_status_t* weir_cluster_config_from_json(weir_cluster_config_t
 WEIR_MUST_USE weir_status_t* weir_cluster_config_from_slurm(weir_cluster_config_t* config,
                                                             const weir_config_options_t* options);
 
-#endif  // WEIR_CLUSTER_CONFIG_H_
+#endif  // WEIR_CLUSTER_CONFIG_CONFIG_H_

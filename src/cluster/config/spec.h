@@ -2,8 +2,8 @@
 // process is. Read from flags, TF_CONFIG, Slurm's environment, or a ClusterDef message.
 //
 // Immutable after create; single owner.
-#ifndef WEIR_CLUSTER_SPEC_H_
-#define WEIR_CLUSTER_SPEC_H_
+#ifndef WEIR_CLUSTER_CONFIG_SPEC_H_
+#define WEIR_CLUSTER_CONFIG_SPEC_H_
 
 #include "base/base.h"
 #include "base/string.h"
@@ -34,4 +34,4 @@ const char* weir_cluster_spec_find(const weir_cluster_spec_t* spec, const char* 
 WEIR_MUST_USE weir_status_t* weir_cluster_spec_parse_def(weir_cluster_spec_t* spec,
                                                          weir_view_t message);
 
-#endif  // WEIR_CLUSTER_SPEC_H_
+#endif  // WEIR_CLUSTER_CONFIG_SPEC_H_

@@ -1,7 +1,7 @@
 // master.h — The master of a task: serves clients' sessions (tensorflow.MasterService).
 // Thread-safe.
-#ifndef WEIR_CLUSTER_MASTER_H_
-#define WEIR_CLUSTER_MASTER_H_
+#ifndef WEIR_CLUSTER_MASTER_MASTER_H_
+#define WEIR_CLUSTER_MASTER_MASTER_H_
 
 #include "cluster/task/task.h"
 
@@ -18,4 +18,4 @@ int weir_master_session_count(weir_master_t* master);
 // Rows for a server whose handlers get the |weir_task_t|; ended by NULL.
 extern const weir_rpc_method_t weir_master_methods[];
 
-#endif  // WEIR_CLUSTER_MASTER_H_
+#endif  // WEIR_CLUSTER_MASTER_MASTER_H_

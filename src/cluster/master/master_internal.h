@@ -1,6 +1,6 @@
 // master_internal.h — What the files of the master share: sessions by handle, calls being served.
-#ifndef WEIR_CLUSTER_MASTER_INTERNAL_H_
-#define WEIR_CLUSTER_MASTER_INTERNAL_H_
+#ifndef WEIR_CLUSTER_MASTER_MASTER_INTERNAL_H_
+#define WEIR_CLUSTER_MASTER_MASTER_INTERNAL_H_
 
 #include "cluster/master/master.h"
 #include "cluster/master/master_session.h"
@@ -74,4 +74,4 @@ void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc);
 void weir_master_continue_partial(master_call_t* call);  // blocks; answers the call
 void weir_master_drop_partials(weir_master_session_t* session);
 
-#endif  // WEIR_CLUSTER_MASTER_INTERNAL_H_
+#endif  // WEIR_CLUSTER_MASTER_MASTER_INTERNAL_H_

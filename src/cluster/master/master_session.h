@@ -2,8 +2,8 @@
 // each signature the parts that its tasks run.
 //
 // Thread-safe. Reference-counted: steps hold the session they run in.
-#ifndef WEIR_CLUSTER_MASTER_SESSION_H_
-#define WEIR_CLUSTER_MASTER_SESSION_H_
+#ifndef WEIR_CLUSTER_MASTER_MASTER_SESSION_H_
+#define WEIR_CLUSTER_MASTER_MASTER_SESSION_H_
 
 #include "base/lru.h"
 #include "cluster/task/task.h"
@@ -146,4 +146,4 @@ WEIR_MUST_USE weir_status_t* weir_peer_call(weir_rpc_channel_t* channel, const c
                                             weir_strbuf_t* take_request, weir_cancel_t* cancel,
                                             int64_t deadline_ns, weir_rpc_buffer_t** out_response);
 
-#endif  // WEIR_CLUSTER_MASTER_SESSION_H_
+#endif  // WEIR_CLUSTER_MASTER_MASTER_SESSION_H_

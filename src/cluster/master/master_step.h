@@ -1,7 +1,7 @@
 // master_step.h — One step of a session: its parts run side by side, here and on other tasks, and
 // end together.
-#ifndef WEIR_CLUSTER_MASTER_STEP_H_
-#define WEIR_CLUSTER_MASTER_STEP_H_
+#ifndef WEIR_CLUSTER_MASTER_MASTER_STEP_H_
+#define WEIR_CLUSTER_MASTER_MASTER_STEP_H_
 
 #include "cluster/master/master_session.h"
 
@@ -35,4 +35,4 @@ WEIR_MUST_USE weir_status_t* weir_master_step_metadata(weir_master_step_t* step,
 weir_rendezvous_t* weir_master_step_rendezvous(const weir_master_step_t* step);  // borrowed
 int64_t weir_master_step_id(const weir_master_step_t* step);
 
-#endif  // WEIR_CLUSTER_MASTER_STEP_H_
+#endif  // WEIR_CLUSTER_MASTER_MASTER_STEP_H_

@@ -1,6 +1,6 @@
 // chief.h — Watches the task whose end is the end of the training, from a thread of its own.
-#ifndef WEIR_CLUSTER_CHIEF_H_
-#define WEIR_CLUSTER_CHIEF_H_
+#ifndef WEIR_CLUSTER_SERVE_CHIEF_H_
+#define WEIR_CLUSTER_SERVE_CHIEF_H_
 
 #include "cluster/task/task.h"
 
@@ -15,4 +15,4 @@ WEIR_MUST_USE weir_status_t* weir_chief_watch_create(weir_task_t* task, int pati
                                                      weir_chief_watch_t** out_watch);
 void weir_chief_watch_destroy(weir_chief_watch_t* watch);  // |fn| does not run any more after this
 
-#endif  // WEIR_CLUSTER_CHIEF_H_
+#endif  // WEIR_CLUSTER_SERVE_CHIEF_H_

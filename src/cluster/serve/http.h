@@ -2,8 +2,8 @@
 // connection, all on one thread of its own. Plain text only: no TLS.
 //
 // Thread-safe. Bounded: so many connections at a time, so many bytes of a request, so long for it.
-#ifndef WEIR_CLUSTER_HTTP_H_
-#define WEIR_CLUSTER_HTTP_H_
+#ifndef WEIR_CLUSTER_SERVE_HTTP_H_
+#define WEIR_CLUSTER_SERVE_HTTP_H_
 
 #include "base/base.h"
 #include "base/string.h"
@@ -21,4 +21,4 @@ WEIR_MUST_USE weir_status_t* weir_http_create(const char* address, weir_http_han
 int weir_http_port(const weir_http_t* http);
 void weir_http_destroy(weir_http_t* http);  // the handler does not run any more after this
 
-#endif  // WEIR_CLUSTER_HTTP_H_
+#endif  // WEIR_CLUSTER_SERVE_HTTP_H_

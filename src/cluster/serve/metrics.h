@@ -2,8 +2,8 @@
 //
 // Thread-safe. Counting is a handful of relaxed atomic additions to the method's own lines of
 // memory; everything else is looked up when somebody asks.
-#ifndef WEIR_CLUSTER_METRICS_H_
-#define WEIR_CLUSTER_METRICS_H_
+#ifndef WEIR_CLUSTER_SERVE_METRICS_H_
+#define WEIR_CLUSTER_SERVE_METRICS_H_
 
 #include "cluster/task/task.h"
 
@@ -22,4 +22,4 @@ void weir_metrics_observe(void* arg, const weir_rpc_record_t* record);
 void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
                         weir_strbuf_t* out);
 
-#endif  // WEIR_CLUSTER_METRICS_H_
+#endif  // WEIR_CLUSTER_SERVE_METRICS_H_

@@ -1,7 +1,7 @@
 // serving.h — A serving: one task of a cluster with its master and its worker, behind one address,
 // and what watches over it: metrics, health, the chief.
-#ifndef WEIR_CLUSTER_SERVING_H_
-#define WEIR_CLUSTER_SERVING_H_
+#ifndef WEIR_CLUSTER_SERVE_SERVING_H_
+#define WEIR_CLUSTER_SERVE_SERVING_H_
 
 #include "cluster/task/task.h"
 
@@ -37,4 +37,4 @@ weir_task_t* weir_serving_task(const weir_serving_t* serving);    // borrowed
 // Lets running calls end for up to |grace_ms|, then cancels them, and frees it.
 void weir_serving_stop(weir_serving_t* take_serving, int grace_ms);
 
-#endif  // WEIR_CLUSTER_SERVING_H_
+#endif  // WEIR_CLUSTER_SERVE_SERVING_H_

@@ -1,6 +1,6 @@
 // messages.h — Pieces of messages that master and worker both write.
-#ifndef WEIR_CLUSTER_MESSAGES_H_
-#define WEIR_CLUSTER_MESSAGES_H_
+#ifndef WEIR_CLUSTER_TASK_MESSAGES_H_
+#define WEIR_CLUSTER_TASK_MESSAGES_H_
 
 #include "base/string.h"
 #include "device/device.h"
@@ -32,4 +32,4 @@ WEIR_MUST_USE weir_status_t* weir_status_payloads(weir_status_t* take_status);
 // graph_options.rewrite_options.disable_meta_optimizer or optimizer_options.opt_level L0.
 bool weir_config_is_unoptimized(weir_view_t config);
 
-#endif  // WEIR_CLUSTER_MESSAGES_H_
+#endif  // WEIR_CLUSTER_TASK_MESSAGES_H_

@@ -1,7 +1,7 @@
 // request_ids.h — Recently seen request numbers, so that a request that arrives twice is refused.
 // Thread-safe.
-#ifndef WEIR_CLUSTER_REQUEST_IDS_H_
-#define WEIR_CLUSTER_REQUEST_IDS_H_
+#ifndef WEIR_CLUSTER_TASK_REQUEST_IDS_H_
+#define WEIR_CLUSTER_TASK_REQUEST_IDS_H_
 
 #include "base/thread.h"
 
@@ -18,4 +18,4 @@ void weir_request_ids_free(weir_request_ids_t* ids);
 WEIR_MUST_USE weir_status_t* weir_request_ids_add(weir_request_ids_t* ids, int64_t id,
                                                   const char* method);
 
-#endif  // WEIR_CLUSTER_REQUEST_IDS_H_
+#endif  // WEIR_CLUSTER_TASK_REQUEST_IDS_H_

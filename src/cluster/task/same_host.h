@@ -29,8 +29,8 @@
 //     listened to. If many do, tensors come as bytes.
 //
 // Thread-safe. |mu| is the last lock of all: nothing is called with it held.
-#ifndef WEIR_CLUSTER_SAME_HOST_H_
-#define WEIR_CLUSTER_SAME_HOST_H_
+#ifndef WEIR_CLUSTER_TASK_SAME_HOST_H_
+#define WEIR_CLUSTER_TASK_SAME_HOST_H_
 
 #include "base/map.h"
 #include "base/string.h"
@@ -123,4 +123,4 @@ void weir_same_host_end_step(weir_same_host_t* same, int64_t step_id);
 void weir_same_host_end_connection(weir_same_host_t* same, uint64_t connection);
 int weir_same_host_count(weir_same_host_t* same);  // tensors held
 
-#endif  // WEIR_CLUSTER_SAME_HOST_H_
+#endif  // WEIR_CLUSTER_TASK_SAME_HOST_H_

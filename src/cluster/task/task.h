@@ -3,8 +3,8 @@
 //
 // Thread-safe. Lock order: a master's or worker's own locks before |mu|; no lock is held across a
 // call to a peer or a callback.
-#ifndef WEIR_CLUSTER_TASK_H_
-#define WEIR_CLUSTER_TASK_H_
+#ifndef WEIR_CLUSTER_TASK_TASK_H_
+#define WEIR_CLUSTER_TASK_TASK_H_
 
 #include "base/map.h"
 #include "cluster/config/alias.h"
@@ -91,4 +91,4 @@ bool weir_task_has_step(weir_task_t* task, int64_t id);
 void weir_task_receive(weir_task_t* task, int64_t id, weir_view_t key, weir_cancel_t* cancel,
                        weir_recv_done_fn_t done, void* arg);
 
-#endif  // WEIR_CLUSTER_TASK_H_
+#endif  // WEIR_CLUSTER_TASK_TASK_H_

@@ -1,6 +1,6 @@
 // tensor_message.h — Tensors in RPC messages, without copying the large ones.
-#ifndef WEIR_CLUSTER_TENSOR_MESSAGE_H_
-#define WEIR_CLUSTER_TENSOR_MESSAGE_H_
+#ifndef WEIR_CLUSTER_TASK_TENSOR_MESSAGE_H_
+#define WEIR_CLUSTER_TASK_TENSOR_MESSAGE_H_
 
 #include "rpc/rpc.h"
 #include "tensor/tensor.h"
@@ -31,4 +31,4 @@ size_t weir_message_size(const weir_message_builder_t* builder);
 WEIR_MUST_USE weir_status_t* weir_message_get_tensor(weir_rpc_buffer_t* buffer, weir_view_t proto,
                                                      weir_tensor_t** out_tensor);
 
-#endif  // WEIR_CLUSTER_TENSOR_MESSAGE_H_
+#endif  // WEIR_CLUSTER_TASK_TENSOR_MESSAGE_H_

@@ -1,7 +1,7 @@
 // transfer_log.h — Which tensors a task fetched from others, how large they were and how long that
 // took; kept for the masters that ask for it (WorkerService's Logging). Thread-safe.
-#ifndef WEIR_CLUSTER_TRANSFER_LOG_H_
-#define WEIR_CLUSTER_TRANSFER_LOG_H_
+#ifndef WEIR_CLUSTER_TASK_TRANSFER_LOG_H_
+#define WEIR_CLUSTER_TASK_TRANSFER_LOG_H_
 
 #include "base/map.h"
 #include "base/string.h"
@@ -32,4 +32,4 @@ void weir_transfer_log_take(weir_transfer_log_t* log, int64_t step_id, uint32_t 
                             weir_strbuf_t* out);
 void weir_transfer_log_clear(weir_transfer_log_t* log);
 
-#endif  // WEIR_CLUSTER_TRANSFER_LOG_H_
+#endif  // WEIR_CLUSTER_TASK_TRANSFER_LOG_H_

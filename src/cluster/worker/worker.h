@@ -1,7 +1,7 @@
 // worker.h — The worker of a task: runs the parts of graphs that masters hand it, and serves
 // tensors to other workers (tensorflow.WorkerService). Thread-safe.
-#ifndef WEIR_CLUSTER_WORKER_H_
-#define WEIR_CLUSTER_WORKER_H_
+#ifndef WEIR_CLUSTER_WORKER_WORKER_H_
+#define WEIR_CLUSTER_WORKER_WORKER_H_
 
 #include "cluster/task/task.h"
 
@@ -19,4 +19,4 @@ void weir_worker_load(weir_worker_t* worker, int* out_sessions, int* out_running
 // The methods it serves: rows for a server whose handlers get the |weir_task_t|; ended by NULL.
 extern const weir_rpc_method_t weir_worker_methods[];
 
-#endif  // WEIR_CLUSTER_WORKER_H_
+#endif  // WEIR_CLUSTER_WORKER_WORKER_H_

@@ -1,6 +1,6 @@
 // worker_internal.h — What the files of the worker share: sessions, registered graphs, decoding.
-#ifndef WEIR_CLUSTER_WORKER_INTERNAL_H_
-#define WEIR_CLUSTER_WORKER_INTERNAL_H_
+#ifndef WEIR_CLUSTER_WORKER_WORKER_INTERNAL_H_
+#define WEIR_CLUSTER_WORKER_WORKER_INTERNAL_H_
 
 #include "base/alloc.h"
 #include "cluster/task/messages.h"
@@ -72,4 +72,4 @@ void weir_worker_end_partials(weir_worker_t* worker);
 void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call);
 void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call);
 
-#endif  // WEIR_CLUSTER_WORKER_INTERNAL_H_
+#endif  // WEIR_CLUSTER_WORKER_WORKER_INTERNAL_H_

@@ -7,8 +7,8 @@
 // (im2col), and for the input gradient added to where they belong. The input gradient of a stride
 // of 1 is the convolution of dy with the turned filter, unless that costs more. Tiles depend on the
 // shape alone, so results do not depend on the number of threads.
-#ifndef WEIR_KERNEL_CONV_H_
-#define WEIR_KERNEL_CONV_H_
+#ifndef WEIR_KERNEL_CONV_CONV_H_
+#define WEIR_KERNEL_CONV_CONV_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -54,4 +54,4 @@ WEIR_MUST_USE weir_status_t* weir_depthwise_backprop_filter(weir_pool_t* pool, w
                                                             const weir_conv_t* conv, const void* in,
                                                             const void* dy, void* dw);
 
-#endif  // WEIR_KERNEL_CONV_H_
+#endif  // WEIR_KERNEL_CONV_CONV_H_

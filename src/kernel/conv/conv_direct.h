@@ -7,8 +7,8 @@
 //
 // Used by conv.c alone. Tiles depend on the shape alone, so results do not depend on the number of
 // threads.
-#ifndef WEIR_KERNEL_CONV_DIRECT_H_
-#define WEIR_KERNEL_CONV_DIRECT_H_
+#ifndef WEIR_KERNEL_CONV_CONV_DIRECT_H_
+#define WEIR_KERNEL_CONV_CONV_DIRECT_H_
 
 #include "kernel/conv/conv.h"
 
@@ -25,4 +25,4 @@ WEIR_MUST_USE weir_status_t* weir_conv_direct_backprop_filter(weir_pool_t* pool,
                                                               const float* in, const float* dy,
                                                               float* dw);
 
-#endif  // WEIR_KERNEL_CONV_DIRECT_H_
+#endif  // WEIR_KERNEL_CONV_CONV_DIRECT_H_

@@ -1,7 +1,7 @@
 // conv_op.h — What the convolution ops have in common: shape functions, gradients and kernels of a
 // forward op and its gradients by input and by filter. Thread-safe.
-#ifndef WEIR_KERNEL_CONV_OP_H_
-#define WEIR_KERNEL_CONV_OP_H_
+#ifndef WEIR_KERNEL_CONV_CONV_OP_H_
+#define WEIR_KERNEL_CONV_CONV_OP_H_
 
 #include "kernel/conv/window.h"
 #include "kernel/nn/fused_tail.h"
@@ -41,4 +41,4 @@ WEIR_MUST_USE weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx,
 WEIR_MUST_USE weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx,
                                                     const weir_conv_family_t* f);
 
-#endif  // WEIR_KERNEL_CONV_OP_H_
+#endif  // WEIR_KERNEL_CONV_CONV_OP_H_

@@ -3,8 +3,8 @@
 //
 // Shape functions and kernels read the attributes through the same functions, so both compute the
 // same sizes. Values only: thread-safe.
-#ifndef WEIR_KERNEL_WINDOW_H_
-#define WEIR_KERNEL_WINDOW_H_
+#ifndef WEIR_KERNEL_CONV_WINDOW_H_
+#define WEIR_KERNEL_CONV_WINDOW_H_
 
 #include "kernel/conv/conv.h"
 #include "kernel/pool/pool2d.h"
@@ -73,4 +73,4 @@ WEIR_MUST_USE weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int
 // Output shape of a pooling with window |w| over input 0.
 WEIR_MUST_USE weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w);
 
-#endif  // WEIR_KERNEL_WINDOW_H_
+#endif  // WEIR_KERNEL_CONV_WINDOW_H_

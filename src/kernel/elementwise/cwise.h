@@ -2,8 +2,8 @@
 //
 // The function is looked up once, at init; a step on equal shapes or scalars costs a forward and a
 // call.
-#ifndef WEIR_KERNEL_CWISE_H_
-#define WEIR_KERNEL_CWISE_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_CWISE_H_
+#define WEIR_KERNEL_ELEMENTWISE_CWISE_H_
 
 #include "kernel/elementwise/elementwise.h"
 #include "op/kernel.h"
@@ -79,4 +79,4 @@ WEIR_INLINE weir_shape_view_t weir_shape_view_of(const weir_tensor_t* t) {
     }                                                                       \
   }
 
-#endif  // WEIR_KERNEL_CWISE_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_CWISE_H_

@@ -1,6 +1,6 @@
 // element_add.h — Adds runs of elements of any number type in place, for scatters and folds.
-#ifndef WEIR_KERNEL_ELEMENT_ADD_H_
-#define WEIR_KERNEL_ELEMENT_ADD_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_ELEMENT_ADD_H_
+#define WEIR_KERNEL_ELEMENTWISE_ELEMENT_ADD_H_
 
 #include "base/base.h"
 #include "weir/dtype.h"
@@ -12,4 +12,4 @@ typedef void (*weir_element_add_fn_t)(void* dst, const void* src, int64_t count)
 weir_element_add_fn_t weir_element_add_fn(weir_dtype_t dtype);
 weir_element_add_fn_t weir_element_sub_fn(weir_dtype_t dtype);
 
-#endif  // WEIR_KERNEL_ELEMENT_ADD_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_ELEMENT_ADD_H_

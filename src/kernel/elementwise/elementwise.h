@@ -3,8 +3,8 @@
 //
 // A function is looked up once, when a plan is made, and called on runs; the fuser and the
 // elementwise ops share them. Everything here is immutable: thread-safe.
-#ifndef WEIR_KERNEL_ELEMENTWISE_H_
-#define WEIR_KERNEL_ELEMENTWISE_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_ELEMENTWISE_H_
+#define WEIR_KERNEL_ELEMENTWISE_ELEMENTWISE_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -91,4 +91,4 @@ bool weir_binary_apply(weir_pool_t* pool, const weir_binary_run_t* run, int64_t 
 void weir_unary_apply(weir_pool_t* pool, weir_unary_fn_t fn, const void* x, size_t size, void* y,
                       size_t out_size, int64_t n, double cost);
 
-#endif  // WEIR_KERNEL_ELEMENTWISE_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_ELEMENTWISE_H_

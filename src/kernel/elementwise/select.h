@@ -1,6 +1,6 @@
 // select.h — Elements of one run or another, as a condition says. Thread-safe.
-#ifndef WEIR_KERNEL_SELECT_H_
-#define WEIR_KERNEL_SELECT_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_SELECT_H_
+#define WEIR_KERNEL_ELEMENTWISE_SELECT_H_
 
 #include "base/base.h"
 
@@ -19,4 +19,4 @@ typedef struct weir_select_run_t {
 // y = condition ? t : e for elements of |size| bytes.
 void weir_select_run(const weir_select_run_t* run, size_t size);
 
-#endif  // WEIR_KERNEL_SELECT_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_SELECT_H_

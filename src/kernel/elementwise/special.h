@@ -1,6 +1,6 @@
 // special.h — Special functions that libm lacks, in double precision. Thread-safe.
-#ifndef WEIR_KERNEL_SPECIAL_H_
-#define WEIR_KERNEL_SPECIAL_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_SPECIAL_H_
+#define WEIR_KERNEL_ELEMENTWISE_SPECIAL_H_
 
 #include "tensor/numeric.h"
 
@@ -17,4 +17,4 @@ weir_complex128_t weir_cexpm1_complex128(weir_complex128_t z);
 weir_complex64_t weir_clog1p_complex64(weir_complex64_t z);
 weir_complex128_t weir_clog1p_complex128(weir_complex128_t z);
 
-#endif  // WEIR_KERNEL_SPECIAL_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_SPECIAL_H_

@@ -1,7 +1,7 @@
 // update.h — dst = dst OP src on flat elements of any number type: what assignments, scatters and
 // accumulators do in place.
-#ifndef WEIR_KERNEL_UPDATE_H_
-#define WEIR_KERNEL_UPDATE_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_UPDATE_H_
+#define WEIR_KERNEL_ELEMENTWISE_UPDATE_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -27,4 +27,4 @@ weir_update_fn_t weir_update_find(weir_update_op_t update, weir_dtype_t dtype);
 bool weir_update_parallel(weir_pool_t* pool, weir_update_fn_t fn, weir_dtype_t dtype, void* dst,
                           const void* src, int64_t count);
 
-#endif  // WEIR_KERNEL_UPDATE_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_UPDATE_H_

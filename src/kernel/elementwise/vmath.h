@@ -6,8 +6,8 @@
 // included; NaN in, NaN out. But exp, tanh and sigmoid, on which the losses of a recurrent network
 // hang, are TensorFlow's, bit for bit where multiplications are fused: its polynomials with its
 // coefficients, in its order, within 2, 6 and 6 ULP. Thread-safe.
-#ifndef WEIR_KERNEL_VMATH_H_
-#define WEIR_KERNEL_VMATH_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_VMATH_H_
+#define WEIR_KERNEL_ELEMENTWISE_VMATH_H_
 
 #include <math.h>
 
@@ -199,4 +199,4 @@ WEIR_INLINE float weir_vm_sigmoid(float x) {
   return x == x ? y : x;
 }
 
-#endif  // WEIR_KERNEL_VMATH_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_VMATH_H_

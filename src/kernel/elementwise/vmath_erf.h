@@ -1,7 +1,7 @@
 // vmath_erf.h — The error function, its complement and their inverses, as vmath.h's functions.
 // Approximations of least maximum relative error. Thread-safe.
-#ifndef WEIR_KERNEL_VMATH_ERF_H_
-#define WEIR_KERNEL_VMATH_ERF_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_VMATH_ERF_H_
+#define WEIR_KERNEL_ELEMENTWISE_VMATH_ERF_H_
 
 #include "kernel/elementwise/vmath.h"
 
@@ -95,4 +95,4 @@ WEIR_INLINE float weir_vm_ndtri(float p) {
   return tail == 0.0f ? (p - 0.5f) * INFINITY : y;
 }
 
-#endif  // WEIR_KERNEL_VMATH_ERF_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_VMATH_ERF_H_

@@ -1,7 +1,7 @@
 // vmath_trig.h — Trigonometric and hyperbolic functions and their inverses, as vmath.h's functions.
 // Thread-safe.
-#ifndef WEIR_KERNEL_VMATH_TRIG_H_
-#define WEIR_KERNEL_VMATH_TRIG_H_
+#ifndef WEIR_KERNEL_ELEMENTWISE_VMATH_TRIG_H_
+#define WEIR_KERNEL_ELEMENTWISE_VMATH_TRIG_H_
 
 #include "kernel/elementwise/vmath.h"
 
@@ -172,4 +172,4 @@ WEIR_INLINE float weir_vm_atanh(float x) {
   return copysignf(weir_vm_select_(a < 0.5f, small, large), x);
 }
 
-#endif  // WEIR_KERNEL_VMATH_TRIG_H_
+#endif  // WEIR_KERNEL_ELEMENTWISE_VMATH_TRIG_H_

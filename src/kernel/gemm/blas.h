@@ -4,8 +4,8 @@
 // The threaded build of OpenBLAS is the one wanted, held to one thread: our own pool owns the
 // threads, and only that build may be called from several threads at once. (The serial build shares
 // one table of buffers without a lock: concurrent calls give wrong products.)
-#ifndef WEIR_KERNEL_BLAS_H_
-#define WEIR_KERNEL_BLAS_H_
+#ifndef WEIR_KERNEL_GEMM_BLAS_H_
+#define WEIR_KERNEL_GEMM_BLAS_H_
 
 #include "base/base.h"
 
@@ -35,4 +35,4 @@ typedef struct weir_blas_t {
 // Thread-safe. NULL when the machine has no OpenBLAS that may be called from several threads.
 const weir_blas_t* weir_blas(void);
 
-#endif  // WEIR_KERNEL_BLAS_H_
+#endif  // WEIR_KERNEL_GEMM_BLAS_H_

@@ -1,7 +1,7 @@
 // einsum.h — Sums of products over labelled axes: the equation, and its value for one or two
 // tensors.
-#ifndef WEIR_KERNEL_EINSUM_H_
-#define WEIR_KERNEL_EINSUM_H_
+#ifndef WEIR_KERNEL_GEMM_EINSUM_H_
+#define WEIR_KERNEL_GEMM_EINSUM_H_
 
 #include "op/kernel.h"
 
@@ -28,4 +28,4 @@ WEIR_MUST_USE weir_status_t* weir_einsum_parse(const weir_node_def_t* node,
 WEIR_MUST_USE weir_status_t* weir_einsum_run(weir_kernel_ctx_t* ctx,
                                              const weir_einsum_equation_t* equation);
 
-#endif  // WEIR_KERNEL_EINSUM_H_
+#endif  // WEIR_KERNEL_GEMM_EINSUM_H_

@@ -5,8 +5,8 @@
 // rest a BLAS does the work where the build has one (WEIR_HAVE_BLAS), else blocked loops.
 // Work is split into blocks whose sizes depend on m, n and k alone, so the result does not depend
 // on the number of threads. |pool| may be NULL: one thread.
-#ifndef WEIR_KERNEL_GEMM_H_
-#define WEIR_KERNEL_GEMM_H_
+#ifndef WEIR_KERNEL_GEMM_GEMM_H_
+#define WEIR_KERNEL_GEMM_GEMM_H_
 
 #include "base/thread.h"
 #include "tensor/numeric.h"
@@ -53,4 +53,4 @@ typedef struct weir_gemm_args_t {
 } weir_gemm_args_t;
 WEIR_MUST_USE weir_status_t* weir_gemm_any(weir_pool_t* pool, const weir_gemm_args_t* args);
 
-#endif  // WEIR_KERNEL_GEMM_H_
+#endif  // WEIR_KERNEL_GEMM_GEMM_H_

@@ -1,7 +1,7 @@
 // gemm_micro.h — The innermost loop of a float product: a tile of C whose sums stay in registers.
 // One for each instruction set.
-#ifndef WEIR_KERNEL_GEMM_MICRO_H_
-#define WEIR_KERNEL_GEMM_MICRO_H_
+#ifndef WEIR_KERNEL_GEMM_GEMM_MICRO_H_
+#define WEIR_KERNEL_GEMM_GEMM_MICRO_H_
 
 #include "base/base.h"
 
@@ -29,4 +29,4 @@ typedef struct weir_gemm_micro_t {
 // The best one for this CPU; NULL: none. Thread-safe.
 const weir_gemm_micro_t* weir_gemm_micro(void);
 
-#endif  // WEIR_KERNEL_GEMM_MICRO_H_
+#endif  // WEIR_KERNEL_GEMM_GEMM_MICRO_H_

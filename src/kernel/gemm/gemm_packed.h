@@ -5,8 +5,8 @@
 // multiplications over |chain| products, and the chains join it one after the other. On 64-bit ARM
 // the chains are TensorFlow's (weir_gemm_chain), and products equal to TensorFlow's bit for bit,
 // but for a few elements at the edges of its blocks.
-#ifndef WEIR_KERNEL_GEMM_PACKED_H_
-#define WEIR_KERNEL_GEMM_PACKED_H_
+#ifndef WEIR_KERNEL_GEMM_GEMM_PACKED_H_
+#define WEIR_KERNEL_GEMM_GEMM_PACKED_H_
 
 #include "kernel/gemm/gemm_micro.h"
 
@@ -48,4 +48,4 @@ bool weir_gemm_is_far(int64_t step);
 // The CPU must have a tile.
 void weir_gemm_indirect(const weir_gemm_indirect_t* product);
 
-#endif  // WEIR_KERNEL_GEMM_PACKED_H_
+#endif  // WEIR_KERNEL_GEMM_GEMM_PACKED_H_

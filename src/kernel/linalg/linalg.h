@@ -1,7 +1,7 @@
 // linalg.h — Factorisations and triangular systems of single row-major matrices: float, double,
 // complex64, complex128, and half where a function says so. Thread-safe.
-#ifndef WEIR_KERNEL_LINALG_H_
-#define WEIR_KERNEL_LINALG_H_
+#ifndef WEIR_KERNEL_LINALG_LINALG_H_
+#define WEIR_KERNEL_LINALG_LINALG_H_
 
 #include "base/base.h"
 #include "weir/dtype.h"
@@ -41,4 +41,4 @@ typedef struct weir_qr_t {
 int64_t weir_qr_scratch_count(int64_t m, int64_t n);
 void weir_qr(weir_dtype_t dtype, const weir_qr_t* job);
 
-#endif  // WEIR_KERNEL_LINALG_H_
+#endif  // WEIR_KERNEL_LINALG_LINALG_H_

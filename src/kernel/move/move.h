@@ -4,8 +4,8 @@
 // Elements are told apart by size alone, but for strings, resource handles and variants, which are
 // copied one by one on the calling thread. Results do not depend on the number of threads. |pool|
 // may be NULL: everything runs on the caller.
-#ifndef WEIR_KERNEL_MOVE_H_
-#define WEIR_KERNEL_MOVE_H_
+#ifndef WEIR_KERNEL_MOVE_MOVE_H_
+#define WEIR_KERNEL_MOVE_MOVE_H_
 
 #include "base/thread.h"
 #include "tensor/tensor.h"
@@ -79,4 +79,4 @@ WEIR_INLINE void weir_move_set_int(weir_tensor_t* tensor, int64_t index, int64_t
   }
 }
 
-#endif  // WEIR_KERNEL_MOVE_H_
+#endif  // WEIR_KERNEL_MOVE_MOVE_H_

@@ -1,7 +1,7 @@
 // staging.h — Inputs and outputs of a kernel in another type or data format: widened to the type
 // computed in, NHWC in memory.
-#ifndef WEIR_KERNEL_STAGING_H_
-#define WEIR_KERNEL_STAGING_H_
+#ifndef WEIR_KERNEL_MOVE_STAGING_H_
+#define WEIR_KERNEL_MOVE_STAGING_H_
 
 #include "op/kernel.h"
 
@@ -33,4 +33,4 @@ void weir_staged_release(weir_staged_t* staged);  // of zeroes too
 void weir_transpose_batch(weir_pool_t* pool, size_t size, int64_t batch, int64_t rows,
                           int64_t columns, const void* src, void* dst);
 
-#endif  // WEIR_KERNEL_STAGING_H_
+#endif  // WEIR_KERNEL_MOVE_STAGING_H_

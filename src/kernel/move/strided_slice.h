@@ -1,7 +1,7 @@
 // strided_slice.h — The meaning of begin, end, strides and the five masks of StridedSlice and its
 // kin, also where parts are not known yet.
-#ifndef WEIR_KERNEL_STRIDED_SLICE_H_
-#define WEIR_KERNEL_STRIDED_SLICE_H_
+#ifndef WEIR_KERNEL_MOVE_STRIDED_SLICE_H_
+#define WEIR_KERNEL_MOVE_STRIDED_SLICE_H_
 
 #include "kernel/move/move.h"
 
@@ -38,4 +38,4 @@ WEIR_MUST_USE weir_status_t* weir_strided_slice_resolve(const weir_strided_slice
 int64_t weir_strided_slice_box(const weir_strided_slice_t* slice, const int64_t* dims,
                                weir_move_dim_t* out_dims);
 
-#endif  // WEIR_KERNEL_STRIDED_SLICE_H_
+#endif  // WEIR_KERNEL_MOVE_STRIDED_SLICE_H_

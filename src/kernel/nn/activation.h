@@ -1,7 +1,7 @@
 // activation.h — Activation functions of neural networks and their gradients, over runs of
 // elements. Thread-safe.
-#ifndef WEIR_KERNEL_ACTIVATION_H_
-#define WEIR_KERNEL_ACTIVATION_H_
+#ifndef WEIR_KERNEL_NN_ACTIVATION_H_
+#define WEIR_KERNEL_NN_ACTIVATION_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -30,4 +30,4 @@ weir_activation_grad_fn_t weir_activation_grad_find(weir_activation_t activation
                                                     weir_dtype_t dtype);  // NULL: no such
 double weir_activation_cost(weir_activation_t activation);                // ns an element, roughly
 
-#endif  // WEIR_KERNEL_ACTIVATION_H_
+#endif  // WEIR_KERNEL_NN_ACTIVATION_H_

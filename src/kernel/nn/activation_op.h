@@ -1,6 +1,6 @@
 // activation_op.h — Kernels of activation ops, shared by the files that define them. Thread-safe.
-#ifndef WEIR_KERNEL_ACTIVATION_OP_H_
-#define WEIR_KERNEL_ACTIVATION_OP_H_
+#ifndef WEIR_KERNEL_NN_ACTIVATION_OP_H_
+#define WEIR_KERNEL_NN_ACTIVATION_OP_H_
 
 #include "kernel/nn/activation.h"
 #include "op/kernel.h"
@@ -27,4 +27,4 @@ weir_status_t* weir_activation_op_backward(
   WEIR_CPU_KERNEL(.types = row_types, .compute = compute_fn, .init = init_fn, \
                   .state_size = sizeof(weir_activation_op_t))
 
-#endif  // WEIR_KERNEL_ACTIVATION_OP_H_
+#endif  // WEIR_KERNEL_NN_ACTIVATION_OP_H_

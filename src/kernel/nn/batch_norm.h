@@ -3,8 +3,8 @@
 //
 // Sums are of blocks of rows that depend on the shape alone, so results do not depend on the number
 // of threads.
-#ifndef WEIR_KERNEL_BATCH_NORM_H_
-#define WEIR_KERNEL_BATCH_NORM_H_
+#ifndef WEIR_KERNEL_NN_BATCH_NORM_H_
+#define WEIR_KERNEL_NN_BATCH_NORM_H_
 
 #include "base/thread.h"
 
@@ -38,4 +38,4 @@ typedef struct weir_batch_norm_grad_t {
 WEIR_MUST_USE weir_status_t* weir_batch_norm_grad(weir_pool_t* pool, const weir_batch_norm_t* bn,
                                                   const weir_batch_norm_grad_t* grad);
 
-#endif  // WEIR_KERNEL_BATCH_NORM_H_
+#endif  // WEIR_KERNEL_NN_BATCH_NORM_H_

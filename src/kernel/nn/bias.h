@@ -1,7 +1,7 @@
 // bias.h — Adding a vector along one dimension, and its gradient: a sum over all others.
 // Thread-safe.
-#ifndef WEIR_KERNEL_BIAS_H_
-#define WEIR_KERNEL_BIAS_H_
+#ifndef WEIR_KERNEL_NN_BIAS_H_
+#define WEIR_KERNEL_NN_BIAS_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -19,4 +19,4 @@ void weir_bias_add(weir_pool_t* pool, weir_dtype_t dtype, const weir_bias_t* sha
 WEIR_MUST_USE weir_status_t* weir_bias_sum(weir_pool_t* pool, weir_dtype_t dtype,
                                            const weir_bias_t* shape, const void* x, void* bias);
 
-#endif  // WEIR_KERNEL_BIAS_H_
+#endif  // WEIR_KERNEL_NN_BIAS_H_

@@ -1,7 +1,7 @@
 // fused_tail.h — What follows a product or convolution within one fused op: a bias or a
 // normalisation, an addend, an activation. Thread-safe.
-#ifndef WEIR_KERNEL_FUSED_TAIL_H_
-#define WEIR_KERNEL_FUSED_TAIL_H_
+#ifndef WEIR_KERNEL_NN_FUSED_TAIL_H_
+#define WEIR_KERNEL_NN_FUSED_TAIL_H_
 
 #include "kernel/elementwise/elementwise.h"
 #include "kernel/nn/activation.h"
@@ -44,4 +44,4 @@ WEIR_MUST_USE weir_status_t* weir_fused_tail_apply(weir_kernel_ctx_t* ctx,
                                                    const weir_fused_tail_t* tail,
                                                    const weir_tail_run_t* run);
 
-#endif  // WEIR_KERNEL_FUSED_TAIL_H_
+#endif  // WEIR_KERNEL_NN_FUSED_TAIL_H_

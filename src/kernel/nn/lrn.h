@@ -1,7 +1,7 @@
 // lrn.h — Local response normalisation over neighbouring channels, and its gradient. Float,
 // channels last. Thread-safe.
-#ifndef WEIR_KERNEL_LRN_H_
-#define WEIR_KERNEL_LRN_H_
+#ifndef WEIR_KERNEL_NN_LRN_H_
+#define WEIR_KERNEL_NN_LRN_H_
 
 #include "base/thread.h"
 
@@ -19,4 +19,4 @@ WEIR_MUST_USE weir_status_t* weir_lrn_grad(weir_pool_t* pool, const weir_lrn_t* 
                                            const float* dy, const float* x, const float* y,
                                            float* dx);
 
-#endif  // WEIR_KERNEL_LRN_H_
+#endif  // WEIR_KERNEL_NN_LRN_H_

@@ -1,6 +1,6 @@
 // softmax.h — Softmax over rows and the cross entropies built on it. Float and double. Thread-safe.
-#ifndef WEIR_KERNEL_SOFTMAX_H_
-#define WEIR_KERNEL_SOFTMAX_H_
+#ifndef WEIR_KERNEL_NN_SOFTMAX_H_
+#define WEIR_KERNEL_NN_SOFTMAX_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -15,4 +15,4 @@ void weir_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int6
 void weir_sparse_softmax_loss(weir_pool_t* pool, weir_dtype_t dtype, int64_t rows, int64_t columns,
                               const void* x, const int64_t* labels, void* loss, void* backprop);
 
-#endif  // WEIR_KERNEL_SOFTMAX_H_
+#endif  // WEIR_KERNEL_NN_SOFTMAX_H_

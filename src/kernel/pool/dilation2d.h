@@ -2,8 +2,8 @@
 //
 // Work is shared out by images or channels, each owned by one task, so results do not depend on the
 // number of threads.
-#ifndef WEIR_KERNEL_DILATION2D_H_
-#define WEIR_KERNEL_DILATION2D_H_
+#ifndef WEIR_KERNEL_POOL_DILATION2D_H_
+#define WEIR_KERNEL_POOL_DILATION2D_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -32,4 +32,4 @@ void weir_dilation2d_backprop_filter(weir_pool_t* pool, weir_dtype_t dtype,
                                      const weir_dilation2d_t* geo, const void* in,
                                      const void* filter, const void* dy, void* dw);
 
-#endif  // WEIR_KERNEL_DILATION2D_H_
+#endif  // WEIR_KERNEL_POOL_DILATION2D_H_

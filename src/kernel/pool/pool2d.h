@@ -1,7 +1,7 @@
 // pool2d.h — Two-dimensional pooling over NHWC memory: maxima, averages and their gradients.
 // Thread-safe.
-#ifndef WEIR_KERNEL_POOL2D_H_
-#define WEIR_KERNEL_POOL2D_H_
+#ifndef WEIR_KERNEL_POOL_POOL2D_H_
+#define WEIR_KERNEL_POOL_POOL2D_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -36,4 +36,4 @@ void weir_avg_pool2d(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t*
 void weir_avg_pool2d_grad(weir_pool_t* pool, weir_dtype_t dtype, const weir_pool2d_t* p,
                           const void* dy, void* dx);
 
-#endif  // WEIR_KERNEL_POOL2D_H_
+#endif  // WEIR_KERNEL_POOL_POOL2D_H_

@@ -2,8 +2,8 @@
 // state.
 //
 // Every function is a pure function of its generator: the number of threads does not show.
-#ifndef WEIR_KERNEL_RANDOM_H_
-#define WEIR_KERNEL_RANDOM_H_
+#ifndef WEIR_KERNEL_RANDOM_RANDOM_H_
+#define WEIR_KERNEL_RANDOM_RANDOM_H_
 
 #include "base/philox.h"
 #include "base/thread.h"
@@ -73,4 +73,4 @@ WEIR_INLINE double weir_random_double(weir_random_words_t* words) {
   return weir_random_to_double(high, weir_random_word(words));
 }
 
-#endif  // WEIR_KERNEL_RANDOM_H_
+#endif  // WEIR_KERNEL_RANDOM_RANDOM_H_

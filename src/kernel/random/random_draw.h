@@ -2,8 +2,8 @@
 // TensorFlow's CPU kernels draw from the same state.
 //
 // Every output has a stretch of the generator for itself, so the number of threads does not show.
-#ifndef WEIR_KERNEL_RANDOM_DRAW_H_
-#define WEIR_KERNEL_RANDOM_DRAW_H_
+#ifndef WEIR_KERNEL_RANDOM_RANDOM_DRAW_H_
+#define WEIR_KERNEL_RANDOM_RANDOM_DRAW_H_
 
 #include <math.h>
 
@@ -55,4 +55,4 @@ WEIR_MUST_USE weir_status_t* weir_random_truncated(weir_philox_t* philox, weir_d
 // After so many rejections one is taken as it is.
 #define WEIR_TRUNCATED_MAX_ROUNDS 1000
 
-#endif  // WEIR_KERNEL_RANDOM_DRAW_H_
+#endif  // WEIR_KERNEL_RANDOM_RANDOM_DRAW_H_

@@ -3,8 +3,8 @@
 // Work is cut into pieces whose sizes depend on the shape alone, and pieces are combined in order,
 // so results do not depend on the number of threads. Sums are accumulated in lanes and trees: the
 // error grows with the logarithm of the length.
-#ifndef WEIR_KERNEL_REDUCE_H_
-#define WEIR_KERNEL_REDUCE_H_
+#ifndef WEIR_KERNEL_REDUCE_REDUCE_H_
+#define WEIR_KERNEL_REDUCE_REDUCE_H_
 
 #include "base/thread.h"
 #include "weir/dtype.h"
@@ -31,4 +31,4 @@ WEIR_MUST_USE weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op,
                                          int rank, const int64_t* dims, const bool* is_reduced,
                                          const void* input, void* output);
 
-#endif  // WEIR_KERNEL_REDUCE_H_
+#endif  // WEIR_KERNEL_REDUCE_REDUCE_H_

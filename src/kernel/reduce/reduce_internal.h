@@ -1,6 +1,6 @@
 // reduce_internal.h — The loops of one reduction of one type, as the driver of reduce.c sees them.
-#ifndef WEIR_KERNEL_REDUCE_INTERNAL_H_
-#define WEIR_KERNEL_REDUCE_INTERNAL_H_
+#ifndef WEIR_KERNEL_REDUCE_REDUCE_INTERNAL_H_
+#define WEIR_KERNEL_REDUCE_REDUCE_INTERNAL_H_
 
 #include "kernel/reduce/reduce.h"
 
@@ -17,4 +17,4 @@ typedef struct reducer_t {
 
 const reducer_t* weir_reducer_find(weir_reduce_op_t op, weir_dtype_t dtype);  // NULL: none
 
-#endif  // WEIR_KERNEL_REDUCE_INTERNAL_H_
+#endif  // WEIR_KERNEL_REDUCE_REDUCE_INTERNAL_H_
