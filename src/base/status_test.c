@@ -124,11 +124,79 @@ static void test_try_and_report(void** state) {
   assert_false(weir_status_report(NULL));
 }
 
+static void check_message(const weir_status_t* status, const char* message) {
+  assert_string_equal(weir_status_message(status), message);
+}
+
+static void test_node(void** state) {
+  (void)state;
+  assert_null(weir_status_at_node(NULL, "a", "Add"));
+  assert_null(weir_status_about_node(NULL, weir_view_of("a")));
+  assert_null(weir_status_mark_node(NULL));
+  weir_status_t* status = WEIR_NODE_STATUS(INVALID_ARGUMENT, "inner", "it broke");
+  status = weir_status_with_details(status, weir_view("d", 1));
+  status = weir_status_at_node(status, "outer", "Call");
+  check_message(status, "Node 'outer' (Call): Node 'inner': it broke");
+  weir_status_t* copy = weir_status_mark_node(weir_status_copy(status));
+  check_message(copy, "Node 'outer' (Call): Node 'inner': it broke\n\t [[{{node outer}}]]");
+  check_details(copy, "d", 1);
+  copy = weir_status_mark_node(copy);  // once
+  check_message(copy, "Node 'outer' (Call): Node 'inner': it broke\n\t [[{{node outer}}]]");
+  weir_status_destroy(copy);
+  status = weir_status_mark_node(weir_status_prefix(status, "Function 'f': "));
+  check_message(status, "Function 'f': Node 'outer' (Call): Node 'inner': it broke");
+  weir_status_destroy(status);
+  status = weir_status_about_node(WEIR_STATUS(NOT_FOUND, "no x"), weir_view("xy", 1));
+  check_message(status, "no x");
+  status = weir_status_mark_node(status);
+  check_message(status, "no x\n\t [[{{node x}}]]");
+  assert_int_equal(weir_status_code(status), WEIR_NOT_FOUND);
+  weir_status_destroy(status);
+}
+
+// A message that marks a node itself, here or in the words of another process, is left alone.
+static void test_marked_already(void** state) {
+  (void)state;
+  weir_status_t* status = WEIR_STATUS(INTERNAL, "bad; NodeDef: {{node %s}}", "x");
+  status = weir_status_mark_node(weir_status_at_node(status, "call", NULL));
+  check_message(status, "Node 'call': bad; NodeDef: {{node x}}");
+  weir_status_destroy(status);
+  status = weir_status_received(WEIR_INTERNAL, weir_view_of("bad {{node x}}"));
+  status = weir_status_mark_node(weir_status_at_node(status, "recv", "_Recv"));
+  check_message(status, "Node 'recv' (_Recv): bad {{node x}}");
+  weir_status_destroy(status);
+}
+
+static void test_origin(void** state) {
+  (void)state;
+  assert_null(weir_status_from(NULL, "/job:ps"));
+  assert_false(weir_status_has_origin(NULL));
+  weir_status_t* status = weir_status_from(WEIR_STATUS(ABORTED, "gone"), "/job:ps");
+  assert_true(weir_status_has_origin(status));
+  status = weir_status_from(status, "/job:worker");
+  check_message(status, "From /job:ps:\ngone");
+  weir_status_t* copy = weir_status_copy(status);
+  assert_true(weir_status_has_origin(copy));
+  weir_status_destroy(copy);
+  status = weir_status_prefix(status, "peer: ");
+  assert_false(weir_status_has_origin(status));
+  weir_status_destroy(status);
+  status = weir_status_received(WEIR_ABORTED, weir_view_of("From /job:ps:\ngone"));
+  assert_true(weir_status_has_origin(status));
+  weir_status_destroy(status);
+  status = weir_status_received(WEIR_ABORTED, weir_view_of("From merging shape 0"));
+  assert_false(weir_status_has_origin(status));
+  weir_status_destroy(status);
+  assert_null(weir_status_received(WEIR_OK, weir_view_of("")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_create),         cmocka_unit_test(test_empty_message),
       cmocka_unit_test(test_prefix),         cmocka_unit_test(test_copy),
       cmocka_unit_test(test_out_of_memory),  cmocka_unit_test(test_code_names),
-      cmocka_unit_test(test_try_and_report), cmocka_unit_test(test_details)};
+      cmocka_unit_test(test_try_and_report), cmocka_unit_test(test_details),
+      cmocka_unit_test(test_node),           cmocka_unit_test(test_marked_already),
+      cmocka_unit_test(test_origin)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

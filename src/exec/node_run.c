@@ -1,6 +1,8 @@
 // node_run.c — What both executors do around a kernel, the colder part.
 #include "exec/node_run.h"
 
+#include "base/details.h"
+
 static weir_status_t* uninitialized(const weir_plan_node_t* node, int32_t i) {
   const weir_node_t* reader =
       (const weir_node_t*)node->def;  // the definition is a node's first member
@@ -47,12 +49,9 @@ weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value
 }
 
 weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status) {
-  if (!take_status) return NULL;
   // What failed in another task has a name already.
-  bool is_elsewhere =
-      node->role == WEIR_ROLE_RECV && strncmp(weir_status_message(take_status), "From /", 6) == 0;
-  if (is_elsewhere) return take_status;
-  return weir_status_prefix(take_status, "Node '%s' (%s): ", node->def->name, node->def->op_name);
+  if (node->role == WEIR_ROLE_RECV && weir_status_has_origin(take_status)) return take_status;
+  return weir_status_at_node(take_status, node->def->name, node->def->op_name);
 }
 
 int64_t weir_node_bytes(const weir_value_t* values, int32_t count) {

@@ -1,6 +1,7 @@
 // plan.c — Freezing a graph into a plan: reachable nodes in order, frames, kernels, slots, edges.
 #include "exec/plan.h"
 
+#include "base/details.h"
 #include "exec/frames.h"
 #include "exec/linear.h"
 #include "graph/analysis.h"
@@ -127,7 +128,7 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
     out->owns_state = true;
     if (out->kernel->init) status = out->kernel->init(&init, out->state);
   }
-  return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);
+  return weir_status_at_node(status, node->def.name, node->def.op_name);
 }
 
 static bool is_control_flow(weir_role_t role) {
@@ -137,8 +138,8 @@ static bool is_control_flow(weir_role_t role) {
 
 static weir_status_t* check_index(int64_t index, int count, const weir_node_t* node) {
   if (index >= 0 && index < count) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': index %lld is not in [0, %d)", node->def.name,
-                     (long long)index, count);
+  return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name, "index %lld is not in [0, %d)",
+                          (long long)index, count);
 }
 
 static bool is_in_list(const char* names, const char* name) {

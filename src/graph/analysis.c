@@ -1,6 +1,8 @@
 // analysis.c — Walks over a graph that more than one part of Weir needs.
 #include "graph/analysis.h"
 
+#include "base/details.h"
+
 static int source_count(const weir_node_t* node) {
   return node->def.input_count + node->control_count;
 }
@@ -127,12 +129,16 @@ weir_status_t* weir_loops_check(const weir_loops_t* loops, const weir_node_t* no
     int loop = loops->outputs[source->id];
     if (first < 0) first = loop;
     if (loop == first) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Node '%s' has inputs from different frames: '%.*s' and, by '%s', '%.*s'",
-                       node->def.name, WEIR_VIEW_ARG(loops->items[first].name), source->def.name,
-                       WEIR_VIEW_ARG(loops->items[loop].name));
+    return weir_status_about_node(
+        WEIR_STATUS(INVALID_ARGUMENT,
+                    "Node '%s' has inputs from different frames: '%.*s' and, by '%s', '%.*s'",
+                    node->def.name, WEIR_VIEW_ARG(loops->items[first].name), source->def.name,
+                    WEIR_VIEW_ARG(loops->items[loop].name)),
+        weir_view_of(node->def.name));
   }
   if (weir_node_role(node) == WEIR_ROLE_EXIT && loops->inside[node->id] == 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s' (Exit) is in no loop", node->def.name);
+    return weir_status_about_node(
+        WEIR_STATUS(INVALID_ARGUMENT, "Node '%s' (Exit) is in no loop", node->def.name),
+        weir_view_of(node->def.name));
   return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/details.h"
 #include "graph/function.h"
 #include "graph/graph_internal.h"
 #include "op/resource.h"
@@ -96,7 +97,9 @@ weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
   }
   weir_node_t* node = weir_graph_find(graph, node_name);
   if (!node)
-    return WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name));
+    return weir_status_about_node(
+        WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name)),
+        node_name);
   if (!node->def.op)
     return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
                        node->def.name);
@@ -166,9 +169,9 @@ static weir_status_t* check_no_placeholders(const weir_node_t* node) {
   for (size_t i = 0; i < node->def.attrs.count; ++i) {
     const weir_named_attr_t* attr = &node->def.attrs.items[i];
     if (attr->value.kind != WEIR_ATTR_PLACEHOLDER) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Node '%s': attr '%s' is the placeholder '%.*s' outside of a function",
-                       node->def.name, attr->name, WEIR_VIEW_ARG(attr->value.u.s));
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                            "attr '%s' is the placeholder '%.*s' outside of a function", attr->name,
+                            WEIR_VIEW_ARG(attr->value.u.s));
   }
   return NULL;
 }
@@ -206,13 +209,14 @@ weir_status_t* weir_node_alloc_shapes(weir_node_t* node) {
 
 weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_edge_t edge) {
   if (edge.node->graph != node->graph) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is '%s:%d' of another graph",
-                       node->def.name, index, edge.node->def.name, edge.index);
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                            "input %d is '%s:%d' of another graph", index, edge.node->def.name,
+                            edge.index);
   }
   if (edge.index < 0 || edge.index >= edge.node->def.output_count) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT, "Node '%s': input %d is output %d of node '%s', which has %d outputs",
-        node->def.name, index, edge.index, edge.node->def.name, edge.node->def.output_count);
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                            "input %d is output %d of node '%s', which has %d outputs", index,
+                            edge.index, edge.node->def.name, edge.node->def.output_count);
   }
   if (!node->def.op || !edge.node->def.op) return NULL;  // types of unknown ops are not known
   weir_dtype_t have = weir_edge_dtype(edge);
@@ -226,19 +230,17 @@ weir_status_t* weir_node_check_input(const weir_node_t* node, int index, weir_ed
 }
 
 static weir_status_t* check_control(const weir_node_t* node, const weir_node_t* on) {
-  if (!on)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': a control input is NULL", node->def.name);
+  if (!on) return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name, "a control input is NULL");
   if (on->graph == node->graph) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': control input '%s' is of another graph",
-                     node->def.name, on->def.name);
+  return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                          "control input '%s' is of another graph", on->def.name);
 }
 
 static weir_status_t* link_inputs(weir_node_t* node, const weir_node_params_t* params) {
   weir_arena_t* arena = &node->graph->arena;
   if (params->inputs.count != node->def.input_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': op %s takes %d inputs, %d given",
-                       node->def.name, node->def.op_name, node->def.input_count,
-                       params->inputs.count);
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name, "op %s takes %d inputs, %d given",
+                            node->def.op_name, node->def.input_count, params->inputs.count);
   }
   node->inputs = weir_arena_array(arena, (size_t)node->def.input_count, sizeof(*node->inputs));
   node->control_inputs =
@@ -287,8 +289,8 @@ static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_param
   for (int i = 0; i < params->inputs.count; ++i) {
     weir_edge_t edge = params->inputs.items[i];
     if (!edge.node || edge.index < 0 || edge.index >= edge.node->def.output_count) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input %d is not an output of a node",
-                         params->name, i);
+      return WEIR_NODE_STATUS(INVALID_ARGUMENT, params->name, "input %d is not an output of a node",
+                              i);
     }
     types[i] = weir_edge_dtype(edge);
   }

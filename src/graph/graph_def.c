@@ -1,5 +1,6 @@
 // graph_def.c — GraphDef messages in and out: all nodes are parsed and named first, then linked,
 // then inferred in order.
+#include "base/details.h"
 #include "base/log.h"
 #include "graph/function.h"
 #include "graph/graph.h"
@@ -93,16 +94,16 @@ static weir_status_t* find_input(import_t* import, const weir_node_t* node, weir
   if (colon > 0 && !ref.is_control) {
     if (!weir_parse_int64(weir_view(name.data + colon, name.size - colon), &index) || index < 0 ||
         index > INT32_MAX) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': input '%.*s' is not \"node:index\"",
-                         node->def.name, WEIR_VIEW_ARG(text));
+      return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                              "input '%.*s' is not \"node:index\"", WEIR_VIEW_ARG(text));
     }
     name.size = colon - 1;
   }
   ref.node = weir_graph_find(import->graph, prefixed(import, name));
   ref.index = (int)index;
   if (!ref.node) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': Unknown input node '%.*s'", node->def.name,
-                       WEIR_VIEW_ARG(text));
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name, "Unknown input node '%.*s'",
+                            WEIR_VIEW_ARG(text));
   }
   *out_ref = ref;
   return NULL;
@@ -113,9 +114,8 @@ static weir_status_t* widen_unknown(weir_node_t* node, int index) {
   enum { MAX_OUTPUTS = 1 << 16 };  // a number in a file must not cost gigabytes
   if (node->def.op || index < node->def.output_count) return NULL;
   if (index >= MAX_OUTPUTS) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Node '%s': output %d of an op nobody registered is too many",
-                       node->def.name, index);
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                            "output %d of an op nobody registered is too many", index);
   }
   weir_dtype_t* types = weir_arena_array(&node->graph->arena, (size_t)index + 1, sizeof(*types));
   if (!types) return weir_out_of_memory();
@@ -140,8 +140,9 @@ static weir_status_t* link_node(import_t* import, weir_node_t* node,
       continue;
     }
     if (node->control_count > 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': data input '%.*s' after a control input",
-                         node->def.name, WEIR_VIEW_ARG(parsed->inputs[i]));
+      return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                              "data input '%.*s' after a control input",
+                              WEIR_VIEW_ARG(parsed->inputs[i]));
     }
     WEIR_TRY(widen_unknown(ref.node, ref.index));
     node->inputs[data++] = (weir_edge_t){.node = ref.node, .index = ref.index};
@@ -152,8 +153,9 @@ static weir_status_t* link_node(import_t* import, weir_node_t* node,
     if (!types) return weir_out_of_memory();
     node->def.input_types = types;
   } else if (data != node->def.input_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s': expects %d inputs for op %s, but has %d",
-                       node->def.name, node->def.input_count, node->def.op_name, data);
+    return WEIR_NODE_STATUS(INVALID_ARGUMENT, node->def.name,
+                            "expects %d inputs for op %s, but has %d", node->def.input_count,
+                            node->def.op_name, data);
   }
   return NULL;
 }

@@ -1,4 +1,5 @@
 // infer.c — Shape inference: calls each op's shape function with what is known of its inputs.
+#include "base/details.h"
 #include "graph/graph.h"
 #include "graph/graph_internal.h"
 
@@ -57,7 +58,7 @@ weir_status_t* weir_graph_infer(weir_node_t* node) {
                           .producer = node->graph->producer};
   weir_status_t* status = node->def.op->def->infer_shape(&ctx);
   weir_arena_free(&scratch);
-  return weir_status_prefix(status, "Node '%s' (%s): ", node->def.name, node->def.op_name);
+  return weir_status_at_node(status, node->def.name, node->def.op_name);
 }
 
 void weir_node_forget_shapes(weir_node_t* node) {

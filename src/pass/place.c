@@ -2,6 +2,7 @@
 // of its members allow.
 #include "pass/place.h"
 
+#include "base/details.h"
 #include "base/fingerprint.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -71,8 +72,8 @@ static weir_status_t* add_wish(placer_t* placer, const weir_node_t* node) {
   group->holds_state = weir_node_has(node, WEIR_OP_STATEFUL) && node->def.input_count == 0;
   if (!*node->def.device || is_client(node)) return NULL;
   WEIR_TRY(
-      weir_status_prefix(weir_device_name_parse(weir_view_of(node->def.device), &group->wanted),
-                         "Node '%s': ", node->def.name));
+      weir_status_at_node(weir_device_name_parse(weir_view_of(node->def.device), &group->wanted),
+                          node->def.name, NULL));
   group->asked_by = node;
   return NULL;
 }

@@ -293,8 +293,8 @@ static weir_status_t* http_status(int code) {
 // The status that the peer's headers and trailers state.
 static weir_status_t* stated_status(const weir_rpc_request_t* request) {
   if (request->grpc_status < 0) return http_status(request->http_status);
-  return weir_status_create((weir_code_t)request->grpc_status, __FILE__, __LINE__, "%.*s",
-                            WEIR_VIEW_ARG(weir_strbuf_view(&request->grpc_message)));
+  return weir_status_received((weir_code_t)request->grpc_status,
+                              weir_strbuf_view(&request->grpc_message));
 }
 
 void weir_rpc_request_ended(weir_rpc_stream_t* stream) {

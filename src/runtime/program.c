@@ -83,8 +83,8 @@ static bool asks_for_device(const weir_graph_t* graph) {
 }
 
 // Gives every node one of the runtime's devices, by name.
-static weir_status_t* place(const weir_program_t* program, weir_graph_t* graph,
-                            weir_arena_t* arena) {
+static weir_status_t* place_graph(const weir_program_t* program, weir_graph_t* graph,
+                                  weir_arena_t* arena) {
   const weir_runtime_t* runtime = program->runtime;
   weir_placement_t* devices =
       weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
@@ -106,16 +106,45 @@ static weir_status_t* place(const weir_program_t* program, weir_graph_t* graph,
   return weir_place(&params, arena, &unused);
 }
 
+// State must be where all signatures look for it: what the policy decides, it decides for the whole
+// graph.
+static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
+                                     weir_arena_t* arena) {
+  weir_graph_t* whole = NULL;
+  weir_mutex_lock(&program->graph->mu);
+  weir_status_t* status = weir_graph_copy(program->graph, NULL, arena, &whole, NULL);
+  weir_mutex_unlock(&program->graph->mu);
+  if (!status) status = place_graph(program, whole, arena);
+  for (size_t i = 0; i < graph->node_count && !status; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
+    if (*node->def.device || !same) continue;
+    node->def.device = weir_arena_strndup(&graph->arena, same->def.device, strlen(same->def.device));
+    if (!node->def.device) status = weir_out_of_memory();
+  }
+  weir_graph_unref(whole);
+  return status;
+}
+
+static weir_status_t* place(const weir_program_t* program, const weir_source_t* source,
+                            weir_arena_t* arena) {
+  if (program->place.kind != WEIR_PLACE_FIRST && !source->is_function)
+    WEIR_TRY(place_as_whole(program, source->graph, arena));
+  return place_graph(program, source->graph, arena);
+}
+
+// "GUARD:0" of the full name of a device.
+static weir_view_t kind_of(const char* name) {
+  const char* at = strstr(name, "/device:");
+  return weir_view_of(at ? at : "");
+}
+
 // The device of the process that a placed node names. What the name says of the task is the
 // master's business, who may call it something else than this process does.
 static int find_device(const weir_runtime_t* runtime, const char* name) {
-  weir_device_name_t want, have;
-  if (weir_device_name_parse(weir_view_of(name), &want)) return 0;
+  weir_view_t want = kind_of(name);
   for (int i = 0; i < runtime->device_count; ++i) {
-    weir_status_t* status = weir_device_name_parse(weir_view_of(runtime->devices[i]->name), &have);
-    bool is_same = !status && !strcmp(want.type, have.type) && want.index == have.index;
-    weir_status_destroy(status);
-    if (is_same) return i;
+    if (weir_view_equal(want, kind_of(runtime->devices[i]->name))) return i;
   }
   return 0;
 }
@@ -144,7 +173,7 @@ static weir_status_t* prepare(weir_program_t* program, const weir_source_t* sour
   bool is_split = runtime->device_count > 1;
   if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
   if (!program->is_placed && (is_split || asks_for_device(graph)))
-    WEIR_TRY(place(program, graph, arena));
+    WEIR_TRY(place(program, source, arena));
   WEIR_TRY(weir_program_optimize(program, source));
   if (!is_split) return NULL;
   WEIR_TRY(find_devices(runtime, graph, arena, out_device_of));

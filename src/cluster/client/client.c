@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "base/log.h"
 #include "cluster/task/tensor_message.h"
 #include "wire/wire.h"
@@ -304,7 +305,7 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, const weir_step_
   }
   WEIR_TRY(weir_wire_check(&reader, "RunStepResponse"));
   if (code > 0 && code <= WEIR_UNAUTHENTICATED)
-    return weir_status_create((weir_code_t)code, __FILE__, __LINE__, "%.*s", WEIR_VIEW_ARG(text));
+    return weir_status_received((weir_code_t)code, text);
   if (count == spec->fetch_count) return NULL;
   return WEIR_STATUS(INTERNAL, "the master gave %d results where %d were asked for", count,
                      spec->fetch_count);

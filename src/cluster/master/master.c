@@ -2,6 +2,7 @@
 #include "cluster/master/master.h"
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "base/log.h"
 #include "cluster/master/master_internal.h"
 #include "cluster/task/messages.h"
@@ -128,7 +129,7 @@ static void create_session_task(void* arg) {
     weir_rpc_call_on_cancel(call->call, NULL, NULL);
   }
   weir_cancel_destroy(cancel);
-  weir_master_call_finish(call, weir_client_status(status), &builder);
+  weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
 static void handle_create_session(void* self, weir_rpc_call_t* rpc) {
@@ -149,7 +150,7 @@ static void handle_extend_session(void* self, weir_rpc_call_t* rpc) {
   if (!status)
     status = weir_master_session_extend(call->session, call->graph_def, call->version, &version);
   if (!status) weir_wire_put_int(&builder.head, 4, version);
-  weir_master_call_finish(call, weir_client_status(status), &builder);
+  weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
 // ---- ListDevices ----

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "cluster/master/master_internal.h"
 #include "cluster/task/messages.h"
 
@@ -138,7 +139,7 @@ static void setup(void* arg) {
   }
   weir_message_builder_t builder = {.message = NULL};
   if (!status) weir_wire_put_string(&builder.head, 1, handle);
-  weir_master_call_finish(call, weir_client_status(status), &builder);
+  weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
 void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc) {
@@ -300,7 +301,7 @@ void weir_master_continue_partial(master_call_t* call) {
     return;
   }
   weir_message_abandon(&builder);
-  weir_master_call_fail_run(call, weir_client_status(status));
+  weir_master_call_fail_run(call, weir_status_mark_node(status));
 }
 
 void weir_master_drop_partials(weir_master_session_t* session) {

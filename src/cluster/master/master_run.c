@@ -1,5 +1,6 @@
 // master_run.c — Steps that clients ask for: RunStep and callables.
 #include "base/alloc.h"
+#include "base/details.h"
 #include "cluster/master/master_internal.h"
 #include "cluster/task/messages.h"
 
@@ -72,7 +73,7 @@ static void start_step(master_call_t* call) {
 static void prepare_and_start(void* arg) {
   master_call_t* call = arg;
   weir_status_t* status = weir_master_session_prepare(call->session, &call->signature, &call->run);
-  if (status) weir_master_call_fail_run(call, weir_client_status(status));
+  if (status) weir_master_call_fail_run(call, weir_status_mark_node(status));
   else start_step(call);
 }
 
@@ -142,7 +143,7 @@ static void make_callable(void* arg) {
   }
   if (status) weir_free(callable);
   if (status) weir_message_abandon(&builder);
-  weir_master_call_finish(call, weir_client_status(status), &builder);
+  weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
 void weir_handle_make_callable(void* self, weir_rpc_call_t* rpc) {

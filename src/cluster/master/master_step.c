@@ -3,6 +3,7 @@
 #include "cluster/master/master_step.h"
 
 #include "base/alloc.h"
+#include "base/details.h"
 #include "cluster/task/messages.h"
 #include "wire/wire.h"
 
@@ -178,7 +179,7 @@ static weir_status_t* parse_response(weir_master_step_t* step, weir_view_t messa
   WEIR_TRY(weir_wire_check(&reader, "RunGraphResponse"));
   if (code == WEIR_OK) return NULL;
   if (code < 0 || code > WEIR_UNAUTHENTICATED) code = WEIR_UNKNOWN;
-  return weir_status_create((weir_code_t)code, __FILE__, __LINE__, "%.*s", WEIR_VIEW_ARG(text));
+  return weir_status_received((weir_code_t)code, text);
 }
 
 static void remote_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
@@ -208,7 +209,7 @@ static void start_remote(weir_master_step_t* step, int part) {
 // ---- the part of this process ----
 
 static void local_done(void* arg, weir_status_t* take_status) {
-  part_done(arg, weir_client_status(take_status));
+  part_done(arg, weir_status_mark_node(take_status));
 }
 
 static void start_local(weir_master_step_t* step) {

@@ -30,27 +30,6 @@ weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device, ui
   return status;
 }
 
-weir_status_t* weir_client_status(weir_status_t* take_status) {
-  if (!take_status) return NULL;
-  const char* message = weir_status_message(take_status);
-  // "Node 'NAME' (Op): what happened" is how an executor names the node.
-  const char* start = strncmp(message, "Node '", 6) == 0 ? message + 6 : NULL;
-  const char* end = start ? strchr(start, '\'') : NULL;
-  if (!end || strstr(message, "{{node ")) return take_status;
-  weir_status_t* status =
-      weir_status_create(weir_status_code(take_status), __FILE__, __LINE__,
-                         "%s\n\t [[{{node %.*s}}]]", message, (int)(end - start), start);
-  status = weir_status_with_details(status, weir_status_details(take_status));
-  weir_status_destroy(take_status);
-  return status;
-}
-
-weir_status_t* weir_status_from(weir_status_t* take_status, const char* task) {
-  if (!take_status || strncmp(weir_status_message(take_status), "From /", 6) == 0)
-    return take_status;
-  return weir_status_prefix(take_status, "From %s:\n", task);
-}
-
 // Whether |details| are a GrpcPayloadContainer: a map of names to bytes.
 static bool is_payloads(weir_view_t details) {
   weir_wire_reader_t reader = weir_wire_reader(details);

@@ -18,12 +18,6 @@ void weir_device_attributes_write(const weir_device_attributes_t* device, uint32
 // The StepStats message within the RunMetadata that |trace| writes; empty when there is none.
 WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device,
                                                    uint32_t field, weir_strbuf_t* out);
-// An error as TensorFlow's client reads it: it finds the op by "{{node NAME}}" in the text.
-WEIR_MUST_USE weir_status_t* weir_client_status(weir_status_t* take_status);
-
-// An error that came from |task|: its text begins with "From TASK:", unless it says already where
-// it came from before.
-WEIR_MUST_USE weir_status_t* weir_status_from(weir_status_t* take_status, const char* task);
 // An error as it goes on to whoever called: with the payloads that came with it, a
 // GrpcPayloadContainer in its details. Where they are none, or more than fits into a trailer, they
 // become the payload that says that there were some: GrpcPayloadsLost.

@@ -1,6 +1,7 @@
 // worker.c — Worker sessions and the graphs registered with them.
 #include <stdio.h>
 
+#include "base/details.h"
 #include "cluster/worker/worker_internal.h"
 #include "pass/partition.h"
 #include "weir/graph.h"
@@ -314,7 +315,7 @@ static void handle_register_graph(void* self, weir_rpc_call_t* call) {
   session_unref(session);
   if (status) weir_message_abandon(&builder);
   else status = weir_message_finish(&builder, &message);
-  if (status) weir_worker_call_finish(call, weir_client_status(status));
+  if (status) weir_worker_call_finish(call, weir_status_mark_node(status));
   else weir_rpc_call_respond(call, message);
 }
 

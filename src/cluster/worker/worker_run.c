@@ -1,4 +1,5 @@
 // worker_run.c — Steps of registered graphs: RunGraph and CleanupGraph.
+#include "base/details.h"
 #include "cluster/worker/worker_internal.h"
 
 // What a RunGraphRequest asks for.
@@ -86,7 +87,7 @@ static void partial_done(step_run_t* run, weir_status_t* take_status);
 static void run_done(void* arg, weir_status_t* take_status) {
   step_run_t* run = arg;
   weir_worker_t* worker = run->worker;
-  weir_status_t* status = weir_client_status(take_status);
+  weir_status_t* status = weir_status_mark_node(take_status);
   // Whoever waits for a tensor of this step, here or elsewhere, learns why it does not come.
   if (status && run->rendezvous) run->rendezvous->vtable->abort(run->rendezvous, status);
   if (run->is_partial) {

@@ -1,4 +1,5 @@
 // worker_tensor.c — RecvTensor: tensors of a step, for the workers that receive them.
+#include "base/details.h"
 #include "cluster/worker/worker_internal.h"
 
 typedef struct receive_t {
