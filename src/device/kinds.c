@@ -78,7 +78,7 @@ typedef struct maker_t {
 
 static weir_status_t* add(maker_t* maker, const item_t* item) {
   size_t kind = 0;
-  while (kinds[kind] != item->kind) ++kind;
+  while (kind + 1 < WEIR_COUNT_OF(kinds) && kinds[kind] != item->kind) ++kind;
   for (int i = 0; i < item->count; ++i) {
     weir_device_params_t params = item->params;
     params.task = maker->task;
