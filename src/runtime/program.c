@@ -119,7 +119,8 @@ static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t
     weir_node_t* node = graph->nodes[i];
     const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
     if (*node->def.device || !same) continue;
-    node->def.device = weir_arena_strndup(&graph->arena, same->def.device, strlen(same->def.device));
+    node->def.device =
+        weir_arena_strndup(&graph->arena, same->def.device, strlen(same->def.device));
     if (!node->def.device) status = weir_out_of_memory();
   }
   weir_graph_unref(whole);
