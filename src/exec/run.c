@@ -16,6 +16,8 @@ static void init_step(const weir_run_params_t* params, weir_step_t* step) {
   *step = (weir_step_t){.id = params->step_id,
                         .rendezvous = params->rendezvous,
                         .session_resources = params->session_resources,
+                        .devices = params->devices,
+                        .device_count = params->device_count,
                         .functions = params->functions,
                         .inter_pool = params->inter_pool};
   weir_rendezvous_retain(params->rendezvous);

@@ -14,6 +14,8 @@ typedef struct weir_run_params_t {
   weir_tensor_t** rets;        // plan->ret_count of them, owned by the caller on success
   weir_cancel_t* cancel;       // parent of the step's own; may be NULL
   weir_resources_t* session_resources;
+  weir_device_t* const* devices;  // of the process
+  int device_count;
   weir_rendezvous_t* rendezvous;  // may be NULL
   weir_functions_t* functions;    // may be NULL
   weir_pool_t* inter_pool;        // threads for nodes that may run side by side

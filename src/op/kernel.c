@@ -165,9 +165,24 @@ weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype, i
 
 // ---- resources ----
 
-static weir_resources_t* manager_of(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
-  bool is_step = strcmp(handle->container, WEIR_STEP_CONTAINER) == 0;
-  return is_step ? ctx->step->resources : weir_kernel_resources(ctx);
+// A function may be handed what belongs to another device than its own: that will do where both
+// compute in the same memory.
+weir_status_t* weir_kernel_manager(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle,
+                                   weir_resources_t** out_manager) {
+  const weir_step_t* step = ctx->step;
+  *out_manager = weir_kernel_resources(ctx);
+  if (strcmp(handle->container, WEIR_STEP_CONTAINER) == 0) *out_manager = step->resources;
+  if (step->device_count < 2 || *out_manager == step->resources) return NULL;
+  for (int i = 0; i < step->device_count; ++i) {
+    const weir_device_t* device = step->devices[i];
+    if (device == ctx->device || strcmp(handle->device, device->name)) continue;
+    if (!weir_device_is_host(device) || !weir_device_is_host(ctx->device))
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Trying to access resource %s located in device %s from device %s",
+                         handle->name, device->name, ctx->device->name);
+    *out_manager = weir_resources_of(step->session_resources, i);
+  }
+  return NULL;
 }
 
 static weir_status_t* input_handle(const weir_kernel_ctx_t* ctx, int i, weir_handle_t** out) {
@@ -184,8 +199,10 @@ static weir_status_t* input_handle(const weir_kernel_ctx_t* ctx, int i, weir_han
 static weir_status_t* resource_of(const weir_kernel_ctx_t* ctx, weir_handle_t* handle,
                                   const weir_resource_type_t* type, weir_resource_t** out) {
   if (!handle->object) {
-    return weir_resources_find(manager_of(ctx, handle), weir_view_of(handle->container),
-                               weir_view_of(handle->name), type, out);
+    weir_resources_t* manager = NULL;
+    WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
+    return weir_resources_find(manager, weir_view_of(handle->container), weir_view_of(handle->name),
+                               type, out);
   }
   weir_resource_t* resource = handle->object;
   if (resource->type != type) {

@@ -65,9 +65,11 @@ typedef struct weir_step_t {
   weir_rendezvous_t* rendezvous;        // may be NULL
   weir_resources_t* resources;          // stacks, TensorArrays: gone with the step
   weir_resources_t* session_resources;  // variables, queues
-  weir_functions_t* functions;          // may be NULL
-  weir_pool_t* inter_pool;              // for continuations of asynchronous kernels
-  atomic_llong next_id;                 // for unique names within the step
+  weir_device_t* const* devices;        // of the process; may be NULL where there is but one
+  int device_count;
+  weir_functions_t* functions;  // may be NULL
+  weir_pool_t* inter_pool;      // for continuations of asynchronous kernels
+  atomic_llong next_id;         // for unique names within the step
 } weir_step_t;
 
 // What a kernel's init sees.
@@ -179,6 +181,10 @@ WEIR_INLINE weir_resources_t* weir_kernel_resources(const weir_kernel_ctx_t* ctx
   weir_resources_t* all = ctx->step->session_resources;
   return WEIR_LIKELY(ordinal == 0) ? all : weir_resources_of(all, ordinal);
 }
+// Where the resource of a handle lives. INVALID_ARGUMENT when this device cannot reach it.
+WEIR_MUST_USE weir_status_t* weir_kernel_manager(const weir_kernel_ctx_t* ctx,
+                                                 const weir_handle_t* handle,
+                                                 weir_resources_t** out_manager);
 // The resource behind handle input |i|, retained. Looks in the step's manager when the container is
 // the step's.
 WEIR_MUST_USE weir_status_t* weir_kernel_resource(weir_kernel_ctx_t* ctx, int i,

@@ -84,7 +84,7 @@ static bool asks_for_device(const weir_graph_t* graph) {
 
 // Gives every node one of the runtime's devices, by name.
 static weir_status_t* place_graph(const weir_program_t* program, weir_graph_t* graph,
-                                  weir_arena_t* arena) {
+                                  bool is_function, weir_arena_t* arena) {
   const weir_runtime_t* runtime = program->runtime;
   weir_placement_t* devices =
       weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
@@ -100,7 +100,7 @@ static weir_status_t* place_graph(const weir_program_t* program, weir_graph_t* g
                                 .devices = devices,
                                 .device_count = runtime->device_count,
                                 .allow_soft_placement = program->allow_soft_placement,
-                                .policy = program->place,
+                                .policy = is_function ? (weir_place_policy_t){0} : program->place,
                                 .is_alone = true};
   int* unused = NULL;
   return weir_place(&params, arena, &unused);
@@ -114,7 +114,7 @@ static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t
   weir_mutex_lock(&program->graph->mu);
   weir_status_t* status = weir_graph_copy(program->graph, NULL, arena, &whole, NULL);
   weir_mutex_unlock(&program->graph->mu);
-  if (!status) status = place_graph(program, whole, arena);
+  if (!status) status = place_graph(program, whole, false, arena);
   for (size_t i = 0; i < graph->node_count && !status; ++i) {
     weir_node_t* node = graph->nodes[i];
     const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
@@ -131,7 +131,7 @@ static weir_status_t* place(const weir_program_t* program, const weir_source_t* 
                             weir_arena_t* arena) {
   if (program->place.kind != WEIR_PLACE_FIRST && !source->is_function)
     WEIR_TRY(place_as_whole(program, source->graph, arena));
-  return place_graph(program, source->graph, arena);
+  return place_graph(program, source->graph, source->is_function, arena);
 }
 
 // "GUARD:0" of the full name of a device.
@@ -207,6 +207,8 @@ weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t
 weir_run_params_t weir_program_step(weir_program_t* program, weir_plan_t* plan) {
   return (weir_run_params_t){.plan = plan,
                              .session_resources = program->resources,
+                             .devices = program->runtime->devices,
+                             .device_count = program->runtime->device_count,
                              .functions = weir_function_plans_base(program->functions),
                              .inter_pool = program->runtime->pool};
 }

@@ -112,15 +112,16 @@ class Library:
 class Graph:
     """A graph with one scope and one session."""
 
-    def __init__(self, lib, graph_def, threads=1, passes=True):
-        """|passes|: whether they run, or the names (bytes) of those that do not."""
+    def __init__(self, lib, graph_def, threads=1, passes=True, devices=None, place=None):
+        """|passes|: whether they run, or the names (bytes) of those that do not; |devices|, |place|: as SessionOptions (bytes)."""
         self.lib, self.c = lib, lib.c
         self.graph, self.session = ctypes.c_void_p(), ctypes.c_void_p()
         lib.check(self.c.weir_graph_create(ctypes.byref(self.graph)))
         data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
         lib.check(self.c.weir_graph_import_def(self.graph, data, ctypes.c_size_t(len(data)), None))
         self.scope = ctypes.c_void_p(self.c.weir_scope_create(self.graph))
-        options = SessionOptions(threads=threads, disabled_passes=None if passes is True else passes or b'all')
+        options = SessionOptions(threads=threads, disabled_passes=None if passes is True else passes or b'all',
+                                 devices=devices, place=place)
         lib.check(self.c.weir_session_create(self.graph, ctypes.byref(options), ctypes.byref(self.session)))
 
     def close(self):

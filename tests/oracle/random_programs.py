@@ -95,7 +95,7 @@ class Worker:
         """What runs a program in Weir."""
         if self.options.mode == 'process':
             weir = libweir.Library(os.path.abspath(self.options.lib))
-            return lambda *what: random_run.run_weir(weir, *what)
+            return lambda *what: random_run.run_weir(weir, self.options.devices, *what)
         weir = os.path.join(os.path.dirname(os.path.abspath(self.options.lib)), 'cli', 'weir')
         servers = random_servers.Servers(weir, 2 if self.options.mode == 'tasks' else 1)
         return lambda *what: servers.run(self.tensorflow, *what)
@@ -301,6 +301,7 @@ def parse_arguments():
     parser.add_argument('--minutes', type=float, help='stops after that')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--mode', choices=('process', 'grpc', 'tasks'), default='process')
+    parser.add_argument('--devices', metavar='LIST', help='of the process, over which nodes are spread at random: cpu:2,guard:2')
     parser.add_argument('--variables', choices=('both', 'ref', 'resource'), default='both')
     parser.add_argument('--calm', action='store_true', help='no constants outside their branch, no Merge of what may be alive twice')
     parser.add_argument('--without', nargs='*', default=(), help='actions to leave out')

@@ -63,11 +63,12 @@ def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIM
         session.close()
 
 
-def run_weir(lib, program, timeout_ms):
-    """Outcomes of all runs in this process."""
+def run_weir(lib, devices, program, timeout_ms):
+    """Outcomes of all runs in this process, spread over |devices| where it is not None."""
     disabled = program.disabled.encode() if program.disabled else True
     try:
-        graph = libweir.Graph(lib, program.encode(), threads=program.threads, passes=disabled)
+        where = {'devices': devices.encode(), 'place': b'random:1'} if devices else {}
+        graph = libweir.Graph(lib, program.encode(), threads=program.threads, passes=disabled, **where)
     except libweir.Error as error:
         return [Outcome(error.code, 'import: ' + error.message, [])]
     try:

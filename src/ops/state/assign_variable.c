@@ -24,9 +24,11 @@ static weir_status_t* find_or_create(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
   if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
   if (handle->object) return weir_kernel_variable(ctx, 0, out_variable);
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_resources_find_or_create(
-      weir_kernel_resources(ctx), weir_view_of(handle->container), weir_view_of(handle->name),
-      &weir_variable_type, create_variable, &dtype, &resource));
+  weir_resources_t* manager = NULL;
+  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
+  WEIR_TRY(weir_resources_find_or_create(manager, weir_view_of(handle->container),
+                                         weir_view_of(handle->name), &weir_variable_type,
+                                         create_variable, &dtype, &resource));
   *out_variable = (weir_variable_t*)resource;
   return NULL;
 }

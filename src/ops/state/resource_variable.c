@@ -173,11 +173,11 @@ static weir_status_t* destroy_cpu(weir_kernel_ctx_t* ctx) {
   const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
   if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "%s needs a resource handle", ctx->node->name);
   if (handle->object) return NULL;  // lives as long as its handles
-  bool is_step = strcmp(handle->container, WEIR_STEP_CONTAINER) == 0;
+  weir_resources_t* manager = NULL;
+  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
   const weir_resource_type_t type = {.name = handle->type_name};  // the manager goes by the name
-  weir_status_t* status =
-      weir_resources_remove(is_step ? ctx->step->resources : weir_kernel_resources(ctx),
-                            weir_view_of(handle->container), weir_view_of(handle->name), &type);
+  weir_status_t* status = weir_resources_remove(manager, weir_view_of(handle->container),
+                                                weir_view_of(handle->name), &type);
   if (status && weir_status_code(status) == WEIR_NOT_FOUND &&
       weir_attrs_bool(weir_kernel_attrs(ctx), "ignore_lookup_error")) {
     weir_status_destroy(status);
