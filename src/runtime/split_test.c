@@ -1,0 +1,149 @@
+// split_test.c — Graphs spread over several devices of a process, guard devices among them.
+#include "testing/world.h"
+
+static weir_session_t* open_on(world_t* w, const char* devices, const char* place, bool is_soft) {
+  weir_session_options_t options = {
+      .threads = 2, .devices = devices, .place = place, .allow_soft_placement = is_soft};
+  weir_session_destroy(w->session);
+  w->session = NULL;
+  check_ok(weir_session_create(w->graph, &options, &w->session));
+  return w->session;
+}
+
+static weir_node_t* add_on(world_t* w, const char* device, const char* op, const char* name,
+                           weir_edges_t inputs, weir_attrs_t attrs) {
+  weir_node_params_t params = {
+      .op = op, .name = name, .device = device, .inputs = inputs, .attrs = attrs};
+  weir_node_t* node = NULL;
+  check_ok(weir_graph_add(w->graph, &params, &node));
+  return node;
+}
+#define ON(w, device, op, name, ...) \
+  output(add_on((w), (device), (op), (name), WEIR_EDGES(__VA_ARGS__), WEIR_NO_ATTRS), 0)
+
+// ---- what crosses ----
+
+// One copy there for two readers, and one back.
+static void test_a_value_crosses_once(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Square", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:0", "Neg", "b", x);
+  weir_edge_t sum = ON(w, "/device:GUARD:0", "AddV2", "sum", a, b);
+  weir_session_t* session = open_on(w, "cpu:1,guard:1", NULL, false);
+  assert_true(feed_float(session, x, 3, sum) == 6);
+  weir_feed_t feed = {.edge = x};
+  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .fetches = &sum, .fetch_count = 1};
+  weir_callable_t* callable = NULL;
+  check_ok(weir_callable_create(session, &spec, &callable));
+  assert_int_equal(weir_callable_node_count(callable), 7);  // x, copy, a, b, sum, copy, result
+  weir_callable_destroy(callable);
+}
+
+static void test_from_guard_to_guard(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Square", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:1", "AddV2", "b", a, a);
+  weir_edge_t c = ON(w, "/device:CPU:1", "Neg", "c", b);
+  assert_true(feed_float(open_on(w, "cpu:2,guard:2", NULL, false), x, 3, c) == -18);
+}
+
+// A loop and all that is in it, wherever its nodes are.
+static void test_loop_anywhere(void** state) {
+  world_t* w = *state;
+  loop_nodes_t loop = open_loop(w, "frame", weir_const_int(w->scope, 0),
+                                weir_const_float(w->scope, 1), weir_const_int(w->scope, 20), 10);
+  weir_edge_t grown = OP(w, "AddV2", loop.x, OP(w, "Cos", loop.x));
+  close_loop(w, &loop, grown);
+  check_scope(w);
+  float want = fetch_float(open_on(w, NULL, NULL, false), loop.exit_x);
+  for (int seed = 0; seed < 12; ++seed) {
+    char place[32];
+    snprintf(place, sizeof(place), "random:%d", seed);
+    assert_true(fetch_float(open_on(w, "cpu:2,guard:2", place, false), loop.exit_x) == want);
+  }
+}
+
+// ---- state ----
+
+static weir_edge_t add_variable(world_t* w, const char* device, const char* name) {
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar),
+                                  weir_attr_string("shared_name", "shared"));
+  return output(add_on(w, device, "VarHandleOp", name, WEIR_NO_EDGES, attrs), 0);
+}
+
+// Each device has state of its own, also under one name.
+static void test_state_of_devices(void** state) {
+  world_t* w = *state;
+  const char* devices[] = {"/device:CPU:0", "/device:CPU:1", "/device:GUARD:0", "/device:GUARD:1"};
+  enum { COUNT = WEIR_COUNT_OF(devices) };
+  weir_edge_t values[COUNT];
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT));
+  weir_session_t* session = open_on(w, "cpu:2,guard:2", NULL, false);
+  for (int i = 0; i < COUNT; ++i) {
+    char name[32];
+    snprintf(name, sizeof(name), "v%d", i);
+    weir_edge_t v = add_variable(w, devices[i], name);
+    weir_edge_t start = weir_const_float(w->scope, (float)i);
+    snprintf(name, sizeof(name), "init%d", i);
+    weir_node_t* init = add_on(w, "", "AssignVariableOp", name, WEIR_EDGES(v, start), attrs);
+    snprintf(name, sizeof(name), "add%d", i);
+    weir_node_t* more = add_on(w, "", "AssignAddVariableOp", name, WEIR_EDGES(v, start), attrs);
+    snprintf(name, sizeof(name), "read%d", i);
+    values[i] = output(add_on(w, "", "ReadVariableOp", name, WEIR_EDGES(v), attrs), 0);
+    check_ok(weir_session_run_target(session, init));
+    check_ok(weir_session_run_target(session, more));
+  }
+  for (int i = 0; i < COUNT; ++i) assert_true(fetch_float(session, values[i]) == 2 * (float)i);
+}
+
+// ---- what cannot be ----
+
+static void test_devices_that_are_not_there(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = ON(w, "/device:GPU:0", "Square", "y", x);
+  weir_tensor_t *fed = make_float(3), *result = NULL;
+  weir_feed_t feed = {.edge = x, .tensor = fed};
+  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .fetches = &y, .fetch_count = 1};
+  check_error(weir_session_run(open_on(w, NULL, NULL, false), &spec, &result),
+              WEIR_INVALID_ARGUMENT, "explicitly assigned to /device:GPU:0");
+  assert_true(feed_float(open_on(w, NULL, NULL, true), x, 3, y) == 9);
+  weir_tensor_release(fed);
+}
+
+// What waits for others has no place in a device's queue.
+static void test_a_queue_stays_on_the_host(void** state) {
+  world_t* w = *state;
+  queue_nodes_t q = add_queue(w, "q", 4);
+  weir_session_t* session = open_on(w, "cpu:1,guard:1", "/device:GUARD:0", false);
+  enqueue_float(session, &q, 5);
+  assert_true(fetch_float(session, OP(w, "Square", q.value)) == 25);
+}
+
+static void test_bad_options(void** state) {
+  world_t* w = *state;
+  weir_session_t* session = NULL;
+  weir_session_options_t options = {.devices = "cpu:2,tpu:1"};
+  check_error(weir_session_create(w->graph, &options, &session), WEIR_INVALID_ARGUMENT, "tpu");
+  options = (weir_session_options_t){.place = "anywhere"};
+  check_error(weir_session_create(w->graph, &options, &session), WEIR_INVALID_ARGUMENT, "anywhere");
+  options = (weir_session_options_t){.place = "cost"};
+  check_error(weir_session_create(w->graph, &options, &session), WEIR_UNIMPLEMENTED, "cost");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+      TEST(test_a_value_crosses_once),
+      TEST(test_from_guard_to_guard),
+      TEST(test_loop_anywhere),
+      TEST(test_state_of_devices),
+      TEST(test_devices_that_are_not_there),
+      TEST(test_a_queue_stays_on_the_host),
+      TEST(test_bad_options),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
