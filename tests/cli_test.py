@@ -139,9 +139,20 @@ def test_bench_profile(weir, tmp_path):
 
 
 def test_bench_unknown_nodes(weir):
-    for option in ('--init=nobody', '--run=nobody', '--fetch=nobody:0', '--place=GPU'):
+    for option in ('--init=nobody', '--run=nobody', '--fetch=nobody:0'):
         done = weir('bench', MLP, option, check=False)
         assert done.returncode == 1 and done.stderr.startswith('weir: NOT_FOUND')
+
+
+def test_devices(weir):
+    """The same loss wherever the nodes are; what is no device, and no placement, is said."""
+    loss = [weir('bench', MLP, '--steps=5', '--seconds=0', *more).stdout.split('loss ')[1].split(',')[0]
+            for more in ((), ('--devices=cpu:2', '--place=/device:CPU:1'), ('--devices=cpu:2,guard:2', '--place=random:1'),
+                         ('--devices=guard', '--place=/device:GUARD:0'))]
+    assert len(set(loss)) == 1
+    for option in ('--place=GPU', '--devices=gpu:1', '--devices=cpu:0'):
+        done = weir('bench', MLP, option, check=False)
+        assert done.returncode == 1 and done.stderr.startswith('weir: INVALID_ARGUMENT')
 
 
 def thread_count(pid):
