@@ -22,7 +22,11 @@ weir_status_t* weir_device_init(weir_device_t* device, const char* type,
       &name, "%s/device:%s:%d",
       params->task && *params->task ? params->task : "/job:localhost/replica:0/task:0", type,
       params->index);
-  WEIR_TRY(weir_strbuf_finish(&name));
+  weir_status_t* status = weir_strbuf_finish(&name);
+  if (status) {
+    weir_strbuf_free(&name);
+    return status;
+  }
   weir_ref_init(&device->ref);
   device->name = name.data;  // moved
   device->type = device->kernel_type = type;
