@@ -11,7 +11,7 @@
 #include "base/thread.h"
 
 enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 20 };
-static const size_t kReserved = (size_t)1 << 36;
+static const size_t kMost = (size_t)1 << 36, kLeast = (size_t)1 << 28;  // addresses reserved
 static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps
 
 typedef struct free_list_t {
@@ -23,6 +23,7 @@ typedef struct free_list_t {
 struct guard_memory_t {
   weir_allocator_t allocator;  // first
   char* base;
+  size_t reserved;  // bytes from |base| on
   weir_mutex_t mu;  // guards all below
   size_t used;      // bytes given out at least once
   size_t extent;    // |used| in whole steps: what opens and closes
@@ -39,7 +40,7 @@ static size_t class_of(size_t size) {
 }
 
 static void destroy(guard_memory_t* memory) {
-  munmap(memory->base, kReserved);
+  munmap(memory->base, memory->reserved);
   for (size_t i = 0; i < CLASS_COUNT; ++i) weir_free(memory->free[i].blocks);
   weir_mutex_destroy(&memory->mu);
   weir_free(memory);
@@ -48,7 +49,7 @@ static void destroy(guard_memory_t* memory) {
 // ---- blocks ----
 
 static void* take_fresh(guard_memory_t* memory, size_t size) WEIR_REQUIRES(memory->mu) {
-  if (size > kReserved - memory->used) return NULL;
+  if (size > memory->reserved - memory->used) return NULL;
   void* block = memory->base + memory->used;
   memory->used += size;
   size_t extent = (memory->used + kStep - 1) / kStep * kStep;
@@ -97,7 +98,11 @@ weir_status_t* weir_guard_memory_create(const weir_space_t* space, guard_memory_
   guard_memory_t* memory = weir_calloc(1, sizeof(*memory));
   if (!memory) return weir_out_of_memory();
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  memory->base = mmap(NULL, kReserved, PROT_NONE, flags, -1, 0);
+  // Limits and sanitizers leave a process fewer addresses than it might have.
+  for (memory->reserved = kMost;; memory->reserved /= 2) {
+    memory->base = mmap(NULL, memory->reserved, PROT_NONE, flags, -1, 0);
+    if (memory->base != MAP_FAILED || memory->reserved == kLeast) break;
+  }
   if (memory->base == MAP_FAILED) {
     int error = errno;
     weir_free(memory);
