@@ -37,13 +37,37 @@ weir_status_t* weir_device_init(weir_device_t* device, const char* type,
 
 // ---- copies ----
 
-weir_status_t* weir_device_check_copy(const weir_device_t* device, const weir_tensor_t* src,
-                                      const weir_tensor_t* dst) {
+static weir_status_t* check_copy(const weir_device_t* device, const weir_tensor_t* src,
+                                 const weir_tensor_t* dst) {
+  weir_dtype_t dtype = weir_tensor_type(src);
+  if (!weir_device_is_host(device) && !weir_dtype_is_plain(dtype))
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: tensors of type %s stay on the host", device->name,
+                       weir_dtype_name(dtype));
   if (src->dtype == dst->dtype && src->count == dst->count) return NULL;
   char from[WEIR_SHAPE_TEXT_SIZE], to[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy %s%s to %s%s", device->name,
-                     weir_dtype_name(weir_tensor_type(src)), weir_tensor_shape_text(src, from),
+                     weir_dtype_name(dtype), weir_tensor_shape_text(src, from),
                      weir_dtype_name(weir_tensor_type(dst)), weir_tensor_shape_text(dst, to));
+}
+
+// What |stream| does next comes after the kernels submitted so far: those that make what is copied,
+// and those that still use the memory copied to.
+static weir_status_t* order_after_kernels(weir_device_t* device, weir_stream_t stream) {
+  weir_event_t* event = NULL;
+  if (!device->vtable->record) return NULL;
+  WEIR_TRY(device->vtable->record(device, WEIR_STREAM_COMPUTE, &event));
+  weir_status_t* status = device->vtable->wait(device, stream, event);
+  event->destroy(event);
+  return status;
+}
+
+void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
+                      weir_copy_done_fn_t done, void* arg) {
+  weir_stream_t stream = weir_tensor_is_host(dst) ? WEIR_STREAM_DOWNLOAD : WEIR_STREAM_UPLOAD;
+  weir_status_t* status = check_copy(device, src, dst);
+  if (!status) status = order_after_kernels(device, stream);
+  if (status) done(arg, status);
+  else device->vtable->copy(device, stream, src, dst, done, arg);
 }
 
 typedef struct waiting_t {
@@ -70,7 +94,7 @@ weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
   waiting_t waiting = {.is_done = false};
   weir_mutex_init(&waiting.mu);
   weir_cond_init(&waiting.cond);
-  device->vtable->copy(device, src, copy, wake, &waiting);
+  weir_device_copy(device, src, copy, wake, &waiting);
   weir_mutex_lock(&waiting.mu);
   while (!waiting.is_done) weir_cond_wait(&waiting.cond, &waiting.mu);
   weir_mutex_unlock(&waiting.mu);

@@ -1,10 +1,14 @@
 // device.h — The device interface: memory, order of work, copies. Nothing above this folder knows
 // what a device is made of.
 //
-// A device either runs kernels where they are called (a CPU: |submit| is NULL), or has an order of
-// work of its own, its queue: what is submitted runs one after the other, and only that touches its
-// memory. Memory may be freed, and given to others, as soon as the last work that uses it is in the
-// queue; what another processor reads or writes, a copy does, it keeps until the copy is done.
+// A device either runs kernels where they are called (a CPU: |submit| is NULL), or has streams:
+// what is submitted to one runs one after the other, in its own time, and only that touches the
+// device's memory. Kernels go to the first stream; the others copy, beside them. Streams are
+// independent of each other but for events: one records how far it is, another waits for that.
+//
+// Memory belongs to the order of the compute stream: it may be freed, and given to others, as soon
+// as the last work that uses it is in that stream. A copy, which runs in another, keeps both its
+// ends until it is done.
 //
 // Threading: devices are thread-safe.
 #ifndef WEIR_DEVICE_DEVICE_H_
@@ -23,23 +27,38 @@ typedef enum weir_memory_t {
   WEIR_MEMORY_KINDS,
 } weir_memory_t;
 
-// A piece of work in a device's queue, within a struct of whoever submits it.
+typedef enum weir_stream_t {
+  WEIR_STREAM_COMPUTE,
+  WEIR_STREAM_UPLOAD,    // from host memory
+  WEIR_STREAM_DOWNLOAD,  // to host memory
+  WEIR_STREAMS,
+} weir_stream_t;
+
+// A piece of work in a device's stream, within a struct of whoever submits it.
 typedef struct weir_work_t {
-  void (*run)(struct weir_work_t* self);   // in the queue's order, the device's memory in reach
+  void (*run)(struct weir_work_t* self);   // in the stream's order, the device's memory in reach
   void (*done)(struct weir_work_t* self);  // afterwards, on any thread, out of reach; may free it
   struct weir_work_t* next;                // the device's
 } weir_work_t;
 
+// A point in a stream's order, reached when all that was submitted before it is through.
+typedef struct weir_event_t {
+  void (*destroy)(struct weir_event_t* self);  // what waits for it already still does
+} weir_event_t;
+
 typedef void (*weir_copy_done_fn_t)(void* arg, weir_status_t* take_status);
 
 typedef struct weir_device_vtable_t {
-  void (*destroy)(weir_device_t* device);                    // required
-  void (*submit)(weir_device_t* device, weir_work_t* work);  // optional: kernels run where called
-  // Required. Copies the elements of |src| to |dst|, same type and count, one of them in this
-  // device's memory and the other in host memory; in the queue's order; calls |done| when complete.
-  // Both must live until then.
-  void (*copy)(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
-               weir_copy_done_fn_t done, void* arg);
+  void (*destroy)(weir_device_t* device);  // required; all that was submitted is through then
+  // Streams: all three, or none where kernels run where they are called.
+  void (*submit)(weir_device_t* device, weir_stream_t stream, weir_work_t* work);
+  weir_status_t* (*record)(weir_device_t* device, weir_stream_t stream, weir_event_t** out_event);
+  // What is submitted to |stream| from now on runs after |event|, which is of any device's stream.
+  weir_status_t* (*wait)(weir_device_t* device, weir_stream_t stream, weir_event_t* event);
+  // Required. Copies the elements of |src| to |dst|, which agree in type and count, one of them in
+  // this device's memory and the other in host memory, in the order of |stream|; then calls |done|.
+  void (*copy)(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
+               weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg);
 } weir_device_vtable_t;
 
 struct weir_device_t {
@@ -67,15 +86,17 @@ WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
 WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) {
   return weir_allocator_is_host(device->allocators[WEIR_MEMORY_DEVICE]);
 }
-// Copies |src| into fresh memory of |device|, of the kind given, and waits. INVALID_ARGUMENT where
-// neither of the two is in host memory. For what is not in a hurry.
+// Copies the elements of |src| to |dst|, one of them in |device|'s memory and the other in host
+// memory, after all kernels that were submitted before; calls |done| when they have arrived. Both
+// must live until then. INVALID_ARGUMENT where types or counts differ, or no memory but the host's
+// holds such elements.
+void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
+                      weir_copy_done_fn_t done, void* arg);
+// Copies |src| into fresh memory of |device|, of the kind given, and waits. For what is not in a
+// hurry.
 WEIR_MUST_USE weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
                                                const weir_tensor_t* src,
                                                weir_tensor_t** out_tensor);
-// INVALID_ARGUMENT unless the ends of a copy have the same type and count.
-WEIR_MUST_USE weir_status_t* weir_device_check_copy(const weir_device_t* device,
-                                                    const weir_tensor_t* src,
-                                                    const weir_tensor_t* dst);
 
 // ---- kinds of devices ----
 typedef struct weir_device_params_t {

@@ -102,7 +102,7 @@ static void check_mismatch(weir_device_t* device) {
   int calls = 0;
   assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, &three, &a));
   assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, &four, &b));
-  device->vtable->copy(device, a, b, expect_refused, &calls);
+  weir_device_copy(device, a, b, expect_refused, &calls);
   assert_int_equal(calls, 1);
   weir_tensor_release(a);
   weir_tensor_release(b);
@@ -175,7 +175,7 @@ static void test_guard(void** state) {
   for (int i = 0; i < STEPS; ++i) {
     steps[i] =
         (step_t){.work = {.run = step_run, .done = step_done}, .order = &order, .memory = there};
-    device->vtable->submit(device, &steps[i].work);
+    device->vtable->submit(device, WEIR_STREAM_COMPUTE, &steps[i].work);
   }
   weir_tensor_t* back = fetch(device, WEIR_MEMORY_HOST, there);  // after all of them
   for (int i = 0; i < STEPS; ++i) assert_int_equal(steps[i].number, i);
@@ -184,6 +184,73 @@ static void test_guard(void** state) {
   weir_tensor_release(there);
   weir_tensor_release(back);
   weir_device_release(device);
+}
+
+// ---- events ----
+
+typedef struct held_t {
+  weir_work_t work;  // first
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  bool may_go, is_gone;
+} held_t;
+
+static void held_run(weir_work_t* work) {
+  held_t* held = (held_t*)work;
+  weir_mutex_lock(&held->mu);
+  while (!held->may_go) weir_cond_wait(&held->cond, &held->mu);
+  held->is_gone = true;
+  weir_cond_broadcast(&held->cond);
+  weir_mutex_unlock(&held->mu);
+}
+
+static void let_go(held_t* held) {
+  weir_mutex_lock(&held->mu);
+  held->may_go = true;
+  weir_cond_broadcast(&held->cond);
+  weir_mutex_unlock(&held->mu);
+}
+
+static void await_gone(held_t* held) {
+  weir_mutex_lock(&held->mu);
+  while (!held->is_gone) weir_cond_wait(&held->cond, &held->mu);
+  weir_mutex_unlock(&held->mu);
+}
+
+static void held_submit(weir_device_t* device, weir_stream_t stream, held_t* held) {
+  *held = (held_t){.work = {.run = held_run, .done = step_done}};
+  weir_mutex_init(&held->mu);
+  weir_cond_init(&held->cond);
+  device->vtable->submit(device, stream, &held->work);
+}
+
+// A stream waits for another's event, of another device too, and for nothing else.
+static void test_events(void** state) {
+  (void)state;
+  weir_device_t* devices[2];
+  held_t first, second, third, free_one;
+  weir_event_t* event = NULL;
+  assert_null(create_guard(&devices[0]));
+  assert_null(create_guard(&devices[1]));
+  held_submit(devices[0], WEIR_STREAM_COMPUTE, &first);
+  assert_null(devices[0]->vtable->record(devices[0], WEIR_STREAM_COMPUTE, &event));
+  held_submit(devices[0], WEIR_STREAM_COMPUTE, &third);
+  assert_null(devices[1]->vtable->wait(devices[1], WEIR_STREAM_DOWNLOAD, event));
+  event->destroy(event);
+  held_submit(devices[1], WEIR_STREAM_DOWNLOAD, &second);
+  let_go(&second);
+  held_submit(devices[0], WEIR_STREAM_DOWNLOAD, &free_one);
+  let_go(&free_one);
+  await_gone(&free_one);
+  assert_false(first.is_gone || second.is_gone);
+  let_go(&first);
+  await_gone(&second);
+  assert_true(first.is_gone);
+  assert_false(third.is_gone);
+  let_go(&third);
+  weir_device_release(devices[0]);
+  weir_device_release(devices[1]);
+  assert_true(third.is_gone);
 }
 
 // Whoever looks at its memory from the host dies.
@@ -241,6 +308,7 @@ int main(void) {
       cmocka_unit_test(test_names),       cmocka_unit_test(test_bad_names),
       cmocka_unit_test(test_cpu),         cmocka_unit_test(test_guard),
       cmocka_unit_test(test_guard_bites), cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_events),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

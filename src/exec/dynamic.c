@@ -6,6 +6,7 @@
 #include "exec/dynamic_state.h"
 #include "exec/linear.h"
 #include "exec/node_run.h"
+#include "op/promise.h"
 
 // An asynchronous kernel in flight: its context must outlive the call.
 typedef struct async_t {
@@ -244,17 +245,22 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
   if (is_last) end(run);
 }
 
+static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
+                        const weir_value_t* outputs) {
+  const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
+  if (!run->params->trace) return;
+  weir_trace_event_t event = {.node = node->def,
+                              .ready_ns = item->since_ns,
+                              .start_ns = start_ns,
+                              .end_ns = weir_clock_ns()};
+  weir_trace_add(run->params->trace, event, outputs, node->output_count);
+}
+
 static void async_done(void* arg, weir_status_t* take_status) {
   async_t* async = arg;
   run_t* run = async->item.activation->run;
   const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
-  if (run->params->trace) {
-    weir_trace_event_t event = {.node = node->def,
-                                .ready_ns = async->item.since_ns,
-                                .start_ns = async->start_ns,
-                                .end_ns = weir_clock_ns()};
-    weir_trace_add(run->params->trace, event, async->outputs, node->output_count);
-  }
+  trace_async(run, &async->item, async->start_ns, async->outputs);
   weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
   weir_mutex_lock(&run->mu);
@@ -284,6 +290,94 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
   async->start_ns = run->params->trace ? weir_clock_ns() : 0;
   node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
   weir_mutex_lock(&run->mu);
+}
+
+// ---- kernels in the stream of their device ----
+
+// Such a kernel has its inputs to itself: where its outputs are promised, they are handed on at
+// once, and the iteration it belongs to may be over before it runs. The activation is not.
+typedef struct queued_t {
+  weir_ref_t ref;  // one is the stream's, one its submitter's
+  ready_t item;
+  weir_kernel_ctx_t ctx;
+  int64_t start_ns;
+  weir_value_t* promised;  // NULL: they come with the end of the kernel
+  weir_value_t* handed;    // the same once more, for the readers
+  int32_t value_count;
+  weir_value_t values[];  // inputs, outputs, promised, handed
+} queued_t;
+
+static queued_t* queued_create(run_t* run, const ready_t* item, const weir_plan_node_t* node) {
+  int32_t count = node->input_count + 3 * node->output_count;
+  queued_t* queued = weir_calloc(1, sizeof(*queued) + sizeof(weir_value_t) * (size_t)count);
+  if (!queued) return NULL;
+  weir_ref_init(&queued->ref);
+  queued->item = *item;
+  queued->value_count = count;
+  fill_ctx(run, item, queued->values + node->input_count, &queued->ctx);
+  size_t size = sizeof(weir_value_t) * (size_t)node->input_count;
+  memcpy(queued->values, queued->ctx.inputs, size);
+  memset(queued->ctx.inputs, 0, size);  // moved
+  queued->ctx.inputs = queued->values;
+  return queued;
+}
+
+static void queued_release(queued_t* queued) {
+  if (!weir_ref_dec(&queued->ref)) return;
+  weir_node_release_inputs(queued->values, queued->value_count);
+  weir_free(queued);
+}
+
+static void queued_done(void* arg, weir_status_t* take_status) {
+  queued_t* queued = arg;
+  activation_t* activation = queued->item.activation;
+  run_t* run = activation->run;
+  trace_async(run, &queued->item, queued->start_ns, queued->ctx.outputs);
+  weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
+  weir_mutex_lock(&run->mu);
+  ++run->helpers;
+  --activation->in_flight;
+  if (!queued->promised) {
+    complete(run, &queued->item, queued->ctx.outputs, false, status);
+  } else if (status && !run->is_aborted) {
+    fail(run, status);
+  } else {
+    weir_status_destroy(status);
+    settle(run, activation);
+  }
+  queued_release(queued);
+  leave(run);
+}
+
+static void promise(queued_t* queued) {
+  const weir_kernel_ctx_t* ctx = &queued->ctx;
+  weir_value_t* promised = ctx->outputs + ctx->output_count;
+  if (!weir_promise_make(ctx, promised)) return;
+  queued->promised = promised;
+  queued->handed = promised + ctx->output_count;
+  for (int i = 0; i < ctx->output_count; ++i)
+    queued->handed[i].tensor = weir_tensor_retain_inline(promised[i].tensor);
+}
+
+static void start_queued(run_t* run, const ready_t* item, const weir_plan_node_t* node)
+    WEIR_REQUIRES(run->mu) {
+  queued_t* queued = queued_create(run, item, node);
+  if (!queued) {
+    complete(run, item, NULL, false, weir_out_of_memory());
+    return;
+  }
+  item->activation->in_flight += 2;  // until it is through, and until it is handed on
+  weir_ref_inc(&queued->ref, 1);
+  weir_mutex_unlock(&run->mu);
+  queued->start_ns = run->params->trace ? weir_clock_ns() : 0;
+  if (node->may_promise) promise(queued);
+  weir_kernel_submit(&queued->ctx, queued->promised,
+                     (weir_done_t){.fn = queued_done, .arg = queued});
+  weir_mutex_lock(&run->mu);
+  --item->activation->in_flight;
+  if (queued->promised) complete(run, item, queued->handed, false, NULL);
+  else settle(run, item->activation);  // it may have ended meanwhile
+  queued_release(queued);
 }
 
 // Not inline: it would crowd the path of all other runs.
@@ -375,8 +469,10 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
     complete(run, item, NULL, item->is_dead, weir_node_error(node, status));
   } else if (node->compute) {
     run_sync(run, item, node);
-  } else {
+  } else if (node->start) {
     start_async(run, item, node);
+  } else {
+    start_queued(run, item, node);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "exec/frames.h"
 #include "exec/linear.h"
 #include "graph/analysis.h"
+#include "op/promise.h"
 
 // A constant in the memory of a device.
 typedef struct const_copy_t {
@@ -105,12 +106,13 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   out->compute = out->kernel->compute;
   out->start = out->kernel->compute_async;
   out->host_outputs = weir_kernel_host_args(&node->def, out->kernel, true);
-  // What only hands values on need not wait for its turn in the device's queue.
+  // What only hands values on need not wait for its turn in the device's stream.
   bool is_queued = out->device->vtable->submit && out->compute && !out->runs_locked &&
                    out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE;
   if (is_queued) {
     out->compute = NULL;
-    out->start = weir_kernel_submit;
+    out->is_cheap = true;  // to submit
+    out->may_promise = weir_node_may_promise(&node->def, out->kernel);
   }
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;
   weir_kernel_init_t init = {

@@ -35,7 +35,8 @@ typedef struct weir_plan_const_t {
 typedef struct weir_plan_node_t {
   weir_status_t* (*compute)(
       weir_kernel_ctx_t* ctx);  // NULL for asynchronous kernels and for nodes without a kernel
-  void (*start)(weir_kernel_ctx_t* ctx, weir_done_t done);  // of those without |compute|
+  // Of those without |compute|; NULL: the kernel's own, in the stream of its device.
+  void (*start)(weir_kernel_ctx_t* ctx, weir_done_t done);
   void* state;
   weir_device_t* device;
   uint64_t host_outputs;            // weir_kernel_ctx_t's
@@ -61,6 +62,7 @@ typedef struct weir_plan_node_t {
   bool runs_locked;             // only hands values on: not worth releasing the run's lock for
   bool is_constant_enter;       // the value is the same in every iteration
   bool owns_state;              // |state| is the plan's own, not the kernel cache's
+  bool may_promise;             // outputs may be handed on before the kernel ran: op/promise.h
   bool is_unbounded;            // was it short the last time, it may take long the next
   _Atomic(int32_t) cost_ns;     // measured, smoothed; -1: not yet
   _Atomic(int64_t) cost_bytes;  // of the inputs when it was measured last

@@ -314,6 +314,7 @@ void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) 
 // to give it did not run to its end, waits for ever. As in TensorFlow, what it would have given is
 // missed only by those who ask for it.
 bool weir_activation_is_through(const activation_t* activation) {
-  if (activation->run->is_aborted) return activation->in_flight == 0;
-  return activation->outstanding_ops == 0;
+  // Kernels in flight whose outputs were promised are outstanding no more.
+  if (activation->in_flight > 0) return false;
+  return activation->run->is_aborted || activation->outstanding_ops == 0;
 }

@@ -161,9 +161,6 @@ WEIR_INLINE bool weir_kernel_is_host_input(const weir_node_def_t* node,
                                            const weir_kernel_def_t* kernel, int i) {
   return i < 64 && (weir_kernel_host_args(node, kernel, false) >> i & 1);
 }
-// Runs a synchronous kernel in the queue of its device. |ctx| and its values must live until
-// |done|.
-void weir_kernel_submit(weir_kernel_ctx_t* ctx, weir_done_t done);
 
 // Scratch memory, released by the caller.
 WEIR_MUST_USE weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype,

@@ -1,6 +1,6 @@
 // submit.c — Kernels on devices with memory and an order of work of their own.
 #include "base/string.h"
-#include "op/kernel.h"
+#include "op/promise.h"
 
 // ---- where arguments live ----
 
@@ -37,6 +37,7 @@ uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_de
 typedef struct submitted_t {
   weir_work_t work;  // first
   weir_kernel_ctx_t* ctx;
+  const weir_value_t* promised;  // may be NULL
   weir_status_t* status;
   weir_done_t done;
 } submitted_t;
@@ -59,11 +60,16 @@ static weir_status_t* put_in_place(const weir_kernel_ctx_t* ctx, int i) {
   return NULL;
 }
 
+// What was submitted after a kernel that failed does not run: its inputs are not what they were
+// promised to be.
 static void run(weir_work_t* work) {
   submitted_t* self = (submitted_t*)work;
   weir_kernel_ctx_t* ctx = self->ctx;
-  self->status = ctx->kernel->compute(ctx);
+  if (weir_cancel_is_cancelled(ctx->step->cancel))
+    self->status = WEIR_STATUS(CANCELLED, "Step was cancelled");
+  else self->status = ctx->kernel->compute(ctx);
   for (int i = 0; i < ctx->output_count && !self->status; ++i) self->status = put_in_place(ctx, i);
+  if (!self->status && self->promised) self->status = weir_promise_keep(ctx, self->promised);
 }
 
 static void finish(weir_work_t* work) {
@@ -72,12 +78,13 @@ static void finish(weir_work_t* work) {
   weir_done_call(self.done, self.status);
 }
 
-void weir_kernel_submit(weir_kernel_ctx_t* ctx, weir_done_t done) {
+void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised, weir_done_t done) {
   submitted_t* self = weir_calloc(1, sizeof(*self));
   if (!self) {
     weir_done_call(done, weir_out_of_memory());
     return;
   }
-  *self = (submitted_t){.work = {.run = run, .done = finish}, .ctx = ctx, .done = done};
-  ctx->device->vtable->submit(ctx->device, &self->work);
+  *self = (submitted_t){
+      .work = {.run = run, .done = finish}, .ctx = ctx, .promised = promised, .done = done};
+  ctx->device->vtable->submit(ctx->device, WEIR_STREAM_COMPUTE, &self->work);
 }

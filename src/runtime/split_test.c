@@ -99,6 +99,40 @@ static void test_state_of_devices(void** state) {
   for (int i = 0; i < COUNT; ++i) assert_true(fetch_float(session, values[i]) == 2 * (float)i);
 }
 
+// A kernel that fails when its stream gets to it, long after others were submitted that read what
+// it promised: the step says so, and none of them has run.
+static void test_a_promise_not_kept(void** state) {
+  world_t* w = *state;
+  const char* guard = "/device:GUARD:0";
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT));
+  weir_edge_t i = placeholder(w, "i", WEIR_DTYPE_INT32), zero = weir_const_int(w->scope, 0);
+  weir_edge_t v = add_variable(w, guard, "v"), one = weir_const_float(w->scope, 1);
+  weir_node_t* init = add_on(w, "", "AssignVariableOp", "init", WEIR_EDGES(v, one), attrs);
+  weir_edge_t read = output(add_on(w, "", "ReadVariableOp", "read", WEIR_EDGES(v), attrs), 0);
+  weir_edge_t row = OP(w, "ExpandDims", weir_const_float(w->scope, 7), zero);
+  weir_edge_t x = ON(w, guard, "GatherV2", "late", row, i, zero);
+  for (int k = 0; k < 5; ++k) {
+    char name[32];
+    snprintf(name, sizeof(name), "more%d", k);
+    x = ON(w, guard, "AddV2", name, x, x);
+  }
+  weir_edge_t inputs[] = {v, x};
+  weir_node_t* write = add_on(w, guard, "AssignVariableOp", "write",
+                              (weir_edges_t){.items = inputs, .count = 2}, attrs);
+  weir_session_t* session = open_on(w, "cpu:1,guard:1", NULL, false);
+  check_ok(weir_session_run_target(session, init));
+  for (int32_t index = 9; index >= 0; index -= 9) {
+    weir_tensor_t* fed = make_int(index);
+    weir_feed_t feed = {.edge = i, .tensor = fed};
+    weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .targets = &write, .target_count = 1};
+    weir_status_t* status = weir_session_run(session, &spec, NULL);
+    if (index) check_error(status, WEIR_INVALID_ARGUMENT, "'late'");
+    else check_ok(status);
+    assert_true(fetch_float(session, read) == (index ? 1 : 7 * 32));
+    weir_tensor_release(fed);
+  }
+}
+
 // ---- what cannot be ----
 
 static void test_devices_that_are_not_there(void** state) {
@@ -141,6 +175,7 @@ int main(void) {
       TEST(test_from_guard_to_guard),
       TEST(test_loop_anywhere),
       TEST(test_state_of_devices),
+      TEST(test_a_promise_not_kept),
       TEST(test_devices_that_are_not_there),
       TEST(test_a_queue_stays_on_the_host),
       TEST(test_bad_options),

@@ -1,28 +1,26 @@
 // guard_device.c — A device that shows on any machine what would go wrong on a GPU.
 //
 // Its memory has no access rights except while its own work runs, so whatever touches it from the
-// host dies there and then. Its work runs on a thread of its own, in the order it was submitted.
-// Its kernels are the CPU's. It is also the template for other devices (docs/adding-a-device.md).
-#include <pthread.h>
+// host dies there and then. Its work runs later, on threads of its own, in the order it was
+// submitted, so whoever reads a result too early finds it missing. Its kernels are the CPU's. It is
+// also the template for other devices (docs/adding-a-device.md).
 #include <time.h>
 
 #include "device/device.h"
 #include "guard_memory.h"
+#include "guard_stream.h"
 
 typedef struct guard_device_t {
   weir_device_t base;  // first
   guard_memory_t* memory;
+  guard_stream_t* streams[WEIR_STREAMS];
   double slowness;   // how much longer work takes than its kernels, as a share of their time
   double bandwidth;  // bytes a second; 0: as it is
-  pthread_t thread;
-  bool has_thread;
-  weir_mutex_t mu;  // guards all below
-  weir_cond_t wake;
-  weir_work_t *first, *last;  // the queue
-  bool is_ending;
 } guard_device_t;
 
-// ---- the queue ----
+static guard_stream_t* stream_of(weir_device_t* device, weir_stream_t stream) {
+  return ((guard_device_t*)device)->streams[stream];
+}
 
 static void sleep_ns(double ns) {
   if (ns < 1) return;
@@ -31,42 +29,34 @@ static void sleep_ns(double ns) {
   nanosleep(&time, NULL);
 }
 
-static void run_work(guard_device_t* device, weir_work_t* work) {
-  int64_t start = weir_clock_ns();
+// ---- work ----
+
+static void run_in_reach(guard_device_t* device, weir_work_t* work) {
   weir_guard_memory_open(device->memory);
   work->run(work);
   weir_guard_memory_close(device->memory);
-  if (device->slowness > 0) sleep_ns((double)(weir_clock_ns() - start) * device->slowness);
-  work->done(work);
 }
 
-static void* serve(void* arg) {
+static void run_kernel(void* arg, weir_work_t* work) {
   guard_device_t* device = arg;
-  weir_mutex_lock(&device->mu);
-  while (device->first || !device->is_ending) {
-    weir_work_t* work = device->first;
-    if (!work) {
-      weir_cond_wait(&device->wake, &device->mu);
-      continue;
-    }
-    device->first = work->next;
-    weir_mutex_unlock(&device->mu);
-    run_work(device, work);
-    weir_mutex_lock(&device->mu);
-  }
-  weir_mutex_unlock(&device->mu);
-  return NULL;
+  int64_t start = weir_clock_ns();
+  run_in_reach(device, work);
+  sleep_ns((double)(weir_clock_ns() - start) * device->slowness);
 }
 
-static void guard_submit(weir_device_t* base, weir_work_t* work) {
-  guard_device_t* device = (guard_device_t*)base;
-  work->next = NULL;
-  weir_mutex_lock(&device->mu);
-  if (device->first) device->last->next = work;
-  else device->first = work;
-  device->last = work;
-  weir_cond_broadcast(&device->wake);
-  weir_mutex_unlock(&device->mu);
+static void run_copy(void* arg, weir_work_t* work) { run_in_reach(arg, work); }
+
+static void guard_submit(weir_device_t* device, weir_stream_t stream, weir_work_t* work) {
+  weir_guard_stream_submit(stream_of(device, stream), work);
+}
+
+static weir_status_t* guard_record(weir_device_t* device, weir_stream_t stream,
+                                   weir_event_t** out_event) {
+  return weir_guard_stream_record(stream_of(device, stream), out_event);
+}
+
+static weir_status_t* guard_wait(weir_device_t* device, weir_stream_t stream, weir_event_t* event) {
+  return weir_guard_stream_wait(stream_of(device, stream), event);
 }
 
 // ---- copies ----
@@ -93,17 +83,11 @@ static void copy_done(weir_work_t* work) {
   copy.done(copy.arg, NULL);
 }
 
-static void guard_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
-                       weir_copy_done_fn_t done, void* arg) {
-  weir_status_t* status = weir_device_check_copy(device, src, dst);
-  weir_dtype_t dtype = weir_tensor_type(src);
-  if (!status && !weir_dtype_is_plain(dtype))
-    status = WEIR_STATUS(INVALID_ARGUMENT, "%s: tensors of type %s stay on the host", device->name,
-                         weir_dtype_name(dtype));
-  copy_t* copy = status ? NULL : weir_calloc(1, sizeof(*copy));
-  if (!status && !copy) status = weir_out_of_memory();
-  if (status) {
-    done(arg, status);
+static void guard_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
+                       weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
+  copy_t* copy = weir_calloc(1, sizeof(*copy));
+  if (!copy) {
+    done(arg, weir_out_of_memory());
     return;
   }
   *copy = (copy_t){.work = {.run = copy_run, .done = copy_done},
@@ -112,21 +96,16 @@ static void guard_copy(weir_device_t* device, const weir_tensor_t* src, weir_ten
                    .dst = dst,
                    .done = done,
                    .arg = arg};
-  guard_submit(device, &copy->work);
+  guard_submit(device, stream, &copy->work);
 }
 
 // ---- the device ----
 
 static void guard_destroy(weir_device_t* base) {
   guard_device_t* device = (guard_device_t*)base;
-  weir_mutex_lock(&device->mu);
-  device->is_ending = true;
-  weir_cond_broadcast(&device->wake);
-  weir_mutex_unlock(&device->mu);
-  if (device->has_thread) pthread_join(device->thread, NULL);
+  // Copies may wait for kernels, never the other way round.
+  for (int i = WEIR_STREAMS; i-- > 0;) weir_guard_stream_destroy(device->streams[i]);
   weir_guard_memory_release(device->memory);
-  weir_cond_destroy(&device->wake);
-  weir_mutex_destroy(&device->mu);
   weir_free(device->base.name);
   weir_free(device);
 }
@@ -134,6 +113,8 @@ static void guard_destroy(weir_device_t* base) {
 static const weir_device_vtable_t guard_vtable = {
     .destroy = guard_destroy,
     .submit = guard_submit,
+    .record = guard_record,
+    .wait = guard_wait,
     .copy = guard_copy,
 };
 
@@ -148,10 +129,9 @@ static weir_status_t* init(guard_device_t* device, const weir_device_params_t* p
   base->allocators[WEIR_MEMORY_DEVICE] = weir_guard_memory_allocator(device->memory);
   base->allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
   base->allocators[WEIR_MEMORY_PINNED] = weir_host_allocator();
-  int error = pthread_create(&device->thread, NULL, serve, device);
-  if (error)
-    return WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for %s: %s", base->name, strerror(error));
-  device->has_thread = true;
+  for (int i = 0; i < WEIR_STREAMS; ++i)
+    WEIR_TRY(weir_guard_stream_create(i == WEIR_STREAM_COMPUTE ? run_kernel : run_copy, device,
+                                      &device->streams[i]));
   return NULL;
 }
 
@@ -164,8 +144,6 @@ static weir_status_t* guard_create(const weir_device_params_t* params, weir_devi
     return status;
   }
   device->base.vtable = &guard_vtable;
-  weir_mutex_init(&device->mu);
-  weir_cond_init(&device->wake);
   status = init(device, params);
   if (status) weir_device_release(&device->base);
   else *out_device = &device->base;

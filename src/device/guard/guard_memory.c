@@ -23,12 +23,12 @@ typedef struct free_list_t {
 struct guard_memory_t {
   weir_allocator_t allocator;  // first
   char* base;
-  size_t reserved;  // bytes from |base| on
-  weir_mutex_t mu;  // guards all below
-  size_t used;      // bytes given out at least once
-  size_t extent;    // |used| in whole steps: what opens and closes
-  size_t live;      // blocks in use
-  bool is_open;
+  size_t reserved;   // bytes from |base| on
+  weir_mutex_t mu;   // guards all below
+  size_t used;       // bytes given out at least once
+  size_t extent;     // |used| in whole steps: what opens and closes
+  size_t live;       // blocks in use
+  int openers;       // it is closed when there are none
   bool is_released;  // only live blocks hold it
   free_list_t free[CLASS_COUNT];
 };
@@ -54,7 +54,7 @@ static void* take_fresh(guard_memory_t* memory, size_t size) WEIR_REQUIRES(memor
   memory->used += size;
   size_t extent = (memory->used + kStep - 1) / kStep * kStep;
   if (extent > memory->extent) {
-    if (memory->is_open &&
+    if (memory->openers > 0 &&
         mprotect(memory->base + memory->extent, extent - memory->extent, PROT_READ | PROT_WRITE))
       return NULL;
     memory->extent = extent;
@@ -126,14 +126,19 @@ void weir_guard_memory_release(guard_memory_t* memory) {
 
 weir_allocator_t* weir_guard_memory_allocator(guard_memory_t* memory) { return &memory->allocator; }
 
-static void set_rights(guard_memory_t* memory, bool is_open) {
-  weir_mutex_lock(&memory->mu);
-  memory->is_open = is_open;
-  int rights = is_open ? PROT_READ | PROT_WRITE : PROT_NONE;
-  // It fails only where the kernel is out of memory; then the next access says so.
+// It fails only where the kernel is out of memory; then the next access would say so.
+static void set_rights(guard_memory_t* memory, int rights) WEIR_REQUIRES(memory->mu) {
   if (memory->extent) WEIR_CHECK(mprotect(memory->base, memory->extent, rights) == 0);
+}
+
+void weir_guard_memory_open(guard_memory_t* memory) {
+  weir_mutex_lock(&memory->mu);
+  if (memory->openers++ == 0) set_rights(memory, PROT_READ | PROT_WRITE);
   weir_mutex_unlock(&memory->mu);
 }
 
-void weir_guard_memory_open(guard_memory_t* memory) { set_rights(memory, true); }
-void weir_guard_memory_close(guard_memory_t* memory) { set_rights(memory, false); }
+void weir_guard_memory_close(guard_memory_t* memory) {
+  weir_mutex_lock(&memory->mu);
+  if (--memory->openers == 0) set_rights(memory, PROT_NONE);
+  weir_mutex_unlock(&memory->mu);
+}

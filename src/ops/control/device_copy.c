@@ -22,7 +22,7 @@ static void copy(weir_kernel_ctx_t* ctx, weir_done_t done) {
     return;
   }
   *kept = done;
-  ctx->device->vtable->copy(ctx->device, x, y, on_copied, kept);
+  weir_device_copy(ctx->device, x, y, on_copied, kept);
 }
 
 const weir_op_module_t weir_ops_control_device_copy = {

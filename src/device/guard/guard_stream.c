@@ -1,0 +1,158 @@
+// guard_stream.c — A list, a thread that empties it, and events as entries of the list.
+#include "guard_stream.h"
+
+#include <pthread.h>
+
+struct guard_stream_t {
+  void (*run)(void* arg, weir_work_t* work);
+  void* arg;
+  pthread_t thread;
+  weir_mutex_t mu;  // guards all below
+  weir_cond_t wake;
+  weir_work_t *first, *last;
+  bool is_ending;
+};
+
+// ---- events ----
+
+// Held by whoever recorded it, by the entry that reaches it, and by those that wait for it.
+typedef struct event_t {
+  weir_event_t base;  // first
+  weir_ref_t ref;
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  bool is_reached;  // guarded by mu
+} event_t;
+
+// An entry of the list that is no work: it reaches an event or waits for one.
+typedef struct mark_t {
+  weir_work_t work;  // first
+  event_t* event;
+} mark_t;
+
+static void event_release(event_t* event) {
+  if (!weir_ref_dec(&event->ref)) return;
+  weir_cond_destroy(&event->cond);
+  weir_mutex_destroy(&event->mu);
+  weir_free(event);
+}
+
+static void event_destroy(weir_event_t* base) { event_release((event_t*)base); }
+
+static void reach(weir_work_t* work) {
+  event_t* event = ((mark_t*)work)->event;
+  weir_mutex_lock(&event->mu);
+  event->is_reached = true;
+  weir_cond_broadcast(&event->cond);
+  weir_mutex_unlock(&event->mu);
+}
+
+static void await(weir_work_t* work) {
+  event_t* event = ((mark_t*)work)->event;
+  weir_mutex_lock(&event->mu);
+  while (!event->is_reached) weir_cond_wait(&event->cond, &event->mu);
+  weir_mutex_unlock(&event->mu);
+}
+
+static void mark_done(weir_work_t* work) {
+  event_release(((mark_t*)work)->event);
+  weir_free(work);
+}
+
+static bool is_mark(const weir_work_t* work) { return work->done == mark_done; }
+
+static weir_status_t* submit_mark(guard_stream_t* stream, event_t* event,
+                                  void (*run)(weir_work_t* self)) {
+  mark_t* mark = weir_calloc(1, sizeof(*mark));
+  if (!mark) return weir_out_of_memory();
+  weir_ref_inc(&event->ref, 1);
+  *mark = (mark_t){.work = {.run = run, .done = mark_done}, .event = event};
+  weir_guard_stream_submit(stream, &mark->work);
+  return NULL;
+}
+
+weir_status_t* weir_guard_stream_record(guard_stream_t* stream, weir_event_t** out_event) {
+  event_t* event = weir_calloc(1, sizeof(*event));
+  if (!event) return weir_out_of_memory();
+  event->base.destroy = event_destroy;
+  weir_ref_init(&event->ref);
+  weir_mutex_init(&event->mu);
+  weir_cond_init(&event->cond);
+  weir_status_t* status = submit_mark(stream, event, reach);
+  if (status) event_release(event);
+  else *out_event = &event->base;
+  return status;
+}
+
+weir_status_t* weir_guard_stream_wait(guard_stream_t* stream, weir_event_t* event) {
+  return submit_mark(stream, (event_t*)event, await);
+}
+
+// ---- the stream ----
+
+static void run_one(guard_stream_t* stream, weir_work_t* work) {
+  if (is_mark(work)) work->run(work);
+  else stream->run(stream->arg, work);
+  work->done(work);
+}
+
+static void* serve(void* arg) {
+  guard_stream_t* stream = arg;
+  weir_mutex_lock(&stream->mu);
+  while (stream->first || !stream->is_ending) {
+    weir_work_t* work = stream->first;
+    if (!work) {
+      weir_cond_wait(&stream->wake, &stream->mu);
+      continue;
+    }
+    stream->first = work->next;
+    weir_mutex_unlock(&stream->mu);
+    run_one(stream, work);
+    weir_mutex_lock(&stream->mu);
+  }
+  weir_mutex_unlock(&stream->mu);
+  return NULL;
+}
+
+void weir_guard_stream_submit(guard_stream_t* stream, weir_work_t* work) {
+  work->next = NULL;
+  weir_mutex_lock(&stream->mu);
+  if (stream->first) stream->last->next = work;
+  else stream->first = work;
+  stream->last = work;
+  weir_cond_broadcast(&stream->wake);
+  weir_mutex_unlock(&stream->mu);
+}
+
+static void destroy(guard_stream_t* stream) {
+  weir_cond_destroy(&stream->wake);
+  weir_mutex_destroy(&stream->mu);
+  weir_free(stream);
+}
+
+weir_status_t* weir_guard_stream_create(void (*run)(void* arg, weir_work_t* work), void* arg,
+                                        guard_stream_t** out_stream) {
+  guard_stream_t* stream = weir_calloc(1, sizeof(*stream));
+  if (!stream) return weir_out_of_memory();
+  stream->run = run;
+  stream->arg = arg;
+  weir_mutex_init(&stream->mu);
+  weir_cond_init(&stream->wake);
+  int error = pthread_create(&stream->thread, NULL, serve, stream);
+  if (error) {
+    destroy(stream);
+    return WEIR_STATUS(RESOURCE_EXHAUSTED, "no thread for a stream: %s", strerror(error));
+  }
+  *out_stream = stream;
+  return NULL;
+}
+
+void weir_guard_stream_destroy(guard_stream_t* stream) {
+  if (!stream) return;
+  weir_mutex_lock(&stream->mu);
+  stream->is_ending = true;
+  weir_cond_broadcast(&stream->wake);
+  weir_mutex_unlock(&stream->mu);
+  pthread_join(stream->thread, NULL);
+  destroy(stream);
+}
