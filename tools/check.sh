@@ -1,28 +1,75 @@
 #!/bin/sh
-# What a reviewer should not have to look for: format, layers, type names, public headers, exported symbols, links in the
-# documents, and what clang-tidy finds (.clang-tidy) in all of src/ but its tests.
-set -eu
-cd "$(dirname "$0")/.."
+# check.sh [BUILD [PART…]] — What a reviewer should not have to look for: format, layers, type names, public headers, exported
+# symbols, links in the documents, and what clang-tidy finds (.clang-tidy) in all of src/ but its tests.
+#
+# Every part says its name and its verdict on standard output, a failed one also all that it printed; the last line names the
+# parts that failed. BUILD (build/dev) is configured and the library built in it where that was not done. By default all parts run.
+set -u
+cd "$(dirname "$0")/.." || exit 2
 build=${1:-build/dev}
-status=0
+[ $# -eq 0 ] || shift
+asked=${*:-build format layers types headers symbols links tidy}
+# Other versions format macros otherwise and have other checks.
+LLVM=14
 
-git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror || status=1
-python3 tools/check_layers.py || status=1
-python3 tools/check_types.py || status=1
-tools/check_headers.sh "$build" || status=1
-tools/check_symbols.sh "$build/libweir.so" || status=1
-# Every relative link of a document leads somewhere.
-for document in *.md docs/*.md examples/*.md; do
-  for link in $(grep -oE '\]\([^)#]+' "$document" | grep -v '://' | cut -c3- || true); do
-    [ -e "$(dirname "$document")/$link" ] || { echo "$document: dead link $link"; status=1; }
+# tool NAME — Prints the command that is NAME of version $LLVM.
+tool() {
+  found=""
+  for command in "$1-$LLVM" "$1"; do
+    version=$("$command" --version 2>/dev/null | grep -oE 'version [0-9]+' | head -n 1)
+    [ "$version" != "version $LLVM" ] || { echo "$command"; return 0; }
+    [ -z "$version" ] || found=", $command is $version"
   done
-done
+  echo "$1 of version $LLVM is not installed$found: tools/setup.sh packages installs it" >&2
+  return 1
+}
+
+part_build() {
+  if [ ! -f "$build/CMakeCache.txt" ]; then
+    cmake --preset "$(basename "$build")" -B "$build" || return 1
+  fi
+  cmake --build "$build" --target weir
+}
+
+part_format() {
+  command=$(tool clang-format) || return 1
+  find bench cli examples include src tests tools -name '*.[ch]' | xargs "$command" --dry-run -Werror
+}
+
+part_layers() { python3 tools/check_layers.py; }
+part_types() { python3 tools/check_types.py; }
+part_headers() { tools/check_headers.sh "$build"; }
+part_symbols() { tools/check_symbols.sh "$build/libweir.so"; }
+
+# Every relative link of a document leads somewhere.
+part_links() {
+  result=0
+  for document in *.md docs/*.md examples/*.md; do
+    for link in $(grep -oE '\]\([^)#]+' "$document" | grep -v '://' | cut -c3-); do
+      [ -e "$(dirname "$document")/$link" ] || { echo "$document: dead link $link"; result=1; }
+    done
+  done
+  return $result
+}
+
 # The analyzer looks at each function without going far into those it calls, or it would take ten minutes on two cores
 # instead of two.
-tidy() {
-  git ls-files 'src/*.c' | grep -Ev '_(test|fuzz)[.]c$' |
-    xargs -P "$(nproc)" -n 8 clang-tidy -p "$build" --quiet "--extra-arg=-include$PWD/tools/tidy.h" \
-      --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow 2>&1
+part_tidy() {
+  command=$(tool clang-tidy) || return 1
+  find src -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' | sort |
+    xargs -P "$(nproc)" -n 8 "$command" -p "$build" --quiet "--extra-arg=-include$PWD/tools/tidy.h" \
+      --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow
 }
-found=$(tidy) || { echo "$found" | grep -Ev 'warnings? generated|treated as errors?'; status=1; }
-exit $status
+
+failed=""
+for part in $asked; do
+  printf '%s: ' "$part"
+  output=$("part_$part" 2>&1)
+  code=$?
+  [ $code -ne 0 ] || { echo "ok"; continue; }
+  echo "FAILED with exit status $code, having printed:"
+  printf '%s\n' "${output:-(nothing)}" | grep -Ev '^[0-9]+ warnings? (generated|treated as errors?)\.?$'
+  failed="$failed $part"
+done
+[ -z "$failed" ] || { echo "check: FAILED:$failed"; exit 1; }
+echo "check: ok"

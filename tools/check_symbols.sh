@@ -3,6 +3,7 @@
 set -eu
 library=${1:?usage: check_symbols.sh LIBRARY}
 root=$(cd "$(dirname "$0")/.." && pwd)
+[ -e "$library" ] || { echo "$library is not built: cmake --build BUILD --target weir"; exit 1; }
 exported=$(nm -D --defined-only "$library" | awk '{print $3}' | sed 's/@.*//' | sort -u)
 strange=$(echo "$exported" | grep -v '^weir_' | grep -v '^WEIR_' || true)
 if [ -n "$strange" ]; then
