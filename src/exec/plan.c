@@ -144,22 +144,13 @@ static weir_status_t* check_index(int64_t index, int count, const weir_node_t* n
                           (long long)index, count);
 }
 
-static bool is_in_list(const char* names, const char* name) {
-  weir_view_t rest = weir_view_of(names);
-  weir_view_t part;
-  while (weir_view_next(&rest, ',', &part)) {
-    if (weir_view_is(weir_view_trim(part), name)) return true;
-  }
-  return false;
-}
-
 // Whether the values of inputs decide how long the node takes: sizes, which are what inputs in host
 // memory mostly are, and which are no constants.
 static bool is_sized_by_values(const weir_node_t* node, const weir_kernel_def_t* kernel) {
-  if (!kernel || !kernel->host_inputs || weir_node_has(node, WEIR_OP_CHEAP)) return false;
-  for (int arg = 0; arg < node->def.op->input_count; ++arg) {
+  if (!kernel || weir_node_has(node, WEIR_OP_CHEAP)) return false;
+  for (int arg = 0; arg < 64 && kernel->host_input_args >> arg; ++arg) {
     int first = 0, count = 0;
-    if (!is_in_list(kernel->host_inputs, node->def.op->inputs[arg].name)) continue;
+    if (!(kernel->host_input_args >> arg & 1)) continue;
     weir_node_input_range(&node->def, arg, &first, &count);
     for (int i = first; i < first + count; ++i) {
       weir_dtype_t type = node->def.input_types[i];

@@ -38,7 +38,7 @@ static bool kernel_fits(const weir_node_def_t* node, const weir_kernel_def_t* ke
 
 static const weir_kernel_def_t* find_in(const weir_node_def_t* node, const weir_kernel_def_t* rows,
                                         const char* device_type) {
-  for (const weir_kernel_def_t* k = rows; k && k->device; ++k) {
+  for (const weir_kernel_def_t* k = rows; k->device; ++k) {
     if (kernel_fits(node, k, device_type)) return k;
   }
   return NULL;
@@ -94,10 +94,10 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
   weir_strbuf_printf(&text, "]\nRegistered devices: [%s]\nRegistered kernels:\n", device_type);
   size_t before = text.size;
   const weir_op_t* op = node->op;
-  const weir_kernel_def_t* rows = op && op->def ? op->def->kernels : NULL;
-  for (const weir_kernel_def_t* k = rows; k && k->device; ++k) append_row(op, k, &text);
-  for (size_t i = 0; op && op->more_kernels && op->more_kernels[i]; ++i) {
-    for (const weir_kernel_def_t* k = op->more_kernels[i]; k->device; ++k) append_row(op, k, &text);
+  for (size_t i = 0; op && op->kernel_tables && op->kernel_tables[i]; ++i) {
+    for (const weir_kernel_def_t* k = op->kernel_tables[i]; k->device; ++k) {
+      append_row(op, k, &text);
+    }
   }
   if (text.size == before) weir_strbuf_puts(&text, "  <no registered kernels>\n");
   const char* message = text.data ? text.data : node->name;
@@ -111,9 +111,8 @@ weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* devi
                                    const weir_kernel_def_t** out_kernel) {
   const weir_op_t* op = node->op;
   const weir_kernel_def_t* kernel = NULL;
-  if (op && op->def) kernel = find_in(node, op->def->kernels, device_type);
-  for (size_t i = 0; !kernel && op && op->more_kernels && op->more_kernels[i]; ++i) {
-    kernel = find_in(node, op->more_kernels[i], device_type);
+  for (size_t i = 0; !kernel && op && op->kernel_tables && op->kernel_tables[i]; ++i) {
+    kernel = find_in(node, op->kernel_tables[i], device_type);
   }
   if (!kernel) return no_kernel(node, device_type);
   *out_kernel = kernel;

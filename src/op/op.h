@@ -79,6 +79,10 @@ typedef struct weir_kernel_def_t {
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs
+  // The same two lists, bit i: argument i. The registry sets them in its copy of the row; an author
+  // leaves them out.
+  uint64_t host_input_args;
+  uint64_t host_output_args;
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
 #define WEIR_CPU_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
@@ -145,11 +149,10 @@ struct weir_op_t {
   int attr_count;
   weir_op_flags_t flags;
   weir_role_t role;
-  const weir_op_def_t*
-      def;  // functions and kernels; NULL for a function of the library used as an op
-  // Kernel tables of other modules (a .cu twin: a row with the op's name and kernels, nothing
-  // else), ended by NULL; or NULL.
-  const weir_kernel_def_t* const* more_kernels;
+  const weir_op_def_t* def;  // functions; NULL for a function of the library used as an op
+  // Its kernels: the definition's own, then those of other modules (a .cu twin: a row with the op's
+  // name and kernels, nothing else). Each is ended by a zero row, all of them by NULL; or NULL.
+  const weir_kernel_def_t* const* kernel_tables;
 };
 
 const weir_attr_def_t* weir_op_attr(const weir_op_t* op, const char* name);  // NULL when absent

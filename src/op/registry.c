@@ -41,19 +41,27 @@ static bool is_op_name(const char* name) {
   return true;
 }
 
-// Every name of a comma-separated list must be one of the arguments.
-static weir_status_t* check_arg_names(const char* file, const weir_op_t* op, const char* names,
-                                      const weir_arg_t* args, int count) {
+// The index of the argument |name|; -1 when there is none.
+static int find_arg(weir_view_t name, const weir_arg_t* args, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (weir_view_is(name, args[i].name)) return i;
+  }
+  return -1;
+}
+
+// The arguments that a comma-separated list names, as a mask.
+static weir_status_t* parse_arg_names(const char* file, const weir_op_t* op, const char* names,
+                                      const weir_arg_t* args, int count, uint64_t* out_mask) {
   weir_view_t rest = weir_view_of(names);
   weir_view_t part;
   while (rest.size && weir_view_next(&rest, ',', &part)) {
     part = weir_view_trim(part);
-    bool is_found = false;
-    for (int i = 0; i < count && !is_found; ++i) is_found = weir_view_is(part, args[i].name);
-    if (!is_found) {
+    int arg = find_arg(part, args, count);
+    if (arg < 0 || arg >= 64) {
       return WEIR_STATUS(INVALID_ARGUMENT, "%s: op %s: a kernel names '%.*s', which is no argument",
                          file, op->name, WEIR_VIEW_ARG(part));
     }
+    *out_mask |= UINT64_C(1) << arg;
   }
   return NULL;
 }
@@ -85,20 +93,19 @@ static weir_status_t* check_kernel_types(const char* file, const weir_op_t* op,
   return NULL;
 }
 
-static weir_status_t* check_kernels(const char* file, const weir_op_t* op,
-                                    const weir_kernel_def_t* kernels) {
-  for (const weir_kernel_def_t* k = kernels; k && k->device; ++k) {
-    if (!k->compute == !k->compute_async) {
-      return bad_op(file, op->name, "a kernel needs one of compute and compute_async");
-    }
-    if (k->init && k->state_size == 0) {
-      return bad_op(file, op->name, "a kernel has init but no state_size");
-    }
-    WEIR_TRY(check_kernel_types(file, op, k));
-    WEIR_TRY(check_arg_names(file, op, k->host_inputs, op->inputs, op->input_count));
-    WEIR_TRY(check_arg_names(file, op, k->host_outputs, op->outputs, op->output_count));
+// Checks a row and sets its masks.
+static weir_status_t* complete_kernel(const char* file, const weir_op_t* op, weir_kernel_def_t* k) {
+  if (!k->compute == !k->compute_async) {
+    return bad_op(file, op->name, "a kernel needs one of compute and compute_async");
   }
-  return NULL;
+  if (k->init && k->state_size == 0) {
+    return bad_op(file, op->name, "a kernel has init but no state_size");
+  }
+  WEIR_TRY(check_kernel_types(file, op, k));
+  WEIR_TRY(
+      parse_arg_names(file, op, k->host_inputs, op->inputs, op->input_count, &k->host_input_args));
+  return parse_arg_names(file, op, k->host_outputs, op->outputs, op->output_count,
+                         &k->host_output_args);
 }
 
 // ---- creation ----
@@ -106,6 +113,34 @@ static weir_status_t* check_kernels(const char* file, const weir_op_t* op,
 // A row with kernels alone adds them to an op that another module defines.
 static bool is_kernel_row(const weir_op_def_t* def) {
   return def->kernels && !def->infer_shape && !def->attrs && !def->inputs && !def->outputs;
+}
+
+// A copy of |rows|, each of them complete.
+static weir_status_t* copy_kernels(weir_registry_t* registry, const char* file, const weir_op_t* op,
+                                   const weir_kernel_def_t* rows,
+                                   const weir_kernel_def_t** out_rows) {
+  size_t count = 0;
+  while (rows[count].device) ++count;
+  weir_kernel_def_t* copy = weir_arena_array(&registry->arena, count + 1, sizeof(*copy));
+  if (!copy) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) {
+    copy[i] = rows[i];
+    WEIR_TRY(complete_kernel(file, op, &copy[i]));
+  }
+  *out_rows = copy;
+  return NULL;
+}
+
+static weir_status_t* add_kernels(weir_registry_t* registry, const char* file, weir_op_t* op,
+                                  const weir_kernel_def_t* rows) {
+  size_t count = 0;
+  while (op->kernel_tables && op->kernel_tables[count]) ++count;
+  const weir_kernel_def_t** tables = weir_arena_array(&registry->arena, count + 2, sizeof(*tables));
+  if (!tables) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) tables[i] = op->kernel_tables[i];
+  WEIR_TRY(copy_kernels(registry, file, op, rows, &tables[count]));
+  op->kernel_tables = tables;
+  return NULL;
 }
 
 static weir_status_t* add_op(weir_registry_t* registry, table_t* table, const char* file,
@@ -118,7 +153,7 @@ static weir_status_t* add_op(weir_registry_t* registry, table_t* table, const ch
   weir_op_t* op = weir_arena_alloc(&registry->arena, sizeof(*op));
   if (!op) return weir_out_of_memory();
   WEIR_TRY(weir_spec_parse(file, def, &registry->arena, &registry->tensors, op));
-  WEIR_TRY(check_kernels(file, op, def->kernels));
+  if (def->kernels) WEIR_TRY(add_kernels(registry, file, op, def->kernels));
   return weir_map_put(&table->by_name, weir_view_of(op->name), op);
 }
 
@@ -126,15 +161,7 @@ static weir_status_t* add_kernel_row(weir_registry_t* registry, table_t* table, 
                                      const weir_op_def_t* def) {
   weir_op_t* op = weir_map_find(&table->by_name, weir_view_of(def->name));
   if (!op) return bad_op(file, def->name, "kernels are given for an op that nobody defines");
-  WEIR_TRY(check_kernels(file, op, def->kernels));
-  size_t count = 0;
-  while (op->more_kernels && op->more_kernels[count]) ++count;
-  const weir_kernel_def_t** tables = weir_arena_array(&registry->arena, count + 2, sizeof(*tables));
-  if (!tables) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i) tables[i] = op->more_kernels[i];
-  tables[count] = def->kernels;
-  op->more_kernels = tables;
-  return NULL;
+  return add_kernels(registry, file, op, def->kernels);
 }
 
 // Definitions first, so that kernel rows find theirs whatever the order of the modules.

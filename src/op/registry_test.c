@@ -13,7 +13,8 @@ static weir_status_t* compute(weir_kernel_ctx_t* ctx) {
 
 static const weir_kernel_def_t kernels[] = {
     {"CPU", .types = "T: float, double", .compute = compute},
-    {"CPU", .types = "T: int32", .compute = compute, .host_inputs = "values"},
+    {"CPU", .types = "T: int32", .compute = compute, .host_inputs = "values, extra",
+     .host_outputs = "copies"},
     {.device = NULL}};
 static const weir_kernel_def_t more_kernels[] = {{"NULL", .compute = compute}, {.device = NULL}};
 static const weir_op_def_t good_ops[] = {
@@ -169,6 +170,9 @@ static void test_bad_rows(void** state) {
                                         {.device = NULL}};
   const weir_kernel_def_t bad_host[] = {{"CPU", .compute = compute, .host_inputs = "y"},
                                         {.device = NULL}};
+  const weir_kernel_def_t bad_output[] = {{"CPU", .compute = compute, .host_outputs = "z, zz"},
+                                          {.device = NULL}};
+  expect_bad((weir_op_def_t){.outputs = "z: float", .kernels = bad_output}, "'zz'");
   expect_bad((weir_op_def_t){.inputs = "x: float", .kernels = no_compute}, "compute");
   expect_bad((weir_op_def_t){.inputs = "x: float", .kernels = bad_attr}, "'T'");
   expect_bad((weir_op_def_t){.attrs = "T: type", .inputs = "x: float", .kernels = bad_host}, "'y'");
@@ -275,9 +279,9 @@ static void test_find_kernel(void** state) {
   weir_node_def_t node = {.name = "n", .op_name = "Many", .op = op, .attrs = r.attrs};
   const weir_kernel_def_t* kernel = NULL;
   assert_null(weir_op_find_kernel(&node, "CPU", &kernel));
-  assert_ptr_equal(kernel, &kernels[1]);
+  assert_string_equal(kernel->types, kernels[1].types);
   assert_null(weir_op_find_kernel(&node, "NULL", &kernel));
-  assert_ptr_equal(kernel, &more_kernels[0]);
+  assert_string_equal(kernel->device, more_kernels[0].device);
   assert_int_equal(weir_kernel_types(op, &kernels[0], "T"), 1u << 1 | 1u << 2);
   assert_int_equal(weir_kernel_types(op, &more_kernels[0], "T"), 1u << 1 | 1u << 2 | 1u << 3);
   weir_status_t* status = weir_op_find_kernel(&node, "GPU", &kernel);
@@ -289,6 +293,39 @@ static void test_find_kernel(void** state) {
   assert_int_equal(weir_status_code(status), WEIR_NOT_FOUND);
   assert_non_null(strstr(weir_status_message(status), "support Op 'Nobody' used by {{node n}}"));
   weir_status_destroy(status);
+  resolved_free(&r);
+}
+
+// A list argument covers a range of tensors: values is 0 and 1, extra is 4, and of the outputs
+// copies is 1 and 2.
+static void test_host_args(void** state) {
+  (void)state;
+  resolved_t r = {.registry = NULL};
+  const weir_dtype_t types[] = {WEIR_DTYPE_INT32, WEIR_DTYPE_INT32, WEIR_DTYPE_INT32,
+                                WEIR_DTYPE_INT32, WEIR_DTYPE_FLOAT};
+  const weir_dtype_t tout[] = {WEIR_DTYPE_FLOAT};
+  assert_null(
+      resolve(&r,
+              WEIR_ATTRS(weir_attr_func("f", &body), weir_attr_int("N", 2),
+                         weir_attr_types("Tout", tout, 1), weir_attr_type("T", WEIR_DTYPE_INT32)),
+              NULL, 0));
+  const weir_op_t* op = weir_registry_find(r.registry, weir_view_of("Many"));
+  weir_node_def_t node = {.name = "n",
+                          .op_name = "Many",
+                          .op = op,
+                          .attrs = r.attrs,
+                          .input_count = 5,
+                          .output_count = 4,
+                          .input_types = types,
+                          .output_types = types};
+  const weir_kernel_def_t* kernel = NULL;
+  assert_null(weir_op_find_kernel(&node, "CPU", &kernel));
+  assert_int_equal(kernel->host_input_args, 1u << 0 | 1u << 3);
+  assert_int_equal(kernel->host_output_args, 1u << 1);
+  assert_int_equal(weir_kernel_host_args(&node, kernel, false), 1u << 0 | 1u << 1 | 1u << 4);
+  assert_int_equal(weir_kernel_host_args(&node, kernel, true), 1u << 1 | 1u << 2);
+  assert_null(weir_op_find_kernel(&node, "NULL", &kernel));
+  assert_int_equal(weir_kernel_host_args(&node, kernel, false), 0);
   resolved_free(&r);
 }
 
@@ -319,6 +356,7 @@ int main(void) {
       cmocka_unit_test(test_inference),
       cmocka_unit_test(test_resolution_errors),
       cmocka_unit_test(test_find_kernel),
+      cmocka_unit_test(test_host_args),
       cmocka_unit_test(test_allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,30 +1,20 @@
 // submit.c — Kernels on devices with memory and an order of work of their own.
-#include "base/string.h"
 #include "op/promise.h"
 
 // ---- where arguments live ----
 
-static bool is_listed(const char* names, const char* name) {
-  weir_view_t rest = weir_view_of(names ? names : ""), part;
-  while (rest.size && weir_view_next(&rest, ',', &part)) {
-    if (weir_view_is(weir_view_trim(part), name)) return true;
-  }
-  return false;
-}
-
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                                bool outputs) {
-  const weir_op_t* op = node->op;
-  const char* names = !kernel ? NULL : outputs ? kernel->host_outputs : kernel->host_inputs;
+  uint64_t args = !kernel ? 0 : outputs ? kernel->host_output_args : kernel->host_input_args;
   const weir_dtype_t* types = outputs ? node->output_types : node->input_types;
   int count = outputs ? node->output_count : node->input_count;
   uint64_t mask = 0;
   for (int i = 0; i < WEIR_MIN(count, 64); ++i) {
     if (!weir_dtype_is_plain(weir_dtype_base(types[i]))) mask |= UINT64_C(1) << i;
   }
-  for (int arg = 0; op && names && arg < (outputs ? op->output_count : op->input_count); ++arg) {
+  for (int arg = 0; arg < 64 && args >> arg; ++arg) {
     int first = 0, size = 0;
-    if (!is_listed(names, outputs ? op->outputs[arg].name : op->inputs[arg].name)) continue;
+    if (!(args >> arg & 1)) continue;
     if (outputs) weir_node_output_range(node, arg, &first, &size);
     else weir_node_input_range(node, arg, &first, &size);
     for (int i = first; i < WEIR_MIN(first + size, 64); ++i) mask |= UINT64_C(1) << i;
