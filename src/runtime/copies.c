@@ -23,7 +23,16 @@ static weir_status_t* find_kernel(const copies_t* c, const weir_node_t* node,
   return weir_op_find_kernel(&node->def, device->kernel_type, out_kernel);
 }
 
-// Where a node's input, or output, |i| is.
+// Whether it may hold tensors in the memory of the node's device. Other tasks are sent what the
+// host can read.
+static bool holds_tensors(const weir_node_t* node, int i, bool is_output) {
+  weir_dtype_t dtype = is_output ? node->def.output_types[i] : node->def.input_types[i];
+  weir_role_t role = weir_node_role(node);
+  return weir_dtype_base(dtype) == WEIR_DTYPE_VARIANT && role != WEIR_ROLE_SEND &&
+         role != WEIR_ROLE_RECV;
+}
+
+// Where a node's input, or output, |i| is; of variants, where the tensors that they hold are.
 static weir_status_t* memory_of(const copies_t* c, const weir_node_t* node, int i, bool is_output,
                                 int* out_memory) {
   const weir_kernel_def_t* kernel = NULL;
@@ -33,7 +42,7 @@ static weir_status_t* memory_of(const copies_t* c, const weir_node_t* node, int 
   WEIR_TRY(find_kernel(c, node, &kernel));
   if (!kernel) return NULL;
   bool is_host = i < 64 && (weir_kernel_host_args(&node->def, kernel, is_output) >> i & 1);
-  if (!is_host) *out_memory = ordinal;
+  if (!is_host || holds_tensors(node, i, is_output)) *out_memory = ordinal;
   return NULL;
 }
 

@@ -49,6 +49,100 @@ static void test_from_guard_to_guard(void** state) {
   assert_true(feed_float(open_on(w, "cpu:2,guard:2", NULL, false), x, 3, c) == -18);
 }
 
+// ---- variants hold tensors ----
+
+static weir_edge_t push_on(world_t* w, const char* device, weir_edge_t x) {
+  weir_edge_t any = weir_const_int(w->scope, -1);
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("element_dtype", WEIR_DTYPE_FLOAT));
+  weir_edge_t empty =
+      output(add_on(w, device, "EmptyTensorList", "empty", WEIR_EDGES(any, any), attrs), 0);
+  return ON(w, device, "TensorListPushBack", "push", empty, x);
+}
+
+static weir_edge_t pop_on(world_t* w, const char* device, weir_edge_t list, const char* name) {
+  weir_edges_t inputs = WEIR_EDGES(list, weir_const_int(w->scope, -1));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("element_dtype", WEIR_DTYPE_FLOAT));
+  return output(add_on(w, device, "TensorListPopBack", name, inputs, attrs), 1);
+}
+
+// What a list holds comes along.
+static void test_a_list_crosses(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t list = push_on(w, "/device:GUARD:0", ON(w, "/device:GUARD:0", "Square", "a", x));
+  const char* devices[] = {"/device:CPU:0", "/device:CPU:1", "/device:GUARD:0", "/device:GUARD:1"};
+  weir_session_t* session = open_on(w, "cpu:2,guard:2", NULL, false);
+  for (size_t i = 0; i < WEIR_COUNT_OF(devices); ++i) {
+    char name[32];
+    snprintf(name, sizeof(name), "pop%zu", i);
+    weir_edge_t item = pop_on(w, devices[i], list, name);
+    snprintf(name, sizeof(name), "y%zu", i);
+    weir_edge_t y =
+        output(add_on(w, devices[i], "AddV2", name, WEIR_EDGES(item, item), WEIR_NO_ATTRS), 0);
+    assert_true(feed_float(session, x, 3, y) == 18);
+  }
+}
+
+// An optional holds a list, which holds a tensor.
+static void test_a_list_within_crosses(void** state) {
+  world_t* w = *state;
+  const weir_dtype_t type = WEIR_DTYPE_VARIANT;
+  const weir_shape_t* shape = &weir_shape_scalar;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t list = push_on(w, "/device:GUARD:0", ON(w, "/device:GUARD:0", "Square", "a", x));
+  weir_edge_t some = ON(w, "/device:GUARD:0", "OptionalFromValue", "some", list);
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_types("output_types", &type, 1),
+                                  weir_attr_shapes("output_shapes", &shape, 1));
+  weir_node_t* value =
+      add_on(w, "/device:GUARD:1", "OptionalGetValue", "value", WEIR_EDGES(some), attrs);
+  weir_edge_t item = pop_on(w, "/device:CPU:0", output(value, 0), "pop");
+  weir_edge_t y = ON(w, "/device:CPU:0", "Neg", "y", item);
+  assert_true(feed_float(open_on(w, "cpu:1,guard:2", NULL, false), x, 3, y) == -9);
+}
+
+// ---- transfers by name ----
+
+static weir_attrs_t transfer_attrs(const char* type, weir_arena_t* arena) {
+  const char* device = "/job:localhost/replica:0/task:0/device:CPU:0";
+  weir_named_attr_t attrs[] = {
+      weir_attr_type(type, WEIR_DTYPE_FLOAT), weir_attr_string("tensor_name", "t"),
+      weir_attr_string("send_device", device), weir_attr_string("recv_device", device),
+      weir_attr_int("send_device_incarnation", 1)};
+  weir_named_attr_t* copy = weir_arena_array(arena, WEIR_COUNT_OF(attrs), sizeof(*copy));
+  assert_non_null(copy);
+  memcpy(copy, attrs, sizeof(attrs));
+  return (weir_attrs_t){copy, WEIR_COUNT_OF(attrs)};
+}
+
+// Whoever receives it can read it.
+static void test_sent_from_a_guard(void** state) {
+  world_t* w = *state;
+  weir_arena_t arena = {0};
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Square", "a", x);
+  weir_node_t* send =
+      add_on(w, "/device:GUARD:0", "_Send", "send", WEIR_EDGES(a), transfer_attrs("T", &arena));
+  weir_edge_t got = output(add_on(w, "/device:CPU:0", "_Recv", "recv", WEIR_NO_EDGES,
+                                  transfer_attrs("tensor_type", &arena)),
+                           0);
+  weir_edge_t y = ON(w, "/device:CPU:0", "Neg", "y", got);
+  weir_tensor_t *fed = make_float(3), *result = NULL;
+  weir_feed_t feed = {.edge = x, .tensor = fed};
+  weir_step_spec_t spec = {.feeds = &feed,
+                           .feed_count = 1,
+                           .fetches = &y,
+                           .fetch_count = 1,
+                           .targets = &send,
+                           .target_count = 1};
+  check_ok(weir_session_run(open_on(w, "cpu:1,guard:1", NULL, false), &spec, &result));
+  assert_true(*WEIR_TENSOR_DATA(result, float) == -9);
+  weir_tensor_release(result);
+  weir_tensor_release(fed);
+  weir_arena_free(&arena);
+}
+
+// ---- loops ----
+
 // A loop and all that is in it, wherever its nodes are.
 static void test_loop_anywhere(void** state) {
   world_t* w = *state;
@@ -173,6 +267,9 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
       TEST(test_a_value_crosses_once),
       TEST(test_from_guard_to_guard),
+      TEST(test_a_list_crosses),
+      TEST(test_a_list_within_crosses),
+      TEST(test_sent_from_a_guard),
       TEST(test_loop_anywhere),
       TEST(test_state_of_devices),
       TEST(test_a_promise_not_kept),

@@ -66,3 +66,22 @@ weir_status_t* weir_tensor_create_variant(weir_variant_object_t* take_object,
   *out_tensor = tensor;
   return NULL;
 }
+
+weir_status_t* weir_variants_map(const weir_tensor_t* tensor, weir_tensor_map_t map,
+                                 weir_tensor_t** out_tensor) {
+  weir_tensor_t* copy = NULL;
+  weir_status_t* status = NULL;
+  WEIR_TRY(weir_tensor_copy(tensor, &copy));
+  for (int64_t i = 0; i < copy->count && !status; ++i) {
+    weir_variant_object_t** object = &WEIR_TENSOR_DATA(copy, weir_variant_t)[i].object;
+    void* mapped = NULL;
+    if (!*object || !(*object)->type->map) continue;
+    status = (*object)->type->map(*object, map, &mapped);
+    if (status) break;
+    weir_variant_release(*object);
+    *object = mapped;
+  }
+  if (status) weir_tensor_release(copy);
+  else *out_tensor = copy;
+  return status;
+}

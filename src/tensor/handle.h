@@ -34,6 +34,12 @@ WEIR_INLINE weir_handle_t* weir_tensor_handle(const weir_tensor_t* t) {
   return t->dtype == WEIR_DTYPE_RESOURCE && t->count > 0 ? ((weir_handle_t**)t->data)[0] : NULL;
 }
 
+// Creates what takes the place of |tensor| in a copy of the object that holds it.
+typedef struct weir_tensor_map_t {
+  weir_status_t* (*fn)(void* arg, weir_tensor_t* tensor, weir_tensor_t** out_tensor);
+  void* arg;
+} weir_tensor_map_t;
+
 // The element of a variant tensor: a reference-counted object and what can be done with it. Objects
 // are immutable once shared.
 typedef struct weir_variant_type_t {
@@ -44,6 +50,9 @@ typedef struct weir_variant_type_t {
   weir_status_t* (*zeros_like)(const void* object, void** out_zeros);
   // optional, default the type's name: appends what AsString says of the object.
   void (*describe)(const void* object, struct weir_strbuf_t* out);
+  // optional, default: it holds no tensors. Creates the same object with others in place of the
+  // tensors that it holds, all of which |map| is given: for copies to another memory.
+  weir_status_t* (*map)(const void* object, weir_tensor_map_t map, void** out_object);
 } weir_variant_type_t;
 typedef struct weir_variant_object_t {  // every variant object starts with this
   const weir_variant_type_t* type;
@@ -59,5 +68,9 @@ void weir_variant_release(weir_variant_object_t* object);
 // Creates a scalar variant tensor; consumes the reference |take_object|, also on failure.
 WEIR_MUST_USE weir_status_t* weir_tensor_create_variant(weir_variant_object_t* take_object,
                                                         weir_tensor_t** out_tensor);
+// Creates a variant tensor like |tensor|, but with others in place of the tensors that its elements
+// hold. |map| sees those that are variants themselves as well.
+WEIR_MUST_USE weir_status_t* weir_variants_map(const weir_tensor_t* tensor, weir_tensor_map_t map,
+                                               weir_tensor_t** out_tensor);
 
 #endif  // WEIR_TENSOR_HANDLE_H_

@@ -166,6 +166,20 @@ static weir_status_t* list_zeros_like(const void* object, void** out_zeros) {
   return NULL;
 }
 
+static weir_status_t* list_map(const void* object, weir_tensor_map_t map, void** out_object) {
+  const weir_list_t* list = object;
+  weir_list_t* copy = NULL;
+  WEIR_TRY(weir_list_create(list->dtype, list->shape, list->count, &copy));
+  copy->max_count = list->max_count;
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < list->count && !status; ++i) {
+    if (list->items[i]) status = map.fn(map.arg, list->items[i], &copy->items[i]);
+  }
+  if (status) weir_list_release(copy);
+  else *out_object = copy;
+  return status;
+}
+
 static void list_describe(const void* object, weir_strbuf_t* out) {
   (void)object;
   weir_strbuf_puts(out, "TensorList");
@@ -175,4 +189,5 @@ const weir_variant_type_t weir_list_type = {.type_name = "tensorflow::TensorList
                                             .describe = list_describe,
                                             .destroy = list_destroy,
                                             .add = list_add,
-                                            .zeros_like = list_zeros_like};
+                                            .zeros_like = list_zeros_like,
+                                            .map = list_map};

@@ -25,13 +25,16 @@ static void optional_destroy(void* object) {
 static weir_status_t* optional_add(const void* a, const void* b, void** out_sum);
 static weir_status_t* optional_zeros(const void* object, void** out_zeros);
 
+static weir_status_t* optional_map(const void* object, weir_tensor_map_t map, void** out_object);
+
 static void optional_describe(const void* object, weir_strbuf_t* out);
 
 static const weir_variant_type_t optional_type = {.type_name = "tensorflow::data::Optional",
                                                   .describe = optional_describe,
                                                   .destroy = optional_destroy,
                                                   .add = optional_add,
-                                                  .zeros_like = optional_zeros};
+                                                  .zeros_like = optional_zeros,
+                                                  .map = optional_map};
 
 // |count| components, to be set by the caller.
 static weir_status_t* optional_create(bool has_value, int count, optional_t** out_optional) {
@@ -110,6 +113,18 @@ static weir_status_t* optional_zeros(const void* object, void** out_zeros) {
   }
   *out_zeros = zeros;
   return NULL;
+}
+
+static weir_status_t* optional_map(const void* object, weir_tensor_map_t map, void** out_object) {
+  const optional_t* optional = object;
+  optional_t* copy = NULL;
+  WEIR_TRY(optional_create(optional->has_value, optional->count, &copy));
+  weir_status_t* status = NULL;
+  for (int i = 0; i < optional->count && !status; ++i)
+    status = map.fn(map.arg, optional->items[i], &copy->items[i]);
+  if (status) weir_variant_release(&copy->base);
+  else *out_object = copy;
+  return status;
 }
 
 // TensorFlow shows the last component alone.
