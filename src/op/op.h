@@ -14,6 +14,8 @@ typedef struct weir_simplify_ctx_t weir_simplify_ctx_t;  // op/simplify.h
 typedef struct weir_kernel_ctx_t weir_kernel_ctx_t;      // op/kernel.h
 typedef struct weir_kernel_init_t weir_kernel_init_t;    // op/kernel.h
 typedef struct weir_done_t weir_done_t;                  // op/kernel.h
+typedef struct weir_cost_ctx_t weir_cost_ctx_t;          // op/cost.h
+typedef struct weir_cost_t weir_cost_t;                  // op/cost.h
 
 // Traits, read by passes and executor: no list of op names lives outside ops/.
 typedef uint32_t weir_op_flags_t;
@@ -104,7 +106,10 @@ typedef struct weir_op_def_t {
       weir_shape_ctx_t* ctx);  // required: weir_shape_fn_unknown when nothing can be said
   weir_status_t* (*build_grad)(weir_grad_ctx_t* ctx);  // optional: no gradient
   weir_status_t* (*simplify)(
-      weir_simplify_ctx_t* ctx);     // optional: algebraic rewriting of one node
+      weir_simplify_ctx_t* ctx);  // optional: algebraic rewriting of one node
+  // Optional: how much a node computes and touches. |cost| holds the default, one operation an
+  // element and all that is read and written, for it to change.
+  void (*cost)(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
   const weir_kernel_def_t* kernels;  // optional
 } weir_op_def_t;
 

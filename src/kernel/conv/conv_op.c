@@ -256,3 +256,38 @@ weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx, const weir_conv_fa
   return run(ctx, &conv, f->run_by_filter, (operand_t){in, w->is_nchw}, (operand_t){dy, w->is_nchw},
              false, NULL);
 }
+
+// ---- costs ----
+
+// Each output of a convolution, or its gradient |dy|, meets each weight that leads to its channel.
+static double conv_flops(const weir_shape_t* filter, const weir_shape_t* dy) {
+  return 2 * weir_cost_count(dy) * weir_cost_count(filter) / WEIR_MAX(weir_cost_dim(filter, -1), 1);
+}
+
+static double depthwise_flops(const weir_shape_t* filter, const weir_shape_t* dy) {
+  return conv_flops(filter, dy) / WEIR_MAX(weir_cost_dim(filter, -2), 1);
+}
+
+void weir_conv_op_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = conv_flops(ctx->inputs[1], ctx->outputs[0]);
+}
+
+void weir_conv_op_by_input_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = conv_flops(ctx->inputs[1], ctx->inputs[2]);
+}
+
+void weir_conv_op_by_filter_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = conv_flops(ctx->outputs[0], ctx->inputs[2]);
+}
+
+void weir_conv_op_depthwise_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = depthwise_flops(ctx->inputs[1], ctx->outputs[0]);
+}
+
+void weir_conv_op_depthwise_by_input_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = depthwise_flops(ctx->inputs[1], ctx->inputs[2]);
+}
+
+void weir_conv_op_depthwise_by_filter_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  cost->flops = depthwise_flops(ctx->outputs[0], ctx->inputs[2]);
+}

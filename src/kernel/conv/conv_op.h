@@ -5,6 +5,7 @@
 
 #include "kernel/conv/window.h"
 #include "kernel/nn/fused_tail.h"
+#include "op/cost.h"
 #include "op/grad_ctx.h"
 
 // A forward op (input, filter), its gradient by the input (input_sizes, filter, dy) and its
@@ -21,6 +22,14 @@ WEIR_MUST_USE weir_status_t* weir_conv_op_shape(weir_shape_ctx_t* ctx);
 WEIR_MUST_USE weir_status_t* weir_conv_op_depthwise_shape(weir_shape_ctx_t* ctx);
 WEIR_MUST_USE weir_status_t* weir_conv_op_by_input_shape(weir_shape_ctx_t* ctx);
 WEIR_MUST_USE weir_status_t* weir_conv_op_by_filter_shape(weir_shape_ctx_t* ctx);
+
+// ---- costs of each of the three ----
+void weir_conv_op_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+void weir_conv_op_by_input_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+void weir_conv_op_by_filter_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+void weir_conv_op_depthwise_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+void weir_conv_op_depthwise_by_input_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+void weir_conv_op_depthwise_by_filter_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
 
 // ---- gradients of each of the three ----
 WEIR_MUST_USE weir_status_t* weir_conv_op_grad(weir_grad_ctx_t* g, const weir_conv_family_t* f);

@@ -4,6 +4,7 @@
 #define WEIR_OPS_ARRAY_COMMON_H_
 
 #include "kernel/move/move.h"
+#include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"

@@ -362,6 +362,7 @@ const weir_op_module_t weir_ops_array_gather = {
          .outputs = "output: Tparams",
          .summary = "Gathers rows of a tensor by index.",
          .infer_shape = gather_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = rows_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu)},
         {.name = "GatherV2",
@@ -371,6 +372,7 @@ const weir_op_module_t weir_ops_array_gather = {
          .outputs = "output: Tparams",
          .summary = "Gathers slices of a tensor along an axis by index.",
          .infer_shape = gather_v2_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = gather_v2_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = gather_v2_cpu, .host_inputs = "axis")},
         {0}}};

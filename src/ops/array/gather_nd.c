@@ -114,6 +114,7 @@ const weir_op_module_t weir_ops_array_gather_nd = {
          .outputs = "output: Tparams",
          .summary = "Gathers slices of a tensor by rows of indices.",
          .infer_shape = gather_nd_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = gather_nd_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu)},
         {0}}};

@@ -186,6 +186,7 @@ const weir_op_module_t weir_ops_array_slice = {
          .flags = WEIR_OP_VIEW,
          .summary = "Cuts a box out of a tensor; a size of -1 means to the end.",
          .infer_shape = slice_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = slice_grad,
          .simplify = array_simplify_same,
          .kernels = WEIR_CPU_KERNEL(.compute = slice_cpu, .host_inputs = "begin, size")},

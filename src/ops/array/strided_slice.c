@@ -233,6 +233,7 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .flags = WEIR_OP_VIEW,
          .summary = "Slices a tensor as Python does.",
          .infer_shape = strided_slice_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = strided_slice_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = strided_slice_cpu, .host_inputs = "begin, end, strides")},

@@ -225,6 +225,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
          .outputs = "output: T",
          .summary = "Products of matrices in equal batches",
          .infer_shape = batch_shape,
+         .cost = weir_cost_fn_matmul,
          .build_grad = batch_grad,
          .kernels = (const weir_kernel_def_t[]){BATCH_KERNEL(NULL, batch_init), {0}}},
         {.name = "BatchMatMulV2",
@@ -235,6 +236,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
          .outputs = "output: T",
          .summary = "Products of matrices in batches that broadcast",
          .infer_shape = broadcast_shape,
+         .cost = weir_cost_fn_matmul,
          .build_grad = batch_grad,
          .kernels =
              (const weir_kernel_def_t[]){
@@ -250,6 +252,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
          .outputs = "output: Tout",
          .summary = "As BatchMatMulV2, with types of their own",
          .infer_shape = broadcast_shape,
+         .cost = weir_cost_fn_matmul,
          .build_grad = batch_grad,
          .kernels =
              (const weir_kernel_def_t[]){

@@ -105,6 +105,7 @@ const weir_op_module_t weir_ops_math_matmul = {
          .outputs = "product: T",
          .summary = "The product of two matrices",
          .infer_shape = matmul_shape,
+         .cost = weir_cost_fn_matmul,
          .build_grad = matmul_grad,
          .kernels = WEIR_CPU_KERNEL(
                  .types = "T: bfloat16, half, float, double, int32, int64, complex64, complex128",

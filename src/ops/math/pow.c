@@ -46,6 +46,7 @@ const weir_op_module_t weir_ops_math_pow = {
          .flags = WEIR_OP_POINTWISE,
          .summary = "x to the power of y; a negative integer power of integers is an error",
          .infer_shape = weir_shape_fn_broadcast,
+         .cost = weir_cost_fn_many,
          .build_grad = pow_grad,
          .simplify = pow_simplify,
          .kernels = WEIR_BINARY_KERNELS(pow_init, NULL)},

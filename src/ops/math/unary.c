@@ -50,6 +50,7 @@
    .flags = WEIR_OP_POINTWISE | FLAGS_##slope,                                                \
    .summary = text,                                                                           \
    .infer_shape = weir_shape_fn_unchanged,                                                    \
+   .cost = (ns) >= 2 ? weir_cost_fn_many : NULL,                                              \
    .build_grad = BUILDER_##slope(Op),                                                         \
    .kernels = WEIR_UNARY_KERNELS(Op##_init, "T: " NAMES_##loops)},
 #define FUNCTION(...)

@@ -101,6 +101,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .inputs = "input: T; filter: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_shape,
+         .cost = weir_conv_op_cost,
          .build_grad = conv2d_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = conv2d_cpu, .init = weir_conv_op_init,
                                     .state_size = sizeof(weir_window_t))},
@@ -110,6 +111,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .inputs = "input_sizes: int32; filter: T; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = by_input_shape,
+         .cost = weir_conv_op_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
@@ -120,6 +122,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_by_filter_shape,
+         .cost = weir_conv_op_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,
@@ -136,6 +139,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .inputs = "input: T; filter: T; args: TArgs; host_args: num_host_args * float",
          .outputs = "output: T",
          .infer_shape = fused_shape,
+         .cost = weir_conv_op_cost,
          .kernels = WEIR_CPU_KERNEL(.types = "T: half, float, double", .compute = fused_cpu,
                                     .init = fused_init, .state_size = sizeof(fused_state_t))},
         {0}}};

@@ -42,6 +42,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .inputs = "input: T; filter: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_shape,
+         .cost = weir_conv_op_cost,
          .build_grad = conv3d_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = conv3d_cpu, .init = weir_conv_op_init,
                                     .state_size = sizeof(weir_window_t))},
@@ -51,6 +52,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .inputs = "input_sizes: Tshape; filter: T; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_by_input_shape,
+         .cost = weir_conv_op_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
@@ -61,6 +63,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_by_filter_shape,
+         .cost = weir_conv_op_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,

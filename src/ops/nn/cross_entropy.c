@@ -1,6 +1,7 @@
 // cross_entropy.c — SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
 #include "kernel/move/staging.h"
 #include "kernel/nn/softmax.h"
+#include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 
@@ -207,6 +208,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .inputs = "features: T; labels: T",
          .outputs = "loss: T; backprop: T",
          .infer_shape = dense_shape,
+         .cost = weir_cost_fn_many,
          .build_grad = dense_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = dense_cpu)},
         {.name = "SparseSoftmaxCrossEntropyWithLogits",
@@ -215,6 +217,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .inputs = "features: T; labels: Tlabels",
          .outputs = "loss: T; backprop: T",
          .infer_shape = sparse_shape,
+         .cost = weir_cost_fn_many,
          .build_grad = sparse_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = sparse_cpu)},
         {0}}};

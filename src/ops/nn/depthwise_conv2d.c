@@ -45,6 +45,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .inputs = "input: T; filter: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_depthwise_shape,
+         .cost = weir_conv_op_depthwise_cost,
          .build_grad = depthwise_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = depthwise_cpu, .init = weir_conv_op_init,
                                     .state_size = sizeof(weir_window_t))},
@@ -54,6 +55,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .inputs = "input_sizes: int32; filter: T; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_by_input_shape,
+         .cost = weir_conv_op_depthwise_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
@@ -64,6 +66,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",
          .outputs = "output: T",
          .infer_shape = weir_conv_op_by_filter_shape,
+         .cost = weir_conv_op_depthwise_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,

@@ -3,6 +3,7 @@
 #include "kernel/gemm/gemm.h"
 #include "kernel/move/staging.h"
 #include "kernel/nn/fused_tail.h"
+#include "op/cost.h"
 #include "op/shape_ctx.h"
 
 typedef struct state_t {
@@ -93,6 +94,7 @@ const weir_op_module_t weir_ops_nn_fused_matmul = {
          .inputs = "a: T; b: T; args: num_args * T",
          .outputs = "product: T",
          .infer_shape = fused_shape,
+         .cost = weir_cost_fn_matmul,
          .kernels = WEIR_CPU_KERNEL(.compute = fused_cpu, .init = init_state,
                                     .state_size = sizeof(state_t))},
         {0}}};

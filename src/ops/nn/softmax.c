@@ -2,6 +2,7 @@
 #include "kernel/nn/softmax.h"
 
 #include "kernel/move/staging.h"
+#include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 
@@ -59,6 +60,7 @@ const weir_op_module_t weir_ops_nn_softmax = {
                                     .inputs = "logits: T",
                                     .outputs = "softmax: T",
                                     .infer_shape = softmax_shape,
+                                    .cost = weir_cost_fn_many,
                                     .build_grad = softmax_grad,
                                     .kernels = WEIR_CPU_KERNEL(.compute = softmax_cpu)},
                                    {.name = "LogSoftmax",
@@ -67,6 +69,7 @@ const weir_op_module_t weir_ops_nn_softmax = {
                                     .inputs = "logits: T",
                                     .outputs = "logsoftmax: T",
                                     .infer_shape = softmax_shape,
+                                    .cost = weir_cost_fn_many,
                                     .build_grad = log_softmax_grad,
                                     .kernels = WEIR_CPU_KERNEL(.compute = log_softmax_cpu)},
                                    {0}}};

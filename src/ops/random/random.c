@@ -2,6 +2,7 @@
 // with state, seeded by attributes.
 #include "kernel/random/random.h"
 
+#include "op/cost.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -103,6 +104,7 @@ const weir_op_module_t weir_ops_random_random = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Uniform numbers in [0, 1)",
          .infer_shape = random_shape,
+         .cost = weir_cost_fn_many,
          .kernels = RANDOM_KERNELS(uniform_cpu, "shape")},
         {.name = "RandomStandardNormal",
          .attrs = FLOAT_ATTRS,
@@ -111,6 +113,7 @@ const weir_op_module_t weir_ops_random_random = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Normal numbers of mean 0 and deviation 1",
          .infer_shape = random_shape,
+         .cost = weir_cost_fn_many,
          .kernels = RANDOM_KERNELS(normal_cpu, "shape")},
         {.name = "TruncatedNormal",
          .attrs = FLOAT_ATTRS,
@@ -119,6 +122,7 @@ const weir_op_module_t weir_ops_random_random = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Normal numbers within two deviations",
          .infer_shape = random_shape,
+         .cost = weir_cost_fn_many,
          .kernels = RANDOM_KERNELS(truncated_cpu, "shape")},
         {.name = "RandomUniformInt",
          .attrs = "seed: int = 0; seed2: int = 0; Tout: {int32, int64}; T: {int32, int64}",
@@ -127,5 +131,6 @@ const weir_op_module_t weir_ops_random_random = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Uniform integers in [minval, maxval)",
          .infer_shape = uniform_int_shape,
+         .cost = weir_cost_fn_many,
          .kernels = RANDOM_KERNELS(uniform_int_cpu, "shape, minval, maxval")},
         {0}}};

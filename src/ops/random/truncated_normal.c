@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernel/random/random_draw.h"
+#include "op/cost.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"
@@ -114,6 +115,7 @@ const weir_op_module_t weir_ops_random_truncated_normal = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
          .summary = "Normal draws within bounds, with parameters for each row",
          .infer_shape = truncated_shape,
+         .cost = weir_cost_fn_many,
          .kernels =
              WEIR_CPU_KERNEL(.types = "dtype: half, float, double", .compute = truncated_cpu,
                              .state_size = sizeof(weir_random_state_t), .init = truncated_init,

@@ -1,5 +1,6 @@
 // resource_gather.c — ResourceGather, ResourceGatherNd: rows of a variable, read without copying
 // the whole.
+#include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -311,6 +312,7 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .outputs = "output: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = gather_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = gather_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu, .host_inputs = "resource")},
         {.name = "ResourceGatherNd",
@@ -319,6 +321,7 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .outputs = "output: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = gather_nd_shape,
+         .cost = weir_cost_fn_outputs,
          .build_grad = gather_nd_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu, .host_inputs = "resource")},
         {0}}};

@@ -1,6 +1,7 @@
 // scatter.c — ResourceScatterAdd … ScatterUpdate: updates of the rows of a variable, by handle or
 // by reference.
 #include "kernel/elementwise/update.h"
+#include "op/cost.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -162,7 +163,8 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
   {                                                                                               \
     .name = op, .attrs = "dtype: " allowed "; Tindices: {int32, int64}",                          \
     .inputs = "resource: resource; indices: Tindices; updates: dtype", .flags = WEIR_OP_STATEFUL, \
-    .infer_shape = resource_shape, .kernels = (const weir_kernel_def_t[]) {                       \
+    .infer_shape = resource_shape, .cost = weir_cost_fn_updates,                                  \
+    .kernels = (const weir_kernel_def_t[]) {                                                      \
       {WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_inputs = "resource"}, { 0 }      \
     }                                                                                             \
   }
@@ -170,7 +172,8 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
   {                                                                                                \
     .name = op, .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking, \
     .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",       \
-    .flags = op_flags, .infer_shape = ref_shape, .kernels = (const weir_kernel_def_t[]) {          \
+    .flags = op_flags, .infer_shape = ref_shape, .cost = weir_cost_fn_updates,                     \
+    .kernels = (const weir_kernel_def_t[]) {                                                       \
       {WEIR_DEVICE_CPU, .types = row_types, .compute = fn}, { 0 }                                  \
     }                                                                                              \
   }

@@ -1,5 +1,6 @@
 // scatter_nd.c — ResourceScatterNdAdd … ScatterNdUpdate: updates of slices of a variable by rows of
 // indices, by handle or by reference.
+#include "op/cost.h"
 #include "ops/array/nd_scatter.h"
 
 #define NUMBERS                                                                               \
@@ -55,20 +56,21 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
         "T: type; Tindices: {int32, int64}; use_locking: bool = true; bad_indices_policy: string " \
         "= ''",                                                                                    \
     .inputs = "ref: resource; indices: Tindices; updates: T", .flags = WEIR_OP_STATEFUL,           \
-    .summary = text, .infer_shape = resource_shape, .kernels = (const weir_kernel_def_t[]) {       \
+    .summary = text, .infer_shape = resource_shape, .cost = weir_cost_fn_updates,                  \
+    .kernels = (const weir_kernel_def_t[]) {                                                       \
       {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn, .host_inputs = "ref"}, { 0 }      \
     }                                                                                              \
   }
-#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn, text)                     \
-  {                                                                                          \
-    .name = op,                                                                              \
-    .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking        \
-             "; bad_indices_policy: string = ''",                                            \
-    .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)", \
-    .flags = op_flags, .summary = text, .infer_shape = ref_shape,                            \
-    .kernels = (const weir_kernel_def_t[]) {                                                 \
-      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn}, { 0 }                      \
-    }                                                                                        \
+#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn, text)                        \
+  {                                                                                             \
+    .name = op,                                                                                 \
+    .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking           \
+             "; bad_indices_policy: string = ''",                                               \
+    .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",    \
+    .flags = op_flags, .summary = text, .infer_shape = ref_shape, .cost = weir_cost_fn_updates, \
+    .kernels = (const weir_kernel_def_t[]) {                                                    \
+      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn}, { 0 }                         \
+    }                                                                                           \
   }
 
 const weir_op_module_t weir_ops_state_scatter_nd = {

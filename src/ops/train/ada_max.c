@@ -26,6 +26,7 @@ const weir_op_module_t weir_ops_train_ada_max = {
                    "epsilon: T; grad: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS("T: double, float, half", ada_max_init)},
         {.name = "ResourceApplyAdaMax",
          .attrs = "T: numbertype; use_locking: bool = false",
@@ -33,5 +34,6 @@ const weir_op_module_t weir_ops_train_ada_max = {
                    "beta2: T; epsilon: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS("T: double, float, half", ada_max_init)},
         {0}}};

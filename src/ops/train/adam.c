@@ -29,6 +29,7 @@ const weir_op_module_t weir_ops_train_adam = {
                    "beta1: T; beta2: T; epsilon: T; grad: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
         {.name = "ResourceApplyAdam",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
@@ -36,5 +37,6 @@ const weir_op_module_t weir_ops_train_adam = {
                    "T; beta1: T; beta2: T; epsilon: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
         {0}}};

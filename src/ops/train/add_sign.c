@@ -25,11 +25,13 @@ const weir_op_module_t weir_ops_train_add_sign = {
          .inputs = "var: Ref(T); m: Ref(T); lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, add_sign_init)},
         {.name = "ResourceApplyAddSign",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, add_sign_init)},
         {0}}};

@@ -26,5 +26,6 @@ const weir_op_module_t weir_ops_train_amsgrad = {
                    "beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, amsgrad_init)},
         {0}}};

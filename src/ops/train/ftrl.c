@@ -29,6 +29,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "lr_power: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceApplyFtrl",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
@@ -36,6 +37,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "T; lr_power: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "SparseApplyFtrl",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -44,6 +46,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "l1: T; l2: T; lr_power: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceSparseApplyFtrl",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -52,6 +55,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "lr: T; l1: T; l2: T; lr_power: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ApplyFtrlV2",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
@@ -59,6 +63,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "l2_shrinkage: T; lr_power: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceApplyFtrlV2",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
@@ -66,6 +71,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "T; l2_shrinkage: T; lr_power: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "SparseApplyFtrlV2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -74,6 +80,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "l1: T; l2: T; l2_shrinkage: T; lr_power: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceSparseApplyFtrlV2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -82,5 +89,6 @@ const weir_op_module_t weir_ops_train_ftrl = {
                    "lr: T; l1: T; l2: T; l2_shrinkage: T; lr_power: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {0}}};

@@ -26,11 +26,13 @@ const weir_op_module_t weir_ops_train_gradient_descent = {
          .inputs = "var: Ref(T); alpha: T; delta: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, descend_init)},
         {.name = "ResourceApplyGradientDescent",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; alpha: T; delta: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, descend_init)},
         {0}}};

@@ -390,3 +390,13 @@ weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
   }
   return node->output_count > 0 ? weir_shape_set(ctx, 0, var) : NULL;
 }
+
+void weir_optimizer_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost) {
+  const weir_node_def_t* node = ctx->node;
+  int grad = find_input(node, "grad"), slots = 0;
+  if (grad < 0) grad = find_input(node, "delta");
+  if (grad < 0) return;
+  for (int i = 0; i < node->input_count; ++i) slots += is_variable_type(node->input_types[i]);
+  cost->flops = 2 * slots * weir_cost_count(ctx->inputs[grad]);
+  cost->bytes = (1 + 2 * slots) * weir_cost_bytes(ctx->inputs[grad], node->input_types[grad]);
+}

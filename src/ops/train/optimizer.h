@@ -4,6 +4,7 @@
 #ifndef WEIR_OPS_TRAIN_OPTIMIZER_H_
 #define WEIR_OPS_TRAIN_OPTIMIZER_H_
 
+#include "op/cost.h"
 #include "op/kernel.h"
 
 #define WEIR_OPTIMIZER_MAX_SLOTS 4
@@ -50,6 +51,8 @@ WEIR_MUST_USE weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
 weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx);
 // The shape function: slots and gradient agree, the rest are scalars.
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx);
+// The cost function: of each slot, as much as there is of the gradient is read and written.
+void weir_optimizer_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
 
 #define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                   \
   WEIR_CPU_KERNEL(.types = row_types, .compute = weir_optimizer_cpu, \

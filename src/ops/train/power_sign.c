@@ -26,11 +26,13 @@ const weir_op_module_t weir_ops_train_power_sign = {
          .inputs = "var: Ref(T); m: Ref(T); lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, power_sign_init)},
         {.name = "ResourceApplyPowerSign",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
+         .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, power_sign_init)},
         {0}}};
