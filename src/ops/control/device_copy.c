@@ -112,7 +112,7 @@ static void copy_held(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_device_t* device = ctx->device;
   held->left = count + 1;
   for (size_t i = 0; i < count; ++i)
-    device->vtable->copy(device, held->pairs[i].from, held->pairs[i].to, on_held_copied, held);
+    weir_device_copy(device, held->pairs[i].from, held->pairs[i].to, on_held_copied, held);
   on_held_copied(held, status);
 }
 
