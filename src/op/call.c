@@ -22,6 +22,19 @@ weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kernel_ctx_t* ctx,
   return NULL;
 }
 
+weir_status_t* weir_kernel_set_results(weir_kernel_ctx_t* ctx, weir_tensor_t** take_tensors) {
+  weir_status_t* status = NULL;
+  for (int i = 0; i < ctx->output_count; ++i) {
+    weir_dtype_t want = ctx->node->output_types[i], got = weir_tensor_type(take_tensors[i]);
+    if (!status && want != got)
+      status = WEIR_STATUS(INTERNAL, "Expect %d-th output is of type %s but get %s", i,
+                           weir_dtype_name(want), weir_dtype_name(got));
+    weir_kernel_set(ctx, i, take_tensors[i]);
+    take_tensors[i] = NULL;
+  }
+  return status;
+}
+
 // A call under way: lives until the function is done.
 typedef struct call_run_t {
   weir_call_t call;
@@ -33,9 +46,7 @@ typedef struct call_run_t {
 static void call_done(void* arg, weir_status_t* take_status) {
   call_run_t* run = arg;
   weir_done_t done = run->done;
-  if (!take_status) {
-    for (int i = 0; i < run->call.ret_count; ++i) weir_kernel_set(run->ctx, i, run->call.rets[i]);
-  }
+  if (!take_status) take_status = weir_kernel_set_results(run->ctx, run->call.rets);
   weir_free(run);
   weir_done_call(done, take_status);
 }

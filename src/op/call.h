@@ -25,6 +25,11 @@ WEIR_MUST_USE weir_status_t* weir_callee_handle(weir_callee_t* callee, weir_kern
 void weir_callee_call(weir_callee_t* callee, weir_kernel_ctx_t* ctx, int first_input,
                       weir_done_t done);
 
+// Makes |take_tensors|, as many as it has outputs, the kernel's. Takes them in every case. INTERNAL
+// when a function made another type than its caller's node says.
+WEIR_MUST_USE weir_status_t* weir_kernel_set_results(weir_kernel_ctx_t* ctx,
+                                                     weir_tensor_t** take_tensors);
+
 // TensorFlow's truth of a tensor: a scalar that is not zero or not the empty string; any other
 // tensor that is not empty.
 WEIR_MUST_USE weir_status_t* weir_tensor_truth(const weir_tensor_t* tensor, bool* out_truth);

@@ -819,6 +819,31 @@ static void test_unknown_function(void** state) {
               WEIR_NOT_FOUND, "Nobody");
 }
 
+// Nobody reads numbers as strings: what a function returns is what its caller says, or an error.
+static void test_result_of_another_type(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              "node {name: 'n' op: 'Placeholder'" INT_ATTR("dtype") "}"
+              "node {name: 'yes' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+              "node {name: 'if' op: 'If' input: 'yes' input: 'n'"
+              " attr {key: 'Tcond' value {type: DT_BOOL}}" INT_LIST("Tin")
+              " attr {key: 'Tout' value {list {type: DT_STRING}}}"
+              FUNC("then_branch", "Same") FUNC("else_branch", "Same") "}"
+              "library {function {signature {name: 'Same' input_arg" INT_ARG("n")
+              " output_arg" INT_ARG("r") "} ret {key: 'r' value: 'n'}}}");
+  weir_session_t* session = open_session(w, 1);
+  weir_edge_t n, yes, made;
+  check_ok(weir_graph_find_output(w->graph, "n", &n));
+  check_ok(weir_graph_find_output(w->graph, "yes", &yes));
+  check_ok(weir_graph_find_output(w->graph, "if", &made));
+  weir_tensor_t *number = make_int(3), *truth = make_bool(true), *result = NULL;
+  weir_step_spec_t spec = {WEIR_FEEDS({n, number}, {yes, truth}), WEIR_FETCHES(made)};
+  check_error(weir_session_run(session, &spec, &result), WEIR_INTERNAL,
+              "Expect 0-th output is of type string but get int32");
+  weir_tensor_release(number);
+  weir_tensor_release(truth);
+}
+
 // A condition is looked at when the Switch runs, not when it was read.
 static void test_condition_that_changes(void** state) {
   world_t* w = *state;
@@ -859,6 +884,7 @@ int main(void) {
       TEST(test_many_feeds),
       TEST(test_graph_grows_between_runs),
       TEST(test_uninitialised),
+      TEST(test_result_of_another_type),
       TEST(test_condition_that_changes),
       TEST(test_no_memory_for_the_result),
       TEST(test_containers),

@@ -38,12 +38,7 @@ static void release_all(weir_tensor_t** tensors, int count) {
 // Ends the loop; the variables become the outputs.
 static void loop_finish(loop_t* loop, weir_status_t* take_status) {
   weir_done_t done = loop->done;
-  if (!take_status) {
-    for (int i = 0; i < loop->count; ++i) {
-      weir_kernel_set(loop->ctx, i, loop->tensors[i]);
-      loop->tensors[i] = NULL;
-    }
-  }
+  if (!take_status) take_status = weir_kernel_set_results(loop->ctx, loop->tensors);
   release_all(loop->tensors, 2 * loop->count);
   weir_tensor_release(loop->truth);
   weir_free(loop);
