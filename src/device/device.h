@@ -69,6 +69,7 @@ struct weir_device_t {
   char* name;               // "/job:localhost/replica:0/task:0/device:CPU:0"; owned
   int ordinal;              // among the devices of its runtime
   int preference;           // nodes that nobody placed go where it is highest
+  double speed;             // of a simulated device, against its kernels; 0: not simulated
   uint64_t incarnation;     // changes when the device restarts
   int64_t memory_limit;     // bytes; 0: not known
   weir_pool_t* pool;        // intra-op threads on the host; borrowed

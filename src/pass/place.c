@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/string.h"
+#include "graph/analysis.h"
+#include "pass/place_cost.h"
 
 // The nodes that must be on one device; by the id of the group's root node.
 typedef struct group_t {
@@ -226,7 +228,7 @@ static int choose_freely(placer_t* placer, int root) {
   const weir_place_policy_t* policy = &placer->params->policy;
   int count = placer->params->device_count;
   if (policy->kind == WEIR_PLACE_NAMED) return first_match(placer, &policy->device, root);
-  if (policy->kind == WEIR_PLACE_FIRST) return -1;
+  if (policy->kind != WEIR_PLACE_RANDOM) return -1;
   const char* name = placer->groups[root].name;
   uint64_t drawn = weir_fingerprint64(name, strlen(name)) ^ policy->seed;
   int first = (int)(weir_fingerprint64(&drawn, sizeof(drawn)) % (uint64_t)count);
@@ -266,6 +268,65 @@ static weir_status_t* choose_all(placer_t* placer) {
     placer->device_of[i] = group->device;
   }
   return NULL;
+}
+
+// ---- by cost ----
+
+// Where each group may be: the devices that its members ask for and that can run all of them.
+static weir_status_t* find_allowed(placer_t* placer, bool** out_allowed) {
+  const weir_place_params_t* params = placer->params;
+  size_t count = params->graph->node_count, width = (size_t)params->device_count;
+  bool* allowed = weir_arena_array(placer->arena, (count + 1) * width, sizeof(*allowed));
+  if (!allowed) return weir_out_of_memory();
+  for (size_t i = 0; i < count * width; ++i) {
+    const group_t* group = &placer->groups[find_root(placer, (int)(i / width))];
+    const weir_device_name_t* name = &placer->names[i % width];
+    allowed[i] = group->device >= 0 ? group->device == (int)(i % width)
+                                    : weir_device_name_matches(&group->wanted, name);
+  }
+  for (size_t i = 0; i < count * width; ++i) {
+    bool* root = &allowed[(size_t)find_root(placer, (int)(i / width)) * width + i % width];
+    const weir_node_t* node = params->graph->nodes[i / width];
+    if (is_client(node)) *root = (int)(i % width) == params->client;
+    else if (*root && !can_run(&params->devices[i % width], node)) *root = false;
+  }
+  *out_allowed = allowed;
+  return NULL;
+}
+
+// Groups that nothing is left for are placed as if nobody looked at costs: that may be an error, or
+// soft.
+static weir_status_t* choose_impossible(placer_t* placer, bool* allowed) {
+  size_t width = (size_t)placer->params->device_count;
+  for (size_t i = 0; i < placer->params->graph->node_count; ++i) {
+    bool is_possible = find_root(placer, (int)i) != (int)i;
+    for (size_t k = 0; k < width; ++k) is_possible |= allowed[i * width + k];
+    if (is_possible) continue;
+    WEIR_TRY(choose(placer, (int)i));
+    allowed[i * width + (size_t)placer->groups[i].device] = true;
+  }
+  return NULL;
+}
+
+static weir_status_t* choose_by_cost(placer_t* placer) {
+  const weir_place_params_t* params = placer->params;
+  const weir_graph_t* graph = params->graph;
+  weir_costs_t costs;
+  bool* allowed = NULL;
+  for (size_t i = 0; i < graph->node_count; ++i) {  // a loop's back edge is not to be crossed
+    const weir_node_t* node = graph->nodes[i];
+    for (int k = 0; k < node->def.input_count; ++k) {
+      if (weir_node_is_back_edge(node, node->inputs[k].node))
+        unite(placer, node->id, node->inputs[k].node->id, true);
+    }
+  }
+  WEIR_TRY(find_allowed(placer, &allowed));
+  WEIR_TRY(choose_impossible(placer, allowed));
+  WEIR_TRY(weir_costs_init(&costs, graph, params->devices, params->device_count, params->times,
+                           placer->arena));
+  for (size_t i = 0; i < graph->node_count; ++i) placer->parent[i] = find_root(placer, (int)i);
+  weir_place_cost_t problem = {.costs = &costs, .group_of = placer->parent, .is_allowed = allowed};
+  return weir_place_by_cost(&problem, placer->arena, &placer->device_of);
 }
 
 // How each node is used: what follow_neighbours decides by.
@@ -358,8 +419,11 @@ weir_status_t* weir_place_policy_parse(const char* text, weir_place_policy_t* ou
   int64_t seed = 0;
   *out_policy = (weir_place_policy_t){.kind = WEIR_PLACE_FIRST};
   if (weir_view_is(rest, "graph")) return NULL;
-  if (weir_view_is(rest, "cost"))
-    return WEIR_STATUS(UNIMPLEMENTED, "placement by cost is not there yet");
+  if (weir_view_is(rest, "cost") || weir_view_starts_with(rest, "cost:")) {
+    out_policy->kind = WEIR_PLACE_COST;
+    out_policy->trace = rest.size > strlen("cost:") ? text + strlen("cost:") : NULL;
+    return NULL;
+  }
   if (weir_view_starts_with(rest, "/")) {
     out_policy->kind = WEIR_PLACE_NAMED;
     return weir_device_name_parse(rest, &out_policy->device);
@@ -367,7 +431,8 @@ weir_status_t* weir_place_policy_parse(const char* text, weir_place_policy_t* ou
   bool is_random = weir_view_next(&rest, ':', &head) && weir_view_is(head, "random");
   if (!is_random || !weir_parse_int64(rest, &seed))
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "'%s' is no placement: graph, random:SEED or the name of a device", text);
+                       "'%s' is no placement: graph, cost, random:SEED or the name of a device",
+                       text);
   *out_policy = (weir_place_policy_t){.kind = WEIR_PLACE_RANDOM, .seed = (uint64_t)seed};
   return NULL;
 }
@@ -377,7 +442,8 @@ weir_status_t* weir_place(const weir_place_params_t* params, weir_arena_t* arena
   placer_t placer = {.params = params, .arena = arena};
   WEIR_TRY(init(&placer));
   WEIR_TRY(make_groups(&placer));
-  WEIR_TRY(choose_all(&placer));
+  if (params->policy.kind == WEIR_PLACE_COST) WEIR_TRY(choose_by_cost(&placer));
+  else WEIR_TRY(choose_all(&placer));
   if (params->policy.kind == WEIR_PLACE_FIRST) WEIR_TRY(follow_neighbours(&placer));
   keep_back_edges(&placer);
   for (size_t i = 0; i < params->graph->node_count; ++i) {

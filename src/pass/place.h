@@ -5,6 +5,19 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
+// How fast a device is, for placement by cost.
+typedef struct weir_rates_t {
+  double flops;       // a second
+  double bytes;       // of memory touched, a second
+  double node_ns;     // what every node takes besides
+  double delay_ns;    // from the end of a node to the start of what waited for it
+  double copy_bytes;  // a second, from and to the host
+  double copy_ns;     // what every copy takes besides
+  double speed;       // 1: of the rates above; 0.5: half as fast, copies apart
+  int processor;      // devices of one number take turns
+  bool is_host;       // its memory is the host's
+} weir_rates_t;
+
 // A device that nodes may be placed on.
 typedef struct weir_placement_t {
   const char* device;       // full name, "/job:ps/replica:0/task:0/device:CPU:0"; borrowed
@@ -13,6 +26,7 @@ typedef struct weir_placement_t {
   bool has_queue;           // it runs no kernels that wait for others (queues, transfers)
   uint64_t incarnation;     // part of the keys by which tensors leave it
   int task;                 // devices of one process have the same number
+  weir_rates_t rates;       // for WEIR_PLACE_COST only
 } weir_placement_t;
 
 // Where nodes go that nobody constrained.
@@ -21,12 +35,14 @@ typedef struct weir_place_policy_t {
     WEIR_PLACE_FIRST,   // the first device that can run them, or with their neighbours
     WEIR_PLACE_NAMED,   // |device|, where it can run them
     WEIR_PLACE_RANDOM,  // any, by |seed|
+    WEIR_PLACE_COST,    // where the step is expected to end first
   } kind;
   uint64_t seed;
   weir_device_name_t device;
+  const char* trace;  // COST: path of a trace with node times; borrowed from the text; NULL: none
 } weir_place_policy_t;
-// "graph" (or NULL), "random:SEED", or the name of a device. INVALID_ARGUMENT quotes what it is
-// not.
+// "graph" (or NULL), "cost", "cost:TRACE.json", "random:SEED", or the name of a device.
+// INVALID_ARGUMENT quotes what it is not.
 WEIR_MUST_USE weir_status_t* weir_place_policy_parse(const char* text,
                                                      weir_place_policy_t* out_policy);
 
@@ -37,7 +53,8 @@ typedef struct weir_place_params_t {
   int client;                       // the device of arguments and results
   bool allow_soft_placement;        // a device type or number nobody has is ignored
   weir_place_policy_t policy;
-  bool is_alone;  // and so is a task: there is but this process
+  bool is_alone;                          // and so is a task: there is but this process
+  const struct weir_node_times_t* times;  // COST: measured before; NULL: none
 } weir_place_params_t;
 
 // Writes the full name of a device into every node's def.device, and the number of that device into

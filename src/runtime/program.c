@@ -6,6 +6,7 @@
 #include "pass/pass.h"
 #include "runtime/copies.h"
 #include "runtime/op_call.h"
+#include "runtime/placing.h"
 
 // ---- making and ending ----
 
@@ -18,6 +19,8 @@ static weir_status_t* init(weir_program_t* program, const weir_program_options_t
   program->allow_soft_placement = options->allow_soft_placement;
   program->is_placed = options->is_placed;
   WEIR_TRY(weir_place_policy_parse(options->place, &program->place));
+  WEIR_TRY(weir_placing_create(program, &program->placing));
+  program->place.trace = NULL;  // read, and not the program's
   if (options->disabled_passes) {
     program->disabled_passes = weir_strdup(options->disabled_passes);
     if (!program->disabled_passes) return weir_out_of_memory();
@@ -40,6 +43,7 @@ void weir_program_destroy(weir_program_t* program) {
   if (!program) return;
   weir_function_plans_destroy(program->functions);
   weir_kernel_cache_free(&program->own_kernels);
+  weir_placing_destroy(program->placing);
   weir_free(program->disabled_passes);
   weir_graph_unref(program->graph);
   weir_runtime_release(program->runtime);
@@ -82,58 +86,6 @@ static bool asks_for_device(const weir_graph_t* graph) {
   return false;
 }
 
-// Gives every node one of the runtime's devices, by name.
-static weir_status_t* place_graph(const weir_program_t* program, weir_graph_t* graph,
-                                  bool is_function, weir_arena_t* arena) {
-  const weir_runtime_t* runtime = program->runtime;
-  weir_placement_t* devices =
-      weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
-  if (!devices) return weir_out_of_memory();
-  for (int i = 0; i < runtime->device_count; ++i) {
-    const weir_device_t* device = runtime->devices[i];
-    devices[i] = (weir_placement_t){.device = device->name,
-                                    .type = device->type,
-                                    .kernel_type = device->kernel_type,
-                                    .has_queue = device->vtable->submit != NULL};
-  }
-  weir_place_params_t params = {.graph = graph,
-                                .devices = devices,
-                                .device_count = runtime->device_count,
-                                .allow_soft_placement = program->allow_soft_placement,
-                                .policy = is_function ? (weir_place_policy_t){0} : program->place,
-                                .is_alone = true};
-  int* unused = NULL;
-  return weir_place(&params, arena, &unused);
-}
-
-// State must be where all signatures look for it: what the policy decides, it decides for the whole
-// graph.
-static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
-                                     weir_arena_t* arena) {
-  weir_graph_t* whole = NULL;
-  weir_mutex_lock(&program->graph->mu);
-  weir_status_t* status = weir_graph_copy(program->graph, NULL, arena, &whole, NULL);
-  weir_mutex_unlock(&program->graph->mu);
-  if (!status) status = place_graph(program, whole, false, arena);
-  for (size_t i = 0; i < graph->node_count && !status; ++i) {
-    weir_node_t* node = graph->nodes[i];
-    const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
-    if (*node->def.device || !same) continue;
-    node->def.device =
-        weir_arena_strndup(&graph->arena, same->def.device, strlen(same->def.device));
-    if (!node->def.device) status = weir_out_of_memory();
-  }
-  weir_graph_unref(whole);
-  return status;
-}
-
-static weir_status_t* place(const weir_program_t* program, const weir_source_t* source,
-                            weir_arena_t* arena) {
-  if (program->place.kind != WEIR_PLACE_FIRST && !source->is_function)
-    WEIR_TRY(place_as_whole(program, source->graph, arena));
-  return place_graph(program, source->graph, source->is_function, arena);
-}
-
 // "GUARD:0" of the full name of a device.
 static weir_view_t kind_of(const char* name) {
   const char* at = strstr(name, "/device:");
@@ -173,9 +125,12 @@ static weir_status_t* prepare(weir_program_t* program, const weir_source_t* sour
   weir_graph_t* graph = source->graph;
   bool is_split = runtime->device_count > 1;
   if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
+  // What costs are compared for is the graph as it will run.
+  bool is_by_cost = is_split && program->place.kind == WEIR_PLACE_COST && !source->is_function;
+  if (is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
   if (!program->is_placed && (is_split || asks_for_device(graph)))
-    WEIR_TRY(place(program, source, arena));
-  WEIR_TRY(weir_program_optimize(program, source));
+    WEIR_TRY(weir_program_place(program, source, arena));
+  if (!is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
   if (!is_split) return NULL;
   WEIR_TRY(find_devices(runtime, graph, arena, out_device_of));
   return weir_add_copies(runtime, graph, arena, out_device_of);

@@ -20,6 +20,7 @@ struct weir_program_t {
   char* disabled_passes;  // NULL: none
   bool allow_soft_placement;
   weir_place_policy_t place;
+  struct weir_placing_t* placing;  // what placement by cost knows and remembers
   bool is_placed;
 };
 

@@ -258,8 +258,8 @@ static void test_bad_options(void** state) {
   check_error(weir_session_create(w->graph, &options, &session), WEIR_INVALID_ARGUMENT, "tpu");
   options = (weir_session_options_t){.place = "anywhere"};
   check_error(weir_session_create(w->graph, &options, &session), WEIR_INVALID_ARGUMENT, "anywhere");
-  options = (weir_session_options_t){.place = "cost"};
-  check_error(weir_session_create(w->graph, &options, &session), WEIR_UNIMPLEMENTED, "cost");
+  options = (weir_session_options_t){.place = "cost:/no/such/trace.json"};
+  check_error(weir_session_create(w->graph, &options, &session), WEIR_NOT_FOUND, "trace.json");
 }
 
 int main(void) {

@@ -122,6 +122,7 @@ static weir_status_t* init(guard_device_t* device, const weir_device_params_t* p
   weir_device_t* base = &device->base;
   base->kernel_type = "CPU";
   base->preference = -1;  // only what asks for it
+  base->speed = params->speed;
   device->slowness = params->speed > 0 ? 1 / params->speed - 1 : 0;
   device->bandwidth = params->bandwidth;
   WEIR_TRY(weir_guard_memory_create(&base->space, &device->memory));

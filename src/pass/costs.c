@@ -1,0 +1,141 @@
+// costs.c — Node times from traces, or else from what their ops say and the rates of devices.
+#include "pass/costs.h"
+
+#include "graph/analysis.h"
+#include "op/cost.h"
+#include "op/kernel.h"
+
+// ---- making ----
+
+static weir_status_t* allocate(weir_costs_t* costs, weir_arena_t* arena) {
+  size_t count = costs->graph->node_count + 1;
+  costs->work_ns = weir_arena_array(arena, count, sizeof(double));
+  costs->visits = weir_arena_array(arena, count, sizeof(double));
+  costs->output_bytes = weir_arena_array(arena, count, sizeof(double*));
+  costs->host_inputs = weir_arena_array(arena, count, sizeof(uint64_t));
+  costs->host_outputs = weir_arena_array(arena, count, sizeof(uint64_t));
+  costs->is_light = weir_arena_array(arena, count, sizeof(bool));
+  bool is_good = costs->work_ns && costs->visits && costs->output_bytes && costs->host_inputs &&
+                 costs->host_outputs && costs->is_light;
+  return is_good ? NULL : weir_out_of_memory();
+}
+
+static weir_status_t* count_visits(weir_costs_t* costs, weir_arena_t* arena) {
+  const weir_graph_t* graph = costs->graph;
+  weir_loops_t loops;
+  WEIR_TRY(weir_loops_find(graph, costs->order, graph->node_count, arena, &loops));
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    costs->visits[i] = 1;
+    for (int depth = loops.items[loops.inside[i]].depth; depth > 0; --depth)
+      costs->visits[i] *= WEIR_COST_TRIPS;
+  }
+  return NULL;
+}
+
+// What a traced node took, as a device of speed 1 would, less what the device it ran on adds.
+static double measured_ns(const weir_costs_t* costs, const weir_node_time_t* time) {
+  for (int i = 0; i < costs->device_count; ++i) {
+    const weir_rates_t* rates = &costs->devices[i].rates;
+    if (strcmp(costs->devices[i].device, time->device) != 0) continue;
+    return WEIR_MAX(time->ns - time->visits * rates->node_ns, 0) * rates->speed;
+  }
+  return time->ns;
+}
+
+static weir_status_t* find_bytes(weir_costs_t* costs, const weir_node_t* node,
+                                 const weir_node_time_t* time, weir_arena_t* arena) {
+  int count = node->def.output_count;
+  double* bytes = weir_arena_array(arena, (size_t)count + 1, sizeof(*bytes));
+  if (!bytes) return weir_out_of_memory();
+  for (int i = 0; i < count; ++i) {
+    bytes[i] = weir_cost_bytes(node->shapes[i], node->def.output_types[i]);
+    if (time && count == 1 && !weir_shape_is_full(node->shapes[i])) bytes[i] = time->bytes;
+  }
+  costs->output_bytes[node->id] = bytes;
+  return NULL;
+}
+
+static weir_status_t* estimate(const weir_costs_t* costs, const weir_node_t* node,
+                               weir_arena_t* arena, double* out_ns) {
+  const weir_rates_t* rates = &costs->devices[0].rates;
+  const weir_shape_t** inputs =
+      weir_arena_array(arena, (size_t)node->def.input_count + 1, sizeof(*inputs));
+  if (!inputs) return weir_out_of_memory();
+  for (int i = 0; i < node->def.input_count; ++i) inputs[i] = weir_edge_shape(node->inputs[i]);
+  weir_cost_ctx_t ctx = {.node = &node->def, .inputs = inputs, .outputs = node->shapes};
+  weir_cost_t cost = weir_cost_of(&ctx);
+  *out_ns = (cost.flops / rates->flops + cost.bytes / rates->bytes) * 1e9;
+  return NULL;
+}
+
+// Inputs and outputs that are in host memory wherever the node is: the same on every device.
+static void find_host_args(weir_costs_t* costs, const weir_node_t* node) {
+  const weir_kernel_def_t* kernel = NULL;
+  const char* type =
+      costs->devices[0].kernel_type ? costs->devices[0].kernel_type : costs->devices[0].type;
+  weir_role_t role = weir_node_role(node);
+  bool has_kernel = node->def.op && role != WEIR_ROLE_ARG && role != WEIR_ROLE_RETVAL;
+  if (has_kernel) weir_status_destroy(weir_op_find_kernel(&node->def, type, &kernel));
+  costs->host_inputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, false) : ~0ull;
+  costs->host_outputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, true) : ~0ull;
+}
+
+static weir_status_t* add_node(weir_costs_t* costs, const weir_node_t* node,
+                               const weir_node_times_t* times, weir_arena_t* arena) {
+  const weir_node_time_t* time = weir_node_times_find(times, node->def.name);
+  WEIR_TRY(find_bytes(costs, node, time, arena));
+  find_host_args(costs, node);
+  costs->is_light[node->id] =
+      weir_node_role(node) != WEIR_ROLE_NONE || weir_node_has(node, WEIR_OP_PASS_THROUGH);
+  if (time) {
+    costs->visits[node->id] = time->visits;
+    costs->work_ns[node->id] = measured_ns(costs, time);
+    return NULL;
+  }
+  WEIR_TRY(estimate(costs, node, arena, &costs->work_ns[node->id]));
+  costs->work_ns[node->id] *= costs->visits[node->id];
+  return NULL;
+}
+
+weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_graph_t* graph,
+                               const weir_placement_t* devices, int device_count,
+                               const weir_node_times_t* times, weir_arena_t* arena) {
+  *costs = (weir_costs_t){.graph = graph, .devices = devices, .device_count = device_count};
+  WEIR_TRY(weir_graph_order(graph, arena, &costs->order));
+  WEIR_TRY(allocate(costs, arena));
+  WEIR_TRY(count_visits(costs, arena));
+  for (size_t i = 0; i < graph->node_count; ++i)
+    WEIR_TRY(add_node(costs, graph->nodes[i], times, arena));
+  return NULL;
+}
+
+// ---- asking ----
+
+double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, int device) {
+  const weir_rates_t* rates = &costs->devices[device].rates;
+  double fixed = weir_node_is_free_const(node) || costs->is_light[node->id] ? 0 : rates->node_ns;
+  return costs->work_ns[node->id] / rates->speed + fixed * costs->visits[node->id];
+}
+
+double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, int device) {
+  if (costs->is_light[node->id]) return 0;
+  return costs->devices[device].rates.delay_ns * costs->visits[node->id];
+}
+
+double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
+  const weir_rates_t* rates = &costs->devices[device].rates;
+  double bytes = costs->output_bytes[edge.node->id][edge.index];
+  return (rates->copy_ns + bytes / rates->copy_bytes * 1e9) * costs->visits[edge.node->id];
+}
+
+int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,
+                      int device) {
+  uint64_t mask = is_output ? costs->host_outputs[node->id] : costs->host_inputs[node->id];
+  if (costs->devices[device].rates.is_host || (i < 64 && (mask >> i & 1))) return WEIR_HOST;
+  return device;
+}
+
+bool weir_costs_is_sent(const weir_node_t* reader, weir_edge_t edge) {
+  bool is_const = weir_node_is_free_const(edge.node) && weir_node_role(reader) != WEIR_ROLE_MERGE;
+  return !is_const && !weir_node_is_back_edge(reader, edge.node);
+}

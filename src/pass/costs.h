@@ -1,0 +1,46 @@
+// costs.h — The cost model: how long each node of a graph takes on each device, and how long values
+// take from one memory to another.
+//
+// In the caller's arena; holds as long as the graph is not changed. Thread-compatible.
+#ifndef WEIR_PASS_COSTS_H_
+#define WEIR_PASS_COSTS_H_
+
+#include "pass/node_times.h"
+#include "pass/place.h"
+
+enum {
+  WEIR_COST_TRIPS = 10,  // of a loop, where no trace tells
+  WEIR_HOST = -1,        // a memory is the host's or a device's, by its number
+};
+
+typedef struct weir_costs_t {
+  const weir_graph_t* graph;
+  const weir_placement_t* devices;
+  int device_count;
+  weir_node_t** order;     // topological, back edges of loops not counted
+  double* work_ns;         // by node id, all visits: at speed 1, without what is the device's
+  double* visits;          // by node id: how often it runs in a step
+  double** output_bytes;   // by node id and output
+  uint64_t* host_inputs;   // by node id: those in host memory on any device
+  uint64_t* host_outputs;  // likewise
+  bool* is_light;          // by node id: hands values on, past the device's queue
+} weir_costs_t;
+
+// |times| may be NULL.
+WEIR_MUST_USE weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_graph_t* graph,
+                                             const weir_placement_t* devices, int device_count,
+                                             const weir_node_times_t* times, weir_arena_t* arena);
+// How long |node| keeps the processor of a device.
+double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
+// How long after that its readers start.
+double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
+// How long the copy of a value from, or to, a device that is not the host keeps the device.
+double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
+// The memory of a node's input, or output, |i| when the node is on |device|.
+int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,
+                      int device);
+// Whether the edge is one that values are sent along: not to be waited for is a constant, which is
+// everywhere, and what the next iteration of a loop gets.
+bool weir_costs_is_sent(const weir_node_t* reader, weir_edge_t edge);
+
+#endif  // WEIR_PASS_COSTS_H_

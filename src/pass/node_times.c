@@ -1,0 +1,122 @@
+// node_times.c — Node times from Chrome's trace JSON.
+#include "pass/node_times.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/string.h"
+#include "file/fs.h"
+
+typedef struct event_t {
+  weir_view_t name;
+  const char* device;
+  double start, end;  // microseconds
+  double bytes;
+} event_t;
+
+static bool read_number(const weir_json_t* object, const char* key, double* out_number) {
+  const weir_json_t* value = weir_json_find(object, key);
+  if (!value || value->kind != WEIR_JSON_NUMBER || !(value->number >= 0)) return false;
+  *out_number = value->number;
+  return true;
+}
+
+static weir_status_t* read_event(const weir_json_t* json, weir_arena_t* arena, event_t* out) {
+  const weir_json_t* args = weir_json_find(json, "args");
+  const weir_json_t* name = weir_json_find(args, "name");
+  const weir_json_t* device = weir_json_find(args, "device");
+  double duration = 0;
+  *out = (event_t){.device = ""};
+  bool is_good = name && name->kind == WEIR_JSON_STRING && read_number(json, "ts", &out->start) &&
+                 read_number(json, "dur", &duration);
+  if (!is_good)
+    return WEIR_STATUS(INVALID_ARGUMENT, "an event of the trace lacks ts, dur or args.name");
+  if (!read_number(args, "bytes", &out->bytes)) out->bytes = 0;
+  out->name = name->text;
+  out->end = out->start + duration;
+  if (!device || device->kind != WEIR_JSON_STRING) return NULL;
+  out->device = weir_arena_strndup(arena, device->text.data, device->text.size);
+  return out->device ? NULL : weir_out_of_memory();
+}
+
+static int by_end(const void* a, const void* b) {
+  const event_t *x = a, *y = b;
+  int devices = strcmp(x->device, y->device);
+  if (devices) return devices;
+  return x->end != y->end ? (x->end > y->end) - (x->end < y->end)
+                          : (x->start > y->start) - (x->start < y->start);
+}
+
+static weir_status_t* add(weir_node_times_t* times, const event_t* event, double start) {
+  weir_node_time_t* time = weir_map_find(&times->by_name, event->name);
+  if (!time) {
+    time = weir_arena_alloc(&times->arena, sizeof(*time));
+    if (!time) return weir_out_of_memory();
+    *time = (weir_node_time_t){.device = event->device};
+    WEIR_TRY(weir_map_put(&times->by_name, event->name, time));
+  }
+  time->ns += (event->end - start) * 1e3;
+  time->bytes = WEIR_MAX(time->bytes, event->bytes);
+  ++time->visits;
+  return NULL;
+}
+
+// Whether |device| is one whose nodes run one after the other. What they waited in its queue is
+// part of their events, but not of their time.
+static bool has_queue(const char* device) { return *device && !strstr(device, "/device:CPU:"); }
+
+static weir_status_t* add_all(weir_node_times_t* times, event_t* events, size_t count) {
+  qsort(events, count, sizeof(*events), by_end);
+  for (size_t i = 0; i < count; ++i) {
+    bool is_next =
+        i > 0 && has_queue(events[i].device) && strcmp(events[i].device, events[i - 1].device) == 0;
+    double start = events[i].start;
+    WEIR_TRY(add(times, &events[i], is_next ? WEIR_MAX(start, events[i - 1].end) : start));
+  }
+  return NULL;
+}
+
+static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_arena_t* scratch) {
+  const weir_json_t* root = NULL;
+  WEIR_TRY(weir_json_parse(json, scratch, &root));
+  const weir_json_t* list = weir_json_find(root, "traceEvents");
+  if (!list || list->kind != WEIR_JSON_ARRAY)
+    return WEIR_STATUS(INVALID_ARGUMENT, "the trace has no list 'traceEvents'");
+  event_t* events = weir_arena_array(scratch, list->count + 1, sizeof(*events));
+  if (!events) return weir_out_of_memory();
+  size_t count = 0;
+  for (const weir_json_t* item = list->first; item; item = item->next)
+    WEIR_TRY(read_event(item, &times->arena, &events[count++]));
+  return add_all(times, events, count);
+}
+
+weir_status_t* weir_node_times_parse(weir_view_t json, weir_node_times_t** out_times) {
+  weir_node_times_t* times = weir_calloc(1, sizeof(*times));
+  if (!times) return weir_out_of_memory();
+  times->by_name.owns_keys = true;
+  weir_arena_t scratch = {0};
+  weir_status_t* status = parse(times, json, &scratch);
+  weir_arena_free(&scratch);
+  if (status) weir_node_times_destroy(times);
+  else *out_times = times;
+  return status;
+}
+
+weir_status_t* weir_node_times_load(const char* path, weir_node_times_t** out_times) {
+  weir_strbuf_t text = {0};
+  weir_status_t* status = weir_fs_read_all(path, &text);
+  if (!status) status = weir_node_times_parse(weir_strbuf_view(&text), out_times);
+  weir_strbuf_free(&text);
+  return status ? weir_status_prefix(status, "trace '%s': ", path) : NULL;
+}
+
+void weir_node_times_destroy(weir_node_times_t* times) {
+  if (!times) return;
+  weir_map_free(&times->by_name);
+  weir_arena_free(&times->arena);
+  weir_free(times);
+}
+
+const weir_node_time_t* weir_node_times_find(const weir_node_times_t* times, const char* name) {
+  return times ? weir_map_find(&times->by_name, weir_view_of(name)) : NULL;
+}

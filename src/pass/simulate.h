@@ -1,0 +1,53 @@
+// simulate.h — A step of a placed graph, played through in simulated time: each device does what is
+// ready in the order in which it became ready, copies between memories included.
+//
+// Thread-confined. All memory is the arena's: one simulation plays any number of placements.
+#ifndef WEIR_PASS_SIMULATE_H_
+#define WEIR_PASS_SIMULATE_H_
+
+#include "pass/costs.h"
+
+// Who reads an output, or waits for its node.
+typedef struct weir_reader_t {
+  int node;    // id
+  int input;   // -1: it waits
+  int output;  // -1: likewise
+} weir_reader_t;
+
+// What takes time is an item: a node, by its id, or the copy of a value to a memory.
+typedef struct weir_simulation_t {
+  const weir_costs_t* costs;
+  int* first_reader;  // of node i: readers[first_reader[i] .. first_reader[i + 1])
+  weir_reader_t* readers;
+  int* first_output;  // by node id: number of its first output among those of all nodes
+  int* node_of;       // by number of an output: the id of its node
+  int item_count;
+  // Of one placement.
+  const int* device_of;         // by node id; the caller's
+  double *ready, *start, *end;  // by item
+  int* cause;                   // by item: what it had to wait for; -1: nothing
+  bool* is_made;                // by item: copies that were begun
+  int* pending;                 // by node id: what it still waits for
+  double* free_at;              // by processor
+  int* last;                    // by processor: the item it did last; -1: none
+  struct weir_due_t* heap;      // what is ready, the earliest on top
+  int heap_size;
+  int64_t pushed;  // so far
+  // The outcome.
+  double total_ns;
+  double crossed_bytes;  // by all copies
+  int last_item;         // the one that ended last; -1: there is none
+} weir_simulation_t;
+
+WEIR_MUST_USE weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* costs,
+                                                  weir_arena_t* arena);
+// Plays the step with node |i| on |device_of[i]|, and returns how long it takes.
+double weir_simulate(weir_simulation_t* sim, const int* device_of);
+
+// The item that copies |edge| to a memory, and back: whose value an item is.
+int weir_simulation_copy(const weir_simulation_t* sim, weir_edge_t edge, int memory);
+weir_edge_t weir_simulation_edge(const weir_simulation_t* sim, int item);  // no node: not a copy
+// The device that an item keeps busy.
+int weir_simulation_device(const weir_simulation_t* sim, int item);
+
+#endif  // WEIR_PASS_SIMULATE_H_

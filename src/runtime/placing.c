@@ -1,0 +1,263 @@
+// placing.c — Placement of a program's graphs. State must be where all signatures look for it: what
+// the policy decides, it decides for the whole graph, or once and for all.
+#include "runtime/placing.h"
+
+#include "graph/analysis.h"
+#include "graph/flatten.h"
+#include "pass/costs.h"
+#include "runtime/rates.h"
+
+struct weir_placing_t {
+  weir_node_times_t* times;  // NULL: none were given
+  weir_mutex_t mu;           // guards all below
+  weir_rates_t* rates;       // by device; NULL: not measured yet
+  weir_map_t homes;          // name of a node with state → the device it was given, for good
+  int version;               // of the graph whose longest step was looked at
+};
+
+weir_status_t* weir_placing_create(const weir_program_t* program, weir_placing_t** out_placing) {
+  weir_placing_t* placing = weir_calloc(1, sizeof(*placing));
+  if (!placing) return weir_out_of_memory();
+  weir_mutex_init(&placing->mu);
+  placing->homes.owns_keys = true;
+  placing->version = -1;
+  const char* trace = program->place.trace;
+  weir_status_t* status = trace ? weir_node_times_load(trace, &placing->times) : NULL;
+  if (status) weir_placing_destroy(placing);
+  else *out_placing = placing;
+  return status;
+}
+
+void weir_placing_destroy(weir_placing_t* placing) {
+  if (!placing) return;
+  weir_node_times_destroy(placing->times);
+  weir_map_free(&placing->homes);
+  weir_free(placing->rates);
+  weir_mutex_destroy(&placing->mu);
+  weir_free(placing);
+}
+
+const weir_node_times_t* weir_program_times(const weir_program_t* program) {
+  return program->placing->times;
+}
+
+// ---- devices ----
+
+static weir_status_t* list_devices(const weir_runtime_t* runtime, weir_arena_t* arena,
+                                   weir_placement_t** out_devices) {
+  weir_placement_t* devices =
+      weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
+  if (!devices) return weir_out_of_memory();
+  for (int i = 0; i < runtime->device_count; ++i) {
+    const weir_device_t* device = runtime->devices[i];
+    devices[i] = (weir_placement_t){.device = device->name,
+                                    .type = device->type,
+                                    .kernel_type = device->kernel_type,
+                                    .has_queue = device->vtable->submit != NULL};
+  }
+  *out_devices = devices;
+  return NULL;
+}
+
+static weir_status_t* list_measured(const weir_program_t* program, weir_arena_t* arena,
+                                    weir_placement_t** out_devices)
+    WEIR_REQUIRES(program->placing->mu) {
+  weir_placing_t* placing = program->placing;
+  int count = program->runtime->device_count;
+  WEIR_TRY(list_devices(program->runtime, arena, out_devices));
+  if (!placing->rates) {
+    placing->rates = weir_alloc_array((size_t)count, sizeof(*placing->rates));
+    if (!placing->rates) return weir_out_of_memory();
+    weir_status_t* status = weir_rates_measure(program->runtime, placing->rates);
+    if (status) {
+      weir_free(placing->rates);
+      placing->rates = NULL;
+      return status;
+    }
+  }
+  for (int i = 0; i < count; ++i) (*out_devices)[i].rates = placing->rates[i];
+  return NULL;
+}
+
+weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena,
+                                    weir_placement_t** out_devices) {
+  weir_mutex_lock(&program->placing->mu);
+  weir_status_t* status = list_measured(program, arena, out_devices);
+  weir_mutex_unlock(&program->placing->mu);
+  return status;
+}
+
+static weir_status_t* place_on(const weir_program_t* program, weir_graph_t* graph,
+                               const weir_placement_t* devices, weir_place_policy_t policy,
+                               weir_arena_t* arena) {
+  weir_place_params_t params = {.graph = graph,
+                                .devices = devices,
+                                .device_count = program->runtime->device_count,
+                                .allow_soft_placement = program->allow_soft_placement,
+                                .policy = policy,
+                                .is_alone = true,
+                                .times = program->placing->times};
+  int* unused = NULL;
+  return weir_place(&params, arena, &unused);
+}
+
+// ---- by a device's name, or at random ----
+
+static weir_status_t* set_device(weir_node_t* node, const char* device) {
+  node->def.device = weir_arena_strndup(&node->graph->arena, device, strlen(device));
+  return node->def.device ? NULL : weir_out_of_memory();
+}
+
+// |version|, unless NULL, is that of the copy made last: there is no copy where it is still the
+// same.
+static weir_status_t* copy_whole(const weir_program_t* program, int* version, weir_arena_t* arena,
+                                 weir_graph_t** out_whole) {
+  weir_status_t* status = NULL;
+  weir_mutex_lock(&program->graph->mu);
+  if (!version || *version != program->graph->version)
+    status = weir_graph_copy(program->graph, NULL, arena, out_whole, NULL);
+  if (version) *version = program->graph->version;
+  weir_mutex_unlock(&program->graph->mu);
+  return status;
+}
+
+static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
+                                     const weir_placement_t* devices, weir_arena_t* arena) {
+  weir_graph_t* whole = NULL;
+  weir_status_t* status = copy_whole(program, NULL, arena, &whole);
+  if (!status) status = place_on(program, whole, devices, program->place, arena);
+  for (size_t i = 0; i < graph->node_count && !status; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
+    if (!*node->def.device && same) status = set_device(node, same->def.device);
+  }
+  weir_graph_unref(whole);
+  return status;
+}
+
+// ---- by cost ----
+
+static bool has_state(const weir_node_t* node) {
+  if (weir_node_has(node, WEIR_OP_STATEFUL) || weir_node_role(node) == WEIR_ROLE_VARIABLE)
+    return true;
+  for (int i = 0; i < node->def.output_count; ++i) {
+    weir_dtype_t type = node->def.output_types[i];
+    if (weir_dtype_is_ref(type) || type == WEIR_DTYPE_RESOURCE) return true;
+  }
+  return false;
+}
+
+// Sends what has a home there.
+static weir_status_t* send_home(const weir_program_t* program, weir_graph_t* graph)
+    WEIR_REQUIRES(program->placing->mu) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    const char* home = weir_map_find(&program->placing->homes, weir_view_of(node->def.name));
+    if (home) WEIR_TRY(set_device(node, home));
+  }
+  return NULL;
+}
+
+static weir_status_t* remember_homes(const weir_program_t* program, const weir_graph_t* graph)
+    WEIR_REQUIRES(program->placing->mu) {
+  const weir_runtime_t* runtime = program->runtime;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    if (!has_state(node)) continue;
+    int at = 0;
+    while (at + 1 < runtime->device_count && strcmp(runtime->devices[at]->name, node->def.device))
+      ++at;
+    WEIR_TRY(weir_map_put(&program->placing->homes, weir_view_of(node->def.name),
+                          runtime->devices[at]->name));
+  }
+  return NULL;
+}
+
+static weir_status_t* place_at_home(const weir_program_t* program, weir_graph_t* graph,
+                                    const weir_placement_t* devices, weir_arena_t* arena)
+    WEIR_REQUIRES(program->placing->mu) {
+  WEIR_TRY(send_home(program, graph));
+  WEIR_TRY(place_on(program, graph, devices, program->place, arena));
+  return remember_homes(program, graph);
+}
+
+// The node at the end of the longest way through the graph: of all steps one may run, most likely
+// the one that is run often.
+static weir_status_t* find_last(const weir_program_t* program, weir_graph_t* graph,
+                                const weir_placement_t* devices, weir_arena_t* arena,
+                                weir_node_t** out_last) {
+  weir_costs_t costs;
+  WEIR_TRY(weir_costs_init(&costs, graph, devices, program->runtime->device_count,
+                           program->placing->times, arena));
+  double* end = weir_arena_array(arena, graph->node_count + 1, sizeof(*end));
+  if (!end) return weir_out_of_memory();
+  *out_last = NULL;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = costs.order[i];
+    double start = 0;
+    for (int k = 0; k < node->def.input_count; ++k)
+      if (!weir_node_is_back_edge(node, node->inputs[k].node))
+        start = WEIR_MAX(start, end[node->inputs[k].node->id]);
+    for (int k = 0; k < node->control_count; ++k)
+      start = WEIR_MAX(start, end[node->control_inputs[k]->id]);
+    end[node->id] = start + weir_costs_node_ns(&costs, node, 0);
+    if (!*out_last || end[node->id] >= end[(*out_last)->id]) *out_last = node;
+  }
+  return NULL;
+}
+
+// Finds homes for the state of the longest step, so that what is run before it (initialisation,
+// restoring) does not decide for it.
+static weir_status_t* place_longest(weir_program_t* program, weir_graph_t* whole,
+                                    const weir_placement_t* devices, weir_arena_t* arena)
+    WEIR_REQUIRES(program->placing->mu) {
+  weir_graph_t* graph = NULL;
+  weir_node_t* last = NULL;
+  WEIR_TRY(find_last(program, whole, devices, arena, &last));
+  if (!last) return NULL;
+  WEIR_TRY(weir_graph_copy_reachable(whole, &last, 1, arena, &graph));
+  weir_node_t* target = weir_graph_find(graph, weir_view_of(last->def.name));
+  weir_source_t source = {.graph = graph, .targets = &target, .target_count = 1};
+  weir_status_t* status = weir_flatten(graph, WEIR_FLATTEN_AND_CALLS);
+  if (!status) status = weir_program_optimize(program, &source);
+  if (!status) status = place_at_home(program, graph, devices, arena);
+  weir_graph_unref(graph);
+  return status;
+}
+
+// What is wrong with the whole graph is no concern of a step that does not run it.
+static void find_homes(weir_program_t* program, const weir_placement_t* devices)
+    WEIR_REQUIRES(program->placing->mu) {
+  weir_arena_t arena = {0};
+  weir_graph_t* whole = NULL;
+  weir_status_t* status = copy_whole(program, &program->placing->version, &arena, &whole);
+  if (!status && whole) status = place_longest(program, whole, devices, &arena);
+  weir_status_destroy(status);
+  weir_graph_unref(whole);
+  weir_arena_free(&arena);
+}
+
+static weir_status_t* place_by_cost(weir_program_t* program, weir_graph_t* graph,
+                                    weir_arena_t* arena) {
+  weir_placement_t* devices = NULL;
+  weir_mutex_lock(&program->placing->mu);
+  weir_status_t* status = list_measured(program, arena, &devices);
+  if (!status) {
+    find_homes(program, devices);
+    status = place_at_home(program, graph, devices, arena);
+  }
+  weir_mutex_unlock(&program->placing->mu);
+  return status;
+}
+
+weir_status_t* weir_program_place(weir_program_t* program, const weir_source_t* source,
+                                  weir_arena_t* arena) {
+  weir_placement_t* devices = NULL;
+  bool is_free = program->place.kind != WEIR_PLACE_FIRST && !source->is_function;
+  if (is_free && program->place.kind == WEIR_PLACE_COST)
+    return place_by_cost(program, source->graph, arena);
+  WEIR_TRY(list_devices(program->runtime, arena, &devices));
+  if (is_free) WEIR_TRY(place_as_whole(program, source->graph, devices, arena));
+  weir_place_policy_t policy = source->is_function ? (weir_place_policy_t){0} : program->place;
+  return place_on(program, source->graph, devices, policy, arena);
+}

@@ -1,0 +1,24 @@
+// placing.h — Where the nodes of a program go, by its policy. Thread-safe.
+#ifndef WEIR_RUNTIME_PLACING_H_
+#define WEIR_RUNTIME_PLACING_H_
+
+#include "pass/node_times.h"
+#include "runtime/program.h"
+
+typedef struct weir_placing_t weir_placing_t;
+
+// NOT_FOUND and friends when the policy names a trace that cannot be read.
+WEIR_MUST_USE weir_status_t* weir_placing_create(const weir_program_t* program,
+                                                 weir_placing_t** out_placing);
+void weir_placing_destroy(weir_placing_t* placing);  // NULL-safe
+
+// Gives every node of |source| one of the runtime's devices, by name.
+WEIR_MUST_USE weir_status_t* weir_program_place(weir_program_t* program,
+                                                const weir_source_t* source, weir_arena_t* arena);
+// The devices of the runtime with their rates, in |arena|; and the node times that nodes are placed
+// by, which are the program's and may be NULL.
+WEIR_MUST_USE weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena,
+                                                  weir_placement_t** out_devices);
+const weir_node_times_t* weir_program_times(const weir_program_t* program);
+
+#endif  // WEIR_RUNTIME_PLACING_H_

@@ -1,0 +1,13 @@
+// rates.h — How fast the devices of a runtime are, measured in some milliseconds.
+#ifndef WEIR_RUNTIME_RATES_H_
+#define WEIR_RUNTIME_RATES_H_
+
+#include "pass/place.h"
+#include "runtime/runtime.h"
+
+// Fills |out_rates|, one a device: products and memory on the CPU, which all devices' kernels are
+// compared with; an empty piece of work, and copies, on each device.
+WEIR_MUST_USE weir_status_t* weir_rates_measure(const weir_runtime_t* runtime,
+                                                weir_rates_t* out_rates);
+
+#endif  // WEIR_RUNTIME_RATES_H_
