@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/details.h"
 #include "base/log.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/tensor_message.h"
 #include "wire/wire.h"
 
@@ -112,7 +113,7 @@ static weir_status_t* call_master(client_t* client, const char* method, weir_str
 static void put_filters(weir_strbuf_t* config, const char* filters) {
   while (filters && *filters) {
     size_t size = strcspn(filters, ",");
-    if (size) weir_wire_put_bytes(config, 4, filters, size);
+    if (size) weir_wire_put_bytes(config, CONFIG_PROTO_DEVICE_FILTERS, filters, size);
     filters += size + (filters[size] != 0);
   }
 }
@@ -133,20 +134,25 @@ static weir_status_t* put_graph(client_t* client, int field, size_t first, weir_
 static weir_status_t* create_session(client_t* client, const weir_run_options_t* options,
                                      size_t* out_count) {
   weir_strbuf_t request = {0};
-  weir_status_t* status = put_graph(client, 1, 0, &request, out_count);
-  size_t config = weir_wire_begin(&request, 2);
+  weir_status_t* status =
+      put_graph(client, CREATE_SESSION_REQUEST_GRAPH_DEF, 0, &request, out_count);
+  size_t config = weir_wire_begin(&request, CREATE_SESSION_REQUEST_CONFIG);
   put_filters(&request, client->device_filters);
-  if (client->options.allow_soft_placement) weir_wire_put_bool(&request, 7, true);
-  if (client->options.isolate_state) weir_wire_put_bool(&request, 15, true);
+  if (client->options.allow_soft_placement)
+    weir_wire_put_bool(&request, CONFIG_PROTO_ALLOW_SOFT_PLACEMENT, true);
+  if (client->options.isolate_state)
+    weir_wire_put_bool(&request, CONFIG_PROTO_ISOLATE_SESSION_STATE, true);
   weir_wire_end(&request, config);
   weir_rpc_buffer_t* response = NULL;
   if (!status) status = call_master(client, MASTER "CreateSession", &request, options, &response);
   weir_strbuf_free(&request);
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES && !client->handle)
+    if (reader.field == CREATE_SESSION_RESPONSE_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES &&
+        !client->handle)
       client->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
-    if (reader.field == 2) client->version = weir_wire_int(&reader);
+    if (reader.field == CREATE_SESSION_RESPONSE_GRAPH_VERSION)
+      client->version = weir_wire_int(&reader);
   }
   weir_rpc_buffer_release(response);
   if (!status && !client->handle)
@@ -157,15 +163,17 @@ static weir_status_t* create_session(client_t* client, const weir_run_options_t*
 static weir_status_t* extend_session(client_t* client, const weir_run_options_t* options,
                                      size_t* out_count) {
   weir_strbuf_t request = {0};
-  weir_wire_put_string(&request, 1, client->handle);
-  weir_status_t* status = put_graph(client, 2, client->sent_count, &request, out_count);
-  weir_wire_put_int(&request, 3, client->version);
+  weir_wire_put_string(&request, EXTEND_SESSION_REQUEST_SESSION_HANDLE, client->handle);
+  weir_status_t* status =
+      put_graph(client, EXTEND_SESSION_REQUEST_GRAPH_DEF, client->sent_count, &request, out_count);
+  weir_wire_put_int(&request, EXTEND_SESSION_REQUEST_CURRENT_GRAPH_VERSION, client->version);
   weir_rpc_buffer_t* response = NULL;
   if (!status) status = call_master(client, MASTER "ExtendSession", &request, options, &response);
   weir_strbuf_free(&request);
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field == 4) client->version = weir_wire_int(&reader);
+    if (reader.field == EXTEND_SESSION_RESPONSE_NEW_GRAPH_VERSION)
+      client->version = weir_wire_int(&reader);
   }
   weir_rpc_buffer_release(response);
   return status;
@@ -234,7 +242,7 @@ static weir_status_t* send_graph(client_t* client, const weir_run_options_t* opt
                             : create_session(client, options, &count);
     if (!status) client->sent_count = count;
   }
-  if (!status) weir_wire_put_string(request, 1, client->handle);
+  if (!status) weir_wire_put_string(request, RUN_STEP_REQUEST_SESSION_HANDLE, client->handle);
   end_sending(client);
   return status;
 }
@@ -253,23 +261,25 @@ static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_strbuf_t name = {0};
     put_edge_name(&name, spec->feeds[i].edge);
-    weir_message_put_named_tensor(&builder, 2, weir_strbuf_view(&name), spec->feeds[i].tensor);
+    weir_message_put_named_tensor(&builder, RUN_STEP_REQUEST_FEED, weir_strbuf_view(&name),
+                                  spec->feeds[i].tensor);
     weir_strbuf_free(&name);
   }
   for (int i = 0; i < spec->fetch_count; ++i) {
     weir_strbuf_t name = {0};
     put_edge_name(&name, spec->fetches[i]);
-    weir_wire_put_bytes(&builder.head, 3, name.data, name.size);
+    weir_wire_put_bytes(&builder.head, RUN_STEP_REQUEST_FETCH, name.data, name.size);
     weir_strbuf_free(&name);
   }
   for (int i = 0; i < spec->target_count; ++i)
-    weir_wire_put_string(&builder.head, 4, spec->targets[i]->def.name);
-  size_t options = weir_wire_begin(&builder.head, 5);
-  if (run && run->trace) weir_wire_put_int(&builder.head, 1, 3);
+    weir_wire_put_string(&builder.head, RUN_STEP_REQUEST_TARGET, spec->targets[i]->def.name);
+  size_t options = weir_wire_begin(&builder.head, RUN_STEP_REQUEST_OPTIONS);
+  if (run && run->trace)
+    weir_wire_put_int(&builder.head, RUN_OPTIONS_TRACE_LEVEL, RUN_OPTIONS_FULL_TRACE);
   weir_wire_end(&builder.head, options);
-  weir_wire_put_bool(&builder.head, 7, true);
+  weir_wire_put_bool(&builder.head, RUN_STEP_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY, true);
   if (getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
-    weir_wire_put_int(&builder.head, 8, (int64_t)(id >> 1));
+    weir_wire_put_int(&builder.head, RUN_STEP_REQUEST_REQUEST_ID, (int64_t)(id >> 1));
   return weir_message_finish(&builder, out_message);
 }
 
@@ -279,7 +289,7 @@ static weir_status_t* parse_result(weir_rpc_buffer_t* buffer, weir_view_t messag
   weir_wire_reader_t reader = weir_wire_reader(message);
   weir_view_t proto = weir_view("", 0);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
+    if (reader.field == NAMED_TENSOR_TENSOR && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "NamedTensorProto"));
   return weir_message_get_tensor(buffer, proto, out_tensor);
@@ -294,14 +304,14 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, const weir_step_
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(buffer));
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
-    if (reader.field == 1 && is_bytes && count < spec->fetch_count) {
+    if (reader.field == RUN_STEP_RESPONSE_TENSOR && is_bytes && count < spec->fetch_count) {
       WEIR_TRY(parse_result(buffer, reader.bytes, &results[count]));
       ++count;
     }
-    if (reader.field == 2 && is_bytes && out_metadata)
+    if (reader.field == RUN_STEP_RESPONSE_METADATA && is_bytes && out_metadata)
       weir_strbuf_append(out_metadata, reader.bytes.data, reader.bytes.size);
-    if (reader.field == 3 && !is_bytes) code = weir_wire_int(&reader);
-    if (reader.field == 4 && is_bytes) text = reader.bytes;
+    if (reader.field == RUN_STEP_RESPONSE_STATUS_CODE && !is_bytes) code = weir_wire_int(&reader);
+    if (reader.field == RUN_STEP_RESPONSE_STATUS_ERROR_MESSAGE && is_bytes) text = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "RunStepResponse"));
   if (code > 0 && code <= WEIR_UNAUTHENTICATED)
@@ -356,7 +366,8 @@ static void client_reset(weir_remote_session_t* self, const char* const* contain
   client_t* client = (client_t*)self;
   weir_strbuf_t request = {0};
   weir_rpc_buffer_t* response = NULL;
-  for (int i = 0; i < count; ++i) weir_wire_put_string(&request, 1, containers[i]);
+  for (int i = 0; i < count; ++i)
+    weir_wire_put_string(&request, RESET_REQUEST_CONTAINER, containers[i]);
   weir_status_t* status = call_master(client, MASTER "Reset", &request, NULL, &response);
   if (status) WEIR_LOG(WARNING, "Reset: %s", weir_status_message(status));
   weir_status_destroy(status);
@@ -372,7 +383,7 @@ static void client_reset(weir_remote_session_t* self, const char* const* contain
 static void close_session(client_t* client) {
   weir_strbuf_t request = {0};
   weir_rpc_buffer_t* response = NULL;
-  weir_wire_put_string(&request, 1, client->handle);
+  weir_wire_put_string(&request, CLOSE_SESSION_REQUEST_SESSION_HANDLE, client->handle);
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
   weir_rpc_call_options_t options = {.deadline_ns =

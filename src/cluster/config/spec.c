@@ -2,6 +2,7 @@
 #include "cluster/config/spec.h"
 
 #include "base/alloc.h"
+#include "cluster/task/fields.h"
 #include "wire/wire.h"
 
 static weir_cluster_job_t* find_job(const weir_cluster_spec_t* spec, weir_view_t name) {
@@ -72,8 +73,9 @@ static weir_status_t* parse_task(weir_cluster_spec_t* spec, weir_view_t job, wei
   int64_t index = 0;
   weir_view_t address = weir_view("", 0);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_VARINT) index = weir_wire_int(&reader);
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) address = reader.bytes;
+    if (reader.field == TASKS_ENTRY_KEY && reader.type == WEIR_WIRE_VARINT)
+      index = weir_wire_int(&reader);
+    if (reader.field == TASKS_ENTRY_VALUE && reader.type == WEIR_WIRE_BYTES) address = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "JobDef.tasks"));
   if (index < 0 || index > INT32_MAX)
@@ -86,12 +88,12 @@ static weir_status_t* parse_job(weir_cluster_spec_t* spec, weir_view_t message) 
   weir_view_t name = weir_view("", 0);
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) name = reader.bytes;
+    if (reader.field == JOB_DEF_NAME && reader.type == WEIR_WIRE_BYTES) name = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "JobDef"));
   reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES)
+    if (reader.field == JOB_DEF_TASKS && reader.type == WEIR_WIRE_BYTES)
       WEIR_TRY(parse_task(spec, name, reader.bytes));
   }
   return NULL;
@@ -100,7 +102,7 @@ static weir_status_t* parse_job(weir_cluster_spec_t* spec, weir_view_t message) 
 weir_status_t* weir_cluster_spec_parse_def(weir_cluster_spec_t* spec, weir_view_t message) {
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES)
+    if (reader.field == CLUSTER_DEF_JOB && reader.type == WEIR_WIRE_BYTES)
       WEIR_TRY(parse_job(spec, reader.bytes));
   }
   return weir_wire_check(&reader, "ClusterDef");

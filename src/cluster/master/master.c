@@ -5,6 +5,7 @@
 #include "base/details.h"
 #include "base/log.h"
 #include "cluster/master/master_internal.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 
 enum {
@@ -114,7 +115,7 @@ static weir_status_t* create_session(master_call_t* call, weir_cancel_t* cancel,
   WEIR_TRY(weir_parse_config(call->config, &call->arena, &config));
   config.target = call->target;
   WEIR_TRY(weir_master_session_create(master->task, &config, call->graph_def, cancel, &session));
-  weir_wire_put_string(&builder->head, 1, session->handle);
+  weir_wire_put_string(&builder->head, CREATE_SESSION_RESPONSE_SESSION_HANDLE, session->handle);
   return add_session(master, session);
 }
 
@@ -149,7 +150,7 @@ static void handle_extend_session(void* self, weir_rpc_call_t* rpc) {
   if (!status) status = weir_master_find(call->master, call->session_handle, &call->session);
   if (!status)
     status = weir_master_session_extend(call->session, call->graph_def, call->version, &version);
-  if (!status) weir_wire_put_int(&builder.head, 4, version);
+  if (!status) weir_wire_put_int(&builder.head, EXTEND_SESSION_RESPONSE_NEW_GRAPH_VERSION, version);
   weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
@@ -162,7 +163,9 @@ static void put_devices(const weir_master_session_t* session, weir_strbuf_t* out
                                            .type = device->type,
                                            .memory_limit = session->memory_limits[i],
                                            .incarnation = device->incarnation};
-    weir_device_attributes_write(&attributes, device->task == 0 ? 1 : 2, out);
+    uint32_t field = device->task == 0 ? LIST_DEVICES_RESPONSE_LOCAL_DEVICE
+                                       : LIST_DEVICES_RESPONSE_REMOTE_DEVICE;
+    weir_device_attributes_write(&attributes, field, out);
   }
 }
 
@@ -224,7 +227,8 @@ static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call,
   weir_strbuf_t request = {0};
   WEIR_TRY(weir_task_channel_to(task, address, &channel));
   for (int i = 0; i < call->name_count; ++i)
-    weir_wire_put_bytes(&request, 1, call->names[i].data, call->names[i].size);
+    weir_wire_put_bytes(&request, CLEANUP_ALL_REQUEST_CONTAINER, call->names[i].data,
+                        call->names[i].size);
   int64_t deadline = weir_clock_ns() + RESET_TIMEOUT_S * INT64_C(1000000000);
   weir_status_t* status =
       weir_peer_call(channel, "CleanupAll", &request, call->master->cancel, deadline, &response);

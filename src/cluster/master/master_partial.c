@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/details.h"
 #include "cluster/master/master_internal.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 
 enum { MAX_PARTIALS = 1000 };  // of a session: each is a step that waits
@@ -138,7 +139,8 @@ static void setup(void* arg) {
     weir_master_step_start(step);
   }
   weir_message_builder_t builder = {.message = NULL};
-  if (!status) weir_wire_put_string(&builder.head, 1, handle);
+  if (!status)
+    weir_wire_put_string(&builder.head, PARTIAL_RUN_SETUP_RESPONSE_PARTIAL_RUN_HANDLE, handle);
   weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
@@ -247,7 +249,7 @@ static weir_status_t* take_fetches(partial_t* partial, const master_call_t* call
     WEIR_TRY(claim(partial, name, partial->run->fetches, partial->is_fetched,
                    partial->run->fetch_count, "fetch", &index));
     WEIR_TRY(take_fetch(partial, index, cancel, &tensor));
-    weir_message_put_named_tensor(builder, 1, name, tensor);
+    weir_message_put_named_tensor(builder, RUN_STEP_RESPONSE_TENSOR, name, tensor);
     weir_tensor_release(tensor);
   }
   return NULL;

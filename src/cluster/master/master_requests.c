@@ -1,5 +1,6 @@
 // master_requests.c — Decoders of the requests that clients send to the master.
 #include "cluster/master/master_internal.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "tensor/tensor_proto.h"
 
@@ -34,14 +35,15 @@ static weir_status_t* collect(weir_arena_t* arena, weir_view_t message, uint32_t
   return weir_wire_check(&reader, "request");
 }
 
-enum { FULL_TRACE = 3 };  // a RunOptions.TraceLevel: masters collect nothing for the others
-
 static weir_status_t* parse_options(master_call_t* call, weir_view_t message) {
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1) call->is_traced = reader.value == FULL_TRACE;
-    if (reader.field == 2) call->timeout_ms = weir_wire_int(&reader);
-    if (reader.field == 5) call->wants_partitions = weir_wire_bool(&reader);
+    // Masters collect nothing for the other levels.
+    if (reader.field == RUN_OPTIONS_TRACE_LEVEL)
+      call->is_traced = reader.value == RUN_OPTIONS_FULL_TRACE;
+    if (reader.field == RUN_OPTIONS_TIMEOUT_IN_MS) call->timeout_ms = weir_wire_int(&reader);
+    if (reader.field == RUN_OPTIONS_OUTPUT_PARTITION_GRAPHS)
+      call->wants_partitions = weir_wire_bool(&reader);
   }
   return weir_wire_check(&reader, "RunOptions");
 }
@@ -58,8 +60,10 @@ static weir_status_t* parse_feeds(master_call_t* call, const weir_view_t* messag
     weir_wire_reader_t reader = weir_wire_reader(messages[i]);
     names[i] = weir_view("", 0);
     while (weir_wire_next(&reader)) {
-      if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) names[i] = reader.bytes;
-      if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
+      if (reader.field == NAMED_TENSOR_NAME && reader.type == WEIR_WIRE_BYTES)
+        names[i] = reader.bytes;
+      if (reader.field == NAMED_TENSOR_TENSOR && reader.type == WEIR_WIRE_BYTES)
+        proto = reader.bytes;
     }
     WEIR_TRY(weir_wire_check(&reader, "NamedTensorProto"));
     if (!proto.data) proto = weir_view("", 0);
@@ -79,17 +83,21 @@ weir_status_t* weir_parse_run_step(master_call_t* call) {
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
-    if (reader.field == 1 && is_bytes) call->session_handle = reader.bytes;
-    if (reader.field == 5 && is_bytes) WEIR_TRY(parse_options(call, reader.bytes));
-    if (reader.field == 6 && is_bytes) call->partial_handle = reader.bytes;
-    if (reader.field == 7) call->errors_in_body = weir_wire_bool(&reader);
-    if (reader.field == 8) call->request_id = weir_wire_int(&reader);
+    if (reader.field == RUN_STEP_REQUEST_SESSION_HANDLE && is_bytes)
+      call->session_handle = reader.bytes;
+    if (reader.field == RUN_STEP_REQUEST_OPTIONS && is_bytes)
+      WEIR_TRY(parse_options(call, reader.bytes));
+    if (reader.field == RUN_STEP_REQUEST_PARTIAL_RUN_HANDLE && is_bytes)
+      call->partial_handle = reader.bytes;
+    if (reader.field == RUN_STEP_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY)
+      call->errors_in_body = weir_wire_bool(&reader);
+    if (reader.field == RUN_STEP_REQUEST_REQUEST_ID) call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "RunStepRequest"));
   weir_signature_t* s = &call->signature;
-  WEIR_TRY(collect(&call->arena, message, 3, &s->fetches, &s->fetch_count));
-  WEIR_TRY(collect(&call->arena, message, 4, &s->targets, &s->target_count));
-  WEIR_TRY(collect(&call->arena, message, 2, &feeds, &feed_count));
+  WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_FETCH, &s->fetches, &s->fetch_count));
+  WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_TARGET, &s->targets, &s->target_count));
+  WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_FEED, &feeds, &feed_count));
   return parse_feeds(call, feeds, feed_count);
 }
 
@@ -97,15 +105,20 @@ weir_status_t* weir_parse_partial_setup(master_call_t* call) {
   weir_view_t message = weir_rpc_buffer_view(weir_rpc_call_request(call->call));
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) call->session_handle = reader.bytes;
-    if (reader.field == 5) call->request_id = weir_wire_int(&reader);
+    if (reader.field == PARTIAL_RUN_SETUP_REQUEST_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      call->session_handle = reader.bytes;
+    if (reader.field == PARTIAL_RUN_SETUP_REQUEST_REQUEST_ID)
+      call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "PartialRunSetupRequest"));
   weir_signature_t* s = &call->signature;
   s->is_partial = true;
-  WEIR_TRY(collect(&call->arena, message, 2, &s->feeds, &s->feed_count));
-  WEIR_TRY(collect(&call->arena, message, 3, &s->fetches, &s->fetch_count));
-  return collect(&call->arena, message, 4, &s->targets, &s->target_count);
+  WEIR_TRY(
+      collect(&call->arena, message, PARTIAL_RUN_SETUP_REQUEST_FEED, &s->feeds, &s->feed_count));
+  WEIR_TRY(collect(&call->arena, message, PARTIAL_RUN_SETUP_REQUEST_FETCH, &s->fetches,
+                   &s->fetch_count));
+  return collect(&call->arena, message, PARTIAL_RUN_SETUP_REQUEST_TARGET, &s->targets,
+                 &s->target_count);
 }
 
 // ---- callables ----
@@ -113,7 +126,8 @@ weir_status_t* weir_parse_partial_setup(master_call_t* call) {
 static weir_status_t* parse_connections(master_call_t* call, weir_view_t options) {
   const weir_view_t* messages = NULL;
   weir_signature_t* s = &call->signature;
-  WEIR_TRY(collect(&call->arena, options, 5, &messages, &s->connection_count));
+  WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_TENSOR_CONNECTION, &messages,
+                   &s->connection_count));
   weir_named_connection_t* items =
       weir_arena_array(&call->arena, (size_t)s->connection_count + 1, sizeof(*items));
   if (!items) return weir_out_of_memory();
@@ -121,8 +135,10 @@ static weir_status_t* parse_connections(master_call_t* call, weir_view_t options
     items[i] = (weir_named_connection_t){.from = weir_view("", 0), .to = weir_view("", 0)};
     weir_wire_reader_t reader = weir_wire_reader(messages[i]);
     while (weir_wire_next(&reader)) {
-      if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) items[i].from = reader.bytes;
-      if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) items[i].to = reader.bytes;
+      if (reader.field == TENSOR_CONNECTION_FROM_TENSOR && reader.type == WEIR_WIRE_BYTES)
+        items[i].from = reader.bytes;
+      if (reader.field == TENSOR_CONNECTION_TO_TENSOR && reader.type == WEIR_WIRE_BYTES)
+        items[i].to = reader.bytes;
     }
     WEIR_TRY(weir_wire_check(&reader, "TensorConnection"));
   }
@@ -135,12 +151,14 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
-    if (reader.field == 1 && is_bytes) call->session_handle = reader.bytes;
-    if (reader.field == 2 && is_bytes) options = reader.bytes;
-    if (reader.field == 3) call->request_id = weir_wire_int(&reader);
+    if (reader.field == MAKE_CALLABLE_REQUEST_SESSION_HANDLE && is_bytes)
+      call->session_handle = reader.bytes;
+    if (reader.field == MAKE_CALLABLE_REQUEST_OPTIONS && is_bytes) options = reader.bytes;
+    if (reader.field == MAKE_CALLABLE_REQUEST_REQUEST_ID) call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "MakeCallableRequest"));
-  if (count_field(options, 6) || count_field(options, 7))
+  if (count_field(options, CALLABLE_OPTIONS_FEED_DEVICES) ||
+      count_field(options, CALLABLE_OPTIONS_FETCH_DEVICES))
     return WEIR_STATUS(UNIMPLEMENTED,
                        "CallableOptions::feed_devices and CallableOptions::fetch_devices to "
                        "configure feeding/fetching tensors to/from device memory is not yet "
@@ -148,12 +166,12 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
   weir_signature_t* s = &call->signature;
   const weir_view_t* run_options = NULL;
   int count = 0;
-  WEIR_TRY(collect(&call->arena, options, 4, &run_options, &count));
+  WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_RUN_OPTIONS, &run_options, &count));
   for (int i = 0; i < count; ++i) WEIR_TRY(parse_options(call, run_options[i]));
   WEIR_TRY(parse_connections(call, options));
-  WEIR_TRY(collect(&call->arena, options, 1, &s->feeds, &s->feed_count));
-  WEIR_TRY(collect(&call->arena, options, 2, &s->fetches, &s->fetch_count));
-  return collect(&call->arena, options, 3, &s->targets, &s->target_count);
+  WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_FEED, &s->feeds, &s->feed_count));
+  WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_FETCH, &s->fetches, &s->fetch_count));
+  return collect(&call->arena, options, CALLABLE_OPTIONS_TARGET, &s->targets, &s->target_count);
 }
 
 weir_status_t* weir_parse_run_callable(master_call_t* call) {
@@ -163,12 +181,13 @@ weir_status_t* weir_parse_run_callable(master_call_t* call) {
   int count = 0;
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) call->session_handle = reader.bytes;
-    if (reader.field == 2) call->callable = weir_wire_int(&reader);
-    if (reader.field == 4) call->request_id = weir_wire_int(&reader);
+    if (reader.field == RUN_CALLABLE_REQUEST_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      call->session_handle = reader.bytes;
+    if (reader.field == RUN_CALLABLE_REQUEST_HANDLE) call->callable = weir_wire_int(&reader);
+    if (reader.field == RUN_CALLABLE_REQUEST_REQUEST_ID) call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "RunCallableRequest"));
-  WEIR_TRY(collect(&call->arena, message, 3, &feeds, &count));
+  WEIR_TRY(collect(&call->arena, message, RUN_CALLABLE_REQUEST_FEED, &feeds, &count));
   call->tensors = weir_arena_array(&call->arena, (size_t)count + 1, sizeof(*call->tensors));
   if (!call->tensors) return weir_out_of_memory();
   for (; call->tensor_count < count; ++call->tensor_count) {
@@ -184,9 +203,9 @@ weir_status_t* weir_parse_create_session(master_call_t* call) {
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
     if (reader.type != WEIR_WIRE_BYTES) continue;
-    if (reader.field == 1) call->graph_def = reader.bytes;
-    if (reader.field == 2) call->config = reader.bytes;
-    if (reader.field == 3) call->target = reader.bytes;
+    if (reader.field == CREATE_SESSION_REQUEST_GRAPH_DEF) call->graph_def = reader.bytes;
+    if (reader.field == CREATE_SESSION_REQUEST_CONFIG) call->config = reader.bytes;
+    if (reader.field == CREATE_SESSION_REQUEST_TARGET) call->target = reader.bytes;
   }
   return weir_wire_check(&reader, "CreateSessionRequest");
 }
@@ -195,19 +214,23 @@ weir_status_t* weir_parse_extend_session(master_call_t* call) {
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
-    if (reader.field == 1 && is_bytes) call->session_handle = reader.bytes;
-    if (reader.field == 2 && is_bytes) call->graph_def = reader.bytes;
-    if (reader.field == 3) call->version = weir_wire_int(&reader);
+    if (reader.field == EXTEND_SESSION_REQUEST_SESSION_HANDLE && is_bytes)
+      call->session_handle = reader.bytes;
+    if (reader.field == EXTEND_SESSION_REQUEST_GRAPH_DEF && is_bytes)
+      call->graph_def = reader.bytes;
+    if (reader.field == EXTEND_SESSION_REQUEST_CURRENT_GRAPH_VERSION)
+      call->version = weir_wire_int(&reader);
   }
   return weir_wire_check(&reader, "ExtendSessionRequest");
 }
 
-// Requests that name a session and perhaps, as field 2, a callable.
+// Requests that name a session and perhaps a callable: all are as ReleaseCallableRequest.
 weir_status_t* weir_parse_handle(master_call_t* call, const char* what) {
   weir_wire_reader_t reader = reader_of(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) call->session_handle = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_VARINT)
+    if (reader.field == RELEASE_CALLABLE_REQUEST_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      call->session_handle = reader.bytes;
+    if (reader.field == RELEASE_CALLABLE_REQUEST_HANDLE && reader.type == WEIR_WIRE_VARINT)
       call->callable = weir_wire_int(&reader);
   }
   return weir_wire_check(&reader, what);
@@ -215,8 +238,10 @@ weir_status_t* weir_parse_handle(master_call_t* call, const char* what) {
 
 weir_status_t* weir_parse_reset(master_call_t* call) {
   weir_view_t message = weir_rpc_buffer_view(weir_rpc_call_request(call->call));
-  WEIR_TRY(collect(&call->arena, message, 1, &call->names, &call->name_count));
-  return collect(&call->arena, message, 2, &call->filters, &call->filter_count);
+  WEIR_TRY(
+      collect(&call->arena, message, RESET_REQUEST_CONTAINER, &call->names, &call->name_count));
+  return collect(&call->arena, message, RESET_REQUEST_DEVICE_FILTERS, &call->filters,
+                 &call->filter_count);
 }
 
 weir_status_t* weir_parse_config(weir_view_t message, weir_arena_t* arena,
@@ -227,15 +252,22 @@ weir_status_t* weir_parse_config(weir_view_t message, weir_arena_t* arena,
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
     switch (reader.field) {
-      case 7: out_config->allow_soft_placement = weir_wire_bool(&reader); break;
-      case 11: out_config->timeout_ms = weir_wire_int(&reader); break;
-      case 14:
+      case CONFIG_PROTO_ALLOW_SOFT_PLACEMENT:
+        out_config->allow_soft_placement = weir_wire_bool(&reader);
+        break;
+      case CONFIG_PROTO_OPERATION_TIMEOUT_IN_MS:
+        out_config->timeout_ms = weir_wire_int(&reader);
+        break;
+      case CONFIG_PROTO_CLUSTER_DEF:
         if (reader.type == WEIR_WIRE_BYTES) out_config->cluster_def = reader.bytes;
         break;
-      case 15: out_config->is_isolated = weir_wire_bool(&reader); break;
+      case CONFIG_PROTO_ISOLATE_SESSION_STATE:
+        out_config->is_isolated = weir_wire_bool(&reader);
+        break;
       default: break;
     }
   }
   WEIR_TRY(weir_wire_check(&reader, "ConfigProto"));
-  return collect(arena, message, 4, &out_config->filters, &out_config->filter_count);
+  return collect(arena, message, CONFIG_PROTO_DEVICE_FILTERS, &out_config->filters,
+                 &out_config->filter_count);
 }

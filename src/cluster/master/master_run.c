@@ -2,16 +2,19 @@
 #include "base/alloc.h"
 #include "base/details.h"
 #include "cluster/master/master_internal.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 
 // ---- answers ----
 
+// RunStep's and RunCallable's responses have it in the same field.
 static void put_metadata(master_call_t* call, weir_message_builder_t* builder) {
   const weir_master_run_t* run = call->run;
-  size_t at = weir_wire_begin(&builder->head, 2);
+  size_t at = weir_wire_begin(&builder->head, RUN_STEP_RESPONSE_METADATA);
   if (call->is_traced) builder->status = weir_master_step_metadata(call->step, &builder->head);
   for (int i = 0; call->wants_partitions && i < run->partition_count; ++i)
-    weir_wire_put_bytes(&builder->head, 3, run->partitions[i].data, run->partitions[i].size);
+    weir_wire_put_bytes(&builder->head, RUN_METADATA_PARTITION_GRAPHS, run->partitions[i].data,
+                        run->partitions[i].size);
   weir_wire_end(&builder->head, at);
 }
 
@@ -21,8 +24,9 @@ void weir_master_call_fail_run(master_call_t* call, weir_status_t* take_status) 
     weir_master_call_finish(call, take_status, NULL);
     return;
   }
-  weir_wire_put_int(&builder.head, 3, weir_status_code(take_status));
-  weir_wire_put_string(&builder.head, 4, weir_status_message(take_status));
+  weir_wire_put_int(&builder.head, RUN_STEP_RESPONSE_STATUS_CODE, weir_status_code(take_status));
+  weir_wire_put_string(&builder.head, RUN_STEP_RESPONSE_STATUS_ERROR_MESSAGE,
+                       weir_status_message(take_status));
   weir_status_destroy(take_status);
   weir_master_call_finish(call, NULL, &builder);
 }
@@ -37,8 +41,10 @@ static void step_done(void* arg, weir_master_step_t* step, weir_status_t* take_s
   }
   for (int i = 0; i < call->run->fetch_count; ++i) {
     weir_tensor_t* result = weir_master_step_result(step, i);
-    if (call->is_callable) weir_message_put_tensor(&builder, 1, result);
-    else weir_message_put_named_tensor(&builder, 1, call->signature.fetches[i], result);
+    if (call->is_callable) weir_message_put_tensor(&builder, RUN_CALLABLE_RESPONSE_FETCH, result);
+    else
+      weir_message_put_named_tensor(&builder, RUN_STEP_RESPONSE_TENSOR, call->signature.fetches[i],
+                                    result);
   }
   if (call->is_traced || call->wants_partitions) put_metadata(call, &builder);
   weir_master_call_finish(call, NULL, &builder);
@@ -139,7 +145,7 @@ static void make_callable(void* arg) {
     }
     if (!status) weir_master_run_retain(callable->run);
     weir_mutex_unlock(&session->mu);
-    if (number) weir_wire_put_int(&builder.head, 1, number);
+    if (number) weir_wire_put_int(&builder.head, MAKE_CALLABLE_RESPONSE_HANDLE, number);
   }
   if (status) weir_free(callable);
   if (status) weir_message_abandon(&builder);

@@ -2,18 +2,19 @@
 #include "cluster/task/messages.h"
 
 #include "base/details.h"
+#include "cluster/task/fields.h"
 #include "wire/wire.h"
 
 void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
                                   weir_strbuf_t* out) {
   size_t at = weir_wire_begin(out, field);
-  weir_wire_put_string(out, 1, device->name);
-  weir_wire_put_string(out, 2, device->type);
-  weir_wire_put_int(out, 4, device->memory_limit);
-  size_t locality = weir_wire_begin(out, 5);
+  weir_wire_put_string(out, DEVICE_ATTRIBUTES_NAME, device->name);
+  weir_wire_put_string(out, DEVICE_ATTRIBUTES_TYPE, device->type);
+  weir_wire_put_int(out, DEVICE_ATTRIBUTES_MEMORY_LIMIT, device->memory_limit);
+  size_t locality = weir_wire_begin(out, DEVICE_ATTRIBUTES_LOCALITY);
   weir_wire_end(out, locality);
-  weir_wire_put_fixed64(out, 6, device->incarnation);
-  weir_wire_put_int(out, 8, -1);  // xla_global_id: a device that XLA does not know
+  weir_wire_put_fixed64(out, DEVICE_ATTRIBUTES_INCARNATION, device->incarnation);
+  weir_wire_put_int(out, DEVICE_ATTRIBUTES_XLA_GLOBAL_ID, -1);  // XLA does not know it
   weir_wire_end(out, at);
 }
 
@@ -23,7 +24,7 @@ weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device, ui
   weir_status_t* status = weir_trace_write_metadata(trace, device, &metadata);
   weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&metadata));
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES)
+    if (reader.field == RUN_METADATA_STEP_STATS && reader.type == WEIR_WIRE_BYTES)
       weir_wire_put_bytes(out, field, reader.bytes.data, reader.bytes.size);
   }
   weir_strbuf_free(&metadata);
@@ -35,7 +36,7 @@ static bool is_payloads(weir_view_t details) {
   weir_wire_reader_t reader = weir_wire_reader(details);
   weir_status_t* status = NULL;
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field != 1 || reader.type != WEIR_WIRE_BYTES) continue;
+    if (reader.field != PAYLOAD_CONTAINER_PAYLOADS || reader.type != WEIR_WIRE_BYTES) continue;
     weir_wire_reader_t entry = weir_wire_reader(reader.bytes);
     while (weir_wire_next(&entry)) continue;
     status = weir_wire_check(&entry, "payload");
@@ -51,10 +52,10 @@ weir_status_t* weir_status_payloads(weir_status_t* take_status) {
   weir_view_t details = weir_status_details(take_status);
   if (details.size <= MAX_SIZE && is_payloads(details)) return take_status;
   weir_strbuf_t lost = {0};
-  size_t entry = weir_wire_begin(&lost, 1);
-  weir_wire_put_string(&lost, 1,
+  size_t entry = weir_wire_begin(&lost, PAYLOAD_CONTAINER_PAYLOADS);
+  weir_wire_put_string(&lost, PAYLOADS_ENTRY_KEY,
                        "type.googleapis.com/tensorflow.distributed_runtime.GrpcPayloadsLost");
-  weir_wire_put_bytes(&lost, 2, "", 0);
+  weir_wire_put_bytes(&lost, PAYLOADS_ENTRY_VALUE, "", 0);
   weir_wire_end(&lost, entry);
   weir_view_t instead = lost.failed ? weir_view("", 0) : weir_strbuf_view(&lost);
   weir_status_t* status = weir_status_with_details(take_status, instead);
@@ -82,7 +83,9 @@ static int64_t int_field(weir_view_t message, uint32_t number) {
 }
 
 bool weir_config_is_unoptimized(weir_view_t config) {
-  weir_view_t graph_options = bytes_field(config, 10);
-  bool is_disabled = int_field(bytes_field(graph_options, 10), 19) != 0;
-  return is_disabled || int_field(bytes_field(graph_options, 3), 3) == -1;
+  weir_view_t graph_options = bytes_field(config, CONFIG_PROTO_GRAPH_OPTIONS);
+  weir_view_t rewrites = bytes_field(graph_options, GRAPH_OPTIONS_REWRITE_OPTIONS);
+  weir_view_t optimizer = bytes_field(graph_options, GRAPH_OPTIONS_OPTIMIZER_OPTIONS);
+  return int_field(rewrites, REWRITER_CONFIG_DISABLE_META_OPTIMIZER) != 0 ||
+         int_field(optimizer, OPTIMIZER_OPTIONS_OPT_LEVEL) == -1;
 }

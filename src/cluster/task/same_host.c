@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "cluster/task/fields.h"
 #include "wire/wire.h"
 
 #define TYPE_URL "weir/same_host"
@@ -24,12 +25,7 @@
 #define MAX_PLACE_SIZE 4096  // of a message that tells one
 
 enum {
-  ANY_TYPE_URL = 1,  // fields of google.protobuf.Any
-  ANY_VALUE = 2,
-  REQUEST_OPTIONS = 6,  // transport_options of RecvTensorRequest and RecvTensorResponse
-  RESPONSE_OPTIONS = 4,
-  RESPONSE_REQUIRE_ACK = 5,
-  WISH_HOST = 1,  // of our own value in a request
+  WISH_HOST = 1,  // fields of our own value in the options of a request
   WISH_AGAIN = 2,
   WISH_SOCKET = 3,
   WISH_TOKEN = 4,
@@ -220,13 +216,13 @@ static bool tell_place(const weir_same_host_t* same, const hold_t* hold) {
 }
 
 static bool put_answer(weir_strbuf_t* response) {
-  size_t any = weir_wire_begin(response, RESPONSE_OPTIONS);
+  size_t any = weir_wire_begin(response, RECV_TENSOR_RESPONSE_TRANSPORT_OPTIONS);
   weir_wire_put_string(response, ANY_TYPE_URL, TYPE_URL);
   size_t value = weir_wire_begin(response, ANY_VALUE);
   weir_wire_put_bool(response, ANSWER_PLACED, true);
   weir_wire_end(response, value);
   weir_wire_end(response, any);
-  weir_wire_put_bool(response, RESPONSE_REQUIRE_ACK, true);
+  weir_wire_put_bool(response, RECV_TENSOR_RESPONSE_REQUIRE_ACK, true);
   return !response->failed;
 }
 
@@ -275,7 +271,7 @@ static weir_view_t find_value(weir_view_t any) {
 }
 
 static void put_value(weir_strbuf_t* request, const weir_strbuf_t* value) {
-  size_t any = weir_wire_begin(request, REQUEST_OPTIONS);
+  size_t any = weir_wire_begin(request, RECV_TENSOR_REQUEST_TRANSPORT_OPTIONS);
   weir_wire_put_string(request, ANY_TYPE_URL, TYPE_URL);
   weir_wire_put_bytes(request, ANY_VALUE, value->data, value->size);
   weir_wire_end(request, any);

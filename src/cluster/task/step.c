@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/task.h"
 #include "cluster/task/tensor_message.h"
 #include "wire/wire.h"
@@ -89,10 +90,12 @@ static weir_status_t* parse_response(weir_rpc_buffer_t* buffer, weir_tensor_t** 
   weir_view_t proto = {.data = NULL}, options = weir_view("", 0);
   *out_is_dead = false;
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) proto = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_VARINT)
+    if (reader.field == RECV_TENSOR_RESPONSE_TENSOR && reader.type == WEIR_WIRE_BYTES)
+      proto = reader.bytes;
+    if (reader.field == RECV_TENSOR_RESPONSE_IS_DEAD && reader.type == WEIR_WIRE_VARINT)
       *out_is_dead = weir_wire_bool(&reader);
-    if (reader.field == 4 && reader.type == WEIR_WIRE_BYTES) options = reader.bytes;
+    if (reader.field == RECV_TENSOR_RESPONSE_TRANSPORT_OPTIONS && reader.type == WEIR_WIRE_BYTES)
+      options = reader.bytes;
   }
   WEIR_TRY(weir_wire_check(&reader, "RecvTensorResponse"));
   if (*out_is_dead) return NULL;
@@ -182,21 +185,21 @@ static weir_strbuf_t recv_request(fetch_t* fetch, weir_view_t key) {
   weir_task_t* task = fetch->step->task;
   weir_strbuf_t request = {0};
   fetch->request_id = (int64_t)(weir_task_random() >> 1);
-  weir_wire_put_int(&request, 1, fetch->step->id);
-  weir_wire_put_bytes(&request, 2, key.data, key.size);
+  weir_wire_put_int(&request, RECV_TENSOR_REQUEST_STEP_ID, fetch->step->id);
+  weir_wire_put_bytes(&request, RECV_TENSOR_REQUEST_RENDEZVOUS_KEY, key.data, key.size);
   // Not to tasks that only a client says are of the cluster: they may be anyone.
   if (!fetch->step->alias)
     weir_same_host_offer(&task->same_host, fetch->channel, &fetch->offer, &request);
-  weir_wire_put_int(&request, 7, fetch->request_id);
+  weir_wire_put_int(&request, RECV_TENSOR_REQUEST_REQUEST_ID, fetch->request_id);
   return request;
 }
 
 // The tensor could not be read where it is: asks for its bytes.
 static void fetch_again(fetch_t* fetch) {
   weir_strbuf_t request = {0};
-  weir_wire_put_int(&request, 1, fetch->step->id);
+  weir_wire_put_int(&request, RECV_TENSOR_REQUEST_STEP_ID, fetch->step->id);
   weir_same_host_ask_again(fetch->request_id, &request);
-  weir_wire_put_int(&request, 7, (int64_t)(weir_task_random() >> 1));
+  weir_wire_put_int(&request, RECV_TENSOR_REQUEST_REQUEST_ID, (int64_t)(weir_task_random() >> 1));
   fetch->is_again = true;
   weir_ref_inc(&fetch->ref, 1);
   fetch_ask(fetch, &request);
@@ -226,7 +229,7 @@ static void fetch_copy(void* arg) {
   }
   count_received(fetch, weir_tensor_byte_size(tensor));
   weir_strbuf_t request = {0};
-  weir_wire_put_int(&request, 1, fetch->request_id);
+  weir_wire_put_int(&request, MARK_RECV_FINISHED_REQUEST_REQUEST_ID, fetch->request_id);
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
   weir_rpc_channel_call_async(fetch->channel, MARK_RECV_FINISHED, message, NULL, ignore_done, NULL,

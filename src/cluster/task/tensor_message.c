@@ -2,6 +2,7 @@
 // stay in the memory they are in.
 #include "cluster/task/tensor_message.h"
 
+#include "cluster/task/fields.h"
 #include "tensor/shape.h"
 #include "tensor/tensor_proto.h"
 #include "tensor/variant_proto.h"
@@ -85,13 +86,13 @@ void weir_message_put_tensor(weir_message_builder_t* builder, uint32_t field,
 void weir_message_put_named_tensor(weir_message_builder_t* builder, uint32_t field,
                                    weir_view_t name, weir_tensor_t* tensor) {
   weir_strbuf_t prefix = {0};
-  weir_wire_put_bytes(&prefix, 1, name.data, name.size);
+  weir_wire_put_bytes(&prefix, NAMED_TENSOR_NAME, name.data, name.size);
   if (is_large(tensor)) {
-    put_large(builder, field, &prefix, 2, tensor);
+    put_large(builder, field, &prefix, NAMED_TENSOR_TENSOR, tensor);
   } else {
     size_t at = weir_wire_begin(&builder->head, field);
     weir_strbuf_append(&builder->head, prefix.data, prefix.size);
-    weir_message_put_tensor(builder, 2, tensor);
+    weir_message_put_tensor(builder, NAMED_TENSOR_TENSOR, tensor);
     weir_wire_end(&builder->head, at);
   }
   if (prefix.failed) builder->head.failed = true;

@@ -2,6 +2,7 @@
 #include "cluster/task/transfer_log.h"
 
 #include "base/alloc.h"
+#include "cluster/task/fields.h"
 #include "wire/wire.h"
 
 enum { MAX_SIZE = 4 << 20 };  // bytes kept; a master that never asks for them loses them all
@@ -65,18 +66,18 @@ static weir_strbuf_t* find_step(weir_transfer_log_t* log, int64_t step_id) WEIR_
 static void put_node(const weir_transfer_t* transfer, weir_view_t source, weir_view_t destination,
                      weir_view_t name, weir_strbuf_t* out) {
   int64_t micros = WEIR_MAX(transfer->end_us - transfer->start_us, 1);
-  weir_wire_put_string(out, 1, "RecvTensor");
-  weir_wire_put_int(out, 2, transfer->start_us);
-  weir_wire_put_int(out, 4, micros);  // op_end_rel_micros
-  weir_wire_put_int(out, 5, micros);  // all_end_rel_micros
-  size_t output = weir_wire_begin(out, 7);
-  size_t description = weir_wire_begin(out, 3);
-  size_t allocation = weir_wire_begin(out, 4);
-  weir_wire_put_int(out, 1, (int64_t)transfer->byte_size);
+  weir_wire_put_string(out, NODE_EXEC_STATS_NODE_NAME, "RecvTensor");
+  weir_wire_put_int(out, NODE_EXEC_STATS_ALL_START_MICROS, transfer->start_us);
+  weir_wire_put_int(out, NODE_EXEC_STATS_OP_END_REL_MICROS, micros);
+  weir_wire_put_int(out, NODE_EXEC_STATS_ALL_END_REL_MICROS, micros);
+  size_t output = weir_wire_begin(out, NODE_EXEC_STATS_OUTPUT);
+  size_t description = weir_wire_begin(out, NODE_OUTPUT_TENSOR_DESCRIPTION);
+  size_t allocation = weir_wire_begin(out, TENSOR_DESCRIPTION_ALLOCATION_DESCRIPTION);
+  weir_wire_put_int(out, ALLOCATION_DESCRIPTION_REQUESTED_BYTES, (int64_t)transfer->byte_size);
   weir_wire_end(out, allocation);
   weir_wire_end(out, description);
   weir_wire_end(out, output);
-  size_t label = weir_wire_begin(out, 8);
+  size_t label = weir_wire_begin(out, NODE_EXEC_STATS_TIMELINE_LABEL);
   weir_strbuf_printf(out, "[%zuB] [%fMb/s] %.*s from %.*s to %.*s", transfer->byte_size,
                      8.0 * (double)transfer->byte_size / (double)micros, WEIR_VIEW_ARG(name),
                      WEIR_VIEW_ARG(source), WEIR_VIEW_ARG(destination));
@@ -89,9 +90,9 @@ void weir_transfer_log_add(weir_transfer_log_t* log, const weir_transfer_t* tran
     if (!weir_view_next(&rest, ';', &parts[i])) return;  // of no other task
   }
   weir_strbuf_t message = {0};
-  size_t device = weir_wire_begin(&message, 1);  // of a StepStats
-  weir_wire_put_bytes(&message, 1, parts[2].data, parts[2].size);
-  size_t node = weir_wire_begin(&message, 2);
+  size_t device = weir_wire_begin(&message, STEP_STATS_DEV_STATS);
+  weir_wire_put_bytes(&message, DEVICE_STEP_STATS_DEVICE, parts[2].data, parts[2].size);
+  size_t node = weir_wire_begin(&message, DEVICE_STEP_STATS_NODE_STATS);
   put_node(transfer, parts[0], parts[2], parts[3], &message);
   weir_wire_end(&message, node);
   weir_wire_end(&message, device);
@@ -114,8 +115,8 @@ void weir_transfer_log_take(weir_transfer_log_t* log, int64_t step_id, uint32_t 
   if (!stats) return;
   if (!stats->failed) {
     size_t labeled = weir_wire_begin(out, field);
-    weir_wire_put_int(out, 1, step_id);
-    weir_wire_put_bytes(out, 2, stats->data, stats->size);
+    weir_wire_put_int(out, LABELED_STEP_STATS_STEP_ID, step_id);
+    weir_wire_put_bytes(out, LABELED_STEP_STATS_STEP_STATS, stats->data, stats->size);
     weir_wire_end(out, labeled);
   }
   weir_strbuf_free(stats);
