@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cluster/master/master_session.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "wire/wire.h"
 
@@ -67,10 +68,12 @@ static weir_status_t* add_attributes(weir_master_session_t* session, weir_view_t
   int64_t memory_limit = 0;
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) name = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) type = reader.bytes;
-    if (reader.field == 4) memory_limit = weir_wire_int(&reader);
-    if (reader.field == 6) incarnation = reader.value;
+    if (reader.field == DEVICE_ATTRIBUTES_NAME && reader.type == WEIR_WIRE_BYTES)
+      name = reader.bytes;
+    if (reader.field == DEVICE_ATTRIBUTES_TYPE && reader.type == WEIR_WIRE_BYTES)
+      type = reader.bytes;
+    if (reader.field == DEVICE_ATTRIBUTES_MEMORY_LIMIT) memory_limit = weir_wire_int(&reader);
+    if (reader.field == DEVICE_ATTRIBUTES_INCARNATION) incarnation = reader.value;
   }
   WEIR_TRY(weir_wire_check(&reader, "DeviceAttributes"));
   return add_device(session, name, type, incarnation, memory_limit, task);
@@ -80,7 +83,7 @@ static weir_status_t* add_status(weir_master_session_t* session, weir_rpc_buffer
                                  int task) {
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES)
+    if (reader.field == GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES && reader.type == WEIR_WIRE_BYTES)
       WEIR_TRY(add_attributes(session, reader.bytes, task));
   }
   return weir_wire_check(&reader, "GetStatusResponse");

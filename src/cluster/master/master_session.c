@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "graph/flatten.h"
 #include "pass/partition.h"
@@ -24,16 +25,21 @@ static weir_status_t* create_on_peer(weir_master_session_t* session, const weir_
   WEIR_TRY(weir_device_name_parse(weir_view_of(peer->name), &name));
   weir_strbuf_t request = {0};
   const weir_alias_t* alias = session->alias;
-  weir_wire_put_string(&request, 1, session->handle);
-  size_t server = weir_wire_begin(&request, 2);
-  if (alias) weir_wire_put_bytes(&request, 1, config->cluster_def.data, config->cluster_def.size);
-  weir_wire_put_string(&request, 2, name.job);
-  weir_wire_put_int(&request, 3, name.task);
-  weir_wire_put_string(&request, 5, "grpc");
+  weir_wire_put_string(&request, CREATE_WORKER_SESSION_REQUEST_SESSION_HANDLE, session->handle);
+  size_t server = weir_wire_begin(&request, CREATE_WORKER_SESSION_REQUEST_SERVER_DEF);
+  if (alias)
+    weir_wire_put_bytes(&request, SERVER_DEF_CLUSTER, config->cluster_def.data,
+                        config->cluster_def.size);
+  weir_wire_put_string(&request, SERVER_DEF_JOB_NAME, name.job);
+  weir_wire_put_int(&request, SERVER_DEF_TASK_INDEX, name.task);
+  weir_wire_put_string(&request, SERVER_DEF_PROTOCOL, "grpc");
   weir_wire_end(&request, server);
-  if (config->is_isolated) weir_wire_put_bool(&request, 3, true);
-  weir_wire_put_string(&request, 5, alias ? alias->task : session->task->name);
-  weir_wire_put_int(&request, 6, (int64_t)session->task->runtime->devices[0]->incarnation);
+  if (config->is_isolated)
+    weir_wire_put_bool(&request, CREATE_WORKER_SESSION_REQUEST_ISOLATE_SESSION_STATE, true);
+  weir_wire_put_string(&request, CREATE_WORKER_SESSION_REQUEST_MASTER_TASK,
+                       alias ? alias->task : session->task->name);
+  weir_wire_put_int(&request, CREATE_WORKER_SESSION_REQUEST_MASTER_INCARNATION,
+                    (int64_t)session->task->runtime->devices[0]->incarnation);
   weir_rpc_buffer_t* response = NULL;
   weir_status_t* status =
       weir_peer_call(peer->channel, "CreateWorkerSession", &request, cancel, 0, &response);
@@ -162,7 +168,7 @@ void weir_master_session_close(weir_master_session_t* session) {
   weir_cancel_start(session->cancel);
   for (int i = 0; i < session->peer_count; ++i) {
     weir_strbuf_t request = {0};
-    weir_wire_put_string(&request, 1, session->handle);
+    weir_wire_put_string(&request, DELETE_WORKER_SESSION_REQUEST_SESSION_HANDLE, session->handle);
     tell_peer(&session->peers[i], "/tensorflow.WorkerService/DeleteWorkerSession", &request);
   }
 }
@@ -319,17 +325,20 @@ static weir_status_t* register_part(weir_master_session_t* session, const weir_p
   weir_strbuf_t* def = &run->partitions[run->partition_count++];
   WEIR_TRY(weir_graph_write(part->graph, def));
   weir_strbuf_t request = {0};
-  weir_wire_put_string(&request, 1, session->handle);
-  weir_wire_put_bytes(&request, 2, def->data, def->size);
-  weir_wire_put_bool(&request, 6, true);
-  weir_wire_put_bytes(&request, 8, session->config.data, session->config.size);
+  weir_wire_put_string(&request, REGISTER_GRAPH_REQUEST_SESSION_HANDLE, session->handle);
+  weir_wire_put_bytes(&request, REGISTER_GRAPH_REQUEST_GRAPH_DEF, def->data, def->size);
+  weir_wire_put_bool(&request, REGISTER_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED, true);
+  weir_wire_put_bytes(&request, REGISTER_GRAPH_REQUEST_CONFIG_PROTO, session->config.data,
+                      session->config.size);
   weir_rpc_buffer_t* response = NULL;
   weir_status_t* status =
       weir_peer_call(peer->channel, "RegisterGraph", &request, session->cancel, 0, &response);
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   weir_remote_part_t* made = &run->parts[run->part_count];
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field != 1 || reader.type != WEIR_WIRE_BYTES || made->handle) continue;
+    if (reader.field != REGISTER_GRAPH_RESPONSE_GRAPH_HANDLE || reader.type != WEIR_WIRE_BYTES ||
+        made->handle)
+      continue;
     made->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
     made->peer = part->task - 1;
   }
@@ -439,9 +448,9 @@ static void deregister_parts(weir_master_session_t* session, const weir_master_r
   weir_mutex_unlock(&session->mu);
   for (int i = 0; i < run->part_count && !is_closed; ++i) {
     weir_strbuf_t request = {0};
-    weir_wire_put_string(&request, 1, run->parts[i].handle);
-    weir_wire_put_string(&request, 2, session->handle);
-    weir_wire_put_bool(&request, 3, true);
+    weir_wire_put_string(&request, DEREGISTER_GRAPH_REQUEST_GRAPH_HANDLE, run->parts[i].handle);
+    weir_wire_put_string(&request, DEREGISTER_GRAPH_REQUEST_SESSION_HANDLE, session->handle);
+    weir_wire_put_bool(&request, DEREGISTER_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED, true);
     tell_peer(&session->peers[run->parts[i].peer], "/tensorflow.WorkerService/DeregisterGraph",
               &request);
   }

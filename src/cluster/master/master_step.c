@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/details.h"
+#include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "wire/wire.h"
 
@@ -69,7 +70,7 @@ static void ignore(void* self, weir_status_t* take_status, weir_rpc_buffer_t* ta
 static void clean_up(weir_master_step_t* step) {
   for (int i = 0; i < step->run->part_count; ++i) {
     weir_strbuf_t request = {0};
-    weir_wire_put_int(&request, 1, step->id);
+    weir_wire_put_int(&request, CLEANUP_GRAPH_REQUEST_STEP_ID, step->id);
     weir_rpc_message_t* message = weir_rpc_message_create();
     weir_rpc_message_append_strbuf(message, &request);
     weir_rpc_channel_t* channel = step->session->peers[step->run->parts[i].peer].channel;
@@ -147,15 +148,15 @@ void weir_master_step_cancel(weir_master_step_t* step) { weir_cancel_start(step-
 
 static weir_rpc_message_t* run_request(weir_master_step_t* step, int part) {
   weir_strbuf_t request = {0};
-  weir_wire_put_string(&request, 1, step->run->parts[part].handle);
-  weir_wire_put_int(&request, 2, step->id);
-  size_t options = weir_wire_begin(&request, 5);
-  if (step->is_traced) weir_wire_put_bool(&request, 3, true);
+  weir_wire_put_string(&request, RUN_GRAPH_REQUEST_GRAPH_HANDLE, step->run->parts[part].handle);
+  weir_wire_put_int(&request, RUN_GRAPH_REQUEST_STEP_ID, step->id);
+  size_t options = weir_wire_begin(&request, RUN_GRAPH_REQUEST_EXEC_OPTS);
+  if (step->is_traced) weir_wire_put_bool(&request, EXECUTOR_OPTS_RECORD_TIMELINE, true);
   weir_wire_end(&request, options);
-  weir_wire_put_string(&request, 8, step->session->handle);
-  weir_wire_put_bool(&request, 9, true);
-  weir_wire_put_bool(&request, 10, true);
-  weir_wire_put_int(&request, 11, (int64_t)(weir_task_random() >> 1));
+  weir_wire_put_string(&request, RUN_GRAPH_REQUEST_SESSION_HANDLE, step->session->handle);
+  weir_wire_put_bool(&request, RUN_GRAPH_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY, true);
+  weir_wire_put_bool(&request, RUN_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED, true);
+  weir_wire_put_int(&request, RUN_GRAPH_REQUEST_REQUEST_ID, (int64_t)(weir_task_random() >> 1));
   weir_rpc_message_t* message = weir_rpc_message_create();
   weir_rpc_message_append_strbuf(message, &request);
   return message;
@@ -168,9 +169,9 @@ static weir_status_t* parse_response(weir_master_step_t* step, weir_view_t messa
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
-    if (reader.field == 5 && !is_bytes) code = weir_wire_int(&reader);
-    if (reader.field == 6 && is_bytes) text = reader.bytes;
-    if (reader.field == 2 && is_bytes) {
+    if (reader.field == RUN_GRAPH_RESPONSE_STATUS_CODE && !is_bytes) code = weir_wire_int(&reader);
+    if (reader.field == RUN_GRAPH_RESPONSE_STATUS_ERROR_MESSAGE && is_bytes) text = reader.bytes;
+    if (reader.field == RUN_GRAPH_RESPONSE_STEP_STATS && is_bytes) {
       weir_mutex_lock(&step->mu);
       weir_strbuf_append(&step->stats, reader.bytes.data, reader.bytes.size);
       weir_mutex_unlock(&step->mu);
@@ -287,9 +288,10 @@ weir_rendezvous_t* weir_master_step_rendezvous(const weir_master_step_t* step) {
 weir_status_t* weir_master_step_metadata(weir_master_step_t* step, weir_strbuf_t* out) {
   weir_strbuf_t own = {0};
   weir_status_t* status = NULL;
-  size_t stats = weir_wire_begin(out, 1);
+  size_t stats = weir_wire_begin(out, RUN_METADATA_STEP_STATS);
   if (step->run->local)
-    status = weir_step_stats_write(&step->trace, step->session->devices[0].device, 1, &own);
+    status = weir_step_stats_write(&step->trace, step->session->devices[0].device,
+                                   RUN_METADATA_STEP_STATS, &own);
   weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&own));
   while (weir_wire_next(&reader)) weir_strbuf_append(out, reader.bytes.data, reader.bytes.size);
   weir_strbuf_append(out, step->stats.data, step->stats.size);

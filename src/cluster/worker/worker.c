@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/details.h"
+#include "cluster/task/fields.h"
 #include "cluster/worker/worker_internal.h"
 #include "pass/partition.h"
 #include "weir/graph.h"
@@ -147,7 +148,7 @@ static void handle_get_status(void* self, weir_rpc_call_t* call) {
                                          .type = device->type,
                                          .memory_limit = device->memory_limit,
                                          .incarnation = device->incarnation};
-  weir_device_attributes_write(&attributes, 1, &builder.head);
+  weir_device_attributes_write(&attributes, GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES, &builder.head);
   weir_status_t* status = weir_message_finish(&builder, &message);
   if (status) weir_worker_call_finish(call, status);
   else weir_rpc_call_respond(call, message);
@@ -215,9 +216,10 @@ static weir_status_t* parse_server_def(weir_view_t message, weir_alias_t** out_a
   int64_t index = 0;
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) cluster = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) job = reader.bytes;
-    if (reader.field == 3) index = weir_wire_int(&reader);
+    if (reader.field == SERVER_DEF_CLUSTER && reader.type == WEIR_WIRE_BYTES)
+      cluster = reader.bytes;
+    if (reader.field == SERVER_DEF_JOB_NAME && reader.type == WEIR_WIRE_BYTES) job = reader.bytes;
+    if (reader.field == SERVER_DEF_TASK_INDEX) index = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "ServerDef"));
   return cluster.size ? weir_alias_create(job, index, cluster, out_alias) : NULL;
@@ -231,11 +233,17 @@ static void handle_create_session(void* self, weir_rpc_call_t* call) {
   bool is_isolated = false;
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) handle = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) server = reader.bytes;
-    if (reader.field == 3) is_isolated = weir_wire_bool(&reader);
-    if (reader.field == 5 && reader.type == WEIR_WIRE_BYTES) master = reader.bytes;
-    if (reader.field == 6) incarnation = weir_wire_int(&reader);
+    if (reader.field == CREATE_WORKER_SESSION_REQUEST_SESSION_HANDLE &&
+        reader.type == WEIR_WIRE_BYTES)
+      handle = reader.bytes;
+    if (reader.field == CREATE_WORKER_SESSION_REQUEST_SERVER_DEF && reader.type == WEIR_WIRE_BYTES)
+      server = reader.bytes;
+    if (reader.field == CREATE_WORKER_SESSION_REQUEST_ISOLATE_SESSION_STATE)
+      is_isolated = weir_wire_bool(&reader);
+    if (reader.field == CREATE_WORKER_SESSION_REQUEST_MASTER_TASK && reader.type == WEIR_WIRE_BYTES)
+      master = reader.bytes;
+    if (reader.field == CREATE_WORKER_SESSION_REQUEST_MASTER_INCARNATION)
+      incarnation = weir_wire_int(&reader);
   }
   worker_session_t* session = NULL;
   weir_status_t* status = weir_wire_check(&reader, "CreateWorkerSessionRequest");
@@ -262,7 +270,9 @@ static void handle_delete_session(void* self, weir_rpc_call_t* call) {
   weir_view_t handle = weir_view("", 0);
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) handle = reader.bytes;
+    if (reader.field == DELETE_WORKER_SESSION_REQUEST_SESSION_HANDLE &&
+        reader.type == WEIR_WIRE_BYTES)
+      handle = reader.bytes;
   }
   weir_status_t* status = weir_wire_check(&reader, "DeleteWorkerSessionRequest");
   if (!status) {
@@ -297,10 +307,14 @@ static void handle_register_graph(void* self, weir_rpc_call_t* call) {
   worker_graph_t* graph = NULL;
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) handle = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) def = reader.bytes;
-    if (reader.field == 6) is_made = weir_wire_bool(&reader);
-    if (reader.field == 8 && reader.type == WEIR_WIRE_BYTES) config = reader.bytes;
+    if (reader.field == REGISTER_GRAPH_REQUEST_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      handle = reader.bytes;
+    if (reader.field == REGISTER_GRAPH_REQUEST_GRAPH_DEF && reader.type == WEIR_WIRE_BYTES)
+      def = reader.bytes;
+    if (reader.field == REGISTER_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED)
+      is_made = weir_wire_bool(&reader);
+    if (reader.field == REGISTER_GRAPH_REQUEST_CONFIG_PROTO && reader.type == WEIR_WIRE_BYTES)
+      config = reader.bytes;
   }
   weir_status_t* status = weir_wire_check(&reader, "RegisterGraphRequest");
   if (!status) status = find_session(worker, handle, is_made, &session);
@@ -310,7 +324,7 @@ static void handle_register_graph(void* self, weir_rpc_call_t* call) {
   if (!status) {
     char name[32];
     status = add_graph(session, graph, name);
-    weir_wire_put_string(&builder.head, 1, name);
+    weir_wire_put_string(&builder.head, REGISTER_GRAPH_RESPONSE_GRAPH_HANDLE, name);
   }
   session_unref(session);
   if (status) weir_message_abandon(&builder);
@@ -340,9 +354,12 @@ static void handle_deregister_graph(void* self, weir_rpc_call_t* call) {
   worker_graph_key_t key = {.is_session_made = false};
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1 && reader.type == WEIR_WIRE_BYTES) key.graph_handle = reader.bytes;
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) key.session_handle = reader.bytes;
-    if (reader.field == 3) key.is_session_made = weir_wire_bool(&reader);
+    if (reader.field == DEREGISTER_GRAPH_REQUEST_GRAPH_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      key.graph_handle = reader.bytes;
+    if (reader.field == DEREGISTER_GRAPH_REQUEST_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES)
+      key.session_handle = reader.bytes;
+    if (reader.field == DEREGISTER_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED)
+      key.is_session_made = weir_wire_bool(&reader);
   }
   weir_status_t* status = weir_wire_check(&reader, "DeregisterGraphRequest");
   worker_graph_t* graph = NULL;
@@ -365,7 +382,7 @@ static void handle_cleanup_all(void* self, weir_rpc_call_t* call) {
   weir_status_t* status = weir_wire_check(&reader, "CleanupAllRequest");
   reader = weir_worker_call_reader(call);
   while (!status && weir_wire_next(&reader)) {
-    if (reader.field != 1 || reader.type != WEIR_WIRE_BYTES) continue;
+    if (reader.field != CLEANUP_ALL_REQUEST_CONTAINER || reader.type != WEIR_WIRE_BYTES) continue;
     ++count;
     weir_resources_clear(worker->task->resources, reader.bytes);
   }
@@ -385,14 +402,16 @@ static void handle_logging(void* self, weir_rpc_call_t* call) {
   reader = weir_worker_call_reader(call);
   while (!status && weir_wire_next(&reader)) {
     bool is_set = reader.type == WEIR_WIRE_VARINT && weir_wire_bool(&reader);
-    if (reader.field == 1 && is_set) weir_transfer_log_switch(log, true);
-    if (reader.field == 4 && is_set) weir_transfer_log_switch(log, false);
-    if (reader.field == 2 && is_set) weir_transfer_log_clear(log);
-    if (reader.field != 3) continue;
+    if (reader.field == LOGGING_REQUEST_ENABLE_RPC_LOGGING && is_set)
+      weir_transfer_log_switch(log, true);
+    if (reader.field == LOGGING_REQUEST_DISABLE_RPC_LOGGING && is_set)
+      weir_transfer_log_switch(log, false);
+    if (reader.field == LOGGING_REQUEST_CLEAR && is_set) weir_transfer_log_clear(log);
+    if (reader.field != LOGGING_REQUEST_FETCH_STEP_ID) continue;
     uint64_t step_id = 0;
     weir_wire_packed_t steps = weir_wire_packed(&reader, WEIR_WIRE_VARINT);
     while (weir_wire_packed_next(&steps, &step_id))
-      weir_transfer_log_take(log, (int64_t)step_id, 1, &builder.head);
+      weir_transfer_log_take(log, (int64_t)step_id, LOGGING_RESPONSE_STEP, &builder.head);
   }
   if (!status) status = weir_message_finish(&builder, &message);
   if (status) weir_worker_call_finish(call, status);

@@ -1,5 +1,6 @@
 // worker_run.c — Steps of registered graphs: RunGraph and CleanupGraph.
 #include "base/details.h"
+#include "cluster/task/fields.h"
 #include "cluster/worker/worker_internal.h"
 
 // What a RunGraphRequest asks for.
@@ -35,15 +36,17 @@ static weir_status_t* run_response(step_run_t* run, weir_status_t* error,
                                    weir_rpc_message_t** out_message) {
   weir_message_builder_t builder = {.message = NULL};
   if (error) {
-    weir_wire_put_int(&builder.head, 5, weir_status_code(error));
-    weir_wire_put_string(&builder.head, 6, weir_status_message(error));
+    weir_wire_put_int(&builder.head, RUN_GRAPH_RESPONSE_STATUS_CODE, weir_status_code(error));
+    weir_wire_put_string(&builder.head, RUN_GRAPH_RESPONSE_STATUS_ERROR_MESSAGE,
+                         weir_status_message(error));
   } else if (run->is_traced) {
     const weir_alias_t* alias = run->graph->owner->alias;
     const char* device = alias ? alias->device : run->worker->task->runtime->devices[0]->name;
-    builder.status = weir_step_stats_write(&run->trace, device, 2, &builder.head);
+    builder.status =
+        weir_step_stats_write(&run->trace, device, RUN_GRAPH_RESPONSE_STEP_STATS, &builder.head);
   }
   if (!error && !builder.status && run->wants_partitions) {
-    size_t partition = weir_wire_begin(&builder.head, 4);
+    size_t partition = weir_wire_begin(&builder.head, RUN_GRAPH_RESPONSE_PARTITION_GRAPH);
     builder.status = weir_graph_write(run->graph->program->graph, &builder.head);
     weir_wire_end(&builder.head, partition);
   }
@@ -106,8 +109,10 @@ static void run_done(void* arg, weir_status_t* take_status) {
 static weir_status_t* parse_exec_opts(weir_view_t message, run_request_t* request) {
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 3) request->wants_timeline = weir_wire_bool(&reader);
-    if (reader.field == 4) request->wants_partitions = weir_wire_bool(&reader);
+    if (reader.field == EXECUTOR_OPTS_RECORD_TIMELINE)
+      request->wants_timeline = weir_wire_bool(&reader);
+    if (reader.field == EXECUTOR_OPTS_RECORD_PARTITION_GRAPHS)
+      request->wants_partitions = weir_wire_bool(&reader);
   }
   return weir_wire_check(&reader, "ExecutorOpts");
 }
@@ -117,23 +122,27 @@ static weir_status_t* parse_run_graph(weir_rpc_call_t* call, run_request_t* requ
   while (weir_wire_next(&reader)) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
     switch (reader.field) {
-      case 1:
+      case RUN_GRAPH_REQUEST_GRAPH_HANDLE:
         if (is_bytes) request->graph.graph_handle = reader.bytes;
         break;
-      case 2: request->step_id = weir_wire_int(&reader); break;
-      case 5:
+      case RUN_GRAPH_REQUEST_STEP_ID: request->step_id = weir_wire_int(&reader); break;
+      case RUN_GRAPH_REQUEST_EXEC_OPTS:
         if (is_bytes) WEIR_TRY(parse_exec_opts(reader.bytes, request));
         break;
-      case 8:
+      case RUN_GRAPH_REQUEST_SESSION_HANDLE:
         if (is_bytes) request->graph.session_handle = reader.bytes;
         break;
-      case 6: request->is_partial = weir_wire_bool(&reader); break;
-      case 7: request->is_last = weir_wire_bool(&reader); break;
-      case 9: request->errors_in_body = weir_wire_bool(&reader); break;
-      case 10: request->graph.is_session_made = weir_wire_bool(&reader); break;
-      case 11: request->request_id = weir_wire_int(&reader); break;
-      case 3:
-      case 4:
+      case RUN_GRAPH_REQUEST_IS_PARTIAL: request->is_partial = weir_wire_bool(&reader); break;
+      case RUN_GRAPH_REQUEST_IS_LAST_PARTIAL_RUN: request->is_last = weir_wire_bool(&reader); break;
+      case RUN_GRAPH_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY:
+        request->errors_in_body = weir_wire_bool(&reader);
+        break;
+      case RUN_GRAPH_REQUEST_CREATE_WORKER_SESSION_CALLED:
+        request->graph.is_session_made = weir_wire_bool(&reader);
+        break;
+      case RUN_GRAPH_REQUEST_REQUEST_ID: request->request_id = weir_wire_int(&reader); break;
+      case RUN_GRAPH_REQUEST_SEND:
+      case RUN_GRAPH_REQUEST_RECV_KEY:
         return WEIR_STATUS(UNIMPLEMENTED,
                            "RunGraph with tensors in the request (field %u) is not supported",
                            reader.field);
@@ -331,7 +340,7 @@ void weir_handle_cleanup_graph(void* self, weir_rpc_call_t* call) {
   int64_t step_id = 0;
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1) step_id = weir_wire_int(&reader);
+    if (reader.field == CLEANUP_GRAPH_REQUEST_STEP_ID) step_id = weir_wire_int(&reader);
   }
   weir_status_t* status = weir_wire_check(&reader, "CleanupGraphRequest");
   if (!status) weir_worker_end_partial(worker, step_id);

@@ -1,5 +1,6 @@
 // worker_tensor.c — RecvTensor: tensors of a step, for the workers that receive them.
 #include "base/details.h"
+#include "cluster/task/fields.h"
 #include "cluster/worker/worker_internal.h"
 
 typedef struct receive_t {
@@ -16,14 +17,14 @@ static void align_content(weir_message_builder_t* builder, const weir_tensor_t* 
   size_t size = weir_tensor_byte_size(tensor);
   if (!weir_dtype_is_plain(weir_tensor_type(tensor)) || size < 4096) return;
   weir_message_builder_t trial = {.message = NULL};
-  weir_message_put_tensor(&trial, 1, (weir_tensor_t*)tensor);
+  weir_message_put_tensor(&trial, RECV_TENSOR_RESPONSE_TENSOR, (weir_tensor_t*)tensor);
   size_t head = weir_message_size(&trial) - size;
   weir_message_abandon(&trial);
   size_t at = weir_message_size(builder) + head + 4;  // two tags and two lengths of the filler
   size_t filler = (WEIR_TENSOR_ALIGNMENT - at % WEIR_TENSOR_ALIGNMENT) % WEIR_TENSOR_ALIGNMENT;
   static const char zeros[WEIR_TENSOR_ALIGNMENT];
-  size_t any = weir_wire_begin(&builder->head, 4);
-  weir_wire_put_bytes(&builder->head, 2, zeros, filler);
+  size_t any = weir_wire_begin(&builder->head, RECV_TENSOR_RESPONSE_TRANSPORT_OPTIONS);
+  weir_wire_put_bytes(&builder->head, ANY_VALUE, zeros, filler);
   weir_wire_end(&builder->head, any);
 }
 
@@ -46,23 +47,29 @@ static bool hold_tensor(const receive_t* receive, weir_tensor_t* tensor, weir_st
   return false;
 }
 
+// An empty tensor, which stands in the message of a dead one.
+static void put_dead_tensor(weir_strbuf_t* out) {
+  enum { TENSOR_DTYPE = 1, TENSOR_SHAPE = 2, SHAPE_DIM = 2 };
+  size_t tensor = weir_wire_begin(out, RECV_TENSOR_RESPONSE_TENSOR);
+  weir_wire_put_int(out, TENSOR_DTYPE, WEIR_DTYPE_FLOAT);
+  size_t shape = weir_wire_begin(out, TENSOR_SHAPE);
+  size_t dim = weir_wire_begin(out, SHAPE_DIM);
+  weir_wire_end(out, dim);
+  weir_wire_end(out, shape);
+  weir_wire_end(out, tensor);
+}
+
 static weir_status_t* tensor_response(const receive_t* receive, weir_tensor_t* tensor, bool is_dead,
                                       weir_rpc_message_t** out_message) {
   weir_message_builder_t builder = {.message = NULL};
   if (is_dead || !tensor) {
-    weir_wire_put_bool(&builder.head, 2, true);
-    size_t at = weir_wire_begin(&builder.head, 1);
-    weir_wire_put_int(&builder.head, 1, WEIR_DTYPE_FLOAT);
-    size_t shape = weir_wire_begin(&builder.head, 2);
-    size_t dim = weir_wire_begin(&builder.head, 2);
-    weir_wire_end(&builder.head, dim);
-    weir_wire_end(&builder.head, shape);
-    weir_wire_end(&builder.head, at);
+    weir_wire_put_bool(&builder.head, RECV_TENSOR_RESPONSE_IS_DEAD, true);
+    put_dead_tensor(&builder.head);
   } else {
-    weir_wire_put_int(&builder.head, 3, weir_wall_clock_us());
+    weir_wire_put_int(&builder.head, RECV_TENSOR_RESPONSE_SEND_START_MICROS, weir_wall_clock_us());
     if (!hold_tensor(receive, tensor, &builder.head)) {
       align_content(&builder, tensor);
-      weir_message_put_tensor(&builder, 1, tensor);
+      weir_message_put_tensor(&builder, RECV_TENSOR_RESPONSE_TENSOR, tensor);
     }
   }
   return weir_message_finish(&builder, out_message);
@@ -150,7 +157,7 @@ void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call) {
   int64_t request_id = 0;
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1) request_id = weir_wire_int(&reader);
+    if (reader.field == MARK_RECV_FINISHED_REQUEST_REQUEST_ID) request_id = weir_wire_int(&reader);
   }
   weir_status_t* status = weir_wire_check(&reader, "MarkRecvFinishedRequest");
   if (!status)
@@ -165,10 +172,12 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
   weir_view_t key = weir_view("", 0), options = weir_view("", 0);
   weir_wire_reader_t reader = weir_worker_call_reader(call);
   while (weir_wire_next(&reader)) {
-    if (reader.field == 1) step_id = weir_wire_int(&reader);
-    if (reader.field == 2 && reader.type == WEIR_WIRE_BYTES) key = reader.bytes;
-    if (reader.field == 6 && reader.type == WEIR_WIRE_BYTES) options = reader.bytes;
-    if (reader.field == 7) request_id = weir_wire_int(&reader);
+    if (reader.field == RECV_TENSOR_REQUEST_STEP_ID) step_id = weir_wire_int(&reader);
+    if (reader.field == RECV_TENSOR_REQUEST_RENDEZVOUS_KEY && reader.type == WEIR_WIRE_BYTES)
+      key = reader.bytes;
+    if (reader.field == RECV_TENSOR_REQUEST_TRANSPORT_OPTIONS && reader.type == WEIR_WIRE_BYTES)
+      options = reader.bytes;
+    if (reader.field == RECV_TENSOR_REQUEST_REQUEST_ID) request_id = weir_wire_int(&reader);
   }
   weir_status_t* status = weir_wire_check(&reader, "RecvTensorRequest");
   weir_same_host_wish_t wish = weir_same_host_wish(&worker->task->same_host, options);
