@@ -72,7 +72,7 @@ static void find_ranks(placer_t* p) {
     weir_node_t* node = p->costs->order[i];
     double longest = 0;
     for (int k = p->sim.first_reader[node->id]; k < p->sim.first_reader[node->id + 1]; ++k) {
-      weir_reader_t reader = p->sim.readers[k];
+      weir_sim_reader_t reader = p->sim.readers[k];
       double copy = reader.output < 0 ? 0 : mean_copy_ns(p, (weir_edge_t){node, reader.output});
       longest = WEIR_MAX(longest, copy + p->rank[reader.node]);
     }

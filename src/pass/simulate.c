@@ -39,27 +39,27 @@ int weir_simulation_device(const weir_simulation_t* sim, int item) {
 
 // ---- making ----
 
-static void count_reader(void* arg, int source, weir_reader_t reader) {
+static void count_reader(void* arg, int source, weir_sim_reader_t reader) {
   weir_simulation_t* sim = arg;
   (void)reader;
   ++sim->first_reader[source + 2];
 }
 
-static void add_reader(void* arg, int source, weir_reader_t reader) {
+static void add_reader(void* arg, int source, weir_sim_reader_t reader) {
   weir_simulation_t* sim = arg;
   sim->readers[sim->first_reader[source + 1]++] = reader;
 }
 
-static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_reader_t)) {
+static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_sim_reader_t)) {
   for (size_t i = 0; i < sim->costs->graph->node_count; ++i) {
     const weir_node_t* node = sim->costs->graph->nodes[i];
     for (int k = 0; k < node->def.input_count; ++k) {
       weir_edge_t edge = node->inputs[k];
       if (weir_costs_is_sent(node, edge))
-        visit(sim, edge.node->id, (weir_reader_t){(int)i, k, edge.index});
+        visit(sim, edge.node->id, (weir_sim_reader_t){(int)i, k, edge.index});
     }
     for (int k = 0; k < node->control_count; ++k)
-      visit(sim, node->control_inputs[k]->id, (weir_reader_t){(int)i, -1, -1});
+      visit(sim, node->control_inputs[k]->id, (weir_sim_reader_t){(int)i, -1, -1});
   }
 }
 
@@ -172,7 +172,7 @@ static void deliver(weir_simulation_t* sim, weir_edge_t edge, int memory, int or
   const weir_costs_t* costs = sim->costs;
   int id = edge.node->id;
   for (int k = sim->first_reader[id]; k < sim->first_reader[id + 1]; ++k) {
-    weir_reader_t reader = sim->readers[k];
+    weir_sim_reader_t reader = sim->readers[k];
     if (reader.output != edge.index) continue;
     const weir_node_t* node = costs->graph->nodes[reader.node];
     int wanted = weir_costs_memory(costs, node, reader.input, false, sim->device_of[reader.node]);

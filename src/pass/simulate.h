@@ -8,17 +8,17 @@
 #include "pass/costs.h"
 
 // Who reads an output, or waits for its node.
-typedef struct weir_reader_t {
+typedef struct weir_sim_reader_t {
   int node;    // id
   int input;   // -1: it waits
   int output;  // -1: likewise
-} weir_reader_t;
+} weir_sim_reader_t;
 
 // What takes time is an item: a node, by its id, or the copy of a value to a memory.
 typedef struct weir_simulation_t {
   const weir_costs_t* costs;
   int* first_reader;  // of node i: readers[first_reader[i] .. first_reader[i + 1])
-  weir_reader_t* readers;
+  weir_sim_reader_t* readers;
   int* first_output;  // by node id: number of its first output among those of all nodes
   int* node_of;       // by number of an output: the id of its node
   int item_count;

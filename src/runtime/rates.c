@@ -82,7 +82,7 @@ static int64_t time_empty(weir_device_t* device, int count) {
   int64_t start = weir_clock_ns();
   for (int i = 0; i < WEIR_MIN(count, MOST); ++i) {
     works[i] = (empty_t){.work = {.run = empty_run, .done = empty_done}, .counted = &counted};
-    device->vtable->submit(device, &works[i].work);
+    device->vtable->submit(device, WEIR_STREAM_COMPUTE, &works[i].work);
   }
   weir_mutex_lock(&counted.mu);
   while (counted.left > 0) weir_cond_wait(&counted.cond, &counted.mu);
