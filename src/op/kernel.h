@@ -53,6 +53,10 @@ typedef struct weir_functions_vtable_t {
                                 weir_function_handle_t* out_handle);
   // Runs it within the step of |ctx|. |call| and its arrays must live until |done|.
   void (*call)(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_t* call, weir_done_t done);
+  // Runs it as a step of its own, which |cancel| ends: from any thread, in no kernel. |call|, its
+  // arrays, |cancel| and the session's or worker's graph must live until |done|, which is called on
+  // any thread, maybe before the return.
+  void (*start)(weir_functions_t* self, weir_cancel_t* cancel, weir_call_t* call, weir_done_t done);
 } weir_functions_vtable_t;
 struct weir_functions_t {
   const weir_functions_vtable_t* vtable;

@@ -1,5 +1,5 @@
-// functions.c — Instantiating functions of the graph's library into plans, and calling them within
-// a step.
+// functions.c — Instantiating functions of the graph's library into plans, and calling them, within
+// a step or as one.
 #include "runtime/functions.h"
 
 #include "graph/function.h"
@@ -14,9 +14,10 @@ typedef struct instance_t {
 struct weir_function_plans_t {
   weir_functions_t base;  // first
   weir_program_t* program;
-  weir_mutex_t mu;        // guards all below
-  weir_map_t handles;     // name and attributes → handle, as a pointer-sized number
-  instance_t* instances;  // by handle - 1
+  atomic_llong next_step_id;  // of steps that no kernel called
+  weir_mutex_t mu;            // guards all below
+  weir_map_t handles;         // name and attributes → handle, as a pointer-sized number
+  instance_t* instances;      // by handle - 1
   size_t count;
   size_t capacity;
 };
@@ -97,30 +98,51 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   return status;
 }
 
-static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call,
-                           weir_done_t done) {
-  weir_function_plans_t* self = (weir_function_plans_t*)base;
+// The function that |call| is of, which takes and gives as many tensors as it says.
+static weir_status_t* find_instance(weir_function_plans_t* self, const weir_call_t* call,
+                                    instance_t* out_instance) {
   weir_mutex_lock(&self->mu);
   bool is_known = call->function > 0 && call->function <= self->count;
-  instance_t instance = is_known ? self->instances[call->function - 1] : (instance_t){.plan = NULL};
+  if (is_known) *out_instance = self->instances[call->function - 1];
   weir_mutex_unlock(&self->mu);
-  weir_plan_t* plan = instance.plan;
-  if (!plan) {
-    weir_done_call(done, WEIR_STATUS(NOT_FOUND, "no function has handle %llu",
-                                     (unsigned long long)call->function));
-  } else if (plan->arg_count != call->arg_count || plan->ret_count != call->ret_count) {
-    weir_done_call(
-        done,
-        WEIR_STATUS(INVALID_ARGUMENT,
-                    "a function of %d arguments and %d results was called with %d and %d",
-                    (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count));
-  } else {
-    weir_run_call(plan, instance.name, ctx, call->args, call->rets, done);
-  }
+  if (!is_known)
+    return WEIR_STATUS(NOT_FOUND, "no function has handle %llu",
+                       (unsigned long long)call->function);
+  const weir_plan_t* plan = out_instance->plan;
+  if (plan->arg_count == call->arg_count && plan->ret_count == call->ret_count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "a function of %d arguments and %d results was called with %d and %d",
+                     (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count);
 }
 
-static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate,
-                                                         .call = functions_call};
+static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call,
+                           weir_done_t done) {
+  instance_t instance;
+  weir_status_t* status = find_instance((weir_function_plans_t*)base, call, &instance);
+  if (status) weir_done_call(done, status);
+  else weir_run_call(instance.plan, instance.name, ctx, call->args, call->rets, done);
+}
+
+static void functions_start(weir_functions_t* base, weir_cancel_t* cancel, weir_call_t* call,
+                            weir_done_t done) {
+  weir_function_plans_t* self = (weir_function_plans_t*)base;
+  instance_t instance;
+  weir_status_t* status = find_instance(self, call, &instance);
+  if (status) {
+    weir_done_call(done, status);
+    return;
+  }
+  weir_run_params_t params = weir_program_step(self->program, instance.plan);
+  params.args = call->args;
+  params.rets = call->rets;
+  params.cancel = cancel;
+  // Counted down, so that no session's step has the same.
+  params.step_id = atomic_fetch_sub_explicit(&self->next_step_id, 1, memory_order_relaxed);
+  weir_run_start(&params, done);
+}
+
+static const weir_functions_vtable_t functions_vtable = {
+    .instantiate = functions_instantiate, .call = functions_call, .start = functions_start};
 
 weir_status_t* weir_function_plans_create(weir_program_t* program,
                                           weir_function_plans_t** out_functions) {
@@ -129,6 +151,7 @@ weir_status_t* weir_function_plans_create(weir_program_t* program,
   self->base.vtable = &functions_vtable;
   self->program = program;
   self->handles.owns_keys = true;
+  atomic_init(&self->next_step_id, -1);
   weir_mutex_init(&self->mu);
   *out_functions = self;
   return NULL;
