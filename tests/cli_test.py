@@ -11,7 +11,7 @@ import conftest
 
 GRAPHS = conftest.ROOT / 'bench' / 'graphs'
 MLP = GRAPHS / 'mlp_b128.pb'
-VERBS = ['bench', 'run', 'show', 'ops', 'version']
+VERBS = ['bench', 'run', 'place', 'show', 'ops', 'version']
 
 ADD = '''
 node {name: "x" op: "Placeholder" attr {key: "dtype" value {type: DT_FLOAT}}}
@@ -148,11 +148,85 @@ def test_devices(weir):
     """The same loss wherever the nodes are; what is no device, and no placement, is said."""
     loss = [weir('bench', MLP, '--steps=5', '--seconds=0', *more).stdout.split('loss ')[1].split(',')[0]
             for more in ((), ('--devices=cpu:2', '--place=/device:CPU:1'), ('--devices=cpu:2,guard:2', '--place=random:1'),
-                         ('--devices=guard', '--place=/device:GUARD:0'))]
+                         ('--devices=guard', '--place=/device:GUARD:0'), ('--devices=cpu,guard:2', '--place=cost'))]
     assert len(set(loss)) == 1
     for option in ('--place=GPU', '--devices=gpu:1', '--devices=cpu:0'):
         done = weir('bench', MLP, option, check=False)
         assert done.returncode == 1 and done.stderr.startswith('weir: INVALID_ARGUMENT')
+
+
+def test_place(weir):
+    """A report on a step that never runs: every node is somewhere, and the critical path ends with the step."""
+    text = weir('place', MLP, '--devices=cpu,guard:2').stdout
+    assert 'predicted step: ' in text and 'bytes crossed: ' in text and 'critical path: ' in text
+    found = json.loads(weir('place', MLP, '--devices=cpu,guard:2@speed=0.5', '--json', '--verbose').stdout)
+    devices = {device['name'].split('/')[-1]: device for device in found['devices']}
+    assert set(devices) == {'device:CPU:0', 'device:GUARD:0', 'device:GUARD:1'}
+    assert sum(device['nodes'] for device in devices.values()) == len(found['nodes']) > 50
+    last = found['critical_path'][-1]
+    assert abs(last['start_ns'] + last['ns'] - found['step_ns']) <= 2
+    alone = json.loads(weir('place', MLP, '--devices=cpu', '--json').stdout)
+    assert alone['crossed_bytes'] == 0 and 'nodes' not in alone
+    away = json.loads(weir('place', MLP, '--devices=cpu,guard', '--place=/device:GUARD:0', '--json').stdout)
+    assert away['crossed_bytes'] > 0
+
+
+def trace_of(times, device=''):
+    events = [{'name': 'Op', 'ph': 'X', 'tid': 0, 'ts': 0, 'dur': micros, 'args': {'name': name, 'device': device, 'bytes': 0}}
+              for name, micros in times.items()]
+    return json.dumps({'traceEvents': events})
+
+
+def test_place_by_trace(weir, tmp_path):
+    """Times of a trace go before what ops compute: what it says takes a second does."""
+    trace = tmp_path / 'trace.json'
+    weir('bench', MLP, '--steps=5', '--seconds=0', f'--profile={trace}')
+    took = sum(event['dur'] for event in json.loads(trace.read_text())['traceEvents'])
+    found = json.loads(weir('place', MLP, f'--trace={trace}', '--json').stdout)
+    assert 0.5 * took <= found['step_ns'] / 1e3 <= 1.5 * took + 100  # the nodes of one CPU, one after the other
+    trace.write_text(trace_of({'MatMul': 1e6}))
+    found = json.loads(weir('place', MLP, f'--trace={trace}', '--json').stdout)
+    assert any(item['name'] == 'MatMul' and abs(item['ns'] - 1e9) < 1e6 for item in found['critical_path'])
+
+
+def test_place_goes_with_the_trace(weir, tmp_path):
+    """Two branches go apart where they are heavy, and stay together where that does not pay."""
+    graph = tmp_path / 'branches.pbtxt'
+    branch = '''
+node {name: "%s" op: "%s" input: "read" device: "/device:GUARD:*" attr {key: "T" value {type: DT_FLOAT}}}'''
+    graph.write_text(ADD + branch % ('a', 'Square') + branch % ('b', 'Exp') + '''
+node {name: "both" op: "AddV2" input: "a" input: "b" attr {key: "T" value {type: DT_FLOAT}}}''')
+    trace = tmp_path / 'trace.json'
+    where = {}
+    for micros in (1, 1e6):
+        trace.write_text(trace_of({'a': micros, 'b': micros}))
+        found = json.loads(weir('place', graph, '--devices=cpu,guard:2@bandwidth=1e3', '--run=', '--fetch=both', '--json', '--verbose',
+                                f'--trace={trace}').stdout)
+        where[micros] = {node['name']: node['device'] for node in found['nodes']}
+    assert where[1]['a'] == where[1]['b'] and 'GUARD' in where[1]['a']
+    assert {where[1e6]['a'][-7:], where[1e6]['b'][-7:]} == {'GUARD:0', 'GUARD:1'}
+
+
+@pytest.mark.parametrize('options, code, message', [
+    (['--devices=tpu'], 'INVALID_ARGUMENT', 'tpu'),
+    (['--run=nobody'], 'NOT_FOUND', 'nobody'),
+    (['--fetch=nobody:0'], 'NOT_FOUND', 'nobody'),
+    (['--trace=/no/such/trace.json'], 'NOT_FOUND', '/no/such/trace.json'),
+    ([f'--trace={__file__}'], 'INVALID_ARGUMENT', 'line 1'),
+    (['--place=anywhere'], 'INVALID_ARGUMENT', 'anywhere'),
+])
+def test_place_errors(weir, options, code, message):
+    done = weir('place', MLP, *options, check=False)
+    assert done.returncode == 1 and done.stderr.startswith(f'weir: {code}') and message in done.stderr and not done.stdout
+
+
+def test_place_of_what_is_no_graph(weir, tmp_path):
+    bad = tmp_path / 'bad.pb'
+    bad.write_bytes(b'\xff\xff\xff')
+    done = weir('place', bad, check=False)
+    assert done.returncode == 1 and 'bad.pb' in done.stderr
+    assert weir('place', check=False).returncode == 2
+    assert weir('place', MLP, '--threads=many', check=False).returncode == 2
 
 
 def thread_count(pid):

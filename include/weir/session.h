@@ -26,8 +26,10 @@ typedef struct weir_session_options_t {
   // Not with |target|. What this process computes with: "cpu:2,guard:1" are two CPUs and a guard
   // device, which is for tests. NULL: one CPU.
   const char* devices;
-  // Where nodes go whose device nobody gave: "graph", the first device that can run them;
-  // "random:7", anywhere, by the seed; or a device, "/device:GUARD:0". NULL: "graph".
+  // Where nodes go whose device nobody gave: "graph", the first device that can run them; "cost",
+  // where the step is expected to end first, "cost:TRACE.json" by node times of a trace that
+  // weir_session_run_traced gave; "random:7", anywhere, by the seed; or a device,
+  // "/device:GUARD:0". NULL: "graph".
   const char* place;
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
   bool isolate_state;    // own variables and queues; default: shared by all sessions of the graph
@@ -101,6 +103,18 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_traced(weir_session_t* se
                                                               const weir_step_spec_t* spec,
                                                               weir_tensor_t** results,
                                                               char** out_json);
+// What a step would do, without running it.
+typedef struct weir_describe_options_t {
+  const char* trace;  // file with node times, as weir_session_run_traced gives them; NULL: by what
+                      // ops compute, and how fast devices are
+  bool json;          // one object, else text
+  bool with_nodes;    // each node with its device
+} weir_describe_options_t;
+// Where its nodes go, how long it should take, the bytes that cross between memories, and the
+// critical path; weir_buffer_free it. |options| may be NULL. UNIMPLEMENTED for remote sessions.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_step(
+    weir_session_t* session, const weir_step_spec_t* spec, const weir_describe_options_t* options,
+    char** out_text);
 // Runs |target| alone; fetches one scalar float.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session,
                                                               weir_node_t* target);

@@ -7,6 +7,7 @@
 #define WEIR_BASE_JSON_H_
 
 #include "base/alloc.h"
+#include "base/string.h"
 
 // Arrays and objects inside each other; deeper ones are refused.
 #define WEIR_JSON_MAX_DEPTH 64
@@ -40,6 +41,8 @@ WEIR_MUST_USE weir_status_t* weir_json_parse(weir_view_t text, weir_arena_t* are
 const weir_json_t* weir_json_find(const weir_json_t* value, const char* key);
 // Whether |value| is a whole number that fits. "3", "3.0" and "3e0" do.
 bool weir_json_int(const weir_json_t* value, int64_t* out_number);
+// Appends |text| as a string, in quotes.
+void weir_json_put_string(const char* text, weir_strbuf_t* out);
 const char* weir_json_kind_name(weir_json_kind_t kind);  // "a string", "an object", … for messages
 
 #endif  // WEIR_BASE_JSON_H_

@@ -1,6 +1,7 @@
 // trace.c — Collecting node timings and writing them as RunMetadata or as Chrome's trace JSON.
 #include "exec/trace.h"
 
+#include "base/json.h"
 #include "exec/node_run.h"
 #include "graph/graph.h"
 #include "tensor/tensor.h"
@@ -151,30 +152,22 @@ weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device
   return weir_strbuf_finish(out);
 }
 
-// Node names are restricted to letters, digits and "_./\->": only the backslash needs an escape,
-// imported ones may hold more.
-static void put_json_string(const char* text, weir_strbuf_t* out) {
-  weir_strbuf_putc(out, '"');
-  for (const char* c = text; *c; ++c) {
-    if (*c == '"' || *c == '\\') weir_strbuf_putc(out, '\\');
-    if ((unsigned char)*c >= 0x20) weir_strbuf_putc(out, *c);
-    else weir_strbuf_printf(out, "\\u%04x", (unsigned)(unsigned char)*c);
-  }
-  weir_strbuf_putc(out, '"');
-}
-
 weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) {
   weir_mutex_lock(&trace->mu);
   weir_strbuf_puts(out, "{\"traceEvents\":[");
   for (size_t i = 0; i < trace->count; ++i) {
     const weir_trace_event_t* event = &trace->events[i];
     weir_strbuf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-    put_json_string(event->node->op_name, out);
+    weir_json_put_string(event->node->op_name, out);
     weir_strbuf_printf(
         out, ",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
         event->thread, (double)(event->start_ns - trace->clock_start_ns) / 1e3,
         (double)(event->end_ns - event->start_ns) / 1e3);
-    put_json_string(event->node->name, out);
+    weir_json_put_string(event->node->name, out);
+    if (*event->node->device) {
+      weir_strbuf_puts(out, ",\"device\":");
+      weir_json_put_string(event->node->device, out);
+    }
     weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)event->output_bytes);
   }
   weir_strbuf_puts(out, "\n],\"displayTimeUnit\":\"ns\"}\n");

@@ -3,7 +3,7 @@
 
 #include "graph/analysis.h"
 #include "op/cost.h"
-#include "op/kernel.h"
+#include "op/promise.h"
 
 // ---- making ----
 
@@ -15,8 +15,9 @@ static weir_status_t* allocate(weir_costs_t* costs, weir_arena_t* arena) {
   costs->host_inputs = weir_arena_array(arena, count, sizeof(uint64_t));
   costs->host_outputs = weir_arena_array(arena, count, sizeof(uint64_t));
   costs->is_light = weir_arena_array(arena, count, sizeof(bool));
+  costs->is_promised = weir_arena_array(arena, count, sizeof(bool));
   bool is_good = costs->work_ns && costs->visits && costs->output_bytes && costs->host_inputs &&
-                 costs->host_outputs && costs->is_light;
+                 costs->host_outputs && costs->is_light && costs->is_promised;
   return is_good ? NULL : weir_out_of_memory();
 }
 
@@ -68,8 +69,9 @@ static weir_status_t* estimate(const weir_costs_t* costs, const weir_node_t* nod
   return NULL;
 }
 
-// Inputs and outputs that are in host memory wherever the node is: the same on every device.
-static void find_host_args(weir_costs_t* costs, const weir_node_t* node) {
+// What the kernel says: which inputs and outputs are in host memory wherever the node is, and
+// whether outputs are handed on before they are computed. The same on every device.
+static void ask_kernel(weir_costs_t* costs, const weir_node_t* node) {
   const weir_kernel_def_t* kernel = NULL;
   const char* type =
       costs->devices[0].kernel_type ? costs->devices[0].kernel_type : costs->devices[0].type;
@@ -78,13 +80,14 @@ static void find_host_args(weir_costs_t* costs, const weir_node_t* node) {
   if (has_kernel) weir_status_destroy(weir_op_find_kernel(&node->def, type, &kernel));
   costs->host_inputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, false) : ~0ull;
   costs->host_outputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, true) : ~0ull;
+  costs->is_promised[node->id] = kernel && weir_node_may_promise(&node->def, kernel);
 }
 
 static weir_status_t* add_node(weir_costs_t* costs, const weir_node_t* node,
                                const weir_node_times_t* times, weir_arena_t* arena) {
   const weir_node_time_t* time = weir_node_times_find(times, node->def.name);
   WEIR_TRY(find_bytes(costs, node, time, arena));
-  find_host_args(costs, node);
+  ask_kernel(costs, node);
   costs->is_light[node->id] =
       weir_node_role(node) != WEIR_ROLE_NONE || weir_node_has(node, WEIR_OP_PASS_THROUGH);
   if (time) {
@@ -97,15 +100,20 @@ static weir_status_t* add_node(weir_costs_t* costs, const weir_node_t* node,
   return NULL;
 }
 
-weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_graph_t* graph,
-                               const weir_placement_t* devices, int device_count,
-                               const weir_node_times_t* times, weir_arena_t* arena) {
-  *costs = (weir_costs_t){.graph = graph, .devices = devices, .device_count = device_count};
+weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* params,
+                               weir_arena_t* arena) {
+  const weir_graph_t* graph = params->graph;
+  *costs = (weir_costs_t){
+      .graph = graph, .devices = params->devices, .device_count = params->device_count};
   WEIR_TRY(weir_graph_order(graph, arena, &costs->order));
   WEIR_TRY(allocate(costs, arena));
   WEIR_TRY(count_visits(costs, arena));
-  for (size_t i = 0; i < graph->node_count; ++i)
-    WEIR_TRY(add_node(costs, graph->nodes[i], times, arena));
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    WEIR_TRY(add_node(costs, graph->nodes[i], params->times, arena));
+    if (!params->is_run || params->is_run[i]) continue;
+    costs->work_ns[i] = costs->visits[i] = 0;
+    costs->is_light[i] = true;
+  }
   return NULL;
 }
 
@@ -118,7 +126,7 @@ double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, in
 }
 
 double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, int device) {
-  if (costs->is_light[node->id]) return 0;
+  if (costs->is_light[node->id] || costs->is_promised[node->id]) return 0;
   return costs->devices[device].rates.delay_ns * costs->visits[node->id];
 }
 

@@ -23,18 +23,24 @@ typedef struct weir_costs_t {
   double** output_bytes;   // by node id and output
   uint64_t* host_inputs;   // by node id: those in host memory on any device
   uint64_t* host_outputs;  // likewise
-  bool* is_light;          // by node id: hands values on, past the device's queue
+  bool* is_light;          // by node id: hands values on, past the device's streams
+  bool* is_promised;       // by node id: its readers on the same device need not wait for its end
 } weir_costs_t;
 
-// |times| may be NULL.
-WEIR_MUST_USE weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_graph_t* graph,
-                                             const weir_placement_t* devices, int device_count,
-                                             const weir_node_times_t* times, weir_arena_t* arena);
+typedef struct weir_costs_params_t {
+  const weir_graph_t* graph;
+  const weir_placement_t* devices;  // with rates
+  int device_count;
+  const weir_node_times_t* times;  // measured before; NULL: none
+  const bool* is_run;              // by node id: the others cost nothing; NULL: all run
+} weir_costs_params_t;
+WEIR_MUST_USE weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* params,
+                                             weir_arena_t* arena);
 // How long |node| keeps the processor of a device.
 double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
-// How long after that its readers start.
+// How long after that its readers start; 0 where they wait in the stream already.
 double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
-// How long the copy of a value from, or to, a device that is not the host keeps the device.
+// How long the copy of a value from, or to, a device that is not the host takes.
 double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
 // The memory of a node's input, or output, |i| when the node is on |device|.
 int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,

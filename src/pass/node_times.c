@@ -10,6 +10,7 @@
 typedef struct event_t {
   weir_view_t name;
   const char* device;
+  double thread;
   double start, end;  // microseconds
   double bytes;
 } event_t;
@@ -32,6 +33,7 @@ static weir_status_t* read_event(const weir_json_t* json, weir_arena_t* arena, e
   if (!is_good)
     return WEIR_STATUS(INVALID_ARGUMENT, "an event of the trace lacks ts, dur or args.name");
   if (!read_number(args, "bytes", &out->bytes)) out->bytes = 0;
+  if (!read_number(json, "tid", &out->thread)) out->thread = 0;
   out->name = name->text;
   out->end = out->start + duration;
   if (!device || device->kind != WEIR_JSON_STRING) return NULL;
@@ -43,6 +45,7 @@ static int by_end(const void* a, const void* b) {
   const event_t *x = a, *y = b;
   int devices = strcmp(x->device, y->device);
   if (devices) return devices;
+  if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
   return x->end != y->end ? (x->end > y->end) - (x->end < y->end)
                           : (x->start > y->start) - (x->start < y->start);
 }
@@ -61,17 +64,20 @@ static weir_status_t* add(weir_node_times_t* times, const event_t* event, double
   return NULL;
 }
 
-// Whether |device| is one whose nodes run one after the other. What they waited in its queue is
-// part of their events, but not of their time.
-static bool has_queue(const char* device) { return *device && !strstr(device, "/device:CPU:"); }
+// Whether the two are of one stream: a device that is not a CPU does what one of its threads is
+// given one after the other. What an event waited for the one before is not the node's time.
+static bool is_one_stream(const event_t* a, const event_t* b) {
+  return *a->device && !strstr(a->device, "/device:CPU:") && strcmp(a->device, b->device) == 0 &&
+         a->thread == b->thread;
+}
 
 static weir_status_t* add_all(weir_node_times_t* times, event_t* events, size_t count) {
   qsort(events, count, sizeof(*events), by_end);
   for (size_t i = 0; i < count; ++i) {
-    bool is_next =
-        i > 0 && has_queue(events[i].device) && strcmp(events[i].device, events[i - 1].device) == 0;
     double start = events[i].start;
-    WEIR_TRY(add(times, &events[i], is_next ? WEIR_MAX(start, events[i - 1].end) : start));
+    if (i > 0 && is_one_stream(&events[i - 1], &events[i]))
+      start = WEIR_MAX(start, events[i - 1].end);
+    WEIR_TRY(add(times, &events[i], start));
   }
   return NULL;
 }

@@ -322,8 +322,12 @@ static weir_status_t* choose_by_cost(placer_t* placer) {
   }
   WEIR_TRY(find_allowed(placer, &allowed));
   WEIR_TRY(choose_impossible(placer, allowed));
-  WEIR_TRY(weir_costs_init(&costs, graph, params->devices, params->device_count, params->times,
-                           placer->arena));
+  weir_costs_params_t cost_params = {.graph = graph,
+                                     .devices = params->devices,
+                                     .device_count = params->device_count,
+                                     .times = params->times,
+                                     .is_run = params->is_run};
+  WEIR_TRY(weir_costs_init(&costs, &cost_params, placer->arena));
   for (size_t i = 0; i < graph->node_count; ++i) placer->parent[i] = find_root(placer, (int)i);
   weir_place_cost_t problem = {.costs = &costs, .group_of = placer->parent, .is_allowed = allowed};
   return weir_place_by_cost(&problem, placer->arena, &placer->device_of);

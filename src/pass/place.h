@@ -55,6 +55,7 @@ typedef struct weir_place_params_t {
   weir_place_policy_t policy;
   bool is_alone;                          // and so is a task: there is but this process
   const struct weir_node_times_t* times;  // COST: measured before; NULL: none
+  const bool* is_run;                     // COST: by node id: it will run; NULL: all
 } weir_place_params_t;
 
 // Writes the full name of a device into every node's def.device, and the number of that device into

@@ -13,6 +13,7 @@ enum {
   MAX_SWEEPS = 4,
 };
 static const double kMaxVisits = 2e7;  // of items, in simulations: some seconds
+static const double kGain = 0.005;     // what a placement must be better by: estimates are rough
 
 typedef struct placer_t {
   const weir_place_cost_t* problem;
@@ -27,7 +28,7 @@ typedef struct placer_t {
   int* best_leader;  // by group
   double best_ns;
   double* end;         // by item: of nodes and copies of the attempt; negative: not there
-  double* free_at;     // by processor
+  double* free_at;     // by lane
   double copy_weight;  // how often copies count, so that values are not moved for small gains
   double visits;       // of items so far
 } placer_t;
@@ -125,8 +126,9 @@ static bool is_follower(const placer_t* p, const weir_node_t* node) {
 // When the value of |edge|, there at |time|, is in |memory|; |device| makes the copy.
 static double after_copy(placer_t* p, weir_edge_t edge, int memory, int device, double time,
                          bool is_real) {
-  double* end = &p->end[weir_simulation_copy(&p->sim, edge, memory)];
-  double* free_at = &p->free_at[p->costs->devices[device].rates.processor];
+  int item = weir_simulation_copy(&p->sim, edge, memory);
+  double* end = &p->end[item];
+  double* free_at = &p->free_at[weir_simulation_lane(&p->sim, item, device)];
   double copy = weir_costs_copy_ns(p->costs, edge, device);
   if (*end >= 0) return *end;
   if (!is_real) return time + copy * p->copy_weight;
@@ -163,7 +165,7 @@ static int choose_device(placer_t* p, const weir_node_t* node) {
   int chosen = UNDECIDED;
   for (int i = 0; i < p->costs->device_count; ++i) {
     if (!is_allowed(p, group_of(p, node), i)) continue;
-    double free_at = p->free_at[p->costs->devices[i].rates.processor];
+    double free_at = p->free_at[weir_simulation_lane(&p->sim, node->id, i)];
     double start = WEIR_MAX(ready_at(p, node, i, false), free_at);
     double end = start + weir_costs_node_ns(p->costs, node, i);
     if (chosen != UNDECIDED && end >= best) continue;
@@ -200,7 +202,7 @@ static void place_node(placer_t* p, const weir_node_t* node) {
   take_along(p, node, 0);
   int device = p->device_of[group];
   double start = ready_at(p, node, device, true);
-  double* free_at = &p->free_at[p->costs->devices[device].rates.processor];
+  double* free_at = &p->free_at[weir_simulation_lane(&p->sim, node->id, device)];
   bool is_light = p->costs->is_light[node->id];
   if (!is_light) start = WEIR_MAX(start, *free_at);
   double end = start + weir_costs_node_ns(p->costs, node, device);
@@ -214,7 +216,7 @@ static void clear(placer_t* p) {
     p->leader[i] = i;
   }
   for (int i = 0; i < p->sim.item_count; ++i) p->end[i] = -1;
-  for (int i = 0; i < p->costs->device_count; ++i) p->free_at[i] = 0;
+  for (int i = 0; i < WEIR_LANES * p->costs->device_count; ++i) p->free_at[i] = 0;
 }
 
 static void sweep(placer_t* p, double copy_weight) {
@@ -239,10 +241,10 @@ static double play(placer_t* p, const int* device_of) {
   return weir_simulate(&p->sim, p->expanded);
 }
 
-// Keeps the attempt where it is better than all before.
-static void compare(placer_t* p) {
+// Keeps the attempt where it is better than all before, by |gain| at least.
+static void compare(placer_t* p, double gain) {
   double ns = play(p, p->device_of);
-  if (p->best_ns >= 0 && ns >= p->best_ns) return;
+  if (p->best_ns >= 0 && ns >= p->best_ns * (1 - gain)) return;
   size_t count = (size_t)count_of(p);
   memcpy(p->best, p->device_of, count * sizeof(*p->best));
   memcpy(p->best_leader, p->leader, count * sizeof(*p->best_leader));
@@ -271,7 +273,7 @@ static bool improve(placer_t* p) {
       if (p->visits > kMaxVisits) return false;
       if (!move(p, group, device, p->device_of)) continue;
       double ns = play(p, p->best);
-      if (ns < p->best_ns * (1 - 1e-9)) {
+      if (ns < p->best_ns * (1 - kGain)) {
         p->best_ns = ns;
         is_better = true;
       } else {
@@ -293,7 +295,7 @@ static weir_status_t* init(placer_t* p, weir_arena_t* arena) {
   p->best = weir_arena_array(arena, count, sizeof(int));
   p->best_leader = weir_arena_array(arena, count, sizeof(int));
   p->end = weir_arena_array(arena, (size_t)p->sim.item_count + 1, sizeof(double));
-  p->free_at = weir_arena_array(arena, (size_t)p->costs->device_count, sizeof(double));
+  p->free_at = weir_arena_array(arena, WEIR_LANES * (size_t)p->costs->device_count, sizeof(double));
   bool is_good = p->order && p->rank && p->device_of && p->leader && p->expanded && p->best &&
                  p->best_leader && p->end && p->free_at;
   return is_good ? sort_nodes(p) : weir_out_of_memory();
@@ -304,14 +306,14 @@ weir_status_t* weir_place_by_cost(const weir_place_cost_t* problem, weir_arena_t
   static const double weights[] = {1, 4, 16};
   placer_t placer = {.problem = problem, .costs = problem->costs, .best_ns = -1};
   WEIR_TRY(init(&placer, arena));
-  for (size_t i = 0; i < WEIR_COUNT_OF(weights); ++i) {
-    sweep(&placer, weights[i]);
-    compare(&placer);
-  }
   for (int i = 0; i < problem->costs->device_count; ++i) {
     clear(&placer);
     put_all_on(&placer, i);
-    compare(&placer);
+    compare(&placer, 0);
+  }
+  for (size_t i = 0; i < WEIR_COUNT_OF(weights); ++i) {
+    sweep(&placer, weights[i]);
+    compare(&placer, kGain);
   }
   for (int i = 0; i < MAX_SWEEPS && improve(&placer); ++i) continue;
   play(&placer, placer.best);

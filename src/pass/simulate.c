@@ -37,6 +37,11 @@ int weir_simulation_device(const weir_simulation_t* sim, int item) {
   return memory != WEIR_HOST ? memory : sim->device_of[weir_simulation_edge(sim, item).node->id];
 }
 
+int weir_simulation_lane(const weir_simulation_t* sim, int item, int device) {
+  if (item < node_count(sim)) return sim->costs->devices[device].rates.processor * WEIR_LANES;
+  return device * WEIR_LANES + (memory_of_copy(sim, item) == WEIR_HOST ? 2 : 1);
+}
+
 // ---- making ----
 
 static void count_reader(void* arg, int source, weir_sim_reader_t reader) {
@@ -100,7 +105,7 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   *sim = (weir_simulation_t){.costs = costs};
   WEIR_TRY(find_readers(sim, arena));
   WEIR_TRY(number_outputs(sim, arena));
-  size_t items = (size_t)sim->item_count + 1, devices = (size_t)costs->device_count;
+  size_t items = (size_t)sim->item_count + 1, lanes = WEIR_LANES * (size_t)costs->device_count;
   sim->ready = weir_arena_array(arena, items, sizeof(double));
   sim->start = weir_arena_array(arena, items, sizeof(double));
   sim->end = weir_arena_array(arena, items, sizeof(double));
@@ -108,8 +113,8 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->is_made = weir_arena_array(arena, items, sizeof(bool));
   sim->heap = weir_arena_array(arena, items, sizeof(*sim->heap));
   sim->pending = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
-  sim->free_at = weir_arena_array(arena, devices, sizeof(double));
-  sim->last = weir_arena_array(arena, devices, sizeof(int));
+  sim->free_at = weir_arena_array(arena, lanes, sizeof(double));
+  sim->last = weir_arena_array(arena, lanes, sizeof(int));
   bool is_good = sim->ready && sim->start && sim->end && sim->cause && sim->is_made && sim->heap &&
                  sim->pending && sim->free_at && sim->last;
   return is_good ? NULL : weir_out_of_memory();
@@ -188,21 +193,21 @@ static double duration(const weir_simulation_t* sim, int item, int device) {
   return weir_costs_copy_ns(sim->costs, weir_simulation_edge(sim, item), device);
 }
 
-// Gives the item its turn on its processor; what hands values on needs none.
+// Gives the item its turn in its lane; what hands values on needs none.
 static void run_item(weir_simulation_t* sim, int item) {
   int device = weir_simulation_device(sim, item);
-  int processor = sim->costs->devices[device].rates.processor;
+  int lane = weir_simulation_lane(sim, item, device);
   bool is_light = item < node_count(sim) && sim->costs->is_light[item];
   double start = sim->ready[item];
-  if (!is_light && sim->free_at[processor] > start) {
-    start = sim->free_at[processor];
-    sim->cause[item] = sim->last[processor];
+  if (!is_light && sim->free_at[lane] > start) {
+    start = sim->free_at[lane];
+    sim->cause[item] = sim->last[lane];
   }
   sim->start[item] = start;
   sim->end[item] = start + duration(sim, item, device);
   if (!is_light) {
-    sim->free_at[processor] = sim->end[item];
-    sim->last[processor] = item;
+    sim->free_at[lane] = sim->end[item];
+    sim->last[lane] = item;
   }
   if (sim->last_item < 0 || sim->end[item] > sim->end[sim->last_item]) sim->last_item = item;
 }
@@ -240,7 +245,7 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   sim->total_ns = sim->crossed_bytes = 0;
   sim->last_item = -1;
   memset(sim->is_made, 0, (size_t)sim->item_count * sizeof(*sim->is_made));
-  for (int i = 0; i < sim->costs->device_count; ++i) {
+  for (int i = 0; i < WEIR_LANES * sim->costs->device_count; ++i) {
     sim->free_at[i] = 0;
     sim->last[i] = -1;
   }

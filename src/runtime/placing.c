@@ -89,14 +89,15 @@ weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena
 
 static weir_status_t* place_on(const weir_program_t* program, weir_graph_t* graph,
                                const weir_placement_t* devices, weir_place_policy_t policy,
-                               weir_arena_t* arena) {
+                               const bool* is_run, weir_arena_t* arena) {
   weir_place_params_t params = {.graph = graph,
                                 .devices = devices,
                                 .device_count = program->runtime->device_count,
                                 .allow_soft_placement = program->allow_soft_placement,
                                 .policy = policy,
                                 .is_alone = true,
-                                .times = program->placing->times};
+                                .times = program->placing->times,
+                                .is_run = is_run};
   int* unused = NULL;
   return weir_place(&params, arena, &unused);
 }
@@ -125,7 +126,7 @@ static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t
                                      const weir_placement_t* devices, weir_arena_t* arena) {
   weir_graph_t* whole = NULL;
   weir_status_t* status = copy_whole(program, NULL, arena, &whole);
-  if (!status) status = place_on(program, whole, devices, program->place, arena);
+  if (!status) status = place_on(program, whole, devices, program->place, NULL, arena);
   for (size_t i = 0; i < graph->node_count && !status; ++i) {
     weir_node_t* node = graph->nodes[i];
     const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
@@ -173,12 +174,24 @@ static weir_status_t* remember_homes(const weir_program_t* program, const weir_g
   return NULL;
 }
 
-static weir_status_t* place_at_home(const weir_program_t* program, weir_graph_t* graph,
+weir_status_t* weir_source_find_run(const weir_source_t* source, weir_arena_t* arena,
+                                    bool** out_is_run) {
+  weir_reach_t reach;
+  WEIR_TRY(weir_reach_init(&reach, source->graph, arena));
+  weir_reach_add_results(&reach, source->graph, source->targets, source->target_count);
+  weir_reach_sources(&reach);
+  *out_is_run = reach.is_reached;
+  return NULL;
+}
+
+static weir_status_t* place_at_home(const weir_program_t* program, const weir_source_t* source,
                                     const weir_placement_t* devices, weir_arena_t* arena)
     WEIR_REQUIRES(program->placing->mu) {
-  WEIR_TRY(send_home(program, graph));
-  WEIR_TRY(place_on(program, graph, devices, program->place, arena));
-  return remember_homes(program, graph);
+  bool* is_run = NULL;
+  WEIR_TRY(weir_source_find_run(source, arena, &is_run));
+  WEIR_TRY(send_home(program, source->graph));
+  WEIR_TRY(place_on(program, source->graph, devices, program->place, is_run, arena));
+  return remember_homes(program, source->graph);
 }
 
 // The node at the end of the longest way through the graph: of all steps one may run, most likely
@@ -187,8 +200,11 @@ static weir_status_t* find_last(const weir_program_t* program, weir_graph_t* gra
                                 const weir_placement_t* devices, weir_arena_t* arena,
                                 weir_node_t** out_last) {
   weir_costs_t costs;
-  WEIR_TRY(weir_costs_init(&costs, graph, devices, program->runtime->device_count,
-                           program->placing->times, arena));
+  weir_costs_params_t params = {.graph = graph,
+                                .devices = devices,
+                                .device_count = program->runtime->device_count,
+                                .times = program->placing->times};
+  WEIR_TRY(weir_costs_init(&costs, &params, arena));
   double* end = weir_arena_array(arena, graph->node_count + 1, sizeof(*end));
   if (!end) return weir_out_of_memory();
   *out_last = NULL;
@@ -220,7 +236,7 @@ static weir_status_t* place_longest(weir_program_t* program, weir_graph_t* whole
   weir_source_t source = {.graph = graph, .targets = &target, .target_count = 1};
   weir_status_t* status = weir_flatten(graph, WEIR_FLATTEN_AND_CALLS);
   if (!status) status = weir_program_optimize(program, &source);
-  if (!status) status = place_at_home(program, graph, devices, arena);
+  if (!status) status = place_at_home(program, &source, devices, arena);
   weir_graph_unref(graph);
   return status;
 }
@@ -237,14 +253,14 @@ static void find_homes(weir_program_t* program, const weir_placement_t* devices)
   weir_arena_free(&arena);
 }
 
-static weir_status_t* place_by_cost(weir_program_t* program, weir_graph_t* graph,
+static weir_status_t* place_by_cost(weir_program_t* program, const weir_source_t* source,
                                     weir_arena_t* arena) {
   weir_placement_t* devices = NULL;
   weir_mutex_lock(&program->placing->mu);
   weir_status_t* status = list_measured(program, arena, &devices);
   if (!status) {
     find_homes(program, devices);
-    status = place_at_home(program, graph, devices, arena);
+    status = place_at_home(program, source, devices, arena);
   }
   weir_mutex_unlock(&program->placing->mu);
   return status;
@@ -255,9 +271,9 @@ weir_status_t* weir_program_place(weir_program_t* program, const weir_source_t* 
   weir_placement_t* devices = NULL;
   bool is_free = program->place.kind != WEIR_PLACE_FIRST && !source->is_function;
   if (is_free && program->place.kind == WEIR_PLACE_COST)
-    return place_by_cost(program, source->graph, arena);
+    return place_by_cost(program, source, arena);
   WEIR_TRY(list_devices(program->runtime, arena, &devices));
   if (is_free) WEIR_TRY(place_as_whole(program, source->graph, devices, arena));
   weir_place_policy_t policy = source->is_function ? (weir_place_policy_t){0} : program->place;
-  return place_on(program, source->graph, devices, policy, arena);
+  return place_on(program, source->graph, devices, policy, NULL, arena);
 }

@@ -20,5 +20,8 @@ WEIR_MUST_USE weir_status_t* weir_program_place(weir_program_t* program,
 WEIR_MUST_USE weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena,
                                                   weir_placement_t** out_devices);
 const weir_node_times_t* weir_program_times(const weir_program_t* program);
+// Which nodes a step runs, by node id, in |arena|: passes leave behind what nothing reads.
+WEIR_MUST_USE weir_status_t* weir_source_find_run(const weir_source_t* source, weir_arena_t* arena,
+                                                  bool** out_is_run);
 
 #endif  // WEIR_RUNTIME_PLACING_H_

@@ -118,12 +118,10 @@ static weir_status_t* find_devices(const weir_runtime_t* runtime, const weir_gra
   return NULL;
 }
 
-// Places the graph unless a master did, optimises it, and lets values cross between memories.
-static weir_status_t* prepare(weir_program_t* program, const weir_source_t* source,
-                              weir_arena_t* arena, int** out_device_of) {
-  const weir_runtime_t* runtime = program->runtime;
+weir_status_t* weir_program_prepare(weir_program_t* program, const weir_source_t* source,
+                                    weir_arena_t* arena, int** out_device_of) {
   weir_graph_t* graph = source->graph;
-  bool is_split = runtime->device_count > 1;
+  bool is_split = program->runtime->device_count > 1;
   if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
   // What costs are compared for is the graph as it will run.
   bool is_by_cost = is_split && program->place.kind == WEIR_PLACE_COST && !source->is_function;
@@ -131,9 +129,7 @@ static weir_status_t* prepare(weir_program_t* program, const weir_source_t* sour
   if (!program->is_placed && (is_split || asks_for_device(graph)))
     WEIR_TRY(weir_program_place(program, source, arena));
   if (!is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
-  if (!is_split) return NULL;
-  WEIR_TRY(find_devices(runtime, graph, arena, out_device_of));
-  return weir_add_copies(runtime, graph, arena, out_device_of);
+  return is_split ? find_devices(program->runtime, graph, arena, out_device_of) : NULL;
 }
 
 weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t* take_source,
@@ -141,7 +137,9 @@ weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t
   const weir_source_t* source = take_source;
   weir_arena_t arena = {0};
   int* device_of = NULL;
-  weir_status_t* status = prepare(program, source, &arena, &device_of);
+  weir_status_t* status = weir_program_prepare(program, source, &arena, &device_of);
+  if (!status && device_of)
+    status = weir_add_copies(program->runtime, source->graph, &arena, &device_of);
   weir_plan_params_t params = {.graph = source->graph,
                                .targets = source->targets,
                                .target_count = source->target_count,

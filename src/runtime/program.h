@@ -51,6 +51,11 @@ typedef struct weir_source_t {
 // Optimises the graph in place.
 WEIR_MUST_USE weir_status_t* weir_program_optimize(weir_program_t* program,
                                                    const weir_source_t* source);
+// Places the graph, unless a master did, and optimises it. |out_device_of|, by node id, in |arena|:
+// which of the runtime's devices; not set where there is but one.
+WEIR_MUST_USE weir_status_t* weir_program_prepare(weir_program_t* program,
+                                                  const weir_source_t* source, weir_arena_t* arena,
+                                                  int** out_device_of);
 // Places, optimises and freezes the graph, which is consumed in every case.
 WEIR_MUST_USE weir_status_t* weir_program_compile(weir_program_t* program,
                                                   const weir_source_t* take_source,

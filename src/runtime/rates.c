@@ -126,12 +126,11 @@ static weir_status_t* time_copy(weir_device_t* device, int64_t count, int64_t* o
 }
 
 static weir_status_t* measure_copies(weir_device_t* device, weir_rates_t* rates) {
-  enum { SMALL = 1, LARGE = 1 << 14, HUGE_ = 1 << 19 };
-  int64_t small = 0, large = 0, count = LARGE;
-  WEIR_TRY(time_copy(device, SMALL, &small));
-  WEIR_TRY(time_copy(device, count, &large));
-  if (large - small < 1000000) {  // too short to tell
-    count = HUGE_;
+  enum { MOST = 1 << 19, GROWTH = 32, ENOUGH_NS = 500000 };  // too short to tell, if less
+  int64_t small = 0, large = 0, count = 1;
+  WEIR_TRY(time_copy(device, count, &small));
+  while (large - small < ENOUGH_NS && count < MOST) {
+    count *= GROWTH;
     WEIR_TRY(time_copy(device, count, &large));
   }
   rates->copy_ns = WEIR_MAX((double)small - rates->delay_ns, 0);

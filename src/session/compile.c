@@ -1,18 +1,46 @@
 // compile.c — From a signature to a plan, and the cache of plans.
+#include "runtime/predict.h"
 #include "session/session.h"
+#include "weir/argument.h"
 
-static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec,
-                                 weir_plan_t** out_plan) {
+static weir_status_t* make_source(weir_session_t* session, const weir_step_spec_t* spec,
+                                  weir_source_t* out_source) {
   weir_graph_t* copy = NULL;
   weir_node_t** targets = NULL;
   WEIR_TRY(weir_signature_check(session->graph, spec));
   WEIR_TRY(weir_signature_prune(session->graph, spec, WEIR_NO_CONNECTIONS, &copy, &targets));
-  weir_source_t source = {.graph = copy,
-                          .targets = targets,
-                          .target_count = spec->target_count,
-                          .arg_count = spec->feed_count,
-                          .ret_count = spec->fetch_count};
+  *out_source = (weir_source_t){.graph = copy,
+                                .targets = targets,
+                                .target_count = spec->target_count,
+                                .arg_count = spec->feed_count,
+                                .ret_count = spec->fetch_count};
+  return NULL;
+}
+
+static weir_status_t* build_plan(weir_session_t* session, const weir_step_spec_t* spec,
+                                 weir_plan_t** out_plan) {
+  weir_source_t source;
+  WEIR_TRY(make_source(session, spec, &source));
   return weir_program_compile(session->program, &source, out_plan);
+}
+
+weir_status_t* weir_session_describe_step(weir_session_t* session, const weir_step_spec_t* spec,
+                                          const weir_describe_options_t* options, char** out_text) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(spec);
+  WEIR_REQUIRE_ARG(out_text);
+  if (session->remote)
+    return WEIR_STATUS(UNIMPLEMENTED, "where a step's nodes go is a remote session's secret");
+  weir_predict_params_t params = {.trace = options ? options->trace : NULL,
+                                  .json = options && options->json,
+                                  .with_nodes = options && options->with_nodes};
+  weir_strbuf_t text = {0};
+  WEIR_TRY(weir_signature_check_arrays(spec));
+  WEIR_TRY(make_source(session, spec, &params.source));
+  weir_status_t* status = weir_program_predict(session->program, &params, &text);
+  if (status) weir_strbuf_free(&text);
+  else *out_text = text.data;
+  return status;
 }
 
 // The plan in the cache, retained; NULL: none.
