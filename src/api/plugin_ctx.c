@@ -1,4 +1,4 @@
-// plugin_ctx.c — What plug-ins see of kernels, shape functions and gradients; nodes of any op.
+// plugin_ctx.c — What plug-ins see of nodes, kernels and gradients; nodes of any op.
 #include "api/scope.h"
 #include "base/interrupt.h"
 #include "op/grad_ctx.h"
@@ -11,6 +11,10 @@
 
 static const weir_plugin_attrs_t* attrs_of(const weir_node_def_t* node) {
   return (const weir_plugin_attrs_t*)node;
+}
+const weir_plugin_attrs_t* weir_plugin_init_attrs(const weir_kernel_init_t* init) {
+  WEIR_ASSERT_ARG(init);
+  return attrs_of(init->node);
 }
 const weir_plugin_attrs_t* weir_plugin_kernel_attrs(const weir_kernel_ctx_t* ctx) {
   WEIR_ASSERT_ARG(ctx);
@@ -108,7 +112,93 @@ weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const cha
   return NULL;
 }
 
+weir_status_t* weir_plugin_attr_floats(const weir_plugin_attrs_t* attrs, const char* name,
+                                       weir_floats_t* out_values) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_values);
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_FLOAT, true, &value));
+  *out_values =
+      (weir_floats_t){.items = value->count ? value->u.floats : NULL, .count = (int)value->count};
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_types(const weir_plugin_attrs_t* attrs, const char* name,
+                                      weir_types_t* out_values) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_values);
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_TYPE, true, &value));
+  *out_values =
+      (weir_types_t){.items = value->count ? value->u.types : NULL, .count = (int)value->count};
+  return NULL;
+}
+
+weir_status_t* weir_plugin_attr_shape(const weir_plugin_attrs_t* attrs, const char* name,
+                                      weir_dims_t* out_shape) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_shape);
+  const weir_attr_t* value = NULL;
+  WEIR_TRY(find(attrs, name, WEIR_ATTR_SHAPE, false, &value));
+  const weir_shape_t* shape = value->u.shape;
+  *out_shape = (weir_dims_t){.dims = shape->dims, .rank = shape->rank, .is_set = true};
+  return NULL;
+}
+
+// ---- arguments ----
+
+static weir_status_t* find_arg(const weir_node_def_t* node, const weir_arg_t* args, int count,
+                               const char* name, int* out_arg) {
+  for (int i = 0; i < count; ++i) {
+    if (strcmp(args[i].name, name) != 0) continue;
+    *out_arg = i;
+    return NULL;
+  }
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s' has no argument '%s'", node->op_name, node->name,
+                     name);
+}
+
+weir_status_t* weir_plugin_input_range(const weir_plugin_attrs_t* attrs, const char* name,
+                                       int* out_first, int* out_count) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_first);
+  WEIR_REQUIRE_ARG(out_count);
+  const weir_node_def_t* node = (const weir_node_def_t*)attrs;
+  int arg = 0;
+  WEIR_TRY(find_arg(node, node->op->inputs, node->op->input_count, name, &arg));
+  weir_node_input_range(node, arg, out_first, out_count);
+  return NULL;
+}
+
+weir_status_t* weir_plugin_output_range(const weir_plugin_attrs_t* attrs, const char* name,
+                                        int* out_first, int* out_count) {
+  WEIR_REQUIRE_ARG(attrs);
+  WEIR_REQUIRE_ARG(name);
+  WEIR_REQUIRE_ARG(out_first);
+  WEIR_REQUIRE_ARG(out_count);
+  const weir_node_def_t* node = (const weir_node_def_t*)attrs;
+  int arg = 0;
+  WEIR_TRY(find_arg(node, node->op->outputs, node->op->output_count, name, &arg));
+  weir_node_output_range(node, arg, out_first, out_count);
+  return NULL;
+}
+
 // ---- kernels ----
+
+static weir_status_t* check_output(const weir_kernel_ctx_t* ctx, int index) {
+  if (index >= 0 && index < ctx->output_count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d", ctx->node->op_name,
+                     ctx->output_count, index);
+}
+static weir_status_t* check_input(const weir_kernel_ctx_t* ctx, int index) {
+  if (index >= 0 && index < ctx->input_count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d inputs, not one of index %d", ctx->node->op_name,
+                     ctx->input_count, index);
+}
 
 const char* weir_plugin_node_name(const weir_kernel_ctx_t* ctx) {
   WEIR_ASSERT_ARG(ctx);
@@ -132,11 +222,70 @@ weir_status_t* weir_plugin_output(weir_kernel_ctx_t* ctx, int index, int rank, c
   if (rank > 0) WEIR_REQUIRE_ARG(dims);
   WEIR_REQUIRE_ARG(ctx);
   WEIR_REQUIRE_ARG(out_tensor);
-  if (index < 0 || index >= ctx->output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
-                       ctx->node->op_name, ctx->output_count, index);
-  }
+  WEIR_TRY(check_output(ctx, index));
   return weir_kernel_output(ctx, index, rank, dims, out_tensor);
+}
+
+weir_status_t* weir_plugin_forward(weir_kernel_ctx_t* ctx, int from, int index, int rank,
+                                   const int64_t* dims, weir_tensor_t** out_tensor) {
+  if (rank > 0) WEIR_REQUIRE_ARG(dims);
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_REQUIRE_ARG(out_tensor);
+  WEIR_TRY(check_input(ctx, from));
+  WEIR_TRY(check_output(ctx, index));
+  return weir_kernel_forward(ctx, from, index, rank, dims, out_tensor);
+}
+
+weir_status_t* weir_plugin_set(weir_kernel_ctx_t* ctx, int index, weir_tensor_t* tensor) {
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_REQUIRE_ARG(tensor);
+  WEIR_TRY(check_output(ctx, index));
+  weir_dtype_t expected = weir_dtype_base(ctx->node->output_types[index]);
+  if (weir_tensor_type(tensor) != expected) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "output %d of %s is %s, not %s", index, ctx->node->op_name,
+                       weir_dtype_name(expected), weir_dtype_name(weir_tensor_type(tensor)));
+  }
+  weir_tensor_release(ctx->outputs[index].tensor);
+  weir_kernel_set(ctx, index, weir_tensor_retain(tensor));
+  return NULL;
+}
+
+weir_status_t* weir_plugin_pass(weir_kernel_ctx_t* ctx, int from, int index) {
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_TRY(check_input(ctx, from));
+  return weir_plugin_set(ctx, index, ctx->inputs[from].tensor);
+}
+
+weir_status_t* weir_plugin_int(const weir_kernel_ctx_t* ctx, int index, int64_t* out_value) {
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_REQUIRE_ARG(out_value);
+  WEIR_TRY(check_input(ctx, index));
+  return weir_kernel_int(ctx, index, out_value);
+}
+
+weir_status_t* weir_plugin_ints(const weir_kernel_ctx_t* ctx, int index, int64_t* values,
+                                int capacity, int* out_count) {
+  if (capacity > 0) WEIR_REQUIRE_ARG(values);
+  WEIR_REQUIRE_ARG(ctx);
+  WEIR_REQUIRE_ARG(out_count);
+  WEIR_TRY(check_input(ctx, index));
+  return weir_kernel_ints(ctx, index, values, capacity, out_count);
+}
+
+void* weir_plugin_state(const weir_kernel_ctx_t* ctx) {
+  WEIR_ASSERT_ARG(ctx);
+  return ctx->state;
+}
+
+void weir_plugin_done(weir_done_t done, weir_status_t* take_status) {
+  weir_done_call(done, take_status);
+}
+
+void weir_plugin_submit(weir_kernel_ctx_t* ctx, void (*fn)(void* arg), void* arg) {
+  WEIR_ASSERT_ARG(ctx);
+  WEIR_ASSERT_ARG(fn);
+  if (ctx->step->inter_pool) weir_pool_submit(ctx->step->inter_pool, fn, arg);
+  else fn(arg);
 }
 
 void weir_plugin_parallel_for(weir_kernel_ctx_t* ctx, int64_t total, double cost_ns,
@@ -149,39 +298,21 @@ void weir_plugin_parallel_for(weir_kernel_ctx_t* ctx, int64_t total, double cost
   weir_interrupt_set(before);
 }
 
-// ---- shape functions ----
+// ---- cancellation ----
 
-int weir_plugin_shape_input(const weir_shape_ctx_t* ctx, int index, int64_t* dims, int capacity) {
-  if (capacity > 0) WEIR_ASSERT_ARG(dims);
+bool weir_plugin_is_cancelled(const weir_kernel_ctx_t* ctx) {
   WEIR_ASSERT_ARG(ctx);
-  const weir_shape_t* shape = weir_shape_input(ctx, index);
-  for (int i = 0; i < shape->rank && i < capacity; ++i) dims[i] = shape->dims[i];
-  return shape->rank;
+  // The thread that runs a synchronous kernel is told of deadlines by its interrupt alone.
+  return weir_cancel_is_cancelled(ctx->step->cancel) || weir_is_interrupted();
 }
-
-weir_status_t* weir_plugin_shape_set(weir_shape_ctx_t* ctx, int output, int rank,
-                                     const int64_t* dims) {
-  if (rank > 0) WEIR_REQUIRE_ARG(dims);
-  WEIR_REQUIRE_ARG(ctx);
-  if (output < 0 || output >= ctx->node->output_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s has %d outputs, not one of index %d",
-                       ctx->node->op_name, ctx->node->output_count, output);
-  }
-  if (rank < 0) return weir_shape_set(ctx, output, &weir_shape_unknown);
-  return weir_shape_set_dims(ctx, output, rank, dims);
+uint64_t weir_plugin_on_cancel(weir_kernel_ctx_t* ctx, void (*fn)(void* arg), void* arg) {
+  WEIR_ASSERT_ARG(ctx);
+  WEIR_ASSERT_ARG(fn);
+  return weir_cancel_register(ctx->step->cancel, fn, arg);
 }
-
-weir_status_t* weir_plugin_shape_unchanged(weir_shape_ctx_t* ctx) {
-  WEIR_REQUIRE_ARG(ctx);
-  return weir_shape_fn_unchanged(ctx);
-}
-weir_status_t* weir_plugin_shape_broadcast(weir_shape_ctx_t* ctx) {
-  WEIR_REQUIRE_ARG(ctx);
-  return weir_shape_fn_broadcast(ctx);
-}
-weir_status_t* weir_plugin_shape_scalar(weir_shape_ctx_t* ctx) {
-  WEIR_REQUIRE_ARG(ctx);
-  return weir_shape_fn_scalar(ctx);
+bool weir_plugin_off_cancel(weir_kernel_ctx_t* ctx, uint64_t token) {
+  WEIR_ASSERT_ARG(ctx);
+  return weir_cancel_deregister(ctx->step->cancel, token);
 }
 
 // ---- attributes of new nodes ----
@@ -195,6 +326,10 @@ static weir_named_attr_t named_attr(const weir_attr_arg_t* arg) {
     case WEIR_ARG_BOOL: return weir_attr_bool(arg->name, arg->value.b);
     case WEIR_ARG_TYPE: return weir_attr_type(arg->name, arg->value.type);
     case WEIR_ARG_STRING: return weir_attr_string(arg->name, arg->value.s);
+    case WEIR_ARG_FLOATS:
+      return weir_attr_floats(arg->name, arg->value.floats.items, (size_t)arg->value.floats.count);
+    case WEIR_ARG_TYPES:
+      return weir_attr_types(arg->name, arg->value.types.items, (size_t)arg->value.types.count);
     case WEIR_ARG_INTS: break;
   }
   return weir_attr_ints(arg->name, arg->value.ints.items, (size_t)arg->value.ints.count);

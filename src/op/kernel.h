@@ -26,12 +26,6 @@ WEIR_INLINE void weir_value_release(weir_value_t* value) {
   *value = (weir_value_t){.tensor = NULL, .ref = NULL};
 }
 
-// Called exactly once by an asynchronous kernel when its outputs are set. The context is gone
-// afterwards.
-struct weir_done_t {
-  void (*fn)(void* arg, weir_status_t* take_status);
-  void* arg;
-};
 WEIR_INLINE void weir_done_call(weir_done_t done, weir_status_t* take_status) {
   done.fn(done.arg, take_status);
 }

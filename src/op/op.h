@@ -6,6 +6,7 @@
 #define WEIR_OP_OP_H_
 
 #include "op/attr.h"
+#include "weir/done.h"
 
 typedef struct weir_op_t weir_op_t;
 typedef struct weir_shape_ctx_t weir_shape_ctx_t;        // op/shape_ctx.h
@@ -13,7 +14,6 @@ typedef struct weir_grad_ctx_t weir_grad_ctx_t;          // op/grad_ctx.h
 typedef struct weir_simplify_ctx_t weir_simplify_ctx_t;  // op/simplify.h
 typedef struct weir_kernel_ctx_t weir_kernel_ctx_t;      // op/kernel.h
 typedef struct weir_kernel_init_t weir_kernel_init_t;    // op/kernel.h
-typedef struct weir_done_t weir_done_t;                  // op/kernel.h
 typedef struct weir_cost_ctx_t weir_cost_ctx_t;          // op/cost.h
 typedef struct weir_cost_t weir_cost_t;                  // op/cost.h
 
