@@ -183,6 +183,22 @@ node { name: "y" op: "Clamp" input: "x" attr { key: "limit" value { f: 0.5 } } }
     assert bad.returncode == 1 and 'none.so' in bad.stderr
 
 
+def test_plugin_with_state_lists_and_delays(weir, tmp_path):
+    graph = tmp_path / 'g.pbtxt'
+    graph.write_text('''node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "sizes" op: "Const" attr { key: "dtype" value { type: DT_INT64 } } attr { key: "value" value { tensor {
+  dtype: DT_INT64 tensor_shape { dim { size: 2 } } int64_val: 1 int64_val: 2 } } } }
+node { name: "later" op: "Delay" input: "x" attr { key: "T" value { type: DT_FLOAT } } attr { key: "ms" value { i: 20 } } }
+node { name: "parts" op: "SplitRows" input: "later" input: "sizes" attr { key: "N" value { i: 2 } } }
+node { name: "mean" op: "RunningMean" input: "parts:1" attr { key: "start" value { f: 6 } } }''')
+    run = ('run', graph, f'--plugin={BUILD / "examples" / "rows.so"}', '--fetch=parts:1', '--fetch=mean')
+    for devices in ((), ('--devices=cpu,guard', '--place=/device:GUARD:0')):
+        out = weir(*run, '--feed=x=1,2,4', *devices).stdout
+        assert out.split('\n')[:2] == ['parts:1 = [2 4]', 'mean = 4']
+    few = weir(*run, '--feed=x=1,2', check=False)
+    assert few.returncode == 1 and 'no 2 rows from row 1 on' in few.stderr
+
+
 # ---- the loop ----
 
 def interrupted(directory):
