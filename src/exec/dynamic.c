@@ -1,5 +1,31 @@
 // dynamic.c — The general executor's threads: taking ready nodes, running kernels, finishing
 // activations.
+//
+// A step is a run: one lock, a stack of ready nodes, and any number of threads that take from it.
+// Whoever completes a node propagates its outputs (propagate.c) under the lock, which pushes what
+// became ready, and takes the newest: its inputs are warm. Kernels run without the lock, except
+// those that only hand values on and would be over before it is taken again. Functions that kernels
+// call within their step are activations of the same run, with a callback, so that calls of any
+// depth share one stack of ready nodes and no thread waits for a callee.
+//
+// Three things make it hard, and most of the file is about them.
+// - Nobody may be left waiting. The thread that called weir_dynamic_run sleeps when it finds
+//   nothing; helpers are woken only for what is worth a thread, by measured cost; a thread that
+//   brings the result of an asynchronous kernel is anyone's, a socket's or a device's, and may only
+//   run what is brief. Ready nodes therefore always have someone who will look: a thread in |work|,
+//   the sleeping caller, or a pool thread that |leave| asks for.
+// - The end. A run ends when its root activation is through and |helpers| is zero; an activation is
+//   through when nothing of it is outstanding and no kernel is in flight. Every other thread that
+//   comes in counts itself in |helpers| before it may touch anything, and |leave| is the last thing
+//   it does.
+// - Callbacks run without the lock and may complete further nodes, of the same run too. They are
+//   queued in |through| and called from one loop a thread, so the stack does not grow with the
+//   depth of calls, and an activation is unlinked before its callback, which may destroy what it
+//   refers to.
+//
+// After the first error nothing is propagated any more: kernels in flight are waited for, since
+// they read memory of the run, and the cancellation of the step wakes those that block. That too
+// calls back, so it is started once and outside the lock.
 #include "exec/dynamic.h"
 
 #include "base/perturb.h"

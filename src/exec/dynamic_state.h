@@ -102,7 +102,7 @@ struct run_t {
   int64_t next_frame_id;
 };
 
-// state.c: allocation. All return NULL when memory is exhausted.
+// dynamic_state.c: allocation. All return NULL when memory is exhausted.
 iteration_t* weir_iteration_create(run_frame_t* frame, int64_t number);
 void weir_iteration_recycle(iteration_t* iteration);
 run_frame_t* weir_frame_create(activation_t* activation, int32_t index, run_frame_t* parent,
@@ -124,8 +124,8 @@ void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead);
 void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args);
 // Whether nothing of the activation is left to do.
 bool weir_activation_is_through(const activation_t* activation);
-// Records an error (the first one wins), cancels the step and stops further nodes. Consumes
-// |take_status|.
+// Records an error (the first one wins) and stops further nodes; the caller cancels the step.
+// Consumes |take_status|.
 void weir_run_fail(run_t* run, weir_status_t* take_status);
 void weir_run_push(run_t* run, ready_t item);
 

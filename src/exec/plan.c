@@ -1,4 +1,24 @@
 // plan.c — Freezing a graph into a plan: reachable nodes in order, frames, kernels, slots, edges.
+//
+// A step should cost nothing for what is the same in every step. So all that can be decided once is
+// decided here: which nodes run, with which kernel and state, where each output goes, what each
+// node waits for. A step then needs two arrays an iteration, of values and of counts, both copied
+// from or sized by the plan, and never looks at the graph, at names or at attributes.
+//
+// - Inputs have slots, numbered within the frame (a loop, or the graph itself), so that an
+//   iteration is one block of memory. An edge is a node and a slot; edges of an output are
+//   neighbours, so that the last one can take the value instead of a reference to it.
+// - A constant that nothing orders is no node: it is put into its reader's slot before each run.
+//   Not for a Merge, which takes what comes first, and for which it must arrive like all else.
+// - State of stateful kernels comes from a cache that outlives the plan, so that another signature
+//   of the session goes on with the same random generator or counter. State that holds handles of
+//   functions, and the ends of transfers, are the plan's own.
+// - Where a reference variable was read, the value may be the variable's memory and be left behind
+//   by a write later in the step (tensor.h: tensors that move). |mark_moving| follows such values
+//   through all that may share memory, round loops too, and marks the nodes that must renew their
+//   inputs. All others skip the check: the price is paid by graphs with reference variables only.
+// - A plan without control flow, asynchronous kernels or a second device is linear: linear.c runs
+//   it in the order of |nodes|, without counts. That is why the order is a topological one.
 #include "exec/plan.h"
 
 #include "base/details.h"
@@ -388,7 +408,8 @@ static weir_status_t* mark_moving(planner_t* p) {
 }
 
 // What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two
-// for each control input, so that the two kinds can be told apart; see activate in dynamic.c.
+// for each control input, so that the two kinds can be told apart; see deliver_merge in
+// propagate.c.
 static weir_status_t* count_pending(weir_plan_t* plan) {
   for (int32_t f = 0; f < plan->frame_count; ++f) {
     weir_plan_frame_t* frame = &plan->frames[f];

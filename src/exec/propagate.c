@@ -2,6 +2,29 @@
 // begin and end.
 //
 // Everything here runs with the run's mutex held.
+//
+// A node waits for a number of edges, and is ready when all have come. An edge brings a value, or
+// nothing: then it is dead, as everything is that comes out of the untaken side of a Switch. A node
+// with a dead input is dead itself and its kernel does not run; deadness flows on like a value, or
+// those behind it would wait for ever. A Merge is the one place where it ends: it is ready with its
+// first live input, and dead only when all are. Its count says both, in bits: the lowest for the
+// one value, the others for control edges, which it waits for in any case.
+//
+// A loop is a frame, made by the first Enter that comes to an iteration of the frame around it.
+// Each turn is an iteration with slots and counts of its own, so that turns may overlap, up to
+// parallel_iterations; a NextIteration that finds no room is held until the oldest turn is over.
+// Iterations end oldest first: a younger one may still be told something by an older. Loop
+// invariants (constant Enters) are kept with the frame and handed to every iteration that starts.
+//
+// Deadness and loops meet in two rules, both TensorFlow's. A dead NextIteration stops: otherwise a
+// loop that has ended would start dead turns for ever. And a dead Exit says nothing until the loop
+// is over, since in all but the last turn every Exit is dead; only then is it known that the whole
+// loop was dead, and what reads the Exit is told.
+//
+// The invariant behind the counters: |outstanding_ops| of an iteration is what is ready, running or
+// being propagated there, and it is lowered after the node's edges have been delivered. So a count
+// of zero means that nothing in the iteration can become ready any more, except by an inner frame
+// (|outstanding_frames|) or by an Enter still to come (|pending_enters|).
 #include "exec/dynamic_state.h"
 
 void weir_run_fail(run_t* run, weir_status_t* take_status) {
