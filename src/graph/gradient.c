@@ -1,5 +1,25 @@
 // gradient.c — Reverse-mode differentiation of a graph: a backward sweep over the nodes between xs
 // and ys.
+//
+// Only nodes that the xs lead to and that lead to the ys, along edges of types that have gradients,
+// take part. Each waits until all its readers among them have been done; then what they gave to its
+// outputs is summed, and the op's own function adds nodes that say what flows to its inputs. Sums
+// are made late, once an output is taken: dense ones by AddN, slices by concatenation.
+//
+// Calls are lowered first, over and over while that brings new calls, so that the sweep meets no
+// functions but those that have a gradient function of their own.
+//
+// Control flow is the hard half, and lives next door. A loop counts as one unit of the frame around
+// it: it is done when all that reads its Exits is. Its gradient (gradient_loop.c) is a loop that
+// runs as many turns backward, whose body is made by this same sweep over the loop's frame; Enter,
+// Merge, Switch, NextIteration and Exit of the loop are its structure there and no units. What the
+// backward body reads of the forward one must be kept for every turn, on stacks (gradient_save.c).
+// A conditional needs no unit: the gradient of a Switch is a Merge and that of a Merge a Switch, by
+// the ops' own functions. Gradients of gradients meet those stacks again (gradient_stack.c), which
+// is why loops wait for each other by |weir_stacks_pushed_in| too.
+//
+// Errors stick in the builder, so that gradient functions read like formulas; what had been added
+// by then is reached by nothing.
 #include "graph/gradient.h"
 
 #include "graph/function_gradient.h"

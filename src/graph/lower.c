@@ -1,4 +1,23 @@
 // lower.c — Lowering of calls: a function's body put in place of the node that calls it.
+//
+// Gradients, placement over several tasks and TensorFlow's own rules for conditionals want the body
+// of a call, an If or a While to be nodes of the graph around it. The node is replaced by copies of
+// the body's nodes between Switch and Merge, or in a loop (lower_branches.c, lower_while.c), and
+// becomes an IdentityN of the results, so that whoever reads it or waits for it need not be found.
+//
+// The difficulty is when the copies run. A node that calls runs when all its inputs are there, and
+// not at all when one is dead; its body's nodes know only what they read themselves. So the inputs
+// pass through one IdentityN, the pivot, which lets all of them through or none. A node of the body
+// that reads nothing alive only there (a constant's reader, a node without inputs) gets the pivot
+// as a control input: it is anchored. So does one that will be lowered in its turn and has an input
+// that is not anchored, since its inputs go separate ways then. Nothing else gets it: the pivot is
+// outside the loops of the body, and an edge from there into a loop would be in the wrong frame.
+// Constants stay free: plan.c gives them to their readers.
+//
+// Handles of resources go beside the pivot one by one: what takes several handles would bind their
+// variables to one device. A conditional or loop that asks for it (_lower_using_switch_merge) does
+// not hold its inputs together: there a dead input kills what needs it and nothing more, as in
+// TensorFlow.
 #include "graph/lower.h"
 
 #include "graph/analysis.h"

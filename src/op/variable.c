@@ -1,4 +1,24 @@
 // variable.c — Variables: a tensor under a lock, written in place when nobody else holds it.
+//
+// A read gives a reference to the tensor, not a copy. A write that finds the tensor shared must not
+// change it under its readers: it makes new memory, writes there, and lets the old go. For resource
+// variables that is all: a read is a snapshot.
+//
+// Reference variables are different in TensorFlow: a read is the variable's memory itself, and who
+// looks at it after a write, however long ago he read it, sees the write. Programs rely on it where
+// they order a reader after a write but not the read. Sharing memory in that way would mean torn
+// values, so here memory that a write leaves gets a successor: a record (left_t) that leads to the
+// variable. Executors ask every input that may be such memory, just before its kernel runs, whether
+// it is outdated, and renew it: the same view, of the same bytes, in the memory that the variable
+// holds now. plan.c finds the nodes that have to ask.
+//
+// - A view fits only while the number of elements stays. When that changes, all records are given
+//   the last tensor of the old one (|last|), and stay with it.
+// - Records hold the variable and the variable lists the records; a record goes with the last
+//   reference to the memory it was made for, which may be dropped by a writer that holds |mu|.
+//   Hence |left_mu|, a second lock, taken inside the first.
+// - Asking for the newest tensor takes |mu|, so a renewal waits for a write that is under way
+//   instead of seeing half of it.
 #include "base/alloc.h"
 #include "op/resource.h"
 

@@ -1,5 +1,24 @@
 // arithmetic.c — Runs each op's own simplify hook, and lets readers of pass-through nodes read past
 // them.
+//
+// The algebra is in the ops' files (x * 1, Transpose of Transpose, …): a hook looks at its node and
+// may build a replacement for output 0. Hooks know nothing of what surrounds them. This file
+// decides whether the replacement may stand there, and a wrong answer is a wrong result, so it asks
+// about all that a node is besides its value:
+// - effects: whatever with a side effect the node waited for must still be waited for;
+// - deadness: in a branch or a loop, the replacement must be dead, and in the same turn, whenever
+//   the node was. x * 0 = 0 must not bring a dead branch to life: constants of the replacement get
+//   a control edge from something that is dead exactly then, or the replacement is refused;
+// - references: what was read of a reference variable changes when that is written to. When a value
+//   stops changing, by being copied or computed with, must stay the same;
+// - order: the replacement must not come to wait for the node itself.
+//
+// What the hook added, down to the edges that were there before, is the cone; its leaves are those
+// edges. Each question is answered by comparing the leaves with the node's inputs, and by a search
+// upstream where they differ. Searches are bounded: "not known in time" means no, which costs speed
+// and never a result. A refused replacement stays in the graph, reached by nothing.
+//
+// Rounds are few, since what one adds another seldom simplifies again.
 #include "op/simplify.h"
 #include "pass/rewrite.h"
 

@@ -1,5 +1,23 @@
 // fold.c — Constant folding: nodes whose inputs are constants, and values that inference knows from
 // shapes alone.
+//
+// One walk in topological order does both. A node whose inputs are constants is run and replaced by
+// its results; a node whose value follows from shapes (Shape, Rank, Size, and slices of these) is
+// replaced though its input is not constant. Each new constant may tell inference more about its
+// readers, so these are inferred again on the way, and folded in their turn in the same walk.
+//
+// A constant is always alive, belongs to no loop, and waits for nothing; what it replaces was not
+// so. Three repairs keep the difference unseen:
+// - Deadness: the constant gets control edges from what the node waited for, or, where an input may
+//   be dead, from its producer. If nothing can tell the deadness, the node is not folded.
+// - Effects: the second kind of folding cuts a node off from its input. If only the shape of
+//   something with a side effect was asked for, that would no longer run. Each such cut is noted,
+//   and where an effect was lost the constant waits for the node again (keep_effects).
+// - Order: by the same cut, two uses of a variable may lose the order that the graph gave them.
+//   fold_order.c finds such pairs and puts the order back as a control edge.
+//
+// Folding that fails is no error: the node may be on a branch that never runs, and if it does run,
+// it fails then. Large results are not kept unless they replace something as large.
 #include "graph/analysis.h"
 #include "pass/fold_order.h"
 

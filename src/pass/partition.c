@@ -1,5 +1,24 @@
 // partition.c — Cuts a placed graph into one graph a task: copies, and a Send and a Recv for every
 // edge between them.
+//
+// The parts run on their own, on executors that know nothing of each other, TensorFlow's among
+// them; together they must do what the whole would. Nobody fetches from a part: what nothing in it
+// reads must run, and is its targets. What crosses is found by key in a rendezvous, by names that
+// are unique in the session, since a task keeps kernels by the names of their nodes.
+//
+// - A value crosses to a task once and is shared there. A constant that nothing orders is cloned
+//   instead. A control edge crosses as an empty tensor that a constant makes after the source has
+//   run, and arrives through an Identity: in TensorFlow's executor a Recv of a dead tensor is alive
+//   for those that only wait for it, an Identity of it is dead.
+// - A reference crosses as the value the variable has when it is sent. Its reader should see the
+//   one of the time it runs, so the Recv is made to wait for all else that the reader waits for,
+//   and readers do not share it.
+// - Loops: a Recv is a root of its part and would run once. Where a loop spans tasks, each part
+//   that receives inside it gets a small loop (partition_loops.c) that turns as often as the real
+//   one and starts the Recvs of every turn. The frame and the iteration are part of a transfer's
+//   key.
+// - TensorFlow's executor wants all that a node in a loop reads to be in that loop, constants too:
+//   for tasks other than this one, they are anchored to another input of the node.
 #include "pass/partition.h"
 
 #include <stdio.h>

@@ -1,5 +1,25 @@
 // place.c — Placement: groups of nodes that must stay together, each on the first device that all
 // of its members allow.
+//
+// A node may ask for a device in part ("/job:ps", "/device:GPU:0") or not at all, but not every
+// node may go where it asks: who takes a reference or a handle must be where the state is, and
+// colocation ("loc:@name") ties nodes together. So nodes are united into groups (union-find), and a
+// group's wish is what its members' wishes have in common. Where a reader of state asks for another
+// place than the state's, the state wins; where two colocated nodes contradict each other, that is
+// an error, or with soft placement they go separate ways. Arguments and results of the step are the
+// client's and belong to no group.
+//
+// Each group then goes to the first device, in their order, that fits its wish and has kernels for
+// all members; groups nobody spoke for go by the policy: a named device, any by a seed, or, all
+// groups looked at together, where the step is shortest (place_cost.c). With soft placement a wish
+// for a kind of device that is not there is dropped, with one warning.
+//
+// Afterwards free nodes follow a neighbour where that saves a transfer, and a NextIteration follows
+// its Merge, whatever was asked: the back edge of a loop cannot be cut, because the first turn
+// would wait for a value of the second.
+//
+// The choice is written into the nodes. So passes see devices, and a second placement, for the
+// nodes that passes added, leaves the others where they are: they ask for it by then.
 #include "pass/place.h"
 
 #include "base/details.h"
