@@ -1,4 +1,24 @@
 // session.c — nghttp2's side of a connection: callbacks, settings, streams.
+//
+// nghttp2 knows HTTP/2's frames, header compression and flow control; it does no input or output.
+// Bytes that arrive are fed to it and come back as callbacks here; what it wants to send is fetched
+// from it while the output queue has room. Messages may be gigabytes, so their bytes must not pass
+// through it: on the way out, DATA frames are made without copying (NO_COPY) and the queue refers
+// to the tensors' own memory; on the way in, connection.c reads the body of a DATA frame straight
+// into the message's buffer and tells nghttp2 of the same bytes afterwards. begin_frame notes where
+// that body belongs; a padded frame takes the slow way.
+//
+// - Flow control is by message. A stream's window is small until the length of its message is known
+//   and memory for it is reserved; then it is raised to the length (framing.c). What a connection
+//   as a whole may have under way is not limited: its window is given back at once, or a message
+//   that waits for memory would hold up all others.
+// - Frames to peers that announce the largest frame size, as Weir does, are large; others get
+//   smaller ones, whose buffers they fit.
+// - A connection cannot be closed inside a callback, where nghttp2 is still at work on it. What is
+//   wrong is noted (weir_rpc_conn_fault), and connection.c closes when control is back there.
+// - A stream outlives its owner: once it is reset, |owner| is NULL, what still comes is dropped,
+//   and stream_closed frees it.
+// - A callback can report but one kind of failure to nghttp2, and there is but one: no memory.
 #include <stdio.h>
 
 #include "base/alloc.h"

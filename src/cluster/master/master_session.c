@@ -1,5 +1,25 @@
 // master_session.c — A client's session on the master: signatures become plans here and registered
 // graphs elsewhere.
+//
+// A client names feeds, fetches and targets with every step. The first time it names a set of them,
+// the master prunes the graph to it, places it on the devices of all tasks, optimises it, places
+// what that added, and cuts it into parts: one becomes a plan of this process, each of the others
+// goes to its task by RegisterGraph, which gives a handle. All that is a run, kept by its
+// signature, so that later steps are one RunGraph a task (master_step.c).
+//
+// Making a run takes long and calls other tasks: no lock is held meanwhile. Two steps with the same
+// new signature may both make one; the table keeps the first, and the other takes its parts back
+// from the tasks. The table is bounded, and what falls out of it lives on while steps, callables
+// and partial runs hold it; the last to let go of it deregisters the parts. After the session is
+// closed nobody does, for the tasks have dropped the session and all its graphs with it.
+//
+// The graph only grows. A run was pruned from the graph of its time; nodes that came later cannot
+// be part of it, so runs stay valid when a client extends the graph. The version that a client
+// sends along tells whether another client extended it meanwhile.
+//
+// Failure: a task that restarts knows neither session nor handle and answers ABORTED, which the
+// client gets; TensorFlow's clients make a new session then. The master does not mend the old one:
+// the state of that task is lost, and only the client knows how to restore it.
 #include "cluster/master/master_session.h"
 
 #include <stdio.h>

@@ -1,4 +1,24 @@
 // worker.c — Worker sessions and the graphs registered with them.
+//
+// A worker does what masters ask, TensorFlow's as well as Weir's: it keeps, for each session of a
+// master, the parts of graphs that were registered, and runs them (worker_run.c). A part is
+// compiled once, with everything that nothing reads as its targets: it has no feeds or fetches,
+// values come and go by transfers.
+//
+// Masters die, are restarted, give up, and call again, so nothing here relies on being told the
+// end.
+// - A session of an earlier life of the same master (its incarnation tells) is dropped when the
+//   master makes a new one, and where the table is full, the one that was not used for longest.
+// - A request may be cancelled while its session is made. The request to delete that session may
+//   have come before, and found nothing; so a session whose call was cancelled is taken out again.
+// - Dropping takes the session out of the table and its graphs with it. Steps that run hold their
+//   graph, which holds the session: memory goes with the last of them.
+// - A handle that is not known is ABORTED, "possibly this worker just restarted", which makes
+//   clients build a new session.
+//
+// Variables are not the session's: sessions that are not isolated share the task's resources, and
+// only CleanupAll, by container, ends those. What is the session's own is the state of stateful
+// kernels (random generators, counters), which goes on from graph to graph.
 #include <stdio.h>
 
 #include "base/details.h"
