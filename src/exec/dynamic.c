@@ -276,6 +276,7 @@ static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   if (!run->params->trace) return;
   weir_trace_event_t event = {.node = node->def,
+                              .device = node->device,
                               .ready_ns = item->since_ns,
                               .start_ns = start_ns,
                               .end_ns = weir_clock_ns()};
@@ -411,7 +412,7 @@ static __attribute__((noinline)) weir_status_t* compute_traced(run_t* run, const
                                                                const weir_plan_node_t* node,
                                                                weir_kernel_ctx_t* ctx) {
   weir_trace_event_t event;
-  weir_trace_begin(&event, node->def, item->since_ns);
+  weir_trace_begin(&event, node->def, node->device, item->since_ns);
   weir_status_t* status = node->compute(ctx);
   weir_trace_end(run->params->trace, &event, ctx->outputs, node->output_count);
   return status;

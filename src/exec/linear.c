@@ -106,7 +106,7 @@ static weir_status_t* run_traced(const weir_plan_t* plan, const weir_plan_node_t
                                  weir_trace_t* trace) {
   if (!node->compute) return run_node(plan, node, ctx, slots, rets);
   weir_trace_event_t event;
-  weir_trace_begin(&event, node->def, weir_clock_ns());  // ready when its turn comes
+  weir_trace_begin(&event, node->def, ctx->device, weir_clock_ns());  // ready when its turn comes
   weir_status_t* status = run_node(plan, node, ctx, slots, rets);
   weir_trace_end(trace, &event, ctx->outputs, node->output_count);
   return status;

@@ -28,7 +28,8 @@ void weir_trace_free(weir_trace_t* trace) {
 }
 
 // A NodeOutput: the tensor's type, shape and size.
-static void put_output(const weir_tensor_t* tensor, int slot, weir_strbuf_t* out) {
+static void put_output(const weir_device_t* device, const weir_tensor_t* tensor, int slot,
+                       weir_strbuf_t* out) {
   size_t output = weir_wire_begin(out, 7);
   if (slot) weir_wire_put_int(out, 1, slot);
   size_t description = weir_wire_begin(out, 3);
@@ -42,7 +43,7 @@ static void put_output(const weir_tensor_t* tensor, int slot, weir_strbuf_t* out
   weir_wire_end(out, shape);
   size_t allocation = weir_wire_begin(out, 4);
   weir_wire_put_int(out, 1, (int64_t)weir_tensor_byte_size(tensor));
-  weir_wire_put_string(out, 3, ALLOCATOR_NAME);
+  weir_wire_put_string(out, 3, weir_tensor_is_host(tensor) ? ALLOCATOR_NAME : device->type);
   weir_wire_end(out, allocation);
   weir_wire_end(out, description);
   weir_wire_end(out, output);
@@ -55,15 +56,17 @@ void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_va
   weir_mutex_lock(&trace->mu);
   event.outputs = trace->outputs.size;
   for (int i = 0; i < output_count; ++i)
-    if (outputs[i].tensor) put_output(outputs[i].tensor, i, &trace->outputs);
+    if (outputs[i].tensor) put_output(event.device, outputs[i].tensor, i, &trace->outputs);
   event.outputs_size = trace->outputs.size - event.outputs;
   if (WEIR_GROW(trace->events, trace->capacity, trace->count + 1))
     trace->events[trace->count++] = event;
   weir_mutex_unlock(&trace->mu);
 }
 
-void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node, int64_t ready_ns) {
-  *event = (weir_trace_event_t){.node = node, .ready_ns = ready_ns, .start_ns = weir_clock_ns()};
+void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
+                      const weir_device_t* device, int64_t ready_ns) {
+  *event = (weir_trace_event_t){
+      .node = node, .device = device, .ready_ns = ready_ns, .start_ns = weir_clock_ns()};
   weir_alloc_meter_begin(&event->memory);
 }
 
@@ -135,18 +138,38 @@ static void write_node(const weir_trace_t* trace, const weir_trace_event_t* even
   weir_wire_put_int(out, 17, wall_ns(trace, event->ready_ns));  // scheduled_nanos
 }
 
-weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
-                                         weir_strbuf_t* out) {
-  weir_mutex_lock(&trace->mu);
-  size_t step_stats = weir_wire_begin(out, 1);
-  size_t device_stats = weir_wire_begin(out, 1);
-  weir_wire_put_string(out, 1, device);
+static void write_device_name(const weir_device_t* device, const char* task, weir_strbuf_t* out) {
+  const char* own = strstr(device->name, "/device:");
+  size_t name = weir_wire_begin(out, 1);
+  if (task && own) weir_strbuf_printf(out, "%s%s", task, own);
+  else weir_strbuf_puts(out, device->name);
+  weir_wire_end(out, name);
+}
+
+// DeviceStepStats; nothing where nothing ran, unless it is the first and nothing ran anywhere.
+static void write_device(const weir_trace_t* trace, const weir_device_t* device, bool is_first,
+                         const char* task, weir_strbuf_t* out) {
+  size_t from = out->size;
+  bool is_empty = true;
+  size_t stats = weir_wire_begin(out, 1);
+  write_device_name(device, task, out);
   for (size_t i = 0; i < trace->count; ++i) {
+    if (trace->events[i].device != device) continue;
+    is_empty = false;
     size_t node = weir_wire_begin(out, 2);
     write_node(trace, &trace->events[i], out);
     weir_wire_end(out, node);
   }
-  weir_wire_end(out, device_stats);
+  weir_wire_end(out, stats);
+  if (is_empty && !(is_first && trace->count == 0)) out->size = from;
+}
+
+weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const weir_trace_devices_t* devices,
+                                         weir_strbuf_t* out) {
+  weir_mutex_lock(&trace->mu);
+  size_t step_stats = weir_wire_begin(out, 1);
+  for (int i = 0; i < devices->count; ++i)
+    write_device(trace, devices->items[i], i == 0, devices->task, out);
   weir_wire_end(out, step_stats);
   weir_mutex_unlock(&trace->mu);
   return weir_strbuf_finish(out);
@@ -160,8 +183,9 @@ weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) 
     weir_strbuf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
     weir_json_put_string(event->node->op_name, out);
     weir_strbuf_printf(
-        out, ",\"ph\":\"X\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
-        event->thread, (double)(event->start_ns - trace->clock_start_ns) / 1e3,
+        out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
+        event->device->ordinal, event->thread,
+        (double)(event->start_ns - trace->clock_start_ns) / 1e3,
         (double)(event->end_ns - event->start_ns) / 1e3);
     weir_json_put_string(event->node->name, out);
     if (*event->node->device) {

@@ -10,6 +10,7 @@
 typedef struct weir_trace_event_t {
   // What is known of a node that ran. Times are weir_clock_ns's.
   const weir_node_def_t* node;  // borrowed from the plan's graph
+  const weir_device_t* device;  // that it ran on; borrowed from the runtime
   int64_t ready_ns;
   int64_t start_ns;
   int64_t end_ns;
@@ -36,13 +37,22 @@ void weir_trace_free(weir_trace_t* trace);
 void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
                     int output_count);
 // Before and after a kernel on this thread: its times and memory.
-void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node, int64_t ready_ns);
+void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
+                      const weir_device_t* device, int64_t ready_ns);
 void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
                     int output_count);
-// Appends a RunMetadata message (step_stats of one device).
-WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const char* device,
+// The devices of a process as a trace shows them.
+typedef struct weir_trace_devices_t {
+  weir_device_t* const* items;
+  int count;         // at least 1
+  const char* task;  // what their names begin with instead of their own task; NULL: they stay
+} weir_trace_devices_t;
+// Appends a RunMetadata message: the step_stats of each device that ran anything, of the first one
+// if none did.
+WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace,
+                                                       const weir_trace_devices_t* devices,
                                                        weir_strbuf_t* out);
-// Appends Chrome's trace JSON.
+// Appends Chrome's trace JSON; its "processes" are the devices.
 WEIR_MUST_USE weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out);
 
 #endif  // WEIR_EXEC_TRACE_H_

@@ -6,8 +6,9 @@
 #include "wire/message.h"
 #include "wire/text.h"
 
-// Two nodes: one quick that allocates nothing, one that gave back a part of what it took.
-static void trace_two(world_t* w, weir_trace_t* trace) {
+// Two nodes: one quick that allocates nothing, one that gave back a part of what it took, on
+// another device. The third device runs none.
+static void trace_two(world_t* w, weir_device_t* const* devices, weir_trace_t* trace) {
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
   weir_node_t* split = add(w, "Split", "halves", WEIR_EDGES(weir_const_int(w->scope, 0), x),
                            WEIR_ATTRS(weir_attr_int("num_split", 2)));
@@ -16,13 +17,16 @@ static void trace_two(world_t* w, weir_trace_t* trace) {
   trace->wall_start_us = 7000000;
   trace->clock_start_ns = 1000000;
   weir_value_t outputs[2] = {{.tensor = NULL}, {.tensor = FLOATS(1, 2, 3)}};
-  weir_trace_add(
-      trace,
-      (weir_trace_event_t){
-          .node = &split->def, .ready_ns = 1001000, .start_ns = 1002500, .end_ns = 1002900},
-      outputs, 2);
+  weir_trace_add(trace,
+                 (weir_trace_event_t){.node = &split->def,
+                                      .device = devices[0],
+                                      .ready_ns = 1001000,
+                                      .start_ns = 1002500,
+                                      .end_ns = 1002900},
+                 outputs, 2);
   weir_trace_add(trace,
                  (weir_trace_event_t){.node = &sum->def,
+                                      .device = devices[1],
                                       .ready_ns = 1003000,
                                       .start_ns = 1005000,
                                       .end_ns = 1012750,
@@ -36,10 +40,15 @@ static void trace_two(world_t* w, weir_trace_t* trace) {
 static void test_metadata(void** state) {
   weir_trace_t trace;
   weir_strbuf_t wire = {0}, text = {0};
-  trace_two(*state, &trace);
-  check_ok(weir_trace_write_metadata(&trace, "/cpu:0", &wire));
+  weir_trace_devices_t devices = {.task = "/job:w/replica:0/task:1"};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu:2,guard:1", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  trace_two(*state, items, &trace);
+  check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
   check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
   static const char* const parts[] = {
+      "device: \"/job:w/replica:0/task:1/device:CPU:0\"\n",
       "node_name: \"halves\"\n      all_start_micros: 7000002\n"
       "      op_end_rel_micros: 1\n      all_end_rel_micros: 1\n      output {\n        slot: 1\n",
       "requested_bytes: 12\n",
@@ -47,6 +56,7 @@ static void test_metadata(void** state) {
       "      thread_id: 4\n      memory_stats {\n      }\n",
       "all_start_nanos: 7000002500\n      op_end_rel_nanos: 400\n"
       "      all_end_rel_nanos: 400\n      scheduled_nanos: 7000001000\n",
+      "device: \"/job:w/replica:0/task:1/device:CPU:1\"\n",
       "node_name: \"a/b\"\n      all_start_micros: 7000005\n"
       "      op_end_rel_micros: 7\n      all_end_rel_micros: 7\n",
       "total_bytes: 3145728\n        peak_bytes: 2097152\n        live_bytes: 1000\n",
@@ -58,6 +68,8 @@ static void test_metadata(void** state) {
     at = strstr(at, parts[i]);
     if (!at) fail_msg("'%s' is not in its place in\n%s", parts[i], text.data);
   }
+  assert_null(strstr(text.data, "GUARD"));
+  weir_devices_release(items, devices.count);
   weir_strbuf_free(&wire);
   weir_strbuf_free(&text);
   weir_trace_free(&trace);
@@ -66,16 +78,20 @@ static void test_metadata(void** state) {
 static void test_chrome(void** state) {
   weir_trace_t trace;
   weir_strbuf_t json = {0};
-  trace_two(*state, &trace);
+  weir_device_t** devices = NULL;
+  int count = 0;
+  check_ok(weir_devices_create("cpu:2", NULL, NULL, &devices, &count));
+  trace_two(*state, devices, &trace);
   check_ok(weir_trace_write_chrome(&trace, &json));
   assert_string_equal(
       json.data,
       "{\"traceEvents\":[\n"
       "{\"name\":\"Split\",\"ph\":\"X\",\"pid\":0,\"tid\":4,\"ts\":2.500,\"dur\":0.400,"
       "\"args\":{\"name\":\"halves\",\"bytes\":12}},\n"
-      "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":0,\"tid\":5,\"ts\":5.000,\"dur\":7.750,"
+      "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":5.000,\"dur\":7.750,"
       "\"args\":{\"name\":\"a/b\",\"bytes\":0}}\n"
       "],\"displayTimeUnit\":\"ns\"}\n");
+  weir_devices_release(devices, count);
   weir_strbuf_free(&json);
   weir_trace_free(&trace);
 }

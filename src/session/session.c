@@ -313,9 +313,11 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   weir_status_t* status = NULL;
   if (session->remote) status = run_remote(session, spec, options, results, &metadata);
   else status = run_spec(session, spec, options, &trace, results);
-  if (!status && out_metadata && !session->remote)
-    status =
-        weir_trace_write_metadata(&trace, session->program->runtime->devices[0]->name, &metadata);
+  if (!status && out_metadata && !session->remote) {
+    const weir_runtime_t* runtime = session->program->runtime;
+    weir_trace_devices_t devices = {.items = runtime->devices, .count = runtime->device_count};
+    status = weir_trace_write_metadata(&trace, &devices, &metadata);
+  }
   if (!status && out_metadata) {
     *out_metadata = metadata.data;
     *out_metadata_size = metadata.size;

@@ -6,15 +6,12 @@
 
 static weir_status_t* init(weir_alias_t* alias, weir_view_t job, int64_t index,
                            weir_view_t cluster_def) {
-  weir_strbuf_t task = {0}, device = {0};
+  weir_strbuf_t task = {0};
   weir_device_name_t name;
   weir_strbuf_printf(&task, "/job:%.*s/replica:0/task:%lld", WEIR_VIEW_ARG(job), (long long)index);
-  weir_strbuf_printf(&device, "%s/device:CPU:0", task.data ? task.data : "");
   alias->task = task.data;
-  alias->device = device.data;
   WEIR_TRY(weir_strbuf_finish(&task));
-  WEIR_TRY(weir_strbuf_finish(&device));
-  WEIR_TRY(weir_device_name_parse(weir_view_of(alias->device), &name));
+  WEIR_TRY(weir_device_name_parse(weir_view_of(alias->task), &name));
   return weir_cluster_spec_parse_def(&alias->spec, cluster_def);
 }
 
@@ -38,7 +35,6 @@ void weir_alias_release(weir_alias_t* alias) {
   if (!alias || !weir_ref_dec(&alias->ref)) return;
   weir_cluster_spec_free(&alias->spec);
   weir_free(alias->task);
-  weir_free(alias->device);
   weir_free(alias);
 }
 

@@ -10,8 +10,7 @@
 
 typedef struct weir_alias_t {
   weir_ref_t ref;
-  char* task;    // "/job:worker/replica:0/task:0"
-  char* device;  // of this process: the task's name and "/device:CPU:0"
+  char* task;  // "/job:worker/replica:0/task:0"
   weir_cluster_spec_t spec;
 } weir_alias_t;
 

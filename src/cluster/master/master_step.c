@@ -289,9 +289,13 @@ weir_status_t* weir_master_step_metadata(weir_master_step_t* step, weir_strbuf_t
   weir_strbuf_t own = {0};
   weir_status_t* status = NULL;
   size_t stats = weir_wire_begin(out, RUN_METADATA_STEP_STATS);
+  const weir_runtime_t* runtime = step->session->task->runtime;
+  const weir_alias_t* alias = step->session->alias;
+  weir_trace_devices_t devices = {.items = runtime->devices,
+                                  .count = runtime->device_count,
+                                  .task = alias ? alias->task : NULL};
   if (step->run->local)
-    status = weir_step_stats_write(&step->trace, step->session->devices[0].device,
-                                   RUN_METADATA_STEP_STATS, &own);
+    status = weir_step_stats_write(&step->trace, &devices, RUN_METADATA_STEP_STATS, &own);
   weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&own));
   while (weir_wire_next(&reader)) weir_strbuf_append(out, reader.bytes.data, reader.bytes.size);
   weir_strbuf_append(out, step->stats.data, step->stats.size);

@@ -5,6 +5,13 @@
 #include "cluster/task/fields.h"
 #include "wire/wire.h"
 
+weir_device_attributes_t weir_device_attributes(const weir_device_t* device) {
+  return (weir_device_attributes_t){.name = device->name,
+                                    .type = device->type,
+                                    .memory_limit = device->memory_limit,
+                                    .incarnation = device->incarnation};
+}
+
 void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
                                   weir_strbuf_t* out) {
   size_t at = weir_wire_begin(out, field);
@@ -18,10 +25,10 @@ void weir_device_attributes_write(const weir_device_attributes_t* device, uint32
   weir_wire_end(out, at);
 }
 
-weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device, uint32_t field,
-                                     weir_strbuf_t* out) {
+weir_status_t* weir_step_stats_write(weir_trace_t* trace, const weir_trace_devices_t* devices,
+                                     uint32_t field, weir_strbuf_t* out) {
   weir_strbuf_t metadata = {0};
-  weir_status_t* status = weir_trace_write_metadata(trace, device, &metadata);
+  weir_status_t* status = weir_trace_write_metadata(trace, devices, &metadata);
   weir_wire_reader_t reader = weir_wire_reader(weir_strbuf_view(&metadata));
   while (!status && weir_wire_next(&reader)) {
     if (reader.field == RUN_METADATA_STEP_STATS && reader.type == WEIR_WIRE_BYTES)

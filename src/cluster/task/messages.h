@@ -12,11 +12,13 @@ typedef struct weir_device_attributes_t {
   int64_t memory_limit;
   uint64_t incarnation;
 } weir_device_attributes_t;
+weir_device_attributes_t weir_device_attributes(const weir_device_t* device);  // borrowed from it
 // Appends a DeviceAttributes message as field |field| of |out|.
 void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
                                   weir_strbuf_t* out);
 // The StepStats message within the RunMetadata that |trace| writes; empty when there is none.
-WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace, const char* device,
+WEIR_MUST_USE weir_status_t* weir_step_stats_write(weir_trace_t* trace,
+                                                   const weir_trace_devices_t* devices,
                                                    uint32_t field, weir_strbuf_t* out);
 // An error as it goes on to whoever called: with the payloads that came with it, a
 // GrpcPayloadContainer in its details. Where they are none, or more than fits into a trailer, they

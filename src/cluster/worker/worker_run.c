@@ -41,9 +41,12 @@ static weir_status_t* run_response(step_run_t* run, weir_status_t* error,
                          weir_status_message(error));
   } else if (run->is_traced) {
     const weir_alias_t* alias = run->graph->owner->alias;
-    const char* device = alias ? alias->device : run->worker->task->runtime->devices[0]->name;
+    const weir_runtime_t* runtime = run->worker->task->runtime;
+    weir_trace_devices_t devices = {.items = runtime->devices,
+                                    .count = runtime->device_count,
+                                    .task = alias ? alias->task : NULL};
     builder.status =
-        weir_step_stats_write(&run->trace, device, RUN_GRAPH_RESPONSE_STEP_STATS, &builder.head);
+        weir_step_stats_write(&run->trace, &devices, RUN_GRAPH_RESPONSE_STEP_STATS, &builder.head);
   }
   if (!error && !builder.status && run->wants_partitions) {
     size_t partition = weir_wire_begin(&builder.head, RUN_GRAPH_RESPONSE_PARTITION_GRAPH);
