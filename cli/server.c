@@ -45,6 +45,7 @@ const verb_t verb_server = {
         "                    TLS, by PEM files; mutual: clients need a certificate, too\n"
         "\n"
         "Running:\n"
+        "  --devices=LIST    devices of this task: \"cpu:2,guard:1\" (cpu:1)\n"
         "  --threads=N       threads for kernels (default: one a CPU)\n"
         "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
         "  --metrics-port=N  HTTP with /metrics (Prometheus) and /healthz; 0: any free port\n"
@@ -83,11 +84,11 @@ static bool parse_text(args_t* args, flags_t* flags) {
   const struct {
     const char* name;
     const char** value;
-  } texts[] = {{"cluster", &options->cluster},  {"job", &options->job},
-               {"jobs", &options->jobs},        {"bind", &options->bind},
-               {"unix", &options->unix_path},   {"tls-cert", &options->tls_cert},
-               {"tls-key", &options->tls_key},  {"tls-ca", &options->tls_ca},
-               {"shut-down", &flags->shut_down}};
+  } texts[] = {{"cluster", &options->cluster},   {"job", &options->job},
+               {"jobs", &options->jobs},         {"bind", &options->bind},
+               {"unix", &options->unix_path},    {"tls-cert", &options->tls_cert},
+               {"tls-key", &options->tls_key},   {"tls-ca", &options->tls_ca},
+               {"shut-down", &flags->shut_down}, {"devices", &options->devices}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }

@@ -39,6 +39,8 @@ typedef struct weir_server_options_t {
   // The server asks to be ended (weir_server_wait) when the chief (chief:0, master:0 or worker:0)
   // has answered once and then not for so many seconds; 0: never.
   int exit_with_chief_s;
+  // The devices of this task, "cpu:2,guard:2" (weir_session_options_t.devices); NULL: one CPU.
+  const char* devices;
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.

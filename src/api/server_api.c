@@ -128,6 +128,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
     weir_serving_params_t params = {.task = {.spec = config.spec,
                                              .job = config.job,
                                              .index = config.task,
+                                             .devices = options->devices,
                                              .threads = options->threads,
                                              .tls = tls_of(options, false)},
                                     .tls = tls_of(options, false),

@@ -108,7 +108,10 @@ typedef struct weir_device_params_t {
   double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
 } weir_device_params_t;
 typedef struct weir_device_kind_t {
-  const char* name;  // "cpu": as --devices and people spell it
+  const char* name;         // "cpu": as --devices and people spell it
+  const char* type;         // "CPU": weir_device_t.type, of all its devices
+  const char* kernel_type;  // likewise
+  bool has_queue;           // likewise: whether they have |submit|
   weir_status_t* (*create)(const weir_device_params_t* params, weir_device_t** out_device);
 } weir_device_kind_t;
 extern const weir_device_kind_t weir_cpu_kind;
@@ -119,6 +122,8 @@ WEIR_INLINE weir_status_t* weir_cpu_device_create(const char* task, int index, w
   return weir_cpu_kind.create(&params, out_device);
 }
 extern const weir_device_kind_t weir_guard_kind;
+// The kind whose devices have |type|, as other processes tell it; NULL: none that is known here.
+const weir_device_kind_t* weir_device_kind_find(weir_view_t type);
 
 // Makes the devices that |spec| lists: "cpu:2,guard:2@speed=0.5@bandwidth=1e9" are two CPUs and two
 // guards; "cpu" is "cpu:1". NULL or "": one CPU. A CPU is always the first. INVALID_ARGUMENT quotes

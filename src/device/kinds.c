@@ -28,6 +28,13 @@ static const weir_device_kind_t* find_kind(weir_view_t name) {
   return NULL;
 }
 
+const weir_device_kind_t* weir_device_kind_find(weir_view_t type) {
+  for (size_t i = 0; i < WEIR_COUNT_OF(kinds); ++i) {
+    if (weir_view_is(type, kinds[i]->type)) return kinds[i];
+  }
+  return NULL;
+}
+
 static bool parse_positive(weir_view_t text, double* out_value) {
   char digits[32];
   char* end = NULL;

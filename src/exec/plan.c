@@ -128,7 +128,8 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   out->host_outputs = weir_kernel_host_args(&node->def, out->kernel, true);
   // What only hands values on need not wait for its turn in the device's stream.
   bool is_queued = out->device->vtable->submit && out->compute && !out->runs_locked &&
-                   out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE;
+                   out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE &&
+                   out->role != WEIR_ROLE_SEND;
   if (is_queued) {
     out->compute = NULL;
     out->is_cheap = true;  // to submit

@@ -100,17 +100,18 @@ static weir_status_t* add_wish(placer_t* placer, const weir_node_t* node) {
   return NULL;
 }
 
-// Makes one group of those of |a| and |b|. False when their wishes contradict each other; then the
-// group of |a| has its will where |a_wins|, else they stay apart.
-static bool unite(placer_t* placer, int a, int b, bool a_wins) {
+// Makes one group of those of |a| and |b|. False when their wishes contradict each other; then they
+// stay apart, unless they share state: the group that holds it, else that of |a|, has its will.
+static bool unite(placer_t* placer, int a, int b, bool share_state) {
   a = find_root(placer, a);
   b = find_root(placer, b);
   if (a == b) return true;
   group_t joined = placer->groups[a];
   const group_t* other = &placer->groups[b];
-  bool is_agreed =
-      merge_names(&joined.wanted, &other->wanted, placer->params->allow_soft_placement);
-  if (!is_agreed && !a_wins) return false;
+  bool is_soft = placer->params->allow_soft_placement && !share_state;
+  bool is_agreed = merge_names(&joined.wanted, &other->wanted, is_soft);
+  if (!is_agreed && !share_state) return false;
+  if (!is_agreed && other->holds_state && !joined.holds_state) joined = *other;
   if (is_agreed && !joined.asked_by) joined.asked_by = other->asked_by;
   if (!joined.holds_state && other->holds_state) {
     joined.name = other->name;
@@ -188,9 +189,7 @@ static weir_status_t* make_groups(placer_t* placer) {
 
 // ---- choice ----
 
-// Whether |device| has a kernel for |node|. What has none anywhere is nobody's business here: it
-// fails when it is to run.
-static bool can_run(const weir_placement_t* device, const weir_node_t* node) {
+bool weir_place_can_run(const weir_placement_t* device, const weir_node_t* node) {
   const weir_kernel_def_t* kernel = NULL;
   const char* type = device->kernel_type ? device->kernel_type : device->type;
   weir_role_t role = weir_node_role(node);
@@ -207,7 +206,8 @@ static bool can_run_group(placer_t* placer, int device, int root) {
   if (!placer->params->devices[device].has_queue) return true;
   for (size_t i = 0; i < graph->node_count; ++i) {
     bool is_member = find_root(placer, (int)i) == root;
-    if (is_member && !can_run(&placer->params->devices[device], graph->nodes[i])) return false;
+    if (is_member && !weir_place_can_run(&placer->params->devices[device], graph->nodes[i]))
+      return false;
   }
   return true;
 }
@@ -308,7 +308,7 @@ static weir_status_t* find_allowed(placer_t* placer, bool** out_allowed) {
     bool* root = &allowed[(size_t)find_root(placer, (int)(i / width)) * width + i % width];
     const weir_node_t* node = params->graph->nodes[i / width];
     if (is_client(node)) *root = (int)(i % width) == params->client;
-    else if (*root && !can_run(&params->devices[i % width], node)) *root = false;
+    else if (*root && !weir_place_can_run(&params->devices[i % width], node)) *root = false;
   }
   *out_allowed = allowed;
   return NULL;

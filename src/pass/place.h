@@ -28,6 +28,17 @@ typedef struct weir_placement_t {
   int task;                 // devices of one process have the same number
   weir_rates_t rates;       // for WEIR_PLACE_COST only
 } weir_placement_t;
+// Of a device of this process.
+WEIR_INLINE weir_placement_t weir_placement_of(const weir_device_t* device) {
+  return (weir_placement_t){.device = device->name,
+                            .type = device->type,
+                            .kernel_type = device->kernel_type,
+                            .has_queue = device->vtable->submit != NULL,
+                            .incarnation = device->incarnation};
+}
+// Whether |device| has a kernel for |node|. What has none anywhere is nobody's business here: it
+// fails when it is to run.
+bool weir_place_can_run(const weir_placement_t* device, const weir_node_t* node);
 
 // Where nodes go that nobody constrained.
 typedef struct weir_place_policy_t {

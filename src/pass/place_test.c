@@ -6,12 +6,14 @@
 #define PS0 "/job:ps/replica:0/task:0/device:CPU:0"
 #define PS1 "/job:ps/replica:0/task:1/device:CPU:0"
 #define WORKER0 "/job:worker/replica:0/task:0/device:CPU:0"
+#define SECOND "/job:worker/replica:0/task:0/device:CPU:1"
 
 // The first is the master's own.
 static const weir_placement_t devices[] = {
     {.device = WORKER0, .type = "CPU", .incarnation = 1, .task = 0},
     {.device = PS0, .type = "CPU", .incarnation = 2, .task = 1},
     {.device = PS1, .type = "CPU", .incarnation = 3, .task = 2},
+    {.device = SECOND, .type = "CPU", .incarnation = 4, .task = 0},
 };
 
 static weir_status_t* try_place(world_t* w, bool is_soft) {
@@ -150,6 +152,23 @@ static void test_references_stay_with_their_variable(void** state) {
   check_device(w, "read", WORKER0);  // takes the value, not the reference
 }
 
+// State is where its maker wants it, also where soft placement might give up both wishes: other
+// graphs, without that reader, look for it there.
+static void test_readers_do_not_move_state(void** state) {
+  world_t* w = *state;
+  import_text(w,
+              "node {name: 'r' op: 'ReadVariableOp' input: 'i' device: '/device:CPU:0' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}}}"
+              "node {name: 'i' op: 'Identity' input: 'h' "
+              "attr {key: 'T' value {type: DT_RESOURCE}}}"
+              "node {name: 'h' op: 'VarHandleOp' device: '/device:CPU:1' "
+              "attr {key: 'dtype' value {type: DT_FLOAT}} attr {key: 'shape' value {shape {}}}}");
+  check_ok(try_place(w, true));
+  check_device(w, "h", SECOND);
+  check_device(w, "i", SECOND);
+  check_device(w, "r", SECOND);
+}
+
 static void test_sources_follow_their_reader(void** state) {
   world_t* w = *state;
   import_text(w,
@@ -195,6 +214,7 @@ int main(void) {
       TEST(test_colocation),
       TEST(test_colocation_that_cannot_be),
       TEST(test_references_stay_with_their_variable),
+      TEST(test_readers_do_not_move_state),
       TEST(test_sources_follow_their_reader),
       TEST(test_back_edges_stay_with_their_loop),
   };

@@ -49,11 +49,7 @@ static weir_status_t* list_devices(const weir_runtime_t* runtime, weir_arena_t* 
       weir_arena_array(arena, (size_t)runtime->device_count, sizeof(*devices));
   if (!devices) return weir_out_of_memory();
   for (int i = 0; i < runtime->device_count; ++i) {
-    const weir_device_t* device = runtime->devices[i];
-    devices[i] = (weir_placement_t){.device = device->name,
-                                    .type = device->type,
-                                    .kernel_type = device->kernel_type,
-                                    .has_queue = device->vtable->submit != NULL};
+    devices[i] = weir_placement_of(runtime->devices[i]);
   }
   *out_devices = devices;
   return NULL;

@@ -16,7 +16,8 @@ static weir_status_t* init(weir_program_t* program, const weir_program_options_t
   program->resources = options->resources;
   WEIR_TRY(weir_resources_reserve(options->resources, options->runtime->device_count));
   program->kernels = options->kernels ? options->kernels : &program->own_kernels;
-  program->allow_soft_placement = options->allow_soft_placement;
+  // What a master has placed is not placed again, but for functions, which it does not look into.
+  program->allow_soft_placement = options->allow_soft_placement || options->is_placed;
   program->is_placed = options->is_placed;
   WEIR_TRY(weir_place_policy_parse(options->place, &program->place));
   WEIR_TRY(weir_placing_create(program, &program->placing));
@@ -86,20 +87,15 @@ static bool asks_for_device(const weir_graph_t* graph) {
   return false;
 }
 
-// "GUARD:0" of the full name of a device.
-static weir_view_t kind_of(const char* name) {
-  const char* at = strstr(name, "/device:");
-  return weir_view_of(at ? at : "");
-}
-
-// The device of the process that a placed node names. What the name says of the task is the
-// master's business, who may call it something else than this process does.
-static int find_device(const weir_runtime_t* runtime, const char* name) {
-  weir_view_t want = kind_of(name);
-  for (int i = 0; i < runtime->device_count; ++i) {
-    if (weir_view_equal(want, kind_of(runtime->devices[i]->name))) return i;
-  }
-  return 0;
+static weir_status_t* find_device(const weir_runtime_t* runtime, const weir_node_t* node,
+                                  int* out_ordinal) {
+  weir_device_name_t name;
+  WEIR_TRY(weir_device_name_parse(weir_view_of(node->def.device), &name));
+  *out_ordinal = weir_runtime_find(runtime, &name);
+  if (*out_ordinal >= 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Node '%s' is placed on %s, which is not there: %s unknown device.",
+                     node->def.name, node->def.device, node->def.device);
 }
 
 static weir_status_t* find_devices(const weir_runtime_t* runtime, const weir_graph_t* graph,
@@ -109,12 +105,63 @@ static weir_status_t* find_devices(const weir_runtime_t* runtime, const weir_gra
   const char* last = NULL;  // most nodes have the device of the one before
   int found = 0;
   for (size_t i = 0; i < graph->node_count; ++i) {
-    const char* name = graph->nodes[i]->def.device;
-    if (!last || strcmp(name, last)) found = find_device(runtime, name);
-    last = name;
+    const weir_node_t* node = graph->nodes[i];
+    if (!last || strcmp(node->def.device, last)) WEIR_TRY(find_device(runtime, node, &found));
+    last = node->def.device;
     device_of[i] = found;
   }
   *out_device_of = device_of;
+  return NULL;
+}
+
+// ---- what a master has placed ----
+
+// Its functions are placed here, by kinds of devices: a body may name tasks, but runs where it is
+// called.
+static weir_status_t* forget_tasks(weir_graph_t* graph) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    const char* at = strstr(node->def.device, "/device:");
+    node->def.device = weir_arena_strndup(&graph->arena, at ? at : "", at ? strlen(at) : 0);
+    if (!node->def.device) return weir_out_of_memory();
+  }
+  return NULL;
+}
+
+// Whether a reference or a handle that |device| made leads to memory that |reader| reaches.
+static bool can_share(const weir_device_t* device, const weir_device_t* reader) {
+  return device == reader || (weir_device_is_host(device) && weir_device_is_host(reader));
+}
+
+// A master may be mistaken, or lie; kernels take it for granted that state is in reach and that
+// what waits for others does not do so in the queue of a device.
+static weir_status_t* check_node(const weir_runtime_t* runtime, const weir_node_t* node,
+                                 const int* device_of) {
+  weir_device_t* const* devices = runtime->devices;
+  const weir_device_t* device = devices[device_of[node->id]];
+  weir_placement_t placement = weir_placement_of(device);
+  weir_role_t role = weir_node_role(node);
+  bool is_transfer = role == WEIR_ROLE_SEND || role == WEIR_ROLE_RECV;
+  if (!is_transfer && !weir_place_can_run(&placement, node))
+    return WEIR_STATUS(INVALID_ARGUMENT, "Node '%s' is placed on %s, which cannot run it",
+                       node->def.name, node->def.device);
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_dtype_t type = node->def.input_types[i];
+    const weir_device_t* source = devices[device_of[node->inputs[i].node->id]];
+    bool is_state = weir_dtype_is_ref(type) || weir_dtype_base(type) == WEIR_DTYPE_RESOURCE;
+    if (is_state && !can_share(source, device))
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "Node '%s' on %s: trying to access state of node '%s' located in device %s",
+          node->def.name, device->name, node->inputs[i].node->def.name, source->name);
+  }
+  return NULL;
+}
+
+static weir_status_t* check_placed(const weir_runtime_t* runtime, const weir_graph_t* graph,
+                                   const int* device_of) {
+  for (size_t i = 0; i < graph->node_count; ++i)
+    WEIR_TRY(check_node(runtime, graph->nodes[i], device_of));
   return NULL;
 }
 
@@ -122,14 +169,18 @@ weir_status_t* weir_program_prepare(weir_program_t* program, const weir_source_t
                                     weir_arena_t* arena, int** out_device_of) {
   weir_graph_t* graph = source->graph;
   bool is_split = program->runtime->device_count > 1;
+  bool is_placed = program->is_placed && !(is_split && source->is_function);
   if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
+  if (program->is_placed && !is_placed) WEIR_TRY(forget_tasks(graph));
   // What costs are compared for is the graph as it will run.
   bool is_by_cost = is_split && program->place.kind == WEIR_PLACE_COST && !source->is_function;
   if (is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
-  if (!program->is_placed && (is_split || asks_for_device(graph)))
+  if (!is_placed && (is_split || asks_for_device(graph)))
     WEIR_TRY(weir_program_place(program, source, arena));
   if (!is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
-  return is_split ? find_devices(program->runtime, graph, arena, out_device_of) : NULL;
+  if (!is_split) return NULL;
+  WEIR_TRY(find_devices(program->runtime, graph, arena, out_device_of));
+  return is_placed ? check_placed(program->runtime, graph, *out_device_of) : NULL;
 }
 
 weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t* take_source,

@@ -34,3 +34,16 @@ weir_runtime_t* weir_runtime_retain(weir_runtime_t* runtime) {
 void weir_runtime_release(weir_runtime_t* runtime) {
   if (runtime && weir_ref_dec(&runtime->ref)) destroy(runtime);
 }
+
+int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name) {
+  weir_device_name_t wanted = *name, have;
+  wanted.job[0] = 0;
+  wanted.replica = wanted.task = -1;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_status_t* status = weir_device_name_parse(weir_view_of(runtime->devices[i]->name), &have);
+    bool is_found = !status && weir_device_name_matches(&wanted, &have);
+    weir_status_destroy(status);
+    if (is_found) return i;
+  }
+  return -1;
+}

@@ -26,5 +26,8 @@ WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* o
                                                  weir_runtime_t** out_runtime);
 weir_runtime_t* weir_runtime_retain(weir_runtime_t* runtime);
 void weir_runtime_release(weir_runtime_t* runtime);  // NULL-safe
+// The ordinal of the first device with the type and number that |name| gives; -1: none. What it
+// says of the task does not count: others may call this process something else than it does itself.
+int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name);
 
 #endif  // WEIR_RUNTIME_RUNTIME_H_

@@ -109,9 +109,10 @@ class Task:
 
 
 class Cluster:
-    """Tasks of Weir: {'ps': 2, 'worker': 2} by default."""
+    """Tasks of Weir: {'ps': 2, 'worker': 2} by default. All of them get the options."""
 
-    def __init__(self, jobs=None):
+    def __init__(self, jobs=None, *options):
+        self.options = options
         jobs = jobs or {'ps': 2, 'worker': 2}
         ports = iter(free_ports(sum(jobs.values())))
         addresses = {job: [f'127.0.0.1:{next(ports)}' for _ in range(count)] for job, count in jobs.items()}
@@ -123,7 +124,7 @@ class Cluster:
         self.target = self.tasks['worker', 0].target
 
     def start(self, job, i):
-        self.tasks[job, i] = Task(f'--cluster={self.spec}', f'--job={job}', f'--task={i}')
+        self.tasks[job, i] = Task(f'--cluster={self.spec}', f'--job={job}', f'--task={i}', *self.options)
 
     def is_alive(self):
         return all(task.is_alive() for task in self.tasks.values())

@@ -20,25 +20,15 @@ weir_status_t* weir_peer_call(weir_rpc_channel_t* channel, const char* method,
   return weir_rpc_channel_call(channel, path, message, &options, out_response);
 }
 
-// What the session calls a device of |task|: in a cluster of its own, by the task's name there.
-static char* session_name(const weir_master_session_t* session, weir_view_t name, int task) {
-  const weir_alias_t* alias = session->alias;
-  weir_strbuf_t renamed = {0};
-  size_t at = 0;
-  while (at < name.size &&
-         !weir_view_starts_with(weir_view(name.data + at, name.size - at), "/device:"))
-    ++at;
-  if (!alias || at == name.size) return weir_strndup(name.data, name.size);
-  weir_strbuf_puts(&renamed, task == 0 ? alias->task : session->peers[task - 1].name);
-  weir_strbuf_append(&renamed, name.data + at, name.size - at);
-  char* copy = renamed.failed ? NULL : weir_strndup(renamed.data, renamed.size);
-  weir_strbuf_free(&renamed);
-  return copy;
+// ---- devices ----
+
+// What the session calls task number |task|: in a cluster of its own, by the name there.
+static const char* task_name(const weir_master_session_t* session, int task) {
+  if (task > 0) return session->peers[task - 1].name;
+  return session->alias ? session->alias->task : session->task->name;
 }
 
-// Adds a device. |name| is what its task calls it, which the session may call something else.
-static weir_status_t* add_device(weir_master_session_t* session, weir_view_t name, weir_view_t type,
-                                 uint64_t incarnation, int64_t memory_limit, int task) {
+static weir_status_t* grow(weir_master_session_t* session) {
   size_t count = (size_t)session->device_count + 1;
   weir_placement_t* devices =
       weir_realloc_array(session->devices, count, sizeof(*session->devices));
@@ -47,47 +37,84 @@ static weir_status_t* add_device(weir_master_session_t* session, weir_view_t nam
   int64_t* limits = weir_realloc_array(session->memory_limits, count, sizeof(*limits));
   if (!limits) return weir_out_of_memory();
   session->memory_limits = limits;
-  weir_placement_t device = {.device = session_name(session, name, task),
-                             .type = weir_strndup(type.data, type.size),
-                             .incarnation = incarnation,
-                             .task = task};
-  if (!device.device || !device.type) {
-    weir_free((char*)(uintptr_t)device.device);
-    weir_free((char*)(uintptr_t)device.type);
-    return weir_out_of_memory();
+  return NULL;
+}
+
+// Adds a device of |task|. Of its name only type and number count: whose it is, the master knows
+// better than the task, which may have another name for itself, or lie.
+static weir_status_t* add_device(weir_master_session_t* session,
+                                 const weir_device_attributes_t* device, int task) {
+  weir_device_name_t name;
+  WEIR_TRY(weir_device_name_parse(weir_view_of(device->name), &name));
+  if (!name.type[0] || name.index < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not the full name of a device", device->name);
+  WEIR_TRY(grow(session));
+  weir_strbuf_t full = {0};
+  weir_strbuf_printf(&full, "%s/device:%s:%d", task_name(session, task), name.type, name.index);
+  weir_status_t* status = weir_strbuf_finish(&full);
+  char* type = status ? NULL : weir_strdup(name.type);
+  if (!type) {
+    weir_strbuf_free(&full);
+    return status ? status : weir_out_of_memory();
   }
-  limits[session->device_count] = memory_limit;
-  devices[session->device_count++] = device;
+  const weir_device_kind_t* kind = weir_device_kind_find(weir_view_of(type));
+  session->memory_limits[session->device_count] = device->memory_limit;
+  session->devices[session->device_count++] =
+      (weir_placement_t){.device = full.data,
+                         .type = type,
+                         .kernel_type = kind ? kind->kernel_type : NULL,
+                         .has_queue = kind && kind->has_queue,
+                         .incarnation = device->incarnation,
+                         .task = task};
+  return NULL;
+}
+
+static weir_status_t* add_own_devices(weir_master_session_t* session) {
+  const weir_runtime_t* runtime = session->task->runtime;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_device_attributes_t device = weir_device_attributes(runtime->devices[i]);
+    WEIR_TRY(add_device(session, &device, 0));
+  }
   return NULL;
 }
 
 static weir_status_t* add_attributes(weir_master_session_t* session, weir_view_t message,
                                      int task) {
-  weir_view_t name = weir_view("", 0), type = weir_view("", 0);
-  uint64_t incarnation = 0;
-  int64_t memory_limit = 0;
+  weir_device_attributes_t device = {.name = NULL};
+  weir_view_t name = weir_view("", 0);
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
     if (reader.field == DEVICE_ATTRIBUTES_NAME && reader.type == WEIR_WIRE_BYTES)
       name = reader.bytes;
-    if (reader.field == DEVICE_ATTRIBUTES_TYPE && reader.type == WEIR_WIRE_BYTES)
-      type = reader.bytes;
-    if (reader.field == DEVICE_ATTRIBUTES_MEMORY_LIMIT) memory_limit = weir_wire_int(&reader);
-    if (reader.field == DEVICE_ATTRIBUTES_INCARNATION) incarnation = reader.value;
+    if (reader.field == DEVICE_ATTRIBUTES_MEMORY_LIMIT)
+      device.memory_limit = weir_wire_int(&reader);
+    if (reader.field == DEVICE_ATTRIBUTES_INCARNATION) device.incarnation = reader.value;
   }
   WEIR_TRY(weir_wire_check(&reader, "DeviceAttributes"));
-  return add_device(session, name, type, incarnation, memory_limit, task);
+  char* copy = weir_strndup(name.data, name.size);
+  if (!copy) return weir_out_of_memory();
+  device.name = copy;
+  weir_status_t* status = add_device(session, &device, task);
+  weir_free(copy);
+  return status;
 }
 
 static weir_status_t* add_status(weir_master_session_t* session, weir_rpc_buffer_t* response,
                                  int task) {
+  enum { MAX_DEVICES = 1024 };  // of a task: every placement looks at all of them
+  int count = 0;
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (weir_wire_next(&reader)) {
-    if (reader.field == GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES && reader.type == WEIR_WIRE_BYTES)
-      WEIR_TRY(add_attributes(session, reader.bytes, task));
+    bool is_device = reader.field == GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES;
+    if (!is_device || reader.type != WEIR_WIRE_BYTES) continue;
+    if (++count > MAX_DEVICES)
+      return WEIR_STATUS(INVALID_ARGUMENT, "it says that it has more than %d devices", MAX_DEVICES);
+    WEIR_TRY(add_attributes(session, reader.bytes, task));
   }
   return weir_wire_check(&reader, "GetStatusResponse");
 }
+
+// ---- tasks ----
 
 // Asks a task until it answers: clusters start in any order.
 static weir_status_t* ask(weir_master_session_t* session, int task, weir_cancel_t* cancel) {
@@ -166,9 +193,7 @@ static weir_status_t* add_peers(weir_master_session_t* session, const weir_maste
 
 weir_status_t* weir_master_find_devices(weir_master_session_t* session,
                                         const weir_master_config_t* config, weir_cancel_t* cancel) {
-  const weir_device_t* own = session->task->runtime->devices[0];
-  WEIR_TRY(add_device(session, weir_view_of(own->name), weir_view_of(own->type), own->incarnation,
-                      own->memory_limit, 0));
+  WEIR_TRY(add_own_devices(session));
   weir_status_t* status =
       add_peers(session, config, session->alias ? &session->alias->spec : &session->task->spec);
   for (int i = 0; i < session->peer_count && !status; ++i) status = ask(session, i + 1, cancel);

@@ -105,7 +105,8 @@ weir_status_t* weir_master_session_create(weir_task_t* task, const weir_master_c
   session->task = task;
   weir_mutex_init(&session->mu);
   weir_lru_init(&session->runs, MAX_RUNS);
-  session->callables.owns_keys = session->partials.owns_keys = true;
+  session->callables.owns_keys = session->partials.owns_keys = session->homes.owns_keys = true;
+  weir_mutex_init(&session->place_mu);
   weir_status_t* status = init(session, config, graph_def, cancel);
   if (!status && weir_cancel_is_cancelled(cancel))
     status = WEIR_STATUS(CANCELLED, "the client gave up while its session was made");
@@ -143,6 +144,7 @@ void weir_master_session_release(weir_master_session_t* session) {
   }
   weir_map_free(&session->callables);
   weir_map_free(&session->partials);
+  weir_map_free(&session->homes);
   weir_program_destroy(session->program);
   weir_graph_unref(session->graph);
   weir_resources_destroy(session->own_resources);
@@ -157,6 +159,7 @@ void weir_master_session_release(weir_master_session_t* session) {
   weir_free(session->memory_limits);
   weir_strbuf_free(&session->config);
   weir_alias_release(session->alias);
+  weir_mutex_destroy(&session->place_mu);
   weir_mutex_destroy(&session->mu);
   weir_free(session);
 }
@@ -390,6 +393,53 @@ static weir_status_t* make_parts(weir_master_session_t* session, weir_part_t* pa
   return NULL;
 }
 
+// ---- placement ----
+
+// Whether a node makes what other signatures will look for on the same device.
+static bool makes_state(const weir_node_t* node) {
+  if (!weir_node_has(node, WEIR_OP_STATEFUL) || node->def.output_count != 1) return false;
+  weir_dtype_t type = node->def.output_types[0];
+  return node->def.input_count == 0 &&
+         (weir_dtype_is_ref(type) || weir_dtype_base(type) == WEIR_DTYPE_RESOURCE);
+}
+
+// What a node asks for may not be all that decides where it goes: those that use its state have a
+// say, and not all of them are in every signature. The first one to place it decides for all.
+static weir_status_t* send_home(weir_master_session_t* session, weir_graph_t* graph)
+    WEIR_REQUIRES(session->place_mu) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    weir_node_t* node = graph->nodes[i];
+    if (!makes_state(node)) continue;
+    const char* home = weir_map_find(&session->homes, weir_view_of(node->def.name));
+    if (!home) continue;
+    node->def.device = weir_arena_strndup(&graph->arena, home, strlen(home));
+    if (!node->def.device) return weir_out_of_memory();
+  }
+  return NULL;
+}
+
+static weir_status_t* remember_homes(weir_master_session_t* session, const weir_graph_t* graph,
+                                     const int* device_of) WEIR_REQUIRES(session->place_mu) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    if (!makes_state(node)) continue;
+    void* device = (void*)(uintptr_t)session->devices[device_of[i]].device;
+    WEIR_TRY(weir_map_put(&session->homes, weir_view_of(node->def.name), device));
+  }
+  return NULL;
+}
+
+static weir_status_t* place_at_home(weir_master_session_t* session,
+                                    const weir_place_params_t* params, weir_arena_t* arena) {
+  int* device_of = NULL;
+  weir_mutex_lock(&session->place_mu);
+  weir_status_t* status = send_home(session, params->graph);
+  if (!status) status = weir_place(params, arena, &device_of);
+  if (!status) status = remember_homes(session, params->graph, device_of);
+  weir_mutex_unlock(&session->place_mu);
+  return status;
+}
+
 // Places the pruned graph, optimises it, places what that added, and cuts it.
 static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
                             weir_node_t** targets, int target_count, weir_arena_t* arena,
@@ -402,8 +452,8 @@ static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
   weir_partition_params_t params = {.devices = session->devices,
                                     .device_count = session->device_count};
   int* device_of = NULL;
-  if (session->peer_count > 0) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
-  WEIR_TRY(weir_place(&place, arena, &device_of));
+  if (session->device_count > 1) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
+  WEIR_TRY(place_at_home(session, &place, arena));
   weir_source_t source = {.graph = graph, .targets = targets, .target_count = target_count};
   WEIR_TRY(weir_program_optimize(session->program, &source));
   WEIR_TRY(weir_graph_copy_reachable(graph, targets, target_count, arena, &live));

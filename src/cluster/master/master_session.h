@@ -49,6 +49,8 @@ typedef struct weir_master_session_t {
   weir_cancel_t* cancel;  // parent of every step's
   int64_t last_used_ns;   // of weir_clock_ns; guarded by the master's mu
   atomic_llong next_cut;  // number of the next graph that is cut into parts
+  weir_mutex_t place_mu;  // taken before |mu|; guards |homes|
+  weir_map_t homes;       // name of a node that makes state → name of its device, in |devices|
   weir_mutex_t mu;        // guards all below
   int64_t version;        // of the graph: how often it was extended
   weir_lru_t runs;        // signature → weir_master_run_t

@@ -54,7 +54,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_pool_create(threads + 1, &task->pool));
   weir_pool_make_elastic(task->pool, EXTRA_THREADS);
   WEIR_TRY(weir_pool_create(WAITING_THREADS, &task->waiting_pool));
-  weir_runtime_options_t runtime = {.task = task->name, .pool = task->pool};
+  weir_runtime_options_t runtime = {
+      .task = task->name, .pool = task->pool, .devices = options->devices};
   WEIR_TRY(weir_runtime_create(&runtime, &task->runtime));
   WEIR_TRY(weir_resources_create(task->job, &task->resources));
   weir_rpc_loop_options_t loop = {.thread_count = options->io_threads};

@@ -1,4 +1,4 @@
-// task.h — One task of a cluster from inside: its device and state, its peers, and the rendezvous
+// task.h — One task of a cluster from inside: its devices and state, its peers, and the rendezvous
 // of every step that runs here. Master and worker of the process share it.
 //
 // Thread-safe. Lock order: a master's or worker's own locks before |mu|; no lock is held across a
@@ -48,7 +48,8 @@ typedef struct weir_task_options_t {
   weir_cluster_spec_t spec;  // moved from
   const char* job;
   int index;
-  int threads;  // of |pool|; 0: one a CPU
+  const char* devices;  // as weir_devices_create reads it; NULL: one CPU
+  int threads;          // of |pool|; 0: one a CPU
   int io_threads;
   weir_rpc_tls_t tls;  // towards peers
 } weir_task_options_t;

@@ -160,15 +160,13 @@ void weir_worker_call_finish(weir_rpc_call_t* call, weir_status_t* take_status) 
 // ---- handlers: sessions ----
 
 static void handle_get_status(void* self, weir_rpc_call_t* call) {
-  weir_worker_t* worker = ((weir_task_t*)self)->worker;
   weir_message_builder_t builder = {.message = NULL};
   weir_rpc_message_t* message = NULL;
-  const weir_device_t* device = worker->task->runtime->devices[0];
-  weir_device_attributes_t attributes = {.name = device->name,
-                                         .type = device->type,
-                                         .memory_limit = device->memory_limit,
-                                         .incarnation = device->incarnation};
-  weir_device_attributes_write(&attributes, GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES, &builder.head);
+  const weir_runtime_t* runtime = ((weir_task_t*)self)->runtime;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_device_attributes_t attributes = weir_device_attributes(runtime->devices[i]);
+    weir_device_attributes_write(&attributes, GET_STATUS_RESPONSE_DEVICE_ATTRIBUTES, &builder.head);
+  }
   weir_status_t* status = weir_message_finish(&builder, &message);
   if (status) weir_worker_call_finish(call, status);
   else weir_rpc_call_respond(call, message);

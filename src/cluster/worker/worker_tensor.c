@@ -113,11 +113,22 @@ static bool parse_incarnation(weir_view_t text, uint64_t* out_value) {
   return text.size > 0 && text.size <= 16;
 }
 
+// The device of this task that a key names.
+static weir_status_t* find_sender(const weir_task_t* task, const weir_device_name_t* name,
+                                  weir_view_t text, const weir_device_t** out_device) {
+  int ordinal = weir_runtime_find(task->runtime, name);
+  if (ordinal < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "%.*s unknown device.", WEIR_VIEW_ARG(text));
+  *out_device = task->runtime->devices[ordinal];
+  return NULL;
+}
+
 // Keys are "source device;incarnation;destination device;tensor;frame:iteration". A receiver that
 // knows an earlier process of this task waits for what will never come: it is told at once.
 static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
-  weir_view_t rest = key, part = weir_view("", 0);
-  weir_device_name_t device;
+  weir_view_t rest = key, part = weir_view("", 0), from = weir_view("", 0);
+  weir_device_name_t device, sender = {.type = ""};
+  const weir_device_t* own = NULL;
   uint64_t incarnation = 0;
   int count = 0;
   weir_status_t* status = NULL;
@@ -125,6 +136,8 @@ static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
     bool is_device = count == 0 || count == 2;
     if (is_device) status = weir_device_name_parse(part, &device);
     if (is_device && !status && !device.job[0]) break;
+    if (count == 0) sender = device;
+    if (count == 0) from = part;
     if (count == 1 && !parse_incarnation(part, &incarnation)) break;
     ++count;
   }
@@ -132,13 +145,14 @@ static weir_status_t* check_key(const weir_task_t* task, weir_view_t key) {
   weir_status_destroy(status);
   if (!is_key)
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid rendezvous key: %.*s", WEIR_VIEW_ARG(key));
-  if (incarnation == task->runtime->devices[0]->incarnation) return NULL;
+  WEIR_TRY(find_sender(task, &sender, from, &own));
+  if (incarnation == own->incarnation) return NULL;
   return WEIR_STATUS(ABORTED,
                      "RecvTensor expects a different device incarnation: %llu vs. %llu. Your "
                      "worker job (\"%s\") was probably restarted. Check your worker job for the "
                      "reason why it was restarted.",
-                     (unsigned long long)incarnation,
-                     (unsigned long long)task->runtime->devices[0]->incarnation, task->name);
+                     (unsigned long long)incarnation, (unsigned long long)own->incarnation,
+                     task->name);
 }
 
 // The receiver could not read the tensor that it was told the place of: it gets the bytes.

@@ -39,4 +39,5 @@ static weir_status_t* cpu_create(const weir_device_params_t* params, weir_device
   return NULL;
 }
 
-const weir_device_kind_t weir_cpu_kind = {.name = "cpu", .create = cpu_create};
+const weir_device_kind_t weir_cpu_kind = {
+    .name = "cpu", .type = "CPU", .kernel_type = "CPU", .create = cpu_create};

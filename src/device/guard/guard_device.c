@@ -127,6 +127,7 @@ static weir_status_t* init(guard_device_t* device, const weir_device_params_t* p
   device->bandwidth = params->bandwidth;
   WEIR_TRY(weir_guard_memory_create(&base->space, &device->memory));
   base->space.device = base;
+  base->memory_limit = (int64_t)weir_guard_memory_size(device->memory);
   base->allocators[WEIR_MEMORY_DEVICE] = weir_guard_memory_allocator(device->memory);
   base->allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
   base->allocators[WEIR_MEMORY_PINNED] = weir_host_allocator();
@@ -151,4 +152,8 @@ static weir_status_t* guard_create(const weir_device_params_t* params, weir_devi
   return status;
 }
 
-const weir_device_kind_t weir_guard_kind = {.name = "guard", .create = guard_create};
+const weir_device_kind_t weir_guard_kind = {.name = "guard",
+                                            .type = "GUARD",
+                                            .kernel_type = "CPU",
+                                            .has_queue = true,
+                                            .create = guard_create};

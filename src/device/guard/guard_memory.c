@@ -125,6 +125,7 @@ void weir_guard_memory_release(guard_memory_t* memory) {
 }
 
 weir_allocator_t* weir_guard_memory_allocator(guard_memory_t* memory) { return &memory->allocator; }
+size_t weir_guard_memory_size(const guard_memory_t* memory) { return memory->reserved; }
 
 // It fails only where the kernel is out of memory; then the next access would say so.
 static void set_rights(guard_memory_t* memory, int rights) WEIR_REQUIRES(memory->mu) {

@@ -13,6 +13,7 @@ WEIR_MUST_USE weir_status_t* weir_guard_memory_create(const weir_space_t* space,
 // Blocks that are still in use stay, and are freed as ever.
 void weir_guard_memory_release(guard_memory_t* memory);
 weir_allocator_t* weir_guard_memory_allocator(guard_memory_t* memory);
+size_t weir_guard_memory_size(const guard_memory_t* memory);  // bytes there are in all
 // Between open and close any thread may read and write it. Several may have it open.
 void weir_guard_memory_open(guard_memory_t* memory);
 void weir_guard_memory_close(guard_memory_t* memory);
