@@ -72,10 +72,8 @@ WEIR_INLINE weir_dtype_t output_type(const weir_kernel_ctx_t* ctx, int i) {
 }
 
 WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
-  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
-  if (WEIR_LIKELY(weir_allocator_is_host(allocator))) return allocator;
-  bool is_host = i < 64 && (ctx->host_outputs >> i & 1);
-  return is_host ? weir_device_allocator(ctx->device, WEIR_MEMORY_HOST) : allocator;
+  bool is_host = !weir_device_is_host(ctx->device) && i < 64 && (ctx->host_outputs >> i & 1);
+  return weir_device_allocator(ctx->device, is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE);
 }
 
 WEIR_INLINE void put_output(weir_kernel_ctx_t* ctx, int i, weir_tensor_t* take_tensor) {
@@ -94,7 +92,8 @@ weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank, const
 }
 
 static bool is_same_memory(const weir_kernel_ctx_t* ctx, int i, const weir_tensor_t* t) {
-  return output_allocator(ctx, i)->space == weir_tensor_space(t);
+  return weir_device_is_host(ctx->device) ||
+         output_allocator(ctx, i)->space == weir_tensor_space(t);
 }
 
 // The input's memory under another type or shape. The input keeps its place, so it can still be
