@@ -43,11 +43,16 @@ static weir_status_t* find(const weir_plugin_attrs_t* attrs, const char* name,
   return NULL;
 }
 
+#define REQUIRE_ALL(a, b, c) \
+  do {                       \
+    WEIR_REQUIRE_ARG(a);     \
+    WEIR_REQUIRE_ARG(b);     \
+    WEIR_REQUIRE_ARG(c);     \
+  } while (0)
+
 weir_status_t* weir_plugin_attr_int(const weir_plugin_attrs_t* attrs, const char* name,
                                     int64_t* out_value) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_value);
+  REQUIRE_ALL(attrs, name, out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, false, &value));
   *out_value = value->u.i;
@@ -56,9 +61,7 @@ weir_status_t* weir_plugin_attr_int(const weir_plugin_attrs_t* attrs, const char
 
 weir_status_t* weir_plugin_attr_float(const weir_plugin_attrs_t* attrs, const char* name,
                                       float* out_value) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_value);
+  REQUIRE_ALL(attrs, name, out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_FLOAT, false, &value));
   *out_value = value->u.f;
@@ -67,9 +70,7 @@ weir_status_t* weir_plugin_attr_float(const weir_plugin_attrs_t* attrs, const ch
 
 weir_status_t* weir_plugin_attr_bool(const weir_plugin_attrs_t* attrs, const char* name,
                                      bool* out_value) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_value);
+  REQUIRE_ALL(attrs, name, out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_BOOL, false, &value));
   *out_value = value->u.b;
@@ -78,9 +79,7 @@ weir_status_t* weir_plugin_attr_bool(const weir_plugin_attrs_t* attrs, const cha
 
 weir_status_t* weir_plugin_attr_type(const weir_plugin_attrs_t* attrs, const char* name,
                                      weir_dtype_t* out_value) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_value);
+  REQUIRE_ALL(attrs, name, out_value);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_TYPE, false, &value));
   *out_value = value->u.type;
@@ -89,9 +88,7 @@ weir_status_t* weir_plugin_attr_type(const weir_plugin_attrs_t* attrs, const cha
 
 weir_status_t* weir_plugin_attr_string(const weir_plugin_attrs_t* attrs, const char* name,
                                        const char** out_data, size_t* out_size) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_data);
+  REQUIRE_ALL(attrs, name, out_data);
   WEIR_REQUIRE_ARG(out_size);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_STRING, false, &value));
@@ -102,9 +99,7 @@ weir_status_t* weir_plugin_attr_string(const weir_plugin_attrs_t* attrs, const c
 
 weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const char* name,
                                      weir_ints_t* out_values) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_values);
+  REQUIRE_ALL(attrs, name, out_values);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_INT, true, &value));
   *out_values =
@@ -114,9 +109,7 @@ weir_status_t* weir_plugin_attr_ints(const weir_plugin_attrs_t* attrs, const cha
 
 weir_status_t* weir_plugin_attr_floats(const weir_plugin_attrs_t* attrs, const char* name,
                                        weir_floats_t* out_values) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_values);
+  REQUIRE_ALL(attrs, name, out_values);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_FLOAT, true, &value));
   *out_values =
@@ -126,9 +119,7 @@ weir_status_t* weir_plugin_attr_floats(const weir_plugin_attrs_t* attrs, const c
 
 weir_status_t* weir_plugin_attr_types(const weir_plugin_attrs_t* attrs, const char* name,
                                       weir_types_t* out_values) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_values);
+  REQUIRE_ALL(attrs, name, out_values);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_TYPE, true, &value));
   *out_values =
@@ -138,9 +129,7 @@ weir_status_t* weir_plugin_attr_types(const weir_plugin_attrs_t* attrs, const ch
 
 weir_status_t* weir_plugin_attr_shape(const weir_plugin_attrs_t* attrs, const char* name,
                                       weir_dims_t* out_shape) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_shape);
+  REQUIRE_ALL(attrs, name, out_shape);
   const weir_attr_t* value = NULL;
   WEIR_TRY(find(attrs, name, WEIR_ATTR_SHAPE, false, &value));
   const weir_shape_t* shape = value->u.shape;
@@ -150,41 +139,32 @@ weir_status_t* weir_plugin_attr_shape(const weir_plugin_attrs_t* attrs, const ch
 
 // ---- arguments ----
 
-static weir_status_t* find_arg(const weir_node_def_t* node, const weir_arg_t* args, int count,
-                               const char* name, int* out_arg) {
-  for (int i = 0; i < count; ++i) {
+static weir_status_t* find_range(const weir_node_def_t* node, bool outputs, const char* name,
+                                 int* out_first, int* out_count) {
+  const weir_op_t* op = node->op;
+  const weir_arg_t* args = outputs ? op->outputs : op->inputs;
+  for (int i = 0; i < (outputs ? op->output_count : op->input_count); ++i) {
     if (strcmp(args[i].name, name) != 0) continue;
-    *out_arg = i;
+    if (outputs) weir_node_output_range(node, i, out_first, out_count);
+    else weir_node_input_range(node, i, out_first, out_count);
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s' has no argument '%s'", node->op_name, node->name,
-                     name);
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s '%s' has no %s '%s'", node->op_name, node->name,
+                     outputs ? "output" : "input", name);
 }
 
 weir_status_t* weir_plugin_input_range(const weir_plugin_attrs_t* attrs, const char* name,
                                        int* out_first, int* out_count) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_first);
+  REQUIRE_ALL(attrs, name, out_first);
   WEIR_REQUIRE_ARG(out_count);
-  const weir_node_def_t* node = (const weir_node_def_t*)attrs;
-  int arg = 0;
-  WEIR_TRY(find_arg(node, node->op->inputs, node->op->input_count, name, &arg));
-  weir_node_input_range(node, arg, out_first, out_count);
-  return NULL;
+  return find_range((const weir_node_def_t*)attrs, false, name, out_first, out_count);
 }
 
 weir_status_t* weir_plugin_output_range(const weir_plugin_attrs_t* attrs, const char* name,
                                         int* out_first, int* out_count) {
-  WEIR_REQUIRE_ARG(attrs);
-  WEIR_REQUIRE_ARG(name);
-  WEIR_REQUIRE_ARG(out_first);
+  REQUIRE_ALL(attrs, name, out_first);
   WEIR_REQUIRE_ARG(out_count);
-  const weir_node_def_t* node = (const weir_node_def_t*)attrs;
-  int arg = 0;
-  WEIR_TRY(find_arg(node, node->op->outputs, node->op->output_count, name, &arg));
-  weir_node_output_range(node, arg, out_first, out_count);
-  return NULL;
+  return find_range((const weir_node_def_t*)attrs, true, name, out_first, out_count);
 }
 
 // ---- kernels ----
