@@ -1,6 +1,8 @@
 // op_call.c — A kernel, its state, and the context of one call.
 #include "runtime/op_call.h"
 
+#include "op/promise.h"
+
 struct weir_op_call_t {
   const weir_node_def_t* node;
   const weir_kernel_def_t* kernel;
@@ -10,8 +12,6 @@ struct weir_op_call_t {
 };
 
 static weir_status_t* init(weir_op_call_t* call) {
-  if (!call->kernel->compute)
-    return WEIR_STATUS(UNIMPLEMENTED, "'%s' is asynchronous", call->node->name);
   call->state = call->kernel->state_size ? weir_calloc(1, call->kernel->state_size) : NULL;
   if (call->kernel->state_size && !call->state) return weir_out_of_memory();
   call->is_initialized = true;
@@ -22,7 +22,7 @@ static weir_status_t* init(weir_op_call_t* call) {
 weir_status_t* weir_op_call_create(const weir_node_def_t* node, weir_device_t* device,
                                    weir_op_call_t** out_call) {
   const weir_kernel_def_t* kernel = NULL;
-  WEIR_TRY(weir_op_find_kernel(node, device->type, &kernel));
+  WEIR_TRY(weir_op_find_kernel(node, device->kernel_type, &kernel));
   weir_op_call_t* call = weir_calloc(1, sizeof(*call));
   if (!call) return weir_out_of_memory();
   *call = (weir_op_call_t){.node = node, .kernel = kernel, .device = device};
@@ -39,29 +39,62 @@ void weir_op_call_destroy(weir_op_call_t* call) {
   weir_free(call);
 }
 
-weir_status_t* weir_op_call_run(weir_op_call_t* call, weir_step_t* step,
-                                weir_tensor_t* const* inputs, weir_tensor_t** outputs) {
+bool weir_op_call_may_wait(const weir_op_call_t* call) { return !call->kernel->compute; }
+
+// ---- calls that end later ----
+
+typedef struct waiting_t {
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  bool is_done;  // guarded by mu, as what follows
+  weir_status_t* status;
+} waiting_t;
+
+static void wake(void* arg, weir_status_t* take_status) {
+  waiting_t* waiting = arg;
+  weir_mutex_lock(&waiting->mu);
+  waiting->is_done = true;
+  waiting->status = take_status;
+  weir_cond_broadcast(&waiting->cond);
+  weir_mutex_unlock(&waiting->mu);
+}
+
+static weir_status_t* run_and_wait(const weir_op_call_t* call, weir_kernel_ctx_t* ctx) {
+  waiting_t waiting = {.is_done = false};
+  weir_done_t done = {.fn = wake, .arg = &waiting};
+  weir_mutex_init(&waiting.mu);
+  weir_cond_init(&waiting.cond);
+  if (call->kernel->compute) weir_kernel_submit(ctx, NULL, done);
+  else call->kernel->compute_async(ctx, done);
+  weir_mutex_lock(&waiting.mu);
+  while (!waiting.is_done) weir_cond_wait(&waiting.cond, &waiting.mu);
+  weir_mutex_unlock(&waiting.mu);
+  weir_cond_destroy(&waiting.cond);
+  weir_mutex_destroy(&waiting.mu);
+  return waiting.status;
+}
+
+// What only hands values on runs where it is called, as in a plan.
+static bool runs_here(const weir_op_call_t* call) {
+  const weir_op_t* op = call->node->op;
+  if (!call->kernel->compute) return false;
+  return !call->device->vtable->submit || op->flags & WEIR_OP_PASS_THROUGH ||
+         op->role == WEIR_ROLE_NO_OP || op->role == WEIR_ROLE_VARIABLE ||
+         (op->role >= WEIR_ROLE_SWITCH && op->role <= WEIR_ROLE_LOOP_COND);
+}
+
+weir_status_t* weir_op_call_run(weir_op_call_t* call, weir_step_t* step, weir_value_t* inputs,
+                                weir_value_t* outputs) {
   const weir_node_def_t* node = call->node;
-  size_t count = (size_t)node->input_count + (size_t)node->output_count;
-  weir_value_t* values = weir_calloc(count, sizeof(*values));
-  if (!values) return weir_out_of_memory();
-  weir_value_t* results = values + node->input_count;
-  for (int i = 0; i < node->input_count; ++i) values[i].tensor = weir_tensor_retain(inputs[i]);
   weir_kernel_ctx_t ctx = {.node = node,
                            .kernel = call->kernel,
                            .state = call->state,
-                           .inputs = values,
-                           .outputs = results,
+                           .inputs = inputs,
+                           .outputs = outputs,
                            .device = call->device,
+                           .host_outputs = weir_kernel_host_args(node, call->kernel, true),
                            .step = step,
                            .input_count = node->input_count,
                            .output_count = node->output_count};
-  weir_status_t* status = call->kernel->compute(&ctx);
-  for (int i = 0; i < node->output_count && !status; ++i) {
-    outputs[i] = results[i].tensor;
-    results[i].tensor = NULL;
-  }
-  for (size_t i = 0; i < count; ++i) weir_value_release(&values[i]);
-  weir_free(values);
-  return status;
+  return runs_here(call) ? call->kernel->compute(&ctx) : run_and_wait(call, &ctx);
 }

@@ -7,14 +7,16 @@
 typedef struct weir_op_call_t weir_op_call_t;
 
 // Finds the kernel of |node| on |device| and initialises it. |node| and |device| must outlive the
-// call. UNIMPLEMENTED where the kernel is asynchronous.
+// call.
 WEIR_MUST_USE weir_status_t* weir_op_call_create(const weir_node_def_t* node, weir_device_t* device,
                                                  weir_op_call_t** out_call);
 void weir_op_call_destroy(weir_op_call_t* call);  // NULL-safe
-// |inputs| are borrowed, |outputs| the caller's on success. Thread-safe, as far as the kernel's
-// state is.
+// Whether the kernel is asynchronous: it may wait for others.
+bool weir_op_call_may_wait(const weir_op_call_t* call);
+// Runs the kernel, in its device's stream where it has one, and waits. |inputs| are where the
+// kernel expects them; it may take them out. |outputs|, empty before, are the caller's in every
+// case. Thread-safe, as far as the kernel's state is.
 WEIR_MUST_USE weir_status_t* weir_op_call_run(weir_op_call_t* call, weir_step_t* step,
-                                              weir_tensor_t* const* inputs,
-                                              weir_tensor_t** outputs);
+                                              weir_value_t* inputs, weir_value_t* outputs);
 
 #endif  // WEIR_RUNTIME_OP_CALL_H_

@@ -53,17 +53,35 @@ void weir_program_destroy(weir_program_t* program) {
 
 // ---- compiling ----
 
+static weir_status_t* call_once(weir_program_t* program, const weir_node_def_t* node,
+                                weir_tensor_t* const* inputs, weir_tensor_t** outputs) {
+  weir_op_call_t* call = NULL;
+  weir_step_t step = {.session_resources = program->resources,
+                      .inter_pool = program->runtime->pool};
+  size_t count = (size_t)node->input_count + (size_t)node->output_count;
+  weir_value_t* values = weir_calloc(count, sizeof(*values));
+  if (!values) return weir_out_of_memory();
+  weir_value_t* results = values + node->input_count;
+  for (int i = 0; i < node->input_count; ++i) values[i].tensor = weir_tensor_retain(inputs[i]);
+  weir_status_t* status = weir_op_call_create(node, program->runtime->devices[0], &call);
+  if (!status && weir_op_call_may_wait(call))
+    status = WEIR_STATUS(UNIMPLEMENTED, "'%s' is asynchronous", node->name);
+  if (!status) status = weir_op_call_run(call, &step, values, results);
+  for (int i = 0; i < node->output_count && !status; ++i) {
+    outputs[i] = results[i].tensor;
+    results[i].tensor = NULL;
+  }
+  for (size_t i = 0; i < count; ++i) weir_value_release(&values[i]);
+  weir_free(values);
+  weir_op_call_destroy(call);
+  return status;
+}
+
 // Folding's evaluator. A node that fails here is left in the graph: it fails, or does not, when it
 // is run.
 static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_t* const* inputs,
                                weir_tensor_t** outputs) {
-  const weir_program_t* program = self;
-  weir_op_call_t* call = NULL;
-  weir_step_t step = {.session_resources = program->resources,
-                      .inter_pool = program->runtime->pool};
-  weir_status_t* status = weir_op_call_create(&node->def, program->runtime->devices[0], &call);
-  if (!status) status = weir_op_call_run(call, &step, inputs, outputs);
-  weir_op_call_destroy(call);
+  weir_status_t* status = call_once(self, &node->def, inputs, outputs);
   if (!status) return NULL;
   weir_status_destroy(status);
   return WEIR_STATUS(UNIMPLEMENTED, "node '%s' cannot be folded", node->def.name);

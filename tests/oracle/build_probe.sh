@@ -19,7 +19,7 @@ sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kerne
   -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -name '*_absent.c' ! -path '*/cuda/*' \
   ! -path src/ops/builtin_ops.c \
   2> /dev/null | LC_ALL=C sort)
-late="src/ops/builtin_ops.c tests/oracle/probe.c"
+late="src/ops/builtin_ops.c src/runtime/op_call.c tests/oracle/probe.c"
 
 # OpenBLAS is opened at run time; here is where CMakeLists.txt would find it, if anywhere.
 blas_flags=-DWEIR_HAVE_BLAS=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks Weir's ops against TensorFlow: the same node, the same inputs, in both.
 
-    oracle.py [--probe FILE | --lib DIR] [--seed N | --fresh] [--rounds N] [--strict] [--verbose] [names...]
+    oracle.py [--probe FILE | --lib DIR] [--seed N | --fresh] [--rounds N] [--devices LIST] [--strict] [--verbose] [names...]
     oracle.py --record FILE [names...]     also writes the cases and TensorFlow's results
     oracle.py --replay FILE [names...]     the same without TensorFlow
     oracle.py --core COUNTS...             joins what --counts FILE of this and the other programs wrote: see core.py
@@ -9,7 +9,7 @@
 runs the cases of every cases_*.py beside this file, or of those named: "array" is cases_array.py, "Concat" is one op.
 The python that runs it must have tensorflow, but for replaying. FILE is the probe library as CMake builds it (target
 weir_probe). Without it the library is built first (build_probe.sh) into DIR, by default weir_probe in the system's folder for
-temporary files; building is incremental.
+temporary files; building is incremental. --devices cpu,guard runs every case on each of these devices of Weir.
 
 A case file defines one function:
 
@@ -481,15 +481,20 @@ def probe_inputs(case):
 
 
 def run_weir(options, probe, current, case):
-    current.set(f'{case.where} {case.describe()}')
-    if options.verbose:
-        print(f'RUN {case.where} {case.describe()}', flush=True)
-    return probe.run(case.node.SerializeToString(), probe_inputs(case))
+    """What each device gave."""
+    results = []
+    for device in range(probe.device_count):
+        text = f'{case.where} {case.describe()} on device {device}'
+        current.set(text)
+        if options.verbose:
+            print('RUN', text, flush=True)
+        results.append(probe.run(case.node.SerializeToString(), probe_inputs(case), device))
+    return results
 
 
 def tensorflow_pairs(cases, weir):
     """tensorflow_results(), of the cases that fail in Weir one by one: where both agree, no batch has to be halved."""
-    alone = [any(result.code for result in got[:2] if result) for got in weir]
+    alone = [any(result.code for result in got[0][:2] if result) for got in weir]
     together = iter(tensorflow_results([case for case, is_alone in zip(cases, alone) if not is_alone]))
     return [tensorflow_results([case])[0] if is_alone else next(together) for case, is_alone in zip(cases, alone)]
 
@@ -499,7 +504,9 @@ def check_case(options, report, case, pair, weir):
     row[0] += 1
     warnings = []
     types = [t.as_datatype_enum for t in case.output_dtypes or []]
-    problems = weir_probe.compare(case.options, types, pair, weir, warnings)
+    problems = weir_probe.compare(case.options, types, pair, weir[0], warnings)
+    for device, got in enumerate(weir[1:], 1):
+        problems += [f'on device {device}: {p}' for p in weir_probe.compare(case.options, types, pair, got, [])]
     if options.strict:
         problems += warnings
     row[3] += bool(warnings)
@@ -513,7 +520,7 @@ def run(options, part, current):
     """Runs every |options.jobs|-th batch from |part| on: the rows of the report, and ops that this build lacks."""
     report = Report(options.max_failures)
     cases = load(options, report if part == 0 else Report(0))
-    probe = weir_probe.Probe(options.probe, options.lib, options.threads)
+    probe = weir_probe.Probe(options.probe, options.lib, options.threads, options.devices)
     missing = sorted({c.op for c in cases if not probe.has_op(c.op)})
     cases = [c for c in cases if c.op not in missing]
     if part == 0:
@@ -542,6 +549,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--probe', help='libweir_probe.so, built already')
     parser.add_argument('--lib', default=os.path.join(tempfile.gettempdir(), 'weir_probe'))
+    parser.add_argument('--devices', metavar='LIST', default='cpu', help='of Weir: cpu,guard')
     parser.add_argument('--list', action='store_true', help='print the ops that the cases cover')
     parser.add_argument('--strict', action='store_true', help='a shape less known than TensorFlow\'s is a failure')
     parser.add_argument('--verbose', action='store_true', help='print every case before it runs')

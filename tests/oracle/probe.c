@@ -1,10 +1,12 @@
 // probe.c — Runs one node, its shape function and its kernel, for a test driver that speaks
 // protobuf (oracle.py).
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "runtime/op_call.h"
 #include "tensor/tensor_proto.h"
 #include "wire/wire.h"
 
@@ -12,6 +14,7 @@
 
 enum { INPUT_TENSOR = 0, INPUT_REF = 1, INPUT_RESOURCE = 2 };
 enum { MAX_VALUES = 512 };
+enum { MAX_SECONDS = 60 };  // of a kernel
 
 typedef struct probe_t {
   weir_arena_t arena;
@@ -20,6 +23,8 @@ typedef struct probe_t {
   char* op_name;
   char* node_bytes;
   weir_node_def_t node;
+  const weir_kernel_def_t* kernel;
+  weir_device_t* device;  // where it runs; what follows is in host memory before and after
   int input_count;
   weir_value_t inputs[MAX_VALUES];
   weir_variable_t* variables[MAX_VALUES];  // behind ref and resource inputs; NULL for others
@@ -35,7 +40,8 @@ typedef struct probe_t {
 
 // ---- what all runs share ----
 
-static weir_device_t* device;
+static weir_device_t** devices;
+static int device_count;
 static weir_pool_t* pool;
 static weir_pool_t* inter_pool;
 
@@ -75,14 +81,15 @@ static weir_status_t* create_registry(void) {
   return registry ? NULL : weir_registry_create(good, &registry);
 }
 
-EXPORT const char* weir_probe_start(int thread_count);
-EXPORT const char* weir_probe_start(int thread_count) {
+// |spec| is that of weir_devices_create.
+EXPORT const char* weir_probe_start(int thread_count, const char* spec);
+EXPORT const char* weir_probe_start(int thread_count, const char* spec) {
   static char message[1024];
   weir_status_t* status = NULL;
-  if (!device) {
+  if (!devices) {
     status = weir_pool_create(thread_count, &pool);
     if (!status) status = weir_pool_create(2, &inter_pool);
-    if (!status) status = weir_cpu_device_create("", 0, pool, &device);
+    if (!status) status = weir_devices_create(spec, NULL, pool, &devices, &device_count);
     if (!status) status = create_registry();
   }
   if (!status) return NULL;
@@ -90,6 +97,9 @@ EXPORT const char* weir_probe_start(int thread_count) {
   weir_status_destroy(status);
   return message;
 }
+
+EXPORT int weir_probe_device_count(void);
+EXPORT int weir_probe_device_count(void) { return device_count; }
 
 // Whether the build has the op, so that cases of ops that are not written yet are told apart from
 // failures.
@@ -139,8 +149,10 @@ static weir_status_t* parse_node(probe_t* p, weir_view_t proto) {
   if (!op) return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s'", p->op_name);
   weir_dtype_t types[MAX_VALUES] = {WEIR_DTYPE_INVALID};
   for (int i = 0; i < p->input_count; ++i) {
-    weir_variable_t* variable = p->inputs[i].ref;
-    types[i] = variable ? weir_dtype_ref(variable->dtype) : weir_tensor_type(p->inputs[i].tensor);
+    const weir_variable_t* variable = p->variables[i];
+    types[i] = p->inputs[i].ref ? weir_dtype_ref(variable->dtype)
+               : variable       ? WEIR_DTYPE_RESOURCE
+                                : weir_tensor_type(p->inputs[i].tensor);
   }
   weir_node_def_t* node = &p->node;
   *node = (weir_node_def_t){.name = p->name, .op_name = p->op_name, .op = op, .device = ""};
@@ -178,19 +190,24 @@ static weir_status_t* make_variable(probe_t* p, int i, int kind, weir_tensor_t* 
   }
   p->variables[i] = variable;
   if (take_value) WEIR_TRY(weir_variable_assign(variable, take_value));
+  if (kind == INPUT_RESOURCE) return NULL;
   weir_resource_retain(&variable->base);
-  if (kind == INPUT_REF) {
-    p->inputs[i].ref = variable;
-    return NULL;
-  }
+  p->inputs[i].ref = variable;
+  return NULL;
+}
+
+// The handle of a resource variable, which is state of the device that the node runs on.
+static weir_status_t* make_handle(probe_t* p, int i) {
+  weir_variable_t* variable = p->variables[i];
+  weir_resources_t* resources = weir_resources_of(p->session_resources, p->device->ordinal);
+  weir_handle_t* handle = NULL;
   char name[32];
   snprintf(name, sizeof(name), "var%d", i);
-  WEIR_TRY(weir_resources_add(p->session_resources, weir_view("", 0), weir_view_of(name),
-                              &variable->base));
-  weir_handle_t* handle = NULL;
-  WEIR_TRY(weir_handle_create(device->name, "localhost", name, "N10tensorflow3VarE", &handle));
-  handle->dtype = (weir_dtype_t)dtype;
-  status = weir_tensor_create_handle(handle, &p->inputs[i].tensor);
+  weir_resource_retain(&variable->base);
+  WEIR_TRY(weir_resources_add(resources, weir_view("", 0), weir_view_of(name), &variable->base));
+  WEIR_TRY(weir_handle_create(p->device->name, "localhost", name, "N10tensorflow3VarE", &handle));
+  handle->dtype = variable->dtype;
+  weir_status_t* status = weir_tensor_create_handle(handle, &p->inputs[i].tensor);
   weir_handle_release(handle);
   return status;
 }
@@ -260,8 +277,7 @@ static void compare_shapes(probe_t* p, const weir_shape_t* const* shapes, const 
   }
 }
 
-// With less knowledge a shape function says less, but never something else. What the kernel
-// forwarded is gone from the inputs by now, so it may know still less.
+// With less knowledge a shape function says less, but never something else.
 static void check_shapes(probe_t* p, knowledge_t knowledge, const char* what) {
   const weir_shape_t* shapes[MAX_VALUES];
   weir_status_t* status = infer(p, knowledge, shapes);
@@ -276,71 +292,83 @@ static void check_shapes(probe_t* p, knowledge_t knowledge, const char* what) {
 
 // ---- the kernel ----
 
-typedef struct wait_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;
-  weir_status_t* status;
-} wait_t;
-
-static void on_done(void* arg, weir_status_t* take_status) {
-  wait_t* wait = arg;
-  weir_mutex_lock(&wait->mu);
-  wait->is_done = true;
-  wait->status = take_status;
-  weir_cond_signal(&wait->cond);
-  weir_mutex_unlock(&wait->mu);
+// What waits for others does so on the host, as placement has it.
+static weir_status_t* choose_device(probe_t* p, int ordinal) {
+  p->device = devices[ordinal];
+  weir_status_t* status = weir_op_find_kernel(&p->node, p->device->kernel_type, &p->kernel);
+  if (!status && !p->kernel->compute) p->device = devices[0];
+  return status;
 }
 
-static weir_status_t* run_async(const weir_kernel_def_t* kernel, weir_kernel_ctx_t* ctx) {
-  wait_t wait = {.is_done = false};
-  weir_mutex_init(&wait.mu);
-  weir_cond_init(&wait.cond);
-  kernel->compute_async(ctx, (weir_done_t){.fn = on_done, .arg = &wait});
-  weir_mutex_lock(&wait.mu);
-  int64_t deadline = weir_clock_ns() + 60LL * 1000 * 1000 * 1000;
-  while (!wait.is_done && weir_cond_wait_until(&wait.cond, &wait.mu, deadline)) {
+// Replaces |*tensor|, where there is one, by a copy in the device's memory or the host's.
+static weir_status_t* move(weir_device_t* device, weir_memory_t memory, weir_tensor_t** tensor) {
+  if (!*tensor || !weir_dtype_is_plain(weir_tensor_type(*tensor))) return NULL;
+  if (weir_tensor_space(*tensor) == weir_device_allocator(device, memory)->space) return NULL;
+  weir_tensor_t* moved = NULL;
+  WEIR_TRY(weir_device_fetch(device, memory, *tensor, &moved));
+  weir_tensor_release(*tensor);
+  *tensor = moved;
+  return NULL;
+}
+
+static weir_status_t* move_variables(probe_t* p, weir_memory_t memory) {
+  for (int i = 0; i < p->input_count; ++i) {
+    if (p->variables[i]) WEIR_TRY(move(p->device, memory, &p->variables[i]->tensor));
   }
-  bool is_done = wait.is_done;
-  weir_mutex_unlock(&wait.mu);
-  // A kernel that never calls done still holds |wait|: better to leak nothing and stop here.
-  WEIR_CHECK(is_done);
-  weir_cond_destroy(&wait.cond);
-  weir_mutex_destroy(&wait.mu);
-  return wait.status;
+  return NULL;
 }
 
-static weir_status_t* run_kernel(probe_t* p) {
-  const weir_kernel_def_t* kernel = NULL;
-  void* state = NULL;
+// Copies of the inputs, where the kernel expects them; also |held|, if not NULL, has references.
+static weir_status_t* copy_inputs(probe_t* p, weir_value_t* inputs, weir_value_t* held) {
+  for (int i = 0; i < p->input_count; ++i) {
+    const weir_tensor_t* tensor = p->inputs[i].tensor;
+    bool is_host = weir_kernel_is_host_input(&p->node, p->kernel, i);
+    if (tensor) WEIR_TRY(weir_tensor_copy(tensor, &inputs[i].tensor));
+    if (!is_host) WEIR_TRY(move(p->device, WEIR_MEMORY_DEVICE, &inputs[i].tensor));
+    if (held && tensor) held[i].tensor = weir_tensor_retain(inputs[i].tensor);
+    inputs[i].ref = p->inputs[i].ref;
+    if (inputs[i].ref) weir_resource_retain(&inputs[i].ref->base);
+  }
+  return NULL;
+}
+
+static weir_status_t* call_kernel(probe_t* p, weir_value_t* inputs) {
+  weir_op_call_t* call = NULL;
   weir_step_t step = {.id = 1,
                       .inter_pool = inter_pool,
                       .resources = p->step_resources,
-                      .session_resources = p->session_resources};
-  weir_status_t* status = weir_op_find_kernel(&p->node, "CPU", &kernel);
-  if (status) return status;
-  weir_kernel_init_t init = {.node = &p->node, .device = device};
-  state = weir_calloc(1, kernel->state_size ? kernel->state_size : 1);
-  if (kernel->init) status = kernel->init(&init, state);
-  if (status) goto done;
-  status = weir_cancel_create(NULL, &step.cancel);
+                      .session_resources = p->session_resources,
+                      .devices = devices,
+                      .device_count = device_count};
+  weir_status_t* status = weir_op_call_create(&p->node, p->device, &call);
+  if (!status) status = weir_cancel_create(NULL, &step.cancel);
   if (!status) status = weir_local_rendezvous_create(&step.rendezvous);
-  if (status) goto done;
-  weir_kernel_ctx_t ctx = {.node = &p->node,
-                           .kernel = kernel,
-                           .state = state,
-                           .inputs = p->inputs,
-                           .outputs = p->outputs,
-                           .device = device,
-                           .step = &step,
-                           .input_count = p->input_count,
-                           .output_count = p->node.output_count};
-  status = kernel->compute ? kernel->compute(&ctx) : run_async(kernel, &ctx);
-done:
-  if (kernel->deinit) kernel->deinit(state);
-  weir_free(state);
+  alarm(MAX_SECONDS);  // of a kernel that never ends the driver is told by the signal
+  if (!status) status = weir_op_call_run(call, &step, inputs, p->outputs);
+  alarm(0);
+  weir_op_call_destroy(call);
   weir_rendezvous_release(step.rendezvous);
   weir_cancel_destroy(step.cancel);
+  for (int i = 0; i < p->node.output_count && !status; ++i) {
+    weir_variable_t* ref = p->outputs[i].ref;
+    status = move(p->device, WEIR_MEMORY_HOST, ref ? &ref->tensor : &p->outputs[i].tensor);
+  }
+  return status;
+}
+
+// |are_held|: others hold the inputs, so that the kernel must not overwrite them.
+static weir_status_t* run_kernel(probe_t* p, bool are_held) {
+  static weir_value_t inputs[MAX_VALUES], held[MAX_VALUES];
+  weir_status_t* status = copy_inputs(p, inputs, are_held ? held : NULL);
+  if (!status) status = move_variables(p, WEIR_MEMORY_DEVICE);
+  if (!status) status = call_kernel(p, inputs);
+  for (int i = 0; i < p->input_count; ++i) {
+    weir_value_release(&inputs[i]);
+    weir_value_release(&held[i]);
+  }
+  weir_status_t* moved = move_variables(p, WEIR_MEMORY_HOST);
+  if (!status) return moved;
+  weir_status_destroy(moved);
   return status;
 }
 
@@ -376,23 +404,16 @@ static weir_status_t* run_twice(probe_t* p) {
         p->inputs[i].tensor && weir_dtype_is_plain(weir_tensor_type(p->inputs[i].tensor));
     is_once = is_once || !is_plain;
   }
-  if (is_once) return run_kernel(p);
-  weir_tensor_t* held[MAX_VALUES];
-  for (int i = 0; i < p->input_count; ++i) held[i] = weir_tensor_retain(p->inputs[i].tensor);
-  weir_status_t* status = run_kernel(p);
-  for (int i = 0; i < p->input_count; ++i) {
-    weir_tensor_release(p->inputs[i].tensor);
-    p->inputs[i].tensor = held[i];
-  }
+  if (is_once) return run_kernel(p, false);
+  weir_status_t* status = run_kernel(p, true);
   if (status) return status;
   weir_tensor_t* first[MAX_VALUES];
   for (int i = 0; i < p->node.output_count; ++i) {
-    first[i] = NULL;
-    if (p->outputs[i].tensor)
-      weir_status_destroy(weir_tensor_copy(p->outputs[i].tensor, &first[i]));
+    first[i] = p->outputs[i].tensor;
+    p->outputs[i].tensor = NULL;
     weir_value_release(&p->outputs[i]);
   }
-  status = run_kernel(p);
+  status = run_kernel(p, false);
   for (int i = 0; i < p->node.output_count; ++i) {
     if (!status && !same_tensor(first[i], p->outputs[i].tensor)) {
       weir_strbuf_printf(&p->complaint, "output %d differs when inputs may be overwritten; ", i);
@@ -429,6 +450,7 @@ static weir_status_t* prepare(probe_t* p, int input_count, const char* const* pr
   if (input_count > MAX_VALUES) return WEIR_STATUS(INTERNAL, "too many inputs for the probe");
   p->input_count = input_count;
   WEIR_TRY(weir_resources_create("localhost", &p->session_resources));
+  WEIR_TRY(weir_resources_reserve(p->session_resources, device_count));
   WEIR_TRY(weir_resources_create(WEIR_STEP_CONTAINER, &p->step_resources));
   for (int i = 0; i < input_count; ++i) {
     WEIR_TRY(make_input(p, i, kinds[i], weir_view(protos[i], sizes[i]), dtypes[i]));
@@ -436,13 +458,13 @@ static weir_status_t* prepare(probe_t* p, int input_count, const char* const* pr
   return NULL;
 }
 
-// Runs the node. |kinds|: 0 a tensor, 1 a ref variable, 2 a handle of a resource variable, both of
-// type |dtypes| and with the tensor as their value (none when the size is 0). The kernel runs also
-// when the shape function fails.
-EXPORT probe_t* weir_probe_run(const char* node, size_t node_size, int input_count,
+// Runs the node on device |ordinal|. |kinds|: 0 a tensor, 1 a ref variable, 2 a handle of a
+// resource variable, both of type |dtypes| and with the tensor as their value (none when the size
+// is 0). The kernel runs also when the shape function fails.
+EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, int input_count,
                                const char* const* protos, const size_t* sizes, const int* kinds,
                                const int* dtypes);
-EXPORT probe_t* weir_probe_run(const char* node, size_t node_size, int input_count,
+EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, int input_count,
                                const char* const* protos, const size_t* sizes, const int* kinds,
                                const int* dtypes) {
   probe_t* p = weir_calloc(1, sizeof(*p));
@@ -454,8 +476,12 @@ EXPORT probe_t* weir_probe_run(const char* node, size_t node_size, int input_cou
     p->kernel_status = weir_status_copy(p->shape_status);
     return p;
   }
+  p->kernel_status = choose_device(p, ordinal);
+  for (int i = 0; i < input_count && !p->kernel_status; ++i) {
+    if (kinds[i] == INPUT_RESOURCE) p->kernel_status = make_handle(p, i);
+  }
+  if (!p->kernel_status) p->kernel_status = run_twice(p);
   p->shape_status = infer(p, KNOW_VALUES, p->shapes);
-  p->kernel_status = run_twice(p);
   if (p->kernel_status || p->shape_status) return p;
   check_outputs(p);
   compare_shapes(p, p->shapes, "constant inputs");
@@ -483,7 +509,7 @@ EXPORT const char* weir_probe_complaint(probe_t* p) {
 EXPORT int weir_probe_output_count(probe_t* p);
 EXPORT int weir_probe_output_count(probe_t* p) { return p->node.output_count; }
 
-static const char* write(probe_t* p, const weir_tensor_t* t, size_t* out_size) {
+static const char* write_proto(probe_t* p, const weir_tensor_t* t, size_t* out_size) {
   p->scratch.size = 0;
   *out_size = 0;
   if (!t) return NULL;
@@ -502,13 +528,13 @@ EXPORT const char* weir_probe_output(probe_t* p, int i, size_t* out_size);
 EXPORT const char* weir_probe_output(probe_t* p, int i, size_t* out_size) {
   weir_tensor_t* t = p->outputs[i].tensor;
   if (!t && p->outputs[i].ref) t = p->outputs[i].ref->tensor;
-  return write(p, t, out_size);
+  return write_proto(p, t, out_size);
 }
 
 // The value of the variable behind input |i| after the run.
 EXPORT const char* weir_probe_variable(probe_t* p, int i, size_t* out_size);
 EXPORT const char* weir_probe_variable(probe_t* p, int i, size_t* out_size) {
-  return write(p, p->variables[i] ? p->variables[i]->tensor : NULL, out_size);
+  return write_proto(p, p->variables[i] ? p->variables[i]->tensor : NULL, out_size);
 }
 
 // The shape inferred for output |i|: its rank, -1 when unknown, and up to 254 dimensions.

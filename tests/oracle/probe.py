@@ -16,7 +16,7 @@ Input = collections.namedtuple('Input', 'kind dtype proto')
 
 
 class Probe:
-    def __init__(self, file, directory, threads):
+    def __init__(self, file, directory, threads, devices='cpu'):
         if not file:
             # Rebuilding replaces the file and leaves a library in use alone.
             subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
@@ -32,9 +32,10 @@ class Probe:
         lib.weir_probe_output.restype = ctypes.c_void_p
         lib.weir_probe_variable.restype = ctypes.c_void_p
         lib.weir_probe_op_def.restype = ctypes.c_void_p
-        message = lib.weir_probe_start(threads)
+        message = lib.weir_probe_start(threads, devices.encode())
         if message:
-            raise SystemExit('the registry of ops is bad: ' + message.decode())
+            raise SystemExit('the registry of ops, or the list of devices, is bad: ' + message.decode())
+        self.device_count = lib.weir_probe_device_count()
 
     def has_op(self, name):
         return bool(self.lib.weir_probe_has_op(name.encode()))
@@ -50,12 +51,12 @@ class Probe:
         data = function(handle, i, ctypes.byref(size))
         return read_tensor(ctypes.string_at(data, size.value)) if data else None
 
-    def run(self, node, inputs):
-        """(shape result, kernel result, complaint) of a serialised NodeDef."""
+    def run(self, node, inputs, device=0):
+        """(shape result, kernel result, complaint) of a serialised NodeDef on a device, by its number."""
         lib, count = self.lib, len(inputs)
         protos = [x.proto for x in inputs]
         handle = ctypes.c_void_p(lib.weir_probe_run(
-            node, ctypes.c_size_t(len(node)), count, (ctypes.c_char_p * max(1, count))(*protos),
+            device, node, ctypes.c_size_t(len(node)), count, (ctypes.c_char_p * max(1, count))(*protos),
             (ctypes.c_size_t * max(1, count))(*map(len, protos)), (ctypes.c_int * max(1, count))(*[x.kind for x in inputs]),
             (ctypes.c_int * max(1, count))(*[x.dtype for x in inputs])))
         try:

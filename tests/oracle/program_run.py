@@ -76,10 +76,10 @@ def compare_step(step, code, message, values, printed):
     return f'printed {printed!r}, not {step.printed!r}' if printed != step.printed else None
 
 
-def run_weir(lib, graph_def, steps, threads, passes, captures):
+def run_weir(lib, graph_def, steps, threads, passes, captures, devices=None, place=None):
     """None, or what is wrong."""
     try:
-        graph = libweir.Graph(lib, graph_def, threads=threads, passes=passes)
+        graph = libweir.Graph(lib, graph_def, threads=threads, passes=passes, devices=devices, place=place)
     except libweir.Error as error:
         return f'import: {error}'
     try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks programs against TensorFlow: a graph and a sequence of steps on its state, in both.
 
-    programs.py [--lib FILE] [--seed N | --fresh] [--rounds N] [--verbose] [names...]
+    programs.py [--lib FILE] [--seed N | --fresh] [--rounds N] [--devices LIST [--place WHERE]] [--verbose] [names...]
     programs.py --record FILE [names...]     also writes the programs and TensorFlow's results
     programs.py --replay FILE [names...]     the same without TensorFlow
 
@@ -78,6 +78,7 @@ class Program:
         self.graph = tf.Graph()
         self.fed, self.steps, self.files = {}, [], {}
         self.captures = False  # whether what steps print is compared
+        self.is_about_memory = False  # whether results depend on which values share memory
         self.threads, self.passes = int(self.rng.integers(1, 4)), bool(self.rng.integers(4))
 
     def hide(self, value):
@@ -192,6 +193,7 @@ def run_one(options, lib, function, number, current, writer):
     name = f'{function.__name__}[{number}]'
     current.set(name)
     program = Program(function.__name__, number, options.seed)
+    program.is_about_memory = function.__module__ == 'programs_alias'
     try:
         with program.graph.as_default():
             function(program)
@@ -205,7 +207,35 @@ def run_one(options, lib, function, number, current, writer):
     with in_folder(program.files):
         problem = program_run.run_weir(lib, program.graph_def.SerializeToString(), program.steps, program.threads, program.passes,
                                        program.captures)
+    for place in places(options, program) if not problem else []:
+        with in_folder(program.files):
+            current.set(f'{name} on {options.devices}, {place}')
+            problem = program_run.run_weir(lib, spread(program).SerializeToString(), program.steps, program.threads,
+                                           program.passes, program.captures, options.devices.encode(), place.encode())
+        if problem:
+            problem = f'on {options.devices}, {place}: {problem}'
+            break
     return program.ops(), program.fingerprint, problem and f'{name}: {problem}'
+
+
+# ---- several devices ----
+
+def places(options, program):
+    """Where the nodes of the program go that its further runs are of. What a variable's reader sees of later writes depends on
+    where it is, so a program about that stays as it is."""
+    if not options.devices or program.is_about_memory:
+        return []
+    return [options.place] if options.place else ['/device:GUARD:0', f'random:{program.number}']
+
+
+def spread(program):
+    """The graph, but what nodes share by name is on one device."""
+    graph = tf1.GraphDef()
+    graph.CopyFrom(program.graph_def)
+    for node in graph.node:
+        if node.attr['shared_name'].s if 'shared_name' in node.attr else b'':
+            node.device = '/device:CPU:1'
+    return graph
 
 
 def run(options, functions, part, current):
@@ -240,6 +270,8 @@ def parse_arguments():
     parser.add_argument('--fresh', action='store_true', help='draw the seed')
     parser.add_argument('--rounds', type=int, default=1, help='each with the next seed')
     parser.add_argument('--times', type=float, default=1, help='so many times the usual number of cases')
+    parser.add_argument('--devices', metavar='LIST', help='run each program on these devices, too: cpu:2,guard:2')
+    parser.add_argument('--place', metavar='WHERE', help='where nodes go then; by default once all to a guard, once at random')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=3, help='printed for each program')
     parser.add_argument('--verbose', action='store_true', help='print every case and its time')

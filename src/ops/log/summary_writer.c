@@ -206,12 +206,12 @@ static weir_status_t* all_scalars(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-#define WRITER_OP(op_name, op_attrs, op_inputs, text, shape_fn, fn)                          \
+#define WRITER_OP(op_name, op_attrs, op_inputs, text, shape_fn, ...)                         \
   {                                                                                          \
     .name = op_name, .attrs = op_attrs, .inputs = "writer: resource" op_inputs,              \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED, .summary = text, .infer_shape = shape_fn, \
     .kernels = (const weir_kernel_def_t[]) {                                                 \
-      {WEIR_DEVICE_CPU, .compute = fn}, { 0 }                                                \
+      {WEIR_DEVICE_CPU, .compute = __VA_ARGS__}, { 0 }                                       \
     }                                                                                        \
   }
 
@@ -233,7 +233,8 @@ const weir_op_module_t weir_ops_log_summary_writer = {
                   "Makes the writer of an event file", all_scalars, create_cpu),
         WRITER_OP("WriteSummary", "T: type",
                   "; step: int64; tensor: T; tag: string; summary_metadata: string",
-                  "Writes a tensor to an event file", weir_shape_fn_none, tensor_cpu),
+                  "Writes a tensor to an event file", weir_shape_fn_none, tensor_cpu,
+                  .host_inputs = "step, tensor"),
         WRITER_OP("WriteScalarSummary", "T: realnumbertype", "; step: int64; tag: string; value: T",
                   "Writes a number to an event file", weir_shape_fn_none, scalar_cpu),
         WRITER_OP("WriteRawProtoSummary", NULL, "; step: int64; tensor: string",
