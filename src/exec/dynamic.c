@@ -142,8 +142,9 @@ static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) 
   finish_aborted(run);
 }
 
-// Ends what ended with the last propagation into |activation|.
+// Ends what ended with the last propagation into |activation|: mostly nothing.
 static void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
+  if (WEIR_LIKELY(!run->is_aborted && activation->outstanding_ops > 0 && !run->through)) return;
   if (run->is_aborted) {  // before, or because memory is exhausted
     cancel_if_aborted(run);
     finish_aborted(run);

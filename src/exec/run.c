@@ -56,18 +56,16 @@ static weir_status_t* settle_results(const weir_run_params_t* params) {
   return status;
 }
 
-// Nothing in a linear plan can block or outlive the step, except stacks and TensorArrays, which
-// need the step's own resources.
+// Nothing in a linear plan can block or outlive the step: it needs no cancellation of its own, and
+// resources of its own only if a kernel asks for them.
 static weir_status_t* run_linear(const weir_run_params_t* params) {
   weir_step_t step;
   init_step(params, &step);
   step.cancel = params->cancel;
   weir_status_t* status = give_rendezvous(params, &step);
-  if (!status) status = weir_resources_create(WEIR_STEP_CONTAINER, &step.resources);
-  if (!status) {
+  if (!status)
     status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
                              params->deadline_ns);
-  }
   if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_step(&step);
   return status;

@@ -164,14 +164,23 @@ weir_status_t* weir_kernel_scratch(weir_kernel_ctx_t* ctx, weir_dtype_t dtype, i
 
 // ---- resources ----
 
+weir_status_t* weir_kernel_step_resources(const weir_kernel_ctx_t* ctx,
+                                          weir_resources_t** out_manager) {
+  weir_step_t* step = ctx->step;
+  if (!step->resources) WEIR_TRY(weir_resources_create(WEIR_STEP_CONTAINER, &step->resources));
+  *out_manager = step->resources;
+  return NULL;
+}
+
 // A function may be handed what belongs to another device than its own: that will do where both
 // compute in the same memory.
 weir_status_t* weir_kernel_manager(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle,
                                    weir_resources_t** out_manager) {
   const weir_step_t* step = ctx->step;
+  if (strcmp(handle->container, WEIR_STEP_CONTAINER) == 0)
+    return weir_kernel_step_resources(ctx, out_manager);
   *out_manager = weir_kernel_resources(ctx);
-  if (strcmp(handle->container, WEIR_STEP_CONTAINER) == 0) *out_manager = step->resources;
-  if (step->device_count < 2 || *out_manager == step->resources) return NULL;
+  if (step->device_count < 2) return NULL;
   for (int i = 0; i < step->device_count; ++i) {
     const weir_device_t* device = step->devices[i];
     if (device == ctx->device || strcmp(handle->device, device->name)) continue;

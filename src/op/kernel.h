@@ -61,7 +61,7 @@ typedef struct weir_step_t {
   int64_t id;
   weir_cancel_t* cancel;                // never NULL; blocking kernels register with it
   weir_rendezvous_t* rendezvous;        // may be NULL
-  weir_resources_t* resources;          // stacks, TensorArrays: gone with the step
+  weir_resources_t* resources;          // weir_kernel_step_resources
   weir_resources_t* session_resources;  // variables, queues
   weir_device_t* const* devices;        // of the process; may be NULL where there is but one
   int device_count;
@@ -176,6 +176,10 @@ WEIR_INLINE weir_resources_t* weir_kernel_resources(const weir_kernel_ctx_t* ctx
   weir_resources_t* all = ctx->step->session_resources;
   return WEIR_LIKELY(ordinal == 0) ? all : weir_resources_of(all, ordinal);
 }
+// Where state lives that is gone with the step: stacks, TensorArrays. A step that runs one kernel
+// at a time has none until one asks.
+WEIR_MUST_USE weir_status_t* weir_kernel_step_resources(const weir_kernel_ctx_t* ctx,
+                                                        weir_resources_t** out_manager);
 // Where the resource of a handle lives. INVALID_ARGUMENT when this device cannot reach it.
 WEIR_MUST_USE weir_status_t* weir_kernel_manager(const weir_kernel_ctx_t* ctx,
                                                  const weir_handle_t* handle,

@@ -41,12 +41,14 @@ weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,
   } else {
     status = set_handle(ctx, i, take_resource, name, type_name);
   }
+  weir_resources_t* manager = NULL;
+  if (!status) status = weir_kernel_step_resources(ctx, &manager);
   if (status) {
     weir_resource_release(take_resource);
     return status;
   }
-  return weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER),
-                            weir_view_of(name), take_resource);
+  return weir_resources_add(manager, weir_view_of(WEIR_STEP_CONTAINER), weir_view_of(name),
+                            take_resource);
 }
 
 static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* ref,
@@ -59,8 +61,11 @@ static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* r
         WEIR_STATUS(INVALID_ARGUMENT, "Resource handle must have two elements: [container, name]");
   } else {
     const weir_string_t* parts = WEIR_TENSOR_DATA(strings, weir_string_t);
-    status = weir_resources_find(ctx->step->resources, weir_string_view(&parts[0]),
-                                 weir_string_view(&parts[1]), type, out_resource);
+    weir_resources_t* manager = NULL;
+    status = weir_kernel_step_resources(ctx, &manager);
+    if (!status)
+      status = weir_resources_find(manager, weir_string_view(&parts[0]),
+                                   weir_string_view(&parts[1]), type, out_resource);
   }
   weir_tensor_release(strings);
   return status;

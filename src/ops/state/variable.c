@@ -81,6 +81,7 @@ static weir_status_t* temporary_cpu(weir_kernel_ctx_t* ctx) {
   weir_strbuf_t name = {0};
   weir_variable_t* variable = NULL;
   weir_tensor_t* tensor = NULL;
+  weir_resources_t* manager = NULL;
   weir_status_t* status = temporary_name(ctx, &name);
   if (status) goto done;
   status = weir_variable_create_ref(dtype, shape, &variable);
@@ -90,8 +91,10 @@ static weir_status_t* temporary_cpu(weir_kernel_ctx_t* ctx) {
     if (!status) status = weir_variable_assign(variable, tensor);
     if (status) goto done;
   }
-  status = weir_resources_add(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER),
-                              weir_strbuf_view(&name), weir_resource_retain(&variable->base));
+  status = weir_kernel_step_resources(ctx, &manager);
+  if (status) goto done;
+  status = weir_resources_add(manager, weir_view_of(WEIR_STEP_CONTAINER), weir_strbuf_view(&name),
+                              weir_resource_retain(&variable->base));
   if (!status) weir_kernel_set_ref(ctx, 0, variable);
 done:
   if (variable) weir_resource_release(&variable->base);
@@ -108,8 +111,10 @@ static weir_status_t* destroy_temporary_cpu(weir_kernel_ctx_t* ctx) {
     status = WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
                          ctx->node->name);
   }
+  weir_resources_t* manager = NULL;
+  if (!status) status = weir_kernel_step_resources(ctx, &manager);
   if (!status) {
-    status = weir_resources_remove(ctx->step->resources, weir_view_of(WEIR_STEP_CONTAINER),
+    status = weir_resources_remove(manager, weir_view_of(WEIR_STEP_CONTAINER),
                                    weir_strbuf_view(&name), &weir_variable_type);
   }
   if (status) {
