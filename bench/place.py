@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Placement by cost against ten placements made by hand, and predicted against real step times, on two guard devices.
+
+    place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict]
+
+Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two branches. Every node is put on one of the two guard
+devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
+of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
+are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
+makes steps longer, never shorter, but a busy machine can tell nothing of the sort. The python that runs it must have tensorflow.
+"""
+import argparse
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import make_graphs as graphs
+
+tf = graphs.tf
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def conv_net(batch):
+    """The layers of alexnet, narrower, on smaller images."""
+    x = graphs.pool(graphs.conv(graphs.data([batch, 64, 64, 3]), 24, 11, 2), 3, 2)
+    x = graphs.pool(graphs.conv(x, 48, 5), 3, 2)
+    x = graphs.conv(graphs.conv(graphs.conv(x, 64, 3), 48, 3), 48, 3)
+    return graphs.xent(graphs.dense(graphs.dense(graphs.dense(graphs.flat(x), 256), 256), 100, False), 100)
+
+
+def branches(batch, width=384, depth=4):
+    """Two stacks of layers, which meet at the end."""
+    ends = []
+    for _ in range(2):
+        x = graphs.data([batch, width])
+        for _ in range(depth):
+            x = graphs.dense(x, width)
+        ends.append(x)
+    return graphs.xent(graphs.dense(tf.concat(ends, 1), 10, False), 10)
+
+
+MODELS = {'alexnet': (lambda: conv_net(8), 'momentum', ''), 'lstm_lm': (lambda: graphs.lstm_lm(8, 5, 96, 1000), 'sgd', ''),
+          'wide_embedding': (lambda: graphs.wide_embedding(256, 20000), 'adagrad', ''), 'branches': (lambda: branches(192), 'sgd', '')}
+
+# ---- placements by hand ----
+
+
+def forward_place(graph):
+    """For each node, how far into the forward pass it belongs, from 0 to 1: gradients with what they are of, updates with their
+    variable."""
+    names = [node.name for node in graph.node]
+    forward = [n for n in names if not re.match(r'gradients|\w+/update|\w+/learning|init|step|save|loss$', n)]
+    order = {name: i / max(len(forward) - 1, 1) for i, name in enumerate(forward)}
+    place = {}
+    for name in names:
+        of = re.match(r'gradients/(.+?)_grad/', name) or re.search(r'/update_(\w+)/', name) or re.match(r'gradients/(.+)', name)
+        base = of.group(1) if of else name
+        while base not in order and '/' in base:
+            base = base.rsplit('/', 1)[0]
+        place[name] = order.get(base, 1.0)
+    return place
+
+
+def is_variable(node):
+    return node.op in ('VarHandleOp', 'ReadVariableOp', 'AssignVariableOp') or node.op.startswith('Resource')
+
+
+def with_state(graph, where):
+    """Nodes that share a variable or an array, or are to be together, are where the first of them is."""
+    with tf.Graph().as_default() as built:
+        tf.import_graph_def(graph, name='')
+    owner = {}
+
+    def find(name):
+        while owner.setdefault(name, name) != name:
+            name = owner[name]
+        return name
+    for op in built.get_operations():
+        others = [value.op.name for value in op.inputs if value.dtype == tf.resource]
+        others += [group.decode()[5:] for group in op.colocation_groups()]
+        for other in others:
+            owner[find(op.name)] = find(other)
+    return {name: where[find(name)] for name in where}
+
+
+def by_hand(graph):
+    place = forward_place(graph)
+
+    def split(choose):
+        return with_state(graph, {node.name: int(bool(choose(node))) for node in graph.node})
+    return {'all on 0': split(lambda n: False),
+            'all on 1': split(lambda n: True),
+            'last 3/4 on 1': split(lambda n: place[n.name] > 0.25),
+            'last half on 1': split(lambda n: place[n.name] > 0.5),
+            'last 1/4 on 1': split(lambda n: place[n.name] > 0.75),
+            'last tenth on 1': split(lambda n: place[n.name] > 0.9),
+            'first tenth on 1': split(lambda n: place[n.name] < 0.1),
+            'variables on 1': split(is_variable),
+            'backward on 1': split(lambda n: n.name.startswith('gradients')),
+            'layers in turn': split(lambda n: int(place[n.name] * 12) % 2)}
+
+
+def write(graph, device_of, path):
+    copy = tf.compat.v1.GraphDef()
+    copy.CopyFrom(graph)
+    for node in copy.node:
+        node.device = '/device:GUARD:%s' % device_of(node.name)
+    path.write_bytes(copy.SerializeToString())
+    return path
+
+
+# ---- running ----
+
+
+class Weir:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+
+    def call(self, verb, graph, *options):
+        command = [self.args.weir, verb, graph, f'--devices={self.args.devices}', '--threads=1', '--json', *options]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f'{" ".join(map(str, command))}\n{done.stderr}')
+        return json.loads(done.stdout)
+
+    def time(self, graph, *options):
+        return self.call('bench', graph, '--steps=7', '--seconds=0.5', '--warmup=1', *options)['step_ms']
+
+    def predict(self, graph, *options):
+        return self.call('place', graph, *options)['step_ns'] / 1e6
+
+    def trace(self, graph, rounds):
+        """A trace whose times are the shortest of a few steps, without what nodes waited for each other."""
+        best = {}
+        for i in range(rounds):
+            file = self.folder / f'trace{i}.json'
+            self.time(graph, f'--profile={file}')
+            for name, (total, event, visits) in busy_times(json.loads(file.read_text())['traceEvents']).items():
+                if name not in best or total < best[name][0]:
+                    best[name] = total, event, visits
+        events = [dict(event, ts=k * total / visits, dur=total / visits, tid=tid)
+                  for tid, (total, event, visits) in enumerate(best.values()) for k in range(visits)]
+        path = self.folder / 'trace.json'
+        path.write_text(json.dumps({'traceEvents': events}))
+        return path
+
+
+def busy_times(events):
+    """For each node its time in all, one of its events, and how many there are."""
+    last = collections.defaultdict(float)
+    found = {}
+    for event in sorted(events, key=lambda e: e['ts'] + e['dur']):
+        stream = event['args'].get('device', ''), event['tid']
+        end = event['ts'] + event['dur']
+        took = end - (max(event['ts'], last[stream]) if 'CPU' not in stream[0] else event['ts'])
+        last[stream] = end
+        total, first, visits = found.get(event['args']['name'], (0, event, 0))
+        found[event['args']['name']] = total + took, first, visits + 1
+    return found
+
+
+def evaluate(weir, name, args):
+    graph = graphs.build(name, MODELS)
+    hand = by_hand(graph)
+    paths = {key: write(graph, lambda n, where=where: where[n], weir.folder / f'{key.replace("/", "_")}.pb')
+             for key, where in hand.items()}
+    options = {key: ['--place=graph'] for key in paths}
+    trace = None if args.no_trace or args.predict else weir.trace(paths['all on 0'], 3)
+    paths['by cost'] = write(graph, lambda n: '*', weir.folder / 'cost.pb')
+    options['by cost'] = [f'--place=cost:{trace}' if trace else '--place=cost']
+    times = {key: [] for key in paths}
+    for _ in range(0 if args.predict else args.rounds):
+        for key, path in paths.items():
+            times[key].append(weir.time(path, *options[key]))
+    print(f'\n{name}: {len(graph.node)} nodes\n{"":18} {"predicted":>10} {"real":>10} {"ratio":>7}')
+    predicted = {key: weir.predict(path, *options[key], *([f'--trace={trace}'] if trace else [])) for key, path in paths.items()}
+    for key in paths:
+        real = f'{min(times[key]):7.2f} ms {predicted[key] / min(times[key]):7.2f}' if times[key] else ''
+        print(f'{key:18} {predicted[key]:7.2f} ms {real}')
+    compared = predicted if args.predict else {key: min(times[key]) for key in times}
+    best = min(hand, key=compared.get)
+    print(f'by cost takes {compared["by cost"] / compared[best]:.2f} times the best by hand, {best!r}', flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--weir', default=HERE.parent / 'build' / 'dev' / 'cli' / 'weir')
+    parser.add_argument('--devices', default='cpu,guard:2@speed=0.25@bandwidth=1e9')
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--models', nargs='+', default=list(MODELS), choices=list(MODELS))
+    parser.add_argument('--no-trace', action='store_true')
+    parser.add_argument('--predict', action='store_true')
+    args = parser.parse_args()
+    for name in args.models:
+        with tempfile.TemporaryDirectory() as folder:
+            evaluate(Weir(args, pathlib.Path(folder)), name, args)
+
+
+if __name__ == '__main__':
+    main()
