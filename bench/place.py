@@ -7,7 +7,8 @@ Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two b
 devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
 of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
 are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
-makes steps longer, never shorter, but a busy machine can tell nothing of the sort. The python that runs it must have tensorflow.
+makes steps longer, never shorter. A busy machine tells nothing: each command measures the devices anew, so that even predictions
+differ from one to the next. The python that runs it must have tensorflow.
 """
 import argparse
 import collections
