@@ -1,12 +1,17 @@
 """Servers with several devices a task: CPUs, and guards, whose memory the host cannot touch without dying."""
+import concurrent.futures
+import contextlib
 import itertools
 
+import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import clusters
+import messages
 from clusters import error_of
+from ports import free_ports
 
 tf1 = tf.compat.v1
 TASKS = [f'/job:worker/replica:0/task:{i}' for i in (0, 1)]
@@ -333,3 +338,43 @@ def test_functions(cluster):
                 input=[y], cond=tf.function(lambda a: a < 100).get_concrete_function(tf.TensorSpec([], tf.float32)),
                 body=tf.function(lambda a: add_one(a * 2)).get_concrete_function(tf.TensorSpec([], tf.float32)))[0]
         assert s.run([y, z]) == [4, 159]
+
+
+# ---- what other tasks say ----
+
+@contextlib.contextmanager
+def liar(names):
+    """A server of Weir's whose peer, task 1, says that it has devices of these names; and a client of raw calls."""
+    answer = messages.CLASSES['GetStatusResponse'](device_attributes=[{'name': name} for name in names]).SerializeToString()
+    answers = {'/tensorflow.WorkerService/GetStatus': answer, '/tensorflow.WorkerService/CreateWorkerSession': b'',
+               '/tensorflow.WorkerService/DeleteWorkerSession': b''}
+
+    class Handler(grpc.GenericRpcHandler):
+        def service(self, call):
+            return grpc.unary_unary_rpc_method_handler(lambda request, context: answers[call.method])
+
+    peer = grpc.server(concurrent.futures.ThreadPoolExecutor(2), handlers=[Handler()])
+    port = peer.add_insecure_port('127.0.0.1:0')
+    peer.start()
+    own, = free_ports(1)
+    task = clusters.Task(f'--cluster=worker|127.0.0.1:{own};127.0.0.1:{port}', '--job=worker', '--task=0')
+    client = messages.Client(task.address)
+    yield client
+    client.close()
+    task.stop()
+    peer.stop(None)
+
+
+def test_devices_of_others():
+    """A task has the devices that it says it has under its own name, whatever name it says."""
+    with liar([device(0, 'CPU:0'), device(1, 'GUARD:3'), '/job:x/task:9/device:tpu:1']) as client:
+        devices = client.ListDevices(session_handle=client.CreateSession().session_handle)
+    assert [d.name for d in devices.remote_device] == [device(1, 'CPU:0'), device(1, 'GUARD:3'), device(1, 'TPU:1')]
+
+
+@pytest.mark.parametrize('names, says', [
+    (['nonsense'], 'nonsense'), (['/job:worker/task:1'], 'not the full name'), ([device(1, 'CPU:0')] * 1025, 'more than 1024')])
+def test_devices_that_cannot_be(names, says):
+    with liar(names) as client:
+        code, message = messages.code_of(client.CreateSession)
+    assert code == 'INVALID_ARGUMENT' and says in message
