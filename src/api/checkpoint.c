@@ -1,6 +1,7 @@
 // checkpoint.c — Saving and restoring all variables of a session without a graph of SaveV2 nodes.
 #include "file/bundle.h"
 #include "file/checkpoint_state.h"
+#include "runtime/placing.h"
 #include "session/session.h"
 #include "weir/argument.h"
 #include "weir/file.h"
@@ -18,36 +19,84 @@ static weir_view_t name_of(const weir_node_t* node) {
   return shared.size ? shared : weir_view_of(node->def.name);
 }
 
-// The value of a variable, the caller's; NULL: it is not initialised.
-static weir_tensor_t* value_of(weir_session_t* session, const weir_node_t* node) {
+// ---- devices ----
+
+static weir_device_t* find_device(const weir_runtime_t* runtime, const char* name) {
+  for (int i = 0; i < runtime->device_count; ++i) {
+    if (!strcmp(runtime->devices[i]->name, name)) return runtime->devices[i];
+  }
+  return runtime->devices[0];
+}
+
+// Where the steps of the session have each variable: |homes| is as long as |nodes|.
+static weir_status_t* find_homes(weir_session_t* session, weir_node_t* const* nodes, size_t count,
+                                 weir_device_t** homes) {
+  const weir_runtime_t* runtime = session->program->runtime;
+  weir_arena_t arena = {0};
+  weir_graph_t* whole = NULL;
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < count; ++i) homes[i] = runtime->devices[0];
+  if (runtime->device_count == 1) return NULL;
+  weir_mutex_lock(&session->graph->mu);
+  status = weir_graph_copy(session->graph, NULL, &arena, &whole, NULL);
+  weir_mutex_unlock(&session->graph->mu);
+  weir_source_t source = {.graph = whole};
+  if (!status) status = weir_program_place(session->program, &source, &arena);
+  for (size_t i = 0; i < count && !status; ++i) {
+    const weir_node_t* placed = weir_graph_find(whole, weir_view_of(nodes[i]->def.name));
+    if (placed) homes[i] = find_device(runtime, placed->def.device);
+  }
+  weir_graph_unref(whole);
+  weir_arena_free(&arena);
+  return status;
+}
+
+// Replaces |*tensor| by a copy in memory of that kind, unless it is there.
+static weir_status_t* move_to(weir_device_t* device, weir_memory_t memory, weir_tensor_t** tensor) {
+  bool is_plain = weir_dtype_is_plain(weir_tensor_type(*tensor));
+  if (!is_plain || weir_tensor_space(*tensor) == weir_device_allocator(device, memory)->space)
+    return NULL;
+  weir_tensor_t* moved = NULL;
+  WEIR_TRY(weir_device_fetch(device, memory, *tensor, &moved));
+  weir_tensor_release(*tensor);
+  *tensor = moved;
+  return NULL;
+}
+
+// ---- save ----
+
+// The value of a variable, the caller's, in host memory; NULL: it is not initialised.
+static weir_status_t* value_of(weir_session_t* session, const weir_node_t* node,
+                               weir_device_t* home, weir_tensor_t** out_value) {
   weir_resource_t* resource = NULL;
-  weir_status_t* status = weir_resources_find(session->resources, container_of(node), name_of(node),
-                                              &weir_variable_type, &resource);
+  weir_status_t* status =
+      weir_resources_find(weir_resources_of(session->resources, home->ordinal), container_of(node),
+                          name_of(node), &weir_variable_type, &resource);
   weir_status_destroy(status);
   if (!resource) return NULL;
-  weir_tensor_t* value = weir_variable_read((weir_variable_t*)resource);
+  *out_value = weir_variable_read((weir_variable_t*)resource);
   weir_resource_release(resource);
-  return value;
+  return *out_value ? move_to(home, WEIR_MEMORY_HOST, out_value) : NULL;
 }
 
 // A checkpoint that lacks variables would be the latest and could not be restored.
 static weir_status_t* read_values(weir_session_t* session, weir_node_t* const* nodes, size_t count,
-                                  weir_tensor_t** values) {
+                                  weir_device_t* const* homes, weir_tensor_t** values) {
   enum { MAX_NAMED = 8 };
   size_t missing = 0;
   weir_strbuf_t names = {0};
-  for (size_t i = 0; i < count; ++i) {
-    values[i] = value_of(session, nodes[i]);
-    if (values[i]) continue;
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < count && !status; ++i) {
+    status = value_of(session, nodes[i], homes[i], &values[i]);
+    if (values[i] || status) continue;
     if (++missing <= MAX_NAMED)
       weir_strbuf_printf(&names, "%s'%s'", missing > 1 ? ", " : "", nodes[i]->def.name);
   }
   if (missing > MAX_NAMED) weir_strbuf_printf(&names, " and %zu more", missing - MAX_NAMED);
-  weir_status_t* status =
-      missing ? WEIR_STATUS(FAILED_PRECONDITION,
-                            "checkpoint: %zu of %zu variables are not initialised: %s", missing,
-                            count, names.data ? names.data : "?")
-              : NULL;
+  if (missing && !status)
+    status =
+        WEIR_STATUS(FAILED_PRECONDITION, "checkpoint: %zu of %zu variables are not initialised: %s",
+                    missing, count, names.data ? names.data : "?");
   weir_strbuf_free(&names);
   return status;
 }
@@ -92,16 +141,19 @@ weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix)
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
   weir_tensor_t** values = weir_calloc(count, sizeof(*values));
-  weir_status_t* status = nodes && values ? NULL : weir_out_of_memory();
+  weir_device_t** homes = weir_calloc(count, sizeof(*homes));
+  weir_status_t* status = nodes && values && homes ? NULL : weir_out_of_memory();
   if (!status && count == 0)
     status = WEIR_STATUS(INVALID_ARGUMENT, "checkpoint: no variables to save");
-  if (!status) status = read_values(session, nodes, count, values);
+  if (!status) status = find_homes(session, nodes, count, homes);
+  if (!status) status = read_values(session, nodes, count, homes, values);
   if (!status) status = weir_bundle_writer_create(prefix, 1, &writer);
   for (size_t i = 0; i < count && !status; ++i)
     status = weir_bundle_add(writer, weir_view_of(nodes[i]->def.name), values[i]);
   if (!status) status = weir_bundle_finish(writer);
   weir_bundle_writer_destroy(writer);
   for (size_t i = 0; values && i < count; ++i) weir_tensor_release(values[i]);
+  weir_free(homes);
   weir_free(values);
   weir_free(nodes);
   return status ? status : update_state(prefix);
@@ -136,11 +188,12 @@ static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource)
   return NULL;
 }
 
-static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node,
+static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node, weir_device_t* home,
                                  weir_tensor_t** take_value) {
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_resources_find_or_create(session->resources, container_of(node), name_of(node),
-                                         &weir_variable_type, create_variable, node, &resource));
+  WEIR_TRY(weir_resources_find_or_create(weir_resources_of(session->resources, home->ordinal),
+                                         container_of(node), name_of(node), &weir_variable_type,
+                                         create_variable, node, &resource));
   weir_status_t* status = weir_variable_assign((weir_variable_t*)resource, *take_value);
   *take_value = NULL;
   weir_resource_release(resource);
@@ -155,12 +208,19 @@ weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* pref
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
   weir_tensor_t** values = weir_calloc(count, sizeof(*values));
+  weir_device_t** homes = weir_calloc(count, sizeof(*homes));
   weir_status_t* status =
-      nodes && values ? weir_bundle_open(prefix, &bundle) : weir_out_of_memory();
-  for (size_t i = 0; i < count && !status; ++i) status = read_one(bundle, nodes[i], &values[i]);
-  for (size_t i = 0; i < count && !status; ++i) status = assign_one(session, nodes[i], &values[i]);
+      nodes && values && homes ? weir_bundle_open(prefix, &bundle) : weir_out_of_memory();
+  if (!status) status = find_homes(session, nodes, count, homes);
+  for (size_t i = 0; i < count && !status; ++i) {
+    status = read_one(bundle, nodes[i], &values[i]);
+    if (!status) status = move_to(homes[i], WEIR_MEMORY_DEVICE, &values[i]);
+  }
+  for (size_t i = 0; i < count && !status; ++i)
+    status = assign_one(session, nodes[i], homes[i], &values[i]);
   for (size_t i = 0; values && i < count; ++i) weir_tensor_release(values[i]);
   weir_bundle_close(bundle);
+  weir_free(homes);
   weir_free(values);
   weir_free(nodes);
   return status;

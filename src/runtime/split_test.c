@@ -1,5 +1,8 @@
 // split_test.c — Graphs spread over several devices of a process, guard devices among them.
+#include <stdlib.h>
+
 #include "testing/world.h"
+#include "weir/file.h"
 
 static weir_session_t* open_on(world_t* w, const char* devices, const char* place, bool is_soft) {
   weir_session_options_t options = {
@@ -227,6 +230,45 @@ static void test_a_promise_not_kept(void** state) {
   }
 }
 
+static weir_node_t* add_init(world_t* w, weir_edge_t v, const char* name, float value) {
+  weir_edges_t inputs = WEIR_EDGES(v, weir_const_float(w->scope, value));
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT));
+  return add_on(w, "", "AssignVariableOp", name, inputs, attrs);
+}
+
+// Also those that are shared under one name, each on its own device.
+static void test_checkpoint_of_all_devices(void** state) {
+  world_t* w = *state;
+  const char* devices[] = {"/device:CPU:1", "/device:GUARD:0", "/device:GUARD:1", ""};
+  enum { COUNT = WEIR_COUNT_OF(devices) };
+  weir_edge_t values[COUNT];
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT));
+  char folder[] = "/tmp/weir_split_XXXXXX", prefix[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(prefix, sizeof(prefix), "%s/model", folder);
+  weir_session_t* session = open_on(w, "cpu:2,guard:2", "/device:GUARD:0", false);
+  for (int i = 0; i < COUNT; ++i) {
+    char name[32];
+    snprintf(name, sizeof(name), "v%d", i);
+    const bool is_shared = *devices[i];
+    weir_attrs_t own = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+    weir_edge_t v = is_shared ? add_variable(w, devices[i], name)
+                              : output(add_on(w, "", "VarHandleOp", name, WEIR_NO_EDGES, own), 0);
+    snprintf(name, sizeof(name), "init%d", i);
+    check_ok(weir_session_run_target(session, add_init(w, v, name, (float)i + 1)));
+    snprintf(name, sizeof(name), "read%d", i);
+    values[i] = output(add_on(w, "", "ReadVariableOp", name, WEIR_EDGES(v), attrs), 0);
+  }
+  check_ok(weir_checkpoint_save(session, prefix));
+  session = open_on(w, "cpu:2,guard:2", "/device:GUARD:0", false);
+  check_ok(weir_checkpoint_restore(session, prefix));
+  for (int i = 0; i < COUNT; ++i) assert_true(fetch_float(session, values[i]) == (float)i + 1);
+  char command[96];
+  snprintf(command, sizeof(command), "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
 // ---- what cannot be ----
 
 static void test_devices_that_are_not_there(void** state) {
@@ -272,6 +314,7 @@ int main(void) {
       TEST(test_sent_from_a_guard),
       TEST(test_loop_anywhere),
       TEST(test_state_of_devices),
+      TEST(test_checkpoint_of_all_devices),
       TEST(test_a_promise_not_kept),
       TEST(test_devices_that_are_not_there),
       TEST(test_a_queue_stays_on_the_host),
