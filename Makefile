@@ -55,13 +55,13 @@ test-python: build/.python
 
 # Each keeps one core busy, so test-python runs two at a time.
 test-ops:
-	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --counts build/dev/oracle.json
+	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --devices cpu,guard --counts build/dev/oracle.json
 
 test-gradients:
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
 
 test-programs:
-	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --counts build/dev/programs.json
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --devices cpu:2,guard:2 --counts build/dev/programs.json
 
 test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 1000 --jobs 1
@@ -72,9 +72,10 @@ ROUNDS ?= 10
 oracle: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
-	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --fresh --rounds $(ROUNDS)
-	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --devices cpu,guard --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --devices cpu:2,guard:2 --fresh --rounds $(ROUNDS)
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --fresh --quota 5
+	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --devices cpu,guard --fresh --quota 5
 
 # ---- the rest ----
 bench: build

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the gradients of Weir's ops against TensorFlow's, and numerically.
 
-    gradients.py [--lib FILE] [--seed N] [--quota N] [--jobs N] [--verbose] [ops...]
+    gradients.py [--lib FILE] [--seed N] [--quota N] [--jobs N] [--devices LIST] [--verbose] [ops...]
 
 The cases are drawn from the cases_*.py beside this file and from gradient_cases.py. Each op's node stands in a graph of
 placeholders; the same GraphDef goes to TensorFlow and to libweir, and both add gradients of its floating outputs with random
@@ -11,7 +11,7 @@ gradients from above, then gradients of these. What is compared:
   - slices: what is sparse in TensorFlow is sparse in Weir.
 Where TensorFlow has no gradient nothing is compared; where its gradient fails, Weir's is compared numerically, or may fail too.
 At points where an op is not smooth, or where TensorFlow defines the gradient to be something else, the numbers cannot agree:
-NOT_NUMERIC lists these ops with the reason.
+NOT_NUMERIC lists these ops with the reason. --devices cpu,guard computes all on the last of these devices instead.
 The python that runs it must have tensorflow.
 """
 import argparse
@@ -351,15 +351,15 @@ def add_weir(graph, k, check, mode, want):
     return first, second, problems
 
 
-def run_weir(checks, wants, lib, mode, note):
+def run_weir(checks, wants, lib, mode, note, where):
     """One (first, second, problems, numeric) a check; a text where it fails."""
     graph_def, feeds = build(checks, mode)
     for k, check in enumerate(checks):
         note(check, mode)
     try:
-        graph = libweir.Graph(lib, graph_def, passes=mode == DYNAMIC)
+        graph = libweir.Graph(lib, graph_def, passes=mode == DYNAMIC, **where)
     except libweir.Error as error:
-        return [f'import: {error}'] if len(checks) == 1 else split_weir(checks, wants, lib, mode, note)
+        return [f'import: {error}'] if len(checks) == 1 else split_weir(checks, wants, lib, mode, note, where)
     try:
         made = []
         for k, (check, want) in enumerate(zip(checks, wants)):
@@ -377,7 +377,7 @@ def run_weir(checks, wants, lib, mode, note):
             note(None, mode)
         values = run_made(made, lambda edges: graph.run(edges, feeds), libweir.Error)
         if values is None:
-            return split_weir(checks, wants, lib, mode, note)
+            return split_weir(checks, wants, lib, mode, note, where)
 
         def take(edges):
             return None if edges is None else [None if e is None else next(values) for e in edges]
@@ -390,9 +390,10 @@ def run_weir(checks, wants, lib, mode, note):
         graph.close()
 
 
-def split_weir(checks, wants, lib, mode, note):
+def split_weir(checks, wants, lib, mode, note, where):
     half = len(checks) // 2
-    return run_weir(checks[:half], wants[:half], lib, mode, note) + run_weir(checks[half:], wants[half:], lib, mode, note)
+    return run_weir(checks[:half], wants[:half], lib, mode, note, where) + \
+        run_weir(checks[half:], wants[half:], lib, mode, note, where)
 
 
 # ---- numerically ----
@@ -536,11 +537,15 @@ def run(options, current, part):
         current[:len(text)] = text
 
     checks = choose(lib, options)
+    where = {}
+    if options.devices:
+        kind = options.devices.split(',')[-1].split(':')[0].upper()
+        where = {'devices': options.devices.encode(), 'place': f'/device:{kind}:0'.encode()}
     starts = range(0, len(checks), BATCH)
     batches = [(mode, checks[at:at + BATCH]) for mode in (STATIC, DYNAMIC) for at in starts]
     for mode, batch in batches[part::options.jobs]:
         wants = run_tensorflow(batch, mode)
-        for check, want, got in zip(batch, wants, run_weir(batch, wants, lib, mode, note)):
+        for check, want, got in zip(batch, wants, run_weir(batch, wants, lib, mode, note, where)):
             report.add(check, mode, want, got)
     if not options.ops and part == 0:
         for name, problem in gradient_cases.run_scenarios(lib):
@@ -576,6 +581,7 @@ def main():
     parser.add_argument('--lib', default=default_library(), help='libweir.so')
     parser.add_argument('--seed', type=int, default=oracle.SEED)
     parser.add_argument('--quota', type=int, default=1, help='so many times the usual number of cases')
+    parser.add_argument('--devices', metavar='LIST', help='of Weir, where all is computed on the last: cpu,guard')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=4, help='printed for each op')
     parser.add_argument('--verbose', action='store_true', help='print also what TensorFlow has no answer to')
