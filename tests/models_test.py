@@ -61,3 +61,24 @@ def test_model(name, traced, weir):
     print(f'{name}: {steps} of {STEPS} steps count, loss {plain[name][0]:.4g} to {plain[name][-1]:.4g}, off by {worst:.1e}')
     assert steps >= LEAST_STEPS
     assert got[:steps] == pytest.approx(plain[name][:steps], rel=TOLERANCE)
+
+
+# ---- over several devices ----
+
+@pytest.fixture(scope='module')
+def spread(request, tmp_path_factory):
+    """The folder with the graphs of the selected tests of spread models."""
+    items = [i for i in request.session.items if getattr(i, 'originalname', '') == 'test_model_over_devices']
+    folder = tmp_path_factory.mktemp('spread')
+    names = sorted({i.callspec.params['name'] for i in items})
+    subprocess.run([sys.executable, TESTS / 'models' / 'export.py', folder, *names], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+@pytest.mark.parametrize('name', [f'{model}-{optimizer}' for model, optimizer in zip(MODELS, itertools.cycle(OPTIMIZERS))])
+def test_model_over_devices(name, spread, weir):
+    def losses(*options):
+        return json.loads(weir('bench', spread / f'{name}.pb', '--trace=10', '--json', *options).stdout)['losses']
+    want = losses()
+    for seed in (1, 2):
+        assert losses('--devices=cpu:2,guard:2', f'--place=random:{seed}') == want
