@@ -2,31 +2,21 @@
 //
 // Its memory has no access rights except while its own work runs, so whatever touches it from the
 // host dies there and then. Its work runs later, on threads of its own, in the order it was
-// submitted, so whoever reads a result too early finds it missing. Its kernels are the CPU's. It is
-// also the template for other devices (docs/adding-a-device.md).
-#include <time.h>
-
+// submitted, so whoever reads a result too early finds it missing. Its kernels are the CPU's.
 #include "device/device.h"
+#include "device/thread_stream.h"
 #include "guard_memory.h"
-#include "guard_stream.h"
 
 typedef struct guard_device_t {
   weir_device_t base;  // first
   guard_memory_t* memory;
-  guard_stream_t* streams[WEIR_STREAMS];
+  thread_stream_t* streams[WEIR_STREAMS];
   double slowness;   // how much longer work takes than its kernels, as a share of their time
   double bandwidth;  // bytes a second; 0: as it is
 } guard_device_t;
 
-static guard_stream_t* stream_of(weir_device_t* device, weir_stream_t stream) {
+static thread_stream_t* stream_of(weir_device_t* device, weir_stream_t stream) {
   return ((guard_device_t*)device)->streams[stream];
-}
-
-static void sleep_ns(double ns) {
-  if (ns < 1) return;
-  struct timespec time = {.tv_sec = (time_t)(ns / 1e9)};
-  time.tv_nsec = (long)(ns - (double)time.tv_sec * 1e9);
-  nanosleep(&time, NULL);
 }
 
 // ---- work ----
@@ -41,62 +31,28 @@ static void run_kernel(void* arg, weir_work_t* work) {
   guard_device_t* device = arg;
   int64_t start = weir_clock_ns();
   run_in_reach(device, work);
-  sleep_ns((double)(weir_clock_ns() - start) * device->slowness);
+  weir_thread_sleep((double)(weir_clock_ns() - start) * device->slowness);
 }
 
 static void run_copy(void* arg, weir_work_t* work) { run_in_reach(arg, work); }
 
 static void guard_submit(weir_device_t* device, weir_stream_t stream, weir_work_t* work) {
-  weir_guard_stream_submit(stream_of(device, stream), work);
+  weir_thread_stream_submit(stream_of(device, stream), work);
 }
 
 static weir_status_t* guard_record(weir_device_t* device, weir_stream_t stream,
                                    weir_event_t** out_event) {
-  return weir_guard_stream_record(stream_of(device, stream), out_event);
+  return weir_thread_stream_record(stream_of(device, stream), out_event);
 }
 
 static weir_status_t* guard_wait(weir_device_t* device, weir_stream_t stream, weir_event_t* event) {
-  return weir_guard_stream_wait(stream_of(device, stream), event);
-}
-
-// ---- copies ----
-
-typedef struct copy_t {
-  weir_work_t work;  // first
-  guard_device_t* device;
-  const weir_tensor_t* src;
-  weir_tensor_t* dst;
-  weir_copy_done_fn_t done;
-  void* arg;
-} copy_t;
-
-static void copy_run(weir_work_t* work) {
-  const copy_t* copy = (const copy_t*)work;
-  size_t size = weir_tensor_byte_size(copy->src);
-  if (size) memcpy(copy->dst->data, copy->src->data, size);
-  if (copy->device->bandwidth > 0) sleep_ns((double)size / copy->device->bandwidth * 1e9);
-}
-
-static void copy_done(weir_work_t* work) {
-  copy_t copy = *(copy_t*)work;
-  weir_free(work);
-  copy.done(copy.arg, NULL);
+  return weir_thread_stream_wait(stream_of(device, stream), event);
 }
 
 static void guard_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
                        weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
-  copy_t* copy = weir_calloc(1, sizeof(*copy));
-  if (!copy) {
-    done(arg, weir_out_of_memory());
-    return;
-  }
-  *copy = (copy_t){.work = {.run = copy_run, .done = copy_done},
-                   .device = (guard_device_t*)device,
-                   .src = src,
-                   .dst = dst,
-                   .done = done,
-                   .arg = arg};
-  guard_submit(device, stream, &copy->work);
+  double bandwidth = ((guard_device_t*)device)->bandwidth;
+  weir_thread_stream_copy(stream_of(device, stream), bandwidth, src, dst, done, arg);
 }
 
 // ---- the device ----
@@ -104,7 +60,7 @@ static void guard_copy(weir_device_t* device, weir_stream_t stream, const weir_t
 static void guard_destroy(weir_device_t* base) {
   guard_device_t* device = (guard_device_t*)base;
   // Copies may wait for kernels, never the other way round.
-  for (int i = WEIR_STREAMS; i-- > 0;) weir_guard_stream_destroy(device->streams[i]);
+  for (int i = WEIR_STREAMS; i-- > 0;) weir_thread_stream_destroy(device->streams[i]);
   weir_guard_memory_release(device->memory);
   weir_free(device->base.name);
   weir_free(device);
@@ -123,8 +79,8 @@ static weir_status_t* init(guard_device_t* device, const weir_device_params_t* p
   base->kernel_type = "CPU";
   base->preference = -1;  // only what asks for it
   base->speed = params->speed;
-  device->slowness = params->speed > 0 ? 1 / params->speed - 1 : 0;
   device->bandwidth = params->bandwidth;
+  device->slowness = params->speed > 0 ? 1 / params->speed - 1 : 0;
   WEIR_TRY(weir_guard_memory_create(&base->space, &device->memory));
   base->space.device = base;
   base->memory_limit = (int64_t)weir_guard_memory_size(device->memory);
@@ -132,8 +88,8 @@ static weir_status_t* init(guard_device_t* device, const weir_device_params_t* p
   base->allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
   base->allocators[WEIR_MEMORY_PINNED] = weir_host_allocator();
   for (int i = 0; i < WEIR_STREAMS; ++i)
-    WEIR_TRY(weir_guard_stream_create(i == WEIR_STREAM_COMPUTE ? run_kernel : run_copy, device,
-                                      &device->streams[i]));
+    WEIR_TRY(weir_thread_stream_create(i == WEIR_STREAM_COMPUTE ? run_kernel : run_copy, device,
+                                       &device->streams[i]));
   return NULL;
 }
 

@@ -1,9 +1,10 @@
-// guard_stream.c — A list, a thread that empties it, and events as entries of the list.
-#include "guard_stream.h"
+// thread_stream.c — A list, a thread that empties it, and events as entries of the list.
+#include "thread_stream.h"
 
 #include <pthread.h>
+#include <time.h>
 
-struct guard_stream_t {
+struct thread_stream_t {
   void (*run)(void* arg, weir_work_t* work);
   void* arg;
   pthread_t thread;
@@ -61,17 +62,17 @@ static void mark_done(weir_work_t* work) {
 
 static bool is_mark(const weir_work_t* work) { return work->done == mark_done; }
 
-static weir_status_t* submit_mark(guard_stream_t* stream, event_t* event,
+static weir_status_t* submit_mark(thread_stream_t* stream, event_t* event,
                                   void (*run)(weir_work_t* self)) {
   mark_t* mark = weir_calloc(1, sizeof(*mark));
   if (!mark) return weir_out_of_memory();
   weir_ref_inc(&event->ref, 1);
   *mark = (mark_t){.work = {.run = run, .done = mark_done}, .event = event};
-  weir_guard_stream_submit(stream, &mark->work);
+  weir_thread_stream_submit(stream, &mark->work);
   return NULL;
 }
 
-weir_status_t* weir_guard_stream_record(guard_stream_t* stream, weir_event_t** out_event) {
+weir_status_t* weir_thread_stream_record(thread_stream_t* stream, weir_event_t** out_event) {
   event_t* event = weir_calloc(1, sizeof(*event));
   if (!event) return weir_out_of_memory();
   event->base.destroy = event_destroy;
@@ -84,20 +85,20 @@ weir_status_t* weir_guard_stream_record(guard_stream_t* stream, weir_event_t** o
   return status;
 }
 
-weir_status_t* weir_guard_stream_wait(guard_stream_t* stream, weir_event_t* event) {
+weir_status_t* weir_thread_stream_wait(thread_stream_t* stream, weir_event_t* event) {
   return submit_mark(stream, (event_t*)event, await);
 }
 
 // ---- the stream ----
 
-static void run_one(guard_stream_t* stream, weir_work_t* work) {
+static void run_one(thread_stream_t* stream, weir_work_t* work) {
   if (is_mark(work)) work->run(work);
   else stream->run(stream->arg, work);
   work->done(work);
 }
 
 static void* serve(void* arg) {
-  guard_stream_t* stream = arg;
+  thread_stream_t* stream = arg;
   weir_mutex_lock(&stream->mu);
   while (stream->first || !stream->is_ending) {
     weir_work_t* work = stream->first;
@@ -114,7 +115,7 @@ static void* serve(void* arg) {
   return NULL;
 }
 
-void weir_guard_stream_submit(guard_stream_t* stream, weir_work_t* work) {
+void weir_thread_stream_submit(thread_stream_t* stream, weir_work_t* work) {
   work->next = NULL;
   weir_mutex_lock(&stream->mu);
   if (stream->first) stream->last->next = work;
@@ -124,15 +125,15 @@ void weir_guard_stream_submit(guard_stream_t* stream, weir_work_t* work) {
   weir_mutex_unlock(&stream->mu);
 }
 
-static void destroy(guard_stream_t* stream) {
+static void destroy(thread_stream_t* stream) {
   weir_cond_destroy(&stream->wake);
   weir_mutex_destroy(&stream->mu);
   weir_free(stream);
 }
 
-weir_status_t* weir_guard_stream_create(void (*run)(void* arg, weir_work_t* work), void* arg,
-                                        guard_stream_t** out_stream) {
-  guard_stream_t* stream = weir_calloc(1, sizeof(*stream));
+weir_status_t* weir_thread_stream_create(void (*run)(void* arg, weir_work_t* work), void* arg,
+                                         thread_stream_t** out_stream) {
+  thread_stream_t* stream = weir_calloc(1, sizeof(*stream));
   if (!stream) return weir_out_of_memory();
   stream->run = run;
   stream->arg = arg;
@@ -147,7 +148,7 @@ weir_status_t* weir_guard_stream_create(void (*run)(void* arg, weir_work_t* work
   return NULL;
 }
 
-void weir_guard_stream_destroy(guard_stream_t* stream) {
+void weir_thread_stream_destroy(thread_stream_t* stream) {
   if (!stream) return;
   weir_mutex_lock(&stream->mu);
   stream->is_ending = true;
@@ -155,4 +156,51 @@ void weir_guard_stream_destroy(guard_stream_t* stream) {
   weir_mutex_unlock(&stream->mu);
   pthread_join(stream->thread, NULL);
   destroy(stream);
+}
+
+// ---- copies ----
+
+typedef struct copy_t {
+  weir_work_t work;  // first
+  double bandwidth;
+  const weir_tensor_t* src;
+  weir_tensor_t* dst;
+  weir_copy_done_fn_t done;
+  void* arg;
+} copy_t;
+
+void weir_thread_sleep(double ns) {
+  if (ns < 1) return;
+  struct timespec time = {.tv_sec = (time_t)(ns / 1e9)};
+  time.tv_nsec = (long)(ns - (double)time.tv_sec * 1e9);
+  nanosleep(&time, NULL);
+}
+
+static void copy_run(weir_work_t* work) {
+  const copy_t* copy = (const copy_t*)work;
+  size_t size = weir_tensor_byte_size(copy->src);
+  if (size) memcpy(copy->dst->data, copy->src->data, size);
+  if (copy->bandwidth > 0) weir_thread_sleep((double)size / copy->bandwidth * 1e9);
+}
+
+static void copy_done(weir_work_t* work) {
+  copy_t copy = *(copy_t*)work;
+  weir_free(work);
+  copy.done(copy.arg, NULL);
+}
+
+void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const weir_tensor_t* src,
+                             weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
+  copy_t* copy = weir_calloc(1, sizeof(*copy));
+  if (!copy) {
+    done(arg, weir_out_of_memory());
+    return;
+  }
+  *copy = (copy_t){.work = {.run = copy_run, .done = copy_done},
+                   .bandwidth = bandwidth,
+                   .src = src,
+                   .dst = dst,
+                   .done = done,
+                   .arg = arg};
+  weir_thread_stream_submit(stream, &copy->work);
 }
