@@ -60,11 +60,18 @@ extern const weir_space_t weir_host_space;
 
 // ---- allocator interface: memory of tensors. Thread-safe. ----
 typedef struct weir_allocator_t weir_allocator_t;
+typedef struct weir_allocator_use_t {
+  const char* name;  // whose memory it is: a device's name; the allocator's
+  int64_t limit;     // bytes
+  int64_t in_use;    // bytes of it
+} weir_allocator_use_t;
 typedef struct weir_allocator_vtable_t {
   void* (*alloc)(weir_allocator_t* self, size_t size,
                  size_t alignment);  // required; NULL when exhausted
   void (*free)(weir_allocator_t* self, void* pointer,
                size_t size);  // required; |size| as allocated
+  // Optional: how full it is, so that a failed allocation can say so.
+  void (*get_use)(weir_allocator_t* self, weir_allocator_use_t* out_use);
 } weir_allocator_vtable_t;
 struct weir_allocator_t {
   const weir_allocator_vtable_t* vtable;

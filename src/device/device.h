@@ -104,6 +104,7 @@ typedef struct weir_device_params_t {
   weir_pool_t* pool;  // borrowed, must outlive the device
   double speed;       // of a simulated device: 1 is as fast as its kernels are
   double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
+  double memory;      // bytes of its own; 0: as much as the kind has
 } weir_device_params_t;
 typedef struct weir_device_kind_t {
   const char* name;         // "cpu": as --devices and people spell it
@@ -120,12 +121,13 @@ WEIR_INLINE weir_status_t* weir_cpu_device_create(const char* task, int index, w
   return weir_cpu_kind.create(&params, out_device);
 }
 extern const weir_device_kind_t weir_guard_kind;
+extern const weir_device_kind_t weir_tight_kind;
 // The kind whose devices have |type|, as other processes tell it; NULL: none that is known here.
 const weir_device_kind_t* weir_device_kind_find(weir_view_t type);
 
-// Makes the devices that |spec| lists: "cpu:2,guard:2@speed=0.5@bandwidth=1e9" are two CPUs and two
-// guards; "cpu" is "cpu:1". NULL or "": one CPU. A CPU is always the first. INVALID_ARGUMENT quotes
-// what is wrong.
+// Makes the devices that |spec| lists: "cpu:2,guard:2@speed=0.5@bandwidth=1e9,tight@memory=1e6" are
+// two CPUs, two guards and a tight one; "cpu" is "cpu:1". NULL or "": one CPU. A CPU is always the
+// first. INVALID_ARGUMENT quotes what is wrong.
 WEIR_MUST_USE weir_status_t* weir_devices_create(const char* spec, const char* task,
                                                  weir_pool_t* pool, weir_device_t*** out_devices,
                                                  int* out_count);

@@ -67,6 +67,11 @@ static weir_status_t* create_guard(weir_device_t** out_device) {
   return weir_guard_kind.create(&params, out_device);
 }
 
+static weir_status_t* create_tight(weir_device_t** out_device) {
+  weir_device_params_t params = {.task = "/job:w/replica:0/task:2", .index = 1, .memory = 1e6};
+  return weir_tight_kind.create(&params, out_device);
+}
+
 static weir_tensor_t* fetch(weir_device_t* device, weir_memory_t memory, const weir_tensor_t* src) {
   weir_tensor_t* copy = NULL;
   assert_null(weir_device_fetch(device, memory, src, &copy));
@@ -116,6 +121,11 @@ static void conformance(create_fn_t create) {
   weir_device_name_t name;
   assert_null(weir_device_name_parse(weir_view_of(device->name), &name));
   assert_string_equal(name.type, device->type);
+  const weir_device_kind_t* kind =
+      weir_device_kind_find(weir_view_of(name.type));  // says the same of it
+  assert_non_null(kind);
+  assert_string_equal(kind->kernel_type, device->kernel_type);
+  assert_int_equal(kind->has_queue, device->vtable->submit != NULL);
   assert_string_equal(name.job, "w");
   assert_int_equal(name.index, 1);
   assert_true(device->incarnation != other->incarnation);
@@ -142,7 +152,7 @@ static void test_cpu(void** state) {
   conformance(create_cpu);
 }
 
-// ---- the guard device ----
+// ---- streams: of every device that has them ----
 
 typedef struct step_t {
   weir_work_t work;  // first
@@ -159,12 +169,10 @@ static void step_run(weir_work_t* work) {
 
 static void step_done(weir_work_t* work) { (void)work; }
 
-static void test_guard(void** state) {
-  (void)state;
+static void check_order(create_fn_t create) {
   enum { STEPS = 20 };
-  conformance(create_guard);
   weir_device_t* device = NULL;
-  assert_null(create_guard(&device));
+  assert_null(create(&device));
   assert_false(weir_device_is_host(device));
   int32_t zero = 0;
   int order = 0;
@@ -225,13 +233,12 @@ static void held_submit(weir_device_t* device, weir_stream_t stream, held_t* hel
 }
 
 // A stream waits for another's event, of another device too, and for nothing else.
-static void test_events(void** state) {
-  (void)state;
+static void check_events(create_fn_t create, create_fn_t create_other) {
   weir_device_t* devices[2];
   held_t first, second, third, free_one;
   weir_event_t* event = NULL;
-  assert_null(create_guard(&devices[0]));
-  assert_null(create_guard(&devices[1]));
+  assert_null(create(&devices[0]));
+  assert_null(create_other(&devices[1]));
   held_submit(devices[0], WEIR_STREAM_COMPUTE, &first);
   assert_null(devices[0]->vtable->record(devices[0], WEIR_STREAM_COMPUTE, &event));
   held_submit(devices[0], WEIR_STREAM_COMPUTE, &third);
@@ -252,6 +259,24 @@ static void test_events(void** state) {
   weir_device_release(devices[1]);
   assert_true(third.is_gone);
 }
+
+static void test_guard(void** state) {
+  (void)state;
+  conformance(create_guard);
+  check_order(create_guard);
+  check_events(create_guard, create_guard);
+}
+
+static void test_tight(void** state) {
+  (void)state;
+  conformance(create_tight);
+  check_order(create_tight);
+  check_events(create_tight, create_tight);
+  check_events(create_guard, create_tight);
+  check_events(create_tight, create_guard);
+}
+
+// ---- what is theirs alone ----
 
 // Whoever looks at its memory from the host dies.
 static void test_guard_bites(void** state) {
@@ -277,6 +302,33 @@ static void test_guard_bites(void** state) {
   weir_device_release(device);
 }
 
+static weir_status_t* take_bytes(weir_device_t* device, int64_t size, weir_tensor_t** out_tensor) {
+  return weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE), WEIR_DTYPE_INT8,
+                               1, &size, out_tensor);
+}
+
+// Its memory is given out to the last byte and no further, and again when it comes back.
+static void test_tight_runs_out(void** state) {
+  (void)state;
+  weir_device_t* device = NULL;
+  weir_tensor_t *most = NULL, *rest = NULL, *more = NULL;
+  assert_null(create_tight(&device));
+  assert_int_equal(device->memory_limit, 1000000);
+  assert_null(take_bytes(device, 999900, &most));
+  weir_status_t* status = take_bytes(device, 101, &more);
+  assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(weir_status_message(status),
+                         "shape[101] and type int8 on /job:w/replica:0/task:2/device:TIGHT:1: 101 "
+                         "bytes asked, 999900 of 1000000 in use"));
+  weir_status_destroy(status);
+  assert_null(take_bytes(device, 100, &rest));
+  weir_tensor_release(most);
+  assert_null(take_bytes(device, 999900, &more));
+  weir_tensor_release(rest);
+  weir_device_release(device);
+  weir_tensor_release(more);  // the memory outlives the device
+}
+
 // ---- lists ----
 
 static void test_lists(void** state) {
@@ -294,8 +346,14 @@ static void test_lists(void** state) {
   assert_null(weir_devices_create("guard", NULL, NULL, &devices, &count));
   assert_int_equal(count, 2);  // there is always a CPU
   weir_devices_release(devices, count);
-  const char* bad[] = {"gpu:1",        "cpu:0",   "cpu:x", "cpu:-1",         "guard@speed=0",
-                       "guard@size=3", "cpu:100", ":2",    "cpu:60,guard:60"};
+  assert_null(weir_devices_create("tight,tight@memory=1e6", NULL, NULL, &devices, &count));
+  assert_int_equal(count, 3);
+  assert_int_equal(devices[1]->memory_limit, 64 << 20);
+  assert_int_equal(devices[2]->memory_limit, 1000000);
+  weir_devices_release(devices, count);
+  const char* bad[] = {"tight@memory=0.5", "tight@memory=", "gpu:1",        "cpu:0",   "cpu:x",
+                       "cpu:-1",           "guard@speed=0", "guard@size=3", "cpu:100", ":2",
+                       "cpu:60,guard:60"};
   for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) {
     weir_status_t* status = weir_devices_create(bad[i], NULL, NULL, &devices, &count);
     if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) fail_msg("%s was accepted", bad[i]);
@@ -308,7 +366,7 @@ int main(void) {
       cmocka_unit_test(test_names),       cmocka_unit_test(test_bad_names),
       cmocka_unit_test(test_cpu),         cmocka_unit_test(test_guard),
       cmocka_unit_test(test_guard_bites), cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_tight),       cmocka_unit_test(test_tight_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

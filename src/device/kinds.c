@@ -8,7 +8,8 @@
 #include "base/string.h"
 #include "device/device.h"
 
-static const weir_device_kind_t* const kinds[] = {&weir_cpu_kind, &weir_guard_kind};
+static const weir_device_kind_t* const kinds[] = {&weir_cpu_kind, &weir_guard_kind,
+                                                  &weir_tight_kind};
 
 enum { MAX_DEVICES = 64 };
 
@@ -49,7 +50,9 @@ static bool parse_option(weir_view_t option, weir_device_params_t* params) {
   weir_view_t key;
   if (!weir_view_next(&option, '=', &key)) return false;
   if (weir_view_is(key, "speed")) return parse_positive(option, &params->speed);
-  return weir_view_is(key, "bandwidth") && parse_positive(option, &params->bandwidth);
+  if (weir_view_is(key, "bandwidth")) return parse_positive(option, &params->bandwidth);
+  return weir_view_is(key, "memory") && parse_positive(option, &params->memory) &&
+         params->memory >= 1;
 }
 
 static weir_status_t* parse_item(weir_view_t text, item_t* out) {
@@ -58,7 +61,8 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
   bool is_good = weir_view_next(&rest, '@', &head) && weir_view_next(&head, ':', &name);
   if (is_good) out->kind = find_kind(name);
   if (is_good && !out->kind)
-    return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s' is no kind of device; there are cpu and guard",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "'%.*s' is no kind of device; there are cpu, guard and tight",
                        WEIR_VIEW_ARG(name));
   int64_t count = 1;
   if (is_good && head.size) is_good = weir_parse_int64(head, &count) && count > 0;
@@ -66,8 +70,8 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
     is_good = parse_option(option, &out->params);
   if (!is_good || count > MAX_DEVICES)
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "'%.*s' does not say which devices: KIND[:COUNT][@speed=X][@bandwidth=X], "
-                       "at most %d",
+                       "'%.*s' does not say which devices: KIND[:COUNT][@speed=X][@bandwidth=X]"
+                       "[@memory=BYTES], at most %d",
                        WEIR_VIEW_ARG(text), MAX_DEVICES);
   out->count = (int)count;
   return NULL;

@@ -269,6 +269,45 @@ static void test_checkpoint_of_all_devices(void** state) {
   assert_int_equal(system(command), 0);
 }
 
+// ---- memory that is not enough ----
+
+// Runs a step that makes n elements, and then four times as many, in a tight device's memory.
+static weir_status_t* run_with(weir_session_t* session, weir_edge_t n, int32_t value, weir_edge_t y,
+                               weir_tensor_t** out_result) {
+  weir_tensor_t* fed = make_int(value);
+  weir_feed_t feed = {.edge = n, .tensor = fed};
+  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .fetches = &y, .fetch_count = 1};
+  weir_status_t* status = weir_session_run(session, &spec, out_result);
+  weir_tensor_release(fed);
+  return status;
+}
+
+// The step that finds too little says where and how little; what it had is there for later ones.
+static void test_out_of_device_memory(void** state) {
+  world_t* w = *state;
+  const char* tight = "/device:TIGHT:0";
+  weir_edge_t n = placeholder(w, "n", WEIR_DTYPE_INT32), zero = weir_const_int(w->scope, 0);
+  weir_edge_t four = OP(w, "ExpandDims", weir_const_int(w->scope, 4), zero);
+  weir_edge_t some =
+      ON(w, tight, "Fill", "some", OP(w, "ExpandDims", n, zero), weir_const_float(w->scope, 1));
+  weir_edge_t big = ON(w, tight, "Tile", "big", some, four);
+  weir_edge_t y = ON(w, tight, "Sum", "y", big, zero);
+  weir_session_t* session = open_on(w, "cpu:1,tight:1@memory=1e6", NULL, false);
+  const char* said[] = {"Node 'big' (Tile): OOM when", "shape[400000] and type float", tight,
+                        "1600000 bytes asked", "of 1000000 in use"};
+  for (int round = 0; round < 10; ++round) {  // a leak would leave nothing
+    weir_tensor_t* result = NULL;
+    weir_status_t* status = run_with(session, n, 100000, y, &result);
+    for (size_t i = 0; i < WEIR_COUNT_OF(said); ++i)
+      if (!status || !strstr(weir_status_message(status), said[i]))
+        fail_msg("'%s' is not in %s", said[i], status ? weir_status_message(status) : "OK");
+    check_error(status, WEIR_RESOURCE_EXHAUSTED, "OOM");
+    check_ok(run_with(session, n, 10000, y, &result));
+    assert_true(WEIR_TENSOR_DATA(result, float)[0] == 40000);
+    weir_tensor_release(result);
+  }
+}
+
 // ---- what cannot be ----
 
 static void test_devices_that_are_not_there(void** state) {
@@ -316,6 +355,7 @@ int main(void) {
       TEST(test_state_of_devices),
       TEST(test_checkpoint_of_all_devices),
       TEST(test_a_promise_not_kept),
+      TEST(test_out_of_device_memory),
       TEST(test_devices_that_are_not_there),
       TEST(test_a_queue_stays_on_the_host),
       TEST(test_bad_options),

@@ -58,6 +58,20 @@ static weir_status_t* exhausted(weir_dtype_t dtype, int rank, const int64_t* dim
                      weir_shape_text(rank, dims, text), weir_dtype_name(dtype));
 }
 
+// As exhausted, and says how much was asked of whom, where the allocator tells.
+static weir_status_t* exhausted_in(weir_allocator_t* allocator, weir_dtype_t dtype, int rank,
+                                   const int64_t* dims, int64_t size) {
+  if (!allocator->vtable->get_use) return exhausted(dtype, rank, dims);
+  weir_allocator_use_t use;
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  allocator->vtable->get_use(allocator, &use);
+  return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                     "OOM when allocating tensor with shape%s and type %s on %s: %" PRId64
+                     " bytes asked, %" PRId64 " of %" PRId64 " in use",
+                     weir_shape_text(rank, dims, text), weir_dtype_name(dtype), use.name, size,
+                     use.in_use, use.limit);
+}
+
 // Says what is wrong with a shape that count_elements refused.
 static weir_status_t* bad_shape(weir_dtype_t dtype, int rank, const int64_t* dims) {
   if (element_size(dtype) == 0) {
@@ -200,7 +214,7 @@ weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t d
     tensor->data = allocator->vtable->alloc(allocator, (size_t)size, WEIR_TENSOR_ALIGNMENT);
     if (!tensor->data) {
       host_free(tensor, header_size(rank));
-      return exhausted(dtype, rank, dims);
+      return exhausted_in(allocator, dtype, rank, dims, size);
     }
     tensor->alloc_size = (size_t)size;
     if (!is_plain(dtype)) weir_elements_init(dtype, tensor->data, count);
