@@ -109,11 +109,26 @@ weir_edge_t weir_lower_truth(lowering_t* l, weir_edge_t value) {
   return WEIR_NO_EDGE;
 }
 
+// Functions may give other types than their caller says, whose readers rely on them.
+static weir_status_t* check_types(const lowering_t* l, const weir_edge_t* results) {
+  const weir_node_def_t* def = &l->node->def;
+  for (int i = 0; i < def->output_count; ++i) {
+    weir_dtype_t want = weir_dtype_base(def->output_types[i]);
+    weir_dtype_t got = weir_dtype_base(weir_edge_dtype(results[i]));
+    if (want != got)
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "output %d of '%s' is of type %s, but its function's is %s", i, def->name,
+                         weir_dtype_name(want), weir_dtype_name(got));
+  }
+  return NULL;
+}
+
 weir_status_t* weir_lower_finish(lowering_t* l, const weir_edge_t* results,
                                  weir_node_t* const* controls, int control_count) {
   weir_node_t* node = l->node;
   weir_arena_t* arena = &l->graph->arena;
   if (l->builder.base.status) return NULL;
+  WEIR_TRY(check_types(l, results));
   size_t count = (size_t)node->def.output_count;
   weir_dtype_t* types = weir_arena_array(arena, count, sizeof(*types));
   weir_edge_t* inputs = weir_arena_array(arena, count, sizeof(*inputs));

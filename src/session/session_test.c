@@ -820,28 +820,55 @@ static void test_unknown_function(void** state) {
 }
 
 // Nobody reads numbers as strings: what a function returns is what its caller says, or an error.
-static void test_result_of_another_type(void** state) {
-  world_t* w = *state;
-  import_text(w,
-              "node {name: 'n' op: 'Placeholder'" INT_ATTR("dtype") "}"
-              "node {name: 'yes' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
-              "node {name: 'if' op: 'If' input: 'yes' input: 'n'"
-              " attr {key: 'Tcond' value {type: DT_BOOL}}" INT_LIST("Tin")
-              " attr {key: 'Tout' value {list {type: DT_STRING}}}"
-              FUNC("then_branch", "Same") FUNC("else_branch", "Same") "}"
-              "library {function {signature {name: 'Same' input_arg" INT_ARG("n")
-              " output_arg" INT_ARG("r") "} ret {key: 'r' value: 'n'}}}");
+static void check_other_type(world_t* w, const char* caller, const char* inputs, weir_code_t code,
+                             const char* says) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text,
+                     "node {name: 'n' op: 'Placeholder'" INT_ATTR("dtype") "}"
+                     "node {name: 'yes' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+                     "node {name: 'call' %s %s}"
+                     "library {function {signature {name: 'Same' input_arg" INT_ARG("n")
+                     " output_arg" INT_ARG("r") "} ret {key: 'r' value: 'n'}}"
+                     "function {signature {name: 'Yes' input_arg" INT_ARG("n")
+                     " output_arg {name: 'r' type: DT_BOOL}}"
+                     " node_def {name: 'yes' op: 'Const' attr {key: 'dtype' value {type: DT_BOOL}}"
+                     "  attr {key: 'value' value {tensor {dtype: DT_BOOL tensor_shape {} bool_val: true}}}}"
+                     " ret {key: 'r' value: 'yes:output:0'}}}", inputs, caller);
+  check_ok(weir_strbuf_finish(&text));
+  import_text(w, text.data);
+  weir_strbuf_free(&text);
   weir_session_t* session = open_session(w, 1);
   weir_edge_t n, yes, made;
   check_ok(weir_graph_find_output(w->graph, "n", &n));
   check_ok(weir_graph_find_output(w->graph, "yes", &yes));
-  check_ok(weir_graph_find_output(w->graph, "if", &made));
+  check_ok(weir_graph_find_output(w->graph, "call", &made));
   weir_tensor_t *number = make_int(3), *truth = make_bool(true), *result = NULL;
   weir_step_spec_t spec = {WEIR_FEEDS({n, number}, {yes, truth}), WEIR_FETCHES(made)};
-  check_error(weir_session_run(session, &spec, &result), WEIR_INTERNAL,
-              "Expect 0-th output is of type string but get int32");
+  check_error(weir_session_run(session, &spec, &result), code, says);
   weir_tensor_release(number);
   weir_tensor_release(truth);
+}
+#define STRINGS_IF                                                                            \
+  "op: 'If' attr {key: 'Tcond' value {type: DT_BOOL}}" INT_LIST(                              \
+      "Tin") " attr {key: 'Tout' value {list {type: DT_STRING}}}" FUNC("then_branch", "Same") \
+      FUNC("else_branch", "Same")
+
+static void test_branch_of_another_type(void** state) {
+  check_other_type(*state, STRINGS_IF, "input: 'yes' input: 'n'", WEIR_INTERNAL,
+                   "Expect 0-th output is of type string but get int32");
+}
+
+// What cannot be lowered is called.
+static void test_lowered_branch_of_another_type(void** state) {
+  check_other_type(*state, STRINGS_IF " attr {key: '_lower_using_switch_merge' value {b: true}}",
+                   "input: 'yes' input: 'n'", WEIR_INTERNAL,
+                   "Expect 0-th output is of type string but get int32");
+}
+
+static void test_body_of_another_type(void** state) {
+  check_other_type(*state, "op: 'While'" INT_LIST("T") FUNC("cond", "Yes") FUNC("body", "Yes"),
+                   "input: 'n'", WEIR_INVALID_ARGUMENT,
+                   "Expected type int32 for return value 0 but got bool");
 }
 
 // A condition is looked at when the Switch runs, not when it was read.
@@ -884,7 +911,9 @@ int main(void) {
       TEST(test_many_feeds),
       TEST(test_graph_grows_between_runs),
       TEST(test_uninitialised),
-      TEST(test_result_of_another_type),
+      TEST(test_branch_of_another_type),
+      TEST(test_lowered_branch_of_another_type),
+      TEST(test_body_of_another_type),
       TEST(test_condition_that_changes),
       TEST(test_no_memory_for_the_result),
       TEST(test_containers),

@@ -16,7 +16,7 @@ from values import code_name, compare_values
 TIMEOUT_MS = 8000
 REPEATS = 9
 REFUSALS = re.compile('^import|No OpKernel was registered|has inputs from different frames|is both fed and fetched|'
-                      'expected type [a-z0-9]+ != ')
+                      'expected type [a-z0-9]+ != |expected [a-z0-9]+ while building NodeDef')
 ALIKE = {'rtol': 1e-5, 'atol': 1e-6}
 
 

@@ -71,6 +71,18 @@ static bool loop_call(loop_t* loop) {
   return loop_is_last(loop);
 }
 
+// A body that gives back other types than it took would be called with them again.
+static weir_status_t* check_results(const loop_t* loop) {
+  for (int i = 0; i < loop->count; ++i) {
+    weir_dtype_t want = loop->ctx->node->output_types[i];
+    weir_dtype_t got = weir_tensor_type(loop->tensors[loop->count + i]);
+    if (want != got)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Expected type %s for return value %d but got %s.",
+                         weir_dtype_name(want), i, weir_dtype_name(got));
+  }
+  return NULL;
+}
+
 // Takes the results of the call that ended. *|out_is_over|: the condition said no.
 static weir_status_t* loop_advance(loop_t* loop, bool* out_is_over) {
   weir_status_t* status = loop->status;
@@ -83,6 +95,7 @@ static weir_status_t* loop_advance(loop_t* loop, bool* out_is_over) {
     loop->truth = NULL;
     *out_is_over = !truth;
   } else {
+    WEIR_TRY(check_results(loop));
     weir_tensor_t** next = loop->tensors + loop->count;
     release_all(loop->tensors, loop->count);
     for (int i = 0; i < loop->count; ++i) {
