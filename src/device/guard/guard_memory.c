@@ -10,9 +10,9 @@
 
 #include "base/thread.h"
 
-enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 20 };
+enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 21 };
 static const size_t kMost = (size_t)1 << 36, kLeast = (size_t)1 << 28;  // addresses reserved
-static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps
+static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps: a huge page
 
 typedef struct free_list_t {
   void** blocks;
@@ -109,6 +109,9 @@ weir_status_t* weir_guard_memory_create(const weir_space_t* space, guard_memory_
     return WEIR_STATUS(RESOURCE_EXHAUSTED, "no addresses for a guard device's memory: %s",
                        strerror(error));
   }
+  // Rights change twice for each kernel: the fewer pages, the sooner. Where there are no huge ones
+  // it is slow, not wrong.
+  (void)madvise(memory->base, memory->reserved, MADV_HUGEPAGE);
   memory->allocator = (weir_allocator_t){.vtable = &guard_vtable, .space = space};
   weir_mutex_init(&memory->mu);
   *out_memory = memory;
