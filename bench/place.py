@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Placement by cost against ten placements made by hand, and predicted against real step times, on two guard devices.
 
-    place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict]
+    place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict] [--graphs DIR | --make DIR]
 
 Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two branches. Every node is put on one of the two guard
 devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
 of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
 are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
 makes steps longer, never shorter. A busy machine tells nothing: each command measures the devices anew, so that even predictions
-differ from one to the next. The python that runs it must have tensorflow.
+differ from one to the next. The python that runs it must have tensorflow; or --make writes the graphs where there is one, and
+--graphs takes them where there is none.
 """
 import argparse
 import collections
@@ -19,9 +20,12 @@ import subprocess
 import sys
 import tempfile
 
-import make_graphs as graphs
+try:
+    import make_graphs as graphs
+    tf = graphs.tf
+except ImportError:  # with --graphs
+    graphs = tf = None
 
-tf = graphs.tf
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -164,20 +168,26 @@ def busy_times(events):
     return found
 
 
-def evaluate(weir, name, args):
+def make(name, folder):
+    """Writes the model's graph under every placement by hand, and once with either device allowed."""
     graph = graphs.build(name, MODELS)
-    hand = by_hand(graph)
-    paths = {key: write(graph, lambda n, where=where: where[n], weir.folder / f'{key.replace("/", "_")}.pb')
-             for key, where in hand.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, where in by_hand(graph).items():
+        write(graph, lambda n, where=where: where[n], folder / f'{key.replace("/", " of ")}.pb')
+    write(graph, lambda n: '*', folder / 'by cost.pb')
+
+
+def evaluate(weir, name, folder, args):
+    paths = {path.stem: path for path in sorted(folder.glob('*.pb'), key=lambda p: (p.stem == 'by cost', p.stem))}
+    hand = [key for key in paths if key != 'by cost']
     options = {key: ['--place=graph'] for key in paths}
     trace = None if args.no_trace or args.predict else weir.trace(paths['all on 0'], 3)
-    paths['by cost'] = write(graph, lambda n: '*', weir.folder / 'cost.pb')
     options['by cost'] = [f'--place=cost:{trace}' if trace else '--place=cost']
     times = {key: [] for key in paths}
     for _ in range(0 if args.predict else args.rounds):
         for key, path in paths.items():
             times[key].append(weir.time(path, *options[key]))
-    print(f'\n{name}: {len(graph.node)} nodes\n{"":18} {"predicted":>10} {"real":>10} {"ratio":>7}')
+    print(f'\n{name}\n{"":18} {"predicted":>10} {"real":>10} {"ratio":>7}')
     predicted = {key: weir.predict(path, *options[key], *([f'--trace={trace}'] if trace else [])) for key, path in paths.items()}
     for key in paths:
         real = f'{min(times[key]):7.2f} ms {predicted[key] / min(times[key]):7.2f}' if times[key] else ''
@@ -195,10 +205,16 @@ def main():
     parser.add_argument('--models', nargs='+', default=list(MODELS), choices=list(MODELS))
     parser.add_argument('--no-trace', action='store_true')
     parser.add_argument('--predict', action='store_true')
+    parser.add_argument('--graphs', type=pathlib.Path)
+    parser.add_argument('--make', type=pathlib.Path)
     args = parser.parse_args()
     for name in args.models:
-        with tempfile.TemporaryDirectory() as folder:
-            evaluate(Weir(args, pathlib.Path(folder)), name, args)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = (args.graphs or args.make or pathlib.Path(temporary)) / name
+            if not args.graphs:
+                make(name, folder)
+            if not args.make:
+                evaluate(Weir(args, pathlib.Path(temporary)), name, folder, args)
 
 
 if __name__ == '__main__':
