@@ -214,14 +214,20 @@ static bool is_brief(const ready_t* item) {
   return weir_node_bytes(inputs, node->input_count) <= WEIR_MAX(known, WEIR_FEW_BYTES);
 }
 
-// Puts the node to be taken next on top of the stack: the newest is there; perturbed, any of them.
+static void put_on_top(run_t* run, size_t chosen) WEIR_REQUIRES(run->mu) {
+  ready_t item = run->ready[chosen];
+  size_t above = run->ready_count - 1 - chosen;
+  memmove(run->ready + chosen, run->ready + chosen + 1, above * sizeof(*run->ready));
+  run->ready[run->ready_count - 1] = item;
+}
+
+// Puts the node to be taken next on top of the stack. The newest is there: what it reads is in the
+// cache. Streams should get their work in the order in which it became ready, or one device waits
+// for what another does last; perturbed, any order will do.
 static void choose_next(run_t* run) WEIR_REQUIRES(run->mu) {
-  if (!weir_perturb_is_on() || run->ready_count < 2) return;
-  ready_t* chosen = &run->ready[weir_perturb_draw(run->ready_count)];
-  ready_t* top = &run->ready[run->ready_count - 1];
-  ready_t item = *chosen;
-  *chosen = *top;
-  *top = item;
+  if (run->ready_count < 2) return;
+  if (weir_perturb_is_on()) put_on_top(run, weir_perturb_draw(run->ready_count));
+  else if (WEIR_UNLIKELY(run->params->plan->has_streams)) put_on_top(run, 0);
 }
 
 // Runs what is ready and brief, on a thread that is only passing by: not for long, since a loop is

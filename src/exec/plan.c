@@ -133,6 +133,7 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   if (is_queued) {
     out->compute = NULL;
     out->is_cheap = true;  // to submit
+    p->plan->has_streams = true;
     out->may_promise = weir_node_may_promise(&node->def, out->kernel);
   }
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;

@@ -106,6 +106,7 @@ typedef struct weir_plan_t {
   bool is_unbounded;             // some node of it is
   bool has_transfers;            // Send or Recv nodes: the step needs a rendezvous
   bool has_moving_rets;          // results may be memory of a reference variable
+  bool has_streams;              // some kernels are submitted to a device's stream
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
   void* free_states;  // recycled step memory (linear.c); guarded by mu

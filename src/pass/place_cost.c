@@ -97,7 +97,8 @@ static weir_status_t* sort_nodes(placer_t* p) {
   int count = count_of(p);
   ranked_t* nodes = weir_alloc_array((size_t)count + 1, sizeof(*nodes));
   if (!nodes) return weir_out_of_memory();
-  find_ranks(p);
+  // Twice: an Exit stands before the last turn that it waits for in the topological order.
+  for (int pass = 0; pass < 2; ++pass) find_ranks(p);
   for (int i = 0; i < count; ++i) {
     int id = p->costs->order[i]->id;
     nodes[i] = (ranked_t){.rank = p->rank[id], .position = i, .id = id};

@@ -55,6 +55,18 @@ static void add_reader(void* arg, int source, weir_sim_reader_t reader) {
   sim->readers[sim->first_reader[source + 1]++] = reader;
 }
 
+// What an Exit waits for besides its input: a loop is played through once, without the way back,
+// but its last turn comes after all that the turns before it did to the variable.
+static const weir_node_t* last_turn_of(const weir_node_t* exit) {
+  const weir_node_t* choice = weir_node_role(exit) == WEIR_ROLE_EXIT ? exit->inputs[0].node : NULL;
+  if (!choice || weir_node_role(choice) != WEIR_ROLE_SWITCH) return NULL;
+  const weir_node_t* merge = choice->inputs[0].node;
+  for (int i = 0; i < merge->def.input_count; ++i) {
+    if (weir_node_is_back_edge(merge, merge->inputs[i].node)) return merge->inputs[i].node;
+  }
+  return NULL;
+}
+
 static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_sim_reader_t)) {
   for (size_t i = 0; i < sim->costs->graph->node_count; ++i) {
     const weir_node_t* node = sim->costs->graph->nodes[i];
@@ -65,6 +77,8 @@ static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_sim
     }
     for (int k = 0; k < node->control_count; ++k)
       visit(sim, node->control_inputs[k]->id, (weir_sim_reader_t){(int)i, -1, -1});
+    const weir_node_t* turn = last_turn_of(node);
+    if (turn) visit(sim, turn->id, (weir_sim_reader_t){(int)i, -1, -1});
   }
 }
 
