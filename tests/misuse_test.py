@@ -18,7 +18,8 @@ DECLARATION = re.compile(r'WEIR_API\s+(?:WEIR_MUST_USE\s+)?([\w\s]+?[\s*]+)(weir
 COMMENT = re.compile(r'//[^\n]*')
 
 LEFT_OUT = {'weir_abort_null'}  # aborts whatever it is given
-OPTIONAL = {('weir_plugin_parallel_for', 'arg')}  # and a context of zeros has no pool to run on
+# And a context of zeros has no pool to run on, no cancellation, and nobody to tell.
+OPTIONAL = {('weir_plugin_parallel_for', 'arg'), ('weir_plugin_submit', 'arg'), ('weir_plugin_on_cancel', 'arg')}
 
 
 class Edge(ctypes.Structure):
@@ -38,6 +39,11 @@ class Pair(ctypes.Structure):
     _fields_ = [('items', ctypes.c_void_p), ('count', ctypes.c_int), ('is_set', ctypes.c_bool)]
 
 
+class Done(ctypes.Structure):
+    """A callback and what it gets."""
+    _fields_ = [('fn', ctypes.c_void_p), ('arg', ctypes.c_void_p)]
+
+
 class Words(ctypes.Structure):
     """Any other structure: larger than two words, it goes by reference, whatever it holds."""
     _fields_ = [('words', ctypes.c_uint64 * 64)]
@@ -45,7 +51,7 @@ class Words(ctypes.Structure):
 
 BY_VALUE = {'int': ctypes.c_int, 'bool': ctypes.c_bool, 'float': ctypes.c_float, 'double': ctypes.c_double,
             'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'size_t': ctypes.c_size_t, 'void': None, 'weir_edge_t': Edge,
-            'weir_rate_t': Rate, 'weir_gradient_t': Gradient}
+            'weir_rate_t': Rate, 'weir_gradient_t': Gradient, 'weir_done_t': Done}
 BY_VALUE |= dict.fromkeys(('weir_dtype_t', 'weir_code_t', 'weir_server_end_t'), ctypes.c_int)
 
 

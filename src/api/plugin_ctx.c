@@ -258,6 +258,7 @@ void* weir_plugin_state(const weir_kernel_ctx_t* ctx) {
 }
 
 void weir_plugin_done(weir_done_t done, weir_status_t* take_status) {
+  WEIR_ASSERT_ARG(done.fn);
   weir_done_call(done, take_status);
 }
 
