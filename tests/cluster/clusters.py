@@ -110,6 +110,7 @@ class Task:
 
 class Cluster:
     """Tasks of Weir: {'ps': 2, 'worker': 2} by default. All of them get the options."""
+    options = ()
 
     def __init__(self, jobs=None, *options):
         self.options = options
