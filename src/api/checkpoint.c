@@ -70,8 +70,8 @@ static weir_status_t* value_of(weir_session_t* session, const weir_node_t* node,
                                weir_device_t* home, weir_tensor_t** out_value) {
   weir_resource_t* resource = NULL;
   weir_status_t* status =
-      weir_resources_find(weir_resources_of(session->resources, home->ordinal), container_of(node),
-                          name_of(node), &weir_variable_type, &resource);
+      weir_resources_find(weir_resources_of(session->program->resources, home->ordinal),
+                          container_of(node), name_of(node), &weir_variable_type, &resource);
   weir_status_destroy(status);
   if (!resource) return NULL;
   *out_value = weir_variable_read((weir_variable_t*)resource);
@@ -191,9 +191,9 @@ static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource)
 static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node, weir_device_t* home,
                                  weir_tensor_t** take_value) {
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_resources_find_or_create(weir_resources_of(session->resources, home->ordinal),
-                                         container_of(node), name_of(node), &weir_variable_type,
-                                         create_variable, node, &resource));
+  WEIR_TRY(weir_resources_find_or_create(
+      weir_resources_of(session->program->resources, home->ordinal), container_of(node),
+      name_of(node), &weir_variable_type, create_variable, node, &resource));
   weir_status_t* status = weir_variable_assign((weir_variable_t*)resource, *take_value);
   *take_value = NULL;
   weir_resource_release(resource);

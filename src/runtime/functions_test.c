@@ -26,7 +26,6 @@ static const char kLibrary[] =
 
 typedef struct fixture_t {
   weir_runtime_t* runtime;
-  weir_resources_t* resources;
   weir_program_t* program;
   weir_functions_t* functions;
 } fixture_t;
@@ -34,10 +33,9 @@ typedef struct fixture_t {
 static fixture_t open_program(world_t* w) {
   fixture_t f = {0};
   import_text(w, kLibrary);
-  check_ok(weir_runtime_create(&(weir_runtime_options_t){.threads = 2}, &f.runtime));
-  check_ok(weir_resources_create("localhost", &f.resources));
-  weir_program_options_t options = {
-      .runtime = f.runtime, .graph = w->graph, .resources = f.resources};
+  check_ok(weir_runtime_create(&(weir_runtime_options_t){.container = "localhost", .threads = 2},
+                               &f.runtime));
+  weir_program_options_t options = {.runtime = f.runtime, .graph = w->graph};
   check_ok(weir_program_create(&options, &f.program));
   f.functions = weir_function_plans_base(f.program->functions);
   return f;
@@ -45,7 +43,6 @@ static fixture_t open_program(world_t* w) {
 
 static void close_program(fixture_t* f) {
   weir_program_destroy(f->program);
-  weir_resources_destroy(f->resources);
   weir_runtime_release(f->runtime);
 }
 

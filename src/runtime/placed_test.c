@@ -13,17 +13,15 @@
 // Compiles a graph in text as a worker does.
 static weir_status_t* compile(const char* text, weir_plan_t** out_plan) {
   weir_runtime_t* runtime = NULL;
-  weir_resources_t* resources = NULL;
   weir_program_t* program = NULL;
   weir_graph_t *graph = NULL, *copy = NULL;
   weir_arena_t arena = {0};
-  weir_runtime_options_t options = {.task = "/job:w/replica:0/task:0", .devices = "cpu:2,guard:2"};
+  weir_runtime_options_t options = {
+      .container = "w", .task = "/job:w/replica:0/task:0", .devices = "cpu:2,guard:2"};
   check_ok(weir_runtime_create(&options, &runtime));
-  check_ok(weir_resources_create("w", &resources));
   check_ok(weir_graph_create(&graph));
   check_ok(weir_graph_import_text(graph, text, strlen(text), NULL));
-  weir_program_options_t of_program = {
-      .runtime = runtime, .graph = graph, .resources = resources, .is_placed = true};
+  weir_program_options_t of_program = {.runtime = runtime, .graph = graph, .is_placed = true};
   check_ok(weir_program_create(&of_program, &program));
   check_ok(weir_graph_copy(graph, NULL, &arena, &copy, NULL));
   weir_source_t source = {.graph = copy};
@@ -32,7 +30,6 @@ static weir_status_t* compile(const char* text, weir_plan_t** out_plan) {
   if (!status) weir_plan_release(*out_plan);
   weir_program_destroy(program);
   weir_graph_unref(graph);
-  weir_resources_destroy(resources);
   weir_runtime_release(runtime);
   weir_arena_free(&arena);
   return status;

@@ -13,8 +13,8 @@
 static weir_status_t* init(weir_program_t* program, const weir_program_options_t* options) {
   program->runtime = weir_runtime_retain(options->runtime);
   program->graph = weir_graph_ref(options->graph);
-  program->resources = options->resources;
-  WEIR_TRY(weir_resources_reserve(options->resources, options->runtime->device_count));
+  program->resources = options->resources ? options->resources : options->runtime->resources;
+  WEIR_TRY(weir_resources_reserve(program->resources, options->runtime->device_count));
   program->kernels = options->kernels ? options->kernels : &program->own_kernels;
   // What a master has placed is not placed again, but for functions, which it does not look into.
   program->allow_soft_placement = options->allow_soft_placement || options->is_placed;

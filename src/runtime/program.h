@@ -13,7 +13,7 @@
 struct weir_program_t {
   weir_runtime_t* runtime;       // retained
   weir_graph_t* graph;           // retained: registry and library of all graphs it compiles
-  weir_resources_t* resources;   // borrowed
+  weir_resources_t* resources;   // the runtime's, or lent
   weir_kernel_cache_t* kernels;  // of the graph's own nodes; functions keep theirs in their plans
   weir_kernel_cache_t own_kernels;  // what |kernels| points to unless it is lent
   weir_function_plans_t* functions;
@@ -27,7 +27,7 @@ struct weir_program_t {
 typedef struct weir_program_options_t {
   weir_runtime_t* runtime;
   weir_graph_t* graph;
-  weir_resources_t* resources;   // must outlive the program
+  weir_resources_t* resources;   // of an isolated one, must outlive it; NULL: the runtime's
   weir_kernel_cache_t* kernels;  // likewise; NULL: its own
   const char* disabled_passes;   // NULL: none
   bool allow_soft_placement;

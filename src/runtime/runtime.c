@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 static void destroy(weir_runtime_t* runtime) {
+  if (runtime->owns_resources) weir_resources_destroy(runtime->resources);
   weir_devices_release(runtime->devices, runtime->device_count);
   if (runtime->owns_pool) weir_pool_destroy(runtime->pool);
   weir_free(runtime);
@@ -11,8 +12,12 @@ static weir_status_t* init(weir_runtime_t* runtime, const weir_runtime_options_t
   runtime->pool = options->pool;
   runtime->owns_pool = !options->pool;
   if (!options->pool) WEIR_TRY(weir_pool_create(options->threads, &runtime->pool));
-  return weir_devices_create(options->devices, options->task, runtime->pool, &runtime->devices,
-                             &runtime->device_count);
+  runtime->resources = options->resources;
+  runtime->owns_resources = !options->resources;
+  if (!options->resources) WEIR_TRY(weir_resources_create(options->container, &runtime->resources));
+  WEIR_TRY(weir_devices_create(options->devices, options->task, runtime->pool, &runtime->devices,
+                               &runtime->device_count));
+  return weir_resources_reserve(runtime->resources, runtime->device_count);
 }
 
 weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,

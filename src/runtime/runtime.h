@@ -1,4 +1,5 @@
-// runtime.h — What a process computes with: its devices and the threads that serve them.
+// runtime.h — What a process computes with: its devices, the threads that serve them, and the state
+// that its programs share.
 //
 // A local session has a runtime of its own, the sessions of a task share the task's. Immutable
 // after create, reference-counted, thread-safe.
@@ -6,6 +7,7 @@
 #define WEIR_RUNTIME_RUNTIME_H_
 
 #include "device/device.h"
+#include "op/resource.h"
 
 typedef struct weir_runtime_t {
   weir_ref_t ref;
@@ -13,13 +15,17 @@ typedef struct weir_runtime_t {
   bool owns_pool;
   weir_device_t** devices;  // at least one; the first is a CPU
   int device_count;
+  weir_resources_t* resources;  // variables, queues, tables: of all programs but isolated ones
+  bool owns_resources;
 } weir_runtime_t;
 
 typedef struct weir_runtime_options_t {
-  const char* task;     // "/job:localhost/replica:0/task:0": what device names begin with
-  weir_pool_t* pool;    // borrowed, must outlive the runtime; NULL: one of its own
-  int threads;          // of its own pool; 0: one a CPU
-  const char* devices;  // as weir_devices_create reads it; NULL: one CPU
+  const char* task;             // "/job:localhost/replica:0/task:0": what device names begin with
+  weir_pool_t* pool;            // borrowed, must outlive the runtime; NULL: one of its own
+  int threads;                  // of its own pool; 0: one a CPU
+  const char* devices;          // as weir_devices_create reads it; NULL: one CPU
+  weir_resources_t* resources;  // borrowed like |pool|; NULL: its own
+  const char* container;        // where its own resources are unless they say where
 } weir_runtime_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,

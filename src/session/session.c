@@ -36,18 +36,16 @@ static void generation_destroy(weir_session_generation_t* generation) {
 }
 
 static weir_status_t* init(weir_session_t* session, const weir_session_options_t* options) {
-  weir_runtime_options_t wanted = {
-      .task = LOCAL_TASK, .threads = options->threads, .devices = options->devices};
+  weir_runtime_options_t wanted = {.task = LOCAL_TASK,
+                                   .container = DEFAULT_CONTAINER,
+                                   .threads = options->threads,
+                                   .devices = options->devices};
   weir_program_options_t program = {.graph = session->graph,
                                     .disabled_passes = options->disabled_passes,
                                     .place = options->place,
                                     .allow_soft_placement = options->allow_soft_placement};
   WEIR_TRY(generation_create(&session->generation));
-  session->owns_resources = options->isolate_state;
-  if (options->isolate_state)
-    WEIR_TRY(weir_resources_create(DEFAULT_CONTAINER, &session->resources));
-  else WEIR_TRY(shared_resources(session->graph, &session->resources));
-  program.resources = session->resources;
+  if (!options->isolate_state) WEIR_TRY(shared_resources(session->graph, &wanted.resources));
   WEIR_TRY(weir_runtime_create(&wanted, &program.runtime));
   weir_status_t* status = weir_program_create(&program, &session->program);
   weir_runtime_release(program.runtime);
@@ -120,7 +118,6 @@ void weir_session_destroy(weir_session_t* session) {
     weir_plan_release(entry->value);
   weir_lru_free(&session->plans);
   weir_program_destroy(session->program);
-  if (session->owns_resources) weir_resources_destroy(session->resources);
   generation_destroy(session->generation);
   weir_cond_destroy(&session->idle);
   weir_mutex_destroy(&session->mu);
@@ -155,8 +152,8 @@ void weir_session_reset(weir_session_t* session, const char* const* containers, 
     return;
   }
   for (int i = 0; i < count; ++i)
-    weir_resources_clear(session->resources, weir_view_of(containers[i]));
-  if (count == 0) weir_resources_clear_all(session->resources);
+    weir_resources_clear(session->program->resources, weir_view_of(containers[i]));
+  if (count == 0) weir_resources_clear_all(session->program->resources);
 }
 
 // ---- running ----

@@ -38,10 +38,8 @@ struct weir_session_t {
   weir_mutex_t mu;                // guards what says so, and all below |idle|
   weir_remote_session_t* remote;  // owned; NULL: steps run here. Else nothing below is in use
   weir_program_t* program;        // compiles and runs
-  weir_resources_t* resources;    // the graph's, or our own
-  bool owns_resources;
-  weir_cond_t idle;                       // signalled when a running_count falls to zero
-  weir_lru_t plans;                       // signature → weir_plan_t, retained
+  weir_cond_t idle;               // signalled when a running_count falls to zero
+  weir_lru_t plans;               // signature → weir_plan_t, retained
   weir_session_generation_t* generation;  // of steps started now; replaced when cancelled
   int running_count;
   int64_t next_step_id;

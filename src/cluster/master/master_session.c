@@ -86,7 +86,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
   weir_program_options_t program = {
       .runtime = task->runtime,
       .graph = session->graph,
-      .resources = config->is_isolated ? session->own_resources : task->resources,
+      .resources = session->own_resources,
       .disabled_passes = config->is_unoptimized ? "all" : NULL,
       .is_placed = true};
   weir_strbuf_append(&session->config, config->message.data, config->message.size);

@@ -199,7 +199,7 @@ static void put_task(weir_task_t* task, weir_strbuf_t* out) {
                      "%d\n",
                      weir_pool_queued(task->pool), weir_pool_queued(task->waiting_pool));
   put_head(out, "weir_queue_size", "gauge", "Elements in each queue of the task.");
-  weir_resources_visit(task->resources, &weir_queue_type, put_queue, out);
+  weir_resources_visit(task->runtime->resources, &weir_queue_type, put_queue, out);
 }
 
 static int64_t resident_bytes(void) {

@@ -55,9 +55,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   weir_pool_make_elastic(task->pool, EXTRA_THREADS);
   WEIR_TRY(weir_pool_create(WAITING_THREADS, &task->waiting_pool));
   weir_runtime_options_t runtime = {
-      .task = task->name, .pool = task->pool, .devices = options->devices};
+      .task = task->name, .container = task->job, .pool = task->pool, .devices = options->devices};
   WEIR_TRY(weir_runtime_create(&runtime, &task->runtime));
-  WEIR_TRY(weir_resources_create(task->job, &task->resources));
   weir_rpc_loop_options_t loop = {.thread_count = options->io_threads};
   return weir_rpc_loop_create(&loop, &task->loop);
 }
@@ -95,7 +94,6 @@ void weir_task_destroy(weir_task_t* task) {
   weir_pool_destroy(task->waiting_pool);
   weir_pool_destroy(task->pool);
   weir_rpc_loop_destroy(task->loop);
-  weir_resources_destroy(task->resources);
   weir_runtime_release(task->runtime);
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);

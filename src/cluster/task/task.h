@@ -27,7 +27,6 @@ typedef struct weir_task_t {
   weir_pool_t* pool;          // kernels, and requests that take longer than a glance
   weir_pool_t* waiting_pool;  // see weir_task_wait
   weir_runtime_t* runtime;
-  weir_resources_t* resources;  // shared by all sessions but isolated ones
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;  // towards peers; owns its strings
   weir_request_ids_t request_ids;

@@ -16,8 +16,8 @@
 // - A handle that is not known is ABORTED, "possibly this worker just restarted", which makes
 //   clients build a new session.
 //
-// Variables are not the session's: sessions that are not isolated share the task's resources, and
-// only CleanupAll, by container, ends those. What is the session's own is the state of stateful
+// Variables are not the session's: sessions that are not isolated share the runtime's resources,
+// and only CleanupAll, by container, ends those. What is the session's own is the state of stateful
 // kernels (random generators, counters), which goes on from graph to graph.
 #include <stdio.h>
 
@@ -34,7 +34,7 @@ enum { SESSION_LIMIT = 4096 };  // one more ends the session that was not used f
 static void session_unref(worker_session_t* session) {
   if (!session || !weir_ref_dec(&session->ref)) return;
   weir_kernel_cache_free(&session->kernels);
-  if (session->owns_resources) weir_resources_destroy(session->resources);
+  weir_resources_destroy(session->own_resources);
   weir_map_free(&session->graphs);
   weir_alias_release(session->alias);
   weir_free(session->master);
@@ -57,14 +57,12 @@ static weir_status_t* session_create(weir_worker_t* worker, bool is_isolated,
   session->worker = worker;
   session->graphs.owns_keys = true;
   weir_kernel_cache_init(&session->kernels);
-  session->resources = worker->task->resources;
   if (is_isolated) {
-    weir_status_t* status = weir_resources_create(worker->task->job, &session->resources);
+    weir_status_t* status = weir_resources_create(worker->task->job, &session->own_resources);
     if (status) {
       session_unref(session);
       return status;
     }
-    session->owns_resources = true;
   }
   *out_session = session;
   return NULL;
@@ -128,7 +126,7 @@ static weir_status_t* graph_create(worker_session_t* owner, weir_view_t def, wei
   weir_program_options_t program = {
       .runtime = task->runtime,
       .graph = source,
-      .resources = owner->resources,
+      .resources = owner->own_resources,
       .kernels = &owner->kernels,
       .disabled_passes = weir_config_is_unoptimized(config) ? "all" : NULL,
       .is_placed = true};
@@ -402,9 +400,9 @@ static void handle_cleanup_all(void* self, weir_rpc_call_t* call) {
   while (!status && weir_wire_next(&reader)) {
     if (reader.field != CLEANUP_ALL_REQUEST_CONTAINER || reader.type != WEIR_WIRE_BYTES) continue;
     ++count;
-    weir_resources_clear(worker->task->resources, reader.bytes);
+    weir_resources_clear(worker->task->runtime->resources, reader.bytes);
   }
-  if (!status && count == 0) weir_resources_clear_all(worker->task->resources);
+  if (!status && count == 0) weir_resources_clear_all(worker->task->runtime->resources);
   weir_worker_call_finish(call, status);
 }
 

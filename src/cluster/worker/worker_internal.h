@@ -13,12 +13,11 @@
 typedef struct worker_session_t {
   weir_ref_t ref;
   weir_worker_t* worker;
-  weir_resources_t* resources;
-  bool owns_resources;          // isolated
-  weir_kernel_cache_t kernels;  // random generators go on from graph to graph
-  char* master;                 // the task whose master made it; NULL: it did not say
-  int64_t incarnation;          // of that task
-  weir_alias_t* alias;          // what this task is called in it; NULL: as everywhere
+  weir_resources_t* own_resources;  // isolated; NULL otherwise
+  weir_kernel_cache_t kernels;      // random generators go on from graph to graph
+  char* master;                     // the task whose master made it; NULL: it did not say
+  int64_t incarnation;              // of that task
+  weir_alias_t* alias;              // what this task is called in it; NULL: as everywhere
   // Guarded by the worker's mu:
   weir_map_t graphs;     // handle → worker_graph_t
   bool is_dropped;       // no longer in the table: takes no more graphs
