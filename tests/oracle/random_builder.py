@@ -240,7 +240,7 @@ class Builder:
         return inner
 
     def bring_function(self, ctx, value):
-        name = f'arg{len(ctx.args)}'
+        name = self.name('arg')  # no other function's: values around this one are known by their names, too
         ctx.args.append((name, value))
         self.bits[name], self.before[name] = len(self.bits), 0
         return Value(name, value.dtype, value.dims, ctx=ctx)
