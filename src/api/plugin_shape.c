@@ -97,31 +97,31 @@ weir_status_t* weir_plugin_shape_at_least(weir_shape_ctx_t* ctx, const weir_shap
   return weir_shape_at_least(ctx, shape, rank);
 }
 
+// What functions of two shapes need.
+#define REQUIRE_TWO(ctx, a, b, out_shape) \
+  do {                                    \
+    WEIR_REQUIRE_ARG(ctx);                \
+    WEIR_REQUIRE_ARG(a);                  \
+    WEIR_REQUIRE_ARG(b);                  \
+    WEIR_REQUIRE_ARG(out_shape);          \
+  } while (0)
+
 weir_status_t* weir_plugin_shape_join(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                       const weir_shape_t* b, const weir_shape_t** out_shape) {
-  WEIR_REQUIRE_ARG(ctx);
-  WEIR_REQUIRE_ARG(a);
-  WEIR_REQUIRE_ARG(b);
-  WEIR_REQUIRE_ARG(out_shape);
+  REQUIRE_TWO(ctx, a, b, out_shape);
   return weir_shape_join(ctx, a, b, out_shape);
 }
 
 weir_status_t* weir_plugin_shape_join_broadcast(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                                 const weir_shape_t* b,
                                                 const weir_shape_t** out_shape) {
-  WEIR_REQUIRE_ARG(ctx);
-  WEIR_REQUIRE_ARG(a);
-  WEIR_REQUIRE_ARG(b);
-  WEIR_REQUIRE_ARG(out_shape);
+  REQUIRE_TWO(ctx, a, b, out_shape);
   return weir_shape_broadcast(ctx, a, b, out_shape);
 }
 
 weir_status_t* weir_plugin_shape_concat(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                         const weir_shape_t* b, const weir_shape_t** out_shape) {
-  WEIR_REQUIRE_ARG(ctx);
-  WEIR_REQUIRE_ARG(a);
-  WEIR_REQUIRE_ARG(b);
-  WEIR_REQUIRE_ARG(out_shape);
+  REQUIRE_TWO(ctx, a, b, out_shape);
   return made(weir_shape_concat(ctx, a, b), out_shape);
 }
 

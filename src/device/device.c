@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 
+#include "base/outcome.h"
 #include "base/philox.h"
 #include "base/string.h"
 
@@ -70,39 +71,18 @@ void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tens
   else device->vtable->copy(device, stream, src, dst, done, arg);
 }
 
-typedef struct waiting_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;  // guarded by mu, as what follows
-  weir_status_t* status;
-} waiting_t;
-
-static void wake(void* arg, weir_status_t* take_status) {
-  waiting_t* waiting = arg;
-  weir_mutex_lock(&waiting->mu);
-  waiting->is_done = true;
-  waiting->status = take_status;
-  weir_cond_broadcast(&waiting->cond);
-  weir_mutex_unlock(&waiting->mu);
-}
-
 weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
                                  const weir_tensor_t* src, weir_tensor_t** out_tensor) {
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_create_in(weir_device_allocator(device, memory), weir_tensor_type(src),
                                  src->rank, src->dims, &copy));
-  waiting_t waiting = {.is_done = false};
-  weir_mutex_init(&waiting.mu);
-  weir_cond_init(&waiting.cond);
-  weir_device_copy(device, src, copy, wake, &waiting);
-  weir_mutex_lock(&waiting.mu);
-  while (!waiting.is_done) weir_cond_wait(&waiting.cond, &waiting.mu);
-  weir_mutex_unlock(&waiting.mu);
-  weir_cond_destroy(&waiting.cond);
-  weir_mutex_destroy(&waiting.mu);
-  if (waiting.status) weir_tensor_release(copy);
+  weir_outcome_t outcome;
+  weir_outcome_init(&outcome);
+  weir_device_copy(device, src, copy, weir_outcome_set, &outcome);
+  weir_status_t* status = weir_outcome_wait(&outcome);
+  if (status) weir_tensor_release(copy);
   else *out_tensor = copy;
-  return waiting.status;
+  return status;
 }
 
 // ---- names ----

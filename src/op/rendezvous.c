@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "base/outcome.h"
 
 typedef struct local_t local_t;
 
@@ -48,40 +49,28 @@ void weir_rendezvous_release(weir_rendezvous_t* rendezvous) {
 // ---- waiting ----
 
 typedef struct wait_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  weir_status_t* status;
+  weir_outcome_t outcome;
   weir_tensor_t* tensor;
-  bool is_done;
 } wait_t;
 
 static void wait_done(void* arg, weir_status_t* take_status, weir_tensor_t* take_tensor,
                       bool is_dead) {
   wait_t* wait = arg;
-  weir_mutex_lock(&wait->mu);
-  wait->status = take_status;
   if (!take_status && is_dead)
-    wait->status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
+    take_status = WEIR_STATUS(INVALID_ARGUMENT, "the value to fetch is on a branch not taken");
   wait->tensor = take_tensor;
-  wait->is_done = true;
-  weir_cond_broadcast(&wait->cond);
-  weir_mutex_unlock(&wait->mu);
+  weir_outcome_set(&wait->outcome, take_status);
 }
 
 weir_status_t* weir_rendezvous_wait(weir_rendezvous_t* rendezvous, weir_view_t key,
                                     weir_cancel_t* cancel, weir_tensor_t** out_tensor) {
-  wait_t wait = {.status = NULL};
-  weir_mutex_init(&wait.mu);
-  weir_cond_init(&wait.cond);
+  wait_t wait = {.tensor = NULL};
+  weir_outcome_init(&wait.outcome);
   rendezvous->vtable->recv_async(rendezvous, key, cancel, wait_done, &wait);
-  weir_mutex_lock(&wait.mu);
-  while (!wait.is_done) weir_cond_wait(&wait.cond, &wait.mu);
-  weir_mutex_unlock(&wait.mu);
-  weir_cond_destroy(&wait.cond);
-  weir_mutex_destroy(&wait.mu);
-  if (wait.status) weir_tensor_release(wait.tensor);
+  weir_status_t* status = weir_outcome_wait(&wait.outcome);
+  if (status) weir_tensor_release(wait.tensor);
   else *out_tensor = wait.tensor;
-  return wait.status;
+  return status;
 }
 
 // ---- queues ----
@@ -137,7 +126,7 @@ static void item_free(item_t* item) {
   weir_free(item);
 }
 
-// Hands the outcome to a receiver that was taken out of its queue. No lock is held; the item is
+// Hands the waiter to a receiver that was taken out of its queue. No lock is held; the item is
 // gone afterwards.
 static void deliver(item_t* waiter, weir_status_t* take_status, weir_tensor_t* take_tensor,
                     bool is_dead) {

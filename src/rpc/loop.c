@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/outcome.h"
 #include "rpc/loop_internal.h"
 
 #define MAX_THREADS 64
@@ -49,31 +50,21 @@ typedef struct errand_t {
   weir_rpc_task_t task;
   void (*fn)(void* arg);
   void* arg;
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;  // guarded by mu
+  weir_outcome_t outcome;
 } errand_t;
 
 static void run_errand(weir_rpc_task_t* task) {
   errand_t* errand = (errand_t*)task;
   errand->fn(errand->arg);
-  weir_mutex_lock(&errand->mu);
-  errand->is_done = true;
-  weir_cond_signal(&errand->cond);
-  weir_mutex_unlock(&errand->mu);
+  weir_outcome_set(&errand->outcome, NULL);
 }
 
 void weir_rpc_run_on(weir_rpc_thread_t* thread, void (*fn)(void* arg), void* arg) {
   WEIR_CHECK(!weir_rpc_on_any_thread());
   errand_t errand = {.task.run = run_errand, .fn = fn, .arg = arg};
-  weir_mutex_init(&errand.mu);
-  weir_cond_init(&errand.cond);
+  weir_outcome_init(&errand.outcome);
   weir_rpc_post(thread, &errand.task);
-  weir_mutex_lock(&errand.mu);
-  while (!errand.is_done) weir_cond_wait(&errand.cond, &errand.mu);
-  weir_mutex_unlock(&errand.mu);
-  weir_cond_destroy(&errand.cond);
-  weir_mutex_destroy(&errand.mu);
+  weir_status_destroy(weir_outcome_wait(&errand.outcome));  // there is none
 }
 
 static void run_tasks(weir_rpc_thread_t* thread) {

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/details.h"
+#include "base/outcome.h"
 #include "rpc/channel.h"
 #include "rpc/header.h"
 
@@ -349,21 +350,14 @@ void weir_rpc_request_closed(weir_rpc_stream_t* stream, uint32_t error,
 
 // ---- waiting ----
 typedef struct wait_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;  // guarded by mu
-  weir_status_t* status;
+  weir_outcome_t outcome;
   weir_rpc_buffer_t* message;
 } wait_t;
 
 static void wake_caller(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   wait_t* wait = self;
-  weir_mutex_lock(&wait->mu);
-  wait->status = take_status;
   wait->message = take_message;
-  wait->is_done = true;
-  weir_cond_signal(&wait->cond);
-  weir_mutex_unlock(&wait->mu);
+  weir_outcome_set(&wait->outcome, take_status);
 }
 
 static void cancel_request(void* arg) { weir_rpc_request_cancel(arg); }
@@ -373,21 +367,16 @@ weir_status_t* weir_rpc_channel_call(weir_rpc_channel_t* channel, const char* pa
                                      const weir_rpc_call_options_t* options,
                                      weir_rpc_buffer_t** out_message) {
   WEIR_CHECK(!weir_rpc_on_any_thread());
-  wait_t wait = {0};
-  weir_mutex_init(&wait.mu);
-  weir_cond_init(&wait.cond);
+  wait_t wait = {.message = NULL};
+  weir_outcome_init(&wait.outcome);
   weir_cancel_t* cancel = options ? options->cancel : NULL;
   weir_rpc_request_t* request = NULL;
   weir_rpc_channel_call_async(channel, path, take_message, options, wake_caller, &wait, &request);
   weir_cancel_token_t token = weir_cancel_register(cancel, cancel_request, request);
   if (!token && weir_cancel_is_cancelled(cancel)) weir_rpc_request_cancel(request);
-  weir_mutex_lock(&wait.mu);
-  while (!wait.is_done) weir_cond_wait(&wait.cond, &wait.mu);
-  weir_mutex_unlock(&wait.mu);
+  weir_status_t* status = weir_outcome_wait(&wait.outcome);
   if (token) weir_cancel_deregister(cancel, token);
   weir_rpc_request_release(request);
-  weir_cond_destroy(&wait.cond);
-  weir_mutex_destroy(&wait.mu);
-  if (!wait.status) *out_message = wait.message;
-  return wait.status;
+  if (!status) *out_message = wait.message;
+  return status;
 }

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "base/outcome.h"
 #include "runtime/program.h"
 #include "testing/world.h"
 
@@ -55,38 +56,11 @@ static weir_function_handle_t handle_of(const fixture_t* f, const char* name) {
 
 // ---- one call that is waited for ----
 
-typedef struct outcome_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;  // guarded by mu
-  weir_status_t* status;
-} outcome_t;
-
-static void on_done(void* arg, weir_status_t* take_status) {
-  outcome_t* outcome = arg;
-  weir_mutex_lock(&outcome->mu);
-  outcome->is_done = true;
-  outcome->status = take_status;
-  weir_cond_broadcast(&outcome->cond);
-  weir_mutex_unlock(&outcome->mu);
-}
-
 static void start(const fixture_t* f, weir_cancel_t* cancel, weir_call_t* call,
-                  outcome_t* outcome) {
-  *outcome = (outcome_t){.is_done = false};
-  weir_mutex_init(&outcome->mu);
-  weir_cond_init(&outcome->cond);
+                  weir_outcome_t* outcome) {
+  weir_outcome_init(outcome);
   f->functions->vtable->start(f->functions, cancel, call,
-                              (weir_done_t){.fn = on_done, .arg = outcome});
-}
-
-static weir_status_t* wait_for(outcome_t* outcome) {
-  weir_mutex_lock(&outcome->mu);
-  while (!outcome->is_done) weir_cond_wait(&outcome->cond, &outcome->mu);
-  weir_mutex_unlock(&outcome->mu);
-  weir_cond_destroy(&outcome->cond);
-  weir_mutex_destroy(&outcome->mu);
-  return outcome->status;
+                              (weir_done_t){.fn = weir_outcome_set, .arg = outcome});
 }
 
 // ---- tests ----
@@ -106,10 +80,10 @@ static void* call_many(void* arg) {
     weir_call_t call = {
         .function = caller->function, .args = &x, .arg_count = 1, .rets = &y, .ret_count = 1};
     weir_cancel_t* cancel = NULL;
-    outcome_t outcome;
+    weir_outcome_t outcome;
     check_ok(weir_cancel_create(NULL, &cancel));
     start(caller->fixture, cancel, &call, &outcome);
-    check_ok(wait_for(&outcome));
+    check_ok(weir_outcome_wait(&outcome));
     caller->value = *WEIR_TENSOR_DATA(y, float);
     weir_tensor_release(x);
     weir_tensor_release(y);
@@ -137,7 +111,7 @@ static void test_its_own_cancellation(void** state) {
   fixture_t f = open_program(*state);
   weir_tensor_t *x = make_float(1), *y = NULL, *never = NULL;
   weir_cancel_t *cancel = NULL, *other = NULL;
-  outcome_t waiting, growing;
+  weir_outcome_t waiting, growing;
   check_ok(weir_cancel_create(NULL, &cancel));
   check_ok(weir_cancel_create(NULL, &other));
   weir_call_t wait = {.function = handle_of(&f, "Wait"), .rets = &never, .ret_count = 1};
@@ -145,10 +119,10 @@ static void test_its_own_cancellation(void** state) {
       .function = handle_of(&f, "Grow"), .args = &x, .arg_count = 1, .rets = &y, .ret_count = 1};
   start(&f, cancel, &wait, &waiting);
   start(&f, other, &grow, &growing);  // is not held up, nor ended by what ends the other
-  check_ok(wait_for(&growing));
+  check_ok(weir_outcome_wait(&growing));
   assert_true(*WEIR_TENSOR_DATA(y, float) == 2);
   weir_cancel_start(cancel);
-  check_error(wait_for(&waiting), WEIR_CANCELLED, "");
+  check_error(weir_outcome_wait(&waiting), WEIR_CANCELLED, "");
   assert_null(never);
   weir_tensor_release(x);
   weir_tensor_release(y);
@@ -160,20 +134,20 @@ static void test_its_own_cancellation(void** state) {
 static void test_wrong_calls(void** state) {
   fixture_t f = open_program(*state);
   weir_cancel_t* cancel = NULL;
-  outcome_t outcome;
+  weir_outcome_t outcome;
   weir_tensor_t* ret = NULL;
   check_ok(weir_cancel_create(NULL, &cancel));
   start(&f, cancel, &(weir_call_t){.function = 77}, &outcome);
-  check_error(wait_for(&outcome), WEIR_NOT_FOUND, "77");
+  check_error(weir_outcome_wait(&outcome), WEIR_NOT_FOUND, "77");
   weir_function_handle_t grow = handle_of(&f, "Grow");
   weir_call_t call = {.function = grow, .rets = &ret, .ret_count = 1};
   start(&f, cancel, &call, &outcome);
-  check_error(wait_for(&outcome), WEIR_INVALID_ARGUMENT, "called with 0 and 1");
+  check_error(weir_outcome_wait(&outcome), WEIR_INVALID_ARGUMENT, "called with 0 and 1");
   weir_tensor_t* number = make_int(3);
   call = (weir_call_t){
       .function = grow, .args = &number, .arg_count = 1, .rets = &ret, .ret_count = 1};
   start(&f, cancel, &call, &outcome);
-  check_error(wait_for(&outcome), WEIR_INVALID_ARGUMENT, "expects float");
+  check_error(weir_outcome_wait(&outcome), WEIR_INVALID_ARGUMENT, "expects float");
   weir_tensor_release(number);
   weir_cancel_destroy(cancel);
   close_program(&f);

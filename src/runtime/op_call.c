@@ -1,6 +1,7 @@
 // op_call.c — A kernel, its state, and the context of one call.
 #include "runtime/op_call.h"
 
+#include "base/outcome.h"
 #include "op/promise.h"
 
 struct weir_op_call_t {
@@ -43,35 +44,13 @@ bool weir_op_call_may_wait(const weir_op_call_t* call) { return !call->kernel->c
 
 // ---- calls that end later ----
 
-typedef struct waiting_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;  // guarded by mu, as what follows
-  weir_status_t* status;
-} waiting_t;
-
-static void wake(void* arg, weir_status_t* take_status) {
-  waiting_t* waiting = arg;
-  weir_mutex_lock(&waiting->mu);
-  waiting->is_done = true;
-  waiting->status = take_status;
-  weir_cond_broadcast(&waiting->cond);
-  weir_mutex_unlock(&waiting->mu);
-}
-
 static weir_status_t* run_and_wait(const weir_op_call_t* call, weir_kernel_ctx_t* ctx) {
-  waiting_t waiting = {.is_done = false};
-  weir_done_t done = {.fn = wake, .arg = &waiting};
-  weir_mutex_init(&waiting.mu);
-  weir_cond_init(&waiting.cond);
+  weir_outcome_t outcome;
+  weir_done_t done = {.fn = weir_outcome_set, .arg = &outcome};
+  weir_outcome_init(&outcome);
   if (call->kernel->compute) weir_kernel_submit(ctx, NULL, done);
   else call->kernel->compute_async(ctx, done);
-  weir_mutex_lock(&waiting.mu);
-  while (!waiting.is_done) weir_cond_wait(&waiting.cond, &waiting.mu);
-  weir_mutex_unlock(&waiting.mu);
-  weir_cond_destroy(&waiting.cond);
-  weir_mutex_destroy(&waiting.mu);
-  return waiting.status;
+  return weir_outcome_wait(&outcome);
 }
 
 // What only hands values on runs where it is called, as in a plan.

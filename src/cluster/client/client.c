@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/details.h"
 #include "base/log.h"
+#include "base/outcome.h"
 #include "cluster/task/fields.h"
 #include "cluster/task/tensor_message.h"
 #include "wire/wire.h"
@@ -36,22 +37,15 @@ typedef struct client_t {
 
 // A call being waited for, which a cancellation can end.
 typedef struct pending_t {
-  weir_mutex_t mu;
-  weir_cond_t done;
-  bool is_done;
-  weir_status_t* status;
+  weir_outcome_t outcome;
   weir_rpc_buffer_t* response;
   weir_rpc_request_t* request;  // set before the cancellations are registered
 } pending_t;
 
 static void call_done(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
   pending_t* pending = self;
-  weir_mutex_lock(&pending->mu);
-  pending->status = take_status;
   pending->response = take_message;
-  pending->is_done = true;
-  weir_cond_broadcast(&pending->done);
-  weir_mutex_unlock(&pending->mu);
+  weir_outcome_set(&pending->outcome, take_status);
 }
 
 static void cancel_call(void* arg) { weir_rpc_request_cancel(((pending_t*)arg)->request); }
@@ -76,9 +70,8 @@ static weir_status_t* call_and_wait(client_t* client, const char* method,
                                     weir_rpc_message_t* take_message,
                                     const weir_run_options_t* options,
                                     weir_rpc_buffer_t** out_response) {
-  pending_t pending = {.is_done = false};
-  weir_mutex_init(&pending.mu);
-  weir_cond_init(&pending.done);
+  pending_t pending = {.response = NULL};
+  weir_outcome_init(&pending.outcome);
   weir_rpc_call_options_t call = {.deadline_ns = deadline_of(options)};
   weir_cancel_t* own = cancel_of(options);
   weir_cancel_t* shared = shared_cancel(client);
@@ -87,16 +80,12 @@ static weir_status_t* call_and_wait(client_t* client, const char* method,
   weir_cancel_token_t own_token = weir_cancel_register(own, cancel_call, &pending);
   weir_cancel_token_t shared_token = weir_cancel_register(shared, cancel_call, &pending);
   if (weir_cancel_is_cancelled(own) || weir_cancel_is_cancelled(shared)) cancel_call(&pending);
-  weir_mutex_lock(&pending.mu);
-  while (!pending.is_done) weir_cond_wait(&pending.done, &pending.mu);
-  weir_mutex_unlock(&pending.mu);
+  weir_status_t* status = weir_outcome_wait(&pending.outcome);
   if (own_token) weir_cancel_deregister(own, own_token);
   if (shared_token) weir_cancel_deregister(shared, shared_token);
   weir_rpc_request_release(pending.request);
-  weir_cond_destroy(&pending.done);
-  weir_mutex_destroy(&pending.mu);
   *out_response = pending.response;
-  return pending.status;
+  return status;
 }
 
 // ---- creating and extending ----

@@ -1,6 +1,7 @@
 // while_test.c — The While kernel against functions of the test's own: at once and from other
 // threads, failing, cancelled.
 
+#include "base/outcome.h"
 #include "op/kernel.h"
 #include "testing/cmocka.h"
 
@@ -65,22 +66,6 @@ static void fake_call(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_
 static const weir_functions_vtable_t fake_vtable = {.instantiate = fake_instantiate,
                                                     .call = fake_call};
 
-typedef struct waiter_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_done;
-  weir_status_t* status;
-} waiter_t;
-
-static void waiter_done(void* arg, weir_status_t* take_status) {
-  waiter_t* waiter = arg;
-  weir_mutex_lock(&waiter->mu);
-  waiter->status = take_status;
-  waiter->is_done = true;
-  weir_cond_signal(&waiter->cond);
-  weir_mutex_unlock(&waiter->mu);
-}
-
 // Runs the loop from 0 on; *|out_value| is where it ended.
 static weir_status_t* run(fake_t* fake, int64_t* out_value) {
   static const weir_func_t cond = {.name = {"cond", 4}}, body = {.name = {"body", 4}};
@@ -95,9 +80,8 @@ static weir_status_t* run(fake_t* fake, int64_t* out_value) {
       .output_count = 1,
       .input_types = &type,
       .output_types = &type};
-  waiter_t waiter = {.is_done = false};
-  weir_mutex_init(&waiter.mu);
-  weir_cond_init(&waiter.cond);
+  weir_outcome_t outcome;
+  weir_outcome_init(&outcome);
   fake->base.vtable = &fake_vtable;
   assert_null(weir_cancel_create(NULL, &fake->cancel));
   weir_step_t step = {.cancel = fake->cancel, .functions = &fake->base};
@@ -113,18 +97,14 @@ static weir_status_t* run(fake_t* fake, int64_t* out_value) {
                            .step = &step,
                            .input_count = 1,
                            .output_count = 1};
-  kernel->compute_async(&ctx, (weir_done_t){.fn = waiter_done, .arg = &waiter});
-  weir_mutex_lock(&waiter.mu);
-  while (!waiter.is_done) weir_cond_wait(&waiter.cond, &waiter.mu);
-  weir_mutex_unlock(&waiter.mu);
-  if (!waiter.status) *out_value = *WEIR_TENSOR_DATA(output.tensor, const int64_t);
+  kernel->compute_async(&ctx, (weir_done_t){.fn = weir_outcome_set, .arg = &outcome});
+  weir_status_t* status = weir_outcome_wait(&outcome);
+  if (!status) *out_value = *WEIR_TENSOR_DATA(output.tensor, const int64_t);
   weir_value_release(&input);
   weir_value_release(&output);
   weir_free(state);
   weir_cancel_destroy(fake->cancel);
-  weir_cond_destroy(&waiter.cond);
-  weir_mutex_destroy(&waiter.mu);
-  return waiter.status;
+  return status;
 }
 
 static void assert_code(weir_status_t* status, weir_code_t code) {
