@@ -52,9 +52,10 @@ void weir_arena_free(weir_arena_t* arena);  // frees all; the arena may be used 
 
 // ---- memory spaces: which processor reaches what ----
 // A tensor is in the space of its allocator. Only kernels and copies of the device that a space
-// belongs to touch memory of it; the host's belongs to all.
+// belongs to touch memory of it; the host's belongs to all. A space lives as long as its memory,
+// which may be longer than the device does.
 typedef struct weir_space_t {
-  struct weir_device_t* device;  // NULL: the host's. Borrowed
+  struct weir_device_t* device;  // borrowed; NULL: the host's, or of one that is gone
 } weir_space_t;
 extern const weir_space_t weir_host_space;
 

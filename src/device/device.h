@@ -73,7 +73,6 @@ struct weir_device_t {
   uint64_t incarnation;     // changes when the device restarts
   int64_t memory_limit;     // bytes; 0: not known
   weir_pool_t* pool;        // intra-op threads on the host; borrowed
-  weir_space_t space;       // of its memory, where that is not the host's: then it has the device
   weir_allocator_t* allocators[WEIR_MEMORY_KINDS];  // required; they outlive the device
 };
 
@@ -84,7 +83,9 @@ WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
   return device->allocators[memory];
 }
 // Whether kernels compute in host memory.
-WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) { return !device->space.device; }
+WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) {
+  return weir_allocator_is_host(device->allocators[WEIR_MEMORY_DEVICE]);
+}
 // Copies the elements of |src| to |dst|, one of them in |device|'s memory and the other in host
 // memory, after all kernels that were submitted before; calls |done| when they have arrived. Both
 // must live until then. INVALID_ARGUMENT where types or counts differ, or no memory but the host's

@@ -136,14 +136,24 @@ static void conformance(create_fn_t create) {
   check_round_trip(device, 1);
   check_round_trip(device, 100000);
   check_mismatch(device);
-  // Memory outlives the last reference on the device.
+  // Memory outlives the last reference on the device, and so does what says whose it is.
   weir_tensor_t* t = NULL;
   const int64_t count = 10;
   assert_null(weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE),
                                     WEIR_DTYPE_FLOAT, 1, &count, &t));
   assert_ptr_equal(weir_device_retain(device), device);
+  const weir_space_t* space = weir_tensor_space(t);
+  bool is_host = weir_device_is_host(device);
+  assert_ptr_equal(space->device, is_host ? NULL : device);
   weir_device_release(device);
   weir_device_release(device);
+  assert_ptr_equal(weir_tensor_space(t), space);
+  assert_null(space->device);
+  weir_device_t* next = NULL;  // maybe where the other was
+  assert_null(create(&next));
+  assert_int_equal(weir_tensor_space(t) == weir_device_allocator(next, WEIR_MEMORY_DEVICE)->space,
+                   is_host);
+  weir_device_release(next);
   weir_tensor_release(t);
 }
 

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/thread.h"
-
 enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 21 };
 static const size_t kMost = (size_t)1 << 36, kLeast = (size_t)1 << 28;  // addresses reserved
 static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps: a huge page
@@ -21,15 +19,13 @@ typedef struct free_list_t {
 } free_list_t;
 
 struct guard_memory_t {
-  weir_allocator_t allocator;  // first
-  char* base;
-  size_t reserved;   // bytes from |base| on
-  weir_mutex_t mu;   // guards all below
-  size_t used;       // bytes given out at least once
-  size_t extent;     // |used| in whole steps: what opens and closes
-  size_t live;       // blocks in use
-  int openers;       // it is closed when there are none
-  bool is_released;  // only live blocks hold it
+  device_memory_t base;  // first
+  char* start;
+  size_t reserved;  // bytes from |start| on
+  weir_mutex_t mu;  // guards all below
+  size_t used;      // bytes given out at least once
+  size_t extent;    // |used| in whole steps: what opens and closes
+  int openers;      // it is closed when there are none
   free_list_t free[CLASS_COUNT];
 };
 
@@ -39,8 +35,9 @@ static size_t class_of(size_t size) {
   return class;
 }
 
-static void destroy(guard_memory_t* memory) {
-  munmap(memory->base, memory->reserved);
+static void destroy(device_memory_t* base) {
+  guard_memory_t* memory = (guard_memory_t*)base;
+  munmap(memory->start, memory->reserved);
   for (size_t i = 0; i < CLASS_COUNT; ++i) weir_free(memory->free[i].blocks);
   weir_mutex_destroy(&memory->mu);
   weir_free(memory);
@@ -50,12 +47,12 @@ static void destroy(guard_memory_t* memory) {
 
 static void* take_fresh(guard_memory_t* memory, size_t size) WEIR_REQUIRES(memory->mu) {
   if (size > memory->reserved - memory->used) return NULL;
-  void* block = memory->base + memory->used;
+  void* block = memory->start + memory->used;
   memory->used += size;
   size_t extent = (memory->used + kStep - 1) / kStep * kStep;
   if (extent > memory->extent) {
     if (memory->openers > 0 &&
-        mprotect(memory->base + memory->extent, extent - memory->extent, PROT_READ | PROT_WRITE))
+        mprotect(memory->start + memory->extent, extent - memory->extent, PROT_READ | PROT_WRITE))
       return NULL;
     memory->extent = extent;
   }
@@ -73,9 +70,8 @@ static void* guard_alloc(weir_allocator_t* self, size_t size, size_t alignment) 
   void* block = NULL;
   if (list->count) block = list->blocks[--list->count];
   else block = take_fresh(memory, (size_t)1 << (class + SMALLEST_SHIFT));
-  if (block) ++memory->live;
   weir_mutex_unlock(&memory->mu);
-  return block;
+  return weir_device_memory_give(&memory->base, block);
 }
 
 static void guard_free(weir_allocator_t* self, void* pointer, size_t size) {
@@ -85,25 +81,24 @@ static void guard_free(weir_allocator_t* self, void* pointer, size_t size) {
   // Without memory for the list the block is lost; it is only addresses.
   if (WEIR_GROW(list->blocks, list->capacity, list->count + 1))
     list->blocks[list->count++] = pointer;
-  bool is_last = --memory->live == 0 && memory->is_released;
   weir_mutex_unlock(&memory->mu);
-  if (is_last) destroy(memory);
+  weir_device_memory_release(&memory->base);
 }
 
 static const weir_allocator_vtable_t guard_vtable = {.alloc = guard_alloc, .free = guard_free};
 
 // ---- the whole ----
 
-weir_status_t* weir_guard_memory_create(const weir_space_t* space, guard_memory_t** out_memory) {
+weir_status_t* weir_guard_memory_create(struct weir_device_t* device, guard_memory_t** out_memory) {
   guard_memory_t* memory = weir_calloc(1, sizeof(*memory));
   if (!memory) return weir_out_of_memory();
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   // Limits and sanitizers leave a process fewer addresses than it might have.
   for (memory->reserved = kMost;; memory->reserved /= 2) {
-    memory->base = mmap(NULL, memory->reserved, PROT_NONE, flags, -1, 0);
-    if (memory->base != MAP_FAILED || memory->reserved == kLeast) break;
+    memory->start = mmap(NULL, memory->reserved, PROT_NONE, flags, -1, 0);
+    if (memory->start != MAP_FAILED || memory->reserved == kLeast) break;
   }
-  if (memory->base == MAP_FAILED) {
+  if (memory->start == MAP_FAILED) {
     int error = errno;
     weir_free(memory);
     return WEIR_STATUS(RESOURCE_EXHAUSTED, "no addresses for a guard device's memory: %s",
@@ -111,28 +106,19 @@ weir_status_t* weir_guard_memory_create(const weir_space_t* space, guard_memory_
   }
   // Rights change twice for each kernel: the fewer pages, the sooner. Where there are no huge ones
   // it is slow, not wrong.
-  (void)madvise(memory->base, memory->reserved, MADV_HUGEPAGE);
-  memory->allocator = (weir_allocator_t){.vtable = &guard_vtable, .space = space};
+  (void)madvise(memory->start, memory->reserved, MADV_HUGEPAGE);
   weir_mutex_init(&memory->mu);
+  weir_device_memory_init(&memory->base, &guard_vtable, device, destroy);
   *out_memory = memory;
   return NULL;
 }
 
-void weir_guard_memory_release(guard_memory_t* memory) {
-  if (!memory) return;
-  weir_mutex_lock(&memory->mu);
-  memory->is_released = true;
-  bool is_last = memory->live == 0;
-  weir_mutex_unlock(&memory->mu);
-  if (is_last) destroy(memory);
-}
-
-weir_allocator_t* weir_guard_memory_allocator(guard_memory_t* memory) { return &memory->allocator; }
+device_memory_t* weir_guard_memory_base(guard_memory_t* memory) { return &memory->base; }
 size_t weir_guard_memory_size(const guard_memory_t* memory) { return memory->reserved; }
 
 // It fails only where the kernel is out of memory; then the next access would say so.
 static void set_rights(guard_memory_t* memory, int rights) WEIR_REQUIRES(memory->mu) {
-  if (memory->extent) WEIR_CHECK(mprotect(memory->base, memory->extent, rights) == 0);
+  if (memory->extent) WEIR_CHECK(mprotect(memory->start, memory->extent, rights) == 0);
 }
 
 void weir_guard_memory_open(guard_memory_t* memory) {

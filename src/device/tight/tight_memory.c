@@ -4,19 +4,16 @@
 // what fits.
 #include "tight_memory.h"
 
-#include "base/thread.h"
-
-struct tight_memory_t {
-  weir_allocator_t allocator;  // first
+typedef struct tight_memory_t {
+  device_memory_t base;  // first
   char* name;
   size_t limit;
-  weir_mutex_t mu;   // guards all below
-  size_t in_use;     // bytes
-  size_t live;       // blocks
-  bool is_released;  // only live blocks hold it
-};
+  weir_mutex_t mu;
+  size_t in_use;  // bytes; guarded by mu
+} tight_memory_t;
 
-static void destroy(tight_memory_t* memory) {
+static void destroy(device_memory_t* base) {
+  tight_memory_t* memory = (tight_memory_t*)base;
   weir_mutex_destroy(&memory->mu);
   weir_free(memory->name);
   weir_free(memory);
@@ -29,12 +26,9 @@ static void* tight_alloc(weir_allocator_t* self, size_t size, size_t alignment) 
   void* block = NULL;
   weir_mutex_lock(&memory->mu);
   if (size <= memory->limit - memory->in_use) block = weir_aligned_malloc(size, alignment);
-  if (block) {
-    memory->in_use += size;
-    ++memory->live;
-  }
+  if (block) memory->in_use += size;
   weir_mutex_unlock(&memory->mu);
-  return block;
+  return weir_device_memory_give(&memory->base, block);
 }
 
 static void tight_free(weir_allocator_t* self, void* pointer, size_t size) {
@@ -42,9 +36,8 @@ static void tight_free(weir_allocator_t* self, void* pointer, size_t size) {
   weir_free(pointer);
   weir_mutex_lock(&memory->mu);
   memory->in_use -= size;
-  bool is_last = --memory->live == 0 && memory->is_released;
   weir_mutex_unlock(&memory->mu);
-  if (is_last) destroy(memory);
+  weir_device_memory_release(&memory->base);
 }
 
 static void tight_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {
@@ -60,8 +53,8 @@ static const weir_allocator_vtable_t tight_vtable = {
 
 // ---- the whole ----
 
-weir_status_t* weir_tight_memory_create(const weir_space_t* space, const char* name, size_t limit,
-                                        tight_memory_t** out_memory) {
+weir_status_t* weir_tight_memory_create(struct weir_device_t* device, const char* name,
+                                        size_t limit, device_memory_t** out_memory) {
   tight_memory_t* memory = weir_calloc(1, sizeof(*memory));
   if (!memory) return weir_out_of_memory();
   memory->name = weir_strdup(name);
@@ -69,20 +62,9 @@ weir_status_t* weir_tight_memory_create(const weir_space_t* space, const char* n
     weir_free(memory);
     return weir_out_of_memory();
   }
-  memory->allocator = (weir_allocator_t){.vtable = &tight_vtable, .space = space};
   memory->limit = limit;
   weir_mutex_init(&memory->mu);
-  *out_memory = memory;
+  weir_device_memory_init(&memory->base, &tight_vtable, device, destroy);
+  *out_memory = &memory->base;
   return NULL;
 }
-
-void weir_tight_memory_release(tight_memory_t* memory) {
-  if (!memory) return;
-  weir_mutex_lock(&memory->mu);
-  memory->is_released = true;
-  bool is_last = memory->live == 0;
-  weir_mutex_unlock(&memory->mu);
-  if (is_last) destroy(memory);
-}
-
-weir_allocator_t* weir_tight_memory_allocator(tight_memory_t* memory) { return &memory->allocator; }

@@ -2,17 +2,11 @@
 #ifndef WEIR_DEVICE_TIGHT_MEMORY_H_
 #define WEIR_DEVICE_TIGHT_MEMORY_H_
 
-#include "base/alloc.h"
-#include "base/base.h"
+#include "device/device_memory.h"
 
-typedef struct tight_memory_t tight_memory_t;
-
-// |space| and |name| are what its allocator says of the memory; |name| is copied. Tensors use both
-// after the device is gone, but of |space| only the address.
-WEIR_MUST_USE weir_status_t* weir_tight_memory_create(const weir_space_t* space, const char* name,
-                                                      size_t limit, tight_memory_t** out_memory);
-// Blocks that are still in use stay, and are freed as ever.
-void weir_tight_memory_release(tight_memory_t* memory);  // NULL-safe
-weir_allocator_t* weir_tight_memory_allocator(tight_memory_t* memory);
+// |name| is what its allocator says of the memory; it is copied, for tensors outlive the device.
+WEIR_MUST_USE weir_status_t* weir_tight_memory_create(struct weir_device_t* device,
+                                                      const char* name, size_t limit,
+                                                      device_memory_t** out_memory);
 
 #endif  // WEIR_DEVICE_TIGHT_MEMORY_H_
