@@ -73,8 +73,18 @@ static weir_status_t* add_copy(copies_t* c, weir_edge_t source, bool to_host, in
   return NULL;
 }
 
+// Readers of a variable do not share a copy: each sees it at a time of its own.
+static weir_status_t* copy_reference(copies_t* c, weir_edge_t source, int from, int to,
+                                     weir_edge_t* out_edge) {
+  *out_edge = source;
+  if (from != HOST) WEIR_TRY(add_copy(c, source, true, from, out_edge));
+  return to != HOST ? add_copy(c, *out_edge, false, to, out_edge) : NULL;
+}
+
 static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
                               weir_edge_t* out_edge) {
+  if (weir_dtype_is_ref(weir_edge_dtype(source)))
+    return copy_reference(c, source, from, to, out_edge);
   weir_edge_t* slots = slots_of(c, source);
   if (!slots) return weir_out_of_memory();
   weir_edge_t on_host = from == HOST ? source : slots[0];
@@ -99,6 +109,36 @@ static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
   return weir_graph_set_input(node, i, copy);
 }
 
+// The copy by which |node| reads a variable in another memory; NULL: input |i| is not read so.
+static weir_node_t* find_read(const copies_t* c, const weir_node_t* node, int i) {
+  weir_node_t* read = NULL;
+  weir_node_t* at = node->inputs[i].node;
+  for (; (size_t)at->id >= c->first_new; at = at->inputs[0].node) read = at;
+  return read && weir_dtype_is_ref(weir_edge_dtype(read->inputs[0])) ? read : NULL;
+}
+
+// A reader sees the variable as it is when all else that it waits for has come, so the copy waits
+// for that, too.
+static weir_status_t* delay_read(const copies_t* c, const weir_node_t* node, weir_node_t* read) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_node_t* other = node->inputs[i].node;
+    if (!find_read(c, node, i) && !weir_node_is_free_const(other))
+      WEIR_TRY(weir_graph_add_control(read, other));
+  }
+  for (int i = 0; i < node->control_count; ++i)
+    WEIR_TRY(weir_graph_add_control(read, node->control_inputs[i]));
+  return NULL;
+}
+
+static weir_status_t* delay_reads(const copies_t* c, const weir_node_t* node) {
+  if (weir_node_role(node) == WEIR_ROLE_MERGE) return NULL;  // which does not wait for all
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_node_t* read = find_read(c, node, i);
+    if (read) WEIR_TRY(delay_read(c, node, read));
+  }
+  return NULL;
+}
+
 static weir_status_t* init(copies_t* c, int* const* device_of) {
   size_t old = c->graph->node_count, count = old;
   for (size_t i = 0; i < old; ++i) {  // at most two copies an input
@@ -119,6 +159,7 @@ weir_status_t* weir_add_copies(const weir_runtime_t* runtime, weir_graph_t* grap
   for (size_t i = 0; i < c.first_new; ++i) {
     for (int k = 0; k < graph->nodes[i]->def.input_count; ++k)
       WEIR_TRY(visit_input(&c, graph->nodes[i], k));
+    WEIR_TRY(delay_reads(&c, graph->nodes[i]));
   }
   *device_of = c.device_of;
   return NULL;

@@ -15,8 +15,12 @@ static weir_session_t* open_on(world_t* w, const char* devices, const char* plac
 
 static weir_node_t* add_on(world_t* w, const char* device, const char* op, const char* name,
                            weir_edges_t inputs, weir_attrs_t attrs) {
-  weir_node_params_t params = {
-      .op = op, .name = name, .device = device, .inputs = inputs, .attrs = attrs};
+  weir_node_params_t params = {.op = op,
+                               .name = name ? name : op,
+                               .unique_name = !name,
+                               .device = device,
+                               .inputs = inputs,
+                               .attrs = attrs};
   weir_node_t* node = NULL;
   check_ok(weir_graph_add(w->graph, &params, &node));
   return node;
@@ -236,6 +240,43 @@ static weir_node_t* add_init(world_t* w, weir_edge_t v, const char* name, float 
   return add_on(w, "", "AssignVariableOp", name, inputs, attrs);
 }
 
+static weir_node_t* add_reader(world_t* w, const char* device, weir_edge_t v, weir_node_t* before) {
+  weir_node_t* node = add_on(w, device, "Neg", NULL, WEIR_EDGES(v), WEIR_NO_ATTRS);
+  if (before) check_ok(weir_graph_add_control(node, before));
+  return node;
+}
+
+// A reader before a write and one after it, wherever variable and readers are.
+static void check_reads_of_reference(world_t* w, const char* home, const char* away) {
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                                  weir_attr_shape("shape", &weir_shape_scalar));
+  weir_edge_t v = output(add_on(w, home, "VariableV2", NULL, WEIR_NO_EDGES, attrs), 0);
+  weir_edge_t one = weir_const_float(w->scope, 1), two = weir_const_float(w->scope, 2);
+  weir_node_t* init = add_on(w, "", "Assign", NULL, WEIR_EDGES(v, one), WEIR_NO_ATTRS);
+  weir_node_t* early = add_reader(w, away, v, NULL);
+  weir_node_t* write = add_on(w, "", "AssignAdd", NULL, WEIR_EDGES(v, two), WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(write, early));
+  weir_edge_t fetches[] = {output(early, 0), output(add_reader(w, away, v, write), 0)};
+  weir_tensor_t* results[2];
+  weir_step_spec_t spec = {.fetches = fetches, .fetch_count = 2};
+  weir_session_t* session = open_on(w, "cpu:2,guard:2", NULL, false);
+  check_ok(weir_session_run_target(session, init));
+  for (int step = 0; step < 3; ++step) {
+    check_ok(weir_session_run(session, &spec, results));
+    for (int i = 0; i < 2; ++i) {
+      assert_true(*WEIR_TENSOR_DATA(results[i], float) == -(float)(1 + 2 * (step + i)));
+      weir_tensor_release(results[i]);
+    }
+  }
+}
+
+static void test_references_read_elsewhere(void** state) {
+  const char* devices[] = {"/device:CPU:0", "/device:CPU:1", "/device:GUARD:0", "/device:GUARD:1"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(devices); ++i)
+    for (size_t k = 0; k < WEIR_COUNT_OF(devices); ++k)
+      check_reads_of_reference(*state, devices[i], devices[k]);
+}
+
 // Also those that are shared under one name, each on its own device.
 static void test_checkpoint_of_all_devices(void** state) {
   world_t* w = *state;
@@ -353,6 +394,7 @@ int main(void) {
       TEST(test_sent_from_a_guard),
       TEST(test_loop_anywhere),
       TEST(test_state_of_devices),
+      TEST(test_references_read_elsewhere),
       TEST(test_checkpoint_of_all_devices),
       TEST(test_a_promise_not_kept),
       TEST(test_out_of_device_memory),
