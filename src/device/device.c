@@ -36,6 +36,31 @@ weir_status_t* weir_device_init(weir_device_t* device, const char* type,
   return NULL;
 }
 
+// ---- events ----
+
+weir_event_t* weir_event_retain(weir_event_t* event) {
+  if (event) weir_ref_inc(&event->ref, 1);
+  return event;
+}
+
+void weir_event_release(weir_event_t* event) {
+  if (event && weir_ref_dec(&event->ref)) event->vtable->destroy(event);
+}
+
+typedef struct awaited_t {
+  weir_notice_t notice;  // first
+  weir_outcome_t outcome;
+} awaited_t;
+
+static void wake(weir_notice_t* notice) { weir_outcome_set(&((awaited_t*)notice)->outcome, NULL); }
+
+void weir_event_await(weir_event_t* event) {
+  awaited_t awaited = {.notice = {.call = wake}};
+  weir_outcome_init(&awaited.outcome);
+  event->vtable->notify(event, &awaited.notice);
+  weir_status_destroy(weir_outcome_wait(&awaited.outcome));  // there is none
+}
+
 // ---- copies ----
 
 static weir_status_t* check_copy(const weir_device_t* device, const weir_tensor_t* src,
@@ -58,7 +83,7 @@ static weir_status_t* order_after_kernels(weir_device_t* device, weir_stream_t s
   if (!device->vtable->record) return NULL;
   WEIR_TRY(device->vtable->record(device, WEIR_STREAM_COMPUTE, &event));
   weir_status_t* status = device->vtable->wait(device, stream, event);
-  event->destroy(event);
+  weir_event_release(event);
   return status;
 }
 

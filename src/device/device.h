@@ -42,9 +42,23 @@ typedef struct weir_work_t {
 } weir_work_t;
 
 // A point in a stream's order, reached when all that was submitted before it is through.
-typedef struct weir_event_t {
-  void (*destroy)(struct weir_event_t* self);  // what waits for it already still does
-} weir_event_t;
+// Thread-safe. It belongs to whoever holds a reference, not to the stream: it may outlive the
+// device, and is reached by then.
+typedef struct weir_event_t weir_event_t;
+// What is called when an event is reached, within a struct of whoever wants to know.
+typedef struct weir_notice_t {
+  void (*call)(struct weir_notice_t* self);  // on any thread, must not wait; may free it
+  struct weir_notice_t* next;                // the event's
+} weir_notice_t;
+typedef struct weir_event_vtable_t {
+  void (*destroy)(weir_event_t* event);  // required
+  // Required. Calls |notice| once, when the event is reached; at once where it was already.
+  void (*notify)(weir_event_t* event, weir_notice_t* notice);
+} weir_event_vtable_t;
+struct weir_event_t {
+  const weir_event_vtable_t* vtable;  // says also whose kind it is
+  weir_ref_t ref;
+};
 
 typedef void (*weir_copy_done_fn_t)(void* arg, weir_status_t* take_status);
 
@@ -53,7 +67,8 @@ typedef struct weir_device_vtable_t {
   // Streams: all three, or none where kernels run where they are called.
   void (*submit)(weir_device_t* device, weir_stream_t stream, weir_work_t* work);
   weir_status_t* (*record)(weir_device_t* device, weir_stream_t stream, weir_event_t** out_event);
-  // What is submitted to |stream| from now on runs after |event|, which is of any device's stream.
+  // What is submitted to |stream| from now on runs after |event|, which is of any device's stream,
+  // of any kind: what the device does not know, |notify| tells. Holds it as long as needed.
   weir_status_t* (*wait)(weir_device_t* device, weir_stream_t stream, weir_event_t* event);
   // Required. Copies the elements of |src| to |dst|, which agree in type and count, one of them in
   // this device's memory and the other in host memory, in the order of |stream|; then calls |done|.
@@ -86,6 +101,10 @@ WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
 WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) {
   return weir_allocator_is_host(device->allocators[WEIR_MEMORY_DEVICE]);
 }
+weir_event_t* weir_event_retain(weir_event_t* event);
+void weir_event_release(weir_event_t* event);  // NULL-safe; what waits for it already still does
+// Returns when it is reached. For threads that have nothing better to do.
+void weir_event_await(weir_event_t* event);
 // Copies the elements of |src| to |dst|, one of them in |device|'s memory and the other in host
 // memory, after all kernels that were submitted before; calls |done| when they have arrived. Both
 // must live until then. INVALID_ARGUMENT where types or counts differ, or no memory but the host's

@@ -253,7 +253,7 @@ static void check_events(create_fn_t create, create_fn_t create_other) {
   assert_null(devices[0]->vtable->record(devices[0], WEIR_STREAM_COMPUTE, &event));
   held_submit(devices[0], WEIR_STREAM_COMPUTE, &third);
   assert_null(devices[1]->vtable->wait(devices[1], WEIR_STREAM_DOWNLOAD, event));
-  event->destroy(event);
+  weir_event_release(event);
   held_submit(devices[1], WEIR_STREAM_DOWNLOAD, &second);
   let_go(&second);
   held_submit(devices[0], WEIR_STREAM_DOWNLOAD, &free_one);
@@ -270,11 +270,112 @@ static void check_events(create_fn_t create, create_fn_t create_other) {
   assert_true(third.is_gone);
 }
 
+// An event of a kind that no stream knows: it is reached when the test says so.
+typedef struct strange_event_t {
+  weir_event_t base;  // first
+  weir_mutex_t mu;
+  weir_notice_t* notice;  // guarded by mu
+  bool* is_destroyed;
+} strange_event_t;
+
+static void strange_destroy(weir_event_t* base) {
+  strange_event_t* event = (strange_event_t*)base;
+  weir_mutex_destroy(&event->mu);
+  *event->is_destroyed = true;
+  weir_free(event);
+}
+
+static void strange_notify(weir_event_t* base, weir_notice_t* notice) {
+  strange_event_t* event = (strange_event_t*)base;
+  weir_mutex_lock(&event->mu);
+  event->notice = notice;
+  weir_mutex_unlock(&event->mu);
+}
+
+static const weir_event_vtable_t strange_vtable = {.destroy = strange_destroy,
+                                                   .notify = strange_notify};
+
+static void strange_reach(strange_event_t* event) {
+  weir_notice_t* notice = NULL;
+  while (!notice) {  // the stream gets there
+    weir_mutex_lock(&event->mu);
+    notice = event->notice;
+    weir_mutex_unlock(&event->mu);
+  }
+  notice->call(notice);
+}
+
+// A stream waits for events of other kinds than its own, and holds them as long as it needs them.
+static void check_strange_events(create_fn_t create) {
+  weir_device_t* device = NULL;
+  held_t after, beside;
+  bool is_destroyed = false;
+  strange_event_t* event = weir_calloc(1, sizeof(*event));
+  event->base.vtable = &strange_vtable;
+  event->is_destroyed = &is_destroyed;
+  weir_ref_init(&event->base.ref);
+  weir_mutex_init(&event->mu);
+  assert_null(create(&device));
+  assert_null(device->vtable->wait(device, WEIR_STREAM_UPLOAD, &event->base));
+  held_submit(device, WEIR_STREAM_UPLOAD, &after);
+  held_submit(device, WEIR_STREAM_COMPUTE, &beside);
+  let_go(&after);
+  let_go(&beside);
+  await_gone(&beside);
+  weir_mutex_lock(&after.mu);
+  assert_false(after.is_gone);
+  weir_mutex_unlock(&after.mu);
+  weir_event_release(weir_event_retain(&event->base));
+  strange_reach(event);
+  await_gone(&after);
+  assert_false(is_destroyed);
+  weir_event_release(&event->base);
+  weir_device_release(device);
+  assert_true(is_destroyed);
+}
+
+typedef struct told_t {
+  weir_notice_t notice;  // first
+  atomic_int count;
+} told_t;
+
+static void tell(weir_notice_t* notice) { atomic_fetch_add(&((told_t*)notice)->count, 1); }
+
+// The host hears of an event, once, when it is reached and ever after, without the device too.
+static void check_notices(create_fn_t create) {
+  weir_device_t* device = NULL;
+  held_t first, last;
+  weir_event_t *early = NULL, *late = NULL;
+  told_t told[4];
+  for (int i = 0; i < 4; ++i) told[i] = (told_t){.notice = {.call = tell}};
+  assert_null(create(&device));
+  held_submit(device, WEIR_STREAM_COMPUTE, &first);
+  assert_null(device->vtable->record(device, WEIR_STREAM_COMPUTE, &early));
+  held_submit(device, WEIR_STREAM_COMPUTE, &last);
+  assert_null(device->vtable->record(device, WEIR_STREAM_COMPUTE, &late));
+  early->vtable->notify(early, &told[0].notice);
+  early->vtable->notify(early, &told[1].notice);
+  late->vtable->notify(late, &told[2].notice);
+  assert_int_equal(atomic_load(&told[0].count) + atomic_load(&told[1].count), 0);
+  let_go(&first);
+  weir_event_await(early);
+  assert_int_equal(atomic_load(&told[2].count), 0);
+  let_go(&last);
+  weir_device_release(device);
+  weir_event_await(late);
+  late->vtable->notify(late, &told[3].notice);
+  for (int i = 0; i < 4; ++i) assert_int_equal(atomic_load(&told[i].count), 1);
+  weir_event_release(early);
+  weir_event_release(late);
+}
+
 static void test_guard(void** state) {
   (void)state;
   conformance(create_guard);
   check_order(create_guard);
   check_events(create_guard, create_guard);
+  check_strange_events(create_guard);
+  check_notices(create_guard);
 }
 
 static void test_tight(void** state) {
@@ -282,6 +383,8 @@ static void test_tight(void** state) {
   conformance(create_tight);
   check_order(create_tight);
   check_events(create_tight, create_tight);
+  check_strange_events(create_tight);
+  check_notices(create_tight);
   check_events(create_guard, create_tight);
   check_events(create_tight, create_guard);
 }

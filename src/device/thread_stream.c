@@ -17,76 +17,85 @@ struct thread_stream_t {
 // ---- events ----
 
 // Held by whoever recorded it, by the entry that reaches it, and by those that wait for it.
-typedef struct event_t {
+typedef struct thread_event_t {
   weir_event_t base;  // first
-  weir_ref_t ref;
   weir_mutex_t mu;
-  weir_cond_t cond;
-  bool is_reached;  // guarded by mu
-} event_t;
+  bool is_reached;         // guarded by mu
+  weir_notice_t* notices;  // likewise: to be called then
+} thread_event_t;
 
 // An entry of the list that is no work: it reaches an event or waits for one.
 typedef struct mark_t {
   weir_work_t work;  // first
-  event_t* event;
+  weir_event_t* event;
 } mark_t;
 
-static void event_release(event_t* event) {
-  if (!weir_ref_dec(&event->ref)) return;
-  weir_cond_destroy(&event->cond);
+static void event_destroy(weir_event_t* base) {
+  thread_event_t* event = (thread_event_t*)base;
   weir_mutex_destroy(&event->mu);
   weir_free(event);
 }
 
-static void event_destroy(weir_event_t* base) { event_release((event_t*)base); }
+static void event_notify(weir_event_t* base, weir_notice_t* notice) {
+  thread_event_t* event = (thread_event_t*)base;
+  weir_mutex_lock(&event->mu);
+  bool is_reached = event->is_reached;
+  if (!is_reached) {
+    notice->next = event->notices;
+    event->notices = notice;
+  }
+  weir_mutex_unlock(&event->mu);
+  if (is_reached) notice->call(notice);
+}
+
+static const weir_event_vtable_t event_vtable = {.destroy = event_destroy, .notify = event_notify};
 
 static void reach(weir_work_t* work) {
-  event_t* event = ((mark_t*)work)->event;
+  thread_event_t* event = (thread_event_t*)((mark_t*)work)->event;
   weir_mutex_lock(&event->mu);
   event->is_reached = true;
-  weir_cond_broadcast(&event->cond);
+  weir_notice_t* notice = event->notices;
+  event->notices = NULL;
   weir_mutex_unlock(&event->mu);
+  while (notice) {
+    weir_notice_t* next = notice->next;  // |notice| may be gone after the call
+    notice->call(notice);
+    notice = next;
+  }
 }
 
-static void await(weir_work_t* work) {
-  event_t* event = ((mark_t*)work)->event;
-  weir_mutex_lock(&event->mu);
-  while (!event->is_reached) weir_cond_wait(&event->cond, &event->mu);
-  weir_mutex_unlock(&event->mu);
-}
+static void await(weir_work_t* work) { weir_event_await(((mark_t*)work)->event); }
 
 static void mark_done(weir_work_t* work) {
-  event_release(((mark_t*)work)->event);
+  weir_event_release(((mark_t*)work)->event);
   weir_free(work);
 }
 
 static bool is_mark(const weir_work_t* work) { return work->done == mark_done; }
 
-static weir_status_t* submit_mark(thread_stream_t* stream, event_t* event,
+static weir_status_t* submit_mark(thread_stream_t* stream, weir_event_t* event,
                                   void (*run)(weir_work_t* self)) {
   mark_t* mark = weir_calloc(1, sizeof(*mark));
   if (!mark) return weir_out_of_memory();
-  weir_ref_inc(&event->ref, 1);
-  *mark = (mark_t){.work = {.run = run, .done = mark_done}, .event = event};
+  *mark = (mark_t){.work = {.run = run, .done = mark_done}, .event = weir_event_retain(event)};
   weir_thread_stream_submit(stream, &mark->work);
   return NULL;
 }
 
 weir_status_t* weir_thread_stream_record(thread_stream_t* stream, weir_event_t** out_event) {
-  event_t* event = weir_calloc(1, sizeof(*event));
+  thread_event_t* event = weir_calloc(1, sizeof(*event));
   if (!event) return weir_out_of_memory();
-  event->base.destroy = event_destroy;
-  weir_ref_init(&event->ref);
+  event->base.vtable = &event_vtable;
+  weir_ref_init(&event->base.ref);
   weir_mutex_init(&event->mu);
-  weir_cond_init(&event->cond);
-  weir_status_t* status = submit_mark(stream, event, reach);
-  if (status) event_release(event);
+  weir_status_t* status = submit_mark(stream, &event->base, reach);
+  if (status) weir_event_release(&event->base);
   else *out_event = &event->base;
   return status;
 }
 
 weir_status_t* weir_thread_stream_wait(thread_stream_t* stream, weir_event_t* event) {
-  return submit_mark(stream, (event_t*)event, await);
+  return submit_mark(stream, event, await);
 }
 
 // ---- the stream ----

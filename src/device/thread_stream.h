@@ -1,6 +1,6 @@
 // thread_stream.h — A stream for devices without hardware of their own: work done one after the
 // other by a thread, points in its order, and copies between memories that the thread can reach.
-// Events of all such streams may wait for each other. Thread-safe.
+// They wait for events of any kind. Thread-safe.
 #ifndef WEIR_DEVICE_THREAD_STREAM_H_
 #define WEIR_DEVICE_THREAD_STREAM_H_
 
