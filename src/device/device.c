@@ -6,6 +6,7 @@
 #include "base/outcome.h"
 #include "base/philox.h"
 #include "base/string.h"
+#include "device/staging.h"
 
 weir_device_t* weir_device_retain(weir_device_t* device) {
   if (device) weir_ref_inc(&device->ref, 1);
@@ -87,20 +88,47 @@ static weir_status_t* order_after_kernels(weir_device_t* device, weir_stream_t s
   return status;
 }
 
+static bool is_pinned(const weir_device_t* device, const weir_tensor_t* tensor) {
+  const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
+  return owner->allocator == weir_device_allocator(device, WEIR_MEMORY_PINNED);
+}
+
 void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
                       weir_copy_done_fn_t done, void* arg) {
   weir_stream_t stream = weir_tensor_is_host(dst) ? WEIR_STREAM_DOWNLOAD : WEIR_STREAM_UPLOAD;
+  size_t size = weir_tensor_byte_size(src);
   weir_status_t* status = check_copy(device, src, dst);
-  if (!status) status = order_after_kernels(device, stream);
-  if (status) done(arg, status);
-  else device->vtable->copy(device, stream, src, dst, done, arg);
+  bool is_host = weir_device_is_host(device);
+  if (!status && is_host)
+    status = weir_elements_copy(weir_tensor_type(src), dst->data, src->data, src->count);
+  if (!status && !is_host && size) status = order_after_kernels(device, stream);
+  if (status || is_host || !size) done(arg, status);
+  else if (!device->staging || is_pinned(device, stream == WEIR_STREAM_UPLOAD ? src : dst))
+    device->vtable->copy(device, stream, src->data, dst->data, size, done, arg);
+  else weir_staging_copy(device->staging, stream, src->data, dst->data, size, done, arg);
+}
+
+weir_status_t* weir_device_host_tensor(weir_device_t* device, weir_dtype_t dtype, int rank,
+                                       const int64_t* dims, weir_tensor_t** out_tensor) {
+  weir_allocator_t* host = weir_device_allocator(device, WEIR_MEMORY_HOST);
+  weir_allocator_t* pinned = weir_device_allocator(device, WEIR_MEMORY_PINNED);
+  if (!device->staging || !weir_dtype_is_plain(dtype))
+    return weir_tensor_create_in(host, dtype, rank, dims, out_tensor);
+  weir_status_t* status = weir_tensor_create_in(pinned, dtype, rank, dims, out_tensor);
+  if (weir_status_code(status) != WEIR_RESOURCE_EXHAUSTED) return status;
+  weir_status_destroy(status);
+  return weir_tensor_create_in(host, dtype, rank, dims, out_tensor);
 }
 
 weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
                                  const weir_tensor_t* src, weir_tensor_t** out_tensor) {
   weir_tensor_t* copy = NULL;
-  WEIR_TRY(weir_tensor_create_in(weir_device_allocator(device, memory), weir_tensor_type(src),
-                                 src->rank, src->dims, &copy));
+  weir_dtype_t dtype = weir_tensor_type(src);
+  if (memory == WEIR_MEMORY_HOST)
+    WEIR_TRY(weir_device_host_tensor(device, dtype, src->rank, src->dims, &copy));
+  else
+    WEIR_TRY(weir_tensor_create_in(weir_device_allocator(device, memory), dtype, src->rank,
+                                   src->dims, &copy));
   weir_outcome_t outcome;
   weir_outcome_init(&outcome);
   weir_device_copy(device, src, copy, weir_outcome_set, &outcome);

@@ -19,11 +19,12 @@
 #include "tensor/tensor.h"
 
 typedef struct weir_device_t weir_device_t;
+typedef struct weir_staging_t weir_staging_t;  // device/staging.h
 
 typedef enum weir_memory_t {
   WEIR_MEMORY_DEVICE,  // where kernels compute
   WEIR_MEMORY_HOST,    // readable by the CPU; what host_inputs and host_outputs of kernels use
-  WEIR_MEMORY_PINNED,  // host memory that the device copies from and to without staging
+  WEIR_MEMORY_PINNED,  // host memory that the device copies from and to by itself
   WEIR_MEMORY_KINDS,
 } weir_memory_t;
 
@@ -70,10 +71,11 @@ typedef struct weir_device_vtable_t {
   // What is submitted to |stream| from now on runs after |event|, which is of any device's stream,
   // of any kind: what the device does not know, |notify| tells. Holds it as long as needed.
   weir_status_t* (*wait)(weir_device_t* device, weir_stream_t stream, weir_event_t* event);
-  // Required. Copies the elements of |src| to |dst|, which agree in type and count, one of them in
-  // this device's memory and the other in host memory, in the order of |stream|; then calls |done|.
-  void (*copy)(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
-               weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg);
+  // Required of those with memory of their own. Copies |size| bytes, at least one, from host memory
+  // to this device's, in the order of WEIR_STREAM_UPLOAD, or the other way, in that of
+  // WEIR_STREAM_DOWNLOAD; then calls |done|. With |staging|, the host's end is in pinned memory.
+  void (*copy)(weir_device_t* device, weir_stream_t stream, const void* src, void* dst, size_t size,
+               weir_copy_done_fn_t done, void* arg);
 } weir_device_vtable_t;
 
 struct weir_device_t {
@@ -89,6 +91,7 @@ struct weir_device_t {
   int64_t memory_limit;     // bytes; 0: not known
   weir_pool_t* pool;        // intra-op threads on the host; borrowed
   weir_allocator_t* allocators[WEIR_MEMORY_KINDS];  // required; they outlive the device
+  weir_staging_t* staging;  // of a device that copies pinned host memory only; owned. NULL: all
 };
 
 weir_device_t* weir_device_retain(weir_device_t* device);
@@ -111,6 +114,11 @@ void weir_event_await(weir_event_t* event);
 // holds such elements.
 void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
                       weir_copy_done_fn_t done, void* arg);
+// Makes a tensor in host memory that |device| will copy to: pinned where that matters and there is
+// some left.
+WEIR_MUST_USE weir_status_t* weir_device_host_tensor(weir_device_t* device, weir_dtype_t dtype,
+                                                     int rank, const int64_t* dims,
+                                                     weir_tensor_t** out_tensor);
 // Copies |src| into fresh memory of |device|, of the kind given, and waits. For what is not in a
 // hurry.
 WEIR_MUST_USE weir_status_t* weir_device_fetch(weir_device_t* device, weir_memory_t memory,
@@ -125,6 +133,7 @@ typedef struct weir_device_params_t {
   double speed;       // of a simulated device: 1 is as fast as its kernels are
   double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
   double memory;      // bytes of its own; 0: as much as the kind has
+  bool is_staged;     // of a guard: it copies pinned host memory only
 } weir_device_params_t;
 typedef struct weir_device_kind_t {
   const char* name;         // "cpu": as --devices and people spell it

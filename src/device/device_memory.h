@@ -14,7 +14,7 @@ struct device_memory_t {
   void (*destroy)(device_memory_t* memory);
 };
 
-// Of |device|'s own memory. The caller has a reference, the device's.
+// Of |device|'s own memory; NULL: of host memory. The caller has a reference, the device's.
 void weir_device_memory_init(device_memory_t* memory, const weir_allocator_vtable_t* vtable,
                              struct weir_device_t* device, void (*destroy)(device_memory_t*));
 // Counts |block|, which may be NULL, and returns it: what an allocator does at last.

@@ -72,6 +72,11 @@ static weir_status_t* create_tight(weir_device_t** out_device) {
   return weir_tight_kind.create(&params, out_device);
 }
 
+static weir_status_t* create_staged(weir_device_t** out_device) {
+  weir_device_params_t params = {.task = "/job:w/replica:0/task:2", .index = 1, .is_staged = true};
+  return weir_guard_kind.create(&params, out_device);
+}
+
 static weir_tensor_t* fetch(weir_device_t* device, weir_memory_t memory, const weir_tensor_t* src) {
   weir_tensor_t* copy = NULL;
   assert_null(weir_device_fetch(device, memory, src, &copy));
@@ -378,6 +383,17 @@ static void test_guard(void** state) {
   check_notices(create_guard);
 }
 
+static void test_staged(void** state) {
+  (void)state;
+  weir_device_t* device = NULL;
+  conformance(create_staged);
+  assert_null(create_staged(&device));
+  check_round_trip(device, 1000003);  // in pieces
+  weir_device_release(device);
+  check_order(create_staged);
+  check_events(create_staged, create_tight);
+}
+
 static void test_tight(void** state) {
   (void)state;
   conformance(create_tight);
@@ -413,6 +429,118 @@ static void test_guard_bites(void** state) {
   assert_true(WIFSIGNALED(how));
   weir_tensor_release(there);
   weir_device_release(device);
+}
+
+// ---- staging ----
+
+enum { TRANSFERS = 6, TRANSFER_COUNT = 700001 };  // elements: three pieces each, more than buffers
+
+typedef struct transfers_t {
+  weir_mutex_t mu;
+  weir_cond_t cond;
+  int left;  // guarded by mu
+} transfers_t;
+
+static void on_transferred(void* arg, weir_status_t* take_status) {
+  transfers_t* transfers = arg;
+  assert_null(take_status);
+  weir_mutex_lock(&transfers->mu);
+  --transfers->left;
+  weir_cond_broadcast(&transfers->cond);
+  weir_mutex_unlock(&transfers->mu);
+}
+
+static void transfer_all(weir_device_t* device, weir_tensor_t* const* from,
+                         weir_tensor_t* const* to) {
+  transfers_t transfers = {.left = TRANSFERS};
+  weir_mutex_init(&transfers.mu);
+  weir_cond_init(&transfers.cond);
+  for (int i = 0; i < TRANSFERS; ++i)
+    weir_device_copy(device, from[i], to[i], on_transferred, &transfers);
+  weir_mutex_lock(&transfers.mu);
+  while (transfers.left > 0) weir_cond_wait(&transfers.cond, &transfers.mu);
+  weir_mutex_unlock(&transfers.mu);
+  weir_cond_destroy(&transfers.cond);
+  weir_mutex_destroy(&transfers.mu);
+}
+
+// Many copies at once share a few buffers, and none gets another's bytes.
+static void test_transfers_take_turns(void** state) {
+  (void)state;
+  weir_device_t* device = NULL;
+  weir_tensor_t *from[TRANSFERS], *there[TRANSFERS], *back[TRANSFERS];
+  const int64_t count = TRANSFER_COUNT;
+  assert_null(create_staged(&device));
+  for (int i = 0; i < TRANSFERS; ++i) {
+    assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &from[i]));
+    assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &back[i]));
+    assert_null(weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE),
+                                      WEIR_DTYPE_INT32, 1, &count, &there[i]));
+    for (int32_t k = 0; k < TRANSFER_COUNT; ++k) WEIR_TENSOR_DATA(from[i], int32_t)[k] = k * 8 + i;
+  }
+  transfer_all(device, from, there);
+  transfer_all(device, there, back);
+  for (int i = 0; i < TRANSFERS; ++i) {
+    assert_memory_equal(from[i]->data, back[i]->data, TRANSFER_COUNT * sizeof(int32_t));
+    weir_tensor_release(from[i]);
+    weir_tensor_release(there[i]);
+    weir_tensor_release(back[i]);
+  }
+  weir_device_release(device);
+}
+
+// What was fetched is in pinned memory while there is some, elsewhere when there is none.
+static void test_fetched_is_pinned(void** state) {
+  (void)state;
+  enum { MOST = 16 };
+  weir_device_t* device = NULL;
+  weir_tensor_t *src = NULL, *full[MOST];
+  const int64_t count = 1 << 22;
+  assert_null(create_staged(&device));
+  weir_allocator_t* pinned = weir_device_allocator(device, WEIR_MEMORY_PINNED);
+  assert_true(weir_allocator_is_host(pinned));
+  assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &src));
+  for (int64_t i = 0; i < count; ++i) WEIR_TENSOR_DATA(src, int32_t)[i] = (int32_t)(i * 7);
+  weir_tensor_t* there = fetch(device, WEIR_MEMORY_DEVICE, src);
+  int taken = 0;
+  while (taken < MOST &&
+         (full[taken] = fetch(device, WEIR_MEMORY_HOST, there), full[taken++]->allocator == pinned))
+    continue;
+  assert_in_range(taken, 2, MOST - 1);
+  for (int i = 0; i < taken; ++i) {
+    assert_memory_equal(full[i]->data, src->data, (size_t)count * sizeof(int32_t));
+    weir_tensor_release(full[i]);
+  }
+  weir_tensor_t* again = fetch(device, WEIR_MEMORY_HOST, there);
+  assert_ptr_equal(again->allocator, pinned);
+  weir_device_release(device);
+  assert_int_equal(WEIR_TENSOR_DATA(again, int32_t)[1], 7);  // it outlives the device
+  weir_tensor_release(again);
+  weir_tensor_release(there);
+  weir_tensor_release(src);
+}
+
+static void never_called(void* arg, weir_status_t* take_status) {
+  (void)arg;
+  weir_status_destroy(take_status);
+}
+
+// Whoever gives it ordinary memory dies.
+static void test_staged_bites(void** state) {
+  (void)state;
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGABRT, SIG_DFL);
+    weir_device_t* device = NULL;
+    if (create_staged(&device)) _exit(1);
+    char here[8];
+    device->vtable->copy(device, WEIR_STREAM_DOWNLOAD, here, here, sizeof(here), never_called,
+                         NULL);
+    _exit(0);
+  }
+  int how = 0;
+  assert_int_equal(waitpid(child, &how, 0), child);
+  assert_true(WIFSIGNALED(how));
 }
 
 static weir_status_t* take_bytes(weir_device_t* device, int64_t size, weir_tensor_t** out_tensor) {
@@ -464,9 +592,13 @@ static void test_lists(void** state) {
   assert_int_equal(devices[1]->memory_limit, 64 << 20);
   assert_int_equal(devices[2]->memory_limit, 1000000);
   weir_devices_release(devices, count);
-  const char* bad[] = {"tight@memory=0.5", "tight@memory=", "gpu:1",        "cpu:0",   "cpu:x",
-                       "cpu:-1",           "guard@speed=0", "guard@size=3", "cpu:100", ":2",
-                       "cpu:60,guard:60"};
+  assert_null(weir_devices_create("guard@speed=2@staged,guard", NULL, NULL, &devices, &count));
+  assert_non_null(devices[1]->staging);
+  assert_null(devices[2]->staging);
+  weir_devices_release(devices, count);
+  const char* bad[] = {
+      "guard@staged=1", "tight@memory=0.5", "tight@memory=", "gpu:1",   "cpu:0", "cpu:x",
+      "cpu:-1",         "guard@speed=0",    "guard@size=3",  "cpu:100", ":2",    "cpu:60,guard:60"};
   for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) {
     weir_status_t* status = weir_devices_create(bad[i], NULL, NULL, &devices, &count);
     if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) fail_msg("%s was accepted", bad[i]);
@@ -476,10 +608,18 @@ static void test_lists(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_names),       cmocka_unit_test(test_bad_names),
-      cmocka_unit_test(test_cpu),         cmocka_unit_test(test_guard),
-      cmocka_unit_test(test_guard_bites), cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_tight),       cmocka_unit_test(test_tight_runs_out),
+      cmocka_unit_test(test_names),
+      cmocka_unit_test(test_bad_names),
+      cmocka_unit_test(test_cpu),
+      cmocka_unit_test(test_guard),
+      cmocka_unit_test(test_guard_bites),
+      cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_tight),
+      cmocka_unit_test(test_tight_runs_out),
+      cmocka_unit_test(test_staged),
+      cmocka_unit_test(test_staged_bites),
+      cmocka_unit_test(test_transfers_take_turns),
+      cmocka_unit_test(test_fetched_is_pinned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,7 @@ static bool parse_positive(weir_view_t text, double* out_value) {
 
 static bool parse_option(weir_view_t option, weir_device_params_t* params) {
   weir_view_t key;
+  if (weir_view_is(option, "staged")) return params->is_staged = true;
   if (!weir_view_next(&option, '=', &key)) return false;
   if (weir_view_is(key, "speed")) return parse_positive(option, &params->speed);
   if (weir_view_is(key, "bandwidth")) return parse_positive(option, &params->bandwidth);
@@ -71,7 +72,7 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
   if (!is_good || count > MAX_DEVICES)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "'%.*s' does not say which devices: KIND[:COUNT][@speed=X][@bandwidth=X]"
-                       "[@memory=BYTES], at most %d",
+                       "[@memory=BYTES][@staged], at most %d",
                        WEIR_VIEW_ARG(text), MAX_DEVICES);
   out->count = (int)count;
   return NULL;

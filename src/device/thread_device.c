@@ -1,6 +1,8 @@
 // thread_device.c — A device whose streams are threads.
 #include "thread_device.h"
 
+#include "device/staging.h"
+
 static thread_stream_t* stream_of(weir_device_t* device, weir_stream_t stream) {
   return ((thread_device_t*)device)->streams[stream];
 }
@@ -11,6 +13,8 @@ void weir_thread_device_destroy(weir_device_t* base) {
   thread_device_t* device = (thread_device_t*)base;
   // Copies may wait for kernels, never the other way round.
   for (int i = WEIR_STREAMS; i-- > 0;) weir_thread_stream_destroy(device->streams[i]);
+  weir_staging_destroy(base->staging);
+  weir_device_memory_leave(device->pinned);
   weir_device_memory_leave(device->memory);
   weir_free(base->name);
   weir_free(device);
@@ -30,10 +34,10 @@ weir_status_t* weir_thread_device_wait(weir_device_t* device, weir_stream_t stre
   return weir_thread_stream_wait(stream_of(device, stream), event);
 }
 
-void weir_thread_device_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
-                             weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
+void weir_thread_device_copy(weir_device_t* device, weir_stream_t stream, const void* src,
+                             void* dst, size_t size, weir_copy_done_fn_t done, void* arg) {
   double bandwidth = ((thread_device_t*)device)->bandwidth;
-  weir_thread_stream_copy(stream_of(device, stream), bandwidth, src, dst, done, arg);
+  weir_thread_stream_copy(stream_of(device, stream), bandwidth, src, dst, size, done, arg);
 }
 
 // ---- the device ----
@@ -61,4 +65,10 @@ weir_status_t* weir_thread_device_start(thread_device_t* device, device_memory_t
     WEIR_TRY(weir_thread_stream_create(i == WEIR_STREAM_COMPUTE ? run_kernel : run_copy, device,
                                        &device->streams[i]));
   return NULL;
+}
+
+weir_status_t* weir_thread_device_stage(thread_device_t* device, device_memory_t* take_pinned) {
+  device->pinned = take_pinned;
+  device->base.allocators[WEIR_MEMORY_PINNED] = &take_pinned->allocator;
+  return weir_staging_create(&device->base, &take_pinned->allocator, &device->base.staging);
 }

@@ -10,6 +10,7 @@
 typedef struct thread_device_t {
   weir_device_t base;       // first
   device_memory_t* memory;  // owned; NULL before it is started
+  device_memory_t* pinned;  // owned; NULL: it copies all host memory
   thread_stream_t* streams[WEIR_STREAMS];
   double bandwidth;  // of copies, in bytes a second; 0: as it is
 } thread_device_t;
@@ -25,6 +26,9 @@ WEIR_MUST_USE weir_status_t* weir_thread_device_start(
     thread_device_t* device, device_memory_t* take_memory,
     void (*run_kernel)(void* device, weir_work_t* work),
     void (*run_copy)(void* device, weir_work_t* work));
+// From now on it copies host memory only of |take_pinned|.
+WEIR_MUST_USE weir_status_t* weir_thread_device_stage(thread_device_t* device,
+                                                      device_memory_t* take_pinned);
 
 // ---- for the vtable ----
 void weir_thread_device_destroy(weir_device_t* device);
@@ -33,7 +37,7 @@ weir_status_t* weir_thread_device_record(weir_device_t* device, weir_stream_t st
                                          weir_event_t** out_event);
 weir_status_t* weir_thread_device_wait(weir_device_t* device, weir_stream_t stream,
                                        weir_event_t* event);
-void weir_thread_device_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
-                             weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg);
+void weir_thread_device_copy(weir_device_t* device, weir_stream_t stream, const void* src,
+                             void* dst, size_t size, weir_copy_done_fn_t done, void* arg);
 
 #endif  // WEIR_DEVICE_THREAD_DEVICE_H_

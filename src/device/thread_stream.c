@@ -172,8 +172,9 @@ void weir_thread_stream_destroy(thread_stream_t* stream) {
 typedef struct copy_t {
   weir_work_t work;  // first
   double bandwidth;
-  const weir_tensor_t* src;
-  weir_tensor_t* dst;
+  const void* src;
+  void* dst;
+  size_t size;
   weir_copy_done_fn_t done;
   void* arg;
 } copy_t;
@@ -187,9 +188,8 @@ void weir_thread_sleep(double ns) {
 
 static void copy_run(weir_work_t* work) {
   const copy_t* copy = (const copy_t*)work;
-  size_t size = weir_tensor_byte_size(copy->src);
-  if (size) memcpy(copy->dst->data, copy->src->data, size);
-  if (copy->bandwidth > 0) weir_thread_sleep((double)size / copy->bandwidth * 1e9);
+  memcpy(copy->dst, copy->src, copy->size);
+  if (copy->bandwidth > 0) weir_thread_sleep((double)copy->size / copy->bandwidth * 1e9);
 }
 
 static void copy_done(weir_work_t* work) {
@@ -198,8 +198,8 @@ static void copy_done(weir_work_t* work) {
   copy.done(copy.arg, NULL);
 }
 
-void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const weir_tensor_t* src,
-                             weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
+void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const void* src, void* dst,
+                             size_t size, weir_copy_done_fn_t done, void* arg) {
   copy_t* copy = weir_calloc(1, sizeof(*copy));
   if (!copy) {
     done(arg, weir_out_of_memory());
@@ -209,6 +209,7 @@ void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const we
                    .bandwidth = bandwidth,
                    .src = src,
                    .dst = dst,
+                   .size = size,
                    .done = done,
                    .arg = arg};
   weir_thread_stream_submit(stream, &copy->work);

@@ -18,8 +18,8 @@ WEIR_MUST_USE weir_status_t* weir_thread_stream_record(thread_stream_t* stream,
                                                        weir_event_t** out_event);
 WEIR_MUST_USE weir_status_t* weir_thread_stream_wait(thread_stream_t* stream, weir_event_t* event);
 // Copies, then calls |done|: a device's copy. |bandwidth| in bytes a second, 0: as fast as it goes.
-void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const weir_tensor_t* src,
-                             weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg);
+void weir_thread_stream_copy(thread_stream_t* stream, double bandwidth, const void* src, void* dst,
+                             size_t size, weir_copy_done_fn_t done, void* arg);
 // Pretends that work took so much longer.
 void weir_thread_sleep(double ns);
 

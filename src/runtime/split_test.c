@@ -4,9 +4,14 @@
 #include "testing/world.h"
 #include "weir/file.h"
 
+// What the last devices of every list have in addition.
+static const char* last_option = "";
+
 static weir_session_t* open_on(world_t* w, const char* devices, const char* place, bool is_soft) {
+  char all[128];
+  snprintf(all, sizeof(all), "%s%s", devices ? devices : "cpu", last_option);
   weir_session_options_t options = {
-      .threads = 2, .devices = devices, .place = place, .allow_soft_placement = is_soft};
+      .threads = 2, .devices = all, .place = place, .allow_soft_placement = is_soft};
   weir_session_destroy(w->session);
   w->session = NULL;
   check_ok(weir_session_create(w->graph, &options, &w->session));
@@ -54,6 +59,22 @@ static void test_from_guard_to_guard(void** state) {
   weir_edge_t b = ON(w, "/device:GUARD:1", "AddV2", "b", a, a);
   weir_edge_t c = ON(w, "/device:CPU:1", "Neg", "c", b);
   assert_true(feed_float(open_on(w, "cpu:2,guard:2", NULL, false), x, 3, c) == -18);
+}
+
+// Large enough to be copied in pieces, where that is done.
+static void test_between_kinds(void** state) {
+  world_t* w = *state;
+  enum { COUNT = 600000 };
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t many = weir_const_ints(w->scope, (const int[]){COUNT}, 1);
+  weir_edge_t zero = weir_const_int(w->scope, 0);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Fill", "a", many, x);
+  weir_edge_t b = ON(w, "/device:TIGHT:0", "Neg", "b", a);
+  weir_edge_t c = ON(w, "/device:GUARD:1", "AddV2", "c", b, b);
+  weir_edge_t d = ON(w, "/device:CPU:0", "AddV2", "d", c, c);
+  weir_edge_t e = ON(w, "/device:GUARD:1", "Sum", "e", d, zero);
+  weir_session_t* session = open_on(w, "cpu,tight@memory=1e8,guard:2", NULL, false);
+  for (int i = 1; i < 4; ++i) assert_true(feed_float(session, x, (float)i, e) == -4.0f * COUNT * i);
 }
 
 // ---- variants hold tensors ----
@@ -389,6 +410,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
       TEST(test_a_value_crosses_once),
       TEST(test_from_guard_to_guard),
+      TEST(test_between_kinds),
       TEST(test_a_list_crosses),
       TEST(test_a_list_within_crosses),
       TEST(test_sent_from_a_guard),
@@ -402,5 +424,7 @@ int main(void) {
       TEST(test_a_queue_stays_on_the_host),
       TEST(test_bad_options),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  int failures = cmocka_run_group_tests(tests, NULL, NULL);
+  last_option = "@staged";
+  return failures + cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,14 +8,7 @@ static void cpu_destroy(weir_device_t* device) {
   weir_free(device);
 }
 
-static void cpu_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
-                     weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
-  (void)device;
-  (void)stream;  // there are none: a copy is done when it returns
-  done(arg, weir_elements_copy(weir_tensor_type(src), dst->data, src->data, src->count));
-}
-
-static const weir_device_vtable_t cpu_vtable = {.destroy = cpu_destroy, .copy = cpu_copy};
+static const weir_device_vtable_t cpu_vtable = {.destroy = cpu_destroy};
 
 static int64_t physical_memory(void) {
   long pages = sysconf(_SC_PHYS_PAGES);

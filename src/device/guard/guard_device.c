@@ -2,14 +2,18 @@
 //
 // Its memory has no access rights except while its own work runs, so whatever touches it from the
 // host dies there and then. Its work runs later, on threads of its own, in the order it was
-// submitted, so whoever reads a result too early finds it missing. Its kernels are the CPU's.
+// submitted, so whoever reads a result too early finds it missing. Its kernels are the CPU's. One
+// that is staged copies from and to pinned memory only, and aborts where it is given other.
 #include "device/thread_device.h"
 #include "guard_memory.h"
+
+static const size_t kMemory = (size_t)1 << 36, kPinned = (size_t)1 << 26;  // bytes at most
 
 typedef struct guard_device_t {
   thread_device_t base;  // first
   guard_memory_t* memory;
-  double slowness;  // how much longer work takes than its kernels, as a share of their time
+  guard_memory_t* pinned;  // always open; NULL: not staged
+  double slowness;         // how much longer work takes than its kernels, as a share of their time
 } guard_device_t;
 
 // ---- work ----
@@ -27,6 +31,15 @@ static void run_kernel(void* arg, weir_work_t* work) {
   weir_thread_sleep((double)(weir_clock_ns() - start) * ((guard_device_t*)arg)->slowness);
 }
 
+static void guard_copy(weir_device_t* base, weir_stream_t stream, const void* src, void* dst,
+                       size_t size, weir_copy_done_fn_t done, void* arg) {
+  const guard_device_t* device = (const guard_device_t*)base;
+  const void* of_host = stream == WEIR_STREAM_UPLOAD ? src : dst;
+  bool is_pinned = !device->pinned || weir_guard_memory_holds(device->pinned, of_host, size);
+  WEIR_CHECK(is_pinned && "a staged guard copies pinned memory only");
+  weir_thread_device_copy(base, stream, src, dst, size, done, arg);
+}
+
 // ---- the device ----
 
 static const weir_device_vtable_t guard_vtable = {
@@ -34,17 +47,21 @@ static const weir_device_vtable_t guard_vtable = {
     .submit = weir_thread_device_submit,
     .record = weir_thread_device_record,
     .wait = weir_thread_device_wait,
-    .copy = weir_thread_device_copy,
+    .copy = guard_copy,
 };
 
 static weir_status_t* start(guard_device_t* device, const weir_device_params_t* params) {
   weir_device_t* base = &device->base.base;
   base->speed = params->speed;
   device->slowness = params->speed > 0 ? 1 / params->speed - 1 : 0;
-  WEIR_TRY(weir_guard_memory_create(base, &device->memory));
+  WEIR_TRY(weir_guard_memory_create(base, kMemory, &device->memory));
   base->memory_limit = (int64_t)weir_guard_memory_size(device->memory);
-  return weir_thread_device_start(&device->base, weir_guard_memory_base(device->memory), run_kernel,
-                                  run_in_reach);
+  WEIR_TRY(weir_thread_device_start(&device->base, weir_guard_memory_base(device->memory),
+                                    run_kernel, run_in_reach));
+  if (!params->is_staged) return NULL;
+  WEIR_TRY(weir_guard_memory_create(NULL, kPinned, &device->pinned));
+  weir_guard_memory_open(device->pinned);
+  return weir_thread_device_stage(&device->base, weir_guard_memory_base(device->pinned));
 }
 
 static weir_status_t* guard_create(const weir_device_params_t* params, weir_device_t** out_device) {

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 enum { SMALLEST_SHIFT = 6, CLASS_COUNT = 40, STEP_SHIFT = 21 };
-static const size_t kMost = (size_t)1 << 36, kLeast = (size_t)1 << 28;  // addresses reserved
+static const size_t kLeast = (size_t)1 << 28;  // addresses reserved, unless fewer were asked for
 static const size_t kStep = (size_t)1 << STEP_SHIFT;  // rights change in such steps: a huge page
 
 typedef struct free_list_t {
@@ -89,14 +89,15 @@ static const weir_allocator_vtable_t guard_vtable = {.alloc = guard_alloc, .free
 
 // ---- the whole ----
 
-weir_status_t* weir_guard_memory_create(struct weir_device_t* device, guard_memory_t** out_memory) {
+weir_status_t* weir_guard_memory_create(struct weir_device_t* device, size_t most,
+                                        guard_memory_t** out_memory) {
   guard_memory_t* memory = weir_calloc(1, sizeof(*memory));
   if (!memory) return weir_out_of_memory();
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   // Limits and sanitizers leave a process fewer addresses than it might have.
-  for (memory->reserved = kMost;; memory->reserved /= 2) {
+  for (memory->reserved = most;; memory->reserved /= 2) {
     memory->start = mmap(NULL, memory->reserved, PROT_NONE, flags, -1, 0);
-    if (memory->start != MAP_FAILED || memory->reserved == kLeast) break;
+    if (memory->start != MAP_FAILED || memory->reserved <= kLeast) break;
   }
   if (memory->start == MAP_FAILED) {
     int error = errno;
@@ -115,6 +116,11 @@ weir_status_t* weir_guard_memory_create(struct weir_device_t* device, guard_memo
 
 device_memory_t* weir_guard_memory_base(guard_memory_t* memory) { return &memory->base; }
 size_t weir_guard_memory_size(const guard_memory_t* memory) { return memory->reserved; }
+
+bool weir_guard_memory_holds(const guard_memory_t* memory, const void* data, size_t size) {
+  uintptr_t start = (uintptr_t)memory->start, at = (uintptr_t)data;
+  return at >= start && size <= memory->reserved && at - start <= memory->reserved - size;
+}
 
 // It fails only where the kernel is out of memory; then the next access would say so.
 static void set_rights(guard_memory_t* memory, int rights) WEIR_REQUIRES(memory->mu) {

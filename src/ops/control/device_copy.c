@@ -12,12 +12,20 @@ static void on_copied(void* arg, weir_status_t* take_status) {
 }
 
 // In which memory the output goes, the kernel's row says.
+static weir_status_t* make_output(weir_kernel_ctx_t* ctx, const weir_tensor_t* x,
+                                  weir_tensor_t** out_y) {
+  if (!ctx->kernel->host_outputs) return weir_kernel_output(ctx, 0, x->rank, x->dims, out_y);
+  WEIR_TRY(weir_device_host_tensor(ctx->device, weir_tensor_type(x), x->rank, x->dims, out_y));
+  weir_kernel_set(ctx, 0, *out_y);
+  return NULL;
+}
+
 static void copy_plain(weir_kernel_ctx_t* ctx, weir_done_t done) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   weir_tensor_t* y = NULL;
   weir_done_t* kept = weir_malloc(sizeof(*kept));
   weir_status_t* status = kept ? NULL : weir_out_of_memory();
-  if (!status) status = weir_kernel_output(ctx, 0, x->rank, x->dims, &y);
+  if (!status) status = make_output(ctx, x, &y);
   if (status) {
     weir_free(kept);
     weir_done_call(done, status);
