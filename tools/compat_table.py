@@ -43,6 +43,10 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
 - A tensor may be fed and fetched in one step. What is fed must have the shape that is known of the tensor: TensorFlow's Python client
   asks for that, its C library does not.
 - Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
+- A reference variable of one CPU that is read on another CPU of the process is read when its reader runs. TensorFlow hands the memory over
+  as soon as the step begins: its reader sees what is written there, too, but not the variable's first value or its new size, if it gets
+  one in the same step. What crosses to a device with memory of its own, or to another task, is a copy in both: made once all else
+  that the reader waits for has come if the reader has the reference itself, and else as soon as the value is there.
 - A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
 
 The table lists, for each op, the values of its type attributes for which there is a kernel, the devices, whether it has a gradient and

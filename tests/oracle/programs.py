@@ -35,7 +35,7 @@ import traceback
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 if __name__ == '__main__' and '--replay' in sys.argv:
     import program_run
     sys.exit(program_run.main())
@@ -45,6 +45,7 @@ import numpy as np
 import tensorflow as tf
 
 import libweir
+import program_devices
 import program_run
 import record
 from parts import run_parts
@@ -53,6 +54,7 @@ from values import first_message
 
 tf.get_logger().setLevel('ERROR')
 tf1 = tf.compat.v1
+CPUS, GUARDS = ['/device:CPU:0', '/device:CPU:1'], ['/device:GUARD:0', '/device:GUARD:1']
 
 
 def as_fed(tensor, value):
@@ -140,13 +142,13 @@ class Program:
         return names - {f.signature.name for f in self.graph_def.library.function}  # a function may be called by its name
 
 
-def run_tensorflow(program):
+def run_tensorflow(program, graph=None, target='', config=None):
     """Fills in what each step gave."""
-    config = oracle.session_config()
+    graph, config = graph or program.graph, config or oracle.session_config()
     config.operation_timeout_in_ms = TIMEOUT_MS
-    with tf1.Session(graph=program.graph, config=config) as session:
+    with tf1.Session(target, graph=graph, config=config) as session:
         for step in program.steps:
-            what = list(step.fetches) + [program.graph.get_operation_by_name(t) for t in step.targets]
+            what = list(step.fetches) + [graph.get_operation_by_name(t) for t in step.targets]
             try:
                 with program_run.captured(program.captures) as printed:
                     values = session.run(what, step.feeds, tf1.RunOptions(timeout_in_ms=step.timeout_ms))
@@ -215,6 +217,8 @@ def run_one(options, lib, function, number, current, writer):
         if problem:
             problem = f'on {options.devices}, {place}: {problem}'
             break
+    if options.devices and program.is_about_memory and not problem:
+        problem = run_placed(lib, program)
     return program.ops(), program.fingerprint, problem and f'{name}: {problem}'
 
 
@@ -222,10 +226,32 @@ def run_one(options, lib, function, number, current, writer):
 
 def places(options, program):
     """Where the nodes of the program go that its further runs are of. What a variable's reader sees of later writes depends on
-    where it is, so a program about that stays as it is."""
+    where it is, so a program about that has its own: run_placed."""
     if not options.devices or program.is_about_memory:
         return []
     return [options.place] if options.place else ['/device:GUARD:0', f'random:{program.number}']
+
+
+def run_placed(lib, program):
+    """The program over two CPUs, and over CPUs and guards where its order leaves nothing open, in TensorFlow and in Weir."""
+    for among in (CPUS, CPUS + GUARDS):
+        devices = program_devices.draw_devices(program.graph, among, program.rng)
+        if any(program_devices.find_open(program.graph, step, devices) for step in program.steps):
+            continue
+        names, target = (program_devices.Tasks.NAMES, program_devices.Tasks.target()) if among != CPUS else (None, '')
+        graph = tf.Graph()
+        with graph.as_default():
+            there = {name: names[device] for name, device in devices.items()} if names else devices
+            tf.import_graph_def(program_devices.with_devices(program.graph_def, there), name='')
+        run_tensorflow(program, graph, target, program_devices.config())
+        if any('is not unique' in step.message for step in program.steps):
+            continue  # TensorFlow names a Recv like one of the nodes that it inlined
+        placed = program_devices.with_devices(program.graph_def, devices).SerializeToString()
+        problem = program_run.run_weir(lib, placed, program.steps, program.threads, program.passes, program.captures,
+                                       b'cpu:2,guard:2')
+        if problem:
+            return f'on {sorted(set(devices.values()))}: {problem}'
+    return None
 
 
 def spread(program):

@@ -99,6 +99,23 @@ def reader_after_write(p):
     p.step(*seen)
 
 
+@program(60)
+def readers_by_reference(p):
+    """Readers before and after each write that have the reference itself."""
+    v, _, init = variable(p, (2, 3))
+    p.step(init.op)
+    seen, before = [], []
+    for _ in range(int(p.rng.integers(1, 4))):
+        with tf.control_dependencies(before):
+            seen.append(look(p, v))
+        with tf.control_dependencies([seen[-1]]):
+            before = [write(p, v)]
+    with tf.control_dependencies(before):
+        seen.append(look(p, v))
+    p.step(*seen)
+    p.step(*seen)
+
+
 @program(80)
 def rows(p):
     """Rows of a variable are views where they are aligned in memory, as in TensorFlow."""
