@@ -65,6 +65,7 @@ test-programs:
 
 test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 1000 --jobs 1
+	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --devices cpu:2
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --variables resource --devices cpu:2,guard:2
 
 # The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.

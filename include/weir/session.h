@@ -23,8 +23,9 @@ typedef struct weir_session_options_t {
   int threads;  // in all, the caller included; 0: one a CPU; 1: no thread is ever started
   const char*
       disabled_passes;  // names separated by commas, "all" for none at all; NULL: every pass runs
-  // Not with |target|. What this process computes with: "cpu:2,guard:1" are two CPUs and a guard
-  // device, which is for tests. NULL: one CPU.
+  // Not with |target|: servers have theirs. What this process computes with: "cpu:2,guard:1" are
+  // two CPUs and a guard device, which is for tests. NULL: one CPU. It is what TensorFlow has
+  // device_count of ConfigProto for.
   const char* devices;
   // Where nodes go whose device nobody gave: "graph", the first device that can run them; "cost",
   // where the step is expected to end first, "cost:TRACE.json" by node times of a trace that

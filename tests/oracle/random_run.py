@@ -63,9 +63,18 @@ def run_session(lib, program, graph_def, pool='one', target=None, timeout_ms=TIM
         session.close()
 
 
+def keep_together(program):
+    """Variables that share a name share their state on one device only."""
+    for node in program.nodes:
+        if node.op == 'VariableV2' and node.attrs['shared_name'][1]:
+            node.device = '/device:CPU:1'
+
+
 def run_weir(lib, devices, program, timeout_ms):
     """Outcomes of all runs in this process, spread over |devices| where it is not None."""
     disabled = program.disabled.encode() if program.disabled else True
+    if devices:
+        keep_together(program)
     try:
         where = {'devices': devices.encode(), 'place': b'random:1'} if devices else {}
         graph = libweir.Graph(lib, program.encode(), threads=program.threads, passes=disabled, **where)
