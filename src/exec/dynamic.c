@@ -221,13 +221,22 @@ static void put_on_top(run_t* run, size_t chosen) WEIR_REQUIRES(run->mu) {
   run->ready[run->ready_count - 1] = item;
 }
 
+// What streams should get next: a copy, since it waits for all that its device was given before,
+// and someone else for it; or else the oldest, or one device waits for what another does last.
+static size_t find_next(const run_t* run) WEIR_REQUIRES(run->mu) {
+  for (size_t i = 0; i < run->ready_count; ++i) {
+    const ready_t* item = &run->ready[i];
+    if (item->activation->plan->nodes[item->node].is_copy) return i;
+  }
+  return 0;
+}
+
 // Puts the node to be taken next on top of the stack. The newest is there: what it reads is in the
-// cache. Streams should get their work in the order in which it became ready, or one device waits
-// for what another does last; perturbed, any order will do.
+// cache. Perturbed, any order will do.
 static void choose_next(run_t* run) WEIR_REQUIRES(run->mu) {
   if (run->ready_count < 2) return;
   if (weir_perturb_is_on()) put_on_top(run, weir_perturb_draw(run->ready_count));
-  else if (WEIR_UNLIKELY(run->params->plan->has_streams)) put_on_top(run, 0);
+  else if (WEIR_UNLIKELY(run->params->plan->has_streams)) put_on_top(run, find_next(run));
 }
 
 // Runs what is ready and brief, on a thread that is only passing by: not for long, since a loop is

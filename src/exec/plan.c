@@ -130,6 +130,7 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   bool is_queued = out->device->vtable->submit && out->compute && !out->runs_locked &&
                    out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE &&
                    out->role != WEIR_ROLE_SEND;
+  out->is_copy = out->device->vtable->submit && out->start;
   if (is_queued) {
     out->compute = NULL;
     out->is_cheap = true;  // to submit

@@ -58,6 +58,7 @@ typedef struct weir_plan_node_t {
   uint8_t role;           // weir_role_t
   uint8_t input_work;     // what inputs need before the kernel sees them: WEIR_INPUTS_*
   bool has_refs;          // some input or output is a ref
+  bool is_copy;           // from or to the memory of its device
   bool is_cheap;
   bool runs_locked;             // only hands values on: not worth releasing the run's lock for
   bool is_constant_enter;       // the value is the same in every iteration

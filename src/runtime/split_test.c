@@ -1,6 +1,8 @@
 // split_test.c — Graphs spread over several devices of a process, guard devices among them.
 #include <stdlib.h>
 
+#include "base/json.h"
+#include "base/perturb.h"
 #include "testing/world.h"
 #include "weir/file.h"
 
@@ -75,6 +77,47 @@ static void test_between_kinds(void** state) {
   weir_edge_t e = ON(w, "/device:GUARD:1", "Sum", "e", d, zero);
   weir_session_t* session = open_on(w, "cpu,tight@memory=1e8,guard:2", NULL, false);
   for (int i = 1; i < 4; ++i) assert_true(feed_float(session, x, (float)i, e) == -4.0f * COUNT * i);
+}
+
+// When the executor came to the node.
+static double start_of(const weir_json_t* trace, const char* name) {
+  const weir_json_t* events = weir_json_find(trace, "traceEvents");
+  for (const weir_json_t* event = events->first; event; event = event->next) {
+    const weir_json_t* found = weir_json_find(weir_json_find(event, "args"), "name");
+    if (weir_view_is(found->text, name)) return weir_json_find(event, "ts")->number;
+  }
+  fail_msg("%s was not traced", name);
+  return 0;
+}
+
+// Another device waits for a copy, and the copy for what its device was given before.
+static void test_copies_go_first(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Square", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:0", "Square", "b", a);
+  weir_edge_t c = ON(w, "/device:GUARD:0", "Neg", "c", a);
+  weir_edge_t there = ON(w, "/device:CPU:0", "Square", "there", a);
+  weir_edge_t d = ON(w, "/device:GUARD:0", "AddV2", "d", b, c);
+  if (weir_perturb_is_on()) skip();
+  weir_tensor_t* results[2] = {NULL, NULL};
+  char* json = NULL;
+  const weir_json_t* trace = NULL;
+  weir_arena_t arena = {0};
+  weir_tensor_t* two = make_float(2);
+  weir_step_spec_t spec = {WEIR_FEEDS({x, two}), WEIR_FETCHES(d, there)};
+  weir_session_options_t options = {.threads = 1, .devices = "cpu,guard"};
+  check_ok(weir_session_create(w->graph, &options, &w->session));
+  check_ok(weir_session_run_traced(w->session, &spec, results, &json));
+  check_ok(weir_json_parse(weir_view_of(json), &arena, &trace));
+  assert_true(start_of(trace, "a/copy") < start_of(trace, "b"));
+  assert_true(start_of(trace, "a/copy") < start_of(trace, "c"));
+  assert_true(float_of(results[0]) == 12);
+  weir_tensor_release(results[0]);
+  weir_tensor_release(results[1]);
+  weir_tensor_release(two);
+  weir_buffer_free(json);
+  weir_arena_free(&arena);
 }
 
 // ---- variants hold tensors ----
@@ -411,6 +454,7 @@ int main(void) {
       TEST(test_a_value_crosses_once),
       TEST(test_from_guard_to_guard),
       TEST(test_between_kinds),
+      TEST(test_copies_go_first),
       TEST(test_a_list_crosses),
       TEST(test_a_list_within_crosses),
       TEST(test_sent_from_a_guard),
