@@ -5,6 +5,15 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
+// What goes on side by side on a device; WEIR_LANES of them a device.
+enum {
+  WEIR_LANE_WORK,
+  WEIR_LANE_UPLOAD,    // copies from the host
+  WEIR_LANE_DOWNLOAD,  // and to it
+  WEIR_LANE_EXECUTOR,  // what gives devices their work
+  WEIR_LANES,
+};
+
 // How fast a device is, for placement by cost.
 typedef struct weir_rates_t {
   double flops;       // a second
@@ -14,7 +23,9 @@ typedef struct weir_rates_t {
   double copy_bytes;  // a second, from and to the host
   double copy_ns;     // what every copy takes besides
   double speed;       // 1: of the rates above; 0.5: half as fast, copies apart
+  double submit_ns;   // of the executor, for each node and copy it gives the device
   int processor;      // devices of one number take turns
+  int executor;       // the lane of the one that gives it work: that device * WEIR_LANES + lane
   bool is_host;       // its memory is the host's
 } weir_rates_t;
 

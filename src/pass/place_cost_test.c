@@ -117,6 +117,32 @@ static void test_simulated_step(void** state) {
   weir_arena_free(&out.arena);
 }
 
+// Work is given away in the order in which it became ready, each piece by the executor, which is
+// but one; and a copy waits for all that its device was given before.
+static void test_the_executor(void** state) {
+  enum { SUBMIT_NS = 1000 };
+  world_t* w = *state;
+  weir_placement_t devices[] = {CPU(1e-6), GUARD(0, 1), GUARD(1, 1)};
+  for (int i = 0; i < 3; ++i) devices[i].rates.submit_ns = SUBMIT_NS;
+  weir_edge_t x = matrix(w, "/device:CPU:0");
+  weir_edge_t first = product(w, "/device:GUARD:0", x, x);
+  weir_edge_t y = matrix(w, "/device:GUARD:1"), z = matrix(w, "/device:GUARD:1");
+  weir_edge_t busy = product(w, "/device:GUARD:1", y, z);
+  for (int i = 0; i < 4; ++i) busy = product(w, "/device:GUARD:1", busy, y);
+  weir_edge_t late = product(w, "/device:GUARD:1", first, y);
+  outcome_t out = PLACE(w, devices);
+  const double* given = out.sim.given;
+  int x_up = weir_simulation_copy(&out.sim, x, 1), down = weir_simulation_copy(&out.sim, first, -1);
+  int up = weir_simulation_copy(&out.sim, first, 2);
+  check_ns(given[x_up], SUBMIT_NS);
+  check_ns(given[down] - given[first.node->id], SUBMIT_NS);
+  check_ns(out.sim.start[down], out.sim.end[first.node->id]);
+  assert_true(given[up] < out.sim.start[up]);
+  check_ns(out.sim.start[up], out.sim.end[busy.node->id]);
+  check_ns(out.ns, out.sim.end[late.node->id]);
+  weir_arena_free(&out.arena);
+}
+
 // A loop counts ten times, where nobody knows better.
 static void test_loops(void** state) {
   world_t* w = *state;
@@ -240,10 +266,9 @@ static void test_any_graph(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-      TEST(test_simulated_step),    TEST(test_loops),
-      TEST(test_two_branches),      TEST(test_slow_copies),
-      TEST(test_the_faster_device), TEST(test_constraints),
-      TEST(test_variables_follow),  TEST(test_any_graph),
+      TEST(test_simulated_step), TEST(test_the_executor),     TEST(test_loops),
+      TEST(test_two_branches),   TEST(test_slow_copies),      TEST(test_the_faster_device),
+      TEST(test_constraints),    TEST(test_variables_follow), TEST(test_any_graph),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

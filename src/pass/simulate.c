@@ -38,8 +38,10 @@ int weir_simulation_device(const weir_simulation_t* sim, int item) {
 }
 
 int weir_simulation_lane(const weir_simulation_t* sim, int item, int device) {
-  if (item < node_count(sim)) return sim->costs->devices[device].rates.processor * WEIR_LANES;
-  return device * WEIR_LANES + (memory_of_copy(sim, item) == WEIR_HOST ? 2 : 1);
+  int work = sim->costs->devices[device].rates.processor * WEIR_LANES + WEIR_LANE_WORK;
+  if (item < node_count(sim)) return work;
+  bool is_down = memory_of_copy(sim, item) == WEIR_HOST;
+  return device * WEIR_LANES + (is_down ? WEIR_LANE_DOWNLOAD : WEIR_LANE_UPLOAD);
 }
 
 // ---- making ----
@@ -123,14 +125,15 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->ready = weir_arena_array(arena, items, sizeof(double));
   sim->start = weir_arena_array(arena, items, sizeof(double));
   sim->end = weir_arena_array(arena, items, sizeof(double));
+  sim->given = weir_arena_array(arena, items, sizeof(double));
   sim->cause = weir_arena_array(arena, items, sizeof(int));
   sim->is_made = weir_arena_array(arena, items, sizeof(bool));
   sim->heap = weir_arena_array(arena, items, sizeof(*sim->heap));
   sim->pending = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
   sim->free_at = weir_arena_array(arena, lanes, sizeof(double));
   sim->last = weir_arena_array(arena, lanes, sizeof(int));
-  bool is_good = sim->ready && sim->start && sim->end && sim->cause && sim->is_made && sim->heap &&
-                 sim->pending && sim->free_at && sim->last;
+  bool is_good = sim->ready && sim->start && sim->end && sim->given && sim->cause && sim->is_made &&
+                 sim->heap && sim->pending && sim->free_at && sim->last;
   return is_good ? NULL : weir_out_of_memory();
 }
 
@@ -140,8 +143,11 @@ static bool is_before(const weir_due_t* a, const weir_due_t* b) {
   return a->time != b->time ? a->time < b->time : a->turn < b->turn;
 }
 
+// Copies are given away before nodes that are ready.
 static void push(weir_simulation_t* sim, int item) {
   weir_due_t due = {.time = sim->ready[item], .turn = sim->pushed++, .item = item};
+  int lane = sim->costs->devices[weir_simulation_device(sim, item)].rates.executor;
+  if (item >= node_count(sim) && due.time <= sim->free_at[lane]) due.time = -1;
   int at = sim->heap_size++;
   for (; at > 0 && is_before(&due, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
     sim->heap[at] = sim->heap[(at - 1) / 2];
@@ -201,28 +207,63 @@ static void deliver(weir_simulation_t* sim, weir_edge_t edge, int memory, int or
   }
 }
 
+static double visits_of(const weir_simulation_t* sim, int item) {
+  bool is_node = item < node_count(sim);
+  return sim->costs->visits[is_node ? item : weir_simulation_edge(sim, item).node->id];
+}
+
 static double duration(const weir_simulation_t* sim, int item, int device) {
   if (item < node_count(sim))
     return weir_costs_node_ns(sim->costs, sim->costs->graph->nodes[item], device);
   return weir_costs_copy_ns(sim->costs, weir_simulation_edge(sim, item), device);
 }
 
-// Gives the item its turn in its lane; what hands values on needs none.
-static void run_item(weir_simulation_t* sim, int item) {
-  int device = weir_simulation_device(sim, item);
+static void take_turn(weir_simulation_t* sim, int item, int lane, double* start) {
+  if (sim->free_at[lane] <= *start) return;
+  *start = sim->free_at[lane];
+  sim->cause[item] = sim->last[lane];
+}
+
+static void keep_busy(weir_simulation_t* sim, int item, int lane) {
+  sim->free_at[lane] = sim->end[item];
+  sim->last[lane] = item;
+}
+
+// The executor gives a device with streams its work, and is then free for more. Copies wait for all
+// work that the device was given before.
+static void run_in_stream(weir_simulation_t* sim, int item, int device) {
+  const weir_rates_t* rates = &sim->costs->devices[device].rates;
   int lane = weir_simulation_lane(sim, item, device);
-  bool is_light = item < node_count(sim) && sim->costs->is_light[item];
-  double start = sim->ready[item];
-  if (!is_light && sim->free_at[lane] > start) {
-    start = sim->free_at[lane];
-    sim->cause[item] = sim->last[lane];
-  }
+  double* executor = &sim->free_at[rates->executor];
+  double start = WEIR_MAX(sim->ready[item], *executor);
+  start += rates->submit_ns * visits_of(sim, item);
+  sim->given[item] = *executor = start;
+  sim->last[rates->executor] = item;
+  if (item >= node_count(sim))
+    take_turn(sim, item, rates->processor * WEIR_LANES + WEIR_LANE_WORK, &start);
+  take_turn(sim, item, lane, &start);
   sim->start[item] = start;
   sim->end[item] = start + duration(sim, item, device);
-  if (!is_light) {
-    sim->free_at[lane] = sim->end[item];
-    sim->last[lane] = item;
-  }
+  keep_busy(sim, item, lane);
+}
+
+// What hands values on needs no turn.
+static void run_here(weir_simulation_t* sim, int item, int device) {
+  int lane = weir_simulation_lane(sim, item, device);
+  bool is_light = sim->costs->is_light[item];
+  double start = sim->ready[item];
+  if (!is_light) take_turn(sim, item, lane, &start);
+  sim->start[item] = start;
+  sim->given[item] = sim->end[item] = start + duration(sim, item, device);
+  if (!is_light) keep_busy(sim, item, lane);
+}
+
+static void run_item(weir_simulation_t* sim, int item) {
+  int device = weir_simulation_device(sim, item);
+  bool is_node = item < node_count(sim);
+  bool is_here = is_node && (sim->costs->is_light[item] || !sim->costs->devices[device].has_queue);
+  if (is_here) run_here(sim, item, device);
+  else run_in_stream(sim, item, device);
   if (sim->last_item < 0 || sim->end[item] > sim->end[sim->last_item]) sim->last_item = item;
 }
 
@@ -230,7 +271,8 @@ static void finish_node(weir_simulation_t* sim, int id) {
   const weir_costs_t* costs = sim->costs;
   weir_node_t* node = costs->graph->nodes[id];
   int device = sim->device_of[id];
-  double time = sim->end[id] + weir_costs_delay_ns(costs, node, device);
+  double time = costs->is_promised[id] ? sim->given[id]
+                                       : sim->end[id] + weir_costs_delay_ns(costs, node, device);
   for (int i = 0; i < node->def.output_count; ++i) {
     int memory = weir_costs_memory(costs, node, i, true, device);
     deliver(sim, (weir_edge_t){node, i}, memory, memory, time, id);

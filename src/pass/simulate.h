@@ -1,5 +1,6 @@
-// simulate.h — A step of a placed graph, played through in simulated time: each device does what is
-// ready in the order in which it became ready, and beside that, copies from and to the host.
+// simulate.h — A step of a placed graph, played through in simulated time: the executor gives each
+// device what is ready in the order in which it became ready, copies first; each device does one
+// after the other what it was given, and beside that, copies from and to the host.
 //
 // Thread-confined. All memory is the arena's: one simulation plays any number of placements.
 #ifndef WEIR_PASS_SIMULATE_H_
@@ -25,6 +26,7 @@ typedef struct weir_simulation_t {
   // Of one placement.
   const int* device_of;         // by node id; the caller's
   double *ready, *start, *end;  // by item
+  double* given;                // by item: when its device had it
   int* cause;                   // by item: what it had to wait for; -1: nothing
   bool* is_made;                // by item: copies that were begun
   int* pending;                 // by node id: what it still waits for
@@ -49,9 +51,7 @@ int weir_simulation_copy(const weir_simulation_t* sim, weir_edge_t edge, int mem
 weir_edge_t weir_simulation_edge(const weir_simulation_t* sim, int item);  // no node: not a copy
 // The device that an item keeps busy.
 int weir_simulation_device(const weir_simulation_t* sim, int item);
-// What is in one lane goes on one after the other: the work of a processor, or the copies of a
-// device in one direction.
-enum { WEIR_LANES = 3 };  // a device
+// What is in one lane goes on one after the other.
 int weir_simulation_lane(const weir_simulation_t* sim, int item, int device);
 
 #endif  // WEIR_PASS_SIMULATE_H_

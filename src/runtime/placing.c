@@ -64,7 +64,8 @@ static weir_status_t* list_measured(const weir_program_t* program, weir_arena_t*
   if (!placing->rates) {
     placing->rates = weir_alloc_array((size_t)count, sizeof(*placing->rates));
     if (!placing->rates) return weir_out_of_memory();
-    weir_status_t* status = weir_rates_measure(program->runtime, placing->rates);
+    weir_status_t* status =
+        weir_rates_measure(program->runtime, program->graph->registry, placing->rates);
     if (status) {
       weir_free(placing->rates);
       placing->rates = NULL;

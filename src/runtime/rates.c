@@ -2,8 +2,9 @@
 #include "runtime/rates.h"
 
 #include "kernel/gemm/gemm.h"
+#include "runtime/trial.h"
 
-enum { ATTEMPTS = 5 };
+enum { ATTEMPTS = 5, CPU_NODE_NS = 500 };  // of the executor, for each node
 
 // ---- the CPU ----
 
@@ -99,8 +100,51 @@ static void measure_queue(weir_device_t* device, weir_rates_t* rates) {
     one = WEIR_MIN(one, time_empty(device, 1));
     nine = WEIR_MIN(nine, time_empty(device, 9));
   }
-  rates->node_ns = (double)WEIR_MAX(nine - one, 8) / 8;
-  rates->delay_ns = WEIR_MAX((double)one - rates->node_ns, 0);
+  rates->delay_ns = WEIR_MAX((double)one - (double)WEIR_MAX(nine - one, 8) / 8, 0);
+}
+
+// ---- steps ----
+
+// The shortest trials so far, of |few| nodes and of |many|.
+enum { FEW = 2, MANY = 18 };
+typedef struct trials_t {
+  weir_runtime_t* runtime;
+  const weir_registry_t* registry;
+  weir_trial_t few, many;
+} trials_t;
+
+static weir_status_t* try_again(trials_t* trials, int a, int b, int length, weir_trial_t* best) {
+  weir_trial_t trial;
+  WEIR_TRY(weir_trial_run(trials->runtime, trials->registry, a, b, length, &trial));
+  best->step_ns = WEIR_MIN(best->step_ns, trial.step_ns);
+  best->submit_ns = WEIR_MIN(best->submit_ns, trial.submit_ns);
+  return NULL;
+}
+
+// What one node more takes, in turn on the two devices.
+static weir_status_t* measure_more(trials_t* trials, int a, int b, weir_trial_t* out_more) {
+  trials->few = trials->many = (weir_trial_t){.step_ns = 1e18, .submit_ns = 1e18};
+  for (int i = 0; i < ATTEMPTS; ++i) {  // in turn, so that both meet calm moments
+    WEIR_TRY(try_again(trials, a, b, FEW, &trials->few));
+    WEIR_TRY(try_again(trials, a, b, MANY, &trials->many));
+  }
+  out_more->step_ns = (trials->many.step_ns - trials->few.step_ns) / (MANY - FEW);
+  out_more->submit_ns = (trials->many.submit_ns - trials->few.submit_ns) / (MANY - FEW);
+  return NULL;
+}
+
+// What nodes and copies take in a step besides what they do, with all that the executor, streams,
+// events and sleeping threads have to do with it.
+static weir_status_t* measure_steps(trials_t* trials, int device, weir_rates_t* rates) {
+  weir_trial_t there, back;
+  WEIR_TRY(measure_more(trials, device, device, &there));
+  rates->submit_ns = WEIR_MAX(there.submit_ns, 1);
+  rates->node_ns = WEIR_MAX(there.step_ns, rates->submit_ns);
+  if (rates->is_host) return NULL;
+  WEIR_TRY(measure_more(trials, device, 0, &back));  // on average a copy and half of each node
+  double copy = back.step_ns - (rates->node_ns + CPU_NODE_NS + rates->submit_ns) / 2;
+  rates->copy_ns = WEIR_MAX(copy - rates->submit_ns - rates->delay_ns, 0);
+  return NULL;
 }
 
 // ---- copies ----
@@ -119,7 +163,7 @@ static weir_status_t* time_copy(weir_device_t* device, int64_t count, int64_t* o
     status = weir_device_fetch(device, WEIR_MEMORY_DEVICE, host, &there);
     *out_ns = WEIR_MIN(*out_ns, weir_clock_ns() - start);
     weir_tensor_release(there);
-    if (*out_ns > 10000000) break;  // slow enough to be sure of
+    if (i > 1 && *out_ns > 10000000) break;  // slow enough to be sure of
   }
   weir_tensor_release(host);
   return status;
@@ -133,19 +177,45 @@ static weir_status_t* measure_copies(weir_device_t* device, weir_rates_t* rates)
     count *= GROWTH;
     WEIR_TRY(time_copy(device, count, &large));
   }
-  rates->copy_ns = WEIR_MAX((double)small - rates->delay_ns, 0);
   rates->copy_bytes = 4.0 * (double)count / (double)WEIR_MAX(large - small, 1) * 1e9;
   return NULL;
 }
 
 // ---- all of them ----
 
-weir_status_t* weir_rates_measure(const weir_runtime_t* runtime, weir_rates_t* out_rates) {
-  enum { CPU_NODE_NS = 500 };  // of the executor, for each node
+// Devices that are of one kind and as fast as each other, as far as one can tell, are equal: nodes
+// are not to be moved for what was chance in a measurement.
+static void make_equal(weir_rates_t* a, weir_rates_t* b) {
+  double ratio = a->copy_bytes / b->copy_bytes;
+  if (ratio < 0.5 || ratio > 2) return;
+  a->copy_bytes = WEIR_MAX(a->copy_bytes, b->copy_bytes);
+  a->submit_ns = WEIR_MIN(a->submit_ns, b->submit_ns);
+  a->node_ns = WEIR_MIN(a->node_ns, b->node_ns);
+  a->delay_ns = WEIR_MIN(a->delay_ns, b->delay_ns);
+  a->copy_ns = WEIR_MIN(a->copy_ns, b->copy_ns);
+  int processor = b->processor;
+  *b = *a;
+  b->processor = processor;
+}
+
+static void level(const weir_runtime_t* runtime, weir_rates_t* rates) {
+  for (int i = 0; i < runtime->device_count; ++i) {
+    for (int k = i + 1; k < runtime->device_count; ++k) {
+      bool is_same = strcmp(runtime->devices[i]->type, runtime->devices[k]->type) == 0;
+      if (is_same && rates[i].speed == rates[k].speed) make_equal(&rates[i], &rates[k]);
+    }
+  }
+}
+
+weir_status_t* weir_rates_measure(weir_runtime_t* runtime, const weir_registry_t* registry,
+                                  weir_rates_t* out_rates) {
   weir_rates_t base = {.node_ns = CPU_NODE_NS, .speed = 1};
+  trials_t trials = {.runtime = runtime, .registry = registry};
   WEIR_TRY(measure_products(runtime->pool, &base.flops));
   WEIR_TRY(measure_memory(&base.bytes));
   base.copy_bytes = base.bytes;
+  // With a thread alone, what runs where it is called keeps streams waiting for work.
+  if (weir_pool_thread_count(runtime->pool) > 1) base.executor = WEIR_LANE_EXECUTOR;
   for (int i = 0; i < runtime->device_count; ++i) {
     weir_device_t* device = runtime->devices[i];
     out_rates[i] = base;
@@ -153,8 +223,11 @@ weir_status_t* weir_rates_measure(const weir_runtime_t* runtime, weir_rates_t* o
     // What runs where it is called shares the threads of the pool.
     out_rates[i].processor = device->vtable->submit ? i : 0;
     if (device->speed > 0 && device->speed < 1) out_rates[i].speed = device->speed;
-    if (device->vtable->submit) measure_queue(device, &out_rates[i]);
+    if (!device->vtable->submit) continue;
+    measure_queue(device, &out_rates[i]);
+    WEIR_TRY(measure_steps(&trials, i, &out_rates[i]));
     if (!out_rates[i].is_host) WEIR_TRY(measure_copies(device, &out_rates[i]));
   }
+  level(runtime, out_rates);
   return NULL;
 }

@@ -6,8 +6,9 @@
 #include "runtime/runtime.h"
 
 // Fills |out_rates|, one a device: products and memory on the CPU, which all devices' kernels are
-// compared with; an empty piece of work, and copies, on each device.
-WEIR_MUST_USE weir_status_t* weir_rates_measure(const weir_runtime_t* runtime,
+// compared with; steps of nodes that do next to nothing, and copies, on each device.
+WEIR_MUST_USE weir_status_t* weir_rates_measure(weir_runtime_t* runtime,
+                                                const weir_registry_t* registry,
                                                 weir_rates_t* out_rates);
 
 #endif  // WEIR_RUNTIME_RATES_H_
