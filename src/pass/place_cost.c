@@ -1,7 +1,8 @@
 // place_cost.c — Placement by cost. A greedy sweep puts each node where it would end first, the
 // ones with the longest way to the end of the step before others; and as it looks but one step
-// ahead, what it finds competes with simpler placements in the simulation, and the best of them is
-// improved, group by group, as long as that shortens the simulated step.
+// ahead, what it finds competes in the simulation with simpler placements: everything on one
+// device, and cuts in two. The best of them is improved, group by group, as long as that shortens
+// the simulated step.
 #include "pass/place_cost.h"
 
 #include <stdlib.h>
@@ -27,10 +28,13 @@ typedef struct placer_t {
   int* best;         // by group
   int* best_leader;  // by group
   double best_ns;
-  double* end;         // by item: of nodes and copies of the attempt; negative: not there
-  double* free_at;     // by lane
-  double copy_weight;  // how often copies count, so that values are not moved for small gains
-  double visits;       // of items so far
+  double* end;          // by item: of nodes and copies of the attempt; negative: not there
+  double* free_at;      // by lane
+  double copy_weight;   // how often copies count, so that values are not moved for small gains
+  const double* share;  // by node id, where nodes are cut in two: the share of work before it; NULL
+  double cut;           // up to this share
+  int first, second;    // the devices of the two parts
+  double visits;        // of items so far
 } placer_t;
 
 static int count_of(const placer_t* p) { return (int)p->costs->graph->node_count; }
@@ -93,18 +97,17 @@ static int by_rank(const void* a, const void* b) {
   return x->position - y->position;
 }
 
-static weir_status_t* sort_nodes(placer_t* p) {
+// |out_order|: ids of nodes, those with the highest rank first.
+static weir_status_t* sort_nodes(const placer_t* p, const double* rank, int* out_order) {
   int count = count_of(p);
   ranked_t* nodes = weir_alloc_array((size_t)count + 1, sizeof(*nodes));
   if (!nodes) return weir_out_of_memory();
-  // Twice: an Exit stands before the last turn that it waits for in the topological order.
-  for (int pass = 0; pass < 2; ++pass) find_ranks(p);
   for (int i = 0; i < count; ++i) {
     int id = p->costs->order[i]->id;
-    nodes[i] = (ranked_t){.rank = p->rank[id], .position = i, .id = id};
+    nodes[i] = (ranked_t){.rank = rank[id], .position = i, .id = id};
   }
   qsort(nodes, (size_t)count, sizeof(*nodes), by_rank);
-  for (int i = 0; i < count; ++i) p->order[i] = nodes[i].id;
+  for (int i = 0; i < count; ++i) out_order[i] = nodes[i].id;
   weir_free(nodes);
   return NULL;
 }
@@ -162,6 +165,7 @@ static double ready_at(placer_t* p, const weir_node_t* node, int device, bool is
 }
 
 static int choose_device(placer_t* p, const weir_node_t* node) {
+  if (p->share) return p->share[node->id] <= p->cut ? p->first : p->second;
   double best = 0;
   int chosen = UNDECIDED;
   for (int i = 0; i < p->costs->device_count; ++i) {
@@ -285,6 +289,67 @@ static bool improve(placer_t* p) {
   return is_better;
 }
 
+// ---- cuts ----
+
+// For each node, how far it is from the nearer end of the step. A training step goes through its
+// layers and back: what is about as far belongs to one layer.
+static void find_depths(const placer_t* p, double* depth) {
+  for (int i = 0; i < count_of(p); ++i) {
+    const weir_node_t* node = p->costs->order[i];
+    double end = depth[node->id] + mean_node_ns(p, node);
+    for (int k = p->sim.first_reader[node->id]; k < p->sim.first_reader[node->id + 1]; ++k) {
+      double* there = &depth[p->sim.readers[k].node];
+      *there = WEIR_MAX(*there, end);
+    }
+  }
+  for (int i = 0; i < count_of(p); ++i) depth[i] = WEIR_MIN(depth[i], p->rank[i]);
+}
+
+static weir_status_t* find_shares(const placer_t* p, const double* rank, weir_arena_t* arena,
+                                  double** out_share) {
+  size_t count = (size_t)count_of(p) + 1;
+  double* share = weir_arena_array(arena, count, sizeof(*share));
+  int* order = weir_arena_array(arena, count, sizeof(*order));
+  double sum = 0;
+  if (!share || !order) return weir_out_of_memory();
+  WEIR_TRY(sort_nodes(p, rank, order));
+  for (int i = 0; i < count_of(p); ++i) {
+    share[order[i]] = sum;
+    sum += mean_node_ns(p, node_at(p, order[i]));
+  }
+  for (int i = 0; i < count_of(p); ++i) share[i] /= WEIR_MAX(sum, 1);
+  *out_share = share;
+  return NULL;
+}
+
+// Tries every pair of devices with some cuts.
+static void cut_in_two(placer_t* p, const double* share) {
+  enum { PARTS = 8 };
+  int count = p->costs->device_count;
+  p->share = share;
+  for (int i = 0; i < count * count * PARTS && p->visits < kMaxVisits / 4; ++i) {
+    p->first = i / PARTS / count;
+    p->second = i / PARTS % count;
+    p->cut = (double)(i % PARTS) / PARTS;
+    if (p->first == p->second || i % PARTS == 0) continue;
+    sweep(p, 1);
+    compare(p, kGain);
+  }
+  p->share = NULL;
+}
+
+static weir_status_t* try_cuts(placer_t* p, weir_arena_t* arena) {
+  double* depth = weir_arena_array(arena, (size_t)count_of(p) + 1, sizeof(*depth));
+  double *along = NULL, *across = NULL;
+  if (!depth) return weir_out_of_memory();
+  find_depths(p, depth);
+  WEIR_TRY(find_shares(p, p->rank, arena, &along));
+  WEIR_TRY(find_shares(p, depth, arena, &across));
+  cut_in_two(p, along);
+  cut_in_two(p, across);
+  return NULL;
+}
+
 static weir_status_t* init(placer_t* p, weir_arena_t* arena) {
   size_t count = (size_t)count_of(p) + 1;
   WEIR_TRY(weir_simulation_init(&p->sim, p->costs, arena));
@@ -299,7 +364,10 @@ static weir_status_t* init(placer_t* p, weir_arena_t* arena) {
   p->free_at = weir_arena_array(arena, WEIR_LANES * (size_t)p->costs->device_count, sizeof(double));
   bool is_good = p->order && p->rank && p->device_of && p->leader && p->expanded && p->best &&
                  p->best_leader && p->end && p->free_at;
-  return is_good ? sort_nodes(p) : weir_out_of_memory();
+  if (!is_good) return weir_out_of_memory();
+  // Twice: an Exit stands before the last turn that it waits for in the topological order.
+  for (int pass = 0; pass < 2; ++pass) find_ranks(p);
+  return sort_nodes(p, p->rank, p->order);
 }
 
 weir_status_t* weir_place_by_cost(const weir_place_cost_t* problem, weir_arena_t* arena,
@@ -316,6 +384,7 @@ weir_status_t* weir_place_by_cost(const weir_place_cost_t* problem, weir_arena_t
     sweep(&placer, weights[i]);
     compare(&placer, kGain);
   }
+  WEIR_TRY(try_cuts(&placer, arena));
   for (int i = 0; i < MAX_SWEEPS && improve(&placer); ++i) continue;
   play(&placer, placer.best);
   *out_device_of = placer.expanded;
