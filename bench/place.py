@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Placement by cost against ten placements made by hand, and predicted against real step times, on two guard devices.
 
-    place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict] [--graphs DIR | --make DIR]
+    place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict] [--rates FILE]
+             [--graphs DIR | --make DIR]
 
 Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two branches. Every node is put on one of the two guard
 devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
 of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
 are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
-makes steps longer, never shorter. A busy machine tells nothing: each command measures the devices anew, so that even predictions
-differ from one to the next. The python that runs it must have tensorflow; or --make writes the graphs where there is one, and
---graphs takes them where there is none.
+makes steps longer, never shorter. How fast devices are is measured once, or taken from --rates. The python that runs it must have
+tensorflow; or --make writes the graphs where there is one, and --graphs takes them where there is none.
 """
 import argparse
 import collections
@@ -123,14 +123,20 @@ def write(graph, device_of, path):
 
 class Weir:
     def __init__(self, args, folder):
-        self.args, self.folder = args, folder
+        self.args, self.folder, self.rates = args, folder, args.rates
+        if not self.rates:
+            self.rates = folder / 'rates'
+            self.rates.write_text(self.output('place', '--print-rates'))
 
-    def call(self, verb, graph, *options):
-        command = [self.args.weir, verb, graph, f'--devices={self.args.devices}', '--threads=1', '--json', *options]
+    def output(self, verb, *options):
+        command = [self.args.weir, verb, f'--devices={self.args.devices}', '--threads=1', *options]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             sys.exit(f'{" ".join(map(str, command))}\n{done.stderr}')
-        return json.loads(done.stdout)
+        return done.stdout
+
+    def call(self, verb, graph, *options):
+        return json.loads(self.output(verb, graph, '--json', f'--rates={self.rates}', *options))
 
     def time(self, graph, *options):
         return self.call('bench', graph, '--steps=7', '--seconds=0.5', '--warmup=1', *options)['step_ms']
@@ -205,6 +211,7 @@ def main():
     parser.add_argument('--models', nargs='+', default=list(MODELS), choices=list(MODELS))
     parser.add_argument('--no-trace', action='store_true')
     parser.add_argument('--predict', action='store_true')
+    parser.add_argument('--rates', type=pathlib.Path)
     parser.add_argument('--graphs', type=pathlib.Path)
     parser.add_argument('--make', type=pathlib.Path)
     args = parser.parse_args()

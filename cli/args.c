@@ -35,6 +35,11 @@ bool args_tls(args_t* args, weir_session_options_t* options) {
          args_option(args, "tls-key", &options->tls_key);
 }
 
+bool args_placing(args_t* args, weir_session_options_t* options) {
+  return args_option(args, "devices", &options->devices) ||
+         args_option(args, "place", &options->place) || args_option(args, "rates", &options->rates);
+}
+
 const char* args_positional(args_t* args) {
   const char* text = args->argv[args->next];
   if (text[0] == '-' && text[1] != 0) return NULL;
@@ -71,6 +76,19 @@ int fail(weir_status_t* take_status) {
           weir_status_message(take_status));
   weir_status_destroy(take_status);
   return EXIT_FAILED;
+}
+
+weir_status_t* find_node(weir_graph_t* graph, const char* option, const char* name,
+                         weir_node_t** out_node) {
+  *out_node = weir_graph_find_node(graph, name);
+  if (*out_node) return NULL;
+  return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--%s= for none)", name, option);
+}
+
+int finish(weir_session_t* take_session, weir_graph_t* take_graph, weir_status_t* take_status) {
+  weir_session_destroy(take_session);
+  weir_graph_release(take_graph);
+  return take_status ? fail(take_status) : EXIT_OK;
 }
 
 bool write_file(const char* path, const char* data, size_t size) {

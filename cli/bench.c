@@ -12,13 +12,11 @@ typedef struct bench_t {
   const char* init;
   const char* run;
   const char* fetch;
-  weir_session_options_t options;  // target "grpc://…", and TLS files; no target: steps run here
+  weir_session_options_t options;
   const char* profile;
   long steps;
   long warmup;
   long threads;
-  const char* devices;
-  const char* place;
   long trace;
   double seconds;
   bool json;
@@ -40,24 +38,16 @@ static double now_ms(void) {
 
 static weir_status_t* set_up(bench_t* bench) {
   WEIR_TRY(weir_graph_load(bench->path, &bench->graph));
-  weir_session_options_t options = bench->options;
-  options.threads = (int)bench->threads;
-  options.devices = bench->devices;
-  options.place = bench->place;
-  options.allow_soft_placement = true;
-  WEIR_TRY(weir_session_create(bench->graph, &options, &bench->session));
+  bench->options.threads = (int)bench->threads;
+  bench->options.allow_soft_placement = true;
+  WEIR_TRY(weir_session_create(bench->graph, &bench->options, &bench->session));
   WEIR_TRY(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss));
   if (*bench->init) {
-    weir_node_t* init = weir_graph_find_node(bench->graph, bench->init);
-    if (!init)
-      return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--init= for none)", bench->init);
+    weir_node_t* init = NULL;
+    WEIR_TRY(find_node(bench->graph, "init", bench->init, &init));
     WEIR_TRY(weir_session_run_target(bench->session, init));
   }
-  if (*bench->run) {
-    bench->target = weir_graph_find_node(bench->graph, bench->run);
-    if (!bench->target)
-      return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--run= for none)", bench->run);
-  }
+  if (*bench->run) WEIR_TRY(find_node(bench->graph, "run", bench->run, &bench->target));
   weir_step_spec_t spec = {WEIR_FETCHES(bench->loss), .targets = &bench->target,
                            .target_count = bench->target ? 1 : 0};
   return weir_callable_create(bench->session, &spec, &bench->step);
@@ -181,7 +171,7 @@ static int parse(bench_t* bench, int argc, char** argv) {
     const char* value = NULL;
     bool is_good = true;
     if (args_option(&args, "init", &bench->init) || args_option(&args, "run", &bench->run) ||
-        args_option(&args, "fetch", &bench->fetch) || args_option(&args, "place", &bench->place) ||
+        args_option(&args, "fetch", &bench->fetch) || args_placing(&args, &bench->options) ||
         args_option(&args, "target", &bench->options.target) || args_tls(&args, &bench->options) ||
         args_option(&args, "profile", &bench->profile)) {
       continue;
@@ -191,7 +181,6 @@ static int parse(bench_t* bench, int argc, char** argv) {
       is_good = parse_long(value, &bench->steps) && bench->steps > 0;
     else if (args_option(&args, "warmup", &value))
       is_good = parse_long(value, &bench->warmup) && bench->warmup >= 0;
-    else if (args_option(&args, "devices", &bench->devices)) continue;
     else if (args_option(&args, "threads", &value))
       is_good = parse_long(value, &bench->threads) && bench->threads >= 0;
     else if (args_option(&args, "trace", &value))
@@ -212,10 +201,8 @@ static int run_bench(int argc, char** argv) {
   if (code != EXIT_OK) return code;
   weir_status_t* status = run_all(&bench);
   weir_callable_destroy(bench.step);
-  weir_session_destroy(bench.session);
-  weir_graph_release(bench.graph);
   free(bench.times_ms);
-  return status ? fail(status) : EXIT_OK;
+  return finish(bench.session, bench.graph, status);
 }
 
 const verb_t verb_bench = {
@@ -235,6 +222,8 @@ const verb_t verb_bench = {
         "  --devices=LIST    devices of this process: \"cpu:2,guard:1\" (cpu:1)\n"
         "  --place=HOW       nodes without a device: graph, cost[:TRACE], random:SEED, "
         "/device:GUARD:0 (graph)\n"
+        "  --rates=FILE      for cost: how fast the devices are, as 'weir place --print-rates' "
+        "tells\n"
         "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
         "  --target=grpc://HOST:PORT   run the steps on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"

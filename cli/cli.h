@@ -34,6 +34,8 @@ typedef struct args_t {
 // borrowed.
 bool args_option(args_t* args, const char* name, const char** out_value);
 bool args_flag(args_t* args, const char* name);  // "--name" alone
+// Takes "--devices", "--place" or "--rates" of a session.
+bool args_placing(args_t* args, weir_session_options_t* options);
 // Takes "--tls-ca", "--tls-cert" or "--tls-key" of a session on a server.
 bool args_tls(args_t* args, weir_session_options_t* options);
 const char* args_positional(args_t* args);  // NULL when it looks like an option
@@ -44,6 +46,11 @@ bool parse_double(const char* text, double* out_value);
 
 // Prints an error as "weir: CODE: message" and destroys it; returns EXIT_FAILED.
 int fail(weir_status_t* take_status);
+// The node of the graph that |option| names; NOT_FOUND says that it may be empty.
+weir_status_t* find_node(weir_graph_t* graph, const char* option, const char* name,
+                         weir_node_t** out_node);
+// Ends what a verb worked with, each of which may be NULL; returns its exit code.
+int finish(weir_session_t* take_session, weir_graph_t* take_graph, weir_status_t* take_status);
 // Writes a whole file; prints why not.
 bool write_file(const char* path, const char* data, size_t size);
 

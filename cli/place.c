@@ -9,9 +9,9 @@ typedef struct place_t {
   const char* path;
   const char* run;
   const char* fetch;
-  const char* devices;
-  const char* place;  // NULL: by cost, and by the times of the trace
   long threads;
+  bool print_rates;
+  weir_session_options_t session_options;  // no place: by cost, and by the times of the trace
   weir_describe_options_t options;
   // What is made for it.
   char* by_cost;
@@ -21,32 +21,29 @@ typedef struct place_t {
 } place_t;
 
 static weir_status_t* open_session(place_t* place) {
-  weir_session_options_t options = {.threads = (int)place->threads,
-                                    .devices = place->devices,
-                                    .place = place->place,
-                                    .allow_soft_placement = true};
-  if (!place->place) {
+  weir_session_options_t* options = &place->session_options;
+  options->threads = (int)place->threads;
+  options->allow_soft_placement = true;
+  if (!options->place) {
     const char* trace = place->options.trace ? place->options.trace : "";
     size_t size = strlen(trace) + sizeof("cost:");
     place->by_cost = malloc(size);
     if (!place->by_cost) return WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for a path");
     snprintf(place->by_cost, size, *trace ? "cost:%s" : "cost%s", trace);
-    options.place = place->by_cost;
+    options->place = place->by_cost;
   }
-  return weir_session_create(place->graph, &options, &place->session);
+  return weir_session_create(place->graph, options, &place->session);
 }
 
 static weir_status_t* describe(place_t* place) {
   weir_node_t* target = NULL;
   weir_edge_t fetch = {.node = NULL};
-  WEIR_TRY(weir_graph_load(place->path, &place->graph));
+  if (place->path) WEIR_TRY(weir_graph_load(place->path, &place->graph));
+  else WEIR_TRY(weir_graph_create(&place->graph));
   WEIR_TRY(open_session(place));
+  if (place->print_rates) return weir_session_describe_rates(place->session, &place->text);
   if (*place->fetch) WEIR_TRY(weir_graph_find_output(place->graph, place->fetch, &fetch));
-  if (*place->run) {
-    target = weir_graph_find_node(place->graph, place->run);
-    if (!target)
-      return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--run= for none)", place->run);
-  }
+  if (*place->run) WEIR_TRY(find_node(place->graph, "run", place->run, &target));
   weir_step_spec_t spec = {.fetches = &fetch,
                            .fetch_count = *place->fetch ? 1 : 0,
                            .targets = &target,
@@ -59,12 +56,12 @@ static int parse(place_t* place, int argc, char** argv) {
   while (args.next < argc) {
     const char* at = argv[args.next];
     const char* value = NULL;
-    if (args_option(&args, "devices", &place->devices) ||
-        args_option(&args, "place", &place->place) || args_option(&args, "run", &place->run) ||
+    if (args_placing(&args, &place->session_options) || args_option(&args, "run", &place->run) ||
         args_option(&args, "fetch", &place->fetch) ||
         args_option(&args, "trace", &place->options.trace))
       continue;
-    if (args_flag(&args, "json")) place->options.json = true;
+    if (args_flag(&args, "print-rates")) place->print_rates = true;
+    else if (args_flag(&args, "json")) place->options.json = true;
     else if (args_flag(&args, "verbose")) place->options.with_nodes = true;
     else if (args_option(&args, "threads", &value)) {
       if (!parse_long(value, &place->threads) || place->threads < 0)
@@ -72,7 +69,7 @@ static int parse(place_t* place, int argc, char** argv) {
     } else if (!place->path && (place->path = args_positional(&args))) continue;
     else return usage_error(&verb_place, "unknown option or argument '%s'", at);
   }
-  return place->path ? EXIT_OK : usage_error(&verb_place, "no graph given");
+  return place->path || place->print_rates ? EXIT_OK : usage_error(&verb_place, "no graph given");
 }
 
 static int run_place(int argc, char** argv) {
@@ -82,10 +79,8 @@ static int run_place(int argc, char** argv) {
   weir_status_t* status = describe(&place);
   if (!status) fputs(place.text, stdout);
   weir_buffer_free(place.text);
-  weir_session_destroy(place.session);
-  weir_graph_release(place.graph);
   free(place.by_cost);
-  return status ? fail(status) : EXIT_OK;
+  return finish(place.session, place.graph, status);
 }
 
 const verb_t verb_place = {
@@ -93,6 +88,7 @@ const verb_t verb_place = {
     .summary = "tell where a step's nodes would run, and how long it would take",
     .help =
         "usage: weir place GRAPH.pb --devices=LIST [OPTIONS]\n"
+        "       weir place --print-rates --devices=LIST >RATES\n"
         "Places the nodes of a step, plays the step through in simulated time, and prints what "
         "each "
         "device\n"
@@ -101,6 +97,9 @@ const verb_t verb_place = {
         "  --devices=LIST    devices of the process: \"cpu:2,guard:2@speed=0.5\" (cpu:1)\n"
         "  --place=HOW       nodes without a device: graph, cost[:TRACE], random:SEED, "
         "/device:GUARD:0 (cost)\n"
+        "  --rates=FILE      how fast the devices are; measured without\n"
+        "  --print-rates     print that instead, a line a device, for --rates of place, run and "
+        "bench\n"
         "  --trace=FILE      node times from a trace that 'weir bench --profile=FILE' wrote\n"
         "  --run=NODE        node the step runs; empty for none (step)\n"
         "  --fetch=TENSOR    value the step fetches; empty for none (loss:0)\n"

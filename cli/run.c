@@ -18,8 +18,6 @@ typedef struct run_args_t {
   int target_count;
   const char* save;  // prefix of npy files; NULL: print
   long threads;
-  const char* devices;
-  const char* place;
   weir_session_options_t session;  // target "grpc://…", and TLS files; no target: steps run here
 } run_args_t;
 
@@ -100,8 +98,6 @@ static weir_status_t* prepare(const run_args_t* args, prepared_t* p) {
   WEIR_TRY(weir_graph_load(args->path, &p->graph));
   weir_session_options_t options = args->session;
   options.threads = (int)args->threads;
-  options.devices = args->devices;
-  options.place = args->place;
   options.allow_soft_placement = true;
   WEIR_TRY(weir_session_create(p->graph, &options, &p->session));
   for (int i = 0; i < args->feed_count; ++i)
@@ -153,10 +149,7 @@ static int parse(run_args_t* run, int argc, char** argv) {
       if (strncmp(value, "grpc", 4) == 0 && strstr(value, "://")) run->session.target = value;
       else run->targets[run->target_count++] = value;
     } else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save) ||
-               args_tls(&args, &run->session))
-      continue;
-    else if (args_option(&args, "devices", &run->devices) ||
-             args_option(&args, "place", &run->place))
+               args_tls(&args, &run->session) || args_placing(&args, &run->session))
       continue;
     else if (args_option(&args, "threads", &value)) {
       if (!parse_long(value, &run->threads) || run->threads < 0)
@@ -198,6 +191,8 @@ const verb_t verb_run = {
         "  --place=HOW         nodes without a device: graph, cost[:TRACE], random:SEED, "
         "/device:GUARD:0 "
         "(graph)\n"
+        "  --rates=FILE        for cost: how fast the devices are, as 'weir place --print-rates' "
+        "tells\n"
         "  --plugin=FILE       load ops of a shared object first; may be repeated\n"
         "  --target=grpc://HOST:PORT   run it on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"

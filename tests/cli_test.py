@@ -171,6 +171,22 @@ def test_place(weir):
     assert away['crossed_bytes'] > 0
 
 
+def test_place_by_rates(weir, tmp_path):
+    """With the same rates, the same placement and the same prediction; what is said of a device counts."""
+    devices = '--devices=cpu,guard:2@speed=0.5'
+    rates = tmp_path / 'rates'
+    rates.write_text(weir('place', '--print-rates', devices).stdout)
+    assert [line.split()[0] for line in rates.read_text().splitlines()] == ['CPU:0', 'GUARD:0', 'GUARD:1']
+    first, second = (weir('place', MLP, devices, f'--rates={rates}', '--verbose', '--json').stdout for _ in range(2))
+    assert first == second
+    line = '%s flops=1e9 bytes=1e9 copy_bytes=1e9 speed=%s\n'
+    rates.write_text(''.join(line % at for at in (('CPU:0', 1e-3), ('GUARD:0', 1e-3), ('GUARD:1', 1))))
+    found = json.loads(weir('place', MLP, devices, f'--rates={rates}', '--json').stdout)
+    nodes = [device['nodes'] for device in found['devices']]
+    assert nodes[2] > 10 * (nodes[0] + nodes[1])
+    assert 'loss' in weir('bench', MLP, devices, '--place=cost', f'--rates={rates}', '--steps=1', '--seconds=0').stdout
+
+
 def trace_of(times, device=''):
     events = [{'name': 'Op', 'ph': 'X', 'tid': 0, 'ts': 0, 'dur': micros, 'args': {'name': name, 'device': device, 'bytes': 0}}
               for name, micros in times.items()]
@@ -214,6 +230,8 @@ node {name: "both" op: "AddV2" input: "a" input: "b" attr {key: "T" value {type:
     (['--trace=/no/such/trace.json'], 'NOT_FOUND', '/no/such/trace.json'),
     ([f'--trace={__file__}'], 'INVALID_ARGUMENT', 'line 1'),
     (['--place=anywhere'], 'INVALID_ARGUMENT', 'anywhere'),
+    (['--rates=/no/such/rates'], 'NOT_FOUND', '/no/such/rates'),
+    ([f'--rates={__file__}'], 'INVALID_ARGUMENT', 'line 1'),
 ])
 def test_place_errors(weir, options, code, message):
     done = weir('place', MLP, *options, check=False)

@@ -32,6 +32,9 @@ typedef struct weir_session_options_t {
   // weir_session_run_traced gave; "random:7", anywhere, by the seed; or a device,
   // "/device:GUARD:0". NULL: "graph".
   const char* place;
+  // For "cost": file with the rates of devices, as weir_session_describe_rates gives them, so that
+  // the same graph is placed alike whenever and wherever. NULL: they are measured.
+  const char* rates;
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
   bool isolate_state;    // own variables and queues; default: shared by all sessions of the graph
   const char* tls_ca;    // "grpc+tls://" only. PEM file of whom to trust; NULL: the system's
@@ -116,6 +119,9 @@ typedef struct weir_describe_options_t {
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_step(
     weir_session_t* session, const weir_step_spec_t* spec, const weir_describe_options_t* options,
     char** out_text);
+// How fast the devices are, as text; weir_buffer_free it. UNIMPLEMENTED for remote sessions.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_rates(weir_session_t* session,
+                                                                  char** out_text);
 // Runs |target| alone; fetches one scalar float.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session,
                                                               weir_node_t* target);

@@ -6,23 +6,35 @@
 #include "graph/flatten.h"
 #include "pass/costs.h"
 #include "runtime/rates.h"
+#include "runtime/rates_file.h"
 
 struct weir_placing_t {
   weir_node_times_t* times;  // NULL: none were given
   weir_mutex_t mu;           // guards all below
-  weir_rates_t* rates;       // by device; NULL: not measured yet
+  weir_rates_t* rates;       // by device, given or measured; NULL: neither yet
   weir_map_t homes;          // name of a node with state → the device it was given, for good
   int version;               // of the graph whose longest step was looked at
 };
 
-weir_status_t* weir_placing_create(const weir_program_t* program, weir_placing_t** out_placing) {
+static weir_status_t* load(const weir_program_t* program, const char* rates,
+                           weir_placing_t* placing) {
+  const char* trace = program->place.trace;
+  if (trace) WEIR_TRY(weir_node_times_load(trace, &placing->times));
+  if (!rates) return NULL;
+  size_t count = (size_t)program->runtime->device_count;
+  placing->rates = weir_alloc_array(count, sizeof(*placing->rates));
+  if (!placing->rates) return weir_out_of_memory();
+  return weir_rates_load(rates, program->runtime, placing->rates);
+}
+
+weir_status_t* weir_placing_create(const weir_program_t* program, const char* rates,
+                                   weir_placing_t** out_placing) {
   weir_placing_t* placing = weir_calloc(1, sizeof(*placing));
   if (!placing) return weir_out_of_memory();
   weir_mutex_init(&placing->mu);
   placing->homes.owns_keys = true;
   placing->version = -1;
-  const char* trace = program->place.trace;
-  weir_status_t* status = trace ? weir_node_times_load(trace, &placing->times) : NULL;
+  weir_status_t* status = load(program, rates, placing);
   if (status) weir_placing_destroy(placing);
   else *out_placing = placing;
   return status;
@@ -82,6 +94,17 @@ weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena
   weir_status_t* status = list_measured(program, arena, out_devices);
   weir_mutex_unlock(&program->placing->mu);
   return status;
+}
+
+weir_status_t* weir_program_print_rates(weir_program_t* program, weir_strbuf_t* out) {
+  weir_arena_t arena = {0};
+  weir_placement_t* unused = NULL;
+  weir_mutex_lock(&program->placing->mu);
+  weir_status_t* status = list_measured(program, &arena, &unused);
+  if (!status) weir_rates_print(program->runtime, program->placing->rates, out);
+  weir_mutex_unlock(&program->placing->mu);
+  weir_arena_free(&arena);
+  return status ? status : weir_strbuf_finish(out);
 }
 
 static weir_status_t* place_on(const weir_program_t* program, weir_graph_t* graph,

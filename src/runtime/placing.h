@@ -7,8 +7,9 @@
 
 typedef struct weir_placing_t weir_placing_t;
 
-// NOT_FOUND and friends when the policy names a trace that cannot be read.
-WEIR_MUST_USE weir_status_t* weir_placing_create(const weir_program_t* program,
+// |rates|: file with the rates of devices; NULL: they are measured. NOT_FOUND and friends when it,
+// or a trace that the policy names, cannot be read.
+WEIR_MUST_USE weir_status_t* weir_placing_create(const weir_program_t* program, const char* rates,
                                                  weir_placing_t** out_placing);
 void weir_placing_destroy(weir_placing_t* placing);  // NULL-safe
 
@@ -19,6 +20,8 @@ WEIR_MUST_USE weir_status_t* weir_program_place(weir_program_t* program,
 // by, which are the program's and may be NULL.
 WEIR_MUST_USE weir_status_t* weir_program_devices(weir_program_t* program, weir_arena_t* arena,
                                                   weir_placement_t** out_devices);
+// Appends the rates, as rates_file.h reads them.
+WEIR_MUST_USE weir_status_t* weir_program_print_rates(weir_program_t* program, weir_strbuf_t* out);
 const weir_node_times_t* weir_program_times(const weir_program_t* program);
 // Which nodes a step runs, by node id, in |arena|: passes leave behind what nothing reads.
 WEIR_MUST_USE weir_status_t* weir_source_find_run(const weir_source_t* source, weir_arena_t* arena,

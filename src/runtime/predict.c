@@ -40,13 +40,8 @@ static weir_status_t* collect(report_t* r, weir_arena_t* arena) {
   return NULL;
 }
 
-static const char* short_name(const char* device) {
-  const char* at = strstr(device, "/device:");
-  return at ? at + strlen("/device:") : device;
-}
-
 static const char* device_name(const report_t* r, int item) {
-  return short_name(r->costs->devices[weir_simulation_device(&r->sim, item)].device);
+  return weir_device_short_name(r->costs->devices[weir_simulation_device(&r->sim, item)].device);
 }
 
 // "product (MatMul)", or "product, copied".
@@ -93,8 +88,8 @@ static weir_status_t* put_text(const report_t* r, bool with_nodes, weir_arena_t*
   for (int i = 0; i < r->costs->device_count; ++i) {
     double share = r->sim.total_ns > 0 ? 100 * r->busy_ns[i] / r->sim.total_ns : 0;
     weir_strbuf_printf(out, "%-9s %6d nodes, busy %10.4f ms, %.0f %% of the step\n",
-                       short_name(r->costs->devices[i].device), r->nodes[i], r->busy_ns[i] / 1e6,
-                       share);
+                       weir_device_short_name(r->costs->devices[i].device), r->nodes[i],
+                       r->busy_ns[i] / 1e6, share);
   }
   weir_strbuf_printf(out, "predicted step: %.4f ms\nbytes crossed: %.0f\n", r->sim.total_ns / 1e6,
                      r->sim.crossed_bytes);

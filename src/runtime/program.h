@@ -32,6 +32,7 @@ typedef struct weir_program_options_t {
   const char* disabled_passes;   // NULL: none
   bool allow_soft_placement;
   const char* place;  // as weir_place_policy_parse reads it
+  const char* rates;  // COST: file with the rates of devices; NULL: they are measured
   bool is_placed;     // a master has given every node a device
 } weir_program_options_t;
 

@@ -50,59 +50,6 @@ static weir_status_t* measure_memory(double* out_bytes) {
   return NULL;
 }
 
-// ---- queues ----
-
-typedef struct counted_t {
-  weir_mutex_t mu;
-  weir_cond_t cond;
-  int left;  // guarded by mu
-} counted_t;
-
-typedef struct empty_t {
-  weir_work_t work;  // first
-  counted_t* counted;
-} empty_t;
-
-static void empty_run(weir_work_t* work) { (void)work; }
-
-static void empty_done(weir_work_t* work) {
-  counted_t* counted = ((empty_t*)work)->counted;
-  weir_mutex_lock(&counted->mu);
-  --counted->left;
-  weir_cond_broadcast(&counted->cond);
-  weir_mutex_unlock(&counted->mu);
-}
-
-// How long |count| pieces of work take that do nothing.
-static int64_t time_empty(weir_device_t* device, int count) {
-  enum { MOST = 16 };
-  empty_t works[MOST];
-  counted_t counted = {.left = count};
-  weir_mutex_init(&counted.mu);
-  weir_cond_init(&counted.cond);
-  int64_t start = weir_clock_ns();
-  for (int i = 0; i < WEIR_MIN(count, MOST); ++i) {
-    works[i] = (empty_t){.work = {.run = empty_run, .done = empty_done}, .counted = &counted};
-    device->vtable->submit(device, WEIR_STREAM_COMPUTE, &works[i].work);
-  }
-  weir_mutex_lock(&counted.mu);
-  while (counted.left > 0) weir_cond_wait(&counted.cond, &counted.mu);
-  weir_mutex_unlock(&counted.mu);
-  int64_t elapsed = weir_clock_ns() - start;
-  weir_cond_destroy(&counted.cond);
-  weir_mutex_destroy(&counted.mu);
-  return elapsed;
-}
-
-static void measure_queue(weir_device_t* device, weir_rates_t* rates) {
-  int64_t one = INT64_MAX, nine = INT64_MAX;
-  for (int i = 0; i < ATTEMPTS; ++i) {
-    one = WEIR_MIN(one, time_empty(device, 1));
-    nine = WEIR_MIN(nine, time_empty(device, 9));
-  }
-  rates->delay_ns = WEIR_MAX((double)one - (double)WEIR_MAX(nine - one, 8) / 8, 0);
-}
-
 // ---- steps ----
 
 // The shortest trials so far, of |few| nodes and of |many|.
@@ -140,6 +87,8 @@ static weir_status_t* measure_steps(trials_t* trials, int device, weir_rates_t* 
   WEIR_TRY(measure_more(trials, device, device, &there));
   rates->submit_ns = WEIR_MAX(there.submit_ns, 1);
   rates->node_ns = WEIR_MAX(there.step_ns, rates->submit_ns);
+  // What is left are threads that wake up: the stream's, and then the one that waits for its end.
+  rates->delay_ns = WEIR_MAX(trials->few.step_ns - FEW * rates->node_ns, 0);
   if (rates->is_host) return NULL;
   WEIR_TRY(measure_more(trials, device, 0, &back));  // on average a copy and half of each node
   double copy = back.step_ns - (rates->node_ns + CPU_NODE_NS + rates->submit_ns) / 2;
@@ -207,26 +156,39 @@ static void level(const weir_runtime_t* runtime, weir_rates_t* rates) {
   }
 }
 
+void weir_rates_init(const weir_runtime_t* runtime, weir_rates_t* out_rates) {
+  // With a thread alone, what runs where it is called keeps streams waiting for work.
+  bool is_alone = weir_pool_thread_count(runtime->pool) == 1;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    const weir_device_t* device = runtime->devices[i];
+    // What runs where it is called shares the threads of the pool.
+    out_rates[i] = (weir_rates_t){.speed = 1,
+                                  .is_host = weir_device_is_host(device),
+                                  .processor = device->vtable->submit ? i : 0,
+                                  .executor = is_alone ? WEIR_LANE_WORK : WEIR_LANE_EXECUTOR};
+  }
+}
+
+static weir_status_t* measure_device(trials_t* trials, int i, weir_rates_t* rates) {
+  weir_device_t* device = trials->runtime->devices[i];
+  if (device->speed > 0 && device->speed < 1) rates->speed = device->speed;
+  if (!device->vtable->submit) return NULL;
+  WEIR_TRY(measure_steps(trials, i, rates));
+  return rates->is_host ? NULL : measure_copies(device, rates);
+}
+
 weir_status_t* weir_rates_measure(weir_runtime_t* runtime, const weir_registry_t* registry,
                                   weir_rates_t* out_rates) {
-  weir_rates_t base = {.node_ns = CPU_NODE_NS, .speed = 1};
+  double flops = 0, bytes = 0;
   trials_t trials = {.runtime = runtime, .registry = registry};
-  WEIR_TRY(measure_products(runtime->pool, &base.flops));
-  WEIR_TRY(measure_memory(&base.bytes));
-  base.copy_bytes = base.bytes;
-  // With a thread alone, what runs where it is called keeps streams waiting for work.
-  if (weir_pool_thread_count(runtime->pool) > 1) base.executor = WEIR_LANE_EXECUTOR;
+  WEIR_TRY(measure_products(runtime->pool, &flops));
+  WEIR_TRY(measure_memory(&bytes));
+  weir_rates_init(runtime, out_rates);
   for (int i = 0; i < runtime->device_count; ++i) {
-    weir_device_t* device = runtime->devices[i];
-    out_rates[i] = base;
-    out_rates[i].is_host = weir_device_is_host(device);
-    // What runs where it is called shares the threads of the pool.
-    out_rates[i].processor = device->vtable->submit ? i : 0;
-    if (device->speed > 0 && device->speed < 1) out_rates[i].speed = device->speed;
-    if (!device->vtable->submit) continue;
-    measure_queue(device, &out_rates[i]);
-    WEIR_TRY(measure_steps(&trials, i, &out_rates[i]));
-    if (!out_rates[i].is_host) WEIR_TRY(measure_copies(device, &out_rates[i]));
+    out_rates[i].flops = flops;
+    out_rates[i].bytes = out_rates[i].copy_bytes = bytes;
+    out_rates[i].node_ns = CPU_NODE_NS;
+    WEIR_TRY(measure_device(&trials, i, &out_rates[i]));
   }
   level(runtime, out_rates);
   return NULL;

@@ -5,6 +5,8 @@
 #include "pass/place.h"
 #include "runtime/runtime.h"
 
+// What is known of the devices without measuring: whose memory and whose threads they use.
+void weir_rates_init(const weir_runtime_t* runtime, weir_rates_t* out_rates);
 // Fills |out_rates|, one a device: products and memory on the CPU, which all devices' kernels are
 // compared with; steps of nodes that do next to nothing, and copies, on each device.
 WEIR_MUST_USE weir_status_t* weir_rates_measure(weir_runtime_t* runtime,

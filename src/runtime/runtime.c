@@ -40,6 +40,11 @@ void weir_runtime_release(weir_runtime_t* runtime) {
   if (runtime && weir_ref_dec(&runtime->ref)) destroy(runtime);
 }
 
+const char* weir_device_short_name(const char* name) {
+  const char* at = strstr(name, "/device:");
+  return at ? at + strlen("/device:") : name;
+}
+
 int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name) {
   weir_device_name_t wanted = *name, have;
   wanted.job[0] = 0;

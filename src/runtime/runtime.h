@@ -35,5 +35,7 @@ void weir_runtime_release(weir_runtime_t* runtime);  // NULL-safe
 // The ordinal of the first device with the type and number that |name| gives; -1: none. What it
 // says of the task does not count: others may call this process something else than it does itself.
 int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name);
+// "GUARD:0" of "/job:localhost/replica:0/task:0/device:GUARD:0"; a part of it.
+const char* weir_device_short_name(const char* name);
 
 #endif  // WEIR_RUNTIME_RUNTIME_H_

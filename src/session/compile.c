@@ -1,4 +1,5 @@
 // compile.c — From a signature to a plan, and the cache of plans.
+#include "runtime/placing.h"
 #include "runtime/predict.h"
 #include "session/session.h"
 #include "weir/argument.h"
@@ -38,6 +39,18 @@ weir_status_t* weir_session_describe_step(weir_session_t* session, const weir_st
   WEIR_TRY(weir_signature_check_arrays(spec));
   WEIR_TRY(make_source(session, spec, &params.source));
   weir_status_t* status = weir_program_predict(session->program, &params, &text);
+  if (status) weir_strbuf_free(&text);
+  else *out_text = text.data;
+  return status;
+}
+
+weir_status_t* weir_session_describe_rates(weir_session_t* session, char** out_text) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(out_text);
+  if (session->remote)
+    return WEIR_STATUS(UNIMPLEMENTED, "how fast devices are is a remote session's secret");
+  weir_strbuf_t text = {0};
+  weir_status_t* status = weir_program_print_rates(session->program, &text);
   if (status) weir_strbuf_free(&text);
   else *out_text = text.data;
   return status;

@@ -43,6 +43,7 @@ static weir_status_t* init(weir_session_t* session, const weir_session_options_t
   weir_program_options_t program = {.graph = session->graph,
                                     .disabled_passes = options->disabled_passes,
                                     .place = options->place,
+                                    .rates = options->rates,
                                     .allow_soft_placement = options->allow_soft_placement};
   WEIR_TRY(generation_create(&session->generation));
   if (!options->isolate_state) WEIR_TRY(shared_resources(session->graph, &wanted.resources));
