@@ -187,6 +187,14 @@ def test_place_by_rates(weir, tmp_path):
     assert 'loss' in weir('bench', MLP, devices, '--place=cost', f'--rates={rates}', '--steps=1', '--seconds=0').stdout
 
 
+def test_bench_places_as_measured(weir):
+    """The same loss, wherever nodes went after a few steps that left nothing behind."""
+    options = ['--devices=cpu,guard:2', '--trace=3']
+    first, second = (json.loads(weir('bench', MLP, *options, f'--place={how}').stdout)['losses'] for how in ('graph', 'measured'))
+    np.testing.assert_allclose(first, second, rtol=1e-5)
+    assert weir('run', MLP, '--fetch=loss:0', '--place=measured', check=False).returncode == 1
+
+
 def trace_of(times, device=''):
     events = [{'name': 'Op', 'ph': 'X', 'tid': 0, 'ts': 0, 'dur': micros, 'args': {'name': name, 'device': device, 'bytes': 0}}
               for name, micros in times.items()]
