@@ -2,20 +2,22 @@
 """Placement by cost against ten placements made by hand, and predicted against real step times, on two guard devices.
 
     place.py [--weir FILE] [--devices LIST] [--rounds N] [--models NAME ...] [--no-trace] [--predict] [--rates FILE]
-             [--graphs DIR | --make DIR]
+             [--cluster] [--graphs DIR | --make DIR]
 
 Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two branches. Every node is put on one of the two guard
 devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
 of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
 are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
-makes steps longer, never shorter. How fast devices are is measured once, or taken from --rates. The python that runs it must have
-tensorflow; or --make writes the graphs where there is one, and --graphs takes them where there is none.
+makes steps longer, never shorter. With --cluster it is two tasks of this machine, and only predictions are compared. How fast
+devices are is measured once, or taken from --rates. The python that runs it must have tensorflow; or --make writes the graphs where
+there is one, and --graphs takes them where there is none.
 """
 import argparse
 import collections
 import json
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -109,11 +111,11 @@ def by_hand(graph):
             'layers in turn': split(lambda n: int(place[n.name] * 12) % 2)}
 
 
-def write(graph, device_of, path):
+def write(graph, device, device_of, path):
     copy = tf.compat.v1.GraphDef()
     copy.CopyFrom(graph)
     for node in copy.node:
-        node.device = '/device:GUARD:%s' % device_of(node.name)
+        node.device = device % device_of(node.name)
     path.write_bytes(copy.SerializeToString())
     return path
 
@@ -126,30 +128,39 @@ class Weir:
         self.args, self.folder, self.rates = args, folder, args.rates
         if not self.rates:
             self.rates = folder / 'rates'
-            self.rates.write_text(self.output('place', '--print-rates'))
+            self.rates.write_text(self.output('place', '--print-rates', *self.of_rates()))
 
     def output(self, verb, *options):
-        command = [self.args.weir, verb, f'--devices={self.args.devices}', '--threads=1', *options]
+        command = [self.args.weir, verb, '--threads=1', *options]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
         if done.returncode:
             sys.exit(f'{" ".join(map(str, command))}\n{done.stderr}')
         return done.stdout
 
-    def call(self, verb, graph, *options):
-        return json.loads(self.output(verb, graph, '--json', f'--rates={self.rates}', *options))
+    def close(self):
+        pass
+
+    def of_rates(self):
+        return [f'--devices={self.args.devices}']
+
+    def local(self):
+        return [f'--devices={self.args.devices}', f'--rates={self.rates}']
+
+    real = predicted = local
 
     def time(self, graph, *options):
-        return self.call('bench', graph, '--steps=7', '--seconds=0.5', '--warmup=1', *options)['step_ms']
+        steps = ['--json', '--steps=7', '--seconds=0.5', '--warmup=1']
+        return json.loads(self.output('bench', graph, *steps, *options))['step_ms']
 
     def predict(self, graph, *options):
-        return self.call('place', graph, *options)['step_ns'] / 1e6
+        return json.loads(self.output('place', graph, '--json', *self.predicted(), *options))['step_ns'] / 1e6
 
     def trace(self, graph, rounds):
         """A trace whose times are the shortest of a few steps, without what nodes waited for each other."""
         best = {}
         for i in range(rounds):
             file = self.folder / f'trace{i}.json'
-            self.time(graph, f'--profile={file}')
+            self.time(graph, *self.local(), f'--profile={file}')
             for name, (total, event, visits) in busy_times(json.loads(file.read_text())['traceEvents']).items():
                 if name not in best or total < best[name][0]:
                     best[name] = total, event, visits
@@ -158,6 +169,42 @@ class Weir:
         path = self.folder / 'trace.json'
         path.write_text(json.dumps({'traceEvents': events}))
         return path
+
+
+class Cluster(Weir):
+    """Two tasks of this machine, each with a thread."""
+
+    def __init__(self, args, folder):
+        ports = [free_port() for _ in range(2)]
+        spec = 'worker|' + ';'.join(f'localhost:{port}' for port in ports)
+        self.target = f'--target=grpc://localhost:{ports[0]}'
+        command = [str(args.weir), 'server', f'--cluster={spec}', '--job=worker', '--threads=1']
+        self.servers = [subprocess.Popen([*command, f'--task={i}'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                        for i in range(2)]
+        super().__init__(args, folder)
+
+    def close(self):
+        for server in self.servers:
+            server.terminate()
+            server.wait()
+
+    def of_rates(self):
+        return [self.target, '--tasks=/job:worker/replica:0/task:0,/job:worker/replica:0/task:1']
+
+    def local(self):
+        return []
+
+    def real(self):
+        return [self.target]
+
+    def predicted(self):
+        return [f'--cluster={self.rates}']
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(('localhost', 0))
+        return found.getsockname()[1]
 
 
 def busy_times(events):
@@ -174,30 +221,35 @@ def busy_times(events):
     return found
 
 
-def make(name, folder):
+def make(name, folder, device):
     """Writes the model's graph under every placement by hand, and once with either device allowed."""
     graph = graphs.build(name, MODELS)
     folder.mkdir(parents=True, exist_ok=True)
     for key, where in by_hand(graph).items():
-        write(graph, lambda n, where=where: where[n], folder / f'{key.replace("/", " of ")}.pb')
-    write(graph, lambda n: '*', folder / 'by cost.pb')
+        write(graph, device, lambda n, where=where: where[n], folder / f'{key.replace("/", " of ")}.pb')
+    write(graph, device, lambda n: '*', folder / 'by cost.pb')
 
 
 def evaluate(weir, name, folder, args):
     paths = {path.stem: path for path in sorted(folder.glob('*.pb'), key=lambda p: (p.stem == 'by cost', p.stem))}
     hand = [key for key in paths if key != 'by cost']
+    if args.cluster:  # masters do not place by cost
+        del paths['by cost']
     options = {key: ['--place=graph'] for key in paths}
     trace = None if args.no_trace or args.predict else weir.trace(paths['all on 0'], 3)
-    options['by cost'] = [f'--place=cost:{trace}' if trace else '--place=cost']
+    if not args.cluster:
+        options['by cost'] = [f'--place=cost:{trace}' if trace else '--place=cost']
     times = {key: [] for key in paths}
     for _ in range(0 if args.predict else args.rounds):
         for key, path in paths.items():
-            times[key].append(weir.time(path, *options[key]))
+            times[key].append(weir.time(path, *weir.real(), *options[key]))
     print(f'\n{name}\n{"":18} {"predicted":>10} {"real":>10} {"ratio":>7}')
     predicted = {key: weir.predict(path, *options[key], *([f'--trace={trace}'] if trace else [])) for key, path in paths.items()}
     for key in paths:
         real = f'{min(times[key]):7.2f} ms {predicted[key] / min(times[key]):7.2f}' if times[key] else ''
         print(f'{key:18} {predicted[key]:7.2f} ms {real}')
+    if args.cluster:
+        return
     compared = predicted if args.predict else {key: min(times[key]) for key in times}
     best = min(hand, key=compared.get)
     print(f'by cost takes {compared["by cost"] / compared[best]:.2f} times the best by hand, {best!r}', flush=True)
@@ -212,6 +264,7 @@ def main():
     parser.add_argument('--no-trace', action='store_true')
     parser.add_argument('--predict', action='store_true')
     parser.add_argument('--rates', type=pathlib.Path)
+    parser.add_argument('--cluster', action='store_true')
     parser.add_argument('--graphs', type=pathlib.Path)
     parser.add_argument('--make', type=pathlib.Path)
     args = parser.parse_args()
@@ -219,9 +272,14 @@ def main():
         with tempfile.TemporaryDirectory() as temporary:
             folder = (args.graphs or args.make or pathlib.Path(temporary)) / name
             if not args.graphs:
-                make(name, folder)
-            if not args.make:
-                evaluate(Weir(args, pathlib.Path(temporary)), name, folder, args)
+                make(name, folder, '/job:worker/task:%s' if args.cluster else '/device:GUARD:%s')
+            if args.make:
+                continue
+            weir = (Cluster if args.cluster else Weir)(args, pathlib.Path(temporary))
+            try:
+                evaluate(weir, name, folder, args)
+            finally:
+                weir.close()
 
 
 if __name__ == '__main__':

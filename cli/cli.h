@@ -51,6 +51,9 @@ weir_status_t* find_node(weir_graph_t* graph, const char* option, const char* na
                          weir_node_t** out_node);
 // Ends what a verb worked with, each of which may be NULL; returns its exit code.
 int finish(weir_session_t* take_session, weir_graph_t* take_graph, weir_status_t* take_status);
+// Measures how fast values go between the first of |tasks| ("/job:worker/task:0,…") and each other,
+// on the server that |options| name, and prints a line a task, as --cluster of weir place reads it.
+weir_status_t* print_transfers(const weir_session_options_t* options, const char* tasks);
 // Writes a whole file; prints why not.
 bool write_file(const char* path, const char* data, size_t size);
 

@@ -11,6 +11,7 @@ typedef struct place_t {
   const char* fetch;
   long threads;
   bool print_rates;
+  const char* tasks;  // whose rates are printed; NULL: of this process's devices
   weir_session_options_t session_options;  // no place: by cost, and by the times of the trace
   weir_describe_options_t options;
   // What is made for it.
@@ -38,6 +39,7 @@ static weir_status_t* open_session(place_t* place) {
 static weir_status_t* describe(place_t* place) {
   weir_node_t* target = NULL;
   weir_edge_t fetch = {.node = NULL};
+  if (place->tasks) return print_transfers(&place->session_options, place->tasks);
   if (place->path) WEIR_TRY(weir_graph_load(place->path, &place->graph));
   else WEIR_TRY(weir_graph_create(&place->graph));
   WEIR_TRY(open_session(place));
@@ -58,6 +60,10 @@ static int parse(place_t* place, int argc, char** argv) {
     const char* value = NULL;
     if (args_placing(&args, &place->session_options) || args_option(&args, "run", &place->run) ||
         args_option(&args, "fetch", &place->fetch) ||
+        args_option(&args, "cluster", &place->options.cluster) ||
+        args_option(&args, "tasks", &place->tasks) ||
+        args_option(&args, "target", &place->session_options.target) ||
+        args_tls(&args, &place->session_options) ||
         args_option(&args, "trace", &place->options.trace))
       continue;
     if (args_flag(&args, "print-rates")) place->print_rates = true;
@@ -69,6 +75,8 @@ static int parse(place_t* place, int argc, char** argv) {
     } else if (!place->path && (place->path = args_positional(&args))) continue;
     else return usage_error(&verb_place, "unknown option or argument '%s'", at);
   }
+  if (!place->tasks != !place->session_options.target || (place->tasks && !place->print_rates))
+    return usage_error(&verb_place, "--print-rates, --tasks and --target go together");
   return place->path || place->print_rates ? EXIT_OK : usage_error(&verb_place, "no graph given");
 }
 
@@ -77,7 +85,7 @@ static int run_place(int argc, char** argv) {
   int code = parse(&place, argc, argv);
   if (code != EXIT_OK) return code;
   weir_status_t* status = describe(&place);
-  if (!status) fputs(place.text, stdout);
+  if (!status && place.text) fputs(place.text, stdout);
   weir_buffer_free(place.text);
   free(place.by_cost);
   return finish(place.session, place.graph, status);
@@ -100,6 +108,10 @@ const verb_t verb_place = {
         "  --rates=FILE      how fast the devices are; measured without\n"
         "  --print-rates     print that instead, a line a device, for --rates of place, run and "
         "bench\n"
+        "  --cluster=FILE    on the tasks of a cluster, one CPU each, that are as fast as it "
+        "says:\n"
+        "                    'weir place --print-rates --target=grpc://HOST:PORT "
+        "--tasks=/job:worker/task:0,…' tells\n"
         "  --trace=FILE      node times from a trace that 'weir bench --profile=FILE' wrote\n"
         "  --run=NODE        node the step runs; empty for none (step)\n"
         "  --fetch=TENSOR    value the step fetches; empty for none (loss:0)\n"

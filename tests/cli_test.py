@@ -195,6 +195,25 @@ def test_bench_places_as_measured(weir):
     assert weir('run', MLP, '--fetch=loss:0', '--place=measured', check=False).returncode == 1
 
 
+def test_place_in_a_cluster(weir, tmp_path):
+    """What tasks would do: a step takes as much more as it takes to start one, and values to get there."""
+    graph, tasks = tmp_path / 'graph.pbtxt', tmp_path / 'tasks'
+    node = 'node {name: "%s" op: "Exp" input: "%s" device: "/job:worker/task:%d" attr {key: "T" value {type: DT_FLOAT}}}\n'
+    line = '/job:worker/replica:0/task:%d/device:CPU:0 flops=1e9 bytes=1e12 copy_bytes=1e6 copy_ns=%d step_ns=%d\n'
+    took = {}
+    for key, at in {'one': (0, 0, 0), 'two': (0, 1, 0)}.items():
+        graph.write_text(ADD + ''.join(node % item for item in zip('abc', ('read', 'a', 'b'), at)))
+        tasks.write_text(line % (0, 0, 5000000) + line % (1, 3000000, 8000000))
+        found = json.loads(weir('place', graph, f'--cluster={tasks}', '--place=graph', '--run=', '--fetch=c', '--json').stdout)
+        took[key] = found['step_ns'], found['crossed_bytes']
+    assert abs(took['one'][0] - 5e6) < 1e5 and took['one'][1] == 0
+    assert abs(took['two'][0] - (8e6 + 2 * 3e6)) < 1e5 and took['two'][1] == 8  # there and back
+    tasks.write_text('CPU:0 flops=1')
+    done = weir('place', MLP, f'--cluster={tasks}', check=False)
+    assert done.returncode == 1 and 'line 1' in done.stderr
+    assert weir('place', '--print-rates', '--tasks=/job:a/task:0', check=False).returncode == 2
+
+
 def trace_of(times, device=''):
     events = [{'name': 'Op', 'ph': 'X', 'tid': 0, 'ts': 0, 'dur': micros, 'args': {'name': name, 'device': device, 'bytes': 0}}
               for name, micros in times.items()]

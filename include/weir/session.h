@@ -111,8 +111,11 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_traced(weir_session_t* se
 typedef struct weir_describe_options_t {
   const char* trace;  // file with node times, as weir_session_run_traced gives them; NULL: by what
                       // ops compute, and how fast devices are
-  bool json;          // one object, else text
-  bool with_nodes;    // each node with its device
+  // File with the rates of a cluster's tasks, on which nodes go instead of this process's devices:
+  // lines as weir_session_describe_rates gives them, with full names of CPUs; NULL: none.
+  const char* cluster;
+  bool json;        // one object, else text
+  bool with_nodes;  // each node with its device
 } weir_describe_options_t;
 // Where its nodes go, how long it should take, the bytes that cross between memories, and the
 // critical path; weir_buffer_free it. |options| may be NULL. UNIMPLEMENTED for remote sessions.

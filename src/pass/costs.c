@@ -139,8 +139,9 @@ double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int devic
 int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,
                       int device) {
   uint64_t mask = is_output ? costs->host_outputs[node->id] : costs->host_inputs[node->id];
-  if (costs->devices[device].rates.is_host || (i < 64 && (mask >> i & 1))) return WEIR_HOST;
-  return device;
+  if (costs->devices[device].rates.is_host) return WEIR_HOST;
+  // Another task has but one memory.
+  return costs->devices[device].has_queue && i < 64 && (mask >> i & 1) ? WEIR_HOST : device;
 }
 
 bool weir_costs_is_sent(const weir_node_t* reader, weir_edge_t edge) {

@@ -230,7 +230,7 @@ static void keep_busy(weir_simulation_t* sim, int item, int lane) {
 }
 
 // The executor gives a device with streams its work, and is then free for more. Copies wait for all
-// work that the device was given before.
+// work that the device was given before; those between tasks do not.
 static void run_in_stream(weir_simulation_t* sim, int item, int device) {
   const weir_rates_t* rates = &sim->costs->devices[device].rates;
   int lane = weir_simulation_lane(sim, item, device);
@@ -239,7 +239,7 @@ static void run_in_stream(weir_simulation_t* sim, int item, int device) {
   start += rates->submit_ns * visits_of(sim, item);
   sim->given[item] = *executor = start;
   sim->last[rates->executor] = item;
-  if (item >= node_count(sim))
+  if (item >= node_count(sim) && sim->costs->devices[device].has_queue)
     take_turn(sim, item, rates->processor * WEIR_LANES + WEIR_LANE_WORK, &start);
   take_turn(sim, item, lane, &start);
   sim->start[item] = start;
@@ -265,6 +265,8 @@ static void run_item(weir_simulation_t* sim, int item) {
   if (is_here) run_here(sim, item, device);
   else run_in_stream(sim, item, device);
   if (sim->last_item < 0 || sim->end[item] > sim->end[sim->last_item]) sim->last_item = item;
+  double step_ns = sim->costs->devices[device].rates.step_ns;
+  if (!is_node || !sim->costs->is_light[item]) sim->step_ns = WEIR_MAX(sim->step_ns, step_ns);
 }
 
 static void finish_node(weir_simulation_t* sim, int id) {
@@ -298,7 +300,7 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   sim->device_of = device_of;
   sim->heap_size = 0;
   sim->pushed = 0;
-  sim->total_ns = sim->crossed_bytes = 0;
+  sim->step_ns = sim->total_ns = sim->crossed_bytes = 0;
   sim->last_item = -1;
   memset(sim->is_made, 0, (size_t)sim->item_count * sizeof(*sim->is_made));
   for (int i = 0; i < WEIR_LANES * sim->costs->device_count; ++i) {
@@ -325,6 +327,6 @@ double weir_simulate(weir_simulation_t* sim, const int* device_of) {
     if (item < node_count(sim)) finish_node(sim, item);
     else finish_copy(sim, item);
   }
-  sim->total_ns = sim->last_item < 0 ? 0 : sim->end[sim->last_item];
+  sim->total_ns = sim->step_ns + (sim->last_item < 0 ? 0 : sim->end[sim->last_item]);
   return sim->total_ns;
 }

@@ -36,6 +36,7 @@ typedef struct weir_simulation_t {
   int heap_size;
   int64_t pushed;  // so far
   // The outcome.
+  double step_ns;  // before and after all items, part of the total
   double total_ns;
   double crossed_bytes;  // by all copies
   int last_item;         // the one that ended last; -1: there is none

@@ -5,8 +5,10 @@
 
 #include "base/json.h"
 #include "base/string.h"
+#include "graph/flatten.h"
 #include "pass/simulate.h"
 #include "runtime/placing.h"
+#include "runtime/rates_file.h"
 
 typedef struct report_t {
   weir_simulation_t sim;
@@ -40,8 +42,15 @@ static weir_status_t* collect(report_t* r, weir_arena_t* arena) {
   return NULL;
 }
 
+// Tasks have devices of the same short name.
+static const char* label_of(const report_t* r, int device) {
+  const char* name = r->costs->devices[device].device;
+  bool is_cluster = r->costs->devices[r->costs->device_count - 1].task > 0;
+  return is_cluster ? name : weir_device_short_name(name);
+}
+
 static const char* device_name(const report_t* r, int item) {
-  return weir_device_short_name(r->costs->devices[weir_simulation_device(&r->sim, item)].device);
+  return label_of(r, weir_simulation_device(&r->sim, item));
 }
 
 // "product (MatMul)", or "product, copied".
@@ -87,9 +96,8 @@ static weir_status_t* put_text(const report_t* r, bool with_nodes, weir_arena_t*
                                weir_strbuf_t* out) {
   for (int i = 0; i < r->costs->device_count; ++i) {
     double share = r->sim.total_ns > 0 ? 100 * r->busy_ns[i] / r->sim.total_ns : 0;
-    weir_strbuf_printf(out, "%-9s %6d nodes, busy %10.4f ms, %.0f %% of the step\n",
-                       weir_device_short_name(r->costs->devices[i].device), r->nodes[i],
-                       r->busy_ns[i] / 1e6, share);
+    weir_strbuf_printf(out, "%-9s %6d nodes, busy %10.4f ms, %.0f %% of the step\n", label_of(r, i),
+                       r->nodes[i], r->busy_ns[i] / 1e6, share);
   }
   weir_strbuf_printf(out, "predicted step: %.4f ms\nbytes crossed: %.0f\n", r->sim.total_ns / 1e6,
                      r->sim.crossed_bytes);
@@ -143,28 +151,62 @@ static void put_json(const report_t* r, bool with_nodes, weir_strbuf_t* out) {
 
 // ---- the step ----
 
+// What the step runs on.
+typedef struct stage_t {
+  weir_placement_t* devices;
+  int device_count;
+  int* device_of;  // by node id
+} stage_t;
+
+static weir_status_t* place_here(weir_program_t* program, const weir_predict_params_t* params,
+                                 weir_arena_t* arena, stage_t* out) {
+  const weir_source_t* source = &params->source;
+  WEIR_TRY(weir_program_prepare(program, source, arena, &out->device_of));
+  WEIR_TRY(weir_program_devices(program, arena, &out->devices));
+  out->device_count = program->runtime->device_count;
+  if (out->device_of) return NULL;
+  out->device_of = weir_arena_array(arena, source->graph->node_count + 1, sizeof(int));
+  return out->device_of ? NULL : weir_out_of_memory();
+}
+
+static weir_status_t* place_in_cluster(weir_program_t* program, const weir_predict_params_t* params,
+                                       const weir_node_times_t* times, weir_arena_t* arena,
+                                       stage_t* out) {
+  const weir_source_t* source = &params->source;
+  bool* is_run = NULL;
+  WEIR_TRY(weir_cluster_rates_load(params->cluster, arena, &out->devices, &out->device_count));
+  WEIR_TRY(weir_flatten(source->graph, WEIR_FLATTEN_AND_CALLS));
+  WEIR_TRY(weir_program_optimize(program, source));
+  WEIR_TRY(weir_source_find_run(source, arena, &is_run));
+  weir_place_params_t place = {.graph = source->graph,
+                               .devices = out->devices,
+                               .device_count = out->device_count,
+                               .allow_soft_placement = program->allow_soft_placement,
+                               .policy = program->place,
+                               .times = times,
+                               .is_run = is_run};
+  return weir_place(&place, arena, &out->device_of);
+}
+
 static weir_status_t* play(weir_program_t* program, const weir_predict_params_t* params,
                            const weir_node_times_t* times, weir_arena_t* arena,
                            weir_strbuf_t* out) {
   const weir_source_t* source = &params->source;
-  weir_placement_t* devices = NULL;
-  int* device_of = NULL;
+  stage_t stage = {.devices = NULL};
   bool* is_run = NULL;
   weir_costs_t costs;
-  WEIR_TRY(weir_program_prepare(program, source, arena, &device_of));
+  if (params->cluster) WEIR_TRY(place_in_cluster(program, params, times, arena, &stage));
+  else WEIR_TRY(place_here(program, params, arena, &stage));
   WEIR_TRY(weir_source_find_run(source, arena, &is_run));
-  WEIR_TRY(weir_program_devices(program, arena, &devices));
-  if (!device_of) device_of = weir_arena_array(arena, source->graph->node_count + 1, sizeof(int));
-  if (!device_of) return weir_out_of_memory();
   weir_costs_params_t cost_params = {.graph = source->graph,
-                                     .devices = devices,
-                                     .device_count = program->runtime->device_count,
+                                     .devices = stage.devices,
+                                     .device_count = stage.device_count,
                                      .times = times,
                                      .is_run = is_run};
   WEIR_TRY(weir_costs_init(&costs, &cost_params, arena));
   report_t report = {.costs = &costs, .is_run = is_run};
   WEIR_TRY(weir_simulation_init(&report.sim, &costs, arena));
-  weir_simulate(&report.sim, device_of);
+  weir_simulate(&report.sim, stage.device_of);
   WEIR_TRY(collect(&report, arena));
   if (params->json) put_json(&report, params->with_nodes, out);
   else WEIR_TRY(put_text(&report, params->with_nodes, arena, out));

@@ -6,6 +6,7 @@
 
 typedef struct weir_predict_params_t {
   weir_source_t source;  // its graph is consumed in every case
+  const char* cluster;   // file with the rates of its tasks; NULL: the devices of the program
   const char* trace;     // with times of nodes; NULL: those the program places by
   bool json;
   bool with_nodes;  // each of them, with its device

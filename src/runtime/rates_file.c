@@ -8,6 +8,8 @@
 #include "file/fs.h"
 #include "runtime/rates.h"
 
+enum { MAX_TASKS = 64 };
+
 typedef struct field_t {
   const char* key;
   size_t offset;       // in weir_rates_t
@@ -17,8 +19,9 @@ typedef struct field_t {
 #define FIELD(key, ...) \
   { #key, offsetof(weir_rates_t, key), __VA_ARGS__ }
 static const field_t fields[] = {
-    FIELD(flops, true),      FIELD(bytes, true),      FIELD(node_ns, false), FIELD(delay_ns, false),
-    FIELD(submit_ns, false), FIELD(copy_bytes, true), FIELD(copy_ns, false), FIELD(speed, true),
+    FIELD(flops, true),     FIELD(bytes, true),      FIELD(node_ns, false),
+    FIELD(delay_ns, false), FIELD(submit_ns, false), FIELD(copy_bytes, true),
+    FIELD(copy_ns, false),  FIELD(step_ns, false),   FIELD(speed, true),
 };
 #undef FIELD
 
@@ -70,24 +73,33 @@ static weir_status_t* check_complete(const weir_rates_t* rates) {
   return NULL;
 }
 
-static weir_status_t* parse_line(weir_view_t line, const weir_runtime_t* runtime,
-                                 weir_rates_t* out_rates, bool* is_found) {
-  weir_rates_t other = {0};  // of a device that is not here
-  weir_view_t name, item;
-  line = weir_view_trim(line);
-  if (!line.size || line.data[0] == '#') return NULL;
-  weir_view_next(&line, ' ', &name);
-  int device = find_device(runtime, name);
-  bool is_here = device < runtime->device_count;
-  if (is_here && is_found[device])
-    return WEIR_STATUS(INVALID_ARGUMENT, "%.*s is there twice", WEIR_VIEW_ARG(name));
-  weir_rates_t* rates = is_here ? &out_rates[device] : &other;
+// What stands behind the name of a device.
+static weir_status_t* parse_items(weir_view_t line, weir_rates_t* rates) {
+  weir_view_t item;
   rates->speed = 1;
   while (line.size && weir_view_next(&line, ' ', &item)) {
     if (item.size) WEIR_TRY(parse_item(item, rates));
   }
-  if (is_here) is_found[device] = true;
   return check_complete(rates);
+}
+
+// False where the line says nothing.
+static bool take_name(weir_view_t* line, weir_view_t* out_name) {
+  *line = weir_view_trim(*line);
+  return line->size && line->data[0] != '#' && weir_view_next(line, ' ', out_name);
+}
+
+static weir_status_t* parse_line(weir_view_t line, const weir_runtime_t* runtime,
+                                 weir_rates_t* out_rates, bool* is_found) {
+  weir_rates_t other = {0};  // of a device that is not here
+  weir_view_t name;
+  if (!take_name(&line, &name)) return NULL;
+  int device = find_device(runtime, name);
+  bool is_here = device < runtime->device_count;
+  if (is_here && is_found[device])
+    return WEIR_STATUS(INVALID_ARGUMENT, "%.*s is there twice", WEIR_VIEW_ARG(name));
+  if (is_here) is_found[device] = true;
+  return parse_items(line, is_here ? &out_rates[device] : &other);
 }
 
 static weir_status_t* parse_lines(weir_view_t text, const weir_runtime_t* runtime,
@@ -121,6 +133,50 @@ weir_status_t* weir_rates_load(const char* path, const weir_runtime_t* runtime,
   if (!status) status = weir_rates_parse(weir_strbuf_view(&text), runtime, out_rates);
   weir_strbuf_free(&text);
   return status ? weir_status_prefix(status, "rates '%s': ", path) : NULL;
+}
+
+// ---- clusters ----
+
+static weir_status_t* add_task(weir_view_t line, weir_view_t name, weir_arena_t* arena, int index,
+                               weir_placement_t* out) {
+  weir_device_name_t parsed;
+  WEIR_TRY(weir_device_name_parse(name, &parsed));
+  if (!parsed.job[0] || parsed.task < 0 || strcmp(parsed.type, "CPU") != 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s' is not the full name of a task's CPU",
+                       WEIR_VIEW_ARG(name));
+  *out = (weir_placement_t){.device = weir_arena_strndup(arena, name.data, name.size),
+                            .type = "CPU",
+                            .task = index,
+                            .rates = {.is_host = index == 0,
+                                      .processor = index,
+                                      .executor = index * WEIR_LANES + WEIR_LANE_EXECUTOR}};
+  return out->device ? parse_items(line, &out->rates) : weir_out_of_memory();
+}
+
+static weir_status_t* parse_cluster(weir_view_t text, weir_arena_t* arena,
+                                    weir_placement_t* devices, int* out_count) {
+  weir_view_t line, name;
+  *out_count = 0;
+  for (int number = 1; text.size && weir_view_next(&text, '\n', &line); ++number) {
+    if (!take_name(&line, &name)) continue;
+    if (*out_count == MAX_TASKS)
+      return WEIR_STATUS(INVALID_ARGUMENT, "more than %d tasks", MAX_TASKS);
+    weir_status_t* status = add_task(line, name, arena, *out_count, &devices[*out_count]);
+    if (status) return weir_status_prefix(status, "line %d: ", number);
+    ++*out_count;
+  }
+  return *out_count ? NULL : WEIR_STATUS(INVALID_ARGUMENT, "there is no task in it");
+}
+
+weir_status_t* weir_cluster_rates_load(const char* path, weir_arena_t* arena,
+                                       weir_placement_t** out_devices, int* out_count) {
+  weir_strbuf_t text = {0};
+  weir_placement_t* devices = weir_arena_array(arena, MAX_TASKS, sizeof(*devices));
+  weir_status_t* status = devices ? weir_fs_read_all(path, &text) : weir_out_of_memory();
+  if (!status) status = parse_cluster(weir_strbuf_view(&text), arena, devices, out_count);
+  weir_strbuf_free(&text);
+  *out_devices = devices;
+  return status ? weir_status_prefix(status, "cluster '%s': ", path) : NULL;
 }
 
 // ---- writing ----

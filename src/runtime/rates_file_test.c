@@ -1,6 +1,10 @@
 // rates_file_test.c — Rates as text: there and back, and what is refused.
 #include "runtime/rates_file.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "testing/world.h"
 
 #define GOOD "CPU:0 flops=2 bytes=3 node_ns=500 copy_bytes=4\n"
@@ -81,10 +85,48 @@ static void test_bad_rates(void** state) {
               "rates '/no/such/rates'");
 }
 
+static weir_status_t* load_cluster(const char* text, weir_arena_t* arena,
+                                   weir_placement_t** out_devices, int* out_count) {
+  char path[] = "/tmp/weir_rates.XXXXXX";
+  int file = mkstemp(path);
+  assert_true(file >= 0);
+  assert_int_equal(write(file, text, strlen(text)), strlen(text));
+  close(file);
+  weir_status_t* status = weir_cluster_rates_load(path, arena, out_devices, out_count);
+  unlink(path);
+  return status;
+}
+
+#define TASK "/job:worker/replica:0/task:%d/device:CPU:0 flops=1 bytes=1 copy_bytes=1"
+
+static void test_cluster(void** state) {
+  weir_arena_t arena = {0};
+  weir_placement_t* devices = NULL;
+  int count = 0;
+  char text[512];
+  (void)state;
+  snprintf(text, sizeof(text), "# two\n" TASK "\n" TASK " copy_ns=5 step_ns=7\n", 0, 1);
+  check_ok(load_cluster(text, &arena, &devices, &count));
+  assert_int_equal(count, 2);
+  assert_string_equal(devices[1].device, "/job:worker/replica:0/task:1/device:CPU:0");
+  assert_true(devices[0].rates.is_host && !devices[1].rates.is_host);
+  assert_true(devices[1].task == 1 && devices[1].rates.processor == 1);
+  assert_true(devices[1].rates.copy_ns == 5 && devices[1].rates.step_ns == 7);
+  check_error(load_cluster("# none", &arena, &devices, &count), WEIR_INVALID_ARGUMENT, "no task");
+  check_error(load_cluster("CPU:0 flops=1", &arena, &devices, &count), WEIR_INVALID_ARGUMENT,
+              "line 1: ");
+  check_error(load_cluster("/job:a/task:0/device:GPU:0", &arena, &devices, &count),
+              WEIR_INVALID_ARGUMENT, "is not the full name of a task's CPU");
+  check_error(load_cluster("\n/job:a/task:0/device:CPU:0 flops=1", &arena, &devices, &count),
+              WEIR_INVALID_ARGUMENT, "line 2: bytes= is missing");
+  weir_arena_free(&arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_there_and_back, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_bad_rates, set_up, tear_down),
+      cmocka_unit_test(test_cluster),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,8 @@ weir_status_t* weir_session_describe_step(weir_session_t* session, const weir_st
   WEIR_REQUIRE_ARG(out_text);
   if (session->remote)
     return WEIR_STATUS(UNIMPLEMENTED, "where a step's nodes go is a remote session's secret");
-  weir_predict_params_t params = {.trace = options ? options->trace : NULL,
+  weir_predict_params_t params = {.cluster = options ? options->cluster : NULL,
+                                  .trace = options ? options->trace : NULL,
                                   .json = options && options->json,
                                   .with_nodes = options && options->with_nodes};
   weir_strbuf_t text = {0};

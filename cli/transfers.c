@@ -1,0 +1,123 @@
+// transfers.c — How fast values go from one task of a cluster to another, by steps that do nothing
+// else.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli.h"
+
+enum { ATTEMPTS = 9, FEW = 3, MANY = 19, LARGE = 1 << 18, MAX_NAME = 256 };
+
+static double now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static weir_status_t* time_step(const weir_session_options_t* options, weir_graph_t* graph,
+                                weir_node_t* last, double* out_ns) {
+  weir_session_t* session = NULL;
+  *out_ns = 1e18;
+  weir_status_t* status = weir_session_create(graph, options, &session);
+  for (int i = 0; i < ATTEMPTS && !status; ++i) {
+    double start = now_ns();
+    status = weir_session_run_target(session, last);
+    double took = now_ns() - start;
+    if (took < *out_ns) *out_ns = took;
+  }
+  weir_session_destroy(session);
+  return status;
+}
+
+// How long a step takes that draws |count| numbers and squares them |length| times, in turn on the
+// two tasks.
+static weir_status_t* time_chain(const weir_session_options_t* options, const char* const* tasks,
+                                 int length, int count, double* out_ns) {
+  weir_graph_t* graph = NULL;
+  WEIR_TRY(weir_graph_create(&graph));
+  weir_scope_t* root = weir_scope_create(graph);
+  weir_scope_t* scopes[] = {weir_scope_on(root, tasks[0]), weir_scope_on(root, tasks[1])};
+  weir_edge_t shape = weir_const_ints(scopes[0], &count, 1);
+  weir_edge_t x = weir_random_uniform(scopes[0], shape, WEIR_DTYPE_FLOAT);
+  for (int i = 0; i < length; ++i) x = weir_square(scopes[i % 2], x);
+  weir_status_t* status = weir_scope_finish(root);
+  if (!status) status = time_step(options, graph, x.node, out_ns);
+  weir_graph_release(graph);
+  return status;
+}
+
+typedef struct more_t {
+  double few_ns;  // of the whole step
+  double ns;      // for one square more
+} more_t;
+
+static weir_status_t* measure(const weir_session_options_t* options, const char* const* tasks,
+                              int count, more_t* out) {
+  double many = 0;
+  WEIR_TRY(time_chain(options, tasks, FEW, count, &out->few_ns));
+  WEIR_TRY(time_chain(options, tasks, MANY, count, &many));
+  out->ns = (many - out->few_ns) / (MANY - FEW);
+  return NULL;
+}
+
+static double at_least(double value, double least) { return value < least ? least : value; }
+
+// Between the first task and |other|.
+static weir_status_t* print_task(const weir_session_options_t* options, const char* first,
+                                 const char* other, const char* rates) {
+  const char *stay[] = {first, first}, *cross[] = {first, other};
+  more_t small_stays, small_crosses, large_stays, large_crosses;
+  WEIR_TRY(measure(options, stay, 1, &small_stays));
+  WEIR_TRY(measure(options, cross, 1, &small_crosses));
+  WEIR_TRY(measure(options, stay, LARGE, &large_stays));
+  WEIR_TRY(measure(options, cross, LARGE, &large_crosses));
+  double copy = at_least(small_crosses.ns - small_stays.ns, 1);
+  double large = at_least(large_crosses.ns - large_stays.ns - copy, 1);
+  double step = at_least(small_crosses.few_ns - (FEW - 1) * copy, 0);
+  printf("%s/device:CPU:0 %s copy_bytes=%.6g copy_ns=%.6g step_ns=%.6g\n", other, rates,
+         4.0 * LARGE / large * 1e9, copy, step);
+  return NULL;
+}
+
+// What the rates of this process say of its CPU, without its name and the end of the line.
+static weir_status_t* cpu_rates(char** out_rates) {
+  weir_graph_t* graph = NULL;
+  weir_session_t* session = NULL;
+  WEIR_TRY(weir_graph_create(&graph));
+  weir_status_t* status = weir_session_create(graph, NULL, &session);
+  char* text = NULL;
+  if (!status) status = weir_session_describe_rates(session, &text);
+  if (!status) {
+    text[strcspn(text, "\n")] = 0;
+    *out_rates = strdup(text + strcspn(text, " "));
+    if (!*out_rates) status = WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for a line");
+  }
+  weir_buffer_free(text);
+  weir_session_destroy(session);
+  weir_graph_release(graph);
+  return status;
+}
+
+// Takes the next of |tasks|, separated by commas.
+static bool next_task(const char** tasks, char* out_name) {
+  size_t size = strcspn(*tasks, ",");
+  if (!size || size >= MAX_NAME) return false;
+  memcpy(out_name, *tasks, size);
+  out_name[size] = 0;
+  *tasks += size + ((*tasks)[size] == ',');
+  return true;
+}
+
+weir_status_t* print_transfers(const weir_session_options_t* options, const char* tasks) {
+  char first[MAX_NAME], other[MAX_NAME];
+  char* rates = NULL;
+  const char* rest = tasks;
+  if (!next_task(&rest, first) || !*rest)
+    return WEIR_STATUS(INVALID_ARGUMENT, "'%s' does not name two tasks or more", tasks);
+  weir_status_t* status = cpu_rates(&rates);
+  rest = tasks;
+  while (!status && next_task(&rest, other)) status = print_task(options, first, other, rates);
+  free(rates);
+  return status;
+}
