@@ -64,12 +64,26 @@ void weir_event_await(weir_event_t* event) {
 
 // ---- copies ----
 
+bool weir_device_is_peer(const weir_device_t* device, const weir_device_t* from) {
+  return device != from && device->vtable == from->vtable && device->vtable->copy_peer;
+}
+
+// The device whose memory |src| is in, where it is another than |device|; NULL: it is not.
+static weir_device_t* source_of(const weir_device_t* device, const weir_tensor_t* src) {
+  weir_device_t* from = weir_tensor_space(src)->device;
+  return from != device ? from : NULL;
+}
+
 static weir_status_t* check_copy(const weir_device_t* device, const weir_tensor_t* src,
                                  const weir_tensor_t* dst) {
   weir_dtype_t dtype = weir_tensor_type(src);
   if (!weir_device_is_host(device) && !weir_dtype_is_plain(dtype))
     return WEIR_STATUS(INVALID_ARGUMENT, "%s: tensors of type %s stay on the host", device->name,
                        weir_dtype_name(dtype));
+  const weir_device_t* source = source_of(device, src);
+  if (source && !weir_device_is_peer(device, source))
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy from the memory of %s", device->name,
+                       source->name);
   if (src->dtype == dst->dtype && src->count == dst->count) return NULL;
   char from[WEIR_SHAPE_TEXT_SIZE], to[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy %s%s to %s%s", device->name,
@@ -77,12 +91,13 @@ static weir_status_t* check_copy(const weir_device_t* device, const weir_tensor_
                      weir_dtype_name(weir_tensor_type(dst)), weir_tensor_shape_text(dst, to));
 }
 
-// What |stream| does next comes after the kernels submitted so far: those that make what is copied,
-// and those that still use the memory copied to.
-static weir_status_t* order_after_kernels(weir_device_t* device, weir_stream_t stream) {
+// What |stream| does next comes after the kernels submitted to |other| so far: those that make what
+// is copied, and those that still use the memory copied to.
+static weir_status_t* order_after_kernels(weir_device_t* device, weir_stream_t stream,
+                                          weir_device_t* other) {
   weir_event_t* event = NULL;
-  if (!device->vtable->record) return NULL;
-  WEIR_TRY(device->vtable->record(device, WEIR_STREAM_COMPUTE, &event));
+  if (!other->vtable->record) return NULL;
+  WEIR_TRY(other->vtable->record(other, WEIR_STREAM_COMPUTE, &event));
   weir_status_t* status = device->vtable->wait(device, stream, event);
   weir_event_release(event);
   return status;
@@ -93,19 +108,32 @@ static bool is_pinned(const weir_device_t* device, const weir_tensor_t* tensor) 
   return owner->allocator == weir_device_allocator(device, WEIR_MEMORY_PINNED);
 }
 
+static void start_copy(weir_device_t* device, weir_stream_t stream, const weir_tensor_t* src,
+                       weir_tensor_t* dst, weir_copy_done_fn_t done, void* arg) {
+  weir_device_t* from = source_of(device, src);
+  size_t size = weir_tensor_byte_size(src);
+  bool is_staged = device->staging && !is_pinned(device, stream == WEIR_STREAM_UPLOAD ? src : dst);
+  if (from) device->vtable->copy_peer(device, from, src->data, dst->data, size, done, arg);
+  else if (is_staged)
+    weir_staging_copy(device->staging, stream, src->data, dst->data, size, done, arg);
+  else device->vtable->copy(device, stream, src->data, dst->data, size, done, arg);
+}
+
 void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
                       weir_copy_done_fn_t done, void* arg) {
   weir_stream_t stream = weir_tensor_is_host(dst) ? WEIR_STREAM_DOWNLOAD : WEIR_STREAM_UPLOAD;
-  size_t size = weir_tensor_byte_size(src);
   weir_status_t* status = check_copy(device, src, dst);
-  bool is_host = weir_device_is_host(device);
-  if (!status && is_host)
+  if (!status && weir_device_is_host(device))
     status = weir_elements_copy(weir_tensor_type(src), dst->data, src->data, src->count);
-  if (!status && !is_host && size) status = order_after_kernels(device, stream);
-  if (status || is_host || !size) done(arg, status);
-  else if (!device->staging || is_pinned(device, stream == WEIR_STREAM_UPLOAD ? src : dst))
-    device->vtable->copy(device, stream, src->data, dst->data, size, done, arg);
-  else weir_staging_copy(device->staging, stream, src->data, dst->data, size, done, arg);
+  if (status || weir_device_is_host(device) || src->count == 0) {
+    done(arg, status);
+    return;
+  }
+  weir_device_t* from = source_of(device, src);
+  status = order_after_kernels(device, stream, device);
+  if (!status && from) status = order_after_kernels(device, stream, from);
+  if (status) done(arg, status);
+  else start_copy(device, stream, src, dst, done, arg);
 }
 
 weir_status_t* weir_device_host_tensor(weir_device_t* device, weir_dtype_t dtype, int rank,

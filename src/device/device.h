@@ -76,6 +76,10 @@ typedef struct weir_device_vtable_t {
   // WEIR_STREAM_DOWNLOAD; then calls |done|. With |staging|, the host's end is in pinned memory.
   void (*copy)(weir_device_t* device, weir_stream_t stream, const void* src, void* dst, size_t size,
                weir_copy_done_fn_t done, void* arg);
+  // Optional, default: through the host. Likewise from the memory of |from|, another device with
+  // this vtable, to this device's, in the order of WEIR_STREAM_UPLOAD.
+  void (*copy_peer)(weir_device_t* device, weir_device_t* from, const void* src, void* dst,
+                    size_t size, weir_copy_done_fn_t done, void* arg);
 } weir_device_vtable_t;
 
 struct weir_device_t {
@@ -108,10 +112,12 @@ weir_event_t* weir_event_retain(weir_event_t* event);
 void weir_event_release(weir_event_t* event);  // NULL-safe; what waits for it already still does
 // Returns when it is reached. For threads that have nothing better to do.
 void weir_event_await(weir_event_t* event);
+// Whether |device| copies from the memory of |from|.
+bool weir_device_is_peer(const weir_device_t* device, const weir_device_t* from);
 // Copies the elements of |src| to |dst|, one of them in |device|'s memory and the other in host
-// memory, after all kernels that were submitted before; calls |done| when they have arrived. Both
-// must live until then. INVALID_ARGUMENT where types or counts differ, or no memory but the host's
-// holds such elements.
+// memory, or |src| in that of a peer, after all kernels that were submitted before to the devices
+// of both; calls |done| when they have arrived. Both must live until then. INVALID_ARGUMENT where
+// types or counts differ, or no memory but the host's holds such elements.
 void weir_device_copy(weir_device_t* device, const weir_tensor_t* src, weir_tensor_t* dst,
                       weir_copy_done_fn_t done, void* arg);
 // Makes a tensor in host memory that |device| will copy to: pinned where that matters and there is

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/outcome.h"
 #include "testing/cmocka.h"
 
 // ---- names ----
@@ -240,10 +241,14 @@ static void await_gone(held_t* held) {
   weir_mutex_unlock(&held->mu);
 }
 
-static void held_submit(weir_device_t* device, weir_stream_t stream, held_t* held) {
-  *held = (held_t){.work = {.run = held_run, .done = step_done}};
+static void held_init(held_t* held, void (*run)(weir_work_t* self)) {
+  *held = (held_t){.work = {.run = run, .done = step_done}};
   weir_mutex_init(&held->mu);
   weir_cond_init(&held->cond);
+}
+
+static void held_submit(weir_device_t* device, weir_stream_t stream, held_t* held) {
+  held_init(held, held_run);
   device->vtable->submit(device, stream, &held->work);
 }
 
@@ -403,6 +408,78 @@ static void test_tight(void** state) {
   check_notices(create_tight);
   check_events(create_guard, create_tight);
   check_events(create_tight, create_guard);
+}
+
+// ---- peers ----
+
+typedef struct writing_t {
+  held_t held;  // first
+  weir_tensor_t* memory;
+} writing_t;
+
+static void writing_run(weir_work_t* work) {
+  held_run(work);
+  WEIR_TENSOR_DATA(((writing_t*)work)->memory, int32_t)[0] = 17;
+}
+
+// What a kernel of |source| makes before the copy begins arrives at its peer, though the kernel is
+// not through yet.
+static void check_peers(create_fn_t create, create_fn_t create_source) {
+  weir_device_t *device = NULL, *source = NULL;
+  const int32_t zero = 0;
+  weir_tensor_t* src = NULL;
+  writing_t writing;
+  weir_outcome_t outcome;
+  assert_null(create(&device));
+  assert_null(create_source(&source));
+  assert_true(weir_device_is_peer(device, source));
+  assert_false(weir_device_is_peer(device, device));
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &zero, &src));
+  weir_tensor_t* first = fetch(source, WEIR_MEMORY_DEVICE, src);
+  weir_tensor_t* second = fetch(device, WEIR_MEMORY_DEVICE, src);
+  held_init(&writing.held, writing_run);
+  writing.memory = first;
+  source->vtable->submit(source, WEIR_STREAM_COMPUTE, &writing.held.work);
+  weir_outcome_init(&outcome);
+  weir_device_copy(device, first, second, weir_outcome_set, &outcome);
+  let_go(&writing.held);
+  assert_null(weir_outcome_wait(&outcome));
+  weir_tensor_t* back = fetch(device, WEIR_MEMORY_HOST, second);
+  assert_int_equal(WEIR_TENSOR_DATA(back, int32_t)[0], 17);
+  weir_device_release(source);
+  weir_device_release(device);
+  weir_tensor_release(src);
+  weir_tensor_release(first);
+  weir_tensor_release(second);
+  weir_tensor_release(back);
+}
+
+static void test_peers(void** state) {
+  (void)state;
+  check_peers(create_guard, create_guard);
+  check_peers(create_guard, create_staged);
+  check_peers(create_staged, create_guard);
+}
+
+// Devices that are none say so.
+static void test_strangers(void** state) {
+  (void)state;
+  weir_device_t *guard = NULL, *tight = NULL;
+  const int32_t zero = 0;
+  weir_tensor_t* src = NULL;
+  int calls = 0;
+  assert_null(create_guard(&guard));
+  assert_null(create_tight(&tight));
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &zero, &src));
+  weir_tensor_t* there = fetch(guard, WEIR_MEMORY_DEVICE, src);
+  weir_tensor_t* here = fetch(tight, WEIR_MEMORY_DEVICE, src);
+  weir_device_copy(tight, there, here, expect_refused, &calls);
+  assert_int_equal(calls, 1);
+  weir_tensor_release(src);
+  weir_tensor_release(there);
+  weir_tensor_release(here);
+  weir_device_release(guard);
+  weir_device_release(tight);
 }
 
 // ---- what is theirs alone ----
@@ -620,6 +697,8 @@ int main(void) {
       cmocka_unit_test(test_staged_bites),
       cmocka_unit_test(test_transfers_take_turns),
       cmocka_unit_test(test_fetched_is_pinned),
+      cmocka_unit_test(test_peers),
+      cmocka_unit_test(test_strangers),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

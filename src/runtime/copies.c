@@ -55,12 +55,13 @@ static weir_edge_t* slots_of(copies_t* c, weir_edge_t edge) {
   return *made ? *made + (size_t)edge.index * width : NULL;
 }
 
-static weir_status_t* add_copy(copies_t* c, weir_edge_t source, bool to_host, int ordinal,
+// |op| is the copy, on the device of |ordinal|.
+static weir_status_t* add_copy(copies_t* c, weir_edge_t source, const char* op, int ordinal,
                                weir_edge_t* out_edge) {
   weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(source));
   const char* name = weir_arena_printf(&c->graph->arena, "%s/copy", source.node->def.name);
   if (!name) return weir_out_of_memory();
-  weir_node_params_t params = {.op = to_host ? "_CopyToHost" : "_CopyToDevice",
+  weir_node_params_t params = {.op = op,
                                .name = name,
                                .unique_name = true,
                                .device = c->runtime->devices[ordinal]->name,
@@ -73,12 +74,18 @@ static weir_status_t* add_copy(copies_t* c, weir_edge_t source, bool to_host, in
   return NULL;
 }
 
+static bool are_peers(const copies_t* c, int from, int to) {
+  weir_device_t* const* devices = c->runtime->devices;
+  return from != HOST && to != HOST && weir_device_is_peer(devices[to], devices[from]);
+}
+
 // Readers of a variable do not share a copy: each sees it at a time of its own.
 static weir_status_t* copy_reference(copies_t* c, weir_edge_t source, int from, int to,
                                      weir_edge_t* out_edge) {
+  if (are_peers(c, from, to)) return add_copy(c, source, "_CopyFromPeer", to, out_edge);
   *out_edge = source;
-  if (from != HOST) WEIR_TRY(add_copy(c, source, true, from, out_edge));
-  return to != HOST ? add_copy(c, *out_edge, false, to, out_edge) : NULL;
+  if (from != HOST) WEIR_TRY(add_copy(c, source, "_CopyToHost", from, out_edge));
+  return to != HOST ? add_copy(c, *out_edge, "_CopyToDevice", to, out_edge) : NULL;
 }
 
 static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
@@ -87,11 +94,16 @@ static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
     return copy_reference(c, source, from, to, out_edge);
   weir_edge_t* slots = slots_of(c, source);
   if (!slots) return weir_out_of_memory();
-  weir_edge_t on_host = from == HOST ? source : slots[0];
-  if (!on_host.node) WEIR_TRY(add_copy(c, source, true, from, &on_host));
-  if (from != HOST) slots[0] = on_host;
-  if (to != HOST && !slots[to + 1].node) WEIR_TRY(add_copy(c, on_host, false, to, &slots[to + 1]));
-  *out_edge = to == HOST ? on_host : slots[to + 1];
+  weir_edge_t* made = &slots[to + 1];  // the host's is the first
+  bool is_direct = from == HOST || to == HOST || are_peers(c, from, to);
+  const char* op = to == HOST ? "_CopyToHost" : from == HOST ? "_CopyToDevice" : "_CopyFromPeer";
+  if (!made->node && is_direct) {
+    WEIR_TRY(add_copy(c, source, op, to == HOST ? from : to, made));
+  } else if (!made->node) {
+    if (!slots[0].node) WEIR_TRY(add_copy(c, source, "_CopyToHost", from, &slots[0]));
+    WEIR_TRY(add_copy(c, slots[0], "_CopyToDevice", to, made));
+  }
+  *out_edge = *made;
   return NULL;
 }
 

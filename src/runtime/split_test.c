@@ -37,6 +37,16 @@ static weir_node_t* add_on(world_t* w, const char* device, const char* op, const
 
 // ---- what crosses ----
 
+static int count_nodes(weir_session_t* session, weir_edge_t fed, weir_edge_t fetched) {
+  weir_feed_t feed = {.edge = fed};
+  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .fetches = &fetched, .fetch_count = 1};
+  weir_callable_t* callable = NULL;
+  check_ok(weir_callable_create(session, &spec, &callable));
+  int count = (int)weir_callable_node_count(callable);
+  weir_callable_destroy(callable);
+  return count;
+}
+
 // One copy there for two readers, and one back.
 static void test_a_value_crosses_once(void** state) {
   world_t* w = *state;
@@ -46,21 +56,19 @@ static void test_a_value_crosses_once(void** state) {
   weir_edge_t sum = ON(w, "/device:GUARD:0", "AddV2", "sum", a, b);
   weir_session_t* session = open_on(w, "cpu:1,guard:1", NULL, false);
   assert_true(feed_float(session, x, 3, sum) == 6);
-  weir_feed_t feed = {.edge = x};
-  weir_step_spec_t spec = {.feeds = &feed, .feed_count = 1, .fetches = &sum, .fetch_count = 1};
-  weir_callable_t* callable = NULL;
-  check_ok(weir_callable_create(session, &spec, &callable));
-  assert_int_equal(weir_callable_node_count(callable), 7);  // x, copy, a, b, sum, copy, result
-  weir_callable_destroy(callable);
+  assert_int_equal(count_nodes(session, x, sum), 7);  // x, copy, a, b, sum, copy, result
 }
 
+// Without a stay at the host.
 static void test_from_guard_to_guard(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
   weir_edge_t a = ON(w, "/device:GUARD:0", "Square", "a", x);
   weir_edge_t b = ON(w, "/device:GUARD:1", "AddV2", "b", a, a);
   weir_edge_t c = ON(w, "/device:CPU:1", "Neg", "c", b);
-  assert_true(feed_float(open_on(w, "cpu:2,guard:2", NULL, false), x, 3, c) == -18);
+  weir_session_t* session = open_on(w, "cpu:2,guard:2", NULL, false);
+  assert_true(feed_float(session, x, 3, c) == -18);
+  assert_int_equal(count_nodes(session, x, c), 8);  // x, copy, a, copy, b, copy, c, result
 }
 
 // Large enough to be copied in pieces, where that is done.

@@ -40,6 +40,51 @@ static void guard_copy(weir_device_t* base, weir_stream_t stream, const void* sr
   weir_thread_device_copy(base, stream, src, dst, size, done, arg);
 }
 
+// ---- copies from another guard ----
+
+typedef struct peer_copy_t {
+  weir_work_t work;      // first
+  guard_memory_t* from;  // in use, for |src| is
+  const void* src;
+  void* dst;
+  size_t size;
+  double bandwidth;
+  weir_copy_done_fn_t done;
+  void* arg;
+} peer_copy_t;
+
+static void peer_run(weir_work_t* work) {
+  const peer_copy_t* copy = (const peer_copy_t*)work;
+  weir_guard_memory_open(copy->from);
+  memcpy(copy->dst, copy->src, copy->size);
+  weir_guard_memory_close(copy->from);
+  if (copy->bandwidth > 0) weir_thread_sleep((double)copy->size / copy->bandwidth * 1e9);
+}
+
+static void peer_done(weir_work_t* work) {
+  peer_copy_t copy = *(peer_copy_t*)work;
+  weir_free(work);
+  copy.done(copy.arg, NULL);
+}
+
+static void guard_copy_peer(weir_device_t* device, weir_device_t* from, const void* src, void* dst,
+                            size_t size, weir_copy_done_fn_t done, void* arg) {
+  peer_copy_t* copy = weir_calloc(1, sizeof(*copy));
+  if (!copy) {
+    done(arg, weir_out_of_memory());
+    return;
+  }
+  *copy = (peer_copy_t){.work = {.run = peer_run, .done = peer_done},
+                        .from = ((guard_device_t*)from)->memory,
+                        .src = src,
+                        .dst = dst,
+                        .size = size,
+                        .bandwidth = ((thread_device_t*)device)->bandwidth,
+                        .done = done,
+                        .arg = arg};
+  weir_thread_device_submit(device, WEIR_STREAM_UPLOAD, &copy->work);
+}
+
 // ---- the device ----
 
 static const weir_device_vtable_t guard_vtable = {
@@ -48,6 +93,7 @@ static const weir_device_vtable_t guard_vtable = {
     .record = weir_thread_device_record,
     .wait = weir_thread_device_wait,
     .copy = guard_copy,
+    .copy_peer = guard_copy_peer,
 };
 
 static weir_status_t* start(guard_device_t* device, const weir_device_params_t* params) {

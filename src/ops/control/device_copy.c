@@ -1,4 +1,5 @@
-// device_copy.c — _CopyToHost and _CopyToDevice: what the runtime puts on edges between memories.
+// device_copy.c — _CopyToHost, _CopyToDevice and _CopyFromPeer: what the runtime puts on edges
+// between memories.
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -146,4 +147,11 @@ const weir_op_module_t weir_ops_control_device_copy = {
          .summary = "Copies from the host's memory to that of its device.",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = WEIR_CPU_KERNEL(.compute_async = copy, .host_inputs = "x")},
+        {.name = "_CopyFromPeer",
+         .attrs = "T: type",
+         .inputs = "x: T",
+         .outputs = "y: T",
+         .summary = "Copies from the memory of another device to that of its own.",
+         .infer_shape = weir_shape_fn_unchanged,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = copy)},
         {0}}};
