@@ -81,11 +81,22 @@ WEIR_INLINE void put_output(weir_kernel_ctx_t* ctx, int i, weir_tensor_t* take_t
   ctx->outputs[i].tensor = take_tensor;
 }
 
+// What was promised, retained, where it is what the kernel asks for.
+static weir_tensor_t* find_promised(const weir_kernel_ctx_t* ctx, int i, int rank,
+                                    const int64_t* dims) {
+  weir_tensor_t* said = ctx->promised[i].tensor;
+  bool is_same = said->rank == rank;
+  for (int k = 0; is_same && k < rank; ++k) is_same = said->dims[k] == dims[k];
+  return is_same ? weir_tensor_retain_inline(said) : NULL;
+}
+
 weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank, const int64_t* dims,
                                   weir_tensor_t** out_tensor) {
   weir_tensor_t* tensor = NULL;
-  WEIR_TRY(
-      weir_tensor_create_in(output_allocator(ctx, i), output_type(ctx, i), rank, dims, &tensor));
+  if (WEIR_UNLIKELY(ctx->promised)) tensor = find_promised(ctx, i, rank, dims);
+  if (!tensor)
+    WEIR_TRY(
+        weir_tensor_create_in(output_allocator(ctx, i), output_type(ctx, i), rank, dims, &tensor));
   put_output(ctx, i, tensor);
   *out_tensor = tensor;
   return NULL;
@@ -117,7 +128,8 @@ static weir_status_t* forward_view(weir_kernel_ctx_t* ctx, int from, int i, int 
 weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int rank,
                                    const int64_t* dims, weir_tensor_t** out_tensor) {
   weir_tensor_t* t = ctx->inputs[from].tensor;
-  if (!t || !weir_tensor_is_sole(t) || !is_same_memory(ctx, i, t)) {
+  // Where the output's memory is there already, taking the input's would only mean a copy.
+  if (ctx->promised || !t || !weir_tensor_is_sole(t) || !is_same_memory(ctx, i, t)) {
     return weir_kernel_output(ctx, i, rank, dims, out_tensor);
   }
   bool is_same = t->dtype == output_type(ctx, i) && t->rank == rank;

@@ -84,7 +84,8 @@ struct weir_kernel_ctx_t {
                 // itself
   weir_value_t*
       inputs;  // owned by the context's maker; a kernel may take one out by weir_kernel_take_input
-  weir_value_t* outputs;  // all empty at first
+  weir_value_t* outputs;         // all empty at first
+  const weir_value_t* promised;  // outputs that readers have already, to be filled; NULL: none
   weir_device_t* device;
   uint64_t host_outputs;  // bit i: output i is in host memory, whatever the device
   weir_step_t* step;

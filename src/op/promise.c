@@ -94,7 +94,7 @@ weir_status_t* weir_promise_keep(const weir_kernel_ctx_t* ctx, const weir_value_
                          made ? weir_tensor_shape_text(made, got) : "missing",
                          weir_tensor_shape_text(said, want));
     }
-    if (made->count) memcpy(said->data, made->data, weir_tensor_byte_size(made));
+    if (made != said && made->count) memcpy(said->data, made->data, weir_tensor_byte_size(made));
   }
   return NULL;
 }

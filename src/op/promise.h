@@ -7,7 +7,7 @@
 //
 // A kernel that launches its own work (a GPU's) makes such outputs by itself. A kernel borrowed
 // from the CPU makes them while it runs; for those the op's shape function says beforehand what
-// they will be.
+// they will be, and weir_kernel_output gives the kernel the promised memory to write to.
 #ifndef WEIR_OP_PROMISE_H_
 #define WEIR_OP_PROMISE_H_
 
@@ -19,8 +19,8 @@ bool weir_node_may_promise(const weir_node_def_t* node, const weir_kernel_def_t*
 // Makes |promised|, as many as outputs. False, and none, where shapes are not known before the
 // kernel runs, or it will fail.
 bool weir_promise_make(const weir_kernel_ctx_t* ctx, weir_value_t* promised);
-// Fills |promised| with what the kernel made, within the device's reach. INTERNAL where it made
-// something else.
+// Fills |promised| with what the kernel made elsewhere, within the device's reach. INTERNAL where
+// it made something of another shape.
 WEIR_MUST_USE weir_status_t* weir_promise_keep(const weir_kernel_ctx_t* ctx,
                                                const weir_value_t* promised);
 

@@ -86,12 +86,36 @@ static void test_another_shape_than_promised(void** state) {
   call_end(&call);
 }
 
+// A kernel that asks for what was promised gets that, not memory of its own, and not its input's.
+static void test_promised_memory_is_written(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  const int64_t same[] = {COUNT}, other[] = {COUNT / 2, 2};
+  call_t call;
+  weir_tensor_t* made = NULL;
+  call_init(&call, OP(w, "Neg", x), COUNT);
+  assert_true(weir_promise_make(&call.ctx, call.promised));
+  call.ctx.promised = call.promised;
+  weir_tensor_t *promised = call.promised[0].tensor, *input = call.inputs[0].tensor;
+  check_ok(weir_kernel_output(&call.ctx, 0, 1, same, &made));
+  assert_ptr_equal(made, promised);
+  check_ok(weir_kernel_forward(&call.ctx, 0, 0, 1, same, &made));
+  assert_ptr_equal(made, promised);
+  assert_ptr_equal(call.inputs[0].tensor, input);
+  check_ok(weir_promise_keep(&call.ctx, call.promised));
+  check_ok(weir_kernel_output(&call.ctx, 0, 2, other, &made));
+  assert_ptr_not_equal(made, promised);
+  check_error(weir_promise_keep(&call.ctx, call.promised), WEIR_INTERNAL, "shape function said");
+  call_end(&call);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
       TEST(test_which),
       TEST(test_shapes),
       TEST(test_another_shape_than_promised),
+      TEST(test_promised_memory_is_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,5 +76,6 @@ void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised, we
   }
   *self = (submitted_t){
       .work = {.run = run, .done = finish}, .ctx = ctx, .promised = promised, .done = done};
+  ctx->promised = promised;
   ctx->device->vtable->submit(ctx->device, WEIR_STREAM_COMPUTE, &self->work);
 }

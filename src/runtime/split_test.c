@@ -395,6 +395,23 @@ static weir_status_t* run_with(weir_session_t* session, weir_edge_t n, int32_t v
   return status;
 }
 
+// Outputs that are promised take their memory once: there is no room for them twice.
+static void test_promised_once(void** state) {
+  world_t* w = *state;
+  const char* tight = "/device:TIGHT:0";
+  weir_edge_t n = placeholder(w, "n", WEIR_DTYPE_INT32), zero = weir_const_int(w->scope, 0);
+  weir_edge_t one = weir_const_float(w->scope, 1);
+  weir_edge_t row = ON(w, tight, "Fill", "row", OP(w, "ExpandDims", n, zero), one);
+  weir_edge_t five = weir_const_ints(w->scope, (const int[]){5, 1}, 2);
+  weir_edge_t rows = ON(w, tight, "AddV2", "rows", row, ON(w, tight, "Fill", "column", five, one));
+  weir_edge_t y = ON(w, tight, "Sum", "y", rows, zero);
+  weir_session_t* session = open_on(w, "cpu:1,tight:1@memory=1e6", NULL, false);
+  weir_tensor_t* result = NULL;
+  check_ok(run_with(session, n, 25000, y, &result));  // 100000 bytes, and five times as many
+  assert_true(WEIR_TENSOR_DATA(result, float)[0] == 10);
+  weir_tensor_release(result);
+}
+
 // The step that finds too little says where and how little; what it had is there for later ones.
 static void test_out_of_device_memory(void** state) {
   world_t* w = *state;
@@ -471,6 +488,7 @@ int main(void) {
       TEST(test_references_read_elsewhere),
       TEST(test_checkpoint_of_all_devices),
       TEST(test_a_promise_not_kept),
+      TEST(test_promised_once),
       TEST(test_out_of_device_memory),
       TEST(test_devices_that_are_not_there),
       TEST(test_a_queue_stays_on_the_host),
