@@ -65,13 +65,14 @@ typedef struct weir_allocator_use_t {
   const char* name;  // whose memory it is: a device's name; the allocator's
   int64_t limit;     // bytes
   int64_t in_use;    // bytes of it
+  int64_t peak;      // the most that was in use
 } weir_allocator_use_t;
 typedef struct weir_allocator_vtable_t {
   void* (*alloc)(weir_allocator_t* self, size_t size,
                  size_t alignment);  // required; NULL when exhausted
   void (*free)(weir_allocator_t* self, void* pointer,
                size_t size);  // required; |size| as allocated
-  // Optional: how full it is, so that a failed allocation can say so.
+  // Optional: how full it is, so that a failed allocation and a server's metrics can say so.
   void (*get_use)(weir_allocator_t* self, weir_allocator_use_t* out_use);
 } weir_allocator_vtable_t;
 struct weir_allocator_t {

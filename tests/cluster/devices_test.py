@@ -68,6 +68,26 @@ def test_device_count_of_a_client(cluster):
         assert len(s.list_devices()) == len(DEVICES)
 
 
+@USE_RESOURCE
+def test_memory_of_devices(cluster, use_resource):
+    """A variable is in the memory of its device, as long as there is one; others have nothing of it."""
+    size, guard = 4 << 20, [device(1, f'GUARD:{i}') for i in (0, 1)]
+
+    def memory(name):
+        values = cluster.tasks['worker', 1].metrics()
+        return [int(values[f'weir_device_memory_{name}{{device="{d}"}}']) for d in guard]
+    before = memory('bytes')
+    with clusters.session(cluster, isolate_session_state=True) as s:
+        with tf1.device(guard[1]):
+            v = tf1.get_variable('v', [size // 4], initializer=tf1.random_uniform_initializer(), use_resource=use_resource)
+        s.run(v.initializer)
+        during = memory('bytes')
+        assert during[0] == before[0] and size <= during[1] - before[1] < size + 1000
+        assert all(p >= b for p, b in zip(memory('peak_bytes'), during))
+        assert not any('CPU' in name for name in cluster.tasks['worker', 1].metrics() if 'weir_device_memory' in name)
+    clusters.wait_until(lambda: memory('bytes') == before, what=lambda: f'{memory("bytes")}, not {before}')
+
+
 @pytest.mark.parametrize('asked, got', [
     ('/device:GUARD:1', device(0, 'GUARD:1')), ('/job:worker/task:1', device(1, 'CPU:0')),
     ('/task:1/device:GUARD:*', device(1, 'GUARD:0')), ('/job:worker/task:1/cpu:1', device(1, 'CPU:1')), (None, CPU)])

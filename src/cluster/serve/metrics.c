@@ -220,6 +220,22 @@ static int64_t open_files(void) {
   return files;
 }
 
+// One line for each device that has memory of its own and tells.
+static void put_device_memory(const weir_runtime_t* runtime, bool is_peak, weir_strbuf_t* out) {
+  const char* name = is_peak ? "weir_device_memory_peak_bytes" : "weir_device_memory_bytes";
+  put_head(out, name, "gauge",
+           is_peak ? "The most of it so far." : "Memory of tensors in use, by device.");
+  for (int i = 0; i < runtime->device_count; ++i) {
+    const weir_device_t* device = runtime->devices[i];
+    weir_allocator_t* allocator = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+    if (weir_device_is_host(device) || !allocator->vtable->get_use) continue;
+    weir_allocator_use_t use;
+    allocator->vtable->get_use(allocator, &use);
+    weir_strbuf_printf(out, "%s{device=\"%s\"} %" PRId64 "\n", name, device->name,
+                       is_peak ? use.peak : use.in_use);
+  }
+}
+
 static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
   struct timespec cpu = {0};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
@@ -254,5 +270,7 @@ void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_ser
   put_head(out, "weir_rpc_latency_seconds", "histogram",
            "From the complete request to its answer, by method.");
   for (int i = 0; i < metrics->count; ++i) put_histogram(&metrics->methods[i], out);
+  put_device_memory(task->runtime, false, out);
+  put_device_memory(task->runtime, true, out);
   put_process(metrics, out);
 }

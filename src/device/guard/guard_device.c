@@ -100,12 +100,12 @@ static weir_status_t* start(guard_device_t* device, const weir_device_params_t* 
   weir_device_t* base = &device->base.base;
   base->speed = params->speed;
   device->slowness = params->speed > 0 ? 1 / params->speed - 1 : 0;
-  WEIR_TRY(weir_guard_memory_create(base, kMemory, &device->memory));
+  WEIR_TRY(weir_guard_memory_create(base, base->name, kMemory, &device->memory));
   base->memory_limit = (int64_t)weir_guard_memory_size(device->memory);
   WEIR_TRY(weir_thread_device_start(&device->base, weir_guard_memory_base(device->memory),
                                     run_kernel, run_in_reach));
   if (!params->is_staged) return NULL;
-  WEIR_TRY(weir_guard_memory_create(NULL, kPinned, &device->pinned));
+  WEIR_TRY(weir_guard_memory_create(NULL, base->name, kPinned, &device->pinned));
   weir_guard_memory_open(device->pinned);
   return weir_thread_device_stage(&device->base, weir_guard_memory_base(device->pinned));
 }

@@ -20,12 +20,15 @@ typedef struct free_list_t {
 
 struct guard_memory_t {
   device_memory_t base;  // first
+  char* name;
   char* start;
   size_t reserved;  // bytes from |start| on
   weir_mutex_t mu;  // guards all below
   size_t used;      // bytes given out at least once
   size_t extent;    // |used| in whole steps: what opens and closes
   int openers;      // it is closed when there are none
+  size_t in_use;    // bytes of blocks, as they were asked for
+  size_t peak;      // the most of it
   free_list_t free[CLASS_COUNT];
 };
 
@@ -40,6 +43,7 @@ static void destroy(device_memory_t* base) {
   munmap(memory->start, memory->reserved);
   for (size_t i = 0; i < CLASS_COUNT; ++i) weir_free(memory->free[i].blocks);
   weir_mutex_destroy(&memory->mu);
+  weir_free(memory->name);
   weir_free(memory);
 }
 
@@ -70,6 +74,8 @@ static void* guard_alloc(weir_allocator_t* self, size_t size, size_t alignment) 
   void* block = NULL;
   if (list->count) block = list->blocks[--list->count];
   else block = take_fresh(memory, (size_t)1 << (class + SMALLEST_SHIFT));
+  if (block) memory->in_use += size;
+  memory->peak = WEIR_MAX(memory->peak, memory->in_use);
   weir_mutex_unlock(&memory->mu);
   return weir_device_memory_give(&memory->base, block);
 }
@@ -81,18 +87,35 @@ static void guard_free(weir_allocator_t* self, void* pointer, size_t size) {
   // Without memory for the list the block is lost; it is only addresses.
   if (WEIR_GROW(list->blocks, list->capacity, list->count + 1))
     list->blocks[list->count++] = pointer;
+  memory->in_use -= size;
   weir_mutex_unlock(&memory->mu);
   weir_device_memory_release(&memory->base);
 }
 
-static const weir_allocator_vtable_t guard_vtable = {.alloc = guard_alloc, .free = guard_free};
+static void guard_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {
+  guard_memory_t* memory = (guard_memory_t*)self;
+  weir_mutex_lock(&memory->mu);
+  *out_use = (weir_allocator_use_t){.name = memory->name,
+                                    .limit = (int64_t)memory->reserved,
+                                    .in_use = (int64_t)memory->in_use,
+                                    .peak = (int64_t)memory->peak};
+  weir_mutex_unlock(&memory->mu);
+}
+
+static const weir_allocator_vtable_t guard_vtable = {
+    .alloc = guard_alloc, .free = guard_free, .get_use = guard_get_use};
 
 // ---- the whole ----
 
-weir_status_t* weir_guard_memory_create(struct weir_device_t* device, size_t most,
+weir_status_t* weir_guard_memory_create(struct weir_device_t* device, const char* name, size_t most,
                                         guard_memory_t** out_memory) {
   guard_memory_t* memory = weir_calloc(1, sizeof(*memory));
   if (!memory) return weir_out_of_memory();
+  memory->name = weir_strdup(name);
+  if (!memory->name) {
+    weir_free(memory);
+    return weir_out_of_memory();
+  }
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   // Limits and sanitizers leave a process fewer addresses than it might have.
   for (memory->reserved = most;; memory->reserved /= 2) {
@@ -101,6 +124,7 @@ weir_status_t* weir_guard_memory_create(struct weir_device_t* device, size_t mos
   }
   if (memory->start == MAP_FAILED) {
     int error = errno;
+    weir_free(memory->name);
     weir_free(memory);
     return WEIR_STATUS(RESOURCE_EXHAUSTED, "no addresses for a guard device's memory: %s",
                        strerror(error));

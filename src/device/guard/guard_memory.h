@@ -7,8 +7,9 @@
 typedef struct guard_memory_t guard_memory_t;
 
 // Of |device|, NULL: of the host. Has |most| bytes, a power of two, or as many addresses as there
-// are.
-WEIR_MUST_USE weir_status_t* weir_guard_memory_create(struct weir_device_t* device, size_t most,
+// are. |name| is what errors call it.
+WEIR_MUST_USE weir_status_t* weir_guard_memory_create(struct weir_device_t* device,
+                                                      const char* name, size_t most,
                                                       guard_memory_t** out_memory);
 device_memory_t* weir_guard_memory_base(guard_memory_t* memory);
 size_t weir_guard_memory_size(const guard_memory_t* memory);  // bytes there are in all

@@ -9,7 +9,8 @@ typedef struct tight_memory_t {
   char* name;
   size_t limit;
   weir_mutex_t mu;
-  size_t in_use;  // bytes; guarded by mu
+  size_t in_use;  // bytes; guarded by mu, as |peak|
+  size_t peak;
 } tight_memory_t;
 
 static void destroy(device_memory_t* base) {
@@ -27,6 +28,7 @@ static void* tight_alloc(weir_allocator_t* self, size_t size, size_t alignment) 
   weir_mutex_lock(&memory->mu);
   if (size <= memory->limit - memory->in_use) block = weir_aligned_malloc(size, alignment);
   if (block) memory->in_use += size;
+  memory->peak = WEIR_MAX(memory->peak, memory->in_use);
   weir_mutex_unlock(&memory->mu);
   return weir_device_memory_give(&memory->base, block);
 }
@@ -43,8 +45,10 @@ static void tight_free(weir_allocator_t* self, void* pointer, size_t size) {
 static void tight_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {
   tight_memory_t* memory = (tight_memory_t*)self;
   weir_mutex_lock(&memory->mu);
-  *out_use = (weir_allocator_use_t){
-      .name = memory->name, .limit = (int64_t)memory->limit, .in_use = (int64_t)memory->in_use};
+  *out_use = (weir_allocator_use_t){.name = memory->name,
+                                    .limit = (int64_t)memory->limit,
+                                    .in_use = (int64_t)memory->in_use,
+                                    .peak = (int64_t)memory->peak};
   weir_mutex_unlock(&memory->mu);
 }
 
