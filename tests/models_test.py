@@ -65,20 +65,35 @@ def test_model(name, traced, weir):
 
 # ---- over several devices ----
 
+SPREAD = [f'{model}-{optimizer}' for model, optimizer in zip(MODELS, itertools.cycle(OPTIMIZERS))]
+LAYERS = '/device:CPU:0,/device:GUARD:0,/device:CPU:1,/device:GUARD:1'
+
+
 @pytest.fixture(scope='module')
 def spread(request, tmp_path_factory):
     """The folder with the graphs of the selected tests of spread models."""
-    items = [i for i in request.session.items if getattr(i, 'originalname', '') == 'test_model_over_devices']
+    tests = ('test_model_over_devices', 'test_layers_on_devices')
+    items = [i for i in request.session.items if getattr(i, 'originalname', '') in tests]
     folder = tmp_path_factory.mktemp('spread')
     names = sorted({i.callspec.params['name'] for i in items})
-    subprocess.run([sys.executable, TESTS / 'models' / 'export.py', folder, *names], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, TESTS / 'models' / 'export.py', f'--layers={LAYERS}', folder, *names], check=True,
+                   stdout=subprocess.DEVNULL)
     return folder
 
 
-@pytest.mark.parametrize('name', [f'{model}-{optimizer}' for model, optimizer in zip(MODELS, itertools.cycle(OPTIMIZERS))])
+def losses(weir, file, *options):
+    return json.loads(weir('bench', file, '--trace=10', '--json', *options).stdout)['losses']
+
+
+@pytest.mark.parametrize('name', SPREAD)
 def test_model_over_devices(name, spread, weir):
-    def losses(*options):
-        return json.loads(weir('bench', spread / f'{name}.pb', '--trace=10', '--json', *options).stdout)['losses']
-    want = losses()
+    want = losses(weir, spread / f'{name}.pb')
     for seed in (1, 2):
-        assert losses('--devices=cpu:2,guard:2', f'--place=random:{seed}') == want
+        assert losses(weir, spread / f'{name}.pb', '--devices=cpu:2,guard:2', f'--place=random:{seed}') == want
+
+
+@pytest.mark.parametrize('name', SPREAD)
+def test_layers_on_devices(name, spread, weir):
+    """By hand, layer by layer, as for a model that does not fit one device."""
+    got = losses(weir, spread / f'{name}-layers.pb', '--devices=cpu:2,guard:2')
+    assert len(got) == 10 and got == losses(weir, spread / f'{name}.pb')

@@ -8,6 +8,7 @@ Models are kept from rounding that only looks like a difference: no parameter ha
 (a bias before batch normalisation, a key bias in attention), which Adam and RMSProp would blow up to full size.
 """
 import math
+import re
 import os
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
@@ -349,13 +350,33 @@ MODELS = {  # name: builder, variables are resources?, control flow v2?, how to 
 }
 
 
-def build(model, optimizer):
-    """Returns the GraphDef of a model trained by an optimizer."""
+class Layers:
+    """Devices as one gives them by hand, `with tf.device` around each layer: a variable begins a layer, which is on the next of
+    the devices, and gradients are where their layer is. All else is left to the placer."""
+
+    def __init__(self, devices):
+        self.devices, self.count, self.chosen = devices, 0, {}
+
+    def __call__(self, op):
+        types = {t.dtype.base_dtype for t in [*op.inputs, *op.outputs]}
+        if tf.string in types or tf.resource in types and op.type != 'VarHandleOp' or op.type in ('While', 'StatelessWhile'):
+            return ''
+        if op.type in ('VariableV2', 'VarHandleOp'):
+            self.count += 1
+        gradient_of = re.match(r'gradients(?:_\d+)?/(.*)_grad/', op.name)
+        if gradient_of:
+            return self.chosen.get(gradient_of[1], '')
+        self.chosen[op.name] = self.devices[self.count % len(self.devices)]
+        return self.chosen[op.name]
+
+
+def build(model, optimizer, devices=None):
+    """Returns the GraphDef of a model trained by an optimizer, its layers in turn on |devices|."""
     builder, use_resource, is_v2, options = MODELS[model]
     rate = options.get('rate', 1.0)
     make_optimizer = OPTIMIZERS[optimizer]
     (v1.enable_control_flow_v2 if is_v2 else v1.disable_control_flow_v2)()
-    with tf.Graph().as_default() as graph:
+    with tf.Graph().as_default() as graph, v1.device(Layers(devices) if devices else None):
         v1.set_random_seed(1)
         b = Builder(use_resource)
         if builder is gan:
