@@ -237,7 +237,8 @@ static weir_status_t* clean_peer(weir_task_t* task, const master_call_t* call,
 }
 
 static void clean_self(weir_task_t* task, const master_call_t* call) {
-  for (int i = 0; i < call->name_count; ++i) weir_resources_clear(task->runtime->resources, call->names[i]);
+  for (int i = 0; i < call->name_count; ++i)
+    weir_resources_clear(task->runtime->resources, call->names[i]);
   if (call->name_count == 0) weir_resources_clear_all(task->runtime->resources);
 }
 

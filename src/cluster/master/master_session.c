@@ -83,12 +83,11 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                              &session->alias));
   WEIR_TRY(weir_master_find_devices(session, config, cancel));
   if (config->is_isolated) WEIR_TRY(weir_resources_create(task->job, &session->own_resources));
-  weir_program_options_t program = {
-      .runtime = task->runtime,
-      .graph = session->graph,
-      .resources = session->own_resources,
-      .disabled_passes = config->is_unoptimized ? "all" : NULL,
-      .is_placed = true};
+  weir_program_options_t program = {.runtime = task->runtime,
+                                    .graph = session->graph,
+                                    .resources = session->own_resources,
+                                    .disabled_passes = config->is_unoptimized ? "all" : NULL,
+                                    .is_placed = true};
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
   WEIR_TRY(weir_program_create(&program, &session->program));
   for (int i = 0; i < session->peer_count; ++i)
