@@ -84,6 +84,8 @@ static weir_status_t* check_copy(const weir_device_t* device, const weir_tensor_
   if (source && !weir_device_is_peer(device, source))
     return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy from the memory of %s", device->name,
                        source->name);
+  if (!weir_tensor_is_host(src) && weir_tensor_space(src) == weir_tensor_space(dst))
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy within its memory", device->name);
   if (src->dtype == dst->dtype && src->count == dst->count) return NULL;
   char from[WEIR_SHAPE_TEXT_SIZE], to[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot copy %s%s to %s%s", device->name,

@@ -92,6 +92,8 @@ static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
                               weir_edge_t* out_edge) {
   if (weir_dtype_is_ref(weir_edge_dtype(source)))
     return copy_reference(c, source, from, to, out_edge);
+  // A constant is bound to its copy, as to any other reader, where the copy wants it.
+  if (to != HOST && weir_node_is_free_const(source.node)) from = HOST;
   weir_edge_t* slots = slots_of(c, source);
   if (!slots) return weir_out_of_memory();
   weir_edge_t* made = &slots[to + 1];  // the host's is the first

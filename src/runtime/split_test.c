@@ -71,6 +71,24 @@ static void test_from_guard_to_guard(void** state) {
   assert_int_equal(count_nodes(session, x, c), 8);  // x, copy, a, copy, b, copy, c, result
 }
 
+// A constant that is read as a value, not bound to its reader: it is the host's to give.
+static void test_a_constant_crosses(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT), zero = weir_const_float(w->scope, 0);
+  weir_node_t* branch = add_on(w, "/device:CPU:0", "Switch", "branch",
+                               WEIR_EDGES(x, OP(w, "Greater", x, zero)), WEIR_NO_ATTRS);
+  weir_tensor_t* seven = make_float(7);
+  weir_node_t* constant = add_on(
+      w, "/device:GUARD:0", "Const", "seven", WEIR_NO_EDGES,
+      WEIR_ATTRS(weir_attr_tensor("value", seven), weir_attr_type("dtype", WEIR_DTYPE_FLOAT)));
+  weir_tensor_release(seven);
+  weir_edge_t merged =
+      ON(w, "/device:GUARD:1", "Merge", "merged", output(branch, 1), output(constant, 0));
+  weir_edge_t y = ON(w, "/device:GUARD:1", "Neg", "y", merged);
+  weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
+  assert_true(feed_float(session, x, -1, y) == -7);
+}
+
 // Large enough to be copied in pieces, where that is done.
 static void test_between_kinds(void** state) {
   world_t* w = *state;
@@ -478,6 +496,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
       TEST(test_a_value_crosses_once),
       TEST(test_from_guard_to_guard),
+      TEST(test_a_constant_crosses),
       TEST(test_between_kinds),
       TEST(test_copies_go_first),
       TEST(test_a_list_crosses),
