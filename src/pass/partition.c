@@ -16,7 +16,9 @@
 // - Loops: a Recv is a root of its part and would run once. Where a loop spans tasks, each part
 //   that receives inside it gets a small loop (partition_loops.c) that turns as often as the real
 //   one and starts the Recvs of every turn. The frame and the iteration are part of a transfer's
-//   key.
+//   key. The first value of a loop's variable and its next ones come to their Merge in different
+//   turns, so that none of them can be received there in every one: what brings them is where the
+//   Merge is, and receives what it brings.
 // - TensorFlow's executor wants all that a node in a loop reads to be in that loop, constants too:
 //   for tasks other than this one, they are anchored to another input of the node.
 #include "pass/partition.h"
@@ -234,6 +236,37 @@ static weir_status_t* delay_references(cutter_t* cutter, const weir_node_t* node
   return NULL;
 }
 
+// Whether the input brings a value to a Merge from another turn than the one it was made in.
+static bool comes_from_another_turn(const weir_node_t* node, int input) {
+  weir_edge_t edge = node->inputs[input];
+  weir_role_t role = weir_node_role(edge.node);
+  return weir_node_role(node) == WEIR_ROLE_MERGE && !is_reference(edge) &&
+         (role == WEIR_ROLE_ENTER || role == WEIR_ROLE_NEXT_ITERATION);
+}
+
+// Makes the Enter or NextIteration |node| of another part anew beside the Merge |at|.
+static weir_status_t* clone_into_turn(cutter_t* cutter, const weir_node_t* node,
+                                      const weir_node_t* at, int part, weir_edge_t* out_edge) {
+  int frame = cutter->loops.inside[node->id];
+  weir_edge_t value, after;
+  weir_node_t* clone = NULL;
+  WEIR_TRY(weir_cut_edge(cutter, node->inputs[0], at, frame, part, &value));
+  weir_node_params_t params = {.op = node->def.op_name,
+                               .name = node->def.name,
+                               .unique_name = true,
+                               .device = weir_cut_placement(cutter, at)->device,
+                               .inputs = WEIR_EDGES(value),
+                               .attrs = node->def.attrs};
+  WEIR_TRY(weir_graph_add(cutter->parts[part].graph, &params, &clone));
+  for (int i = 0; i < node->control_count; ++i) {
+    weir_edge_t control = {.node = node->control_inputs[i], .index = -1};
+    WEIR_TRY(weir_cut_edge(cutter, control, at, frame, part, &after));
+    WEIR_TRY(weir_graph_add_control(clone, after.node));
+  }
+  *out_edge = (weir_edge_t){.node = clone, .index = 0};
+  return NULL;
+}
+
 // Gives the copy of |node| its inputs from other parts.
 static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
   int part = weir_cut_part(cutter, node);
@@ -242,7 +275,9 @@ static weir_status_t* join_node(cutter_t* cutter, const weir_node_t* node) {
   for (int i = 0; i < node->def.input_count; ++i) {
     if (weir_cut_part(cutter, node->inputs[i].node) == part) continue;
     weir_edge_t edge;
-    WEIR_TRY(weir_cut_edge(cutter, node->inputs[i], node, frame, part, &edge));
+    if (comes_from_another_turn(node, i))
+      WEIR_TRY(clone_into_turn(cutter, node->inputs[i].node, node, part, &edge));
+    else WEIR_TRY(weir_cut_edge(cutter, node->inputs[i], node, frame, part, &edge));
     copy->inputs[i] = edge;
   }
   for (int i = 0; i < node->control_count; ++i) {

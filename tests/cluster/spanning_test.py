@@ -1,4 +1,6 @@
 """Graphs that span tasks: placement, transfers, control flow. What a cluster of TensorFlow's does is the measure."""
+import random
+
 import numpy as np
 import pytest
 
@@ -242,6 +244,34 @@ def test_nested_loops_span_tasks(cluster, control_flow):
         with tf.device(PS0):
             y = tf.while_loop(lambda i, t: i < 5, outer, [tf.constant(0), tf.constant(0.0)])[1]
         assert s.run(y) == sum(j for i in range(5) for j in range(i))
+
+
+def loop_in_a_loop():
+    """A graph of loops and a conditional of TensorFlow's first kind: placeholder x, result y."""
+    tf1.disable_control_flow_v2()
+    with tf.Graph().as_default() as graph:
+        x = tf1.placeholder(tf.float32, [], name='x')
+
+        def outer(i, v):
+            _, v = tf.while_loop(lambda j, _: j < i, lambda j, w: (j + 1, w * 2 + tf.cast(j, tf.float32)), [tf.constant(0), v])
+            return i + 1, tf.cond(v > 20, lambda: v - x, lambda: v + 1)
+        tf.identity(tf.while_loop(lambda i, _: i < 4, outer, [tf.constant(0), x])[1], name='y')
+    tf1.enable_control_flow_v2()
+    return graph.as_graph_def()
+
+
+@pytest.mark.parametrize('seed', range(24))
+def test_loops_are_cut_anywhere(cluster, seed):
+    """Every Enter, Merge, Switch, NextIteration and Exit on a task drawn at random."""
+    graph, rng = loop_in_a_loop(), random.Random(seed)
+    with session(cluster) as s:
+        tf1.import_graph_def(graph, name='')
+        expected = s.run('y:0', {'x:0': 3})
+    for node in graph.node:
+        node.device = rng.choice(ALL[:2] if seed < 12 else ALL)
+    with session(cluster) as s:
+        tf1.import_graph_def(graph, name='')
+        assert s.run('y:0', {'x:0': 3}) == expected
 
 
 def test_inner_loops_start_from_constants(cluster, control_flow):
