@@ -4,6 +4,7 @@ A crash says neither what was wrong nor where. Calls are made in children of the
 after the other among arguments that are there.
 """
 import ctypes
+import faulthandler
 import os
 import re
 import signal
@@ -163,6 +164,7 @@ def outcome(library, name, missing):
         child = os.fork()
         if child == 0:
             os.dup2(errors.fileno(), 2)
+            faulthandler.disable()  # it would say the same at length, to where pytest's errors go
             signal.alarm(20)
             call(library, name, missing)
             os._exit(0)

@@ -24,7 +24,8 @@ PATIENCE = 60
 
 missing = [name for name in PROGRAMS if not shutil.which(name, path=os.environ['PATH'] + ':/usr/sbin:/sbin')]
 pytestmark = [pytest.mark.skipif(bool(missing), reason=f'not installed: {missing}'),
-              pytest.mark.skipif(os.geteuid() != 0, reason='Slurm is started as root')]
+              pytest.mark.skipif(os.geteuid() != 0, reason='Slurm is started as root'),
+              pytest.mark.skipif(not os.path.ismount('/sys/fs/cgroup'), reason='slurmd does not start without cgroups')]
 
 CONF = '''
 ClusterName=weirtest
