@@ -22,8 +22,6 @@
 // Before a loop whose iteration i touches only elements i: an output may be the same memory as an
 // input, which the compiler's own overlap check would send to scalar code.
 #if defined(__clang__)
-#pragma clang diagnostic ignored \
-    "-Wpass-failed"  // loops that call libm cannot be vectorised, and need not say so
 #define WEIR_IVDEP _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define WEIR_IVDEP _Pragma("GCC ivdep")
