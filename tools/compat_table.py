@@ -33,6 +33,8 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
 - DecodeJpeg with `try_recover_truncated` takes the image to be over where the file is; TensorFlow first decodes the last bytes once more.
   A JPEG of more than 500 scans, or one of several scans and a billion samples at full size, is refused.
 - The old ops of stacks put out names that are unique within a step, not within a process.
+- A function's body is checked whole: types that no op takes are an error also where nothing needs the node, which TensorFlow
+  drops unseen.
 - Functions are called, not inlined: a trace shows the call, also of a function without `_noinline`. Conditionals and loops are
   lowered where they ask for it, as in TensorFlow.
 - InplaceAdd, InplaceSub and InplaceUpdate write to a copy of what others still read; TensorFlow's change it under their eyes, even a
