@@ -49,6 +49,13 @@ static weir_status_t* affine_grad(weir_grad_ctx_t* ctx) {
   return weir_plugin_grad_set(ctx, 0, weir_plugin_grad_node(ctx, "Affine", &dy, 1, attrs, 1));
 }
 
+// Misspells the attribute: Affine would do with what it has by default.
+static weir_status_t* misspelt_grad(weir_grad_ctx_t* ctx) {
+  weir_edge_t dy = weir_plugin_grad_dy(ctx, 0);
+  const weir_attr_arg_t attrs[] = {{.name = "scael", .kind = WEIR_ARG_FLOAT, .value.f = 2}};
+  return weir_plugin_grad_set(ctx, 0, weir_plugin_grad_node(ctx, "Affine", &dy, 1, attrs, 1));
+}
+
 // ---- Tally: counts its inputs; its shape function says so ----
 
 static weir_status_t* tally_shape(weir_shape_ctx_t* ctx) {
@@ -92,6 +99,11 @@ static const weir_plugin_op_t kOps[] = {
      .infer_shape = weir_plugin_shape_unchanged,
      .build_grad = affine_grad,
      .kernels = (const weir_plugin_kernel_t[]){{.device = "CPU", .compute = affine_compute}, {0}}},
+    {.name = "Misspelt",
+     .inputs = "x: float",
+     .outputs = "y: float",
+     .infer_shape = weir_plugin_shape_unchanged,
+     .build_grad = misspelt_grad},
     {.name = "Tally",
      .attrs = "T: {float, int32}; N: int >= 1",
      .inputs = "xs: N * T",
@@ -194,6 +206,21 @@ static void test_nodes_refused(void** state) {
   }
 }
 
+static void test_gradient_refused(void** state) {
+  (void)state;
+  weir_graph_t* graph = NULL;
+  weir_edge_t dx;
+  check_ok(weir_plugin_register(&kPlugin));
+  check_ok(weir_graph_create(&graph));
+  weir_scope_t* s = weir_scope_create(graph);
+  weir_edge_t x = weir_const_float(s, 1);
+  weir_edge_t y = {weir_scope_node(s, "Misspelt", &x, 1, NULL, 0), 0};
+  check_error(weir_gradients(s, &y, 1, &x, 1, NULL, &dx), WEIR_INVALID_ARGUMENT,
+              "NodeDef mentions attr 'scael' not in Op<name=Affine");
+  weir_status_destroy(weir_scope_finish(s));
+  weir_graph_release(graph);
+}
+
 static void test_plugins_refused(void** state) {
   (void)state;
   static const weir_plugin_t old = {.abi = 0, .ops = kOps};
@@ -216,6 +243,7 @@ static void test_plugins_refused(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_runs_and_differentiates), cmocka_unit_test(test_kernel_errors),
-      cmocka_unit_test(test_nodes_refused), cmocka_unit_test(test_plugins_refused)};
+      cmocka_unit_test(test_nodes_refused), cmocka_unit_test(test_gradient_refused),
+      cmocka_unit_test(test_plugins_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

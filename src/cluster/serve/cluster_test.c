@@ -259,6 +259,28 @@ static void test_graph_grows(void** state) {
   assert_float_equal(fetch_float(session, y), -2, 0);
 }
 
+// A master finds nodes by their names: what another graph calls the same is not what was meant.
+static void test_another_graph(void** state) {
+  cluster_t* c = *state;
+  weir_graph_t* graph = NULL;
+  weir_callable_t* callable = NULL;
+  float value = 0;
+  check_ok(weir_graph_create(&graph));
+  weir_scope_t* s = weir_scope_create(graph);
+  weir_edge_t foreign = weir_const_float(weir_scope_name(s, "x"), 1);
+  check_ok(weir_scope_finish(s));
+  weir_edge_t own = weir_const_float(weir_scope_name(c->world.scope, "x"), 2);
+  weir_session_t* session = connect_client(c);
+  assert_float_equal(fetch_float(session, own), 2, 0);
+  check_error(weir_session_fetch_float(session, foreign, &value), WEIR_INVALID_ARGUMENT,
+              "fetch 0 is 'x:0' of another graph");
+  check_error(weir_session_run_target(session, foreign.node), WEIR_INVALID_ARGUMENT,
+              "target 0 is 'x' of another graph");
+  check_error(weir_callable_create(session, &(weir_step_spec_t){WEIR_FETCHES(foreign)}, &callable),
+              WEIR_INVALID_ARGUMENT, "fetch 0 is 'x:0' of another graph");
+  weir_graph_release(graph);
+}
+
 // Isolated sessions share nothing, neither on the master nor on another task.
 static void test_isolated_state(void** state) {
   static const char* const places[] = {WORKER, PS1};
@@ -580,6 +602,7 @@ int main(void) {
       TEST_ALONE(test_peer_dies_mid_step),
       TEST(test_training_equals_one_process),
       TEST(test_graph_grows),
+      TEST(test_another_graph),
       TEST(test_isolated_state),
       TEST(test_loop_spans_tasks),
       TEST(test_gradient_of_a_loop_elsewhere),
