@@ -1,8 +1,10 @@
 // trainer_test.c — The training loop: what ends it, what it writes, and how it goes on.
+#include <arpa/inet.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "testing/tensors.h"
@@ -178,6 +180,7 @@ static void test_callbacks_and_signals(void** state) {
   world_t w = open_world();
   weir_fit_result_t result;
   char* latest = NULL;
+  signal(SIGINT, SIG_DFL);  // whoever starts the test in the background has it ignored
   check_ok(FIT(&w, &result, .on_step = stop_at_three));
   assert_int_equal(result.reason, WEIR_STOP_REQUEST);
   assert_int_equal(w.calls, 3);
@@ -302,6 +305,44 @@ static void test_blocked_beginning(void** state) {
   close_world(&w);
 }
 
+// A session on a master that takes connections and says nothing.
+static weir_session_t* open_silent(const world_t* world, int* out_listener) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t size = sizeof(address);
+  char target[64];
+  weir_session_t* session = NULL;
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(listener, (struct sockaddr*)&address, size), 0);
+  assert_int_equal(listen(listener, 8), 0);
+  assert_int_equal(getsockname(listener, (struct sockaddr*)&address, &size), 0);
+  snprintf(target, sizeof(target), "grpc://127.0.0.1:%d", ntohs(address.sin_port));
+  check_ok(
+      weir_session_create(world->graph, &(weir_session_options_t){.target = target}, &session));
+  *out_listener = listener;
+  return session;
+}
+
+static void test_blocked_restore(void** state) {
+  (void)state;
+  world_t w = open_world();
+  weir_fit_result_t result;
+  pthread_t thread;
+  int listener = -1;
+  alarm(LIMIT_S);
+  check_ok(FIT(&w, &result, .max_steps = 2, .directory = w.directory, .saver = w.saver));
+  weir_session_t* silent = open_silent(&w, &listener);
+  assert_int_equal(pthread_create(&thread, NULL, terminate_when_caught, NULL), 0);
+  check_ok(weir_fit(silent, w.step, w.loss, &result, .is_quiet = true, .directory = w.directory,
+                    .saver = w.saver, .grace_seconds = 0.05));
+  pthread_join(thread, NULL);
+  alarm(0);
+  assert_int_equal(result.reason, WEIR_STOP_SIGNAL);
+  assert_true(result.is_cut);
+  weir_session_destroy(silent);
+  close(listener);
+  close_world(&w);
+}
+
 static void test_errors(void** state) {
   (void)state;
   world_t w = open_world();
@@ -335,6 +376,7 @@ int main(void) {
                                      cmocka_unit_test(test_feeds_of_ones_own),
                                      cmocka_unit_test(test_blocked_step),
                                      cmocka_unit_test(test_blocked_beginning),
+                                     cmocka_unit_test(test_blocked_restore),
                                      cmocka_unit_test(test_errors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
