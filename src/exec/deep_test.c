@@ -219,9 +219,37 @@ static void check_chain(world_t* w, bool is_if) {
 static void test_chain_of_functions(void** state) { check_chain(*state, false); }
 static void test_chain_of_branches(void** state) { check_chain(*state, true); }
 
+typedef struct failing_t {
+  world_t* w;
+  weir_edge_t fetch;
+  weir_status_t* status;
+} failing_t;
+
+static void* run_failing(void* arg) {
+  failing_t* failing = arg;
+  float value = 0;
+  failing->status =
+      run(failing->w, 0, NAN, failing->fetch, NULL, &(weir_run_options_t){.timeout_ms = 0}, &value);
+  return NULL;
+}
+
+// Runs the step on a thread with little stack.
+static weir_status_t* run_narrow(world_t* w, weir_edge_t fetch) {
+  enum { STACK_SIZE = 256 << 10 };
+  failing_t failing = {.w = w, .fetch = fetch};
+  pthread_attr_t narrow;
+  pthread_t thread;
+  assert_int_equal(pthread_attr_init(&narrow), 0);
+  assert_int_equal(pthread_attr_setstacksize(&narrow, STACK_SIZE), 0);
+  assert_int_equal(pthread_create(&thread, &narrow, run_failing, &failing), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  pthread_attr_destroy(&narrow);
+  return failing.status;
+}
+
 // Loops within loops, of one turn each.
 static void test_nested_loops(void** state) {
-  enum { LOOPS = 5000 };
+  enum { LOOPS = 10000 };
   world_t* w = *state;
   weir_run_options_t none = {.timeout_ms = 0};
   float value = 0;
@@ -236,10 +264,10 @@ static void test_nested_loops(void** state) {
                      WEIR_ATTRS(weir_attr_string("message", "at the end"))),
                  0);
   for (int i = 0; i < LOOPS; ++i) inner = OP(w, "Exit", inner);
-  open_session(w, 2);
+  open_session(w, 1);
   check_ok(run(w, 0, 5, inner, NULL, &none, &value));
   assert_float_equal(value, 5, 0);
-  check_short(run(w, 0, NAN, inner, NULL, &none, &value), WEIR_INVALID_ARGUMENT, "at the end");
+  check_short(run_narrow(w, inner), WEIR_INVALID_ARGUMENT, "at the end");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
