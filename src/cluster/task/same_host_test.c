@@ -370,6 +370,7 @@ static pid_t say_in_fork(const weir_same_host_t* same, const char* token, uid_t 
   assert_true(child >= 0);
   if (child == 0) {
     WEIR_CHECK(setuid(user) == 0);
+    WEIR_CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);  // when an assertion fails meanwhile
     memset(secret, 'c', sizeof(secret));
     say_secret(same, token);
     raise(SIGSTOP);
@@ -407,6 +408,31 @@ static void test_reads_who_told(void** state) {
     if (child) assert_int_equal(kill(child, SIGKILL), 0);
     if (child) assert_int_equal(waitpid(child, NULL, 0), child);
   }
+  weir_same_host_free(&same);
+}
+
+// Tokens are the kernel's: a copy of the process, which has all of its state, makes others.
+static void test_tokens_cannot_be_foreseen(void** state) {
+  (void)state;
+  weir_same_host_t same = {.host = 0};
+  weir_same_host_offer_t offer;
+  char of_child[WEIR_SAME_HOST_KEY_SIZE];
+  int ends[2], end = 0;
+  start(&same);
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  make_offer(&same, &offer);
+  if (child == 0) {
+    ssize_t size = write(ends[1], offer.token, sizeof(offer.token));
+    _exit(size == (ssize_t)sizeof(offer.token) ? 0 : 1);
+  }
+  assert_int_equal(read(ends[0], of_child, sizeof(of_child)), sizeof(of_child));
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  assert_memory_not_equal(of_child, offer.token, sizeof(of_child));
+  for (int i = 0; i < 2; ++i) close(ends[i]);
+  weir_same_host_withdraw(&same, &offer);
   weir_same_host_free(&same);
 }
 
@@ -567,6 +593,7 @@ int main(void) {
       cmocka_unit_test(test_holds_end),
       cmocka_unit_test(test_forged_places),
       cmocka_unit_test(test_reads_who_told),
+      cmocka_unit_test(test_tokens_cannot_be_foreseen),
       cmocka_unit_test(test_noise),
       TEST(test_receivers_that_go),
       cmocka_unit_test(test_refused),
