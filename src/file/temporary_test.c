@@ -2,10 +2,14 @@
 #include "file/temporary.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "file/bundle.h"
+#include "file/checkpoint_v1.h"
 #include "file/testing.h"
 
 static void make_file(const char* name, int days_old) {
@@ -87,6 +91,76 @@ static void test_which_go(void** state) {
   weir_strbuf_free(&own_old);
 }
 
+// ---- what kills leave, and the next save removes ----
+
+static weir_status_t* save_v1(void) {
+  weir_v1_writer_t* writer = NULL;
+  weir_tensor_t* value = NULL;
+  const int64_t one = 1;
+  const weir_slice_t all = {.rank = 1, .lengths = {1}};
+  WEIR_TRY(weir_tensor_create_from(WEIR_DTYPE_INT64, 1, &one, &one, &value));
+  weir_status_t* status = weir_v1_writer_create(test_path("first"), &writer);
+  if (!status) status = weir_v1_writer_add(writer, weir_view_of("w"), &one, &all, value);
+  if (!status) status = weir_v1_writer_finish(writer);
+  weir_v1_writer_destroy(writer);
+  weir_tensor_release(value);
+  return status;
+}
+
+static weir_status_t* save_v2(void) {
+  weir_bundle_writer_t* writer = NULL;
+  weir_status_t* status = weir_bundle_writer_create(test_path("second"), 1, &writer);
+  if (!status) status = weir_bundle_finish(writer);
+  weir_bundle_writer_destroy(writer);
+  return status;
+}
+
+static weir_status_t* replace(void) {
+  return weir_fs_replace(test_path("checkpoint"), weir_view_of("text"));
+}
+
+// Calls |save| in a process that is killed as it writes the first byte.
+static void save_killed(weir_status_t* (*save)(void)) {
+  int end = 0;
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0}, no_core = none;
+    signal(SIGXFSZ, SIG_DFL);
+    bool is_set = setrlimit(RLIMIT_CORE, &no_core) == 0 && setrlimit(RLIMIT_FSIZE, &none) == 0;
+    _exit(is_set && !save() ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_true(WIFSIGNALED(end));
+  assert_int_equal(WTERMSIG(end), SIGXFSZ);
+}
+
+static size_t count_files(void) {
+  weir_names_t names = {0};
+  CHECK_OK(weir_fs_list(test_dir, &names));
+  const size_t count = names.count;
+  weir_names_free(&names);
+  return count;
+}
+
+static void check_killed(weir_status_t* (*killed)(void), weir_status_t* (*next)(void),
+                         size_t files) {
+  save_killed(killed);
+  assert_int_equal(count_files(), 1);
+  CHECK_OK(next());
+  assert_int_equal(count_files(), files);
+}
+
+static void test_killed_v1(void** state) {
+  (void)state;
+  check_killed(save_v1, save_v1, 1);
+}
+
+static void test_killed_state(void** state) {
+  (void)state;
+  check_killed(replace, save_v2, 2);  // data and index
+}
+
 // A directory that is not there is nobody's trouble.
 static void test_no_directory(void** state) {
   (void)state;
@@ -94,6 +168,7 @@ static void test_no_directory(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {FILE_TEST(test_which_go), FILE_TEST(test_no_directory)};
+  const struct CMUnitTest tests[] = {FILE_TEST(test_which_go), FILE_TEST(test_no_directory),
+                                     FILE_TEST(test_killed_v1), FILE_TEST(test_killed_state)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
