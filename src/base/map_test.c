@@ -3,6 +3,9 @@
 #include "base/map.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/hash.h"
@@ -148,11 +151,43 @@ static void test_keyed_hash_spreads(void** state) {
   }
 }
 
+// Where the key of another process of this program goes, for test_key_is_new.
+#define KEY_TO "WEIR_TEST_KEY_TO"
+
+static void tell_key(const char* descriptor) {
+  uint64_t hash = weir_hash_keyed("", 0);
+  _exit(write(atoi(descriptor), &hash, sizeof(hash)) == (ssize_t)sizeof(hash) ? 0 : 1);
+}
+
+// Every process has another key.
+static void test_key_is_new(void** state) {
+  (void)state;
+  uint64_t of_child = 0;
+  int ends[2], end = 0;
+  char text[16];
+  assert_int_equal(pipe(ends), 0);
+  snprintf(text, sizeof(text), "%d", ends[1]);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    setenv(KEY_TO, text, 1);
+    execl("/proc/self/exe", "base_map_test", "base_map_test", (char*)NULL);
+    _exit(1);
+  }
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  assert_int_equal(read(ends[0], &of_child, sizeof(of_child)), sizeof(of_child));
+  assert_true(of_child != weir_hash_keyed("", 0));
+  for (int i = 0; i < 2; ++i) close(ends[i]);
+}
+
 int main(void) {
+  if (getenv(KEY_TO)) tell_key(getenv(KEY_TO));
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_empty),         cmocka_unit_test(test_random_walk),
       cmocka_unit_test(test_order),         cmocka_unit_test(test_borrowed_keys),
       cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_hash),
-      cmocka_unit_test(test_hash_is_keyed), cmocka_unit_test(test_keyed_hash_spreads)};
+      cmocka_unit_test(test_hash_is_keyed), cmocka_unit_test(test_keyed_hash_spreads),
+      cmocka_unit_test(test_key_is_new)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

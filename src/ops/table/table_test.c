@@ -2,6 +2,9 @@
 
 #include "ops/table/table.h"
 
+#include <stdio.h>
+
+#include "base/hash.h"
 #include "testing/cmocka.h"
 
 static weir_lookup_table_t* make_table(weir_dtype_t key, weir_dtype_t value, bool is_mutable) {
@@ -144,6 +147,54 @@ static void test_holds_strings(void** state) {
   release(table);
 }
 
+static weir_lookup_table_t* fill_table(weir_dtype_t dtype, weir_tensor_t** out_keys,
+                                       weir_tensor_t** out_values) {
+  enum { COUNT = 1000 };
+  int64_t numbers[COUNT];
+  char texts[COUNT][8];
+  const char* pointers[COUNT];
+  for (int i = 0; i < COUNT; ++i) {
+    numbers[i] = i;
+    snprintf(texts[i], sizeof(texts[i]), "%d", i);
+    pointers[i] = texts[i];
+  }
+  weir_lookup_table_t* table = make_table(dtype, WEIR_DTYPE_INT64, true);
+  *out_keys = dtype == WEIR_DTYPE_INT64 ? ints(COUNT, numbers) : strings(COUNT, pointers);
+  *out_values = ints(COUNT, numbers);
+  assert_null(weir_lookup_table_insert(table, *out_keys, *out_values));
+  return table;
+}
+
+static int count_found(weir_lookup_table_t* table, weir_tensor_t* keys) {
+  weir_tensor_t *none = scalar(-1), *out = NULL;
+  int found = 0;
+  assert_null(weir_tensor_create(WEIR_DTYPE_INT64, keys->rank, keys->dims, &out));
+  assert_null(weir_lookup_table_find(table, keys, none, out));
+  for (int64_t i = 0; i < out->count; ++i) found += weir_tensor_int_at(out, i) >= 0;
+  weir_tensor_release(none);
+  weir_tensor_release(out);
+  return found;
+}
+
+// Where a key is depends on the process' key: with another one it is looked for elsewhere.
+static void test_hash_is_keyed(void** state) {
+  (void)state;
+  const weir_dtype_t dtypes[] = {WEIR_DTYPE_INT64, WEIR_DTYPE_STRING};
+  for (size_t i = 0; i < WEIR_COUNT_OF(dtypes); ++i) {
+    weir_tensor_t *keys = NULL, *values = NULL;
+    const uint64_t own = weir_hash_key[0];
+    weir_lookup_table_t* table = fill_table(dtypes[i], &keys, &values);
+    assert_int_equal(count_found(table, keys), keys->count);
+    weir_hash_key[0] = ~own;
+    const int found = count_found(table, keys);
+    weir_hash_key[0] = own;
+    assert_in_range(found, 0, keys->count / 2);
+    weir_tensor_release(keys);
+    weir_tensor_release(values);
+    release(table);
+  }
+}
+
 static void test_checks_types_and_shapes(void** state) {
   (void)state;
   weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, true);
@@ -187,7 +238,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_is_filled_once), cmocka_unit_test(test_inserts_replaces_and_removes),
       cmocka_unit_test(test_holds_strings),  cmocka_unit_test(test_checks_types_and_shapes),
-      cmocka_unit_test(test_serves_threads),
+      cmocka_unit_test(test_serves_threads), cmocka_unit_test(test_hash_is_keyed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
