@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "testing/cmocka.h"
 
 static void test_overflow(void** state) {
@@ -14,6 +15,20 @@ static void test_overflow(void** state) {
   assert_null(weir_alloc_array(SIZE_MAX / 2, 3));
   assert_null(weir_calloc(SIZE_MAX / 2, 3));
   assert_null(weir_realloc_array(NULL, SIZE_MAX / 2, 3));
+}
+
+// The system would promise as much as the machine has, and take back its word later.
+static void test_more_than_there_is(void** state) {
+  (void)state;
+  const size_t resident = weir_memory_resident();
+  assert_true(resident > 0);
+  const size_t size = weir_memory_limit() - resident / 2;
+  assert_null(weir_malloc(size));
+  assert_null(weir_calloc(1, size));
+  assert_null(weir_realloc_array(NULL, 1, size));
+  assert_null(weir_aligned_malloc(size, 64));
+  weir_allocator_t* host = weir_host_allocator();
+  assert_null(host->vtable->alloc(host, size, 64));
 }
 
 static void test_zero_size(void** state) {
@@ -320,6 +335,7 @@ static void test_host_threads(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_overflow),
+                                     cmocka_unit_test(test_more_than_there_is),
                                      cmocka_unit_test(test_zero_size),
                                      cmocka_unit_test(test_strings),
                                      cmocka_unit_test(test_fail_at),
