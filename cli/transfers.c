@@ -80,7 +80,29 @@ static weir_status_t* print_task(const weir_session_options_t* options, const ch
   return NULL;
 }
 
-// What the rates of this process say of its CPU, without its name and the end of the line.
+// Whether a rate, "step_ns=0", is one that print_task measures.
+static bool is_of_task(const char* rate) {
+  static const char* const own[] = {"copy_bytes=", "copy_ns=", "step_ns="};
+  for (size_t i = 0; i < sizeof(own) / sizeof(*own); ++i)
+    if (!strncmp(rate, own[i], strlen(own[i]))) return true;
+  return false;
+}
+
+// Takes the name of the device, and what print_task measures, out of a line of rates.
+static void keep_rates(char* line) {
+  char *rest = NULL, *end = line;
+  strtok_r(line, " ", &rest);
+  for (char* rate; (rate = strtok_r(NULL, " ", &rest));) {
+    size_t size = strlen(rate);
+    if (is_of_task(rate)) continue;
+    if (end > line) *end++ = ' ';
+    memmove(end, rate, size);
+    end += size;
+  }
+  *end = 0;
+}
+
+// What the rates of this process say of its CPU, for the lines of all tasks.
 static weir_status_t* cpu_rates(char** out_rates) {
   weir_graph_t* graph = NULL;
   weir_session_t* session = NULL;
@@ -90,7 +112,8 @@ static weir_status_t* cpu_rates(char** out_rates) {
   if (!status) status = weir_session_describe_rates(session, &text);
   if (!status) {
     text[strcspn(text, "\n")] = 0;
-    *out_rates = strdup(text + strcspn(text, " "));
+    keep_rates(text);
+    *out_rates = strdup(text);
     if (!*out_rates) status = WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for a line");
   }
   weir_buffer_free(text);

@@ -52,11 +52,13 @@ static bool parse_number(weir_view_t text, bool may_be_zero, double* out_number)
          (may_be_zero || *out_number > 0);
 }
 
-static weir_status_t* parse_item(weir_view_t item, weir_rates_t* rates) {
+static weir_status_t* parse_item(weir_view_t item, weir_rates_t* rates, bool* is_given) {
   weir_view_t rest = item, key;
   if (!weir_view_next(&rest, '=', &key)) key = item;
   for (size_t i = 0; i < WEIR_COUNT_OF(fields); ++i) {
     if (!weir_view_is(key, fields[i].key)) continue;
+    if (is_given[i]) return WEIR_STATUS(INVALID_ARGUMENT, "%s= is there twice", fields[i].key);
+    is_given[i] = true;
     if (parse_number(rest, !fields[i].is_divided_by, number_of(rates, &fields[i]))) return NULL;
     return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s' is no rate", WEIR_VIEW_ARG(item));
   }
@@ -76,9 +78,10 @@ static weir_status_t* check_complete(const weir_rates_t* rates) {
 // What stands behind the name of a device.
 static weir_status_t* parse_items(weir_view_t line, weir_rates_t* rates) {
   weir_view_t item;
+  bool is_given[WEIR_COUNT_OF(fields)] = {false};
   rates->speed = 1;
   while (line.size && weir_view_next(&line, ' ', &item)) {
-    if (item.size) WEIR_TRY(parse_item(item, rates));
+    if (item.size) WEIR_TRY(parse_item(item, rates, is_given));
   }
   return check_complete(rates);
 }

@@ -67,6 +67,7 @@ static void test_bad_rates(void** state) {
       {GOOD GOOD, WEIR_INVALID_ARGUMENT, "line 2: CPU:0 is there twice"},
       {"\nCPU:0 flops=2 bytes=3 weight=4", WEIR_INVALID_ARGUMENT,
        "line 2: 'weight=4' is not among"},
+      {"CPU:0 flops=1 bytes=2 flops=1", WEIR_INVALID_ARGUMENT, "line 1: flops= is there twice"},
       {"CPU:0 flops", WEIR_INVALID_ARGUMENT, "'flops' is no rate"},
       {"CPU:0 flops=", WEIR_INVALID_ARGUMENT, "'flops=' is no rate"},
       {"CPU:0 flops=fast", WEIR_INVALID_ARGUMENT, "'flops=fast' is no rate"},
