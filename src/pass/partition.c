@@ -107,12 +107,12 @@ static bool is_reference(weir_edge_t edge) {
 }
 
 static weir_status_t* add_transfer(cutter_t* cutter, weir_edge_t edge, const weir_node_t* at,
-                                   int frame, int part, weir_node_t** out_recv) {
+                                   weir_node_t* trigger, int part, weir_node_t** out_recv) {
   const weir_placement_t* from = weir_cut_placement(cutter, edge.node);
   const weir_placement_t* to = weir_cut_placement(cutter, at);
   weir_node_t* source = cutter->maps[weir_cut_part(cutter, edge.node)][edge.node->id];
   weir_edge_t value = {.node = source, .index = edge.index};
-  weir_node_t *trigger = NULL, *send = NULL;
+  weir_node_t* send = NULL;
   char name[NAME_SIZE];
   bool is_control = edge.index < 0;
   long long serial = cutter->params->serial;
@@ -121,7 +121,6 @@ static weir_status_t* add_transfer(cutter_t* cutter, weir_edge_t edge, const wei
     snprintf(name, sizeof(name), "edge_%d_%d_S%lld_R%d", edge.node->id, edge.index, serial, at->id);
   else snprintf(name, sizeof(name), "edge_%d_%d_S%lld", edge.node->id, edge.index, serial);
   if (is_control) WEIR_TRY(add_signal(cutter, source, from->device, &value));
-  if (frame > 0) WEIR_TRY(weir_cut_trigger(cutter, at, frame, part, &trigger));
   weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(value));
   weir_graph_t* graph = cutter->parts[part].graph;
   WEIR_TRY(add_end(source->graph, from, to, name, dtype, value, NULL, &send));
@@ -146,11 +145,15 @@ weir_status_t* weir_cut_edge(cutter_t* cutter, weir_edge_t edge, const weir_node
   int reader = is_reference(edge) ? at->id : -1;
   int size = snprintf(text, sizeof(text), "%d:%d:%d:%d", part, edge.node->id, edge.index, reader);
   weir_view_t key = weir_view(text, (size_t)size);
+  weir_node_t* trigger = NULL;
+  bool is_cloned = edge.index >= 0 && is_everywhere(edge.node);
+  // First, for it receives the loop's condition, which |edge| may be.
+  if (frame > 0 && !is_cloned) WEIR_TRY(weir_cut_trigger(cutter, at, frame, part, &trigger));
   weir_node_t* recv = weir_map_find(&cutter->receives, key);
   if (!recv) {
-    if (edge.index >= 0 && is_everywhere(edge.node))
+    if (is_cloned)
       WEIR_TRY(clone_constant(cutter, edge.node, weir_cut_placement(cutter, at), part, &recv));
-    else WEIR_TRY(add_transfer(cutter, edge, at, frame, part, &recv));
+    else WEIR_TRY(add_transfer(cutter, edge, at, trigger, part, &recv));
     WEIR_TRY(weir_map_put(&cutter->receives, key, recv));
   }
   *out_edge = (weir_edge_t){.node = recv, .index = 0};

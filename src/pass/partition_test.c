@@ -281,6 +281,20 @@ static void test_loop(void** state) {
   cut_free(&cut);
 }
 
+// Whoever reads the condition shares it with the small loop.
+static void test_the_condition_crosses_once(void** state) {
+  world_t* w = *state;
+  import_text(
+      w, LOOP("node {name: 'cond' op: 'LoopCond' input: 'less' device: '" TASK(
+             "0") "'}"
+                  "node {name: 'not' op: 'LogicalNot' input: 'cond' device: '" TASK("1") "'}"));
+  cut_t cut = cut_of(w);
+  const weir_node_t* turn = only(cut.of[1], "Switch");
+  assert_int_equal(count_op(cut.of[1], "_Recv"), 2);  // the value and the condition
+  assert_ptr_equal(find(cut.of[1], "not")->inputs[0].node, turn->inputs[1].node);
+  cut_free(&cut);
+}
+
 // Only in a loop on another task do constants wait for something that is in the loop.
 static void test_constants_in_loops(void** state) {
   world_t* w = *state;
@@ -346,6 +360,7 @@ int main(void) {
       TEST(test_data_and_control_of_one_node),
       TEST(test_references_are_received_last),
       TEST(test_loop),
+      TEST(test_the_condition_crosses_once),
       TEST(test_constants_in_loops),
       TEST(test_loop_without_condition),
       TEST(test_cycle),
