@@ -143,10 +143,10 @@ class Weir:
     def of_rates(self):
         return [f'--devices={self.args.devices}']
 
-    def local(self):
+    def real(self):
         return [f'--devices={self.args.devices}', f'--rates={self.rates}']
 
-    real = predicted = local
+    predicted = real
 
     def time(self, graph, *options):
         steps = ['--json', '--steps=7', '--seconds=0.5', '--warmup=1']
@@ -160,7 +160,7 @@ class Weir:
         best = {}
         for i in range(rounds):
             file = self.folder / f'trace{i}.json'
-            self.time(graph, *self.local(), f'--profile={file}')
+            self.time(graph, *self.real(), f'--profile={file}')
             for name, (total, event, visits) in busy_times(json.loads(file.read_text())['traceEvents']).items():
                 if name not in best or total < best[name][0]:
                     best[name] = total, event, visits
@@ -190,9 +190,6 @@ class Cluster(Weir):
 
     def of_rates(self):
         return [self.target, '--tasks=/job:worker/replica:0/task:0,/job:worker/replica:0/task:1']
-
-    def local(self):
-        return []
 
     def real(self):
         return [self.target]

@@ -1,6 +1,7 @@
 // trace_test.c — What is written of nodes whose times and memory are known.
 #include "exec/trace.h"
 
+#include "exec/step_stats.h"
 #include "graph/graph.h"
 #include "testing/world.h"
 #include "wire/message.h"
@@ -96,10 +97,40 @@ static void test_chrome(void** state) {
   weir_trace_free(&trace);
 }
 
+// What another process wrote as RunMetadata; its first node begins the time.
+static void test_chrome_of_metadata(void** state) {
+  weir_trace_t trace;
+  weir_strbuf_t wire = {0}, json = {0};
+  weir_trace_devices_t devices = {.task = "/job:w/replica:0/task:1"};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu:2", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  trace_two(*state, items, &trace);
+  check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
+  check_ok(weir_step_stats_write_chrome(weir_strbuf_view(&wire), &json));
+  assert_string_equal(
+      json.data,
+      "{\"traceEvents\":[\n"
+      "{\"name\":\"Split\",\"ph\":\"X\",\"pid\":0,\"tid\":4,\"ts\":0.000,\"dur\":0.400,"
+      "\"args\":{\"name\":\"halves\",\"device\":\"/job:w/replica:0/task:1/"
+      "device:CPU:0\",\"bytes\":12}},\n"
+      "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":1,\"tid\":5,\"ts\":2.500,\"dur\":7.750,"
+      "\"args\":{\"name\":\"a/b\",\"device\":\"/job:w/replica:0/task:1/"
+      "device:CPU:1\",\"bytes\":0}}\n"
+      "],\"displayTimeUnit\":\"ns\"}\n");
+  check_error(weir_step_stats_write_chrome(weir_view(wire.data, wire.size - 1), &json),
+              WEIR_INVALID_ARGUMENT, "malformed RunMetadata");
+  weir_devices_release(items, devices.count);
+  weir_strbuf_free(&wire);
+  weir_strbuf_free(&json);
+  weir_trace_free(&trace);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_chrome, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_chrome_of_metadata, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

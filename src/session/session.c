@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "exec/step_stats.h"
 #include "ops/builtin_ops.h"
 #include "weir/argument.h"
 
@@ -326,22 +327,37 @@ weir_status_t* weir_session_run_with(weir_session_t* session, const weir_step_sp
   return status;
 }
 
+static weir_status_t* trace_remote(weir_session_t* session, const weir_step_spec_t* spec,
+                                   weir_tensor_t** results, weir_strbuf_t* out_json) {
+  weir_strbuf_t metadata = {0};
+  weir_run_options_t options = {.trace = true};
+  weir_status_t* status = run_remote(session, spec, &options, results, &metadata);
+  if (!status) status = weir_step_stats_write_chrome(weir_strbuf_view(&metadata), out_json);
+  weir_strbuf_free(&metadata);
+  return status;
+}
+
+static weir_status_t* trace_here(weir_session_t* session, const weir_step_spec_t* spec,
+                                 weir_tensor_t** results, weir_strbuf_t* out_json) {
+  weir_trace_t trace;
+  weir_trace_init(&trace);
+  weir_status_t* status = run_spec(session, spec, NULL, &trace, results);
+  if (!status) status = weir_trace_write_chrome(&trace, out_json);
+  weir_trace_free(&trace);
+  return status;
+}
+
 weir_status_t* weir_session_run_traced(weir_session_t* session, const weir_step_spec_t* spec,
                                        weir_tensor_t** results, char** out_json) {
   WEIR_REQUIRE_ARG(session);
   WEIR_REQUIRE_ARG(spec);
   if (spec->fetch_count > 0) WEIR_REQUIRE_ARG(results);
   WEIR_REQUIRE_ARG(out_json);
-  if (session->remote)
-    return WEIR_STATUS(UNIMPLEMENTED, "a remote session gives RunMetadata, not Chrome's trace");
-  weir_trace_t trace;
-  weir_trace_init(&trace);
   weir_strbuf_t json = {0};
-  weir_status_t* status = run_spec(session, spec, NULL, &trace, results);
-  if (!status) status = weir_trace_write_chrome(&trace, &json);
+  weir_status_t* status = session->remote ? trace_remote(session, spec, results, &json)
+                                          : trace_here(session, spec, results, &json);
   if (status) weir_strbuf_free(&json);
   else *out_json = json.data;
-  weir_trace_free(&trace);
   return status;
 }
 

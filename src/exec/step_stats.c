@@ -1,0 +1,164 @@
+// step_stats.c — RunMetadata's step_stats read again, and written as Chrome's trace JSON.
+#include "exec/step_stats.h"
+
+#include "base/json.h"
+#include "wire/wire.h"
+
+enum {
+  METADATA_STEP_STATS = 1,
+  STEP_STATS_DEVICE = 1,
+  DEVICE_NAME = 1,
+  DEVICE_NODE = 2,
+  NODE_NAME = 1,
+  NODE_START_MICROS = 2,
+  NODE_END_MICROS = 5,  // after the start, like NODE_END_NANOS
+  NODE_OUTPUT = 7,
+  NODE_LABEL = 8,
+  NODE_THREAD = 10,
+  NODE_START_NANOS = 13,
+  NODE_END_NANOS = 16,
+  OUTPUT_TENSOR = 3,
+  TENSOR_ALLOCATION = 4,
+  ALLOCATION_BYTES = 1,
+};
+
+typedef struct node_t {
+  weir_view_t name, label;
+  int64_t start_ns, length_ns;
+  int64_t thread, bytes;
+} node_t;
+
+typedef struct writer_t {
+  weir_strbuf_t* out;
+  int device;
+  weir_view_t device_name;
+  int64_t first_ns;  // INT64_MAX: not known yet
+  bool has_events;
+} writer_t;
+
+// ---- reading ----
+
+// The bytes of a NodeOutput's tensor.
+static int64_t output_bytes(weir_view_t output) {
+  static const uint32_t path[] = {OUTPUT_TENSOR, TENSOR_ALLOCATION};
+  weir_view_t at = output;
+  for (size_t i = 0; i < WEIR_COUNT_OF(path); ++i) {
+    weir_wire_reader_t reader = weir_wire_reader(at);
+    at = weir_view("", 0);
+    while (weir_wire_next(&reader))
+      if (reader.field == path[i] && reader.type == WEIR_WIRE_BYTES) at = reader.bytes;
+  }
+  weir_wire_reader_t reader = weir_wire_reader(at);
+  while (weir_wire_next(&reader))
+    if (reader.field == ALLOCATION_BYTES) return weir_wire_int(&reader);
+  return 0;
+}
+
+// TensorFlow's tasks of old say microseconds only.
+static weir_status_t* read_node(weir_view_t message, node_t* out) {
+  weir_wire_reader_t reader = weir_wire_reader(message);
+  int64_t start_us = 0, length_us = 0;
+  *out = (node_t){.name = weir_view("", 0), .label = weir_view("", 0)};
+  while (weir_wire_next(&reader)) {
+    bool is_bytes = reader.type == WEIR_WIRE_BYTES;
+    if (is_bytes && reader.field == NODE_NAME) out->name = reader.bytes;
+    if (is_bytes && reader.field == NODE_LABEL) out->label = reader.bytes;
+    if (is_bytes && reader.field == NODE_OUTPUT) out->bytes += output_bytes(reader.bytes);
+    if (is_bytes) continue;
+    if (reader.field == NODE_START_MICROS) start_us = weir_wire_int(&reader);
+    if (reader.field == NODE_END_MICROS) length_us = weir_wire_int(&reader);
+    if (reader.field == NODE_THREAD) out->thread = weir_wire_int(&reader);
+    if (reader.field == NODE_START_NANOS) out->start_ns = weir_wire_int(&reader);
+    if (reader.field == NODE_END_NANOS) out->length_ns = weir_wire_int(&reader);
+  }
+  if (!out->start_ns) out->start_ns = start_us * 1000;
+  if (!out->length_ns) out->length_ns = length_us * 1000;
+  return weir_wire_check(&reader, "NodeExecStats");
+}
+
+// ---- writing ----
+
+// The op of a label, "[cpu 1.0MB 1.0MB] name = Op(inputs)".
+static weir_view_t op_of(weir_view_t label) {
+  const char* from = memmem(label.data, label.size, " = ", 3);
+  if (!from) return label;
+  size_t size = (size_t)(label.data + label.size - (from + 3));
+  const char* end = memchr(from + 3, '(', size);
+  return weir_view(from + 3, end ? (size_t)(end - (from + 3)) : size);
+}
+
+static weir_status_t* put_text(weir_view_t text, weir_strbuf_t* out) {
+  char* copy = weir_strndup(text.data, text.size);
+  if (!copy) return weir_out_of_memory();
+  weir_json_put_string(copy, out);
+  weir_free(copy);
+  return NULL;
+}
+
+static weir_status_t* put_node(writer_t* writer, const node_t* node) {
+  weir_strbuf_t* out = writer->out;
+  weir_strbuf_puts(out, writer->has_events ? ",\n{\"name\":" : "\n{\"name\":");
+  writer->has_events = true;
+  WEIR_TRY(put_text(op_of(node->label), out));
+  weir_strbuf_printf(
+      out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%lld,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
+      writer->device, (long long)node->thread, (double)(node->start_ns - writer->first_ns) / 1e3,
+      (double)node->length_ns / 1e3);
+  WEIR_TRY(put_text(node->name, out));
+  weir_strbuf_puts(out, ",\"device\":");
+  WEIR_TRY(put_text(writer->device_name, out));
+  weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)node->bytes);
+  return NULL;
+}
+
+static weir_status_t* find_first(writer_t* writer, const node_t* node) {
+  writer->first_ns = WEIR_MIN(writer->first_ns, node->start_ns);
+  return NULL;
+}
+
+// ---- all of them ----
+
+typedef weir_status_t* (*visit_t)(writer_t* writer, const node_t* node);
+
+static weir_status_t* each_node(weir_view_t device, writer_t* writer, visit_t visit) {
+  weir_wire_reader_t reader = weir_wire_reader(device);
+  writer->device_name = weir_view("", 0);
+  while (weir_wire_next(&reader)) {
+    node_t node;
+    if (reader.type != WEIR_WIRE_BYTES) continue;
+    if (reader.field == DEVICE_NAME) writer->device_name = reader.bytes;
+    if (reader.field != DEVICE_NODE) continue;
+    WEIR_TRY(read_node(reader.bytes, &node));
+    WEIR_TRY(visit(writer, &node));
+  }
+  return weir_wire_check(&reader, "DeviceStepStats");
+}
+
+static weir_status_t* each_device(weir_view_t stats, writer_t* writer, visit_t visit) {
+  weir_wire_reader_t reader = weir_wire_reader(stats);
+  while (weir_wire_next(&reader)) {
+    if (reader.field != STEP_STATS_DEVICE || reader.type != WEIR_WIRE_BYTES) continue;
+    WEIR_TRY(each_node(reader.bytes, writer, visit));
+    ++writer->device;
+  }
+  return weir_wire_check(&reader, "StepStats");
+}
+
+static weir_status_t* each_event(weir_view_t metadata, writer_t* writer, visit_t visit) {
+  weir_wire_reader_t reader = weir_wire_reader(metadata);
+  writer->device = 0;
+  while (weir_wire_next(&reader)) {
+    if (reader.field != METADATA_STEP_STATS || reader.type != WEIR_WIRE_BYTES) continue;
+    WEIR_TRY(each_device(reader.bytes, writer, visit));
+  }
+  return weir_wire_check(&reader, "RunMetadata");
+}
+
+weir_status_t* weir_step_stats_write_chrome(weir_view_t metadata, weir_strbuf_t* out) {
+  writer_t writer = {.out = out, .first_ns = INT64_MAX};
+  WEIR_TRY(each_event(metadata, &writer, find_first));
+  weir_strbuf_puts(out, "{\"traceEvents\":[");
+  WEIR_TRY(each_event(metadata, &writer, put_node));
+  weir_strbuf_puts(out, "\n],\"displayTimeUnit\":\"ns\"}\n");
+  return weir_strbuf_finish(out);
+}
