@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-enum { ATTEMPTS = 9, FEW = 3, MANY = 19, LARGE = 1 << 18, MAX_NAME = 256 };
+enum { ATTEMPTS = 9, FEW = 3, MANY = 19, FAN = 64, LARGE = 1 << 18, MAX_NAME = 256 };
 
 static double now_ns(void) {
   struct timespec t;
@@ -47,6 +47,27 @@ static weir_status_t* time_chain(const weir_session_options_t* options, const ch
   return status;
 }
 
+// How long a step takes in which |length| values are made on the first task, one after the other,
+// and used on the second.
+static weir_status_t* time_fan(const weir_session_options_t* options, const char* const* tasks,
+                               int length, double* out_ns) {
+  weir_graph_t* graph = NULL;
+  WEIR_TRY(weir_graph_create(&graph));
+  const int count = 1;
+  weir_scope_t* root = weir_scope_create(graph);
+  weir_scope_t* scopes[] = {weir_scope_on(root, tasks[0]), weir_scope_on(root, tasks[1])};
+  weir_edge_t shape = weir_const_ints(scopes[0], &count, 1);
+  weir_edge_t x = weir_random_uniform(scopes[0], shape, WEIR_DTYPE_FLOAT), sum = x;
+  for (int i = 0; i < length; ++i) {
+    x = weir_square(scopes[0], x);
+    sum = weir_add(scopes[1], sum, x);
+  }
+  weir_status_t* status = weir_scope_finish(root);
+  if (!status) status = time_step(options, graph, sum.node, out_ns);
+  weir_graph_release(graph);
+  return status;
+}
+
 typedef struct more_t {
   double few_ns;  // of the whole step
   double ns;      // for one square more
@@ -68,21 +89,24 @@ static weir_status_t* print_task(const weir_session_options_t* options, const ch
                                  const char* other, const char* rates) {
   const char *stay[] = {first, first}, *cross[] = {first, other};
   more_t small_stays, small_crosses, large_stays, large_crosses;
+  double narrow = 0, wide = 0;
   WEIR_TRY(measure(options, stay, 1, &small_stays));
   WEIR_TRY(measure(options, cross, 1, &small_crosses));
+  WEIR_TRY(time_fan(options, cross, FEW, &narrow));
+  WEIR_TRY(time_fan(options, cross, FEW + FAN, &wide));
   WEIR_TRY(measure(options, stay, LARGE, &large_stays));
   WEIR_TRY(measure(options, cross, LARGE, &large_crosses));
   double copy = at_least(small_crosses.ns - small_stays.ns, 1);
   double large = at_least(large_crosses.ns - large_stays.ns - copy, 1);
   double step = at_least(small_crosses.few_ns - (FEW - 1) * copy, 0);
-  printf("%s/device:CPU:0 %s copy_bytes=%.6g copy_ns=%.6g step_ns=%.6g\n", other, rates,
-         4.0 * LARGE / large * 1e9, copy, step);
+  printf("%s/device:CPU:0 %s copy_bytes=%.6g copy_ns=%.6g message_ns=%.6g step_ns=%.6g\n", other,
+         rates, 4.0 * LARGE / large * 1e9, copy, at_least((wide - narrow) / FAN, 0), step);
   return NULL;
 }
 
 // Whether a rate, "step_ns=0", is one that print_task measures.
 static bool is_of_task(const char* rate) {
-  static const char* const own[] = {"copy_bytes=", "copy_ns=", "step_ns="};
+  static const char* const own[] = {"copy_bytes=", "copy_ns=", "message_ns=", "step_ns="};
   for (size_t i = 0; i < sizeof(own) / sizeof(*own); ++i)
     if (!strncmp(rate, own[i], strlen(own[i]))) return true;
   return false;

@@ -1,7 +1,6 @@
 // costs.c — Node times from traces, or else from what their ops say and the rates of devices.
 #include "pass/costs.h"
 
-#include "graph/analysis.h"
 #include "op/cost.h"
 #include "op/promise.h"
 
@@ -23,11 +22,11 @@ static weir_status_t* allocate(weir_costs_t* costs, weir_arena_t* arena) {
 
 static weir_status_t* count_visits(weir_costs_t* costs, weir_arena_t* arena) {
   const weir_graph_t* graph = costs->graph;
-  weir_loops_t loops;
-  WEIR_TRY(weir_loops_find(graph, costs->order, graph->node_count, arena, &loops));
+  const weir_loops_t* loops = &costs->loops;
+  WEIR_TRY(weir_loops_find(graph, costs->order, graph->node_count, arena, &costs->loops));
   for (size_t i = 0; i < graph->node_count; ++i) {
     costs->visits[i] = 1;
-    for (int depth = loops.items[loops.inside[i]].depth; depth > 0; --depth)
+    for (int depth = loops->items[loops->inside[i]].depth; depth > 0; --depth)
       costs->visits[i] *= WEIR_COST_TRIPS;
   }
   return NULL;
@@ -130,10 +129,32 @@ double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, i
   return costs->devices[device].rates.delay_ns * costs->visits[node->id];
 }
 
-double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
-  const weir_rates_t* rates = &costs->devices[device].rates;
+// How often a value goes to another task in a step: in every turn of its loop, the last one too, in
+// which it is dead.
+static double sends_of(const weir_costs_t* costs, const weir_node_t* node) {
+  const weir_node_t* condition = costs->loops.items[costs->loops.outputs[node->id]].condition;
+  bool is_entry =
+      weir_node_role(node) == WEIR_ROLE_ENTER && !weir_attrs_bool(node->def.attrs, "is_constant");
+  return costs->visits[condition && !is_entry ? condition->id : node->id];
+}
+
+static double copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device, double each_ns) {
   double bytes = costs->output_bytes[edge.node->id][edge.index];
-  return (rates->copy_ns + bytes / rates->copy_bytes * 1e9) * costs->visits[edge.node->id];
+  double visits = costs->visits[edge.node->id];
+  double times = costs->devices[device].has_queue ? visits : sends_of(costs, edge.node);
+  return each_ns * times + bytes / costs->devices[device].rates.copy_bytes * 1e9 * visits;
+}
+
+double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
+  return copy_ns(costs, edge, device, costs->devices[device].rates.copy_ns);
+}
+
+double weir_costs_message_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
+  return copy_ns(costs, edge, device, costs->devices[device].rates.message_ns);
+}
+
+int weir_costs_process(const weir_costs_t* costs, int device) {
+  return costs->devices[device].task == 0 ? WEIR_HOST : device;
 }
 
 int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,

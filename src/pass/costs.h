@@ -5,6 +5,7 @@
 #ifndef WEIR_PASS_COSTS_H_
 #define WEIR_PASS_COSTS_H_
 
+#include "graph/analysis.h"
 #include "pass/node_times.h"
 #include "pass/place.h"
 
@@ -17,10 +18,11 @@ typedef struct weir_costs_t {
   const weir_graph_t* graph;
   const weir_placement_t* devices;
   int device_count;
-  weir_node_t** order;     // topological, back edges of loops not counted
+  weir_node_t** order;  // topological, back edges of loops not counted
+  weir_loops_t loops;
   double* work_ns;         // by node id, all visits: at speed 1, without what is the device's
   double* visits;          // by node id: how often it runs in a step
-  double** output_bytes;   // by node id and output
+  double** output_bytes;   // by node id and output, and 0 for what only waits for the node
   uint64_t* host_inputs;   // by node id: those in host memory on any device
   uint64_t* host_outputs;  // likewise
   bool* is_light;          // by node id: hands values on, past the device's streams
@@ -40,11 +42,15 @@ WEIR_MUST_USE weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_cos
 double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
 // How long after that its readers start; 0 where they wait in the stream already.
 double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, int device);
-// How long the copy of a value from, or to, a device that is not the host takes.
+// How long the copy of a value from, or to, a device that is not the host takes; and how much of
+// that, between tasks, keeps others waiting.
 double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
+double weir_costs_message_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
 // The memory of a node's input, or output, |i| when the node is on |device|.
 int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,
                       int device);
+// The same of a control edge: its memory is the process.
+int weir_costs_process(const weir_costs_t* costs, int device);
 // Whether the edge is one that values are sent along: not to be waited for is a constant, which is
 // everywhere, and what the next iteration of a loop gets.
 bool weir_costs_is_sent(const weir_node_t* reader, weir_edge_t edge);

@@ -22,6 +22,7 @@ typedef struct weir_rates_t {
   double delay_ns;    // from the end of a node to the start of what waited for it
   double copy_bytes;  // a second, from and to the host
   double copy_ns;     // what every copy takes besides
+  double message_ns;  // between tasks: how soon after a copy the next may begin, bytes apart
   double step_ns;     // what every step takes besides in which it does something
   double speed;       // 1: of the rates above; 0.5: half as fast, copies apart
   double submit_ns;   // of the executor, for each node and copy it gives the device

@@ -78,7 +78,7 @@ static void find_ranks(placer_t* p) {
     double longest = 0;
     for (int k = p->sim.first_reader[node->id]; k < p->sim.first_reader[node->id + 1]; ++k) {
       weir_sim_reader_t reader = p->sim.readers[k];
-      double copy = reader.output < 0 ? 0 : mean_copy_ns(p, (weir_edge_t){node, reader.output});
+      double copy = reader.input < 0 ? 0 : mean_copy_ns(p, (weir_edge_t){node, reader.output});
       longest = WEIR_MAX(longest, copy + p->rank[reader.node]);
     }
     p->rank[node->id] = mean_node_ns(p, node) + longest;

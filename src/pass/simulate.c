@@ -1,8 +1,6 @@
 // simulate.c — The simulation: a queue of what is ready, and for each processor when it is free.
 #include "pass/simulate.h"
 
-#include "graph/analysis.h"
-
 typedef struct weir_due_t {
   double time;
   int64_t turn;  // of two at the same time, the one that was ready first
@@ -31,6 +29,16 @@ weir_edge_t weir_simulation_edge(const weir_simulation_t* sim, int item) {
   return (weir_edge_t){sim->costs->graph->nodes[id], output - sim->first_output[id]};
 }
 
+bool weir_simulation_is_sign(weir_edge_t edge) { return edge.index == edge.node->def.output_count; }
+
+static weir_edge_t sign_of(weir_node_t* node) {
+  return (weir_edge_t){node, node->def.output_count};
+}
+
+static bool is_task(const weir_simulation_t* sim, int device) {
+  return sim->costs->devices[device].task > 0;
+}
+
 int weir_simulation_device(const weir_simulation_t* sim, int item) {
   if (item < node_count(sim)) return sim->device_of[item];
   int memory = memory_of_copy(sim, item);
@@ -40,7 +48,8 @@ int weir_simulation_device(const weir_simulation_t* sim, int item) {
 int weir_simulation_lane(const weir_simulation_t* sim, int item, int device) {
   int work = sim->costs->devices[device].rates.processor * WEIR_LANES + WEIR_LANE_WORK;
   if (item < node_count(sim)) return work;
-  bool is_down = memory_of_copy(sim, item) == WEIR_HOST;
+  // The threads that carry messages of a task do so both ways.
+  bool is_down = memory_of_copy(sim, item) == WEIR_HOST && !is_task(sim, device);
   return device * WEIR_LANES + (is_down ? WEIR_LANE_DOWNLOAD : WEIR_LANE_UPLOAD);
 }
 
@@ -72,13 +81,16 @@ static const weir_node_t* last_turn_of(const weir_node_t* exit) {
 static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_sim_reader_t)) {
   for (size_t i = 0; i < sim->costs->graph->node_count; ++i) {
     const weir_node_t* node = sim->costs->graph->nodes[i];
+    if (sim->costs->visits[i] == 0) continue;
     for (int k = 0; k < node->def.input_count; ++k) {
       weir_edge_t edge = node->inputs[k];
       if (weir_costs_is_sent(node, edge))
         visit(sim, edge.node->id, (weir_sim_reader_t){(int)i, k, edge.index});
     }
-    for (int k = 0; k < node->control_count; ++k)
-      visit(sim, node->control_inputs[k]->id, (weir_sim_reader_t){(int)i, -1, -1});
+    for (int k = 0; k < node->control_count; ++k) {
+      weir_edge_t sign = sign_of(node->control_inputs[k]);
+      visit(sim, sign.node->id, (weir_sim_reader_t){(int)i, -1, sign.index});
+    }
     const weir_node_t* turn = last_turn_of(node);
     if (turn) visit(sim, turn->id, (weir_sim_reader_t){(int)i, -1, -1});
   }
@@ -104,12 +116,12 @@ static weir_status_t* number_outputs(weir_simulation_t* sim, weir_arena_t* arena
   if (!sim->first_output) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
     sim->first_output[i] = (int)total;
-    total += (size_t)graph->nodes[i]->def.output_count;
+    total += (size_t)graph->nodes[i]->def.output_count + 1;
   }
   sim->node_of = weir_arena_array(arena, total + 1, sizeof(int));
   if (!sim->node_of) return weir_out_of_memory();
   for (size_t i = 0; i < graph->node_count; ++i) {
-    for (int k = 0; k < graph->nodes[i]->def.output_count; ++k)
+    for (int k = 0; k <= graph->nodes[i]->def.output_count; ++k)
       sim->node_of[sim->first_output[i] + k] = (int)i;
   }
   sim->item_count = (int)(graph->node_count + total * (size_t)memory_count(sim));
@@ -122,6 +134,7 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   WEIR_TRY(find_readers(sim, arena));
   WEIR_TRY(number_outputs(sim, arena));
   size_t items = (size_t)sim->item_count + 1, lanes = WEIR_LANES * (size_t)costs->device_count;
+  size_t turns = (size_t)costs->loops.count * (size_t)costs->device_count;
   sim->ready = weir_arena_array(arena, items, sizeof(double));
   sim->start = weir_arena_array(arena, items, sizeof(double));
   sim->end = weir_arena_array(arena, items, sizeof(double));
@@ -132,8 +145,11 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->pending = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
   sim->free_at = weir_arena_array(arena, lanes, sizeof(double));
   sim->last = weir_arena_array(arena, lanes, sizeof(int));
+  sim->is_awaited = weir_arena_array(arena, turns, sizeof(bool));
+  sim->turned = weir_arena_array(arena, turns, sizeof(double));
   bool is_good = sim->ready && sim->start && sim->end && sim->given && sim->cause && sim->is_made &&
-                 sim->heap && sim->pending && sim->free_at && sim->last;
+                 sim->heap && sim->pending && sim->free_at && sim->last && sim->is_awaited &&
+                 sim->turned;
   return is_good ? NULL : weir_out_of_memory();
 }
 
@@ -143,11 +159,12 @@ static bool is_before(const weir_due_t* a, const weir_due_t* b) {
   return a->time != b->time ? a->time < b->time : a->turn < b->turn;
 }
 
-// Copies are given away before nodes that are ready.
+// Copies are given to a stream before nodes that are ready.
 static void push(weir_simulation_t* sim, int item) {
   weir_due_t due = {.time = sim->ready[item], .turn = sim->pushed++, .item = item};
-  int lane = sim->costs->devices[weir_simulation_device(sim, item)].rates.executor;
-  if (item >= node_count(sim) && due.time <= sim->free_at[lane]) due.time = -1;
+  int device = weir_simulation_device(sim, item);
+  bool is_early = due.time <= sim->free_at[sim->costs->devices[device].rates.executor];
+  if (item >= node_count(sim) && !is_task(sim, device) && is_early) due.time = -1;
   int at = sim->heap_size++;
   for (; at > 0 && is_before(&due, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
     sim->heap[at] = sim->heap[(at - 1) / 2];
@@ -172,12 +189,29 @@ static int pop(weir_simulation_t* sim) {
 
 // ---- playing ----
 
+static int turn_of(const weir_simulation_t* sim, int loop, int device) {
+  return loop * sim->costs->device_count + device;
+}
+
+// What leaves a loop has seen all its turns.
+static void wait_for_turns(weir_simulation_t* sim, int id) {
+  weir_node_t* exit = sim->costs->graph->nodes[id];
+  int loop = sim->costs->loops.inside[id], device = sim->device_of[id];
+  double turned = sim->turned[turn_of(sim, loop, device)];
+  if (weir_node_role(exit) != WEIR_ROLE_EXIT || turned <= sim->ready[id]) return;
+  weir_edge_t condition = {sim->costs->loops.items[loop].condition, 0};
+  sim->ready[id] = turned;
+  sim->cause[id] = weir_simulation_copy(sim, condition, weir_costs_process(sim->costs, device));
+}
+
 static void arrive(weir_simulation_t* sim, int node, double time, int cause) {
   if (time >= sim->ready[node]) {
     sim->ready[node] = time;
     sim->cause[node] = cause;
   }
-  if (--sim->pending[node] == 0) push(sim, node);
+  if (--sim->pending[node] > 0) return;
+  wait_for_turns(sim, node);
+  push(sim, node);
 }
 
 static void begin_copy(weir_simulation_t* sim, weir_edge_t edge, int memory, double time,
@@ -190,20 +224,38 @@ static void begin_copy(weir_simulation_t* sim, weir_edge_t edge, int memory, dou
   push(sim, item);
 }
 
-// The value of |edge| is in |memory|: those who read it there have it, and from there, or from the
-// host, copies begin to where others do. |item| brought it.
-static void deliver(weir_simulation_t* sim, weir_edge_t edge, int memory, int origin, double time,
-                    int item) {
-  const weir_costs_t* costs = sim->costs;
-  int id = edge.node->id;
+// Where a reader has its input, or learns that it need not wait.
+static int memory_wanted(const weir_simulation_t* sim, weir_sim_reader_t reader) {
+  const weir_node_t* node = sim->costs->graph->nodes[reader.node];
+  int device = sim->device_of[reader.node];
+  return reader.input < 0 ? weir_costs_process(sim->costs, device)
+                          : weir_costs_memory(sim->costs, node, reader.input, false, device);
+}
+
+// Where a value is made.
+static int memory_made(const weir_simulation_t* sim, weir_edge_t edge) {
+  int device = sim->device_of[edge.node->id];
+  return weir_simulation_is_sign(edge)
+             ? weir_costs_process(sim->costs, device)
+             : weir_costs_memory(sim->costs, edge.node, edge.index, true, device);
+}
+
+// The value of |edge| is in |memory|: those who read it there have it, and copies begin to where
+// others do: from the host, through which devices of a process go, or from task to task. |item|
+// brought it.
+static void deliver(weir_simulation_t* sim, weir_edge_t edge, int memory, double time, int item) {
+  int id = edge.node->id, origin = memory_made(sim, edge);
+  bool is_direct = is_task(sim, sim->device_of[id]);
   for (int k = sim->first_reader[id]; k < sim->first_reader[id + 1]; ++k) {
     weir_sim_reader_t reader = sim->readers[k];
     if (reader.output != edge.index) continue;
-    const weir_node_t* node = costs->graph->nodes[reader.node];
-    int wanted = weir_costs_memory(costs, node, reader.input, false, sim->device_of[reader.node]);
+    int wanted = memory_wanted(sim, reader);
     if (wanted == memory) arrive(sim, reader.node, time, item);
-    else if (memory == WEIR_HOST && wanted != origin) begin_copy(sim, edge, wanted, time, item);
+    else if (memory == origin && (is_direct || memory == WEIR_HOST))
+      begin_copy(sim, edge, wanted, time, item);
     else if (memory == origin) begin_copy(sim, edge, WEIR_HOST, time, item);
+    else if (memory == WEIR_HOST && wanted != origin && !is_direct)
+      begin_copy(sim, edge, wanted, time, item);
   }
 }
 
@@ -230,7 +282,7 @@ static void keep_busy(weir_simulation_t* sim, int item, int lane) {
 }
 
 // The executor gives a device with streams its work, and is then free for more. Copies wait for all
-// work that the device was given before; those between tasks do not.
+// work that the device was given before.
 static void run_in_stream(weir_simulation_t* sim, int item, int device) {
   const weir_rates_t* rates = &sim->costs->devices[device].rates;
   int lane = weir_simulation_lane(sim, item, device);
@@ -239,7 +291,7 @@ static void run_in_stream(weir_simulation_t* sim, int item, int device) {
   start += rates->submit_ns * visits_of(sim, item);
   sim->given[item] = *executor = start;
   sim->last[rates->executor] = item;
-  if (item >= node_count(sim) && sim->costs->devices[device].has_queue)
+  if (item >= node_count(sim))
     take_turn(sim, item, rates->processor * WEIR_LANES + WEIR_LANE_WORK, &start);
   take_turn(sim, item, lane, &start);
   sim->start[item] = start;
@@ -258,15 +310,48 @@ static void run_here(weir_simulation_t* sim, int item, int device) {
   if (!is_light) keep_busy(sim, item, lane);
 }
 
+// A message is on its way longer than it keeps the threads busy that carry messages.
+static void send(weir_simulation_t* sim, int item, int device) {
+  int lane = weir_simulation_lane(sim, item, device);
+  weir_edge_t edge = weir_simulation_edge(sim, item);
+  double start = sim->ready[item];
+  take_turn(sim, item, lane, &start);
+  sim->given[item] = sim->start[item] = start;
+  sim->end[item] = start + duration(sim, item, device);
+  sim->free_at[lane] = start + weir_costs_message_ns(sim->costs, edge, device);
+  sim->last[lane] = item;
+}
+
 static void run_item(weir_simulation_t* sim, int item) {
   int device = weir_simulation_device(sim, item);
   bool is_node = item < node_count(sim);
   bool is_here = is_node && (sim->costs->is_light[item] || !sim->costs->devices[device].has_queue);
   if (is_here) run_here(sim, item, device);
+  else if (is_task(sim, device)) send(sim, item, device);
   else run_in_stream(sim, item, device);
   if (sim->last_item < 0 || sim->end[item] > sim->end[sim->last_item]) sim->last_item = item;
   double step_ns = sim->costs->devices[device].rates.step_ns;
   if (!is_node || !sim->costs->is_light[item]) sim->step_ns = WEIR_MAX(sim->step_ns, step_ns);
+}
+
+// Sends the condition of a loop to all tasks that receive in it.
+static void start_turns(weir_simulation_t* sim, weir_node_t* condition, double time) {
+  int loop = sim->costs->loops.inside[condition->id];
+  weir_edge_t edge = {condition, 0};
+  for (int i = 0; i < sim->costs->device_count; ++i) {
+    int process = weir_costs_process(sim->costs, i);
+    if (sim->is_awaited[turn_of(sim, loop, i)] && process != memory_made(sim, edge))
+      begin_copy(sim, edge, process, time, condition->id);
+  }
+}
+
+// A task has the condition of all turns: each took the way of its request, and back.
+static void end_turns(weir_simulation_t* sim, const weir_node_t* condition, int item) {
+  int memory = memory_of_copy(sim, item), device = memory == WEIR_HOST ? 0 : memory;
+  int loop = sim->costs->loops.inside[condition->id];
+  double turned = 2 * sim->end[item] - sim->start[item];
+  sim->turned[turn_of(sim, loop, device)] = turned;
+  sim->last_turned = WEIR_MAX(sim->last_turned, turned);
 }
 
 static void finish_node(weir_simulation_t* sim, int id) {
@@ -275,24 +360,44 @@ static void finish_node(weir_simulation_t* sim, int id) {
   int device = sim->device_of[id];
   double time = costs->is_promised[id] ? sim->given[id]
                                        : sim->end[id] + weir_costs_delay_ns(costs, node, device);
-  for (int i = 0; i < node->def.output_count; ++i) {
-    int memory = weir_costs_memory(costs, node, i, true, device);
-    deliver(sim, (weir_edge_t){node, i}, memory, memory, time, id);
+  for (int i = 0; i <= node->def.output_count; ++i) {
+    weir_edge_t edge = {node, i};
+    deliver(sim, edge, memory_made(sim, edge), time, id);
   }
   for (int k = sim->first_reader[id]; k < sim->first_reader[id + 1]; ++k) {
-    if (sim->readers[k].input < 0) arrive(sim, sim->readers[k].node, time, id);
+    if (sim->readers[k].output < 0) arrive(sim, sim->readers[k].node, time, id);
   }
+  if (weir_node_role(node) == WEIR_ROLE_LOOP_COND) start_turns(sim, node, time);
 }
 
 static void finish_copy(weir_simulation_t* sim, int item) {
   const weir_costs_t* costs = sim->costs;
   weir_edge_t edge = weir_simulation_edge(sim, item);
-  int id = edge.node->id;
-  int origin = weir_costs_memory(costs, edge.node, edge.index, true, sim->device_of[id]);
-  double delay = costs->devices[weir_simulation_device(sim, item)].rates.delay_ns;
+  int id = edge.node->id, device = weir_simulation_device(sim, item);
+  double delay = costs->devices[device].rates.delay_ns;
   sim->crossed_bytes += costs->output_bytes[id][edge.index] * costs->visits[id];
-  deliver(sim, edge, memory_of_copy(sim, item), origin, sim->end[item] + delay * costs->visits[id],
-          item);
+  if (is_task(sim, device) && weir_node_role(edge.node) == WEIR_ROLE_LOOP_COND)
+    end_turns(sim, edge.node, item);
+  deliver(sim, edge, memory_of_copy(sim, item), sim->end[item] + delay * costs->visits[id], item);
+}
+
+// Finds the tasks that receive in loops, and with that in those around them.
+static void find_awaited(weir_simulation_t* sim) {
+  const weir_loops_t* loops = &sim->costs->loops;
+  size_t turns = (size_t)loops->count * (size_t)sim->costs->device_count;
+  memset(sim->is_awaited, 0, turns * sizeof(*sim->is_awaited));
+  memset(sim->turned, 0, turns * sizeof(*sim->turned));
+  for (size_t i = 0; i < sim->costs->graph->node_count && loops->count > 1; ++i) {
+    for (int k = sim->first_reader[i]; k < sim->first_reader[i + 1]; ++k) {
+      weir_sim_reader_t reader = sim->readers[k];
+      int to = sim->device_of[reader.node];
+      if (reader.output < 0 ||
+          weir_costs_process(sim->costs, sim->device_of[i]) == weir_costs_process(sim->costs, to))
+        continue;
+      for (int loop = loops->inside[reader.node]; loop > 0; loop = loops->items[loop].parent)
+        sim->is_awaited[turn_of(sim, loop, to)] = true;
+    }
+  }
 }
 
 static void reset(weir_simulation_t* sim, const int* device_of) {
@@ -300,7 +405,7 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   sim->device_of = device_of;
   sim->heap_size = 0;
   sim->pushed = 0;
-  sim->step_ns = sim->total_ns = sim->crossed_bytes = 0;
+  sim->step_ns = sim->total_ns = sim->crossed_bytes = sim->last_turned = 0;
   sim->last_item = -1;
   memset(sim->is_made, 0, (size_t)sim->item_count * sizeof(*sim->is_made));
   for (int i = 0; i < WEIR_LANES * sim->costs->device_count; ++i) {
@@ -313,6 +418,7 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
     sim->pending[i] = 0;
   }
   for (int k = 0; k < sim->first_reader[count]; ++k) ++sim->pending[sim->readers[k].node];
+  find_awaited(sim);
 }
 
 double weir_simulate(weir_simulation_t* sim, const int* device_of) {
@@ -327,6 +433,7 @@ double weir_simulate(weir_simulation_t* sim, const int* device_of) {
     if (item < node_count(sim)) finish_node(sim, item);
     else finish_copy(sim, item);
   }
-  sim->total_ns = sim->step_ns + (sim->last_item < 0 ? 0 : sim->end[sim->last_item]);
+  double end = sim->last_item < 0 ? 0 : sim->end[sim->last_item];
+  sim->total_ns = sim->step_ns + WEIR_MAX(end, sim->last_turned);
   return sim->total_ns;
 }

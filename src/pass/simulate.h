@@ -2,6 +2,11 @@
 // device what is ready in the order in which it became ready, copies first; each device does one
 // after the other what it was given, and beside that, copies from and to the host.
 //
+// Tasks of a cluster send values to each other, and a sign for every control edge. Where a loop
+// spans tasks, each that receives in it gets the condition in every turn, and asks for what the
+// next turn brings only when it has it (pass/partition_loops.c): its turns take a message there
+// and one back at least.
+//
 // Thread-confined. All memory is the arena's: one simulation plays any number of placements.
 #ifndef WEIR_PASS_SIMULATE_H_
 #define WEIR_PASS_SIMULATE_H_
@@ -12,10 +17,11 @@
 typedef struct weir_sim_reader_t {
   int node;    // id
   int input;   // -1: it waits
-  int output;  // -1: likewise
+  int output;  // the number of outputs: it waits; -1: it does, but nothing is sent for it
 } weir_sim_reader_t;
 
-// What takes time is an item: a node, by its id, or the copy of a value to a memory.
+// What takes time is an item: a node, by its id, or the copy of a value, or of the sign that a node
+// has run, to a memory.
 typedef struct weir_simulation_t {
   const weir_costs_t* costs;
   int* first_reader;  // of node i: readers[first_reader[i] .. first_reader[i + 1])
@@ -32,6 +38,9 @@ typedef struct weir_simulation_t {
   int* pending;                 // by node id: what it still waits for
   double* free_at;              // by lane
   int* last;                    // by lane: the item it did last; -1: none
+  bool* is_awaited;             // by loop and device: it receives in the loop, as another task
+  double* turned;               // by loop and device: when it has the condition of all turns
+  double last_turned;           // the latest of them
   struct weir_due_t* heap;      // what is ready, the earliest on top
   int heap_size;
   int64_t pushed;  // so far
@@ -50,6 +59,7 @@ double weir_simulate(weir_simulation_t* sim, const int* device_of);
 // The item that copies |edge| to a memory, and back: whose value an item is.
 int weir_simulation_copy(const weir_simulation_t* sim, weir_edge_t edge, int memory);
 weir_edge_t weir_simulation_edge(const weir_simulation_t* sim, int item);  // no node: not a copy
+bool weir_simulation_is_sign(weir_edge_t edge);
 // The device that an item keeps busy.
 int weir_simulation_device(const weir_simulation_t* sim, int item);
 // What is in one lane goes on one after the other.

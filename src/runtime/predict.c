@@ -53,11 +53,12 @@ static const char* device_name(const report_t* r, int item) {
   return label_of(r, weir_simulation_device(&r->sim, item));
 }
 
-// "product (MatMul)", or "product, copied".
+// "product (MatMul)", "product, copied" or "product, awaited", by another task.
 static void put_item(const report_t* r, int item, weir_strbuf_t* out) {
   weir_edge_t edge = weir_simulation_edge(&r->sim, item);
   const weir_node_t* node = edge.node ? edge.node : r->costs->graph->nodes[item];
   if (!edge.node) weir_strbuf_printf(out, "%s (%s)", node->def.name, node->def.op_name);
+  else if (weir_simulation_is_sign(edge)) weir_strbuf_printf(out, "%s, awaited", node->def.name);
   else if (edge.index) weir_strbuf_printf(out, "%s:%d, copied", node->def.name, edge.index);
   else weir_strbuf_printf(out, "%s, copied", node->def.name);
 }
