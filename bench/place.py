@@ -6,9 +6,9 @@
 
 Trains small versions of alexnet, lstm_lm and wide_embedding, and a net of two branches. Every node is put on one of the two guard
 devices: by hand, as the table says, or by `--place=cost`, which is told only that it must be one of them. Node times come from traces
-of a step on one of them, the shortest of a few; with --no-trace from what ops compute. With --predict nothing runs, and predictions
-are compared. Else placements are timed in turn, a round after another, and the shortest median counts: what else the machine does
-makes steps longer, never shorter. With --cluster it is two tasks of this machine, and only predictions are compared. How fast
+of steps on one of them; with --no-trace from what ops compute. With --predict nothing runs, and predictions are compared. Else
+placements are timed in turn, a round after another, and the shortest median counts, as it does for node times: what else the machine
+does makes steps longer, never shorter. With --cluster it is two tasks of this machine, and only predictions are compared. How fast
 devices are is measured once, or taken from --rates. The python that runs it must have tensorflow; or --make writes the graphs where
 there is one, and --graphs takes them where there is none.
 """
@@ -155,15 +155,19 @@ class Weir:
     def predict(self, graph, *options):
         return json.loads(self.output('place', graph, '--json', *self.predicted(), *options))['step_ns'] / 1e6
 
-    def trace(self, graph, rounds):
-        """A trace whose times are the shortest of a few steps, without what nodes waited for each other."""
-        best = {}
-        for i in range(rounds):
-            file = self.folder / f'trace{i}.json'
-            self.time(graph, *self.real(), f'--profile={file}')
-            for name, (total, event, visits) in busy_times(json.loads(file.read_text())['traceEvents']).items():
-                if name not in best or total < best[name][0]:
-                    best[name] = total, event, visits
+    def sample(self, graph):
+        """For each node of a step its time, without what nodes waited for each other, and an event: the median of a few steps."""
+        file = self.folder / 'sample.json'
+        found = collections.defaultdict(list)
+        for _ in range(3):
+            self.output('bench', graph, '--json', '--steps=3', '--seconds=0.1', '--warmup=1', *self.real(), f'--profile={file}')
+            for name, taken in busy_times(json.loads(file.read_text())['traceEvents']).items():
+                found[name].append(taken)
+        return {name: sorted(taken, key=lambda t: t[0])[len(taken) // 2] for name, taken in found.items()}
+
+    def trace(self, samples):
+        """A trace with the times of the shortest of some samples."""
+        best = min(samples, key=lambda sample: sum(total for total, _, _ in sample.values()))
         events = [dict(event, ts=k * total / visits, dur=total / visits, tid=tid)
                   for tid, (total, event, visits) in enumerate(best.values()) for k in range(visits)]
         path = self.folder / 'trace.json'
@@ -233,13 +237,20 @@ def evaluate(weir, name, folder, args):
     if args.cluster:  # masters do not place by cost
         del paths['by cost']
     options = {key: ['--place=graph'] for key in paths}
-    trace = None if args.no_trace or args.predict else weir.trace(paths['all on 0'], 3)
+    samples, trace = [], None
+    is_traced = not (args.no_trace or args.predict)
+    if is_traced and not args.cluster:
+        trace = weir.trace([weir.sample(paths['all on 0']) for _ in range(3)])
     if not args.cluster:
         options['by cost'] = [f'--place=cost:{trace}' if trace else '--place=cost']
     times = {key: [] for key in paths}
     for _ in range(0 if args.predict else args.rounds):
         for key, path in paths.items():
             times[key].append(weir.time(path, *weir.real(), *options[key]))
+        if is_traced and args.cluster:  # in turn with the rest: the machine is not always as fast
+            samples += [weir.sample(paths[key]) for key in ('all on 0', 'all on 1')]
+    if samples:
+        trace = weir.trace(samples)
     print(f'\n{name}\n{"":18} {"predicted":>10} {"real":>10} {"ratio":>7}')
     predicted = {key: weir.predict(path, *options[key], *([f'--trace={trace}'] if trace else [])) for key, path in paths.items()}
     for key in paths:

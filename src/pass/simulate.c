@@ -4,7 +4,7 @@
 typedef struct weir_due_t {
   double time;
   int64_t turn;  // of two at the same time, the one that was ready first
-  int item;
+  int item;      // negative: a processor is free, -1 the first
 } weir_due_t;
 
 static int node_count(const weir_simulation_t* sim) { return (int)sim->costs->graph->node_count; }
@@ -78,21 +78,26 @@ static const weir_node_t* last_turn_of(const weir_node_t* exit) {
   return NULL;
 }
 
+static void each_source(weir_simulation_t* sim, const weir_node_t* node,
+                        void (*visit)(void*, int, weir_sim_reader_t)) {
+  for (int k = 0; k < node->def.input_count; ++k) {
+    weir_edge_t edge = node->inputs[k];
+    if (weir_costs_is_sent(node, edge))
+      visit(sim, edge.node->id, (weir_sim_reader_t){node->id, k, edge.index});
+  }
+  for (int k = 0; k < node->control_count; ++k) {
+    weir_edge_t sign = sign_of(node->control_inputs[k]);
+    visit(sim, sign.node->id, (weir_sim_reader_t){node->id, -1, sign.index});
+  }
+  const weir_node_t* turn = last_turn_of(node);
+  if (turn) visit(sim, turn->id, (weir_sim_reader_t){node->id, -1, -1});
+}
+
+// Readers in the order in which plans have them. What is not run reads nothing.
 static void each_edge(weir_simulation_t* sim, void (*visit)(void*, int, weir_sim_reader_t)) {
   for (size_t i = 0; i < sim->costs->graph->node_count; ++i) {
-    const weir_node_t* node = sim->costs->graph->nodes[i];
-    if (sim->costs->visits[i] == 0) continue;
-    for (int k = 0; k < node->def.input_count; ++k) {
-      weir_edge_t edge = node->inputs[k];
-      if (weir_costs_is_sent(node, edge))
-        visit(sim, edge.node->id, (weir_sim_reader_t){(int)i, k, edge.index});
-    }
-    for (int k = 0; k < node->control_count; ++k) {
-      weir_edge_t sign = sign_of(node->control_inputs[k]);
-      visit(sim, sign.node->id, (weir_sim_reader_t){(int)i, -1, sign.index});
-    }
-    const weir_node_t* turn = last_turn_of(node);
-    if (turn) visit(sim, turn->id, (weir_sim_reader_t){(int)i, -1, -1});
+    const weir_node_t* node = sim->costs->order[i];
+    if (sim->costs->visits[node->id] > 0) each_source(sim, node, visit);
   }
 }
 
@@ -130,7 +135,9 @@ static weir_status_t* number_outputs(weir_simulation_t* sim, weir_arena_t* arena
 
 weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* costs,
                                     weir_arena_t* arena) {
-  *sim = (weir_simulation_t){.costs = costs};
+  *sim = (weir_simulation_t){.costs = costs, .is_newest_first = true};
+  for (int i = 0; i < costs->device_count; ++i)
+    if (costs->devices[i].has_queue) sim->is_newest_first = false;
   WEIR_TRY(find_readers(sim, arena));
   WEIR_TRY(number_outputs(sim, arena));
   size_t items = (size_t)sim->item_count + 1, lanes = WEIR_LANES * (size_t)costs->device_count;
@@ -141,15 +148,18 @@ weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* 
   sim->given = weir_arena_array(arena, items, sizeof(double));
   sim->cause = weir_arena_array(arena, items, sizeof(int));
   sim->is_made = weir_arena_array(arena, items, sizeof(bool));
-  sim->heap = weir_arena_array(arena, items, sizeof(*sim->heap));
+  sim->heap = weir_arena_array(arena, items + (size_t)costs->device_count, sizeof(*sim->heap));
   sim->pending = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
   sim->free_at = weir_arena_array(arena, lanes, sizeof(double));
   sim->last = weir_arena_array(arena, lanes, sizeof(int));
+  sim->newest = weir_arena_array(arena, (size_t)costs->device_count, sizeof(int));
+  sim->below = weir_arena_array(arena, costs->graph->node_count + 1, sizeof(int));
+  sim->is_idle = weir_arena_array(arena, (size_t)costs->device_count, sizeof(bool));
   sim->is_awaited = weir_arena_array(arena, turns, sizeof(bool));
   sim->turned = weir_arena_array(arena, turns, sizeof(double));
   bool is_good = sim->ready && sim->start && sim->end && sim->given && sim->cause && sim->is_made &&
-                 sim->heap && sim->pending && sim->free_at && sim->last && sim->is_awaited &&
-                 sim->turned;
+                 sim->heap && sim->pending && sim->free_at && sim->last && sim->newest &&
+                 sim->below && sim->is_idle && sim->is_awaited && sim->turned;
   return is_good ? NULL : weir_out_of_memory();
 }
 
@@ -159,16 +169,20 @@ static bool is_before(const weir_due_t* a, const weir_due_t* b) {
   return a->time != b->time ? a->time < b->time : a->turn < b->turn;
 }
 
-// Copies are given to a stream before nodes that are ready.
-static void push(weir_simulation_t* sim, int item) {
-  weir_due_t due = {.time = sim->ready[item], .turn = sim->pushed++, .item = item};
-  int device = weir_simulation_device(sim, item);
-  bool is_early = due.time <= sim->free_at[sim->costs->devices[device].rates.executor];
-  if (item >= node_count(sim) && !is_task(sim, device) && is_early) due.time = -1;
+static void push_at(weir_simulation_t* sim, int item, double time) {
+  weir_due_t due = {.time = time, .turn = sim->pushed++, .item = item};
   int at = sim->heap_size++;
   for (; at > 0 && is_before(&due, &sim->heap[(at - 1) / 2]); at = (at - 1) / 2)
     sim->heap[at] = sim->heap[(at - 1) / 2];
   sim->heap[at] = due;
+}
+
+// Copies are given to a stream before nodes that are ready.
+static void push(weir_simulation_t* sim, int item) {
+  int device = weir_simulation_device(sim, item);
+  bool is_early = sim->ready[item] <= sim->free_at[sim->costs->devices[device].rates.executor];
+  bool is_first = item >= node_count(sim) && !is_task(sim, device) && is_early;
+  push_at(sim, item, is_first ? -1 : sim->ready[item]);
 }
 
 static int pop(weir_simulation_t* sim) {
@@ -299,10 +313,10 @@ static void run_in_stream(weir_simulation_t* sim, int item, int device) {
   keep_busy(sim, item, lane);
 }
 
-// What hands values on needs no turn.
+// Beside streams, what hands values on needs no turn.
 static void run_here(weir_simulation_t* sim, int item, int device) {
   int lane = weir_simulation_lane(sim, item, device);
-  bool is_light = sim->costs->is_light[item];
+  bool is_light = sim->costs->is_light[item] && !sim->is_newest_first;
   double start = sim->ready[item];
   if (!is_light) take_turn(sim, item, lane, &start);
   sim->start[item] = start;
@@ -407,6 +421,10 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   sim->pushed = 0;
   sim->step_ns = sim->total_ns = sim->crossed_bytes = sim->last_turned = 0;
   sim->last_item = -1;
+  for (int i = 0; i < sim->costs->device_count; ++i) {
+    sim->newest[i] = -1;
+    sim->is_idle[i] = false;
+  }
   memset(sim->is_made, 0, (size_t)sim->item_count * sizeof(*sim->is_made));
   for (int i = 0; i < WEIR_LANES * sim->costs->device_count; ++i) {
     sim->free_at[i] = 0;
@@ -421,17 +439,45 @@ static void reset(weir_simulation_t* sim, const int* device_of) {
   find_awaited(sim);
 }
 
+static void do_item(weir_simulation_t* sim, int item) {
+  run_item(sim, item);
+  if (item < node_count(sim)) finish_node(sim, item);
+  else finish_copy(sim, item);
+}
+
+static int processor_of(const weir_simulation_t* sim, int node) {
+  return sim->costs->devices[sim->device_of[node]].rates.processor;
+}
+
+// A processor that is free does what became ready last, and is free again after it.
+static void take_newest(weir_simulation_t* sim, int processor) {
+  int node = sim->newest[processor];
+  sim->is_idle[processor] = node < 0;
+  if (node < 0) return;
+  sim->newest[processor] = sim->below[node];
+  do_item(sim, node);
+  push_at(sim, -1 - processor, sim->end[node]);
+}
+
+static void add_newest(weir_simulation_t* sim, int node) {
+  int processor = processor_of(sim, node);
+  sim->below[node] = sim->newest[processor];
+  sim->newest[processor] = node;
+  if (sim->is_idle[processor]) take_newest(sim, processor);
+}
+
 double weir_simulate(weir_simulation_t* sim, const int* device_of) {
   const weir_costs_t* costs = sim->costs;
   reset(sim, device_of);
   for (size_t i = 0; i < costs->graph->node_count; ++i) {
     if (sim->pending[costs->order[i]->id] == 0) push(sim, costs->order[i]->id);
   }
+  for (int i = 0; i < costs->device_count && sim->is_newest_first; ++i) push_at(sim, -1 - i, 0);
   while (sim->heap_size > 0) {
     int item = pop(sim);
-    run_item(sim, item);
-    if (item < node_count(sim)) finish_node(sim, item);
-    else finish_copy(sim, item);
+    if (item < 0) take_newest(sim, -1 - item);
+    else if (sim->is_newest_first && item < node_count(sim)) add_newest(sim, item);
+    else do_item(sim, item);
   }
   double end = sim->last_item < 0 ? 0 : sim->end[sim->last_item];
   sim->total_ns = sim->step_ns + WEIR_MAX(end, sim->last_turned);

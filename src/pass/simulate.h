@@ -1,6 +1,7 @@
 // simulate.h — A step of a placed graph, played through in simulated time: the executor gives each
 // device what is ready in the order in which it became ready, copies first; each device does one
-// after the other what it was given, and beside that, copies from and to the host.
+// after the other what it was given, and beside that, copies from and to the host. Where no device
+// has a stream, the executor runs nodes itself, what became ready last first.
 //
 // Tasks of a cluster send values to each other, and a sign for every control edge. Where a loop
 // spans tasks, each that receives in it gets the condition in every turn, and asks for what the
@@ -29,6 +30,7 @@ typedef struct weir_simulation_t {
   int* first_output;  // by node id: number of its first output among those of all nodes
   int* node_of;       // by number of an output: the id of its node
   int item_count;
+  bool is_newest_first;  // no device has a stream
   // Of one placement.
   const int* device_of;         // by node id; the caller's
   double *ready, *start, *end;  // by item
@@ -42,6 +44,9 @@ typedef struct weir_simulation_t {
   double* turned;               // by loop and device: when it has the condition of all turns
   double last_turned;           // the latest of them
   struct weir_due_t* heap;      // what is ready, the earliest on top
+  int* newest;                  // by processor: the node that became ready last; -1: none
+  int* below;                   // by node id: the one that did before it
+  bool* is_idle;                // by processor: it waits for a node to become ready
   int heap_size;
   int64_t pushed;  // so far
   // The outcome.

@@ -34,13 +34,16 @@ static void move(play_t* play, const weir_node_t* node, int task) {
   play->device_of[node->id] = task;
 }
 
-static double simulate(world_t* w, play_t* play) {
-  weir_costs_params_t params = {
-      .graph = w->graph, .devices = tasks, .device_count = WEIR_COUNT_OF(tasks)};
+static double simulate_on(world_t* w, const weir_placement_t* devices, int count, play_t* play) {
+  weir_costs_params_t params = {.graph = w->graph, .devices = devices, .device_count = count};
   assert_true(w->graph->node_count <= MAX_NODES);
   check_ok(weir_costs_init(&play->costs, &params, &play->arena));
   check_ok(weir_simulation_init(&play->sim, &play->costs, &play->arena));
   return weir_simulate(&play->sim, play->device_of);
+}
+
+static double simulate(world_t* w, play_t* play) {
+  return simulate_on(w, tasks, WEIR_COUNT_OF(tasks), play);
 }
 
 static void check_ns(double ns, double want) { assert_float_equal(ns, want, 0.1); }
@@ -63,9 +66,9 @@ static void test_messages(void** state) {
   move(&play, far_y.node, 1);
   move(&play, again.node, 1);
   check_ns(simulate(w, &play), COPY_NS + MESSAGE_NS);
-  check_ns(end_of(&play, far_x), COPY_NS);
-  check_ns(end_of(&play, far_y), COPY_NS + MESSAGE_NS);
-  check_ns(end_of(&play, again), COPY_NS);  // the value is there already
+  check_ns(end_of(&play, far_y), COPY_NS);  // y was ready last
+  check_ns(end_of(&play, far_x), COPY_NS + MESSAGE_NS);
+  check_ns(end_of(&play, again), COPY_NS + MESSAGE_NS);  // the value is there already
   weir_arena_free(&play.arena);
 }
 
@@ -154,6 +157,25 @@ static void test_exits(void** state) {
   weir_arena_free(&play.arena);
 }
 
+// A task goes on with what became ready last. What another task waits for may be below it.
+static void test_the_newest_first(void** state) {
+  enum { NODE_NS = 10 };
+  world_t* w = *state;
+  play_t play = {.device_of = {0}};
+  weir_placement_t devices[] = {TASK(0), TASK(1)};
+  devices[0].rates.node_ns = devices[1].rates.node_ns = NODE_NS;
+  weir_edge_t x = OP(w, "Exp", placeholder(w, "x", WEIR_DTYPE_FLOAT));
+  weir_edge_t first = OP(w, "Neg", x), second = OP(w, "Abs", x), third = OP(w, "Square", second);
+  weir_edge_t far = OP(w, "Log", first);
+  move(&play, far.node, 1);
+  check_ns(simulate_on(w, devices, 2, &play), 4 * NODE_NS + COPY_NS + NODE_NS);
+  check_ns(end_of(&play, second), 2 * NODE_NS);
+  check_ns(end_of(&play, third), 3 * NODE_NS);
+  check_ns(end_of(&play, first), 4 * NODE_NS);
+  check_ns(end_of(&play, far), 5 * NODE_NS + COPY_NS);
+  weir_arena_free(&play.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_messages, world_setup, world_teardown),
@@ -161,6 +183,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_signs, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_exits, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_the_newest_first, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
