@@ -102,7 +102,8 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run(weir_session_t* session,
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_with(
     weir_session_t* session, const weir_step_spec_t* spec, const weir_run_options_t* options,
     weir_tensor_t** results, char** out_metadata, size_t* out_metadata_size);
-// As run, and gives Chrome's trace JSON of the step; weir_buffer_free it.
+// As run, and gives Chrome's trace JSON of the step, of a remote session by the clocks of its
+// tasks; weir_buffer_free it.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_traced(weir_session_t* session,
                                                               const weir_step_spec_t* spec,
                                                               weir_tensor_t** results,
