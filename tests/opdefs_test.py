@@ -17,7 +17,7 @@ LACKING = {
     '_FusedConv2D': {'int8', 'qint8'},  # quantised inference, with scales as arguments
 }
 # Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there.
-OWN = {'_CopyFromPeer', '_CopyToDevice', '_CopyToHost'}
+OWN = {'_CopyFromPeer', '_CopyToDevice', '_CopyToHost', '_Fused'}
 FIELDS = ['is_aggregate', 'is_stateful', 'is_commutative', 'allows_uninitialized_input', 'is_distributed_communication']
 ARG_FIELDS = ['name', 'type', 'type_attr', 'number_attr', 'type_list_attr', 'is_ref']
 ATTR_FIELDS = ['name', 'type', 'default_value', 'has_minimum', 'minimum', 'allowed_values']

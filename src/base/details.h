@@ -26,6 +26,7 @@ WEIR_MUST_USE weir_status_t* weir_status_at_node(weir_status_t* take_status, con
   weir_status_at_node(WEIR_STATUS(code, __VA_ARGS__), name, NULL)
 // Notes that the message is about node |name|, which it names in words of its own.
 WEIR_MUST_USE weir_status_t* weir_status_about_node(weir_status_t* take_status, weir_view_t name);
+bool weir_status_has_node(const weir_status_t* status);
 // An error as TensorFlow's client reads it: it finds the node by "{{node NAME}}" in the text, which
 // is put at the end unless there is one.
 WEIR_MUST_USE weir_status_t* weir_status_mark_node(weir_status_t* take_status);

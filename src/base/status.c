@@ -160,6 +160,10 @@ weir_status_t* weir_status_about_node(weir_status_t* take_status, weir_view_t na
   return remake(take_status, weir_view("", 0), &extras);
 }
 
+bool weir_status_has_node(const weir_status_t* status) {
+  return status && status->extras.node.size > 0;
+}
+
 weir_status_t* weir_status_mark_node(weir_status_t* take_status) {
   if (!take_status || take_status->extras.has_mark || !take_status->extras.node.size)
     return take_status;

@@ -41,7 +41,25 @@ enum {
                                  // on what data unpacks to
   WEIR_OP_SNAPSHOT =
       1u << 13,  // what it reads of a resource is never memory of a reference variable
+  WEIR_OP_COMPOSITE = 1u << 14,  // stands for several nodes: its errors name the one that failed
 };
+
+// How an elementwise op makes an element of its output from those of its inputs: what passes fuse
+// by, and kernels of fused nodes run.
+typedef enum weir_scalar_kind_t {
+  WEIR_SCALAR_NONE = 0,
+  WEIR_SCALAR_UNARY,            // a row of kernel/elementwise/unary_ops.inc
+  WEIR_SCALAR_BINARY,           // a row of binary_ops.inc; the inputs broadcast
+  WEIR_SCALAR_BINARY_FLAT,      // the same, of inputs with as many elements
+  WEIR_SCALAR_ACTIVATION,       // of kernel/nn/activation.h; a float attribute is its parameter
+  WEIR_SCALAR_ACTIVATION_GRAD,  // its gradient, of inputs of one shape
+  WEIR_SCALAR_CAST,             // from the input's type to the output's
+  WEIR_SCALAR_SELECT,           // the second or third input, as the first says; they broadcast
+} weir_scalar_kind_t;
+typedef struct weir_scalar_t {
+  uint8_t kind;      // weir_scalar_kind_t
+  uint8_t function;  // weir_unary_op_t, weir_binary_op_t or weir_activation_t
+} weir_scalar_t;
 
 // Ops the runtime itself must recognise. Everything else is NONE.
 typedef enum weir_role_t {
@@ -101,7 +119,9 @@ typedef struct weir_op_def_t {
   const char* outputs;  // optional
   weir_op_flags_t flags;
   weir_role_t role;
-  const char* summary;  // optional: one line for `weir ops` and the generated documentation
+  weir_scalar_t scalar;  // optional: not elementwise. Of one output; attributes that are neither
+                         // types nor numbers of type float have their default where it holds
+  const char* summary;   // optional: one line for `weir ops` and the generated documentation
   weir_status_t* (*infer_shape)(
       weir_shape_ctx_t* ctx);  // required: weir_shape_fn_unknown when nothing can be said
   weir_status_t* (*build_grad)(weir_grad_ctx_t* ctx);  // optional: no gradient

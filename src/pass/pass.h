@@ -28,15 +28,18 @@ typedef struct weir_pass_ctx_t {
 typedef struct weir_pass_t {
   const char* name;  // "fold"
   weir_status_t* (*run)(weir_pass_ctx_t* ctx);
+  bool is_local;  // adds ops that mean nothing elsewhere: of placed graphs that this process runs
   bool is_required;  // graphs may not run without it: "all" does not disable it, its name does
 } weir_pass_t;
 
 // In the order they run; ended by a zero row. passes.c holds the table.
 extern const weir_pass_t weir_passes[];
-// Runs them all. |disabled|: names to leave out, separated by commas, or "all"; NULL: none. The
-// environment variable WEIR_DISABLE_PASSES adds to it. INVALID_ARGUMENT for a name that no pass
-// has.
+// Runs them all but the local ones. |disabled|: names to leave out, separated by commas, or "all";
+// NULL: none. The environment variable WEIR_DISABLE_PASSES adds to it. INVALID_ARGUMENT for a name
+// that no pass has.
 WEIR_MUST_USE weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled);
+// Runs the local ones, after those and after placement.
+WEIR_MUST_USE weir_status_t* weir_passes_run_local(weir_pass_ctx_t* ctx, const char* disabled);
 
 // ---- prune: the copy that passes work on (prune.c) ----
 // Who reads |to| reads |from| instead. Connections are made one after the other, once all feeds are
@@ -70,6 +73,7 @@ weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);        // constant folding
 weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);         // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
 weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx);      // what only control edges await
+weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx);        // elementwise nodes become one
 weir_status_t* weir_pass_calls(
     weir_pass_ctx_t* ctx);  // library functions used as ops become PartitionedCall nodes
 

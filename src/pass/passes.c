@@ -13,6 +13,7 @@ const weir_pass_t weir_passes[] = {
     {.name = "fold", .run = weir_pass_fold},
     {.name = "cse", .run = weir_pass_cse},
     {.name = "unread", .run = weir_pass_unread},
+    {.name = "fuse", .run = weir_pass_fuse, .is_local = true},
     {.name = NULL},
 };
 
@@ -42,14 +43,23 @@ static weir_status_t* check_list(const char* list) {
   return NULL;
 }
 
-weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled) {
+static weir_status_t* run_passes(weir_pass_ctx_t* ctx, const char* disabled, bool is_local) {
   const char* environment =
       getenv("WEIR_DISABLE_PASSES");  // for finding out which pass is to blame
   WEIR_TRY(check_list(disabled));
   WEIR_TRY(check_list(environment));
   for (const weir_pass_t* pass = weir_passes; pass->name; ++pass) {
-    if (is_disabled(disabled, pass) || is_disabled(environment, pass)) continue;
+    if (pass->is_local != is_local || is_disabled(disabled, pass) || is_disabled(environment, pass))
+      continue;
     WEIR_TRY(weir_status_prefix(pass->run(ctx), "Graph pass '%s': ", pass->name));
   }
   return NULL;
+}
+
+weir_status_t* weir_passes_run(weir_pass_ctx_t* ctx, const char* disabled) {
+  return run_passes(ctx, disabled, false);
+}
+
+weir_status_t* weir_passes_run_local(weir_pass_ctx_t* ctx, const char* disabled) {
+  return run_passes(ctx, disabled, true);
 }

@@ -87,12 +87,16 @@ static weir_status_t* evaluate(void* self, const weir_node_t* node, weir_tensor_
   return WEIR_STATUS(UNIMPLEMENTED, "node '%s' cannot be folded", node->def.name);
 }
 
+static weir_pass_ctx_t pass_ctx(weir_program_t* program, const weir_source_t* source) {
+  return (weir_pass_ctx_t){.graph = source->graph,
+                           .targets = source->targets,
+                           .target_count = source->target_count,
+                           .has_moving_args = source->is_function,
+                           .evaluator = {.evaluate = evaluate, .self = program}};
+}
+
 weir_status_t* weir_program_optimize(weir_program_t* program, const weir_source_t* source) {
-  weir_pass_ctx_t ctx = {.graph = source->graph,
-                         .targets = source->targets,
-                         .target_count = source->target_count,
-                         .has_moving_args = source->is_function,
-                         .evaluator = {.evaluate = evaluate, .self = program}};
+  weir_pass_ctx_t ctx = pass_ctx(program, source);
   return weir_passes_run(&ctx, program->disabled_passes);
 }
 
@@ -201,14 +205,23 @@ weir_status_t* weir_program_prepare(weir_program_t* program, const weir_source_t
   return is_placed ? check_placed(program->runtime, graph, *out_device_of) : NULL;
 }
 
+// What is done only to a graph that runs here: others need not know the ops it adds.
+static weir_status_t* specialize(weir_program_t* program, const weir_source_t* source,
+                                 weir_arena_t* arena, int** device_of) {
+  weir_pass_ctx_t ctx = pass_ctx(program, source);
+  WEIR_TRY(weir_passes_run_local(&ctx, program->disabled_passes));
+  if (!*device_of) return NULL;
+  WEIR_TRY(find_devices(program->runtime, source->graph, arena, device_of));
+  return weir_add_copies(program->runtime, source->graph, arena, device_of);
+}
+
 weir_status_t* weir_program_compile(weir_program_t* program, const weir_source_t* take_source,
                                     weir_plan_t** out_plan) {
   const weir_source_t* source = take_source;
   weir_arena_t arena = {0};
   int* device_of = NULL;
   weir_status_t* status = weir_program_prepare(program, source, &arena, &device_of);
-  if (!status && device_of)
-    status = weir_add_copies(program->runtime, source->graph, &arena, &device_of);
+  if (!status) status = specialize(program, source, &arena, &device_of);
   weir_plan_params_t params = {.graph = source->graph,
                                .targets = source->targets,
                                .target_count = source->target_count,

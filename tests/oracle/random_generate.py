@@ -6,7 +6,7 @@ from random_blocks import fill
 from random_builder import Builder
 from random_graph import BOOL, FLOAT, INT32, Run, shape, type_
 
-PASSES = ('fold', 'arithmetic', 'cse', 'unread', 'all', 'fold,arithmetic', 'cse,unread')
+PASSES = ('fold', 'arithmetic', 'cse', 'unread', 'fuse', 'all', 'fold,arithmetic', 'cse,unread')
 BASE = {'arithmetic', 'constant', 'hand_on', 'comparison', 'read', 'write'}
 
 

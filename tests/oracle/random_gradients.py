@@ -113,7 +113,7 @@ def draw(seed, kinds):
         else:
             runs.append(Run([g.name for g in grads] + [loss.name], [], feeds))
         runs.append(state.copy())
-    program.threads, program.disabled = rng.choice((1, 2, 4)), rng.choice(('', '', '', 'arithmetic', 'fold', 'all'))
+    program.threads, program.disabled = rng.choice((1, 2, 4)), rng.choice(('', '', '', 'arithmetic', 'fold', 'fuse', 'all'))
     return program
 
 

@@ -181,6 +181,11 @@ static const weir_binary_fn_t table[WEIR_BINARY_COUNT][WEIR_DTYPE_COUNT] = {
 #include "kernel/elementwise/binary_ops.inc"
 };
 
+static const uint8_t results[WEIR_BINARY_COUNT] = {
+#define FUNCTION(NAME, name, loops, result, ...) WEIR_RESULT_##result,
+#include "kernel/elementwise/binary_ops.inc"
+};
+
 static const double costs[WEIR_BINARY_COUNT] = {
 #define FUNCTION(NAME, name, loops, result, ns, ...) ns,
 #include "kernel/elementwise/binary_ops.inc"
@@ -209,6 +214,22 @@ weir_binary_fn_t weir_binary_find(weir_binary_op_t op, weir_dtype_t dtype) {
 }
 
 double weir_binary_cost(weir_binary_op_t op) { return costs[op]; }
+
+weir_dtype_t weir_binary_result(weir_binary_op_t op, weir_dtype_t dtype) {
+  return weir_result_type((weir_result_t)results[op], dtype);
+}
+
+bool weir_binary_may_fail(weir_binary_op_t op, weir_dtype_t dtype) {
+  switch (op) {
+    case WEIR_BINARY_DIV:
+    case WEIR_BINARY_FLOOR_DIV:
+    case WEIR_BINARY_FLOOR_MOD:
+    case WEIR_BINARY_TRUNCATE_DIV:
+    case WEIR_BINARY_TRUNCATE_MOD:
+    case WEIR_BINARY_POW: return weir_dtype_is_integer(dtype);
+    default: return false;
+  }
+}
 
 weir_status_t* weir_binary_error(weir_binary_op_t op) {
   if (op == WEIR_BINARY_POW) {

@@ -38,21 +38,45 @@ weir_status_t* weir_unary_compute(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
-                                     weir_broadcast_t* out_plan) {
-  const weir_tensor_t* x = weir_kernel_input(ctx, i);
-  const weir_tensor_t* y = weir_kernel_input(ctx, j);
+weir_status_t* weir_cwise_broadcast(weir_shape_view_t x, weir_shape_view_t y,
+                                    weir_broadcast_t* out_plan) {
   char x_text[WEIR_SHAPE_TEXT_SIZE];
   char y_text[WEIR_SHAPE_TEXT_SIZE];
-  if (!weir_broadcast_plan(weir_shape_view_of(x), weir_shape_view_of(y), out_plan)) {
+  if (!weir_broadcast_plan(x, y, out_plan)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Incompatible shapes: %s vs. %s",
-                       weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
+                       weir_shape_text(x.rank, x.dims, x_text),
+                       weir_shape_text(y.rank, y.dims, y_text));
   }
   if (out_plan->rank < 0) {
     return WEIR_STATUS(UNIMPLEMENTED, "Broadcast between %s and %s is not supported yet.",
-                       weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
+                       weir_shape_text(x.rank, x.dims, x_text),
+                       weir_shape_text(y.rank, y.dims, y_text));
   }
   return NULL;
+}
+
+weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
+                                     weir_broadcast_t* out_plan) {
+  return weir_cwise_broadcast(weir_shape_view_of(weir_kernel_input(ctx, i)),
+                              weir_shape_view_of(weir_kernel_input(ctx, j)), out_plan);
+}
+
+weir_status_t* weir_cwise_flat_error(weir_shape_view_t x, weir_shape_view_t y) {
+  char x_text[WEIR_SHAPE_TEXT_SIZE];
+  char y_text[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(
+      INVALID_ARGUMENT, "Inputs must have the same number of elements, not shapes %s and %s",
+      weir_shape_text(x.rank, x.dims, x_text), weir_shape_text(y.rank, y.dims, y_text));
+}
+
+weir_status_t* weir_cwise_select_error(weir_shape_view_t condition, weir_shape_view_t t,
+                                       weir_shape_view_t e) {
+  char x[WEIR_SHAPE_TEXT_SIZE];
+  char y[WEIR_SHAPE_TEXT_SIZE];
+  char z[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "condition %s, then %s, and else %s must be broadcastable",
+                     weir_shape_text(condition.rank, condition.dims, x),
+                     weir_shape_text(t.rank, t.dims, y), weir_shape_text(e.rank, e.dims, z));
 }
 
 // Runs over |n| elements in the shape of input |like|, in the memory of an input that has that
@@ -115,12 +139,7 @@ weir_status_t* weir_binary_compute(weir_kernel_ctx_t* ctx) {
 weir_status_t* weir_binary_flat_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
-  if (WEIR_UNLIKELY(x->count != y->count)) {
-    char x_text[WEIR_SHAPE_TEXT_SIZE];
-    char y_text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Inputs must have the same number of elements, not shapes %s and %s",
-                       weir_tensor_shape_text(x, x_text), weir_tensor_shape_text(y, y_text));
-  }
+  if (WEIR_UNLIKELY(x->count != y->count))
+    return weir_cwise_flat_error(weir_shape_view_of(x), weir_shape_view_of(y));
   return compute_run(ctx, 0, x->count, WEIR_SPAN_BOTH);
 }

@@ -36,47 +36,51 @@ weir_status_t* weir_binary_compute(weir_kernel_ctx_t* ctx);
 // Element by element: both inputs must have as many.
 weir_status_t* weir_binary_flat_compute(weir_kernel_ctx_t* ctx);
 
-// Plans the broadcast of inputs |i| and |j|, with the errors of weir_binary_compute.
+// Plans the broadcast of two shapes, with the errors of weir_binary_compute.
+WEIR_MUST_USE weir_status_t* weir_cwise_broadcast(weir_shape_view_t x, weir_shape_view_t y,
+                                                  weir_broadcast_t* out_plan);
+// The error of weir_binary_flat_compute.
+WEIR_MUST_USE weir_status_t* weir_cwise_flat_error(weir_shape_view_t x, weir_shape_view_t y);
+// The error of SelectV2 where the condition does not broadcast with the other two.
+WEIR_MUST_USE weir_status_t* weir_cwise_select_error(weir_shape_view_t condition,
+                                                     weir_shape_view_t t, weir_shape_view_t e);
+// Plans the broadcast of inputs |i| and |j|.
 WEIR_MUST_USE weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
                                                    weir_broadcast_t* out_plan);
 WEIR_INLINE weir_shape_view_t weir_shape_view_of(const weir_tensor_t* t) {
   return (weir_shape_view_t){.rank = t->rank, .dims = t->dims};
 }
 
-// Defines the init function |name| of an op: WEIR_UNARY_INIT(exp_init, EXP)
+// Defines the init function |name| of an op: WEIR_UNARY_INIT(exp_init, EXP), and what it looks up.
 #define WEIR_UNARY_INIT(name, OP)                                           \
+  enum { name##_function = WEIR_UNARY_##OP };                               \
   static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
     return weir_unary_init(init, state, WEIR_UNARY_##OP);                   \
   }
 #define WEIR_BINARY_INIT(name, OP)                                          \
+  enum { name##_function = WEIR_BINARY_##OP };                              \
   static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
     return weir_binary_init(init, state, WEIR_BINARY_##OP);                 \
   }
 
-// Kernel tables of elementwise ops; |constraint| is as weir_kernel_def_t.types, or NULL.
-#define WEIR_UNARY_KERNELS(init_fn, constraint)                                            \
-  (const weir_kernel_def_t[]) {                                                            \
-    {WEIR_DEVICE_CPU, .types = constraint, .compute = weir_unary_compute, .init = init_fn, \
-     .state_size = sizeof(weir_unary_state_t)},                                            \
-    {                                                                                      \
-      0                                                                                    \
-    }                                                                                      \
-  }
-#define WEIR_BINARY_KERNELS(init_fn, constraint)                                            \
-  (const weir_kernel_def_t[]) {                                                             \
-    {WEIR_DEVICE_CPU, .types = constraint, .compute = weir_binary_compute, .init = init_fn, \
-     .state_size = sizeof(weir_binary_state_t)},                                            \
-    {                                                                                       \
-      0                                                                                     \
-    }                                                                                       \
-  }
-#define WEIR_BINARY_FLAT_KERNELS(init_fn)                                   \
-  (const weir_kernel_def_t[]) {                                             \
-    {WEIR_DEVICE_CPU, .compute = weir_binary_flat_compute, .init = init_fn, \
-     .state_size = sizeof(weir_binary_state_t)},                            \
-    {                                                                       \
-      0                                                                     \
-    }                                                                       \
-  }
+// Kernel tables of elementwise ops, each followed by the op's .scalar; |constraint| is as
+// weir_kernel_def_t.types, or NULL.
+#define WEIR_UNARY_KERNELS(init_fn, constraint)                                              \
+  (const weir_kernel_def_t[]){                                                               \
+      {WEIR_DEVICE_CPU, .types = constraint, .compute = weir_unary_compute, .init = init_fn, \
+       .state_size = sizeof(weir_unary_state_t)},                                            \
+      {0}},                                                                                  \
+      .scalar = {WEIR_SCALAR_UNARY, init_fn##_function}
+#define WEIR_BINARY_KERNELS(init_fn, constraint)                                              \
+  (const weir_kernel_def_t[]){                                                                \
+      {WEIR_DEVICE_CPU, .types = constraint, .compute = weir_binary_compute, .init = init_fn, \
+       .state_size = sizeof(weir_binary_state_t)},                                            \
+      {0}},                                                                                   \
+      .scalar = {WEIR_SCALAR_BINARY, init_fn##_function}
+#define WEIR_BINARY_FLAT_KERNELS(init_fn)                                                   \
+  (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = weir_binary_flat_compute,        \
+                               .init = init_fn, .state_size = sizeof(weir_binary_state_t)}, \
+                              {0}},                                                         \
+      .scalar = {WEIR_SCALAR_BINARY_FLAT, init_fn##_function}
 
 #endif  // WEIR_KERNEL_ELEMENTWISE_CWISE_H_

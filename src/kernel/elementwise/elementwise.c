@@ -9,6 +9,17 @@
 #define SHORT_RUN 32
 #define BLOCK_BYTES 2048
 
+weir_dtype_t weir_result_type(weir_result_t result, weir_dtype_t dtype) {
+  bool is_double = dtype == WEIR_DTYPE_DOUBLE || dtype == WEIR_DTYPE_COMPLEX128;
+  switch (result) {
+    case WEIR_RESULT_BOOL: return WEIR_DTYPE_BOOL;
+    case WEIR_RESULT_BYTE: return WEIR_DTYPE_UINT8;
+    case WEIR_RESULT_PART: return is_double ? WEIR_DTYPE_DOUBLE : WEIR_DTYPE_FLOAT;
+    case WEIR_RESULT_PAIR: return is_double ? WEIR_DTYPE_COMPLEX128 : WEIR_DTYPE_COMPLEX64;
+    default: return dtype;
+  }
+}
+
 // ---- equal shapes ----
 
 typedef struct unary_job_t {
@@ -180,6 +191,32 @@ static char* gather(char* dst, const char* src, int64_t n, bool is_repeated, siz
   for (int64_t i = 0; i < n; ++i, dst += size)
     memcpy(dst, src + (is_repeated ? 0 : (size_t)i * size), size);
   return dst;
+}
+
+WEIR_INLINE void gather_range(const weir_broadcast_t* plan, int64_t position, int64_t n,
+                              const char* y, size_t size, char* out) {
+  const int last = plan->rank - 1;
+  const bool is_repeated = plan->y_strides[last] == 0;
+  cursor_t c = cursor_at(plan, position);
+  while (n > 0) {
+    int64_t run = WEIR_MIN(plan->dims[last] - c.index[last], n);
+    const char* from = y + (size_t)c.y * size;
+    if (is_repeated) out = gather(out, from, run, true, size);
+    else out = (char*)memcpy(out, from, (size_t)run * size) + (size_t)run * size;
+    cursor_advance(plan, &c, run);
+    n -= run;
+  }
+}
+
+void weir_broadcast_gather(const weir_broadcast_t* plan, int64_t position, int64_t n, const void* y,
+                           size_t size, void* out) {
+  switch (size) {
+    case 1: gather_range(plan, position, n, y, 1, out); return;
+    case 2: gather_range(plan, position, n, y, 2, out); return;
+    case 4: gather_range(plan, position, n, y, 4, out); return;
+    case 8: gather_range(plan, position, n, y, 8, out); return;
+    default: gather_range(plan, position, n, y, size, out); return;
+  }
 }
 
 WEIR_INLINE bool range_gathered(const binary_job_t* job, int64_t begin, int64_t end, size_t size) {

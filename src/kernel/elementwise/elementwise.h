@@ -39,12 +39,25 @@ typedef bool (*weir_binary_fn_t)(const void* x, const void* y, void* z, int64_t 
 
 weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype);  // NULL: not for this type
 weir_binary_fn_t weir_binary_find(weir_binary_op_t op,
-                                  weir_dtype_t dtype);  // |dtype| of the operands
-double weir_unary_cost(weir_unary_op_t op);             // ns an element, roughly
+                                  weir_dtype_t dtype);                   // |dtype| of the operands
+weir_dtype_t weir_unary_result(weir_unary_op_t op, weir_dtype_t dtype);  // the result's type
+weir_dtype_t weir_binary_result(weir_binary_op_t op, weir_dtype_t dtype);
+bool weir_binary_may_fail(weir_binary_op_t op, weir_dtype_t dtype);  // see weir_binary_error
+double weir_unary_cost(weir_unary_op_t op);                          // ns an element, roughly
 double weir_binary_cost(weir_binary_op_t op);
 // The INVALID_ARGUMENT of an operation whose function returned false: division by zero, or a
 // negative exponent.
 WEIR_MUST_USE weir_status_t* weir_binary_error(weir_binary_op_t op);
+
+// What a row says of its result's type.
+typedef enum weir_result_t {
+  WEIR_RESULT_SAME,
+  WEIR_RESULT_BOOL,
+  WEIR_RESULT_BYTE,
+  WEIR_RESULT_PART,
+  WEIR_RESULT_PAIR,
+} weir_result_t;
+weir_dtype_t weir_result_type(weir_result_t result, weir_dtype_t dtype);
 
 // ---- broadcasting ----
 #define WEIR_BROADCAST_MAX 8  // dimensions left after merging; more are an error, as in TensorFlow
@@ -72,6 +85,11 @@ bool weir_broadcast_plan(weir_shape_view_t x, weir_shape_view_t y, weir_broadcas
 // The operands' elements behind element |position| of the result.
 void weir_broadcast_at(const weir_broadcast_t* plan, int64_t position, int64_t* out_x,
                        int64_t* out_y);
+
+// Copies what the second operand, |y| with elements of |size| bytes, is in the |n| elements of the
+// result from |position| on.
+void weir_broadcast_gather(const weir_broadcast_t* plan, int64_t position, int64_t n, const void* y,
+                           size_t size, void* out);
 
 typedef struct weir_binary_run_t {
   weir_binary_fn_t fn;

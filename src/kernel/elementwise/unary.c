@@ -159,6 +159,11 @@ static const weir_unary_fn_t table[WEIR_UNARY_COUNT][WEIR_DTYPE_COUNT] = {
 #include "kernel/elementwise/unary_ops.inc"
 };
 
+static const uint8_t results[WEIR_UNARY_COUNT] = {
+#define FUNCTION(NAME, name, loops, form, result, ...) WEIR_RESULT_##result,
+#include "kernel/elementwise/unary_ops.inc"
+};
+
 static const double costs[WEIR_UNARY_COUNT] = {
 #define FUNCTION(NAME, name, loops, form, result, ns, ...) ns,
 #include "kernel/elementwise/unary_ops.inc"
@@ -169,3 +174,7 @@ weir_unary_fn_t weir_unary_find(weir_unary_op_t op, weir_dtype_t dtype) {
 }
 
 double weir_unary_cost(weir_unary_op_t op) { return costs[op]; }
+
+weir_dtype_t weir_unary_result(weir_unary_op_t op, weir_dtype_t dtype) {
+  return weir_result_type((weir_result_t)results[op], dtype);
+}

@@ -47,16 +47,21 @@ weir_status_t* weir_activation_op_forward(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+weir_status_t* weir_activation_shape_error(const char* name, const char* op, const char* dy,
+                                           const char* x) {
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Inputs to operation %s of type %s must have the same size and shape.  "
+                     "Input 0: %s != input 1: %s",
+                     name, op, dy, x);
+}
+
 weir_status_t* weir_activation_op_backward(weir_kernel_ctx_t* ctx) {
   const weir_activation_op_t* op = ctx->state;
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *x = weir_kernel_input(ctx, 1);
   if (!weir_tensor_same_shape(dy, x)) {
     char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Inputs to operation %s of type %s must have the same size and shape.  "
-                       "Input 0: %s != input 1: %s",
-                       ctx->node->name, ctx->node->op_name, weir_tensor_shape_text(dy, a),
-                       weir_tensor_shape_text(x, b));
+    return weir_activation_shape_error(ctx->node->name, ctx->node->op_name,
+                                       weir_tensor_shape_text(dy, a), weir_tensor_shape_text(x, b));
   }
   job_t job = {
       .op = op, .size = weir_dtype_size(weir_tensor_type(x)), .dy = dy->data, .x = x->data};

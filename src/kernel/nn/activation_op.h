@@ -23,6 +23,10 @@ weir_status_t* weir_activation_op_forward(
 weir_status_t* weir_activation_op_backward(
     weir_kernel_ctx_t* ctx);  // (gradients, features) -> backprops
 
+// The error of a gradient, at node |name|, whose inputs have the shapes |dy| and |x|.
+WEIR_MUST_USE weir_status_t* weir_activation_shape_error(const char* name, const char* op,
+                                                         const char* dy, const char* x);
+
 #define WEIR_ACTIVATION_KERNEL(init_fn, compute_fn, row_types)                \
   WEIR_CPU_KERNEL(.types = row_types, .compute = compute_fn, .init = init_fn, \
                   .state_size = sizeof(weir_activation_op_t))

@@ -76,6 +76,7 @@ const weir_op_module_t weir_ops_math_add = {
          .inputs = "x: T; y: T",
          .outputs = "z: T",
          .flags = WEIR_OP_POINTWISE,
+         .scalar = {WEIR_SCALAR_BINARY, WEIR_BINARY_ADD},
          .summary = "x + y, element by element; strings are joined",
          .infer_shape = weir_shape_fn_broadcast,
          .build_grad = add_grad,

@@ -109,6 +109,7 @@ const weir_op_module_t weir_ops_math_cast = {
                                     .inputs = "x: SrcT",
                                     .outputs = "y: DstT",
                                     .flags = WEIR_OP_VIEW | WEIR_OP_POINTWISE,
+                                    .scalar = {WEIR_SCALAR_CAST, 0},
                                     .summary = "The elements as another type",
                                     .infer_shape = weir_shape_fn_unchanged,
                                     .build_grad = cast_grad,

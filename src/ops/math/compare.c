@@ -112,12 +112,13 @@ static weir_status_t* approximate_cpu(weir_kernel_ctx_t* ctx) {
     .flags = WEIR_OP_POINTWISE | WEIR_OP_NO_GRADIENT, .summary = text,                           \
     .infer_shape = weir_shape_fn_broadcast, .kernels = WEIR_BINARY_KERNELS(init_fn, NULL)        \
   }
-#define EQUALITY_OP(op_name, text, init_fn)                                                  \
+#define EQUALITY_OP(op_name, text, init_fn, function)                                        \
   {                                                                                          \
     .name = op_name, .attrs = "T: type; incompatible_shape_error: bool = true",              \
     .inputs = "x: T; y: T", .outputs = "z: bool",                                            \
     .flags = WEIR_OP_POINTWISE | WEIR_OP_COMMUTATIVE | WEIR_OP_NO_GRADIENT, .summary = text, \
-    .infer_shape = equality_shape, .kernels = (const weir_kernel_def_t[]) {                  \
+    .scalar = {WEIR_SCALAR_BINARY, function}, .infer_shape = equality_shape,                 \
+    .kernels = (const weir_kernel_def_t[]) {                                                 \
       {WEIR_DEVICE_CPU, .types = EQUALITY_CPU, .compute = equality_cpu, .init = init_fn,     \
        .state_size = sizeof(equal_state_t)},                                                 \
       {                                                                                      \
@@ -134,8 +135,8 @@ const weir_op_module_t weir_ops_math_compare = {
         ORDER_OP("LessEqual", "x <= y", less_equal_init),
         ORDER_OP("Greater", "x > y", greater_init),
         ORDER_OP("GreaterEqual", "x >= y", greater_equal_init),
-        EQUALITY_OP("Equal", "x == y", equal_init),
-        EQUALITY_OP("NotEqual", "x != y", not_equal_init),
+        EQUALITY_OP("Equal", "x == y", equal_init, WEIR_BINARY_EQUAL),
+        EQUALITY_OP("NotEqual", "x != y", not_equal_init, WEIR_BINARY_NOT_EQUAL),
         {.name = "ApproximateEqual",
          .attrs = "T: numbertype; tolerance: float = 1e-05",
          .inputs = "x: T; y: T",

@@ -87,6 +87,7 @@ static weir_status_t* check_parts(const weir_kernel_init_t* init) {
 }
 
 #define PART_INIT(name, inner)                                              \
+  enum { name##_function = inner##_function };                              \
   static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
     WEIR_TRY(check_parts(init));                                            \
     return inner(init, state);                                              \
@@ -125,6 +126,7 @@ const weir_op_module_t weir_ops_math_complex = {
          .inputs = "input: T",
          .outputs = "output: T",
          .flags = WEIR_OP_POINTWISE,
+         .scalar = {WEIR_SCALAR_UNARY, WEIR_UNARY_CONJ},
          .summary = "The complex conjugate",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = conj_grad,

@@ -158,13 +158,9 @@ static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_kernel_broadcast(ctx, 1, 2, &values));
   if (!weir_broadcast_plan(weir_shape_view_of(c),
                            (weir_shape_view_t){values.out_rank, values.out_dims}, &all)) {
-    char x[WEIR_SHAPE_TEXT_SIZE];
-    char y[WEIR_SHAPE_TEXT_SIZE];
-    char z[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "condition %s, then %s, and else %s must be broadcastable",
-                       weir_tensor_shape_text(c, x),
-                       weir_tensor_shape_text(weir_kernel_input(ctx, 1), y),
-                       weir_tensor_shape_text(weir_kernel_input(ctx, 2), z));
+    return weir_cwise_select_error(weir_shape_view_of(c),
+                                   weir_shape_view_of(weir_kernel_input(ctx, 1)),
+                                   weir_shape_view_of(weir_kernel_input(ctx, 2)));
   }
   selection_t s;
   for (int k = 0; k < 3; ++k)
@@ -251,6 +247,7 @@ const weir_op_module_t weir_ops_math_select = {
          .inputs = "condition: bool; t: T; e: T",
          .outputs = "output: T",
          .flags = WEIR_OP_POINTWISE,
+         .scalar = {WEIR_SCALAR_SELECT, 0},
          .summary = "Elements of t where the condition holds, of e elsewhere, with broadcasting",
          .infer_shape = select_v2_shape,
          .build_grad = select_v2_grad,

@@ -1,0 +1,20 @@
+// fused.c — _Fused: several elementwise nodes as one, as the pass of that name joins them
+// (pass/fuse.c). What it computes is a program (kernel/fused/program.h).
+#include "kernel/fused/run.h"
+#include "op/shape_ctx.h"
+
+const weir_op_module_t weir_ops_math_fused = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "_Fused",
+         .summary = "Several elementwise ops, element by element",
+         .attrs = "Tin: list(type) >= 1; Tout: list(type) >= 1; steps: list(int); "
+                  "outputs: list(int); names: list(string); ops: list(string)",
+         .inputs = "inputs: Tin",
+         .outputs = "results: Tout",
+         .flags = WEIR_OP_COMPOSITE,
+         .infer_shape = weir_shape_fn_unknown,
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = weir_fused_compute, .init = weir_fused_init,
+                             .deinit = weir_fused_deinit, .state_size = sizeof(weir_fused_code_t))},
+        {0}}};

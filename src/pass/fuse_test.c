@@ -1,0 +1,252 @@
+// fuse_test.c — Which nodes are fused, and which are left alone.
+#include <math.h>
+#include <stdlib.h>
+
+#include "testing/world.h"
+
+typedef struct step_t {
+  weir_edge_t fetches[4];
+  int fetch_count;
+  weir_node_t* target;
+} step_t;
+
+// Nodes of the plan, results and arguments included; fed are all placeholders.
+static int count_nodes(world_t* w, const char* disabled, const step_t* step) {
+  weir_session_options_t options = {.threads = 1, .disabled_passes = disabled, .devices = "cpu:2"};
+  weir_session_t* session = NULL;
+  weir_callable_t* callable = NULL;
+  weir_feed_t feeds[8];
+  int feed_count = 0;
+  for (size_t i = 0; i < w->graph->node_count; ++i) {
+    if (strcmp(w->graph->nodes[i]->def.op_name, "Placeholder") == 0)
+      feeds[feed_count++] = (weir_feed_t){.edge = output(w->graph->nodes[i], 0)};
+  }
+  weir_step_spec_t spec = {.feeds = feeds,
+                           .feed_count = feed_count,
+                           .fetches = step->fetches,
+                           .fetch_count = step->fetch_count,
+                           .targets = &step->target,
+                           .target_count = step->target ? 1 : 0};
+  check_ok(weir_session_create(w->graph, &options, &session));
+  check_ok(weir_callable_create(session, &spec, &callable));
+  int count = (int)weir_callable_node_count(callable);
+  weir_callable_destroy(callable);
+  weir_session_destroy(session);
+  return count;
+}
+
+// How many nodes fewer there are with the pass than without.
+static int saved(world_t* w, const step_t* step) {
+  return count_nodes(w, "fuse", step) - count_nodes(w, NULL, step);
+}
+#define FETCH(...)                     \
+  (&(step_t){.fetches = {__VA_ARGS__}, \
+             .fetch_count = (int)(sizeof((weir_edge_t[]){__VA_ARGS__}) / sizeof(weir_edge_t))})
+
+static void test_chain(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t one = OP(w, "Exp", x);
+  assert_int_equal(saved(w, FETCH(one)), 0);  // nothing to join
+  weir_edge_t two = OP(w, "Relu", one);
+  assert_int_equal(saved(w, FETCH(two)), 1);
+  weir_edge_t five = OP(w, "Tanh", OP(w, "Square", OP(w, "Neg", two)));
+  assert_int_equal(saved(w, FETCH(five)), 4);
+  weir_session_t* session = open_session(w, 1);
+  assert_true(feed_float(session, x, 0, five) == tanhf(1));
+}
+
+static void test_diamond(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t top = OP(w, "Mul", x, y);
+  weir_edge_t join = OP(w, "AddV2", OP(w, "Exp", top), OP(w, "Mul", OP(w, "Neg", top), x));
+  assert_int_equal(saved(w, FETCH(join)), 4);
+}
+
+// A matrix product between elementwise nodes keeps them apart.
+static void test_apart(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t before = OP(w, "Exp", x);
+  weir_edge_t product = OP(w, "MatMul", before, before);
+  weir_edge_t after = OP(w, "AddV2", OP(w, "Neg", product), before);
+  assert_int_equal(saved(w, FETCH(after)), 1);  // Neg and AddV2
+}
+
+static void test_disabled(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = OP(w, "Relu", OP(w, "Exp", x));
+  int without = count_nodes(w, "fuse", FETCH(y));
+  setenv("WEIR_DISABLE_PASSES", "fuse", 1);
+  assert_int_equal(count_nodes(w, NULL, FETCH(y)), without);
+  unsetenv("WEIR_DISABLE_PASSES");
+  assert_int_equal(count_nodes(w, NULL, FETCH(y)), without - 1);
+}
+
+// ---- what keeps a node out ----
+
+// A value that is fetched must be there, and so must what a target is.
+static void test_values_that_are_wanted(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t middle = OP(w, "Exp", x);
+  weir_edge_t last = OP(w, "Neg", middle);
+  weir_session_t* session = open_session(w, 1);
+  weir_tensor_t* fed = make_float(0);
+  weir_tensor_t* results[2] = {NULL, NULL};
+  check_ok(weir_session_run(
+      session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(last, middle)}, results));
+  assert_true(float_of(results[0]) == -1 && float_of(results[1]) == 1);
+  weir_tensor_release(results[0]);
+  weir_tensor_release(results[1]);
+  weir_tensor_release(fed);
+  step_t step = {.fetches = {last}, .fetch_count = 1, .target = middle.node};
+  assert_int_equal(saved(w, &step), 0);
+}
+
+static void test_control_edges(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t other = OP(w, "Sign", y);
+  weir_edge_t first = OP(w, "Exp", x);
+  weir_edge_t last = OP(w, "Neg", first);
+  check_ok(weir_graph_add_control(last.node, other.node));
+  assert_int_equal(saved(w, FETCH(last, other)), 0);
+  // Whoever waits for the root waits for all of it.
+  weir_edge_t more = OP(w, "Tanh", OP(w, "Abs", x));
+  weir_node_t* waits = add(w, "NoOp", "waits", WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(waits, more.node));
+  step_t step = {.fetches = {more}, .fetch_count = 1, .target = waits};
+  assert_int_equal(saved(w, &step), 1);
+  check_ok(weir_graph_add_control(waits, more.node->inputs[0].node));
+  assert_int_equal(saved(w, &step), 0);
+}
+
+// Integers have no quotient by zero.
+static void test_what_may_fail(void** state) {
+  world_t* w = *state;
+  weir_edge_t i = placeholder(w, "i", WEIR_DTYPE_INT32);
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t integer = OP(w, "Neg", OP(w, "FloorDiv", i, i));
+  assert_int_equal(saved(w, FETCH(integer)), 0);
+  weir_edge_t number = OP(w, "Neg", OP(w, "FloorDiv", x, x));
+  assert_int_equal(saved(w, FETCH(number)), 1);
+}
+
+// Equal may be told to answer "no" for shapes that do not fit.
+static void test_attributes(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t strict = OP(w, "LogicalNot", OP(w, "Equal", x, y));
+  assert_int_equal(saved(w, FETCH(strict)), 1);
+  weir_edge_t lax = output(add(w, "Equal", NULL, WEIR_EDGES(x, y),
+                               WEIR_ATTRS(weir_attr_bool("incompatible_shape_error", false))),
+                           0);
+  assert_int_equal(saved(w, FETCH(OP(w, "LogicalNot", lax))), 0);
+  weir_edge_t leaky = output(
+      add(w, "LeakyRelu", NULL, WEIR_EDGES(x), WEIR_ATTRS(weir_attr_float("alpha", 0.5f))), 0);
+  weir_edge_t halved = OP(w, "Neg", leaky);
+  assert_int_equal(saved(w, FETCH(halved)), 1);
+  assert_true(feed_float(open_session(w, 1), x, -3, halved) == 1.5f);
+}
+
+static weir_edge_t add_on(world_t* w, const char* device, const char* op, weir_edge_t x) {
+  weir_node_params_t params = {.op = op,
+                               .name = op,
+                               .unique_name = true,
+                               .device = device,
+                               .inputs = {.items = &x, .count = 1}};
+  weir_node_t* node = NULL;
+  check_ok(weir_graph_add(w->graph, &params, &node));
+  return output(node, 0);
+}
+
+static void test_devices(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t here = add_on(w, "/device:CPU:1", "Exp", x);
+  weir_edge_t there = add_on(w, "/device:CPU:0", "Neg", here);
+  assert_int_equal(saved(w, FETCH(there)), 0);
+  weir_edge_t both = add_on(w, "/device:CPU:1", "Neg", here);
+  assert_int_equal(saved(w, FETCH(both)), 1);
+}
+
+static void test_colocation(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_view_t loc[] = {weir_view_of("loc:@x")};
+  weir_attrs_t attrs = WEIR_ATTRS(weir_attr_strings("_class", loc, 1));
+  weir_edge_t held = output(add(w, "Exp", NULL, WEIR_EDGES(x), attrs), 0);
+  assert_int_equal(saved(w, FETCH(OP(w, "Neg", held))), 0);
+  weir_edge_t both = output(add(w, "Neg", NULL, WEIR_EDGES(held), attrs), 0);
+  assert_int_equal(saved(w, FETCH(both)), 1);
+}
+
+// What reads a reference reads it in its turn.
+static void test_references(void** state) {
+  world_t* w = *state;
+  int64_t none = 0;
+  weir_edge_t v =
+      output(add(w, "VariableV2", "v", WEIR_NO_EDGES,
+                 WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
+                            weir_attr_shape("shape", weir_shape_make(&w->graph->arena, 0, &none)))),
+             0);
+  weir_edge_t direct = OP(w, "Exp", v);
+  assert_int_equal(saved(w, FETCH(OP(w, "Neg", direct))), 0);
+  weir_edge_t value = OP(w, "Identity", v);
+  assert_int_equal(saved(w, FETCH(OP(w, "Neg", OP(w, "Exp", value)))), 1);
+}
+
+// ---- errors ----
+
+// The message names the node that does not fit, and its op.
+static void test_errors_name_the_node(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t sum =
+      output(add(w, "AddV2", "sum", WEIR_EDGES(OP(w, "Exp", x), y), WEIR_NO_ATTRS), 0);
+  weir_edge_t grad =
+      output(add(w, "ReluGrad", "slope", WEIR_EDGES(OP(w, "Exp", x), y), WEIR_NO_ATTRS), 0);
+  weir_tensor_t* two = FLOATS(1, 2);
+  weir_tensor_t* three = FLOATS(1, 2, 3);
+  weir_tensor_t* result = NULL;
+  weir_session_t* session = open_session(w, 1);
+  weir_edge_t last[] = {OP(w, "Neg", sum), OP(w, "Neg", grad)};
+  const char* texts[] = {"Node 'sum' (AddV2): Incompatible shapes: [2] vs. [3]",
+                         "Node 'slope' (ReluGrad): Inputs to operation slope of type ReluGrad must "
+                         "have the same size and shape.  Input 0: [2] != input 1: [3]"};
+  for (int i = 0; i < 2; ++i) {
+    assert_int_equal(saved(w, FETCH(last[i])), 2);
+    weir_status_t* status = weir_session_run(
+        session, &(weir_step_spec_t){WEIR_FEEDS({x, two}, {y, three}), WEIR_FETCHES(last[i])},
+        &result);
+    assert_string_equal(weir_status_message(status), texts[i]);
+    weir_status_destroy(status);
+  }
+  weir_tensor_release(two);
+  weir_tensor_release(three);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_chain, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_diamond, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_apart, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_disabled, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_values_that_are_wanted, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_control_edges, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_what_may_fail, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_attributes, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_devices, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_colocation, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_references, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_errors_name_the_node, world_setup, world_teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
