@@ -12,7 +12,9 @@
 // joined to their readers' group; the latter may be roots. What reads references or has effects is
 // no elementwise op, or not a plain one.
 #include "device/device.h"
+#include "graph/analysis.h"
 #include "kernel/fused/program.h"
+#include "pass/alive.h"
 #include "pass/rewrite.h"
 
 enum { NO_GROUP = -1, MIXED = -2 };
@@ -27,7 +29,8 @@ typedef struct group_t {
 
 typedef struct fuse_t {
   weir_rewrite_t rewrite;
-  const bool* is_conditional;  // by node id, as all below
+  const int* condition;  // by node id, as all below: when it is alive
+  weir_loops_t loops;    // which loop it is in
   bool* is_live;
   bool* is_awaited;    // by control edges, or as a target
   int* group_of;       // NO_GROUP: none
@@ -91,15 +94,14 @@ static bool is_on_cpu(const weir_node_t* node) {
   return is_cpu && has_kernel(&node->def, WEIR_DEVICE_CPU);
 }
 
-static bool is_fusable(const fuse_t* f, const weir_node_t* node) {
+static bool is_fusable(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
   if (!op || !op->def || op->def->scalar.kind == WEIR_SCALAR_NONE) return false;
   weir_scalar_t scalar = op->def->scalar;
   return op->role == WEIR_ROLE_NONE && !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) &&
          node->control_count == 0 && node->def.output_count == 1 &&
-         node->def.input_count == weir_scalar_arity(scalar) && !f->is_conditional[node->id] &&
-         weir_rewrite_is_plain(node) && has_plain_attrs(node) && has_plain_types(node, scalar) &&
-         is_on_cpu(node);
+         node->def.input_count == weir_scalar_arity(scalar) && weir_rewrite_is_plain(node) &&
+         has_plain_attrs(node) && has_plain_types(node, scalar) && is_on_cpu(node);
 }
 
 // ---- groups ----
@@ -144,11 +146,13 @@ static bool can_join(const fuse_t* f, int number, const weir_node_t* node) {
   if (number < 0 || f->is_awaited[node->id]) return false;
   const group_t* group = f->groups[number];
   return group->member_count < WEIR_FUSED_MAX_STEPS && is_same_place(node, group->root) &&
+         f->condition[node->id] == f->condition[group->root->id] &&
+         f->loops.inside[node->id] == f->loops.inside[group->root->id] &&
          group->input_count - 1 + count_new_inputs(group, node) <= WEIR_FUSED_MAX_INPUTS;
 }
 
 static weir_status_t* choose_group(fuse_t* f, weir_node_t* node) {
-  if (!is_fusable(f, node)) return NULL;
+  if (!is_fusable(node)) return NULL;
   int number = f->reader_group[node->id];
   if (!can_join(f, number, node)) {
     group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
@@ -292,7 +296,8 @@ static weir_status_t* mark_awaited(fuse_t* f, const weir_pass_ctx_t* ctx) {
 static weir_status_t* init(fuse_t* f, const weir_pass_ctx_t* ctx) {
   weir_arena_t* arena = &f->rewrite.arena;
   WEIR_TRY(weir_rewrite_init(&f->rewrite, ctx->graph));
-  WEIR_TRY(weir_rewrite_mark_conditional(&f->rewrite, &f->is_conditional));
+  WEIR_TRY(weir_alive_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->condition));
+  WEIR_TRY(weir_loops_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->loops));
   WEIR_TRY(weir_rewrite_mark_live(ctx, arena, &f->is_live));
   WEIR_TRY(mark_awaited(f, ctx));
   size_t count = f->rewrite.count + 1;

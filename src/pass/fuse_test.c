@@ -202,6 +202,73 @@ static void test_references(void** state) {
   assert_int_equal(saved(w, FETCH(OP(w, "Neg", OP(w, "Exp", value)))), 1);
 }
 
+// ---- branches and loops ----
+
+// What one branch computes is fused with what is dead when it is, not with what may outlive it.
+static void test_branches(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t p = placeholder(w, "p", WEIR_DTYPE_BOOL);
+  weir_edge_t q = placeholder(w, "q", WEIR_DTYPE_BOOL);
+  weir_node_t* first = add(w, "Switch", NULL, WEIR_EDGES(x, p), WEIR_NO_ATTRS);
+  weir_node_t* second = add(w, "Switch", NULL, WEIR_EDGES(OP(w, "Neg", x), p), WEIR_NO_ATTRS);
+  weir_node_t* other = add(w, "Switch", NULL, WEIR_EDGES(x, q), WEIR_NO_ATTRS);
+  weir_edge_t exp = OP(w, "Exp", output(first, 1));
+  weir_edge_t alike = OP(w, "AddV2", exp, output(second, 1));
+  weir_edge_t unlike = OP(w, "AddV2", OP(w, "Exp", output(first, 1)), output(other, 1));
+  weir_edge_t dead = OP(w, "AddV2", OP(w, "Exp", output(first, 1)), output(second, 0));
+  weir_edge_t merges[] = {OP(w, "Merge", alike, output(first, 0)), OP(w, "Merge", unlike, x),
+                          OP(w, "Merge", dead, x)};
+  assert_int_equal(saved(w, FETCH(merges[0])), 1);
+  assert_int_equal(saved(w, FETCH(merges[1])), 0);
+  assert_int_equal(saved(w, FETCH(merges[2])), 0);
+  // What all see is not computed in the branch alone.
+  weir_edge_t seen = OP(w, "Exp", x);
+  weir_edge_t in_branch = OP(w, "AddV2", output(first, 1), seen);
+  assert_int_equal(saved(w, FETCH(OP(w, "Merge", in_branch, output(first, 0)))), 0);
+}
+
+// while (i < n) { i += 1; x = tanh(x * limit) + i }: the variables' Merges are alive together.
+static void test_loops(void** state) {
+  world_t* w = *state;
+  weir_edge_t n = placeholder(w, "n", WEIR_DTYPE_INT32);
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), x, n, 10);
+  weir_edge_t i = output(add(w, "Cast", NULL, WEIR_EDGES(loop.i),
+                             WEIR_ATTRS(weir_attr_type("DstT", WEIR_DTYPE_FLOAT))),
+                         0);
+  close_loop(w, &loop, OP(w, "AddV2", OP(w, "Tanh", OP(w, "Square", loop.x)), i));
+  assert_int_equal(saved(w, FETCH(loop.exit_x)), 3);
+  weir_session_t* session = open_session(w, 1);
+  weir_tensor_t *turns = make_int(3), *start = make_float(0.5f), *result = NULL;
+  check_ok(weir_session_run(
+      session, &(weir_step_spec_t){WEIR_FEEDS({n, turns}, {x, start}), WEIR_FETCHES(loop.exit_x)},
+      &result));
+  float y = 0.5f;
+  for (int k = 0; k < 3; ++k) y = tanhf(y * y) + (float)k;
+  assert_true(fabsf(float_of(result) - y) < 1e-5f);
+  weir_tensor_release(turns);
+  weir_tensor_release(start);
+  weir_tensor_release(result);
+}
+
+// A variable that dies in a branch of the loop is unlike the others: it is gone in the next turn.
+static void test_loop_variables_that_die(void** state) {
+  world_t* w = *state;
+  weir_edge_t n = placeholder(w, "n", WEIR_DTYPE_INT32);
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), x, n, 10);
+  weir_edge_t enter = add_enter(w, x, "loop", false, 10);
+  weir_node_t* merge = add(w, "Merge", NULL, WEIR_EDGES(enter, enter), WEIR_NO_ATTRS);
+  weir_edge_t is_early = OP(w, "Less", loop.i, loop.limit);
+  weir_node_t* dying =
+      add(w, "Switch", NULL, WEIR_EDGES(output(merge, 0), is_early), WEIR_NO_ATTRS);
+  check_ok(weir_graph_set_input(merge, 1, OP(w, "NextIteration", output(dying, 1))));
+  weir_edge_t both = OP(w, "AddV2", OP(w, "Exp", loop.x), output(merge, 0));
+  close_loop(w, &loop, OP(w, "Merge", both, loop.x));
+  assert_int_equal(saved(w, FETCH(loop.exit_x)), 0);
+}
+
 // ---- errors ----
 
 // The message names the node that does not fit, and its op.
@@ -246,6 +313,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_devices, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_colocation, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_references, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_branches, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_loop_variables_that_die, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_errors_name_the_node, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
