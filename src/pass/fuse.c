@@ -5,40 +5,15 @@
 // readers when all of them are in one group: what leaves a group then leaves it by its last node,
 // the root, which depended on all of the group before. So a group waits for nothing that its root
 // did not wait for, and no cycle can come of it, not even one through another task or a queue.
-// Readers are chosen before what they read, in one sweep.
+// Readers are chosen before what they read, in one sweep. Then groups are joined further where that
+// is known to be right though others read what is between them (fuse_join.c).
 //
 // A group's nodes are alike in all that a node is besides its value: device, colocation, deadness
-// and loop. Nodes with control inputs, and those that others wait for or that are targets, are not
-// joined to their readers' group; the latter may be roots. What reads references or has effects is
-// no elementwise op, or not a plain one.
+// and loop. Nodes with control inputs are left alone. Values that others read, await, or that are
+// targets are outputs. What reads references or has effects is no elementwise op, or no plain one.
 #include "device/device.h"
-#include "graph/analysis.h"
-#include "kernel/fused/program.h"
 #include "pass/alive.h"
-#include "pass/rewrite.h"
-
-enum { NO_GROUP = -1, MIXED = -2 };
-
-// An edge that a group reads, by the order in which it was met.
-typedef struct group_t {
-  weir_node_t* root;
-  int member_count;
-  int input_count;
-  weir_edge_t inputs[WEIR_FUSED_MAX_INPUTS];
-} group_t;
-
-typedef struct fuse_t {
-  weir_rewrite_t rewrite;
-  const int* condition;  // by node id, as all below: when it is alive
-  weir_loops_t loops;    // which loop it is in
-  bool* is_live;
-  bool* is_awaited;    // by control edges, or as a target
-  int* group_of;       // NO_GROUP: none
-  int* reader_group;   // of all that read it; NO_GROUP: nobody does; MIXED: not one group
-  uint16_t* value_of;  // of a member: its value in the group's program
-  group_t** groups;
-  int group_count;
-} fuse_t;
+#include "pass/fuse_internal.h"
 
 // ---- nodes that may be fused ----
 
@@ -112,11 +87,13 @@ static bool is_same_class(const weir_node_t* a, const weir_node_t* b) {
   return x && y ? weir_attr_equal(x, y) : x == y;
 }
 
-static bool is_same_place(const weir_node_t* a, const weir_node_t* b) {
-  return strcmp(a->def.device, b->def.device) == 0 && is_same_class(a, b);
+bool weir_fuse_is_alike(const weir_fuse_t* f, const weir_node_t* a, const weir_node_t* b) {
+  return strcmp(a->def.device, b->def.device) == 0 && is_same_class(a, b) &&
+         f->condition[a->id] == f->condition[b->id] &&
+         f->loops.inside[a->id] == f->loops.inside[b->id];
 }
 
-static int find_input(const group_t* group, weir_edge_t edge) {
+int weir_fuse_find_input(const weir_fuse_group_t* group, weir_edge_t edge) {
   for (int i = 0; i < group->input_count; ++i) {
     if (weir_edge_equal(group->inputs[i], edge)) return i;
   }
@@ -124,38 +101,39 @@ static int find_input(const group_t* group, weir_edge_t edge) {
 }
 
 // Inputs that |node| brings along, at most.
-static int count_new_inputs(const group_t* group, const weir_node_t* node) {
+static int count_new_inputs(const weir_fuse_group_t* group, const weir_node_t* node) {
   int count = 0;
-  for (int i = 0; i < node->def.input_count; ++i) count += find_input(group, node->inputs[i]) < 0;
+  for (int i = 0; i < node->def.input_count; ++i)
+    count += weir_fuse_find_input(group, node->inputs[i]) < 0;
   return count;
 }
 
-static void join(fuse_t* f, int number, weir_node_t* node) {
-  group_t* group = f->groups[number];
-  int own = find_input(group, (weir_edge_t){.node = node, .index = 0});
+static void join(weir_fuse_t* f, int number, weir_node_t* node) {
+  weir_fuse_group_t* group = f->groups[number];
+  int own = weir_fuse_find_input(group, (weir_edge_t){.node = node, .index = 0});
   if (own >= 0) group->inputs[own] = group->inputs[--group->input_count];
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (find_input(group, node->inputs[i]) < 0)
+    if (weir_fuse_find_input(group, node->inputs[i]) < 0)
       group->inputs[group->input_count++] = node->inputs[i];
   }
   ++group->member_count;
+  f->next_member[node->id] = group->first;
+  group->first = node;
   f->group_of[node->id] = number;
 }
 
-static bool can_join(const fuse_t* f, int number, const weir_node_t* node) {
+static bool can_join(const weir_fuse_t* f, int number, const weir_node_t* node) {
   if (number < 0 || f->is_awaited[node->id]) return false;
-  const group_t* group = f->groups[number];
-  return group->member_count < WEIR_FUSED_MAX_STEPS && is_same_place(node, group->root) &&
-         f->condition[node->id] == f->condition[group->root->id] &&
-         f->loops.inside[node->id] == f->loops.inside[group->root->id] &&
+  const weir_fuse_group_t* group = f->groups[number];
+  return group->member_count < WEIR_FUSED_MAX_STEPS && weir_fuse_is_alike(f, node, group->root) &&
          group->input_count - 1 + count_new_inputs(group, node) <= WEIR_FUSED_MAX_INPUTS;
 }
 
-static weir_status_t* choose_group(fuse_t* f, weir_node_t* node) {
+static weir_status_t* choose_group(weir_fuse_t* f, weir_node_t* node) {
   if (!is_fusable(node)) return NULL;
   int number = f->reader_group[node->id];
   if (!can_join(f, number, node)) {
-    group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
+    weir_fuse_group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
     if (!group) return weir_out_of_memory();
     group->root = node;
     number = f->group_count++;
@@ -166,16 +144,17 @@ static weir_status_t* choose_group(fuse_t* f, weir_node_t* node) {
 }
 
 // Tells what |node| reads who reads it.
-static void note_reader(fuse_t* f, const weir_node_t* node) {
+static void note_reader(weir_fuse_t* f, const weir_node_t* node) {
   int group = f->group_of[node->id];
   for (int i = 0; i < node->def.input_count; ++i) {
     int* seen = &f->reader_group[node->inputs[i].node->id];
-    if (group == NO_GROUP || (*seen != NO_GROUP && *seen != group)) *seen = MIXED;
+    if (group == WEIR_NO_GROUP || (*seen != WEIR_NO_GROUP && *seen != group))
+      *seen = WEIR_MIXED_GROUPS;
     else *seen = group;
   }
 }
 
-static weir_status_t* choose_groups(fuse_t* f) {
+static weir_status_t* choose_groups(weir_fuse_t* f) {
   for (size_t k = f->rewrite.count; k-- > 0;) {
     weir_node_t* node = f->rewrite.order[k];
     if (!f->is_live[node->id]) continue;
@@ -187,36 +166,47 @@ static weir_status_t* choose_groups(fuse_t* f) {
 
 // ---- programs ----
 
-static weir_status_t* add_fused(fuse_t* f, group_t* group, const weir_fused_program_t* program,
-                                const weir_dtype_t* types, weir_node_t** out_node) {
-  weir_node_t* root = group->root;
+typedef struct outputs_t {
+  weir_node_t** nodes;  // members that are read or awaited outside
+  uint16_t* values;
+  weir_dtype_t* types;
+  size_t count;
+} outputs_t;
+
+static weir_status_t* add_fused(weir_fuse_t* f, const weir_fuse_group_t* group,
+                                const weir_fused_program_t* program, const outputs_t* outputs,
+                                weir_node_t** out_node) {
   weir_named_attr_t attrs[WEIR_FUSED_ATTRS + 3];
   size_t count = WEIR_FUSED_ATTRS;
+  weir_dtype_t types[WEIR_FUSED_MAX_INPUTS];
+  const weir_node_t* last = outputs->nodes[outputs->count - 1];
+  for (int i = 0; i < group->input_count; ++i) types[i] = weir_edge_dtype(group->inputs[i]);
   WEIR_TRY(weir_fused_encode(program, &f->rewrite.arena, attrs));
   attrs[count++] = weir_attr_types("Tin", types, (size_t)group->input_count);
-  attrs[count++] = weir_attr_types("Tout", root->def.output_types, 1);
-  const weir_attr_t* class = weir_attrs_find(root->def.attrs, "_class");
+  attrs[count++] = weir_attr_types("Tout", outputs->types, outputs->count);
+  const weir_attr_t* class = weir_attrs_find(last->def.attrs, "_class");
   if (class) attrs[count++] = weir_attr_copy("_class", class);
-  const char* name = weir_arena_printf(&root->graph->arena, "%s_fused", root->def.name);
+  const char* name = weir_arena_printf(&last->graph->arena, "%s_fused", last->def.name);
   if (!name) return weir_out_of_memory();
   weir_node_params_t params = {.op = "_Fused",
                                .name = name,
                                .unique_name = true,
-                               .device = root->def.device,
+                               .device = last->def.device,
                                .inputs = {.items = group->inputs, .count = group->input_count},
                                .attrs = {.items = attrs, .count = count}};
-  WEIR_TRY(weir_graph_add(root->graph, &params, out_node));
-  (*out_node)->shapes[0] = root->shapes[0];
+  WEIR_TRY(weir_graph_add(last->graph, &params, out_node));
+  for (size_t i = 0; i < outputs->count; ++i) (*out_node)->shapes[i] = outputs->nodes[i]->shapes[0];
   return NULL;
 }
 
-static uint16_t value_of_edge(const fuse_t* f, const group_t* group, weir_edge_t edge) {
-  int input = find_input(group, edge);
+static uint16_t value_of_edge(const weir_fuse_t* f, const weir_fuse_group_t* group,
+                              weir_edge_t edge) {
+  int input = weir_fuse_find_input(group, edge);
   return input >= 0 ? (uint16_t)input : f->value_of[edge.node->id];
 }
 
-static void write_step(const fuse_t* f, const group_t* group, const weir_node_t* node,
-                       weir_fused_step_t* out) {
+static void write_step(const weir_fuse_t* f, const weir_fuse_group_t* group,
+                       const weir_node_t* node, weir_fused_step_t* out) {
   *out = (weir_fused_step_t){.scalar = node->def.op->def->scalar,
                              .type = (uint8_t)operand_type(node),
                              .out_type = (uint8_t)node->def.output_types[0],
@@ -225,40 +215,70 @@ static void write_step(const fuse_t* f, const group_t* group, const weir_node_t*
     out->operands[i] = value_of_edge(f, group, node->inputs[i]);
 }
 
-// Replaces the |members| of a group, in order, the root last.
-static weir_status_t* replace_group(fuse_t* f, group_t* group, weir_node_t* const* members) {
+static weir_status_t* find_outputs(weir_fuse_t* f, const weir_fuse_group_t* group, int number,
+                                   weir_node_t* const* members, outputs_t* out) {
+  size_t count = (size_t)group->member_count;
+  out->count = 0;
+  out->nodes = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->nodes));
+  out->values = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->values));
+  out->types = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->types));
+  if (!out->nodes || !out->values || !out->types) return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) {
+    weir_node_t* node = members[i];
+    f->value_of[node->id] = (uint16_t)((size_t)group->input_count + i);
+    if (f->reader_group[node->id] == number && !f->is_awaited[node->id]) continue;
+    out->nodes[out->count] = node;
+    out->values[out->count] = f->value_of[node->id];
+    out->types[out->count++] = node->def.output_types[0];
+  }
+  return NULL;
+}
+
+// Replaces the |members| of a group, in topological order.
+static weir_status_t* replace_group(weir_fuse_t* f, int number, weir_node_t* const* members) {
+  const weir_fuse_group_t* group = f->groups[number];
   weir_arena_t* arena = &f->rewrite.arena;
   size_t count = (size_t)group->member_count;
   weir_fused_step_t* steps = weir_arena_array(arena, count, sizeof(*steps));
   weir_view_t* names = weir_arena_array(arena, count, sizeof(*names));
   weir_view_t* op_names = weir_arena_array(arena, count, sizeof(*op_names));
-  weir_dtype_t types[WEIR_FUSED_MAX_INPUTS];
-  uint16_t output = (uint16_t)((size_t)group->input_count + count - 1);
+  outputs_t outputs;
+  weir_node_t* fused = NULL;
   if (!steps || !names || !op_names) return weir_out_of_memory();
-  for (int i = 0; i < group->input_count; ++i) types[i] = weir_edge_dtype(group->inputs[i]);
+  WEIR_TRY(find_outputs(f, group, number, members, &outputs));
   for (size_t i = 0; i < count; ++i) {
     write_step(f, group, members[i], &steps[i]);
     names[i] = weir_view_of(members[i]->def.name);
     op_names[i] = weir_view_of(members[i]->def.op_name);
-    f->value_of[members[i]->id] = (uint16_t)((size_t)group->input_count + i);
   }
   weir_fused_program_t program = {.input_count = group->input_count,
                                   .step_count = group->member_count,
-                                  .output_count = 1,
+                                  .output_count = (int)outputs.count,
                                   .steps = steps,
-                                  .outputs = &output,
+                                  .outputs = outputs.values,
                                   .names = names,
                                   .op_names = op_names};
-  weir_node_t* fused = NULL;
-  WEIR_TRY(add_fused(f, group, &program, types, &fused));
-  WEIR_TRY(weir_rewrite_replace_edge(&f->rewrite, (weir_edge_t){.node = group->root, .index = 0},
-                                     (weir_edge_t){.node = fused, .index = 0}));
-  weir_rewrite_replace_node(&f->rewrite, group->root, fused);
+  WEIR_TRY(add_fused(f, group, &program, &outputs, &fused));
+  for (size_t i = 0; i < outputs.count; ++i) {
+    weir_edge_t from = {.node = outputs.nodes[i], .index = 0};
+    WEIR_TRY(weir_rewrite_replace_edge(&f->rewrite, from,
+                                       (weir_edge_t){.node = fused, .index = (int)i}));
+    weir_rewrite_replace_node(&f->rewrite, from.node, fused);
+  }
   return NULL;
 }
 
+// Groups have grown together: says anew who reads each node.
+static void note_readers(weir_fuse_t* f) {
+  for (size_t i = 0; i <= f->rewrite.count; ++i) f->reader_group[i] = WEIR_NO_GROUP;
+  for (size_t k = 0; k < f->rewrite.count; ++k) {
+    const weir_node_t* node = f->rewrite.order[k];
+    if (f->is_live[node->id]) note_reader(f, node);
+  }
+}
+
 // Members of each group in topological order, one group after the other.
-static weir_status_t* replace_groups(fuse_t* f) {
+static weir_status_t* replace_groups(weir_fuse_t* f) {
   size_t groups = (size_t)f->group_count;
   size_t* ends = weir_arena_array(&f->rewrite.arena, groups + 1, sizeof(*ends));
   weir_node_t** members =
@@ -271,16 +291,15 @@ static weir_status_t* replace_groups(fuse_t* f) {
       members[ends[f->group_of[node->id]]++] = node;
   }
   for (size_t g = 0; g < groups; ++g) {  // ends[g] is now where group g ends
-    group_t* group = f->groups[g];
-    if (group->member_count < 2) continue;
-    WEIR_TRY(replace_group(f, group, members + ends[g] - group->member_count));
+    int count = f->groups[g]->member_count;
+    if (count >= 2) WEIR_TRY(replace_group(f, (int)g, members + ends[g] - count));
   }
   return NULL;
 }
 
 // ---- the pass ----
 
-static weir_status_t* mark_awaited(fuse_t* f, const weir_pass_ctx_t* ctx) {
+static weir_status_t* mark_awaited(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
   size_t count = f->rewrite.count + 1;
   f->is_awaited = weir_arena_array(&f->rewrite.arena, count, sizeof(*f->is_awaited));
   if (!f->is_awaited) return weir_out_of_memory();
@@ -293,7 +312,7 @@ static weir_status_t* mark_awaited(fuse_t* f, const weir_pass_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* init(fuse_t* f, const weir_pass_ctx_t* ctx) {
+static weir_status_t* init(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
   weir_arena_t* arena = &f->rewrite.arena;
   WEIR_TRY(weir_rewrite_init(&f->rewrite, ctx->graph));
   WEIR_TRY(weir_alive_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->condition));
@@ -303,17 +322,21 @@ static weir_status_t* init(fuse_t* f, const weir_pass_ctx_t* ctx) {
   size_t count = f->rewrite.count + 1;
   f->group_of = weir_arena_array(arena, count, sizeof(*f->group_of));
   f->reader_group = weir_arena_array(arena, count, sizeof(*f->reader_group));
+  f->next_member = weir_arena_array(arena, count, sizeof(*f->next_member));
   f->value_of = weir_arena_array(arena, count, sizeof(*f->value_of));
   f->groups = weir_arena_array(arena, count, sizeof(*f->groups));
-  if (!f->group_of || !f->reader_group || !f->value_of || !f->groups) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i) f->group_of[i] = f->reader_group[i] = NO_GROUP;
+  if (!f->group_of || !f->reader_group || !f->next_member || !f->value_of || !f->groups)
+    return weir_out_of_memory();
+  for (size_t i = 0; i < count; ++i) f->group_of[i] = f->reader_group[i] = WEIR_NO_GROUP;
   return NULL;
 }
 
 weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx) {
-  fuse_t f = {0};
+  weir_fuse_t f = {0};
   weir_status_t* status = init(&f, ctx);
   if (!status) status = choose_groups(&f);
+  if (!status) status = weir_fuse_join_groups(&f);
+  if (!status) note_readers(&f);
   if (!status) status = replace_groups(&f);
   if (!status) status = weir_rewrite_finish(&f.rewrite, ctx);
   weir_rewrite_free(&f.rewrite);

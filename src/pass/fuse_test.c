@@ -75,6 +75,65 @@ static void test_apart(void** state) {
   assert_int_equal(saved(w, FETCH(after)), 1);  // Neg and AddV2
 }
 
+// Values that others read are outputs, too.
+static void test_outputs(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t gate = OP(w, "Sigmoid", x);
+  weir_edge_t cell = OP(w, "AddV2", OP(w, "Mul", gate, y), x);
+  weir_edge_t out = OP(w, "Mul", OP(w, "Tanh", cell), gate);
+  weir_edge_t gates = OP(w, "MatMul", gate, gate);
+  weir_edge_t cells = OP(w, "MatMul", cell, cell);
+  assert_int_equal(saved(w, FETCH(out, gates, cells)), 4);
+  weir_session_t* session = open_session(w, 1);
+  const int64_t dims[] = {1, 1};
+  const float values[] = {0.0f, 2.0f};
+  weir_tensor_t* fed[] = {make_tensor(WEIR_DTYPE_FLOAT, 2, dims, &values[0]),
+                          make_tensor(WEIR_DTYPE_FLOAT, 2, dims, &values[1])};
+  weir_tensor_t* results[3] = {NULL};
+  check_ok(weir_session_run(
+      session,
+      &(weir_step_spec_t){WEIR_FEEDS({x, fed[0]}, {y, fed[1]}), WEIR_FETCHES(out, gates, cells)},
+      results));
+  assert_true(float_of(results[1]) == 0.25f && float_of(results[2]) == 1);
+  assert_true(fabsf(float_of(results[0]) - 0.5f * tanhf(1)) < 1e-6f);
+  for (int i = 0; i < 3; ++i) weir_tensor_release(results[i]);
+  for (int i = 0; i < 2; ++i) weir_tensor_release(fed[i]);
+}
+
+// Three groups, each reading another by way of a product: joined two by two they would wait for
+// each other.
+static void test_no_circles(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = OP(w, "Exp", x);
+  weir_edge_t b = OP(w, "Sin", x);
+  weir_edge_t c = OP(w, "AddV2", OP(w, "Neg", a), OP(w, "MatMul", b, b));
+  weir_edge_t d = OP(w, "Sub", OP(w, "Abs", b), OP(w, "MatMul", a, a));
+  // {a, Neg, c} and {b, Abs, d}: only one of the two may be whole.
+  assert_int_equal(saved(w, FETCH(c, d)), 3);
+}
+
+// An enqueue of what is read again beside what was dequeued: the way between them is no edge.
+static void test_queues(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  queue_nodes_t q = add_queue(w, "q", 1);
+  weir_edge_t first = OP(w, "Exp", x);
+  weir_node_t* enqueue = add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(q.handle, first), WEIR_NO_ATTRS);
+  weir_edge_t sum = OP(w, "AddV2", first, q.value);
+  weir_session_t* session = open_session(w, 2);
+  weir_tensor_t *fed = make_float(0), *result = NULL;
+  weir_run_options_t options = {.timeout_ms = 5000};
+  check_ok(weir_session_run_with(
+      session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(sum), WEIR_TARGETS(enqueue)},
+      &options, &result, NULL, NULL));
+  assert_true(float_of(result) == 2);
+  weir_tensor_release(fed);
+  weir_tensor_release(result);
+}
+
 static void test_disabled(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
@@ -103,8 +162,9 @@ static void test_values_that_are_wanted(void** state) {
   weir_tensor_release(results[0]);
   weir_tensor_release(results[1]);
   weir_tensor_release(fed);
+  assert_int_equal(saved(w, FETCH(last, middle)), 1);
   step_t step = {.fetches = {last}, .fetch_count = 1, .target = middle.node};
-  assert_int_equal(saved(w, &step), 0);
+  assert_int_equal(saved(w, &step), 1);
 }
 
 static void test_control_edges(void** state) {
@@ -123,7 +183,14 @@ static void test_control_edges(void** state) {
   step_t step = {.fetches = {more}, .fetch_count = 1, .target = waits};
   assert_int_equal(saved(w, &step), 1);
   check_ok(weir_graph_add_control(waits, more.node->inputs[0].node));
-  assert_int_equal(saved(w, &step), 0);
+  assert_int_equal(saved(w, &step), 1);
+  // Unless what waits for the first is what the last waits for.
+  weir_edge_t start = OP(w, "Abs", y);
+  weir_node_t* between = add(w, "NoOp", "between", WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(between, start.node));
+  weir_edge_t late = OP(w, "Identity", y);
+  check_ok(weir_graph_add_control(late.node, between));
+  assert_int_equal(saved(w, FETCH(OP(w, "AddV2", start, late))), 0);
 }
 
 // Integers have no quotient by zero.
@@ -305,6 +372,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_chain, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_diamond, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_apart, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_outputs, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_no_circles, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_queues, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_disabled, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_values_that_are_wanted, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_control_edges, world_setup, world_teardown),

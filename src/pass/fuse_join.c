@@ -1,0 +1,239 @@
+// fuse_join.c — Groups of elementwise nodes that are joined though others read what the first one
+// makes.
+//
+// Those others then wait for all that the second group waits for. So it must not be they that lead
+// to it: a search along the edges, through whole groups, looks for a way from one to the other. It
+// is bounded; "not known in time" means no.
+//
+// And there are ways that are no edges. A dequeue may wait for an enqueue, a Recv for a Send whose
+// tensor comes back from another task. So others must not come to wait for an op that waits
+// (asynchronous kernels, transfers, calls) if they did not before.
+#include "pass/fuse_internal.h"
+
+enum {
+  SEARCH_LIMIT = 512,  // nodes
+  WAITING_LIMIT = 63,  // waiting nodes that are told apart
+};
+#define MANY ((uint64_t)1 << WAITING_LIMIT)
+
+typedef struct join_t {
+  weir_fuse_t* f;
+  int* first_reader;  // by node id: where its readers begin in |readers|; they end at the next's
+  weir_node_t** readers;  // by data or control edges, back edges of loops left out
+  uint64_t* waits;        // by node id, bit i: for waiting node i; MANY: or for another one
+  int* seen;              // by node id: the last search that came here
+  int* group_seen;        // by group: likewise
+  int search;
+  weir_node_t** stack;
+  size_t depth;
+} join_t;
+
+// ---- edges ----
+
+static int source_count(const weir_node_t* node) {
+  return node->def.input_count + node->control_count;
+}
+
+static weir_node_t* source_at(const weir_node_t* node, int i) {
+  int inputs = node->def.input_count;
+  return i < inputs ? node->inputs[i].node : node->control_inputs[i - inputs];
+}
+
+static weir_status_t* list_readers(join_t* j) {
+  const weir_rewrite_t* rewrite = &j->f->rewrite;
+  weir_arena_t* arena = &j->f->rewrite.arena;
+  size_t edges = 0;
+  j->first_reader = weir_arena_array(arena, rewrite->count + 2, sizeof(*j->first_reader));
+  if (!j->first_reader) return weir_out_of_memory();
+  int* ends = j->first_reader + 1;
+  for (size_t k = 0; k < rewrite->count; ++k) {
+    const weir_node_t* node = rewrite->order[k];
+    for (int i = 0; i < source_count(node) && j->f->is_live[node->id]; ++i, ++edges)
+      ++ends[source_at(node, i)->id];
+  }
+  j->readers = weir_arena_array(arena, edges + 1, sizeof(*j->readers));
+  if (!j->readers) return weir_out_of_memory();
+  for (size_t i = 0; i < rewrite->count; ++i) ends[i] += j->first_reader[i];
+  // Filled from their ends; then the ends are the beginnings of the next ones again.
+  for (size_t k = 0; k < rewrite->count; ++k) {
+    weir_node_t* node = rewrite->order[k];
+    for (int i = 0; i < source_count(node) && j->f->is_live[node->id]; ++i)
+      j->readers[--ends[source_at(node, i)->id]] = node;
+  }
+  for (size_t i = 0; i + 1 < rewrite->count; ++i) ends[i] = ends[i + 1];
+  if (rewrite->count) ends[rewrite->count - 1] = (int)edges;
+  j->first_reader[0] = 0;
+  return NULL;
+}
+
+// ---- what waits ----
+
+static bool may_wait(const weir_node_t* node) {
+  const weir_op_t* op = node->def.op;
+  if (!op || !op->def || op->role == WEIR_ROLE_RECV) return true;
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
+  }
+  for (const weir_kernel_def_t* const* table = op->kernel_tables; table && *table; ++table) {
+    for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
+      if (kernel->compute_async) return true;
+    }
+  }
+  return false;
+}
+
+static weir_status_t* mark_waiting(join_t* j) {
+  const weir_rewrite_t* rewrite = &j->f->rewrite;
+  j->waits = weir_arena_array(&j->f->rewrite.arena, rewrite->count + 1, sizeof(*j->waits));
+  if (!j->waits) return weir_out_of_memory();
+  int count = 0;
+  for (size_t k = 0; k < rewrite->count; ++k) {
+    const weir_node_t* node = rewrite->order[k];
+    uint64_t waits = 0;
+    for (int i = 0; i < source_count(node); ++i) waits |= j->waits[source_at(node, i)->id];
+    if (j->f->is_live[node->id] && may_wait(node)) {
+      waits |= (uint64_t)1 << count;
+      count = WEIR_MIN(count + 1, WAITING_LIMIT);
+    }
+    j->waits[node->id] = waits;
+  }
+  return NULL;
+}
+
+static int group_at(const join_t* j, const weir_node_t* node) { return j->f->group_of[node->id]; }
+
+// Whether |node| of group |number| is read or awaited outside of it.
+static bool is_seen_outside(const join_t* j, const weir_node_t* node, int number, int other) {
+  if (j->f->is_awaited[node->id]) return true;
+  for (int i = j->first_reader[node->id]; i < j->first_reader[node->id + 1]; ++i) {
+    int group = group_at(j, j->readers[i]);
+    if (group != number && group != other) return true;
+  }
+  return false;
+}
+
+// Whether whoever reads |from| from outside waits already for all that |to| waits for.
+static bool keeps_waiting(const join_t* j, int from, int to) {
+  const weir_fuse_group_t* first = j->f->groups[from];
+  const weir_fuse_group_t* second = j->f->groups[to];
+  uint64_t waits = 0;
+  for (int i = 0; i < second->input_count; ++i) {
+    const weir_node_t* source = second->inputs[i].node;
+    if (group_at(j, source) != from) waits |= j->waits[source->id];
+  }
+  for (int i = 0; i < first->input_count; ++i) waits |= j->waits[first->inputs[i].node->id];
+  if (waits & MANY) return false;
+  for (const weir_node_t* node = first->first; node; node = j->f->next_member[node->id]) {
+    if (is_seen_outside(j, node, from, to) && (waits & ~j->waits[node->id])) return false;
+  }
+  return true;
+}
+
+// ---- ways from one group to another ----
+
+static void visit(join_t* j, weir_node_t* node) {
+  if (j->seen[node->id] == j->search) return;
+  j->seen[node->id] = j->search;
+  j->stack[j->depth++] = node;
+}
+
+static void visit_readers(join_t* j, const weir_node_t* node, int from) {
+  for (int i = j->first_reader[node->id]; i < j->first_reader[node->id + 1]; ++i) {
+    weir_node_t* reader = j->readers[i];
+    if (!weir_node_is_back_edge(reader, node) && group_at(j, reader) != from) visit(j, reader);
+  }
+}
+
+static void visit_members(join_t* j, int number, int from) {
+  if (j->group_seen[number] == j->search) return;
+  j->group_seen[number] = j->search;
+  for (weir_node_t* m = j->f->groups[number]->first; m; m = j->f->next_member[m->id])
+    visit_readers(j, m, from);
+}
+
+// Whether something outside is between |from| and |to|. True when it takes too long to tell.
+static bool is_between(join_t* j, int from, int to) {
+  ++j->search;
+  j->depth = 0;
+  for (weir_node_t* m = j->f->groups[from]->first; m; m = j->f->next_member[m->id]) {
+    for (int i = j->first_reader[m->id]; i < j->first_reader[m->id + 1]; ++i) {
+      int group = group_at(j, j->readers[i]);
+      if (group != from && group != to) visit(j, j->readers[i]);
+    }
+  }
+  for (int budget = SEARCH_LIMIT; j->depth > 0; --budget) {
+    weir_node_t* node = j->stack[--j->depth];
+    int group = group_at(j, node);
+    if (group == to || budget == 0) return true;
+    if (group >= 0) visit_members(j, group, from);
+    else visit_readers(j, node, from);
+  }
+  return false;
+}
+
+// ---- joining ----
+
+// The inputs of both, in |out|; false when they are too many.
+static bool unite_inputs(const join_t* j, int from, int to, weir_fuse_group_t* out) {
+  out->input_count = 0;
+  for (int side = 0; side < 2; ++side) {
+    const weir_fuse_group_t* group = j->f->groups[side ? from : to];
+    for (int i = 0; i < group->input_count; ++i) {
+      weir_edge_t edge = group->inputs[i];
+      if (group_at(j, edge.node) == from || weir_fuse_find_input(out, edge) >= 0) continue;
+      if (out->input_count == WEIR_FUSED_MAX_INPUTS) return false;
+      out->inputs[out->input_count++] = edge;
+    }
+  }
+  return true;
+}
+
+static bool can_join(join_t* j, int from, int to, weir_fuse_group_t* united) {
+  const weir_fuse_group_t* first = j->f->groups[from];
+  const weir_fuse_group_t* second = j->f->groups[to];
+  return first->member_count + second->member_count <= WEIR_FUSED_MAX_STEPS &&
+         weir_fuse_is_alike(j->f, first->root, second->root) && unite_inputs(j, from, to, united) &&
+         keeps_waiting(j, from, to) && !is_between(j, from, to);
+}
+
+static void join(join_t* j, int from, int to, const weir_fuse_group_t* united) {
+  weir_fuse_group_t* first = j->f->groups[from];
+  weir_fuse_group_t* second = j->f->groups[to];
+  weir_node_t* last = NULL;
+  for (weir_node_t* m = first->first; m; m = j->f->next_member[m->id]) {
+    j->f->group_of[m->id] = to;
+    last = m;
+  }
+  j->f->next_member[last->id] = second->first;
+  second->first = first->first;
+  second->member_count += first->member_count;
+  second->input_count = united->input_count;
+  memcpy(second->inputs, united->inputs, sizeof(*united->inputs) * (size_t)united->input_count);
+  *first = (weir_fuse_group_t){.root = first->root};
+}
+
+static void join_readers(join_t* j, const weir_node_t* node) {
+  weir_fuse_group_t united;
+  for (int i = j->first_reader[node->id]; i < j->first_reader[node->id + 1]; ++i) {
+    int from = group_at(j, node);
+    int to = group_at(j, j->readers[i]);
+    if (to >= 0 && to != from && can_join(j, from, to, &united)) join(j, from, to, &united);
+  }
+}
+
+weir_status_t* weir_fuse_join_groups(weir_fuse_t* f) {
+  join_t j = {.f = f};
+  weir_arena_t* arena = &f->rewrite.arena;
+  size_t count = f->rewrite.count + 1;
+  WEIR_TRY(list_readers(&j));
+  WEIR_TRY(mark_waiting(&j));
+  j.seen = weir_arena_array(arena, count, sizeof(*j.seen));
+  j.group_seen = weir_arena_array(arena, (size_t)f->group_count + 1, sizeof(*j.group_seen));
+  j.stack = weir_arena_array(arena, count, sizeof(*j.stack));
+  if (!j.seen || !j.group_seen || !j.stack) return weir_out_of_memory();
+  for (size_t k = f->rewrite.count; k-- > 0;) {  // readers before what they read
+    const weir_node_t* node = f->rewrite.order[k];
+    if (f->is_live[node->id] && f->group_of[node->id] >= 0) join_readers(&j, node);
+  }
+  return NULL;
+}
