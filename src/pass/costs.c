@@ -32,12 +32,14 @@ static weir_status_t* count_visits(weir_costs_t* costs, weir_arena_t* arena) {
   return NULL;
 }
 
-// What a traced node took, as a device of speed 1 would, less what the device it ran on adds.
+// What a traced node took, as a device of speed 1 would, less what the device it ran on adds: what
+// the executor does for a node that it runs itself is not in a trace.
 static double measured_ns(const weir_costs_t* costs, const weir_node_time_t* time) {
   for (int i = 0; i < costs->device_count; ++i) {
     const weir_rates_t* rates = &costs->devices[i].rates;
     if (strcmp(costs->devices[i].device, time->device) != 0) continue;
-    return WEIR_MAX(time->ns - time->visits * rates->node_ns, 0) * rates->speed;
+    double added = costs->has_streams ? time->visits * rates->node_ns : 0;
+    return WEIR_MAX(time->ns - added, 0) * rates->speed;
   }
   return time->ns;
 }
@@ -104,6 +106,7 @@ weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* p
   const weir_graph_t* graph = params->graph;
   *costs = (weir_costs_t){
       .graph = graph, .devices = params->devices, .device_count = params->device_count};
+  for (int i = 0; i < costs->device_count; ++i) costs->has_streams |= costs->devices[i].has_queue;
   WEIR_TRY(weir_graph_order(graph, arena, &costs->order));
   WEIR_TRY(allocate(costs, arena));
   WEIR_TRY(count_visits(costs, arena));
@@ -120,7 +123,8 @@ weir_status_t* weir_costs_init(weir_costs_t* costs, const weir_costs_params_t* p
 
 double weir_costs_node_ns(const weir_costs_t* costs, const weir_node_t* node, int device) {
   const weir_rates_t* rates = &costs->devices[device].rates;
-  double fixed = weir_node_is_free_const(node) || costs->is_light[node->id] ? 0 : rates->node_ns;
+  bool is_light = costs->is_light[node->id] && costs->has_streams;
+  double fixed = weir_node_is_free_const(node) || is_light ? 0 : rates->node_ns;
   return costs->work_ns[node->id] / rates->speed + fixed * costs->visits[node->id];
 }
 

@@ -18,6 +18,7 @@ typedef struct weir_costs_t {
   const weir_graph_t* graph;
   const weir_placement_t* devices;
   int device_count;
+  bool has_streams;     // some device has; else executors run nodes themselves
   weir_node_t** order;  // topological, back edges of loops not counted
   weir_loops_t loops;
   double* work_ns;         // by node id, all visits: at speed 1, without what is the device's

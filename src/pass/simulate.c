@@ -135,9 +135,7 @@ static weir_status_t* number_outputs(weir_simulation_t* sim, weir_arena_t* arena
 
 weir_status_t* weir_simulation_init(weir_simulation_t* sim, const weir_costs_t* costs,
                                     weir_arena_t* arena) {
-  *sim = (weir_simulation_t){.costs = costs, .is_newest_first = true};
-  for (int i = 0; i < costs->device_count; ++i)
-    if (costs->devices[i].has_queue) sim->is_newest_first = false;
+  *sim = (weir_simulation_t){.costs = costs};
   WEIR_TRY(find_readers(sim, arena));
   WEIR_TRY(number_outputs(sim, arena));
   size_t items = (size_t)sim->item_count + 1, lanes = WEIR_LANES * (size_t)costs->device_count;
@@ -316,7 +314,7 @@ static void run_in_stream(weir_simulation_t* sim, int item, int device) {
 // Beside streams, what hands values on needs no turn.
 static void run_here(weir_simulation_t* sim, int item, int device) {
   int lane = weir_simulation_lane(sim, item, device);
-  bool is_light = sim->costs->is_light[item] && !sim->is_newest_first;
+  bool is_light = sim->costs->is_light[item] && sim->costs->has_streams;
   double start = sim->ready[item];
   if (!is_light) take_turn(sim, item, lane, &start);
   sim->start[item] = start;
@@ -472,11 +470,11 @@ double weir_simulate(weir_simulation_t* sim, const int* device_of) {
   for (size_t i = 0; i < costs->graph->node_count; ++i) {
     if (sim->pending[costs->order[i]->id] == 0) push(sim, costs->order[i]->id);
   }
-  for (int i = 0; i < costs->device_count && sim->is_newest_first; ++i) push_at(sim, -1 - i, 0);
+  for (int i = 0; i < costs->device_count && !costs->has_streams; ++i) push_at(sim, -1 - i, 0);
   while (sim->heap_size > 0) {
     int item = pop(sim);
     if (item < 0) take_newest(sim, -1 - item);
-    else if (sim->is_newest_first && item < node_count(sim)) add_newest(sim, item);
+    else if (!costs->has_streams && item < node_count(sim)) add_newest(sim, item);
     else do_item(sim, item);
   }
   double end = sim->last_item < 0 ? 0 : sim->end[sim->last_item];

@@ -30,7 +30,6 @@ typedef struct weir_simulation_t {
   int* first_output;  // by node id: number of its first output among those of all nodes
   int* node_of;       // by number of an output: the id of its node
   int item_count;
-  bool is_newest_first;  // no device has a stream
   // Of one placement.
   const int* device_of;         // by node id; the caller's
   double *ready, *start, *end;  // by item
