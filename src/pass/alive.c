@@ -3,12 +3,12 @@
 //
 // A node runs when all that it reads or waits for is alive, so its condition is the union of
 // theirs. Facts come in where values may die: a Switch adds "this predicate took that branch". A
-// Merge, a Recv, an Exit are facts of their own: what they say of others is not looked into.
+// Merge or a Recv is a fact of its own: what it says of others is not looked into.
 //
 // In a loop each variable has a Merge of its own, yet all are alive in the same turns. That is
-// assumed of those whose Enters are alike, and holds if the values that they get for the next turn
-// are alike under that assumption: by induction over the turns. Merges of which it does not hold
-// become facts of their own, and the sweep is repeated.
+// assumed of those whose Enters are alike, and holds if what they get for the next turn is alive
+// whenever they are and the loop goes on: by induction over the turns. Merges of which it does not
+// hold become facts of their own, and the sweep is repeated.
 #include "pass/alive.h"
 
 #include "graph/analysis.h"
@@ -164,6 +164,25 @@ static weir_status_t* merge_condition(alive_t* a, const weir_node_t* node, set_t
   return add_fact(a, set, LOOP, a->loops.inside[node->id], a->entering[enter->id], 0);
 }
 
+// A variable leaves the loop if it came in: turn by turn it is alive, until the predicate, alive as
+// long, ends it.
+static weir_status_t* exit_condition(alive_t* a, const weir_node_t* node, set_t* set) {
+  const weir_node_t* end = node->inputs[0].node;
+  int inside = a->loops.inside[node->id], last = a->condition[node->id];
+  const weir_node_t* predicate = a->loops.items[inside].condition;
+  bool is_end = weir_node_role(end) == WEIR_ROLE_SWITCH && node->inputs[0].index == 0 &&
+                node->control_count == 0 && end->control_count == 0 && predicate &&
+                end->inputs[1].node == predicate;
+  const weir_node_t* merge = is_end ? end->inputs[0].node : NULL;
+  bool is_plain = merge && weir_node_role(merge) == WEIR_ROLE_MERGE && entering_node(merge) &&
+                  end->inputs[0].index == 0 && !a->is_apart[merge->id] &&
+                  a->condition[predicate->id] == a->condition[merge->id];
+  set_clear(set);
+  if (!is_plain) return add_fact(a, set, EXIT, inside, last, 0);
+  set_unite(a, set, a->entering[entering_node(merge)->id]);
+  return NULL;
+}
+
 static weir_status_t* find_condition(alive_t* a, const weir_node_t* node) {
   set_t set;
   int* condition = &a->condition[node->id];
@@ -182,9 +201,7 @@ static weir_status_t* find_condition(alive_t* a, const weir_node_t* node) {
     if (weir_attrs_bool(node->def.attrs, "is_constant")) return NULL;
     WEIR_TRY(add_fact(a, &set, NODE, node->id, 0, 0));  // alive in the first turn only
   } else if (role == WEIR_ROLE_EXIT) {
-    int inside = a->loops.inside[node->id], last = *condition;
-    set_clear(&set);
-    WEIR_TRY(add_fact(a, &set, EXIT, inside, last, 0));
+    WEIR_TRY(exit_condition(a, node, &set));
   } else if (role == WEIR_ROLE_RECV || role == WEIR_ROLE_CONTROL_TRIGGER) {
     WEIR_TRY(add_fact(a, &set, NODE, node->id, 0, 0));
   } else {
@@ -195,23 +212,31 @@ static weir_status_t* find_condition(alive_t* a, const weir_node_t* node) {
 
 // ---- what was assumed of loops ----
 
-// Sets apart the Merges that get for the next turn what is unlike what the first of their kind
-// gets. The first of a kind, by condition, is in |firsts|.
-static void check_merge(alive_t* a, const weir_node_t* node, const weir_node_t** firsts,
-                        bool* has_changed) {
-  if (!weir_node_is_loop_merge(node) || !entering_node(node) || a->is_apart[node->id]) return;
-  const weir_node_t** first = &firsts[a->condition[node->id]];
-  if (!*first) *first = node;
-  int expected = a->condition[(*first)->inputs[1].node->id];
-  if (a->condition[node->inputs[1].node->id] == expected) return;
+// Sets a Merge apart if what it gets for the next turn may be dead though it was not, and the loop
+// goes on, or the other way round.
+static weir_status_t* check_merge(alive_t* a, const weir_node_t* node, bool* has_changed) {
+  if (!entering_node(node) || a->is_apart[node->id]) return NULL;
+  const weir_node_t* predicate = a->loops.items[a->loops.inside[node->id]].condition;
+  set_t set;
+  int expected = -1;
+  set_clear(&set);
+  set_unite(a, &set, a->condition[node->id]);
+  if (predicate) {
+    set_unite(a, &set, a->condition[predicate->id]);
+    WEIR_TRY(add_fact(a, &set, BRANCH, predicate->id, 0, 1));
+    WEIR_TRY(intern(a, set.numbers, set.count, &expected));
+  }
+  if (a->condition[node->inputs[1].node->id] == expected && !set.is_full) return NULL;
   a->is_apart[node->id] = *has_changed = true;
+  return NULL;
 }
 
 static weir_status_t* check_loops(alive_t* a, bool* has_changed) {
-  const weir_node_t** firsts = weir_arena_array(&a->scratch, a->item_count, sizeof(*firsts));
-  if (!firsts) return weir_out_of_memory();
   *has_changed = false;
-  for (size_t i = 0; i < a->count; ++i) check_merge(a, a->order[i], firsts, has_changed);
+  for (size_t i = 0; i < a->count; ++i) {
+    if (weir_node_role(a->order[i]) == WEIR_ROLE_MERGE)
+      WEIR_TRY(check_merge(a, a->order[i], has_changed));
+  }
   return NULL;
 }
 

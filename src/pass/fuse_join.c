@@ -2,8 +2,9 @@
 // makes.
 //
 // Those others then wait for all that the second group waits for. So it must not be they that lead
-// to it: a search along the edges, through whole groups, looks for a way from one to the other. It
-// is bounded; "not known in time" means no.
+// to it: a search along the edges, through whole groups, looks for a way from one to the other.
+// Ways lead on in the topological order, but for groups that others read in the middle of, which
+// lead back to their first node. The search is bounded; "not known in time" means no.
 //
 // And there are ways that are no edges. A dequeue may wait for an enqueue, a Recv for a Send whose
 // tensor comes back from another task. So others must not come to wait for an op that waits
@@ -21,9 +22,14 @@ typedef struct join_t {
   int* first_reader;  // by node id: where its readers begin in |readers|; they end at the next's
   weir_node_t** readers;  // by data or control edges, back edges of loops left out
   uint64_t* waits;        // by node id, bit i: for waiting node i; MANY: or for another one
+  int* position;          // by node id: in the topological order
+  int* begins;            // by group: position of its first member
+  int* ends;              // by group: and of its last
+  bool* is_joined;        // by group: it may be read in the middle of
   int* seen;              // by node id: the last search that came here
   int* group_seen;        // by group: likewise
   int search;
+  int limit;  // of the search: position beyond which no way leads back
   weir_node_t** stack;
   size_t depth;
 } join_t;
@@ -132,7 +138,7 @@ static bool keeps_waiting(const join_t* j, int from, int to) {
 // ---- ways from one group to another ----
 
 static void visit(join_t* j, weir_node_t* node) {
-  if (j->seen[node->id] == j->search) return;
+  if (j->seen[node->id] == j->search || j->position[node->id] > j->limit) return;
   j->seen[node->id] = j->search;
   j->stack[j->depth++] = node;
 }
@@ -151,10 +157,25 @@ static void visit_members(join_t* j, int number, int from) {
     visit_readers(j, m, from);
 }
 
+// The last position from which a way may lead to group |to|.
+static int last_position(const join_t* j, int to) {
+  int limit = j->ends[to];
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (int g = 0; g < j->f->group_count; ++g) {
+      if (!j->is_joined[g] || j->begins[g] > limit || j->ends[g] <= limit) continue;
+      limit = j->ends[g];
+      has_changed = true;
+    }
+  }
+  return limit;
+}
+
 // Whether something outside is between |from| and |to|. True when it takes too long to tell.
 static bool is_between(join_t* j, int from, int to) {
   ++j->search;
   j->depth = 0;
+  j->limit = last_position(j, to);
   for (weir_node_t* m = j->f->groups[from]->first; m; m = j->f->next_member[m->id]) {
     for (int i = j->first_reader[m->id]; i < j->first_reader[m->id + 1]; ++i) {
       int group = group_at(j, j->readers[i]);
@@ -210,6 +231,10 @@ static void join(join_t* j, int from, int to, const weir_fuse_group_t* united) {
   second->input_count = united->input_count;
   memcpy(second->inputs, united->inputs, sizeof(*united->inputs) * (size_t)united->input_count);
   *first = (weir_fuse_group_t){.root = first->root};
+  j->begins[to] = WEIR_MIN(j->begins[to], j->begins[from]);
+  j->ends[to] = WEIR_MAX(j->ends[to], j->ends[from]);
+  j->is_joined[to] = true;
+  j->is_joined[from] = false;
 }
 
 static void join_readers(join_t* j, const weir_node_t* node) {
@@ -221,16 +246,35 @@ static void join_readers(join_t* j, const weir_node_t* node) {
   }
 }
 
+static weir_status_t* init(join_t* j) {
+  weir_fuse_t* f = j->f;
+  weir_arena_t* arena = &f->rewrite.arena;
+  size_t count = f->rewrite.count + 1, groups = (size_t)f->group_count + 1;
+  j->position = weir_arena_array(arena, count, sizeof(*j->position));
+  j->begins = weir_arena_array(arena, groups, sizeof(*j->begins));
+  j->ends = weir_arena_array(arena, groups, sizeof(*j->ends));
+  j->is_joined = weir_arena_array(arena, groups, sizeof(*j->is_joined));
+  j->seen = weir_arena_array(arena, count, sizeof(*j->seen));
+  j->group_seen = weir_arena_array(arena, groups, sizeof(*j->group_seen));
+  j->stack = weir_arena_array(arena, count, sizeof(*j->stack));
+  if (!j->position || !j->begins || !j->ends || !j->is_joined || !j->seen || !j->group_seen ||
+      !j->stack)
+    return weir_out_of_memory();
+  for (size_t k = f->rewrite.count; k-- > 0;) {
+    const weir_node_t* node = f->rewrite.order[k];
+    int group = f->group_of[node->id];
+    j->position[node->id] = (int)k;
+    if (group < 0) continue;
+    j->begins[group] = (int)k;
+    if (node == f->groups[group]->root) j->ends[group] = (int)k;
+  }
+  WEIR_TRY(list_readers(j));
+  return mark_waiting(j);
+}
+
 weir_status_t* weir_fuse_join_groups(weir_fuse_t* f) {
   join_t j = {.f = f};
-  weir_arena_t* arena = &f->rewrite.arena;
-  size_t count = f->rewrite.count + 1;
-  WEIR_TRY(list_readers(&j));
-  WEIR_TRY(mark_waiting(&j));
-  j.seen = weir_arena_array(arena, count, sizeof(*j.seen));
-  j.group_seen = weir_arena_array(arena, (size_t)f->group_count + 1, sizeof(*j.group_seen));
-  j.stack = weir_arena_array(arena, count, sizeof(*j.stack));
-  if (!j.seen || !j.group_seen || !j.stack) return weir_out_of_memory();
+  WEIR_TRY(init(&j));
   for (size_t k = f->rewrite.count; k-- > 0;) {  // readers before what they read
     const weir_node_t* node = f->rewrite.order[k];
     if (f->is_live[node->id] && f->group_of[node->id] >= 0) join_readers(&j, node);
