@@ -218,6 +218,12 @@ static void test_attributes(void** state) {
   weir_edge_t leaky = output(
       add(w, "LeakyRelu", NULL, WEIR_EDGES(x), WEIR_ATTRS(weir_attr_float("alpha", 0.5f))), 0);
   weir_edge_t halved = OP(w, "Neg", leaky);
+  weir_edge_t last = OP(w, "Relu", OP(w, "BiasAdd", x, y));
+  assert_int_equal(saved(w, FETCH(last)), 1);
+  weir_edge_t second = output(add(w, "BiasAdd", NULL, WEIR_EDGES(x, y),
+                                  WEIR_ATTRS(weir_attr_string("data_format", "NCHW"))),
+                              0);
+  assert_int_equal(saved(w, FETCH(OP(w, "Relu", second))), 0);
   assert_int_equal(saved(w, FETCH(halved)), 1);
   assert_true(feed_float(open_session(w, 1), x, -3, halved) == 1.5f);
 }
@@ -351,11 +357,14 @@ static void test_errors_name_the_node(void** state) {
   weir_tensor_t* three = FLOATS(1, 2, 3);
   weir_tensor_t* result = NULL;
   weir_session_t* session = open_session(w, 1);
-  weir_edge_t last[] = {OP(w, "Neg", sum), OP(w, "Neg", grad)};
+  weir_edge_t biased =
+      output(add(w, "BiasAdd", "biased", WEIR_EDGES(OP(w, "Exp", x), y), WEIR_NO_ATTRS), 0);
+  weir_edge_t last[] = {OP(w, "Neg", sum), OP(w, "Neg", grad), OP(w, "Neg", biased)};
   const char* texts[] = {"Node 'sum' (AddV2): Incompatible shapes: [2] vs. [3]",
                          "Node 'slope' (ReluGrad): Inputs to operation slope of type ReluGrad must "
-                         "have the same size and shape.  Input 0: [2] != input 1: [3]"};
-  for (int i = 0; i < 2; ++i) {
+                         "have the same size and shape.  Input 0: [2] != input 1: [3]",
+                         "Node 'biased' (BiasAdd): Input tensor must be at least 2D: [2]"};
+  for (int i = 0; i < 3; ++i) {
     assert_int_equal(saved(w, FETCH(last[i])), 2);
     weir_status_t* status = weir_session_run(
         session, &(weir_step_spec_t){WEIR_FEEDS({x, two}, {y, three}), WEIR_FETCHES(last[i])},

@@ -195,6 +195,23 @@ static void test_flat(void** state) {
   }
 }
 
+// A bias along the last dimension, short and long ones.
+static void test_biases(void** state) {
+  world_t* w = *state;
+  static const shape_t shapes[][2] = {
+      {{2, {1, 7}}, {1, {7}}},       {{2, {5, 1}}, {1, {1}}},         {{2, {300, 10}}, {1, {10}}},
+      {{2, {7, 1500}}, {1, {1500}}}, {{4, {3, 4, 5, 32}}, {1, {32}}}, {{2, {0, 3}}, {1, {3}}}};
+  weir_edge_t fed[] = {placeholder(w, "x", WEIR_DTYPE_FLOAT),
+                       placeholder(w, "b", WEIR_DTYPE_FLOAT)};
+  weir_edge_t biased = OP(w, "BiasAdd", OP(w, "Neg", fed[0]), fed[1]);
+  weir_edge_t y = OP(w, "Mul", OP(w, "Relu", biased), OP(w, "Exp", fed[1]));
+  for (size_t i = 0; i < WEIR_COUNT_OF(shapes); ++i) {
+    weir_tensor_t* values[] = {make_random(WEIR_DTYPE_FLOAT, &shapes[i][0], 14),
+                               make_random(WEIR_DTYPE_FLOAT, &shapes[i][1], 15)};
+    check_fed(w, y, fed, values, 2, 2);
+  }
+}
+
 // Around a tile's and a thread's share of elements.
 static void test_tails(void** state) {
   world_t* w = *state;
@@ -246,6 +263,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_casts_and_selects, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_broadcasts, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_flat, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_biases, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_tails, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_long_chain, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_many_alive, world_setup, world_teardown),

@@ -29,6 +29,7 @@ static void find_code(const weir_fused_step_t* step, weir_fused_loop_t* loop) {
       break;
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BIAS:
       loop->fn.binary = weir_binary_find((weir_binary_op_t)step->scalar.function, loop->type);
       break;
     case WEIR_SCALAR_ACTIVATION:
@@ -64,6 +65,7 @@ static void init_loop(weir_fused_code_t* code, int at) {
   code->element_size = WEIR_MAX(code->element_size, weir_dtype_size((weir_dtype_t)step->type));
   code->element_size = WEIR_MAX(code->element_size, (size_t)loop->out_size);
   code->cost += weir_scalar_cost(step->scalar);
+  code->has_bias |= step->scalar.kind == WEIR_SCALAR_BIAS;
 }
 
 static size_t value_size(const weir_fused_code_t* code, int value) {
@@ -166,7 +168,8 @@ WEIR_INLINE void run_step(const weir_fused_loop_t* loop, const place_t* places, 
     case WEIR_SCALAR_UNARY: loop->fn.unary(x, z, n); return;
     case WEIR_SCALAR_ACTIVATION: loop->fn.activation(x, z, n, loop->parameter); return;
     case WEIR_SCALAR_BINARY:
-    case WEIR_SCALAR_BINARY_FLAT: {
+    case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BIAS: {
       weir_span_t span = n == 1       ? WEIR_SPAN_BOTH
                          : px->is_one ? WEIR_SPAN_Y
                          : py->is_one ? WEIR_SPAN_X
@@ -300,8 +303,9 @@ static bool is_full(const weir_fused_code_t* code, const plain_t* run, int value
   return (code->sources[value] & run->full) != 0;
 }
 
-// Ops that do not broadcast take two scalars, or two of the shape.
+// Ops that do not broadcast take two scalars, or two of the shape; a bias is neither.
 static bool fits(const weir_fused_code_t* code, const plain_t* run) {
+  if (code->has_bias) return false;
   uint64_t scalars = ~run->full << (64 - code->program.input_count);
   if (!scalars) return true;
   for (int i = 0; i < code->program.step_count; ++i) {

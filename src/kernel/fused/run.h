@@ -18,6 +18,7 @@ typedef struct weir_fused_code_t {
   int register_count;        // for what is neither input nor output
   size_t element_size;       // of the widest value
   double cost;               // ns an element, of all steps
+  bool has_bias;             // a step adds one
 } weir_fused_code_t;
 
 weir_status_t* weir_fused_init(const weir_kernel_init_t* init, void* state);

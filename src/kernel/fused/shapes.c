@@ -12,6 +12,7 @@
 #include "base/details.h"
 #include "kernel/fused/internal.h"
 #include "kernel/nn/activation_op.h"
+#include "kernel/nn/bias.h"
 
 typedef struct shaped_t {
   weir_kernel_ctx_t* ctx;
@@ -95,6 +96,7 @@ static weir_status_t* find_shape(shaped_t* s, int step) {
     case WEIR_SCALAR_BINARY_FLAT:
       if (count_of(x) != count_of(y)) return weir_cwise_flat_error(x, y);
       break;
+    case WEIR_SCALAR_BIAS: WEIR_TRY(weir_bias_check(x, y, -1)); break;
     case WEIR_SCALAR_ACTIVATION_GRAD:
       if (!is_same(x, y)) return gradient_error(s, step, x, y);
       break;

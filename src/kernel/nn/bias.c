@@ -4,6 +4,23 @@
 #include "base/alloc.h"
 #include "kernel/simd.h"
 #include "tensor/numeric.h"
+#include "tensor/tensor.h"
+
+weir_status_t* weir_bias_check(weir_shape_view_t x, weir_shape_view_t bias, int axis) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (x.rank < 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                       weir_shape_text(x.rank, x.dims, a));
+  }
+  if (bias.rank != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Biases must be 1D: %s",
+                       weir_shape_text(bias.rank, bias.dims, a));
+  if (bias.dims[0] == x.dims[axis < 0 ? x.rank - 1 : axis]) return NULL;
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Must provide as many biases as the channel dimension of the input tensor: %s vs. %s",
+      weir_shape_text(bias.rank, bias.dims, a), weir_shape_text(x.rank, x.dims, b));
+}
 
 enum {
   STRETCH = 128,  // rows summed before the sum is added to the whole

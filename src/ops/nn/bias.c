@@ -76,20 +76,10 @@ static weir_bias_t bias_shape(const weir_tensor_t* x, bool nchw) {
 
 static weir_status_t* bias_add_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (x->rank < 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
-                       weir_tensor_shape_text(x, a));
-  }
-  if (bias->rank != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Biases must be 1D: %s", weir_tensor_shape_text(bias, a));
-  weir_bias_t shape = bias_shape(x, is_nchw(weir_kernel_attrs(ctx)));
-  if (bias->dims[0] != shape.channels) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "Must provide as many biases as the channel dimension of the input tensor: %s vs. %s",
-        weir_tensor_shape_text(bias, a), weir_tensor_shape_text(x, b));
-  }
+  bool nchw = is_nchw(weir_kernel_attrs(ctx));
+  WEIR_TRY(weir_bias_check((weir_shape_view_t){x->rank, x->dims},
+                           (weir_shape_view_t){bias->rank, bias->dims}, nchw ? 1 : -1));
+  weir_bias_t shape = bias_shape(x, nchw);
   const void* data = x->data;
   weir_tensor_t* out;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
@@ -114,6 +104,7 @@ const weir_op_module_t weir_ops_nn_bias = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "BiasAdd",
+         .scalar = {WEIR_SCALAR_BIAS, WEIR_BINARY_ADD},
          .summary = "Adds a vector along the channels",
          .attrs = "T: numbertype; " FORMAT_ATTR,
          .inputs = "value: T; bias: T",
@@ -122,6 +113,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .build_grad = bias_add_grad,
          .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_cpu)},
         {.name = "BiasAddV1",
+         .scalar = {WEIR_SCALAR_BIAS, WEIR_BINARY_ADD},
          .summary = "Adds a vector along the last dimension",
          .attrs = "T: numbertype",
          .inputs = "value: T; bias: T",
