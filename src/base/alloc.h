@@ -72,6 +72,9 @@ typedef struct weir_allocator_vtable_t {
                  size_t alignment);  // required; NULL when exhausted
   void (*free)(weir_allocator_t* self, void* pointer,
                size_t size);  // required; |size| as allocated
+  // Optional, default: by the host. Copies within its memory, in the order in which the memory is
+  // used.
+  weir_status_t* (*copy)(weir_allocator_t* self, void* dst, const void* src, size_t size);
   // Optional: how full it is, so that a failed allocation and a server's metrics can say so.
   void (*get_use)(weir_allocator_t* self, weir_allocator_use_t* out_use);
 } weir_allocator_vtable_t;

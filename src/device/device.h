@@ -1,10 +1,12 @@
 // device.h — The device interface: memory, order of work, copies. Nothing above this folder knows
 // what a device is made of.
 //
-// A device either runs kernels where they are called (a CPU: |submit| is NULL), or has streams:
-// what is submitted to one runs one after the other, in its own time, and only that touches the
-// device's memory. Kernels go to the first stream; the others copy, beside them. Streams are
-// independent of each other but for events: one records how far it is, another waits for that.
+// A device either runs kernels where they are called (a CPU), or has streams: what is in one runs
+// one after the other, in its own time, and only that touches the device's memory. Kernels are in
+// the first stream; the others copy, beside them. Streams are independent of each other but for
+// events: one records how far it is, another waits for that. Kernels get into their stream in one
+// of two ways: they are submitted to it, as code of the host (kernels that a device borrows), or,
+// where |submit| is NULL, they are called on the host and launch what is to run there (a GPU's).
 //
 // Memory belongs to the order of the compute stream: it may be freed, and given to others, as soon
 // as the last work that uses it is in that stream. A copy, which runs in another, keeps both its
@@ -65,8 +67,11 @@ typedef void (*weir_copy_done_fn_t)(void* arg, weir_status_t* take_status);
 
 typedef struct weir_device_vtable_t {
   void (*destroy)(weir_device_t* device);  // required; all that was submitted is through then
-  // Streams: all three, or none where kernels run where they are called.
+  // Streams: |record|, |wait| and one of |submit| and |settle|; none where kernels run where they
+  // are called.
   void (*submit)(weir_device_t* device, weir_stream_t stream, weir_work_t* work);
+  // Calls |done| when all that was launched is through, with what went wrong since the last call.
+  void (*settle)(weir_device_t* device, weir_copy_done_fn_t done, void* arg);
   weir_status_t* (*record)(weir_device_t* device, weir_stream_t stream, weir_event_t** out_event);
   // What is submitted to |stream| from now on runs after |event|, which is of any device's stream,
   // of any kind: what the device does not know, |notify| tells. Holds it as long as needed.
@@ -108,6 +113,10 @@ WEIR_INLINE weir_allocator_t* weir_device_allocator(const weir_device_t* device,
 WEIR_INLINE bool weir_device_is_host(const weir_device_t* device) {
   return weir_allocator_is_host(device->allocators[WEIR_MEMORY_DEVICE]);
 }
+// Whether kernels are through later than their call.
+WEIR_INLINE bool weir_device_has_streams(const weir_device_t* device) {
+  return device->vtable->record != NULL;
+}
 weir_event_t* weir_event_retain(weir_event_t* event);
 void weir_event_release(weir_event_t* event);  // NULL-safe; what waits for it already still does
 // Returns when it is reached. For threads that have nothing better to do.
@@ -145,7 +154,7 @@ typedef struct weir_device_kind_t {
   const char* name;         // "cpu": as --devices and people spell it
   const char* type;         // "CPU": weir_device_t.type, of all its devices
   const char* kernel_type;  // likewise
-  bool has_queue;           // likewise: whether they have |submit|
+  bool has_queue;           // likewise: whether they have streams
   weir_status_t* (*create)(const weir_device_params_t* params, weir_device_t** out_device);
 } weir_device_kind_t;
 extern const weir_device_kind_t weir_cpu_kind;
@@ -157,6 +166,7 @@ WEIR_INLINE weir_status_t* weir_cpu_device_create(const char* task, int index, w
 }
 extern const weir_device_kind_t weir_guard_kind;
 extern const weir_device_kind_t weir_tight_kind;
+extern const weir_device_kind_t weir_cuda_kind;
 // The kind whose devices have |type|, as other processes tell it; NULL: none that is known here.
 const weir_device_kind_t* weir_device_kind_find(weir_view_t type);
 

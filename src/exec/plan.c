@@ -130,11 +130,12 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   bool is_queued = out->device->vtable->submit && out->compute && !out->runs_locked &&
                    out->role != WEIR_ROLE_NO_OP && out->role != WEIR_ROLE_VARIABLE &&
                    out->role != WEIR_ROLE_SEND;
-  out->is_copy = out->device->vtable->submit && out->start;
+  bool has_streams = weir_device_has_streams(out->device);
+  out->is_copy = has_streams && out->start;
+  p->plan->has_streams |= has_streams;
+  if (has_streams && out->compute) out->is_cheap = true;  // to submit, or to launch
   if (is_queued) {
     out->compute = NULL;
-    out->is_cheap = true;  // to submit
-    p->plan->has_streams = true;
     out->may_promise = weir_node_may_promise(&node->def, out->kernel);
   }
   if (out->kernel->state_size == 0 && !out->kernel->init) return NULL;

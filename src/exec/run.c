@@ -1,6 +1,7 @@
 // run.c — One step: its cancellation, its resources, and the choice of executor.
 #include "exec/run.h"
 
+#include "base/outcome.h"
 #include "base/perturb.h"
 #include "exec/dynamic.h"
 #include "exec/linear.h"
@@ -85,11 +86,34 @@ static void free_own_step(weir_step_t* step) {
   weir_cancel_destroy(step->cancel);
 }
 
+// ---- devices whose kernels launch: a step is over when they are through ----
+
+static const weir_device_t* launcher(const weir_run_params_t* params, int i) {
+  const weir_device_t* device = params->plan->has_streams ? params->devices[i] : NULL;
+  return device && device->vtable->settle ? device : NULL;
+}
+
+static weir_status_t* await_devices(const weir_run_params_t* params) {
+  weir_status_t* first = NULL;
+  for (int i = 0; i < params->device_count; ++i) {
+    if (!launcher(params, i)) continue;
+    weir_outcome_t outcome;
+    weir_outcome_init(&outcome);
+    params->devices[i]->vtable->settle(params->devices[i], weir_outcome_set, &outcome);
+    weir_status_t* status = weir_outcome_wait(&outcome);
+    if (first) weir_status_destroy(status);
+    else first = status;
+  }
+  if (first) drop_results(params);
+  return first;
+}
+
 weir_status_t* weir_run(const weir_run_params_t* params) {
   if (is_linear(params)) return run_linear(params);
   weir_step_t step;
   weir_status_t* status = make_step(params, &step);
   if (!status) status = weir_dynamic_run(params, &step);
+  if (!status) status = await_devices(params);
   if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_own_step(&step);
   return status;
@@ -101,11 +125,21 @@ typedef struct unattended_t {
   weir_step_t step;  // what the run's own copy of it borrows
   weir_run_params_t params;
   weir_done_t done;
+  int settled;  // devices that are through
 } unattended_t;
 
+// Comes back for each device whose kernels launch.
 static void finish(void* arg, weir_status_t* take_status) {
   unattended_t* unattended = arg;
   weir_done_t done = unattended->done;
+  while (!take_status && unattended->settled < unattended->params.device_count) {
+    int at = unattended->settled++;
+    if (!launcher(&unattended->params, at)) continue;
+    weir_device_t* device = unattended->params.devices[at];
+    device->vtable->settle(device, finish, unattended);
+    return;
+  }
+  if (take_status) drop_results(&unattended->params);
   if (!take_status && unattended->params.plan->has_moving_rets)
     take_status = settle_results(&unattended->params);
   free_own_step(&unattended->step);

@@ -24,9 +24,10 @@ static bool accepts(const weir_kernel_def_t* kernel, const char* attr, const wei
   return true;
 }
 
+// |device_type| NULL: any, of portable kernels.
 static bool kernel_fits(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                         const char* device_type) {
-  if (strcmp(kernel->device, device_type) != 0) return false;
+  if (device_type ? strcmp(kernel->device, device_type) != 0 : !kernel->is_portable) return false;
   for (int i = 0; kernel->types && i < node->op->attr_count; ++i) {
     const weir_attr_def_t* def = &node->op->attrs[i];
     if (def->kind != WEIR_ATTR_TYPE) continue;
@@ -42,6 +43,16 @@ static const weir_kernel_def_t* find_in(const weir_node_def_t* node, const weir_
     if (kernel_fits(node, k, device_type)) return k;
   }
   return NULL;
+}
+
+static const weir_kernel_def_t* find_in_tables(const weir_node_def_t* node,
+                                               const char* device_type) {
+  const weir_kernel_def_t* kernel = NULL;
+  for (size_t i = 0; !kernel && node->op && node->op->kernel_tables && node->op->kernel_tables[i];
+       ++i) {
+    kernel = find_in(node, node->op->kernel_tables[i], device_type);
+  }
+  return kernel;
 }
 
 // "DT_FLOAT", as TensorFlow prints types in this message.
@@ -109,11 +120,8 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
 
 weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* device_type,
                                    const weir_kernel_def_t** out_kernel) {
-  const weir_op_t* op = node->op;
-  const weir_kernel_def_t* kernel = NULL;
-  for (size_t i = 0; !kernel && op && op->kernel_tables && op->kernel_tables[i]; ++i) {
-    kernel = find_in(node, op->kernel_tables[i], device_type);
-  }
+  const weir_kernel_def_t* kernel = find_in_tables(node, device_type);
+  if (!kernel) kernel = find_in_tables(node, NULL);
   if (!kernel) return no_kernel(node, device_type);
   *out_kernel = kernel;
   return NULL;

@@ -97,6 +97,8 @@ typedef struct weir_kernel_def_t {
   weir_status_t* (*init)(const weir_kernel_init_t* init,
                          void* state);  // optional: parses attributes into |state|
   void (*deinit)(void* state);          // optional; also after a failed init
+  bool is_portable;  // it touches elements in host memory only: it serves every kind of device that
+                     // has no kernel of its own for the node
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs
@@ -107,6 +109,9 @@ typedef struct weir_kernel_def_t {
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
 #define WEIR_CPU_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
+// The same, for one that hands tensors on or looks at their shapes: .is_portable.
+#define WEIR_PORTABLE_KERNEL(...) \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .is_portable = true, __VA_ARGS__}, {0}})
 
 // An op, as its author writes it. Specs are in TensorFlow's own spelling:
 //   attrs   "T: {float, double} = DT_FLOAT; N: int >= 1; strides: list(int); padding:

@@ -46,7 +46,7 @@ WEIR_INLINE weir_placement_t weir_placement_of(const weir_device_t* device) {
   return (weir_placement_t){.device = device->name,
                             .type = device->type,
                             .kernel_type = device->kernel_type,
-                            .has_queue = device->vtable->submit != NULL,
+                            .has_queue = weir_device_has_streams(device),
                             .incarnation = device->incarnation};
 }
 // Whether |device| has a kernel for |node|. What has none anywhere is nobody's business here: it

@@ -164,7 +164,7 @@ void weir_rates_init(const weir_runtime_t* runtime, weir_rates_t* out_rates) {
     // What runs where it is called shares the threads of the pool.
     out_rates[i] = (weir_rates_t){.speed = 1,
                                   .is_host = weir_device_is_host(device),
-                                  .processor = device->vtable->submit ? i : 0,
+                                  .processor = weir_device_has_streams(device) ? i : 0,
                                   .executor = is_alone ? WEIR_LANE_WORK : WEIR_LANE_EXECUTOR};
   }
 }
@@ -172,7 +172,7 @@ void weir_rates_init(const weir_runtime_t* runtime, weir_rates_t* out_rates) {
 static weir_status_t* measure_device(trials_t* trials, int i, weir_rates_t* rates) {
   weir_device_t* device = trials->runtime->devices[i];
   if (device->speed > 0 && device->speed < 1) rates->speed = device->speed;
-  if (!device->vtable->submit) return NULL;
+  if (!weir_device_has_streams(device)) return NULL;
   WEIR_TRY(measure_steps(trials, i, rates));
   return rates->is_host ? NULL : measure_copies(device, rates);
 }

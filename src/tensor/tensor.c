@@ -389,7 +389,11 @@ weir_status_t* weir_tensor_copy(const weir_tensor_t* tensor, weir_tensor_t** out
   const weir_tensor_t* owner = tensor->root ? tensor->root : tensor;
   weir_tensor_t* copy = NULL;
   WEIR_TRY(weir_tensor_create_in(owner->allocator, dtype, tensor->rank, tensor->dims, &copy));
-  weir_status_t* status = weir_elements_copy(dtype, copy->data, tensor->data, tensor->count);
+  weir_allocator_t* allocator = owner->allocator;
+  weir_status_t* status = allocator && allocator->vtable->copy && tensor->count
+                              ? allocator->vtable->copy(allocator, copy->data, tensor->data,
+                                                        weir_tensor_byte_size(tensor))
+                              : weir_elements_copy(dtype, copy->data, tensor->data, tensor->count);
   if (status) {
     weir_tensor_release(copy);
     return status;

@@ -64,5 +64,5 @@ const weir_op_module_t weir_ops_array_bitcast = {
                                     .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
                                     .summary = "Reads the bytes of a tensor as another type.",
                                     .infer_shape = bitcast_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = bitcast_cpu)},
+                                    .kernels = WEIR_PORTABLE_KERNEL(.compute = bitcast_cpu)},
                                    {0}}};

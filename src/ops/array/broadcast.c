@@ -215,8 +215,8 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .flags = WEIR_OP_CHEAP,
          .summary = "Returns the shape that two shapes broadcast to.",
          .infer_shape = args_shape,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = args_cpu, .host_inputs = "s0, s1", .host_outputs = "r0")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = args_cpu, .host_inputs = "s0, s1",
+                                         .host_outputs = "r0")},
         {.name = "BroadcastGradientArgs",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "s0: T; s1: T",
@@ -224,6 +224,6 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .summary = "Returns the axes along which the gradients of a broadcast are summed.",
          .infer_shape = gradient_args_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = gradient_args_cpu, .host_inputs = "s0, s1",
-                                    .host_outputs = "r0, r1")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = gradient_args_cpu, .host_inputs = "s0, s1",
+                                         .host_outputs = "r0, r1")},
         {0}}};

@@ -338,6 +338,6 @@ const weir_op_module_t weir_ops_array_concat = {
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .summary = "Returns where each input of a Concat begins in its output.",
          .infer_shape = offset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = offset_cpu, .host_inputs = "concat_dim, shape",
-                                    .host_outputs = "offset")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = offset_cpu, .host_inputs = "concat_dim, shape",
+                                         .host_outputs = "offset")},
         {0}}};

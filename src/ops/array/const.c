@@ -24,9 +24,14 @@ static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* const_init(const weir_kernel_init_t* init, void* state) {
   const_state_t* self = state;
-  self->value = weir_attrs_tensor(init->node->attrs, "value");
+  weir_tensor_t* value = weir_attrs_tensor(init->node->attrs, "value");
+  if (!weir_device_is_host(init->device) && weir_dtype_is_plain(weir_tensor_type(value)))
+    return weir_device_fetch(init->device, WEIR_MEMORY_DEVICE, value, &self->value);
+  self->value = weir_tensor_retain(value);
   return NULL;
 }
+
+static void const_deinit(void* state) { weir_tensor_release(((const_state_t*)state)->value); }
 
 static weir_status_t* const_cpu(weir_kernel_ctx_t* ctx) {
   const const_state_t* self = ctx->state;
@@ -93,8 +98,8 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_CONST,
          .summary = "Returns a constant tensor.",
          .infer_shape = const_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = const_cpu, .state_size = sizeof(const_state_t),
-                                    .init = const_init)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = const_cpu, .state_size = sizeof(const_state_t),
+                                         .init = const_init, .deinit = const_deinit)},
         {.name = "Placeholder",
          .attrs = "dtype: type; shape: shape = { unknown_rank: true }",
          .outputs = "output: dtype",
@@ -102,7 +107,7 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_PLACEHOLDER,
          .summary = "A value that every step must be given.",
          .infer_shape = placeholder_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = placeholder_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = placeholder_cpu)},
         {.name = "PlaceholderV2",
          .attrs = "dtype: type; shape: shape",
          .outputs = "output: dtype",
@@ -110,7 +115,7 @@ const weir_op_module_t weir_ops_array_const = {
          .role = WEIR_ROLE_PLACEHOLDER,
          .summary = "A value that every step must be given.",
          .infer_shape = declared_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = placeholder_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = placeholder_cpu)},
         {.name = "PlaceholderWithDefault",
          .attrs = "dtype: type; shape: shape",
          .inputs = "input: dtype",
@@ -119,5 +124,5 @@ const weir_op_module_t weir_ops_array_const = {
          .summary = "Passes its input on unless a step is given another value.",
          .infer_shape = default_shape,
          .build_grad = default_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = default_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = default_cpu)},
         {0}}};

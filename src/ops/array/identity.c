@@ -65,7 +65,7 @@ static weir_status_t* prevent_grad(weir_grad_ctx_t* g) {
                      WEIR_VIEW_ARG(message));
 }
 
-#define IDENTITY_KERNELS WEIR_CPU_KERNEL(.compute = identity_cpu)
+#define IDENTITY_KERNELS WEIR_PORTABLE_KERNEL(.compute = identity_cpu)
 
 const weir_op_module_t weir_ops_array_identity = {
     .file = __FILE__,
@@ -87,14 +87,14 @@ const weir_op_module_t weir_ops_array_identity = {
          .summary = "Returns its inputs.",
          .infer_shape = identity_n_shape,
          .build_grad = identity_n_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = identity_n_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = identity_n_cpu)},
         {.name = "Snapshot",
          .attrs = "T: type",
          .inputs = "input: T",
          .outputs = "output: T",
          .summary = "Returns its input as it is now.",
          .infer_shape = identity_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = snapshot_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = snapshot_cpu)},
         {.name = "DeepCopy",
          .attrs = "T: type",
          .inputs = "x: T",
@@ -102,7 +102,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Copies its input into memory of its own.",
          .infer_shape = identity_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = deep_copy_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = deep_copy_cpu)},
         {.name = "StopGradient",
          .attrs = "T: type",
          .inputs = "input: T",
@@ -127,5 +127,5 @@ const weir_op_module_t weir_ops_array_identity = {
          .flags = WEIR_OP_VIEW | WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Returns its input, which the caller promises never changes.",
          .infer_shape = identity_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = guarantee_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = guarantee_cpu)},
         {0}}};

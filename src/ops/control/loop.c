@@ -23,7 +23,7 @@ static weir_status_t* loop_cond_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_scalar(ctx, 0);
 }
 
-#define PASS_KERNEL WEIR_CPU_KERNEL(.compute = pass_cpu)
+#define PASS_KERNEL WEIR_PORTABLE_KERNEL(.compute = pass_cpu)
 #define ENTER_ATTRS \
   "T: type; frame_name: string; is_constant: bool = false; parallel_iterations: int = 10"
 
@@ -91,6 +91,6 @@ const weir_op_module_t weir_ops_control_loop = {
          .role = WEIR_ROLE_LOOP_COND,
          .summary = "Decides whether a loop goes on.",
          .infer_shape = loop_cond_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = pass_cpu, .host_inputs = "input",
-                                    .host_outputs = "output")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = pass_cpu, .host_inputs = "input",
+                                         .host_outputs = "output")},
         {0}}};

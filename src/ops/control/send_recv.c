@@ -131,14 +131,18 @@ static void recv_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   "tensor_name: string; send_device: string; send_device_incarnation: int; recv_device: string; " \
   "client_terminated: bool = false"
 // What is sent is in host memory, on every device: who receives it may be in another task.
-#define SEND_OP(op_name)                                                                     \
-  {                                                                                          \
-    .name = op_name, .attrs = "T: type; " TRANSFER_ATTRS, .inputs = "tensor: T",             \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .role = WEIR_ROLE_SEND,                       \
-    .summary = "Sends a tensor to another device.", .infer_shape = weir_shape_fn_none,       \
-    .kernels = (const weir_kernel_def_t[]) {                                                 \
-      {WEIR_DEVICE_CPU, .compute = send_cpu, TRANSFER_STATE, .host_inputs = "tensor"}, { 0 } \
-    }                                                                                        \
+#define SEND_OP(op_name)                                                               \
+  {                                                                                    \
+    .name = op_name, .attrs = "T: type; " TRANSFER_ATTRS, .inputs = "tensor: T",       \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .role = WEIR_ROLE_SEND,                 \
+    .summary = "Sends a tensor to another device.", .infer_shape = weir_shape_fn_none, \
+    .kernels = (const weir_kernel_def_t[]) {                                           \
+      {WEIR_DEVICE_CPU, .is_portable = true, .compute = send_cpu, TRANSFER_STATE,      \
+       .host_inputs = "tensor"},                                                       \
+      {                                                                                \
+        0                                                                              \
+      }                                                                                \
+    }                                                                                  \
   }
 #define RECV_OP(op_name)                                                                           \
   {                                                                                                \
@@ -147,7 +151,9 @@ static void recv_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_ALLOW_DISTRIBUTED, .role = WEIR_ROLE_RECV, \
     .summary = "Receives a tensor from another device.", .infer_shape = weir_shape_fn_unknown,     \
     .kernels = (const weir_kernel_def_t[]) {                                                       \
-      {WEIR_DEVICE_CPU, .compute_async = recv_cpu, TRANSFER_STATE, .host_outputs = "tensor"}, {    \
+      {WEIR_DEVICE_CPU, .is_portable = true, .compute_async = recv_cpu, TRANSFER_STATE,            \
+       .host_outputs = "tensor"},                                                                  \
+      {                                                                                            \
         0                                                                                          \
       }                                                                                            \
     }                                                                                              \

@@ -185,9 +185,9 @@ static weir_status_t* ref_select_cpu(weir_kernel_ctx_t* ctx) {
   "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, " \
   "int32, int8, uint8, int16, "                                                                \
   "uint16, uint32, int64, uint64"
-#define MERGE_KERNEL                                                                             \
-  WEIR_CPU_KERNEL(.compute = merge_cpu, .state_size = sizeof(merge_state_t), .init = merge_init, \
-                  .deinit = merge_deinit)
+#define MERGE_KERNEL                                                              \
+  WEIR_PORTABLE_KERNEL(.compute = merge_cpu, .state_size = sizeof(merge_state_t), \
+                       .init = merge_init, .deinit = merge_deinit, .host_outputs = "value_index")
 
 const weir_op_module_t weir_ops_control_switch = {
     .file = __FILE__,
@@ -201,8 +201,8 @@ const weir_op_module_t weir_ops_control_switch = {
          .summary = "Passes its input to one of two outputs; the other is dead.",
          .infer_shape = switch_shape,
          .build_grad = switch_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.types = SWITCH_TYPES, .compute = switch_cpu, .host_inputs = "pred")},
+         .kernels = WEIR_PORTABLE_KERNEL(.types = SWITCH_TYPES, .compute = switch_cpu,
+                                         .host_inputs = "pred")},
         {.name = "RefSwitch",
          .attrs = "T: type",
          .inputs = "data: Ref(T); pred: bool",
@@ -212,8 +212,8 @@ const weir_op_module_t weir_ops_control_switch = {
          .summary = "Passes a reference to one of two outputs; the other is dead.",
          .infer_shape = switch_shape,
          .build_grad = switch_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.types = SWITCH_TYPES, .compute = switch_cpu, .host_inputs = "pred")},
+         .kernels = WEIR_PORTABLE_KERNEL(.types = SWITCH_TYPES, .compute = switch_cpu,
+                                         .host_inputs = "pred")},
         {.name = "_SwitchN",
          .attrs = "num_outs: int >= 1; T: type",
          .inputs = "data: T; output_index: int32",
@@ -222,8 +222,8 @@ const weir_op_module_t weir_ops_control_switch = {
          .role = WEIR_ROLE_SWITCH,
          .summary = "Passes its input to one of several outputs; the others are dead.",
          .infer_shape = switch_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = SWITCH_TYPES, .compute = switch_n_cpu,
-                                    .host_inputs = "output_index")},
+         .kernels = WEIR_PORTABLE_KERNEL(.types = SWITCH_TYPES, .compute = switch_n_cpu,
+                                         .host_inputs = "output_index")},
         {.name = "Merge",
          .attrs = "T: type; N: int >= 1",
          .inputs = "inputs: N * T",
@@ -251,6 +251,6 @@ const weir_op_module_t weir_ops_control_switch = {
          .flags = WEIR_OP_CHEAP,
          .summary = "Passes on one of several references.",
          .infer_shape = ref_select_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = SELECT_TYPES, .compute = ref_select_cpu,
-                                    .host_inputs = "index")},
+         .kernels = WEIR_PORTABLE_KERNEL(.types = SELECT_TYPES, .compute = ref_select_cpu,
+                                         .host_inputs = "index")},
         {0}}};

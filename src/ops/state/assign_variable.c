@@ -144,7 +144,7 @@ const weir_op_module_t weir_ops_state_assign_variable = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
          .summary = "Replaces the value of a variable",
          .infer_shape = assign_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "resource")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = assign_cpu, .host_inputs = "resource")},
         {.name = "AssignAddVariableOp",
          .attrs = "dtype: type",
          .inputs = "resource: resource; value: dtype",

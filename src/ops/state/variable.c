@@ -242,8 +242,8 @@ static weir_status_t* count_up_to_shape(weir_shape_ctx_t* ctx) {
 }
 
 static const weir_kernel_def_t variable_kernels[] = {
-    {WEIR_DEVICE_CPU, .compute = variable_cpu, .state_size = sizeof(variable_state_t),
-     .init = variable_init, .deinit = variable_deinit},
+    {WEIR_DEVICE_CPU, .is_portable = true, .compute = variable_cpu,
+     .state_size = sizeof(variable_state_t), .init = variable_init, .deinit = variable_deinit},
     {0}};
 
 const weir_op_module_t weir_ops_state_variable = {
@@ -276,14 +276,14 @@ const weir_op_module_t weir_ops_state_variable = {
          .outputs = "value: T",
          .flags = WEIR_OP_CHEAP,
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute = destroy_temporary_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = destroy_temporary_cpu)},
         {.name = "Assign",
          .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
          .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = assign_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = assign_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = assign_cpu)},
         {.name = "AssignAdd",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "ref: Ref(T); value: T",
@@ -304,7 +304,8 @@ const weir_op_module_t weir_ops_state_variable = {
          .outputs = "is_initialized: bool",
          .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
          .infer_shape = weir_shape_fn_scalar,
-         .kernels = WEIR_CPU_KERNEL(.compute = is_initialized_cpu)},
+         .kernels =
+             WEIR_PORTABLE_KERNEL(.compute = is_initialized_cpu, .host_outputs = "is_initialized")},
         {.name = "CountUpTo",
          .attrs = "limit: int; T: {int32, int64}",
          .inputs = "ref: Ref(T)",

@@ -1,0 +1,56 @@
+// cuda.h — What kernels of GPUs call: finding functions of CUDA sources, launching them, and the
+// order of the device. Thread-safe.
+//
+// A kernel of a GPU runs on the host, in no stream: it allocates its outputs, launches, and
+// returns. What it launched runs in its own time, after all that was launched before.
+#ifndef WEIR_DEVICE_CUDA_H_
+#define WEIR_DEVICE_CUDA_H_
+
+#include "device/cuda/cuda_core.h"
+#include "device/device.h"
+
+#define WEIR_DEVICE_GPU "GPU"
+
+typedef struct weir_cuda_function_t {
+  cu_function_t function;
+} weir_cuda_function_t;
+
+// The function |name| of |source|, compiled for |device| the first time it is asked for. |name| is
+// an extern "C" one.
+WEIR_MUST_USE weir_status_t* weir_cuda_function(weir_device_t* device, const char* source,
+                                                const char* name,
+                                                weir_cuda_function_t* out_function);
+
+// How many threads: |grid| blocks of |block|.
+typedef struct weir_cuda_size_t {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+} weir_cuda_size_t;
+// Blocks of 256 threads, enough for |count| threads, at most as many as keep the GPU busy: kernels
+// go on in strides of the grid.
+weir_cuda_size_t weir_cuda_size_for(const weir_device_t* device, int64_t count);
+
+// Launches in the compute stream. |args| are addresses of the arguments.
+WEIR_MUST_USE weir_status_t* weir_cuda_launch(weir_device_t* device, weir_cuda_function_t function,
+                                              const weir_cuda_size_t* size, void** args);
+#define WEIR_CUDA_ARGS(...) ((void*[]){__VA_ARGS__})
+
+// In the compute stream, within the device's memory.
+WEIR_MUST_USE weir_status_t* weir_cuda_copy(weir_device_t* device, void* dst, const void* src,
+                                            size_t size);
+WEIR_MUST_USE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, size_t size);
+
+// For libraries that launch by themselves: their stream. The device is the calling thread's then.
+cu_stream_t weir_cuda_stream(weir_device_t* device);
+const cuda_core_t* weir_cuda_core(const weir_device_t* device);
+bool weir_device_is_cuda(const weir_device_t* device);
+
+// What a library keeps for a device: made by |create| the first time it is asked for, freed with
+// the device. |key| is the address of something of the library's own.
+WEIR_MUST_USE weir_status_t* weir_cuda_attachment(weir_device_t* device, const void* key,
+                                                  weir_status_t* (*create)(weir_device_t* device,
+                                                                           void** out_object),
+                                                  void (*destroy)(void* object), void** out_object);
+
+#endif  // WEIR_DEVICE_CUDA_H_

@@ -1,0 +1,319 @@
+// cuda_memory.c — Blocks cut from segments that the driver gave: best fit, neighbours joined.
+//
+// The driver's own allocation waits for the GPU and takes longer than most kernels, so what is
+// freed is kept. A free block may be given out at once, though kernels that use it may not have run
+// yet: whoever gets it works in the same stream, after them.
+//
+// Segments are a few sizes: small requests share segments of 2 MB, others get 32 MB or, above that,
+// just what they need. Blocks of a segment form a list by address; free ones are in bins by powers
+// of two besides, and the smallest that fits in the first bin that has one is taken. When the
+// driver has no more, segments that are wholly free go back to it, and it is asked once more.
+#include "device/cuda/cuda_memory.h"
+
+#include <string.h>
+
+#include "base/map.h"
+#include "device/cuda/cuda.h"
+
+enum { GRAIN_SHIFT = 9, BINS = 40 };
+static const size_t kGrain = (size_t)1 << GRAIN_SHIFT;  // sizes are multiples of it
+static const size_t kSmall = (size_t)1 << 20;           // below: from segments of the first size
+static const size_t kSmallSegment = (size_t)2 << 20, kSegment = (size_t)32 << 20;
+
+typedef struct block_t {
+  uintptr_t address;
+  size_t size;
+  bool is_free;
+  bool is_small;             // of a segment for small requests
+  struct block_t* previous;  // in its segment, by address; NULL: the first
+  struct block_t* next;      // likewise
+  struct block_t* bin_previous;
+  struct block_t* bin_next;
+  struct block_t* same_hash;  // of the table of blocks in use
+} block_t;
+
+struct cuda_memory_t {
+  device_memory_t base;  // first
+  cuda_core_t* core;
+  char* name;
+  bool is_pinned;
+  size_t limit;
+  weir_mutex_t mu;  // guards all below
+  size_t taken;     // bytes from the driver
+  size_t in_use;    // bytes of blocks given out
+  size_t peak;
+  block_t* bins[2][BINS];  // free blocks: for large requests, for small ones
+  block_t** used;          // a hash table by address
+  size_t used_slots, used_count;
+};
+
+// ---- blocks in use, by address ----
+
+static block_t** slot_of(cuda_memory_t* memory, uintptr_t address) {
+  return &memory->used[weir_hash_mix(address) & (memory->used_slots - 1)];
+}
+
+static bool grow_used(cuda_memory_t* memory) {
+  size_t old_slots = memory->used_slots;
+  block_t** old = memory->used;
+  size_t slots = old_slots ? 2 * old_slots : 1024;
+  block_t** made = weir_calloc(slots, sizeof(*made));
+  if (!made) return old != NULL;  // fuller, and slower
+  memory->used = made;
+  memory->used_slots = slots;
+  for (size_t i = 0; i < old_slots; ++i) {
+    for (block_t *block = old[i], *next; block; block = next) {
+      next = block->same_hash;
+      block_t** slot = slot_of(memory, block->address);
+      block->same_hash = *slot;
+      *slot = block;
+    }
+  }
+  weir_free(old);
+  return true;
+}
+
+static void put_used(cuda_memory_t* memory, block_t* block) {
+  block_t** slot = slot_of(memory, block->address);
+  block->same_hash = *slot;
+  *slot = block;
+  ++memory->used_count;
+}
+
+static block_t* take_used(cuda_memory_t* memory, uintptr_t address) {
+  block_t** at = slot_of(memory, address);
+  while (*at && (*at)->address != address) at = &(*at)->same_hash;
+  block_t* block = *at;
+  WEIR_CHECK(block && "memory that is freed was given out");
+  *at = block->same_hash;
+  --memory->used_count;
+  return block;
+}
+
+// ---- free blocks, by size ----
+
+static int bin_of(size_t size) {
+  int bin = 0;
+  for (size >>= GRAIN_SHIFT; size > 1 && bin < BINS - 1; size >>= 1) ++bin;
+  return bin;
+}
+
+static void put_free(cuda_memory_t* memory, block_t* block) {
+  block_t** head = &memory->bins[block->is_small][bin_of(block->size)];
+  block->is_free = true;
+  block->bin_previous = NULL;
+  block->bin_next = *head;
+  if (*head) (*head)->bin_previous = block;
+  *head = block;
+}
+
+static void take_free(cuda_memory_t* memory, block_t* block) {
+  if (block->bin_previous) block->bin_previous->bin_next = block->bin_next;
+  else memory->bins[block->is_small][bin_of(block->size)] = block->bin_next;
+  if (block->bin_next) block->bin_next->bin_previous = block->bin_previous;
+  block->is_free = false;
+}
+
+static block_t* find_free(cuda_memory_t* memory, size_t size, bool is_small) {
+  for (int bin = bin_of(size); bin < BINS; ++bin) {
+    block_t* best = NULL;
+    for (block_t* block = memory->bins[is_small][bin]; block; block = block->bin_next) {
+      if (block->size >= size && (!best || block->size < best->size)) best = block;
+    }
+    if (best) return best;
+  }
+  return NULL;
+}
+
+// ---- neighbours ----
+
+// Cuts what |block| has beyond |size| off, where that is worth a block.
+static void split(cuda_memory_t* memory, block_t* block, size_t size) {
+  size_t rest = block->size - size;
+  if (rest < (block->is_small ? kGrain : kSmall)) return;
+  block_t* other = weir_calloc(1, sizeof(*other));
+  if (!other) return;  // the request gets more than it wanted
+  *other = (block_t){.address = block->address + size,
+                     .size = rest,
+                     .is_small = block->is_small,
+                     .previous = block,
+                     .next = block->next};
+  if (other->next) other->next->previous = other;
+  block->next = other;
+  block->size = size;
+  put_free(memory, other);
+}
+
+// Appends the free neighbour |next| of |block| to it.
+static void join(cuda_memory_t* memory, block_t* block, block_t* next) {
+  take_free(memory, next);
+  block->size += next->size;
+  block->next = next->next;
+  if (block->next) block->next->previous = block;
+  weir_free(next);
+}
+
+// ---- segments ----
+
+static bool driver_alloc(cuda_memory_t* memory, size_t size, uintptr_t* out_address) {
+  const cuda_driver_t* driver = memory->core->driver;
+  weir_cuda_core_enter(memory->core);
+  if (memory->is_pinned) {
+    void* pointer = NULL;
+    bool is_given = driver->host_alloc(&pointer, size, CU_HOST_PORTABLE) == 0;
+    *out_address = (uintptr_t)pointer;
+    return is_given;
+  }
+  cu_pointer_t pointer = 0;
+  bool is_given = driver->alloc(&pointer, size) == 0;
+  *out_address = (uintptr_t)pointer;
+  return is_given;
+}
+
+static void driver_free(cuda_memory_t* memory, uintptr_t address) {
+  const cuda_driver_t* driver = memory->core->driver;
+  weir_cuda_core_enter(memory->core);
+  if (memory->is_pinned) driver->host_free((void*)address);
+  else driver->free(address);
+}
+
+static size_t trim_locked(cuda_memory_t* memory) WEIR_REQUIRES(memory->mu) {
+  size_t before = memory->taken;
+  for (int is_small = 0; is_small < 2; ++is_small) {
+    for (int bin = 0; bin < BINS; ++bin) {
+      for (block_t *block = memory->bins[is_small][bin], *next; block; block = next) {
+        next = block->bin_next;
+        if (block->previous || block->next) continue;  // not the whole of its segment
+        take_free(memory, block);
+        driver_free(memory, block->address);
+        memory->taken -= block->size;
+        weir_free(block);
+      }
+    }
+  }
+  return before - memory->taken;
+}
+
+static block_t* take_segment(cuda_memory_t* memory, size_t size, bool is_small)
+    WEIR_REQUIRES(memory->mu) {
+  size_t whole = is_small ? kSmallSegment : WEIR_MAX(size, kSegment);
+  whole = (whole + kSmallSegment - 1) / kSmallSegment * kSmallSegment;
+  block_t* block = weir_calloc(1, sizeof(*block));
+  if (!block) return NULL;
+  bool is_given = false;
+  for (int attempt = 0; attempt < 2 && !is_given; ++attempt) {
+    bool fits = memory->taken <= memory->limit && whole <= memory->limit - memory->taken;
+    is_given = fits && driver_alloc(memory, whole, &block->address);
+    if (!is_given && attempt == 0 && trim_locked(memory) == 0) break;
+  }
+  if (!is_given) {
+    weir_free(block);
+    return NULL;
+  }
+  block->size = whole;
+  block->is_small = is_small;
+  memory->taken += whole;
+  put_free(memory, block);
+  return block;
+}
+
+// ---- the allocator ----
+
+static void* cuda_alloc(weir_allocator_t* self, size_t size, size_t alignment) {
+  cuda_memory_t* memory = (cuda_memory_t*)self;
+  (void)alignment;  // blocks begin at multiples of the grain, which is more
+  if (size > SIZE_MAX - kSegment) return NULL;
+  size = (size + kGrain - 1) / kGrain * kGrain;
+  bool is_small = size < kSmall;
+  weir_mutex_lock(&memory->mu);
+  bool has_room = memory->used_count < memory->used_slots || grow_used(memory);
+  block_t* block = has_room ? find_free(memory, size, is_small) : NULL;
+  if (!block && has_room) block = take_segment(memory, size, is_small);
+  if (block) {
+    take_free(memory, block);
+    split(memory, block, size);
+    put_used(memory, block);
+    memory->in_use += block->size;
+    memory->peak = WEIR_MAX(memory->peak, memory->in_use);
+  }
+  weir_mutex_unlock(&memory->mu);
+  return weir_device_memory_give(&memory->base, block ? (void*)block->address : NULL);
+}
+
+static void cuda_free(weir_allocator_t* self, void* pointer, size_t size) {
+  cuda_memory_t* memory = (cuda_memory_t*)self;
+  (void)size;
+  weir_mutex_lock(&memory->mu);
+  block_t* block = take_used(memory, (uintptr_t)pointer);
+  memory->in_use -= block->size;
+  if (block->next && block->next->is_free) join(memory, block, block->next);
+  block_t* before = block->previous;
+  if (before && before->is_free) {
+    take_free(memory, before);
+    put_free(memory, block);  // join takes it out again
+    join(memory, before, block);
+    block = before;
+  }
+  put_free(memory, block);
+  weir_mutex_unlock(&memory->mu);
+  weir_device_memory_release(&memory->base);
+}
+
+static void cuda_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {
+  cuda_memory_t* memory = (cuda_memory_t*)self;
+  weir_mutex_lock(&memory->mu);
+  *out_use = (weir_allocator_use_t){.name = memory->name,
+                                    .limit = (int64_t)memory->limit,
+                                    .in_use = (int64_t)memory->in_use,
+                                    .peak = (int64_t)memory->peak};
+  weir_mutex_unlock(&memory->mu);
+}
+
+// Memory is copied to while its device lives: whoever wants that holds a tensor in a step.
+static weir_status_t* cuda_copy(weir_allocator_t* self, void* dst, const void* src, size_t size) {
+  return weir_cuda_copy(((cuda_memory_t*)self)->base.space.device, dst, src, size);
+}
+
+static const weir_allocator_vtable_t memory_vtable = {
+    .alloc = cuda_alloc, .free = cuda_free, .copy = cuda_copy, .get_use = cuda_get_use};
+static const weir_allocator_vtable_t pinned_vtable = {
+    .alloc = cuda_alloc, .free = cuda_free, .get_use = cuda_get_use};
+
+size_t weir_cuda_memory_trim(cuda_memory_t* memory) {
+  weir_mutex_lock(&memory->mu);
+  size_t freed = trim_locked(memory);
+  weir_mutex_unlock(&memory->mu);
+  return freed;
+}
+
+// ---- the whole ----
+
+static void destroy(device_memory_t* base) {
+  cuda_memory_t* memory = (cuda_memory_t*)base;
+  weir_cuda_memory_trim(memory);
+  weir_cuda_core_release(memory->core);
+  weir_mutex_destroy(&memory->mu);
+  weir_free(memory->used);
+  weir_free(memory->name);
+  weir_free(memory);
+}
+
+weir_status_t* weir_cuda_memory_create(cuda_core_t* core, struct weir_device_t* device,
+                                       const char* name, size_t limit, cuda_memory_t** out_memory) {
+  cuda_memory_t* memory = weir_calloc(1, sizeof(*memory));
+  if (!memory) return weir_out_of_memory();
+  memory->name = weir_strdup(name);
+  if (!memory->name) {
+    weir_free(memory);
+    return weir_out_of_memory();
+  }
+  memory->core = weir_cuda_core_retain(core);
+  memory->is_pinned = device == NULL;
+  memory->limit = limit;
+  weir_mutex_init(&memory->mu);
+  weir_device_memory_init(&memory->base, device ? &memory_vtable : &pinned_vtable, device, destroy);
+  *out_memory = memory;
+  return NULL;
+}
+
+device_memory_t* weir_cuda_memory_base(cuda_memory_t* memory) { return &memory->base; }

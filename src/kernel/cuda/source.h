@@ -1,0 +1,20 @@
+// source.h — CUDA sources: .cu files of this folder and its neighbours, as text in the library, put
+// together to what a kernel compiles.
+#ifndef WEIR_KERNEL_CUDA_SOURCE_H_
+#define WEIR_KERNEL_CUDA_SOURCE_H_
+
+#include "base/string.h"
+#include "device/cuda/cuda.h"
+
+// Declares the text of a file: WEIR_CUDA_SOURCE(elementwise) is elementwise.cu, in whatever folder.
+#define WEIR_CUDA_SOURCE(name) extern const char weir_cuda_source_##name[]
+
+// What CUDA sources call |dtype|; NULL: they have none like it.
+const char* weir_cuda_type_name(weir_dtype_t dtype);
+
+// The function |name| of a source: the prelude, |definitions| and |text|. |definitions| is freed.
+WEIR_MUST_USE weir_status_t* weir_cuda_build(weir_device_t* device, weir_strbuf_t* take_definitions,
+                                             const char* text, const char* name,
+                                             weir_cuda_function_t* out_function);
+
+#endif  // WEIR_KERNEL_CUDA_SOURCE_H_

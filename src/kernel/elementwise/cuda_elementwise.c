@@ -1,0 +1,158 @@
+// cuda_elementwise.c — Formulas as text, compiled for the type at hand, and their launches.
+#include "kernel/elementwise/cuda_elementwise.h"
+
+#include "kernel/cuda/source.h"
+#include "kernel/elementwise/cwise.h"
+
+WEIR_CUDA_SOURCE(elementwise);
+
+// ---- formulas ----
+
+typedef struct formula_t {
+  const char* real;
+  const char* integer;
+} formula_t;
+
+static const formula_t unary_formulas[] = {
+#define FUNCTION(NAME, name_, loops, form, result, ns, real_, integer_, complex_) \
+  [WEIR_UNARY_##NAME] = {#real_, #integer_},
+#include "kernel/elementwise/unary_ops.inc"
+};
+
+static const formula_t binary_formulas[] = {
+#define FUNCTION(NAME, name_, loops, result, ns, real_, integer_, complex_) \
+  [WEIR_BINARY_##NAME] = {#real_, #integer_},
+#include "kernel/elementwise/binary_ops.inc"
+};
+
+static const char* formula_for(const formula_t* formula, weir_dtype_t dtype) {
+  const char* text = weir_dtype_is_floating(dtype) ? formula->real : formula->integer;
+  return strcmp(text, "NONE") == 0 || !weir_cuda_type_name(dtype) ? NULL : text;
+}
+
+// An unsigned type in which integers of |dtype| wrap.
+static const char* wrapping(weir_dtype_t dtype) {
+  return weir_dtype_size(dtype) == 8 ? "uint64_t" : "uint32_t";
+}
+
+static weir_status_t* define(const formula_t* formula, bool is_unary, weir_dtype_t dtype,
+                             weir_dtype_t result, weir_strbuf_t* out) {
+  const char* text = formula_for(formula, dtype);
+  if (!text || !weir_cuda_type_name(result))
+    return WEIR_STATUS(UNIMPLEMENTED, "type %s has no GPU kernel", weir_dtype_name(dtype));
+  weir_strbuf_printf(out, "#define T %s\n#define OUT %s\n#define R T\n#define U %s\n",
+                     weir_cuda_type_name(dtype), weir_cuda_type_name(result), wrapping(dtype));
+  weir_strbuf_printf(out, "#define UNARY %d\n#define FORMULA %s\n", is_unary, text);
+  return NULL;
+}
+
+// ---- init ----
+
+static weir_status_t* build(weir_device_t* device, const formula_t* formula, bool is_unary,
+                            weir_dtype_t dtype, weir_dtype_t result, const char* name,
+                            weir_cuda_function_t* out_function) {
+  weir_strbuf_t definitions = {0};
+  weir_status_t* status = define(formula, is_unary, dtype, result, &definitions);
+  if (!status)
+    return weir_cuda_build(device, &definitions, weir_cuda_source_elementwise, name, out_function);
+  weir_strbuf_free(&definitions);
+  return status;
+}
+
+weir_status_t* weir_cuda_unary_init(const weir_kernel_init_t* init, void* state,
+                                    weir_unary_op_t op) {
+  weir_cuda_elementwise_t* s = state;
+  return build(init->device, &unary_formulas[op], true, weir_dtype_base(init->node->input_types[0]),
+               init->node->output_types[0], "unary", &s->function);
+}
+
+weir_status_t* weir_cuda_binary_find(weir_device_t* device, weir_binary_op_t op, weir_dtype_t dtype,
+                                     weir_dtype_t result, weir_cuda_elementwise_t* out) {
+  const formula_t* formula = &binary_formulas[op];
+  WEIR_TRY(build(device, formula, false, dtype, result, "binary", &out->function));
+  return build(device, formula, false, dtype, result, "broadcast", &out->broadcast);
+}
+
+weir_status_t* weir_cuda_binary_init(const weir_kernel_init_t* init, void* state,
+                                     weir_binary_op_t op) {
+  return weir_cuda_binary_find(init->device, op, weir_dtype_base(init->node->input_types[0]),
+                               init->node->output_types[0], state);
+}
+
+// ---- launches ----
+
+static bool is_aligned(const void* pointer) { return ((uintptr_t)pointer & 15) == 0; }
+
+weir_status_t* weir_cuda_unary_compute(weir_kernel_ctx_t* ctx) {
+  const weir_cuda_elementwise_t* s = ctx->state;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const void* from = x->data;
+  int64_t n = x->count;
+  weir_tensor_t* y = NULL;
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &y));
+  if (n == 0) return NULL;
+  void* to = y->data;
+  int aligned = is_aligned(from) && is_aligned(to);
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, n / 4 + 1);
+  return weir_cuda_launch(ctx->device, s->function, &size,
+                          WEIR_CUDA_ARGS(&from, &to, &n, &aligned));
+}
+
+weir_status_t* weir_cuda_binary_run(weir_device_t* device, const weir_cuda_elementwise_t* functions,
+                                    const void* x, const void* y, void* z, int64_t n,
+                                    weir_span_t span) {
+  if (n == 0) return NULL;
+  int x_step = span != WEIR_SPAN_Y, y_step = span != WEIR_SPAN_X;
+  int aligned = is_aligned(z) && (!x_step || is_aligned(x)) && (!y_step || is_aligned(y));
+  weir_cuda_size_t size = weir_cuda_size_for(device, n / 4 + 1);
+  return weir_cuda_launch(device, functions->function, &size,
+                          WEIR_CUDA_ARGS(&x, &y, &z, &n, &x_step, &y_step, &aligned));
+}
+
+static weir_status_t* compute_run(weir_kernel_ctx_t* ctx, int like, int64_t n, weir_span_t span) {
+  const weir_tensor_t* shape = weir_kernel_input(ctx, like);
+  const void* x = weir_kernel_input(ctx, 0)->data;
+  const void* y = weir_kernel_input(ctx, 1)->data;
+  int from = like;
+  if (span == WEIR_SPAN_BOTH && !weir_tensor_is_sole(ctx->inputs[like].tensor)) from = 1 - like;
+  weir_tensor_t* z = NULL;
+  WEIR_TRY(weir_kernel_forward(ctx, from, 0, shape->rank, shape->dims, &z));
+  return weir_cuda_binary_run(ctx->device, ctx->state, x, y, z->data, n, span);
+}
+
+// As the kernel has it.
+typedef struct broadcast_t {
+  int64_t dims[WEIR_BROADCAST_MAX], x_strides[WEIR_BROADCAST_MAX], y_strides[WEIR_BROADCAST_MAX];
+  int rank;
+} broadcast_t;
+
+static weir_status_t* compute_broadcast(weir_kernel_ctx_t* ctx) {
+  const weir_cuda_elementwise_t* s = ctx->state;
+  const void* x = weir_kernel_input(ctx, 0)->data;
+  const void* y = weir_kernel_input(ctx, 1)->data;
+  weir_broadcast_t plan;
+  WEIR_TRY(weir_kernel_broadcast(ctx, 0, 1, &plan));
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, plan.out_rank, plan.out_dims, &out));
+  int64_t n = plan.count;
+  if (n == 0) return NULL;
+  broadcast_t passed = {.rank = plan.rank};
+  for (int i = 0; i < plan.rank; ++i) {
+    passed.dims[i] = plan.dims[i];
+    passed.x_strides[i] = plan.x_strides[i];
+    passed.y_strides[i] = plan.y_strides[i];
+  }
+  void* z = out->data;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, n);
+  return weir_cuda_launch(ctx->device, s->broadcast, &size,
+                          WEIR_CUDA_ARGS(&x, &y, &z, &n, &passed));
+}
+
+weir_status_t* weir_cuda_binary_compute(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* y = weir_kernel_input(ctx, 1);
+  if (weir_tensor_same_shape(x, y)) return compute_run(ctx, 0, x->count, WEIR_SPAN_BOTH);
+  if (y->rank == 0) return compute_run(ctx, 0, x->count, WEIR_SPAN_X);
+  if (x->rank == 0) return compute_run(ctx, 1, y->count, WEIR_SPAN_Y);
+  return compute_broadcast(ctx);
+}
