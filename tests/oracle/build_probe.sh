@@ -16,10 +16,12 @@ flock 9
 
 cd "$root"
 sources=$(find src/base src/wire src/tensor src/file src/device src/op src/kernel src/image src/ops \
-  -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -name '*_absent.c' ! -path '*/cuda/*' \
+  -name '*.c' ! -name '*_test.c' ! -name '*_fuzz.c' ! -name '*_bench.c' ! -name '*_absent.c' \
   ! -path src/ops/builtin_ops.c \
   2> /dev/null | LC_ALL=C sort)
-late="src/ops/builtin_ops.c src/runtime/op_call.c tests/oracle/probe.c"
+tools/cuda_sources.sh $(find src -name '*.cu' | LC_ALL=C sort) > "$dir/cuda_sources.new"
+cmp -s "$dir/cuda_sources.new" "$dir/cuda_sources.c" || cp "$dir/cuda_sources.new" "$dir/cuda_sources.c"
+late="$dir/cuda_sources.c src/ops/builtin_ops.c src/runtime/op_call.c tests/oracle/probe.c tests/testing/cuda_fake.c"
 
 # OpenBLAS is opened at run time; here is where CMakeLists.txt would find it, if anywhere.
 blas_flags=-DWEIR_HAVE_BLAS=1
@@ -32,7 +34,7 @@ cmp -s "$dir/flags.new" "$dir/flags" || cp "$dir/flags.new" "$dir/flags"
 # The rules. An object replaces the old one only when its compilation succeeded.
 {
   echo "CC ?= gcc"
-  echo "CFLAGS = $flags -Iinclude -Isrc -I$dir"
+  echo "CFLAGS = $flags -Iinclude -Isrc -Itests -I$dir"
   printf 'objects ='
   for f in $sources; do
     printf ' %s/%s.o' "$dir" "$(echo "$f" | tr / .)"
@@ -64,7 +66,9 @@ for f in $sources; do
     echo "WEIR_OP_MODULE($group, $file)"
 done > "$dir/op_modules.new" || true
 cmp -s "$dir/op_modules.new" "$dir/op_modules.inc" || cp "$dir/op_modules.new" "$dir/op_modules.inc"
-make -s -f "$dir/Makefile" "$dir/src.ops.builtin_ops.c.o" "$dir/tests.oracle.probe.c.o"
+for f in $late; do
+  make -s -f "$dir/Makefile" "$dir/$(echo "$f" | tr / .).o"
+done
 
 objects=
 newest=0

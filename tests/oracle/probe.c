@@ -8,6 +8,7 @@
 #include "op/shape_ctx.h"
 #include "runtime/op_call.h"
 #include "tensor/tensor_proto.h"
+#include "testing/cuda_fake.h"
 #include "wire/wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -79,6 +80,14 @@ static weir_status_t* create_registry(void) {
     ++count;
   }
   return registry ? NULL : weir_registry_create(good, &registry);
+}
+
+// Devices of kind cuda are fake ones of the architecture given (90: sm_90): their kernels are
+// compiled, not run. Before the start.
+EXPORT void weir_probe_fake_cuda(int architecture);
+EXPORT void weir_probe_fake_cuda(int architecture) {
+  cuda_fake_architecture = architecture;
+  weir_cuda_driver_replace(&cuda_fake_driver);
 }
 
 // |spec| is that of weir_devices_create.

@@ -1,0 +1,15 @@
+// cuda_fake.h — A GPU that is not there: a driver whose memory is the host's, whose streams do
+// everything at once, and whose kernels are loaded but compute nothing. For tests of all that is
+// around kernels, and of their compilation.
+#ifndef WEIR_TESTING_CUDA_FAKE_H_
+#define WEIR_TESTING_CUDA_FAKE_H_
+
+#include "device/cuda/cuda_driver.h"
+
+// What its devices say they are: 90 is sm_90. Set before they are made.
+extern int cuda_fake_architecture;
+extern size_t cuda_fake_memory;  // bytes each has
+extern int cuda_fake_launches;   // so far
+extern const cuda_driver_t cuda_fake_driver;
+
+#endif  // WEIR_TESTING_CUDA_FAKE_H_
