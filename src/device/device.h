@@ -149,6 +149,7 @@ typedef struct weir_device_params_t {
   double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
   double memory;      // bytes of its own; 0: as much as the kind has
   bool is_staged;     // of a guard: it copies pinned host memory only
+  bool is_ieee;       // of a GPU: products of floats are not rounded to TF32
 } weir_device_params_t;
 typedef struct weir_device_kind_t {
   const char* name;         // "cpu": as --devices and people spell it

@@ -50,6 +50,10 @@ static bool parse_option(weir_view_t option, weir_device_params_t* params) {
   weir_view_t key;
   if (weir_view_is(option, "staged")) return params->is_staged = true;
   if (!weir_view_next(&option, '=', &key)) return false;
+  if (weir_view_is(key, "tf32")) {
+    params->is_ieee = weir_view_is(option, "0");
+    return params->is_ieee || weir_view_is(option, "1");
+  }
   if (weir_view_is(key, "speed")) return parse_positive(option, &params->speed);
   if (weir_view_is(key, "bandwidth")) return parse_positive(option, &params->bandwidth);
   return weir_view_is(key, "memory") && parse_positive(option, &params->memory) &&
@@ -72,7 +76,7 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
   if (!is_good || count > MAX_DEVICES)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "'%.*s' does not say which devices: KIND[:COUNT][@speed=X][@bandwidth=X]"
-                       "[@memory=BYTES][@staged], at most %d",
+                       "[@memory=BYTES][@tf32=0][@staged], at most %d",
                        WEIR_VIEW_ARG(text), MAX_DEVICES);
   out->count = (int)count;
   return NULL;

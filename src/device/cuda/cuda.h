@@ -43,6 +43,11 @@ WEIR_MUST_USE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, si
 
 // For libraries that launch by themselves: their stream. The device is the calling thread's then.
 cu_stream_t weir_cuda_stream(weir_device_t* device);
+// Waits for the compute stream: when algorithms are measured, never in a step's ordinary course.
+WEIR_MUST_USE weir_status_t* weir_cuda_synchronize(weir_device_t* device);
+// Whether products of floats may round their factors to TF32, as TensorFlow's do: unless the device
+// was made with @tf32=0.
+bool weir_cuda_allows_tf32(const weir_device_t* device);
 const cuda_core_t* weir_cuda_core(const weir_device_t* device);
 bool weir_device_is_cuda(const weir_device_t* device);
 

@@ -31,6 +31,7 @@ typedef struct cuda_device_t {
   thread_stream_t* notifier;               // waits for events
   cuda_memory_t* memory;
   cuda_memory_t* pinned;
+  bool is_ieee;         // products of floats are of floats, not of TF32
   bool is_synchronous;  // WEIR_CUDA_SYNC=1: a launch waits, so that errors are its own
   weir_mutex_t mu;      // guards all below
   weir_map_t modules;   // by source
@@ -285,6 +286,18 @@ cu_stream_t weir_cuda_stream(weir_device_t* base) {
   return of(base)->streams[WEIR_STREAM_COMPUTE];
 }
 
+weir_status_t* weir_cuda_synchronize(weir_device_t* base) {
+  const cuda_device_t* device = of(base);
+  weir_cuda_core_enter(device->core);
+  return check(device,
+               device->core->driver->stream_synchronize(device->streams[WEIR_STREAM_COMPUTE]),
+               "waiting for the GPU");
+}
+
+bool weir_cuda_allows_tf32(const weir_device_t* device) {
+  return !((const cuda_device_t*)device)->is_ieee;
+}
+
 const cuda_core_t* weir_cuda_core(const weir_device_t* device) {
   return ((const cuda_device_t*)device)->core;
 }
@@ -411,6 +424,7 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
   device->base.preference = 1;  // before a CPU, as in TensorFlow
   device->base.allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
   device->core = core;
+  device->is_ieee = params->is_ieee;
   device->is_synchronous = sync && *sync == '1';
   device->modules.owns_keys = true;
   weir_mutex_init(&device->mu);

@@ -2,7 +2,7 @@
 // possibly adjoint; V2 and V3 broadcast the batch dimensions.
 #include <inttypes.h>
 
-#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/cuda_gemm.h"
 #include "ops/math/common.h"
 
 #define FEW_BATCHES 8  // fewer than this many products are split within, more are run side by side
@@ -75,11 +75,34 @@ static weir_status_t* check_inputs(const batch_state_t* s, const weir_tensor_t* 
   return NULL;
 }
 
+// One call where the products follow each other at even distances, else one a product.
+static weir_status_t* launch_batches(weir_kernel_ctx_t* ctx, const batch_job_t* job) {
+  const weir_broadcast_t* plan = job->plan;
+  const weir_gemm_args_t* p = &job->args;
+  weir_gemm_batch_t batch = {.count = plan->count, .c_stride = p->m * p->n};
+  if (plan->rank <= 1) {
+    batch.a_stride = plan->rank ? plan->x_strides[0] * p->m * p->k : 0;
+    batch.b_stride = plan->rank ? plan->y_strides[0] * p->k * p->n : 0;
+    return weir_cuda_gemm(ctx->device, p, batch);
+  }
+  for (int64_t i = 0; i < plan->count; ++i) {
+    int64_t x, y;
+    weir_broadcast_at(plan, i, &x, &y);
+    weir_gemm_args_t args = *p;
+    args.a = (const char*)p->a + (size_t)x * job->x_bytes;
+    args.b = (const char*)p->b + (size_t)y * job->y_bytes;
+    args.c = (char*)p->c + (size_t)i * job->z_bytes;
+    WEIR_TRY(weir_cuda_gemm(ctx->device, &args, (weir_gemm_batch_t){.count = 1}));
+  }
+  return NULL;
+}
+
 static weir_status_t* run_batches(weir_kernel_ctx_t* ctx, batch_job_t* job) {
   const weir_gemm_args_t* p = &job->args;
   job->x_bytes = (size_t)(p->m * p->k) * weir_dtype_size(p->dtype_a);
   job->y_bytes = (size_t)(p->k * p->n) * weir_dtype_size(p->dtype_b);
   job->z_bytes = (size_t)(p->m * p->n) * weir_dtype_size(p->dtype_c);
+  if (weir_device_is_cuda(ctx->device)) return launch_batches(ctx, job);
   if (job->plan->count < FEW_BATCHES) {
     job->pool = weir_kernel_pool(ctx);
     batch_range(job, 0, job->plan->count);
@@ -90,7 +113,7 @@ static weir_status_t* run_batches(weir_kernel_ctx_t* ctx, batch_job_t* job) {
   return job->error.status;
 }
 
-static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* batch_matmul(weir_kernel_ctx_t* ctx) {
   const batch_state_t* s = ctx->state;
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* y = weir_kernel_input(ctx, 1);
@@ -208,11 +231,17 @@ static weir_status_t* batch_grad(weir_grad_ctx_t* g) {
 
 #define BATCH_ATTRS \
   "adj_x: bool = false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false"
-#define BATCH_KERNEL(types_, init_fn)                                        \
-  {                                                                          \
-    WEIR_DEVICE_CPU, .types = types_, .compute = batch_cpu, .init = init_fn, \
-                     .state_size = sizeof(batch_state_t)                     \
+#define BATCH_KERNEL(types_, init_fn)                                           \
+  {                                                                             \
+    WEIR_DEVICE_CPU, .types = types_, .compute = batch_matmul, .init = init_fn, \
+                     .state_size = sizeof(batch_state_t)                        \
   }
+#define BATCH_GPU_KERNEL(types_, init_fn)                                       \
+  {                                                                             \
+    WEIR_DEVICE_GPU, .types = types_, .compute = batch_matmul, .init = init_fn, \
+                     .state_size = sizeof(batch_state_t)                        \
+  }
+#define GPU_TYPES "T: bfloat16, half, float, double"
 #define V3_TYPES "{bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128}"
 #define V3_SAME(type) BATCH_KERNEL("Ta: " type "; Tb: " type "; Tout: " type, broadcast_init)
 
@@ -227,7 +256,9 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
          .infer_shape = batch_shape,
          .cost = weir_cost_fn_matmul,
          .build_grad = batch_grad,
-         .kernels = (const weir_kernel_def_t[]){BATCH_KERNEL(NULL, batch_init), {0}}},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 BATCH_KERNEL(NULL, batch_init), BATCH_GPU_KERNEL(GPU_TYPES, batch_init), {0}}},
         {.name = "BatchMatMulV2",
          .attrs = "T: "
                   "{bfloat16,half,float,double,int16,int32,int64,uint8,uint16,uint32,uint64,"
@@ -243,6 +274,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
                  BATCH_KERNEL(
                      "T: bfloat16, half, float, double, int16, int32, int64, complex64, complex128",
                      broadcast_init),
+                 BATCH_GPU_KERNEL(GPU_TYPES, broadcast_init),
                  {0}}},
         {.name = "BatchMatMulV3",
          .attrs =

@@ -1,7 +1,7 @@
 // matmul.c — MatMul: the product of two matrices, each possibly transposed.
 #include <inttypes.h>
 
-#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/cuda_gemm.h"
 #include "ops/math/common.h"
 
 typedef struct matmul_state_t {
@@ -28,7 +28,7 @@ static weir_status_t* check_matrices(const weir_tensor_t* a, const weir_tensor_t
   return WEIR_STATUS(INVALID_ARGUMENT, "In[0] and In[1] ndims must be == 2: %d", a->rank);
 }
 
-static weir_status_t* matmul_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* matmul(weir_kernel_ctx_t* ctx) {
   const matmul_state_t* s = ctx->state;
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   const weir_tensor_t* b = weir_kernel_input(ctx, 1);
@@ -55,7 +55,7 @@ static weir_status_t* matmul_cpu(weir_kernel_ctx_t* ctx) {
                            .a = a->data,
                            .b = b->data,
                            .c = c->data};
-  return weir_gemm_any(weir_kernel_pool(ctx), &args);
+  return weir_kernel_gemm(ctx, &args);
 }
 
 static weir_status_t* matmul_shape(weir_shape_ctx_t* ctx) {
@@ -107,7 +107,12 @@ const weir_op_module_t weir_ops_math_matmul = {
          .infer_shape = matmul_shape,
          .cost = weir_cost_fn_matmul,
          .build_grad = matmul_grad,
-         .kernels = WEIR_CPU_KERNEL(
-                 .types = "T: bfloat16, half, float, double, int32, int64, complex64, complex128",
-                 .compute = matmul_cpu, .init = matmul_init, .state_size = sizeof(matmul_state_t))},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU,
+                  .types = "T: bfloat16, half, float, double, int32, int64, complex64, complex128",
+                  .compute = matmul, .init = matmul_init, .state_size = sizeof(matmul_state_t)},
+                 {WEIR_DEVICE_GPU, .types = "T: bfloat16, half, float, double", .compute = matmul,
+                  .init = matmul_init, .state_size = sizeof(matmul_state_t)},
+                 {0}}},
         {0}}};
