@@ -1,11 +1,13 @@
 #!/bin/sh
-# cuda_sources.sh — Prints C with the texts of CUDA sources: elementwise.cu becomes weir_cuda_source_elementwise.
+# cuda_sources.sh — Prints C with the texts of CUDA sources: elementwise.cu becomes weir_cuda_source_elementwise,
+# adam.inc weir_cuda_source_adam.
 #
 # usage: cuda_sources.sh FILE...
 # They are compiled on the GPU's machine, by NVRTC. Lines that are comments are left out.
 set -eu
 for file in "$@"; do
-  name=weir_cuda_source_$(basename "$file" .cu)
+  name=$(basename "$file")
+  name=weir_cuda_source_${name%.*}
   echo "extern const char $name[];"
   echo "const char $name[] ="
   sed -e '/^ *\/\//d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n"/' "$file"

@@ -1,12 +1,23 @@
 // assign_variable.c — AssignVariableOp, AssignAddVariableOp, AssignSubVariableOp: writes to
 // resource variables.
-#include "kernel/elementwise/update.h"
+#include "kernel/elementwise/update_op.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
 #define NUMBER_TYPES                                                                         \
   "dtype: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, " \
   "uint16, uint32, int64, uint64"
+
+// int32 is the type of shapes and counters, which stay on the host.
+#define GPU_TYPES \
+  "dtype: double, float, bfloat16, half, int8, uint8, int16, uint16, uint32, int64, uint64"
+#define UPDATE_KERNELS(fn)                                                                         \
+  ((const weir_kernel_def_t[]){                                                                    \
+      {WEIR_DEVICE_CPU, .types = NUMBER_TYPES, .compute = assign_##fn, .host_inputs = "resource"}, \
+      {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute = assign_##fn,                                \
+       .init = weir_update_##fn##_gpu, .state_size = sizeof(weir_cuda_elementwise_t),              \
+       .host_inputs = "resource"},                                                                 \
+      {0}})
 
 // ---- AssignVariableOp ----
 static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
@@ -111,9 +122,7 @@ static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
         weir_tensor_shape_text(variable->tensor, a), weir_tensor_shape_text(value, b));
   }
   WEIR_TRY(weir_variable_make_sole_locked(variable, handle ? handle->name : ctx->node->name));
-  weir_update_parallel(weir_kernel_pool(ctx), weir_update_find(update, weir_tensor_type(value)),
-                       weir_tensor_type(value), variable->tensor->data, value->data, value->count);
-  return NULL;
+  return weir_kernel_update(ctx, update, variable->tensor, value);
 }
 
 static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t update) {
@@ -128,10 +137,10 @@ static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t u
   return status;
 }
 
-static weir_status_t* assign_add_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* assign_add(weir_kernel_ctx_t* ctx) {
   return update_variable(ctx, WEIR_UPDATE_ADD);
 }
-static weir_status_t* assign_sub_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* assign_sub(weir_kernel_ctx_t* ctx) {
   return update_variable(ctx, WEIR_UPDATE_SUB);
 }
 
@@ -150,13 +159,11 @@ const weir_op_module_t weir_ops_state_assign_variable = {
          .inputs = "resource: resource; value: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = assign_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_add_cpu,
-                                    .host_inputs = "resource")},
+         .kernels = UPDATE_KERNELS(add)},
         {.name = "AssignSubVariableOp",
          .attrs = "dtype: type",
          .inputs = "resource: resource; value: dtype",
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = assign_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_sub_cpu,
-                                    .host_inputs = "resource")},
+         .kernels = UPDATE_KERNELS(sub)},
         {0}}};

@@ -1,6 +1,6 @@
 // variable.c — Reference variables: VariableV2, Variable, TemporaryVariable, and the ops that write
 // through a reference.
-#include "kernel/elementwise/update.h"
+#include "kernel/elementwise/update_op.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
@@ -8,6 +8,16 @@
 #define NUMBER_TYPES                                                                             \
   "T: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, " \
   "uint32, int64, uint64"
+
+// int32 is the type of shapes and counters, which stay on the host.
+#define GPU_TYPES \
+  "T: double, float, bfloat16, half, int8, uint8, int16, uint16, uint32, int64, uint64"
+#define UPDATE_KERNELS(fn)                                                             \
+  ((const weir_kernel_def_t[]){                                                        \
+      {WEIR_DEVICE_CPU, .types = NUMBER_TYPES, .compute = assign_##fn},                \
+      {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute = assign_##fn,                    \
+       .init = weir_update_##fn##_gpu, .state_size = sizeof(weir_cuda_elementwise_t)}, \
+      {0}})
 
 // ---- VariableV2, Variable ----
 typedef struct variable_state_t {
@@ -181,9 +191,7 @@ static weir_status_t* update_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
                        weir_tensor_shape_text(variable->tensor, a),
                        weir_tensor_shape_text(value, b));
   }
-  weir_update_parallel(weir_kernel_pool(ctx), weir_update_find(update, weir_tensor_type(value)),
-                       weir_tensor_type(value), variable->tensor->data, value->data, value->count);
-  return NULL;
+  return weir_kernel_update(ctx, update, variable->tensor, value);
 }
 
 static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t update) {
@@ -195,10 +203,10 @@ static weir_status_t* update_variable(weir_kernel_ctx_t* ctx, weir_update_op_t u
   return status;
 }
 
-static weir_status_t* assign_add_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* assign_add(weir_kernel_ctx_t* ctx) {
   return update_variable(ctx, WEIR_UPDATE_ADD);
 }
-static weir_status_t* assign_sub_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* assign_sub(weir_kernel_ctx_t* ctx) {
   return update_variable(ctx, WEIR_UPDATE_SUB);
 }
 
@@ -290,14 +298,14 @@ const weir_op_module_t weir_ops_state_variable = {
          .outputs = "output_ref: Ref(T)",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_merge_all,
-         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_add_cpu)},
+         .kernels = UPDATE_KERNELS(add)},
         {.name = "AssignSub",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_merge_all,
-         .kernels = WEIR_CPU_KERNEL(.types = NUMBER_TYPES, .compute = assign_sub_cpu)},
+         .kernels = UPDATE_KERNELS(sub)},
         {.name = "IsVariableInitialized",
          .attrs = "dtype: type",
          .inputs = "ref: Ref(dtype)",

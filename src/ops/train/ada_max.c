@@ -1,16 +1,20 @@
 // ada_max.c — AdaMax: Adam with the infinity norm.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/ada_max.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(ada_max);
 
 static const weir_optimizer_family_t ada_max_family = {
     .scalars = {"beta1_power", "lr", "beta1", "beta2", "epsilon"},
     .cost_ns = 1.5,
+    .cuda_source = weir_cuda_source_ada_max,
+    .cuda_loop = "ada_max",
     .run_float = ada_max_float,
     .run_double = ada_max_double};
 static weir_status_t* ada_max_init(const weir_kernel_init_t* init, void* state) {

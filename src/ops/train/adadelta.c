@@ -1,15 +1,19 @@
 // adadelta.c — Adadelta.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adadelta.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(adadelta);
 
 static const weir_optimizer_family_t adadelta_family = {.scalars = {"lr", "rho", "epsilon"},
                                                         .cost_ns = 3.0,
+                                                        .cuda_source = weir_cuda_source_adadelta,
+                                                        .cuda_loop = "adadelta",
                                                         .run_float = adadelta_float,
                                                         .run_double = adadelta_double,
                                                         .run_complex64 = adadelta_complex64,

@@ -1,17 +1,21 @@
 // adagrad.c — Adagrad: each element has a rate of its own, by the sum of its squared gradients.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adagrad.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(adagrad);
 
 static const weir_optimizer_family_t adagrad_family = {.scalars = {"lr"},
                                                        .flag = "update_slots",
                                                        .refuses_empty_rows = true,
                                                        .cost_ns = 1.5,
+                                                       .cuda_source = weir_cuda_source_adagrad,
+                                                       .cuda_loop = "adagrad",
                                                        .run_float = adagrad_float,
                                                        .run_double = adagrad_double,
                                                        .run_complex64 = adagrad_complex64,
@@ -24,6 +28,8 @@ static const weir_optimizer_family_t adagrad_v2_family = {.scalars = {"lr", "eps
                                                           .flag = "update_slots",
                                                           .refuses_empty_rows = true,
                                                           .cost_ns = 1.5,
+                                                          .cuda_source = weir_cuda_source_adagrad,
+                                                          .cuda_loop = "adagrad_v2",
                                                           .run_float = adagrad_v2_float,
                                                           .run_double = adagrad_v2_double,
                                                           .run_complex64 = adagrad_v2_complex64,

@@ -37,7 +37,7 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
-         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
+         .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
         {.name = "ResourceApplyAdagradDA",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: "
@@ -45,7 +45,7 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
-         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
+         .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
         {.name = "SparseApplyAdagradDA",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); gradient_accumulator: Ref(T); gradient_squared_accumulator: "
@@ -53,7 +53,7 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
-         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_row_init)},
+         .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_row_init)},
         {.name = "ResourceSparseApplyAdagradDA",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: "
@@ -61,5 +61,5 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
-         .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_row_init)},
+         .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_row_init)},
         {0}}};

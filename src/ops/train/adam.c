@@ -1,17 +1,21 @@
 // adam.c — Adam, plain and Nesterov.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/adam.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(adam);
 
 static const weir_optimizer_family_t adam_family = {
     .scalars = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
     .flag = "use_nesterov",
     .cost_ns = 2.0,
+    .cuda_source = weir_cuda_source_adam,
+    .cuda_loop = "adam",
     .run_float = adam_float,
     .run_double = adam_double,
     .run_complex64 = adam_complex64,

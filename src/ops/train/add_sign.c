@@ -1,16 +1,20 @@
 // add_sign.c — AddSign: a larger step where the gradient and its moving mean agree in sign.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/add_sign.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(add_sign);
 
 static const weir_optimizer_family_t add_sign_family = {
     .scalars = {"lr", "alpha", "sign_decay", "beta"},
     .cost_ns = 1.0,
+    .cuda_source = weir_cuda_source_add_sign,
+    .cuda_loop = "add_sign",
     .run_float = add_sign_float,
     .run_double = add_sign_double};
 static weir_status_t* add_sign_init(const weir_kernel_init_t* init, void* state) {

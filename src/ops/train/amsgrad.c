@@ -1,16 +1,20 @@
 // amsgrad.c — Adam with AMSGrad: divided by the largest second moment so far.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/amsgrad.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(amsgrad);
 
 static const weir_optimizer_family_t amsgrad_family = {
     .scalars = {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"},
     .cost_ns = 2.0,
+    .cuda_source = weir_cuda_source_amsgrad,
+    .cuda_loop = "amsgrad",
     .run_float = amsgrad_float,
     .run_double = amsgrad_double};
 static weir_status_t* amsgrad_init(const weir_kernel_init_t* init, void* state) {

@@ -1,12 +1,14 @@
 // ftrl.c — FTRL-proximal, with and without shrinkage.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/ftrl.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(ftrl);
 
 static const weir_optimizer_family_t ftrl_family = {
     .scalars = {"lr", "l1", "l2", "lr_power", "l2_shrinkage"},
@@ -14,6 +16,8 @@ static const weir_optimizer_family_t ftrl_family = {
     .refuses_empty_rows = true,
     .flag = "multiply_linear_by_lr",
     .cost_ns = 6.0,
+    .cuda_source = weir_cuda_source_ftrl,
+    .cuda_loop = "ftrl",
     .run_float = ftrl_float,
     .run_double = ftrl_double};
 static weir_status_t* ftrl_init(const weir_kernel_init_t* init, void* state) {

@@ -1,19 +1,24 @@
 // gradient_descent.c — Gradient descent: var -= alpha * delta.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/gradient_descent.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(gradient_descent);
 
-static const weir_optimizer_family_t descend_family = {.scalars = {"alpha"},
-                                                       .cost_ns = 0.5,
-                                                       .run_float = descend_float,
-                                                       .run_double = descend_double,
-                                                       .run_complex64 = descend_complex64,
-                                                       .run_complex128 = descend_complex128};
+static const weir_optimizer_family_t descend_family = {
+    .scalars = {"alpha"},
+    .cost_ns = 0.5,
+    .cuda_source = weir_cuda_source_gradient_descent,
+    .cuda_loop = "descend",
+    .run_float = descend_float,
+    .run_double = descend_double,
+    .run_complex64 = descend_complex64,
+    .run_complex128 = descend_complex128};
 static weir_status_t* descend_init(const weir_kernel_init_t* init, void* state) {
   return weir_optimizer_init(init, &descend_family, state);
 }

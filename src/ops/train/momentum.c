@@ -2,16 +2,20 @@
 // rate enters.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/momentum.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(momentum);
 
 static const weir_optimizer_family_t momentum_family = {.scalars = {"lr", "momentum"},
                                                         .flag = "use_nesterov",
                                                         .cost_ns = 1.0,
+                                                        .cuda_source = weir_cuda_source_momentum,
+                                                        .cuda_loop = "momentum",
                                                         .run_float = momentum_float,
                                                         .run_double = momentum_double,
                                                         .run_complex64 = momentum_complex64,
@@ -24,6 +28,8 @@ static const weir_optimizer_family_t keras_momentum_family = {
     .scalars = {"lr", "momentum"},
     .flag = "use_nesterov",
     .cost_ns = 1.0,
+    .cuda_source = weir_cuda_source_momentum,
+    .cuda_loop = "keras_momentum",
     .run_float = keras_momentum_float,
     .run_double = keras_momentum_double,
     .run_complex64 = keras_momentum_complex64,

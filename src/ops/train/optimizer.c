@@ -2,6 +2,7 @@
 #include "ops/train/optimizer.h"
 
 #include "op/shape_ctx.h"
+#include "ops/train/optimizer_cuda.h"
 #include "tensor/cast.h"
 #include "tensor/numeric.h"
 
@@ -40,7 +41,8 @@ weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
   state->flag = flag && flag->u.b;
   WEIR_CHECK(state->grad > 0 && state->slot_count > 0 &&
              state->slot_count <= WEIR_OPTIMIZER_MAX_SLOTS);
-  return NULL;
+  state->is_cuda = weir_device_is_cuda(init->device);
+  return state->is_cuda ? weir_optimizer_cuda_init(init, state) : NULL;
 }
 
 // ---- one run ----
@@ -164,7 +166,18 @@ static const char* input_name(const weir_kernel_ctx_t* ctx, int i) {
   return ctx->node->op->inputs[i].name;
 }
 
-static weir_status_t* check_sparse(const weir_optimizer_family_t* family, const weir_tensor_t* var,
+static weir_status_t* check_indices(const weir_tensor_t* var, const weir_tensor_t* indices) {
+  for (int64_t i = 0; i < indices->count; ++i) {
+    int64_t index = weir_tensor_int_at(indices, i);
+    if (index < 0 || index >= var->dims[0]) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Index %lld at offset %lld in indices is out of range",
+                         (long long)index, (long long)i);
+    }
+  }
+  return NULL;
+}
+
+static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_tensor_t* var,
                                    const weir_tensor_t* grad, const weir_tensor_t* indices) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
@@ -184,17 +197,10 @@ static weir_status_t* check_sparse(const weir_optimizer_family_t* family, const 
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
   }
-  if (is_empty && family->refuses_empty_rows) {
+  if (is_empty && s->family->refuses_empty_rows) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Inner dimension should be greater than zero.");
   }
-  for (int64_t i = 0; i < indices->count; ++i) {
-    int64_t index = weir_tensor_int_at(indices, i);
-    if (index < 0 || index >= var->dims[0]) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Index %lld at offset %lld in indices is out of range",
-                         (long long)index, (long long)i);
-    }
-  }
-  return NULL;
+  return s->is_cuda ? NULL : check_indices(var, indices);  // a GPU leaves out what is not there
 }
 
 // TensorFlow calls a handle of nothing an internal error, but a reference to nothing a failed
@@ -239,7 +245,7 @@ static weir_status_t* check_scalar(const weir_optimizer_state_t* s, int i,
     return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a scalar: %s", family->scalars[i],
                        weir_tensor_shape_text(scalar, text));
   }
-  if (!ranges || ranges[i] == ' ') return NULL;
+  if (!ranges || ranges[i] == ' ' || s->is_cuda) return NULL;
   WEIR_TRY(
       weir_cast_elements(WEIR_DTYPE_DOUBLE, &value, weir_tensor_type(scalar), scalar->data, 1));
   if (is_in_range(ranges[i], s->flag, value)) return NULL;
@@ -270,8 +276,7 @@ static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
     const weir_tensor_t* scalar = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i]) : NULL;
     if (scalar) WEIR_TRY(check_scalar(s, i, scalar));
   }
-  if (s->indices >= 0)
-    return check_sparse(s->family, var, grad, weir_kernel_input(ctx, s->indices));
+  if (s->indices >= 0) return check_sparse(s, var, grad, weir_kernel_input(ctx, s->indices));
   if (!weir_tensor_same_shape(var, grad)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "var and %s do not have the same shape%s %s",
                        input_name(ctx, s->grad), weir_tensor_shape_text(var, a),
@@ -280,10 +285,9 @@ static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
   return NULL;
 }
 
-static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                                   weir_variable_t** variables) {
+static weir_status_t* run_on_cpu(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
+                                 weir_variable_t** variables) {
   const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
-  WEIR_TRY(check_locked(ctx, s, variables));
   job_t job = {.state = s, .dtype = weir_tensor_type(grad), .cost_ns = s->family->cost_ns};
   weir_dtype_t wide = weir_dtype_size(job.dtype) == 2 ? WEIR_DTYPE_FLOAT : job.dtype;
   weir_complex128_t scalars[WEIR_OPTIMIZER_MAX_SCALARS] = {0};
@@ -298,10 +302,7 @@ static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
     WEIR_TRY(weir_cast_elements(wide, (char*)scalars + (size_t)i * weir_dtype_size(wide),
                                 weir_tensor_type(scalar), scalar->data, 1));
   }
-  for (int i = 0; i < s->slot_count; ++i) {
-    WEIR_TRY(weir_variable_make_sole_locked(variables[i], input_name(ctx, i)));
-    job.args.slots[i] = variables[i]->tensor->data;
-  }
+  for (int i = 0; i < s->slot_count; ++i) job.args.slots[i] = variables[i]->tensor->data;
   job.args.grad = grad->data;
   job.args.scalars = scalars;
   job.args.flag = s->flag;
@@ -315,6 +316,14 @@ static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_
   weir_pool_for(weir_kernel_pool(ctx), ROW_BUCKETS, job.cost_ns * (double)grad->count / ROW_BUCKETS,
                 run_buckets, &job);
   return NULL;
+}
+
+static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
+                                   weir_variable_t** variables) {
+  WEIR_TRY(check_locked(ctx, s, variables));
+  for (int i = 0; i < s->slot_count; ++i)
+    WEIR_TRY(weir_variable_make_sole_locked(variables[i], input_name(ctx, i)));
+  return s->is_cuda ? weir_optimizer_cuda_run(ctx, s, variables) : run_on_cpu(ctx, s, variables);
 }
 
 // Locks in the order of addresses, so that two optimizers that share slots cannot wait for each
@@ -332,7 +341,7 @@ static int sort_unique(weir_variable_t* const* variables, int count, weir_variab
   return unique;
 }
 
-weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx) WEIR_NO_THREAD_SAFETY {
+weir_status_t* weir_optimizer_compute(weir_kernel_ctx_t* ctx) WEIR_NO_THREAD_SAFETY {
   const weir_optimizer_state_t* s = ctx->state;
   weir_variable_t* variables[WEIR_OPTIMIZER_MAX_SLOTS] = {NULL};
   weir_variable_t* locked[WEIR_OPTIMIZER_MAX_SLOTS] = {NULL};

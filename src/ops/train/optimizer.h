@@ -4,6 +4,7 @@
 #ifndef WEIR_OPS_TRAIN_OPTIMIZER_H_
 #define WEIR_OPS_TRAIN_OPTIMIZER_H_
 
+#include "device/cuda/cuda.h"
 #include "op/cost.h"
 #include "op/kernel.h"
 
@@ -31,6 +32,9 @@ typedef struct weir_optimizer_family_t {
   double cost_ns;           // of one element
   weir_optimizer_fn_t run_float, run_double, run_complex64,
       run_complex128;  // NULL: not for the type
+  // The text of the loops and the name of this one: they are CUDA's, too (optimizer.cu).
+  const char* cuda_source;
+  const char* cuda_loop;
 } weir_optimizer_family_t;
 
 // The kernel's state, filled by weir_optimizer_init from the family's own init function.
@@ -42,21 +46,32 @@ typedef struct weir_optimizer_state_t {
   int scalar_count;
   int scalars[WEIR_OPTIMIZER_MAX_SCALARS];  // inputs; 0: none, read as zero
   bool flag;
+  bool is_cuda;
+  weir_cuda_function_t update, find_uses;  // of a GPU
 } weir_optimizer_state_t;
 
 WEIR_MUST_USE weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
                                                  const weir_optimizer_family_t* family,
                                                  weir_optimizer_state_t* state);
-// The kernel of every family.
-weir_status_t* weir_optimizer_cpu(weir_kernel_ctx_t* ctx);
+// The kernel of every family, on CPUs and GPUs.
+weir_status_t* weir_optimizer_compute(weir_kernel_ctx_t* ctx);
 // The shape function: slots and gradient agree, the rest are scalars.
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx);
 // The cost function: of each slot, as much as there is of the gradient is read and written.
 void weir_optimizer_cost(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
 
-#define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                   \
-  WEIR_CPU_KERNEL(.types = row_types, .compute = weir_optimizer_cpu, \
-                  .state_size = sizeof(weir_optimizer_state_t), .init = init_fn)
+#define WEIR_OPTIMIZER_ROW(device_, types_, init_fn)                       \
+  {                                                                        \
+    device_, .types = types_, .compute = weir_optimizer_compute,           \
+             .state_size = sizeof(weir_optimizer_state_t), .init = init_fn \
+  }
+#define WEIR_OPTIMIZER_CPU_KERNELS(row_types, init_fn) \
+  ((const weir_kernel_def_t[]){WEIR_OPTIMIZER_ROW(WEIR_DEVICE_CPU, row_types, init_fn), {0}})
+#define WEIR_OPTIMIZER_KERNELS(row_types, init_fn)                             \
+  ((const weir_kernel_def_t[]){                                                \
+      WEIR_OPTIMIZER_ROW(WEIR_DEVICE_CPU, row_types, init_fn),                 \
+      WEIR_OPTIMIZER_ROW(WEIR_DEVICE_GPU, WEIR_OPTIMIZER_REAL_TYPES, init_fn), \
+      {0}})
 #define WEIR_OPTIMIZER_ALL_TYPES "T: complex128, complex64, double, float, bfloat16, half"
 #define WEIR_OPTIMIZER_REAL_TYPES "T: double, float, bfloat16, half"
 #define WEIR_OPTIMIZER_WIDE_TYPES "T: double, float"

@@ -2,16 +2,20 @@
 // moving mean agree in sign.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/power_sign.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(power_sign);
 
 static const weir_optimizer_family_t power_sign_family = {
     .scalars = {"lr", "logbase", "sign_decay", "beta"},
     .cost_ns = 1.0,
+    .cuda_source = weir_cuda_source_power_sign,
+    .cuda_loop = "power_sign",
     .run_float = power_sign_float,
     .run_double = power_sign_double};
 static weir_status_t* power_sign_init(const weir_kernel_init_t* init, void* state) {

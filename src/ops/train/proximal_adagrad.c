@@ -1,18 +1,22 @@
 // proximal_adagrad.c — Adagrad followed by a proximal step for l1 and l2 (FOBOS).
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/proximal_adagrad.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(proximal_adagrad);
 
 static const weir_optimizer_family_t proximal_adagrad_family = {
     .scalars = {"lr", "l1", "l2"},
     .ranges = "+00",
     .refuses_empty_rows = true,
     .cost_ns = 2.5,
+    .cuda_source = weir_cuda_source_proximal_adagrad,
+    .cuda_loop = "proximal_adagrad",
     .run_float = proximal_adagrad_float,
     .run_double = proximal_adagrad_double};
 static weir_status_t* proximal_adagrad_init(const weir_kernel_init_t* init, void* state) {

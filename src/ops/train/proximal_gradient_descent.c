@@ -1,17 +1,21 @@
 // proximal_gradient_descent.c — Gradient descent followed by a proximal step for l1 and l2 (FOBOS).
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/proximal_gradient_descent.inc"
 #define REAL_ONLY 1
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(proximal_gradient_descent);
 
 static const weir_optimizer_family_t proximal_descend_family = {
     .scalars = {"alpha", "l1", "l2"},
     .refuses_empty_rows = true,
     .cost_ns = 1.5,
+    .cuda_source = weir_cuda_source_proximal_gradient_descent,
+    .cuda_loop = "proximal_descend",
     .run_float = proximal_descend_float,
     .run_double = proximal_descend_double};
 static weir_status_t* proximal_descend_init(const weir_kernel_init_t* init, void* state) {

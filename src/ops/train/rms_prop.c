@@ -1,16 +1,20 @@
 // rms_prop.c — RMSProp, plain and centered.
 #include <math.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/train/optimizer.h"
 #include "tensor/numeric.h"
 
 #define BODY "ops/train/rms_prop.inc"
 #define REAL_ONLY 0
 #include "ops/train/each_type.inc"
+WEIR_CUDA_SOURCE(rms_prop);
 
 static const weir_optimizer_family_t rms_prop_family = {
     .scalars = {"lr", "rho", "momentum", "epsilon"},
     .cost_ns = 2.0,
+    .cuda_source = weir_cuda_source_rms_prop,
+    .cuda_loop = "rms_prop",
     .run_float = rms_prop_float,
     .run_double = rms_prop_double,
     .run_complex64 = rms_prop_complex64,
@@ -22,6 +26,8 @@ static weir_status_t* rms_prop_init(const weir_kernel_init_t* init, void* state)
 static const weir_optimizer_family_t centered_family = {
     .scalars = {"lr", "rho", "momentum", "epsilon"},
     .cost_ns = 2.5,
+    .cuda_source = weir_cuda_source_rms_prop,
+    .cuda_loop = "centered",
     .run_float = centered_float,
     .run_double = centered_double,
     .run_complex64 = centered_complex64,

@@ -1,0 +1,92 @@
+// optimizer_cuda.c — Sources and launches of optimizers on GPUs.
+#include "ops/train/optimizer_cuda.h"
+
+#include "kernel/cuda/source.h"
+
+WEIR_CUDA_SOURCE(optimizer_loop);
+WEIR_CUDA_SOURCE(optimizer);
+
+// ---- init ----
+
+static void define(const weir_kernel_init_t* init, const weir_optimizer_state_t* s,
+                   weir_strbuf_t* out) {
+  weir_dtype_t dtype = init->node->input_types[s->grad];
+  weir_strbuf_printf(out, "#define E %s\n#define T %s\n%s%s", weir_cuda_type_name(dtype),
+                     dtype == WEIR_DTYPE_DOUBLE ? "double" : "float",
+                     weir_cuda_source_optimizer_loop, s->family->cuda_source);
+  weir_strbuf_printf(
+      out, "#define STEP %s\n#define SLOTS %d\n#define SCALARS %d\n#define FLAG %s\n",
+      s->family->cuda_loop, s->slot_count, s->scalar_count, s->flag ? "true" : "false");
+  if (s->indices >= 0)
+    weir_strbuf_printf(out, "#define INDEX %s\n",
+                       weir_cuda_type_name(init->node->input_types[s->indices]));
+}
+
+static weir_status_t* find(const weir_kernel_init_t* init, const weir_optimizer_state_t* s,
+                           const char* name, weir_cuda_function_t* out_function) {
+  weir_strbuf_t definitions = {0};
+  define(init, s, &definitions);
+  return weir_cuda_build(init->device, &definitions, weir_cuda_source_optimizer, name,
+                         out_function);
+}
+
+weir_status_t* weir_optimizer_cuda_init(const weir_kernel_init_t* init,
+                                        weir_optimizer_state_t* state) {
+  if (state->indices < 0) return find(init, state, "dense", &state->update);
+  WEIR_TRY(find(init, state, "find_uses", &state->find_uses));
+  return find(init, state, "by_rows", &state->update);
+}
+
+// ---- one run ----
+
+// What the kernels call update_t, with the slots and scalars that there are.
+#define POINTERS (WEIR_OPTIMIZER_MAX_SLOTS + 1 + WEIR_OPTIMIZER_MAX_SCALARS)
+
+// Whether all elements can be moved sixteen bytes at a time.
+static bool gather_pointers(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
+                            weir_variable_t* const* variables, void** pointers) {
+  uintptr_t all = 0;
+  int count = 0;
+  for (int i = 0; i < s->slot_count; ++i) pointers[count++] = variables[i]->tensor->data;
+  pointers[count++] = weir_kernel_input(ctx, s->grad)->data;
+  for (int i = 0; i < count; ++i) all |= (uintptr_t)pointers[i];
+  for (int i = 0; i < s->scalar_count; ++i)
+    pointers[count++] = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i])->data : NULL;
+  return (all & 15) == 0;
+}
+
+static weir_status_t* run_rows(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
+                               int64_t rows, void** pointers) {
+  const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
+  const weir_tensor_t* indices = weir_kernel_input(ctx, s->indices);
+  const void* at = indices->data;
+  int64_t width = grad->count / grad->dims[0];
+  unsigned count = (unsigned)indices->count;
+  weir_tensor_t* scratch = NULL;
+  if (indices->count > UINT32_MAX)
+    return WEIR_STATUS(UNIMPLEMENTED, "Updates of 2^32 rows and more");
+  WEIR_TRY(weir_kernel_scratch(ctx, WEIR_DTYPE_INT64, rows, &scratch));
+  void* uses = scratch->data;
+  weir_cuda_size_t by_index = weir_cuda_size_for(ctx->device, count);
+  weir_cuda_size_t by_warp = weir_cuda_size_for(ctx->device, (int64_t)count * 32);
+  weir_status_t* status = weir_cuda_zero(ctx->device, uses, weir_tensor_byte_size(scratch));
+  if (!status)
+    status = weir_cuda_launch(ctx->device, s->find_uses, &by_index,
+                              WEIR_CUDA_ARGS(&at, &count, &uses, &rows));
+  if (!status)
+    status = weir_cuda_launch(ctx->device, s->update, &by_warp,
+                              WEIR_CUDA_ARGS(pointers, &at, &count, &uses, &rows, &width));
+  weir_tensor_release(scratch);
+  return status;
+}
+
+weir_status_t* weir_optimizer_cuda_run(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
+                                       weir_variable_t* const* variables) {
+  int64_t n = weir_kernel_input(ctx, s->grad)->count;
+  void* pointers[POINTERS];
+  int is_aligned = gather_pointers(ctx, s, variables, pointers);
+  if (n == 0) return NULL;
+  if (s->indices >= 0) return run_rows(ctx, s, variables[0]->tensor->dims[0], pointers);
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, n / 4 + 1);
+  return weir_cuda_launch(ctx->device, s->update, &size, WEIR_CUDA_ARGS(pointers, &n, &is_aligned));
+}
