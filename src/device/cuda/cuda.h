@@ -39,7 +39,10 @@ WEIR_MUST_USE weir_status_t* weir_cuda_launch(weir_device_t* device, weir_cuda_f
 // In the compute stream, within the device's memory.
 WEIR_MUST_USE weir_status_t* weir_cuda_copy(weir_device_t* device, void* dst, const void* src,
                                             size_t size);
-WEIR_MUST_USE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, size_t size);
+WEIR_MUST_USE weir_status_t* weir_cuda_set(weir_device_t* device, void* dst, int byte, size_t size);
+WEIR_INLINE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, size_t size) {
+  return weir_cuda_set(device, dst, 0, size);
+}
 
 // For libraries that launch by themselves: their stream. The device is the calling thread's then.
 cu_stream_t weir_cuda_stream(weir_device_t* device);

@@ -272,11 +272,11 @@ weir_status_t* weir_cuda_copy(weir_device_t* base, void* dst, const void* src, s
                "copying");
 }
 
-weir_status_t* weir_cuda_zero(weir_device_t* base, void* dst, size_t size) {
+weir_status_t* weir_cuda_set(weir_device_t* base, void* dst, int byte, size_t size) {
   const cuda_device_t* device = of(base);
   weir_cuda_core_enter(device->core);
   return check(device,
-               device->core->driver->set_bytes((uintptr_t)dst, 0, size,
+               device->core->driver->set_bytes((uintptr_t)dst, (unsigned char)byte, size,
                                                device->streams[WEIR_STREAM_COMPUTE]),
                "setting memory");
 }

@@ -1,6 +1,7 @@
 // conv_op.c — Shape functions, gradients and kernels that all convolution ops share.
 #include "kernel/conv/conv_op.h"
 
+#include "kernel/conv/cuda_conv.h"
 #include "kernel/move/staging.h"
 
 enum { MAX_RANK = 5 };
@@ -169,10 +170,20 @@ typedef struct operand_t {
   bool is_nchw;
 } operand_t;
 
-// Runs |fn| on operands in the type computed in and channels last.
-static weir_status_t* run(weir_kernel_ctx_t* ctx, const weir_conv_t* conv, weir_conv_fn_t fn,
-                          operand_t a, operand_t b, bool is_out_nchw,
-                          const weir_fused_tail_t* tail) {
+static weir_conv_fn_t function_of(const weir_conv_family_t* f, weir_conv_kind_t kind) {
+  return kind == WEIR_CONV_FORWARD    ? f->run_forward
+         : kind == WEIR_CONV_BY_INPUT ? f->run_by_input
+                                      : f->run_by_filter;
+}
+
+// On a CPU: on operands in the type computed in and channels last.
+static weir_status_t* run(weir_kernel_ctx_t* ctx, const weir_conv_t* conv,
+                          const weir_conv_family_t* f, weir_conv_kind_t kind, operand_t a,
+                          operand_t b, bool is_out_nchw, const weir_fused_tail_t* tail) {
+  if (weir_device_is_cuda(ctx->device))
+    return weir_cuda_conv(ctx, kind, conv, a.is_nchw || b.is_nchw, a.tensor->data, b.tensor->data,
+                          ctx->outputs[0].tensor);
+  weir_conv_fn_t fn = function_of(f, kind);
   weir_staged_t sa = {0}, sb = {0}, so = {0};
   weir_tensor_t* out = ctx->outputs[0].tensor;
   weir_dtype_t dtype = weir_compute_type(weir_tensor_type(out));
@@ -207,8 +218,8 @@ weir_status_t* weir_conv_op_forward(weir_kernel_ctx_t* ctx, const weir_conv_fami
   WEIR_TRY(weir_window_conv(w, f->forward, in->dims, filter->dims, f->is_depthwise, &conv));
   out_dims(w, &conv, dims);
   WEIR_TRY(weir_kernel_output(ctx, 0, w->axes + 2, dims, &out));
-  return run(ctx, &conv, f->run_forward, (operand_t){in, w->is_nchw}, (operand_t){filter, false},
-             w->is_nchw, tail);
+  return run(ctx, &conv, f, WEIR_CONV_FORWARD, (operand_t){in, w->is_nchw},
+             (operand_t){filter, false}, w->is_nchw, tail);
 }
 
 weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx, const weir_conv_family_t* f) {
@@ -231,8 +242,8 @@ weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx, const weir_conv_fam
   WEIR_TRY(weir_window_conv(w, f->by_input, dims, filter->dims, f->is_depthwise, &conv));
   WEIR_TRY(check_dy(w, &conv, dy));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  return run(ctx, &conv, f->run_by_input, (operand_t){filter, false}, (operand_t){dy, w->is_nchw},
-             w->is_nchw, NULL);
+  return run(ctx, &conv, f, WEIR_CONV_BY_INPUT, (operand_t){filter, false},
+             (operand_t){dy, w->is_nchw}, w->is_nchw, NULL);
 }
 
 weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx, const weir_conv_family_t* f) {
@@ -249,12 +260,12 @@ weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx, const weir_conv_fa
   WEIR_TRY(weir_window_conv(w, f->by_filter, in->dims, dims, f->is_depthwise, &conv));
   WEIR_TRY(check_dy(w, &conv, dy));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  if (in->count == 0) {
+  if (in->count == 0 && !weir_device_is_cuda(ctx->device)) {
     if (out->count > 0) memset(out->data, 0, weir_tensor_byte_size(out));
     return NULL;
   }
-  return run(ctx, &conv, f->run_by_filter, (operand_t){in, w->is_nchw}, (operand_t){dy, w->is_nchw},
-             false, NULL);
+  return run(ctx, &conv, f, WEIR_CONV_BY_FILTER, (operand_t){in, w->is_nchw},
+             (operand_t){dy, w->is_nchw}, false, NULL);
 }
 
 // ---- costs ----

@@ -3,6 +3,7 @@
 #ifndef WEIR_KERNEL_CONV_CONV_OP_H_
 #define WEIR_KERNEL_CONV_CONV_OP_H_
 
+#include "device/cuda/cuda.h"
 #include "kernel/conv/window.h"
 #include "kernel/nn/fused_tail.h"
 #include "op/cost.h"
@@ -49,5 +50,12 @@ WEIR_MUST_USE weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx,
                                                    const weir_conv_family_t* f);
 WEIR_MUST_USE weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx,
                                                     const weir_conv_family_t* f);
+
+// Rows of a CPU and of a GPU.
+#define WEIR_CONV_KERNELS(...)                                                     \
+  ((const weir_kernel_def_t[]){                                                    \
+      {WEIR_DEVICE_CPU, __VA_ARGS__},                                              \
+      {WEIR_DEVICE_GPU, .types = "T: half, bfloat16, float, double", __VA_ARGS__}, \
+      {0}})
 
 #endif  // WEIR_KERNEL_CONV_CONV_OP_H_

@@ -1,6 +1,7 @@
 // compare.c — Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual, ApproximateEqual.
 #include <math.h>
 
+#include "device/cuda/cuda.h"
 #include "ops/math/common.h"
 
 WEIR_BINARY_INIT(less_init, LESS)
@@ -121,6 +122,13 @@ static weir_status_t* approximate_cpu(weir_kernel_ctx_t* ctx) {
     .kernels = (const weir_kernel_def_t[]) {                                                 \
       {WEIR_DEVICE_CPU, .types = EQUALITY_CPU, .compute = equality_cpu, .init = init_fn,     \
        .state_size = sizeof(equal_state_t)},                                                 \
+          {WEIR_DEVICE_GPU,                                                                  \
+           .types = "T: int32",                                                              \
+           .compute = equality_cpu,                                                          \
+           .init = init_fn,                                                                  \
+           .state_size = sizeof(equal_state_t),                                              \
+           .host_inputs = "x, y",                                                            \
+           .host_outputs = "z"},                                                             \
       {                                                                                      \
         0                                                                                    \
       }                                                                                      \

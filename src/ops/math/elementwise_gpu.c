@@ -16,9 +16,9 @@
     WEIR_DEVICE_GPU, .types = types_, .compute = compute_, .init = init_, \
                      .state_size = sizeof(weir_cuda_elementwise_t)        \
   }
-#define HOST_ROW(compute_, init_, state_, in, out)                                        \
+#define HOST_ROW(types_, compute_, init_, state_, in, out)                                \
   {                                                                                       \
-    WEIR_DEVICE_GPU, .types = "T: int32", .compute = compute_, .init = init_,             \
+    WEIR_DEVICE_GPU, .types = types_, .compute = compute_, .init = init_,                 \
                      .state_size = sizeof(state_), .host_inputs = in, .host_outputs = out \
   }
 
@@ -46,15 +46,44 @@
     }                                                            \
   }
 // Of those that take int32, too.
-#define BINARY_HOST(Op, fn, types_)                                                     \
-  {                                                                                     \
-    .name = #Op, .kernels = (const weir_kernel_def_t[]) {                               \
-      GPU_ROW(types_, weir_cuda_binary_compute, fn##_gpu),                              \
-          HOST_ROW(weir_binary_compute, fn##_host, weir_binary_state_t, "x, y", "z"), { \
-        0                                                                               \
-      }                                                                                 \
-    }                                                                                   \
+#define BINARY_ROWS(Op, fn, types_, host_types)                                                   \
+  {                                                                                               \
+    .name = #Op, .kernels = (const weir_kernel_def_t[]) {                                         \
+      GPU_ROW(types_, weir_cuda_binary_compute, fn##_gpu),                                        \
+          HOST_ROW(host_types, weir_binary_compute, fn##_host, weir_binary_state_t, "x, y", "z"), \
+      {                                                                                           \
+        0                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
+
+#define BINARY_HOST(Op, fn, types_) BINARY_ROWS(Op, fn, types_, "T: int32")
+// Integers have no quotient by 0, nor a power to a negative one, which a GPU cannot say.
+#define BINARY_CHECKED(Op, fn) BINARY_ROWS(Op, fn, FLOATING, INTEGERS ", int32")
+
+#define BINARY_EQUAL(Op, fn)                                   \
+  {                                                            \
+    .name = #Op, .kernels = (const weir_kernel_def_t[]) {      \
+      GPU_ROW(NUMBERS ", bool", fn##_compute, fn##_gpu), { 0 } \
+    }                                                          \
+  }
+
+// Shapes that do not broadcast may mean that the tensors differ.
+static weir_status_t* compute_equality(weir_kernel_ctx_t* ctx, bool if_mismatched) {
+  weir_broadcast_t plan;
+  weir_tensor_t* z = NULL;
+  weir_shape_view_t x = weir_shape_view_of(weir_kernel_input(ctx, 0));
+  weir_shape_view_t y = weir_shape_view_of(weir_kernel_input(ctx, 1));
+  if (weir_attrs_bool(weir_kernel_attrs(ctx), "incompatible_shape_error") ||
+      weir_broadcast_plan(x, y, &plan))
+    return weir_cuda_binary_compute(ctx);
+  WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &z));
+  return weir_cuda_set(ctx->device, z->data, if_mismatched, 1);
+}
+static weir_status_t* equal_compute(weir_kernel_ctx_t* ctx) { return compute_equality(ctx, false); }
+static weir_status_t* not_equal_compute(weir_kernel_ctx_t* ctx) {
+  return compute_equality(ctx, true);
+}
 
 UNARY_FNS(neg, NEG)
 UNARY_FNS(abs, ABS)
@@ -122,8 +151,8 @@ BINARY_HOST_FNS(less, LESS)
 BINARY_HOST_FNS(less_equal, LESS_EQUAL)
 BINARY_HOST_FNS(greater, GREATER)
 BINARY_HOST_FNS(greater_equal, GREATER_EQUAL)
-BINARY_HOST_FNS(equal, EQUAL)
-BINARY_HOST_FNS(not_equal, NOT_EQUAL)
+BINARY_FNS(equal, EQUAL)
+BINARY_FNS(not_equal, NOT_EQUAL)
 BINARY_FNS(bitwise_and, BITWISE_AND)
 BINARY_FNS(bitwise_or, BITWISE_OR)
 BINARY_FNS(bitwise_xor, BITWISE_XOR)
@@ -176,12 +205,12 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY_HOST(Add, add, NUMBERS),
         BINARY_HOST(Sub, sub, NUMBERS),
         BINARY_HOST(Mul, mul, NUMBERS),
-        BINARY_HOST(Div, div, NUMBERS),
-        BINARY(RealDiv, div, NUMBERS),
-        BINARY_HOST(FloorDiv, floor_div, NUMBERS),
-        BINARY_HOST(FloorMod, floor_mod, NUMBERS),
-        BINARY_HOST(TruncateDiv, truncate_div, NUMBERS),
-        BINARY_HOST(Pow, pow, FLOATING ", int64"),
+        BINARY_CHECKED(Div, div),
+        BINARY(RealDiv, div, FLOATING),
+        BINARY_CHECKED(FloorDiv, floor_div),
+        BINARY_CHECKED(FloorMod, floor_mod),
+        BINARY_CHECKED(TruncateDiv, truncate_div),
+        BINARY_CHECKED(Pow, pow),
         BINARY_HOST(SquaredDifference, squared_difference, FLOATING ", int64"),
         BINARY_HOST(Maximum, maximum, NUMBERS),
         BINARY_HOST(Minimum, minimum, NUMBERS),
@@ -202,8 +231,8 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY_HOST(LessEqual, less_equal, NUMBERS),
         BINARY_HOST(Greater, greater, NUMBERS),
         BINARY_HOST(GreaterEqual, greater_equal, NUMBERS),
-        BINARY_HOST(Equal, equal, NUMBERS),
-        BINARY_HOST(NotEqual, not_equal, NUMBERS),
+        BINARY_EQUAL(Equal, equal),
+        BINARY_EQUAL(NotEqual, not_equal),
         BINARY(LogicalAnd, bitwise_and, NULL),
         BINARY(LogicalOr, bitwise_or, NULL),
         BINARY(BitwiseAnd, bitwise_and, INTEGERS),

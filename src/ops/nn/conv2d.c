@@ -35,11 +35,11 @@ static weir_status_t* forward(weir_kernel_ctx_t* ctx, const weir_window_t* w,
   }
   return weir_conv_op_forward(ctx, &conv2d, w, tail);
 }
-static weir_status_t* conv2d_cpu(weir_kernel_ctx_t* ctx) { return forward(ctx, ctx->state, NULL); }
-static weir_status_t* by_input_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_conv2d(weir_kernel_ctx_t* ctx) { return forward(ctx, ctx->state, NULL); }
+static weir_status_t* run_by_input(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_input(ctx, &conv2d);
 }
-static weir_status_t* by_filter_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_by_filter(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_filter(ctx, &conv2d);
 }
 
@@ -103,8 +103,8 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .infer_shape = weir_conv_op_shape,
          .cost = weir_conv_op_cost,
          .build_grad = conv2d_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = conv2d_cpu, .init = weir_conv_op_init,
-                                    .state_size = sizeof(weir_window_t))},
+         .kernels = WEIR_CONV_KERNELS(.compute = run_conv2d, .init = weir_conv_op_init,
+                                      .state_size = sizeof(weir_window_t))},
         {.name = "Conv2DBackpropInput",
          .summary = "Gradient of Conv2D by its input",
          .attrs = "T: {half, bfloat16, float, double, int32}; " CONV_ATTRS,
@@ -114,8 +114,8 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .cost = weir_conv_op_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "Conv2DBackpropFilter",
          .summary = "Gradient of Conv2D by its filter",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
@@ -125,8 +125,8 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .cost = weir_conv_op_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
         {.name = "_FusedConv2D",
          .summary = "Convolution, a bias or a normalisation, and an activation in one",
          .attrs = "T: {half, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= "

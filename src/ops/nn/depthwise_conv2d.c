@@ -26,13 +26,13 @@ static weir_status_t* by_filter_grad(weir_grad_ctx_t* g) {
   return weir_conv_op_by_filter_grad(g, &depthwise);
 }
 
-static weir_status_t* depthwise_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_depthwise(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_forward(ctx, &depthwise, ctx->state, NULL);
 }
-static weir_status_t* by_input_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_by_input(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_input(ctx, &depthwise);
 }
-static weir_status_t* by_filter_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_by_filter(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_filter(ctx, &depthwise);
 }
 
@@ -47,8 +47,8 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .infer_shape = weir_conv_op_depthwise_shape,
          .cost = weir_conv_op_depthwise_cost,
          .build_grad = depthwise_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = depthwise_cpu, .init = weir_conv_op_init,
-                                    .state_size = sizeof(weir_window_t))},
+         .kernels = WEIR_CONV_KERNELS(.compute = run_depthwise, .init = weir_conv_op_init,
+                                      .state_size = sizeof(weir_window_t))},
         {.name = "DepthwiseConv2dNativeBackpropInput",
          .summary = "Gradient of DepthwiseConv2dNative by its input",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
@@ -58,8 +58,8 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .cost = weir_conv_op_depthwise_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "DepthwiseConv2dNativeBackpropFilter",
          .summary = "Gradient of DepthwiseConv2dNative by its filter",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
@@ -69,6 +69,6 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .cost = weir_conv_op_depthwise_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
         {0}}};

@@ -1,0 +1,60 @@
+// conv_layout.cu — What convolutions move before and after cuDNN's kernels. T is an unsigned integer
+// as large as an element.
+
+// [rows, columns] to [columns, rows]: through tiles, so that both sides are read in lines.
+extern "C" __global__ void transpose(const T* from, T* to, int64_t rows, int64_t columns) {
+  __shared__ T tile[32][33];
+  int64_t tiles_x = (columns + 31) / 32, tiles = tiles_x * ((rows + 31) / 32);
+  for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
+    int64_t row = t / tiles_x * 32, column = t % tiles_x * 32;
+    for (int i = threadIdx.y; i < 32; i += blockDim.y) {
+      if (row + i < rows && column + threadIdx.x < columns)
+        tile[i][threadIdx.x] = from[(row + i) * columns + column + threadIdx.x];
+    }
+    __syncthreads();
+    for (int i = threadIdx.y; i < 32; i += blockDim.y) {
+      if (column + i < columns && row + threadIdx.x < rows)
+        to[(column + i) * rows + row + threadIdx.x] = tile[threadIdx.x][i];
+    }
+    __syncthreads();
+  }
+}
+
+// [a, b, c] to [c, b, a].
+extern "C" __global__ void turn(const T* from, T* to, int64_t a, int64_t b, int64_t c) {
+  int64_t n = a * b * c, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) {
+    int64_t k = i / (a * b), rest = i % (a * b);
+    to[i] = from[(rest % a * b + rest / a) * c + k];
+  }
+}
+
+// An image of |lines| by |pixels| of |channels| elements (channels first: |batch| has them, and
+// |channels| is 1), in a larger one that is 0 around it.
+struct frame_t {
+  int64_t batch, lines, pixels, channels;
+  int64_t large_lines, large_pixels, line, pixel;  // where it begins in the larger
+};
+
+extern "C" __global__ void pad(const T* from, T* to, frame_t f) {
+  int64_t n = f.batch * f.large_lines * f.large_pixels * f.channels, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) {
+    int64_t channel = i % f.channels, rest = i / f.channels;
+    int64_t x = rest % f.large_pixels - f.pixel;
+    rest /= f.large_pixels;
+    int64_t y = rest % f.large_lines - f.line, image = rest / f.large_lines;
+    bool is_inside = x >= 0 && x < f.pixels && y >= 0 && y < f.lines;
+    to[i] = is_inside ? from[((image * f.lines + y) * f.pixels + x) * f.channels + channel] : 0;
+  }
+}
+
+extern "C" __global__ void crop(const T* from, T* to, frame_t f) {
+  int64_t n = f.batch * f.lines * f.pixels * f.channels, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) {
+    int64_t channel = i % f.channels, rest = i / f.channels;
+    int64_t x = rest % f.pixels + f.pixel;
+    rest /= f.pixels;
+    int64_t y = rest % f.lines + f.line, image = rest / f.lines;
+    to[i] = from[((image * f.large_lines + y) * f.large_pixels + x) * f.channels + channel];
+  }
+}
