@@ -50,6 +50,7 @@ test-python: build/.python
 	cmake --build --preset dev
 	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs test-random
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
+	$(PYTHON) tests/oracle/compile_kernels.py --probe $(PROBE)
 	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster
 	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster
 

@@ -82,13 +82,9 @@ static weir_status_t* create_registry(void) {
   return registry ? NULL : weir_registry_create(good, &registry);
 }
 
-// Devices of kind cuda are fake ones of the architecture given (90: sm_90): their kernels are
-// compiled, not run. Before the start.
-EXPORT void weir_probe_fake_cuda(int architecture);
-EXPORT void weir_probe_fake_cuda(int architecture) {
-  cuda_fake_architecture = architecture;
-  weir_cuda_driver_replace(&cuda_fake_driver);
-}
+// Devices of kind cuda are fake ones: their kernels are compiled, not run. Before the start.
+EXPORT void weir_probe_fake_cuda(void);
+EXPORT void weir_probe_fake_cuda(void) { weir_cuda_driver_replace(&cuda_fake_driver); }
 
 // |spec| is that of weir_devices_create.
 EXPORT const char* weir_probe_start(int thread_count, const char* spec);

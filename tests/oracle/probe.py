@@ -16,7 +16,7 @@ Input = collections.namedtuple('Input', 'kind dtype proto')
 
 
 class Probe:
-    def __init__(self, file, directory, threads, devices='cpu', fake_cuda=0):
+    def __init__(self, file, directory, threads, devices='cpu', fake_cuda=False):
         if not file:
             # Rebuilding replaces the file and leaves a library in use alone.
             subprocess.run([os.path.join(HERE, 'build_probe.sh'), directory], check=True)
@@ -33,7 +33,7 @@ class Probe:
         lib.weir_probe_variable.restype = ctypes.c_void_p
         lib.weir_probe_op_def.restype = ctypes.c_void_p
         if fake_cuda:
-            lib.weir_probe_fake_cuda(fake_cuda)
+            lib.weir_probe_fake_cuda()
         message = lib.weir_probe_start(threads, devices.encode())
         if message:
             raise SystemExit('the registry of ops, or the list of devices, is bad: ' + message.decode())

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cuda_fake_architecture = 90;
 size_t cuda_fake_memory = (size_t)1 << 30;
 int cuda_fake_launches = 0;
 
-enum { INVALID = 1, DEVICES = 2 };
+enum { INVALID = 1, DEVICES = 3 };
+static const int architectures[DEVICES] = {80, 90, 100};
 static _Atomic(size_t) in_use;  // device memory, of all devices
 
 static cu_result_t nothing(void) { return 0; }
@@ -42,9 +42,8 @@ static cu_result_t device_name(char* buffer, int size, int device) {
 }
 
 static cu_result_t device_attribute(int* out_value, int attribute, int device) {
-  (void)device;
-  *out_value = attribute == CU_MAJOR   ? cuda_fake_architecture / 10
-               : attribute == CU_MINOR ? cuda_fake_architecture % 10
+  *out_value = attribute == CU_MAJOR   ? architectures[device] / 10
+               : attribute == CU_MINOR ? architectures[device] % 10
                                        : 2;
   return 0;
 }

@@ -6,8 +6,7 @@
 
 #include "device/cuda/cuda_driver.h"
 
-// What its devices say they are: 90 is sm_90. Set before they are made.
-extern int cuda_fake_architecture;
+// Its three devices say that they are sm_80, sm_90 and sm_100.
 extern size_t cuda_fake_memory;  // bytes each has
 extern int cuda_fake_launches;   // so far
 extern const cuda_driver_t cuda_fake_driver;

@@ -1,0 +1,86 @@
+"""Compiles every GPU kernel, by NVRTC, on a machine without a GPU.
+
+    compile_kernels.py --probe FILE [--jobs N] [names...]
+
+The oracle's cases run on fake GPUs (tests/testing/cuda_fake.h) of three architectures: on one of them a case for each op, its types
+and the attributes that are words or flags, on the others one for each op. A kernel that does not compile, or fails where the CPU's does not, is a failure; what it
+computes is for a machine with a GPU to say (replay.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
+"""
+import argparse
+import collections
+import glob
+import os
+import sys
+import tempfile
+
+import oracle
+import probe as weir_probe
+from parts import run_parts
+from values import code_name
+
+ARCHITECTURES, MAIN = 3, 2  # devices of the fake driver, and the one that gets all cases
+LIBRARIES = ('libcudnn', 'libcublas', 'cuDNN', 'cuBLAS')  # which are not here or want a GPU, and need no compilation
+
+
+def find_nvrtc():
+    for folder in sys.path:
+        for path in glob.glob(os.path.join(folder, 'nvidia', '*', 'lib', 'libnvrtc.so.1[0-9]')):
+            return path
+    return None
+
+
+def kind(case):
+    """Cases that a kernel tells apart before it sees any values."""
+    words = [f'{name}={value}' for name, value in sorted(case.node.attr.items()) if value.WhichOneof('value') in ('type', 's', 'b')]
+    return case.op, tuple(words), tuple(x.dtype for x in oracle.probe_inputs(case))
+
+
+def run(options, part, current):
+    cases = {}
+    for case in oracle.load(options, oracle.Report(0)):
+        cases.setdefault(kind(case), case)
+    probe = weir_probe.Probe(options.probe, None, 1, f'cpu,cuda:{ARCHITECTURES}', fake_cuda=True)
+    rows, seen = collections.Counter(), set()
+    for case in list(cases.values())[part::options.jobs]:
+        current.set(f'{case.where} {case.describe()}')
+        node, inputs = case.node.SerializeToString(), oracle.probe_inputs(case)
+        if probe.run(node, inputs)[1].code:
+            continue
+        for device in [MAIN] + [d for d in range(1, 1 + ARCHITECTURES) if d != MAIN and case.op not in seen]:
+            result = probe.run(node, inputs, device)[1]
+            if result.message.startswith('No OpKernel was registered'):
+                break
+            seen.add(case.op)
+            rows[case.op, 'runs'] += 1
+            if result.code and not result.message.startswith(LIBRARIES):
+                rows[case.op, 'failures'] += 1
+                print(f'FAIL {case.where} {case.describe()} on device {device}\n    {code_name(result.code)}: {result.message}', flush=True)
+    return [[op, what, count] for (op, what), count in rows.items()]
+
+
+def main():
+    sys.modules['oracle'] = oracle
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--probe', required=True, help='libweir_probe.so')
+    parser.add_argument('--jobs', type=int, default=2, help='processes')
+    parser.add_argument('--seed', type=int, default=oracle.SEED)
+    parser.add_argument('names', nargs='*', help='ops')
+    options = parser.parse_args()
+    nvrtc = find_nvrtc()
+    if nvrtc:
+        os.environ.setdefault('WEIR_NVRTC', nvrtc)
+    total = collections.Counter()
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ.setdefault('WEIR_CACHE_DIR', cache)
+        results = run_parts(options.jobs, lambda part, current: run(options, part, current))
+    for rows in results:
+        for op, what, count in rows or []:
+            total[op, what] += count
+    ops = {op for op, _ in total}
+    runs, failures = (sum(n for (_, w), n in total.items() if w == what) for what in ('runs', 'failures'))
+    print(f'{len(ops)} ops with GPU kernels, {runs} runs on fake GPUs, {failures} failures')
+    return 1 if failures or None in results or not runs else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
