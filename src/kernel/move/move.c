@@ -81,9 +81,7 @@ void weir_move_contiguous_dst(int rank, weir_move_dim_t* dims) {
   }
 }
 
-// Drops dimensions of size 1 and joins neighbours that are one run in both memories. Returns the
-// rank left; -1 when the box is empty.
-static int merge_dims(int rank, weir_move_dim_t* dims) {
+int weir_move_merge(int rank, weir_move_dim_t* dims) {
   int n = 0;
   for (int i = 0; i < rank; ++i) {
     if (dims[i].size == 0) return -1;
@@ -232,7 +230,7 @@ static weir_status_t* copy_objects(weir_dtype_t dtype, int rank, const weir_move
 
 weir_status_t* weir_move_box(weir_pool_t* pool, weir_dtype_t dtype, int rank, weir_move_dim_t* dims,
                              const void* src, void* dst) {
-  rank = merge_dims(rank, dims);
+  rank = weir_move_merge(rank, dims);
   if (rank < 0) return NULL;
   if (!weir_dtype_is_plain(dtype)) return copy_objects(dtype, rank, dims, src, dst);
   size_t size = weir_dtype_size(dtype);

@@ -38,6 +38,10 @@ WEIR_MUST_USE weir_status_t* weir_move_fill(weir_pool_t* pool, weir_dtype_t dtyp
 // Makes |count| freshly allocated elements zero (strings, handles and variants already are empty).
 void weir_move_zero(weir_dtype_t dtype, void* dst, int64_t count);
 
+// Drops dimensions of size 1 and joins neighbours that are one run in both memories. Returns the
+// rank left; -1 when the box is empty.
+int weir_move_merge(int rank, weir_move_dim_t* dims);
+
 // Sets the strides of |dims| to those of row-major memory of its sizes.
 void weir_move_contiguous_src(int rank, weir_move_dim_t* dims);
 void weir_move_contiguous_dst(int rank, weir_move_dim_t* dims);

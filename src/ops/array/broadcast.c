@@ -47,7 +47,7 @@ static weir_status_t* read_target(const weir_tensor_t* in, const weir_tensor_t* 
   return NULL;
 }
 
-static weir_status_t* broadcast_to_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* broadcast_to(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* shape = weir_kernel_input(ctx, 1);
   int64_t dims[WEIR_MAX_RANK];
@@ -71,7 +71,7 @@ static weir_status_t* broadcast_to_cpu(weir_kernel_ctx_t* ctx) {
     stride *= from;
   }
   weir_move_contiguous_dst(rank, box);
-  return weir_move_box(weir_kernel_pool(ctx), weir_tensor_type(in), rank, box, in->data, out->data);
+  return weir_kernel_move_box(ctx, weir_tensor_type(in), rank, box, in->data, out->data);
 }
 
 // The dimensions of |to| along which |from| was repeated.
@@ -207,7 +207,8 @@ const weir_op_module_t weir_ops_array_broadcast = {
          .infer_shape = broadcast_to_shape,
          .build_grad = broadcast_to_grad,
          .simplify = array_simplify_same,
-         .kernels = WEIR_CPU_KERNEL(.compute = broadcast_to_cpu, .host_inputs = "shape")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", broadcast_to, "input, shape", "output",
+                                           .host_inputs = "shape")},
         {.name = "BroadcastArgs",
          .attrs = "T: {int32, int64} = DT_INT32",
          .inputs = "s0: T; s1: T",

@@ -3,7 +3,7 @@
 #ifndef WEIR_OPS_ARRAY_COMMON_H_
 #define WEIR_OPS_ARRAY_COMMON_H_
 
-#include "kernel/move/move.h"
+#include "kernel/move/move_op.h"
 #include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"

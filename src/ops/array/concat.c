@@ -122,7 +122,7 @@ static weir_status_t* concat_dims(const weir_kernel_ctx_t* ctx, inputs_t in, int
   return NULL;
 }
 
-static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* concat(weir_kernel_ctx_t* ctx) {
   inputs_t in = concat_inputs(ctx->node);
   const weir_tensor_t* axis_input = weir_kernel_input(ctx, in.axis);
   const weir_tensor_t* first = weir_kernel_input(ctx, in.first);
@@ -153,7 +153,7 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
     const weir_tensor_t* t = weir_kernel_input(ctx, in.first + i);
     int64_t inner = t->count / outer;
     weir_move_dim_t box[] = {{outer, inner, row}, {inner, 1, 1}};
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, 2, box, t->data, dst));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, t->data, dst));
     dst += (size_t)inner * weir_dtype_size(dtype);
   }
   return NULL;
@@ -322,7 +322,8 @@ const weir_op_module_t weir_ops_array_concat = {
          .summary = "Joins tensors along a dimension.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = concat_cpu, .host_inputs = "concat_dim")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", concat, "concat_dim, values", "output",
+                                           .host_inputs = "concat_dim")},
         {.name = "ConcatV2",
          .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
          .inputs = "values: N * T; axis: Tidx",
@@ -330,7 +331,8 @@ const weir_op_module_t weir_ops_array_concat = {
          .summary = "Joins tensors along a dimension.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = concat_cpu, .host_inputs = "axis")},
+         .kernels =
+             WEIR_MOVE_HOST_KERNELS("T", concat, "values, axis", "output", .host_inputs = "axis")},
         {.name = "ConcatOffset",
          .attrs = "N: int >= 2; shape_type: {int32, int64} = DT_INT32",
          .inputs = "concat_dim: int32; shape: N * shape_type",

@@ -127,8 +127,8 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx, int64_t axis, int64_t batch
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   if (out->count == 0 && indices->count == 0) return NULL;
   int64_t bad = -1;
-  WEIR_TRY(weir_move_gather(weir_kernel_pool(ctx), weir_tensor_type(params), &g, params->data,
-                            indices, out->data, &bad));
+  WEIR_TRY(weir_kernel_move_gather(ctx, weir_tensor_type(params), &g, params->data, indices,
+                                   out->data, &bad));
   if (bad < 0) return NULL;
   char place[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(INVALID_ARGUMENT, "indices%s = %lld is not in [0, %lld)",
@@ -141,12 +141,12 @@ static weir_status_t* check_params(const weir_tensor_t* params) {
   return WEIR_STATUS(INVALID_ARGUMENT, "params must be at least 1 dimensional");
 }
 
-static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* gather_rows(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_params(weir_kernel_input(ctx, 0)));
   return gather(ctx, 0, 0);
 }
 
-static weir_status_t* gather_v2_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* gather_v2(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* params = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* axis_input = weir_kernel_input(ctx, 2);
@@ -353,6 +353,15 @@ static weir_status_t* gather_v2_grad(weir_grad_ctx_t* g) {
   return axis_grad(g, shape, axes, (int)batch_dims);
 }
 
+static weir_status_t* gather_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "gather", 1);
+}
+#define GATHER_KERNELS(...)                                                            \
+  ((const weir_kernel_def_t[]){                                                        \
+      {WEIR_DEVICE_CPU, __VA_ARGS__},                                                  \
+      WEIR_MOVE_GPU_ROW("Tparams: int32, " WEIR_MOVED_TYPES, gather_gpu, __VA_ARGS__), \
+      {0}})
+
 const weir_op_module_t weir_ops_array_gather = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -364,7 +373,7 @@ const weir_op_module_t weir_ops_array_gather = {
          .infer_shape = gather_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = rows_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu)},
+         .kernels = GATHER_KERNELS(.compute = gather_rows)},
         {.name = "GatherV2",
          .attrs = "batch_dims: int = 0; Tparams: type; Tindices: {int16, int32, int64}; Taxis: "
                   "{int32, int64}",
@@ -374,5 +383,5 @@ const weir_op_module_t weir_ops_array_gather = {
          .infer_shape = gather_v2_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_v2_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = gather_v2_cpu, .host_inputs = "axis")},
+         .kernels = GATHER_KERNELS(.compute = gather_v2, .host_inputs = "axis")},
         {0}}};

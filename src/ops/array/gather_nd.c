@@ -60,7 +60,22 @@ static weir_status_t* copy_slices(const weir_kernel_ctx_t* ctx, const nd_index_t
   return NULL;
 }
 
-static weir_status_t* gather_nd_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* gather_nd_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "slices", 1);
+}
+
+static weir_status_t* gather_on_gpu(const weir_kernel_ctx_t* ctx, const nd_index_t* nd,
+                                    weir_tensor_t* out) {
+  weir_move_places_t places = {.indices = nd->indices,
+                               .count = nd->count,
+                               .depth = nd->depth,
+                               .dims = nd->dims,
+                               .inner = nd->slice};
+  return weir_gpu_move_slices(ctx, weir_tensor_type(out), &places, weir_kernel_input(ctx, 0)->data,
+                              out->data);
+}
+
+static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* params = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   int64_t dims[2 * WEIR_MAX_RANK];
@@ -79,7 +94,7 @@ static weir_status_t* gather_nd_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = nd.depth; i < params->rank; ++i) dims[rank++] = params->dims[i];
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  return copy_slices(ctx, &nd, ignore, out);
+  return weir_move_gpu(ctx) ? gather_on_gpu(ctx, &nd, out) : copy_slices(ctx, &nd, ignore, out);
 }
 
 static weir_status_t* gather_nd_grad(weir_grad_ctx_t* g) {
@@ -116,5 +131,9 @@ const weir_op_module_t weir_ops_array_gather_nd = {
          .infer_shape = gather_nd_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_nd_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu)},
+         .kernels =
+             (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = gather_nd},
+                                         WEIR_MOVE_GPU_ROW("Tparams: int32, " WEIR_MOVED_TYPES,
+                                                           gather_nd_gpu, .compute = gather_nd),
+                                         {0}}},
         {0}}};

@@ -122,7 +122,7 @@ static int64_t inner_box(const mirror_t* m, weir_move_dim_t* dims) {
   return offset;
 }
 
-static weir_status_t* mirror_pad_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* mirror_pad(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   const int64_t size = (int64_t)weir_dtype_size(dtype);
@@ -132,6 +132,11 @@ static weir_status_t* mirror_pad_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(read_mirror(ctx, 1, &m));
   WEIR_TRY(weir_kernel_output(ctx, 0, m.rank, m.outer, &out));
   if (out->count == 0) return NULL;
+  if (weir_move_gpu(ctx)) {
+    weir_move_border_t border = {.offset = m.offset};
+    memcpy(border.before, m.before, (size_t)m.rank * sizeof(*m.before));
+    return weir_gpu_move_border(ctx, in, &border, out);
+  }
   char* data = out->data;
   int64_t offset = inner_box(&m, dims);
   for (int i = 0; i < m.rank; ++i) {
@@ -139,14 +144,13 @@ static weir_status_t* mirror_pad_cpu(weir_kernel_ctx_t* ctx) {
     dims[i].src_stride = dims[i].dst_stride;
     dims[i].dst_stride = stride;
   }
-  WEIR_TRY(
-      weir_move_box(weir_kernel_pool(ctx), dtype, m.rank, dims, in->data, data + offset * size));
+  WEIR_TRY(weir_kernel_move_box(ctx, dtype, m.rank, dims, in->data, data + offset * size));
   for (int axis = m.rank - 1; axis >= 0; --axis) {
     for (int side = 0; side < 2; ++side) {
       int64_t src = 0, dst = 0;
       if (!border(&m, axis, side == 1, dims, &src, &dst)) continue;
-      WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, m.rank, dims, data + src * size,
-                             data + dst * size));
+      WEIR_TRY(
+          weir_kernel_move_box(ctx, dtype, m.rank, dims, data + src * size, data + dst * size));
     }
   }
   return NULL;
@@ -201,8 +205,7 @@ static weir_status_t* fold_all(weir_kernel_ctx_t* ctx, const mirror_t* m, weir_t
     }
   }
   int64_t offset = inner_box(m, dims);
-  return weir_move_box(weir_kernel_pool(ctx), dtype, m->rank, dims, data + offset * size,
-                       out->data);
+  return weir_kernel_move_box(ctx, dtype, m->rank, dims, data + offset * size, out->data);
 }
 
 static weir_status_t* mirror_pad_grad_cpu(weir_kernel_ctx_t* ctx) {
@@ -244,7 +247,7 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
          .summary = "Puts a border around a tensor that mirrors it.",
          .infer_shape = mirror_pad_shape,
          .build_grad = mirror_pad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = mirror_pad_cpu, .host_inputs = "paddings")},
+         .kernels = WEIR_MOVE_KERNELS("T", .compute = mirror_pad, .host_inputs = "paddings")},
         {.name = "MirrorPadGrad",
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32; mode: {'REFLECT', 'SYMMETRIC'}",
          .inputs = "input: T; paddings: Tpaddings",

@@ -61,7 +61,24 @@ static weir_status_t* turn_on(const one_hot_job_t* job) {
   return NULL;
 }
 
-static weir_status_t* one_hot_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* one_hot_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "one_hot", 0);
+}
+
+static weir_status_t* run_on_gpu(const weir_kernel_ctx_t* ctx, const one_hot_job_t* job,
+                                 int64_t count) {
+  const void* indices = job->indices->data;
+  const void* off = weir_kernel_input(ctx, 3)->data;
+  int64_t depth = job->depth, suffix = job->suffix;
+  void* out = job->out;
+  int size_class = __builtin_ctz((unsigned)weir_dtype_size(job->dtype));
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, count);
+  return weir_cuda_launch(
+      ctx->device, weir_move_gpu(ctx)->indexed[size_class], &size,
+      WEIR_CUDA_ARGS(&indices, &out, (void*)&job->on, &off, &count, &depth, &suffix));
+}
+
+static weir_status_t* one_hot(weir_kernel_ctx_t* ctx) {
   static const char* const names[] = {"depth", "on_value", "off_value"};
   const weir_tensor_t* indices = weir_kernel_input(ctx, 0);
   char text[WEIR_SHAPE_TEXT_SIZE];
@@ -89,6 +106,7 @@ static weir_status_t* one_hot_cpu(weir_kernel_ctx_t* ctx) {
   if (out->count == 0) return NULL;
   job.dtype = weir_tensor_type(out);
   job.out = out->data;
+  if (weir_move_gpu(ctx)) return run_on_gpu(ctx, &job, out->count);
   WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), job.dtype, weir_kernel_input(ctx, 3)->data,
                           out->data, out->count));
   return turn_on(&job);
@@ -104,5 +122,10 @@ const weir_op_module_t weir_ops_array_one_hot = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns rows that are on at the given places and off elsewhere.",
          .infer_shape = one_hot_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = one_hot_cpu, .host_inputs = "depth")},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = one_hot, .host_inputs = "depth"},
+                 WEIR_MOVE_GPU_ROW("T: int32, " WEIR_MOVED_TYPES, one_hot_gpu, .compute = one_hot,
+                                   .host_inputs = "depth"),
+                 {0}}},
         {0}}};

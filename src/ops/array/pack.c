@@ -49,7 +49,7 @@ static weir_status_t* check_cells(const weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* pack_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* pack(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* first = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(first);
   int64_t dims[WEIR_MAX_RANK + 1];
@@ -73,8 +73,8 @@ static weir_status_t* pack_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < ctx->input_count; ++i) {
     weir_move_dim_t box[] = {{first->count / inner, inner, inner * ctx->input_count},
                              {inner, 1, 1}};
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, 2, box, weir_kernel_input(ctx, i)->data,
-                           (char*)out->data + step * (size_t)i));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, weir_kernel_input(ctx, i)->data,
+                                  (char*)out->data + step * (size_t)i));
   }
   return NULL;
 }
@@ -125,7 +125,7 @@ static weir_status_t* unpack_view(weir_kernel_ctx_t* ctx, int i) {
   return status;
 }
 
-static weir_status_t* unpack_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* unpack(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t num = ctx->output_count;
@@ -155,8 +155,8 @@ static weir_status_t* unpack_cpu(weir_kernel_ctx_t* ctx) {
     WEIR_TRY(weir_kernel_output(ctx, i, in->rank - 1, dims, &out));
     if (out->count == 0) continue;
     weir_move_dim_t box[] = {{out->count / inner, inner * num, inner}, {inner, 1, 1}};
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, 2, box,
-                           (const char*)in->data + step * (size_t)i, out->data));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, (const char*)in->data + step * (size_t)i,
+                                  out->data));
   }
   return NULL;
 }
@@ -175,23 +175,23 @@ static weir_status_t* unpack_grad(weir_grad_ctx_t* g) {  // Pack(dys)
 
 const weir_op_module_t weir_ops_array_pack = {
     .file = __FILE__,
-    .ops =
-        (const weir_op_def_t[]){{.name = "Pack",
-                                 .attrs = "N: int >= 1; T: type; axis: int = 0",
-                                 .inputs = "values: N * T",
-                                 .outputs = "output: T",
-                                 .flags = WEIR_OP_VIEW,
-                                 .summary = "Stacks tensors of one shape along a new axis.",
-                                 .infer_shape = pack_shape,
-                                 .build_grad = pack_grad,
-                                 .kernels = WEIR_CPU_KERNEL(.compute = pack_cpu)},
-                                {.name = "Unpack",
-                                 .attrs = "num: int >= 0; T: type; axis: int = 0",
-                                 .inputs = "value: T",
-                                 .outputs = "output: num * T",
-                                 .flags = WEIR_OP_VIEW,
-                                 .summary = "Takes a tensor apart along an axis, which disappears.",
-                                 .infer_shape = unpack_shape,
-                                 .build_grad = unpack_grad,
-                                 .kernels = WEIR_CPU_KERNEL(.compute = unpack_cpu)},
-                                {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "Pack",
+         .attrs = "N: int >= 1; T: type; axis: int = 0",
+         .inputs = "values: N * T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
+         .summary = "Stacks tensors of one shape along a new axis.",
+         .infer_shape = pack_shape,
+         .build_grad = pack_grad,
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", pack, "values", "output", .host_inputs = NULL)},
+        {.name = "Unpack",
+         .attrs = "num: int >= 0; T: type; axis: int = 0",
+         .inputs = "value: T",
+         .outputs = "output: num * T",
+         .flags = WEIR_OP_VIEW,
+         .summary = "Takes a tensor apart along an axis, which disappears.",
+         .infer_shape = unpack_shape,
+         .build_grad = unpack_grad,
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", unpack, "value", "output", .host_inputs = NULL)},
+        {0}}};

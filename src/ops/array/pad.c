@@ -77,23 +77,36 @@ static int64_t find_part(const weir_tensor_t* in, const weir_tensor_t* paddings,
   return first;
 }
 
+static const char zero[16] = {0};
+
+static const void* border_value(const weir_kernel_ctx_t* ctx) {
+  return ctx->input_count > 2 ? weir_kernel_input(ctx, 2)->data : zero;
+}
+
 static weir_status_t* fill_border(weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(out);
-  static const char zero[16] = {0};
-  const void* value = ctx->input_count > 2 ? weir_kernel_input(ctx, 2)->data : zero;
+  const void* value = border_value(ctx);
   // Strings and the like are empty already.
   if (value == zero && !weir_dtype_is_plain(dtype)) return NULL;
   for (int part = 0; part < 2 * in->rank; ++part) {
     weir_move_dim_t box[WEIR_MAX_RANK];
     int64_t first = find_part(in, weir_kernel_input(ctx, 1), out, part, box);
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box, value,
-                           (char*)out->data + (size_t)first * weir_dtype_size(dtype)));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, in->rank, box, value,
+                                  (char*)out->data + (size_t)first * weir_dtype_size(dtype)));
   }
   return NULL;
 }
 
-static weir_status_t* pad_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* pad_on_gpu(const weir_kernel_ctx_t* ctx, const weir_tensor_t* out) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  weir_move_border_t border = {.value = border_value(ctx)};
+  for (int i = 0; i < in->rank; ++i)
+    border.before[i] = weir_tensor_int_at(weir_kernel_input(ctx, 1), 2 * i);
+  return weir_gpu_move_border(ctx, in, &border, out);
+}
+
+static weir_status_t* pad(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* paddings = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(in);
@@ -115,12 +128,13 @@ static weir_status_t* pad_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &out));
   if (out->count == 0) return NULL;
+  if (weir_move_gpu(ctx)) return pad_on_gpu(ctx, out);
   WEIR_TRY(fill_border(ctx, out));
   weir_move_dim_t box[WEIR_MAX_RANK];
   int64_t first = find_part(in, paddings, out, 2 * in->rank, box);
   weir_move_contiguous_src(in->rank, box);
-  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box, in->data,
-                       (char*)out->data + (size_t)first * weir_dtype_size(dtype));
+  return weir_kernel_move_box(ctx, dtype, in->rank, box, in->data,
+                              (char*)out->data + (size_t)first * weir_dtype_size(dtype));
 }
 
 // ---- gradient: the middle of dy ----
@@ -159,7 +173,8 @@ const weir_op_module_t weir_ops_array_pad = {
          .infer_shape = pad_shape,
          .build_grad = pad_grad,
          .simplify = array_simplify_same,
-         .kernels = WEIR_CPU_KERNEL(.compute = pad_cpu, .host_inputs = "paddings")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", pad, "input, paddings", "output",
+                                           .host_inputs = "paddings")},
         {.name = "PadV2",
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
          .inputs = "input: T; paddings: Tpaddings; constant_values: T",
@@ -169,6 +184,6 @@ const weir_op_module_t weir_ops_array_pad = {
          .infer_shape = pad_shape,
          .build_grad = pad_grad,
          .simplify = array_simplify_same,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = pad_cpu, .host_inputs = "paddings, constant_values")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", pad, "input, paddings, constant_values", "output",
+                                           .host_inputs = "paddings, constant_values")},
         {0}}};

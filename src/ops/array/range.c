@@ -213,8 +213,10 @@ const weir_op_module_t weir_ops_array_range = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns the numbers from start to limit in steps of delta.",
          .infer_shape = range_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = "Tidx: bfloat16, half, float, double, int32, int64",
-                                    .compute = range_cpu, .host_inputs = "start, limit, delta")},
+         .kernels =
+             WEIR_PORTABLE_KERNEL(.types = "Tidx: bfloat16, half, float, double, int32, int64",
+                                  .compute = range_cpu, .host_inputs = "start, limit, delta",
+                                  .host_outputs = "output")},
         {.name = "LinSpace",
          .attrs = "T: {bfloat16, half, float, double}; Tidx: {int32, int64} = DT_INT32",
          .inputs = "start: T; stop: T; num: Tidx",
@@ -222,6 +224,7 @@ const weir_op_module_t weir_ops_array_range = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Returns num numbers at equal distances from start to stop.",
          .infer_shape = lin_space_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: float, double", .compute = lin_space_cpu,
-                                    .host_inputs = "start, stop, num")},
+         .kernels =
+             WEIR_PORTABLE_KERNEL(.types = "T: float, double", .compute = lin_space_cpu,
+                                  .host_inputs = "start, stop, num", .host_outputs = "output")},
         {0}}};

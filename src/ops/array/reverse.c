@@ -28,7 +28,7 @@ static weir_status_t* reverse_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, in);
 }
 
-static weir_status_t* reverse_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* reverse(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* axes = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(in);
@@ -52,8 +52,9 @@ static weir_status_t* reverse_cpu(weir_kernel_ctx_t* ctx) {
     offset += (in->dims[i] - 1) * box[i].src_stride;
     box[i].src_stride = -box[i].src_stride;
   }
-  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
-                       (const char*)in->data + (size_t)offset * weir_dtype_size(dtype), out->data);
+  return weir_kernel_move_box(ctx, dtype, in->rank, box,
+                              (const char*)in->data + (size_t)offset * weir_dtype_size(dtype),
+                              out->data);
 }
 
 static weir_status_t* reverse_grad(weir_grad_ctx_t* g) {
@@ -138,9 +139,9 @@ static weir_status_t* reverse_entry(weir_kernel_ctx_t* ctx, const weir_tensor_t*
       box[seq].size = in->dims[seq] - length;
     }
     if (box[seq].size == 0) continue;
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
-                           (const char*)in->data + (size_t)src * size,
-                           (char*)out->data + (size_t)dst * size));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, in->rank, box,
+                                  (const char*)in->data + (size_t)src * size,
+                                  (char*)out->data + (size_t)dst * size));
   }
   return NULL;
 }
@@ -182,7 +183,8 @@ const weir_op_module_t weir_ops_array_reverse = {
          .summary = "Reverses a tensor along the given axes.",
          .infer_shape = reverse_shape,
          .build_grad = reverse_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = reverse_cpu, .host_inputs = "axis")},
+         .kernels =
+             WEIR_MOVE_HOST_KERNELS("T", reverse, "tensor, axis", "output", .host_inputs = "axis")},
         {.name = "ReverseSequence",
          .attrs = "seq_dim: int; batch_dim: int = 0; T: type; Tlen: {int32, int64} = DT_INT64",
          .inputs = "input: T; seq_lengths: Tlen",

@@ -60,12 +60,11 @@ static weir_status_t* move_part(weir_kernel_ctx_t* ctx, const weir_tensor_t* in,
       dst += shifts[i] * box[i].dst_stride;
     }
   }
-  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
-                       (const char*)in->data + (size_t)src * size,
-                       (char*)out->data + (size_t)dst * size);
+  return weir_kernel_move_box(ctx, dtype, in->rank, box, (const char*)in->data + (size_t)src * size,
+                              (char*)out->data + (size_t)dst * size);
 }
 
-static weir_status_t* roll_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* roll(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t shifts[WEIR_MAX_RANK];
   WEIR_TRY(read_shifts(ctx, shifts));
@@ -100,5 +99,5 @@ const weir_op_module_t weir_ops_array_roll = {
          .summary = "Rotates a tensor along axes.",
          .infer_shape = roll_shape,
          .build_grad = roll_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu, .host_inputs = "shift, axis")},
+         .kernels = WEIR_MOVE_KERNELS("T", .compute = roll, .host_inputs = "shift, axis")},
         {0}}};

@@ -106,7 +106,7 @@ static bool is_rows(const weir_tensor_t* in, const int64_t* size) {
   return in->rank > 0;
 }
 
-static weir_status_t* slice_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* slice(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t begin[WEIR_MAX_RANK], size[WEIR_MAX_RANK];
@@ -128,8 +128,9 @@ static weir_status_t* slice_cpu(weir_kernel_ctx_t* ctx) {
     stride *= in->dims[i];
   }
   weir_move_contiguous_dst(in->rank, box);
-  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
-                       (const char*)in->data + (size_t)offset * weir_dtype_size(dtype), out->data);
+  return weir_kernel_move_box(ctx, dtype, in->rank, box,
+                              (const char*)in->data + (size_t)offset * weir_dtype_size(dtype),
+                              out->data);
 }
 
 // ---- gradient: dy padded with zeros to the input's shape ----
@@ -189,5 +190,6 @@ const weir_op_module_t weir_ops_array_slice = {
          .cost = weir_cost_fn_outputs,
          .build_grad = slice_grad,
          .simplify = array_simplify_same,
-         .kernels = WEIR_CPU_KERNEL(.compute = slice_cpu, .host_inputs = "begin, size")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", slice, "input, begin, size", "output",
+                                           .host_inputs = "begin, size")},
         {0}}};

@@ -176,13 +176,13 @@ static weir_status_t* cut(weir_kernel_ctx_t* ctx, int input, int axis, const int
     if (out->count == 0) continue;
     int64_t row = sizes[i] * inner;
     weir_move_dim_t box[] = {{outer, in->dims[axis] * inner, row}, {row, 1, 1}};
-    WEIR_TRY(weir_move_box(weir_kernel_pool(ctx), dtype, 2, box, src, out->data));
+    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, src, out->data));
     src += (size_t)row * weir_dtype_size(dtype);
   }
   return NULL;
 }
 
-static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* split(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 1);
   int64_t num = ctx->output_count;
   int axis = 0;
@@ -202,7 +202,7 @@ static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-static weir_status_t* split_v_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* split_v(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* sizes_input = weir_kernel_input(ctx, 1);
   int64_t num = ctx->output_count;
@@ -252,7 +252,8 @@ const weir_op_module_t weir_ops_array_split = {
          .summary = "Cuts a tensor into equal parts along a dimension.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = split_cpu, .host_inputs = "split_dim")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", split, "split_dim, value", "output",
+                                           .host_inputs = "split_dim")},
         {.name = "SplitV",
          .attrs = "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = DT_INT64",
          .inputs = "value: T; size_splits: Tlen; split_dim: int32",
@@ -261,6 +262,6 @@ const weir_op_module_t weir_ops_array_split = {
          .summary = "Cuts a tensor into parts of given sizes along a dimension.",
          .infer_shape = split_v_shape,
          .build_grad = split_v_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = split_v_cpu, .host_inputs = "size_splits, split_dim")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", split_v, "value, size_splits, split_dim", "output",
+                                           .host_inputs = "size_splits, split_dim")},
         {0}}};

@@ -123,7 +123,7 @@ static weir_status_t* set_rows(weir_kernel_ctx_t* ctx, const weir_strided_slice_
   return status;
 }
 
-static weir_status_t* strided_slice_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* strided_slice(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   const size_t size = weir_dtype_size(dtype);
@@ -141,8 +141,8 @@ static weir_status_t* strided_slice_cpu(weir_kernel_ctx_t* ctx) {
   if (count == 0) return NULL;
   weir_move_dim_t box[WEIR_MAX_RANK];
   int64_t offset = weir_strided_slice_box(&slice, in->dims, box);
-  return weir_move_box(weir_kernel_pool(ctx), dtype, in->rank, box,
-                       (const char*)in->data + (size_t)offset * size, out->data);
+  return weir_kernel_move_box(ctx, dtype, in->rank, box,
+                              (const char*)in->data + (size_t)offset * size, out->data);
 }
 
 static weir_status_t* check_dy(const weir_strided_slice_t* slice, const weir_tensor_t* dy) {
@@ -155,7 +155,7 @@ static weir_status_t* check_dy(const weir_strided_slice_t* slice, const weir_ten
                      weir_shape_text(slice->out_rank, slice->out_dims, b));
 }
 
-static weir_status_t* strided_slice_grad_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* strided_slice_grad_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
   const weir_tensor_t* dy = weir_kernel_input(ctx, 4);
   const weir_dtype_t dtype = weir_tensor_type(dy);
@@ -174,7 +174,7 @@ static weir_status_t* strided_slice_grad_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_dy(&slice, dy));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  weir_move_zero(dtype, out->data, out->count);
+  WEIR_TRY(weir_kernel_move_zero(ctx, dtype, out->data, out->count));
   if (dy->count == 0) return NULL;
   weir_move_dim_t box[WEIR_MAX_RANK];
   int64_t offset = weir_strided_slice_box(&slice, dims, box);
@@ -183,8 +183,8 @@ static weir_status_t* strided_slice_grad_cpu(weir_kernel_ctx_t* ctx) {
     box[i].src_stride = box[i].dst_stride;
     box[i].dst_stride = stride;
   }
-  return weir_move_box(weir_kernel_pool(ctx), dtype, rank, box, dy->data,
-                       (char*)out->data + (size_t)offset * weir_dtype_size(dtype));
+  return weir_kernel_move_box(ctx, dtype, rank, box, dy->data,
+                              (char*)out->data + (size_t)offset * weir_dtype_size(dtype));
 }
 
 // ---- gradients ----
@@ -235,8 +235,8 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .infer_shape = strided_slice_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = strided_slice_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = strided_slice_cpu, .host_inputs = "begin, end, strides")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", strided_slice, "input, begin, end, strides",
+                                           "output", .host_inputs = "begin, end, strides")},
         {.name = "StridedSliceGrad",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "shape: Index; begin: Index; end: Index; strides: Index; dy: T",
@@ -244,6 +244,7 @@ const weir_op_module_t weir_ops_array_strided_slice = {
          .summary = "Puts a slice into a tensor of zeros.",
          .infer_shape = strided_slice_grad_shape,
          .build_grad = strided_slice_grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = strided_slice_grad_cpu,
-                                    .host_inputs = "shape, begin, end, strides")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", strided_slice_grad_compute,
+                                           "shape, begin, end, strides, dy", "output",
+                                           .host_inputs = "shape, begin, end, strides")},
         {0}}};

@@ -49,7 +49,7 @@ static weir_status_t* check_multiples(const weir_tensor_t* in, const weir_tensor
   return NULL;
 }
 
-static weir_status_t* tile_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* tile(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* multiples = weir_kernel_input(ctx, 1);
   int64_t dims[WEIR_MAX_RANK];
@@ -78,8 +78,7 @@ static weir_status_t* tile_cpu(weir_kernel_ctx_t* ctx) {
     stride *= in->dims[i];
   }
   weir_move_contiguous_dst(2 * in->rank, box);
-  return weir_move_box(weir_kernel_pool(ctx), weir_tensor_type(in), 2 * in->rank, box, in->data,
-                       out->data);
+  return weir_kernel_move_box(ctx, weir_tensor_type(in), 2 * in->rank, box, in->data, out->data);
 }
 
 // ---- gradient: dy reshaped to (copies, size) pairs and summed over the copies ----
@@ -138,5 +137,6 @@ const weir_op_module_t weir_ops_array_tile = {
          .infer_shape = tile_shape,
          .build_grad = tile_grad,
          .simplify = array_simplify_same,
-         .kernels = WEIR_CPU_KERNEL(.compute = tile_cpu, .host_inputs = "multiples")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", tile, "input, multiples", "output",
+                                           .host_inputs = "multiples")},
         {0}}};

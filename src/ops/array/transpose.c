@@ -106,11 +106,11 @@ static weir_status_t* transpose(weir_kernel_ctx_t* ctx, bool may_share,
     box[i].src_stride = strides[perm[i]];
   }
   weir_move_contiguous_dst(in->rank, box);
-  return weir_move_box(weir_kernel_pool(ctx), weir_tensor_type(in), in->rank, box, in->data,
-                       (*out_tensor)->data);
+  return weir_kernel_move_box(ctx, weir_tensor_type(in), in->rank, box, in->data,
+                              (*out_tensor)->data);
 }
 
-static weir_status_t* transpose_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* transpose_compute(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   return transpose(ctx, true, &out);
 }
@@ -195,7 +195,7 @@ const weir_op_module_t weir_ops_array_transpose = {
          .infer_shape = transpose_shape,
          .build_grad = transpose_grad,
          .simplify = transpose_simplify,
-         .kernels = WEIR_CPU_KERNEL(.compute = transpose_cpu, .host_inputs = "perm")},
+         .kernels = WEIR_MOVE_KERNELS("T", .compute = transpose_compute, .host_inputs = "perm")},
         {.name = "ConjugateTranspose",
          .attrs = "T: type; Tperm: {int32, int64} = DT_INT32",
          .inputs = "x: T; perm: Tperm",
@@ -213,5 +213,5 @@ const weir_op_module_t weir_ops_array_transpose = {
          .summary = "Returns the inverse of a permutation.",
          .infer_shape = invert_shape,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = invert_cpu, .host_inputs = "x", .host_outputs = "y")},
+             WEIR_PORTABLE_KERNEL(.compute = invert_cpu, .host_inputs = "x", .host_outputs = "y")},
         {0}}};

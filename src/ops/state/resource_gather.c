@@ -1,5 +1,6 @@
 // resource_gather.c — ResourceGather, ResourceGatherNd: rows of a variable, read without copying
 // the whole.
+#include "kernel/move/move_op.h"
 #include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
@@ -110,7 +111,20 @@ static weir_status_t* check_gather(const weir_tensor_t* params, const weir_tenso
   return NULL;
 }
 
-static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* gather_on_gpu(const weir_kernel_ctx_t* ctx, const weir_tensor_t* params,
+                                    int batch_dims, weir_tensor_t* out) {
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  weir_move_gather_t g = {.batch = product(indices->dims, 0, batch_dims),
+                          .outer = 1,
+                          .rows = params->dims[batch_dims],
+                          .index_count = product(indices->dims, batch_dims, indices->rank),
+                          .inner = product(params->dims, batch_dims + 1, params->rank)};
+  int64_t bad = -1;
+  return weir_kernel_move_gather(ctx, weir_tensor_type(params), &g, params->data, indices,
+                                 out->data, &bad);
+}
+
+static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   weir_tensor_t* params = NULL;
   weir_tensor_t* scratch = NULL;
@@ -131,6 +145,10 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < rest; ++i) dims[indices->rank + i] = params->dims[batch_dims + 1 + i];
   status = weir_kernel_output(ctx, 0, indices->rank + rest, dims, &out);
   if (status || out->count == 0) goto done;
+  if (weir_move_gpu(ctx)) {
+    status = gather_on_gpu(ctx, params, (int)batch_dims, out);
+    goto done;
+  }
   status = weir_kernel_scratch(ctx, WEIR_DTYPE_INT64, indices->count, &scratch);
   if (status) goto done;
   int64_t* offsets = WEIR_TENSOR_DATA(scratch, int64_t);
@@ -231,7 +249,7 @@ static weir_status_t* gather_nd_offsets(const weir_tensor_t* params, const weir_
   return NULL;
 }
 
-static weir_status_t* gather_nd_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   weir_tensor_t* params = NULL;
   weir_tensor_t* scratch = NULL;
@@ -255,6 +273,15 @@ static weir_status_t* gather_nd_cpu(weir_kernel_ctx_t* ctx) {
   status = weir_kernel_output(ctx, 0, outer + rest, dims, &out);
   if (status || out->count == 0) goto done;
   int64_t count = product(indices->dims, 0, outer);
+  if (weir_move_gpu(ctx)) {
+    weir_move_places_t places = {.indices = indices,
+                                 .count = count,
+                                 .depth = (int)depth,
+                                 .dims = params->dims,
+                                 .inner = product(params->dims, (int)depth, params->rank)};
+    status = weir_gpu_move_slices(ctx, weir_tensor_type(params), &places, params->data, out->data);
+    goto done;
+  }
   status = weir_kernel_scratch(ctx, WEIR_DTYPE_INT64, count, &scratch);
   if (status) goto done;
   int64_t* offsets = WEIR_TENSOR_DATA(scratch, int64_t);
@@ -302,6 +329,18 @@ static weir_status_t* gather_nd_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_node(g, "ScatterNd", WEIR_EDGES(indices, dy, shape)));
 }
 
+static weir_status_t* gather_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "gather", 1);
+}
+static weir_status_t* gather_nd_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "slices", 1);
+}
+#define GATHER_KERNELS(fn)                                                                    \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "resource"},   \
+                               WEIR_MOVE_GPU_ROW("dtype: int32, " WEIR_MOVED_TYPES, fn##_gpu, \
+                                                 .compute = fn, .host_inputs = "resource"),   \
+                               {0}})
+
 const weir_op_module_t weir_ops_state_resource_gather = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -314,7 +353,7 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .infer_shape = gather_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = gather_cpu, .host_inputs = "resource")},
+         .kernels = GATHER_KERNELS(gather)},
         {.name = "ResourceGatherNd",
          .attrs = "dtype: type; Tindices: {int32, int64}",
          .inputs = "resource: resource; indices: Tindices",
@@ -323,5 +362,5 @@ const weir_op_module_t weir_ops_state_resource_gather = {
          .infer_shape = gather_nd_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_nd_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = gather_nd_cpu, .host_inputs = "resource")},
+         .kernels = GATHER_KERNELS(gather_nd)},
         {0}}};

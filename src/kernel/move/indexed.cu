@@ -1,0 +1,93 @@
+// indexed.cu — Moving elements by indices. Before this text comes the definition of INDEX, their
+// type. Every function is there for elements of 1, 2, 4, 8 and 16 bytes. Where an index is out of
+// range there is nothing: a GPU has no way to complain.
+typedef pack_t<uint32_t, 4> uint128_t;
+
+__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
+  return ((uint64_t)n | (uint64_t)by) <= 0xffffffff ? (int64_t)((uint32_t)n / (uint32_t)by)
+                                                    : n / by;
+}
+
+// As weir_move_gather_t, rows of |inner| elements.
+struct gather_t {
+  int64_t batch, outer, rows, index_count, inner;
+};
+
+template <typename B>
+__device__ __forceinline__ void gather_rows(const B* __restrict__ src,
+                                            const INDEX* __restrict__ indices, B* __restrict__ dst,
+                                            const gather_t& g) {
+  int64_t count = g.batch * g.outer * g.index_count * g.inner;
+  for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
+    int64_t row = quotient_of(i, g.inner), slab = quotient_of(row, g.index_count);
+    int64_t batch = g.outer == 1 ? slab : quotient_of(slab, g.outer);
+    int64_t index = indices[batch * g.index_count + row - slab * g.index_count];
+    B value = {};
+    if ((uint64_t)index < (uint64_t)g.rows)
+      value = src[(slab * g.rows + index) * g.inner + i - row * g.inner];
+    dst[i] = value;
+  }
+}
+
+// A row of |depth| indices names one of the slices, which have |inner| elements.
+struct places_t {
+  int depth;
+  int64_t count, inner;
+  int64_t dims[8];
+};
+
+__device__ __forceinline__ int64_t place_of(const INDEX* indices, const places_t& p, int64_t row) {
+  int64_t at = 0;
+  for (int k = 0; k < p.depth; ++k) {
+    int64_t index = indices[row * p.depth + k];
+    if ((uint64_t)index >= (uint64_t)p.dims[k]) return -1;
+    at = at * p.dims[k] + index;
+  }
+  return at;
+}
+
+template <typename B>
+__device__ __forceinline__ void gather_slices(const B* __restrict__ src,
+                                              const INDEX* __restrict__ indices,
+                                              B* __restrict__ dst, const places_t& p) {
+  int64_t count = p.count * p.inner;
+  for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
+    int64_t row = quotient_of(i, p.inner), at = place_of(indices, p, row);
+    B value = {};
+    if (at >= 0) value = src[at * p.inner + i - row * p.inner];
+    dst[i] = value;
+  }
+}
+
+// dst[pre][d][post] = indices[pre][post] == d ? *on : *off.
+template <typename B>
+__device__ __forceinline__ void fill_one_hot(const INDEX* __restrict__ indices,
+                                             B* __restrict__ dst, const B* on, const B* off,
+                                             int64_t count, int64_t depth, int64_t suffix) {
+  B values[2] = {*off, *on};
+  for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
+    int64_t row = quotient_of(i, suffix), pre = quotient_of(row, depth);
+    int64_t index = indices[pre * suffix + i - row * suffix];
+    dst[i] = values[index == row - pre * depth];
+  }
+}
+
+#define OF_SIZE(B, size)                                                                          \
+  extern "C" __global__ void gather##size(const B* src, const INDEX* indices, B* dst,             \
+                                          gather_t gather) {                                      \
+    gather_rows(src, indices, dst, gather);                                                       \
+  }                                                                                               \
+  extern "C" __global__ void slices##size(const B* src, const INDEX* indices, B* dst,             \
+                                          places_t places) {                                      \
+    gather_slices(src, indices, dst, places);                                                     \
+  }                                                                                               \
+  extern "C" __global__ void one_hot##size(const INDEX* indices, B* dst, const B* on,             \
+                                           const B* off, int64_t count, int64_t depth,            \
+                                           int64_t suffix) {                                      \
+    fill_one_hot(indices, dst, on, off, count, depth, suffix);                                    \
+  }
+OF_SIZE(uint8_t, 1)
+OF_SIZE(uint16_t, 2)
+OF_SIZE(uint32_t, 4)
+OF_SIZE(uint64_t, 8)
+OF_SIZE(uint128_t, 16)
