@@ -1,18 +1,36 @@
 // random.c — RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt: generators
 // with state, seeded by attributes.
-#include "kernel/random/random.h"
-
+#include "kernel/random/random_op.h"
 #include "op/cost.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
-static weir_status_t* random_init(const weir_kernel_init_t* init, void* state) {
-  weir_random_state_init(state, weir_attrs_int(init->node->attrs, "seed"),
+typedef struct random_t {
+  weir_random_state_t generator;
+  weir_cuda_function_t function;  // of a GPU
+} random_t;
+
+static weir_status_t* random_init(const weir_kernel_init_t* init, weir_random_t kind,
+                                  random_t* state) {
+  weir_random_state_init(&state->generator, weir_attrs_int(init->node->attrs, "seed"),
                          weir_attrs_int(init->node->attrs, "seed2"));
-  return NULL;
+  return weir_random_find(init, kind, &state->function);
 }
 
-static void random_deinit(void* state) { weir_random_state_deinit(state); }
+static weir_status_t* uniform_init(const weir_kernel_init_t* init, void* state) {
+  return random_init(init, WEIR_RANDOM_UNIFORM, state);
+}
+static weir_status_t* normal_init(const weir_kernel_init_t* init, void* state) {
+  return random_init(init, WEIR_RANDOM_NORMAL, state);
+}
+static weir_status_t* truncated_init(const weir_kernel_init_t* init, void* state) {
+  return random_init(init, WEIR_RANDOM_TRUNCATED_NORMAL, state);
+}
+static weir_status_t* uniform_int_init(const weir_kernel_init_t* init, void* state) {
+  return random_init(init, WEIR_RANDOM_UNIFORM_INT, state);
+}
+
+static void random_deinit(void* state) { weir_random_state_deinit(&((random_t*)state)->generator); }
 
 static weir_status_t* random_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* shape = NULL;
@@ -42,10 +60,10 @@ static weir_status_t* random_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out)
 
 static weir_status_t* fill(weir_kernel_ctx_t* ctx, const weir_random_spec_t* spec,
                            weir_tensor_t* out) {
+  random_t* s = ctx->state;
   weir_philox_t philox =
-      weir_random_reserve(ctx->state, (uint64_t)out->count * WEIR_RANDOM_GROUPS_PER_OUTPUT);
-  weir_random_fill(weir_kernel_pool(ctx), spec, philox, out->data, out->count);
-  return NULL;
+      weir_random_reserve(&s->generator, (uint64_t)out->count * WEIR_RANDOM_GROUPS_PER_OUTPUT);
+  return weir_kernel_random_fill(ctx, &s->function, spec, philox, out);
 }
 
 static weir_status_t* random_float(weir_kernel_ctx_t* ctx, weir_random_t kind) {
@@ -54,17 +72,17 @@ static weir_status_t* random_float(weir_kernel_ctx_t* ctx, weir_random_t kind) {
   return fill(ctx, &(weir_random_spec_t){.kind = kind, .dtype = weir_tensor_type(out)}, out);
 }
 
-static weir_status_t* uniform_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* uniform(weir_kernel_ctx_t* ctx) {
   return random_float(ctx, WEIR_RANDOM_UNIFORM);
 }
-static weir_status_t* normal_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* normal(weir_kernel_ctx_t* ctx) {
   return random_float(ctx, WEIR_RANDOM_NORMAL);
 }
-static weir_status_t* truncated_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* truncated(weir_kernel_ctx_t* ctx) {
   return random_float(ctx, WEIR_RANDOM_TRUNCATED_NORMAL);
 }
 
-static weir_status_t* uniform_int_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* uniform_int(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* bounds[2] = {weir_kernel_input(ctx, 1), weir_kernel_input(ctx, 2)};
   for (int i = 0; i < 2; ++i) {
     if (bounds[i]->rank == 0) continue;
@@ -88,9 +106,14 @@ static weir_status_t* uniform_int_cpu(weir_kernel_ctx_t* ctx) {
               out);
 }
 
-#define RANDOM_KERNELS(fn, host)                                                                 \
-  WEIR_CPU_KERNEL(.compute = fn, .state_size = sizeof(weir_random_state_t), .init = random_init, \
-                  .deinit = random_deinit, .host_inputs = host)
+#define RANDOM_ROW(device_, fn, host)                                          \
+  {                                                                            \
+    device_, .compute = fn, .state_size = sizeof(random_t), .init = fn##_init, \
+             .deinit = random_deinit, .host_inputs = host                      \
+  }
+#define RANDOM_KERNELS(fn, host) \
+  ((const weir_kernel_def_t[]){  \
+      RANDOM_ROW(WEIR_DEVICE_CPU, fn, host), RANDOM_ROW(WEIR_DEVICE_GPU, fn, host), {0}})
 #define FLOAT_ATTRS \
   "seed: int = 0; seed2: int = 0; dtype: {half, bfloat16, float, double}; T: {int32, int64}"
 
@@ -105,7 +128,7 @@ const weir_op_module_t weir_ops_random_random = {
          .summary = "Uniform numbers in [0, 1)",
          .infer_shape = random_shape,
          .cost = weir_cost_fn_many,
-         .kernels = RANDOM_KERNELS(uniform_cpu, "shape")},
+         .kernels = RANDOM_KERNELS(uniform, "shape")},
         {.name = "RandomStandardNormal",
          .attrs = FLOAT_ATTRS,
          .inputs = "shape: T",
@@ -114,7 +137,7 @@ const weir_op_module_t weir_ops_random_random = {
          .summary = "Normal numbers of mean 0 and deviation 1",
          .infer_shape = random_shape,
          .cost = weir_cost_fn_many,
-         .kernels = RANDOM_KERNELS(normal_cpu, "shape")},
+         .kernels = RANDOM_KERNELS(normal, "shape")},
         {.name = "TruncatedNormal",
          .attrs = FLOAT_ATTRS,
          .inputs = "shape: T",
@@ -123,7 +146,7 @@ const weir_op_module_t weir_ops_random_random = {
          .summary = "Normal numbers within two deviations",
          .infer_shape = random_shape,
          .cost = weir_cost_fn_many,
-         .kernels = RANDOM_KERNELS(truncated_cpu, "shape")},
+         .kernels = RANDOM_KERNELS(truncated, "shape")},
         {.name = "RandomUniformInt",
          .attrs = "seed: int = 0; seed2: int = 0; Tout: {int32, int64}; T: {int32, int64}",
          .inputs = "shape: T; minval: Tout; maxval: Tout",
@@ -132,5 +155,5 @@ const weir_op_module_t weir_ops_random_random = {
          .summary = "Uniform integers in [minval, maxval)",
          .infer_shape = uniform_int_shape,
          .cost = weir_cost_fn_many,
-         .kernels = RANDOM_KERNELS(uniform_int_cpu, "shape, minval, maxval")},
+         .kernels = RANDOM_KERNELS(uniform_int, "shape, minval, maxval")},
         {0}}};

@@ -1,7 +1,6 @@
 // stateless_random.c — StatelessRandom*, with a seed (V1) or a key and a counter (V2), and the ops
 // that make keys of seeds.
-#include "kernel/random/random.h"
-#include "op/kernel.h"
+#include "kernel/random/random_op.h"
 #include "op/shape_ctx.h"
 
 enum { ALG_PHILOX = 1, ALG_THREEFRY = 2, ALG_AUTO = 3 };
@@ -97,8 +96,7 @@ static weir_status_t* stateless(weir_kernel_ctx_t* ctx, weir_random_t kind, bool
   if (out->count == 0) return NULL;
   weir_random_spec_t spec = {.kind = kind, .dtype = weir_tensor_type(out)};
   if (kind == WEIR_RANDOM_UNIFORM_INT) WEIR_TRY(int_bounds(ctx, is_v2 ? 4 : 2, &spec));
-  weir_random_fill(weir_kernel_pool(ctx), &spec, philox, out->data, out->count);
-  return NULL;
+  return weir_kernel_random_fill(ctx, ctx->state, &spec, philox, out);
 }
 
 static weir_status_t* uniform_v1(weir_kernel_ctx_t* ctx) {
@@ -131,6 +129,16 @@ static weir_status_t* full_v1(weir_kernel_ctx_t* ctx) {
 static weir_status_t* full_v2(weir_kernel_ctx_t* ctx) {
   return stateless(ctx, WEIR_RANDOM_FULL_INT, true);
 }
+
+#define GPU_INIT(fn, KIND)                                                      \
+  static weir_status_t* fn##_gpu(const weir_kernel_init_t* init, void* state) { \
+    return weir_random_find(init, WEIR_RANDOM_##KIND, state);                   \
+  }
+GPU_INIT(uniform, UNIFORM)
+GPU_INIT(normal, NORMAL)
+GPU_INIT(truncated, TRUNCATED_NORMAL)
+GPU_INIT(int, UNIFORM_INT)
+GPU_INIT(full, FULL_INT)
 
 static weir_status_t* get_key_counter_cpu(weir_kernel_ctx_t* ctx) {
   weir_philox_t p;
@@ -193,60 +201,78 @@ static weir_status_t* get_key_counter_shape(weir_shape_ctx_t* ctx) {
 #define FLOATS "{half, bfloat16, float, double} = DT_FLOAT"
 #define FULL_INTS "{int32, int64, uint32, uint64} = DT_UINT64"
 #define SEED "Tseed: {int32, int64} = DT_INT64"
-#define STATELESS(op, specs, ins, shape_fn, row_types, fn)                                \
-  {                                                                                       \
-    .name = op, .attrs = specs, .inputs = ins, .outputs = "output: dtype",                \
-    .flags = WEIR_OP_NO_GRADIENT, .infer_shape = shape_fn,                                \
-    .kernels = (const weir_kernel_def_t[]) {                                              \
-      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_inputs = "shape"}, { 0 } \
-    }                                                                                     \
+#define STATELESS(op, specs, ins, host, shape_fn, row_types, fn, version)                    \
+  {                                                                                          \
+    .name = op, .attrs = specs, .inputs = ins, .outputs = "output: dtype",                   \
+    .flags = WEIR_OP_NO_GRADIENT, .infer_shape = shape_fn,                                   \
+    .kernels = (const weir_kernel_def_t[]) {                                                 \
+      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn##_##version, .host_inputs = host}, \
+          {WEIR_DEVICE_GPU,                                                                  \
+           .types = row_types,                                                               \
+           .compute = fn##_##version,                                                        \
+           .init = fn##_gpu,                                                                 \
+           .state_size = sizeof(weir_cuda_function_t),                                       \
+           .host_inputs = host},                                                             \
+      {                                                                                      \
+        0                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
+// What generators are made of is small, and read by the host.
+#define V1_HOST "shape, seed"
+#define V2_HOST "shape, key, counter, alg"
 #define V1_IN "shape: T; seed: Tseed"
 #define V2_IN "shape: Tshape; key: uint64; counter: uint64; alg: int32"
-#define V1_FLOAT(op, fn) \
-  STATELESS(op, "dtype: " FLOATS "; T: {int32, int64} = DT_INT32; " SEED, V1_IN, v1_shape, NULL, fn)
-#define V2_FLOAT(op, fn) \
-  STATELESS(op, "dtype: " FLOATS "; Tshape: {int32, int64} = DT_INT32", V2_IN, v2_shape, NULL, fn)
+#define V1_FLOAT(op, fn)                                                                  \
+  STATELESS(op, "dtype: " FLOATS "; T: {int32, int64} = DT_INT32; " SEED, V1_IN, V1_HOST, \
+            v1_shape, NULL, fn, v1)
+#define V2_FLOAT(op, fn)                                                                          \
+  STATELESS(op, "dtype: " FLOATS "; Tshape: {int32, int64} = DT_INT32", V2_IN, V2_HOST, v2_shape, \
+            NULL, fn, v2)
 
 const weir_op_module_t weir_ops_random_stateless_random = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        V1_FLOAT("StatelessRandomUniform", uniform_v1),
-        V1_FLOAT("StatelessRandomNormal", normal_v1),
-        V1_FLOAT("StatelessTruncatedNormal", truncated_v1),
-        V2_FLOAT("StatelessRandomUniformV2", uniform_v2),
-        V2_FLOAT("StatelessRandomNormalV2", normal_v2),
-        V2_FLOAT("StatelessTruncatedNormalV2", truncated_v2),
+        V1_FLOAT("StatelessRandomUniform", uniform),
+        V1_FLOAT("StatelessRandomNormal", normal),
+        V1_FLOAT("StatelessTruncatedNormal", truncated),
+        V2_FLOAT("StatelessRandomUniformV2", uniform),
+        V2_FLOAT("StatelessRandomNormalV2", normal),
+        V2_FLOAT("StatelessTruncatedNormalV2", truncated),
         STATELESS("StatelessRandomUniformInt", "dtype: {int32, int64}; T: {int32, int64}; " SEED,
-                  V1_IN "; minval: dtype; maxval: dtype", v1_shape, NULL, int_v1),
+                  V1_IN "; minval: dtype; maxval: dtype", V1_HOST ", minval, maxval", v1_shape,
+                  NULL, int, v1),
         STATELESS("StatelessRandomUniformIntV2",
                   "dtype: {int32, int64, uint32, uint64}; Tshape: {int32, int64} = DT_INT32",
-                  V2_IN "; minval: dtype; maxval: dtype", v2_shape, "dtype: int32, int64", int_v2),
+                  V2_IN "; minval: dtype; maxval: dtype", V2_HOST ", minval, maxval", v2_shape,
+                  "dtype: int32, int64", int, v2),
         STATELESS(
             "StatelessRandomUniformFullInt",
             "dtype: " FULL_INTS
             "; T: {int32, int64} = DT_INT32; Tseed: {int32, int64, uint32, uint64} = DT_INT64",
-            V1_IN, v1_shape, NULL, full_v1),
+            V1_IN, V1_HOST, v1_shape, NULL, full, v1),
         STATELESS("StatelessRandomUniformFullIntV2",
-                  "dtype: " FULL_INTS "; Tshape: {int32, int64} = DT_INT32", V2_IN, v2_shape, NULL,
-                  full_v2),
+                  "dtype: " FULL_INTS "; Tshape: {int32, int64} = DT_INT32", V2_IN, V2_HOST,
+                  v2_shape, NULL, full, v2),
         {.name = "StatelessRandomGetKeyCounter",
          .attrs = SEED,
          .inputs = "seed: Tseed",
          .outputs = "key: uint64; counter: uint64",
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = get_key_counter_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed",
+                                         .host_outputs = "key, counter")},
         {.name = "StatelessRandomGetKeyCounterAlg",
          .attrs = SEED,
          .inputs = "seed: Tseed",
          .outputs = "key: uint64; counter: uint64; alg: int32",
          .flags = WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = get_key_counter_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed",
+                                         .host_outputs = "key, counter, alg")},
         {.name = "StatelessRandomGetAlg",
          .outputs = "alg: int32",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_scalar,
-         .kernels = WEIR_CPU_KERNEL(.compute = get_alg_cpu, .host_outputs = "alg")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = get_alg_cpu, .host_outputs = "alg")},
         {0}}};

@@ -1,0 +1,156 @@
+// random.cu — Random numbers by Philox, the CPU's (random.c) to the bit, or, where sines and
+// logarithms are in them, to the last few. Before this text come the definitions of
+//
+//   T     the type of the numbers
+//   KIND  as in weir_random_t: UNIFORM, NORMAL, TRUNCATED_NORMAL, UNIFORM_INT or FULL_INT
+enum { UNIFORM, NORMAL, TRUNCATED_NORMAL, UNIFORM_INT, FULL_INT };
+enum { IS_WIDE = sizeof(T) == 8, GROUP = IS_WIDE ? 2 : 4 };  // numbers that one call of Philox gives
+
+struct philox_t {
+  uint32_t counter[4], key[2];
+};
+struct words_t {
+  uint32_t at[4];
+};
+
+// The group |skip| calls on.
+__device__ __forceinline__ words_t words_of(const philox_t& p, uint64_t skip) {
+  uint64_t from = p.counter[0] | (uint64_t)p.counter[1] << 32, low = from + skip;
+  uint64_t high = (p.counter[2] | (uint64_t)p.counter[3] << 32) + (low < from);
+  uint32_t c0 = (uint32_t)low, c1 = (uint32_t)(low >> 32);
+  uint32_t c2 = (uint32_t)high, c3 = (uint32_t)(high >> 32);
+  uint32_t k0 = p.key[0], k1 = p.key[1];
+#pragma unroll
+  for (int round = 0; round < 10; ++round) {
+    uint32_t a = 0xd2511f53u * c0, a_high = __umulhi(0xd2511f53u, c0);
+    uint32_t b = 0xcd9e8d57u * c2, b_high = __umulhi(0xcd9e8d57u, c2);
+    c0 = b_high ^ c1 ^ k0;
+    c1 = b;
+    c2 = a_high ^ c3 ^ k1;
+    c3 = a;
+    k0 += 0x9e3779b9u;
+    k1 += 0xbb67ae85u;
+  }
+  return {c0, c1, c2, c3};
+}
+
+__device__ __forceinline__ float unit_float(uint32_t word) {
+  return __uint_as_float(127u << 23 | (word & 0x7fffffu)) - 1.0f;
+}
+__device__ __forceinline__ double unit_double(uint32_t high, uint32_t low) {
+  uint64_t bits = (uint64_t)1023 << 52 | (uint64_t)(high & 0xfffffu) << 32 | low;
+  return __longlong_as_double((long long)bits) - 1.0;
+}
+
+__device__ __forceinline__ void uniform_of(const uint32_t* words, float* value) {
+  *value = unit_float(words[0]);
+}
+__device__ __forceinline__ void uniform_of(const uint32_t* words, double* value) {
+  *value = unit_double(words[0], words[1]);
+}
+__device__ __forceinline__ void uniform_of(const uint32_t* words, half_t* value) {
+  *value = element_t<half_t>::store((float)(words[0] & 0x3ffu) / 1024.0f);
+}
+__device__ __forceinline__ void uniform_of(const uint32_t* words, bfloat16_t* value) {
+  *value = element_t<bfloat16_t>::store((float)(words[0] & 0x7fu) / 128.0f);
+}
+
+#define TWO_PI 6.283185307179586476925286766559
+
+__device__ __forceinline__ void normals_of(const uint32_t* words, float* pair) {
+  float u = fmaxf(unit_float(words[0]), 1.0e-7f);
+  float angle = (float)(TWO_PI * (double)unit_float(words[1]));
+  float radius = sqrtf(-2.0f * logf(u));
+  sincosf(angle, &pair[0], &pair[1]);
+  pair[0] *= radius;
+  pair[1] *= radius;
+}
+__device__ __forceinline__ void normals_of(const uint32_t* words, double* pair) {
+  double u = fmax(unit_double(words[0], words[1]), 1.0e-7);
+  double angle = TWO_PI * unit_double(words[2], words[3]);
+  double radius = sqrt(-2.0 * log(u));
+  sincos(angle, &pair[0], &pair[1]);
+  pair[0] *= radius;
+  pair[1] *= radius;
+}
+
+template <typename V>
+__device__ __forceinline__ V integer_of(const uint32_t* words) {
+  return IS_WIDE ? (V)(words[0] | (uint64_t)words[1] << 32) : (V)words[0];
+}
+
+typedef pack_t<T, GROUP> group_t;
+
+#if KIND == 0
+__device__ __forceinline__ group_t group_of(words_t words, uint64_t low, uint64_t range) {
+  group_t group;
+#pragma unroll
+  for (int i = 0; i < GROUP; ++i) uniform_of(words.at + i * (4 / GROUP), &group.at[i]);
+  return group;
+}
+#elif KIND == 1
+__device__ __forceinline__ group_t group_of(words_t words, uint64_t low, uint64_t range) {
+  group_t group;
+#pragma unroll
+  for (int i = 0; i < GROUP; i += 2) {
+    element_t<T>::acc_t pair[2];
+    normals_of(words.at + i * (4 / GROUP), pair);
+    group.at[i] = element_t<T>::store(pair[0]);
+    group.at[i + 1] = element_t<T>::store(pair[1]);
+  }
+  return group;
+}
+#elif KIND >= 3
+__device__ __forceinline__ group_t group_of(words_t words, uint64_t low, uint64_t range) {
+  group_t group;
+#pragma unroll
+  for (int i = 0; i < GROUP; ++i) {
+#if KIND == 4
+    group.at[i] = integer_of<T>(words.at + i * (4 / GROUP));
+#else
+    if (IS_WIDE) group.at[i] = (T)(low + integer_of<uint64_t>(words.at + 2 * i) % range);
+    else group.at[i] = (T)((uint32_t)low + words.at[i] % (uint32_t)range);
+#endif
+  }
+  return group;
+}
+#endif
+
+#if KIND == 2
+// Each group has 256 calls an output of its own to reject from.
+extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, uint64_t low,
+                                uint64_t range, int is_aligned) {
+  enum { A_PAIR = IS_WIDE ? 4 : 2 };  // words
+  int64_t groups = (count + GROUP - 1) / GROUP;
+  for (int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
+    int64_t at = g * GROUP, last = at + GROUP < count ? at + GROUP : count;
+    words_t words;
+    for (uint64_t call = (uint64_t)g * GROUP * 256 / 4, used = 4; at < last; used += A_PAIR) {
+      if (used == 4) {
+        words = words_of(philox, call++);
+        used = 0;
+      }
+      element_t<T>::acc_t pair[2];
+      normals_of(words.at + (A_PAIR == 4 ? 0 : used), pair);
+      if (fabs(pair[0]) < 2) dst[at++] = element_t<T>::store(pair[0]);
+      if (at < last && fabs(pair[1]) < 2) dst[at++] = element_t<T>::store(pair[1]);
+    }
+  }
+}
+#else
+extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, uint64_t low,
+                                uint64_t range, int is_aligned) {
+  int64_t groups = (count + GROUP - 1) / GROUP;
+  for (int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
+    group_t group = group_of(words_of(philox, (uint64_t)g), low, range);
+    if (is_aligned && (g + 1) * GROUP <= count) {
+      ((group_t*)dst)[g] = group;
+    } else {
+#pragma unroll
+      for (int i = 0; i < GROUP; ++i) {
+        if (g * GROUP + i < count) dst[g * GROUP + i] = group.at[i];
+      }
+    }
+  }
+}
+#endif

@@ -1,0 +1,18 @@
+// random_op.h — Random numbers for kernels, on CPUs and GPUs.
+#ifndef WEIR_KERNEL_RANDOM_RANDOM_OP_H_
+#define WEIR_KERNEL_RANDOM_RANDOM_OP_H_
+
+#include "device/cuda/cuda.h"
+#include "kernel/random/random.h"
+#include "op/kernel.h"
+
+// The function that fills output 0 of a GPU's node; nothing for other devices.
+WEIR_MUST_USE weir_status_t* weir_random_find(const weir_kernel_init_t* init, weir_random_t kind,
+                                              weir_cuda_function_t* out_function);
+// Fills |out|. |function|, of weir_random_find, is read on a GPU only.
+WEIR_MUST_USE weir_status_t* weir_kernel_random_fill(const weir_kernel_ctx_t* ctx,
+                                                     const weir_cuda_function_t* function,
+                                                     const weir_random_spec_t* spec,
+                                                     weir_philox_t philox, weir_tensor_t* out);
+
+#endif  // WEIR_KERNEL_RANDOM_RANDOM_OP_H_
