@@ -156,6 +156,7 @@ typedef struct weir_device_kind_t {
   const char* type;         // "CPU": weir_device_t.type, of all its devices
   const char* kernel_type;  // likewise
   bool has_queue;           // likewise: whether they have streams
+  int preference;           // likewise
   weir_status_t* (*create)(const weir_device_params_t* params, weir_device_t** out_device);
 } weir_device_kind_t;
 extern const weir_device_kind_t weir_cpu_kind;

@@ -9,10 +9,11 @@
 // an error, or with soft placement they go separate ways. Arguments and results of the step are the
 // client's and belong to no group.
 //
-// Each group then goes to the first device, in their order, that fits its wish and has kernels for
-// all members; groups nobody spoke for go by the policy: a named device, any by a seed, or, all
-// groups looked at together, where the step is shortest (place_cost.c). With soft placement a wish
-// for a kind of device that is not there is dropped, with one warning.
+// Each group then goes to the device that fits its wish, has kernels for all members, and is
+// preferred most (a GPU to a CPU), the first of several; groups nobody spoke for go by the policy:
+// a named device, any by a seed, or, all groups looked at together, where the step is shortest
+// (place_cost.c). With soft placement a wish for a kind of device that is not there is dropped,
+// with one warning.
 //
 // Afterwards free nodes follow a neighbour where that saves a transfer, and a NextIteration follows
 // its Merge, whatever was asked: the back edge of a loop cannot be cut, because the first turn
@@ -212,12 +213,17 @@ static bool can_run_group(placer_t* placer, int device, int root) {
   return true;
 }
 
-static int first_match(placer_t* placer, const weir_device_name_t* wanted, int root) {
+// The first of those that are preferred most.
+static int best_match(placer_t* placer, const weir_device_name_t* wanted, int root) {
+  const weir_placement_t* devices = placer->params->devices;
+  int best = -1;
   for (int i = 0; i < placer->params->device_count; ++i) {
-    if (weir_device_name_matches(wanted, &placer->names[i]) && can_run_group(placer, i, root))
-      return i;
+    bool is_better = best < 0 || devices[i].preference > devices[best].preference;
+    if (is_better && weir_device_name_matches(wanted, &placer->names[i]) &&
+        can_run_group(placer, i, root))
+      best = i;
   }
-  return -1;
+  return best;
 }
 
 static weir_status_t* no_device(const placer_t* placer, const weir_node_t* node) {
@@ -247,7 +253,7 @@ static void note_moved(placer_t* placer, const group_t* group) {
 static int choose_freely(placer_t* placer, int root) {
   const weir_place_policy_t* policy = &placer->params->policy;
   int count = placer->params->device_count;
-  if (policy->kind == WEIR_PLACE_NAMED) return first_match(placer, &policy->device, root);
+  if (policy->kind == WEIR_PLACE_NAMED) return best_match(placer, &policy->device, root);
   if (policy->kind != WEIR_PLACE_RANDOM) return -1;
   const char* name = placer->groups[root].name;
   uint64_t drawn = weir_fingerprint64(name, strlen(name)) ^ policy->seed;
@@ -263,13 +269,13 @@ static weir_status_t* choose(placer_t* placer, int root) {
   weir_device_name_t wanted = group->wanted;
   if (!group->asked_by) group->device = choose_freely(placer, root);
   if (group->device >= 0) return NULL;
-  group->device = first_match(placer, &wanted, root);
+  group->device = best_match(placer, &wanted, root);
   if (group->device >= 0) return NULL;
   if (placer->params->allow_soft_placement) {
     wanted.type[0] = 0;
     wanted.index = -1;
     if (placer->params->is_alone) wanted = kAnywhere;
-    group->device = first_match(placer, &wanted, root);
+    group->device = best_match(placer, &wanted, root);
     if (group->device >= 0) note_moved(placer, group);
   }
   return group->device >= 0 ? NULL : no_device(placer, group->asked_by);
@@ -393,10 +399,12 @@ static weir_status_t* follow_neighbours(placer_t* placer) {
   for (size_t i = graph->node_count; i-- > 0;) {
     const weir_node_t* node = graph->nodes[i];
     if (!is_free(placer, &usage, node)) continue;
+    int device = placer->device_of[i];
     if (node->def.input_count == 0 && node->control_count == 0 && usage.readers[i] == 1)
-      placer->device_of[i] = placer->device_of[usage.last_reader[i]];
+      device = placer->device_of[usage.last_reader[i]];
     else if (weir_node_has(node, WEIR_OP_SHAPE_ONLY) && node->def.input_count == 1)
-      placer->device_of[i] = placer->device_of[node->inputs[0].node->id];
+      device = placer->device_of[node->inputs[0].node->id];
+    if (weir_place_can_run(&placer->params->devices[device], node)) placer->device_of[i] = device;
   }
   return NULL;
 }

@@ -37,6 +37,7 @@ typedef struct weir_placement_t {
   const char* type;         // "CPU"
   const char* kernel_type;  // whose kernels it runs; NULL: |type|'s
   bool has_queue;           // it runs no kernels that wait for others (queues, transfers)
+  int preference;           // weir_device_t's
   uint64_t incarnation;     // part of the keys by which tensors leave it
   int task;                 // devices of one process have the same number
   weir_rates_t rates;       // for WEIR_PLACE_COST only
@@ -47,6 +48,7 @@ WEIR_INLINE weir_placement_t weir_placement_of(const weir_device_t* device) {
                             .type = device->type,
                             .kernel_type = device->kernel_type,
                             .has_queue = weir_device_has_streams(device),
+                            .preference = device->preference,
                             .incarnation = device->incarnation};
 }
 // Whether |device| has a kernel for |node|. What has none anywhere is nobody's business here: it
@@ -72,7 +74,7 @@ WEIR_MUST_USE weir_status_t* weir_place_policy_parse(const char* text,
 
 typedef struct weir_place_params_t {
   weir_graph_t* graph;              // thread-confined to the caller, as for passes
-  const weir_placement_t* devices;  // in order of preference
+  const weir_placement_t* devices;  // of those preferred alike, the first is
   int device_count;                 // at least 1
   int client;                       // the device of arguments and results
   bool allow_soft_placement;        // a device type or number nobody has is ignored

@@ -64,6 +64,7 @@ static weir_status_t* add_device(weir_master_session_t* session,
                          .type = type,
                          .kernel_type = kind ? kind->kernel_type : NULL,
                          .has_queue = kind && kind->has_queue,
+                         .preference = kind ? kind->preference : -1,
                          .incarnation = device->incarnation,
                          .task = task};
   return NULL;

@@ -439,4 +439,5 @@ const weir_device_kind_t weir_cuda_kind = {.name = "cuda",
                                            .type = WEIR_DEVICE_GPU,
                                            .kernel_type = WEIR_DEVICE_GPU,
                                            .has_queue = true,
+                                           .preference = 1,
                                            .create = cuda_create};

@@ -128,4 +128,5 @@ const weir_device_kind_t weir_guard_kind = {.name = "guard",
                                             .type = "GUARD",
                                             .kernel_type = "CPU",
                                             .has_queue = true,
+                                            .preference = -1,
                                             .create = guard_create};

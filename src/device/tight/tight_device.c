@@ -49,4 +49,5 @@ const weir_device_kind_t weir_tight_kind = {.name = "tight",
                                             .type = "TIGHT",
                                             .kernel_type = "CPU",
                                             .has_queue = true,
+                                            .preference = -1,
                                             .create = tight_create};
