@@ -1,0 +1,206 @@
+// cuda_test.c — A GPU's memory, copies and events, on a driver that is a fake.
+#include "device/cuda/cuda.h"
+
+#include <stdlib.h>
+
+#include "base/outcome.h"
+#include "device/cuda/cuda_memory.h"
+#include "testing/cmocka.h"
+#include "testing/cuda_fake.h"
+
+static weir_device_t* make_device(double memory) {
+  weir_device_t* device = NULL;
+  weir_device_params_t params = {.index = 0, .memory = memory};
+  weir_cuda_driver_replace(&cuda_fake_driver);
+  assert_null(weir_cuda_kind.create(&params, &device));
+  return device;
+}
+
+static void release(weir_device_t* device) {
+  weir_device_release(device);
+  weir_cuda_driver_replace(NULL);
+}
+
+// ---- memory ----
+
+static void* take(weir_allocator_t* allocator, size_t size) {
+  return allocator->vtable->alloc(allocator, size, 64);
+}
+
+static void give(weir_allocator_t* allocator, void* block, size_t size) {
+  allocator->vtable->free(allocator, block, size);
+}
+
+static void test_freed_memory_is_used_again(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  const size_t sizes[] = {1, 600, (size_t)1 << 20, (size_t)40 << 20};
+  for (size_t i = 0; i < WEIR_COUNT_OF(sizes); ++i) {
+    void* first = take(memory, sizes[i]);
+    assert_non_null(first);
+    assert_int_equal((uintptr_t)first % 512, 0);
+    give(memory, first, sizes[i]);
+    void* second = take(memory, sizes[i]);
+    assert_ptr_equal(first, second);
+    give(memory, second, sizes[i]);
+  }
+  release(device);
+}
+
+// Neighbours that are freed become one block, in whatever order.
+static void test_neighbours_are_joined(void** state) {
+  (void)state;
+  enum { COUNT = 4 };
+  const size_t size = (size_t)8 << 20;
+  static const int orders[][COUNT] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {1, 3, 0, 2}, {0, 2, 1, 3}};
+  for (size_t k = 0; k < WEIR_COUNT_OF(orders); ++k) {
+    weir_device_t* device = make_device(33 << 20);
+    weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+    void* blocks[COUNT];
+    for (int i = 0; i < COUNT; ++i) assert_non_null(blocks[i] = take(memory, size));
+    assert_null(take(memory, size));  // all is in use
+    for (int i = 0; i < COUNT; ++i) give(memory, blocks[orders[k][i]], size);
+    void* whole = take(memory, COUNT * size);
+    assert_non_null(whole);
+    give(memory, whole, COUNT * size);
+    release(device);
+  }
+}
+
+// What small requests took goes back to the driver when a large one needs it.
+static void test_idle_segments_go_back(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(64 << 20);
+  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  void* small[64];
+  for (int i = 0; i < 64; ++i) assert_non_null(small[i] = take(memory, 900 << 10));
+  for (int i = 0; i < 64; ++i) give(memory, small[i], 900 << 10);
+  void* large = take(memory, (size_t)60 << 20);
+  assert_non_null(large);
+  give(memory, large, (size_t)60 << 20);
+  release(device);
+}
+
+// Blocks given out never overlap, and the counts are right, whatever comes and goes.
+static void test_blocks_are_apart(void** state) {
+  (void)state;
+  enum { COUNT = 200, ROUNDS = 20000 };
+  weir_device_t* device = make_device(256 << 20);
+  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  static struct {
+    char* block;
+    size_t size;
+  } held[COUNT];
+  unsigned seed = 7;
+  for (int round = 0; round < ROUNDS; ++round) {
+    int i = rand_r(&seed) % COUNT;
+    if (held[i].block) {
+      assert_int_equal(held[i].block[0], (char)i);
+      assert_int_equal(held[i].block[held[i].size - 1], (char)i);
+      give(memory, held[i].block, held[i].size);
+      held[i].block = NULL;
+      continue;
+    }
+    held[i].size = (size_t)(rand_r(&seed) % (rand_r(&seed) % 8 ? 20000 : 3000000)) + 1;
+    held[i].block = take(memory, held[i].size);
+    if (!held[i].block) continue;
+    held[i].block[0] = held[i].block[held[i].size - 1] = (char)i;
+  }
+  weir_allocator_use_t use;
+  for (int i = 0; i < COUNT; ++i) {
+    if (held[i].block) give(memory, held[i].block, held[i].size);
+    held[i].block = NULL;
+  }
+  memory->vtable->get_use(memory, &use);
+  assert_int_equal(use.in_use, 0);
+  assert_true(use.peak > 0 && use.peak <= use.limit);
+  release(device);
+}
+
+static void test_exhausted_memory_has_a_message(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(8 << 20);
+  weir_tensor_t* tensor = NULL;
+  const int64_t dims[] = {100 << 20};
+  weir_status_t* status = weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE),
+                                                WEIR_DTYPE_FLOAT, 1, dims, &tensor);
+  assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+  assert_non_null(strstr(weir_status_message(status), "GPU:0"));
+  weir_status_destroy(status);
+  release(device);
+}
+
+// ---- copies and events ----
+
+static void test_copies(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_tensor_t *there = NULL, *back = NULL, *host = NULL;
+  const int64_t dims[] = {3, 1000003};  // more than one buffer of the staging
+  assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 2, dims, &host));
+  for (int64_t i = 0; i < host->count; ++i) WEIR_TENSOR_DATA(host, int32_t)[i] = (int32_t)(7 * i);
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_DEVICE, host, &there));
+  assert_false(weir_tensor_is_host(there));
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_HOST, there, &back));
+  assert_memory_equal(back->data, host->data, weir_tensor_byte_size(host));
+  weir_tensor_t* copy = NULL;
+  assert_null(weir_tensor_copy(there, &copy));  // within the device's memory
+  assert_ptr_not_equal(copy->data, there->data);
+  assert_memory_equal(copy->data, host->data, weir_tensor_byte_size(host));
+  weir_tensor_release(copy);
+  weir_tensor_release(back);
+  weir_tensor_release(host);
+  release(device);
+  weir_tensor_release(there);  // memory outlives its device
+}
+
+static void test_events(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_device_t* other = NULL;
+  weir_device_params_t params = {.index = 0};
+  weir_event_t *own = NULL, *foreign = NULL;
+  assert_null(weir_guard_kind.create(&params, &other));
+  assert_null(device->vtable->record(device, WEIR_STREAM_COMPUTE, &own));
+  assert_null(other->vtable->record(other, WEIR_STREAM_COMPUTE, &foreign));
+  assert_null(device->vtable->wait(device, WEIR_STREAM_UPLOAD, own));
+  assert_null(device->vtable->wait(device, WEIR_STREAM_UPLOAD, foreign));
+  assert_null(other->vtable->wait(other, WEIR_STREAM_COMPUTE, own));
+  weir_event_await(own);
+  weir_outcome_t outcome;
+  weir_outcome_init(&outcome);
+  device->vtable->settle(device, weir_outcome_set, &outcome);
+  assert_null(weir_outcome_wait(&outcome));
+  weir_device_release(other);
+  release(device);
+  weir_event_await(own);  // reached, though its device is gone
+  weir_event_release(own);
+  weir_event_release(foreign);
+}
+
+static void test_absent_gpu(void** state) {
+  (void)state;
+  weir_device_t* device = NULL;
+  weir_device_params_t params = {.index = 17};
+  weir_cuda_driver_replace(&cuda_fake_driver);
+  weir_status_t* status = weir_cuda_kind.create(&params, &device);
+  weir_cuda_driver_replace(NULL);
+  assert_int_equal(weir_status_code(status), WEIR_UNAVAILABLE);
+  assert_non_null(strstr(weir_status_message(status), "GPU 17"));
+  weir_status_destroy(status);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_freed_memory_is_used_again),
+      cmocka_unit_test(test_neighbours_are_joined),
+      cmocka_unit_test(test_idle_segments_go_back),
+      cmocka_unit_test(test_blocks_are_apart),
+      cmocka_unit_test(test_exhausted_memory_has_a_message),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_absent_gpu),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
