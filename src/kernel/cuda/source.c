@@ -15,6 +15,17 @@ const char* weir_cuda_type_name(weir_dtype_t dtype) {
   return dtype < WEIR_DTYPE_COUNT ? names[dtype] : NULL;
 }
 
+const char* weir_cuda_bytes_name(size_t size) {
+  switch (size) {
+    case 1: return "uint8_t";
+    case 2: return "uint16_t";
+    case 4: return "uint32_t";
+    case 8: return "uint64_t";
+    case 16: return "pack_t<uint32_t, 4>";
+    default: return NULL;
+  }
+}
+
 weir_status_t* weir_cuda_build(weir_device_t* device, weir_strbuf_t* take_definitions,
                                const char* text, const char* name,
                                weir_cuda_function_t* out_function) {

@@ -11,6 +11,8 @@
 
 // What CUDA sources call |dtype|; NULL: they have none like it.
 const char* weir_cuda_type_name(weir_dtype_t dtype);
+// A type of |size| bytes, 1, 2, 4, 8 or 16, for elements that are only moved; NULL: none.
+const char* weir_cuda_bytes_name(size_t size);
 
 // The function |name| of a source: the prelude, |definitions| and |text|. |definitions| is freed.
 WEIR_MUST_USE weir_status_t* weir_cuda_build(weir_device_t* device, weir_strbuf_t* take_definitions,

@@ -35,42 +35,36 @@ static const char* wrapping(weir_dtype_t dtype) {
   return weir_dtype_size(dtype) == 8 ? "uint64_t" : "uint32_t";
 }
 
-static weir_status_t* define(const formula_t* formula, bool is_unary, weir_dtype_t dtype,
-                             weir_dtype_t result, weir_strbuf_t* out) {
-  const char* text = formula_for(formula, dtype);
-  if (!text || !weir_cuda_type_name(result))
+weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, const char* formula,
+                                      weir_dtype_t dtype, weir_dtype_t result,
+                                      weir_cuda_elementwise_t* out) {
+  const char* names[] = {is_unary ? "unary" : "binary", "broadcast"};
+  weir_cuda_function_t* functions[] = {&out->function, &out->broadcast};
+  if (!formula || !weir_cuda_type_name(dtype) || !weir_cuda_type_name(result))
     return WEIR_STATUS(UNIMPLEMENTED, "type %s has no GPU kernel", weir_dtype_name(dtype));
-  weir_strbuf_printf(out, "#define T %s\n#define OUT %s\n#define R T\n#define U %s\n",
-                     weir_cuda_type_name(dtype), weir_cuda_type_name(result), wrapping(dtype));
-  weir_strbuf_printf(out, "#define UNARY %d\n#define FORMULA %s\n", is_unary, text);
+  for (int i = 0; i < (is_unary ? 1 : 2); ++i) {
+    weir_strbuf_t text = {0};
+    weir_strbuf_printf(&text, "#define T %s\n#define OUT %s\n#define R T\n#define U %s\n",
+                       weir_cuda_type_name(dtype), weir_cuda_type_name(result), wrapping(dtype));
+    weir_strbuf_printf(&text, "#define UNARY %d\n#define FORMULA %s\n", is_unary, formula);
+    WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_elementwise, names[i], functions[i]));
+  }
   return NULL;
 }
 
 // ---- init ----
 
-static weir_status_t* build(weir_device_t* device, const formula_t* formula, bool is_unary,
-                            weir_dtype_t dtype, weir_dtype_t result, const char* name,
-                            weir_cuda_function_t* out_function) {
-  weir_strbuf_t definitions = {0};
-  weir_status_t* status = define(formula, is_unary, dtype, result, &definitions);
-  if (!status)
-    return weir_cuda_build(device, &definitions, weir_cuda_source_elementwise, name, out_function);
-  weir_strbuf_free(&definitions);
-  return status;
-}
-
 weir_status_t* weir_cuda_unary_init(const weir_kernel_init_t* init, void* state,
                                     weir_unary_op_t op) {
-  weir_cuda_elementwise_t* s = state;
-  return build(init->device, &unary_formulas[op], true, weir_dtype_base(init->node->input_types[0]),
-               init->node->output_types[0], "unary", &s->function);
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  return weir_cuda_formula_find(init->device, true, formula_for(&unary_formulas[op], dtype), dtype,
+                                init->node->output_types[0], state);
 }
 
 weir_status_t* weir_cuda_binary_find(weir_device_t* device, weir_binary_op_t op, weir_dtype_t dtype,
                                      weir_dtype_t result, weir_cuda_elementwise_t* out) {
-  const formula_t* formula = &binary_formulas[op];
-  WEIR_TRY(build(device, formula, false, dtype, result, "binary", &out->function));
-  return build(device, formula, false, dtype, result, "broadcast", &out->broadcast);
+  return weir_cuda_formula_find(device, false, formula_for(&binary_formulas[op], dtype), dtype,
+                                result, out);
 }
 
 weir_status_t* weir_cuda_binary_init(const weir_kernel_init_t* init, void* state,

@@ -31,5 +31,11 @@ WEIR_MUST_USE weir_status_t* weir_cuda_binary_run(weir_device_t* device,
 WEIR_MUST_USE weir_status_t* weir_cuda_binary_find(weir_device_t* device, weir_binary_op_t op,
                                                    weir_dtype_t dtype, weir_dtype_t result,
                                                    weir_cuda_elementwise_t* out_functions);
+// The same of a formula of one's own, the value at |a|, or at |a| and |b|, both of type ACC: the
+// operands', or float for half and bfloat16. UNIMPLEMENTED where |formula| is NULL.
+WEIR_MUST_USE weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary,
+                                                    const char* formula, weir_dtype_t dtype,
+                                                    weir_dtype_t result,
+                                                    weir_cuda_elementwise_t* out_functions);
 
 #endif  // WEIR_KERNEL_ELEMENTWISE_CUDA_ELEMENTWISE_H_

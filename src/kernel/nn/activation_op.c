@@ -55,14 +55,18 @@ weir_status_t* weir_activation_shape_error(const char* name, const char* op, con
                      name, op, dy, x);
 }
 
+weir_status_t* weir_activation_op_check(const weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *x = weir_kernel_input(ctx, 1);
+  if (weir_tensor_same_shape(dy, x)) return NULL;
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  return weir_activation_shape_error(ctx->node->name, ctx->node->op_name,
+                                     weir_tensor_shape_text(dy, a), weir_tensor_shape_text(x, b));
+}
+
 weir_status_t* weir_activation_op_backward(weir_kernel_ctx_t* ctx) {
   const weir_activation_op_t* op = ctx->state;
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *x = weir_kernel_input(ctx, 1);
-  if (!weir_tensor_same_shape(dy, x)) {
-    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-    return weir_activation_shape_error(ctx->node->name, ctx->node->op_name,
-                                       weir_tensor_shape_text(dy, a), weir_tensor_shape_text(x, b));
-  }
+  WEIR_TRY(weir_activation_op_check(ctx));
   job_t job = {
       .op = op, .size = weir_dtype_size(weir_tensor_type(x)), .dy = dy->data, .x = x->data};
   int64_t count = x->count;

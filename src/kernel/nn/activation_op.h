@@ -22,6 +22,8 @@ weir_status_t* weir_activation_op_forward(
     weir_kernel_ctx_t* ctx);  // (features) -> activations, in place where possible
 weir_status_t* weir_activation_op_backward(
     weir_kernel_ctx_t* ctx);  // (gradients, features) -> backprops
+// INVALID_ARGUMENT unless gradients and features have one shape.
+WEIR_MUST_USE weir_status_t* weir_activation_op_check(const weir_kernel_ctx_t* ctx);
 
 // The error of a gradient, at node |name|, whose inputs have the shapes |dy| and |x|.
 WEIR_MUST_USE weir_status_t* weir_activation_shape_error(const char* name, const char* op,

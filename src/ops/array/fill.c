@@ -1,4 +1,5 @@
 // fill.c — Fill, Empty, ZerosLike, OnesLike: tensors of one value.
+#include "kernel/cuda/source.h"
 #include "ops/array/common.h"
 #include "tensor/cast.h"
 #include "tensor/handle.h"
@@ -42,7 +43,7 @@ static weir_status_t* read_dims(const weir_tensor_t* t, int64_t dims[WEIR_MAX_RA
   return NULL;
 }
 
-static weir_status_t* fill_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* fill_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out) {
   const weir_tensor_t* value = weir_kernel_input(ctx, 1);
   char text[WEIR_SHAPE_TEXT_SIZE];
   int64_t dims[WEIR_MAX_RANK];
@@ -52,10 +53,42 @@ static weir_status_t* fill_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT, "value must represent a scalar, got shape %s",
                        weir_tensor_shape_text(value, text));
   }
+  return weir_kernel_output(ctx, 0, rank, dims, out);
+}
+
+static weir_status_t* fill_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  return weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out), value->data, out->data,
-                        out->count);
+  WEIR_TRY(fill_output(ctx, &out));
+  return weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out),
+                        weir_kernel_input(ctx, 1)->data, out->data, out->count);
+}
+
+// On GPUs by |name|, "fill" from device memory or "fill_with" a value of the host.
+WEIR_CUDA_SOURCE(fill);
+static weir_status_t* find_fill(const weir_kernel_init_t* init, const char* name, void* state) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(
+      &text, "#define T %s\n",
+      weir_cuda_bytes_name(weir_dtype_size(weir_dtype_base(init->node->output_types[0]))));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_fill, name, state);
+}
+
+static weir_status_t* launch_fill(weir_kernel_ctx_t* ctx, weir_tensor_t* out, void* value) {
+  if (out->count == 0) return NULL;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, out->count / 4 + 1);
+  return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                          WEIR_CUDA_ARGS(&out->data, &out->count, value));
+}
+
+static weir_status_t* fill_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return find_fill(init, "fill", state);
+}
+
+static weir_status_t* fill_gpu(weir_kernel_ctx_t* ctx) {
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(fill_output(ctx, &out));
+  const void* value = weir_kernel_input(ctx, 1)->data;
+  return launch_fill(ctx, out, &value);
 }
 
 static weir_status_t* fill_grad(weir_grad_ctx_t* g) {  // dvalue = Sum(dy)
@@ -125,6 +158,45 @@ static weir_status_t* ones_like_cpu(weir_kernel_ctx_t* ctx) {
                         out->count);
 }
 
+static weir_status_t* zeros_like_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
+  if (out->count == 0) return NULL;
+  return weir_cuda_zero(ctx->device, out->data,
+                        (size_t)out->count * weir_dtype_size(weir_tensor_type(out)));
+}
+
+static weir_status_t* ones_like_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return find_fill(init, "fill_with", state);
+}
+
+static weir_status_t* ones_like_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out = NULL;
+  const double one = 1;
+  _Alignas(16) char element[16];
+  WEIR_TRY(weir_cast_elements(weir_tensor_type(x), element, WEIR_DTYPE_DOUBLE, &one, 1));
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
+  return launch_fill(ctx, out, element);
+}
+
+#define GPU_TYPES                                                                               \
+  "T: float, double, half, bfloat16, int8, int16, int64, uint8, uint16, uint32, uint64, bool, " \
+  "complex64, complex128"
+// int32, the type of shapes and counters, stays in host memory.
+#define KERNELS(cpu, gpu, gpu_init, state, host, all, result)                      \
+  (const weir_kernel_def_t[]) {                                                    \
+    {WEIR_DEVICE_CPU, .compute = cpu, .host_inputs = host},                        \
+        {WEIR_DEVICE_GPU,  .types = GPU_TYPES,  .compute = gpu,                    \
+         .init = gpu_init, .state_size = state, .host_inputs = host},              \
+        {WEIR_DEVICE_GPU, .types = "T: int32", .compute = cpu, .host_inputs = all, \
+         .host_outputs = result},                                                  \
+    {                                                                              \
+      0                                                                            \
+    }                                                                              \
+  }
+
 const weir_op_module_t weir_ops_array_fill = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -135,7 +207,8 @@ const weir_op_module_t weir_ops_array_fill = {
          .summary = "Creates a tensor of a given shape filled with one value.",
          .infer_shape = fill_shape,
          .build_grad = fill_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = fill_cpu, .host_inputs = "dims")},
+         .kernels = KERNELS(fill_cpu, fill_gpu, fill_gpu_init, sizeof(weir_cuda_function_t), "dims",
+                            "dims, value", "output")},
         {.name = "Empty",
          .attrs = "dtype: type; init: bool = false",
          .inputs = "shape: int32",
@@ -151,7 +224,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_NO_GRADIENT,
          .summary = "Creates a tensor of zeros of the same type and shape.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute = zeros_like_cpu)},
+         .kernels = KERNELS(zeros_like_cpu, zeros_like_gpu, NULL, 0, NULL, "x", "y")},
         {.name = "OnesLike",
          .attrs = "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, "
                   "int64, uint64, "
@@ -161,5 +234,6 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_SHAPE_ONLY,
          .summary = "Creates a tensor of ones of the same type and shape.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute = ones_like_cpu)},
+         .kernels = KERNELS(ones_like_cpu, ones_like_gpu, ones_like_gpu_init,
+                            sizeof(weir_cuda_function_t), NULL, "x", "y")},
         {0}}};

@@ -1,5 +1,6 @@
 // add_n.c — AddN, AccumulateNV2: the sum of many tensors of one shape; also of variants that know
 // how to add.
+#include "kernel/cuda/source.h"
 #include "ops/math/common.h"
 #include "tensor/handle.h"
 
@@ -72,6 +73,55 @@ static weir_status_t* add_n_cpu(weir_kernel_ctx_t* ctx) {
     weir_pool_for(weir_kernel_pool(ctx), count, cost, add_n_range, &job);
   }
   return NULL;
+}
+
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(add_n);
+
+// As the kernel has it.
+enum { AT_ONCE = 8 };
+typedef struct inputs_t {
+  const void* at[AT_ONCE];
+  int count;
+} inputs_t;
+
+static weir_status_t* add_n_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(init->node->output_types[0]));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_add_n, "add_n", state);
+}
+
+static weir_status_t* launch_add_n(weir_kernel_ctx_t* ctx, inputs_t* inputs, void* y, int64_t n) {
+  uintptr_t all = (uintptr_t)y;
+  for (int i = 0; i < inputs->count; ++i) all |= (uintptr_t)inputs->at[i];
+  int is_aligned = (all & 15) == 0;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, n / 4 + 1);
+  return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                          WEIR_CUDA_ARGS(inputs, &y, &n, &is_aligned));
+}
+
+static weir_status_t* add_n_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int64_t n = x->count;
+  if (ctx->input_count == 1) {
+    weir_kernel_pass(ctx, 0, 0);
+    return NULL;
+  }
+  WEIR_TRY(check_shapes(ctx));
+  inputs_t inputs = {.at = {x->data, weir_kernel_input(ctx, 1)->data}, .count = 2};
+  int from = weir_tensor_is_sole(ctx->inputs[0].tensor) ? 0 : 1;
+  weir_tensor_t* sum = NULL;
+  WEIR_TRY(weir_kernel_forward(ctx, from, 0, x->rank, x->dims, &sum));
+  if (n == 0) return NULL;
+  for (int i = 2; i < ctx->input_count; ++i) {
+    if (inputs.count == AT_ONCE) {
+      WEIR_TRY(launch_add_n(ctx, &inputs, sum->data, n));
+      inputs = (inputs_t){.at = {sum->data}, .count = 1};
+    }
+    inputs.at[inputs.count++] = weir_kernel_input(ctx, i)->data;
+  }
+  return launch_add_n(ctx, &inputs, sum->data, n);
 }
 
 // ---- variants ----
@@ -159,6 +209,12 @@ const weir_op_module_t weir_ops_math_add_n = {
              (const weir_kernel_def_t[]){
                  {WEIR_DEVICE_CPU, .types = CPU_NUMBER, .compute = add_n_cpu},
                  {WEIR_DEVICE_CPU, .types = "T: variant", .compute = add_n_variants_cpu},
+                 {WEIR_DEVICE_GPU,
+                  .types = "T: float, double, half, bfloat16, int64, uint32, uint64",
+                  .compute = add_n_gpu, .init = add_n_gpu_init,
+                  .state_size = sizeof(weir_cuda_function_t)},
+                 {WEIR_DEVICE_GPU, .types = "T: int32", .compute = add_n_cpu,
+                  .host_inputs = "inputs", .host_outputs = "sum"},
                  {0}}},
         {.name = "AccumulateNV2",
          .attrs = "N: int >= 1; T: numbertype; shape: shape",

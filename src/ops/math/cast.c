@@ -1,6 +1,9 @@
 // cast.c — Cast: elements to another type.
 #include "tensor/cast.h"
 
+#include <stdio.h>
+
+#include "kernel/elementwise/cuda_elementwise.h"
 #include "ops/math/common.h"
 
 typedef struct cast_job_t {
@@ -58,6 +61,12 @@ static int mantissa_bits(weir_dtype_t dtype) {
   }
 }
 
+static int dropped_bits(weir_attrs_t attrs, weir_dtype_t from, weir_dtype_t to) {
+  if (!weir_attrs_bool(attrs, "Truncate") || mantissa_bits(from) < 23 || mantissa_bits(to) == 0)
+    return 0;
+  return WEIR_MAX(mantissa_bits(from) - mantissa_bits(to), 0);
+}
+
 static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   cast_job_t job = {.from = weir_tensor_type(x),
@@ -71,10 +80,7 @@ static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from),
                        weir_dtype_name(job.to));
   }
-  if (weir_attrs_bool(weir_kernel_attrs(ctx), "Truncate") && mantissa_bits(job.from) >= 23 &&
-      mantissa_bits(job.to) > 0) {
-    job.dropped_bits = WEIR_MAX(mantissa_bits(job.from) - mantissa_bits(job.to), 0);
-  }
+  job.dropped_bits = dropped_bits(weir_kernel_attrs(ctx), job.from, job.to);
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, x->dims, &y));
   job.x = x->data;
@@ -83,6 +89,42 @@ static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
   if (!atomic_load_explicit(&job.is_bad, memory_order_relaxed)) return NULL;
   return WEIR_STATUS(UNIMPLEMENTED, "Cast %s to %s is not supported", weir_dtype_name(job.from),
                      weir_dtype_name(job.to));
+}
+
+// ---- GPU ----
+
+// As weir_cast_elements has it: what does not fit is brought into the range of the integer, one of
+// at least 32 bits, NaN becomes 0.
+static const char* to_integer(weir_dtype_t to) {
+  switch (to) {
+    case WEIR_DTYPE_INT64: return "a == a ? (int64_t)a : 0";
+    case WEIR_DTYPE_UINT64: return "a == a ? (uint64_t)a : 0";
+    case WEIR_DTYPE_UINT32: return "a == a ? (uint32_t)a : 0";
+    default: return "a == a ? (int32_t)a : 0";
+  }
+}
+
+static weir_status_t* cast_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_dtype_t from = weir_dtype_base(init->node->input_types[0]);
+  weir_dtype_t to = weir_dtype_base(init->node->output_types[0]);
+  int bits = dropped_bits(init->node->attrs, from, to);
+  char cleared[96];
+  snprintf(cleared, sizeof(cleared),
+           from == WEIR_DTYPE_FLOAT ? "__int_as_float(__float_as_int(a) >> %d << %d)"
+                                    : "__longlong_as_double(__double_as_longlong(a) >> %d << %d)",
+           bits, bits);
+  bool is_to_integer =
+      weir_dtype_is_floating(from) && !weir_dtype_is_floating(to) && to != WEIR_DTYPE_BOOL;
+  const char* formula = is_to_integer ? to_integer(to) : bits ? cleared : "a";
+  return weir_cuda_formula_find(init->device, true, formula, from, to, state);
+}
+
+static weir_status_t* cast_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  if (weir_tensor_type(x) != weir_dtype_base(ctx->node->output_types[0]))
+    return weir_cuda_unary_compute(ctx);
+  weir_kernel_pass(ctx, 0, 0);
+  return NULL;
 }
 
 static bool is_differentiable(weir_dtype_t dtype) {
@@ -102,17 +144,26 @@ static weir_status_t* cast_simplify(weir_simplify_ctx_t* ctx) {
   return NULL;
 }
 
+#define GPU_TYPES \
+  "float, double, half, bfloat16, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool"
+
 const weir_op_module_t weir_ops_math_cast = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "Cast",
-                                    .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
-                                    .inputs = "x: SrcT",
-                                    .outputs = "y: DstT",
-                                    .flags = WEIR_OP_VIEW | WEIR_OP_POINTWISE,
-                                    .scalar = {WEIR_SCALAR_CAST, 0},
-                                    .summary = "The elements as another type",
-                                    .infer_shape = weir_shape_fn_unchanged,
-                                    .build_grad = cast_grad,
-                                    .simplify = cast_simplify,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = cast_cpu)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "Cast",
+         .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
+         .inputs = "x: SrcT",
+         .outputs = "y: DstT",
+         .flags = WEIR_OP_VIEW | WEIR_OP_POINTWISE,
+         .scalar = {WEIR_SCALAR_CAST, 0},
+         .summary = "The elements as another type",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = cast_grad,
+         .simplify = cast_simplify,
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = cast_cpu},
+                                                {WEIR_DEVICE_GPU,
+                                                 .types = "SrcT: " GPU_TYPES "; DstT: " GPU_TYPES,
+                                                 .compute = cast_gpu, .init = cast_gpu_init,
+                                                 .state_size = sizeof(weir_cuda_elementwise_t)},
+                                                {0}}},
+        {0}}};

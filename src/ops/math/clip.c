@@ -1,4 +1,5 @@
 // clip.c — ClipByValue: elements brought into a range.
+#include "kernel/elementwise/cuda_ternary.h"
 #include "ops/math/common.h"
 
 // z = limit(z, bound), where the bound is one element or as many as z.
@@ -56,6 +57,29 @@ static weir_status_t* clip_cpu(weir_kernel_ctx_t* ctx) {
   return apply_bound(ctx, WEIR_BINARY_MAXIMUM, y->data, low, y);
 }
 
+static weir_status_t* clip_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_clamp_find(init->device, weir_dtype_base(init->node->input_types[0]), state);
+}
+
+static weir_status_t* clip_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* t = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* low = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* high = weir_kernel_input(ctx, 2);
+  const int64_t one = 1, zero = 0, count = t->count;
+  WEIR_TRY(check_bounds(t, low, high));
+  weir_ternary_t operands = {
+      .x = t->data,
+      .a = low->data,
+      .b = high->data,
+      .rank = 1,
+      .dims = &count,
+      .strides = {&one, low->rank == 0 ? &zero : &one, high->rank == 0 ? &zero : &one}};
+  weir_tensor_t* y = NULL;
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, t->rank, t->dims, &y));
+  operands.y = y->data;
+  return weir_cuda_ternary_run(ctx->device, ctx->state, &operands);
+}
+
 // A complex number is clipped by its parts.
 static weir_status_t* clip_complex_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* t = weir_kernel_input(ctx, 0);
@@ -111,5 +135,11 @@ const weir_op_module_t weir_ops_math_clip = {
                   .compute = clip_cpu},
                  {WEIR_DEVICE_CPU, .types = "T: complex64, complex128",
                   .compute = clip_complex_cpu},
+                 {WEIR_DEVICE_GPU,
+                  .types = "T: float, double, half, bfloat16, int8, int16, int64, uint8, uint16",
+                  .compute = clip_gpu, .init = clip_gpu_init,
+                  .state_size = sizeof(weir_cuda_ternary_t)},
+                 {WEIR_DEVICE_GPU, .types = "T: int32", .compute = clip_cpu,
+                  .host_inputs = "t, clip_value_min, clip_value_max", .host_outputs = "output"},
                  {0}}},
         {0}}};

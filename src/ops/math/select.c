@@ -1,6 +1,7 @@
 // select.c — Select, SelectV2: elements of t where the condition holds, of e elsewhere.
 #include "kernel/elementwise/select.h"
 
+#include "kernel/elementwise/cuda_ternary.h"
 #include "ops/math/common.h"
 
 // How the three inputs lie over the output: strides in elements, 0 where an input repeats.
@@ -76,7 +77,19 @@ static weir_status_t* select_objects(const selection_t* s, int64_t count) {
   return NULL;
 }
 
+static weir_status_t* select_on_gpu(weir_kernel_ctx_t* ctx, const selection_t* s) {
+  weir_ternary_t operands = {.x = s->condition,
+                             .a = s->t,
+                             .b = s->e,
+                             .y = s->out,
+                             .rank = s->rank,
+                             .dims = s->dims,
+                             .strides = {s->strides[0], s->strides[1], s->strides[2]}};
+  return weir_cuda_ternary_run(ctx->device, ctx->state, &operands);
+}
+
 static weir_status_t* run_selection(weir_kernel_ctx_t* ctx, selection_t* s, int64_t count) {
+  if (weir_device_is_cuda(ctx->device)) return select_on_gpu(ctx, s);
   if (!weir_dtype_is_plain(s->dtype)) return select_objects(s, count);
   weir_pool_for(weir_kernel_pool(ctx), count, 1.0, select_range, s);
   return NULL;
@@ -123,20 +136,22 @@ static weir_status_t* shape_error(const char* what, const weir_tensor_t* a,
 }
 
 // The condition has t's shape, is a scalar, or a vector that chooses rows.
-static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* select_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* c = weir_kernel_input(ctx, 0);
   const weir_tensor_t* t = weir_kernel_input(ctx, 1);
   const weir_tensor_t* e = weir_kernel_input(ctx, 2);
   if (!weir_tensor_same_shape(t, e))
     return shape_error("'then' and 'else' must have the same size. But received:", t, e);
-  if (c->rank == 0) {
+  if (c->rank == 0 && !weir_device_is_cuda(ctx->device)) {
     weir_kernel_pass(ctx, *(const bool*)c->data ? 1 : 2, 0);
     return NULL;
   }
   selection_t s;
   fill_strides(t->rank, t->dims, t, s.strides[1]);
   memcpy(s.strides[2], s.strides[1], sizeof(s.strides[1]));
-  if (weir_tensor_same_shape(c, t)) {
+  if (c->rank == 0) {
+    memset(s.strides[0], 0, sizeof(s.strides[0]));
+  } else if (weir_tensor_same_shape(c, t)) {
     memcpy(s.strides[0], s.strides[1], sizeof(s.strides[1]));
   } else if (c->rank == 1 && t->rank > 0) {
     if (c->dims[0] != t->dims[0]) {
@@ -151,7 +166,7 @@ static weir_status_t* select_cpu(weir_kernel_ctx_t* ctx) {
   return select_into(ctx, t->rank, t->dims, &s);
 }
 
-static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* select_v2_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* c = weir_kernel_input(ctx, 0);
   weir_broadcast_t values;
   weir_broadcast_t all;
@@ -166,6 +181,11 @@ static weir_status_t* select_v2_cpu(weir_kernel_ctx_t* ctx) {
   for (int k = 0; k < 3; ++k)
     fill_strides(all.out_rank, all.out_dims, weir_kernel_input(ctx, k), s.strides[k]);
   return select_into(ctx, all.out_rank, all.out_dims, &s);
+}
+
+static weir_status_t* select_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_select_find(
+      init->device, weir_dtype_size(weir_dtype_base(init->node->output_types[0])), state);
 }
 
 static weir_status_t* select_shape(weir_shape_ctx_t* ctx) {
@@ -227,7 +247,15 @@ static weir_status_t* select_simplify(weir_simplify_ctx_t* ctx) {
   return weir_simplify_is_all(ctx, 0, 0) ? weir_simplify_to_input(ctx, 2) : NULL;
 }
 
-#define SELECT_CPU CPU_NUMBER ", bool, string, resource, variant"
+#define SELECT_KERNELS(fn)                                                                      \
+  (const weir_kernel_def_t[]) {                                                                 \
+    {WEIR_DEVICE_CPU, .types = CPU_NUMBER ", bool, string, resource, variant", .compute = fn},  \
+        {WEIR_DEVICE_GPU, .types = CPU_NUMBER ", bool", .compute = fn, .init = select_gpu_init, \
+         .state_size = sizeof(weir_cuda_ternary_t)},                                            \
+    {                                                                                           \
+      0                                                                                         \
+    }                                                                                           \
+  }
 
 const weir_op_module_t weir_ops_math_select = {
     .file = __FILE__,
@@ -241,7 +269,7 @@ const weir_op_module_t weir_ops_math_select = {
          .infer_shape = select_shape,
          .build_grad = select_grad,
          .simplify = select_simplify,
-         .kernels = WEIR_CPU_KERNEL(.types = SELECT_CPU, .compute = select_cpu)},
+         .kernels = SELECT_KERNELS(select_compute)},
         {.name = "SelectV2",
          .attrs = "T: type",
          .inputs = "condition: bool; t: T; e: T",
@@ -252,5 +280,5 @@ const weir_op_module_t weir_ops_math_select = {
          .infer_shape = select_v2_shape,
          .build_grad = select_v2_grad,
          .simplify = select_simplify,
-         .kernels = WEIR_CPU_KERNEL(.types = SELECT_CPU, .compute = select_v2_cpu)},
+         .kernels = SELECT_KERNELS(select_v2_compute)},
         {0}}};

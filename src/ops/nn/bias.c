@@ -1,6 +1,7 @@
 // bias.c — BiasAdd, BiasAddV1 and BiasAddGrad.
 #include "kernel/nn/bias.h"
 
+#include "kernel/cuda/source.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -74,17 +75,53 @@ static weir_bias_t bias_shape(const weir_tensor_t* x, bool nchw) {
   return shape;
 }
 
-static weir_status_t* bias_add_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* check_bias(const weir_kernel_ctx_t* ctx, weir_bias_t* out_shape) {
   const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
   bool nchw = is_nchw(weir_kernel_attrs(ctx));
   WEIR_TRY(weir_bias_check((weir_shape_view_t){x->rank, x->dims},
                            (weir_shape_view_t){bias->rank, bias->dims}, nchw ? 1 : -1));
-  weir_bias_t shape = bias_shape(x, nchw);
+  *out_shape = bias_shape(x, nchw);
+  return NULL;
+}
+
+static weir_status_t* bias_add_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
+  weir_bias_t shape;
+  WEIR_TRY(check_bias(ctx, &shape));
   const void* data = x->data;
   weir_tensor_t* out;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
   weir_bias_add(weir_kernel_pool(ctx), weir_tensor_type(out), &shape, data, bias->data, out->data);
   return NULL;
+}
+
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(bias);
+
+static weir_status_t* bias_add_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(init->node->input_types[0]));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_bias, "bias_add", state);
+}
+
+static weir_status_t* bias_add_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
+  weir_bias_t shape;
+  WEIR_TRY(check_bias(ctx, &shape));
+  const void *from = x->data, *to_add = bias->data;
+  int64_t n = x->count;
+  weir_tensor_t* out;
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
+  if (n == 0) return NULL;
+  void* to = out->data;
+  int64_t width = 16 / (int64_t)weir_dtype_size(weir_tensor_type(out));
+  bool is_aligned = (((uintptr_t)from | (uintptr_t)to | (uintptr_t)to_add) & 15) == 0;
+  int is_packed = is_aligned && (shape.inner == 1 ? shape.channels : shape.inner) % width == 0;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, is_packed ? n / width : n);
+  return weir_cuda_launch(
+      ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+      WEIR_CUDA_ARGS(&from, &to_add, &to, &n, &shape.channels, &shape.inner, &is_packed));
 }
 
 static weir_status_t* bias_add_grad_cpu(weir_kernel_ctx_t* ctx) {
@@ -100,6 +137,17 @@ static weir_status_t* bias_add_grad_cpu(weir_kernel_ctx_t* ctx) {
   return weir_bias_sum(weir_kernel_pool(ctx), weir_tensor_type(x), &shape, x->data, out->data);
 }
 
+#define BIAS_ADD_KERNELS                                                      \
+  (const weir_kernel_def_t[]) {                                               \
+    {WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},  \
+        {WEIR_DEVICE_GPU, .types = "T: bfloat16, half, float, double, int32", \
+         .compute = bias_add_gpu, .init = bias_add_gpu_init,                  \
+         .state_size = sizeof(weir_cuda_function_t)},                         \
+    {                                                                         \
+      0                                                                       \
+    }                                                                         \
+  }
+
 const weir_op_module_t weir_ops_nn_bias = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -111,7 +159,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_cpu)},
+         .kernels = BIAS_ADD_KERNELS},
         {.name = "BiasAddV1",
          .scalar = {WEIR_SCALAR_BIAS, WEIR_BINARY_ADD},
          .summary = "Adds a vector along the last dimension",
@@ -120,7 +168,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_shape,
          .build_grad = bias_add_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_cpu)},
+         .kernels = BIAS_ADD_KERNELS},
         {.name = "BiasAddGrad",
          .summary = "Sums over all dimensions but the channels",
          .attrs = "T: numbertype; " FORMAT_ATTR,
