@@ -284,24 +284,24 @@ weir_status_t* weir_kernel_move_gather(const weir_kernel_ctx_t* ctx, weir_dtype_
                           WEIR_CUDA_ARGS(&src, &index, &dst, &g));
 }
 
-enum { MAX_DEPTH = 8 };
-
-typedef struct places_t {
-  int depth;
-  int64_t count, inner;
-  int64_t dims[MAX_DEPTH];
-} places_t;
+weir_status_t* weir_gpu_places(const weir_move_places_t* places, weir_gpu_places_t* out_places) {
+  if (places->depth > WEIR_GPU_MAX_DEPTH)
+    return WEIR_STATUS(UNIMPLEMENTED, "Rows of more than %d indices", WEIR_GPU_MAX_DEPTH);
+  *out_places =
+      (weir_gpu_places_t){.depth = places->depth, .count = places->count, .inner = places->inner};
+  for (int i = 0; i < places->depth; ++i) out_places->dims[i] = places->dims[i];
+  return NULL;
+}
 
 weir_status_t* weir_gpu_move_slices(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
                                     const weir_move_places_t* places, const void* src, void* dst) {
-  if (places->depth > MAX_DEPTH)
-    return WEIR_STATUS(UNIMPLEMENTED, "Rows of more than %d indices", MAX_DEPTH);
-  if (places->count == 0 || places->inner == 0) return NULL;
+  weir_gpu_places_t p;
+  WEIR_TRY(weir_gpu_places(places, &p));
+  if (p.count == 0 || p.inner == 0) return NULL;
   const void* index = places->indices->data;
   size_t size = weir_dtype_size(dtype);
-  int64_t width = widening(size, places->inner, src, dst);
-  places_t p = {.depth = places->depth, .count = places->count, .inner = places->inner / width};
-  for (int i = 0; i < p.depth; ++i) p.dims[i] = places->dims[i];
+  int64_t width = widening(size, p.inner, src, dst);
+  p.inner /= width;
   weir_cuda_size_t grid = weir_cuda_size_for(ctx->device, p.count * p.inner);
   return weir_cuda_launch(ctx->device,
                           weir_move_gpu(ctx)->indexed[size_class(size * (size_t)width)], &grid,

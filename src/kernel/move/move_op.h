@@ -89,6 +89,15 @@ typedef struct weir_move_places_t {
   const int64_t* dims;
   int64_t inner;
 } weir_move_places_t;
+// The same as GPUs have it. UNIMPLEMENTED for rows of more indices than that.
+#define WEIR_GPU_MAX_DEPTH 8
+typedef struct weir_gpu_places_t {
+  int depth;
+  int64_t count, inner;
+  int64_t dims[WEIR_GPU_MAX_DEPTH];
+} weir_gpu_places_t;
+WEIR_MUST_USE weir_status_t* weir_gpu_places(const weir_move_places_t* places,
+                                             weir_gpu_places_t* out_places);
 WEIR_MUST_USE weir_status_t* weir_gpu_move_slices(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
                                                   const weir_move_places_t* places, const void* src,
                                                   void* dst);

@@ -5,6 +5,7 @@
 
 #include "kernel/elementwise/element_add.h"
 #include "kernel/elementwise/update.h"
+#include "kernel/move/scatter_op.h"
 #include "ops/array/nd_index.h"
 
 typedef enum nd_scatter_t {
@@ -135,8 +136,9 @@ static inline weir_status_t* nd_scatter_put(const nd_scatter_fns_t* fns, weir_dt
   return NULL;
 }
 
-// Puts the slices of |updates| into |out| where |nd| says, in order.
-static inline weir_status_t* nd_scatter_at(const weir_kernel_ctx_t* ctx, const nd_index_t* nd,
+// Puts the slices of |updates| into |out| where |nd| says, in order. Only a GPU's rows have a
+// state.
+static inline weir_status_t* nd_scatter_at(weir_kernel_ctx_t* ctx, const nd_index_t* nd,
                                            const weir_tensor_t* updates, nd_scatter_t mode,
                                            weir_tensor_t* out) {
   const weir_dtype_t dtype = weir_tensor_type(out);
@@ -144,6 +146,14 @@ static inline weir_status_t* nd_scatter_at(const weir_kernel_ctx_t* ctx, const n
   bool ignore = false;
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   WEIR_TRY(nd_index_policy(weir_kernel_attrs(ctx), &ignore));
+  if (ctx->state) {
+    weir_move_places_t places = {.indices = nd->indices,
+                                 .count = nd->count,
+                                 .depth = nd->depth,
+                                 .dims = nd->dims,
+                                 .inner = nd->slice};
+    return weir_gpu_scatter(ctx, ctx->state, &places, updates, false, out);
+  }
   WEIR_TRY(nd_scatter_find(mode, dtype, &fns));
   size_t step = (size_t)nd->slice * weir_dtype_size(dtype);
   for (int64_t i = 0; i < nd->count; ++i) {
@@ -160,7 +170,7 @@ static inline weir_status_t* nd_scatter_at(const weir_kernel_ctx_t* ctx, const n
 }
 
 // The same by |indices|. REQUIRES: nd_scatter_check passed, and |out| is not empty.
-static inline weir_status_t* nd_scatter(const weir_kernel_ctx_t* ctx, const weir_tensor_t* indices,
+static inline weir_status_t* nd_scatter(weir_kernel_ctx_t* ctx, const weir_tensor_t* indices,
                                         const weir_tensor_t* updates, nd_scatter_t mode,
                                         weir_tensor_t* out) {
   nd_index_t nd = nd_scatter_index(indices, out);
@@ -174,7 +184,7 @@ static inline weir_status_t* nd_scatter_output(weir_kernel_ctx_t* ctx, weir_tens
   const weir_dtype_t dtype = weir_tensor_type(x);
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, out));
   if ((*out)->data == data) return NULL;
-  return weir_move_copy(weir_kernel_pool(ctx), dtype, data, (*out)->data, (*out)->count);
+  return weir_kernel_move_copy(ctx, dtype, data, (*out)->data, (*out)->count);
 }
 
 // Shape function of (tensor, indices, updates) -> output.
@@ -183,5 +193,12 @@ static inline weir_status_t* nd_scatter_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), out));
   return weir_shape_set(ctx, 0, out);
 }
+
+// The row of a GPU: |fn| and fn_gpu, its init.
+#define ND_SCATTER_GPU_ROW(gpu_types, fn, ...)                                  \
+  {                                                                             \
+    WEIR_DEVICE_GPU, .types = "T: " gpu_types, .compute = fn, .init = fn##_gpu, \
+                     .state_size = sizeof(weir_scatter_state_t), __VA_ARGS__    \
+  }
 
 #endif  // WEIR_OPS_ARRAY_ND_SCATTER_H_

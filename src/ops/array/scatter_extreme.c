@@ -19,9 +19,13 @@ static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   return nd_scatter(ctx, indices, updates, mode, out);
 }
 
-static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_ADD); }
-static weir_status_t* min_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MIN); }
-static weir_status_t* max_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MAX); }
+static weir_status_t* add(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_ADD); }
+static weir_status_t* min(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MIN); }
+static weir_status_t* max(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MAX); }
+
+WEIR_SCATTER_INIT(add_gpu, ADD)
+WEIR_SCATTER_INIT(min_gpu, MIN)
+WEIR_SCATTER_INIT(max_gpu, MAX)
 
 // ---- gradients ----
 
@@ -65,6 +69,12 @@ static weir_status_t* extreme_grad(weir_grad_ctx_t* g) {
   "T: double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, " \
   "uint64"
 
+#define KERNELS(cpu_types, fn)                                             \
+  ((const weir_kernel_def_t[]){                                            \
+      {WEIR_DEVICE_CPU, .types = cpu_types, .compute = fn},                \
+      ND_SCATTER_GPU_ROW(WEIR_SCATTERED_NUMBERS, fn, .host_inputs = NULL), \
+      {0}})
+
 const weir_op_module_t weir_ops_array_scatter_extreme = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -75,7 +85,7 @@ const weir_op_module_t weir_ops_array_scatter_extreme = {
          .summary = "Keeps the smaller elements in slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = extreme_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ORDERED, .compute = min_cpu)},
+         .kernels = KERNELS(ORDERED, min)},
         {.name = "TensorScatterMax",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
@@ -83,7 +93,7 @@ const weir_op_module_t weir_ops_array_scatter_extreme = {
          .summary = "Keeps the larger elements in slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = extreme_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ORDERED, .compute = max_cpu)},
+         .kernels = KERNELS(ORDERED, max)},
         {.name = "ScatterNdNonAliasingAdd",
          .attrs = "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, "
                   "qint32, bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64, "
@@ -93,8 +103,7 @@ const weir_op_module_t weir_ops_array_scatter_extreme = {
          .summary = "Adds to slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = add_grad,
-         .kernels = WEIR_CPU_KERNEL(
-                 .types = "T: bool, complex128, complex64, double, float, bfloat16, half, int32, "
-                          "int8, uint8, int16, uint16, uint32, int64, uint64",
-                 .compute = add_cpu)},
+         .kernels = KERNELS("T: bool, complex128, complex64, double, float, bfloat16, half, int32, "
+                            "int8, uint8, int16, uint16, uint32, int64, uint64",
+                            add)},
         {0}}};

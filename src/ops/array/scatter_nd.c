@@ -43,7 +43,7 @@ static weir_status_t* check_empty(const weir_tensor_t* indices, const weir_tenso
   return WEIR_STATUS(INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
 }
 
-static weir_status_t* scatter_nd_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 0);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 1);
   const weir_tensor_t* shape = weir_kernel_input(ctx, 2);
@@ -61,7 +61,7 @@ static weir_status_t* scatter_nd_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_inputs(indices, updates, rank, dims));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  weir_move_zero(weir_tensor_type(out), out->data, out->count);
+  WEIR_TRY(weir_kernel_move_zero(ctx, weir_tensor_type(out), out->data, out->count));
   nd_index_t nd = nd_index_make(indices, rank, dims);
   return nd_scatter_at(ctx, &nd, updates, ND_SCATTER_ADD, out);
 }
@@ -85,15 +85,18 @@ static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) 
   return nd_scatter_at(ctx, &nd, updates, mode, out);
 }
 
-static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* scatter_nd_gpu(const weir_kernel_init_t* init, void* state) {
+  return weir_scatter_find(init, WEIR_SCATTER_ADD, 1, 0, state);
+}
+WEIR_SCATTER_INIT(update_gpu, ASSIGN)
+WEIR_SCATTER_INIT(add_gpu, ADD)
+WEIR_SCATTER_INIT(sub_gpu, SUB)
+
+static weir_status_t* update(weir_kernel_ctx_t* ctx) {
   return tensor_scatter(ctx, ND_SCATTER_UPDATE);
 }
-static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) {
-  return tensor_scatter(ctx, ND_SCATTER_ADD);
-}
-static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) {
-  return tensor_scatter(ctx, ND_SCATTER_SUB);
-}
+static weir_status_t* add(weir_kernel_ctx_t* ctx) { return tensor_scatter(ctx, ND_SCATTER_ADD); }
+static weir_status_t* sub(weir_kernel_ctx_t* ctx) { return tensor_scatter(ctx, ND_SCATTER_SUB); }
 
 // ---- gradients ----
 
@@ -130,6 +133,11 @@ static weir_status_t* sub_grad(weir_grad_ctx_t* g) {
   "T: complex128, complex64, double, float, bfloat16, half, int32, int8, uint8, int16, uint16, " \
   "uint32, int64, uint64"
 
+#define KERNELS(cpu_types, gpu_types, fn, ...)                                                    \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = cpu_types, .compute = fn, __VA_ARGS__}, \
+                               ND_SCATTER_GPU_ROW(gpu_types, fn, __VA_ARGS__),                    \
+                               {0}})
+
 const weir_op_module_t weir_ops_array_scatter_nd = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -140,7 +148,7 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Adds slices into a tensor of zeros by rows of indices.",
          .infer_shape = scatter_nd_shape,
          .build_grad = scatter_nd_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = scatter_nd_cpu, .host_inputs = "shape")},
+         .kernels = KERNELS(NULL, WEIR_SCATTERED_NUMBERS, scatter_nd, .host_inputs = "shape")},
         {.name = "TensorScatterUpdate",
          .attrs =
              "T: type; Tindices: {int16, int32, int64, uint16}; bad_indices_policy: string = ''",
@@ -149,7 +157,7 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Replaces slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = update_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = update_cpu)},
+         .kernels = KERNELS(NULL, "int32, " WEIR_MOVED_TYPES, update, .host_inputs = NULL)},
         {.name = "TensorScatterAdd",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
@@ -157,7 +165,7 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Adds to slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = add_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = add_cpu)},
+         .kernels = KERNELS(NULL, WEIR_SCATTERED_NUMBERS, add, .host_inputs = NULL)},
         {.name = "TensorScatterSub",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
@@ -165,5 +173,5 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Subtracts from slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = sub_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = NUMBERS, .compute = sub_cpu)},
+         .kernels = KERNELS(NUMBERS, WEIR_SCATTERED_NUMBERS, sub, .host_inputs = NULL)},
         {0}}};

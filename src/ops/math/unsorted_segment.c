@@ -3,24 +3,31 @@
 #include <float.h>
 #include <inttypes.h>
 
-#include "kernel/move/move.h"
+#include "kernel/move/scatter_op.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
 typedef struct unsorted_state_t {
   weir_binary_op_t op;
+  bool is_gpu;
+  weir_scatter_state_t scatter;  // of a GPU
 } unsorted_state_t;
 
-#define UNSORTED_INIT(name, OP)                                             \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
-    (void)init;                                                             \
-    ((unsorted_state_t*)state)->op = WEIR_BINARY_##OP;                      \
-    return NULL;                                                            \
+static weir_status_t* unsorted_init(const weir_kernel_init_t* init, weir_binary_op_t op,
+                                    weir_scatter_t scatter, unsorted_state_t* s) {
+  s->op = op;
+  s->is_gpu = weir_device_is_cuda(init->device);
+  return s->is_gpu ? weir_scatter_find(init, scatter, 0, 1, &s->scatter) : NULL;
+}
+
+#define UNSORTED_INIT(name, OP, SCATTER)                                         \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {      \
+    return unsorted_init(init, WEIR_BINARY_##OP, WEIR_SCATTER_##SCATTER, state); \
   }
-UNSORTED_INIT(sum_init, ADD)
-UNSORTED_INIT(prod_init, MUL)
-UNSORTED_INIT(max_init, MAXIMUM)
-UNSORTED_INIT(min_init, MINIMUM)
+UNSORTED_INIT(sum_init, ADD, ADD)
+UNSORTED_INIT(prod_init, MUL, MUL)
+UNSORTED_INIT(max_init, MAXIMUM, MAX)
+UNSORTED_INIT(min_init, MINIMUM, MIN)
 
 static int64_t id_at(const weir_tensor_t* ids, int64_t i) {
   return ids->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(ids, int16_t)[i]
@@ -86,6 +93,10 @@ static weir_status_t* check_inputs(const weir_tensor_t* data, const weir_tensor_
     return WEIR_STATUS(INVALID_ARGUMENT, "Input num_segments == %" PRId64 " must not be negative.",
                        segments);
   }
+  return NULL;
+}
+
+static weir_status_t* check_ids(const weir_tensor_t* ids, int64_t segments) {
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = id_at(ids, i);
     if (id < segments) continue;
@@ -96,7 +107,18 @@ static weir_status_t* check_inputs(const weir_tensor_t* data, const weir_tensor_
   return NULL;
 }
 
-static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
+// Ids that are too large are dropped, too.
+static weir_status_t* run_on_gpu(weir_kernel_ctx_t* ctx, int64_t segments, int64_t inner,
+                                 const void* value, weir_tensor_t* y) {
+  const unsorted_state_t* s = ctx->state;
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 1);
+  weir_move_places_t places = {
+      .indices = ids, .count = ids->count, .depth = 1, .dims = &segments, .inner = inner};
+  WEIR_TRY(weir_gpu_scatter_fill(ctx, &s->scatter, value, y));
+  return weir_gpu_scatter(ctx, &s->scatter, &places, weir_kernel_input(ctx, 0), false, y);
+}
+
+static weir_status_t* unsorted(weir_kernel_ctx_t* ctx) {
   const unsorted_state_t* s = ctx->state;
   const weir_tensor_t* data = weir_kernel_input(ctx, 0);
   const weir_tensor_t* ids = weir_kernel_input(ctx, 1);
@@ -109,6 +131,7 @@ static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK + 1];
   dims[0] = weir_tensor_int_at(segments, 0);
   WEIR_TRY(check_inputs(data, ids, dims[0]));
+  if (!s->is_gpu) WEIR_TRY(check_ids(ids, dims[0]));
   weir_dtype_t dtype = weir_tensor_type(data);
   unsorted_job_t job = {.ids = ids,
                         .x = data->data,
@@ -125,6 +148,7 @@ static weir_status_t* unsorted_cpu(weir_kernel_ctx_t* ctx) {
   job.y = y->data;
   char value[16];
   WEIR_TRY(empty_value(s->op, dtype, value));
+  if (s->is_gpu) return run_on_gpu(ctx, dims[0], job.inner, value, y);
   WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), dtype, value, job.y, y->count));
   if (y->count > 0)
     weir_pool_for(weir_kernel_pool(ctx), job.inner, 1.0 + 0.5 * (double)ids->count, unsorted_range,
@@ -222,23 +246,25 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather_kept(g, &rows, dy), slope));
 }
 
-#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                 \
-  {                                                                                             \
-    .name = op_name,                                                                            \
-    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",   \
-    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                     \
-    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad, \
-    .kernels = (const weir_kernel_def_t[]) {                                                    \
-      {WEIR_DEVICE_CPU,                                                                         \
-       .types = constraint,                                                                     \
-       .compute = unsorted_cpu,                                                                 \
-       .init = init_fn,                                                                         \
-       .state_size = sizeof(unsorted_state_t),                                                  \
-       .host_inputs = "num_segments"},                                                          \
-      {                                                                                         \
-        0                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                     \
+  {                                                                                                 \
+    .name = op_name,                                                                                \
+    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",       \
+    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                         \
+    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad,     \
+    .kernels = (const weir_kernel_def_t[]) {                                                        \
+      {WEIR_DEVICE_CPU,                                                                             \
+       .types = constraint,                                                                         \
+       .compute = unsorted,                                                                         \
+       .init = init_fn,                                                                             \
+       .state_size = sizeof(unsorted_state_t),                                                      \
+       .host_inputs = "num_segments"},                                                              \
+          {WEIR_DEVICE_GPU, .types = "T: " WEIR_SCATTERED_NUMBERS,  .compute = unsorted,            \
+           .init = init_fn, .state_size = sizeof(unsorted_state_t), .host_inputs = "num_segments"}, \
+      {                                                                                             \
+        0                                                                                           \
+      }                                                                                             \
+    }                                                                                               \
   }
 
 const weir_op_module_t weir_ops_math_unsorted_segment = {

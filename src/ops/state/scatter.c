@@ -1,8 +1,8 @@
 // scatter.c — ResourceScatterAdd … ScatterUpdate: updates of the rows of a variable, by handle or
 // by reference.
 #include "kernel/elementwise/update.h"
+#include "kernel/move/scatter_op.h"
 #include "op/cost.h"
-#include "op/kernel.h"
 #include "op/shape_ctx.h"
 
 #define NUMBERS                                                                               \
@@ -95,6 +95,19 @@ static weir_status_t* check_indices(const weir_tensor_t* params, const weir_tens
   return NULL;
 }
 
+// Only a GPU's rows have a state.
+static weir_status_t* scatter_on_gpu(weir_kernel_ctx_t* ctx, weir_tensor_t* params) {
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
+  if (params->count == 0) return NULL;
+  weir_move_places_t places = {.indices = indices,
+                               .count = indices->count,
+                               .depth = 1,
+                               .dims = params->dims,
+                               .inner = params->count / params->dims[0]};
+  return weir_gpu_scatter(ctx, ctx->state, &places, updates, updates->rank == 0, params);
+}
+
 static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable,
                                      int update) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
@@ -107,6 +120,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
                        weir_dtype_name(weir_tensor_type(params)));
   }
   WEIR_TRY(check_shapes(params, indices, updates));
+  if (ctx->state) return scatter_on_gpu(ctx, params);
   WEIR_TRY(check_indices(params, indices));
   if (indices->count == 0 || params->count == 0) return NULL;
   scatter_t s = {.fn = update == ASSIGN
@@ -158,23 +172,45 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
 }
 
+WEIR_SCATTER_INIT(scatter_add_gpu, ADD)
+WEIR_SCATTER_INIT(scatter_sub_gpu, SUB)
+WEIR_SCATTER_INIT(scatter_mul_gpu, MUL)
+WEIR_SCATTER_INIT(scatter_div_gpu, DIV)
+WEIR_SCATTER_INIT(scatter_min_gpu, MIN)
+WEIR_SCATTER_INIT(scatter_max_gpu, MAX)
+WEIR_SCATTER_INIT(scatter_assign_gpu, ASSIGN)
+
 // Rows of the table below.
-#define RESOURCE_SCATTER(op, allowed, row_types, fn)                                              \
+#define RESOURCE_SCATTER(op, allowed, row_types, gpu_types, fn)                                   \
   {                                                                                               \
     .name = op, .attrs = "dtype: " allowed "; Tindices: {int32, int64}",                          \
     .inputs = "resource: resource; indices: Tindices; updates: dtype", .flags = WEIR_OP_STATEFUL, \
     .infer_shape = resource_shape, .cost = weir_cost_fn_updates,                                  \
     .kernels = (const weir_kernel_def_t[]) {                                                      \
-      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_inputs = "resource"}, { 0 }      \
+      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_inputs = "resource"},            \
+          {WEIR_DEVICE_GPU,                                                                       \
+           .types = "dtype: " gpu_types,                                                          \
+           .compute = fn,                                                                         \
+           .init = fn##_gpu,                                                                      \
+           .state_size = sizeof(weir_scatter_state_t),                                            \
+           .host_inputs = "resource"},                                                            \
+      {                                                                                           \
+        0                                                                                         \
+      }                                                                                           \
     }                                                                                             \
   }
-#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn)                                 \
+#define REF_SCATTER(op, allowed, locking, op_flags, row_types, gpu_types, fn)                      \
   {                                                                                                \
     .name = op, .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking, \
     .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",       \
     .flags = op_flags, .infer_shape = ref_shape, .cost = weir_cost_fn_updates,                     \
     .kernels = (const weir_kernel_def_t[]) {                                                       \
-      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn}, { 0 }                                  \
+      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn},                                        \
+          {WEIR_DEVICE_GPU, .types = "T: " gpu_types, .compute = fn, .init = fn##_gpu,             \
+           .state_size = sizeof(weir_scatter_state_t)},                                            \
+      {                                                                                            \
+        0                                                                                          \
+      }                                                                                            \
     }                                                                                              \
   }
 #define MINMAX_TYPES "{half, bfloat16, float, double, int32, int64}"
@@ -182,24 +218,34 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_state_scatter = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        RESOURCE_SCATTER("ResourceScatterAdd", "numbertype", "dtype: " NUMBERS, scatter_add),
-        RESOURCE_SCATTER("ResourceScatterSub", "numbertype", "dtype: " NUMBERS, scatter_sub),
-        RESOURCE_SCATTER("ResourceScatterMul", "numbertype", "dtype: " NUMBERS, scatter_mul),
-        RESOURCE_SCATTER("ResourceScatterDiv", "numbertype", "dtype: " NUMBERS, scatter_div),
-        RESOURCE_SCATTER("ResourceScatterMin", "numbertype", "dtype: " ORDERED, scatter_min),
-        RESOURCE_SCATTER("ResourceScatterMax", "numbertype", "dtype: " ORDERED, scatter_max),
-        RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, scatter_assign),
+        RESOURCE_SCATTER("ResourceScatterAdd", "numbertype", "dtype: " NUMBERS,
+                         WEIR_SCATTERED_NUMBERS, scatter_add),
+        RESOURCE_SCATTER("ResourceScatterSub", "numbertype", "dtype: " NUMBERS,
+                         WEIR_SCATTERED_NUMBERS, scatter_sub),
+        RESOURCE_SCATTER("ResourceScatterMul", "numbertype", "dtype: " NUMBERS,
+                         WEIR_SCATTERED_NUMBERS, scatter_mul),
+        RESOURCE_SCATTER("ResourceScatterDiv", "numbertype", "dtype: " NUMBERS,
+                         WEIR_SCATTERED_NUMBERS, scatter_div),
+        RESOURCE_SCATTER("ResourceScatterMin", "numbertype", "dtype: " ORDERED,
+                         WEIR_SCATTERED_NUMBERS, scatter_min),
+        RESOURCE_SCATTER("ResourceScatterMax", "numbertype", "dtype: " ORDERED,
+                         WEIR_SCATTERED_NUMBERS, scatter_max),
+        RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, "int32, " WEIR_MOVED_TYPES,
+                         scatter_assign),
         REF_SCATTER("ScatterAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    scatter_add),
+                    WEIR_SCATTERED_NUMBERS, scatter_add),
         REF_SCATTER("ScatterSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    scatter_sub),
+                    WEIR_SCATTERED_NUMBERS, scatter_sub),
         REF_SCATTER("ScatterMul", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    scatter_mul),
+                    WEIR_SCATTERED_NUMBERS, scatter_mul),
         REF_SCATTER("ScatterDiv", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    scatter_div),
+                    WEIR_SCATTERED_NUMBERS, scatter_div),
         REF_SCATTER("ScatterMin", MINMAX_TYPES, "false", 0,
-                    "T: half, bfloat16, float, double, int32, int64", scatter_min),
+                    "T: half, bfloat16, float, double, int32, int64", WEIR_SCATTERED_NUMBERS,
+                    scatter_min),
         REF_SCATTER("ScatterMax", MINMAX_TYPES, "false", 0,
-                    "T: half, bfloat16, float, double, int32, int64", scatter_max),
-        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, scatter_assign),
+                    "T: half, bfloat16, float, double, int32, int64", WEIR_SCATTERED_NUMBERS,
+                    scatter_max),
+        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, "int32, " WEIR_MOVED_TYPES,
+                    scatter_assign),
         {0}}};

@@ -30,11 +30,17 @@ static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   return weir_kernel_update_variable(ctx, variable, scatter_locked, mode);
 }
 
-static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_UPDATE); }
-static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_ADD); }
-static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_SUB); }
-static weir_status_t* min_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MIN); }
-static weir_status_t* max_cpu(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MAX); }
+static weir_status_t* update(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_UPDATE); }
+static weir_status_t* add(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_ADD); }
+static weir_status_t* sub(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_SUB); }
+static weir_status_t* min(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MIN); }
+static weir_status_t* max(weir_kernel_ctx_t* ctx) { return scatter(ctx, ND_SCATTER_MAX); }
+
+WEIR_SCATTER_INIT(update_gpu, ASSIGN)
+WEIR_SCATTER_INIT(add_gpu, ADD)
+WEIR_SCATTER_INIT(sub_gpu, SUB)
+WEIR_SCATTER_INIT(min_gpu, MIN)
+WEIR_SCATTER_INIT(max_gpu, MAX)
 
 static weir_status_t* resource_shape(weir_shape_ctx_t* ctx) {
   const weir_handle_info_t* info = ctx->input_handles[0];
@@ -49,7 +55,7 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
 }
 
 // Rows of the table below.
-#define RESOURCE_SCATTER(op, row_types, fn, text)                                                  \
+#define RESOURCE_SCATTER(op, row_types, gpu_types, fn, text)                                       \
   {                                                                                                \
     .name = op,                                                                                    \
     .attrs =                                                                                       \
@@ -58,10 +64,13 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
     .inputs = "ref: resource; indices: Tindices; updates: T", .flags = WEIR_OP_STATEFUL,           \
     .summary = text, .infer_shape = resource_shape, .cost = weir_cost_fn_updates,                  \
     .kernels = (const weir_kernel_def_t[]) {                                                       \
-      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn, .host_inputs = "ref"}, { 0 }      \
+      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn, .host_inputs = "ref"},            \
+          ND_SCATTER_GPU_ROW(gpu_types, fn, .host_inputs = "ref"), {                               \
+        0                                                                                          \
+      }                                                                                            \
     }                                                                                              \
   }
-#define REF_SCATTER(op, allowed, locking, op_flags, row_types, fn, text)                        \
+#define REF_SCATTER(op, allowed, locking, op_flags, row_types, gpu_types, fn, text)             \
   {                                                                                             \
     .name = op,                                                                                 \
     .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking           \
@@ -69,32 +78,38 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
     .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",    \
     .flags = op_flags, .summary = text, .infer_shape = ref_shape, .cost = weir_cost_fn_updates, \
     .kernels = (const weir_kernel_def_t[]) {                                                    \
-      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn}, { 0 }                         \
+      {WEIR_DEVICE_CPU, .types = "T: " row_types, .compute = fn},                               \
+          ND_SCATTER_GPU_ROW(gpu_types, fn, .host_inputs = NULL), {                             \
+        0                                                                                       \
+      }                                                                                         \
     }                                                                                           \
   }
 
 const weir_op_module_t weir_ops_state_scatter_nd = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        RESOURCE_SCATTER("ResourceScatterNdUpdate", "bool, string, " NUMBERS, update_cpu,
+        RESOURCE_SCATTER("ResourceScatterNdUpdate", "bool, string, " NUMBERS,
+                         "int32, " WEIR_MOVED_TYPES, update,
                          "Replaces slices of a variable by rows of indices."),
-        RESOURCE_SCATTER("ResourceScatterNdAdd", "bool, " NUMBERS, add_cpu,
+        RESOURCE_SCATTER("ResourceScatterNdAdd", "bool, " NUMBERS, WEIR_SCATTERED_NUMBERS, add,
                          "Adds to slices of a variable by rows of indices."),
-        RESOURCE_SCATTER("ResourceScatterNdSub", "bool, " NUMBERS, sub_cpu,
+        RESOURCE_SCATTER("ResourceScatterNdSub", "bool, " NUMBERS, WEIR_SCATTERED_NUMBERS, sub,
                          "Subtracts from slices of a variable by rows of indices."),
-        RESOURCE_SCATTER("ResourceScatterNdMin", ORDERED, min_cpu,
+        RESOURCE_SCATTER("ResourceScatterNdMin", ORDERED, WEIR_SCATTERED_NUMBERS, min,
                          "Keeps the smaller elements in slices of a variable."),
-        RESOURCE_SCATTER("ResourceScatterNdMax", ORDERED, max_cpu,
+        RESOURCE_SCATTER("ResourceScatterNdMax", ORDERED, WEIR_SCATTERED_NUMBERS, max,
                          "Keeps the larger elements in slices of a variable."),
         REF_SCATTER("ScatterNdUpdate", "type", "true", WEIR_OP_NO_GRADIENT,
-                    "bool, string, " NUMBERS, update_cpu,
+                    "bool, string, " NUMBERS, "int32, " WEIR_MOVED_TYPES, update,
                     "Replaces slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS, add_cpu,
+        REF_SCATTER("ScatterNdAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS,
+                    WEIR_SCATTERED_NUMBERS, add,
                     "Adds to slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS, sub_cpu,
+        REF_SCATTER("ScatterNdSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS,
+                    WEIR_SCATTERED_NUMBERS, sub,
                     "Subtracts from slices of a variable by rows of indices."),
-        REF_SCATTER("ScatterNdMin", "numbertype", "false", 0, ORDERED, min_cpu,
+        REF_SCATTER("ScatterNdMin", "numbertype", "false", 0, ORDERED, WEIR_SCATTERED_NUMBERS, min,
                     "Keeps the smaller elements in slices of a variable."),
-        REF_SCATTER("ScatterNdMax", "numbertype", "false", 0, ORDERED, max_cpu,
+        REF_SCATTER("ScatterNdMax", "numbertype", "false", 0, ORDERED, WEIR_SCATTERED_NUMBERS, max,
                     "Keeps the larger elements in slices of a variable."),
         {0}}};
