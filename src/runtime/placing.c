@@ -286,13 +286,31 @@ static weir_status_t* place_by_cost(weir_program_t* program, const weir_source_t
   return status;
 }
 
+// Whether a device is preferred to the first: then the others only get what it has no kernels for,
+// and it takes all nodes that use a variable to know where that can be.
+static bool has_preferred(const weir_runtime_t* runtime) {
+  for (int i = 1; i < runtime->device_count; ++i) {
+    if (runtime->devices[i]->preference > runtime->devices[0]->preference) return true;
+  }
+  return false;
+}
+
+// The body of a function may be given state of any device: it stays with the first, as its callers
+// do.
+static void prefer_none(const weir_program_t* program, weir_placement_t* devices) {
+  for (int i = 0; i < program->runtime->device_count; ++i)
+    devices[i].preference = WEIR_MIN(devices[i].preference, devices[0].preference);
+}
+
 weir_status_t* weir_program_place(weir_program_t* program, const weir_source_t* source,
                                   weir_arena_t* arena) {
   weir_placement_t* devices = NULL;
-  bool is_free = program->place.kind != WEIR_PLACE_FIRST && !source->is_function;
+  bool is_chosen = program->place.kind != WEIR_PLACE_FIRST || has_preferred(program->runtime);
+  bool is_free = is_chosen && !source->is_function;
   if (is_free && program->place.kind == WEIR_PLACE_COST)
     return place_by_cost(program, source, arena);
   WEIR_TRY(list_devices(program->runtime, arena, &devices));
+  if (source->is_function) prefer_none(program, devices);
   if (is_free) WEIR_TRY(place_as_whole(program, source->graph, devices, arena));
   weir_place_policy_t policy = source->is_function ? (weir_place_policy_t){0} : program->place;
   return place_on(program, source->graph, devices, policy, NULL, arena);
