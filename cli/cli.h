@@ -21,6 +21,7 @@ extern const verb_t verb_bench;
 extern const verb_t verb_run;
 extern const verb_t verb_show;
 extern const verb_t verb_ops;
+extern const verb_t verb_devices;
 extern const verb_t verb_place;
 extern const verb_t verb_server;
 

@@ -16,8 +16,8 @@ static const verb_t verb_version = {.name = "version",
                                     .help = "usage: weir version\n",
                                     .run = run_version};
 
-static const verb_t* const verbs[] = {&verb_bench, &verb_run,    &verb_place,  &verb_show,
-                                      &verb_ops,   &verb_server, &verb_version};
+static const verb_t* const verbs[] = {&verb_bench,   &verb_run, &verb_place,  &verb_show,
+                                      &verb_devices, &verb_ops, &verb_server, &verb_version};
 enum { VERB_COUNT = sizeof(verbs) / sizeof(verbs[0]) };
 
 // Loads what --plugin names, whichever the verb, and takes these arguments out. False: said why

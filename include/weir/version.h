@@ -18,6 +18,8 @@ WEIR_API const char* weir_version(void);  // "0.1.0"; static
 // weir_buffer_free it.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_describe_ops(const char* name, bool json,
                                                         char** out_text);
+// The devices of this machine, one a line, and what GPUs lack; |out_text| likewise.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_describe_devices(char** out_text);
 // All ops as a serialised OpList.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_op_list(char** out_data, size_t* out_size);
 // Tensor memory in use at its highest, in bytes, since the start or the last reset.

@@ -1,6 +1,9 @@
-// describe.c — What this build is: its version and its ops, as the registry tells them.
+// describe.c — What this build is: its version and its ops, as the registry tells them; and where
+// it runs.
 #include "base/alloc.h"
 #include "base/string.h"
+#include "base/thread.h"
+#include "device/cuda/cuda.h"
 #include "op/op.h"
 #include "ops/builtin_ops.h"
 #include "weir/argument.h"
@@ -105,6 +108,18 @@ weir_status_t* weir_describe_ops(const char* name, bool json, char** out_text) {
     if (json) append_json(op, &out);
     else append_line(op, &out);
   }
+  weir_status_t* status = weir_strbuf_finish(&out);
+  if (status) weir_strbuf_free(&out);
+  else *out_text = out.data;
+  return status;
+}
+
+weir_status_t* weir_describe_devices(char** out_text) {
+  WEIR_REQUIRE_ARG(out_text);
+  weir_strbuf_t out = {0};
+  int count = weir_cpu_count();
+  weir_strbuf_printf(&out, "cpu     %d core%s\n", count, count == 1 ? "" : "s");
+  weir_cuda_describe(&out);
   weir_status_t* status = weir_strbuf_finish(&out);
   if (status) weir_strbuf_free(&out);
   else *out_text = out.data;

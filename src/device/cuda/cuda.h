@@ -6,6 +6,7 @@
 #ifndef WEIR_DEVICE_CUDA_H_
 #define WEIR_DEVICE_CUDA_H_
 
+#include "base/string.h"
 #include "device/cuda/cuda_core.h"
 #include "device/device.h"
 
@@ -53,6 +54,9 @@ WEIR_MUST_USE weir_status_t* weir_cuda_synchronize(weir_device_t* device);
 bool weir_cuda_allows_tf32(const weir_device_t* device);
 const cuda_core_t* weir_cuda_core(const weir_device_t* device);
 bool weir_device_is_cuda(const weir_device_t* device);
+
+// Appends a line for each GPU of the machine, and for the libraries; or why there are none.
+void weir_cuda_describe(weir_strbuf_t* out);
 
 // What a library keeps for a device: made by |create| the first time it is asked for, freed with
 // the device. |key| is the address of something of the library's own.
