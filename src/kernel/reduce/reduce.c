@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "kernel/reduce/reduce_internal.h"
 
-#define MAX_DIMS 254
 #define PIECE 65536    // elements of a piece, about
 #define TILE 1024      // columns of a piece whose innermost dimension is kept
 #define ROW_BLOCK 512  // rows summed before they join the others: bounds the error of long columns
@@ -13,25 +12,13 @@
 #define MANY_ROWS 16
 #define ELEMENT_NS 0.4
 
-// Some of the dimensions, outermost first.
-typedef struct axes_t {
-  int count;
-  int64_t dims[MAX_DIMS];
-  int64_t strides[MAX_DIMS];  // in elements
-  int64_t total;              // product of |dims|
-} axes_t;
-
 typedef struct reduction_t {
   const reducer_t* fn;
   const char* input;
   char* output;
   char* partials;  // accumulators of all pieces; NULL when each output is one piece
   size_t size;     // bytes of an element
-  axes_t kept;     // without the inner dimension
-  axes_t reduced;  // without the inner dimension
-  int64_t inner;   // contiguous elements of the innermost dimension after merging
-  bool inner_reduced;
-  int64_t reduced_count;  // elements an output stands for
+  reduce_shape_t shape;
   // Inner kept: a piece is |rows_per_piece| rows of one tile. Inner reduced: so many runs, or part
   // of one run.
   int64_t tiles;
@@ -41,7 +28,7 @@ typedef struct reduction_t {
   int64_t pieces;  // an output (tile)
 } reduction_t;
 
-static void add_axis(axes_t* axes, int64_t dim, int64_t stride) {
+static void add_axis(reduce_axes_t* axes, int64_t dim, int64_t stride) {
   int last = axes->count - 1;
   axes->total *= dim;
   if (last >= 0 && axes->strides[last] == dim * stride) {
@@ -53,7 +40,7 @@ static void add_axis(axes_t* axes, int64_t dim, int64_t stride) {
   axes->strides[axes->count++] = stride;
 }
 
-static int64_t offset_of(const axes_t* axes, int64_t index) {
+static int64_t offset_of(const reduce_axes_t* axes, int64_t index) {
   int64_t offset = 0;
   for (int i = axes->count - 1; i >= 0; --i) {
     offset += index % axes->dims[i] * axes->strides[i];
@@ -62,10 +49,10 @@ static int64_t offset_of(const axes_t* axes, int64_t index) {
   return offset;
 }
 
-// Sorts dimensions into kept and reduced, and takes the innermost run of like ones out.
-static void analyse(reduction_t* r, int rank, const int64_t* dims, const bool* is_reduced) {
-  r->kept.total = r->reduced.total = 1;
-  int64_t strides[MAX_DIMS];
+void weir_reduce_analyse(int rank, const int64_t* dims, const bool* is_reduced, reduce_shape_t* r) {
+  r->kept.count = r->reduced.count = 0;
+  r->kept.total = r->reduced.total = r->inner = 1;
+  int64_t strides[WEIR_REDUCE_MAX_AXES];
   int64_t stride = 1;
   for (int i = rank - 1; i >= 0; --i) {
     strides[i] = stride;
@@ -73,7 +60,6 @@ static void analyse(reduction_t* r, int rank, const int64_t* dims, const bool* i
   }
   int last = rank - 1;
   while (last >= 0 && dims[last] == 1) --last;
-  r->inner = 1;
   r->inner_reduced = last >= 0 && is_reduced[last];
   for (; last >= 0 && (dims[last] == 1 || is_reduced[last] == r->inner_reduced); --last)
     r->inner *= dims[last];
@@ -86,30 +72,31 @@ static void analyse(reduction_t* r, int rank, const int64_t* dims, const bool* i
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static void cut(reduction_t* r) {
-  if (r->inner_reduced) {
+  if (r->shape.inner_reduced) {
     r->tiles = 1;
-    r->run_per_piece = r->inner >= 2 * PIECE ? PIECE : r->inner;
-    r->run_pieces = ceil_div(r->inner, r->run_per_piece);
-    r->rows_per_piece = r->run_pieces > 1 ? 1 : WEIR_MAX(PIECE / r->inner, 1);
+    r->run_per_piece = r->shape.inner >= 2 * PIECE ? PIECE : r->shape.inner;
+    r->run_pieces = ceil_div(r->shape.inner, r->run_per_piece);
+    r->rows_per_piece = r->run_pieces > 1 ? 1 : WEIR_MAX(PIECE / r->shape.inner, 1);
   } else {
-    r->tiles = ceil_div(r->inner, TILE);
+    r->tiles = ceil_div(r->shape.inner, TILE);
     r->run_pieces = 1;
-    int64_t rows = ceil_div(WEIR_MAX(PIECE / WEIR_MIN(r->inner, TILE), 1), ROW_BLOCK) * ROW_BLOCK;
+    int64_t rows =
+        ceil_div(WEIR_MAX(PIECE / WEIR_MIN(r->shape.inner, TILE), 1), ROW_BLOCK) * ROW_BLOCK;
     r->rows_per_piece = rows;
   }
-  r->pieces = ceil_div(r->reduced.total, r->rows_per_piece) * r->run_pieces;
+  r->pieces = ceil_div(r->shape.reduced.total, r->rows_per_piece) * r->run_pieces;
 }
 
 // Piece |piece| of output |out| (inner reduced) into *|acc|.
 static void piece_of_run(const reduction_t* r, int64_t out, int64_t piece, void* acc) {
-  const char* base = r->input + (size_t)offset_of(&r->kept, out) * r->size;
+  const char* base = r->input + (size_t)offset_of(&r->shape.kept, out) * r->size;
   int64_t begin = piece % r->run_pieces * r->run_per_piece;
-  int64_t length = WEIR_MIN(r->run_per_piece, r->inner - begin);
+  int64_t length = WEIR_MIN(r->run_per_piece, r->shape.inner - begin);
   int64_t row = piece / r->run_pieces * r->rows_per_piece;
-  int64_t row_end = WEIR_MIN(row + r->rows_per_piece, r->reduced.total);
+  int64_t row_end = WEIR_MIN(row + r->rows_per_piece, r->shape.reduced.total);
   r->fn->init(acc, 1);
   for (; row < row_end; ++row) {
-    r->fn->run(base + (size_t)(offset_of(&r->reduced, row) + begin) * r->size, length, acc);
+    r->fn->run(base + (size_t)(offset_of(&r->shape.reduced, row) + begin) * r->size, length, acc);
   }
 }
 
@@ -133,12 +120,13 @@ static void add_chains(const reduction_t* r, const char* x, int64_t stride, int6
 // reduced dimension allows.
 static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_t row_end,
                      int64_t cols, void* acc) {
-  int last = r->reduced.count - 1;
-  int64_t inner_rows = last >= 0 ? r->reduced.dims[last] : 1;
-  int64_t stride = last >= 0 ? r->reduced.strides[last] : 0;
+  int last = r->shape.reduced.count - 1;
+  int64_t inner_rows = last >= 0 ? r->shape.reduced.dims[last] : 1;
+  int64_t stride = last >= 0 ? r->shape.reduced.strides[last] : 0;
   while (row < row_end) {
     int64_t rows = WEIR_MIN(inner_rows - row % inner_rows, row_end - row);
-    add_chains(r, base + (size_t)offset_of(&r->reduced, row) * r->size, stride, rows, cols, acc);
+    add_chains(r, base + (size_t)offset_of(&r->shape.reduced, row) * r->size, stride, rows, cols,
+               acc);
     row += rows;
   }
 }
@@ -147,9 +135,9 @@ static void add_rows(const reduction_t* r, const char* base, int64_t row, int64_
 static void piece_of_rows(const reduction_t* r, int64_t out, int64_t tile, int64_t piece,
                           int64_t cols, void* acc) {
   _Alignas(64) char block[TILE * 16];
-  const char* base = r->input + (size_t)(offset_of(&r->kept, out) + tile * TILE) * r->size;
+  const char* base = r->input + (size_t)(offset_of(&r->shape.kept, out) + tile * TILE) * r->size;
   int64_t row = piece * r->rows_per_piece;
-  int64_t row_end = WEIR_MIN(row + r->rows_per_piece, r->reduced.total);
+  int64_t row_end = WEIR_MIN(row + r->rows_per_piece, r->shape.reduced.total);
   r->fn->init(acc, cols);
   if (row_end - row <= ROW_BLOCK) {
     add_rows(r, base, row, row_end, cols, acc);
@@ -163,17 +151,18 @@ static void piece_of_rows(const reduction_t* r, int64_t out, int64_t tile, int64
 }
 
 static int64_t tile_width(const reduction_t* r, int64_t tile) {
-  return r->inner_reduced ? 1 : WEIR_MIN(TILE, r->inner - tile * TILE);
+  return r->shape.inner_reduced ? 1 : WEIR_MIN(TILE, r->shape.inner - tile * TILE);
 }
 
 static char* partial_at(const reduction_t* r, int64_t index) {
-  int64_t width = r->inner_reduced ? 1 : WEIR_MIN(r->inner, TILE);
+  int64_t width = r->shape.inner_reduced ? 1 : WEIR_MIN(r->shape.inner, TILE);
   return r->partials + (size_t)(index * width) * r->fn->acc_size;
 }
 
 static void write_output(const reduction_t* r, int64_t out, int64_t tile, const void* acc) {
-  int64_t first = r->inner_reduced ? out : out * r->inner + tile * TILE;
-  r->fn->finish(acc, tile_width(r, tile), r->reduced_count, r->output + (size_t)first * r->size);
+  int64_t first = r->shape.inner_reduced ? out : out * r->shape.inner + tile * TILE;
+  r->fn->finish(acc, tile_width(r, tile), r->shape.reduced_count,
+                r->output + (size_t)first * r->size);
 }
 
 // Items are (output, tile, piece), piece fastest.
@@ -185,7 +174,7 @@ static void reduce_range(void* arg, int64_t begin, int64_t end) {
     int64_t tile = item / r->pieces % r->tiles;
     int64_t out = item / r->pieces / r->tiles;
     void* acc = r->partials ? partial_at(r, item) : local;
-    if (r->inner_reduced) {
+    if (r->shape.inner_reduced) {
       piece_of_run(r, out, piece, acc);
     } else {
       piece_of_rows(r, out, tile, piece, tile_width(r, tile), acc);
@@ -241,11 +230,11 @@ weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op, weir_dtype_t 
   if (kept == 0) return NULL;
   if (reduced == 0) return write_identities(fn, kept, size, output);
   reduction_t r = {.fn = fn, .input = input, .output = output, .size = size};
-  analyse(&r, rank, dims, is_reduced);
+  weir_reduce_analyse(rank, dims, is_reduced, &r.shape);
   cut(&r);
-  int64_t outputs = r.kept.total * r.tiles;
+  int64_t outputs = r.shape.kept.total * r.tiles;
   if (r.pieces > 1) {
-    int64_t width = r.inner_reduced ? 1 : WEIR_MIN(r.inner, TILE);
+    int64_t width = r.shape.inner_reduced ? 1 : WEIR_MIN(r.shape.inner, TILE);
     r.partials = weir_alloc_array((size_t)(outputs * r.pieces * width), fn->acc_size);
     if (!r.partials) return weir_out_of_memory();
   }
@@ -253,7 +242,7 @@ weir_status_t* weir_reduce(weir_pool_t* pool, weir_reduce_op_t op, weir_dtype_t 
       ELEMENT_NS * (double)kept * (double)reduced / (double)(outputs * r.pieces) + 5.0;
   each(pool, outputs * r.pieces, per_item, reduce_range, &r);
   if (r.partials)
-    each(pool, outputs, 2.0 * (double)(r.pieces * WEIR_MIN(r.inner, TILE)), join_range, &r);
+    each(pool, outputs, 2.0 * (double)(r.pieces * WEIR_MIN(r.shape.inner, TILE)), join_range, &r);
   weir_free(r.partials);
   return NULL;
 }

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <inttypes.h>
 
+#include "kernel/cuda/source.h"
 #include "ops/math/common.h"
 #include "tensor/numeric.h"
 
@@ -147,7 +148,8 @@ static weir_status_t* read_axis(const weir_tensor_t* t, int rank, int* out_axis)
   return weir_kernel_axis(axis, rank, out_axis);
 }
 
-static weir_status_t* arg_cpu(weir_kernel_ctx_t* ctx, bool is_max) {
+// Output 0, and what |out_job| says of lengths.
+static weir_status_t* prepare(weir_kernel_ctx_t* ctx, arg_job_t* out_job) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   int axis;
   WEIR_TRY(read_axis(weir_kernel_input(ctx, 1), x->rank, &axis));
@@ -157,22 +159,86 @@ static weir_status_t* arg_cpu(weir_kernel_ctx_t* ctx, bool is_max) {
                        weir_tensor_shape_text(x, text));
   }
   int64_t dims[WEIR_MAX_RANK];
-  arg_job_t job = {.fn = functions[x->dtype],
-                   .x = x->data,
-                   .size = weir_dtype_size(weir_tensor_type(x)),
-                   .length = x->dims[axis],
-                   .inner = 1,
-                   .is_max = is_max};
+  *out_job = (arg_job_t){.x = x->data, .length = x->dims[axis], .inner = 1};
   for (int i = 0, out = 0; i < x->rank; ++i) {
-    if (i > axis) job.inner *= x->dims[i];
+    if (i > axis) out_job->inner *= x->dims[i];
     if (i != axis) dims[out++] = x->dims[i];
   }
-  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank - 1, dims, &job.y));
+  return weir_kernel_output(ctx, 0, x->rank - 1, dims, &out_job->y);
+}
+
+static weir_status_t* arg_cpu(weir_kernel_ctx_t* ctx, bool is_max) {
+  weir_dtype_t dtype = weir_tensor_type(weir_kernel_input(ctx, 0));
+  arg_job_t job;
+  WEIR_TRY(prepare(ctx, &job));
+  job.fn = functions[dtype];
+  job.size = weir_dtype_size(dtype);
+  job.is_max = is_max;
   weir_pool_for(weir_kernel_pool(ctx), job.y->count, (double)job.length, arg_range, &job);
   return NULL;
 }
 static weir_status_t* arg_max_cpu(weir_kernel_ctx_t* ctx) { return arg_cpu(ctx, true); }
 static weir_status_t* arg_min_cpu(weir_kernel_ctx_t* ctx) { return arg_cpu(ctx, false); }
+
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(arg_reduce);
+
+typedef struct arg_state_t {
+  weir_cuda_function_t rows, columns;
+} arg_state_t;
+
+// What an element must be above, or for ArgMin below; of integers by their size.
+static const char* worst(weir_dtype_t dtype, bool is_max) {
+  switch (dtype) {
+    case WEIR_DTYPE_FLOAT: return is_max ? "-0x1.fffffep127f" : "0x1.fffffep127f";
+    case WEIR_DTYPE_DOUBLE: return is_max ? "-0x1.fffffffffffffp1023" : "0x1.fffffffffffffp1023";
+    case WEIR_DTYPE_HALF: return is_max ? "-65504" : "65504";
+    case WEIR_DTYPE_BFLOAT16: return is_max ? "-0x1.fep127f" : "0x1.fep127f";
+    case WEIR_DTYPE_BOOL: return is_max ? "0" : "1";
+    default: break;
+  }
+  return is_max ? "((T)-1 < (T)0 ? (T)(~0ull << (8 * sizeof(T) - 1)) : (T)0)"
+                : "((T)-1 < (T)0 ? (T)~(~0ull << (8 * sizeof(T) - 1)) : (T)-1)";
+}
+
+static weir_status_t* arg_gpu_init(const weir_kernel_init_t* init, arg_state_t* out, bool is_max) {
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  const char* const names[] = {"arg_rows", "arg_columns"};
+  weir_cuda_function_t* const found[] = {&out->rows, &out->columns};
+  for (int i = 0; i < 2; ++i) {
+    weir_strbuf_t text = {0};
+    weir_strbuf_printf(&text, "#define T %s\n#define OUT %s\n#define BETTER %s\n#define WORST %s\n",
+                       weir_cuda_type_name(dtype), weir_cuda_type_name(init->node->output_types[0]),
+                       is_max ? ">" : "<", worst(dtype, is_max));
+    WEIR_TRY(weir_cuda_build(init->device, &text, weir_cuda_source_arg_reduce, names[i], found[i]));
+  }
+  return NULL;
+}
+static weir_status_t* arg_max_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return arg_gpu_init(init, state, true);
+}
+static weir_status_t* arg_min_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return arg_gpu_init(init, state, false);
+}
+
+static weir_status_t* arg_gpu(weir_kernel_ctx_t* ctx) {
+  enum { WARPS = 8, LONG = 4096 };  // of a block; elements that a block should see to
+  const arg_state_t* s = ctx->state;
+  arg_job_t job;
+  WEIR_TRY(prepare(ctx, &job));
+  void* y = job.y->data;
+  int64_t outputs = job.y->count;
+  if (outputs == 0) return NULL;
+  int is_long = job.length >= LONG;
+  weir_cuda_size_t size = weir_cuda_size_for(
+      ctx->device, job.inner > 1 ? outputs : outputs * (is_long ? WARPS : 1) * 32);
+  if (job.inner > 1)
+    return weir_cuda_launch(ctx->device, s->columns, &size,
+                            WEIR_CUDA_ARGS(&job.x, &y, &outputs, &job.length, &job.inner));
+  return weir_cuda_launch(ctx->device, s->rows, &size,
+                          WEIR_CUDA_ARGS(&job.x, &y, &outputs, &job.length, &is_long));
+}
 
 static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* x = weir_shape_input(ctx, 0);
@@ -203,8 +269,16 @@ static weir_status_t* arg_shape(weir_shape_ctx_t* ctx) {
 #define ARG_TYPES                                                                               \
   "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
   "qint32,qint16,quint16,bool}"
-#define ARG_KERNELS(fn) \
-  WEIR_CPU_KERNEL(.types = CPU_REAL_NUMBER ", bool", .compute = fn, .host_inputs = "dimension")
+#define ARG_KERNELS(name)                                                                         \
+  (const weir_kernel_def_t[]) {                                                                   \
+    {WEIR_DEVICE_CPU, .types = CPU_REAL_NUMBER ", bool", .compute = name##_cpu,                   \
+     .host_inputs = "dimension"},                                                                 \
+        {WEIR_DEVICE_GPU,         .types = CPU_REAL_NUMBER ", bool", .compute = arg_gpu,          \
+         .init = name##_gpu_init, .state_size = sizeof(arg_state_t), .host_inputs = "dimension"}, \
+    {                                                                                             \
+      0                                                                                           \
+    }                                                                                             \
+  }
 
 const weir_op_module_t weir_ops_math_arg_max = {
     .file = __FILE__,
@@ -217,7 +291,7 @@ const weir_op_module_t weir_ops_math_arg_max = {
          .summary = "The index of the largest element along a dimension, the first of equals",
          .infer_shape = arg_shape,
          .build_grad = weir_grad_fn_none,
-         .kernels = ARG_KERNELS(arg_max_cpu)},
+         .kernels = ARG_KERNELS(arg_max)},
         {.name = "ArgMin",
          .attrs = "T: " ARG_TYPES
                   "; Tidx: {int32,int64} = DT_INT32; output_type: {int32,int64} = DT_INT64",
@@ -226,5 +300,5 @@ const weir_op_module_t weir_ops_math_arg_max = {
          .summary = "The index of the smallest element along a dimension, the first of equals",
          .infer_shape = arg_shape,
          .build_grad = weir_grad_fn_none,
-         .kernels = ARG_KERNELS(arg_min_cpu)},
+         .kernels = ARG_KERNELS(arg_min)},
         {0}}};

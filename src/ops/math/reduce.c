@@ -4,27 +4,43 @@
 
 #include <inttypes.h>
 
+#include "kernel/reduce/cuda_reduce.h"
 #include "ops/math/reduce_grad.h"
 
 typedef struct reduce_state_t {
   weir_reduce_op_t op;
   bool keep_dims;
+  bool is_gpu;
+  weir_cuda_reduce_t gpu;  // if so
 } reduce_state_t;
 
-#define REDUCE_INIT(name, OP)                                                                  \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                    \
-    *(reduce_state_t*)state = (reduce_state_t){                                                \
-        .op = WEIR_REDUCE_##OP, .keep_dims = weir_attrs_bool(init->node->attrs, "keep_dims")}; \
-    return NULL;                                                                               \
+static weir_status_t* init_state(const weir_kernel_init_t* init, weir_reduce_op_t op, bool is_gpu,
+                                 void* state) {
+  reduce_state_t* s = state;
+  s->op = op;
+  s->keep_dims = weir_attrs_bool(init->node->attrs, "keep_dims");
+  s->is_gpu = is_gpu;
+  if (!is_gpu) return NULL;
+  return weir_cuda_reduce_find(init->device, op, weir_dtype_base(init->node->input_types[0]),
+                               &s->gpu);
+}
+
+// name_init and name_gpu_init.
+#define REDUCE_INIT(name, OP)                                                          \
+  static weir_status_t* name##_init(const weir_kernel_init_t* init, void* state) {     \
+    return init_state(init, WEIR_REDUCE_##OP, false, state);                           \
+  }                                                                                    \
+  static weir_status_t* name##_gpu_init(const weir_kernel_init_t* init, void* state) { \
+    return init_state(init, WEIR_REDUCE_##OP, true, state);                            \
   }
-REDUCE_INIT(sum_init, SUM)
-REDUCE_INIT(mean_init, MEAN)
-REDUCE_INIT(prod_init, PROD)
-REDUCE_INIT(max_init, MAX)
-REDUCE_INIT(min_init, MIN)
-REDUCE_INIT(norm_init, NORM)
-REDUCE_INIT(all_init, ALL)
-REDUCE_INIT(any_init, ANY)
+REDUCE_INIT(sum, SUM)
+REDUCE_INIT(mean, MEAN)
+REDUCE_INIT(prod, PROD)
+REDUCE_INIT(max, MAX)
+REDUCE_INIT(min, MIN)
+REDUCE_INIT(norm, NORM)
+REDUCE_INIT(all, ALL)
+REDUCE_INIT(any, ANY)
 
 // Marks the dimensions that |axes| names.
 static weir_status_t* mark_axes(const weir_tensor_t* axes, int rank, bool* is_reduced) {
@@ -47,7 +63,7 @@ static weir_status_t* mark_axes(const weir_tensor_t* axes, int rank, bool* is_re
   return NULL;
 }
 
-static weir_status_t* reduce_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* reduce_compute(weir_kernel_ctx_t* ctx) {
   const reduce_state_t* s = ctx->state;
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   bool is_reduced[WEIR_MAX_RANK];
@@ -68,6 +84,9 @@ static weir_status_t* reduce_cpu(weir_kernel_ctx_t* ctx) {
   }
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &y));
+  if (s->is_gpu)
+    return weir_cuda_reduce(ctx, &s->gpu, weir_tensor_type(x), x->rank, x->dims, is_reduced,
+                            x->data, y->data);
   return weir_reduce(weir_kernel_pool(ctx), s->op, weir_tensor_type(x), x->rank, x->dims,
                      is_reduced, x->data, y->data);
 }
@@ -117,9 +136,36 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
 #define ORDERED_TYPES                                                                           \
   "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64,qint8,quint8," \
   "qint32,qint16,quint16}"
-#define REDUCE_KERNELS(init_fn, constraint)                                    \
-  WEIR_CPU_KERNEL(.types = constraint, .compute = reduce_cpu, .init = init_fn, \
-                  .state_size = sizeof(reduce_state_t), .host_inputs = "reduction_indices")
+#define GPU_NUMBER \
+  "T: float, double, half, bfloat16, int8, int16, int64, uint8, uint16, uint32, uint64"
+#define REDUCE_ROW(device, types_, init_fn)                                          \
+  {                                                                                  \
+    device, .types = types_, .compute = reduce_compute, .init = init_fn,             \
+            .state_size = sizeof(reduce_state_t), .host_inputs = "reduction_indices" \
+  }
+// int32 stays in host memory.
+#define REDUCE_KERNELS(name, constraint)                          \
+  (const weir_kernel_def_t[]) {                                   \
+    REDUCE_ROW(WEIR_DEVICE_CPU, constraint, name##_init),         \
+        REDUCE_ROW(WEIR_DEVICE_GPU, GPU_NUMBER, name##_gpu_init), \
+        {WEIR_DEVICE_GPU,                                         \
+         .types = "T: int32",                                     \
+         .compute = reduce_compute,                               \
+         .init = name##_init,                                     \
+         .state_size = sizeof(reduce_state_t),                    \
+         .host_inputs = "input, reduction_indices",               \
+         .host_outputs = "output"},                               \
+    {                                                             \
+      0                                                           \
+    }                                                             \
+  }
+#define LOGICAL_KERNELS(name)                                 \
+  (const weir_kernel_def_t[]) {                               \
+    REDUCE_ROW(WEIR_DEVICE_CPU, NULL, name##_init),           \
+        REDUCE_ROW(WEIR_DEVICE_GPU, NULL, name##_gpu_init), { \
+      0                                                       \
+    }                                                         \
+  }
 #define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                   \
   {                                                                                                \
     .name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx", \
@@ -131,24 +177,24 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
     .name = op_name, .attrs = "keep_dims: bool = false; Tidx: {int32,int64} = DT_INT32",       \
     .inputs = "input: bool; reduction_indices: Tidx", .outputs = "output: bool",               \
     .flags = WEIR_OP_VIEW | WEIR_OP_NO_GRADIENT, .summary = text, .infer_shape = reduce_shape, \
-    .simplify = reduce_simplify, .kernels = REDUCE_KERNELS(init_fn, NULL)                      \
+    .simplify = reduce_simplify, .kernels = LOGICAL_KERNELS(init_fn)                           \
   }
 
 const weir_op_module_t weir_ops_math_reduce = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         REDUCE_OP("Sum", "numbertype", "The sum over some dimensions", sum_grad, reduce_simplify,
-                  sum_init, CPU_NUMBER),
+                  sum, CPU_NUMBER),
         REDUCE_OP("Mean", "numbertype", "The mean over some dimensions", mean_grad, reduce_simplify,
-                  mean_init, CPU_NUMBER),
+                  mean, CPU_NUMBER),
         REDUCE_OP("Prod", "numbertype", "The product over some dimensions", prod_grad,
-                  reduce_simplify, prod_init, CPU_NUMBER),
+                  reduce_simplify, prod, CPU_NUMBER),
         REDUCE_OP("Max", ORDERED_TYPES, "The largest over some dimensions", extreme_grad,
-                  reduce_simplify, max_init, CPU_REAL_NUMBER),
+                  reduce_simplify, max, CPU_REAL_NUMBER),
         REDUCE_OP("Min", ORDERED_TYPES, "The smallest over some dimensions", extreme_grad,
-                  reduce_simplify, min_init, CPU_REAL_NUMBER),
+                  reduce_simplify, min, CPU_REAL_NUMBER),
         REDUCE_OP("EuclideanNorm", "numbertype", "The Euclidean norm over some dimensions",
-                  norm_grad, NULL, norm_init, CPU_NUMBER),
-        LOGICAL_OP("All", "Whether all are true over some dimensions", all_init),
-        LOGICAL_OP("Any", "Whether one is true over some dimensions", any_init),
+                  norm_grad, NULL, norm, CPU_NUMBER),
+        LOGICAL_OP("All", "Whether all are true over some dimensions", all),
+        LOGICAL_OP("Any", "Whether one is true over some dimensions", any),
         {0}}};

@@ -2,6 +2,7 @@
 #include "kernel/nn/bias.h"
 
 #include "kernel/cuda/source.h"
+#include "kernel/reduce/cuda_reduce.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -124,28 +125,50 @@ static weir_status_t* bias_add_gpu(weir_kernel_ctx_t* ctx) {
       WEIR_CUDA_ARGS(&from, &to_add, &to, &n, &shape.channels, &shape.inner, &is_packed));
 }
 
-static weir_status_t* bias_add_grad_cpu(weir_kernel_ctx_t* ctx) {
+// The channels' count, and output 0 of that many elements.
+static weir_status_t* prepare_sum(weir_kernel_ctx_t* ctx, weir_bias_t* out_shape,
+                                  weir_tensor_t** out) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   if (x->rank < 2) {
     char text[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
                        weir_tensor_shape_text(x, text));
   }
-  weir_bias_t shape = bias_shape(x, is_nchw(weir_kernel_attrs(ctx)));
+  *out_shape = bias_shape(x, is_nchw(weir_kernel_attrs(ctx)));
+  return weir_kernel_output(ctx, 0, 1, &out_shape->channels, out);
+}
+
+static weir_status_t* bias_add_grad_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  weir_bias_t shape;
   weir_tensor_t* out;
-  WEIR_TRY(weir_kernel_output(ctx, 0, 1, &shape.channels, &out));
+  WEIR_TRY(prepare_sum(ctx, &shape, &out));
   return weir_bias_sum(weir_kernel_pool(ctx), weir_tensor_type(x), &shape, x->data, out->data);
 }
 
-#define BIAS_ADD_KERNELS                                                      \
-  (const weir_kernel_def_t[]) {                                               \
-    {WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},  \
-        {WEIR_DEVICE_GPU, .types = "T: bfloat16, half, float, double, int32", \
-         .compute = bias_add_gpu, .init = bias_add_gpu_init,                  \
-         .state_size = sizeof(weir_cuda_function_t)},                         \
-    {                                                                         \
-      0                                                                       \
-    }                                                                         \
+static weir_status_t* bias_add_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_reduce_find(init->device, WEIR_REDUCE_SUM, init->node->input_types[0], state);
+}
+
+static weir_status_t* bias_add_grad_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  weir_bias_t shape;
+  weir_tensor_t* out;
+  WEIR_TRY(prepare_sum(ctx, &shape, &out));
+  const int64_t dims[] = {shape.outer, shape.channels, shape.inner};
+  return weir_cuda_reduce(ctx, ctx->state, weir_tensor_type(x), 3, dims,
+                          (const bool[]){true, false, true}, x->data, out->data);
+}
+
+#define GPU_TYPES "T: bfloat16, half, float, double, int32"
+#define BIAS_ADD_KERNELS                                                                          \
+  (const weir_kernel_def_t[]) {                                                                   \
+    {WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_cpu},                      \
+        {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute = bias_add_gpu, .init = bias_add_gpu_init, \
+         .state_size = sizeof(weir_cuda_function_t)},                                             \
+    {                                                                                             \
+      0                                                                                           \
+    }                                                                                             \
   }
 
 const weir_op_module_t weir_ops_nn_bias = {
@@ -176,5 +199,10 @@ const weir_op_module_t weir_ops_nn_bias = {
          .outputs = "output: T",
          .infer_shape = bias_add_grad_shape,
          .build_grad = bias_add_grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: " NUMBER_TYPES, .compute = bias_add_grad_cpu)},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "T: " NUMBER_TYPES, .compute = bias_add_grad_cpu},
+                 {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute = bias_add_grad_gpu,
+                  .init = bias_add_grad_gpu_init, .state_size = sizeof(weir_cuda_reduce_t)},
+                 {0}}},
         {0}}};
