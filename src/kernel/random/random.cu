@@ -57,13 +57,15 @@ __device__ __forceinline__ void uniform_of(const uint32_t* words, bfloat16_t* va
 
 #define TWO_PI 6.283185307179586476925286766559
 
+// Rounded from double, as the C library does, which the CPU calls.
 __device__ __forceinline__ void normals_of(const uint32_t* words, float* pair) {
   float u = fmaxf(unit_float(words[0]), 1.0e-7f);
   float angle = (float)(TWO_PI * (double)unit_float(words[1]));
-  float radius = sqrtf(-2.0f * logf(u));
-  sincosf(angle, &pair[0], &pair[1]);
-  pair[0] *= radius;
-  pair[1] *= radius;
+  float radius = sqrtf(-2.0f * (float)log((double)u));
+  double sine, cosine;
+  sincos((double)angle, &sine, &cosine);
+  pair[0] = (float)sine * radius;
+  pair[1] = (float)cosine * radius;
 }
 __device__ __forceinline__ void normals_of(const uint32_t* words, double* pair) {
   double u = fmax(unit_double(words[0], words[1]), 1.0e-7);
