@@ -3,9 +3,11 @@
 #ifndef WEIR_OPS_LIST_ARRAY_COMMON_H_
 #define WEIR_OPS_LIST_ARRAY_COMMON_H_
 
+#include "kernel/elementwise/cuda_elementwise.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 #include "op/step_resource.h"
+#include "ops/list/rows.h"
 #include "ops/list/tensor_array_resource.h"
 
 // ---- kernels ----
@@ -44,6 +46,54 @@ static inline weir_status_t* array_index(const weir_kernel_ctx_t* ctx, int64_t* 
   return NULL;
 }
 
+// ---- elements in the memory of GPUs ----
+
+// The state of a GPU's kernels that write: how gradients are added up. Without a function for types
+// that are not numbers.
+typedef struct array_state_t {
+  weir_cuda_elementwise_t add;
+  bool has_add;
+} array_state_t;
+
+static inline weir_status_t* array_write_init(const weir_kernel_init_t* init, void* state) {
+  array_state_t* s = state;
+  weir_dtype_t dtype = weir_attrs_type(init->node->attrs, "T");
+  s->has_add = weir_device_is_cuda(init->device) &&
+               (weir_dtype_is_floating(dtype) || weir_dtype_is_integer(dtype));
+  return s->has_add ? weir_cuda_binary_find(init->device, WEIR_BINARY_ADD, dtype, dtype, &s->add)
+                    : NULL;
+}
+
+static inline weir_status_t* array_create_zeros(void* arg, weir_dtype_t dtype, int rank,
+                                                const int64_t* dims, weir_tensor_t** out_tensor) {
+  return rows_create_zeros(arg, dtype, rank, dims, out_tensor);
+}
+
+static inline weir_status_t* array_accumulate(void* arg, weir_tensor_t** take_sum,
+                                              const weir_tensor_t* value) {
+  const weir_kernel_ctx_t* ctx = arg;
+  const array_state_t* s = ctx->state;
+  weir_tensor_t* old = *take_sum;
+  weir_tensor_t* sum = old;
+  if (!rows_are_on_gpu(ctx, weir_tensor_type(old))) return weir_tensor_accumulate(take_sum, value);
+  if (!s->has_add)
+    return WEIR_STATUS(INVALID_ARGUMENT, "tensors of type %s cannot be added",
+                       weir_dtype_name(weir_tensor_type(old)));
+  if (!weir_tensor_is_sole(old))
+    WEIR_TRY(weir_tensor_create_in(weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE),
+                                   weir_tensor_type(old), old->rank, old->dims, &sum));
+  weir_status_t* status = weir_cuda_binary_run(ctx->device, &s->add, old->data, value->data,
+                                               sum->data, old->count, WEIR_SPAN_BOTH);
+  if (sum == old) return status;
+  weir_tensor_release(status ? sum : old);
+  if (!status) *take_sum = sum;
+  return status;
+}
+
+#define ARRAY_MEMORY(ctx)               \
+  (&(const weir_tensor_array_memory_t){ \
+      .create_zeros = array_create_zeros, .accumulate = array_accumulate, .arg = (void*)(ctx)})
+
 // ---- shapes ----
 
 // Checks the shapes every op on an array has: the handle, and the flow at input |flow| (-1: none).
@@ -81,5 +131,8 @@ static inline weir_edge_t array_grad_barrier(weir_grad_ctx_t* g) {
   "T: variant, resource, string, bool, complex128, complex64, double, float, bfloat16, half, " \
   "int32, int8, uint8, "                                                                       \
   "int16, uint16, uint32, int64, uint64"
+
+#define ARRAY_WRITER \
+  .types = ARRAY_WRITE_TYPES, .init = array_write_init, .state_size = sizeof(array_state_t)
 
 #endif  // WEIR_OPS_LIST_ARRAY_COMMON_H_

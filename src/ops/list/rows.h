@@ -3,8 +3,34 @@
 #ifndef WEIR_OPS_LIST_ROWS_H_
 #define WEIR_OPS_LIST_ROWS_H_
 
+#include "device/cuda/cuda.h"
 #include "op/kernel.h"
 #include "tensor/accumulate.h"
+
+// Elements are where the node's device computes: a kernel of a GPU has the CPU's function, and what
+// touches elements does it there.
+#define LIST_KERNELS(...) \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {WEIR_DEVICE_GPU, __VA_ARGS__}, {0}})
+
+// Strings and the like are the host's on every device.
+static inline bool rows_are_on_gpu(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype) {
+  return weir_device_is_cuda(ctx->device) && weir_dtype_is_plain(dtype);
+}
+
+// Creates zeros where elements of |dtype| are.
+static inline weir_status_t* rows_create_zeros(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
+                                               int rank, const int64_t* dims,
+                                               weir_tensor_t** out_tensor) {
+  if (!rows_are_on_gpu(ctx, dtype)) return weir_tensor_create_zeros(dtype, rank, dims, out_tensor);
+  weir_tensor_t* zeros = NULL;
+  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
+  WEIR_TRY(weir_tensor_create_in(allocator, dtype, rank, dims, &zeros));
+  weir_status_t* status =
+      zeros->count ? weir_cuda_zero(ctx->device, zeros->data, weir_tensor_byte_size(zeros)) : NULL;
+  if (status) weir_tensor_release(zeros);
+  else *out_tensor = zeros;
+  return status;
+}
 
 // Rows of fewer bytes are copied: a tensor of their own is cheaper than two views, and does not
 // keep the whole alive.
@@ -12,8 +38,9 @@
 
 // Creates a tensor of rows [begin, end) of |tensor|, without dimension 0 when |drops_dim| (one row
 // then).
-static inline weir_status_t* rows_create(weir_tensor_t* tensor, int64_t begin, int64_t end,
-                                         bool drops_dim, weir_tensor_t** out_rows) {
+static inline weir_status_t* rows_create(const weir_kernel_ctx_t* ctx, weir_tensor_t* tensor,
+                                         int64_t begin, int64_t end, bool drops_dim,
+                                         weir_tensor_t** out_rows) {
   int64_t dims[WEIR_MAX_RANK];
   int skip = drops_dim ? 1 : 0;
   int rank = tensor->rank - skip;
@@ -22,7 +49,8 @@ static inline weir_status_t* rows_create(weir_tensor_t* tensor, int64_t begin, i
   weir_dtype_t dtype = weir_tensor_type(tensor);
   int64_t row_count = tensor->dims[0] > 0 ? tensor->count / tensor->dims[0] : 0;
   size_t row_size = (size_t)row_count * weir_dtype_size(dtype);
-  if (weir_dtype_is_plain(dtype) && (size_t)(end - begin) * row_size < ROWS_COPY_SIZE) {
+  if (weir_dtype_is_plain(dtype) && !rows_are_on_gpu(ctx, dtype) &&
+      (size_t)(end - begin) * row_size < ROWS_COPY_SIZE) {
     const char* first =
         row_size ? (const char*)tensor->data + (size_t)begin * row_size : (const char*)tensor;
     return weir_tensor_create_from(dtype, rank, dims, first, out_rows);
@@ -40,14 +68,18 @@ static inline weir_status_t* rows_create(weir_tensor_t* tensor, int64_t begin, i
 
 // Copies |item| (NULL: |count| zeros) to the elements of |out| from |*at| on and moves |*at| past
 // them.
-static inline weir_status_t* rows_append(weir_tensor_t* out, int64_t* at, const weir_tensor_t* item,
-                                         int64_t count) {
+static inline weir_status_t* rows_append(const weir_kernel_ctx_t* ctx, weir_tensor_t* out,
+                                         int64_t* at, const weir_tensor_t* item, int64_t count) {
   weir_dtype_t dtype = weir_tensor_type(out);
   size_t size = weir_dtype_size(dtype);
   char* to = (char*)out->data + (size_t)*at * size;
   if (item) count = item->count;
   *at += count;
   if (count == 0) return NULL;
+  if (rows_are_on_gpu(ctx, dtype)) {
+    return item ? weir_cuda_copy(ctx->device, to, item->data, (size_t)count * size)
+                : weir_cuda_zero(ctx->device, to, (size_t)count * size);
+  }
   if (item && weir_dtype_is_plain(dtype)) {
     memcpy(to, item->data, (size_t)count * size);
     return NULL;

@@ -22,6 +22,8 @@ static weir_status_t* create_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* set_flow(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* flow = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 1, 0, NULL, &flow));
+  if (weir_device_is_cuda(ctx->device))
+    return weir_cuda_zero(ctx->device, flow->data, sizeof(float));
   *WEIR_TENSOR_DATA(flow, float) = 0;
   return NULL;
 }
@@ -137,7 +139,8 @@ static weir_status_t* write_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(array_of(ctx, &array));
   WEIR_TRY(array_index(ctx, &index));
   WEIR_TRY(array_check_write(array, weir_kernel_input(ctx, 2)));
-  WEIR_TRY(weir_tensor_array_write(array, index, weir_kernel_take_input(ctx, 2)));
+  WEIR_TRY(
+      weir_tensor_array_write(array, index, weir_kernel_take_input(ctx, 2), ARRAY_MEMORY(ctx)));
   weir_kernel_pass(ctx, 3, 0);
   return NULL;
 }
@@ -167,7 +170,7 @@ static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(array_of(ctx, &array));
   WEIR_TRY(array_index(ctx, &index));
   WEIR_TRY(array_check_read(array, ctx->node->output_types[0]));
-  WEIR_TRY(weir_tensor_array_read(array, index, &value));
+  WEIR_TRY(weir_tensor_array_read(array, index, ARRAY_MEMORY(ctx), &value));
   weir_kernel_set(ctx, 0, value);
   return NULL;
 }
@@ -218,8 +221,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Makes an array of tensors that lives as long as the step.",
          .infer_shape = create_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = create_cpu, .host_inputs = "size",
-                                    .host_outputs = "handle")},
+         .kernels =
+             LIST_KERNELS(.compute = create_cpu, .host_inputs = "size", .host_outputs = "handle")},
         {.name = "TensorArrayGradV3",
          .attrs = "source: string",
          .inputs = "handle: resource; flow_in: float",
@@ -227,8 +230,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Finds or makes the array that adds up gradients of a TensorArray.",
          .infer_shape = grad_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu, .host_inputs = "handle",
-                                    .host_outputs = "grad_handle")},
+         .kernels = LIST_KERNELS(.compute = grad_cpu, .host_inputs = "handle",
+                                 .host_outputs = "grad_handle")},
         {.name = "TensorArrayGradWithShape",
          .attrs = "source: string",
          .inputs = "handle: resource; flow_in: float; shape_to_prepend: int32",
@@ -236,8 +239,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "As TensorArrayGradV3, with dimensions put before those of the elements.",
          .infer_shape = grad_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend",
-                                    .host_outputs = "grad_handle")},
+         .kernels = LIST_KERNELS(.compute = grad_cpu, .host_inputs = "handle, shape_to_prepend",
+                                 .host_outputs = "grad_handle")},
         {.name = "TensorArrayWriteV3",
          .attrs = "T: type",
          .inputs = "handle: resource; index: int32; value: T; flow_in: float",
@@ -246,8 +249,8 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Writes an element.",
          .infer_shape = write_shape,
          .build_grad = write_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = write_cpu,
-                                    .host_inputs = "handle, index")},
+         .kernels =
+             LIST_KERNELS(ARRAY_WRITER, .compute = write_cpu, .host_inputs = "handle, index")},
         {.name = "TensorArrayReadV3",
          .attrs = "dtype: type",
          .inputs = "handle: resource; index: int32; flow_in: float",
@@ -256,7 +259,7 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Reads an element.",
          .infer_shape = read_shape,
          .build_grad = read_grad,
-         .kernels = WEIR_CPU_KERNEL(
+         .kernels = LIST_KERNELS(
                  .types =
                      "dtype: variant, resource, string, bool, complex128, complex64, double, "
                      "float, "
@@ -269,11 +272,11 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Returns the number of elements.",
          .infer_shape = size_shape,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = size_cpu, .host_inputs = "handle", .host_outputs = "size")},
+             LIST_KERNELS(.compute = size_cpu, .host_inputs = "handle", .host_outputs = "size")},
         {.name = "TensorArrayCloseV3",
          .inputs = "handle: resource",
          .flags = FLAGS | WEIR_OP_NO_GRADIENT,
          .summary = "Drops the elements before the step ends.",
          .infer_shape = close_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = close_cpu, .host_inputs = "handle")},
+         .kernels = LIST_KERNELS(.compute = close_cpu, .host_inputs = "handle")},
         {0}}};

@@ -28,12 +28,12 @@ static void release_items(weir_tensor_t** items, int64_t count) {
 }
 
 // Reads elements |indices| (NULL: 0, 1, 2 …). The caller releases them.
-static weir_status_t* read_many(weir_tensor_array_t* array, const int32_t* indices, int64_t count,
-                                weir_tensor_t*** out_items) {
+static weir_status_t* read_many(const weir_kernel_ctx_t* ctx, weir_tensor_array_t* array,
+                                const int32_t* indices, int64_t count, weir_tensor_t*** out_items) {
   weir_tensor_t** items = weir_calloc((size_t)count, sizeof(*items));
   weir_status_t* status = items ? NULL : weir_out_of_memory();
   for (int64_t i = 0; i < count && !status; ++i) {
-    status = weir_tensor_array_read(array, indices ? indices[i] : i, &items[i]);
+    status = weir_tensor_array_read(array, indices ? indices[i] : i, ARRAY_MEMORY(ctx), &items[i]);
   }
   if (status) {
     release_items(items, items ? count : 0);
@@ -49,7 +49,7 @@ static weir_status_t* join_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, 
   weir_tensor_t* out = NULL;
   int64_t at = 0;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  for (int64_t i = 0; i < count; ++i) WEIR_TRY(rows_append(out, &at, items[i], 0));
+  for (int64_t i = 0; i < count; ++i) WEIR_TRY(rows_append(ctx, out, &at, items[i], 0));
   return NULL;
 }
 
@@ -111,7 +111,7 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_tensor_array_merge_shape(array, element));
   if (indices->rank != 1) return not_vector("indices to be a vector, but", indices);
   if (indices->count == 0) return gather_nothing(ctx, array, element);
-  WEIR_TRY(read_many(array, indices->data, indices->count, &items));
+  WEIR_TRY(read_many(ctx, array, indices->data, indices->count, &items));
   weir_status_t* status = check_alike(items, indices->count, element);
   if (!status) {
     dims[0] = indices->count;
@@ -170,8 +170,8 @@ static weir_status_t* scatter_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_tensor_array_mark_size(array, needed, &size));
   for (int64_t i = 0; i < indices->count; ++i) {
     weir_tensor_t* row = NULL;
-    WEIR_TRY(rows_create(value, i, i + 1, true, &row));
-    WEIR_TRY(weir_tensor_array_write(array, at[i], row));
+    WEIR_TRY(rows_create(ctx, value, i, i + 1, true, &row));
+    WEIR_TRY(weir_tensor_array_write(array, at[i], row, ARRAY_MEMORY(ctx)));
   }
   weir_kernel_pass(ctx, 3, 0);
   return NULL;
@@ -274,7 +274,7 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(array_check_read(array, ctx->node->output_types[0]));
   WEIR_TRY(weir_tensor_array_concat_size(array, &count));
   if (count == 0) return concat_nothing(ctx, rest);
-  WEIR_TRY(read_many(array, NULL, count, &items));
+  WEIR_TRY(read_many(ctx, array, NULL, count, &items));
   weir_status_t* status = concat_items(ctx, items, count, rest);
   release_items(items, count);
   return status;
@@ -337,8 +337,8 @@ static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {
   for (int64_t i = 0; i < lengths->count; ++i) {
     int64_t length = WEIR_TENSOR_DATA(lengths, const int64_t)[i];
     weir_tensor_t* rows = NULL;
-    WEIR_TRY(rows_create(value, at, at + length, false, &rows));
-    WEIR_TRY(weir_tensor_array_write(array, i, rows));
+    WEIR_TRY(rows_create(ctx, value, at, at + length, false, &rows));
+    WEIR_TRY(weir_tensor_array_write(array, i, rows, ARRAY_MEMORY(ctx)));
     at += length;
   }
   weir_kernel_pass(ctx, 3, 0);
@@ -373,8 +373,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Reads several elements into the rows of a tensor.",
          .infer_shape = gather_shape,
          .build_grad = gather_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
-                                    .host_inputs = "handle, indices")},
+         .kernels = LIST_KERNELS(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
+                                 .host_inputs = "handle, indices")},
         {.name = "TensorArrayScatterV3",
          .attrs = "T: type",
          .inputs = "handle: resource; indices: int32; value: T; flow_in: float",
@@ -383,8 +383,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes the rows of a tensor to several elements.",
          .infer_shape = scatter_shape,
          .build_grad = scatter_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = scatter_cpu,
-                                    .host_inputs = "handle, indices")},
+         .kernels =
+             LIST_KERNELS(ARRAY_WRITER, .compute = scatter_cpu, .host_inputs = "handle, indices")},
         {.name = "TensorArrayConcatV3",
          .attrs = "dtype: type; element_shape_except0: shape = <unknown>",
          .inputs = "handle: resource; flow_in: float",
@@ -393,8 +393,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Joins all elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
-                                    .host_inputs = "handle", .host_outputs = "lengths")},
+         .kernels = LIST_KERNELS(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
+                                 .host_inputs = "handle", .host_outputs = "lengths")},
         {.name = "TensorArraySplitV3",
          .attrs = "T: type",
          .inputs = "handle: resource; value: T; lengths: int64; flow_in: float",
@@ -403,6 +403,6 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Writes pieces of a tensor, cut along dimension 0, to all elements.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ARRAY_WRITE_TYPES, .compute = split_cpu,
-                                    .host_inputs = "handle, lengths")},
+         .kernels =
+             LIST_KERNELS(ARRAY_WRITER, .compute = split_cpu, .host_inputs = "handle, lengths")},
         {0}}};

@@ -137,7 +137,8 @@ static weir_status_t* check_write_locked(weir_tensor_array_t* array, int64_t ind
 }
 
 static weir_status_t* aggregate(weir_tensor_array_t* array, int64_t index,
-                                weir_tensor_array_item_t* item, weir_tensor_t** value) {
+                                weir_tensor_array_item_t* item, weir_tensor_t** value,
+                                const weir_tensor_array_memory_t* memory) {
   const weir_shape_t* shape = item->shape;
   if (!weir_shape_accepts(shape, (*value)->rank, (*value)->dims)) {
     char old[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
@@ -149,21 +150,23 @@ static weir_status_t* aggregate(weir_tensor_array_t* array, int64_t index,
                        weir_shape_text(shape->rank, shape->dims, old),
                        weir_tensor_shape_text(*value, got));
   }
-  if (item->tensor) return weir_tensor_accumulate(&item->tensor, *value);
+  if (item->tensor)
+    return memory ? memory->accumulate(memory->arg, &item->tensor, *value)
+                  : weir_tensor_accumulate(&item->tensor, *value);
   item->tensor = *value;  // what stood there was zeros
   *value = NULL;
   return NULL;
 }
 
-static weir_status_t* write_locked(weir_tensor_array_t* array, int64_t index,
-                                   weir_tensor_t** value) {
+static weir_status_t* write_locked(weir_tensor_array_t* array, int64_t index, weir_tensor_t** value,
+                                   const weir_tensor_array_memory_t* memory) {
   WEIR_TRY(check_write_locked(array, index, *value));
   if (index >= (int64_t)array->count) WEIR_TRY(resize_locked(array, (size_t)index + 1));
   weir_tensor_array_item_t* item = &array->items[index];
   if (item->is_read) return bad_write(array, index, "it has already been read.");
   if (item->shape && !array->is_grad)
     return bad_write(array, index, "it has already been written to.");
-  if (item->shape) return aggregate(array, index, item, value);
+  if (item->shape) return aggregate(array, index, item, value, memory);
   item->shape = intern_locked(array, (*value)->rank, (*value)->dims);
   if (!item->shape) return weir_out_of_memory();
   if (array->has_identical_shapes && !weir_shape_is_full(array->element_shape))
@@ -174,9 +177,10 @@ static weir_status_t* write_locked(weir_tensor_array_t* array, int64_t index,
 }
 
 weir_status_t* weir_tensor_array_write(weir_tensor_array_t* array, int64_t index,
-                                       weir_tensor_t* take_value) {
+                                       weir_tensor_t* take_value,
+                                       const weir_tensor_array_memory_t* memory) {
   weir_mutex_lock(&array->mu);
-  weir_status_t* status = write_locked(array, index, &take_value);
+  weir_status_t* status = write_locked(array, index, &take_value, memory);
   weir_mutex_unlock(&array->mu);
   weir_tensor_release(take_value);
   return status;
@@ -211,6 +215,7 @@ static weir_status_t* zero_unwritten_locked(weir_tensor_array_t* array, int64_t 
 }
 
 static weir_status_t* read_locked(weir_tensor_array_t* array, int64_t index,
+                                  const weir_tensor_array_memory_t* memory,
                                   weir_tensor_t** out_value) {
   WEIR_TRY(check_open_locked(array));
   bool is_inside = index >= 0 && index < (int64_t)array->count;
@@ -228,8 +233,11 @@ static weir_status_t* read_locked(weir_tensor_array_t* array, int64_t index,
                        array->name, (long long)index);
   }
   if (!item->tensor) {
-    WEIR_TRY(weir_tensor_create_zeros(array->dtype, item->shape->rank, item->shape->dims,
-                                      &item->tensor));
+    const weir_shape_t* shape = item->shape;
+    WEIR_TRY(memory
+                 ? memory->create_zeros(memory->arg, array->dtype, shape->rank, shape->dims,
+                                        &item->tensor)
+                 : weir_tensor_create_zeros(array->dtype, shape->rank, shape->dims, &item->tensor));
   }
   item->is_read = true;
   *out_value = item->tensor;
@@ -243,9 +251,10 @@ static weir_status_t* read_locked(weir_tensor_array_t* array, int64_t index,
 }
 
 weir_status_t* weir_tensor_array_read(weir_tensor_array_t* array, int64_t index,
+                                      const weir_tensor_array_memory_t* memory,
                                       weir_tensor_t** out_value) {
   weir_mutex_lock(&array->mu);
-  weir_status_t* status = read_locked(array, index, out_value);
+  weir_status_t* status = read_locked(array, index, memory, out_value);
   weir_mutex_unlock(&array->mu);
   return status;
 }

@@ -48,11 +48,22 @@ typedef struct weir_tensor_array_params_t {
 WEIR_MUST_USE weir_status_t* weir_tensor_array_create(const weir_tensor_array_params_t* params,
                                                       weir_tensor_array_t** out_array);
 
+// How elements are made and added up where they are; NULL: in host memory.
+typedef struct weir_tensor_array_memory_t {
+  weir_status_t* (*create_zeros)(void* arg, weir_dtype_t dtype, int rank, const int64_t* dims,
+                                 weir_tensor_t** out_tensor);
+  // As weir_tensor_accumulate.
+  weir_status_t* (*accumulate)(void* arg, weir_tensor_t** take_sum, const weir_tensor_t* value);
+  void* arg;
+} weir_tensor_array_memory_t;
+
 // All of these are INVALID_ARGUMENT on a closed array, and in TensorFlow's words for what else is
 // wrong. Writes, or adds in a gradient array; consumes |take_value| in every case.
 WEIR_MUST_USE weir_status_t* weir_tensor_array_write(weir_tensor_array_t* array, int64_t index,
-                                                     weir_tensor_t* take_value);
+                                                     weir_tensor_t* take_value,
+                                                     const weir_tensor_array_memory_t* memory);
 WEIR_MUST_USE weir_status_t* weir_tensor_array_read(weir_tensor_array_t* array, int64_t index,
+                                                    const weir_tensor_array_memory_t* memory,
                                                     weir_tensor_t** out_value);
 WEIR_MUST_USE weir_status_t* weir_tensor_array_size(weir_tensor_array_t* array, int64_t* out_size);
 // The number of elements a concat covers.

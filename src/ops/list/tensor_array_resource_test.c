@@ -47,18 +47,18 @@ static void test_write_and_read(void** state) {
   (void)state;
   weir_tensor_array_t* array = create(2, false, true);
   weir_tensor_t* value = NULL;
-  assert_fails(weir_tensor_array_read(array, 0, &value), "not fully defined: <unknown>.");
-  assert_null(weir_tensor_array_write(array, 1, vector(1, 2)));
-  assert_fails(weir_tensor_array_write(array, 1, vector(1, 2)), "already been written");
-  assert_fails(weir_tensor_array_write(array, 2, vector(1, 2)), "not resizeable");
-  assert_fails(weir_tensor_array_read(array, 2, &value), "array size is: 2");
-  assert_null(weir_tensor_array_read(array, 1, &value));
+  assert_fails(weir_tensor_array_read(array, 0, NULL, &value), "not fully defined: <unknown>.");
+  assert_null(weir_tensor_array_write(array, 1, vector(1, 2), NULL));
+  assert_fails(weir_tensor_array_write(array, 1, vector(1, 2), NULL), "already been written");
+  assert_fails(weir_tensor_array_write(array, 2, vector(1, 2), NULL), "not resizeable");
+  assert_fails(weir_tensor_array_read(array, 2, NULL, &value), "array size is: 2");
+  assert_null(weir_tensor_array_read(array, 1, NULL, &value));
   assert_vector(value, 1, 2);
-  assert_fails(weir_tensor_array_read(array, 1, &value), "cleared after a previous read");
-  assert_null(weir_tensor_array_read(array, 0, &value));  // the shape is known by now
+  assert_fails(weir_tensor_array_read(array, 1, NULL, &value), "cleared after a previous read");
+  assert_null(weir_tensor_array_read(array, 0, NULL, &value));  // the shape is known by now
   assert_vector(value, 0, 0);
   weir_tensor_array_close(array);
-  assert_fails(weir_tensor_array_read(array, 1, &value), "already been closed");
+  assert_fails(weir_tensor_array_read(array, 1, NULL, &value), "already been closed");
   weir_resource_release(&array->base);
 }
 
@@ -66,12 +66,12 @@ static void test_dynamic_size(void** state) {
   (void)state;
   weir_tensor_array_t* array = create(0, true, false);
   int64_t size = 0;
-  assert_null(weir_tensor_array_write(array, 4, vector(1, 2)));
+  assert_null(weir_tensor_array_write(array, 4, vector(1, 2), NULL));
   assert_null(weir_tensor_array_size(array, &size));
   assert_int_equal(size, 5);
   weir_tensor_t* value = NULL;
   for (int i = 0; i < 2; ++i) {
-    assert_null(weir_tensor_array_read(array, 4, &value));
+    assert_null(weir_tensor_array_read(array, 4, NULL, &value));
     assert_vector(value, 1, 2);
   }
   weir_resource_release(&array->base);
@@ -85,19 +85,19 @@ static void test_gradient_adds_up(void** state) {
   weir_tensor_t* value = NULL;
   weir_tensor_array_grad_params_t params = {.source = weir_view_of("gradients"),
                                             .name = "a@gradients"};
-  assert_null(weir_tensor_array_write(array, 0, vector(1, 2)));
+  assert_null(weir_tensor_array_write(array, 0, vector(1, 2), NULL));
   assert_null(weir_tensor_array_grad(array, &params, &grad));
   assert_null(weir_tensor_array_grad(array, &params, &again));
   assert_ptr_equal(grad, again);
-  assert_fails(weir_tensor_array_write(array, 5, vector(1, 2)), "not resizeable");
+  assert_fails(weir_tensor_array_write(array, 5, vector(1, 2), NULL), "not resizeable");
   weir_tensor_t* shared = vector(3, 4);
-  assert_null(weir_tensor_array_write(grad, 0, weir_tensor_retain(shared)));
-  assert_null(weir_tensor_array_write(grad, 0, vector(10, 20)));
-  assert_null(weir_tensor_array_write(grad, 0, vector(100, 200)));
+  assert_null(weir_tensor_array_write(grad, 0, weir_tensor_retain(shared), NULL));
+  assert_null(weir_tensor_array_write(grad, 0, vector(10, 20), NULL));
+  assert_null(weir_tensor_array_write(grad, 0, vector(100, 200), NULL));
   assert_vector(shared, 3, 4);  // what others hold is not written to
-  assert_null(weir_tensor_array_read(grad, 0, &value));
+  assert_null(weir_tensor_array_read(grad, 0, NULL, &value));
   assert_vector(value, 113, 224);
-  assert_null(weir_tensor_array_read(grad, 1, &value));
+  assert_null(weir_tensor_array_read(grad, 1, NULL, &value));
   assert_vector(value, 0, 0);
   params.source = weir_view_of("other");
   weir_tensor_array_t* other = NULL;
@@ -161,7 +161,7 @@ static void test_out_of_memory(void** state) {
         &array);
     if (!status) status = weir_tensor_array_merge_shape(array, &weir_shape_unknown);
     if (!status) {
-      status = weir_tensor_array_write(array, 0, weir_tensor_retain(value));
+      status = weir_tensor_array_write(array, 0, weir_tensor_retain(value), NULL);
       weir_status_destroy(status);
       weir_resource_release(&array->base);
     } else {

@@ -114,7 +114,7 @@ static weir_status_t* create_unset(weir_kernel_ctx_t* ctx, int shape_input, cons
         "Trying to read an uninitialized tensor but element_shape is not fully defined: ", shape,
         " and no list element is set.");
   }
-  if (!status) status = weir_tensor_create_zeros(list->dtype, shape->rank, shape->dims, out_item);
+  if (!status) status = rows_create_zeros(ctx, list->dtype, shape->rank, shape->dims, out_item);
   weir_arena_free(&arena);
   return status;
 }
@@ -289,7 +289,7 @@ static weir_status_t* element_shape_cpu(weir_kernel_ctx_t* ctx) {
   {                                                                                            \
     .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,          \
     .flags = WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | (op_flags), .summary = text,                    \
-    .infer_shape = shape_fn, .build_grad = grad_fn, .kernels = WEIR_CPU_KERNEL(__VA_ARGS__)    \
+    .infer_shape = shape_fn, .build_grad = grad_fn, .kernels = LIST_KERNELS(__VA_ARGS__)       \
   }
 #define DTYPE_AND_SHAPE "element_dtype: type; shape_type: {int32, int64}"
 

@@ -122,7 +122,7 @@ static weir_status_t* concat_run(weir_kernel_ctx_t* ctx, concat_t* c, const weir
   WEIR_TRY(weir_kernel_output(ctx, 0, c->rest->rank + 1, dims, &out));
   const int64_t* lengths = WEIR_TENSOR_DATA(ctx->outputs[1].tensor, const int64_t);
   for (size_t i = 0; i < c->list->count; ++i) {
-    WEIR_TRY(rows_append(out, &at, c->list->items[i], lengths[i] * row_count));
+    WEIR_TRY(rows_append(ctx, out, &at, c->list->items[i], lengths[i] * row_count));
   }
   return NULL;
 }
@@ -204,8 +204,8 @@ static weir_status_t* check_split(const weir_tensor_t* tensor, const weir_tensor
   return status;
 }
 
-static weir_status_t* split_rows(weir_tensor_t* tensor, const weir_tensor_t* lengths,
-                                 weir_list_t* list) {
+static weir_status_t* split_rows(const weir_kernel_ctx_t* ctx, weir_tensor_t* tensor,
+                                 const weir_tensor_t* lengths, weir_list_t* list) {
   int64_t at = 0;
   for (int64_t i = 0; i < lengths->count; ++i) {
     int64_t length = WEIR_TENSOR_DATA(lengths, const int64_t)[i];
@@ -217,7 +217,7 @@ static weir_status_t* split_rows(weir_tensor_t* tensor, const weir_tensor_t* len
                          (long long)at, (unsigned long long)at + (unsigned long long)length,
                          (long long)tensor->dims[0]);
     }
-    WEIR_TRY(rows_create(tensor, at, at + length, false, &list->items[i]));
+    WEIR_TRY(rows_create(ctx, tensor, at, at + length, false, &list->items[i]));
     at += length;
   }
   if (at == tensor->dims[0]) return NULL;
@@ -236,7 +236,7 @@ static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {
   if (!status) status = check_split(tensor, lengths, shape);
   if (!status)
     status = weir_list_create(weir_tensor_type(tensor), shape, (size_t)lengths->count, &list);
-  if (!status) status = split_rows(tensor, lengths, list);
+  if (!status) status = split_rows(ctx, tensor, lengths, list);
   weir_arena_free(&arena);
   if (status) {
     weir_list_release(list);
@@ -380,7 +380,7 @@ static weir_status_t* push_batch_cpu(weir_kernel_ctx_t* ctx) {
         check_batch(list, tensor, weir_attrs_type(weir_kernel_attrs(ctx), "element_dtype"), i));
     WEIR_TRY(weir_list_copy(list, &copy));
     WEIR_TENSOR_DATA(out, weir_variant_t)[i].object = &copy->base;
-    WEIR_TRY(rows_create(tensor, i, i + 1, true, &row));
+    WEIR_TRY(rows_create(ctx, tensor, i, i + 1, true, &row));
     WEIR_TRY(weir_list_push(copy, row));
   }
   return NULL;
@@ -402,8 +402,8 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .summary = "Joins the elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
-                                    .host_inputs = "input_handle", .host_outputs = "lengths")},
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
+                                 .host_inputs = "input_handle", .host_outputs = "lengths")},
         {.name = "TensorListConcatV2",
          .attrs = "element_dtype: type; shape_type: {int32, int64}",
          .inputs = "input_handle: variant; element_shape: shape_type; leading_dims: int64",
@@ -412,9 +412,9 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .summary = "Joins the elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
-                                    .host_inputs = "input_handle, element_shape, leading_dims",
-                                    .host_outputs = "lengths")},
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
+                                 .host_inputs = "input_handle, element_shape, leading_dims",
+                                 .host_outputs = "lengths")},
         {.name = "TensorListSplit",
          .attrs = "element_dtype: type; shape_type: {int32, int64}",
          .inputs = "tensor: element_dtype; element_shape: shape_type; lengths: int64",
@@ -423,9 +423,9 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .summary = "Makes a list of pieces cut along dimension 0.",
          .infer_shape = split_shape,
          .build_grad = split_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, .compute = split_cpu,
-                                    .host_inputs = "element_shape, lengths",
-                                    .host_outputs = "output_handle")},
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = split_cpu,
+                                 .host_inputs = "element_shape, lengths",
+                                 .host_outputs = "output_handle")},
         {.name = "TensorListConcatLists",
          .attrs = "element_dtype: type",
          .inputs = "input_a: variant; input_b: variant",
@@ -433,7 +433,7 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
          .summary = "Joins lists end to end, pair by pair.",
          .infer_shape = concat_lists_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = concat_lists_cpu)},
+         .kernels = LIST_KERNELS(.compute = concat_lists_cpu)},
         {.name = "TensorListPushBackBatch",
          .attrs = "element_dtype: type",
          .inputs = "input_handles: variant; tensor: element_dtype",
@@ -441,5 +441,5 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .flags = WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT,
          .summary = "Appends a row to each of several lists.",
          .infer_shape = push_batch_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, .compute = push_batch_cpu)},
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = push_batch_cpu)},
         {0}}};

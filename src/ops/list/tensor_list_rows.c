@@ -14,7 +14,7 @@ static weir_status_t* join_rows(weir_kernel_ctx_t* ctx, const weir_list_t* list,
   for (int i = 0; i < shape->rank; ++i) dims[i + 1] = shape->dims[i];
   WEIR_TRY(weir_kernel_output(ctx, 0, shape->rank + 1, dims, &out));
   for (int64_t i = 0; i < count; ++i) {
-    WEIR_TRY(rows_append(out, &at, list->items[indices ? indices[i] : i], row_count));
+    WEIR_TRY(rows_append(ctx, out, &at, list->items[indices ? indices[i] : i], row_count));
   }
   return NULL;
 }
@@ -168,10 +168,11 @@ static weir_status_t* create_for_rows(weir_kernel_ctx_t* ctx, int shape_input, s
   return status;
 }
 
-static weir_status_t* set_rows(weir_tensor_t* tensor, const int32_t* indices, weir_list_t* list) {
+static weir_status_t* set_rows(const weir_kernel_ctx_t* ctx, weir_tensor_t* tensor,
+                               const int32_t* indices, weir_list_t* list) {
   for (int64_t i = 0; i < tensor->dims[0]; ++i) {
     weir_tensor_t* row = NULL;
-    WEIR_TRY(rows_create(tensor, i, i + 1, true, &row));
+    WEIR_TRY(rows_create(ctx, tensor, i, i + 1, true, &row));
     int64_t at = indices ? indices[i] : i;
     weir_tensor_release(list->items[at]);
     list->items[at] = row;
@@ -181,7 +182,7 @@ static weir_status_t* set_rows(weir_tensor_t* tensor, const int32_t* indices, we
 
 static weir_status_t* output_rows(weir_kernel_ctx_t* ctx, const int32_t* indices,
                                   weir_list_t* take_list) {
-  weir_status_t* status = set_rows(ctx->inputs[0].tensor, indices, take_list);
+  weir_status_t* status = set_rows(ctx, ctx->inputs[0].tensor, indices, take_list);
   if (status) {
     weir_list_release(take_list);
     return status;
@@ -308,7 +309,7 @@ static weir_status_t* scatter_into_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_scatter_into(list, weir_kernel_input(ctx, 1), indices, &highest));
   WEIR_TRY(weir_list_forward(ctx, 0, 0, &out));
   if (highest >= (int64_t)out->count) WEIR_TRY(weir_list_resize(out, (size_t)highest + 1));
-  return set_rows(ctx->inputs[1].tensor, indices->data, out);
+  return set_rows(ctx, ctx->inputs[1].tensor, indices->data, out);
 }
 
 static weir_status_t* scatter_into_grad(weir_grad_ctx_t* g) {
@@ -326,7 +327,7 @@ static weir_status_t* scatter_into_grad(weir_grad_ctx_t* g) {
   {                                                                                            \
     .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,          \
     .flags = WEIR_OP_NO_FOLD, .summary = text, .infer_shape = shape_fn, .build_grad = grad_fn, \
-    .kernels = WEIR_CPU_KERNEL(.types = ROWS_LIST_TYPES, __VA_ARGS__)                          \
+    .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, __VA_ARGS__)                             \
   }
 #define DTYPE_AND_SHAPE "element_dtype: type; shape_type: {int32, int64}"
 
