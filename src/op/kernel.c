@@ -72,7 +72,7 @@ WEIR_INLINE weir_dtype_t output_type(const weir_kernel_ctx_t* ctx, int i) {
 }
 
 WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
-  bool is_host = !weir_device_is_host(ctx->device) && i < 64 && (ctx->host_outputs >> i & 1);
+  bool is_host = !weir_device_is_host(ctx->device) && weir_kernel_is_host_output(ctx, i);
   return weir_device_allocator(ctx->device, is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE);
 }
 

@@ -87,7 +87,7 @@ struct weir_kernel_ctx_t {
   weir_value_t* outputs;         // all empty at first
   const weir_value_t* promised;  // outputs that readers have already, to be filled; NULL: none
   weir_device_t* device;
-  uint64_t host_outputs;  // bit i: output i is in host memory, whatever the device
+  uint64_t host_outputs;  // bit i: output i, of the first 64, is in host memory on every device
   weir_step_t* step;
   int input_count;
   int output_count;
@@ -152,13 +152,20 @@ WEIR_MUST_USE weir_status_t* weir_kernel_output_bool(weir_kernel_ctx_t* ctx, int
 void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variable);
 
 // Which inputs, or outputs, of a node are in host memory on a device whose memory is its own: those
-// that the kernel lists, and all that no device memory can hold. Bit i is tensor i; beyond 64 they
-// are in the device's.
+// that the kernel lists, and all that no device memory can hold. Bit i is tensor i, of the
+// first 64.
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                                bool outputs);
+// The same of one of them, however many there are.
+bool weir_kernel_is_host_arg(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
+                             bool outputs, int i);
 WEIR_INLINE bool weir_kernel_is_host_input(const weir_node_def_t* node,
                                            const weir_kernel_def_t* kernel, int i) {
-  return i < 64 && (weir_kernel_host_args(node, kernel, false) >> i & 1);
+  return weir_kernel_is_host_arg(node, kernel, false, i);
+}
+WEIR_INLINE bool weir_kernel_is_host_output(const weir_kernel_ctx_t* ctx, int i) {
+  return WEIR_LIKELY(i < 64) ? ctx->host_outputs >> i & 1
+                             : weir_kernel_is_host_arg(ctx->node, ctx->kernel, true, i);
 }
 
 // Scratch memory, released by the caller.

@@ -329,6 +329,36 @@ static void test_host_args(void** state) {
   resolved_free(&r);
 }
 
+// Of 70 values, index is input 70, state 71 and extra 72; of the outputs copies is 1 to 70.
+static void test_many_host_args(void** state) {
+  (void)state;
+  resolved_t r = {.registry = NULL};
+  weir_dtype_t types[73];
+  const weir_dtype_t tout[] = {WEIR_DTYPE_FLOAT};
+  for (int i = 0; i < 73; ++i) types[i] = WEIR_DTYPE_INT32;
+  assert_null(
+      resolve(&r,
+              WEIR_ATTRS(weir_attr_func("f", &body), weir_attr_int("N", 70),
+                         weir_attr_types("Tout", tout, 1), weir_attr_type("T", WEIR_DTYPE_INT32)),
+              NULL, 0));
+  weir_node_def_t node = {.name = "n",
+                          .op_name = "Many",
+                          .op = weir_registry_find(r.registry, weir_view_of("Many")),
+                          .attrs = r.attrs,
+                          .input_count = 73,
+                          .output_count = 72,
+                          .input_types = types,
+                          .output_types = types};
+  weir_kernel_ctx_t ctx = {.node = &node};
+  assert_null(weir_op_find_kernel(&node, "CPU", &ctx.kernel));
+  ctx.host_outputs = weir_kernel_host_args(&node, ctx.kernel, true);
+  for (int i = 0; i < 73; ++i)
+    assert_int_equal(weir_kernel_is_host_input(&node, ctx.kernel, i), i != 70 && i != 71);
+  for (int i = 0; i < 72; ++i)
+    assert_int_equal(weir_kernel_is_host_output(&ctx, i), i >= 1 && i <= 70);
+  resolved_free(&r);
+}
+
 static void test_allocation_failures(void** state) {
   (void)state;
   const weir_op_module_t* modules[] = {&good, &rows, NULL};
@@ -357,6 +387,7 @@ int main(void) {
       cmocka_unit_test(test_resolution_errors),
       cmocka_unit_test(test_find_kernel),
       cmocka_unit_test(test_host_args),
+      cmocka_unit_test(test_many_host_args),
       cmocka_unit_test(test_allocation_failures),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

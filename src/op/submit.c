@@ -22,6 +22,21 @@ uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_de
   return mask;
 }
 
+bool weir_kernel_is_host_arg(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
+                             bool outputs, int i) {
+  uint64_t args = !kernel ? 0 : outputs ? kernel->host_output_args : kernel->host_input_args;
+  const weir_dtype_t* types = outputs ? node->output_types : node->input_types;
+  if (!weir_dtype_is_plain(weir_dtype_base(types[i]))) return true;
+  for (int arg = 0; arg < 64 && args >> arg; ++arg) {
+    int first = 0, size = 0;
+    if (!(args >> arg & 1)) continue;
+    if (outputs) weir_node_output_range(node, arg, &first, &size);
+    else weir_node_input_range(node, arg, &first, &size);
+    if (i >= first && i < first + size) return true;
+  }
+  return false;
+}
+
 // ---- running ----
 
 typedef struct submitted_t {
@@ -37,7 +52,7 @@ typedef struct submitted_t {
 static weir_status_t* put_in_place(const weir_kernel_ctx_t* ctx, int i) {
   weir_tensor_t* tensor = ctx->outputs[i].tensor;
   if (!tensor || !weir_dtype_is_plain(weir_tensor_type(tensor))) return NULL;
-  bool is_host = i < 64 && (ctx->host_outputs >> i & 1);
+  bool is_host = weir_kernel_is_host_output(ctx, i);
   weir_memory_t memory = is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE;
   weir_allocator_t* allocator = weir_device_allocator(ctx->device, memory);
   if (weir_tensor_space(tensor) == allocator->space) return NULL;

@@ -41,7 +41,7 @@ static weir_status_t* memory_of(const copies_t* c, const weir_node_t* node, int 
   if (weir_device_is_host(c->runtime->devices[ordinal])) return NULL;
   WEIR_TRY(find_kernel(c, node, &kernel));
   if (!kernel) return NULL;
-  bool is_host = i < 64 && (weir_kernel_host_args(&node->def, kernel, is_output) >> i & 1);
+  bool is_host = weir_kernel_is_host_arg(&node->def, kernel, is_output, i);
   if (!is_host || holds_tensors(node, i, is_output)) *out_memory = ordinal;
   return NULL;
 }
