@@ -33,20 +33,23 @@ static void append_types(uint64_t mask, const char* separator, const char* quote
   }
 }
 
-static bool is_last_device(const weir_kernel_def_t* kernels, const weir_kernel_def_t* at) {
-  for (const weir_kernel_def_t* k = at + 1; k->device; ++k) {
-    if (strcmp(k->device, at->device) == 0) return false;
+// Whether some kernel of |op| serves devices of |type|.
+static bool has_kernel(const weir_op_t* op, const char* type) {
+  for (size_t i = 0; op->kernel_tables && op->kernel_tables[i]; ++i) {
+    for (const weir_kernel_def_t* k = op->kernel_tables[i]; k->device; ++k) {
+      if (k->is_portable || strcmp(k->device, type) == 0) return true;
+    }
   }
-  (void)kernels;
-  return true;
+  return false;
 }
 
 static void append_devices(const weir_op_t* op, const char* separator, const char* quote,
                            weir_strbuf_t* out) {
+  static const char* const types[] = {WEIR_DEVICE_CPU, WEIR_DEVICE_GPU};
   bool is_first = true;
-  for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k) {
-    if (!is_last_device(op->def->kernels, k)) continue;
-    weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote, k->device, quote);
+  for (size_t i = 0; i < WEIR_COUNT_OF(types); ++i) {
+    if (!has_kernel(op, types[i])) continue;
+    weir_strbuf_printf(out, "%s%s%s%s", is_first ? "" : separator, quote, types[i], quote);
     is_first = false;
   }
 }
