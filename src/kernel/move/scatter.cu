@@ -6,8 +6,8 @@
 //   MODE   as in weir_scatter_t: ASSIGN, ADD, SUB, MUL, DIV, MIN or MAX
 //
 // Where an index is out of range nothing is put. Of several slices for one place that are to
-// replace it, the last one does; sums of floating-point numbers depend on who comes when, as in
-// TensorFlow.
+// replace it, the last one does. A few rows are added up in their order, as on the CPU; sums of
+// many floating-point numbers depend on who comes when, as in TensorFlow.
 typedef pack_t<uint32_t, 4> uint128_t;
 
 __device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
@@ -136,6 +136,25 @@ extern "C" __global__ void scatter(T* dst, const INDEX* indices, const T* update
   for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
     int64_t row = quotient_of(i, p.inner), at = place_of(indices, p, row);
     if (at >= 0) join(&dst[at * p.inner + i - row * p.inner], updates[is_scalar ? 0 : i]);
+  }
+}
+
+// Whoever is the first with its place takes all that follow.
+extern "C" __global__ void scatter_few(T* dst, const INDEX* indices, const T* updates, places_t p,
+                                       int is_scalar, const void* unused) {
+  int64_t count = p.count * p.inner;
+  for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
+    int64_t row = quotient_of(i, p.inner), column = i - row * p.inner;
+    int64_t at = place_of(indices, p, row), before = 0;
+    if (at < 0) continue;
+    while (before < row && place_of(indices, p, before) != at) ++before;
+    if (before < row) continue;
+    T sum = joined(dst[at * p.inner + column], updates[is_scalar ? 0 : i]);
+    for (int64_t next = row + 1; next < p.count; ++next) {
+      if (place_of(indices, p, next) == at)
+        sum = joined(sum, updates[is_scalar ? 0 : next * p.inner + column]);
+    }
+    dst[at * p.inner + column] = sum;
   }
 }
 

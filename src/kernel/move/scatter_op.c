@@ -48,6 +48,10 @@ weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t 
                                  int indices, weir_scatter_state_t* out_state) {
   weir_dtype_t dtype = init->node->input_types[updates], index = init->node->input_types[indices];
   out_state->mode = mode;
+  out_state->depends_on_order =
+      weir_dtype_is_floating(dtype) && mode >= WEIR_SCATTER_ADD && mode <= WEIR_SCATTER_DIV;
+  if (out_state->depends_on_order)
+    WEIR_TRY(find(init, mode, dtype, index, "scatter_few", &out_state->scatter_few));
   WEIR_TRY(find(init, mode, dtype, index, "scatter", &out_state->scatter));
   return mode == WEIR_SCATTER_ASSIGN
              ? find(init, mode, dtype, index, "find_last", &out_state->find_last)
@@ -55,6 +59,8 @@ weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t 
 }
 
 // ---- one run ----
+
+enum { FEW = 1024 };  // rows: each is compared with all others
 
 // For each slice of |dst| the last of |places| that names it.
 static weir_status_t* find_last(weir_kernel_ctx_t* ctx, const weir_scatter_state_t* s,
@@ -83,8 +89,10 @@ weir_status_t* weir_gpu_scatter(weir_kernel_ctx_t* ctx, const weir_scatter_state
                               : NULL;
   void* last = scratch ? scratch->data : NULL;
   weir_cuda_size_t size = weir_cuda_size_for(ctx->device, p.count * p.inner);
+  weir_cuda_function_t function =
+      s->depends_on_order && p.count <= FEW ? s->scatter_few : s->scatter;
   if (!status)
-    status = weir_cuda_launch(ctx->device, s->scatter, &size,
+    status = weir_cuda_launch(ctx->device, function, &size,
                               WEIR_CUDA_ARGS(&to, &indices, &from, &p, &scalar, &last));
   weir_tensor_release(scratch);
   return status;

@@ -18,8 +18,10 @@ typedef enum weir_scatter_t {
 typedef struct weir_scatter_state_t {
   weir_scatter_t mode;
   weir_cuda_function_t scatter;
-  weir_cuda_function_t find_last;  // of ASSIGN
-  weir_cuda_function_t fill;       // of all others
+  weir_cuda_function_t scatter_few;  // of floating-point numbers that are added up or multiplied
+  bool depends_on_order;             // those
+  weir_cuda_function_t find_last;    // of ASSIGN
+  weir_cuda_function_t fill;         // of all others
 } weir_scatter_state_t;
 
 // Finds the functions for elements and indices of the types of two inputs.
