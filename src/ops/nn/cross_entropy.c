@@ -1,5 +1,6 @@
 // cross_entropy.c — SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
 #include "kernel/move/staging.h"
+#include "kernel/nn/cuda_softmax.h"
 #include "kernel/nn/softmax.h"
 #include "op/cost.h"
 #include "op/grad_ctx.h"
@@ -86,19 +87,25 @@ static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, con
   return NULL;
 }
 
-static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* dense_outputs(weir_kernel_ctx_t* ctx, int64_t dims[2],
+                                    weir_tensor_t** out_loss, weir_tensor_t** out_backprop) {
   const weir_tensor_t *features = weir_kernel_input(ctx, 0), *labels = weir_kernel_input(ctx, 1);
-  weir_staged_t x = {0}, l = {0}, loss = {0}, backprop = {0};
-  weir_tensor_t *loss_out, *backprop_out;
-  int64_t dims[2];
   if (!broadcast2(features, labels, dims)) {
     char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
                        weir_tensor_shape_text(features, a), weir_tensor_shape_text(labels, b));
   }
-  WEIR_TRY(weir_kernel_output(ctx, 0, 1, dims, &loss_out));
-  WEIR_TRY(weir_kernel_output(ctx, 1, 2, dims, &backprop_out));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, dims, out_loss));
+  return weir_kernel_output(ctx, 1, 2, dims, out_backprop);
+}
+
+static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *features = weir_kernel_input(ctx, 0), *labels = weir_kernel_input(ctx, 1);
+  weir_staged_t x = {0}, l = {0}, loss = {0}, backprop = {0};
+  weir_tensor_t *loss_out, *backprop_out;
+  int64_t dims[2];
+  WEIR_TRY(dense_outputs(ctx, dims, &loss_out, &backprop_out));
   weir_status_t* status = weir_stage_input(ctx, features, false, &x);
   if (!status) status = weir_stage_input(ctx, labels, false, &l);
   if (!status) status = repeat(ctx, features, dims, &x);
@@ -198,6 +205,68 @@ done:
   return status;
 }
 
+// ---- GPU ----
+static weir_status_t* dense_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_softmax_find(init->device, WEIR_SOFTMAX_DENSE_LOSS, init->node->input_types[0],
+                                WEIR_DTYPE_INT32, state);
+}
+
+static weir_status_t* sparse_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_softmax_find(init->device, WEIR_SOFTMAX_SPARSE_LOSS, init->node->input_types[0],
+                                init->node->input_types[1], state);
+}
+
+// Strides of |t|, as rows and columns are repeated.
+static void find_strides(const weir_tensor_t* t, int64_t* out_row, int64_t* out_column) {
+  int64_t columns = t->rank > 0 ? t->dims[t->rank - 1] : 1;
+  *out_row = t->rank < 2 || t->dims[0] == 1 ? 0 : columns;
+  *out_column = columns == 1 ? 0 : 1;
+}
+
+static weir_status_t* dense_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *features = weir_kernel_input(ctx, 0), *labels = weir_kernel_input(ctx, 1);
+  weir_tensor_t *loss, *backprop;
+  int64_t dims[2];
+  WEIR_TRY(dense_outputs(ctx, dims, &loss, &backprop));
+  weir_softmax_rows_t rows = {.x = features->data,
+                              .labels = labels->data,
+                              .loss = loss->data,
+                              .y = backprop->data,
+                              .rows = dims[0],
+                              .columns = dims[1]};
+  find_strides(features, &rows.x_row, &rows.x_column);
+  find_strides(labels, &rows.label_row, &rows.label_column);
+  return weir_cuda_softmax(ctx->device, ctx->state, &rows);
+}
+
+static weir_status_t* sparse_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t *logits = weir_kernel_input(ctx, 0), *labels = weir_kernel_input(ctx, 1);
+  weir_tensor_t *loss, *backprop;
+  WEIR_TRY(check_sparse(logits, labels));
+  weir_softmax_rows_t rows = {.x = logits->data,
+                              .classes = labels->data,
+                              .rows = logits->dims[0],
+                              .columns = logits->dims[1],
+                              .x_row = logits->dims[1],
+                              .x_column = 1};
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, &rows.rows, &loss));
+  WEIR_TRY(
+      weir_kernel_forward(ctx, 0, 1, 2, (const int64_t[]){rows.rows, rows.columns}, &backprop));
+  rows.loss = loss->data;
+  rows.y = backprop->data;
+  return weir_cuda_softmax(ctx->device, ctx->state, &rows);
+}
+
+#define KERNELS(name)                                                     \
+  (const weir_kernel_def_t[]) {                                           \
+    {WEIR_DEVICE_CPU, .compute = name##_cpu},                             \
+        {WEIR_DEVICE_GPU, .compute = name##_gpu, .init = name##_gpu_init, \
+         .state_size = sizeof(weir_cuda_softmax_t)},                      \
+    {                                                                     \
+      0                                                                   \
+    }                                                                     \
+  }
+
 const weir_op_module_t weir_ops_nn_cross_entropy = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -210,7 +279,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .infer_shape = dense_shape,
          .cost = weir_cost_fn_many,
          .build_grad = dense_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = dense_cpu)},
+         .kernels = KERNELS(dense)},
         {.name = "SparseSoftmaxCrossEntropyWithLogits",
          .summary = "Cross entropy of softmax(features) with classes, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}; Tlabels: {int32, int64} = DT_INT64",
@@ -219,5 +288,5 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .infer_shape = sparse_shape,
          .cost = weir_cost_fn_many,
          .build_grad = sparse_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = sparse_cpu)},
+         .kernels = KERNELS(sparse)},
         {0}}};

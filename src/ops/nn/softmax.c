@@ -2,6 +2,7 @@
 #include "kernel/nn/softmax.h"
 
 #include "kernel/move/staging.h"
+#include "kernel/nn/cuda_softmax.h"
 #include "op/cost.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
@@ -52,6 +53,44 @@ done:
 static weir_status_t* softmax_cpu(weir_kernel_ctx_t* ctx) { return compute(ctx, false); }
 static weir_status_t* log_softmax_cpu(weir_kernel_ctx_t* ctx) { return compute(ctx, true); }
 
+// ---- GPU ----
+
+static weir_status_t* find(const weir_kernel_init_t* init, weir_softmax_kind_t kind, void* state) {
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  return weir_cuda_softmax_find(init->device, kind, dtype, WEIR_DTYPE_INT32, state);
+}
+static weir_status_t* softmax_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return find(init, WEIR_SOFTMAX, state);
+}
+static weir_status_t* log_softmax_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return find(init, WEIR_LOG_SOFTMAX, state);
+}
+
+static weir_status_t* softmax_gpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out;
+  if (in->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "logits must have >= 1 dimension, got []");
+  int64_t columns = in->dims[in->rank - 1];
+  weir_softmax_rows_t rows = {.x = in->data,
+                              .rows = columns > 0 ? in->count / columns : 0,
+                              .columns = columns,
+                              .x_row = columns,
+                              .x_column = 1};
+  WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));
+  rows.y = out->data;
+  return weir_cuda_softmax(ctx->device, ctx->state, &rows);
+}
+
+#define KERNELS(name)                                                      \
+  (const weir_kernel_def_t[]) {                                            \
+    {WEIR_DEVICE_CPU, .compute = name##_cpu},                              \
+        {WEIR_DEVICE_GPU, .compute = softmax_gpu, .init = name##_gpu_init, \
+         .state_size = sizeof(weir_cuda_softmax_t)},                       \
+    {                                                                      \
+      0                                                                    \
+    }                                                                      \
+  }
+
 const weir_op_module_t weir_ops_nn_softmax = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){{.name = "Softmax",
@@ -62,7 +101,7 @@ const weir_op_module_t weir_ops_nn_softmax = {
                                     .infer_shape = softmax_shape,
                                     .cost = weir_cost_fn_many,
                                     .build_grad = softmax_grad,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = softmax_cpu)},
+                                    .kernels = KERNELS(softmax)},
                                    {.name = "LogSoftmax",
                                     .summary = "Logarithm of Softmax",
                                     .attrs = "T: {half, bfloat16, float, double}",
@@ -71,5 +110,5 @@ const weir_op_module_t weir_ops_nn_softmax = {
                                     .infer_shape = softmax_shape,
                                     .cost = weir_cost_fn_many,
                                     .build_grad = log_softmax_grad,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = log_softmax_cpu)},
+                                    .kernels = KERNELS(log_softmax)},
                                    {0}}};
