@@ -1,6 +1,7 @@
 // lrn.c — LRN and LRNGrad: local response normalisation.
 #include "kernel/nn/lrn.h"
 
+#include "kernel/cuda/source.h"
 #include "kernel/move/staging.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
@@ -67,10 +68,8 @@ static weir_status_t* lrn_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* check_grad(const weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 1);
-  weir_staged_t dy = {0}, x = {0}, y = {0}, dx = {0};
-  weir_tensor_t* out;
   if (in->rank != 4 || weir_kernel_input(ctx, 0)->rank != 4) {
     return WEIR_STATUS(INVALID_ARGUMENT, "inputs must be 4-dimensional");
   }
@@ -79,6 +78,14 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "input_grads, input_image, and out_image should have the same shape");
   }
+  return NULL;
+}
+
+static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 1);
+  weir_staged_t dy = {0}, x = {0}, y = {0}, dx = {0};
+  weir_tensor_t* out;
+  WEIR_TRY(check_grad(ctx));
   weir_lrn_t lrn = make_lrn(ctx, in);
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
   weir_status_t* status = weir_stage_input(ctx, weir_kernel_input(ctx, 0), false, &dy);
@@ -95,9 +102,70 @@ static weir_status_t* lrn_grad_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(COMPUTE)                                                     \
-  WEIR_CPU_KERNEL(.types = LRN_TYPES, .compute = COMPUTE, .init = lrn_init, \
-                  .state_size = sizeof(weir_lrn_t))
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(lrn);
+
+typedef struct gpu_state_t {
+  weir_lrn_t lrn;  // first: make_lrn reads it
+  weir_cuda_function_t function;
+} gpu_state_t;
+
+static weir_status_t* find(const weir_kernel_init_t* init, const char* name, gpu_state_t* s) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(init->node->output_types[0]));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_lrn, name, &s->function);
+}
+
+static weir_status_t* lrn_gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(lrn_init(init, state));
+  return find(init, "lrn", state);
+}
+
+static weir_status_t* lrn_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  enum { MAX_SHARED_RADIUS = 64 };
+  const gpu_state_t* s = state;
+  WEIR_TRY(lrn_init(init, state));
+  return find(init, s->lrn.radius > MAX_SHARED_RADIUS ? "lrn_grad_far" : "lrn_grad", state);
+}
+
+static weir_status_t* lrn_gpu(weir_kernel_ctx_t* ctx) {
+  const gpu_state_t* s = ctx->state;
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  weir_tensor_t* out;
+  if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "in must be 4-dimensional");
+  weir_lrn_t lrn = make_lrn(ctx, in);
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
+  if (in->count == 0) return NULL;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, in->count);
+  return weir_cuda_launch(ctx->device, s->function, &size,
+                          WEIR_CUDA_ARGS(&lrn, (void*)&in->data, &out->data));
+}
+
+static weir_status_t* lrn_grad_gpu(weir_kernel_ctx_t* ctx) {
+  const gpu_state_t* s = ctx->state;
+  const weir_tensor_t* in = weir_kernel_input(ctx, 1);
+  void *dy = weir_kernel_input(ctx, 0)->data, *y = weir_kernel_input(ctx, 2)->data;
+  weir_tensor_t* out;
+  WEIR_TRY(check_grad(ctx));
+  weir_lrn_t lrn = make_lrn(ctx, in);
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
+  if (in->count == 0) return NULL;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, in->count);
+  return weir_cuda_launch(ctx->device, s->function, &size,
+                          WEIR_CUDA_ARGS(&lrn, &dy, (void*)&in->data, &y, &out->data));
+}
+
+#define KERNEL(NAME)                                                                          \
+  (const weir_kernel_def_t[]) {                                                               \
+    {WEIR_DEVICE_CPU, .types = LRN_TYPES, .compute = NAME##_cpu, .init = lrn_init,            \
+     .state_size = sizeof(weir_lrn_t)},                                                       \
+        {WEIR_DEVICE_GPU, .types = LRN_TYPES, .compute = NAME##_gpu, .init = NAME##_gpu_init, \
+         .state_size = sizeof(gpu_state_t)},                                                  \
+    {                                                                                         \
+      0                                                                                       \
+    }                                                                                         \
+  }
 
 const weir_op_module_t weir_ops_nn_lrn = {
     .file = __FILE__,
@@ -108,12 +176,12 @@ const weir_op_module_t weir_ops_nn_lrn = {
                                     .outputs = "output: T",
                                     .infer_shape = lrn_shape,
                                     .build_grad = lrn_grad,
-                                    .kernels = KERNEL(lrn_cpu)},
+                                    .kernels = KERNEL(lrn)},
                                    {.name = "LRNGrad",
                                     .summary = "Gradient of LRN",
                                     .attrs = LRN_ATTRS,
                                     .inputs = "input_grads: T; input_image: T; output_image: T",
                                     .outputs = "output: T",
                                     .infer_shape = lrn_grad_shape,
-                                    .kernels = KERNEL(lrn_grad_cpu)},
+                                    .kernels = KERNEL(lrn_grad)},
                                    {0}}};

@@ -2,6 +2,7 @@
 // strides as inputs.
 #include "kernel/conv/window.h"
 #include "kernel/move/staging.h"
+#include "kernel/pool/cuda_pool.h"
 #include "op/grad_ctx.h"
 
 #define REAL_TYPES \
@@ -101,16 +102,31 @@ static weir_status_t* max_pool_grad_v2_grad(weir_grad_ctx_t* g) {
 }
 
 // ---- kernels ----
+typedef struct pool_state_t {
+  bool has_window;  // not of the V2 forms
+  weir_window_t window;
+  weir_cuda_pool_t gpu;  // of a GPU's kernel
+} pool_state_t;
+
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
-  return weir_window_read_pool_attrs(init->node->attrs, state);
+  pool_state_t* s = state;
+  s->has_window = true;
+  return weir_window_read_pool_attrs(init->node->attrs, &s->window);
+}
+
+static weir_status_t* pool_v2_init(const weir_kernel_init_t* init, void* state) {
+  (void)init;
+  ((pool_state_t*)state)->has_window = false;
+  return NULL;
 }
 
 // The window: from the attributes, or from inputs |first| and |first| + 1.
 static weir_status_t* get_window(weir_kernel_ctx_t* ctx, int first, weir_window_t* out_window) {
   int64_t ksize[4], strides[4];
   int ksize_count, stride_count;
-  if (ctx->kernel->state_size > 0) {
-    *out_window = *(const weir_window_t*)ctx->state;
+  const pool_state_t* s = ctx->state;
+  if (s->has_window) {
+    *out_window = s->window;
     return NULL;
   }
   for (int i = first; i < first + 2; ++i) {
@@ -159,20 +175,27 @@ static weir_status_t* depth_pool(const weir_window_t* w, weir_pool2d_t* pool) {
   return NULL;
 }
 
+// Window, geometry and output of MaxPool and MaxPoolV2.
+static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_window_t* w, weir_pool2d_t* p,
+                              weir_tensor_t** out) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  int64_t dims[4];
+  WEIR_TRY(get_window(ctx, 1, w));
+  WEIR_TRY(check_rank4(in, "tensor_in"));
+  WEIR_TRY(weir_window_pool2d(w, in->dims, p));
+  weir_window_dims(w, p->batch, (const int64_t[]){p->out_h, p->out_w}, p->channels / w->depth_size,
+                   dims);
+  if (w->depth_size > 1) WEIR_TRY(depth_pool(w, p));
+  return weir_kernel_output(ctx, 0, 4, dims, out);
+}
+
 static weir_status_t* max_pool_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   weir_staged_t x = {0}, y = {0};
   weir_tensor_t* out;
   weir_window_t w;
   weir_pool2d_t p;
-  int64_t dims[4];
-  WEIR_TRY(get_window(ctx, 1, &w));
-  WEIR_TRY(check_rank4(in, "tensor_in"));
-  WEIR_TRY(weir_window_pool2d(&w, in->dims, &p));
-  weir_window_dims(&w, p.batch, (const int64_t[]){p.out_h, p.out_w}, p.channels / w.depth_size,
-                   dims);
-  if (w.depth_size > 1) WEIR_TRY(depth_pool(&w, &p));
-  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
+  WEIR_TRY(prepare(ctx, &w, &p, &out));
   weir_status_t* status = weir_stage_input(ctx, in, w.is_nchw, &x);
   if (!status) status = weir_stage_output(ctx, out, w.is_nchw, &y);
   if (status) goto done;
@@ -253,11 +276,91 @@ done:
   return status;
 }
 
-#define KERNEL(COMPUTE, TYPES)                                           \
-  WEIR_CPU_KERNEL(.types = TYPES, .compute = COMPUTE, .init = pool_init, \
-                  .state_size = sizeof(weir_window_t))
-#define KERNEL_V2(COMPUTE, TYPES) \
-  WEIR_CPU_KERNEL(.types = TYPES, .compute = COMPUTE, .host_inputs = "ksize, strides")
+// ---- GPU ----
+
+static weir_status_t* find_gpu(const weir_kernel_init_t* init, pool_state_t* s) {
+  weir_dtype_t dtype = weir_dtype_base(init->node->output_types[0]);
+  return weir_cuda_pool_find(init->device, dtype, &s->gpu);
+}
+
+static weir_status_t* gpu_v2_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(pool_v2_init(init, state));
+  return find_gpu(init, state);
+}
+
+static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(pool_init(init, state));
+  return find_gpu(init, state);
+}
+
+static weir_status_t* max_pool_gpu(weir_kernel_ctx_t* ctx) {
+  const pool_state_t* s = ctx->state;
+  weir_tensor_t* out;
+  weir_window_t w;
+  weir_pool2d_t p;
+  WEIR_TRY(prepare(ctx, &w, &p, &out));
+  if (w.is_nchw && w.depth_size > 1)
+    return WEIR_STATUS(UNIMPLEMENTED, "Depthwise max pooling of NCHW on GPUs is not supported");
+  if (w.is_nchw) p = weir_pool2d_of_planes(&p);
+  return weir_cuda_max_pool(ctx, &s->gpu, &p, weir_kernel_input(ctx, 0)->data, out->data);
+}
+
+static weir_status_t* max_pool_grad_gpu(weir_kernel_ctx_t* ctx) {
+  const pool_state_t* s = ctx->state;
+  const weir_tensor_t *in = weir_kernel_input(ctx, 0), *grad = weir_kernel_input(ctx, 2);
+  weir_tensor_t* out;
+  weir_window_t w;
+  weir_pool2d_t p;
+  WEIR_TRY(get_window(ctx, 3, &w));
+  WEIR_TRY(check_grad(ctx, &w, true, &p));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
+  if (w.is_nchw) p = weir_pool2d_of_planes(&p);
+  return weir_cuda_max_pool_grad(ctx, &s->gpu, &p, in->data, grad->data, out->data);
+}
+
+static weir_status_t* max_pool_grad_grad_gpu(weir_kernel_ctx_t* ctx) {
+  const pool_state_t* s = ctx->state;
+  const weir_tensor_t* top = weir_kernel_input(ctx, 1);
+  weir_tensor_t* out;
+  weir_window_t w;
+  weir_pool2d_t p;
+  WEIR_TRY(get_window(ctx, 3, &w));
+  WEIR_TRY(check_grad(ctx, &w, false, &p));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, top->dims, &out));
+  if (w.is_nchw) p = weir_pool2d_of_planes(&p);
+  return weir_cuda_max_pool_grad_grad(ctx, &s->gpu, &p, weir_kernel_input(ctx, 0)->data, top->data,
+                                      weir_kernel_input(ctx, 2)->data, out->data);
+}
+
+#define GPU_TYPES "T: half, bfloat16, float, double"
+#define KERNEL(NAME, TYPES)                                                            \
+  (const weir_kernel_def_t[]) {                                                        \
+    {WEIR_DEVICE_CPU, .types = TYPES, .compute = NAME##_cpu, .init = pool_init,        \
+     .state_size = sizeof(pool_state_t)},                                              \
+        {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute = NAME##_gpu, .init = gpu_init, \
+         .state_size = sizeof(pool_state_t)},                                          \
+    {                                                                                  \
+      0                                                                                \
+    }                                                                                  \
+  }
+#define KERNEL_V2(NAME, TYPES)               \
+  (const weir_kernel_def_t[]) {              \
+    {WEIR_DEVICE_CPU,                        \
+     .types = TYPES,                         \
+     .compute = NAME##_cpu,                  \
+     .init = pool_v2_init,                   \
+     .state_size = sizeof(pool_state_t),     \
+     .host_inputs = "ksize, strides"},       \
+        {WEIR_DEVICE_GPU,                    \
+         .types = GPU_TYPES,                 \
+         .compute = NAME##_gpu,              \
+         .init = gpu_v2_init,                \
+         .state_size = sizeof(pool_state_t), \
+         .host_inputs = "ksize, strides"},   \
+    {                                        \
+      0                                      \
+    }                                        \
+  }
 
 const weir_op_module_t weir_ops_nn_max_pool = {
     .file = __FILE__,
@@ -271,7 +374,7 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .outputs = "output: T",
          .infer_shape = max_pool_shape,
          .build_grad = max_pool_grad,
-         .kernels = KERNEL(max_pool_cpu, KERNEL_TYPES)},
+         .kernels = KERNEL(max_pool, KERNEL_TYPES)},
         {.name = "MaxPoolV2",
          .summary = "Maxima of sliding windows",
          .attrs = "T: {" INPUT_TYPES "} = DT_FLOAT; padding: {'SAME','VALID'}; " INPUT_FORMAT_ATTR,
@@ -279,7 +382,7 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .outputs = "output: T",
          .infer_shape = max_pool_v2_shape,
          .build_grad = max_pool_v2_grad,
-         .kernels = KERNEL_V2(max_pool_cpu, KERNEL_TYPES)},
+         .kernels = KERNEL_V2(max_pool, KERNEL_TYPES)},
         {.name = "MaxPoolGrad",
          .summary = "Gradient of MaxPool",
          .attrs = WINDOW_ATTRS
@@ -289,7 +392,7 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .outputs = "output: T",
          .infer_shape = grad_shape,
          .build_grad = max_pool_grad_grad,
-         .kernels = KERNEL(max_pool_grad_cpu, NULL)},
+         .kernels = KERNEL(max_pool_grad, NULL)},
         {.name = "MaxPoolGradV2",
          .summary = "Gradient of MaxPoolV2",
          .attrs = "padding: {'SAME','VALID'}; " FORMAT_ATTR "; T: {" REAL_TYPES "} = DT_FLOAT",
@@ -297,7 +400,7 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .outputs = "output: T",
          .infer_shape = grad_shape,
          .build_grad = max_pool_grad_v2_grad,
-         .kernels = KERNEL_V2(max_pool_grad_cpu, NULL)},
+         .kernels = KERNEL_V2(max_pool_grad, NULL)},
         {.name = "MaxPoolGradGrad",
          .summary = "Second-order gradient of MaxPool",
          .attrs = WINDOW_ATTRS "padding: {'SAME','VALID'}; " FORMAT_ATTR "; T: {" REAL_TYPES "}",
@@ -305,12 +408,12 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .outputs = "output: T",
          .infer_shape = max_pool_shape,
          .build_grad = max_pool_grad_grad_grad,
-         .kernels = KERNEL(max_pool_grad_grad_cpu, NULL)},
+         .kernels = KERNEL(max_pool_grad_grad, NULL)},
         {.name = "MaxPoolGradGradV2",
          .summary = "Second-order gradient of MaxPoolV2",
          .attrs = "padding: {'SAME','VALID'}; " FORMAT_ATTR "; T: {" REAL_TYPES "}",
          .inputs = "orig_input: T; orig_output: T; grad: T; ksize: int32; strides: int32",
          .outputs = "output: T",
          .infer_shape = grad_grad_v2_shape,
-         .kernels = KERNEL_V2(max_pool_grad_grad_cpu, NULL)},
+         .kernels = KERNEL_V2(max_pool_grad_grad, NULL)},
         {0}}};
