@@ -220,10 +220,11 @@ static bool can_join(join_t* j, int from, int to, weir_fuse_group_t* united) {
 static void join(join_t* j, int from, int to, const weir_fuse_group_t* united) {
   weir_fuse_group_t* first = j->f->groups[from];
   weir_fuse_group_t* second = j->f->groups[to];
-  weir_node_t* last = NULL;
-  for (weir_node_t* m = first->first; m; m = j->f->next_member[m->id]) {
-    j->f->group_of[m->id] = to;
-    last = m;
+  weir_node_t* last = first->first;
+  j->f->group_of[last->id] = to;
+  while (j->f->next_member[last->id]) {
+    last = j->f->next_member[last->id];
+    j->f->group_of[last->id] = to;
   }
   j->f->next_member[last->id] = second->first;
   second->first = first->first;
