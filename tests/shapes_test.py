@@ -96,6 +96,9 @@ def shaped_by_values():
         raw.Tile(input=x, multiples=times)
     for pads in ([[0, 1], [2, 0], [1, 1]], hidden(i32, [3, 2]), hidden(i32)):
         raw.Pad(input=x, paddings=pads)
+        for mode in ('REFLECT', 'SYMMETRIC'):
+            raw.MirrorPad(input=x, paddings=pads, mode=mode)
+            raw.MirrorPad(input=hidden(f32), paddings=pads, mode=mode)
     for axis in (0, -1, n):
         raw.ExpandDims(input=x, axis=axis)
     raw.Range(start=0, limit=n, delta=1)
@@ -143,6 +146,8 @@ def resources():
     raw.ReadVariableOp(resource=variable, dtype=f32)
     raw.ResourceGather(resource=variable, indices=hidden(i32, [None, 4]), dtype=f32)
     raw.LoopCond(input=hidden(tf.bool))
+    for is_constant in (False, True):
+        raw.Enter(data=hidden(f32, [2, None]), frame_name=f'f{is_constant}', is_constant=is_constant)
     raw.Switch(data=hidden(f32, [2, None]), pred=hidden(tf.bool))
     raw.Merge(inputs=[hidden(f32, [2, 3]), hidden(f32, [2, 4])])
     raw.Merge(inputs=[hidden(f32, [2, 3]), hidden(f32, [2])])

@@ -38,6 +38,7 @@ static void write_bundle(const char* prefix, size_t alignment) {
   CHECK_FAILS(weir_bundle_add(writer, weir_view("", 0), w), INVALID_ARGUMENT, "named");
   CHECK_OK(weir_bundle_finish(writer));
   CHECK_FAILS(weir_bundle_finish(writer), FAILED_PRECONDITION, "finished");
+  CHECK_FAILS(weir_bundle_add(writer, weir_view_of("late"), w), FAILED_PRECONDITION, "finished");
   weir_bundle_writer_destroy(writer);
   weir_tensor_release(w);
   weir_tensor_release(empty);
