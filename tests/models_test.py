@@ -72,7 +72,7 @@ LAYERS = '/device:CPU:0,/device:GUARD:0,/device:CPU:1,/device:GUARD:1'
 @pytest.fixture(scope='module')
 def spread(request, tmp_path_factory):
     """The folder with the graphs of the selected tests of spread models."""
-    tests = ('test_model_over_devices', 'test_layers_on_devices')
+    tests = ('test_model_over_devices', 'test_layers_on_devices', 'test_model_without_fusion')
     items = [i for i in request.session.items if getattr(i, 'originalname', '') in tests]
     folder = tmp_path_factory.mktemp('spread')
     names = sorted({i.callspec.params['name'] for i in items})
@@ -97,3 +97,11 @@ def test_layers_on_devices(name, spread, weir):
     """By hand, layer by layer, as for a model that does not fit one device."""
     got = losses(weir, spread / f'{name}-layers.pb', '--devices=cpu:2,guard:2')
     assert len(got) == 10 and got == losses(weir, spread / f'{name}.pb')
+
+
+@pytest.mark.parametrize('name', SPREAD)
+def test_model_without_fusion(name, spread, weir, monkeypatch):
+    """To the bit: a fused node rounds where its nodes did."""
+    want = losses(weir, spread / f'{name}.pb')
+    monkeypatch.setenv('WEIR_DISABLE_PASSES', 'fuse')
+    assert losses(weir, spread / f'{name}.pb') == want
