@@ -71,9 +71,16 @@ WEIR_INLINE weir_dtype_t output_type(const weir_kernel_ctx_t* ctx, int i) {
   return weir_dtype_base(ctx->node->output_types[i]);
 }
 
-WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
-  bool is_host = !weir_device_is_host(ctx->device) && weir_kernel_is_host_output(ctx, i);
+// Out of the way of kernels on a CPU.
+static __attribute__((noinline)) weir_allocator_t* choose_allocator(const weir_kernel_ctx_t* ctx,
+                                                                    int i) {
+  bool is_host = weir_kernel_is_host_output(ctx, i);
   return weir_device_allocator(ctx->device, is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE);
+}
+
+WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
+  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
+  return WEIR_LIKELY(weir_allocator_is_host(allocator)) ? allocator : choose_allocator(ctx, i);
 }
 
 WEIR_INLINE void put_output(weir_kernel_ctx_t* ctx, int i, weir_tensor_t* take_tensor) {

@@ -3,7 +3,7 @@
     compile_kernels.py --probe FILE [--jobs N] [names...]
 
 The oracle's cases run on fake GPUs (tests/testing/cuda_fake.h) of three architectures: on one of them a case for each op, its types
-and the attributes that are words or flags, on the others one for each op. A kernel that does not compile, or fails where the CPU's does not, is a failure; what it
+and the attributes that are words or flags, but no more than --kinds of an op; on the others one for each op. A kernel that does not compile, or fails where the CPU's does not, is a failure; what it
 computes is for a machine with a GPU to say (replay.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
 """
 import argparse
@@ -36,9 +36,11 @@ def kind(case):
 
 
 def run(options, part, current):
-    cases = {}
+    cases, kinds = {}, collections.Counter()
     for case in oracle.load(options, oracle.Report(0)):
-        cases.setdefault(kind(case), case)
+        if kind(case) not in cases and kinds[case.op] < options.kinds:
+            kinds[case.op] += 1
+            cases[kind(case)] = case
     probe = weir_probe.Probe(options.probe, None, 1, f'cpu,cuda:{ARCHITECTURES}', fake_cuda=True)
     rows, seen = collections.Counter(), set()
     for case in list(cases.values())[part::options.jobs]:
@@ -63,6 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--probe', required=True, help='libweir_probe.so')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
+    parser.add_argument('--kinds', type=int, default=3, help='of cases, for each op')
     parser.add_argument('--seed', type=int, default=oracle.SEED)
     parser.add_argument('names', nargs='*', help='ops')
     options = parser.parse_args()

@@ -5,6 +5,7 @@
 // is noticed; it is replaced as a whole, so that two processes do no harm to each other.
 #include "device/cuda/cuda_compiler.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,22 @@ static int version;            // 1300: 13.0
 static weir_status_t* reason;  // why there is none; for the life of the process
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+// NVRTC looks for its other half on the loader's path only; what is open already it finds, wherever
+// it is.
+static void open_builtins(const char* nvrtc) {
+  weir_names_t paths = {0};
+  weir_strbuf_t pattern = {0};
+  weir_view_t folder = weir_path_parent(nvrtc);
+  weir_strbuf_printf(&pattern, "%.*s/libnvrtc-builtins.so.*", WEIR_VIEW_ARG(folder));
+  weir_status_t* status = weir_strbuf_finish(&pattern);
+  if (!status) status = weir_fs_glob(pattern.data, &paths);
+  for (size_t i = 0; i < paths.count && !status; ++i)
+    dlopen(paths.items[i], RTLD_NOW | RTLD_GLOBAL);
+  weir_status_destroy(status);  // without it NVRTC says what it lacks
+  weir_strbuf_free(&pattern);
+  weir_names_free(&paths);
+}
+
 static weir_status_t* open_rtc(void) {
   // $WEIR_NVRTC is for where it is not on the loader's path: a wheel of PyPI's.
   const char* given = getenv("WEIR_NVRTC");
@@ -51,6 +68,7 @@ static weir_status_t* open_rtc(void) {
   static const char* const symbols[] = {RTC_FUNCTIONS(RTC_SYMBOL)};
 #undef RTC_SYMBOL
   int major = 0, minor = 0;
+  if (given) open_builtins(given);
   WEIR_TRY(weir_cuda_open(sonames, symbols, WEIR_COUNT_OF(symbols), &rtc));
   rtc.version(&major, &minor);
   version = 100 * major + minor;
