@@ -111,7 +111,7 @@ def test_variables_and_optimizers_need_no_other_calls(wire):
 def test_tracing(wire):
     with session(wire) as s:
         x = tf1.placeholder(tf.float32, [2, 3], name='x')
-        y = tf.square(tf.abs(x, name='absolute'), name='squared')
+        y = tf.square(tf.roll(x, 1, 0, name='rolled'), name='squared')  # two that would not be fused
         z = tf.matmul(y, tf.ones([3, 50]), name='product')
         options = tf1.RunOptions(trace_level=tf1.RunOptions.FULL_TRACE, output_partition_graphs=True,
                                  report_tensor_allocations_upon_oom=True)
@@ -122,7 +122,7 @@ def test_tracing(wire):
         assert request.options.report_tensor_allocations_upon_oom and request.options.timeout_in_ms == clusters.PATIENCE_MS
         assert set_fields(metadata) >= {'step_stats', 'partition_graphs'}
         graph, = metadata.partition_graphs
-        assert {'absolute', 'squared'} <= {n.name for n in graph.node} and graph.versions.producer > 0
+        assert {'rolled', 'squared'} <= {n.name for n in graph.node} and graph.versions.producer > 0
         device, = metadata.step_stats.dev_stats
         assert device.device == '/job:localhost/replica:0/task:0/device:CPU:0'
         nodes = {n.node_name: n for n in device.node_stats}
@@ -130,7 +130,7 @@ def test_tracing(wire):
         assert {'all_start_micros', 'op_end_rel_micros', 'all_end_rel_micros', 'output', 'timeline_label', 'all_start_nanos',
                 'op_end_rel_nanos', 'all_end_rel_nanos'} <= set_fields(node)
         assert abs(node.all_start_micros / 1e6 - time.time()) < 60
-        assert node.timeline_label == 'squared = Square(absolute)'
+        assert node.timeline_label == 'squared = Square(rolled)'
         output = node.output[0].tensor_description
         assert (output.dtype, [d.size for d in output.shape.dim]) == (1, [2, 3])
         check_schedule_and_memory(nodes)
@@ -143,7 +143,7 @@ def test_tracing(wire):
 def check_schedule_and_memory(nodes):
     for node in nodes.values():
         assert node.scheduled_micros == node.scheduled_nanos // 1000 and 0 < node.scheduled_nanos <= node.all_start_nanos
-    assert nodes['absolute'].all_start_nanos <= nodes['squared'].scheduled_nanos
+    assert nodes['rolled'].all_start_nanos <= nodes['squared'].scheduled_nanos
     product = nodes['product']  # which cannot be where an input was
     assert product.HasField('memory_stats')
     memory, = product.memory
