@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "kernel/move/staging.h"
+#include "kernel/nn/cuda_batch_norm.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 
@@ -73,7 +74,8 @@ typedef struct state_t {
   float factor;  // of the new moments in the running ones
   bool is_nchw;
   bool is_training;
-  bool is_relu;  // _FusedBatchNormEx
+  bool is_relu;          // _FusedBatchNormEx
+  weir_cuda_norm_t gpu;  // of a GPU's kernel
 } state_t;
 
 static weir_status_t* init_state(const weir_kernel_init_t* init, void* state) {
@@ -162,18 +164,20 @@ static weir_status_t* normalise(weir_kernel_ctx_t* ctx, const state_t* s,
   return weir_batch_norm_apply(pool, bn, x, old_mean, old_variance, y);
 }
 
+static weir_status_t* check_side(const weir_tensor_t* side, const weir_tensor_t* in) {
+  if (weir_tensor_same_shape(side, in)) return NULL;
+  char texts[2][WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "side_input shape must be equal to input shape: %s != %s",
+                     weir_tensor_shape_text(side, texts[0]), weir_tensor_shape_text(in, texts[1]));
+}
+
 // y += side input, then ReLU, as the node has them.
 static weir_status_t* finish_ex(weir_kernel_ctx_t* ctx, const state_t* s, float* y) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   if (ctx->input_count > 5) {
     const weir_tensor_t* side = weir_kernel_input(ctx, 5);
     weir_staged_t staged = {0};
-    if (!weir_tensor_same_shape(side, in)) {
-      char texts[2][WEIR_SHAPE_TEXT_SIZE];
-      return WEIR_STATUS(
-          INVALID_ARGUMENT, "side_input shape must be equal to input shape: %s != %s",
-          weir_tensor_shape_text(side, texts[0]), weir_tensor_shape_text(in, texts[1]));
-    }
+    WEIR_TRY(check_side(side, in));
     WEIR_TRY(weir_stage_input(ctx, side, s->is_nchw, &staged));
     const float* added = staged.data;
     for (int64_t i = 0; i < in->count; ++i) y[i] += added[i];
@@ -211,9 +215,75 @@ static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define KERNEL(TYPES)                                                            \
-  WEIR_CPU_KERNEL(.types = TYPES, .compute = batch_norm_cpu, .init = init_state, \
-                  .state_size = sizeof(state_t))
+// ---- GPU ----
+
+static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(init_state(init, state));
+  return weir_cuda_norm_find(init->device, init->node->input_types[0], false,
+                             &((state_t*)state)->gpu);
+}
+
+static weir_status_t* gpu_init_ex(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(init_state_ex(init, state));
+  return weir_cuda_norm_find(init->device, init->node->input_types[0], false,
+                             &((state_t*)state)->gpu);
+}
+
+// Outputs 1 to 5. Without elements the moments are what they are on the CPU.
+static weir_status_t* gpu_vectors(weir_kernel_ctx_t* ctx, int64_t channels, bool is_empty) {
+  size_t size = (size_t)channels * sizeof(float);
+  weir_tensor_t* vector;
+  for (int i = 1; i < 5; ++i) {
+    WEIR_TRY(weir_kernel_output(ctx, i, 1, &channels, &vector));
+    int nan_or_0 = i < 3 ? 0xff : 0;
+    if (is_empty && size > 0) WEIR_TRY(weir_cuda_set(ctx->device, vector->data, nan_or_0, size));
+  }
+  if (ctx->output_count <= 5) return NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 5, 0, NULL, &vector));
+  return weir_cuda_zero(ctx->device, vector->data, sizeof(float));
+}
+
+static weir_status_t* batch_norm_gpu(weir_kernel_ctx_t* ctx) {
+  const state_t* s = ctx->state;
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* side = ctx->input_count > 5 ? weir_kernel_input(ctx, 5) : NULL;
+  weir_tensor_t* out;
+  int64_t channels = in->rank < 2 ? 0 : in->dims[s->is_nchw ? 1 : in->rank - 1];
+  WEIR_TRY(check_inputs(ctx, s, channels));
+  if (side) WEIR_TRY(check_side(side, in));
+  WEIR_TRY(gpu_vectors(ctx, channels, in->count == 0));
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
+  if (in->count == 0 || channels == 0) return NULL;
+  weir_norm_t norm = {.outer = s->is_nchw ? in->dims[0] : in->count / channels,
+                      .channels = channels,
+                      .inner = s->is_nchw ? in->count / in->dims[0] / channels : 1,
+                      .epsilon = s->epsilon,
+                      .factor = s->factor,
+                      .is_training = s->is_training,
+                      .is_relu = s->is_relu};
+  weir_norm_moments_t moments = {.old_mean = weir_kernel_input(ctx, 3)->data,
+                                 .old_variance = weir_kernel_input(ctx, 4)->data,
+                                 .scale = weir_kernel_input(ctx, 1)->data,
+                                 .offset = weir_kernel_input(ctx, 2)->data,
+                                 .mean = ctx->outputs[1].tensor->data,
+                                 .variance = ctx->outputs[2].tensor->data,
+                                 .saved_mean = ctx->outputs[3].tensor->data,
+                                 .saved_variance = ctx->outputs[4].tensor->data};
+  return weir_cuda_norm(ctx, &s->gpu, &norm, in->data, side ? side->data : NULL, &moments,
+                        out->data);
+}
+
+#define KERNELS(TYPES, cpu_init_fn, gpu_init_fn)                                          \
+  (const weir_kernel_def_t[]) {                                                           \
+    {WEIR_DEVICE_CPU, .types = TYPES, .compute = batch_norm_cpu, .init = cpu_init_fn,     \
+     .state_size = sizeof(state_t)},                                                      \
+        {WEIR_DEVICE_GPU, .types = TYPES, .compute = batch_norm_gpu, .init = gpu_init_fn, \
+         .state_size = sizeof(state_t)},                                                  \
+    {                                                                                     \
+      0                                                                                   \
+    }                                                                                     \
+  }
+#define KERNEL(TYPES) KERNELS(TYPES, init_state, gpu_init)
 
 const weir_op_module_t weir_ops_nn_batch_norm = {
     .file = __FILE__,
@@ -256,6 +326,5 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: "
                     "U; reserve_space_3: U",
          .infer_shape = batch_norm_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = batch_norm_cpu, .init = init_state_ex,
-                                    .state_size = sizeof(state_t))},
+         .kernels = KERNELS(NULL, init_state_ex, gpu_init_ex)},
         {0}}};

@@ -2,6 +2,7 @@
 // gradient.
 #include "kernel/move/staging.h"
 #include "kernel/nn/batch_norm.h"
+#include "kernel/nn/cuda_batch_norm.h"
 #include "op/grad_ctx.h"
 #include "op/shape_ctx.h"
 
@@ -167,18 +168,30 @@ static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int64_t channels) {
   return NULL;
 }
 
+static weir_status_t* make_outputs(weir_kernel_ctx_t* ctx, int64_t* out_channels,
+                                   weir_tensor_t** out, weir_tensor_t** dscale,
+                                   weir_tensor_t** doffset) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 1);
+  int axis = is_channels_first(weir_kernel_attrs(ctx)) ? 1 : in->rank - 1;
+  int64_t channels = in->rank < 2 ? 0 : in->dims[axis];
+  weir_tensor_t* none;
+  WEIR_TRY(check_inputs(ctx, channels));
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, out));
+  WEIR_TRY(weir_kernel_output(ctx, 1, 1, &channels, dscale));
+  WEIR_TRY(weir_kernel_output(ctx, 2, 1, &channels, doffset));
+  for (int i = 3; i < 5; ++i) WEIR_TRY(weir_kernel_output(ctx, i, 1, (const int64_t[]){0}, &none));
+  *out_channels = channels;
+  return NULL;
+}
+
 static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_attrs_t attrs = weir_kernel_attrs(ctx);
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *in = weir_kernel_input(ctx, 1);
   weir_staged_t grad = {0}, x = {0}, dx = {0};
-  weir_tensor_t *out, *dscale, *doffset, *none;
+  weir_tensor_t *out, *dscale, *doffset;
   bool is_nchw = is_channels_first(attrs);
-  int64_t channels = in->rank < 2 ? 0 : in->dims[is_nchw ? 1 : in->rank - 1];
-  WEIR_TRY(check_inputs(ctx, channels));
-  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
-  WEIR_TRY(weir_kernel_output(ctx, 1, 1, &channels, &dscale));
-  WEIR_TRY(weir_kernel_output(ctx, 2, 1, &channels, &doffset));
-  for (int i = 3; i < 5; ++i) WEIR_TRY(weir_kernel_output(ctx, i, 1, (const int64_t[]){0}, &none));
+  int64_t channels;
+  WEIR_TRY(make_outputs(ctx, &channels, &out, &dscale, &doffset));
   if (in->count == 0) {
     memset(dscale->data, 0, (size_t)channels * sizeof(float));
     memset(doffset->data, 0, (size_t)channels * sizeof(float));
@@ -210,6 +223,48 @@ done:
   return status;
 }
 
+// ---- GPU ----
+
+static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_cuda_norm_find(init->device, init->node->input_types[0], true, state);
+}
+
+static weir_status_t* grad_gpu(weir_kernel_ctx_t* ctx) {
+  weir_attrs_t attrs = weir_kernel_attrs(ctx);
+  const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *in = weir_kernel_input(ctx, 1);
+  weir_tensor_t *out, *dscale, *doffset;
+  bool is_nchw = is_channels_first(attrs);
+  int64_t channels;
+  WEIR_TRY(make_outputs(ctx, &channels, &out, &dscale, &doffset));
+  size_t size = (size_t)channels * sizeof(float);
+  if (channels == 0) return NULL;
+  if (in->count == 0) {
+    WEIR_TRY(weir_cuda_zero(ctx->device, dscale->data, size));
+    return weir_cuda_zero(ctx->device, doffset->data, size);
+  }
+  weir_norm_t norm = {.outer = is_nchw ? in->dims[0] : in->count / channels,
+                      .channels = channels,
+                      .inner = is_nchw ? in->count / in->dims[0] / channels : 1,
+                      .epsilon = weir_attrs_float(attrs, "epsilon"),
+                      .is_training = weir_attrs_bool(attrs, "is_training")};
+  weir_norm_grads_t grads = {.mean = weir_kernel_input(ctx, 3)->data,
+                             .variance = weir_kernel_input(ctx, 4)->data,
+                             .scale = weir_kernel_input(ctx, 2)->data,
+                             .dscale = dscale->data,
+                             .doffset = doffset->data};
+  return weir_cuda_norm_grad(ctx, ctx->state, &norm, in->data, dy->data, &grads, out->data);
+}
+
+#define KERNELS                                                  \
+  (const weir_kernel_def_t[]) {                                  \
+    {WEIR_DEVICE_CPU, .compute = grad_cpu},                      \
+        {WEIR_DEVICE_GPU, .compute = grad_gpu, .init = gpu_init, \
+         .state_size = sizeof(weir_cuda_norm_t)},                \
+    {                                                            \
+      0                                                          \
+    }                                                            \
+  }
+
 const weir_op_module_t weir_ops_nn_batch_norm_grad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -222,7 +277,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_4: T",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
+         .kernels = KERNELS},
         {.name = "FusedBatchNormGradV2",
          .summary = "Gradient of FusedBatchNormV2",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
@@ -232,7 +287,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_4: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
+         .kernels = KERNELS},
         {.name = "FusedBatchNormGradV3",
          .summary = "Gradient of FusedBatchNormV3",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
@@ -243,5 +298,5 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
                     "reserve_space_5: U",
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = grad_cpu)},
+         .kernels = KERNELS},
         {0}}};
