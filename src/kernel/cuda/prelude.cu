@@ -69,9 +69,3 @@ __device__ __forceinline__ int64_t thread_of_grid() {
   return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 __device__ __forceinline__ int64_t threads_of_grid() { return (int64_t)gridDim.x * blockDim.x; }
-
-// |n| / |by|, none of them negative: quick where both fit 32 bits, which is known at run time only.
-static __device__ __noinline__ int64_t wide_quotient(int64_t n, int64_t by) { return n / by; }
-__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
-  return (uint64_t)(n | by) >> 32 ? wide_quotient(n, by) : (int64_t)((uint32_t)n / (uint32_t)by);
-}

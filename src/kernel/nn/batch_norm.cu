@@ -91,7 +91,7 @@ __device__ __forceinline__ void sum_columns(const norm_t& p, const T* x, const T
 #pragma unroll
     for (int k = 0; k < N; ++k)
       if (IS_GRAD && is_there) means[k] = mean[first + k];
-#pragma unroll 2
+#pragma unroll 4
     for (int64_t i = is_there ? begin : end; i < end; i += down) {
       pack_t<T, N> xs = *(const pack_t<T, N>*)(x + i * p.channels + first), dys;
       if (IS_GRAD) dys = *(const pack_t<T, N>*)(dy + i * p.channels + first);
@@ -145,7 +145,7 @@ __device__ __forceinline__ void sum_rows(const norm_t& p, const T* x, const T* d
     running_t r = {};
     int64_t count = 0;
     float center = IS_GRAD ? mean[channel] : 0;
-#pragma unroll 2
+#pragma unroll 4
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
       int64_t image =
           (uint64_t)(i | p.inner) >> 32 ? i / p.inner : (int64_t)((uint32_t)i / (uint32_t)p.inner);
@@ -252,7 +252,9 @@ __device__ __forceinline__ void apply(const norm_t& p, const T* x, const T* othe
   int64_t n = p.outer * p.channels * p.inner / N, step = threads_of_grid();
   for (int64_t i = thread_of_grid(); i < n; i += step) {
     int64_t at = i * N;
-    int64_t row = quotient_of(at, p.inner), c = row - quotient_of(row, p.channels) * p.channels;
+    int64_t c = (uint64_t)at >> 32
+                    ? at / p.inner % p.channels
+                    : (int64_t)((uint32_t)at / (uint32_t)p.inner % (uint32_t)p.channels);
     pack_t<T, N> xs = ((const pack_t<T, N>*)x)[i], others, out;
     if (other) others = ((const pack_t<T, N>*)other)[i];
 #pragma unroll

@@ -33,10 +33,15 @@ __device__ __forceinline__ float power_of(const lrn_t& l, float norm) {
   return l.beta == 1 ? 1 / norm : expf(-l.beta * logf(norm));
 }
 
+__device__ __forceinline__ int64_t row_of(const lrn_t& l, int64_t i) {
+  return (uint64_t)(i | l.channels) >> 32 ? i / l.channels
+                                          : (int64_t)((uint32_t)i / (uint32_t)l.channels);
+}
+
 extern "C" __global__ void lrn(lrn_t l, const T* x, T* y) {
   int64_t n = l.rows * l.channels, step = threads_of_grid();
   for (int64_t i = thread_of_grid(); i < n; i += step) {
-    int64_t first = quotient_of(i, l.channels) * l.channels;
+    int64_t first = row_of(l, i) * l.channels;
     float power = power_of(l, norm_of(l, x + first, i - first));
     y[i] = element_t<T>::store(element_t<T>::load(x[i]) * power);
   }
@@ -66,13 +71,13 @@ extern "C" __global__ void lrn_grad(lrn_t l, const T* dy, const T* x, const T* y
     for (int k = threadIdx.x; k < BLOCK + 2 * radius; k += BLOCK) {
       int64_t i = base + k - radius;
       if (i < 0 || i >= n) continue;
-      int64_t first = quotient_of(i, l.channels) * l.channels;
+      int64_t first = row_of(l, i) * l.channels;
       parts[k] = part_of(l, dy, x, y, first, i - first);
     }
     __syncthreads();
     int64_t i = base + threadIdx.x;
     if (i < n) {
-      int64_t first = quotient_of(i, l.channels) * l.channels, shift = first - base + radius;
+      int64_t first = row_of(l, i) * l.channels, shift = first - base + radius;
       int last = (int)(last_of(l, i - first) + shift);
       float sum = 0;
       for (int k = (int)(first_of(l, i - first) + shift); k <= last; ++k) sum += parts[k];
@@ -86,7 +91,7 @@ extern "C" __global__ void lrn_grad(lrn_t l, const T* dy, const T* x, const T* y
 extern "C" __global__ void lrn_grad_far(lrn_t l, const T* dy, const T* x, const T* y, T* dx) {
   int64_t n = l.rows * l.channels, step = threads_of_grid();
   for (int64_t i = thread_of_grid(); i < n; i += step) {
-    int64_t first = quotient_of(i, l.channels) * l.channels, last = last_of(l, i - first);
+    int64_t first = row_of(l, i) * l.channels, last = last_of(l, i - first);
     float sum = 0;
     for (int64_t c = first_of(l, i - first); c <= last; ++c) sum += part_of(l, dy, x, y, first, c);
     put(l, dy, x, dx, first, i, sum);

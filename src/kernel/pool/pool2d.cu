@@ -15,10 +15,9 @@ struct pool_t {
   int64_t pad_top, pad_left;
 };
 
-// The rest; |n| becomes the quotient.
 __device__ __forceinline__ int64_t divide(int64_t& n, int64_t by) {
   int64_t all = n;
-  n = quotient_of(all, by);
+  n = (uint64_t)(all | by) >> 32 ? all / by : (int64_t)((uint32_t)all / (uint32_t)by);
   return all - n * by;
 }
 

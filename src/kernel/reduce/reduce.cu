@@ -36,9 +36,12 @@ struct reduction_t {
   int64_t per_piece;  // elements, or rows where the innermost run is kept
 };
 
+__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
+  return (uint64_t)(n | by) >> 32 ? n / by : (int64_t)((uint32_t)n / (uint32_t)by);
+}
+
 __device__ __forceinline__ int64_t offset_of(const axes_t& axes, int64_t index) {
   int64_t offset = 0;
-#pragma unroll 1
   for (int i = axes.count - 1; i > 0; --i) {
     int64_t rest = quotient_of(index, axes.dims[i]);
     offset += (index - rest * axes.dims[i]) * axes.strides[i];
@@ -70,40 +73,28 @@ __device__ __forceinline__ ACC block_combined(ACC a) {
   return a;
 }
 
-__device__ __forceinline__ ACC with_pack(ACC a, const P& in) {
-#pragma unroll
-  for (int k = 0; k < WIDTH; ++k) a = combined(a, loaded(in.at[k]));
-  return a;
-}
-
-// Elements [begin, end) of the run at |x|, every |step|-th from |first| on; as packs, where |begin|
-// is a multiple of WIDTH.
-__device__ __forceinline__ ACC run_combined(const T* x, int64_t begin, int64_t end, int first,
-                                            int step, int is_packed) {
+// Elements [begin, end) of those at |x|, every |step|-th from |first| on; as packs, where |begin|
+// is a multiple of WIDTH, and |end|, too, unless there is but one row.
+__device__ __forceinline__ ACC row_combined(const T* x, const reduction_t& r, int64_t begin,
+                                            int64_t end, int first, int step, int is_packed) {
   ACC a = IDENTITY;
   if (is_packed) {
+    int64_t last = end / WIDTH, inner = r.inner / WIDTH;
 #pragma unroll 4
-    for (int64_t i = begin / WIDTH + first; i < end / WIDTH; i += step)
-      a = with_pack(a, ((const P*)x)[i]);
-    begin = end / WIDTH * WIDTH;
+    for (int64_t i = begin / WIDTH + first; i < last; i += step) {
+      int64_t row = r.rows == 1 ? 0 : quotient_of(i, inner);
+      const T* at = r.rows == 1 ? x : x + offset_of(r.reduced, row) - row * r.inner;
+      P in = ((const P*)at)[i];
+#pragma unroll
+      for (int k = 0; k < WIDTH; ++k) a = combined(a, loaded(in.at[k]));
+    }
+    begin = last * WIDTH;
   }
 #pragma unroll 4
-  for (int64_t i = begin + first; i < end; i += step) a = combined(a, loaded(x[i]));
-  return a;
-}
-
-// The same where there are several rows, of |r.inner| elements each: |begin| and |end| count
-// through all of them. Of packs, a row is whole ones.
-__device__ __forceinline__ ACC rows_combined(const T* x, const reduction_t& r, int64_t begin,
-                                             int64_t end, int first, int step, int is_packed) {
-  if (r.rows == 1) return run_combined(x, begin, end, first, step, is_packed);
-  ACC a = IDENTITY;
-  int width = is_packed ? WIDTH : 1;
-  for (int64_t i = begin + first * width; i < end; i += step * width) {
-    int64_t row = quotient_of(i, r.inner);
-    const T* at = x + offset_of(r.reduced, row) + i - row * r.inner;
-    if (is_packed) a = with_pack(a, *(const P*)at);
-    else a = combined(a, loaded(*at));
+  for (int64_t i = begin + first; i < end; i += step) {
+    int64_t row = r.rows == 1 ? 0 : quotient_of(i, r.inner);
+    int64_t at = r.rows == 1 ? i : offset_of(r.reduced, row) + i - row * r.inner;
+    a = combined(a, loaded(x[at]));
   }
   return a;
 }
@@ -118,7 +109,7 @@ extern "C" __global__ void reduce_rows_by_lanes(const T* x, T* y, reduction_t r,
     bool is_there = out < r.outputs;
     ACC a = IDENTITY;
     if (is_there)
-      a = rows_combined(x + offset_of(r.kept, out), r, 0, r.count, lane % lanes, lanes, is_packed);
+      a = row_combined(x + offset_of(r.kept, out), r, 0, r.count, lane % lanes, lanes, is_packed);
     a = warp_combined(a, lanes);
     if (is_there && lane % lanes == 0) y[out] = finished(a, r.count);
   }
@@ -130,18 +121,12 @@ extern "C" __global__ void reduce_rows(const T* x, T* y, ACC* partials, reductio
   for (int64_t item = blockIdx.x; item < r.outputs * r.pieces; item += gridDim.x) {
     int64_t out = quotient_of(item, r.pieces), begin = (item - out * r.pieces) * r.per_piece;
     int64_t end = begin + r.per_piece < r.count ? begin + r.per_piece : r.count;
-    ACC a = rows_combined(x + offset_of(r.kept, out), r, begin, end, threadIdx.x, BLOCK, is_packed);
+    ACC a = row_combined(x + offset_of(r.kept, out), r, begin, end, threadIdx.x, BLOCK, is_packed);
     a = block_combined(a);
     if (threadIdx.x != 0) continue;
     if (partials) partials[item] = a;
     else y[out] = finished(a, r.count);
   }
-}
-
-template <int N>
-__device__ __forceinline__ void with_columns(ACC* a, const pack_t<T, N>& in) {
-#pragma unroll
-  for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
 }
 
 template <int N>
@@ -159,14 +144,11 @@ __device__ __forceinline__ void columns_combined(const T* x, T* y, ACC* partials
     ACC a[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) a[k] = IDENTITY;
-    int64_t i = is_there ? piece * r.per_piece + row : end;
-    if (r.reduced.count <= 1) {
 #pragma unroll 4
-      for (; i < end; i += down)
-        with_columns<N>(a, *(const pack_t<T, N>*)(from + i * r.reduced.strides[0]));
-    } else {
-      for (; i < end; i += down)
-        with_columns<N>(a, *(const pack_t<T, N>*)(from + offset_of(r.reduced, i)));
+    for (int64_t i = is_there ? piece * r.per_piece + row : end; i < end; i += down) {
+      pack_t<T, N> in = *(const pack_t<T, N>*)(from + offset_of(r.reduced, i));
+#pragma unroll
+      for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
     }
 #pragma unroll
     for (int k = 0; k < N; ++k) sums[k * BLOCK + threadIdx.x] = a[k];
