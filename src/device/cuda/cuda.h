@@ -47,6 +47,8 @@ WEIR_INLINE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, size
 
 // For libraries that launch by themselves: their stream. The device is the calling thread's then.
 cu_stream_t weir_cuda_stream(weir_device_t* device);
+// And after they have: waits where every launch is waited for (WEIR_CUDA_SYNC=1).
+WEIR_MUST_USE weir_status_t* weir_cuda_launched(weir_device_t* device);
 // Waits for the compute stream: when algorithms are measured, never in a step's ordinary course.
 WEIR_MUST_USE weir_status_t* weir_cuda_synchronize(weir_device_t* device);
 // Whether products of floats may round their factors to TF32, as TensorFlow's do: unless the device

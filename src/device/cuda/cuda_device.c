@@ -259,8 +259,12 @@ weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t functi
   cu_result_t result =
       driver->launch(function.function, size->grid[0], size->grid[1], size->grid[2], size->block[0],
                      size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
-  if (!result && device->is_synchronous) result = driver->stream_synchronize(stream);
-  return check(device, result, "launching");
+  WEIR_TRY(check(device, result, "launching"));
+  return weir_cuda_launched(base);
+}
+
+weir_status_t* weir_cuda_launched(weir_device_t* base) {
+  return of(base)->is_synchronous ? weir_cuda_synchronize(base) : NULL;
 }
 
 weir_status_t* weir_cuda_copy(weir_device_t* base, void* dst, const void* src, size_t size) {

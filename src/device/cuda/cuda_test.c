@@ -96,8 +96,8 @@ static void test_blocks_are_apart(void** state) {
   for (int round = 0; round < ROUNDS; ++round) {
     int i = rand_r(&seed) % COUNT;
     if (held[i].block) {
-      assert_int_equal(held[i].block[0], (char)i);
-      assert_int_equal(held[i].block[held[i].size - 1], (char)i);
+      assert_int_equal(*cuda_fake_at(held[i].block), (char)i);
+      assert_int_equal(*cuda_fake_at(held[i].block + held[i].size - 1), (char)i);
       give(memory, held[i].block, held[i].size);
       held[i].block = NULL;
       continue;
@@ -105,7 +105,8 @@ static void test_blocks_are_apart(void** state) {
     held[i].size = (size_t)(rand_r(&seed) % (rand_r(&seed) % 8 ? 20000 : 3000000)) + 1;
     held[i].block = take(memory, held[i].size);
     if (!held[i].block) continue;
-    held[i].block[0] = held[i].block[held[i].size - 1] = (char)i;
+    *cuda_fake_at(held[i].block) = (char)i;
+    *cuda_fake_at(held[i].block + held[i].size - 1) = (char)i;
   }
   weir_allocator_use_t use;
   for (int i = 0; i < COUNT; ++i) {
@@ -147,7 +148,7 @@ static void test_copies(void** state) {
   weir_tensor_t* copy = NULL;
   assert_null(weir_tensor_copy(there, &copy));  // within the device's memory
   assert_ptr_not_equal(copy->data, there->data);
-  assert_memory_equal(copy->data, host->data, weir_tensor_byte_size(host));
+  assert_memory_equal(cuda_fake_at(copy->data), host->data, weir_tensor_byte_size(host));
   weir_tensor_release(copy);
   weir_tensor_release(back);
   weir_tensor_release(host);

@@ -437,5 +437,5 @@ weir_status_t* weir_cudnn_run(weir_device_t* device, const weir_cudnn_conv_t* co
   weir_status_t* status = find_plan(dnn, conv, a, b, out, &plan);
   if (!status) status = execute(dnn, conv, plan, a, b, out);
   weir_mutex_unlock(&dnn->mu);
-  return status;
+  return status ? status : weir_cuda_launched(device);
 }

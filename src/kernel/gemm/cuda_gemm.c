@@ -279,7 +279,7 @@ weir_status_t* weir_cuda_gemm(weir_device_t* device, const weir_gemm_args_t* arg
   // The workspace is every product's, in the order of the stream.
   if (!status) status = multiply(lt, &s, product, args);
   weir_mutex_unlock(&lt->mu);
-  return status;
+  return status ? status : weir_cuda_launched(device);
 }
 
 weir_status_t* weir_kernel_gemm(weir_kernel_ctx_t* ctx, const weir_gemm_args_t* args) {
