@@ -175,16 +175,36 @@ static void unite_state(placer_t* placer, const weir_node_t* node) {
   }
 }
 
+// Nodes that name the same state, and ask for the same device, get the same.
+static weir_status_t* unite_names(placer_t* placer, const weir_node_t* node, weir_map_t* named) {
+  if (!placer->groups[node->id].holds_state) return NULL;
+  const weir_attr_t* shared = weir_attrs_find(node->def.attrs, "shared_name");
+  if (!shared || shared->kind != WEIR_ATTR_STRING || shared->u.s.size == 0) return NULL;
+  const weir_attr_t* in = weir_attrs_find(node->def.attrs, "container");
+  weir_view_t container = in && in->kind == WEIR_ATTR_STRING ? in->u.s : weir_view_of("");
+  const char* key = weir_arena_printf(placer->arena, "%.*s\n%.*s", WEIR_VIEW_ARG(container),
+                                      WEIR_VIEW_ARG(shared->u.s));
+  if (!key) return weir_out_of_memory();
+  intptr_t first = (intptr_t)weir_map_find(named, weir_view_of(key));
+  if (!first) return weir_map_put(named, weir_view_of(key), (void*)(intptr_t)(node->id + 1));
+  const char* device = placer->params->graph->nodes[first - 1]->def.device;
+  if (!strcmp(device, node->def.device)) unite(placer, (int)first - 1, node->id, true);
+  return NULL;
+}
+
 static weir_status_t* make_groups(placer_t* placer) {
   const weir_graph_t* graph = placer->params->graph;
-  weir_map_t absent = {.owns_keys = false};
+  weir_map_t absent = {.owns_keys = false}, named = {.owns_keys = false};
   weir_status_t* status = NULL;
   for (size_t i = 0; i < graph->node_count && !status; ++i)
     status = add_wish(placer, graph->nodes[i]);
+  for (size_t i = 0; i < graph->node_count && !status; ++i)
+    status = unite_names(placer, graph->nodes[i], &named);
   for (size_t i = 0; i < graph->node_count && !status; ++i) unite_state(placer, graph->nodes[i]);
   for (size_t i = 0; i < graph->node_count && !status; ++i)
     status = unite_classes(placer, graph->nodes[i], &absent);
   weir_map_free(&absent);
+  weir_map_free(&named);
   return status;
 }
 

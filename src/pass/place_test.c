@@ -152,6 +152,37 @@ static void test_references_stay_with_their_variable(void** state) {
   check_device(w, "read", WORKER0);  // takes the value, not the reference
 }
 
+// Two nodes that name one variable are on one device, though only the one's readers need it there;
+// unless somebody asked for another.
+static void test_nodes_of_one_name(void** state) {
+#define NAMED(name, device)                                  \
+  "node {name: '" name "' op: 'VariableV2' device: '" device \
+  "' attr {key: 'dtype' value {type: DT_FLOAT}} "            \
+  "attr {key: 'shape' value {shape {}}} attr {key: 'shared_name' value {s: 'v'}}}"
+  static const weir_placement_t both[] = {{.device = WORKER0, .type = "CPU", .incarnation = 1},
+                                          {.device = "/job:worker/replica:0/task:0/device:GPU:0",
+                                           .type = "GPU",
+                                           .has_queue = true,
+                                           .preference = 1,
+                                           .incarnation = 2}};
+  world_t* w = *state;
+  import_text(w, NAMED("v", "") NAMED("too", "") NAMED("other", "/device:GPU:0")
+                     "node {name: 'gone' op: 'StridedSliceAssign' input: 'v' input: 'b' input: 'b' "
+                     "input: 'b' input: 'x' attr {key: 'T' value {type: DT_FLOAT}} "
+                     "attr {key: 'Index' value {type: DT_INT32}}}"
+                     "node {name: 'b' op: 'Placeholder' attr {key: 'dtype' value {type: DT_INT32}}}"
+                         PLACEHOLDER("x", ""));
+  weir_arena_t arena = {0};
+  int* device_of = NULL;
+  weir_place_params_t params = {.graph = w->graph, .devices = both, .device_count = 2};
+  check_ok(weir_place(&params, &arena, &device_of));
+  check_device(w, "v", WORKER0);
+  check_device(w, "too", WORKER0);
+  check_device(w, "other", both[1].device);
+  weir_arena_free(&arena);
+#undef NAMED
+}
+
 // State is where its maker wants it, also where soft placement might give up both wishes: other
 // graphs, without that reader, look for it there.
 static void test_readers_do_not_move_state(void** state) {
@@ -214,6 +245,7 @@ int main(void) {
       TEST(test_colocation),
       TEST(test_colocation_that_cannot_be),
       TEST(test_references_stay_with_their_variable),
+      TEST(test_nodes_of_one_name),
       TEST(test_readers_do_not_move_state),
       TEST(test_sources_follow_their_reader),
       TEST(test_back_edges_stay_with_their_loop),
