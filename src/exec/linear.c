@@ -98,6 +98,7 @@ WEIR_INLINE weir_status_t* run_node(const weir_plan_t* plan, const weir_plan_nod
   ctx->inputs = inputs;
   ctx->input_count = node->input_count;
   ctx->output_count = node->output_count;
+  ctx->host_outputs = node->host_outputs;
   return node->compute(ctx);
 }
 

@@ -274,21 +274,18 @@ static weir_status_t* alloc_edges(planner_t* p, int32_t** out_counts) {
   return NULL;
 }
 
-// The value of |source| for input |i|, retained: as it is, or where the device wants it in memory
-// of its own, a copy, one for all its nodes.
-static weir_status_t* bind_const(planner_t* p, const weir_plan_node_t* consumer,
-                                 const weir_node_t* source, int i, weir_tensor_t** out_tensor) {
+// The value of a constant, retained: as it is, or where |device| wants it in memory of its own, a
+// copy, one for all its nodes.
+static weir_status_t* const_value(planner_t* p, const weir_node_t* source, weir_device_t* device,
+                                  bool is_host, weir_tensor_t** out_tensor) {
   weir_tensor_t* value = weir_attrs_tensor(source->def.attrs, "value");
-  weir_device_t* device = consumer->device;
-  bool is_host = !consumer->kernel || weir_device_is_host(device) ||
-                 weir_kernel_is_host_input(consumer->def, consumer->kernel, i);
-  for (int32_t k = 0; !is_host && k < p->copy_count; ++k) {
-    if (p->copies[k].source != source || p->copies[k].device != device) continue;
-    *out_tensor = weir_tensor_retain(p->copies[k].tensor);
+  if (is_host || weir_device_is_host(device)) {
+    *out_tensor = weir_tensor_retain(value);
     return NULL;
   }
-  if (is_host) {
-    *out_tensor = weir_tensor_retain(value);
+  for (int32_t k = 0; k < p->copy_count; ++k) {
+    if (p->copies[k].source != source || p->copies[k].device != device) continue;
+    *out_tensor = weir_tensor_retain(p->copies[k].tensor);
     return NULL;
   }
   WEIR_TRY(weir_device_fetch(device, WEIR_MEMORY_DEVICE, value, out_tensor));
@@ -296,6 +293,13 @@ static weir_status_t* bind_const(planner_t* p, const weir_plan_node_t* consumer,
   p->copies[p->copy_count++] =
       (const_copy_t){.source = source, .device = device, .tensor = *out_tensor};
   return NULL;
+}
+
+static weir_status_t* bind_const(planner_t* p, const weir_plan_node_t* consumer,
+                                 const weir_node_t* source, int i, weir_tensor_t** out_tensor) {
+  bool is_host =
+      !consumer->kernel || weir_kernel_is_host_input(consumer->def, consumer->kernel, i);
+  return const_value(p, source, consumer->device, is_host, out_tensor);
 }
 
 // Appends the edges into the node at |at| to their producers' ranges: data edges in a first sweep,
@@ -411,10 +415,21 @@ static weir_status_t* mark_moving(planner_t* p) {
   return NULL;
 }
 
+static weir_status_t* give_const(planner_t* p, int32_t at) {
+  const weir_plan_node_t* node = &p->plan->nodes[at];
+  weir_plan_given_t* given = &p->plan->given[p->plan->given_count];
+  bool is_host = weir_kernel_is_host_arg(node->def, node->kernel, true, 0);
+  WEIR_TRY(const_value(p, p->nodes[at], node->device, is_host, &given->tensor));
+  given->node = at;
+  ++p->plan->given_count;
+  return NULL;
+}
+
 // What each node of a frame waits for. A Merge waits for one live input (the lowest bit) and two
 // for each control input, so that the two kinds can be told apart; see deliver_merge in
 // propagate.c.
-static weir_status_t* count_pending(weir_plan_t* plan) {
+static weir_status_t* count_pending(planner_t* p) {
+  weir_plan_t* plan = p->plan;
   for (int32_t f = 0; f < plan->frame_count; ++f) {
     weir_plan_frame_t* frame = &plan->frames[f];
     frame->pending = weir_arena_array(&plan->arena, (size_t)frame->node_count, sizeof(int32_t));
@@ -422,7 +437,7 @@ static weir_status_t* count_pending(weir_plan_t* plan) {
     if (!frame->pending || !frame->data_inputs) return weir_out_of_memory();
   }
   plan->roots = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(int32_t));
-  plan->given = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(int32_t));
+  plan->given = weir_arena_array(&plan->arena, (size_t)plan->node_count, sizeof(*plan->given));
   if (!plan->roots || !plan->given) return weir_out_of_memory();
   for (int32_t i = 0; i < plan->node_count; ++i) {
     const weir_plan_node_t* node = &plan->nodes[i];
@@ -433,7 +448,7 @@ static weir_status_t* count_pending(weir_plan_t* plan) {
     frame->pending[node->local] =
         is_merge ? 1 + 2 * node->control_count : data + node->control_count;
     if (data + node->control_count > 0 || node->role == WEIR_ROLE_ARG) continue;
-    if (node->role == WEIR_ROLE_CONST) plan->given[plan->given_count++] = i;
+    if (node->role == WEIR_ROLE_CONST) WEIR_TRY(give_const(p, i));
     else plan->roots[plan->root_count++] = i;
   }
   return NULL;
@@ -455,7 +470,7 @@ static weir_status_t* build(planner_t* p) {
   for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
   WEIR_TRY(link_nodes(p));
   WEIR_TRY(mark_moving(p));
-  return count_pending(plan);
+  return count_pending(p);
 }
 
 weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** out_plan) {
@@ -496,6 +511,7 @@ void weir_plan_release(weir_plan_t* plan) {
     if (node->owns_state && node->kernel->deinit) node->kernel->deinit(node->state);
   }
   for (int32_t i = 0; i < plan->const_count; ++i) weir_tensor_release(plan->consts[i].tensor);
+  for (int32_t i = 0; i < plan->given_count; ++i) weir_tensor_release(plan->given[i].tensor);
   weir_mutex_destroy(&plan->mu);
   weir_arena_free(&plan->arena);
   weir_graph_unref(plan->graph);

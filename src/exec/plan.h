@@ -32,6 +32,12 @@ typedef struct weir_plan_const_t {
   weir_tensor_t* tensor;  // retained: the graph's, or a copy in the memory of the node's device
 } weir_plan_const_t;
 
+// A constant that waits for nothing, and that a Merge or the caller gets: there before anything runs.
+typedef struct weir_plan_given_t {
+  int32_t node;
+  weir_tensor_t* tensor;  // retained, as above
+} weir_plan_given_t;
+
 typedef struct weir_plan_node_t {
   weir_status_t* (*compute)(
       weir_kernel_ctx_t* ctx);  // NULL for asynchronous kernels and for nodes without a kernel
@@ -96,7 +102,7 @@ typedef struct weir_plan_t {
   int32_t frame_count;
   int32_t* roots;  // nodes that wait for nothing
   int32_t root_count;
-  int32_t* given;  // constants that wait for nothing: there before anything runs
+  weir_plan_given_t* given;
   int32_t given_count;
   int32_t* args;  // node index of argument k, or -1 when nothing reads it
   int32_t arg_count;

@@ -319,9 +319,8 @@ void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args) 
   iteration_t* it = activation->root->first;
   ++activation->outstanding_ops;  // keeps the activation alive while it starts
   for (int32_t i = 0; i < plan->given_count; ++i) {
-    const weir_node_def_t* def = plan->nodes[plan->given[i]].def;
-    weir_value_t value = {.tensor = weir_attrs_tensor(def->attrs, "value")};
-    deliver_all(it, plan->given[i], &value, false, false);
+    weir_value_t value = {.tensor = plan->given[i].tensor};
+    deliver_all(it, plan->given[i].node, &value, false, false);
   }
   for (int32_t i = 0; i < plan->root_count; ++i)
     push_ready(it, &plan->nodes[plan->roots[i]], plan->roots[i], false);

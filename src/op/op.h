@@ -98,7 +98,9 @@ typedef struct weir_kernel_def_t {
                          void* state);  // optional: parses attributes into |state|
   void (*deinit)(void* state);          // optional; also after a failed init
   bool is_portable;  // it touches elements in host memory only: it serves every kind of device that
-                     // has no kernel of its own for the node
+                     // has no kernel of its own for the node. int32, the type of shapes and
+                     // counters, stays in host memory with it, as in TensorFlow
+  bool has_device_int32;    // but not with this one, which copies or reinterprets
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs
@@ -112,6 +114,22 @@ typedef struct weir_kernel_def_t {
 // The same, for one that hands tensors on or looks at their shapes: .is_portable.
 #define WEIR_PORTABLE_KERNEL(...) \
   ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .is_portable = true, __VA_ARGS__}, {0}})
+
+// The kernels of an op that names a variable of type attribute "dtype": on every kind of device,
+// but those of int32, which counts and must not move with every reader, and of what only a host can
+// hold, on the CPU.
+#define WEIR_VARIABLE_KERNELS(...)                                                       \
+  {                                                                                      \
+    {WEIR_DEVICE_CPU, .is_portable = true,                                               \
+     .types =                                                                            \
+         "dtype: float, double, half, bfloat16, int8, int16, int64, uint8, uint16, "     \
+         "uint32, uint64, bool, complex64, complex128, qint8, quint8, qint16, quint16, " \
+         "qint32",                                                                       \
+     __VA_ARGS__},                                                                       \
+        {WEIR_DEVICE_CPU, __VA_ARGS__}, {                                                \
+      0                                                                                  \
+    }                                                                                    \
+  }
 
 // An op, as its author writes it. Specs are in TensorFlow's own spelling:
 //   attrs   "T: {float, double} = DT_FLOAT; N: int >= 1; strides: list(int); padding:

@@ -3,6 +3,13 @@
 
 // ---- where arguments live ----
 
+static bool is_host_type(const weir_kernel_def_t* kernel, weir_dtype_t type) {
+  weir_dtype_t base = weir_dtype_base(type);
+  bool stays =
+      kernel && kernel->is_portable && !kernel->has_device_int32 && base == WEIR_DTYPE_INT32;
+  return stays || !weir_dtype_is_plain(base);
+}
+
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                                bool outputs) {
   uint64_t args = !kernel ? 0 : outputs ? kernel->host_output_args : kernel->host_input_args;
@@ -10,7 +17,7 @@ uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_de
   int count = outputs ? node->output_count : node->input_count;
   uint64_t mask = 0;
   for (int i = 0; i < WEIR_MIN(count, 64); ++i) {
-    if (!weir_dtype_is_plain(weir_dtype_base(types[i]))) mask |= UINT64_C(1) << i;
+    if (is_host_type(kernel, types[i])) mask |= UINT64_C(1) << i;
   }
   for (int arg = 0; arg < 64 && args >> arg; ++arg) {
     int first = 0, size = 0;
@@ -26,7 +33,7 @@ bool weir_kernel_is_host_arg(const weir_node_def_t* node, const weir_kernel_def_
                              bool outputs, int i) {
   uint64_t args = !kernel ? 0 : outputs ? kernel->host_output_args : kernel->host_input_args;
   const weir_dtype_t* types = outputs ? node->output_types : node->input_types;
-  if (!weir_dtype_is_plain(weir_dtype_base(types[i]))) return true;
+  if (is_host_type(kernel, types[i])) return true;
   for (int arg = 0; arg < 64 && args >> arg; ++arg) {
     int first = 0, size = 0;
     if (!(args >> arg & 1)) continue;
@@ -65,14 +72,30 @@ static weir_status_t* put_in_place(const weir_kernel_ctx_t* ctx, int i) {
   return NULL;
 }
 
+// A kernel that was written for the CPU would read an input that is in the wrong memory, too, where
+// a GPU's could not: so that tests notice.
+static void check_places(const weir_kernel_ctx_t* ctx) {
+  const void* space = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE)->space;
+  for (int i = 0; i < ctx->input_count; ++i) {
+    const weir_tensor_t* tensor = ctx->inputs[i].tensor;
+    if (!tensor || !weir_dtype_is_plain(weir_tensor_type(tensor)) || tensor->count == 0) continue;
+    bool is_ref = weir_dtype_is_ref(ctx->node->input_types[i]);  // as the variable was made
+    if (is_ref || weir_kernel_is_host_input(ctx->node, ctx->kernel, i)) continue;
+    WEIR_CHECK(weir_tensor_space(tensor) == space);
+  }
+}
+
 // What was submitted after a kernel that failed does not run: its inputs are not what they were
 // promised to be.
 static void run(weir_work_t* work) {
   submitted_t* self = (submitted_t*)work;
   weir_kernel_ctx_t* ctx = self->ctx;
-  if (weir_cancel_is_cancelled(ctx->step->cancel))
+  if (weir_cancel_is_cancelled(ctx->step->cancel)) {
     self->status = WEIR_STATUS(CANCELLED, "Step was cancelled");
-  else self->status = ctx->kernel->compute(ctx);
+  } else {
+    check_places(ctx);
+    self->status = ctx->kernel->compute(ctx);
+  }
   for (int i = 0; i < ctx->output_count && !self->status; ++i) self->status = put_in_place(ctx, i);
   if (!self->status && self->promised) self->status = weir_promise_keep(ctx, self->promised);
 }

@@ -89,6 +89,35 @@ static void test_a_constant_crosses(void** state) {
   assert_true(feed_float(session, x, -1, y) == -7);
 }
 
+// The same, where constant and reader are on one device.
+static void test_a_constant_is_where_its_device_is(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT), zero = weir_const_float(w->scope, 0);
+  weir_node_t* branch = add_on(w, "/device:GUARD:0", "Switch", "branch",
+                               WEIR_EDGES(x, OP(w, "Greater", x, zero)), WEIR_NO_ATTRS);
+  weir_tensor_t* seven = make_float(7);
+  weir_node_t* constant = add_on(
+      w, "/device:GUARD:0", "Const", "seven", WEIR_NO_EDGES,
+      WEIR_ATTRS(weir_attr_tensor("value", seven), weir_attr_type("dtype", WEIR_DTYPE_FLOAT)));
+  weir_tensor_release(seven);
+  weir_edge_t merged =
+      ON(w, "/device:GUARD:0", "Merge", "merged", output(branch, 1), output(constant, 0));
+  weir_edge_t y = ON(w, "/device:GUARD:0", "Neg", "y", merged);  // which checks
+  weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
+  assert_true(feed_float(session, x, -1, y) == -7);
+}
+
+// Counters do not cross: what hands an int32 on leaves it with the host, whatever its device.
+static void test_counters_stay_on_the_host(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Identity", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:1", "Snapshot", "b", a);
+  weir_edge_t y = ON(w, "/device:CPU:0", "Neg", "y", b);
+  weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
+  assert_int_equal(count_nodes(session, x, y), 5);  // x, a, b, y, result
+}
+
 // Large enough to be copied in pieces, where that is done.
 static void test_between_kinds(void** state) {
   world_t* w = *state;
@@ -497,6 +526,8 @@ int main(void) {
       TEST(test_a_value_crosses_once),
       TEST(test_from_guard_to_guard),
       TEST(test_a_constant_crosses),
+      TEST(test_a_constant_is_where_its_device_is),
+      TEST(test_counters_stay_on_the_host),
       TEST(test_between_kinds),
       TEST(test_copies_go_first),
       TEST(test_a_list_crosses),

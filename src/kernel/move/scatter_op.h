@@ -42,7 +42,7 @@ WEIR_MUST_USE weir_status_t* weir_gpu_scatter_fill(const weir_kernel_ctx_t* ctx,
 
 // What GPUs scatter.
 #define WEIR_SCATTERED_NUMBERS \
-  "double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
+  "double, float, bfloat16, half, int8, uint8, int16, uint16, uint32, int64, uint64"
 
 // The init of a GPU's row whose inputs are (target, indices, updates).
 #define WEIR_SCATTER_INIT(name, MODE)                                       \

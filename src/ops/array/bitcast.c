@@ -57,12 +57,13 @@ static weir_status_t* bitcast_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_array_bitcast = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "Bitcast",
-                                    .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
-                                    .inputs = "input: T",
-                                    .outputs = "output: type",
-                                    .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
-                                    .summary = "Reads the bytes of a tensor as another type.",
-                                    .infer_shape = bitcast_shape,
-                                    .kernels = WEIR_PORTABLE_KERNEL(.compute = bitcast_cpu)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "Bitcast",
+         .attrs = "T: " BITCAST_TYPES "; type: " BITCAST_TYPES,
+         .inputs = "input: T",
+         .outputs = "output: type",
+         .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
+         .summary = "Reads the bytes of a tensor as another type.",
+         .infer_shape = bitcast_shape,
+         .kernels = WEIR_PORTABLE_KERNEL(.has_device_int32 = true, .compute = bitcast_cpu)},
+        {0}}};

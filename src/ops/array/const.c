@@ -25,7 +25,9 @@ static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* const_init(const weir_kernel_init_t* init, void* state) {
   const_state_t* self = state;
   weir_tensor_t* value = weir_attrs_tensor(init->node->attrs, "value");
-  if (!weir_device_is_host(init->device) && weir_dtype_is_plain(weir_tensor_type(value)))
+  weir_dtype_t dtype = weir_tensor_type(value);
+  bool is_host_type = dtype == WEIR_DTYPE_INT32 || !weir_dtype_is_plain(dtype);
+  if (!weir_device_is_host(init->device) && !is_host_type)
     return weir_device_fetch(init->device, WEIR_MEMORY_DEVICE, value, &self->value);
   self->value = weir_tensor_retain(value);
   return NULL;

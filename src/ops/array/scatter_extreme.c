@@ -69,10 +69,10 @@ static weir_status_t* extreme_grad(weir_grad_ctx_t* g) {
   "T: double, float, bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, " \
   "uint64"
 
-#define KERNELS(cpu_types, fn)                                             \
-  ((const weir_kernel_def_t[]){                                            \
-      {WEIR_DEVICE_CPU, .types = cpu_types, .compute = fn},                \
-      ND_SCATTER_GPU_ROW(WEIR_SCATTERED_NUMBERS, fn, .host_inputs = NULL), \
+#define KERNELS(cpu_types, fn)                                                       \
+  ((const weir_kernel_def_t[]){                                                      \
+      {WEIR_DEVICE_CPU, .types = cpu_types, .compute = fn},                          \
+      ND_SCATTER_GPU_ROW("int32, " WEIR_SCATTERED_NUMBERS, fn, .host_inputs = NULL), \
       {0}})
 
 const weir_op_module_t weir_ops_array_scatter_extreme = {

@@ -148,7 +148,8 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Adds slices into a tensor of zeros by rows of indices.",
          .infer_shape = scatter_nd_shape,
          .build_grad = scatter_nd_grad,
-         .kernels = KERNELS(NULL, WEIR_SCATTERED_NUMBERS, scatter_nd, .host_inputs = "shape")},
+         .kernels =
+             KERNELS(NULL, "int32, " WEIR_SCATTERED_NUMBERS, scatter_nd, .host_inputs = "shape")},
         {.name = "TensorScatterUpdate",
          .attrs =
              "T: type; Tindices: {int16, int32, int64, uint16}; bad_indices_policy: string = ''",
@@ -165,7 +166,7 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Adds to slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = add_grad,
-         .kernels = KERNELS(NULL, WEIR_SCATTERED_NUMBERS, add, .host_inputs = NULL)},
+         .kernels = KERNELS(NULL, "int32, " WEIR_SCATTERED_NUMBERS, add, .host_inputs = NULL)},
         {.name = "TensorScatterSub",
          .attrs = "T: type; Tindices: {int32, int64}; bad_indices_policy: string = ''",
          .inputs = "tensor: T; indices: Tindices; updates: T",
@@ -173,5 +174,5 @@ const weir_op_module_t weir_ops_array_scatter_nd = {
          .summary = "Subtracts from slices of a tensor by rows of indices.",
          .infer_shape = nd_scatter_shape,
          .build_grad = sub_grad,
-         .kernels = KERNELS(NUMBERS, WEIR_SCATTERED_NUMBERS, sub, .host_inputs = NULL)},
+         .kernels = KERNELS(NUMBERS, "int32, " WEIR_SCATTERED_NUMBERS, sub, .host_inputs = NULL)},
         {0}}};

@@ -246,25 +246,29 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather_kept(g, &rows, dy), slope));
 }
 
-#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                     \
-  {                                                                                                 \
-    .name = op_name,                                                                                \
-    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",       \
-    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                         \
-    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad,     \
-    .kernels = (const weir_kernel_def_t[]) {                                                        \
-      {WEIR_DEVICE_CPU,                                                                             \
-       .types = constraint,                                                                         \
-       .compute = unsorted,                                                                         \
-       .init = init_fn,                                                                             \
-       .state_size = sizeof(unsorted_state_t),                                                      \
-       .host_inputs = "num_segments"},                                                              \
-          {WEIR_DEVICE_GPU, .types = "T: " WEIR_SCATTERED_NUMBERS,  .compute = unsorted,            \
-           .init = init_fn, .state_size = sizeof(unsorted_state_t), .host_inputs = "num_segments"}, \
-      {                                                                                             \
-        0                                                                                           \
-      }                                                                                             \
-    }                                                                                               \
+#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                 \
+  {                                                                                             \
+    .name = op_name,                                                                            \
+    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",   \
+    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                     \
+    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad, \
+    .kernels = (const weir_kernel_def_t[]) {                                                    \
+      {WEIR_DEVICE_CPU,                                                                         \
+       .types = constraint,                                                                     \
+       .compute = unsorted,                                                                     \
+       .init = init_fn,                                                                         \
+       .state_size = sizeof(unsorted_state_t),                                                  \
+       .host_inputs = "num_segments"},                                                          \
+          {WEIR_DEVICE_GPU,                                                                     \
+           .types = "T: int32, " WEIR_SCATTERED_NUMBERS,                                        \
+           .compute = unsorted,                                                                 \
+           .init = init_fn,                                                                     \
+           .state_size = sizeof(unsorted_state_t),                                              \
+           .host_inputs = "num_segments"},                                                      \
+      {                                                                                         \
+        0                                                                                       \
+      }                                                                                         \
+    }                                                                                           \
   }
 
 const weir_op_module_t weir_ops_math_unsorted_segment = {

@@ -335,10 +335,10 @@ static weir_status_t* gather_gpu(const weir_kernel_init_t* init, void* state) {
 static weir_status_t* gather_nd_gpu(const weir_kernel_init_t* init, void* state) {
   return weir_move_indexed_gpu_init(init, state, "slices", 1);
 }
-#define GATHER_KERNELS(fn)                                                                    \
-  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "resource"},   \
-                               WEIR_MOVE_GPU_ROW("dtype: int32, " WEIR_MOVED_TYPES, fn##_gpu, \
-                                                 .compute = fn, .host_inputs = "resource"),   \
+#define GATHER_KERNELS(fn)                                                                  \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "resource"}, \
+                               WEIR_MOVE_GPU_ROW("dtype: " WEIR_MOVED_TYPES, fn##_gpu,      \
+                                                 .compute = fn, .host_inputs = "resource"), \
                                {0}})
 
 const weir_op_module_t weir_ops_state_resource_gather = {

@@ -206,10 +206,9 @@ const weir_op_module_t weir_ops_state_resource_variable = {
          .role = WEIR_ROLE_VARIABLE,
          .summary = "Names a variable",
          .infer_shape = var_handle_shape,
-         .kernels =
-             WEIR_PORTABLE_KERNEL(.compute = var_handle_cpu,
-                                  .state_size = sizeof(var_handle_state_t), .init = var_handle_init,
-                                  .deinit = var_handle_deinit, .host_outputs = "resource")},
+         .kernels = (const weir_kernel_def_t[])WEIR_VARIABLE_KERNELS(
+                 .compute = var_handle_cpu, .state_size = sizeof(var_handle_state_t),
+                 .init = var_handle_init, .deinit = var_handle_deinit, .host_outputs = "resource")},
         {.name = "ReadVariableOp",
          .attrs = "dtype: type",
          .inputs = "resource: resource",
@@ -218,7 +217,8 @@ const weir_op_module_t weir_ops_state_resource_variable = {
          .summary = "The value of a variable, as a snapshot",
          .infer_shape = read_shape,
          .build_grad = read_grad,
-         .kernels = WEIR_PORTABLE_KERNEL(.compute = read_cpu, .host_inputs = "resource")},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = read_cpu, .has_device_int32 = true,
+                                         .host_inputs = "resource")},
         {.name = "VarIsInitializedOp",
          .inputs = "resource: resource",
          .outputs = "is_initialized: bool",

@@ -230,8 +230,7 @@ const weir_op_module_t weir_ops_state_scatter = {
                          WEIR_SCATTERED_NUMBERS, scatter_min),
         RESOURCE_SCATTER("ResourceScatterMax", "numbertype", "dtype: " ORDERED,
                          WEIR_SCATTERED_NUMBERS, scatter_max),
-        RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, "int32, " WEIR_MOVED_TYPES,
-                         scatter_assign),
+        RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, WEIR_MOVED_TYPES, scatter_assign),
         REF_SCATTER("ScatterAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
                     WEIR_SCATTERED_NUMBERS, scatter_add),
         REF_SCATTER("ScatterSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
@@ -246,6 +245,5 @@ const weir_op_module_t weir_ops_state_scatter = {
         REF_SCATTER("ScatterMax", MINMAX_TYPES, "false", 0,
                     "T: half, bfloat16, float, double, int32, int64", WEIR_SCATTERED_NUMBERS,
                     scatter_max),
-        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, "int32, " WEIR_MOVED_TYPES,
-                    scatter_assign),
+        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, WEIR_MOVED_TYPES, scatter_assign),
         {0}}};

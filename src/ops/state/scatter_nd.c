@@ -88,9 +88,8 @@ static weir_status_t* ref_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_state_scatter_nd = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        RESOURCE_SCATTER("ResourceScatterNdUpdate", "bool, string, " NUMBERS,
-                         "int32, " WEIR_MOVED_TYPES, update,
-                         "Replaces slices of a variable by rows of indices."),
+        RESOURCE_SCATTER("ResourceScatterNdUpdate", "bool, string, " NUMBERS, WEIR_MOVED_TYPES,
+                         update, "Replaces slices of a variable by rows of indices."),
         RESOURCE_SCATTER("ResourceScatterNdAdd", "bool, " NUMBERS, WEIR_SCATTERED_NUMBERS, add,
                          "Adds to slices of a variable by rows of indices."),
         RESOURCE_SCATTER("ResourceScatterNdSub", "bool, " NUMBERS, WEIR_SCATTERED_NUMBERS, sub,
@@ -100,7 +99,7 @@ const weir_op_module_t weir_ops_state_scatter_nd = {
         RESOURCE_SCATTER("ResourceScatterNdMax", ORDERED, WEIR_SCATTERED_NUMBERS, max,
                          "Keeps the larger elements in slices of a variable."),
         REF_SCATTER("ScatterNdUpdate", "type", "true", WEIR_OP_NO_GRADIENT,
-                    "bool, string, " NUMBERS, "int32, " WEIR_MOVED_TYPES, update,
+                    "bool, string, " NUMBERS, WEIR_MOVED_TYPES, update,
                     "Replaces slices of a variable by rows of indices."),
         REF_SCATTER("ScatterNdAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, NUMBERS,
                     WEIR_SCATTERED_NUMBERS, add,

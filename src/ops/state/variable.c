@@ -249,10 +249,9 @@ static weir_status_t* count_up_to_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_scalar(ctx, 0);
 }
 
-static const weir_kernel_def_t variable_kernels[] = {
-    {WEIR_DEVICE_CPU, .is_portable = true, .compute = variable_cpu,
-     .state_size = sizeof(variable_state_t), .init = variable_init, .deinit = variable_deinit},
-    {0}};
+static const weir_kernel_def_t variable_kernels[] =
+    WEIR_VARIABLE_KERNELS(.compute = variable_cpu, .state_size = sizeof(variable_state_t),
+                          .init = variable_init, .deinit = variable_deinit);
 
 const weir_op_module_t weir_ops_state_variable = {
     .file = __FILE__,
@@ -284,14 +283,15 @@ const weir_op_module_t weir_ops_state_variable = {
          .outputs = "value: T",
          .flags = WEIR_OP_CHEAP,
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_PORTABLE_KERNEL(.compute = destroy_temporary_cpu)},
+         .kernels =
+             WEIR_PORTABLE_KERNEL(.compute = destroy_temporary_cpu, .has_device_int32 = true)},
         {.name = "Assign",
          .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
          .inputs = "ref: Ref(T); value: T",
          .outputs = "output_ref: Ref(T)",
          .flags = WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = assign_shape,
-         .kernels = WEIR_PORTABLE_KERNEL(.compute = assign_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = assign_cpu, .has_device_int32 = true)},
         {.name = "AssignAdd",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "ref: Ref(T); value: T",
