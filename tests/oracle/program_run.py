@@ -102,13 +102,17 @@ def run_weir(lib, graph_def, steps, threads, passes, captures, devices=None, pla
 
 # ---- records ----
 
+def step_record(writer, s):
+    return {'fetches': s.fetches, 'targets': s.targets, 'feeds': {k: writer.array(v) for k, v in s.feeds.items()},
+            'timeout_ms': s.timeout_ms, 'options': record.plain(s.options), 'code': s.code, 'message': s.message,
+            'values': [writer.array(v) for v in s.values], 'printed': s.printed}
+
+
 def write_program(writer, program, name):
-    steps = [{'fetches': s.fetches, 'targets': s.targets, 'feeds': {k: writer.array(v) for k, v in s.feeds.items()},
-              'timeout_ms': s.timeout_ms, 'options': record.plain(s.options), 'code': s.code, 'message': s.message,
-              'values': [writer.array(v) for v in s.values], 'printed': s.printed} for s in program.steps]
     writer.add({'name': name, 'graph': writer.blob(program.graph_def.SerializeToString()), 'threads': program.threads,
                 'passes': program.passes, 'captures': program.captures,
-                'files': {k: writer.blob(v) for k, v in program.files.items()}, 'steps': steps})
+                'files': {k: writer.blob(v) for k, v in program.files.items()},
+                'steps': [step_record(writer, s) for s in program.steps]})
 
 
 def read_step(reader, s):
@@ -128,9 +132,10 @@ def replay_programs(options, reader, part, current):
         current.set(case['name'])
         row = rows.setdefault(name, [0, 0])
         row[0] += 1
+        passes = case['passes'].encode() if isinstance(case['passes'], str) else case['passes']
         with in_folder({k: reader.blob(v) for k, v in case['files'].items()}):
             problem = run_weir(lib, reader.blob(case['graph']), [read_step(reader, s) for s in case['steps']], case['threads'],
-                               case['passes'], case['captures'])
+                               passes, case['captures'], options.devices, options.place)
         if problem:
             row[1] += 1
             print(f'FAIL {case["name"]}: {problem}', flush=True)
@@ -141,6 +146,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--replay', metavar='FILE', required=True)
     parser.add_argument('--lib', required=True, help='libweir.so')
+    parser.add_argument('--devices', metavar='LIST', type=os.fsencode, help='run each program on these devices: cpu,cuda')
+    parser.add_argument('--place', metavar='WHERE', type=os.fsencode, help='where nodes go then: random:1')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('names', nargs='*', help='programs')
     options = parser.parse_args()
