@@ -167,7 +167,7 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
   {                                                                                         \
     .name = op_name, .attrs = op_attrs, .inputs = input_spec, .outputs = output_spec,       \
     .flags = op_flags, .summary = text, .infer_shape = shape_fn,                            \
-    .kernels = LIST_KERNELS(__VA_ARGS__)                                                    \
+    .kernels = WEIR_PORTABLE_KERNEL(__VA_ARGS__)                                            \
   }
 #define STATEFUL (WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT)
 #define STATELESS (WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT)
