@@ -30,6 +30,8 @@ typedef struct bench_t {
   weir_edge_t loss;
   double* times_ms;
   long time_count;
+  double start_ms;
+  double ready_s;  // from the start to the end of the first step
 } bench_t;
 
 static double now_ms(void) {
@@ -140,7 +142,10 @@ static weir_status_t* measure(bench_t* bench, double* out_loss) {
       malloc(sizeof(double) * (size_t)(bench->steps > AT_LEAST ? bench->steps : AT_LEAST));
   if (!bench->times_ms)
     return WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory for %ld times", bench->steps);
-  for (long i = 0; i < bench->warmup; ++i) WEIR_TRY(run_step(bench, out_loss));
+  for (long i = 0; i < bench->warmup; ++i) {
+    WEIR_TRY(run_step(bench, out_loss));
+    if (i == 0) bench->ready_s = (now_ms() - bench->start_ms) / 1e3;
+  }
   double begin = now_ms();
   while (bench->time_count < AT_LEAST ||
          (bench->time_count < bench->steps && now_ms() - begin < bench->seconds * 1e3)) {
@@ -166,12 +171,15 @@ static void print_result(bench_t* bench, double loss) {
   double p90 = bench->times_ms[(long)((double)bench->time_count * 0.9)];
   size_t nodes = weir_callable_node_count(bench->step);
   long long peak = (long long)weir_peak_bytes();
+  long long device_peak = (long long)weir_session_device_peak_bytes(bench->session);
   if (bench->json) {
     printf(
         "{\"graph\": \"%s\", \"system\": \"weir %s\", \"step_ms\": %.4f, \"p90_ms\": %.4f, "
         "\"steps\": %ld, "
-        "\"loss\": %.5f, \"nodes\": %zu, \"peak_bytes\": %lld}\n",
-        name, weir_version(), median, p90, bench->time_count, loss, nodes, peak);
+        "\"loss\": %.5f, \"nodes\": %zu, \"peak_bytes\": %lld, \"device_peak_bytes\": %lld, "
+        "\"ready_s\": %.3f}\n",
+        name, weir_version(), median, p90, bench->time_count, loss, nodes, peak, device_peak,
+        bench->ready_s);
   } else {
     printf(
         "%s: %.4f ms a step (p90 %.4f, %ld steps), %.0f ns a node of %zu, loss %.5f, peak %.1f "
@@ -201,30 +209,29 @@ static weir_status_t* run_all(bench_t* bench) {
   return bench->profile ? write_profile(bench) : NULL;
 }
 
-static int parse(bench_t* bench, int argc, char** argv) {
-  args_t args = {.argc = argc, .argv = argv};
-  while (args.next < argc) {
-    const char* at = argv[args.next];
+static int parse(bench_t* bench, args_t* args) {
+  while (args->next < args->argc) {
+    const char* at = args->argv[args->next];
     const char* value = NULL;
     bool is_good = true;
-    if (args_option(&args, "init", &bench->init) || args_option(&args, "run", &bench->run) ||
-        args_option(&args, "fetch", &bench->fetch) || args_placing(&args, &bench->options) ||
-        args_option(&args, "target", &bench->options.target) || args_tls(&args, &bench->options) ||
-        args_option(&args, "profile", &bench->profile)) {
+    if (args_option(args, "init", &bench->init) || args_option(args, "run", &bench->run) ||
+        args_option(args, "fetch", &bench->fetch) || args_placing(args, &bench->options) ||
+        args_option(args, "target", &bench->options.target) || args_tls(args, &bench->options) ||
+        args_option(args, "profile", &bench->profile)) {
       continue;
     }
-    if (args_flag(&args, "json")) bench->json = true;
-    else if (args_option(&args, "steps", &value))
+    if (args_flag(args, "json")) bench->json = true;
+    else if (args_option(args, "steps", &value))
       is_good = parse_long(value, &bench->steps) && bench->steps > 0;
-    else if (args_option(&args, "warmup", &value))
+    else if (args_option(args, "warmup", &value))
       is_good = parse_long(value, &bench->warmup) && bench->warmup >= 0;
-    else if (args_option(&args, "threads", &value))
+    else if (args_option(args, "threads", &value))
       is_good = parse_long(value, &bench->threads) && bench->threads >= 0;
-    else if (args_option(&args, "trace", &value))
+    else if (args_option(args, "trace", &value))
       is_good = parse_long(value, &bench->trace) && bench->trace > 0;
-    else if (args_option(&args, "seconds", &value))
+    else if (args_option(args, "seconds", &value))
       is_good = parse_double(value, &bench->seconds) && bench->seconds >= 0;
-    else if (!bench->path && (bench->path = args_positional(&args))) continue;
+    else if (!bench->path && (bench->path = args_positional(args))) continue;
     else return usage_error(&verb_bench, "unknown option or argument '%s'", at);
     if (!is_good) return usage_error(&verb_bench, "'%s' is not a valid number for '%s'", value, at);
   }
@@ -234,7 +241,9 @@ static int parse(bench_t* bench, int argc, char** argv) {
 static int run_bench(int argc, char** argv) {
   bench_t bench = {
       .init = "init", .run = "step", .fetch = "loss:0", .steps = 50, .warmup = 3, .seconds = 20};
-  int code = parse(&bench, argc, argv);
+  bench.start_ms = now_ms();
+  args_t args = {.argc = argc, .argv = argv};
+  int code = parse(&bench, &args);
   if (code != EXIT_OK) return code;
   weir_status_t* status = run_all(&bench);
   weir_callable_destroy(bench.step);
@@ -257,6 +266,8 @@ const verb_t verb_bench = {
         "  --seconds=S       stop after so many seconds, but not before 5 steps (20)\n"
         "  --warmup=N        steps before the clock starts (3)\n"
         "  --threads=N       threads in all; 0: one a CPU (0)\n"
+        "  --device=cuda:0   a GPU, beside the CPU; [--tf32=0] products of floats in IEEE float,\n"
+        "                    [--deterministic] the same bits every time\n"
         "  --devices=LIST    devices of this process: \"cpu:2,guard:1\" (cpu:1)\n"
         "  --place=HOW       nodes without a device: graph, cost[:TRACE], random:SEED, "
         "/device:GUARD:0 (graph)\n"
@@ -271,5 +282,7 @@ const verb_t verb_bench = {
         "  --trace=N         print the losses of the first N steps instead\n"
         "  --profile=FILE    write a Chrome trace of one step\n"
         "  --json            print one JSON object: step_ms, p90_ms, steps, loss, nodes, "
-        "peak_bytes\n",
+        "peak_bytes,\n"
+        "                    device_peak_bytes, ready_s: from the start to the end of the first "
+        "step\n",
     .run = run_bench};

@@ -96,12 +96,19 @@ int main(int argc, char** argv) {
   const char *source = "data/mnist", *directory = "runs/mnist";
   int steps = EPOCHS * 60000 / BATCH;
   bool is_checked = true;
+  char devices[64];
+  weir_session_options_t options = {0};
   for (int i = 1; i < argc; ++i) {
     if (!strncmp(argv[i], "--data=", 7)) source = argv[i] + 7;
+    else if (!strncmp(argv[i], "--device=", 9))
+      options.devices = devices_option(argv[i] + 9, devices);
     else if (!strncmp(argv[i], "--steps=", 8)) steps = (int)strtol(argv[i] + 8, NULL, 10);
     else if (!strcmp(argv[i], "--no-check")) is_checked = false;
     else if (argv[i][0] != '-') directory = argv[i];
-    else return fputs("usage: mnist [--data=DIR] [--steps=N] [--no-check] [DIR]\n", stderr), 2;
+    else
+      return fputs("usage: mnist [--data=DIR] [--device=cuda:0] [--steps=N] [--no-check] [DIR]\n",
+                   stderr),
+             2;
   }
   data_t training = load(source, "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
   data_t test = load(source, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte");
@@ -110,7 +117,7 @@ int main(int argc, char** argv) {
   weir_events_t* events = NULL;
   check(weir_graph_create(&graph));
   model_t model = build(graph);
-  check(weir_session_create(graph, NULL, &session));
+  check(weir_session_create(graph, &options, &session));
   check(weir_events_create(directory, &events));
   check(weir_events_graph(events, graph));
   check(weir_session_run_target(session, model.init));

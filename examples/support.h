@@ -25,6 +25,14 @@ static inline int steps_option(int argc, char** argv, int fallback) {
   exit(2);
 }
 
+// The devices of a session that computes on |name|, "cuda:0", beside the CPU; written to |buffer|.
+static inline const char* devices_option(const char* name, char buffer[64]) {
+  const char* colon = strchr(name, ':');
+  int size = colon ? (int)(colon - name) : (int)strlen(name);
+  snprintf(buffer, 64, "cpu,%.*s:%ld", size, name, colon ? strtol(colon + 1, NULL, 10) + 1 : 1);
+  return buffer;
+}
+
 // A tensor of a copy of |data|: tensor_of(WEIR_DTYPE_FLOAT, WEIR_DIMS(2, 3), numbers).
 static inline weir_tensor_t* tensor_of(weir_dtype_t dtype, int rank, const int64_t* dims,
                                        const void* data) {

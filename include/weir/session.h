@@ -126,6 +126,8 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_step(
 // How fast the devices are, as text; weir_buffer_free it. UNIMPLEMENTED for remote sessions.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_rates(weir_session_t* session,
                                                                   char** out_text);
+// Bytes that were in use at most on all devices with memory of their own; 0 for remote sessions.
+WEIR_API int64_t weir_session_device_peak_bytes(const weir_session_t* session);
 // Runs |target| alone; fetches one scalar float.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session,
                                                               weir_node_t* target);

@@ -45,6 +45,18 @@ const char* weir_device_short_name(const char* name) {
   return at ? at + strlen("/device:") : name;
 }
 
+int64_t weir_runtime_device_peak_bytes(const weir_runtime_t* runtime) {
+  int64_t sum = 0;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_allocator_t* memory = weir_device_allocator(runtime->devices[i], WEIR_MEMORY_DEVICE);
+    weir_allocator_use_t use;
+    if (weir_allocator_is_host(memory) || !memory->vtable->get_use) continue;
+    memory->vtable->get_use(memory, &use);
+    sum += (int64_t)use.peak;
+  }
+  return sum;
+}
+
 int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name) {
   weir_device_name_t wanted = *name, have;
   wanted.job[0] = 0;

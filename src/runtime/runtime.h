@@ -28,6 +28,9 @@ typedef struct weir_runtime_options_t {
   const char* container;        // where its own resources are unless they say where
 } weir_runtime_options_t;
 
+// Bytes that were in use at most, of all devices with memory of their own.
+int64_t weir_runtime_device_peak_bytes(const weir_runtime_t* runtime);
+
 WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,
                                                  weir_runtime_t** out_runtime);
 weir_runtime_t* weir_runtime_retain(weir_runtime_t* runtime);

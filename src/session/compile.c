@@ -57,6 +57,11 @@ weir_status_t* weir_session_describe_rates(weir_session_t* session, char** out_t
   return status;
 }
 
+int64_t weir_session_device_peak_bytes(const weir_session_t* session) {
+  if (!session || session->remote) return 0;
+  return weir_runtime_device_peak_bytes(session->program->runtime);
+}
+
 // The plan in the cache, retained; NULL: none.
 static weir_plan_t* find_plan(weir_session_t* session, weir_view_t key) {
   weir_mutex_lock(&session->mu);
