@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 LIB := build/dev/libweir.so
 PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random oracle install bench check format fuzz clean
+.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random test-cuda cuda-records oracle install bench check format fuzz clean
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -68,6 +68,16 @@ test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 1000 --jobs 1
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --devices cpu:2
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --variables resource --devices cpu:2,guard:2
+
+# On a machine with a GPU: needs a compiler, CMake, Python with NumPy, and the recorded cases in tests/cuda.
+test-cuda:
+	cmake -S . -B build/cuda -DCMAKE_BUILD_TYPE=Release -DWEIR_CLUSTER=OFF -DWEIR_TESTS=OFF -DWEIR_PROBE=ON >/dev/null
+	cmake --build build/cuda -j
+	python3 tests/cuda/run.py --build build/cuda
+
+# Needs no GPU, but TensorFlow.
+cuda-records: build/.python
+	$(PYTHON) tests/cuda/make_records.py --lib $(LIB) --probe $(PROBE) --cli build/dev/cli/weir
 
 # The same checks with fresh seeds, many rounds of them. A seed that fails is repeated by --seed.
 ROUNDS ?= 10
