@@ -26,6 +26,7 @@ rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is p
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
 weir_only_fails=True for documented differences, gradient=False (gradients.py leaves the case out), name='text' for the report.
+A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
 inputs (buffer forwarding) changes nothing. Inputs are np arrays or scalars, bytes/str (string tensors), ml_dtypes arrays.
 """
@@ -465,7 +466,7 @@ def make_record(writer, case, pair):
                 'node': writer.blob(case.node.SerializeToString()),
                 'inputs': [[x.kind, x.dtype, writer.blob(x.proto)] for x in probe_inputs(case)],
                 'options': record.plain(case.options), 'types': [t.as_datatype_enum for t in case.output_dtypes or []],
-                'whole': result(pair[0]), 'kernel': result(pair[1])})
+                'whole': result(pair[0]), 'kernel': result(pair[1]), 'typed': typed_variables(case, pair)})
 
 
 def probe_inputs(case):
@@ -499,7 +500,14 @@ def tensorflow_pairs(cases, weir):
     return [tensorflow_results([case])[0] if is_alone else next(together) for case, is_alone in zip(cases, alone)]
 
 
-def check_case(options, report, case, pair, weir):
+def typed_variables(case, pair):
+    """The resource variables of a case that TensorFlow takes, if an attribute says which type they have."""
+    types = [tf.as_dtype(v) for v in case.attrs.values() if isinstance(v, (tf.DType, np.dtype, type))]
+    return [i for i, x in enumerate(case.inputs)
+            if not pair[0].code and isinstance(x, Variable) and x.kind == RESOURCE and x.value is not None and x.dtype in types]
+
+
+def check_case(options, report, probe, case, pair, weir):
     row = report.row(case.op)
     row[0] += 1
     warnings = []
@@ -507,6 +515,7 @@ def check_case(options, report, case, pair, weir):
     problems = weir_probe.compare(case.options, types, pair, weir[0], warnings)
     for device, got in enumerate(weir[1:], 1):
         problems += [f'on device {device}: {p}' for p in weir_probe.compare(case.options, types, pair, got, [])]
+    problems += weir_probe.check_mistyped(probe, case.node.SerializeToString(), probe_inputs(case), typed_variables(case, pair))
     if options.strict:
         problems += warnings
     row[3] += bool(warnings)
@@ -537,7 +546,7 @@ def run(options, part, current):
     for batch in batches[part::options.jobs]:
         weir = [run_weir(options, probe, current, case) for case in batch]
         for case, pair, got in zip(batch, tensorflow_pairs(batch, weir), weir):
-            check_case(options, report, case, pair, got)
+            check_case(options, report, probe, case, pair, got)
             if writer and not depends_on_files(case):
                 make_record(writer, case, pair)
     if writer:

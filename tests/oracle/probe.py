@@ -4,10 +4,13 @@ import ctypes
 import os
 import subprocess
 
-from values import OPAQUE, code_name, compare_values, first_message, read_tensor
+import numpy as np
+
+from values import OPAQUE, code_name, compare_values, first_message, read_tensor, write_tensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSOR, REF, RESOURCE = 0, 1, 2
+DTYPE_OF = {'float32': 1, 'int32': 3}
 
 # |shapes| is a list of lists of dimensions, None where unknown.
 Result = collections.namedtuple('Result', 'code message outputs shapes variables')
@@ -85,6 +88,22 @@ class Probe:
         return results[0], results[1], lib.weir_probe_complaint(handle).decode(errors='replace')
 
 
+# ---- variables of another type ----
+
+def mistype(inputs, i):
+    """The inputs, but the resource variable |i| is of another type."""
+    value = read_tensor(inputs[i].proto)
+    other = np.zeros(value.shape, np.float32 if value.dtype == np.int32 else np.int32)
+    return [*inputs[:i], Input(RESOURCE, DTYPE_OF[other.dtype.name], write_tensor(other)), *inputs[i + 1:]]
+
+
+def check_mistyped(probe, node, inputs, wrong):
+    """What is wrong where each of the variables |wrong| is of a type that the node's attributes do not say. It must be
+    INVALID_ARGUMENT; TensorFlow's kernels check that, too, or else end the process."""
+    results = [(i, probe.run(node, mistype(inputs, i))[1]) for i in wrong]
+    return [f'variable {i} of another type: {code_name(result.code)} {result.message}' for i, result in results if result.code != 3]
+
+
 # ---- comparison ----
 
 def compare_failure(options, whole, kernel, shape_result, kernel_result):
@@ -103,7 +122,7 @@ def compare_failure(options, whole, kernel, shape_result, kernel_result):
         problems.append('the codes differ' + messages)
     elif kernel.code and not kernel_result.code:
         problems.append("TensorFlow's kernel fails by itself, Weir's does not" + messages)
-    elif kernel.code and kernel.code != kernel_result.code and shape_result.code == 0:
+    elif kernel.code and kernel.code != kernel_result.code:
         problems.append('the codes of the kernels differ' + messages)
     return problems
 

@@ -45,6 +45,7 @@ def run_nodes(options, reader, part, current):
             row[2] += 1
             continue
         problems = weir_probe.compare(case['options'], case['types'], pair, weir, weaker)
+        problems += weir_probe.check_mistyped(probe, reader.blob(case['node']), inputs, case.get('typed', []))
         if options.strict:
             problems += weaker
         if problems:

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "testing/cmocka.h"
 
@@ -234,11 +235,63 @@ static void test_serves_threads(void** state) {
   release(table);
 }
 
+// Puts two entries in, twice, and takes them out again.
+static weir_status_t* pass_through(weir_lookup_table_t* table, const weir_tensor_t* keys,
+                                   const weir_tensor_t* values, weir_tensor_t** out_keys,
+                                   weir_tensor_t** out_values) {
+  WEIR_TRY(weir_lookup_table_insert(table, keys, values));
+  WEIR_TRY(weir_lookup_table_import(table, keys, values));
+  return weir_lookup_table_export(table, out_keys, out_values);
+}
+
+static void assert_same_strings(const weir_tensor_t* a, const weir_tensor_t* b) {
+  assert_int_equal(a->count, b->count);
+  for (int64_t i = 0; i < a->count; ++i) {
+    size_t size = 0, other_size = 0;
+    const char* text = weir_tensor_string(a, i, &size);
+    const char* other = weir_tensor_string(b, i, &other_size);
+    assert_int_equal(size, other_size);
+    assert_memory_equal(text, other, size);
+  }
+}
+
+// Every allocation fails once: the error comes back, or all entries do.
+static void test_out_of_memory(void** state) {
+  (void)state;
+  const char* texts[] = {"a string that does not fit into the element itself",
+                         "another string that does not fit into the element"};
+  weir_tensor_t *keys = strings(2, texts),
+                *values = strings(2, (const char*[]){texts[1], texts[0]});
+  weir_code_t code = WEIR_RESOURCE_EXHAUSTED;
+  for (int64_t n = 1; code != WEIR_OK; ++n) {
+    weir_lookup_table_t* table = make_table(WEIR_DTYPE_STRING, WEIR_DTYPE_STRING, true);
+    weir_tensor_t *out_keys = NULL, *out_values = NULL;
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = pass_through(table, keys, values, &out_keys, &out_values);
+    weir_alloc_fail_at(0, false);
+    code = weir_status_code(status);
+    if (code == WEIR_OK) {
+      assert_same_strings(keys, out_keys);
+      assert_same_strings(values, out_values);
+      assert_true(n > 10);
+    } else {
+      assert_int_equal(code, WEIR_RESOURCE_EXHAUSTED);
+    }
+    weir_status_destroy(status);
+    weir_tensor_release(out_keys);
+    weir_tensor_release(out_values);
+    release(table);
+  }
+  weir_tensor_release(keys);
+  weir_tensor_release(values);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_is_filled_once), cmocka_unit_test(test_inserts_replaces_and_removes),
       cmocka_unit_test(test_holds_strings),  cmocka_unit_test(test_checks_types_and_shapes),
       cmocka_unit_test(test_serves_threads), cmocka_unit_test(test_hash_is_keyed),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
