@@ -339,11 +339,19 @@ static weir_status_t* glob_into(const globber_t* globber, const char* base, weir
   return status;
 }
 
+// What cannot be looked at is not there, unless it is memory that was missing.
+static weir_status_t* is_found(weir_status_t* take_status, bool* out_is_found) {
+  *out_is_found = !take_status;
+  if (weir_status_code(take_status) == WEIR_RESOURCE_EXHAUSTED) return take_status;
+  weir_status_destroy(take_status);
+  return NULL;
+}
+
 static weir_status_t* glob_finish(const globber_t* globber, const char* path) {
   weir_file_info_t info;
-  weir_status_t* missing = globber->fs->vtable->info(globber->fs, path, &info);
-  weir_status_destroy(missing);
-  if (missing) return NULL;
+  bool is_there = false;
+  WEIR_TRY(is_found(globber->fs->vtable->info(globber->fs, path, &info), &is_there));
+  if (!is_there) return NULL;
   weir_strbuf_t full = {0};
   weir_strbuf_append(&full, globber->scheme, (size_t)globber->scheme_size);
   weir_strbuf_puts(&full, path);
@@ -358,11 +366,11 @@ static weir_status_t* glob_finish(const globber_t* globber, const char* path) {
 static weir_status_t* glob_directory(const globber_t* globber, const char* base,
                                      const char* pattern, const char* rest) {
   weir_names_t names = {0};
-  weir_status_t* status = NULL;
+  bool is_listed = false;
   if (*base == '\0') base = "./";
-  weir_status_t* unlisted = globber->fs->vtable->list(globber->fs, base, &names);
-  weir_status_destroy(unlisted);
-  for (size_t i = 0; i < names.count && !unlisted && !status; ++i) {
+  weir_status_t* status =
+      is_found(globber->fs->vtable->list(globber->fs, base, &names), &is_listed);
+  for (size_t i = 0; i < names.count && is_listed && !status; ++i) {
     if (fnmatch(pattern, names.items[i], FNM_PATHNAME) != 0) continue;
     status = glob_into(globber, base, weir_view_of(names.items[i]), rest);
   }

@@ -111,6 +111,7 @@ static bool contradict(const weir_shape_t* a, const weir_shape_t* b) {
 
 weir_status_t* weir_shape_join(weir_shape_ctx_t* ctx, const weir_shape_t* a, const weir_shape_t* b,
                                const weir_shape_t** out_shape) {
+  if (!a || !b) return weir_out_of_memory();
   if (contradict(a, b)) return shapes_differ(a, b);
   if (!weir_shape_merge(ctx->arena, a, b, out_shape)) return weir_out_of_memory();
   return *out_shape ? NULL : weir_out_of_memory();
@@ -227,6 +228,7 @@ int64_t weir_shape_dim(const weir_shape_t* shape, int axis) {
 
 const weir_shape_t* weir_shape_concat(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                       const weir_shape_t* b) {
+  if (!a || !b) return NULL;
   if (a->rank < 0 || b->rank < 0) return &weir_shape_unknown;
   int64_t dims[2 * WEIR_MAX_RANK];
   for (int i = 0; i < a->rank; ++i) dims[i] = a->dims[i];

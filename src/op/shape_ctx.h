@@ -55,7 +55,7 @@ WEIR_MUST_USE weir_status_t* weir_shape_at_least(weir_shape_ctx_t* ctx, const we
 WEIR_MUST_USE weir_status_t* weir_shape_at_most(weir_shape_ctx_t* ctx, const weir_shape_t* shape,
                                                 int rank);
 // Merges or fails with INVALID_ARGUMENT "Shapes must be equal …" / "Dimensions must be equal, but
-// are 2 and 3".
+// are 2 and 3". A shape that is NULL is one that there was no memory for.
 WEIR_MUST_USE weir_status_t* weir_shape_join(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                              const weir_shape_t* b, const weir_shape_t** out_shape);
 WEIR_MUST_USE weir_status_t* weir_dim_join(weir_shape_ctx_t* ctx, int64_t a, int64_t b,
@@ -69,9 +69,10 @@ WEIR_MUST_USE weir_status_t* weir_shape_from_value(weir_shape_ctx_t* ctx, int i,
                                                    const weir_shape_t** out_shape);
 // Dimension |axis| (negative counts from the end) or -1 when unknown.
 int64_t weir_shape_dim(const weir_shape_t* shape, int axis);
+// NULL when out of memory, also where |a| or |b| is, for want of it.
 const weir_shape_t* weir_shape_concat(weir_shape_ctx_t* ctx, const weir_shape_t* a,
                                       const weir_shape_t* b);
-// Dimensions [begin, end) of |shape|; unknown rank stays unknown.
+// Dimensions [begin, end) of |shape|; unknown rank stays unknown. NULL when out of memory.
 const weir_shape_t* weir_shape_sub(weir_shape_ctx_t* ctx, const weir_shape_t* shape, int begin,
                                    int end);
 

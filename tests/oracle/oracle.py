@@ -26,7 +26,8 @@ rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is p
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
 weir_only_fails=True for documented differences, gradient=False (gradients.py leaves the case out), name='text' for the report.
-A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case.
+A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case. With some of each op
+every allocation fails in turn: that must be RESOURCE_EXHAUSTED, or change nothing.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
 inputs (buffer forwarding) changes nothing. Inputs are np arrays or scalars, bytes/str (string tensors), ml_dtypes arrays.
 """
@@ -67,6 +68,7 @@ from values import compare_values, first_message, write_tensor  # pylint: disabl
 
 SEED = 20161102
 BATCH = 150
+EXHAUSTED = 6
 
 
 class Variable:
@@ -261,7 +263,13 @@ def add_variable(graph, name, variable, inits):
         read.attr['dtype'].type = variable.dtype.as_datatype_enum
 
 
+class Refused(Exception):
+    """TensorFlow would not add a node to a graph: by its types, or by its shape function."""
+
+
 def error_of(error):
+    if isinstance(error, Refused):
+        return error.args
     if isinstance(error, tf.errors.OpError):
         return error.error_code, error.message
     return 3, str(error)  # graph construction turns INVALID_ARGUMENT into ValueError
@@ -277,7 +285,10 @@ def run_tensorflow(cases, as_placeholders=False):
     graph_def, feeds, inits = build_graph(cases, as_placeholders)
     graph = tf.Graph()
     with graph.as_default():
-        tf.graph_util.import_graph_def(graph_def, name='')
+        try:
+            tf.graph_util.import_graph_def(graph_def, name='')
+        except Exception as error:  # pylint: disable=broad-except
+            raise Refused(*error_of(error)) from error
     fetches = []
     for k, case in enumerate(cases):
         op = graph.get_operation_by_name(f'n{k}')
@@ -318,7 +329,7 @@ def tensorflow_results(cases):
         if len(cases) > 1:
             half = len(cases) // 2
             return tensorflow_results(cases[:half]) + tensorflow_results(cases[half:])
-        whole = Result(*error_of(error), None, None, None)
+        whole = Result(*error_of(error), None, None, None, isinstance(error, Refused))
     try:
         kernel = run_tensorflow(cases, as_placeholders=True)[0]
     except Exception as error:  # pylint: disable=broad-except
@@ -460,13 +471,14 @@ def depends_on_files(case):
 def make_record(writer, case, pair):
     def result(r):
         return r and {'code': r.code, 'message': first_message(r.message)[:200],
-                      'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
+                      'is_early': r.is_early, 'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
                       'variables': {i: writer.array(a) for i, a in (r.variables or {}).items()}}
     writer.add({'op': case.op, 'where': case.where, 'text': case.describe(),
                 'node': writer.blob(case.node.SerializeToString()),
                 'inputs': [[x.kind, x.dtype, writer.blob(x.proto)] for x in probe_inputs(case)],
                 'options': record.plain(case.options), 'types': [t.as_datatype_enum for t in case.output_dtypes or []],
-                'whole': result(pair[0]), 'kernel': result(pair[1]), 'typed': typed_variables(case, pair)})
+                'whole': result(pair[0]), 'kernel': result(pair[1]), 'typed': typed_variables(case, pair),
+                'exhausted': is_exhausted(case, pair)})
 
 
 def probe_inputs(case):
@@ -500,6 +512,20 @@ def tensorflow_pairs(cases, weir):
     return [tensorflow_results([case])[0] if is_alone else next(together) for case, is_alone in zip(cases, alone)]
 
 
+def choose_exhausted(cases):
+    """Says of which cases each allocation is to fail in turn: some of each op, which differ in the types and ranks of their inputs."""
+    kinds = collections.defaultdict(set)
+    for case in cases:
+        values = [x.value if isinstance(x, Variable) else x for x in case.inputs]
+        kind = tuple(None if x is None else (str(x.dtype), x.ndim, x.size > 0) for x in values)
+        case.is_exhausted = kind not in kinds[case.op] and len(kinds[case.op]) < EXHAUSTED
+        kinds[case.op].add(kind)
+
+
+def is_exhausted(case, pair):
+    return case.is_exhausted and not pair[0].code and not case.options.get('weir_only_fails')
+
+
 def typed_variables(case, pair):
     """The resource variables of a case that TensorFlow takes, if an attribute says which type they have."""
     types = [tf.as_dtype(v) for v in case.attrs.values() if isinstance(v, (tf.DType, np.dtype, type))]
@@ -515,7 +541,10 @@ def check_case(options, report, probe, case, pair, weir):
     problems = weir_probe.compare(case.options, types, pair, weir[0], warnings)
     for device, got in enumerate(weir[1:], 1):
         problems += [f'on device {device}: {p}' for p in weir_probe.compare(case.options, types, pair, got, [])]
-    problems += weir_probe.check_mistyped(probe, case.node.SerializeToString(), probe_inputs(case), typed_variables(case, pair))
+    node, inputs = case.node.SerializeToString(), probe_inputs(case)
+    problems += weir_probe.check_mistyped(probe, node, inputs, typed_variables(case, pair))
+    if is_exhausted(case, pair) and not problems:
+        problems += weir_probe.check_exhausted(probe, node, inputs, weir[0][1], not case.options.get('shapes_only'))
     if options.strict:
         problems += warnings
     row[3] += bool(warnings)
@@ -543,6 +572,7 @@ def run(options, part, current):
         chosen = [c for c in cases if c.has_variables == has_variables]
         batches += [chosen[i:i + size] for i in range(0, len(chosen), size)]
     writer = record.Writer('oracle', options.seed) if options.record else None
+    choose_exhausted(cases)
     for batch in batches[part::options.jobs]:
         weir = [run_weir(options, probe, current, case) for case in batch]
         for case, pair, got in zip(batch, tensorflow_pairs(batch, weir), weir):

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -19,6 +20,7 @@ enum { MAX_SECONDS = 60 };  // of a kernel
 
 typedef struct probe_t {
   weir_arena_t arena;
+  weir_arena_t shape_arena;  // what shape functions allocate
   weir_tensor_list_t tensors;
   char* name;
   char* op_name;
@@ -123,6 +125,14 @@ EXPORT const char* weir_probe_op_def(const char* name, size_t* out_size) {
   *out_size = text.size;
   return text.data ? text.data : "";
 }
+
+// ---- memory that is not there ----
+
+static int64_t failing;  // allocation of a kernel, and of a shape function; 0: none
+
+// Of later runs the |n|-th allocation fails.
+EXPORT void weir_probe_fail_at(int n);
+EXPORT void weir_probe_fail_at(int n) { failing = n; }
 
 // ---- the node ----
 
@@ -259,7 +269,7 @@ static weir_status_t* infer(probe_t* p, knowledge_t knowledge, const weir_shape_
   }
   for (int i = 0; i < p->node.output_count; ++i) shapes[i] = &weir_shape_unknown;
   weir_shape_ctx_t ctx = {.node = &p->node,
-                          .arena = &p->arena,
+                          .arena = &p->shape_arena,
                           .input_shapes = inputs,
                           .input_values = values,
                           .input_values_as_shape = as_shapes,
@@ -267,7 +277,10 @@ static weir_status_t* infer(probe_t* p, knowledge_t knowledge, const weir_shape_
                           .output_shapes = shapes,
                           .output_values_as_shape = out_as_shapes,
                           .output_handles = out_handles};
-  return p->node.op->def->infer_shape(&ctx);
+  weir_alloc_fail_at(failing, false);
+  weir_status_t* status = p->node.op->def->infer_shape(&ctx);
+  weir_alloc_fail_at(0, false);
+  return status;
 }
 
 static void compare_shapes(probe_t* p, const weir_shape_t* const* shapes, const char* what) {
@@ -345,11 +358,13 @@ static weir_status_t* call_kernel(probe_t* p, weir_value_t* inputs) {
                       .session_resources = p->session_resources,
                       .devices = devices,
                       .device_count = device_count};
-  weir_status_t* status = weir_op_call_create(&p->node, p->device, &call);
-  if (!status) status = weir_cancel_create(NULL, &step.cancel);
+  weir_status_t* status = weir_cancel_create(NULL, &step.cancel);
   if (!status) status = weir_local_rendezvous_create(&step.rendezvous);
   alarm(MAX_SECONDS);  // of a kernel that never ends the driver is told by the signal
+  weir_alloc_fail_at(failing, false);
+  if (!status) status = weir_op_call_create(&p->node, p->device, &call);
   if (!status) status = weir_op_call_run(call, &step, inputs, p->outputs);
+  weir_alloc_fail_at(0, false);
   alarm(0);
   weir_op_call_destroy(call);
   weir_rendezvous_release(step.rendezvous);
@@ -445,6 +460,7 @@ EXPORT void weir_probe_free(probe_t* p) {
   weir_strbuf_free(&p->complaint);
   weir_strbuf_free(&p->scratch);
   weir_tensor_list_free(&p->tensors);
+  weir_arena_free(&p->shape_arena);
   weir_arena_free(&p->arena);
   weir_free(p->node_bytes);
   weir_free(p);

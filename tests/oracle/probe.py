@@ -10,10 +10,12 @@ from values import OPAQUE, code_name, compare_values, first_message, read_tensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSOR, REF, RESOURCE = 0, 1, 2
+RESOURCE_EXHAUSTED, MAX_ALLOCATIONS = 8, 100
 DTYPE_OF = {'float32': 1, 'int32': 3}
 
-# |shapes| is a list of lists of dimensions, None where unknown.
-Result = collections.namedtuple('Result', 'code message outputs shapes variables')
+# |shapes| is a list of lists of dimensions, None where unknown. |is_early|: TensorFlow refused the node before anything ran: by its
+# types, or by its shape function.
+Result = collections.namedtuple('Result', 'code message outputs shapes variables is_early', defaults=[False])
 # An input as the probe takes it: TENSOR, REF or RESOURCE, the enum of a variable's type, a TensorProto (b'': not initialised).
 Input = collections.namedtuple('Input', 'kind dtype proto')
 
@@ -104,6 +106,30 @@ def check_mistyped(probe, node, inputs, wrong):
     return [f'variable {i} of another type: {code_name(result.code)} {result.message}' for i, result in results if result.code != 3]
 
 
+# ---- memory that is not there ----
+
+def check_exhausted(probe, node, inputs, whole, exact):
+    """What is wrong where an allocation of the node fails, each in turn: that is an error, or the result is the same. TensorFlow ends
+    the process instead."""
+    successes = 0
+    for n in range(1, MAX_ALLOCATIONS):
+        probe.lib.weir_probe_fail_at(n)
+        shape_result, kernel_result, _ = probe.run(node, inputs)
+        probe.lib.weir_probe_fail_at(0)
+        for result, what in ((shape_result, 'shape function'), (kernel_result, 'kernel')):
+            if result.code not in (0, RESOURCE_EXHAUSTED):
+                return [f'allocation {n} fails: {what}: {code_name(result.code)}: {result.message}']
+        if kernel_result.code == 0:
+            differing = [i for i, (a, b) in enumerate(zip(kernel_result.outputs, whole.outputs))
+                         if a is not None and (a.shape != b.shape or exact and compare_values(a, b, {'exact': True}))]
+            if differing:
+                return [f'allocation {n} fails, and outputs {differing} differ without an error']
+        successes = successes + 1 if shape_result.code == kernel_result.code == 0 else 0
+        if successes == 3:  # what fails is not there, or not needed
+            break
+    return []
+
+
 # ---- comparison ----
 
 def compare_failure(options, whole, kernel, shape_result, kernel_result):
@@ -118,6 +144,8 @@ def compare_failure(options, whole, kernel, shape_result, kernel_result):
                f'\n      weir:       {code_name(kernel_result.code)}: {first_message(kernel_result.message)}'
     if weir_code == 0:
         problems.append('TensorFlow fails, Weir does not' + messages)
+    elif whole.is_early and not shape_result.code:
+        problems.append("TensorFlow's shape function fails, Weir's does not" + messages)
     elif weir_code != whole.code and weir_code != kernel.code:
         problems.append('the codes differ' + messages)
     elif kernel.code and not kernel_result.code:

@@ -16,7 +16,7 @@ def read_result(reader, r):
     if r is None:
         return None
     return weir_probe.Result(r['code'], r['message'], [reader.array(a) for a in r['outputs']], r['shapes'],
-                             {int(i): reader.array(a) for i, a in r['variables'].items()})
+                             {int(i): reader.array(a) for i, a in r['variables'].items()}, r.get('is_early', False))
 
 
 def is_unreported(devices, tensorflow_code, code):
@@ -46,6 +46,8 @@ def run_nodes(options, reader, part, current):
             continue
         problems = weir_probe.compare(case['options'], case['types'], pair, weir, weaker)
         problems += weir_probe.check_mistyped(probe, reader.blob(case['node']), inputs, case.get('typed', []))
+        if case.get('exhausted') and not problems:
+            problems += weir_probe.check_exhausted(probe, reader.blob(case['node']), inputs, weir[1], not case['options'].get('shapes_only'))
         if options.strict:
             problems += weaker
         if problems:

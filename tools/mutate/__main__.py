@@ -21,12 +21,13 @@ import time
 import judge
 import rules
 
-DEFAULT_FILES = [f'src/{folder}/*.c' for folder in ('exec', 'pass', 'op', 'session', 'cluster/*', 'tensor', 'wire', 'file', 'ops/*')]
+DEFAULT_FILES = [f'src/{folder}/*.c' for folder in ('exec', 'pass', 'op', 'runtime', 'session', 'cluster/*', 'tensor', 'wire', 'file', 'device',
+                                                    'device/*', 'kernel/*', 'ops/*')]
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
-    parser.add_argument('--files', nargs='+', default=DEFAULT_FILES, metavar='GLOB', help='C files, from the root of the project')
+    parser.add_argument('--files', nargs='+', metavar='GLOB', help='C files, from the root of the project')
     parser.add_argument('--count', type=int, default=20, help='faults to judge')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--jobs', type=int, default=1, help='copies of the tree that are built and tested at once')
@@ -75,37 +76,54 @@ def work(*args):
         raise
 
 
-def work_on(job, options, texts, records, tasks, results):
+def work_on(job, options, texts, records, limits, tasks, results):
+    tree = make_tree(job)
+    for fault in iter(tasks.get, None):
+        checks = [c for c in judge.checks_for(tree, fault.path, records) if c.name not in options.without]
+        start, tree.learning = time.monotonic(), 0.0
+        judgement = judge.judge(tree, fault, texts[fault.path], checks, limits)
+        results.put((fault, *judgement, time.monotonic() - start - tree.learning))
+
+
+def make_tree(job):
     folder = os.path.join(judge.ROOT, 'build', 'mutate')
     tree = judge.Tree(f'{folder}/tree{job}', f'{folder}/log{job}')
     os.makedirs(tree.folder, exist_ok=True)
     tree.update()
     tree.configure()
-    limits = {}
-    for fault in iter(tasks.get, None):
-        checks = [c for c in judge.checks_for(tree, fault.path, records.python, records) if c.name not in options.without]
-        start, tree.learning = time.monotonic(), 0.0
-        outcome = judge.judge(tree, fault, texts[fault.path], checks, limits)
-        results.put((fault, outcome, time.monotonic() - start - tree.learning))
+    return tree
+
+
+def find_files(options):
+    paths = {p for g in options.files or DEFAULT_FILES for p in glob.glob(g)}
+    if not options.files:
+        paths = {p for p in paths if not rules.GPU.search(p)}
+    return sorted(p for p in paths if not p.endswith(('_test.c', '_fuzz.c')))
 
 
 def main():
     options = parse_arguments()
     os.chdir(judge.ROOT)
-    paths = sorted({p for g in options.files for p in glob.glob(g) if not p.endswith(('_test.c', '_fuzz.c'))})
-    texts = {path: open(path).read() for path in paths}
+    texts = {path: open(path).read() for path in find_files(options)}
     faults = draw(options, texts)
     if options.list:
         print('\n'.join(f'{f.id}\n{change(f, texts[f.path])}\n' for f in faults[:options.count]))
         return 0
     os.makedirs('build/mutate', exist_ok=True)
-    tasks, results = multiprocessing.Queue(), multiprocessing.Queue()
     python = os.path.join(judge.ROOT, '.venv/bin/python')
     records = judge.Records(os.path.abspath('build/mutate'), python if os.path.exists(python) else sys.executable)
-    workers = [multiprocessing.Process(target=work, args=(j, options, texts, records, tasks, results), daemon=True) for j in range(options.jobs)]
+    faults = faults[:options.count + options.count // 2]  # some do not build, or to the same code
+    records.prepare(make_tree(0), {f.path for f in faults})
+    tasks, results, limits = multiprocessing.Queue(), multiprocessing.Queue(), multiprocessing.Manager().dict()
+    workers = [multiprocessing.Process(target=work, args=(j, options, texts, records, limits, tasks, results), daemon=True)
+               for j in range(options.jobs)]
     for worker in workers:
         worker.start()
-    return collect(options, texts, faults, tasks, results)
+    status = collect(options, texts, faults, tasks, results)
+    for name, _ in [key for key, limit in limits.items() if limit is None]:
+        print(f'left out, as it fails without a fault: {name}')
+        status = 2
+    return status
 
 
 def collect(options, texts, faults, tasks, results):
@@ -123,13 +141,14 @@ def collect(options, texts, faults, tasks, results):
         result = results.get()
         if isinstance(result, str):
             sys.exit(result)
-        fault, outcome, seconds = result
+        fault, outcome, ran, shown, seconds = result
         waiting -= 1
         counted += outcome not in ('does not build', 'same code')
-        rows.append({'id': fault.id, 'line': fault.line, 'outcome': outcome, 'seconds': round(seconds, 1), 'diff': change(fault, texts[fault.path])})
+        rows.append({'id': fault.id, 'line': fault.line, 'outcome': outcome, 'checks': ran, 'seconds': round(seconds, 1),
+                     'diff': change(fault, texts[fault.path]), 'output': shown})
         print(f'{fault.id:60} line {fault.line:4} {seconds:6.1f} s  {outcome}', flush=True)
         if outcome == 'survived':
-            print(rows[-1]['diff'], flush=True)
+            print(f'not noticed by {", ".join(ran)}\n{rows[-1]["diff"]}', flush=True)
         with open('build/mutate/report.json', 'w') as f:
             json.dump(rows, f, indent=1)
     for _ in range(options.jobs):

@@ -14,10 +14,14 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Whose unit tests should notice a fault in a folder of src/, beside its own.
 NEIGHBOURS = {
-    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'exec': ['session', 'control'], 'file': ['library'],
-    'graph': ['pass', 'session', 'api'], 'image': [], 'kernel': [], 'library': [], 'op': ['queue', 'exec', 'session'],
-    'pass': ['session', 'exec'], 'rpc': ['cluster'], 'session': ['exec', 'api'], 'tensor': ['op', 'session'], 'wire': ['tensor', 'graph', 'file'],
+    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'device': ['exec', 'runtime', 'session'],
+    'exec': ['runtime', 'session', 'control'], 'file': ['library'], 'graph': ['pass', 'session', 'api'], 'image': [], 'kernel': [],
+    'library': [], 'op': ['queue', 'exec', 'runtime', 'session'], 'pass': ['runtime', 'session', 'exec'], 'rpc': ['cluster'],
+    'runtime': ['session', 'exec', 'control'], 'session': ['runtime', 'exec', 'api'], 'tensor': ['op', 'session'],
+    'wire': ['tensor', 'graph', 'file'],
 }
+LIMIT = 400  # seconds for a check that has not passed yet
+TIMES = 0.3  # how many of each program's cases are recorded; of all programs a third of these are run
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/sessions_test.py', 'cluster/between_tasks_test.py'],
            'file': ['files_test.py', 'v1_checkpoint_test.py'], 'api': ['compat_test.py']}
@@ -29,7 +33,10 @@ class Check:
 
     def __init__(self, name, build, targets, command):
         self.name, self.build, self.targets, self.command = name, build, targets, command
-        self.key = tuple(command)
+
+    def key(self, tree):
+        """The same in all trees."""
+        return self.name, ' '.join(self.command).replace(tree.folder, '')
 
 
 class Tree:
@@ -39,7 +46,7 @@ class Tree:
         self.folder, self.log = folder, log
         self.learning = 0.0  # seconds spent on checks without a fault
         self.env = dict(os.environ, WEIR_BUILD=self.build('fast'), CCACHE_BASEDIR=folder, CMAKE_GENERATOR='Ninja',
-                        ASAN_OPTIONS='abort_on_error=0', WEIR_LOG='')
+                        ASAN_OPTIONS='abort_on_error=0', WEIR_LOG='', CCACHE_NOHASHDIR='1')
         if shutil.which('ccache'):
             self.env['CMAKE_C_COMPILER_LAUNCHER'] = 'ccache'
 
@@ -74,16 +81,23 @@ class Tree:
                 return None
 
     def configure(self):
-        common = ['cmake', '-S', '.', '-DCMAKE_BUILD_TYPE=RelWithDebInfo']
+        common = ['cmake', '-S', '.', '-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DWEIR_PERTURB=ON', '-DWEIR_TESTS_JOINED=ON']
+        if shutil.which('mold'):  # a fault is linked several times
+            common += [f'-DCMAKE_{kind}_LINKER_FLAGS=-fuse-ld=mold' for kind in ('EXE', 'SHARED')]
         flags = {'fast': ['-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -Werror=incompatible-pointer-types -Werror=int-conversion'],
                  'asan': ['-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O0 -g1', '-DWEIR_SANITIZE=address,undefined']}
         for name, more in flags.items():
             if not os.path.exists(self.build(name) + '/build.ninja'):
                 self.must(common + ['-B', self.build(name)] + more)
 
+    def tail(self, size):
+        """The end of what the last command wrote."""
+        with open(self.log, errors='replace') as log:
+            return log.read()[-size:]
+
     def must(self, command, limit=3600):
         if self.run(command, limit) != 0:
-            sys.exit(f'{" ".join(command)}\n{open(self.log).read()[-3000:]}')
+            sys.exit(f'{" ".join(command)}\n{self.tail(3000)}')
 
     def ninja(self, build, targets, limit=3600):
         return self.run(['ninja', '-C', self.build(build), *targets], limit)
@@ -109,9 +123,9 @@ def unit_tests(tree, folder):
     return sorted(f'{folder}_{os.path.basename(source)[:-2]}' for source in sources)
 
 
-def unit_check(tree, name, tests):
-    programs = ' && '.join(f'{tree.build("fast")}/tests/{test}' for test in tests)
-    return Check(name, 'fast', tests, ['sh', '-c', programs])
+def unit_check(tree, name, tests, build='fast'):
+    program = 'library_tests' if tests[0].startswith('library_') else 'core_tests'
+    return Check(name, build, [program], [f'{tree.build(build)}/tests/{program}', *tests])
 
 
 def unit_checks(tree, folders, own):
@@ -128,128 +142,196 @@ def unit_checks(tree, folders, own):
 
 
 def ops_of(path):
-    """Names of the ops that a file of src/ops/ defines: in its table, or as the argument of a macro that writes a row."""
+    """Names of the ops that a file of src/ops/ defines: in its table, as the argument of a macro that writes a row, or in the
+    rows that it includes."""
     text = open(os.path.join(ROOT, path)).read()
     known = re.findall(r'^\| \\?(\w+) \|', open(f'{ROOT}/docs/compat.md').read(), re.M)
-    return sorted(set(known) & set(re.findall(r'(?:\.name = [^\n]*?|\b[A-Z][A-Z0-9_]*\()"(\w+)"', text)))
+    names = set(re.findall(r'(?:\.name = [^\n]*?|\b[A-Z][A-Z0-9_]*\()"(\w+)"', text))
+    for rows in set(re.findall(r'#include "(\S+_ops\.inc)"', text)):
+        names |= set(re.findall(r'^[A-Z]+\((\w+),', open(f'{ROOT}/src/{rows}').read(), re.M))
+    return sorted(set(known) & names)
 
 
 def ops_with(path):
-    """Some of the ops whose files include the header of |path|."""
-    header = re.sub(r'^src/(.*)\.c$', r'#include "\1.h"', path)
-    users = [f for f in sorted(glob.glob(f'{ROOT}/src/ops/*/*.c')) if header in open(f).read()]
+    """Some of the ops whose files include the header of |path|; if none does, any header of its folder."""
+    sources = {f: open(f).read() for f in sorted(glob.glob(f'{ROOT}/src/ops/*/*.c'))}
+    for header in (re.sub(r'^src/(.*)\.c$', r'#include "\1.h"', path), f'#include "{os.path.dirname(path)[4:]}/'):
+        users = [os.path.relpath(f, ROOT) for f, text in sources.items() if header in text]
+        if users:
+            break
     ops = sorted({op for f in users for own in [ops_of(f)] for op in own[::1 + len(own) // 5]})
     return ops[::1 + len(ops) // 40]
 
 
-def checks_for(tree, path, python, records):
-    """In the order in which they run."""
+def ops_tried(path):
+    """Those whose cases should notice a fault in |path|."""
+    return path.startswith('src/ops/') and ops_of(path) or ops_with(path)
+
+
+def checks_for(tree, path, records):
+    """In the order in which they run: the cheap ones first, those that start TensorFlow or servers last."""
     parts = path.split('/')
     folder, stem = parts[1], os.path.basename(path)[:-2]
     folders = [parts[2]] if folder == 'ops' else [folder] + NEIGHBOURS[folder]
     checks = unit_checks(tree, folders, f'{folders[0]}_{stem}_test')
-    if folder in ('exec', 'op', 'pass', 'session'):
-        checks.append(unit_check(tree, 'tests_out_of_memory_test', ['tests_out_of_memory_test']))
-    fast = tree.build('fast')
-    oracle = tree.folder + '/tests/oracle/'
+    python, fast, oracle = records.python, tree.build('fast'), tree.folder + '/tests/oracle/'
     library, probe = fast + '/libweir.so', fast + '/tests/oracle/libweir_probe.so'
+    record = records.oracle(ops_tried(path))
+    if record:
+        checks.append(Check('oracle', 'fast', ['weir_probe'], [python, oracle + 'oracle.py', '--strict', '--replay', record, '--probe', probe]))
     ops = ops_of(path) if folder == 'ops' else []
-    tried = ops or ops_with(path)
-    if tried:
-        checks.append(Check('oracle', 'fast', ['weir_probe'],
-                            [python, oracle + 'oracle.py', '--strict', '--replay', records.oracle(tried), '--probe', probe, *tried]))
-    if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
-        checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
-    if folder not in ('cluster', 'rpc', 'image', 'kernel', 'library'):
-        names = records.programs_with(ops) if ops else []
-        if names or not ops:
-            checks.append(Check('programs', 'fast', ['weir'],
-                                [python, oracle + 'programs.py', '--replay', records.programs(), '--lib', library, *names]))
-    random_programs = oracle + 'random_programs.py'
-    if folder in ('exec', 'session', 'pass', 'graph', 'op') and os.path.exists(random_programs):
-        checks.append(Check('random programs', 'fast', ['weir'], [python, random_programs, '--lib', library, '--count', '20', '--shrink', '0']))
+    programs = Check('programs', 'fast', ['weir'], [python, oracle + 'programs.py', '--replay', records.programs(ops), '--lib', library])
+    if ops and records.programs(ops):
+        checks.append(programs)
+    tests = unit_tests(tree, folders[0])
+    if tests:  # what memory shows
+        checks.append(unit_check(tree, 'asan', tests, 'asan'))
     if ops and '_shape(' in open(os.path.join(tree.folder, path)).read():
         checks.append(Check('shapes', 'fast', ['weir'], [python, '-m', 'pytest', '-q', '-x', 'tests/shapes_test.py']))
+    if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
+        checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
+    if folder in ('device', 'exec', 'op', 'pass', 'runtime', 'session'):
+        checks.append(unit_check(tree, 'tests_out_of_memory_test', ['tests_out_of_memory_test']))
+    if not ops and folder not in ('cluster', 'rpc', 'image', 'kernel', 'library'):
+        checks.append(programs)
+    if folder in ('device', 'exec', 'session', 'pass', 'graph', 'op', 'runtime'):
+        checks.append(Check('random programs', 'fast', ['weir'],
+                            [python, oracle + 'random_programs.py', '--lib', library, '--count', '20', '--shrink', '0']))
     for test in OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
-    # What memory shows, last: it takes long to link.
-    program = 'library_tests' if folder == 'library' else 'core_tests'
-    tests = unit_tests(tree, folders[0])
-    if tests:
-        checks.append(Check('asan', 'asan', [program], [f'{tree.build("asan")}/tests/{program}', *tests]))
     return checks
 
 
 class Records:
-    """What TensorFlow makes of cases and programs, recorded once, so that a judgement needs no TensorFlow."""
+    """What TensorFlow makes of cases and programs, recorded once for all faults, so that a judgement needs no TensorFlow. Each file gets
+    the part of it that should notice."""
 
     def __init__(self, folder, python):
         self.folder, self.python = folder, python
-        self.graphs = None
+        self.cases = self.steps = None  # where the records are
 
-    def oracle(self, ops):
-        return self.make('oracle', 'cases_*.py', '--probe', 'tests/oracle/libweir_probe.so', ops)
+    def prepare(self, tree, paths):
+        """Records the ops of |paths|, and the programs, with the library of |tree|."""
+        tree.must(['ninja', '-C', tree.build('fast'), 'weir', 'weir_probe'])
+        ops = sorted({op for path in paths for op in ops_tried(path)} & self.ops_with_cases())
+        if ops:
+            self.cases = self.make(tree, 'oracle', 'cases_*.py', ['--probe', tree.build('fast') + '/tests/oracle/libweir_probe.so', *ops])
+        self.steps = self.make(tree, 'programs', 'programs_*.py', ['--lib', tree.build('fast') + '/libweir.so', '--times', str(TIMES)])
 
-    def programs(self):
-        return self.make('programs', 'programs_*.py', '--lib', 'libweir.so', ['--times', '0.1'])
+    def ops_with_cases(self):
+        return set(subprocess.check_output([self.python, f'{ROOT}/tests/oracle/oracle.py', '--list'], text=True).split())
 
-    def make(self, program, sources, option, library, more):
+    def make(self, tree, program, sources, more):
         cases = [open(source, 'rb').read() for source in sorted(glob.glob(f'{ROOT}/tests/oracle/{sources}'))]
-        path = os.path.join(self.folder, f'{program}_{hashlib.sha1(repr((cases, more)).encode()).hexdigest()[:12]}.xz')
+        path = self.path(program, cases, more)
         if not os.path.exists(path):
-            new = f'{path}.{os.getpid()}'
-            command = [self.python, f'{ROOT}/tests/oracle/{program}.py', option, f'{ROOT}/build/dev/{library}', '--record', new, *more]
-            subprocess.run(command, stdout=subprocess.DEVNULL)  # a case that fails is recorded as well
-            os.rename(new, path)
+            command = [self.python, f'{ROOT}/tests/oracle/{program}.py', '--record', path + '.new', *more]
+            tree.run(command, 3600)  # a case that fails is recorded as well, and its check then fails without a fault
+            if not os.path.exists(path + '.new') or not read_record(path + '.new')[0]['cases']:
+                sys.exit(f'nothing was recorded: {" ".join(command)}\n{tree.tail(3000)}')
+            os.rename(path + '.new', path)
         return path
 
-    def programs_with(self, ops):
-        """Names of the programs in whose graphs any of |ops| is."""
-        if self.graphs is None:
-            with lzma.open(self.programs()) as f:  # as tests/oracle/record.py writes it
-                head = json.loads(f.readline())
-                blobs = [f.read(size) for size in head['blobs']]
-            self.graphs = [(case['name'].split('[')[0], blobs[case['graph']]) for case in head['cases']]
-        return sorted({name for name, graph in self.graphs if any(op.encode() in graph for op in ops)})
+    def path(self, *what):
+        return os.path.join(self.folder, f'{what[0]}_{hashlib.sha1(repr(what).encode()).hexdigest()[:12]}.xz')
+
+    def oracle(self, ops):
+        """A record of the cases of |ops|; None if they have none."""
+        return self.cases and self.part(self.cases, ops, lambda case, blobs: case['op'] in ops)
+
+    def programs(self, ops):
+        """A record of the programs in whose graphs any of |ops| is, or, without, of some of all; None if there are none."""
+        if not ops:
+            return self.part(self.steps, [], lambda case, blobs: int(case['name'].split('[')[1][:-1]) % round(TIMES / 0.1) == 0)
+        nodes = [b'\x12' + bytes([len(op)]) + op.encode() for op in ops]  # NodeDef.op
+        return self.part(self.steps, ops, lambda case, blobs: any(node in blobs[case['graph']] for node in nodes))
+
+    def part(self, record, ops, is_wanted):
+        path = self.path('part', record, ops)
+        if not os.path.exists(path):
+            head, blobs = read_record(record)
+            head['cases'] = [case for case in head['cases'] if is_wanted(case, blobs)]
+            write_record(f'{path}.{os.getpid()}', head, blobs)
+            os.rename(f'{path}.{os.getpid()}', path)
+        return path if os.path.getsize(path) > 0 else None
+
+
+def read_record(path):
+    """(head, blobs), as tests/oracle/record.py writes them."""
+    with lzma.open(path) as f:
+        head = json.loads(f.readline())
+        return head, [f.read(size) for size in head['blobs']]
+
+
+def write_record(path, head, blobs):
+    """An empty file if there are no cases. Blobs keep their numbers; those that no case names are left empty."""
+    with open(path, 'wb') as out:
+        if not head['cases']:
+            return
+        named = numbers_in(head['cases'])
+        blobs = [data if number in named else b'' for number, data in enumerate(blobs)]
+        head['blobs'] = [len(data) for data in blobs]
+        with lzma.open(out, 'wb', preset=0) as f:
+            f.write(json.dumps(head).encode() + b'\n' + b''.join(blobs))
+
+
+def numbers_in(value):
+    """All integers in a case: the numbers of its blobs among them."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return set().union(*map(numbers_in, value))
+    return {value} if isinstance(value, int) else set()
 
 
 # ---- one fault ----
 
-def learn_limit(tree, check):
-    """Seconds after which a fault hangs: far more than the check takes without. None when it fails without: it says nothing."""
+def passes_without(tree, fault, text, check):
+    """Whether |check| passes without the fault: else it says nothing. The seconds it took, or None."""
     start = time.monotonic()
+    tree.write(fault.path, text)
     if tree.ninja(check.build, check.targets) != 0:
-        sys.exit(f'does not build without a fault:\n{open(tree.log).read()[-3000:]}')
+        sys.exit(f'does not build without a fault:\n{tree.tail(3000)}')
     built = time.monotonic()
-    status = tree.run(check.command, 600)
+    status = tree.run(check.command, LIMIT)
     if status != 0:
-        print(f'left out, as it fails without a fault: {" ".join(check.command)}\n{open(tree.log).read()[-1500:]}', flush=True)
+        print(f'left out, as it fails without a fault: {" ".join(check.command)}\n{tree.tail(1500)}', flush=True)
     tree.learning += time.monotonic() - start
-    return 20 + 5 * (time.monotonic() - built) if status == 0 else None
+    return time.monotonic() - built if status == 0 else None
 
 
 def judge(tree, fault, text, checks, limits):
-    """'caught by X', 'hangs in X', 'survived', 'same code' or 'does not build'. |limits| of checks are learnt as they are needed."""
+    """(outcome, names of the checks that were run, end of the output of the last): the outcome is 'caught by X', 'hangs in X',
+    'survived', 'same code' or 'does not build'. |limits| is shared by all trees: of a check that has passed, the seconds after which
+    a fault hangs, far more than it takes; None of one that fails without a fault."""
     tree.ninja('fast', [tree.object_of(fault.path)])
     before = tree.object_hash(fault.path)
+    ran = []
     try:
         tree.write(fault.path, fault.apply(text))
         if tree.ninja('fast', [tree.object_of(fault.path)]) != 0:
-            return 'does not build'
+            return 'does not build', ran, ''
         if tree.object_hash(fault.path) == before:
-            return 'same code'
+            return 'same code', ran, ''
         for check in checks:
-            if check.key not in limits:
-                tree.write(fault.path, text)
-                limits[check.key] = learn_limit(tree, check)
-                tree.write(fault.path, fault.apply(text))
-            if limits[check.key] is None:
+            key = check.key(tree)
+            if limits.get(key, 0) is None:
                 continue
+            ran.append(check.name)
             if tree.ninja(check.build, check.targets) != 0:
-                return 'caught by the build'  # programs of the build run the library, too
-            status = tree.run(check.command, limits[check.key])
-            if status != 0:
-                return f'{"hangs in" if status is None else "caught by"} {check.name}'
-        return 'survived'
+                return 'caught by the build', ran, tree.tail(600)  # programs of the build run the library, too
+            start = time.monotonic()
+            status, shown = tree.run(check.command, limits.get(key, LIMIT)), tree.tail(600)
+            seconds = time.monotonic() - start
+            if status != 0 and key not in limits:
+                seconds = passes_without(tree, fault, text, check)
+                tree.write(fault.path, fault.apply(text))
+            if key not in limits:
+                limits[key] = seconds and 30 + 5 * seconds
+            if limits[key] is None:
+                ran.pop()
+            elif status != 0:
+                return f'{"hangs in" if status is None else "caught by"} {check.name}', ran, shown
+        return 'survived', ran, ''
     finally:
         tree.write(fault.path, text)

@@ -16,12 +16,27 @@ typedef enum nd_scatter_t {
   ND_SCATTER_MAX,
 } nd_scatter_t;
 
+// Elements of a tensor of that shape, or -1 where that is not known.
+static inline int64_t nd_scatter_count(const weir_shape_t* shape) {
+  int64_t count = shape->rank < 0 ? -1 : 1;
+  for (int i = 0; i < shape->rank; ++i) {
+    if (shape->dims[i] == 0) return 0;
+    if (shape->dims[i] < 0 || count < 0 || __builtin_mul_overflow(count, shape->dims[i], &count)) {
+      count = -1;
+    }
+  }
+  return count;
+}
+
 // Checks that |updates| is a slice of |out| for each row of |indices|, as far as shapes are known.
 static inline weir_status_t* nd_scatter_check_shapes(weir_shape_ctx_t* ctx,
                                                      const weir_shape_t* indices,
                                                      const weir_shape_t* updates,
                                                      const weir_shape_t* out) {
   WEIR_TRY(weir_shape_at_least(ctx, indices, 1));
+  if (nd_scatter_count(out) == 0 &&
+      (nd_scatter_count(indices) > 0 || nd_scatter_count(updates) > 0))
+    return WEIR_STATUS(INVALID_ARGUMENT, "Indices and updates specified for empty input");
   if (indices->rank < 0 || updates->rank < 0 || out->rank < 0 ||
       indices->dims[indices->rank - 1] < 0)
     return NULL;

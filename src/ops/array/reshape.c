@@ -37,7 +37,7 @@ static weir_status_t* reshape_shape(weir_shape_ctx_t* ctx) {
   if (in->rank < 0 || out_product < 0) return weir_shape_set(ctx, 0, out);
   int64_t in_product = known_product(in, &in_unknown, &in_last);
   if (in_product < 0 || in_unknown > 0 || out_unknown > 1) return weir_shape_set(ctx, 0, out);
-  if (out_unknown == 0) {
+  if (out_unknown == 0 || out_product == 0) {
     if (in_product != out_product) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Cannot reshape a tensor with %lld elements to a shape with %lld elements",
@@ -45,7 +45,6 @@ static weir_status_t* reshape_shape(weir_shape_ctx_t* ctx) {
     }
     return weir_shape_set(ctx, 0, out);
   }
-  if (out_product == 0) return weir_shape_set(ctx, 0, out);
   if (in_product % out_product != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Dimension size must be evenly divisible by %lld but is %lld",

@@ -5,6 +5,8 @@ static weir_status_t* roll_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_at_least(ctx, weir_shape_input(ctx, 0), 1));
   WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 1), 1));
   WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 2), 1));
+  const weir_shape_t* joined = NULL;
+  WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), &joined));
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
 }
 

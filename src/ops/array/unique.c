@@ -22,6 +22,9 @@ static weir_status_t* unique_v2_shape(weir_shape_ctx_t* ctx) {
   int axis = 0;
   if (axis_ints.count == 0) {
     WEIR_TRY(weir_shape_with_rank(ctx, x, 1, NULL));
+  } else if (axis_ints.count > 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "axis does not support input tensors larger than 1 elements.");
   } else {
     WEIR_TRY(array_axis(axis_ints.values[0], x->rank, &axis));
   }

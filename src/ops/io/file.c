@@ -29,6 +29,11 @@ static weir_status_t* read_contents(const char* path, weir_tensor_t* out) {
   return status;
 }
 
+static weir_status_t* read_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+
 static weir_status_t* read_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* filename = weir_kernel_input(ctx, 0);
   weir_tensor_t* out = NULL;
@@ -125,7 +130,7 @@ const weir_op_module_t weir_ops_io_file = {
          .outputs = "contents: string",
          .flags = WEIR_OP_NO_FOLD | WEIR_OP_UNBOUNDED,
          .summary = "The bytes of a file.",
-         .infer_shape = weir_shape_fn_unchanged,
+         .infer_shape = read_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = read_cpu)},
         {.name = "WriteFile",
          .inputs = "filename: string; contents: string",

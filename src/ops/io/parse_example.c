@@ -89,6 +89,19 @@ static weir_status_t* check_inputs(parse_t* p) {
   return NULL;
 }
 
+static weir_status_t* check_dense_shapes(const weir_attr_t* shapes) {
+  for (size_t i = 0; i < shapes->count; ++i) {
+    const weir_shape_t* shape = shapes->u.shapes[i];
+    bool is_known = shape->rank >= 0;
+    for (int k = 1; k < shape->rank; ++k) is_known &= shape->dims[k] >= 0;
+    if (!is_known) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "dense_shapes[%zu] has unknown rank or unknown inner dimensions", i);
+    }
+  }
+  return NULL;
+}
+
 static weir_status_t* parse_init(const weir_kernel_init_t* init, void* state) {
   (void)state;
   const weir_attrs_t attrs = init->node->attrs;
@@ -104,16 +117,7 @@ static weir_status_t* parse_init(const weir_kernel_init_t* init, void* state) {
       weir_attrs_list(attrs, "ragged_split_types")->count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "len(ragged_value_types) != len(ragged_split_types)");
   }
-  for (size_t i = 0; i < shapes->count; ++i) {
-    const weir_shape_t* shape = shapes->u.shapes[i];
-    bool is_known = shape->rank >= 0;
-    for (int k = 1; k < shape->rank; ++k) is_known &= shape->dims[k] >= 0;
-    if (!is_known) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "dense_shapes[%zu] has unknown rank or unknown inner dimensions", i);
-    }
-  }
-  return NULL;
+  return check_dense_shapes(shapes);
 }
 
 // ---- reading ----
@@ -406,6 +410,7 @@ static weir_status_t* parse_shape(weir_shape_ctx_t* ctx) {
   if ((size_t)dense != shapes->count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "len(dense_keys) != len(dense_shapes)");
   }
+  WEIR_TRY(check_dense_shapes(shapes));
   const int64_t width = serialized->rank < 0 ? -1 : serialized->rank + 1;
   for (int i = 0; i < sparse; ++i) {
     WEIR_TRY(weir_shape_set_dims(ctx, i, 2, (const int64_t[]){-1, width}));

@@ -116,6 +116,13 @@ static inline const weir_shape_t* list_known_shape(const weir_shape_ctx_t* ctx, 
 static inline weir_status_t* list_shape_from_value(weir_shape_ctx_t* ctx, int i,
                                                    const weir_shape_t** out_shape) {
   *out_shape = &weir_shape_unknown;
+  const weir_tensor_t* value = weir_shape_value(ctx, i);
+  if (value && value->rank == 0 && weir_tensor_int_at(value, 0) != -1) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Received an invalid shape scalar with a static value that is not '-1': %lld",
+        (long long)weir_tensor_int_at(value, 0));
+  }
   if (weir_shape_input(ctx, i)->rank != 1)
     return weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1);
   return weir_shape_from_value(ctx, i, out_shape);

@@ -172,9 +172,14 @@ static weir_status_t* concat_grad(weir_grad_ctx_t* g) {
 // ---- split ----
 
 static weir_status_t* split_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* element = NULL;
-  WEIR_TRY(weir_shape_at_least(ctx, weir_shape_input(ctx, 0), 1));
+  const weir_shape_t *element = NULL, *joined = NULL;
+  const weir_shape_t* tensor = weir_shape_input(ctx, 0);
+  int64_t piece[WEIR_MAX_RANK] = {-1};
+  WEIR_TRY(weir_shape_at_least(ctx, tensor, 1));
   WEIR_TRY(list_shape_from_value(ctx, 1, &element));
+  for (int i = 1; i < tensor->rank; ++i) piece[i] = tensor->dims[i];
+  WEIR_TRY(
+      weir_shape_join(ctx, weir_shape_make(ctx->arena, tensor->rank, piece), element, &joined));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 1, NULL));
   return list_set_handle(ctx, 0, element);
 }

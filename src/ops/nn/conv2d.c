@@ -52,12 +52,18 @@ static weir_status_t* fused_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* by_input_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* shape;
-  WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
-  if (shape->rank != 2) return weir_conv_op_by_input_shape(ctx);
-  weir_window_t w;  // height and width alone
-  int64_t dims[4];
+  const weir_shape_t *shape, *filter, *dy;
+  weir_window_t w;
+  int64_t dims[4], joined;
   WEIR_TRY(weir_window_read_conv(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 4, &filter));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 4, &dy));
+  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(dy, weir_window_channels(&w)),
+                         weir_shape_dim(filter, 3), &joined));
+  WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
+  if (shape->rank == 4)
+    WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(shape, 0), weir_shape_dim(dy, 0), &joined));
+  if (shape->rank != 2) return weir_conv_op_by_input_shape(ctx);  // else height and width alone
   weir_window_dims(&w, weir_shape_dim(weir_shape_input(ctx, 2), 0), shape->dims,
                    weir_shape_dim(weir_shape_input(ctx, 1), 2), dims);
   return weir_shape_set_dims(ctx, 0, 4, dims);

@@ -45,7 +45,23 @@ static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first) {
 }
 
 static weir_status_t* max_pool_v2_shape(weir_shape_ctx_t* ctx) { return v2_shape(ctx, 1); }
-static weir_status_t* grad_grad_v2_shape(weir_shape_ctx_t* ctx) { return v2_shape(ctx, 3); }
+
+// The gradient is as large as what was pooled, the result as what came of it.
+static weir_status_t* check_grad_grad(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* joined = NULL;
+  WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 2), &joined));
+  return weir_shape_join(ctx, weir_shape_input(ctx, 1), ctx->output_shapes[0], &joined);
+}
+
+static weir_status_t* grad_grad_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(max_pool_shape(ctx));
+  return check_grad_grad(ctx);
+}
+
+static weir_status_t* grad_grad_v2_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(v2_shape(ctx, 3));
+  return check_grad_grad(ctx);
+}
 
 static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* in;
@@ -406,7 +422,7 @@ const weir_op_module_t weir_ops_nn_max_pool = {
          .attrs = WINDOW_ATTRS "padding: {'SAME','VALID'}; " FORMAT_ATTR "; T: {" REAL_TYPES "}",
          .inputs = "orig_input: T; orig_output: T; grad: T",
          .outputs = "output: T",
-         .infer_shape = max_pool_shape,
+         .infer_shape = grad_grad_shape,
          .build_grad = max_pool_grad_grad_grad,
          .kernels = KERNEL(max_pool_grad_grad, NULL)},
         {.name = "MaxPoolGradGradV2",

@@ -275,10 +275,13 @@ done:
 
 static weir_status_t* hits_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* classes = NULL;
-  int64_t columns = 0;
+  const int64_t num_true = weir_attrs_int(weir_shape_attrs(ctx), "num_true");
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 2, &classes));
-  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(classes, 1),
-                         weir_attrs_int(weir_shape_attrs(ctx), "num_true"), &columns));
+  const int64_t columns = weir_shape_dim(classes, 1);
+  if (columns >= 0 && columns != num_true) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Dimension must be %lld but is %lld", (long long)num_true,
+                       (long long)columns);
+  }
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, NULL));
   for (int i = 0; i < 3; ++i) WEIR_TRY(weir_shape_set_vector(ctx, i, -1));
   return NULL;

@@ -376,6 +376,18 @@ static const weir_shape_t* slot_shape(weir_shape_ctx_t* ctx, int i) {
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
+// A gradient of some rows of |var|, one for each index.
+static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* var,
+                                 const weir_shape_t* grad, const weir_shape_t* indices) {
+  int64_t rows = 0;
+  const weir_shape_t* joined = NULL;
+  if (grad->rank > 0 && indices->rank == 1)
+    WEIR_TRY(weir_dim_join(ctx, indices->dims[0], grad->dims[0], &rows));
+  if (var->rank <= 0 || grad->rank <= 0) return NULL;
+  return weir_shape_join(ctx, weir_shape_sub(ctx, var, 1, var->rank),
+                         weir_shape_sub(ctx, grad, 1, grad->rank), &joined);
+}
+
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
   const weir_node_def_t* node = ctx->node;
   const weir_shape_t* var = slot_shape(ctx, 0);
@@ -390,11 +402,8 @@ weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
       WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
     } else if (indices < 0) {
       WEIR_TRY(weir_shape_join(ctx, var, weir_shape_input(ctx, i), &var));
-    } else if (var->rank > 0 && weir_shape_input(ctx, i)->rank > 0) {
-      const weir_shape_t* grad = weir_shape_input(ctx, i);
-      const weir_shape_t* joined = NULL;
-      WEIR_TRY(weir_shape_join(ctx, weir_shape_sub(ctx, var, 1, var->rank),
-                               weir_shape_sub(ctx, grad, 1, grad->rank), &joined));
+    } else {
+      WEIR_TRY(check_rows(ctx, var, weir_shape_input(ctx, i), weir_shape_input(ctx, indices)));
     }
   }
   return node->output_count > 0 ? weir_shape_set(ctx, 0, var) : NULL;
