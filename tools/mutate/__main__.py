@@ -1,6 +1,6 @@
 """Puts small faults into C files, one at a time, and says which the tests notice.
 
-    python3 tools/mutate [--files GLOB...] [--count N] [--seed N] [--jobs N] [--without CHECK...] [--only ID...]
+    python3 tools/mutate [--files GLOB...] [--count N] [--seed N] [--jobs N] [--without CHECK...] [--only ID...] [--folder DIR]
 
 Faults are made by rule (rules.py) in a copy of the working tree under build/mutate/, which is built incrementally; a fault's
 judgement ends with the first test that fails (judge.py says which run, in which order). Each outcome is printed, survivors with
@@ -33,6 +33,7 @@ def parse_arguments():
     parser.add_argument('--jobs', type=int, default=1, help='copies of the tree that are built and tested at once')
     parser.add_argument('--without', nargs='+', default=[], metavar='CHECK', help='leaves out asan, programs, ...')
     parser.add_argument('--only', nargs='+', metavar='ID', help='judges these faults of the files')
+    parser.add_argument('--folder', default='build/mutate', help='of the copies, the records and the report')
     parser.add_argument('--list', action='store_true', help='only prints which faults would be judged')
     return parser.parse_args()
 
@@ -77,7 +78,7 @@ def work(*args):
 
 
 def work_on(job, options, texts, records, limits, tasks, results):
-    tree = make_tree(job)
+    tree = make_tree(options, job)
     for fault in iter(tasks.get, None):
         checks = [c for c in judge.checks_for(tree, fault.path, records) if c.name not in options.without]
         start, tree.learning = time.monotonic(), 0.0
@@ -85,9 +86,8 @@ def work_on(job, options, texts, records, limits, tasks, results):
         results.put((fault, *judgement, time.monotonic() - start - tree.learning))
 
 
-def make_tree(job):
-    folder = os.path.join(judge.ROOT, 'build', 'mutate')
-    tree = judge.Tree(f'{folder}/tree{job}', f'{folder}/log{job}')
+def make_tree(options, job):
+    tree = judge.Tree(f'{options.folder}/tree{job}', f'{options.folder}/log{job}')
     os.makedirs(tree.folder, exist_ok=True)
     tree.update()
     tree.configure()
@@ -109,11 +109,12 @@ def main():
     if options.list:
         print('\n'.join(f'{f.id}\n{change(f, texts[f.path])}\n' for f in faults[:options.count]))
         return 0
-    os.makedirs('build/mutate', exist_ok=True)
+    options.folder = os.path.abspath(options.folder)
+    os.makedirs(options.folder, exist_ok=True)
     python = os.path.join(judge.ROOT, '.venv/bin/python')
-    records = judge.Records(os.path.abspath('build/mutate'), python if os.path.exists(python) else sys.executable)
+    records = judge.Records(options.folder, python if os.path.exists(python) else sys.executable)
     faults = faults[:options.count + options.count // 2]  # some do not build, or to the same code
-    records.prepare(make_tree(0), {f.path for f in faults})
+    records.prepare(make_tree(options, 0), {f.path for f in faults})
     tasks, results, limits = multiprocessing.Queue(), multiprocessing.Queue(), multiprocessing.Manager().dict()
     workers = [multiprocessing.Process(target=work, args=(j, options, texts, records, limits, tasks, results), daemon=True)
                for j in range(options.jobs)]
@@ -149,7 +150,7 @@ def collect(options, texts, faults, tasks, results):
         print(f'{fault.id:60} line {fault.line:4} {seconds:6.1f} s  {outcome}', flush=True)
         if outcome == 'survived':
             print(f'not noticed by {", ".join(ran)}\n{rows[-1]["diff"]}', flush=True)
-        with open('build/mutate/report.json', 'w') as f:
+        with open(f'{options.folder}/report.json', 'w') as f:
             json.dump(rows, f, indent=1)
     for _ in range(options.jobs):
         tasks.put(None)
