@@ -524,6 +524,17 @@ def test_gather_in_loop(functional):
     compare(model, functional)
 
 
+@pytest.mark.parametrize('indices', [[[0, 1]], [[0], [2]], [[0, 1], [2, 0]], [[[1, 1]]]], ids=str)
+@pytest.mark.parametrize('op', ['ResourceGather', 'ResourceGatherNd'])
+def test_gather_of_a_variable(op, indices):
+    def model():
+        w = v1.get_variable('w', initializer=np.float32(RNG.standard_normal([3, 2])), use_resource=True)
+        v1.global_variables_initializer()
+        y = getattr(tf.raw_ops, op)(resource=w.handle, indices=indices, dtype=tf.float32)
+        return tf.reduce_sum(y * y), [w.handle], {}
+    compare(model, init='init')
+
+
 @BOTH
 def test_variable_in_loop(functional):
     def model():

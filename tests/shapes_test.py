@@ -154,6 +154,18 @@ def resources():
     raw.Merge(inputs=[hidden(f32, [None, 3]), hidden(f32, [2, 3])])
 
 
+def gradients_of_functions():
+    """Of a function that is an op; each argument is as large as its gradient."""
+    v1 = tf.compat.v1
+    func = v1.AttrValue()
+    func.func.name = 'Mul'
+    func.func.attr['T'].type = f32.as_datatype_enum
+    types = [v1.AttrValue(list=v1.AttrValue.ListValue(type=[f32.as_datatype_enum] * n)) for n in (3, 2)]
+    x, y = hidden(f32, [2, None]), hidden(f32, [3])
+    v1.get_default_graph().create_op('SymbolicGradient', [x, y, hidden(f32)], [f32] * 2,
+                                     attrs={'f': func, 'Tin': types[0], 'Tout': types[1]})
+
+
 def shapes_of(build):
     """[(tensor, its shape here, in TensorFlow)] of what |build| makes."""
     with tf.Graph().as_default() as graph:
@@ -175,7 +187,7 @@ def show(tensor, got, want):
     return f'{tensor.op.type} {tensor.name} of {[str(i.shape) for i in tensor.op.inputs]}: {got}, in TensorFlow {want}'
 
 
-@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources])
+@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources, gradients_of_functions])
 def test_shapes(build):
     differing = [show(*s) for s in shapes_of(build) if is_weaker(*s[1:]) or not are_compatible(*s[1:])]
     assert not differing, '\n'.join(differing)

@@ -219,6 +219,10 @@ def pools(check, rng):
     check('MaxPool', [x], pads)
     check('MaxPool', [x], dict(pads, explicit_paddings=[0, 0, 3, 0, 0, 0, 0, 0]))
     check('MaxPool', [x[..., :6]], {'ksize': [1, 1, 1, 3], 'strides': [1, 1, 1, 3], 'padding': 'SAME'})
+    odd = {'ksize': [1, 2, 2, 1], 'strides': [1, 1, 1, 2], 'padding': 'VALID'}  # no stride over channels without a window
+    for op in ('MaxPool', 'AvgPool', 'MaxPoolWithArgmax'):
+        check(op, [x[:1, :3, :4, :6]], odd, tf_shape_differs=True, gradient=False)
+    check('AvgPoolGrad', [np.int32([1, 3, 4, 6]), normal(rng, (1, 2, 3, 6))], odd, gradient=False)
     ties = np.zeros((1, 4, 4, 5), np.float32)
     attrs = {'ksize': [1, 3, 3, 1], 'strides': [1, 1, 1, 1], 'padding': 'SAME'}
     check('MaxPoolGrad', [ties, ties, normal(rng, ties.shape)], attrs, **LOOSE[np.float32])

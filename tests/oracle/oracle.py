@@ -25,7 +25,7 @@ A case file defines one function:
 rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is printed. check compares types, shapes and values of
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
-weir_only_fails=True for documented differences, gradient=False (gradients.py leaves the case out), name='text' for the report.
+weir_only_fails=True for documented differences, tf_shape_differs=True where TensorFlow infers another shape than its kernel gives, gradient=False (gradients.py leaves the case out), name='text' for the report.
 A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case. With some of each op
 every allocation fails in turn: that must be RESOURCE_EXHAUSTED, or change nothing.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
@@ -544,7 +544,8 @@ def check_case(options, report, probe, case, pair, weir):
     node, inputs = case.node.SerializeToString(), probe_inputs(case)
     problems += weir_probe.check_mistyped(probe, node, inputs, typed_variables(case, pair))
     if is_exhausted(case, pair) and not problems:
-        problems += weir_probe.check_exhausted(probe, node, inputs, weir[0][1], not case.options.get('shapes_only'))
+        last = probe.device_count - 1
+        problems += weir_probe.check_exhausted(probe, node, inputs, weir[last][1], not case.options.get('shapes_only'), last)
     if options.strict:
         problems += warnings
     row[3] += bool(warnings)

@@ -47,7 +47,8 @@ def run_nodes(options, reader, part, current):
         problems = weir_probe.compare(case['options'], case['types'], pair, weir, weaker)
         problems += weir_probe.check_mistyped(probe, reader.blob(case['node']), inputs, case.get('typed', []))
         if case.get('exhausted') and not problems:
-            problems += weir_probe.check_exhausted(probe, reader.blob(case['node']), inputs, weir[1], not case['options'].get('shapes_only'))
+            exact = not case['options'].get('shapes_only')
+            problems += weir_probe.check_exhausted(probe, reader.blob(case['node']), inputs, weir[1], exact, last)
         if options.strict:
             problems += weaker
         if problems:

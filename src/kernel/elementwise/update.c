@@ -207,20 +207,15 @@ typedef struct update_job_t {
   char* dst;
   const char* src;
   int64_t size;  // bytes an element
-  atomic_bool failed;
 } update_job_t;
 
 static void update_range(void* arg, int64_t begin, int64_t end) {
   update_job_t* job = arg;
-  if (!job->fn(job->dst + begin * job->size, job->src + begin * job->size, end - begin, false)) {
-    atomic_store(&job->failed, true);
-  }
+  (void)job->fn(job->dst + begin * job->size, job->src + begin * job->size, end - begin, false);
 }
 
-bool weir_update_parallel(weir_pool_t* pool, weir_update_fn_t fn, weir_dtype_t dtype, void* dst,
+void weir_update_parallel(weir_pool_t* pool, weir_update_fn_t fn, weir_dtype_t dtype, void* dst,
                           const void* src, int64_t count) {
   update_job_t job = {.fn = fn, .dst = dst, .src = src, .size = (int64_t)weir_dtype_size(dtype)};
-  atomic_init(&job.failed, false);
   weir_pool_for(pool, count, 0.5, update_range, &job);
-  return !atomic_load(&job.failed);
 }

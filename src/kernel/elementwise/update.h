@@ -23,8 +23,8 @@ typedef bool (*weir_update_fn_t)(void* dst, const void* src, int64_t count, bool
 // NULL when |dtype| has no such update (strings; minima of complex numbers).
 weir_update_fn_t weir_update_find(weir_update_op_t update, weir_dtype_t dtype);
 
-// The same over |pool|. |fn| from weir_update_find.
-bool weir_update_parallel(weir_pool_t* pool, weir_update_fn_t fn, weir_dtype_t dtype, void* dst,
+// The same over |pool|, for what cannot fail: |fn| from weir_update_find, and no division.
+void weir_update_parallel(weir_pool_t* pool, weir_update_fn_t fn, weir_dtype_t dtype, void* dst,
                           const void* src, int64_t count);
 
 #endif  // WEIR_KERNEL_ELEMENTWISE_UPDATE_H_

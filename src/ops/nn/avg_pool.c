@@ -43,7 +43,7 @@ typedef struct pool_state_t {
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
   weir_window_t* w = &((pool_state_t*)state)->window;
   WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, w));
-  if (w->depth_size == 1 && w->depth_stride == 1) return NULL;
+  if (w->depth_size == 1) return NULL;  // whatever the stride
   return WEIR_STATUS(UNIMPLEMENTED, "Non-spatial pooling is not yet supported.");
 }
 
