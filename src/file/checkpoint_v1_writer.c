@@ -214,6 +214,7 @@ weir_status_t* weir_v1_writer_add(weir_v1_writer_t* writer, weir_view_t name, co
   weir_wire_end(&saved->slices, place);
   weir_slice_append_key(name, slice, &entry.key);
   weir_status_t* status = put_slice(tensor, name, slice, &entry.value);
+  if (!status) status = weir_strbuf_finish(&saved->slices);
   if (!status) status = weir_strbuf_finish(&entry.key);
   if (!status) status = weir_strbuf_finish(&entry.value);
   if (!status && !has_key(writer, &entry.key)) {

@@ -108,6 +108,27 @@ static void test_limit(void** state) {
   weir_strbuf_free(&out);
 }
 
+// Reading begins behind what is damaged, which is then skipped.
+static void test_damage_that_is_skipped(void** state) {
+  (void)state;
+  weir_strbuf_t data = {0}, packed = {0};
+  weir_file_t* file = NULL;
+  char byte = 0;
+  size_t got = 0;
+  make_data(3, 300000, &data);
+  CHECK_OK(weir_deflate(WEIR_DEFLATE_ZLIB, 6, weir_strbuf_view(&data), &packed));
+  packed.data[packed.size - 1] ^= 1;  // of the checksum
+  CHECK_OK(weir_fs_write_all(test_path("z"), weir_strbuf_view(&packed)));
+  CHECK_OK(weir_file_open_inflated(test_path("z"), WEIR_DEFLATE_ZLIB, &file));
+  CHECK_FAILS(weir_file_read(file, data.size + 10, &byte, 1, &got), DATA_LOSS, "data check");
+  weir_file_close(file);
+  CHECK_OK(weir_file_open_inflated(test_path("z"), WEIR_DEFLATE_GZIP, &file));
+  CHECK_FAILS(weir_file_read(file, 10, &byte, 1, &got), DATA_LOSS, "");
+  weir_file_close(file);
+  weir_strbuf_free(&data);
+  weir_strbuf_free(&packed);
+}
+
 static void test_file(void** state) {
   (void)state;
   weir_strbuf_t data = {0}, packed = {0};
@@ -145,8 +166,12 @@ static void test_file(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {FILE_TEST(test_checksums),   FILE_TEST(test_round_trip),
-                                     FILE_TEST(test_known_bytes), FILE_TEST(test_damage),
-                                     FILE_TEST(test_limit),       FILE_TEST(test_file)};
+  const struct CMUnitTest tests[] = {FILE_TEST(test_checksums),
+                                     FILE_TEST(test_round_trip),
+                                     FILE_TEST(test_known_bytes),
+                                     FILE_TEST(test_damage),
+                                     FILE_TEST(test_limit),
+                                     FILE_TEST(test_file),
+                                     FILE_TEST(test_damage_that_is_skipped)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
