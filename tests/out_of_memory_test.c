@@ -1,6 +1,8 @@
 // out_of_memory_test.c — The n-th allocation fails, for every n: import, session and training steps
 // end in a status.
 #include "base/alloc.h"
+#include "base/json.h"
+#include "exec/step_stats.h"
 #include "testing/world.h"
 #include "weir/moving_average.h"
 #include "weir/optimizer.h"
@@ -41,6 +43,28 @@ static weir_status_t* build(weir_graph_t* graph) {
   return weir_scope_finish(s);
 }
 
+// What a step is told to have done is whole, or it is an error.
+static weir_status_t* check_metadata(weir_view_t metadata) {
+  weir_strbuf_t json = {0};
+  weir_status_t* status = weir_step_stats_write_chrome(metadata, &json);
+  if (!status && !strstr(json.data, "\"name\":\"loss\""))
+    status = WEIR_STATUS(DATA_LOSS, "nothing of the loss is in the trace");
+  weir_strbuf_free(&json);
+  return status;
+}
+
+static weir_status_t* check_description(weir_session_t* session, const weir_step_spec_t* spec) {
+  char* text = NULL;
+  weir_describe_options_t options = {.json = true, .with_nodes = true};
+  WEIR_TRY(weir_session_describe_step(session, spec, &options, &text));
+  weir_arena_t arena = {0};
+  const weir_json_t* json = NULL;
+  weir_status_t* status = weir_json_parse(weir_view_of(text ? text : ""), &arena, &json);
+  weir_arena_free(&arena);
+  weir_buffer_free(text);
+  return status;
+}
+
 static weir_status_t* run(weir_session_t* session, weir_graph_t* graph) {
   WEIR_TRY(weir_session_run_target(session, weir_graph_find_node(graph, "init")));
   WEIR_TRY(weir_session_run_target(session, weir_graph_find_node(graph, "step")));
@@ -54,6 +78,8 @@ static weir_status_t* run(weir_session_t* session, weir_graph_t* graph) {
   size_t size = 0;
   weir_status_t* status =
       weir_session_run_with(session, &spec, &options, results, &metadata, &size);
+  if (!status) status = check_metadata(weir_view(metadata, size));
+  if (!status) status = check_description(session, &spec);
   weir_buffer_free(metadata);
   weir_tensor_release(results[0]);
   weir_tensor_release(results[1]);

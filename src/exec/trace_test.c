@@ -1,6 +1,7 @@
 // trace_test.c — What is written of nodes whose times and memory are known.
 #include "exec/trace.h"
 
+#include "base/alloc.h"
 #include "exec/step_stats.h"
 #include "graph/graph.h"
 #include "testing/world.h"
@@ -97,6 +98,33 @@ static void test_chrome(void** state) {
   weir_trace_free(&trace);
 }
 
+// An allocation fails, each in turn: what was written is not whole, and that is an error.
+static void test_out_of_memory(void** state) {
+  weir_trace_t trace;
+  weir_trace_devices_t devices = {.task = "/job:w/replica:0/task:1"};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu:2", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  trace_two(*state, items, &trace);
+  weir_code_t code = WEIR_RESOURCE_EXHAUSTED;
+  for (int64_t n = 1; code != WEIR_OK; ++n) {
+    weir_strbuf_t wire = {0}, json = {0};
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_trace_write_metadata(&trace, &devices, &wire);
+    if (!status) status = weir_step_stats_write_chrome(weir_strbuf_view(&wire), &json);
+    if (!status) status = weir_trace_write_chrome(&trace, &json);
+    weir_alloc_fail_at(0, false);
+    code = weir_status_code(status);
+    assert_int_equal(code, code == WEIR_OK ? WEIR_OK : WEIR_RESOURCE_EXHAUSTED);
+    if (code == WEIR_OK) assert_true(n > 3);
+    weir_status_destroy(status);
+    weir_strbuf_free(&wire);
+    weir_strbuf_free(&json);
+  }
+  weir_devices_release(items, devices.count);
+  weir_trace_free(&trace);
+}
+
 // What another process wrote as RunMetadata; its first node begins the time.
 static void test_chrome_of_metadata(void** state) {
   weir_trace_t trace;
@@ -131,6 +159,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_chrome, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_chrome_of_metadata, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_out_of_memory, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

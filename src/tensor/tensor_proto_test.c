@@ -323,6 +323,20 @@ static void test_plain_round_trip(void** state) {
   }
 }
 
+// More than one variant has no form that TensorFlow would read.
+static void test_variants_are_not_written(void** state) {
+  (void)state;
+  weir_tensor_t* tensor = NULL;
+  weir_strbuf_t out = {0};
+  assert_null(weir_tensor_create(WEIR_DTYPE_VARIANT, 1, (const int64_t[]){2}, &tensor));
+  weir_status_t* status = weir_tensor_write(tensor, &out);
+  assert_int_equal(weir_status_code(status), WEIR_UNIMPLEMENTED);
+  assert_non_null(strstr(weir_status_message(status), "shape [2]"));
+  weir_status_destroy(status);
+  weir_strbuf_free(&out);
+  weir_tensor_release(tensor);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_varint_lists),
@@ -335,6 +349,7 @@ int main(void) {
       cmocka_unit_test(test_strings),
       cmocka_unit_test(test_handle_round_trip),
       cmocka_unit_test(test_plain_round_trip),
+      cmocka_unit_test(test_variants_are_not_written),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -590,6 +590,33 @@ static void test_lengths_beyond_the_end(void** state) {
   check_ok(list_devices(s, handle));
 }
 
+// The same within the messages that a request holds.
+static void test_lengths_beyond_the_end_of_a_field(void** state) {
+  server_t* s = *state;
+  static const struct {
+    const char* path;
+    uint32_t field;
+    bool has_session;  // field 1 is a session's handle
+  } fields[] = {{MASTER "CreateSession", 1, false}, {MASTER "CreateSession", 2, false},
+                {MASTER "ExtendSession", 2, true},  {MASTER "RunStep", 2, true},
+                {MASTER "RunStep", 5, true},        {MASTER "MakeCallable", 2, true},
+                {MASTER "RunCallable", 3, true},    {WORKER "CreateWorkerSession", 2, true},
+                {WORKER "RegisterGraph", 2, false}, {WORKER "RunGraph", 3, false},
+                {WORKER "RunGraph", 5, false}};
+  char handle[64] = "";
+  create_session(s, handle);
+  for (size_t i = 0; i < WEIR_COUNT_OF(fields); ++i) {
+    weir_strbuf_t request = {0};
+    if (fields[i].has_session) weir_wire_put_string(&request, 1, handle);
+    weir_wire_put_bytes(&request, fields[i].field, "\x0a\x05hi", 4);
+    weir_status_t* status = tell(s, fields[i].path, &request);
+    if (weir_status_code(status) != WEIR_INVALID_ARGUMENT ||
+        !strstr(weir_status_message(status), "malformed"))
+      fail_msg("%s, field %u: %s", fields[i].path, fields[i].field, weir_status_message(status));
+    weir_status_destroy(status);
+  }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -606,6 +633,7 @@ int main(void) {
       TEST(test_waiting_requests),
       TEST(test_huge_tensor),
       TEST(test_lengths_beyond_the_end),
+      TEST(test_lengths_beyond_the_end_of_a_field),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,7 @@
-// tensor_array_resource_test.c — TensorArrays and lists below the ops: write once, read, add up,
-// copy on write.
+// tensor_array_resource_test.c — TensorArrays below the ops: write once, read, add up, copy on
+// write.
 #include "ops/list/tensor_array_resource.h"
 
-#include "tensor/accumulate.h"
-#include "tensor/tensor_list.h"
 #include "testing/cmocka.h"
 
 static weir_tensor_t* vector(float a, float b) {
@@ -108,75 +106,6 @@ static void test_gradient_adds_up(void** state) {
   weir_resource_release(&array->base);
 }
 
-static void test_list_sum_and_copy(void** state) {
-  (void)state;
-  weir_list_t* a = NULL;
-  weir_list_t* b = NULL;
-  void* sum = NULL;
-  void* zeros = NULL;
-  assert_null(weir_list_create(WEIR_DTYPE_FLOAT, &weir_shape_unknown, 1, &a));
-  assert_null(weir_list_push(a, vector(1, 2)));
-  assert_null(weir_list_copy(a, &b));
-  assert_ptr_equal(a->items[1], b->items[1]);
-  assert_null(weir_list_type.add(a, b, &sum));
-  assert_null(((weir_list_t*)sum)->items[0]);
-  assert_vector(weir_tensor_retain(((weir_list_t*)sum)->items[1]), 2, 4);
-  assert_vector(weir_tensor_retain(a->items[1]), 1, 2);
-  assert_null(weir_list_type.zeros_like(a, &zeros));
-  assert_vector(weir_tensor_retain(((weir_list_t*)zeros)->items[1]), 0, 0);
-  assert_null(weir_list_resize(b, 5));
-  weir_list_release(sum);
-  sum = NULL;
-  assert_fails(weir_list_type.add(a, b, &sum), "different lengths");
-  weir_list_release(zeros);
-  weir_list_release(a);
-  weir_list_release(b);
-}
-
-// Its array has no place left: whoever goes past the end leaves the memory of the list.
-static void test_zeros_of_a_full_list(void** state) {
-  (void)state;
-  weir_list_t* list = NULL;
-  void* zeros = NULL;
-  assert_null(weir_list_create(WEIR_DTYPE_FLOAT, &weir_shape_unknown, 0, &list));
-  do assert_null(weir_list_push(list, vector(1, 2)));
-  while (list->count < list->capacity);
-  assert_null(weir_list_type.zeros_like(list, &zeros));
-  assert_int_equal(((weir_list_t*)zeros)->count, list->count);
-  for (size_t i = 0; i < list->count; ++i)
-    assert_vector(weir_tensor_retain(((weir_list_t*)zeros)->items[i]), 0, 0);
-  weir_list_release(zeros);
-  weir_list_release(list);
-}
-
-// A list of a tensor of variants: a list, one that was never set, a list.
-static void test_zeros_of_lists_within_a_list(void** state) {
-  (void)state;
-  weir_list_t *list = NULL, *first = NULL, *last = NULL;
-  weir_tensor_t* item = NULL;
-  void* zeros = NULL;
-  assert_null(weir_list_create(WEIR_DTYPE_FLOAT, &weir_shape_unknown, 0, &first));
-  assert_null(weir_list_push(first, vector(1, 2)));
-  assert_null(weir_list_copy(first, &last));
-  assert_null(weir_tensor_create_zeros(WEIR_DTYPE_VARIANT, 1, (const int64_t[]){3}, &item));
-  WEIR_TENSOR_DATA(item, weir_variant_t)[0].object = &first->base;
-  WEIR_TENSOR_DATA(item, weir_variant_t)[2].object = &last->base;
-  assert_null(weir_list_create(WEIR_DTYPE_VARIANT, &weir_shape_unknown, 0, &list));
-  assert_null(weir_list_push(list, item));
-  assert_null(weir_list_type.zeros_like(list, &zeros));
-  const weir_tensor_t* made = ((weir_list_t*)zeros)->items[0];
-  assert_int_equal(made->count, 3);
-  assert_null(WEIR_TENSOR_DATA(made, const weir_variant_t)[1].object);
-  for (int i = 0; i < 3; i += 2) {
-    const weir_list_t* part = (const void*)WEIR_TENSOR_DATA(made, const weir_variant_t)[i].object;
-    assert_int_equal(part->count, 1);
-    assert_vector(weir_tensor_retain(part->items[0]), 0, 0);
-  }
-  assert_vector(weir_tensor_retain(first->items[0]), 1, 2);
-  weir_list_release(zeros);
-  weir_list_release(list);
-}
-
 // Every allocation fails once: nothing leaks, and the error comes back.
 static void test_out_of_memory(void** state) {
   (void)state;
@@ -207,10 +136,7 @@ int main(void) {
       cmocka_unit_test(test_write_and_read),
       cmocka_unit_test(test_dynamic_size),
       cmocka_unit_test(test_gradient_adds_up),
-      cmocka_unit_test(test_list_sum_and_copy),
-      cmocka_unit_test(test_zeros_of_a_full_list),
       cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_zeros_of_lists_within_a_list),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

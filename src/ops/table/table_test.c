@@ -201,12 +201,16 @@ static void test_checks_types_and_shapes(void** state) {
   weir_lookup_table_t* table = make_table(WEIR_DTYPE_INT64, WEIR_DTYPE_INT64, true);
   weir_tensor_t *three = ints(3, (int64_t[]){1, 2, 3}), *two = ints(2, (int64_t[]){1, 2}),
                 *text = strings(3, (const char*[]){"a", "b", "c"});
-  assert_fails(weir_lookup_table_insert(table, three, two), WEIR_INVALID_ARGUMENT,
-               "Expected shape [3] for value, got [2]");
-  assert_fails(weir_lookup_table_insert(table, text, three), WEIR_INVALID_ARGUMENT,
-               "Key must be type");
-  assert_fails(weir_lookup_table_insert(table, three, text), WEIR_INVALID_ARGUMENT,
-               "Value must be type");
+  weir_status_t* (*const fills[])(weir_lookup_table_t*, const weir_tensor_t*,
+                                  const weir_tensor_t*) = {weir_lookup_table_insert,
+                                                           weir_lookup_table_import};
+  for (size_t i = 0; i < WEIR_COUNT_OF(fills); ++i) {
+    assert_fails(fills[i](table, three, two), WEIR_INVALID_ARGUMENT,
+                 "Expected shape [3] for value, got [2]");
+    assert_fails(fills[i](table, text, three), WEIR_INVALID_ARGUMENT, "Key must be type");
+    assert_fails(fills[i](table, three, text), WEIR_INVALID_ARGUMENT, "Value must be type");
+  }
+  assert_fails(weir_lookup_table_remove(table, text), WEIR_INVALID_ARGUMENT, "Key must be type");
   assert_fails(weir_lookup_table_find(table, three, two, three), WEIR_INVALID_ARGUMENT,
                "Expected shape [] or [3] for default value, got [2]");
   assert_fails(weir_lookup_table_initialize(table, three, three), WEIR_INVALID_ARGUMENT,
