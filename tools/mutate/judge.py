@@ -23,7 +23,8 @@ NEIGHBOURS = {
 LIMIT = 400  # seconds for a check that has not passed yet
 TIMES = 0.3  # how many of each program's cases are recorded; of all programs a third of these are run
 # And which of the tests that drive it from outside.
-OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/sessions_test.py', 'cluster/between_tasks_test.py'],
+OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/raw_calls_test.py', 'cluster/sessions_test.py',
+                       'cluster/between_tasks_test.py'],
            'file': ['files_test.py', 'v1_checkpoint_test.py'], 'api': ['compat_test.py']}
 OUTSIDE['rpc'] = OUTSIDE['cluster'] + ['cluster/connections_test.py']
 
@@ -155,7 +156,8 @@ def ops_of(path):
 def ops_with(path):
     """Some of the ops whose files include the header of |path|; if none does, any header of its folder."""
     sources = {f: open(f).read() for f in sorted(glob.glob(f'{ROOT}/src/ops/*/*.c'))}
-    for header in (re.sub(r'^src/(.*)\.c$', r'#include "\1.h"', path), f'#include "{os.path.dirname(path)[4:]}/'):
+    everything = '#include "'  # what runs every op
+    for header in (re.sub(r'^src/(.*)\.c$', r'#include "\1.h"', path), f'#include "{os.path.dirname(path)[4:]}/', everything):
         users = [os.path.relpath(f, ROOT) for f, text in sources.items() if header in text]
         if users:
             break
@@ -179,6 +181,8 @@ def checks_for(tree, path, records):
     record = records.oracle(ops_tried(path))
     if record:
         checks.append(Check('oracle', 'fast', ['weir_probe'], [python, oracle + 'oracle.py', '--strict', '--replay', record, '--probe', probe]))
+    if record and folder in ('device', 'exec', 'op', 'runtime', 'tensor'):
+        checks.append(Check('oracle on a guard', 'fast', ['weir_probe'], checks[-1].command + ['--devices', 'cpu,guard']))
     ops = ops_of(path) if folder == 'ops' else []
     programs = Check('programs', 'fast', ['weir'], [python, oracle + 'programs.py', '--replay', records.programs(ops), '--lib', library])
     if ops and records.programs(ops):
@@ -190,7 +194,10 @@ def checks_for(tree, path, records):
         checks.append(Check('shapes', 'fast', ['weir'], [python, '-m', 'pytest', '-q', '-x', 'tests/shapes_test.py']))
     if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
         checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
-    if folder in ('device', 'exec', 'op', 'pass', 'runtime', 'session'):
+        if parts[2] in ('control', 'list', 'state'):
+            checks.append(Check('gradients_test.py', 'fast', ['weir'], [python, '-m', 'pytest', '-q', '-x', 'tests/gradients_test.py']))
+    if folder in ('device', 'exec', 'op', 'pass', 'runtime', 'session') or \
+            any(f'"{op}"' in open(f'{ROOT}/tests/out_of_memory_test.c').read() for op in ops):
         checks.append(unit_check(tree, 'tests_out_of_memory_test', ['tests_out_of_memory_test']))
     if not ops and folder not in ('cluster', 'rpc', 'image', 'kernel', 'library'):
         checks.append(programs)
