@@ -88,7 +88,8 @@ WEIR_INLINE bool weir_allocator_is_host(const weir_allocator_t* allocator) {
 
 // The host's tensor allocator: per-thread lists of recently freed blocks by size class before the
 // process allocator.
-weir_allocator_t* weir_host_allocator(void);
+extern weir_allocator_t weir_host_memory;
+WEIR_INLINE weir_allocator_t* weir_host_allocator(void) { return &weir_host_memory; }
 
 // Bytes of tensor memory in use by the host allocator now, and the highest value since the last
 // reset.

@@ -439,9 +439,7 @@ static void host_free(weir_allocator_t* self, void* pointer, size_t size) {
 
 static const weir_allocator_vtable_t host_vtable = {.alloc = host_alloc, .free = host_free};
 const weir_space_t weir_host_space = {.device = NULL};
-static weir_allocator_t host_allocator = {.vtable = &host_vtable, .space = &weir_host_space};
-
-weir_allocator_t* weir_host_allocator(void) { return &host_allocator; }
+weir_allocator_t weir_host_memory = {.vtable = &host_vtable, .space = &weir_host_space};
 
 int64_t weir_host_allocator_bytes(void) {
   if (thread_cache) flush_account(thread_cache);

@@ -142,9 +142,8 @@ static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) 
   finish_aborted(run);
 }
 
-// Ends what ended with the last propagation into |activation|: mostly nothing.
-static void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  if (WEIR_LIKELY(!run->is_aborted && activation->outstanding_ops > 0 && !run->through)) return;
+static __attribute__((noinline)) void end_ended(run_t* run, activation_t* activation)
+    WEIR_REQUIRES(run->mu) {
   if (run->is_aborted) {  // before, or because memory is exhausted
     cancel_if_aborted(run);
     finish_aborted(run);
@@ -152,6 +151,12 @@ static void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) 
     finish_if_through(run, activation);
     call_back(run);
   }
+}
+
+// Ends what ended with the last propagation into |activation|: mostly nothing.
+WEIR_INLINE void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
+  if (WEIR_LIKELY(!run->is_aborted && activation->outstanding_ops > 0 && !run->through)) return;
+  end_ended(run, activation);
 }
 
 // The node of |item| is through: propagate, then see whether that was the last one.

@@ -127,6 +127,5 @@ bool weir_activation_is_through(const activation_t* activation);
 // Records an error (the first one wins) and stops further nodes; the caller cancels the step.
 // Consumes |take_status|.
 void weir_run_fail(run_t* run, weir_status_t* take_status);
-void weir_run_push(run_t* run, ready_t item);
 
 #endif  // WEIR_EXEC_DYNAMIC_STATE_H_

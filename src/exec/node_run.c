@@ -48,7 +48,7 @@ weir_status_t* weir_node_prepare_inputs(const weir_plan_node_t* node, weir_value
   return node->input_work & WEIR_INPUTS_RENEW ? renew(node, inputs) : NULL;
 }
 
-weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status) {
+weir_status_t* weir_node_error_(const weir_plan_node_t* node, weir_status_t* take_status) {
   // What failed in another task has a name already.
   if (node->role == WEIR_ROLE_RECV && weir_status_has_origin(take_status)) return take_status;
   bool is_composite = node->def->op && node->def->op->flags & WEIR_OP_COMPOSITE;

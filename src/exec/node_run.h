@@ -29,8 +29,12 @@ WEIR_INLINE void weir_node_release_inputs(weir_value_t* inputs, int32_t count) {
   }
 }
 
-// "Node 'x' (Op): message", once.
-weir_status_t* weir_node_error(const weir_plan_node_t* node, weir_status_t* take_status);
+// "Node 'x' (Op): message", once. NULL stays NULL.
+weir_status_t* weir_node_error_(const weir_plan_node_t* node, weir_status_t* take_status);
+WEIR_INLINE weir_status_t* weir_node_error(const weir_plan_node_t* node,
+                                           weir_status_t* take_status) {
+  return WEIR_LIKELY(!take_status) ? NULL : weir_node_error_(node, take_status);
+}
 int64_t weir_node_bytes(const weir_value_t* values, int32_t count);  // of the tensors
 // Inputs this small take no kernel long, whatever they were when it was measured.
 #define WEIR_FEW_BYTES INT64_C(4096)

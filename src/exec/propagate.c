@@ -37,25 +37,26 @@ void weir_run_fail(run_t* run, weir_status_t* take_status) {
   run->ready_count = 0;
 }
 
-void weir_run_push(run_t* run, ready_t item) {
-  if (run->is_aborted) return;
-  if (!WEIR_GROW(run->ready, run->ready_capacity, run->ready_count + 1)) {
-    weir_run_fail(run, weir_out_of_memory());
-    return;
-  }
-  if (WEIR_UNLIKELY(run->params->trace != NULL)) item.since_ns = weir_clock_ns();
-  run->ready[run->ready_count++] = item;
+// Makes room for one more; false when memory is exhausted, and the run has failed.
+static bool grow_ready(run_t* run) {
+  if (WEIR_GROW(run->ready, run->ready_capacity, run->ready_count + 1)) return true;
+  weir_run_fail(run, weir_out_of_memory());
+  return false;
 }
 
 static void push_ready(iteration_t* it, const weir_plan_node_t* node, int32_t index, bool is_dead) {
   activation_t* activation = it->frame->activation;
+  run_t* run = activation->run;
   ++it->outstanding_ops;
   ++activation->outstanding_ops;
-  weir_run_push(activation->run,
-                (ready_t){.activation = activation,
-                          .iteration = it,
-                          .node = index,
-                          .is_dead = is_dead && node->role != WEIR_ROLE_CONTROL_TRIGGER});
+  if (run->is_aborted) return;
+  if (WEIR_UNLIKELY(run->ready_count == run->ready_capacity) && !grow_ready(run)) return;
+  ready_t* item = &run->ready[run->ready_count++];
+  *item = (ready_t){.activation = activation,
+                    .iteration = it,
+                    .node = index,
+                    .is_dead = is_dead && node->role != WEIR_ROLE_CONTROL_TRIGGER};
+  if (WEIR_UNLIKELY(run->params->trace != NULL)) item->since_ns = weir_clock_ns();
 }
 
 static bool has_value(const weir_value_t* value) { return value->tensor || value->ref; }

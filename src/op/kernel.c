@@ -71,16 +71,9 @@ WEIR_INLINE weir_dtype_t output_type(const weir_kernel_ctx_t* ctx, int i) {
   return weir_dtype_base(ctx->node->output_types[i]);
 }
 
-// Out of the way of kernels on a CPU.
-static __attribute__((noinline)) weir_allocator_t* choose_allocator(const weir_kernel_ctx_t* ctx,
-                                                                    int i) {
-  bool is_host = weir_kernel_is_host_output(ctx, i);
+static weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
+  bool is_host = !weir_device_is_host(ctx->device) && weir_kernel_is_host_output(ctx, i);
   return weir_device_allocator(ctx->device, is_host ? WEIR_MEMORY_HOST : WEIR_MEMORY_DEVICE);
-}
-
-WEIR_INLINE weir_allocator_t* output_allocator(const weir_kernel_ctx_t* ctx, int i) {
-  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
-  return WEIR_LIKELY(weir_allocator_is_host(allocator)) ? allocator : choose_allocator(ctx, i);
 }
 
 WEIR_INLINE void put_output(weir_kernel_ctx_t* ctx, int i, weir_tensor_t* take_tensor) {
@@ -97,13 +90,23 @@ static weir_tensor_t* find_promised(const weir_kernel_ctx_t* ctx, int i, int ran
   return is_same ? weir_tensor_retain_inline(said) : NULL;
 }
 
+// Out of the way of kernels on a CPU.
+static __attribute__((noinline)) weir_status_t* make_apart(const weir_kernel_ctx_t* ctx, int i,
+                                                           int rank, const int64_t* dims,
+                                                           weir_tensor_t** out_tensor) {
+  *out_tensor = ctx->promised ? find_promised(ctx, i, rank, dims) : NULL;
+  if (*out_tensor) return NULL;
+  return weir_tensor_create_in(output_allocator(ctx, i), output_type(ctx, i), rank, dims,
+                               out_tensor);
+}
+
 weir_status_t* weir_kernel_output(weir_kernel_ctx_t* ctx, int i, int rank, const int64_t* dims,
                                   weir_tensor_t** out_tensor) {
   weir_tensor_t* tensor = NULL;
-  if (WEIR_UNLIKELY(ctx->promised)) tensor = find_promised(ctx, i, rank, dims);
-  if (!tensor)
-    WEIR_TRY(
-        weir_tensor_create_in(output_allocator(ctx, i), output_type(ctx, i), rank, dims, &tensor));
+  weir_allocator_t* allocator = weir_device_allocator(ctx->device, WEIR_MEMORY_DEVICE);
+  if (WEIR_LIKELY(!ctx->promised && allocator == weir_host_allocator()))
+    WEIR_TRY(weir_tensor_create(output_type(ctx, i), rank, dims, &tensor));
+  else WEIR_TRY(make_apart(ctx, i, rank, dims, &tensor));
   put_output(ctx, i, tensor);
   *out_tensor = tensor;
   return NULL;
@@ -136,7 +139,7 @@ weir_status_t* weir_kernel_forward(weir_kernel_ctx_t* ctx, int from, int i, int 
                                    const int64_t* dims, weir_tensor_t** out_tensor) {
   weir_tensor_t* t = ctx->inputs[from].tensor;
   // Where the output's memory is there already, taking the input's would only mean a copy.
-  if (ctx->promised || !t || !weir_tensor_is_sole(t) || !is_same_memory(ctx, i, t)) {
+  if (!t || !weir_tensor_is_sole(t) || ctx->promised || !is_same_memory(ctx, i, t)) {
     return weir_kernel_output(ctx, i, rank, dims, out_tensor);
   }
   bool is_same = t->dtype == output_type(ctx, i) && t->rank == rank;

@@ -194,11 +194,11 @@ weir_status_t* weir_tensor_create(weir_dtype_t dtype, int rank, const int64_t* d
   return NULL;
 }
 
-weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t dtype, int rank,
-                                     const int64_t* dims, weir_tensor_t** out_tensor) {
-  if (!allocator || allocator == weir_host_allocator()) {
-    return weir_tensor_create(dtype, rank, dims, out_tensor);
-  }
+// A header here, elements from |allocator|. Not inline: it would crowd the path of the host's.
+static __attribute__((noinline)) weir_status_t* create_apart(weir_allocator_t* allocator,
+                                                             weir_dtype_t dtype, int rank,
+                                                             const int64_t* dims,
+                                                             weir_tensor_t** out_tensor) {
   int64_t count = 0;
   int64_t size = 0;
   if (!count_elements(dtype, rank, dims, &count, &size)) return bad_shape(dtype, rank, dims);
@@ -221,6 +221,13 @@ weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t d
   }
   *out_tensor = tensor;
   return NULL;
+}
+
+weir_status_t* weir_tensor_create_in(weir_allocator_t* allocator, weir_dtype_t dtype, int rank,
+                                     const int64_t* dims, weir_tensor_t** out_tensor) {
+  if (WEIR_LIKELY(!allocator || allocator == weir_host_allocator()))
+    return weir_tensor_create(dtype, rank, dims, out_tensor);
+  return create_apart(allocator, dtype, rank, dims, out_tensor);
 }
 
 weir_status_t* weir_tensor_create_from(weir_dtype_t dtype, int rank, const int64_t* dims,
