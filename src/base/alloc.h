@@ -97,16 +97,24 @@ int64_t weir_host_allocator_bytes(void);
 int64_t weir_host_allocator_peak(void);
 void weir_host_allocator_reset_peak(void);
 
-// Bytes that one thread takes from the host allocator between begin and end, for traces. Meters
-// nest, and an inner one's bytes are not the outer one's. Blocks that were there before may be
-// freed in between: so |live| can be negative.
-typedef struct weir_alloc_meter_t {
+// Bytes that one thread takes of memory for tensors between begin and end, for traces. Meters nest,
+// and an inner one's bytes are not the outer one's. Blocks that were there before may be freed in
+// between: so |live| can be negative.
+typedef struct weir_alloc_count_t {
   int64_t total;  // allocated
   int64_t live;   // allocated less freed
   int64_t peak;   // highest |live|
+} weir_alloc_count_t;
+typedef struct weir_alloc_meter_t {
+  weir_alloc_count_t host;
+  weir_alloc_count_t device;  // of memory that is a device's own
   struct weir_alloc_meter_t* outer;
 } weir_alloc_meter_t;
 void weir_alloc_meter_begin(weir_alloc_meter_t* meter);
+// After an end: goes on counting, maybe on another thread.
+void weir_alloc_meter_resume(weir_alloc_meter_t* meter);
 void weir_alloc_meter_end(weir_alloc_meter_t* meter);  // on the same thread
+// For allocators: |size| bytes were allocated, or freed where it is negative.
+void weir_alloc_meter_note(const weir_space_t* space, int64_t size);
 
 #endif  // WEIR_BASE_ALLOC_H_

@@ -172,12 +172,33 @@ static void test_host_meter(void** state) {
   void* small = host->vtable->alloc(host, SMALL, 64);
   weir_alloc_meter_end(&outer);
   host->vtable->free(host, small, SMALL);
-  assert_int_equal(outer.total, BIG + SMALL);
-  assert_int_equal(outer.peak, BIG);
-  assert_int_equal(outer.live, SMALL);
-  assert_int_equal(inner.total, 0);
-  assert_int_equal(inner.peak, 0);
-  assert_int_equal(inner.live, -SMALL);
+  assert_int_equal(outer.host.total, BIG + SMALL);
+  assert_int_equal(outer.host.peak, BIG);
+  assert_int_equal(outer.host.live, SMALL);
+  assert_int_equal(inner.host.total, 0);
+  assert_int_equal(inner.host.peak, 0);
+  assert_int_equal(inner.host.live, -SMALL);
+}
+
+// A meter that goes on, and memory that is not the host's.
+static void test_meter_resumed(void** state) {
+  (void)state;
+  const weir_space_t space = {.device = NULL};
+  weir_alloc_meter_t meter;
+  weir_alloc_meter_note(&space, 5);  // nobody counts
+  weir_alloc_meter_begin(&meter);
+  weir_alloc_meter_note(&space, 100);
+  weir_alloc_meter_note(&weir_host_space, 7);
+  weir_alloc_meter_end(&meter);
+  weir_alloc_meter_note(&space, 1000);
+  weir_alloc_meter_resume(&meter);
+  weir_alloc_meter_note(&space, 10);
+  weir_alloc_meter_note(&space, -100);
+  weir_alloc_meter_end(&meter);
+  assert_int_equal(meter.device.total, 110);
+  assert_int_equal(meter.device.peak, 110);
+  assert_int_equal(meter.device.live, 10);
+  assert_int_equal(meter.host.total, 7);
 }
 
 static void test_host_accounting(void** state) {
@@ -346,6 +367,7 @@ int main(void) {
                                      cmocka_unit_test(test_host_alignment),
                                      cmocka_unit_test(test_host_accounting),
                                      cmocka_unit_test(test_host_meter),
+                                     cmocka_unit_test(test_meter_resumed),
                                      cmocka_unit_test(test_host_faults),
                                      cmocka_unit_test(test_host_many),
                                      cmocka_unit_test(test_host_keeps_no_more_than_it_lacked),

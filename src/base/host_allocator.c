@@ -117,14 +117,24 @@ static void account(int64_t delta, int64_t high) {
 #define FAST_TLS __attribute__((tls_model("initial-exec")))
 static _Thread_local weir_alloc_meter_t* thread_meter FAST_TLS;
 
-static __attribute__((noinline)) void meter_add(weir_alloc_meter_t* meter, int64_t size) {
-  meter->total += WEIR_MAX(size, 0);
-  meter->live += size;
-  meter->peak = WEIR_MAX(meter->peak, meter->live);
+static __attribute__((noinline)) void count_add(weir_alloc_count_t* count, int64_t size) {
+  count->total += WEIR_MAX(size, 0);
+  count->live += size;
+  count->peak = WEIR_MAX(count->peak, count->live);
+}
+
+void weir_alloc_meter_note(const weir_space_t* space, int64_t size) {
+  weir_alloc_meter_t* meter = thread_meter;
+  if (meter) count_add(space == &weir_host_space ? &meter->host : &meter->device, size);
 }
 
 void weir_alloc_meter_begin(weir_alloc_meter_t* meter) {
-  *meter = (weir_alloc_meter_t){.outer = thread_meter};
+  *meter = (weir_alloc_meter_t){.host = {0}};
+  weir_alloc_meter_resume(meter);
+}
+
+void weir_alloc_meter_resume(weir_alloc_meter_t* meter) {
+  meter->outer = thread_meter;
   thread_meter = meter;
 }
 
@@ -161,7 +171,7 @@ static void raise_high(thread_cache_t* cache) {
 }
 
 static inline void account_small(thread_cache_t* cache, int64_t size) {
-  if (WEIR_UNLIKELY(thread_meter != NULL)) meter_add(thread_meter, size);
+  if (WEIR_UNLIKELY(thread_meter != NULL)) count_add(&thread_meter->host, size);
   cache->delta += size;
   if (WEIR_UNLIKELY(cache->delta > cache->delta_high)) raise_high(cache);
   if (WEIR_UNLIKELY(cache->delta < -ACCOUNT_BATCH)) flush_account(cache);
@@ -173,7 +183,7 @@ static void account_any(int64_t size) {
     account_small(cache, size);
     return;
   }
-  if (thread_meter) meter_add(thread_meter, size);
+  if (thread_meter) count_add(&thread_meter->host, size);
   if (cache)
     flush_account(cache);  // so that the peak a big block makes counts this thread's small ones
   account(size, WEIR_MAX(size, 0));

@@ -277,9 +277,9 @@ const char* weir_json_kind_name(weir_json_kind_t kind) {
   return (size_t)kind < WEIR_COUNT_OF(names) ? names[kind] : "unknown";
 }
 
-void weir_json_put_string(const char* text, weir_strbuf_t* out) {
+void weir_json_put_view(weir_view_t text, weir_strbuf_t* out) {
   weir_strbuf_putc(out, '"');
-  for (const char* c = text; *c; ++c) {
+  for (const char* c = text.data; c < text.data + text.size; ++c) {
     if (*c == '"' || *c == '\\') weir_strbuf_putc(out, '\\');
     if ((unsigned char)*c >= 0x20) weir_strbuf_putc(out, *c);
     else weir_strbuf_printf(out, "\\u%04x", (unsigned)(unsigned char)*c);

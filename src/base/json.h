@@ -42,7 +42,10 @@ const weir_json_t* weir_json_find(const weir_json_t* value, const char* key);
 // Whether |value| is a whole number that fits. "3", "3.0" and "3e0" do.
 bool weir_json_int(const weir_json_t* value, int64_t* out_number);
 // Appends |text| as a string, in quotes.
-void weir_json_put_string(const char* text, weir_strbuf_t* out);
+void weir_json_put_view(weir_view_t text, weir_strbuf_t* out);
+WEIR_INLINE void weir_json_put_string(const char* text, weir_strbuf_t* out) {
+  weir_json_put_view(weir_view_of(text), out);
+}
 const char* weir_json_kind_name(weir_json_kind_t kind);  // "a string", "an object", … for messages
 
 #endif  // WEIR_BASE_JSON_H_

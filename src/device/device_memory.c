@@ -10,8 +10,24 @@ void weir_device_memory_init(device_memory_t* memory, const weir_allocator_vtabl
   weir_ref_init(&memory->ref);
 }
 
+static void release(device_memory_t* memory) {
+  if (weir_ref_dec(&memory->ref)) memory->destroy(memory);
+}
+
+void* weir_device_memory_give(device_memory_t* memory, void* block, size_t size) {
+  if (!block) return NULL;
+  weir_ref_inc(&memory->ref, 1);
+  weir_alloc_meter_note(memory->allocator.space, (int64_t)size);
+  return block;
+}
+
+void weir_device_memory_take(device_memory_t* memory, size_t size) {
+  weir_alloc_meter_note(memory->allocator.space, -(int64_t)size);
+  release(memory);
+}
+
 void weir_device_memory_leave(device_memory_t* memory) {
   if (!memory) return;
   memory->space.device = NULL;
-  weir_device_memory_release(memory);
+  release(memory);
 }

@@ -18,14 +18,9 @@ struct device_memory_t {
 void weir_device_memory_init(device_memory_t* memory, const weir_allocator_vtable_t* vtable,
                              struct weir_device_t* device, void (*destroy)(device_memory_t*));
 // Counts |block|, which may be NULL, and returns it: what an allocator does at last.
-WEIR_INLINE void* weir_device_memory_give(device_memory_t* memory, void* block) {
-  if (block) weir_ref_inc(&memory->ref, 1);
-  return block;
-}
-// A block came back: the last thing that an allocator's |free| does.
-WEIR_INLINE void weir_device_memory_release(device_memory_t* memory) {
-  if (weir_ref_dec(&memory->ref)) memory->destroy(memory);
-}
+void* weir_device_memory_give(device_memory_t* memory, void* block, size_t size);
+// A block of |size| bytes came back: the last thing that an allocator's |free| does.
+void weir_device_memory_take(device_memory_t* memory, size_t size);
 // The device is gone. Blocks in use stay, and are freed as ever.
 void weir_device_memory_leave(device_memory_t* memory);  // NULL-safe
 

@@ -293,10 +293,11 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
 }
 
 static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
-                        const weir_value_t* outputs) {
+                        weir_alloc_meter_t memory, const weir_value_t* outputs) {
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   if (!run->params->trace) return;
   weir_trace_event_t event = {.node = node->def,
+                              .memory = memory,
                               .device = node->device,
                               .ready_ns = item->since_ns,
                               .start_ns = start_ns,
@@ -308,7 +309,10 @@ static void async_done(void* arg, weir_status_t* take_status) {
   async_t* async = arg;
   run_t* run = async->item.activation->run;
   const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
-  trace_async(run, &async->item, async->start_ns, async->outputs);
+  weir_alloc_meter_t memory = {.host = {0}};
+  if (node->is_copy && run->params->trace)
+    memory = weir_trace_fresh(async->outputs, node->output_count);
+  trace_async(run, &async->item, async->start_ns, memory, async->outputs);
   weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
   weir_mutex_lock(&run->mu);
@@ -349,8 +353,9 @@ typedef struct queued_t {
   ready_t item;
   weir_kernel_ctx_t ctx;
   int64_t start_ns;
-  weir_value_t* promised;  // NULL: they come with the end of the kernel
-  weir_value_t* handed;    // the same once more, for the readers
+  weir_alloc_meter_t memory;  // of promises and of the kernel; only in traced runs
+  weir_value_t* promised;     // NULL: they come with the end of the kernel
+  weir_value_t* handed;       // the same once more, for the readers
   int32_t value_count;
   weir_value_t values[];  // inputs, outputs, promised, handed
 } queued_t;
@@ -380,7 +385,7 @@ static void queued_done(void* arg, weir_status_t* take_status) {
   queued_t* queued = arg;
   activation_t* activation = queued->item.activation;
   run_t* run = activation->run;
-  trace_async(run, &queued->item, queued->start_ns, queued->ctx.outputs);
+  trace_async(run, &queued->item, queued->start_ns, queued->memory, queued->ctx.outputs);
   weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
   weir_mutex_lock(&run->mu);
   ++run->helpers;
@@ -417,9 +422,12 @@ static void start_queued(run_t* run, const ready_t* item, const weir_plan_node_t
   item->activation->in_flight += 2;  // until it is through, and until it is handed on
   weir_ref_inc(&queued->ref, 1);
   weir_mutex_unlock(&run->mu);
-  queued->start_ns = run->params->trace ? weir_clock_ns() : 0;
+  weir_alloc_meter_t* meter = run->params->trace ? &queued->memory : NULL;
+  queued->start_ns = meter ? weir_clock_ns() : 0;
+  if (meter) weir_alloc_meter_begin(meter);
   if (node->may_promise) promise(queued);
-  weir_kernel_submit(&queued->ctx, queued->promised,
+  if (meter) weir_alloc_meter_end(meter);
+  weir_kernel_submit(&queued->ctx, queued->promised, meter,
                      (weir_done_t){.fn = queued_done, .arg = queued});
   weir_mutex_lock(&run->mu);
   --item->activation->in_flight;

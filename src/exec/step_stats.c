@@ -87,26 +87,36 @@ static weir_view_t op_of(weir_view_t label) {
   return weir_view(from + 3, end ? (size_t)(end - (from + 3)) : size);
 }
 
-static weir_status_t* put_text(weir_view_t text, weir_strbuf_t* out) {
-  char* copy = weir_strndup(text.data, text.size);
-  if (!copy) return weir_out_of_memory();
-  weir_json_put_string(copy, out);
-  weir_free(copy);
-  return NULL;
+// The nodes of a label that stands for several, "name = Op(inputs) of Op name, Op name".
+static void put_members(weir_view_t label, weir_strbuf_t* out) {
+  static const char mark[] = ") of ";
+  const char* from = memmem(label.data, label.size, mark, sizeof(mark) - 1);
+  if (!from) return;
+  from += sizeof(mark) - 1;
+  weir_view_t rest = weir_view(from, (size_t)(label.data + label.size - from)), member, op;
+  weir_strbuf_puts(out, ",\"members\":[");
+  for (bool is_first = true; rest.size && weir_view_next(&rest, ',', &member); is_first = false) {
+    member = weir_view_trim(member);
+    weir_view_next(&member, ' ', &op);
+    if (!is_first) weir_strbuf_putc(out, ',');
+    weir_json_put_view(member, out);
+  }
+  weir_strbuf_putc(out, ']');
 }
 
 static weir_status_t* put_node(writer_t* writer, const node_t* node) {
   weir_strbuf_t* out = writer->out;
   weir_strbuf_puts(out, writer->has_events ? ",\n{\"name\":" : "\n{\"name\":");
   writer->has_events = true;
-  WEIR_TRY(put_text(op_of(node->label), out));
+  weir_json_put_view(op_of(node->label), out);
   weir_strbuf_printf(
       out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%lld,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
       writer->device, (long long)node->thread, (double)(node->start_ns - writer->first_ns) / 1e3,
       (double)node->length_ns / 1e3);
-  WEIR_TRY(put_text(node->name, out));
+  weir_json_put_view(node->name, out);
+  put_members(node->label, out);
   weir_strbuf_puts(out, ",\"device\":");
-  WEIR_TRY(put_text(writer->device_name, out));
+  weir_json_put_view(writer->device_name, out);
   weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)node->bytes);
   return NULL;
 }

@@ -77,42 +77,108 @@ void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_v
   weir_trace_add(trace, *event, outputs, output_count);
 }
 
+weir_alloc_meter_t weir_trace_fresh(const weir_value_t* outputs, int output_count) {
+  weir_alloc_meter_t memory = {.host = {0}};
+  for (int i = 0; i < output_count; ++i) {
+    if (!outputs[i].tensor) continue;
+    weir_alloc_count_t* count =
+        weir_tensor_is_host(outputs[i].tensor) ? &memory.host : &memory.device;
+    count->total += (int64_t)weir_tensor_byte_size(outputs[i].tensor);
+    count->live = count->peak = count->total;
+  }
+  return memory;
+}
+
+// ---- nodes that stand for several ----
+
+// None: the node stands for itself.
+typedef struct members_t {
+  const weir_view_t *names, *ops;
+  size_t count;
+} members_t;
+
+static members_t members_of(const weir_node_def_t* node) {
+  if (!node->op || !(node->op->flags & WEIR_OP_COMPOSITE)) return (members_t){.count = 0};
+  const weir_attr_t* names = weir_attrs_list(node->attrs, "names");
+  const weir_attr_t* ops = weir_attrs_list(node->attrs, "ops");
+  return (members_t){.names = names->u.strings, .ops = ops->u.strings, .count = names->count};
+}
+
+// Who looks for a node looks for the name it was given. Several go by that of the last of them, as
+// those that TensorFlow fuses do.
+static weir_view_t name_of(const weir_node_def_t* node) {
+  members_t members = members_of(node);
+  return members.count ? members.names[members.count - 1] : weir_view_of(node->name);
+}
+
+static void put_input(weir_edge_t edge, weir_strbuf_t* out) {
+  const weir_node_def_t* node = &edge.node->def;
+  members_t members = members_of(node);
+  if (members.count) {
+    int64_t value = weir_attrs_list(node->attrs, "outputs")->u.ints[edge.index];
+    weir_view_t name = members.names[value - node->input_count];
+    weir_strbuf_append(out, name.data, name.size);
+    return;
+  }
+  weir_strbuf_puts(out, node->name);
+  if (edge.index) weir_strbuf_printf(out, ":%d", edge.index);
+}
+
+// ---- RunMetadata ----
+
 static int64_t wall_ns(const weir_trace_t* trace, int64_t clock_ns) {
   return trace->wall_start_us * 1000 + (clock_ns - trace->clock_start_ns);
 }
 
-// "name = Op(inputs)": viewers find there where a node's inputs come from. Before it, what it
-// allocated in all and at most at a time, when that is much.
-static void write_label(const weir_node_t* node, const weir_alloc_meter_t* memory,
-                        weir_strbuf_t* out) {
-  enum { MEGABYTE = 1 << 20 };
-  if (memory->total >= MEGABYTE / 10) {
-    weir_strbuf_printf(out, "[" ALLOCATOR_NAME " %.1fMB %.1fMB] ", (double)memory->total / MEGABYTE,
-                       (double)memory->peak / MEGABYTE);
-  }
-  weir_strbuf_printf(out, "%s = %s(", node->def.name, node->def.op_name);
-  for (int i = 0; i < node->def.input_count; ++i) {
-    weir_edge_t input = node->inputs[i];
-    weir_strbuf_printf(out, "%s%s", i ? ", " : "", input.node->def.name);
-    if (input.index) weir_strbuf_printf(out, ":%d", input.index);
-  }
-  weir_strbuf_putc(out, ')');
+static const char* allocator_name(const weir_trace_event_t* event, bool is_host) {
+  return is_host ? ALLOCATOR_NAME : event->device->type;
 }
 
-// AllocatorMemoryUsed; and MemoryStats, for what the kernel gave back before its end.
-static void write_memory(const weir_trace_event_t* event, weir_strbuf_t* out) {
-  const weir_alloc_meter_t* memory = &event->memory;
-  int64_t live = WEIR_MAX(memory->live, 0);
-  if (memory->total > 0) {
-    size_t used = weir_wire_begin(out, 6);
-    weir_wire_put_string(out, 1, ALLOCATOR_NAME);
-    weir_wire_put_int(out, 2, memory->total);
-    weir_wire_put_int(out, 3, memory->peak);
-    if (live) weir_wire_put_int(out, 4, live);
-    weir_wire_end(out, used);
+// What a node allocated in all and at most at a time, when that is much.
+static void write_much(const char* name, const weir_alloc_count_t* count, weir_strbuf_t* out) {
+  enum { MEGABYTE = 1 << 20 };
+  if (count->total < MEGABYTE / 10) return;
+  weir_strbuf_printf(out, "[%s %.1fMB %.1fMB] ", name, (double)count->total / MEGABYTE,
+                     (double)count->peak / MEGABYTE);
+}
+
+// "name = Op(inputs)": viewers find there where a node's inputs come from. Behind it, the nodes
+// that it stands for: " of Op name, Op name".
+static void write_label(const weir_trace_event_t* event, weir_strbuf_t* out) {
+  const weir_node_t* node = (const weir_node_t*)event->node;
+  weir_view_t name = name_of(event->node);
+  members_t members = members_of(event->node);
+  write_much(allocator_name(event, true), &event->memory.host, out);
+  write_much(allocator_name(event, false), &event->memory.device, out);
+  weir_strbuf_printf(out, "%.*s = %s(", WEIR_VIEW_ARG(name), node->def.op_name);
+  for (int i = 0; i < node->def.input_count; ++i) {
+    if (i) weir_strbuf_puts(out, ", ");
+    put_input(node->inputs[i], out);
   }
-  size_t stats = weir_wire_begin(out, 12);
-  if (memory->total > live) weir_wire_put_int(out, 1, memory->total - live);
+  weir_strbuf_putc(out, ')');
+  for (size_t i = 0; i < members.count; ++i)
+    weir_strbuf_printf(out, "%s%.*s %.*s", i ? ", " : " of ", WEIR_VIEW_ARG(members.ops[i]),
+                       WEIR_VIEW_ARG(members.names[i]));
+}
+
+// AllocatorMemoryUsed. Returns what the kernel gave back before its end.
+static int64_t write_used(const char* name, const weir_alloc_count_t* count, weir_strbuf_t* out) {
+  int64_t live = WEIR_MAX(count->live, 0);
+  if (count->total == 0) return 0;
+  size_t used = weir_wire_begin(out, 6);
+  weir_wire_put_string(out, 1, name);
+  weir_wire_put_int(out, 2, count->total);
+  weir_wire_put_int(out, 3, count->peak);
+  if (live) weir_wire_put_int(out, 4, live);
+  weir_wire_end(out, used);
+  return count->total - live;
+}
+
+static void write_memory(const weir_trace_event_t* event, weir_strbuf_t* out) {
+  int64_t temporary = write_used(allocator_name(event, true), &event->memory.host, out) +
+                      write_used(allocator_name(event, false), &event->memory.device, out);
+  size_t stats = weir_wire_begin(out, 12);  // MemoryStats
+  if (temporary > 0) weir_wire_put_int(out, 1, temporary);
   weir_wire_end(out, stats);
 }
 
@@ -120,14 +186,15 @@ static void write_memory(const weir_trace_event_t* event, weir_strbuf_t* out) {
 static void write_node(const weir_trace_t* trace, const weir_trace_event_t* event,
                        weir_strbuf_t* out) {
   int64_t micros = WEIR_MAX((event->end_ns - event->start_ns) / 1000, 1);
-  weir_wire_put_string(out, 1, event->node->name);
+  weir_view_t name = name_of(event->node);
+  weir_wire_put_bytes(out, 1, name.data, name.size);
   weir_wire_put_int(out, 2, wall_ns(trace, event->start_ns) / 1000);
   weir_wire_put_int(out, 4, micros);  // op_end_rel_micros
   weir_wire_put_int(out, 5, micros);  // all_end_rel_micros
   if (!trace->outputs.failed && event->outputs_size)
     weir_strbuf_append(out, trace->outputs.data + event->outputs, event->outputs_size);
   size_t label = weir_wire_begin(out, 8);
-  write_label((const weir_node_t*)event->node, &event->memory, out);
+  write_label(event, out);
   weir_wire_end(out, label);
   weir_wire_put_int(out, 9, wall_ns(trace, event->ready_ns) / 1000);  // scheduled_micros
   weir_wire_put_int(out, 10, event->thread);
@@ -175,6 +242,18 @@ weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const weir_trace_d
   return weir_strbuf_finish(out);
 }
 
+// ---- Chrome ----
+
+static void put_members(members_t members, weir_strbuf_t* out) {
+  if (!members.count) return;
+  weir_strbuf_puts(out, ",\"members\":[");
+  for (size_t i = 0; i < members.count; ++i) {
+    if (i) weir_strbuf_putc(out, ',');
+    weir_json_put_view(members.names[i], out);
+  }
+  weir_strbuf_putc(out, ']');
+}
+
 weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) {
   weir_mutex_lock(&trace->mu);
   weir_strbuf_puts(out, "{\"traceEvents\":[");
@@ -187,7 +266,8 @@ weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) 
         event->device->ordinal, event->thread,
         (double)(event->start_ns - trace->clock_start_ns) / 1e3,
         (double)(event->end_ns - event->start_ns) / 1e3);
-    weir_json_put_string(event->node->name, out);
+    weir_json_put_view(name_of(event->node), out);
+    put_members(members_of(event->node), out);
     if (*event->node->device) {
       weir_strbuf_puts(out, ",\"device\":");
       weir_json_put_string(event->node->device, out);

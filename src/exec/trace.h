@@ -14,7 +14,7 @@ typedef struct weir_trace_event_t {
   int64_t ready_ns;
   int64_t start_ns;
   int64_t end_ns;
-  weir_alloc_meter_t memory;  // not of asynchronous kernels: they allocate on any thread
+  weir_alloc_meter_t memory;  // of asynchronous kernels copies only: others allocate on any thread
   // Filled in by weir_trace_add.
   int thread;  // small number, in order of first use
   int64_t output_bytes;
@@ -41,6 +41,8 @@ void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
                       const weir_device_t* device, int64_t ready_ns);
 void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
                     int output_count);
+// The memory that a node took whose |outputs| are all it made.
+weir_alloc_meter_t weir_trace_fresh(const weir_value_t* outputs, int output_count);
 // The devices of a process as a trace shows them.
 typedef struct weir_trace_devices_t {
   weir_device_t* const* items;

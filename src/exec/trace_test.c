@@ -26,14 +26,16 @@ static void trace_two(world_t* w, weir_device_t* const* devices, weir_trace_t* t
                                       .start_ns = 1002500,
                                       .end_ns = 1002900},
                  outputs, 2);
-  weir_trace_add(trace,
-                 (weir_trace_event_t){.node = &sum->def,
-                                      .device = devices[1],
-                                      .ready_ns = 1003000,
-                                      .start_ns = 1005000,
-                                      .end_ns = 1012750,
-                                      .memory = {.total = 3 << 20, .peak = 2 << 20, .live = 1000}},
-                 NULL, 0);
+  weir_trace_add(
+      trace,
+      (weir_trace_event_t){.node = &sum->def,
+                           .device = devices[1],
+                           .ready_ns = 1003000,
+                           .start_ns = 1005000,
+                           .end_ns = 1012750,
+                           .memory = {.host = {.total = 3 << 20, .peak = 2 << 20, .live = 1000},
+                                      .device = {.total = 80, .peak = 80, .live = 50}}},
+      NULL, 0);
   weir_tensor_release(outputs[1].tensor);
   trace->events[0].thread = 4;
   trace->events[1].thread = 5;
@@ -61,9 +63,12 @@ static void test_metadata(void** state) {
       "device: \"/job:w/replica:0/task:1/device:CPU:1\"\n",
       "node_name: \"a/b\"\n      all_start_micros: 7000005\n"
       "      op_end_rel_micros: 7\n      all_end_rel_micros: 7\n",
-      "total_bytes: 3145728\n        peak_bytes: 2097152\n        live_bytes: 1000\n",
+      "allocator_name: \"cpu\"\n        total_bytes: 3145728\n        peak_bytes: 2097152\n"
+      "        live_bytes: 1000\n",
+      "allocator_name: \"CPU\"\n        total_bytes: 80\n        peak_bytes: 80\n"
+      "        live_bytes: 50\n",
       "timeline_label: \"[cpu 3.0MB 2.0MB] a/b = Sub(x, halves:1)\"\n",
-      "memory_stats {\n        temp_memory_size: 3144728\n",
+      "memory_stats {\n        temp_memory_size: 3144758\n",
   };
   const char* at = text.data;
   for (size_t i = 0; i < WEIR_COUNT_OF(parts) && at; ++i) {  // one after the other
@@ -154,12 +159,56 @@ static void test_chrome_of_metadata(void** state) {
   weir_trace_free(&trace);
 }
 
+// A node that stands for several goes by the last one's name, says who they are, and whose value
+// its readers get.
+static void test_members(void** state) {
+  world_t* w = *state;
+  weir_trace_t trace;
+  weir_strbuf_t wire = {0}, text = {0}, json = {0}, again = {0};
+  weir_trace_devices_t devices = {.count = 0};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  const weir_dtype_t types[] = {WEIR_DTYPE_FLOAT, WEIR_DTYPE_FLOAT};
+  const int64_t steps[] = {0}, outputs[] = {1, 2};
+  const weir_view_t names[] = {weir_view_of("in/a"), weir_view_of("in/b")};
+  const weir_view_t ops[] = {weir_view_of("Neg"), weir_view_of("Tanh")};
+  weir_node_t* both =
+      add(w, "_Fused", "in/b_fused", WEIR_EDGES(x),
+          WEIR_ATTRS(weir_attr_types("Tin", types, 1), weir_attr_types("Tout", types, 2),
+                     weir_attr_ints("steps", steps, 1), weir_attr_ints("outputs", outputs, 2),
+                     weir_attr_strings("names", names, 2), weir_attr_strings("ops", ops, 2)));
+  weir_node_t* sum =
+      add(w, "Sub", "sum", WEIR_EDGES(output(both, 1), output(both, 0)), WEIR_NO_ATTRS);
+  weir_trace_init(&trace);
+  weir_trace_add(&trace, (weir_trace_event_t){.node = &both->def, .device = items[0]}, NULL, 0);
+  weir_trace_add(&trace, (weir_trace_event_t){.node = &sum->def, .device = items[0]}, NULL, 0);
+  check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
+  assert_non_null(strstr(text.data, "node_name: \"in/b\"\n"));
+  assert_non_null(strstr(text.data, "\"in/b = _Fused(x) of Neg in/a, Tanh in/b\"\n"));
+  assert_non_null(strstr(text.data, "\"sum = Sub(in/b, in/a)\"\n"));
+  static const char shown[] = "\"args\":{\"name\":\"in/b\",\"members\":[\"in/a\",\"in/b\"],";
+  check_ok(weir_trace_write_chrome(&trace, &json));
+  assert_non_null(strstr(json.data, shown));
+  check_ok(weir_step_stats_write_chrome(weir_strbuf_view(&wire), &again));
+  assert_non_null(strstr(again.data, shown));
+  weir_devices_release(items, devices.count);
+  weir_strbuf_free(&wire);
+  weir_strbuf_free(&text);
+  weir_strbuf_free(&json);
+  weir_strbuf_free(&again);
+  weir_trace_free(&trace);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_chrome, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_chrome_of_metadata, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_out_of_memory, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_members, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

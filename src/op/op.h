@@ -41,7 +41,10 @@ enum {
                                  // on what data unpacks to
   WEIR_OP_SNAPSHOT =
       1u << 13,  // what it reads of a resource is never memory of a reference variable
-  WEIR_OP_COMPOSITE = 1u << 14,  // stands for several nodes: its errors name the one that failed
+  WEIR_OP_COMPOSITE = 1u << 14,  // stands for several nodes: its errors name the one that failed,
+                                 // its attributes 'names' and 'ops' say who they all were, the last
+                                 // at the end, and 'outputs' whose its outputs are, counted from
+                                 // the number of inputs on
 };
 
 // How an elementwise op makes an element of its output from those of its inputs: what passes fuse

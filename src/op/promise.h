@@ -24,8 +24,10 @@ bool weir_promise_make(const weir_kernel_ctx_t* ctx, weir_value_t* promised);
 WEIR_MUST_USE weir_status_t* weir_promise_keep(const weir_kernel_ctx_t* ctx,
                                                const weir_value_t* promised);
 
-// Runs a synchronous kernel in the compute stream of its device; |promised| may be NULL. |ctx| and
-// all values must live until |done|. CANCELLED, and nothing done, where the step was before.
-void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised, weir_done_t done);
+// Runs a synchronous kernel in the compute stream of its device; |promised| may be NULL, and so may
+// |meter|, which counts the memory it takes. |ctx| and all of them must live until |done|.
+// CANCELLED, and nothing done, where the step was before.
+void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised,
+                        weir_alloc_meter_t* meter, weir_done_t done);
 
 #endif  // WEIR_OP_PROMISE_H_

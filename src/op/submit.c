@@ -50,6 +50,7 @@ typedef struct submitted_t {
   weir_work_t work;  // first
   weir_kernel_ctx_t* ctx;
   const weir_value_t* promised;  // may be NULL
+  weir_alloc_meter_t* meter;     // may be NULL
   weir_status_t* status;
   weir_done_t done;
 } submitted_t;
@@ -87,17 +88,20 @@ static void check_places(const weir_kernel_ctx_t* ctx) {
 
 // What was submitted after a kernel that failed does not run: its inputs are not what they were
 // promised to be.
+static weir_status_t* compute(weir_kernel_ctx_t* ctx, const weir_value_t* promised) {
+  if (weir_cancel_is_cancelled(ctx->step->cancel))
+    return WEIR_STATUS(CANCELLED, "Step was cancelled");
+  check_places(ctx);
+  WEIR_TRY(ctx->kernel->compute(ctx));
+  for (int i = 0; i < ctx->output_count; ++i) WEIR_TRY(put_in_place(ctx, i));
+  return promised ? weir_promise_keep(ctx, promised) : NULL;
+}
+
 static void run(weir_work_t* work) {
   submitted_t* self = (submitted_t*)work;
-  weir_kernel_ctx_t* ctx = self->ctx;
-  if (weir_cancel_is_cancelled(ctx->step->cancel)) {
-    self->status = WEIR_STATUS(CANCELLED, "Step was cancelled");
-  } else {
-    check_places(ctx);
-    self->status = ctx->kernel->compute(ctx);
-  }
-  for (int i = 0; i < ctx->output_count && !self->status; ++i) self->status = put_in_place(ctx, i);
-  if (!self->status && self->promised) self->status = weir_promise_keep(ctx, self->promised);
+  if (self->meter) weir_alloc_meter_resume(self->meter);
+  self->status = compute(self->ctx, self->promised);
+  if (self->meter) weir_alloc_meter_end(self->meter);
 }
 
 static void finish(weir_work_t* work) {
@@ -106,14 +110,18 @@ static void finish(weir_work_t* work) {
   weir_done_call(self.done, self.status);
 }
 
-void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised, weir_done_t done) {
+void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised,
+                        weir_alloc_meter_t* meter, weir_done_t done) {
   submitted_t* self = weir_calloc(1, sizeof(*self));
   if (!self) {
     weir_done_call(done, weir_out_of_memory());
     return;
   }
-  *self = (submitted_t){
-      .work = {.run = run, .done = finish}, .ctx = ctx, .promised = promised, .done = done};
+  *self = (submitted_t){.work = {.run = run, .done = finish},
+                        .ctx = ctx,
+                        .promised = promised,
+                        .meter = meter,
+                        .done = done};
   ctx->promised = promised;
   ctx->device->vtable->submit(ctx->device, WEIR_STREAM_COMPUTE, &self->work);
 }

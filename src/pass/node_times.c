@@ -9,6 +9,7 @@
 
 typedef struct event_t {
   weir_view_t name;
+  const weir_json_t* members;  // nodes that ran as one, by that name; NULL: it was itself
   const char* device;
   double thread;
   double start, end;  // microseconds
@@ -34,6 +35,8 @@ static weir_status_t* read_event(const weir_json_t* json, weir_arena_t* arena, e
     return WEIR_STATUS(INVALID_ARGUMENT, "an event of the trace lacks ts, dur or args.name");
   if (!read_number(args, "bytes", &out->bytes)) out->bytes = 0;
   if (!read_number(json, "tid", &out->thread)) out->thread = 0;
+  const weir_json_t* members = weir_json_find(args, "members");
+  if (members && members->kind == WEIR_JSON_ARRAY && members->count) out->members = members;
   out->name = name->text;
   out->end = out->start + duration;
   if (!device || device->kind != WEIR_JSON_STRING) return NULL;
@@ -50,17 +53,28 @@ static int by_end(const void* a, const void* b) {
                           : (x->start > y->start) - (x->start < y->start);
 }
 
-static weir_status_t* add(weir_node_times_t* times, const event_t* event, double start) {
-  weir_node_time_t* time = weir_map_find(&times->by_name, event->name);
+static weir_status_t* add_node(weir_node_times_t* times, weir_view_t name, const event_t* event,
+                               double ns) {
+  weir_node_time_t* time = weir_map_find(&times->by_name, name);
   if (!time) {
     time = weir_arena_alloc(&times->arena, sizeof(*time));
     if (!time) return weir_out_of_memory();
     *time = (weir_node_time_t){.device = event->device};
-    WEIR_TRY(weir_map_put(&times->by_name, event->name, time));
+    WEIR_TRY(weir_map_put(&times->by_name, name, time));
   }
-  time->ns += (event->end - start) * 1e3;
+  time->ns += ns;
   time->bytes = WEIR_MAX(time->bytes, event->bytes);
   ++time->visits;
+  return NULL;
+}
+
+// Of nodes that ran as one, each has its share.
+static weir_status_t* add(weir_node_times_t* times, const event_t* event, double start) {
+  double ns = (event->end - start) * 1e3;
+  if (!event->members) return add_node(times, event->name, event, ns);
+  ns /= (double)event->members->count;
+  for (const weir_json_t* member = event->members->first; member; member = member->next)
+    WEIR_TRY(add_node(times, member->text, event, ns));
   return NULL;
 }
 

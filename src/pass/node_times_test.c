@@ -47,6 +47,18 @@ static void test_waiting_does_not_count(void** state) {
   weir_node_times_destroy(times);
 }
 
+// Nodes that ran as one have a share each, as much as another.
+static void test_members(void** state) {
+  (void)state;
+  weir_node_times_t* times = parse(
+      "{\"traceEvents\":[" EVENT("b", "1", "3", ",\"members\":[\"a\",\"b\"],\"bytes\":8") "]}");
+  assert_float_equal(weir_node_times_find(times, "a")->ns, 1500, 1e-6);
+  assert_float_equal(weir_node_times_find(times, "b")->ns, 1500, 1e-6);
+  assert_int_equal(weir_node_times_find(times, "b")->visits, 1);
+  assert_true(weir_node_times_find(times, "a")->bytes == 8);
+  weir_node_times_destroy(times);
+}
+
 static void test_what_is_no_trace(void** state) {
   (void)state;
   static const struct {
@@ -70,6 +82,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_times),
       cmocka_unit_test(test_waiting_does_not_count),
+      cmocka_unit_test(test_members),
       cmocka_unit_test(test_what_is_no_trace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static weir_status_t* run_and_wait(const weir_op_call_t* call, weir_kernel_ctx_t
   weir_outcome_t outcome;
   weir_done_t done = {.fn = weir_outcome_set, .arg = &outcome};
   weir_outcome_init(&outcome);
-  if (call->kernel->compute) weir_kernel_submit(ctx, NULL, done);
+  if (call->kernel->compute) weir_kernel_submit(ctx, NULL, NULL, done);
   else call->kernel->compute_async(ctx, done);
   return weir_outcome_wait(&outcome);
 }

@@ -5,6 +5,8 @@
 #include "base/perturb.h"
 #include "testing/world.h"
 #include "weir/file.h"
+#include "wire/message.h"
+#include "wire/text.h"
 
 // What the last devices of every list have in addition.
 static const char* last_option = "";
@@ -520,6 +522,57 @@ static void test_bad_options(void** state) {
   check_error(weir_session_create(w->graph, &options, &session), WEIR_NOT_FOUND, "trace.json");
 }
 
+// ---- traces ----
+
+// What RunMetadata says of |name|, up to the next node; in |text|.
+static char* stats_of(weir_strbuf_t* text, const char* name) {
+  char key[64];
+  snprintf(key, sizeof(key), "node_name: \"%s\"\n", name);
+  char* from = strstr(text->data, key);
+  if (!from) fail_msg("nothing of %s in\n%s", name, text->data);
+  char* end = strstr(from + 1, "node_name:");
+  char* copy = weir_strndup(from, end ? (size_t)(end - from) : strlen(from));
+  assert_non_null(copy);
+  return copy;
+}
+
+static void check_stats(weir_strbuf_t* text, const char* name, const char* expected) {
+  char* stats = stats_of(text, name);
+  if (!strstr(stats, expected)) fail_msg("'%s' is not in\n%s", expected, stats);
+  weir_free(stats);
+}
+
+// Memory is counted where it is taken: by the executor where an output is promised (a), by the
+// stream's thread where it is not (b, of which one element in four is there), and by copies.
+static void test_memory_in_traces(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Neg", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:0", "Where", "b", a);
+  weir_session_t* session = open_on(w, "cpu:1,guard:1", NULL, false);
+  weir_tensor_t *fed = FLOATS(0, 1, 0, 0), *result = NULL;
+  weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(b)};
+  char* metadata = NULL;
+  size_t size = 0;
+  weir_strbuf_t text = {0};
+  check_ok(weir_session_run_with(session, &spec, &(weir_run_options_t){.trace = true}, &result,
+                                 &metadata, &size));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_view(metadata, size), &text));
+#define USED(name, bytes)                                                       \
+  "memory {\n        allocator_name: \"" name "\"\n        total_bytes: " bytes \
+  "\n"                                                                          \
+  "        peak_bytes: " bytes "\n        live_bytes: " bytes "\n"
+  check_stats(&text, "_arg_x_0_0/copy", USED("GUARD", "16"));
+  check_stats(&text, "a", USED("GUARD", "16"));
+  check_stats(&text, "b", USED("GUARD", "8"));
+  check_stats(&text, "b/copy", USED("cpu", "8"));
+#undef USED
+  weir_strbuf_free(&text);
+  weir_buffer_free(metadata);
+  weir_tensor_release(result);
+  weir_tensor_release(fed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -543,6 +596,7 @@ int main(void) {
       TEST(test_devices_that_are_not_there),
       TEST(test_a_queue_stays_on_the_host),
       TEST(test_bad_options),
+      TEST(test_memory_in_traces),
   };
   int failures = cmocka_run_group_tests(tests, NULL, NULL);
   last_option = "@staged";

@@ -88,6 +88,20 @@ def test_memory_of_devices(cluster, use_resource):
     clusters.wait_until(lambda: memory('bytes') == before, what=lambda: f'{memory("bytes")}, not {before}')
 
 
+def test_memory_of_nodes(cluster):
+    """What a node and a copy took, and of whose memory."""
+    size = 4000
+    with clusters.session(cluster) as s:
+        x = tf1.placeholder(tf.float32, [size // 4])
+        with tf1.device(device(1, 'GUARD:1')):
+            y = tf.negative(x, name='y')
+        _, _, metadata = traced(s, y, feed_dict={x: [1.0] * (size // 4)})
+    stats = {n.node_name: n for d in metadata.step_stats.dev_stats for n in d.node_stats if d.device == device(1, 'GUARD:1')}
+    used = {m.allocator_name: (m.total_bytes, m.peak_bytes, m.live_bytes) for m in stats['y'].memory}
+    assert used['GUARD'] == (size,) * 3
+    assert [(m.allocator_name, m.total_bytes) for m in stats['y/copy'].memory] == [('cpu', size)]
+
+
 @pytest.mark.parametrize('asked, got', [
     ('/device:GUARD:1', device(0, 'GUARD:1')), ('/job:worker/task:1', device(1, 'CPU:0')),
     ('/task:1/device:GUARD:*', device(1, 'GUARD:0')), ('/job:worker/task:1/cpu:1', device(1, 'CPU:1')), (None, CPU)])

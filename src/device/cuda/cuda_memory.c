@@ -233,19 +233,20 @@ static void* cuda_alloc(weir_allocator_t* self, size_t size, size_t alignment) {
     take_free(memory, block);
     split(memory, block, size);
     put_used(memory, block);
-    memory->in_use += block->size;
+    size = block->size;
+    memory->in_use += size;
     memory->peak = WEIR_MAX(memory->peak, memory->in_use);
   }
   weir_mutex_unlock(&memory->mu);
-  return weir_device_memory_give(&memory->base, block ? (void*)block->address : NULL);
+  return weir_device_memory_give(&memory->base, block ? (void*)block->address : NULL, size);
 }
 
 static void cuda_free(weir_allocator_t* self, void* pointer, size_t size) {
   cuda_memory_t* memory = (cuda_memory_t*)self;
-  (void)size;
   weir_mutex_lock(&memory->mu);
   block_t* block = take_used(memory, (uintptr_t)pointer);
-  memory->in_use -= block->size;
+  size = block->size;
+  memory->in_use -= size;
   if (block->next && block->next->is_free) join(memory, block, block->next);
   block_t* before = block->previous;
   if (before && before->is_free) {
@@ -256,7 +257,7 @@ static void cuda_free(weir_allocator_t* self, void* pointer, size_t size) {
   }
   put_free(memory, block);
   weir_mutex_unlock(&memory->mu);
-  weir_device_memory_release(&memory->base);
+  weir_device_memory_take(&memory->base, size);
 }
 
 static void cuda_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {

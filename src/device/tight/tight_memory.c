@@ -30,7 +30,7 @@ static void* tight_alloc(weir_allocator_t* self, size_t size, size_t alignment) 
   if (block) memory->in_use += size;
   memory->peak = WEIR_MAX(memory->peak, memory->in_use);
   weir_mutex_unlock(&memory->mu);
-  return weir_device_memory_give(&memory->base, block);
+  return weir_device_memory_give(&memory->base, block, size);
 }
 
 static void tight_free(weir_allocator_t* self, void* pointer, size_t size) {
@@ -39,7 +39,7 @@ static void tight_free(weir_allocator_t* self, void* pointer, size_t size) {
   weir_mutex_lock(&memory->mu);
   memory->in_use -= size;
   weir_mutex_unlock(&memory->mu);
-  weir_device_memory_release(&memory->base);
+  weir_device_memory_take(&memory->base, size);
 }
 
 static void tight_get_use(weir_allocator_t* self, weir_allocator_use_t* out_use) {
