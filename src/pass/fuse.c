@@ -12,6 +12,7 @@
 // and loop. Nodes with control inputs are left alone. Values that others read, await, or that are
 // targets are outputs. What reads references or has effects is no elementwise op, or no plain one.
 #include "device/device.h"
+#include "op/kernel.h"
 #include "pass/alive.h"
 #include "pass/fuse_internal.h"
 
@@ -53,30 +54,48 @@ static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
   return weir_scalar_can_fuse(scalar, type, node->def.output_types[0]);
 }
 
-static bool has_kernel(const weir_node_def_t* def, const char* device) {
+// The kernel that runs |def| on devices of a kind, if that is one of their own that has all of its
+// tensors in the device's memory; else NULL.
+static const weir_kernel_def_t* find_kernel(const weir_node_def_t* def, const char* kernel_type) {
   const weir_kernel_def_t* kernel = NULL;
-  weir_status_t* status = weir_op_find_kernel(def, device, &kernel);
+  weir_status_t* status = weir_op_find_kernel(def, kernel_type, &kernel);
   weir_status_destroy(status);
-  return status == NULL;
+  bool is_good = !status && strcmp(kernel->device, kernel_type) == 0 &&
+                 !weir_kernel_host_args(def, kernel, false) &&
+                 !weir_kernel_host_args(def, kernel, true);
+  return is_good ? kernel : NULL;
 }
 
-// Whether |node| runs where there is code for fused nodes.
-static bool is_on_cpu(const weir_node_t* node) {
+static bool has_fused_kernel(const weir_fuse_t* f, const char* kernel_type) {
+  const weir_kernel_def_t* const* table = f->fused ? f->fused->kernel_tables : NULL;
+  for (; table && *table; ++table) {
+    for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
+      if (strcmp(kernel->device, kernel_type) == 0) return true;
+    }
+  }
+  return false;
+}
+
+// Whether |node| runs where there is code for fused nodes. What runs on a device but computes in
+// the host's memory, integers of a GPU for one, is left there.
+static bool is_where_fused(const weir_fuse_t* f, const weir_node_t* node) {
   weir_device_name_t name;
   weir_status_t* status = weir_device_name_parse(weir_view_of(node->def.device), &name);
-  bool is_cpu = !status && (!*name.type || !strcmp(name.type, WEIR_DEVICE_CPU));
+  const weir_device_kind_t* kind =
+      status ? NULL : weir_device_kind_find(weir_view_of(*name.type ? name.type : WEIR_DEVICE_CPU));
   weir_status_destroy(status);
-  return is_cpu && has_kernel(&node->def, WEIR_DEVICE_CPU);
+  return kind && has_fused_kernel(f, kind->kernel_type) &&
+         find_kernel(&node->def, kind->kernel_type);
 }
 
-static bool is_fusable(const weir_node_t* node) {
+static bool is_fusable(const weir_fuse_t* f, const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
   if (!op || !op->def || op->def->scalar.kind == WEIR_SCALAR_NONE) return false;
   weir_scalar_t scalar = op->def->scalar;
   return op->role == WEIR_ROLE_NONE && !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) &&
          node->control_count == 0 && node->def.output_count == 1 &&
          node->def.input_count == weir_scalar_arity(scalar) && weir_rewrite_is_plain(node) &&
-         has_plain_attrs(node) && has_plain_types(node, scalar) && is_on_cpu(node);
+         has_plain_attrs(node) && has_plain_types(node, scalar) && is_where_fused(f, node);
 }
 
 // ---- groups ----
@@ -130,7 +149,7 @@ static bool can_join(const weir_fuse_t* f, int number, const weir_node_t* node) 
 }
 
 static weir_status_t* choose_group(weir_fuse_t* f, weir_node_t* node) {
-  if (!is_fusable(node)) return NULL;
+  if (!is_fusable(f, node)) return NULL;
   int number = f->reader_group[node->id];
   if (!can_join(f, number, node)) {
     weir_fuse_group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
@@ -176,14 +195,19 @@ typedef struct outputs_t {
 static weir_status_t* add_fused(weir_fuse_t* f, const weir_fuse_group_t* group,
                                 const weir_fused_program_t* program, const outputs_t* outputs,
                                 weir_node_t** out_node) {
-  weir_named_attr_t attrs[WEIR_FUSED_ATTRS + 3];
+  weir_named_attr_t attrs[WEIR_FUSED_ATTRS + 4];
   size_t count = WEIR_FUSED_ATTRS;
   weir_dtype_t types[WEIR_FUSED_MAX_INPUTS];
+  const weir_shape_t* shapes[WEIR_FUSED_MAX_INPUTS];
   const weir_node_t* last = outputs->nodes[outputs->count - 1];
-  for (int i = 0; i < group->input_count; ++i) types[i] = weir_edge_dtype(group->inputs[i]);
+  for (int i = 0; i < group->input_count; ++i) {
+    types[i] = weir_edge_dtype(group->inputs[i]);
+    shapes[i] = weir_edge_shape(group->inputs[i]);
+  }
   WEIR_TRY(weir_fused_encode(program, &f->rewrite.arena, attrs));
   attrs[count++] = weir_attr_types("Tin", types, (size_t)group->input_count);
   attrs[count++] = weir_attr_types("Tout", outputs->types, outputs->count);
+  attrs[count++] = weir_attr_shapes("shapes", shapes, (size_t)group->input_count);
   const weir_attr_t* class = weir_attrs_find(last->def.attrs, "_class");
   if (class) attrs[count++] = weir_attr_copy("_class", class);
   const char* name = weir_arena_printf(&last->graph->arena, "%s_fused", last->def.name);
@@ -314,6 +338,7 @@ static weir_status_t* mark_awaited(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
 
 static weir_status_t* init(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
   weir_arena_t* arena = &f->rewrite.arena;
+  f->fused = weir_registry_find(ctx->graph->registry, weir_view_of("_Fused"));
   WEIR_TRY(weir_rewrite_init(&f->rewrite, ctx->graph));
   WEIR_TRY(weir_alive_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->condition));
   WEIR_TRY(weir_loops_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->loops));

@@ -18,8 +18,9 @@ typedef struct weir_fuse_group_t {
 
 typedef struct weir_fuse_t {
   weir_rewrite_t rewrite;
-  weir_loops_t loops;    // by node id, as all below: which loop it is in
-  const int* condition;  // when it is alive (alive.h)
+  const weir_op_t* fused;  // NULL: nobody registered it
+  weir_loops_t loops;      // by node id, as all below: which loop it is in
+  const int* condition;    // when it is alive (alive.h)
   bool* is_live;
   bool* is_awaited;           // by control edges, or as a target
   int* group_of;              // WEIR_NO_GROUP: none

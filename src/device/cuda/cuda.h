@@ -17,7 +17,8 @@ typedef struct weir_cuda_function_t {
 } weir_cuda_function_t;
 
 // The function |name| of |source|, compiled for |device| the first time it is asked for. |name| is
-// an extern "C" one.
+// an extern "C" one. In a source with the line "#define NO_CONTRACTION" products and the sums they
+// are in are rounded apart.
 WEIR_MUST_USE weir_status_t* weir_cuda_function(weir_device_t* device, const char* source,
                                                 const char* name,
                                                 weir_cuda_function_t* out_function);

@@ -105,7 +105,9 @@ static weir_status_t* compile(const char* name, const char* source, int architec
                               char** out_code, size_t* out_size) {
   char target[64];
   snprintf(target, sizeof(target), "--gpu-architecture=sm_%d", architecture);
-  const char* const options[] = {target, "--std=c++17", "--extra-device-vectorization"};
+  bool is_exact = strstr(source, "\n#define NO_CONTRACTION\n");
+  const char* const options[] = {target, "--std=c++17", "--extra-device-vectorization",
+                                 is_exact ? "--fmad=false" : "--fmad=true"};
   rtc_program_t program = NULL;
   if (rtc.create(&program, source, name, 0, NULL, NULL) != 0) return weir_out_of_memory();
   weir_status_t* status = NULL;

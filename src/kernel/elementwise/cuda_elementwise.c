@@ -2,38 +2,11 @@
 #include "kernel/elementwise/cuda_elementwise.h"
 
 #include "kernel/cuda/source.h"
+#include "kernel/elementwise/cuda_formula.h"
 #include "kernel/elementwise/cwise.h"
 
 WEIR_CUDA_SOURCE(elementwise);
-
-// ---- formulas ----
-
-typedef struct formula_t {
-  const char* real;
-  const char* integer;
-} formula_t;
-
-static const formula_t unary_formulas[] = {
-#define FUNCTION(NAME, name_, loops, form, result, ns, real_, integer_, complex_) \
-  [WEIR_UNARY_##NAME] = {#real_, #integer_},
-#include "kernel/elementwise/unary_ops.inc"
-};
-
-static const formula_t binary_formulas[] = {
-#define FUNCTION(NAME, name_, loops, result, ns, real_, integer_, complex_) \
-  [WEIR_BINARY_##NAME] = {#real_, #integer_},
-#include "kernel/elementwise/binary_ops.inc"
-};
-
-static const char* formula_for(const formula_t* formula, weir_dtype_t dtype) {
-  const char* text = weir_dtype_is_floating(dtype) ? formula->real : formula->integer;
-  return strcmp(text, "NONE") == 0 || !weir_cuda_type_name(dtype) ? NULL : text;
-}
-
-// An unsigned type in which integers of |dtype| wrap.
-static const char* wrapping(weir_dtype_t dtype) {
-  return weir_dtype_size(dtype) == 8 ? "uint64_t" : "uint32_t";
-}
+WEIR_CUDA_SOURCE(formula);
 
 weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, const char* formula,
                                       weir_dtype_t dtype, weir_dtype_t result,
@@ -45,8 +18,10 @@ weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, cons
   for (int i = 0; i < (is_unary ? 1 : 2); ++i) {
     weir_strbuf_t text = {0};
     weir_strbuf_printf(&text, "#define T %s\n#define OUT %s\n#define R T\n#define U %s\n",
-                       weir_cuda_type_name(dtype), weir_cuda_type_name(result), wrapping(dtype));
-    weir_strbuf_printf(&text, "#define UNARY %d\n#define FORMULA %s\n", is_unary, formula);
+                       weir_cuda_type_name(dtype), weir_cuda_type_name(result),
+                       weir_cuda_wrapping_name(dtype));
+    weir_strbuf_printf(&text, "#define UNARY %d\n#define FORMULA %s\n%s", is_unary, formula,
+                       weir_cuda_source_formula);
     WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_elementwise, names[i], functions[i]));
   }
   return NULL;
@@ -57,14 +32,14 @@ weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, cons
 weir_status_t* weir_cuda_unary_init(const weir_kernel_init_t* init, void* state,
                                     weir_unary_op_t op) {
   weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
-  return weir_cuda_formula_find(init->device, true, formula_for(&unary_formulas[op], dtype), dtype,
+  return weir_cuda_formula_find(init->device, true, weir_cuda_unary_formula(op, dtype), dtype,
                                 init->node->output_types[0], state);
 }
 
 weir_status_t* weir_cuda_binary_find(weir_device_t* device, weir_binary_op_t op, weir_dtype_t dtype,
                                      weir_dtype_t result, weir_cuda_elementwise_t* out) {
-  return weir_cuda_formula_find(device, false, formula_for(&binary_formulas[op], dtype), dtype,
-                                result, out);
+  return weir_cuda_formula_find(device, false, weir_cuda_binary_formula(op, dtype), dtype, result,
+                                out);
 }
 
 weir_status_t* weir_cuda_binary_init(const weir_kernel_init_t* init, void* state,
@@ -149,4 +124,12 @@ weir_status_t* weir_cuda_binary_compute(weir_kernel_ctx_t* ctx) {
   if (y->rank == 0) return compute_run(ctx, 0, x->count, WEIR_SPAN_X);
   if (x->rank == 0) return compute_run(ctx, 1, y->count, WEIR_SPAN_Y);
   return compute_broadcast(ctx);
+}
+
+weir_status_t* weir_cuda_binary_flat_compute(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* y = weir_kernel_input(ctx, 1);
+  if (x->count != y->count)
+    return weir_cwise_flat_error(weir_shape_view_of(x), weir_shape_view_of(y));
+  return compute_run(ctx, 0, x->count, WEIR_SPAN_BOTH);
 }

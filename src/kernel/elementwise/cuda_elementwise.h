@@ -20,6 +20,8 @@ WEIR_MUST_USE weir_status_t* weir_cuda_binary_init(const weir_kernel_init_t* ini
                                                    weir_binary_op_t op);
 weir_status_t* weir_cuda_unary_compute(weir_kernel_ctx_t* ctx);
 weir_status_t* weir_cuda_binary_compute(weir_kernel_ctx_t* ctx);
+// Element by element: both inputs must have as many.
+weir_status_t* weir_cuda_binary_flat_compute(weir_kernel_ctx_t* ctx);
 
 // Launches |functions|, made by weir_cuda_binary_init, on |n| elements of equal shapes: z = f(x,
 // y).

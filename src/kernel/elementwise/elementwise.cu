@@ -2,43 +2,10 @@
 //
 //   T OUT    the operands' type and the result's
 //   R U      as formulas use them: T, and an unsigned type at least as wide as an integer
-//   FORMULA  the value at |a|, or at |a| and |b|, from unary_ops.inc or binary_ops.inc
+//   FORMULA  the value at |a|, or at |a| and |b|, from unary_ops.inc or binary_ops.inc, in the words of
+//            formula.cu
 //   UNARY    1 or 0
 typedef element_t<T>::acc_t ACC;
-
-#define M(f) f
-#define V(f) f
-#define ROUNDED(v) (element_t<T>::load(element_t<T>::store(v)))
-#define QUOTIENT(a, b) ((b) == (T)-1 ? (T)((U)0 - (U)(a)) : (T)((a) / (b)))
-#define REMAINDER(a, b) ((b) == (T)-1 ? (T)0 : (T)((a) % (b)))
-// An integer has no quotient by 0; a GPU cannot say so, and answers 0.
-#define UNLESS(bad, value) ((bad) ? (T)0 : (T)(value))
-#define SHIFT(b) ((b) < 0 ? 0 : (b) >= (int)(8 * sizeof(T)) ? (int)(8 * sizeof(T)) - 1 : (int)(b))
-#define POPCOUNT(a) __popcll((uint64_t)(a) & (~0ull >> (64 - 8 * sizeof(T))))
-#define WEIR_CAT2(a, b) a##_##b
-#define floor_mod_of_ACC floor_mod_of
-
-template <typename A>
-__device__ __forceinline__ A sigmoid(A a) {
-  return (A)1 / ((A)1 + exp(-a));
-}
-template <typename A>
-__device__ __forceinline__ A ndtri(A a) {
-  return normcdfinv(a);
-}
-template <typename A>
-__device__ __forceinline__ A floor_mod_of(A a, A b) {
-  A rest = fmod(a, b);
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
-__device__ __forceinline__ uint64_t power_of(uint64_t base, uint64_t exponent) {
-  uint64_t power = 1;
-  for (; exponent; exponent >>= 1, base *= base) {
-    if (exponent & 1) power *= base;
-  }
-  return power;
-}
-#define weir_lgamma(v) lgamma((ACC)(v))
 
 #if UNARY
 __device__ __forceinline__ OUT value_of(T x) {

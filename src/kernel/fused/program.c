@@ -138,11 +138,13 @@ static bool is_good(const weir_node_def_t* node, const weir_fused_program_t* pro
   for (int i = 0; i < program->step_count; ++i) {
     if (!is_step_good(node, program, i)) return false;
   }
+  bool is_output[WEIR_FUSED_MAX_STEPS] = {false};
   for (int i = 0; i < program->output_count; ++i) {
-    int value = program->outputs[i];
-    if (value < program->input_count || value >= program->input_count + program->step_count ||
-        value_type(node, program, value) != node->output_types[i])
+    int step = program->outputs[i] - program->input_count;
+    if (step < 0 || step >= program->step_count || is_output[step] ||
+        value_type(node, program, program->outputs[i]) != node->output_types[i])
       return false;
+    is_output[step] = true;
   }
   return true;
 }

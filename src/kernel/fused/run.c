@@ -7,7 +7,7 @@
 //
 // A run where all inputs are scalars or of one shape, the common one, is planned here, in one sweep
 // over the steps: those that only scalars are behind are computed once, before the tiles. All else
-// is planned in shapes.c.
+// is planned in run_shapes.c.
 #include "kernel/elementwise/select.h"
 #include "kernel/fused/internal.h"
 #include "tensor/cast.h"

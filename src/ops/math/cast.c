@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "kernel/elementwise/cuda_elementwise.h"
+#include "kernel/elementwise/cuda_formula.h"
 #include "ops/math/common.h"
 
 typedef struct cast_job_t {
@@ -93,17 +94,6 @@ static weir_status_t* cast_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- GPU ----
 
-// As weir_cast_elements has it: what does not fit is brought into the range of the integer, one of
-// at least 32 bits, NaN becomes 0.
-static const char* to_integer(weir_dtype_t to) {
-  switch (to) {
-    case WEIR_DTYPE_INT64: return "a == a ? (int64_t)a : 0";
-    case WEIR_DTYPE_UINT64: return "a == a ? (uint64_t)a : 0";
-    case WEIR_DTYPE_UINT32: return "a == a ? (uint32_t)a : 0";
-    default: return "a == a ? (int32_t)a : 0";
-  }
-}
-
 static weir_status_t* cast_gpu_init(const weir_kernel_init_t* init, void* state) {
   weir_dtype_t from = weir_dtype_base(init->node->input_types[0]);
   weir_dtype_t to = weir_dtype_base(init->node->output_types[0]);
@@ -113,9 +103,7 @@ static weir_status_t* cast_gpu_init(const weir_kernel_init_t* init, void* state)
            from == WEIR_DTYPE_FLOAT ? "__int_as_float(__float_as_int(a) >> %d << %d)"
                                     : "__longlong_as_double(__double_as_longlong(a) >> %d << %d)",
            bits, bits);
-  bool is_to_integer =
-      weir_dtype_is_floating(from) && !weir_dtype_is_floating(to) && to != WEIR_DTYPE_BOOL;
-  const char* formula = is_to_integer ? to_integer(to) : bits ? cleared : "a";
+  const char* formula = bits ? cleared : weir_cuda_cast_formula(from, to);
   return weir_cuda_formula_find(init->device, true, formula, from, to, state);
 }
 

@@ -45,6 +45,12 @@
       GPU_ROW(types_, weir_cuda_binary_compute, fn##_gpu), { 0 } \
     }                                                            \
   }
+#define BINARY_FLAT(Op, fn, types_)                                   \
+  {                                                                   \
+    .name = #Op, .kernels = (const weir_kernel_def_t[]) {             \
+      GPU_ROW(types_, weir_cuda_binary_flat_compute, fn##_gpu), { 0 } \
+    }                                                                 \
+  }
 // Of those that take int32, too.
 #define BINARY_ROWS(Op, fn, types_, host_types)                                                   \
   {                                                                                               \
@@ -221,12 +227,12 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY(Xlog1py, xlog1py, FLOATING),
         BINARY(Atan2, atan2, FLOATING),
         BINARY(NextAfter, next_after, WIDE),
-        BINARY(TanhGrad, tanh_grad, FLOATING),
-        BINARY(SigmoidGrad, sigmoid_grad, FLOATING),
-        BINARY(SqrtGrad, sqrt_grad, FLOATING),
-        BINARY(RsqrtGrad, rsqrt_grad, FLOATING),
-        BINARY(ReciprocalGrad, reciprocal_grad, FLOATING),
-        BINARY(InvGrad, reciprocal_grad, FLOATING),
+        BINARY_FLAT(TanhGrad, tanh_grad, FLOATING),
+        BINARY_FLAT(SigmoidGrad, sigmoid_grad, FLOATING),
+        BINARY_FLAT(SqrtGrad, sqrt_grad, FLOATING),
+        BINARY_FLAT(RsqrtGrad, rsqrt_grad, FLOATING),
+        BINARY_FLAT(ReciprocalGrad, reciprocal_grad, FLOATING),
+        BINARY_FLAT(InvGrad, reciprocal_grad, FLOATING),
         BINARY_HOST(Less, less, NUMBERS),
         BINARY_HOST(LessEqual, less_equal, NUMBERS),
         BINARY_HOST(Greater, greater, NUMBERS),
