@@ -54,6 +54,7 @@ typedef enum weir_scalar_kind_t {
   WEIR_SCALAR_UNARY,            // a row of kernel/elementwise/unary_ops.inc
   WEIR_SCALAR_BINARY,           // a row of binary_ops.inc; the inputs broadcast
   WEIR_SCALAR_BINARY_FLAT,      // the same, of inputs with as many elements
+  WEIR_SCALAR_BINARY_SAME,      // the same, of two inputs of one shape
   WEIR_SCALAR_BIAS,             // the same, of a tensor and a vector along its last dimension
   WEIR_SCALAR_ACTIVATION,       // of kernel/nn/activation.h; a float attribute is its parameter
   WEIR_SCALAR_ACTIVATION_GRAD,  // its gradient, of inputs of one shape

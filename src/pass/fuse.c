@@ -8,9 +8,10 @@
 // Readers are chosen before what they read, in one sweep. Then groups are joined further where that
 // is known to be right though others read what is between them (fuse_join.c).
 //
-// A group's nodes are alike in all that a node is besides its value: device, colocation, deadness
-// and loop. Nodes with control inputs are left alone. Values that others read, await, or that are
-// targets are outputs. What reads references or has effects is no elementwise op, or no plain one.
+// A group's nodes are alike in all that a node is besides its value: device, deadness and loop. All
+// of it waits for what one of them awaits: the root did so anyhow. Nodes that hand a value on, held
+// back by control edges, are members without a step; gradients have many of them. What reads
+// references or has effects is no elementwise op, or no plain one.
 #include "device/device.h"
 #include "op/kernel.h"
 #include "pass/alive.h"
@@ -18,35 +19,31 @@
 
 // ---- nodes that may be fused ----
 
+static bool counts_inputs(const weir_op_t* op, const weir_attr_def_t* attr) {
+  for (int i = 0; i < op->input_count; ++i) {
+    if (op->inputs[i].number_attr && strcmp(op->inputs[i].number_attr, attr->name) == 0)
+      return true;
+  }
+  return false;
+}
+
 // Attributes besides types: a number of type float is the function's parameter, what else there is
 // makes another function of it unless it is the default.
 static bool has_plain_attrs(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
   for (int i = 0; i < op->attr_count; ++i) {
     const weir_attr_def_t* attr = &op->attrs[i];
-    if (attr->kind == WEIR_ATTR_TYPE || (attr->kind == WEIR_ATTR_FLOAT && !attr->is_list)) continue;
+    if (attr->kind == WEIR_ATTR_TYPE || (attr->kind == WEIR_ATTR_FLOAT && !attr->is_list) ||
+        counts_inputs(op, attr))
+      continue;
     const weir_attr_t* value = weir_attrs_find(node->def.attrs, attr->name);
     if (!value || !attr->has_default || !weir_attr_equal(value, &attr->default_value)) return false;
   }
   return true;
 }
 
-static float parameter_of(const weir_node_t* node) {
-  const weir_op_t* op = node->def.op;
-  for (int i = 0; i < op->attr_count; ++i) {
-    if (op->attrs[i].kind == WEIR_ATTR_FLOAT)
-      return weir_attrs_float(node->def.attrs, op->attrs[i].name);
-  }
-  return 0;
-}
-
-// Type of the operands; of a select's choices.
-static weir_dtype_t operand_type(const weir_node_t* node) {
-  return node->def.input_types[node->def.input_count - 1];
-}
-
 static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
-  weir_dtype_t type = operand_type(node);
+  weir_dtype_t type = weir_fuse_operand_type(node);
   for (int i = 0; i < node->def.input_count; ++i) {
     bool is_condition = scalar.kind == WEIR_SCALAR_SELECT && i == 0;
     if (node->def.input_types[i] != (is_condition ? WEIR_DTYPE_BOOL : type)) return false;
@@ -88,27 +85,76 @@ static bool is_where_fused(const weir_fuse_t* f, const weir_node_t* node) {
          find_kernel(&node->def, kind->kernel_type);
 }
 
-static bool is_fusable(const weir_fuse_t* f, const weir_node_t* node) {
+static bool is_plain(const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
-  if (!op || !op->def || op->def->scalar.kind == WEIR_SCALAR_NONE) return false;
-  weir_scalar_t scalar = op->def->scalar;
-  return op->role == WEIR_ROLE_NONE && !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) &&
-         node->control_count == 0 && node->def.output_count == 1 &&
-         node->def.input_count == weir_scalar_arity(scalar) && weir_rewrite_is_plain(node) &&
-         has_plain_attrs(node) && has_plain_types(node, scalar) && is_where_fused(f, node);
+  return op && op->def && op->role == WEIR_ROLE_NONE &&
+         !(op->flags & (WEIR_OP_STATEFUL | WEIR_OP_NO_FOLD)) && node->def.output_count == 1 &&
+         weir_rewrite_is_plain(node);
+}
+
+static bool is_step(const weir_fuse_t* f, const weir_node_t* node) {
+  if (!is_plain(node) || node->def.op->def->scalar.kind == WEIR_SCALAR_NONE) return false;
+  weir_scalar_t scalar = node->def.op->def->scalar;
+  return node->def.input_count == weir_scalar_arity(scalar) && has_plain_attrs(node) &&
+         has_plain_types(node, scalar) && is_where_fused(f, node);
+}
+
+// What only hands its value on is gone by now, unless it waits for something.
+static bool is_hop(const weir_node_t* node) {
+  return is_plain(node) && weir_node_has(node, WEIR_OP_PASS_THROUGH) && node->control_count > 0 &&
+         node->def.input_count == 1 && weir_dtype_is_plain(node->def.output_types[0]);
+}
+
+// ---- what nodes wait for ----
+
+enum { MAX_CONTROLS = 64 };
+
+static bool has_control(const weir_fuse_controls_t* controls, const weir_node_t* node) {
+  for (int i = 0; i < controls->count; ++i) {
+    if (controls->nodes[i] == node) return true;
+  }
+  return false;
+}
+
+// A NoOp that waits: whoever awaits it awaits what it does.
+static bool is_barrier(const weir_node_t* node) {
+  return weir_node_role(node) == WEIR_ROLE_NO_OP && node->control_count > 0;
+}
+
+// Puts what a barrier waits for in its place. False: it is too much.
+static bool open_barrier(weir_fuse_controls_t* controls, int at) {
+  const weir_node_t* barrier = controls->nodes[at];
+  controls->nodes[at] = controls->nodes[--controls->count];
+  for (int i = 0; i < barrier->control_count; ++i) {
+    if (has_control(controls, barrier->control_inputs[i])) continue;
+    if (controls->count == MAX_CONTROLS) return false;
+    controls->nodes[controls->count++] = barrier->control_inputs[i];
+  }
+  return true;
+}
+
+weir_status_t* weir_fuse_find_controls(weir_fuse_t* f, const weir_node_t* node) {
+  weir_node_t* found[MAX_CONTROLS];
+  weir_fuse_controls_t all = {.nodes = node->control_inputs, .count = node->control_count};
+  weir_fuse_controls_t open = {.nodes = found, .count = all.count};
+  bool is_open = all.count <= MAX_CONTROLS;
+  for (int i = 0; i < all.count && is_open; ++i) found[i] = all.nodes[i];
+  for (int i = 0; i < open.count && is_open;) {
+    if (is_barrier(open.nodes[i])) is_open = open_barrier(&open, i);
+    else ++i;
+  }
+  if (is_open) all = open;
+  weir_node_t** kept = weir_arena_array(&f->rewrite.arena, (size_t)all.count, sizeof(*kept));
+  if (!kept) return weir_out_of_memory();
+  for (int i = 0; i < all.count; ++i) kept[i] = all.nodes[i];
+  f->controls[node->id] = (weir_fuse_controls_t){.nodes = kept, .count = all.count};
+  return NULL;
 }
 
 // ---- groups ----
 
-static bool is_same_class(const weir_node_t* a, const weir_node_t* b) {
-  const weir_attr_t* x = weir_attrs_find(a->def.attrs, "_class");
-  const weir_attr_t* y = weir_attrs_find(b->def.attrs, "_class");
-  return x && y ? weir_attr_equal(x, y) : x == y;
-}
-
 bool weir_fuse_is_alike(const weir_fuse_t* f, const weir_node_t* a, const weir_node_t* b) {
-  return strcmp(a->def.device, b->def.device) == 0 && is_same_class(a, b) &&
-         f->condition[a->id] == f->condition[b->id] &&
+  return strcmp(a->def.device, b->def.device) == 0 && f->condition[a->id] == f->condition[b->id] &&
          f->loops.inside[a->id] == f->loops.inside[b->id];
 }
 
@@ -149,7 +195,9 @@ static bool can_join(const weir_fuse_t* f, int number, const weir_node_t* node) 
 }
 
 static weir_status_t* choose_group(weir_fuse_t* f, weir_node_t* node) {
-  if (!is_fusable(f, node)) return NULL;
+  f->is_hop[node->id] = is_hop(node);
+  if (!f->is_hop[node->id] && !is_step(f, node)) return NULL;
+  WEIR_TRY(weir_fuse_find_controls(f, node));
   int number = f->reader_group[node->id];
   if (!can_join(f, number, node)) {
     weir_fuse_group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
@@ -162,8 +210,7 @@ static weir_status_t* choose_group(weir_fuse_t* f, weir_node_t* node) {
   return NULL;
 }
 
-// Tells what |node| reads who reads it.
-static void note_reader(weir_fuse_t* f, const weir_node_t* node) {
+void weir_fuse_note_reader(weir_fuse_t* f, const weir_node_t* node) {
   int group = f->group_of[node->id];
   for (int i = 0; i < node->def.input_count; ++i) {
     int* seen = &f->reader_group[node->inputs[i].node->id];
@@ -178,145 +225,7 @@ static weir_status_t* choose_groups(weir_fuse_t* f) {
     weir_node_t* node = f->rewrite.order[k];
     if (!f->is_live[node->id]) continue;
     WEIR_TRY(choose_group(f, node));
-    note_reader(f, node);
-  }
-  return NULL;
-}
-
-// ---- programs ----
-
-typedef struct outputs_t {
-  weir_node_t** nodes;  // members that are read or awaited outside
-  uint16_t* values;
-  weir_dtype_t* types;
-  size_t count;
-} outputs_t;
-
-static weir_status_t* add_fused(weir_fuse_t* f, const weir_fuse_group_t* group,
-                                const weir_fused_program_t* program, const outputs_t* outputs,
-                                weir_node_t** out_node) {
-  weir_named_attr_t attrs[WEIR_FUSED_ATTRS + 4];
-  size_t count = WEIR_FUSED_ATTRS;
-  weir_dtype_t types[WEIR_FUSED_MAX_INPUTS];
-  const weir_shape_t* shapes[WEIR_FUSED_MAX_INPUTS];
-  const weir_node_t* last = outputs->nodes[outputs->count - 1];
-  for (int i = 0; i < group->input_count; ++i) {
-    types[i] = weir_edge_dtype(group->inputs[i]);
-    shapes[i] = weir_edge_shape(group->inputs[i]);
-  }
-  WEIR_TRY(weir_fused_encode(program, &f->rewrite.arena, attrs));
-  attrs[count++] = weir_attr_types("Tin", types, (size_t)group->input_count);
-  attrs[count++] = weir_attr_types("Tout", outputs->types, outputs->count);
-  attrs[count++] = weir_attr_shapes("shapes", shapes, (size_t)group->input_count);
-  const weir_attr_t* class = weir_attrs_find(last->def.attrs, "_class");
-  if (class) attrs[count++] = weir_attr_copy("_class", class);
-  const char* name = weir_arena_printf(&last->graph->arena, "%s_fused", last->def.name);
-  if (!name) return weir_out_of_memory();
-  weir_node_params_t params = {.op = "_Fused",
-                               .name = name,
-                               .unique_name = true,
-                               .device = last->def.device,
-                               .inputs = {.items = group->inputs, .count = group->input_count},
-                               .attrs = {.items = attrs, .count = count}};
-  WEIR_TRY(weir_graph_add(last->graph, &params, out_node));
-  for (size_t i = 0; i < outputs->count; ++i) (*out_node)->shapes[i] = outputs->nodes[i]->shapes[0];
-  return NULL;
-}
-
-static uint16_t value_of_edge(const weir_fuse_t* f, const weir_fuse_group_t* group,
-                              weir_edge_t edge) {
-  int input = weir_fuse_find_input(group, edge);
-  return input >= 0 ? (uint16_t)input : f->value_of[edge.node->id];
-}
-
-static void write_step(const weir_fuse_t* f, const weir_fuse_group_t* group,
-                       const weir_node_t* node, weir_fused_step_t* out) {
-  *out = (weir_fused_step_t){.scalar = node->def.op->def->scalar,
-                             .type = (uint8_t)operand_type(node),
-                             .out_type = (uint8_t)node->def.output_types[0],
-                             .parameter = parameter_of(node)};
-  for (int i = 0; i < node->def.input_count; ++i)
-    out->operands[i] = value_of_edge(f, group, node->inputs[i]);
-}
-
-static weir_status_t* find_outputs(weir_fuse_t* f, const weir_fuse_group_t* group, int number,
-                                   weir_node_t* const* members, outputs_t* out) {
-  size_t count = (size_t)group->member_count;
-  out->count = 0;
-  out->nodes = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->nodes));
-  out->values = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->values));
-  out->types = weir_arena_array(&f->rewrite.arena, count, sizeof(*out->types));
-  if (!out->nodes || !out->values || !out->types) return weir_out_of_memory();
-  for (size_t i = 0; i < count; ++i) {
-    weir_node_t* node = members[i];
-    f->value_of[node->id] = (uint16_t)((size_t)group->input_count + i);
-    if (f->reader_group[node->id] == number && !f->is_awaited[node->id]) continue;
-    out->nodes[out->count] = node;
-    out->values[out->count] = f->value_of[node->id];
-    out->types[out->count++] = node->def.output_types[0];
-  }
-  return NULL;
-}
-
-// Replaces the |members| of a group, in topological order.
-static weir_status_t* replace_group(weir_fuse_t* f, int number, weir_node_t* const* members) {
-  const weir_fuse_group_t* group = f->groups[number];
-  weir_arena_t* arena = &f->rewrite.arena;
-  size_t count = (size_t)group->member_count;
-  weir_fused_step_t* steps = weir_arena_array(arena, count, sizeof(*steps));
-  weir_view_t* names = weir_arena_array(arena, count, sizeof(*names));
-  weir_view_t* op_names = weir_arena_array(arena, count, sizeof(*op_names));
-  outputs_t outputs;
-  weir_node_t* fused = NULL;
-  if (!steps || !names || !op_names) return weir_out_of_memory();
-  WEIR_TRY(find_outputs(f, group, number, members, &outputs));
-  for (size_t i = 0; i < count; ++i) {
-    write_step(f, group, members[i], &steps[i]);
-    names[i] = weir_view_of(members[i]->def.name);
-    op_names[i] = weir_view_of(members[i]->def.op_name);
-  }
-  weir_fused_program_t program = {.input_count = group->input_count,
-                                  .step_count = group->member_count,
-                                  .output_count = (int)outputs.count,
-                                  .steps = steps,
-                                  .outputs = outputs.values,
-                                  .names = names,
-                                  .op_names = op_names};
-  WEIR_TRY(add_fused(f, group, &program, &outputs, &fused));
-  for (size_t i = 0; i < outputs.count; ++i) {
-    weir_edge_t from = {.node = outputs.nodes[i], .index = 0};
-    WEIR_TRY(weir_rewrite_replace_edge(&f->rewrite, from,
-                                       (weir_edge_t){.node = fused, .index = (int)i}));
-    weir_rewrite_replace_node(&f->rewrite, from.node, fused);
-  }
-  return NULL;
-}
-
-// Groups have grown together: says anew who reads each node.
-static void note_readers(weir_fuse_t* f) {
-  for (size_t i = 0; i <= f->rewrite.count; ++i) f->reader_group[i] = WEIR_NO_GROUP;
-  for (size_t k = 0; k < f->rewrite.count; ++k) {
-    const weir_node_t* node = f->rewrite.order[k];
-    if (f->is_live[node->id]) note_reader(f, node);
-  }
-}
-
-// Members of each group in topological order, one group after the other.
-static weir_status_t* replace_groups(weir_fuse_t* f) {
-  size_t groups = (size_t)f->group_count;
-  size_t* ends = weir_arena_array(&f->rewrite.arena, groups + 1, sizeof(*ends));
-  weir_node_t** members =
-      weir_arena_array(&f->rewrite.arena, f->rewrite.count + 1, sizeof(*members));
-  if (!ends || !members) return weir_out_of_memory();
-  for (size_t g = 0; g < groups; ++g) ends[g + 1] = ends[g] + (size_t)f->groups[g]->member_count;
-  for (size_t k = 0; k < f->rewrite.count; ++k) {
-    weir_node_t* node = f->rewrite.order[k];
-    if (f->is_live[node->id] && f->group_of[node->id] >= 0)
-      members[ends[f->group_of[node->id]]++] = node;
-  }
-  for (size_t g = 0; g < groups; ++g) {  // ends[g] is now where group g ends
-    int count = f->groups[g]->member_count;
-    if (count >= 2) WEIR_TRY(replace_group(f, (int)g, members + ends[g] - count));
+    weir_fuse_note_reader(f, node);
   }
   return NULL;
 }
@@ -350,7 +259,10 @@ static weir_status_t* init(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
   f->next_member = weir_arena_array(arena, count, sizeof(*f->next_member));
   f->value_of = weir_arena_array(arena, count, sizeof(*f->value_of));
   f->groups = weir_arena_array(arena, count, sizeof(*f->groups));
-  if (!f->group_of || !f->reader_group || !f->next_member || !f->value_of || !f->groups)
+  f->controls = weir_arena_array(arena, count, sizeof(*f->controls));
+  f->is_hop = weir_arena_array(arena, count, sizeof(*f->is_hop));
+  if (!f->group_of || !f->reader_group || !f->next_member || !f->value_of || !f->groups ||
+      !f->controls || !f->is_hop)
     return weir_out_of_memory();
   for (size_t i = 0; i < count; ++i) f->group_of[i] = f->reader_group[i] = WEIR_NO_GROUP;
   return NULL;
@@ -361,8 +273,7 @@ weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx) {
   weir_status_t* status = init(&f, ctx);
   if (!status) status = choose_groups(&f);
   if (!status) status = weir_fuse_join_groups(&f);
-  if (!status) note_readers(&f);
-  if (!status) status = replace_groups(&f);
+  if (!status) status = weir_fuse_replace_groups(&f);
   if (!status) status = weir_rewrite_finish(&f.rewrite, ctx);
   weir_rewrite_free(&f.rewrite);
   return status;

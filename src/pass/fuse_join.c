@@ -22,6 +22,7 @@ typedef struct join_t {
   int* first_reader;  // by node id: where its readers begin in |readers|; they end at the next's
   weir_node_t** readers;  // by data or control edges, back edges of loops left out
   uint64_t* waits;        // by node id, bit i: for waiting node i; MANY: or for another one
+  uint64_t* awaits;       // by group: the same, of what its members wait for by control edges
   int* position;          // by node id: in the topological order
   int* begins;            // by group: position of its first member
   int* ends;              // by group: and of its last
@@ -36,13 +37,19 @@ typedef struct join_t {
 
 // ---- edges ----
 
-static int source_count(const weir_node_t* node) {
-  return node->def.input_count + node->control_count;
+// What members of groups wait for is known more precisely than by their edges.
+static weir_fuse_controls_t controls_of(const join_t* j, const weir_node_t* node) {
+  if (j->f->group_of[node->id] >= 0) return j->f->controls[node->id];
+  return (weir_fuse_controls_t){.nodes = node->control_inputs, .count = node->control_count};
 }
 
-static weir_node_t* source_at(const weir_node_t* node, int i) {
+static int source_count(const join_t* j, const weir_node_t* node) {
+  return node->def.input_count + controls_of(j, node).count;
+}
+
+static weir_node_t* source_at(const join_t* j, const weir_node_t* node, int i) {
   int inputs = node->def.input_count;
-  return i < inputs ? node->inputs[i].node : node->control_inputs[i - inputs];
+  return i < inputs ? node->inputs[i].node : controls_of(j, node).nodes[i - inputs];
 }
 
 static weir_status_t* list_readers(join_t* j) {
@@ -54,8 +61,8 @@ static weir_status_t* list_readers(join_t* j) {
   int* ends = j->first_reader + 1;
   for (size_t k = 0; k < rewrite->count; ++k) {
     const weir_node_t* node = rewrite->order[k];
-    for (int i = 0; i < source_count(node) && j->f->is_live[node->id]; ++i, ++edges)
-      ++ends[source_at(node, i)->id];
+    for (int i = 0; i < source_count(j, node) && j->f->is_live[node->id]; ++i, ++edges)
+      ++ends[source_at(j, node, i)->id];
   }
   j->readers = weir_arena_array(arena, edges + 1, sizeof(*j->readers));
   if (!j->readers) return weir_out_of_memory();
@@ -63,8 +70,8 @@ static weir_status_t* list_readers(join_t* j) {
   // Filled from their ends; then the ends are the beginnings of the next ones again.
   for (size_t k = 0; k < rewrite->count; ++k) {
     weir_node_t* node = rewrite->order[k];
-    for (int i = 0; i < source_count(node) && j->f->is_live[node->id]; ++i)
-      j->readers[--ends[source_at(node, i)->id]] = node;
+    for (int i = 0; i < source_count(j, node) && j->f->is_live[node->id]; ++i)
+      j->readers[--ends[source_at(j, node, i)->id]] = node;
   }
   for (size_t i = 0; i + 1 < rewrite->count; ++i) ends[i] = ends[i + 1];
   if (rewrite->count) ends[rewrite->count - 1] = (int)edges;
@@ -96,12 +103,15 @@ static weir_status_t* mark_waiting(join_t* j) {
   for (size_t k = 0; k < rewrite->count; ++k) {
     const weir_node_t* node = rewrite->order[k];
     uint64_t waits = 0;
-    for (int i = 0; i < source_count(node); ++i) waits |= j->waits[source_at(node, i)->id];
+    for (int i = 0; i < source_count(j, node); ++i) waits |= j->waits[source_at(j, node, i)->id];
     if (j->f->is_live[node->id] && may_wait(node)) {
       waits |= (uint64_t)1 << count;
       count = WEIR_MIN(count + 1, WAITING_LIMIT);
     }
     j->waits[node->id] = waits;
+    int group = j->f->group_of[node->id];
+    for (int i = 0; group >= 0 && i < j->f->controls[node->id].count; ++i)
+      j->awaits[group] |= j->waits[j->f->controls[node->id].nodes[i]->id];
   }
   return NULL;
 }
@@ -122,7 +132,7 @@ static bool is_seen_outside(const join_t* j, const weir_node_t* node, int number
 static bool keeps_waiting(const join_t* j, int from, int to) {
   const weir_fuse_group_t* first = j->f->groups[from];
   const weir_fuse_group_t* second = j->f->groups[to];
-  uint64_t waits = 0;
+  uint64_t waits = j->awaits[from] | j->awaits[to];
   for (int i = 0; i < second->input_count; ++i) {
     const weir_node_t* source = second->inputs[i].node;
     if (group_at(j, source) != from) waits |= j->waits[source->id];
@@ -234,6 +244,7 @@ static void join(join_t* j, int from, int to, const weir_fuse_group_t* united) {
   *first = (weir_fuse_group_t){.root = first->root};
   j->begins[to] = WEIR_MIN(j->begins[to], j->begins[from]);
   j->ends[to] = WEIR_MAX(j->ends[to], j->ends[from]);
+  j->awaits[to] |= j->awaits[from];
   j->is_joined[to] = true;
   j->is_joined[from] = false;
 }
@@ -255,11 +266,12 @@ static weir_status_t* init(join_t* j) {
   j->begins = weir_arena_array(arena, groups, sizeof(*j->begins));
   j->ends = weir_arena_array(arena, groups, sizeof(*j->ends));
   j->is_joined = weir_arena_array(arena, groups, sizeof(*j->is_joined));
+  j->awaits = weir_arena_array(arena, groups, sizeof(*j->awaits));
   j->seen = weir_arena_array(arena, count, sizeof(*j->seen));
   j->group_seen = weir_arena_array(arena, groups, sizeof(*j->group_seen));
   j->stack = weir_arena_array(arena, count, sizeof(*j->stack));
-  if (!j->position || !j->begins || !j->ends || !j->is_joined || !j->seen || !j->group_seen ||
-      !j->stack)
+  if (!j->position || !j->begins || !j->ends || !j->is_joined || !j->awaits || !j->seen ||
+      !j->group_seen || !j->stack)
     return weir_out_of_memory();
   for (size_t k = f->rewrite.count; k-- > 0;) {
     const weir_node_t* node = f->rewrite.order[k];

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "pass/pass.h"
 #include "testing/world.h"
 
 typedef struct step_t {
@@ -175,7 +176,7 @@ static void test_control_edges(void** state) {
   weir_edge_t first = OP(w, "Exp", x);
   weir_edge_t last = OP(w, "Neg", first);
   check_ok(weir_graph_add_control(last.node, other.node));
-  assert_int_equal(saved(w, FETCH(last, other)), 0);
+  assert_int_equal(saved(w, FETCH(last, other)), 2);
   // Whoever waits for the root waits for all of it.
   weir_edge_t more = OP(w, "Tanh", OP(w, "Abs", x));
   weir_node_t* waits = add(w, "NoOp", "waits", WEIR_NO_EDGES, WEIR_NO_ATTRS);
@@ -186,11 +187,85 @@ static void test_control_edges(void** state) {
   assert_int_equal(saved(w, &step), 1);
   // Unless what waits for the first is what the last waits for.
   weir_edge_t start = OP(w, "Abs", y);
-  weir_node_t* between = add(w, "NoOp", "between", WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  weir_node_t* between = add(w, "Timestamp", "between", WEIR_NO_EDGES, WEIR_NO_ATTRS);
   check_ok(weir_graph_add_control(between, start.node));
   weir_edge_t late = OP(w, "Identity", y);
   check_ok(weir_graph_add_control(late.node, between));
   assert_int_equal(saved(w, FETCH(OP(w, "AddV2", start, late))), 0);
+}
+
+// A value held back by a control edge to |barrier|.
+static weir_edge_t held(world_t* w, weir_edge_t x, weir_node_t* barrier) {
+  weir_edge_t y = OP(w, "Identity", x);
+  check_ok(weir_graph_add_control(y.node, barrier));
+  return y;
+}
+
+static weir_node_t* barrier_of(world_t* w, weir_edge_t x, weir_edge_t y) {
+  weir_node_t* barrier = add(w, "NoOp", NULL, WEIR_NO_EDGES, WEIR_NO_ATTRS);
+  check_ok(weir_graph_add_control(barrier, x.node));
+  check_ok(weir_graph_add_control(barrier, y.node));
+  return barrier;
+}
+
+// Gradients of one node wait for each other before any of them is used.
+static void test_tuples(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t dx = OP(w, "Exp", x), dy = OP(w, "Square", x);
+  weir_node_t* barrier = barrier_of(w, dx, dy);
+  weir_edge_t hx = held(w, dx, barrier), hy = held(w, dy, barrier);
+  weir_edge_t sum = OP(w, "AddV2", OP(w, "Neg", hx), OP(w, "Tanh", hy));
+  assert_int_equal(saved(w, FETCH(sum)), 7);  // all but one of 8
+  assert_int_equal(saved(w, FETCH(sum, hx, dx)), 7);
+  weir_session_t* session = open_session(w, 1);
+  weir_tensor_t *fed = make_float(0), *results[3] = {NULL};
+  check_ok(weir_session_run(
+      session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(sum, hx, dx)}, results));
+  assert_true(float_of(results[0]) == -1 && float_of(results[1]) == 1 && float_of(results[2]) == 1);
+  for (int i = 0; i < 3; ++i) weir_tensor_release(results[i]);
+  weir_tensor_release(fed);
+  // One that is made of the other is between.
+  weir_edge_t product = OP(w, "MatMul", dx, dx);
+  weir_edge_t late = held(w, dx, barrier_of(w, dx, product));
+  assert_int_equal(saved(w, FETCH(OP(w, "Neg", late), product)), 0);
+}
+
+// A value from outside that is held back for others, too, stays.
+static void test_held_for_others(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t product = OP(w, "MatMul", x, x);
+  weir_edge_t value = held(w, product, OP(w, "Relu", product).node);
+  weir_edge_t both = OP(w, "Tanh", OP(w, "Exp", value));
+  assert_int_equal(saved(w, FETCH(both, OP(w, "MatMul", value, x))), 1);
+}
+
+// An enqueue of what is read again after a dequeue: what it waits for must not be the dequeue.
+static void test_held_by_a_queue(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  queue_nodes_t q = add_queue(w, "q", 1);
+  weir_edge_t first = OP(w, "Exp", x);
+  weir_node_t* enqueue = add(w, "QueueEnqueueV2", NULL, WEIR_EDGES(q.handle, first), WEIR_NO_ATTRS);
+  weir_edge_t last = OP(w, "Neg", held(w, first, q.value.node));
+  weir_session_t* session = open_session(w, 2);
+  weir_tensor_t *fed = make_float(0), *result = NULL;
+  weir_run_options_t options = {.timeout_ms = 5000};
+  check_ok(weir_session_run_with(
+      session, &(weir_step_spec_t){WEIR_FEEDS({x, fed}), WEIR_FETCHES(last), WEIR_TARGETS(enqueue)},
+      &options, &result, NULL, NULL));
+  assert_true(float_of(result) == -1);
+  weir_tensor_release(fed);
+  weir_tensor_release(result);
+}
+
+static void test_sums(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  assert_int_equal(saved(w, FETCH(OP(w, "Exp", OP(w, "AddN", OP(w, "Neg", x), y)))), 2);
+  assert_int_equal(saved(w, FETCH(OP(w, "Exp", OP(w, "AddN", x, y, x)))), 0);
 }
 
 // Integers have no quotient by zero.
@@ -228,15 +303,19 @@ static void test_attributes(void** state) {
   assert_true(feed_float(open_session(w, 1), x, -3, halved) == 1.5f);
 }
 
-static weir_edge_t add_on(world_t* w, const char* device, const char* op, weir_edge_t x) {
-  weir_node_params_t params = {.op = op,
-                               .name = op,
-                               .unique_name = true,
-                               .device = device,
-                               .inputs = {.items = &x, .count = 1}};
+static weir_edge_t add_all_on(world_t* w, const char* device, const char* op, weir_edges_t inputs) {
+  weir_node_params_t params = {
+      .op = op, .name = op, .unique_name = true, .device = device, .inputs = inputs};
   weir_node_t* node = NULL;
   check_ok(weir_graph_add(w->graph, &params, &node));
   return output(node, 0);
+}
+static weir_edge_t add_on(world_t* w, const char* device, const char* op, weir_edge_t x) {
+  return add_all_on(w, device, op, (weir_edges_t){.items = &x, .count = 1});
+}
+static weir_edge_t add_two_on(world_t* w, const char* device, const char* op,
+                              const weir_edge_t* inputs) {
+  return add_all_on(w, device, op, (weir_edges_t){.items = inputs, .count = 2});
 }
 
 static void test_devices(void** state) {
@@ -249,15 +328,58 @@ static void test_devices(void** state) {
   assert_int_equal(saved(w, FETCH(both)), 1);
 }
 
+// Nodes have their places by now: what they were to be with does not matter any more.
 static void test_colocation(void** state) {
   world_t* w = *state;
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
   weir_view_t loc[] = {weir_view_of("loc:@x")};
   weir_attrs_t attrs = WEIR_ATTRS(weir_attr_strings("_class", loc, 1));
   weir_edge_t held = output(add(w, "Exp", NULL, WEIR_EDGES(x), attrs), 0);
-  assert_int_equal(saved(w, FETCH(OP(w, "Neg", held))), 0);
+  assert_int_equal(saved(w, FETCH(OP(w, "Neg", held))), 1);
   weir_edge_t both = output(add(w, "Neg", NULL, WEIR_EDGES(held), attrs), 0);
   assert_int_equal(saved(w, FETCH(both)), 1);
+}
+
+// Fused nodes among those that a step of |fetch| needs.
+static int count_fused(world_t* w, weir_edge_t fetch) {
+  weir_graph_t* copy = NULL;
+  weir_node_t** targets = NULL;
+  weir_edge_t feeds[4];
+  int feed_count = 0, count = 0;
+  for (size_t i = 0; i < w->graph->node_count; ++i) {
+    if (strcmp(w->graph->nodes[i]->def.op_name, "Placeholder") == 0)
+      feeds[feed_count++] = output(w->graph->nodes[i], 0);
+  }
+  weir_prune_params_t params = {.graph = w->graph,
+                                .feeds = {.items = feeds, .count = feed_count},
+                                .fetches = {.items = &fetch, .count = 1}};
+  check_ok(weir_prune(&params, &copy, &targets));
+  weir_pass_ctx_t ctx = {.graph = copy};
+  check_ok(weir_pass_fuse(&ctx));
+  for (size_t i = 0; i < copy->node_count; ++i)
+    count += strcmp(copy->nodes[i]->def.op_name, "_Fused") == 0;
+  weir_graph_release(copy);
+  return count;
+}
+
+// Nodes are fused where their kind of device has a kernel for it and holds their values.
+static void test_kinds_of_devices(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t i = placeholder(w, "i", WEIR_DTYPE_INT32);
+  static const char gpu[] = "/job:localhost/replica:0/task:0/device:GPU:0";
+  assert_int_equal(count_fused(w, add_on(w, gpu, "Neg", add_on(w, gpu, "Exp", x))), 1);
+  assert_int_equal(count_fused(w, add_on(w, "/device:GPU:1", "Neg", add_on(w, gpu, "Exp", x))), 0);
+  assert_int_equal(count_fused(w, add_on(w, gpu, "OnesLike", add_on(w, gpu, "Exp", x))), 0);
+  assert_int_equal(
+      count_fused(w, add_on(w, "/device:TPU:0", "Neg", add_on(w, "/device:TPU:0", "Exp", x))), 0);
+  weir_edge_t here[2] = {i, i}, there[2] = {i, i};
+  for (int k = 0; k < 2; ++k) {
+    here[0] = add_two_on(w, "/device:CPU:0", "AddV2", here);
+    there[0] = add_two_on(w, gpu, "AddV2", there);
+  }
+  assert_int_equal(count_fused(w, here[0]), 1);
+  assert_int_equal(count_fused(w, there[0]), 0);  // a GPU's int32 are the host's
 }
 
 // What reads a reference reads it in its turn.
@@ -359,12 +481,17 @@ static void test_errors_name_the_node(void** state) {
   weir_session_t* session = open_session(w, 1);
   weir_edge_t biased =
       output(add(w, "BiasAdd", "biased", WEIR_EDGES(OP(w, "Exp", x), y), WEIR_NO_ATTRS), 0);
-  weir_edge_t last[] = {OP(w, "Neg", sum), OP(w, "Neg", grad), OP(w, "Neg", biased)};
+  weir_edge_t added =
+      output(add(w, "AddN", "added", WEIR_EDGES(OP(w, "Exp", x), y), WEIR_NO_ATTRS), 0);
+  weir_edge_t last[] = {OP(w, "Neg", sum), OP(w, "Neg", grad), OP(w, "Neg", biased),
+                        OP(w, "Neg", added)};
   const char* texts[] = {"Node 'sum' (AddV2): Incompatible shapes: [2] vs. [3]",
                          "Node 'slope' (ReluGrad): Inputs to operation slope of type ReluGrad must "
                          "have the same size and shape.  Input 0: [2] != input 1: [3]",
-                         "Node 'biased' (BiasAdd): Input tensor must be at least 2D: [2]"};
-  for (int i = 0; i < 3; ++i) {
+                         "Node 'biased' (BiasAdd): Input tensor must be at least 2D: [2]",
+                         "Node 'added' (AddN): Inputs to operation added of type AddN must have "
+                         "the same size and shape.  Input 0: [2] != input 1: [3]"};
+  for (int i = 0; i < 4; ++i) {
     assert_int_equal(saved(w, FETCH(last[i])), 2);
     weir_status_t* status = weir_session_run(
         session, &(weir_step_spec_t){WEIR_FEEDS({x, two}, {y, three}), WEIR_FETCHES(last[i])},
@@ -387,9 +514,14 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_disabled, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_values_that_are_wanted, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_control_edges, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_tuples, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_held_for_others, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_held_by_a_queue, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_sums, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_what_may_fail, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_attributes, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_devices, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_kinds_of_devices, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_colocation, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_references, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_branches, world_setup, world_teardown),

@@ -77,8 +77,12 @@ static void find_steps(writer_t* w) {
 // ---- formulas ----
 
 static int formula_kind(weir_scalar_t scalar) {
-  bool is_binary = scalar.kind == WEIR_SCALAR_BINARY_FLAT || scalar.kind == WEIR_SCALAR_BIAS;
-  return is_binary ? WEIR_SCALAR_BINARY : scalar.kind;
+  switch (scalar.kind) {
+    case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
+    case WEIR_SCALAR_BIAS: return WEIR_SCALAR_BINARY;
+    default: return scalar.kind;
+  }
 }
 
 static bool is_same_formula(const weir_fused_step_t* a, const weir_fused_step_t* b) {

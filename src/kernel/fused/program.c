@@ -11,6 +11,7 @@ int weir_scalar_arity(weir_scalar_t scalar) {
   switch (scalar.kind) {
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_BIAS:
     case WEIR_SCALAR_ACTIVATION_GRAD: return 2;
     case WEIR_SCALAR_SELECT: return 3;
@@ -35,6 +36,7 @@ bool weir_scalar_can_fuse(weir_scalar_t scalar, weir_dtype_t type, weir_dtype_t 
       return weir_unary_find(unary, type) && weir_unary_result(unary, type) == out_type;
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_BIAS:
       return weir_binary_find(binary, type) && weir_binary_result(binary, type) == out_type &&
              !weir_binary_may_fail(binary, type);
@@ -52,6 +54,7 @@ double weir_scalar_cost(weir_scalar_t scalar) {
     case WEIR_SCALAR_UNARY: return weir_unary_cost((weir_unary_op_t)scalar.function);
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_BIAS: return weir_binary_cost((weir_binary_op_t)scalar.function);
     case WEIR_SCALAR_ACTIVATION:
     case WEIR_SCALAR_ACTIVATION_GRAD:
@@ -115,6 +118,7 @@ static bool is_step_good(const weir_node_def_t* node, const weir_fused_program_t
   static const int limits[] = {[WEIR_SCALAR_UNARY] = WEIR_UNARY_COUNT,
                                [WEIR_SCALAR_BINARY] = WEIR_BINARY_COUNT,
                                [WEIR_SCALAR_BINARY_FLAT] = WEIR_BINARY_COUNT,
+                               [WEIR_SCALAR_BINARY_SAME] = WEIR_BINARY_COUNT,
                                [WEIR_SCALAR_BIAS] = WEIR_BINARY_COUNT,
                                [WEIR_SCALAR_ACTIVATION] = WEIR_ACTIVATION_COUNT,
                                [WEIR_SCALAR_ACTIVATION_GRAD] = WEIR_ACTIVATION_COUNT,

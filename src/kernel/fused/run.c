@@ -29,6 +29,7 @@ static void find_code(const weir_fused_step_t* step, weir_fused_loop_t* loop) {
       break;
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_BIAS:
       loop->fn.binary = weir_binary_find((weir_binary_op_t)step->scalar.function, loop->type);
       break;
@@ -169,6 +170,7 @@ WEIR_INLINE void run_step(const weir_fused_loop_t* loop, const place_t* places, 
     case WEIR_SCALAR_ACTIVATION: loop->fn.activation(x, z, n, loop->parameter); return;
     case WEIR_SCALAR_BINARY:
     case WEIR_SCALAR_BINARY_FLAT:
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_BIAS: {
       weir_span_t span = n == 1       ? WEIR_SPAN_BOTH
                          : px->is_one ? WEIR_SPAN_Y
@@ -310,8 +312,9 @@ static bool fits(const weir_fused_code_t* code, const plain_t* run) {
   if (!scalars) return true;
   for (int i = 0; i < code->program.step_count; ++i) {
     const weir_fused_loop_t* loop = &code->loops[i];
-    bool broadcasts =
-        loop->kind != WEIR_SCALAR_BINARY_FLAT && loop->kind != WEIR_SCALAR_ACTIVATION_GRAD;
+    bool broadcasts = loop->kind != WEIR_SCALAR_BINARY_FLAT &&
+                      loop->kind != WEIR_SCALAR_BINARY_SAME &&
+                      loop->kind != WEIR_SCALAR_ACTIVATION_GRAD;
     if (!broadcasts &&
         is_full(code, run, loop->operands[0]) != is_full(code, run, loop->operands[1]))
       return false;

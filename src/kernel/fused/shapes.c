@@ -63,13 +63,13 @@ static void describe(const weir_fused_program_t* program, int step, node_text_t*
   snprintf(out->op, sizeof(out->op), "%.*s", WEIR_VIEW_ARG(program->op_names[step]));
 }
 
-static weir_status_t* gradient_error(const weir_fused_program_t* program, int step,
-                                     weir_shape_view_t dy, weir_shape_view_t x) {
+static weir_status_t* unlike_error(const weir_fused_program_t* program, int step,
+                                   weir_shape_view_t x, weir_shape_view_t y) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   node_text_t node;
   describe(program, step, &node);
-  return weir_activation_shape_error(node.name, node.op, weir_shape_text(dy.rank, dy.dims, a),
-                                     weir_shape_text(x.rank, x.dims, b));
+  return weir_activation_shape_error(node.name, node.op, weir_shape_text(x.rank, x.dims, a),
+                                     weir_shape_text(y.rank, y.dims, b));
 }
 
 weir_status_t* weir_fused_at_node(const weir_fused_program_t* program, int step,
@@ -93,8 +93,9 @@ static weir_status_t* find_shape(const weir_fused_program_t* program, int at, we
       if (weir_shape_view_count(x) != weir_shape_view_count(y)) return weir_cwise_flat_error(x, y);
       break;
     case WEIR_SCALAR_BIAS: WEIR_TRY(weir_bias_check(x, y, -1)); break;
+    case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_ACTIVATION_GRAD:
-      if (!is_same(x, y)) return gradient_error(program, at, x, y);
+      if (!is_same(x, y)) return unlike_error(program, at, x, y);
       break;
     default: break;
   }

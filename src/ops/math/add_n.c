@@ -194,6 +194,7 @@ const weir_op_module_t weir_ops_math_add_n = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "AddN",
+         .scalar = {WEIR_SCALAR_BINARY_SAME, WEIR_BINARY_ADD},  // of two
          .attrs = "N: int >= 1; T: "
                   "{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,"
                   "bfloat16,qint16,"
