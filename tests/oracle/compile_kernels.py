@@ -1,18 +1,20 @@
 """Compiles every GPU kernel, by NVRTC, on a machine without a GPU.
 
-    compile_kernels.py --probe FILE [--jobs N] [names...]
+    compile_kernels.py --probe FILE [--jobs N] [--fused] [names...]
 
 The oracle's cases run on fake GPUs (tests/testing/cuda_fake.h) of three architectures: on one of them a case for each op, its types
 and the attributes that are words or flags, but no more than --kinds of an op; on the others one for each op. A kernel that does not compile, or fails where the CPU's does not, is a failure; what it
-computes is for a machine with a GPU to say (replay.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
+computes is for a machine with a GPU to say (replay.py). Graphs that are fused follow (fused_graphs.py). NVRTC is PyPI's, unless WEIR_NVRTC names another.
 """
 import argparse
 import collections
+import ctypes
 import glob
 import os
 import sys
 import tempfile
 
+import fused_graphs
 import oracle
 import probe as weir_probe
 from parts import run_parts
@@ -37,7 +39,7 @@ def kind(case):
 
 def run(options, part, current):
     cases, kinds = {}, collections.Counter()
-    for case in oracle.load(options, oracle.Report(0)):
+    for case in [] if options.fused else oracle.load(options, oracle.Report(0)):
         if kind(case) not in cases and kinds[case.op] < options.kinds:
             kinds[case.op] += 1
             cases[kind(case)] = case
@@ -57,7 +59,27 @@ def run(options, part, current):
             if result.code and not result.message.startswith(LIBRARIES):
                 rows[case.op, 'failures'] += 1
                 print(f'FAIL {case.where} {case.describe()} on device {device}\n    {code_name(result.code)}: {result.message}', flush=True)
+    if not options.names:
+        current.set('fused graphs')
+        run_fused(options, part, rows)
     return [[op, what, count] for (op, what), count in rows.items()]
+
+
+def run_fused(options, part, rows):
+    """Graphs whose nodes are fused, on each of the devices."""
+    lib = ctypes.CDLL(os.path.abspath(options.probe))
+    lib.weir_probe_graph.restype = ctypes.c_char_p
+    for i, (name, build) in list(enumerate(fused_graphs.cases()))[part::options.jobs]:
+        data, fetch = fused_graphs.graph_of(build)
+        for device in range(ARCHITECTURES) if i % 4 == 0 else [MAIN - 1]:
+            nodes = ctypes.c_size_t()
+            placed = fused_graphs.on_device(data, f'/device:GPU:{device}')
+            message = lib.weir_probe_graph(placed, ctypes.c_size_t(len(placed)), fetch.encode(), f'cpu,cuda:{ARCHITECTURES}'.encode(),
+                                           ctypes.byref(nodes))
+            rows['_Fused', 'runs'] += 1
+            if message or nodes.value > fused_graphs.MOST_NODES:
+                rows['_Fused', 'failures'] += 1
+                print(f'FAIL fused graph: {name} on device {device}, {nodes.value} nodes\n    {message}', flush=True)
 
 
 def main():
@@ -67,6 +89,7 @@ def main():
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--kinds', type=int, default=3, help='of cases, for each op')
     parser.add_argument('--seed', type=int, default=oracle.SEED)
+    parser.add_argument('--fused', action='store_true', help='only the graphs that are fused')
     parser.add_argument('names', nargs='*', help='ops')
     options = parser.parse_args()
     nvrtc = find_nvrtc()
