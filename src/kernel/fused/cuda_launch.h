@@ -25,8 +25,8 @@ typedef enum weir_fused_kind_t {
 
 typedef struct weir_fused_operand_t {
   uint16_t value;
-  uint8_t kind;  // weir_fused_kind_t
-  int64_t extent;
+  uint8_t kind;    // weir_fused_kind_t
+  int64_t extent;  // of a row or a column
   int64_t strides[WEIR_FUSED_MAX_DIMS];
 } weir_fused_operand_t;
 
