@@ -167,7 +167,8 @@ static void test_copies_go_first(void** state) {
   weir_arena_t arena = {0};
   weir_tensor_t* two = make_float(2);
   weir_step_spec_t spec = {WEIR_FEEDS({x, two}), WEIR_FETCHES(d, there)};
-  weir_session_options_t options = {.threads = 1, .devices = "cpu,guard"};
+  weir_session_options_t options = {
+      .threads = 1, .devices = "cpu,guard", .disabled_passes = "fuse"};
   check_ok(weir_session_create(w->graph, &options, &w->session));
   check_ok(weir_session_run_traced(w->session, &spec, results, &json));
   check_ok(weir_json_parse(weir_view_of(json), &arena, &trace));
