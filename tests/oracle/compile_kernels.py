@@ -8,7 +8,6 @@ computes is for a machine with a GPU to say (replay.py). Graphs that are fused f
 """
 import argparse
 import collections
-import ctypes
 import glob
 import os
 import sys
@@ -67,19 +66,15 @@ def run(options, part, current):
 
 def run_fused(options, part, rows):
     """Graphs whose nodes are fused, on each of the devices."""
-    lib = ctypes.CDLL(os.path.abspath(options.probe))
-    lib.weir_probe_graph.restype = ctypes.c_char_p
+    runner = fused_graphs.Runner(options.probe, f'cpu,cuda:{ARCHITECTURES}')
     for i, (name, build) in list(enumerate(fused_graphs.cases()))[part::options.jobs]:
         data, fetch = fused_graphs.graph_of(build)
         for device in range(ARCHITECTURES) if i % 4 == 0 else [MAIN - 1]:
-            nodes = ctypes.c_size_t()
-            placed = fused_graphs.on_device(data, f'/device:GPU:{device}')
-            message = lib.weir_probe_graph(placed, ctypes.c_size_t(len(placed)), fetch.encode(), f'cpu,cuda:{ARCHITECTURES}'.encode(),
-                                           ctypes.byref(nodes))
+            nodes, message = runner.run(fused_graphs.on_device(data, f'/device:GPU:{device}'), fetch)
             rows['_Fused', 'runs'] += 1
-            if message or nodes.value > fused_graphs.MOST_NODES:
+            if message or nodes > fused_graphs.MOST_NODES:
                 rows['_Fused', 'failures'] += 1
-                print(f'FAIL fused graph: {name} on device {device}, {nodes.value} nodes\n    {message}', flush=True)
+                print(f'FAIL fused graph: {name} on device {device}, {nodes} nodes\n    {message}', flush=True)
 
 
 def main():

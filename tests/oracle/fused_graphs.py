@@ -1,16 +1,31 @@
-"""Graphs of elementwise nodes that Weir fuses, for compile_kernels.py: every function that GPUs have, every type, every way to
-broadcast."""
-import tensorflow as tf
+"""Graphs of elementwise nodes that Weir fuses: every function that GPUs have, every type, every way to broadcast.
+
+    fused_graphs.py --write DIRECTORY                                   needs TensorFlow
+    fused_graphs.py --run DIRECTORY --probe FILE [--devices LIST]       does not
+
+Writes them to files, and runs those where there is a GPU: fused and not, they must give the same bits. compile_kernels.py compiles them
+elsewhere.
+"""
+import argparse
+import ctypes
+import glob
+import os
+import sys
+
+try:
+    import tensorflow as tf
+except ImportError:  # to run them
+    tf = None
 
 MOST_NODES = 12  # of a graph that was fused, arguments, results and copies included
-FLOATING = (tf.float32, tf.float64, tf.half, tf.bfloat16)
+FLOATING = (tf.float32, tf.float64, tf.half, tf.bfloat16) if tf else ()
 UNARY = ('Abs Neg Sign Square Reciprocal Sqrt Rsqrt Exp Expm1 Log Log1p Tanh Sigmoid Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh '
          'Acosh Atanh Erf Erfc Lgamma Floor Ceil Round Relu Relu6 LeakyRelu Elu Selu Softplus Softsign').split()
 BINARY = ('AddV2 Sub Mul RealDiv FloorDiv FloorMod TruncateDiv Pow SquaredDifference Maximum Minimum DivNoNan MulNoNan Xdivy Xlogy '
           'Xlog1py Atan2 TanhGrad SigmoidGrad SqrtGrad RsqrtGrad ReciprocalGrad ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad '
           'SoftplusGrad SoftsignGrad').split()
 COMPARISONS = 'Less LessEqual Greater GreaterEqual Equal NotEqual'.split()
-INTEGERS = (tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64)
+INTEGERS = (tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint64) if tf else ()
 # Of three operands; the result has the shape of the first.
 SHAPES = [((6, 8), (6, 8), (6, 8)), ((6, 8), (), ()), ((6, 8), (8,), ()), ((6, 8), (6, 1), (8,)), ((6, 7), (6, 1), (7,)),
           ((4, 5, 6), (4, 1, 6), (1, 5, 1)), ((4, 5, 8), (4, 1, 8), (5, 1)), ((), (), ()), ((0, 3), (3,), ())]
@@ -29,14 +44,16 @@ def raw(name, *inputs):
 
 
 def functions(dtype):
+    """Each function's value goes on into the next one's, unless it is infinite or no number."""
     x, y = feed(dtype), feed(dtype)
-    for name in UNARY:
-        y = raw(name, y)
-    for name in BINARY:
-        y = raw(name, y, x)
-    if dtype in (tf.float32, tf.float64):
-        y = tf.raw_ops.NextAfter(x1=raw('Ndtri', raw('Erfinv', raw('Rint', y))), x2=x)
-    return tf.raw_ops.LogicalAnd(x=raw('IsNan', y), y=tf.raw_ops.LogicalOr(x=raw('IsInf', y), y=raw('IsFinite', x)))
+    wide = dtype in (tf.float32, tf.float64)
+    values = [lambda v, n=name: raw(n, v) for name in UNARY + ['Rint', 'Erfinv', 'Ndtri'] * wide if name != 'Lgamma' or dtype != tf.bfloat16]
+    values += [lambda v, n=name: raw(n, v, x) for name in BINARY + ['NextAfter'] * wide]
+    for value in values:
+        z = value(y)
+        bad = tf.raw_ops.LogicalOr(x=raw('IsInf', z), y=tf.raw_ops.LogicalAnd(x=raw('IsNan', z), y=tf.logical_not(raw('IsFinite', z))))
+        y = tf.raw_ops.SelectV2(condition=bad, t=x, e=y * tf.constant(0.25, dtype) + z)
+    return y
 
 
 def integers(dtype):
@@ -108,3 +125,53 @@ def on_device(data, device):
     for node in graph.node:
         node.device = device
     return graph.SerializeToString()
+
+
+class Runner:
+    """Runs graphs through libweir_probe.so."""
+
+    def __init__(self, probe, devices):
+        self.lib = ctypes.CDLL(os.path.abspath(probe))
+        self.lib.weir_probe_graph.restype = ctypes.c_char_p
+        self.devices = devices
+
+    def run(self, data, fetch, without=None):
+        """(nodes of the step, what went wrong or None); without passes, if some are given, the results must be the same."""
+        nodes = ctypes.c_size_t()
+        message = self.lib.weir_probe_graph(data, ctypes.c_size_t(len(data)), fetch.encode(), self.devices.encode(),
+                                            without.encode() if without else None, ctypes.byref(nodes))
+        return nodes.value, message.decode() if message else None
+
+
+def write(directory):
+    os.makedirs(directory, exist_ok=True)
+    for i, (name, build) in enumerate(cases()):
+        data, fetch = graph_of(build)
+        with open(os.path.join(directory, f'{i:02}.pb'), 'wb') as file:
+            file.write(f'{name}\n{fetch}\n'.encode() + data)
+    return 0
+
+
+def run(directory, probe, devices):
+    runner, failures = Runner(probe, devices), 0
+    for path in sorted(glob.glob(os.path.join(directory, '*.pb'))):
+        with open(path, 'rb') as file:
+            name, fetch = file.readline().decode().strip(), file.readline().decode().strip()
+            nodes, message = runner.run(file.read(), fetch, 'fuse')
+        failures += message is not None
+        print(f'{message or "ok"}: {name}, {nodes} nodes', flush=True)
+    return 1 if failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--write', metavar='DIRECTORY')
+    parser.add_argument('--run', metavar='DIRECTORY')
+    parser.add_argument('--probe', help='libweir_probe.so')
+    parser.add_argument('--devices', default='cpu,cuda', help='of the session')
+    options = parser.parse_args()
+    return write(options.write) if options.write else run(options.run, options.probe, options.devices)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -85,11 +85,16 @@ static int formula_kind(weir_scalar_t scalar) {
   }
 }
 
+static uint32_t bits_of(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
 static bool is_same_formula(const weir_fused_step_t* a, const weir_fused_step_t* b) {
   return formula_kind(a->scalar) == formula_kind(b->scalar) &&
          a->scalar.function == b->scalar.function && a->type == b->type &&
-         a->out_type == b->out_type &&
-         memcmp(&a->parameter, &b->parameter, sizeof(a->parameter)) == 0;
+         a->out_type == b->out_type && bits_of(a->parameter) == bits_of(b->parameter);
 }
 
 static void find_functions(writer_t* w) {
