@@ -44,6 +44,23 @@ static const char functions[] =
     "   attr {key: 'message' value {s: 'promised'}}}"
     "  node_def {name: 'root' op: 'Sqrt' input: 'minus:y:0'" TYPE("T") "}"
     "  ret {key: 'r' value: 'minus:y:0'} control_ret {key: 'c' value: 'check'}}"
+    // Doubles until it is ten, and does something in each turn.
+    " function {signature {name: 'Loop' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def {name: 'enter' op: 'Enter' input: 'a'" TYPE("T")
+    "   attr {key: 'frame_name' value {s: 'f'}}}"
+    "  node_def {name: 'merge' op: 'Merge' input: 'enter:output:0' input: 'next:output:0'" TYPE("T")
+    "   attr {key: 'N' value {i: 2}}}"
+    "  node_def {name: 'ten' op: 'Const' input: '^merge'" TYPE("dtype")
+    "   attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 10}}}}"
+    "  node_def {name: 'less' op: 'Less' input: 'merge:output:0' input: 'ten:output:0'" TYPE("T") "}"
+    "  node_def {name: 'cond' op: 'LoopCond' input: 'less:z:0'}"
+    "  node_def {name: 'switch' op: 'Switch' input: 'merge:output:0' input: 'cond:output:0'" TYPE("T") "}"
+    "  node_def {name: 'sum' op: 'AddV2' input: 'switch:output_true:0' input: 'switch:output_true:0'"
+       TYPE("T") "}"
+    "  node_def {name: 'now' op: 'Timestamp' input: '^sum'}"
+    "  node_def {name: 'next' op: 'NextIteration' input: 'sum:z:0'" TYPE("T") "}"
+    "  node_def {name: 'exit' op: 'Exit' input: 'switch:output_false:0'" TYPE("T") "}"
+    "  ret {key: 'r' value: 'exit:output:0'}}"
     " function {signature {name: 'First' input_arg" ARG("a") " input_arg" ARG("b") " output_arg"
       ARG("r") "} ret {key: 'r' value: 'a'}}"
     "}";
@@ -108,6 +125,17 @@ static void test_calls_within_calls(void** state) {
   assert_int_equal(count_of(w, "AddV2"), 1);
   assert_string_equal(source_op(w, "y"), "Neg");
   assert_float_equal(run_at(w, 3), 6, 0);
+}
+
+// What a body does in a loop, nobody outside can wait for but by the loop's end.
+static void test_effects_in_a_loop(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Loop", ""));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
+  const weir_node_t* call = node_of(w, "call");
+  assert_int_equal(call->control_count, 1);
+  assert_string_equal(call->control_inputs[0]->def.op_name, "Exit");
+  assert_float_equal(run_at(w, 3), -12, 0);
 }
 
 // Two calls of one function are two bodies, and one call may read another's result.
@@ -291,6 +319,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_call_becomes_its_body),
       TEST(test_calls_within_calls),
+      TEST(test_effects_in_a_loop),
       TEST(test_chain_of_calls),
       TEST(test_argument_passes_through),
       TEST(test_call_without_results),

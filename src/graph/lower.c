@@ -155,6 +155,7 @@ typedef struct body_map_t {
   inlining_t* inlining;
   weir_node_t** nodes;  // by id in the body: the copy
   bool* is_anchored;    // by id in the body
+  weir_loops_t loops;   // of the body
 } body_map_t;
 
 static weir_edge_t map_edge(const body_map_t* map, weir_edge_t edge) {
@@ -235,7 +236,9 @@ static weir_status_t* copy_node(body_map_t* map, const weir_node_t* node) {
 
 static weir_status_t* copy_nodes(body_map_t* map, const weir_function_body_t* body) {
   weir_node_t** order = NULL;
+  size_t count = body->graph->node_count;
   WEIR_TRY(weir_graph_order(body->graph, &map->l->arena, &order));
+  WEIR_TRY(weir_loops_find(body->graph, order, count, &map->l->arena, &map->loops));
   for (size_t i = 0; i < body->graph->node_count; ++i) {
     weir_role_t role = weir_node_role(order[i]);
     if (role != WEIR_ROLE_ARG && role != WEIR_ROLE_RETVAL) WEIR_TRY(copy_node(map, order[i]));
@@ -250,12 +253,42 @@ static weir_status_t* copy_nodes(body_map_t* map, const weir_function_body_t* bo
   return NULL;
 }
 
+// What happens in a loop has happened when the loop is left.
+static bool add_exits(body_map_t* map, const weir_function_body_t* body, int loop) {
+  inlining_t* in = map->inlining;
+  int before = in->effect_count;
+  for (size_t i = 0; i < body->graph->node_count; ++i) {
+    const weir_node_t* node = body->graph->nodes[i];
+    if (weir_node_role(node) == WEIR_ROLE_EXIT && map->loops.inside[i] == loop)
+      in->effects[in->effect_count++] = map->nodes[i];
+  }
+  return in->effect_count > before;
+}
+
+static weir_status_t* take_effects(body_map_t* map, const weir_function_body_t* body) {
+  inlining_t* in = map->inlining;
+  size_t most = (size_t)body->control_count + body->graph->node_count;
+  bool* is_left = weir_arena_array(&map->l->arena, (size_t)map->loops.count, sizeof(*is_left));
+  in->effects = weir_arena_array(&map->l->arena, most, sizeof(*in->effects));
+  if (!in->effects || !is_left) return weir_out_of_memory();
+  // In a node that asked to be lowered, side effects that control_ret leaves out run where a result
+  // needs them.
+  int count = weir_node_asks_to_lower(map->l->node) ? body->promised_count : body->control_count;
+  for (int i = 0; i < count; ++i) {
+    const weir_node_t* node = body->controls[i];
+    int loop = map->loops.outputs[node->id];
+    while (map->loops.items[loop].depth > 1) loop = map->loops.items[loop].parent;
+    if (loop > 0 && !is_left[loop]) is_left[loop] = add_exits(map, body, loop);
+    if (!is_left[loop]) in->effects[in->effect_count++] = map->nodes[node->id];
+  }
+  return NULL;
+}
+
 static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* body) {
   inlining_t* in = map->inlining;
   in->ret_count = body->ret_count;
   in->rets = weir_arena_array(&map->l->arena, (size_t)body->ret_count, sizeof(*in->rets));
-  in->effects = weir_arena_array(&map->l->arena, (size_t)body->control_count, sizeof(*in->effects));
-  if (!in->rets || !in->effects) return weir_out_of_memory();
+  if (!in->rets) return weir_out_of_memory();
   for (int i = 0; i < body->ret_count; ++i) {
     weir_edge_t source = body->rets[i]->inputs[0];
     weir_edge_t ret = map_edge(map, source);
@@ -264,12 +297,7 @@ static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* 
     }
     in->rets[i] = ret;
   }
-  // In a node that asked to be lowered, side effects that control_ret leaves out run where a result
-  // needs them.
-  int count = weir_node_asks_to_lower(map->l->node) ? body->promised_count : body->control_count;
-  for (int i = 0; i < count; ++i)
-    in->effects[in->effect_count++] = map->nodes[body->controls[i]->id];
-  return NULL;
+  return take_effects(map, body);
 }
 
 static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining,
