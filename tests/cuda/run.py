@@ -45,7 +45,7 @@ class Tests:
         made = run(sys.executable, f'{ORACLE}/{program}.py', '--devices', self.ieee, '--jobs', os.cpu_count() // 2, *more)
         lines = made.stdout.strip().split('\n')
         if made.returncode:
-            print('\n'.join(lines[-60:]))
+            print('\n'.join(line for line in lines if line.startswith(('FAIL', ' ', 'CRASH'))))
         return made.returncode == 0, lines[-1]
 
     def oracle(self):
