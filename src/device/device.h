@@ -144,12 +144,13 @@ WEIR_MUST_USE weir_status_t* weir_device_fetch(weir_device_t* device, weir_memor
 typedef struct weir_device_params_t {
   const char* task;  // what names begin with; NULL: that of a process by itself
   int index;
-  weir_pool_t* pool;  // borrowed, must outlive the device
-  double speed;       // of a simulated device: 1 is as fast as its kernels are
-  double bandwidth;   // likewise: bytes a second, to and from it; 0: as fast as it goes
-  double memory;      // bytes of its own; 0: as much as the kind has
-  bool is_staged;     // of a guard: it copies pinned host memory only
-  bool is_ieee;       // of a GPU: products of floats are not rounded to TF32
+  weir_pool_t* pool;      // borrowed, must outlive the device
+  double speed;           // of a simulated device: 1 is as fast as its kernels are
+  double bandwidth;       // likewise: bytes a second, to and from it; 0: as fast as it goes
+  double memory;          // bytes of its own; 0: as much as the kind has
+  bool is_staged;         // of a guard: it copies pinned host memory only
+  bool is_ieee;           // of a GPU: products of floats are not rounded to TF32
+  bool is_deterministic;  // of a GPU: sums have an order, so that results repeat to the bit
 } weir_device_params_t;
 typedef struct weir_device_kind_t {
   const char* name;         // "cpu": as --devices and people spell it

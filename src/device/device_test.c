@@ -674,9 +674,19 @@ static void test_lists(void** state) {
   assert_non_null(devices[1]->staging);
   assert_null(devices[2]->staging);
   weir_devices_release(devices, count);
-  const char* bad[] = {
-      "guard@staged=1", "tight@memory=0.5", "tight@memory=", "gpu:1",   "cpu:0", "cpu:x",
-      "cpu:-1",         "guard@speed=0",    "guard@size=3",  "cpu:100", ":2",    "cpu:60,guard:60"};
+  const char* bad[] = {"guard@staged=1",
+                       "tight@memory=0.5",
+                       "tight@memory=",
+                       "gpu:1",
+                       "cpu:0",
+                       "cpu:x",
+                       "cpu:-1",
+                       "guard@speed=0",
+                       "guard@size=3",
+                       "cpu:100",
+                       ":2",
+                       "cpu:60,guard:60",
+                       "cuda@deterministic=2"};
   for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i) {
     weir_status_t* status = weir_devices_create(bad[i], NULL, NULL, &devices, &count);
     if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) fail_msg("%s was accepted", bad[i]);

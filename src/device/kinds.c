@@ -54,6 +54,10 @@ static bool parse_option(weir_view_t option, weir_device_params_t* params) {
     params->is_ieee = weir_view_is(option, "0");
     return params->is_ieee || weir_view_is(option, "1");
   }
+  if (weir_view_is(key, "deterministic")) {
+    params->is_deterministic = weir_view_is(option, "1");
+    return params->is_deterministic || weir_view_is(option, "0");
+  }
   if (weir_view_is(key, "speed")) return parse_positive(option, &params->speed);
   if (weir_view_is(key, "bandwidth")) return parse_positive(option, &params->bandwidth);
   return weir_view_is(key, "memory") && parse_positive(option, &params->memory) &&
@@ -76,7 +80,7 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
   if (!is_good || count > MAX_DEVICES)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "'%.*s' does not say which devices: KIND[:COUNT][@speed=X][@bandwidth=X]"
-                       "[@memory=BYTES][@tf32=0][@staged], at most %d",
+                       "[@memory=BYTES][@tf32=0][@deterministic=1][@staged], at most %d",
                        WEIR_VIEW_ARG(text), MAX_DEVICES);
   out->count = (int)count;
   return NULL;

@@ -55,6 +55,8 @@ WEIR_MUST_USE weir_status_t* weir_cuda_synchronize(weir_device_t* device);
 // Whether products of floats may round their factors to TF32, as TensorFlow's do: unless the device
 // was made with @tf32=0.
 bool weir_cuda_allows_tf32(const weir_device_t* device);
+// Whether sums must have an order, so that results repeat to the bit: @deterministic=1.
+bool weir_cuda_is_deterministic(const weir_device_t* device);
 const cuda_core_t* weir_cuda_core(const weir_device_t* device);
 bool weir_device_is_cuda(const weir_device_t* device);
 

@@ -1,8 +1,4 @@
 // cuda_compiler.c — NVRTC, and the cache before it.
-//
-// A file of the cache is named by all that its code depends on: source, options, architecture and
-// NVRTC's version. It begins with the fingerprint of what follows, so that a torn or changed file
-// is noticed; it is replaced as a whole, so that two processes do no harm to each other.
 #include "device/cuda/cuda_compiler.h"
 
 #include <dlfcn.h>
@@ -11,10 +7,8 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/fingerprint.h"
-#include "base/log.h"
-#include "base/map.h"
 #include "base/string.h"
+#include "device/cuda/cuda_cache.h"
 #include "device/cuda/cuda_driver.h"
 #include "file/fs.h"
 
@@ -120,81 +114,29 @@ static weir_status_t* compile(const char* name, const char* source, int architec
 
 // ---- the cache ----
 
-static weir_status_t* cache_directory(weir_strbuf_t* out) {
-  const char* own = getenv("WEIR_CACHE_DIR");
-  const char* base = getenv("XDG_CACHE_HOME");
-  const char* home = getenv("HOME");
-  if (own && *own) weir_strbuf_puts(out, own);
-  else if (base && *base) weir_strbuf_printf(out, "%s/weir", base);
-  else if (home && *home) weir_strbuf_printf(out, "%s/.cache/weir", home);
-  else return WEIR_STATUS(NOT_FOUND, "no place for a cache");
-  return weir_strbuf_finish(out);
-}
-
-static weir_status_t* cache_path(const char* source, int architecture, weir_strbuf_t* out) {
-  WEIR_TRY(cache_directory(out));
-  size_t size = strlen(source);
-  uint64_t first = weir_fingerprint64(source, size);
-  uint64_t second = weir_hash_bytes(source, size, (uint64_t)version << 16 | (uint64_t)architecture);
-  weir_strbuf_printf(out, "/%016llx%016llx.sm_%d", (unsigned long long)first,
-                     (unsigned long long)second, architecture);
-  return weir_strbuf_finish(out);
-}
-
-// False: it is not there, or not whole.
-static bool load(const char* path, char** out_code, size_t* out_size) {
-  weir_strbuf_t text = {0};
-  uint64_t print = 0;
-  weir_status_t* status = weir_fs_read_all(path, &text);
-  bool is_whole = !status && text.size > sizeof(print);
-  if (is_whole) memcpy(&print, text.data, sizeof(print));
-  size_t size = is_whole ? text.size - sizeof(print) : 0;
-  is_whole = is_whole && weir_fingerprint64(text.data + sizeof(print), size) == print;
-  char* code = is_whole ? weir_malloc(size) : NULL;
-  if (code) memcpy(code, text.data + sizeof(print), size);
-  weir_strbuf_free(&text);
-  weir_status_destroy(status);
-  *out_code = code;
-  *out_size = size;
-  return code != NULL;
-}
-
-static weir_status_t* write_to(const char* directory, const char* path, const char* code,
-                               size_t size) {
-  uint64_t print = weir_fingerprint64(code, size);
-  weir_strbuf_t text = {0};
-  WEIR_TRY(weir_fs_make_directories(directory));
-  weir_strbuf_append(&text, (const char*)&print, sizeof(print));
-  weir_strbuf_append(&text, code, size);
-  weir_status_t* status = weir_strbuf_finish(&text);
-  if (!status) status = weir_fs_replace(path, weir_view(text.data, text.size));
-  weir_strbuf_free(&text);
+// All that the code depends on.
+static weir_status_t* cache_name(const char* source, int architecture, weir_strbuf_t* out) {
+  weir_strbuf_t key = {0};
+  char kind[16];
+  snprintf(kind, sizeof(kind), "sm_%d", architecture);
+  weir_strbuf_printf(&key, "nvrtc %d %s\n", version, kind);
+  weir_strbuf_puts(&key, source);
+  weir_status_t* status = weir_strbuf_finish(&key);
+  if (!status) status = weir_cuda_cache_name(weir_view(key.data, key.size), kind, out);
+  weir_strbuf_free(&key);
   return status;
-}
-
-// What cannot be kept is compiled again the next time.
-static void store(const char* path, const char* code, size_t size) {
-  weir_strbuf_t directory = {0};
-  weir_status_t* status = cache_directory(&directory);
-  if (!status) status = write_to(directory.data, path, code, size);
-  if (status) WEIR_LOG(INFO, "a GPU kernel is not kept: %s", weir_status_message(status));
-  weir_status_destroy(status);
-  weir_strbuf_free(&directory);
 }
 
 weir_status_t* weir_cuda_compile(const char* name, const char* source, int architecture,
                                  char** out_code, size_t* out_size) {
   pthread_once(&once, open_once);
   if (reason) return weir_status_copy(reason);
-  weir_strbuf_t path = {0};
-  weir_status_t* no_cache = cache_path(source, architecture, &path);
-  bool has_cache = !no_cache;
-  weir_status_destroy(no_cache);
-  weir_status_t* status = NULL;
-  if (!has_cache || !load(path.data, out_code, out_size)) {
+  weir_strbuf_t kept = {0};
+  weir_status_t* status = cache_name(source, architecture, &kept);
+  if (!status && !weir_cuda_cache_load(kept.data, out_code, out_size)) {
     status = compile(name, source, architecture, out_code, out_size);
-    if (!status && has_cache) store(path.data, *out_code, *out_size);
+    if (!status) weir_cuda_cache_store(kept.data, *out_code, *out_size);
   }
-  weir_strbuf_free(&path);
+  weir_strbuf_free(&kept);
   return status;
 }

@@ -31,7 +31,8 @@ typedef struct cuda_device_t {
   thread_stream_t* notifier;               // waits for events
   cuda_memory_t* memory;
   cuda_memory_t* pinned;
-  bool is_ieee;         // products of floats are of floats, not of TF32
+  bool is_ieee;  // products of floats are of floats, not of TF32
+  bool is_deterministic;
   bool is_synchronous;  // WEIR_CUDA_SYNC=1: a launch waits, so that errors are its own
   weir_mutex_t mu;      // guards all below
   weir_map_t modules;   // by source
@@ -302,6 +303,10 @@ bool weir_cuda_allows_tf32(const weir_device_t* device) {
   return !((const cuda_device_t*)device)->is_ieee;
 }
 
+bool weir_cuda_is_deterministic(const weir_device_t* device) {
+  return ((const cuda_device_t*)device)->is_deterministic;
+}
+
 const cuda_core_t* weir_cuda_core(const weir_device_t* device) {
   return ((const cuda_device_t*)device)->core;
 }
@@ -429,6 +434,7 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
   device->base.allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
   device->core = core;
   device->is_ieee = params->is_ieee;
+  device->is_deterministic = params->is_deterministic;
   device->is_synchronous = sync && *sync == '1';
   device->modules.owns_keys = true;
   weir_mutex_init(&device->mu);

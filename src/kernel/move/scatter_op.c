@@ -60,7 +60,9 @@ weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t 
 
 // ---- one run ----
 
-enum { FEW = 1024 };  // rows: each is compared with all others
+// Rows: each is compared with all others. More of them are added in any order, unless that must not
+// be.
+enum { FEW = 1024 };
 
 // For each slice of |dst| the last of |places| that names it.
 static weir_status_t* find_last(weir_kernel_ctx_t* ctx, const weir_scatter_state_t* s,
@@ -89,8 +91,9 @@ weir_status_t* weir_gpu_scatter(weir_kernel_ctx_t* ctx, const weir_scatter_state
                               : NULL;
   void* last = scratch ? scratch->data : NULL;
   weir_cuda_size_t size = weir_cuda_size_for(ctx->device, p.count * p.inner);
-  weir_cuda_function_t function =
-      s->depends_on_order && p.count <= FEW ? s->scatter_few : s->scatter;
+  bool is_ordered =
+      s->depends_on_order && (p.count <= FEW || weir_cuda_is_deterministic(ctx->device));
+  weir_cuda_function_t function = is_ordered ? s->scatter_few : s->scatter;
   if (!status)
     status = weir_cuda_launch(ctx->device, function, &size,
                               WEIR_CUDA_ARGS(&to, &indices, &from, &p, &scalar, &last));
