@@ -1,0 +1,142 @@
+// cudnn_internal.h — cuDNN's interface, and what a device keeps of it, for the files of cuDNN
+// alone.
+#ifndef WEIR_KERNEL_CONV_CUDNN_INTERNAL_H_
+#define WEIR_KERNEL_CONV_CUDNN_INTERNAL_H_
+
+#include "base/map.h"
+#include "kernel/conv/cudnn.h"
+
+// ---- the library: names, numbers and signatures are its stable interface ----
+
+typedef void* dnn_t;  // a descriptor
+typedef void* dnn_handle_t;
+
+enum {
+  // Kinds of descriptors.
+  DNN_CONVOLUTION = 1,
+  DNN_ENGINE = 2,
+  DNN_CONFIG = 3,
+  DNN_HEURISTIC = 4,
+  DNN_PLAN = 5,
+  DNN_KNOB = 7,
+  DNN_FORWARD = 10,
+  DNN_BY_FILTER = 11,
+  DNN_BY_INPUT = 12,
+  DNN_GRAPH = 15,
+  DNN_PACK = 16,
+  DNN_TENSOR = 17,
+  // Types of attributes.
+  DNN_TYPE_HANDLE = 0,
+  DNN_TYPE_DATA_TYPE = 1,
+  DNN_TYPE_INT64 = 3,
+  DNN_TYPE_FLOAT = 4,
+  DNN_TYPE_DOUBLE = 5,
+  DNN_TYPE_POINTER = 6,
+  DNN_TYPE_MODE = 7,
+  DNN_TYPE_HEURISTIC = 8,
+  DNN_TYPE_KNOB = 9,
+  DNN_TYPE_NUMERICAL_NOTE = 11,
+  DNN_TYPE_DESCRIPTOR = 15,
+  DNN_TYPE_BEHAVIOR_NOTE = 19,
+  // Attributes.
+  DNN_CONVOLUTION_TYPE = 100,
+  DNN_CONVOLUTION_MODE = 101,
+  DNN_CONVOLUTION_DILATIONS = 102,
+  DNN_CONVOLUTION_STRIDES = 103,
+  DNN_CONVOLUTION_PADS_AFTER = 104,
+  DNN_CONVOLUTION_PADS_BEFORE = 105,
+  DNN_CONVOLUTION_AXES = 106,
+  DNN_HEURISTIC_MODE = 200,
+  DNN_HEURISTIC_GRAPH = 201,
+  DNN_HEURISTIC_RESULTS = 202,
+  DNN_CONFIG_ENGINE = 300,
+  DNN_CONFIG_KNOBS = 302,
+  DNN_PLAN_HANDLE = 400,
+  DNN_PLAN_CONFIG = 401,
+  DNN_PLAN_WORKSPACE = 402,
+  DNN_KNOB_KIND = 600,
+  DNN_KNOB_VALUE = 601,
+  DNN_FORWARD_FIRST = 700,    // alpha, beta, convolution, w, x, y
+  DNN_BY_INPUT_FIRST = 706,   // alpha, beta, convolution, w, dx, dy
+  DNN_BY_FILTER_FIRST = 712,  // alpha, beta, convolution, dw, x, dy
+  DNN_GRAPH_HANDLE = 800,
+  DNN_GRAPH_OPERATIONS = 801,
+  DNN_TENSOR_ALIGNMENT = 900,
+  DNN_TENSOR_TYPE = 901,
+  DNN_TENSOR_DIMS = 902,
+  DNN_TENSOR_STRIDES = 903,
+  DNN_TENSOR_ID = 906,
+  DNN_PACK_IDS = 1000,
+  DNN_PACK_POINTERS = 1001,
+  DNN_PACK_WORKSPACE = 1003,
+  DNN_ENGINE_GRAPH = 1300,
+  DNN_ENGINE_INDEX = 1301,
+  DNN_ENGINE_NUMERICAL_NOTE = 1303,
+  DNN_ENGINE_BEHAVIOR_NOTE = 1305,
+  // Values.
+  DNN_CROSS_CORRELATION = 1,
+  DNN_HEURISTIC_FALLBACK = 2,
+  DNN_HEURISTIC_A = 3,
+  DNN_NOTE_TENSOR_CORE = 0,
+  DNN_NOTE_DOWN_CONVERT = 1,
+  DNN_NOTE_NONDETERMINISTIC = 4,
+  DNN_NOTE_COMPILES = 0,  // of behaviour
+};
+
+#define DNN_FUNCTIONS(FUNCTION)                                                                    \
+  FUNCTION(create, cudnnCreate, (dnn_handle_t * out_handle))                                       \
+  FUNCTION(destroy, cudnnDestroy, (dnn_handle_t handle))                                           \
+  FUNCTION(property, cudnnGetProperty, (int which, int* out_value))                                \
+  FUNCTION(set_stream, cudnnSetStream, (dnn_handle_t handle, cu_stream_t stream))                  \
+  FUNCTION(make, cudnnBackendCreateDescriptor, (int kind, dnn_t* out_descriptor))                  \
+  FUNCTION(drop, cudnnBackendDestroyDescriptor, (dnn_t descriptor))                                \
+  FUNCTION(finish, cudnnBackendFinalize, (dnn_t descriptor))                                       \
+  FUNCTION(set, cudnnBackendSetAttribute,                                                          \
+           (dnn_t descriptor, int name, int type, int64_t count, const void* values))              \
+  FUNCTION(get, cudnnBackendGetAttribute,                                                          \
+           (dnn_t descriptor, int name, int type, int64_t most, int64_t* out_count, void* values)) \
+  FUNCTION(execute, cudnnBackendExecute, (dnn_handle_t handle, dnn_t plan, dnn_t pack))
+
+typedef struct dnn_functions_t {
+#define DNN_FIELD(name, symbol, arguments) int(*name) arguments;
+  DNN_FUNCTIONS(DNN_FIELD)
+#undef DNN_FIELD
+} dnn_functions_t;
+
+// ---- what a device keeps ----
+
+typedef struct plan_t {
+  dnn_t plan;
+  int64_t workspace_size;
+} plan_t;
+
+typedef struct cudnn_t {
+  dnn_functions_t call;
+  dnn_handle_t handle;
+  weir_device_t* device;  // borrowed: the one it is attached to
+  char identity[160];     // the GPU's name and cuDNN's version: what choices depend on
+  weir_mutex_t mu;        // the handle is one thread's at a time; guards all below
+  weir_map_t plans;       // by convolution
+} cudnn_t;
+
+// NULL-safe.
+WEIR_INLINE void weir_cudnn_drop(const cudnn_t* dnn, dnn_t descriptor) {
+  if (descriptor) dnn->call.drop(descriptor);
+}
+
+// A convolution of tensors that are there.
+typedef struct cudnn_task_t {
+  const cudnn_t* dnn;
+  const weir_cudnn_conv_t* conv;
+  const void *a, *b;
+  void* out;
+} cudnn_task_t;
+
+WEIR_MUST_USE weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan);
+
+// The fastest plan for |graph|, which is the task's convolution: the one that was the fastest
+// before, if that is remembered. UNIMPLEMENTED: there is none.
+WEIR_MUST_USE weir_status_t* weir_cudnn_choose(const cudnn_task_t* task, dnn_t graph,
+                                               plan_t* out_plan);
+
+#endif  // WEIR_KERNEL_CONV_CUDNN_INTERNAL_H_
