@@ -64,6 +64,15 @@ struct alignas(sizeof(T) * N) pack_t {
   T at[N];
 };
 
+// A number to divide by, 32 bits wide: |n| / size is (n * multiplier / 2^32 + n) >> shift, for n
+// below 2^31.
+struct divisor_t {
+  uint32_t size, multiplier, shift;
+};
+__device__ __forceinline__ uint32_t quotient_of(uint32_t n, const divisor_t& by) {
+  return (__umulhi(n, by.multiplier) + n) >> by.shift;
+}
+
 // Threads of a grid in one row: this one, and how many there are.
 __device__ __forceinline__ int64_t thread_of_grid() {
   return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -39,3 +39,10 @@ weir_status_t* weir_cuda_build(weir_device_t* device, weir_strbuf_t* take_defini
   weir_strbuf_free(take_definitions);
   return status;
 }
+
+weir_cuda_divisor_t weir_cuda_divisor(int64_t size) {
+  uint32_t d = (uint32_t)size, shift = 0;
+  while (shift < 32 && (UINT64_C(1) << shift) < d) ++shift;
+  uint64_t multiplier = (UINT64_C(1) << 32) * ((UINT64_C(1) << shift) - d) / d + 1;
+  return (weir_cuda_divisor_t){.size = d, .multiplier = (uint32_t)multiplier, .shift = shift};
+}

@@ -19,4 +19,10 @@ WEIR_MUST_USE weir_status_t* weir_cuda_build(weir_device_t* device, weir_strbuf_
                                              const char* text, const char* name,
                                              weir_cuda_function_t* out_function);
 
+// divisor_t of the prelude, for numbers below 2^31. REQUIRES: 1 <= size < 2^31.
+typedef struct weir_cuda_divisor_t {
+  uint32_t size, multiplier, shift;
+} weir_cuda_divisor_t;
+weir_cuda_divisor_t weir_cuda_divisor(int64_t size);
+
 #endif  // WEIR_KERNEL_CUDA_SOURCE_H_

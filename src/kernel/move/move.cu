@@ -3,15 +3,6 @@
 // there for elements of 1, 2, 4, 8 and 16 bytes.
 typedef pack_t<uint32_t, 4> uint128_t;
 
-// A number to divide by, 32 bits wide: |n| / size is (n * multiplier / 2^32 + n) >> shift, for n
-// below 2^31.
-struct divisor_t {
-  uint32_t size, multiplier, shift;
-};
-__device__ __forceinline__ uint32_t quotient_of(uint32_t n, const divisor_t& by) {
-  return (__umulhi(n, by.multiplier) + n) >> by.shift;
-}
-
 // ---- strided copies ----
 
 enum { MAX_RANK = 16, AT_ONCE = 4 };

@@ -60,15 +60,11 @@ static int64_t widening(size_t size, int64_t multiples, const void* src, const v
 
 enum { MAX_RANK = 16, TILE = 32, TILE_THREADS = 8, SMALL = 8, AT_ONCE = 4 };
 
-typedef struct divisor_t {
-  uint32_t size, multiplier, shift;
-} divisor_t;
-
 typedef struct box_t {
   int rank;
   int is_wide;
   int64_t count;
-  divisor_t by[MAX_RANK];
+  weir_cuda_divisor_t by[MAX_RANK];
   int64_t sizes[MAX_RANK], src[MAX_RANK], dst[MAX_RANK];
 } box_t;
 
@@ -77,14 +73,6 @@ typedef struct tiles_t {
   int64_t row_tiles, column_tiles;
   int64_t column_stride, row_stride;
 } tiles_t;
-
-// REQUIRES: 1 <= size < 2^31.
-static divisor_t divisor(int64_t size) {
-  uint32_t d = (uint32_t)size, shift = 0;
-  while (shift < 32 && (UINT64_C(1) << shift) < d) ++shift;
-  uint64_t multiplier = (UINT64_C(1) << 32) * ((UINT64_C(1) << shift) - d) / d + 1;
-  return (divisor_t){.size = d, .multiplier = (uint32_t)multiplier, .shift = shift};
-}
 
 static box_t box_of(int rank, const weir_move_dim_t* dims) {
   box_t box = {.rank = rank, .count = 1};
@@ -95,7 +83,7 @@ static box_t box_of(int rank, const weir_move_dim_t* dims) {
     box.count *= dims[i].size;
   }
   box.is_wide = box.count > INT32_MAX;
-  for (int i = 0; i < rank && !box.is_wide; ++i) box.by[i] = divisor(dims[i].size);
+  for (int i = 0; i < rank && !box.is_wide; ++i) box.by[i] = weir_cuda_divisor(dims[i].size);
   return box;
 }
 

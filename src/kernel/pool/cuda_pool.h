@@ -3,17 +3,22 @@
 #define WEIR_KERNEL_POOL_CUDA_POOL_H_
 
 #include "device/cuda/cuda.h"
+#include "kernel/conv/window.h"
 #include "kernel/pool/pool2d.h"
 #include "op/kernel.h"
 
-enum { WEIR_CUDA_POOL_FUNCTIONS = 13 };
+enum { WEIR_CUDA_POOL_FUNCTIONS = 15 };
 
-// Functions for one type; immutable after they were found.
+// Functions for one type, and for windows of one kind or of any; immutable after they were found.
 typedef struct weir_cuda_pool_t {
+  bool is_fixed;     // windows are those that it was found for
+  bool is_separate;  // and share no pixel
   weir_cuda_function_t at[WEIR_CUDA_POOL_FUNCTIONS];
 } weir_cuda_pool_t;
 
+// |window| is what all windows will be, or NULL.
 WEIR_MUST_USE weir_status_t* weir_cuda_pool_find(weir_device_t* device, weir_dtype_t dtype,
+                                                 const weir_window_t* window,
                                                  weir_cuda_pool_t* out_functions);
 
 // Images with channels first are, to a pooling, as many images of one channel.

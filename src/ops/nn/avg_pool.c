@@ -118,7 +118,7 @@ done:
 static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
   pool_state_t* s = state;
   WEIR_TRY(pool_init(init, state));
-  return weir_cuda_pool_find(init->device, init->node->output_types[0], &s->gpu);
+  return weir_cuda_pool_find(init->device, init->node->output_types[0], &s->window, &s->gpu);
 }
 
 static weir_status_t* avg_pool_gpu(weir_kernel_ctx_t* ctx) {

@@ -296,7 +296,7 @@ done:
 
 static weir_status_t* find_gpu(const weir_kernel_init_t* init, pool_state_t* s) {
   weir_dtype_t dtype = weir_dtype_base(init->node->output_types[0]);
-  return weir_cuda_pool_find(init->device, dtype, &s->gpu);
+  return weir_cuda_pool_find(init->device, dtype, s->has_window ? &s->window : NULL, &s->gpu);
 }
 
 static weir_status_t* gpu_v2_init(const weir_kernel_init_t* init, void* state) {
