@@ -129,6 +129,30 @@ extern "C" __global__ void reduce_rows(const T* x, T* y, ACC* partials, reductio
   }
 }
 
+// Rows [begin, end) of those at |x|, every |step|-th, N columns of them: so far apart from each
+// other, or as |axes| say.
+template <int N>
+__device__ __forceinline__ void rows_combined(const T* __restrict__ x, int64_t stride,
+                                              int64_t begin, int64_t end, int step, ACC* a) {
+  const T* at = x + begin * stride;
+#pragma unroll 8
+  for (int count = (int)((end - begin + step - 1) / step); count > 0; --count) {
+    pack_t<T, N> in = *(const pack_t<T, N>*)at;
+    at += step * stride;
+#pragma unroll
+    for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
+  }
+}
+template <int N>
+__device__ __forceinline__ void rows_combined(const T* x, const axes_t& axes, int64_t begin,
+                                              int64_t end, int step, ACC* a) {
+  for (int64_t i = begin; i < end; i += step) {
+    pack_t<T, N> in = *(const pack_t<T, N>*)(x + offset_of(axes, i));
+#pragma unroll
+    for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
+  }
+}
+
 template <int N>
 __device__ __forceinline__ void columns_combined(const T* x, T* y, ACC* partials,
                                                  const reduction_t& r, int across) {
@@ -144,12 +168,9 @@ __device__ __forceinline__ void columns_combined(const T* x, T* y, ACC* partials
     ACC a[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) a[k] = IDENTITY;
-#pragma unroll 4
-    for (int64_t i = is_there ? piece * r.per_piece + row : end; i < end; i += down) {
-      pack_t<T, N> in = *(const pack_t<T, N>*)(from + offset_of(r.reduced, i));
-#pragma unroll
-      for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
-    }
+    int64_t begin = is_there ? piece * r.per_piece + row : end;
+    if (r.reduced.count == 1) rows_combined<N>(from, r.reduced.strides[0], begin, end, down, a);
+    else rows_combined<N>(from, r.reduced, begin, end, down, a);
 #pragma unroll
     for (int k = 0; k < N; ++k) sums[k * BLOCK + threadIdx.x] = a[k];
     for (int half = down / 2; half > 0; half /= 2) {
@@ -186,6 +207,7 @@ extern "C" __global__ void reduce_join(const ACC* partials, T* y, int64_t output
   int64_t step = threads_of_grid() / WARP;
   for (int64_t out = thread_of_grid() / WARP; out < outputs; out += step) {
     ACC a = IDENTITY;
+#pragma unroll 8
     for (int64_t i = threadIdx.x % WARP; i < pieces; i += WARP)
       a = combined(a, partials[out * pieces + i]);
     a = warp_combined(a, WARP);
