@@ -46,6 +46,10 @@ const verb_t verb_server = {
         "\n"
         "Running:\n"
         "  --devices=LIST    devices of this task: \"cpu:2,guard:1\" (cpu:1)\n"
+        "  --place=HOW       where its master puts nodes without a device: graph, cost[:TRACE],\n"
+        "                    random:SEED, /job:ps (graph: on this task)\n"
+        "  --rates=FILE      for cost: how fast the tasks are, as 'weir place --print-rates\n"
+        "                    --tasks=LIST' tells (default: it measures them)\n"
         "  --threads=N       threads for kernels (default: one a CPU)\n"
         "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
         "  --metrics-port=N  HTTP with /metrics (Prometheus) and /healthz; 0: any free port\n"
@@ -88,7 +92,8 @@ static bool parse_text(args_t* args, flags_t* flags) {
                {"jobs", &options->jobs},         {"bind", &options->bind},
                {"unix", &options->unix_path},    {"tls-cert", &options->tls_cert},
                {"tls-key", &options->tls_key},   {"tls-ca", &options->tls_ca},
-               {"shut-down", &flags->shut_down}, {"devices", &options->devices}};
+               {"shut-down", &flags->shut_down}, {"devices", &options->devices},
+               {"place", &options->place},       {"rates", &options->rates}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }

@@ -41,6 +41,12 @@ typedef struct weir_server_options_t {
   int exit_with_chief_s;
   // The devices of this task, "cpu:2,guard:2" (weir_session_options_t.devices); NULL: one CPU.
   const char* devices;
+  // Where its master puts nodes that ask for no device, of graphs that clients give it
+  // (weir_session_options_t.place): "graph", "cost", …; NULL: "graph", on its own task.
+  const char* place;
+  // By cost: a file with the rates of the tasks, as "weir place --print-rates --tasks=…" prints
+  // them, read for every session; NULL: the master measures them.
+  const char* rates;
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.

@@ -129,6 +129,8 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
                                              .job = config.job,
                                              .index = config.task,
                                              .devices = options->devices,
+                                             .place = options->place,
+                                             .rates = options->rates,
                                              .threads = options->threads,
                                              .tls = tls_of(options, false)},
                                     .tls = tls_of(options, false),

@@ -37,6 +37,7 @@ typedef struct group_t {
   const weir_node_t* asked_by;  // one that asked for anything; NULL: none did
   const char* name;             // of a member: the one that holds state, where one does
   bool holds_state;
+  int home;    // where its state is already, unless somebody asks for another place; -1: nowhere
   int device;  // -1: not chosen yet
 } group_t;
 
@@ -92,6 +93,7 @@ static bool merge_names(weir_device_name_t* into, const weir_device_name_t* with
 static weir_status_t* add_wish(placer_t* placer, const weir_node_t* node) {
   group_t* group = &placer->groups[node->id];
   group->name = node->def.name;
+  if (placer->params->home_of) group->home = placer->params->home_of[node->id];
   group->holds_state = weir_node_has(node, WEIR_OP_STATEFUL) && node->def.input_count == 0;
   if (!*node->def.device || is_client(node)) return NULL;
   WEIR_TRY(
@@ -114,6 +116,7 @@ static bool unite(placer_t* placer, int a, int b, bool share_state) {
   if (!is_agreed && !share_state) return false;
   if (!is_agreed && other->holds_state && !joined.holds_state) joined = *other;
   if (is_agreed && !joined.asked_by) joined.asked_by = other->asked_by;
+  if (joined.home < 0) joined.home = other->home;
   if (!joined.holds_state && other->holds_state) {
     joined.name = other->name;
     joined.holds_state = true;
@@ -318,6 +321,15 @@ static weir_status_t* choose_all(placer_t* placer) {
 
 // ---- by cost ----
 
+// Whether |node| stays with the client for want of a reason to go: what it takes nobody knows, and
+// the files it may read or write are of the task it is on.
+static bool stays(placer_t* placer, const weir_node_t* node, int device) {
+  const weir_placement_t* devices = placer->params->devices;
+  const weir_device_name_t* wanted = &placer->groups[find_root(placer, node->id)].wanted;
+  return weir_node_has(node, WEIR_OP_UNBOUNDED) && !wanted->job[0] && wanted->task < 0 &&
+         devices[device].task != devices[placer->params->client].task;
+}
+
 // Where each group may be: the devices that its members ask for and that can run all of them.
 static weir_status_t* find_allowed(placer_t* placer, bool** out_allowed) {
   const weir_place_params_t* params = placer->params;
@@ -327,14 +339,19 @@ static weir_status_t* find_allowed(placer_t* placer, bool** out_allowed) {
   for (size_t i = 0; i < count * width; ++i) {
     const group_t* group = &placer->groups[find_root(placer, (int)(i / width))];
     const weir_device_name_t* name = &placer->names[i % width];
-    allowed[i] = group->device >= 0 ? group->device == (int)(i % width)
-                                    : weir_device_name_matches(&group->wanted, name);
+    bool is_open = !params->devices[i % width].is_reserved || group->wanted.type[0];
+    int fixed = group->device < 0 && !group->asked_by ? group->home : group->device;
+    allowed[i] = fixed >= 0 ? fixed == (int)(i % width)
+                            : is_open && weir_device_name_matches(&group->wanted, name);
   }
   for (size_t i = 0; i < count * width; ++i) {
     bool* root = &allowed[(size_t)find_root(placer, (int)(i / width)) * width + i % width];
     const weir_node_t* node = params->graph->nodes[i / width];
-    if (is_client(node)) *root = (int)(i % width) == params->client;
-    else if (*root && !weir_place_can_run(&params->devices[i % width], node)) *root = false;
+    int device = (int)(i % width);
+    if (is_client(node)) *root = device == params->client;
+    else if (*root &&
+             (stays(placer, node, device) || !weir_place_can_run(&params->devices[device], node)))
+      *root = false;
   }
   *out_allowed = allowed;
   return NULL;
@@ -460,7 +477,7 @@ static weir_status_t* init(placer_t* placer) {
   }
   for (size_t i = 0; i < count; ++i) {
     placer->parent[i] = (int)i;
-    placer->groups[i] = (group_t){.device = -1};
+    placer->groups[i] = (group_t){.home = -1, .device = -1};
     placer->groups[i].wanted = kAnywhere;
   }
   return NULL;

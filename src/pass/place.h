@@ -40,6 +40,7 @@ typedef struct weir_placement_t {
   int preference;           // weir_device_t's
   uint64_t incarnation;     // part of the keys by which tensors leave it
   int task;                 // devices of one process have the same number
+  bool is_reserved;         // by cost: only for what asks for its kind
   weir_rates_t rates;       // for WEIR_PLACE_COST only
 } weir_placement_t;
 // Of a device of this process.
@@ -82,6 +83,8 @@ typedef struct weir_place_params_t {
   bool is_alone;                          // and so is a task: there is but this process
   const struct weir_node_times_t* times;  // COST: measured before; NULL: none
   const bool* is_run;                     // COST: by node id: it will run; NULL: all
+  const int* home_of;  // COST: by node id: the device of its state, where nobody asks for another;
+                       // -1: none. NULL: of all
 } weir_place_params_t;
 
 // Writes the full name of a device into every node's def.device, and the number of that device into

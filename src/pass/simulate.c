@@ -339,7 +339,7 @@ static void run_item(weir_simulation_t* sim, int item) {
   bool is_node = item < node_count(sim);
   bool is_here = is_node && (sim->costs->is_light[item] || !sim->costs->devices[device].has_queue);
   if (is_here) run_here(sim, item, device);
-  else if (is_task(sim, device)) send(sim, item, device);
+  else if (!is_node && is_task(sim, device)) send(sim, item, device);
   else run_in_stream(sim, item, device);
   if (sim->last_item < 0 || sim->end[item] > sim->end[sim->last_item]) sim->last_item = item;
   double step_ns = sim->costs->devices[device].rates.step_ns;

@@ -176,6 +176,26 @@ static void test_the_newest_first(void** state) {
   weir_arena_free(&play.arena);
 }
 
+// A device with streams may be another task's: its nodes run there, and what they read is sent.
+static void test_stream_of_another_task(void** state) {
+  world_t* w = *state;
+  play_t play = {.device_of = {0}};
+  weir_placement_t devices[] = {TASK(0), TASK(1), TASK(1)};
+  devices[2].device = "/job:a/replica:0/task:1/device:GUARD:0";
+  devices[2].type = "GUARD";
+  devices[2].kernel_type = "CPU";
+  devices[2].has_queue = true;
+  devices[2].rates.processor = 2;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = OP(w, "Neg", x);
+  weir_edge_t b = OP(w, "Neg", a);
+  move(&play, b.node, 2);
+  check_ns(simulate_on(w, devices, WEIR_COUNT_OF(devices), &play), COPY_NS);
+  assert_true(is_sent(&play, a, 2));
+  check_ns(end_of(&play, b), COPY_NS);
+  weir_arena_free(&play.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_messages, world_setup, world_teardown),
@@ -184,6 +204,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_exits, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_the_newest_first, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_stream_of_another_task, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

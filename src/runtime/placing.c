@@ -5,6 +5,7 @@
 #include "graph/analysis.h"
 #include "graph/flatten.h"
 #include "pass/costs.h"
+#include "runtime/homes.h"
 #include "runtime/rates.h"
 #include "runtime/rates_file.h"
 
@@ -107,17 +108,24 @@ weir_status_t* weir_program_print_rates(weir_program_t* program, weir_strbuf_t* 
   return status ? status : weir_strbuf_finish(out);
 }
 
-static weir_status_t* place_on(const weir_program_t* program, weir_graph_t* graph,
-                               const weir_placement_t* devices, weir_place_policy_t policy,
-                               const bool* is_run, weir_arena_t* arena) {
+// What placement by cost is told of a graph.
+typedef struct known_t {
+  bool* is_run;  // by node id
+  int* home_of;  // by node id; NULL: nobody shares state
+} known_t;
+
+static weir_status_t* place_with(const weir_program_t* program, weir_graph_t* graph,
+                                 const weir_stage_t* stage, weir_place_policy_t policy,
+                                 const known_t* known, weir_arena_t* arena) {
   weir_place_params_t params = {.graph = graph,
-                                .devices = devices,
-                                .device_count = program->runtime->device_count,
-                                .allow_soft_placement = program->allow_soft_placement,
+                                .devices = stage->devices,
+                                .device_count = stage->device_count,
+                                .allow_soft_placement = stage->allow_soft_placement,
                                 .policy = policy,
-                                .is_alone = true,
+                                .is_alone = stage->is_alone,
                                 .times = program->placing->times,
-                                .is_run = is_run};
+                                .is_run = known ? known->is_run : NULL,
+                                .home_of = known ? known->home_of : NULL};
   int* unused = NULL;
   return weir_place(&params, arena, &unused);
 }
@@ -143,10 +151,10 @@ static weir_status_t* copy_whole(const weir_program_t* program, int* version, we
 }
 
 static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
-                                     const weir_placement_t* devices, weir_arena_t* arena) {
+                                     const weir_stage_t* stage, weir_arena_t* arena) {
   weir_graph_t* whole = NULL;
   weir_status_t* status = copy_whole(program, NULL, arena, &whole);
-  if (!status) status = place_on(program, whole, devices, program->place, NULL, arena);
+  if (!status) status = place_with(program, whole, stage, program->place, NULL, arena);
   for (size_t i = 0; i < graph->node_count && !status; ++i) {
     weir_node_t* node = graph->nodes[i];
     const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
@@ -156,7 +164,7 @@ static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t
   return status;
 }
 
-// ---- by cost ----
+// ---- homes ----
 
 static bool has_state(const weir_node_t* node) {
   if (weir_node_has(node, WEIR_OP_STATEFUL) || weir_node_role(node) == WEIR_ROLE_VARIABLE)
@@ -168,29 +176,55 @@ static bool has_state(const weir_node_t* node) {
   return false;
 }
 
+// What a node asks for may not be all that decides where it goes: those that use its state have a
+// say, and not all of them are in every signature. The first one to place it decides for all. By
+// cost, so it is for all that has state, which nothing else would hold in its place.
+static bool has_home(const weir_program_t* program, const weir_node_t* node) {
+  return program->place.kind == WEIR_PLACE_COST ? has_state(node) : weir_node_makes_state(node);
+}
+
 // Sends what has a home there.
 static weir_status_t* send_home(const weir_program_t* program, weir_graph_t* graph)
     WEIR_REQUIRES(program->placing->mu) {
   for (size_t i = 0; i < graph->node_count; ++i) {
     weir_node_t* node = graph->nodes[i];
     const char* home = weir_map_find(&program->placing->homes, weir_view_of(node->def.name));
-    if (home) WEIR_TRY(set_device(node, home));
+    if (home && has_home(program, node)) WEIR_TRY(set_device(node, home));
   }
   return NULL;
 }
 
-static weir_status_t* remember_homes(const weir_program_t* program, const weir_graph_t* graph)
+static weir_status_t* remember_homes(const weir_program_t* program, const weir_graph_t* graph,
+                                     const weir_stage_t* stage)
     WEIR_REQUIRES(program->placing->mu) {
-  const weir_runtime_t* runtime = program->runtime;
   for (size_t i = 0; i < graph->node_count; ++i) {
     const weir_node_t* node = graph->nodes[i];
-    if (!has_state(node)) continue;
+    if (!has_home(program, node)) continue;
     int at = 0;
-    while (at + 1 < runtime->device_count && strcmp(runtime->devices[at]->name, node->def.device))
+    while (at + 1 < stage->device_count && strcmp(stage->devices[at].device, node->def.device))
       ++at;
     WEIR_TRY(weir_map_put(&program->placing->homes, weir_view_of(node->def.name),
-                          runtime->devices[at]->name));
+                          (void*)(uintptr_t)stage->devices[at].device));
+    if (program->homes && weir_node_makes_state(node))
+      WEIR_TRY(weir_homes_add(program->homes, node, stage->devices[at].device));
   }
+  return NULL;
+}
+
+// Where state is that other programs have put somewhere.
+static weir_status_t* find_shared(const weir_program_t* program, const weir_graph_t* graph,
+                                  const weir_stage_t* stage, weir_arena_t* arena,
+                                  int** out_home_of) {
+  int* home_of = weir_arena_array(arena, graph->node_count + 1, sizeof(*home_of));
+  if (!home_of) return weir_out_of_memory();
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    home_of[i] = -1;
+    if (weir_node_makes_state(node))
+      WEIR_TRY(
+          weir_homes_find(program->homes, node, stage->devices, stage->device_count, &home_of[i]));
+  }
+  *out_home_of = home_of;
   return NULL;
 }
 
@@ -205,24 +239,29 @@ weir_status_t* weir_source_find_run(const weir_source_t* source, weir_arena_t* a
 }
 
 static weir_status_t* place_at_home(const weir_program_t* program, const weir_source_t* source,
-                                    const weir_placement_t* devices, weir_arena_t* arena)
+                                    const weir_stage_t* stage, weir_arena_t* arena)
     WEIR_REQUIRES(program->placing->mu) {
-  bool* is_run = NULL;
-  WEIR_TRY(weir_source_find_run(source, arena, &is_run));
+  known_t known = {.is_run = NULL};
+  if (program->place.kind == WEIR_PLACE_COST) {
+    WEIR_TRY(weir_source_find_run(source, arena, &known.is_run));
+    if (program->homes) WEIR_TRY(find_shared(program, source->graph, stage, arena, &known.home_of));
+  }
   WEIR_TRY(send_home(program, source->graph));
-  WEIR_TRY(place_on(program, source->graph, devices, program->place, is_run, arena));
-  return remember_homes(program, source->graph);
+  WEIR_TRY(place_with(program, source->graph, stage, program->place, &known, arena));
+  return remember_homes(program, source->graph, stage);
 }
+
+// ---- by cost ----
 
 // The node at the end of the longest way through the graph: of all steps one may run, most likely
 // the one that is run often.
 static weir_status_t* find_last(const weir_program_t* program, weir_graph_t* graph,
-                                const weir_placement_t* devices, weir_arena_t* arena,
+                                const weir_stage_t* stage, weir_arena_t* arena,
                                 weir_node_t** out_last) {
   weir_costs_t costs;
   weir_costs_params_t params = {.graph = graph,
-                                .devices = devices,
-                                .device_count = program->runtime->device_count,
+                                .devices = stage->devices,
+                                .device_count = stage->device_count,
                                 .times = program->placing->times};
   WEIR_TRY(weir_costs_init(&costs, &params, arena));
   double* end = weir_arena_array(arena, graph->node_count + 1, sizeof(*end));
@@ -245,45 +284,67 @@ static weir_status_t* find_last(const weir_program_t* program, weir_graph_t* gra
 // Finds homes for the state of the longest step, so that what is run before it (initialisation,
 // restoring) does not decide for it.
 static weir_status_t* place_longest(weir_program_t* program, weir_graph_t* whole,
-                                    const weir_placement_t* devices, weir_arena_t* arena)
+                                    const weir_stage_t* stage, weir_arena_t* arena)
     WEIR_REQUIRES(program->placing->mu) {
   weir_graph_t* graph = NULL;
   weir_node_t* last = NULL;
-  WEIR_TRY(find_last(program, whole, devices, arena, &last));
+  WEIR_TRY(find_last(program, whole, stage, arena, &last));
   if (!last) return NULL;
   WEIR_TRY(weir_graph_copy_reachable(whole, &last, 1, arena, &graph));
   weir_node_t* target = weir_graph_find(graph, weir_view_of(last->def.name));
   weir_source_t source = {.graph = graph, .targets = &target, .target_count = 1};
   weir_status_t* status = weir_flatten(graph, WEIR_FLATTEN_AND_CALLS);
   if (!status) status = weir_program_optimize(program, &source);
-  if (!status) status = place_at_home(program, &source, devices, arena);
+  if (!status) status = place_at_home(program, &source, stage, arena);
   weir_graph_unref(graph);
   return status;
 }
 
 // What is wrong with the whole graph is no concern of a step that does not run it.
-static void find_homes(weir_program_t* program, const weir_placement_t* devices)
+static void find_homes(weir_program_t* program, const weir_stage_t* stage)
     WEIR_REQUIRES(program->placing->mu) {
   weir_arena_t arena = {0};
   weir_graph_t* whole = NULL;
   weir_status_t* status = copy_whole(program, &program->placing->version, &arena, &whole);
-  if (!status && whole) status = place_longest(program, whole, devices, &arena);
+  if (!status && whole) status = place_longest(program, whole, stage, &arena);
   weir_status_destroy(status);
   weir_graph_unref(whole);
   weir_arena_free(&arena);
 }
 
+static weir_status_t* place_and_remember(weir_program_t* program, const weir_source_t* source,
+                                         const weir_stage_t* stage, weir_arena_t* arena) {
+  weir_mutex_lock(&program->placing->mu);
+  if (program->place.kind == WEIR_PLACE_COST) find_homes(program, stage);
+  weir_status_t* status = place_at_home(program, source, stage, arena);
+  weir_mutex_unlock(&program->placing->mu);
+  return status;
+}
+
+weir_status_t* weir_program_place_on(weir_program_t* program, const weir_source_t* source,
+                                     const weir_stage_t* stage, weir_arena_t* arena) {
+  if (!program->homes) return place_and_remember(program, source, stage, arena);
+  weir_mutex_lock(&program->homes->mu);
+  weir_status_t* status = place_and_remember(program, source, stage, arena);
+  weir_mutex_unlock(&program->homes->mu);
+  return status;
+}
+
+// ---- on the devices of this process ----
+
+static weir_stage_t stage_of(const weir_program_t* program, const weir_placement_t* devices) {
+  return (weir_stage_t){.devices = devices,
+                        .device_count = program->runtime->device_count,
+                        .allow_soft_placement = program->allow_soft_placement,
+                        .is_alone = true};
+}
+
 static weir_status_t* place_by_cost(weir_program_t* program, const weir_source_t* source,
                                     weir_arena_t* arena) {
   weir_placement_t* devices = NULL;
-  weir_mutex_lock(&program->placing->mu);
-  weir_status_t* status = list_measured(program, arena, &devices);
-  if (!status) {
-    find_homes(program, devices);
-    status = place_at_home(program, source, devices, arena);
-  }
-  weir_mutex_unlock(&program->placing->mu);
-  return status;
+  WEIR_TRY(weir_program_devices(program, arena, &devices));
+  weir_stage_t stage = stage_of(program, devices);
+  return weir_program_place_on(program, source, &stage, arena);
 }
 
 // Whether a device is preferred to the first: then the others only get what it has no kernels for,
@@ -311,7 +372,8 @@ weir_status_t* weir_program_place(weir_program_t* program, const weir_source_t* 
     return place_by_cost(program, source, arena);
   WEIR_TRY(list_devices(program->runtime, arena, &devices));
   if (source->is_function) prefer_none(program, devices);
-  if (is_free) WEIR_TRY(place_as_whole(program, source->graph, devices, arena));
+  weir_stage_t stage = stage_of(program, devices);
+  if (is_free) WEIR_TRY(place_as_whole(program, source->graph, &stage, arena));
   weir_place_policy_t policy = source->is_function ? (weir_place_policy_t){0} : program->place;
-  return place_on(program, source->graph, devices, policy, NULL, arena);
+  return place_with(program, source->graph, &stage, policy, NULL, arena);
 }

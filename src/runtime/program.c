@@ -20,6 +20,7 @@ static weir_status_t* init(weir_program_t* program, const weir_program_options_t
   program->allow_soft_placement = options->allow_soft_placement || options->is_placed;
   program->is_placed = options->is_placed;
   WEIR_TRY(weir_place_policy_parse(options->place, &program->place));
+  if (program->place.kind == WEIR_PLACE_COST) program->homes = options->homes;
   WEIR_TRY(weir_placing_create(program, options->rates, &program->placing));
   program->place.trace = NULL;  // read, and not the program's
   if (options->disabled_passes) {

@@ -21,6 +21,7 @@ struct weir_program_t {
   bool allow_soft_placement;
   weir_place_policy_t place;
   struct weir_placing_t* placing;  // what placement by cost knows and remembers
+  struct weir_homes_t* homes;      // of state that it shares with others; may be NULL
   bool is_placed;
 };
 
@@ -31,9 +32,10 @@ typedef struct weir_program_options_t {
   weir_kernel_cache_t* kernels;  // likewise; NULL: its own
   const char* disabled_passes;   // NULL: none
   bool allow_soft_placement;
-  const char* place;  // as weir_place_policy_parse reads it
-  const char* rates;  // COST: file with the rates of devices; NULL: they are measured
-  bool is_placed;     // a master has given every node a device
+  const char* place;           // as weir_place_policy_parse reads it
+  const char* rates;           // COST: file with the rates of devices; NULL: they are measured
+  struct weir_homes_t* homes;  // COST: of state that it shares with others; lent; NULL: none
+  bool is_placed;              // a master has given every node a device
 } weir_program_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_program_create(const weir_program_options_t* options,

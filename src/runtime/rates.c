@@ -177,17 +177,24 @@ static weir_status_t* measure_device(trials_t* trials, int i, weir_rates_t* rate
   return rates->is_host ? NULL : measure_copies(device, rates);
 }
 
+weir_status_t* weir_rates_measure_cpu(weir_pool_t* pool, weir_rates_t* out_rates) {
+  *out_rates = (weir_rates_t){.speed = 1, .node_ns = CPU_NODE_NS, .is_host = true};
+  WEIR_TRY(measure_products(pool, &out_rates->flops));
+  WEIR_TRY(measure_memory(&out_rates->bytes));
+  out_rates->copy_bytes = out_rates->bytes;
+  return NULL;
+}
+
 weir_status_t* weir_rates_measure(weir_runtime_t* runtime, const weir_registry_t* registry,
                                   weir_rates_t* out_rates) {
-  double flops = 0, bytes = 0;
+  weir_rates_t cpu;
   trials_t trials = {.runtime = runtime, .registry = registry};
-  WEIR_TRY(measure_products(runtime->pool, &flops));
-  WEIR_TRY(measure_memory(&bytes));
+  WEIR_TRY(weir_rates_measure_cpu(runtime->pool, &cpu));
   weir_rates_init(runtime, out_rates);
   for (int i = 0; i < runtime->device_count; ++i) {
-    out_rates[i].flops = flops;
-    out_rates[i].bytes = out_rates[i].copy_bytes = bytes;
-    out_rates[i].node_ns = CPU_NODE_NS;
+    out_rates[i].flops = cpu.flops;
+    out_rates[i].bytes = out_rates[i].copy_bytes = cpu.bytes;
+    out_rates[i].node_ns = cpu.node_ns;
     WEIR_TRY(measure_device(&trials, i, &out_rates[i]));
   }
   level(runtime, out_rates);

@@ -7,10 +7,12 @@
 #include "cluster/master/master_internal.h"
 #include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
+#include "runtime/homes.h"
 
 enum {
   RESET_TIMEOUT_S = 10,
   SESSION_LIMIT = 1024,  // one more ends the session that was idle for the longest time
+  HOME_LIMIT = 10000,    // of state, placed by cost, that other sessions find again
 };
 
 // ---- calls ----
@@ -305,10 +307,12 @@ weir_status_t* weir_master_create(weir_task_t* task, weir_master_t** out_master)
   weir_master_t* master = weir_calloc(1, sizeof(*master));
   if (!master) return weir_out_of_memory();
   weir_mutex_init(&master->mu);
+  weir_mutex_init(&master->rates_mu);
   weir_cond_init(&master->idle);
   master->task = task;
   master->sessions.owns_keys = true;
   weir_status_t* status = weir_cancel_create(NULL, &master->cancel);
+  if (!status) status = weir_homes_create(HOME_LIMIT, &master->homes);
   if (status) weir_master_destroy(master);
   else *out_master = master;
   return status;
@@ -329,6 +333,8 @@ void weir_master_destroy(weir_master_t* master) {
   weir_map_free(&master->sessions);
   weir_cancel_destroy(master->cancel);
   weir_cond_destroy(&master->idle);
+  weir_homes_destroy(master->homes);
+  weir_mutex_destroy(&master->rates_mu);
   weir_mutex_destroy(&master->mu);
   weir_free(master);
 }

@@ -12,9 +12,12 @@ struct weir_master_t {
   weir_task_t* task;
   weir_mutex_t mu;
   weir_cond_t idle;
-  weir_map_t sessions;    // handle → weir_master_session_t; guarded by mu
-  int call_count;         // guarded by mu; calls being served
-  weir_cancel_t* cancel;  // fires when the master goes
+  weir_map_t sessions;         // handle → weir_master_session_t; guarded by mu
+  int call_count;              // guarded by mu; calls being served
+  weir_cancel_t* cancel;       // fires when the master goes
+  struct weir_homes_t* homes;  // by cost: of state that sessions share
+  weir_mutex_t rates_mu;       // held while they are measured
+  weir_rates_t cpu_rates;      // of this process, for placement by cost; flops 0: not measured yet
 };
 
 // What a request asked for, and the call to answer. Views point into the request.

@@ -7,7 +7,8 @@
 // goes to its task by RegisterGraph, which gives a handle. All that is a run, kept by its
 // signature, so that later steps are one RunGraph a task (master_step.c).
 //
-// Making a run takes long and calls other tasks: no lock is held meanwhile. Two steps with the same
+// Making a run takes long and calls other tasks: no lock is held meanwhile, but for the one of
+// placement while a graph is placed. Two steps with the same
 // new signature may both make one; the table keeps the first, and the other takes its parts back
 // from the tasks. The table is bounded, and what falls out of it lives on while steps, callables
 // and partial runs hold it; the last to let go of it deregisters the parts. After the session is
@@ -26,10 +27,12 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "cluster/master/master_internal.h"
 #include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "graph/flatten.h"
 #include "pass/partition.h"
+#include "runtime/placing.h"
 #include "wire/wire.h"
 
 enum {
@@ -83,13 +86,18 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                              &session->alias));
   WEIR_TRY(weir_master_find_devices(session, config, cancel));
   if (config->is_isolated) WEIR_TRY(weir_resources_create(task->job, &session->own_resources));
+  bool is_shared = !config->is_isolated && !session->alias;  // its state, by names that others use
   weir_program_options_t program = {.runtime = task->runtime,
                                     .graph = session->graph,
                                     .resources = session->own_resources,
                                     .disabled_passes = config->is_unoptimized ? "all" : NULL,
+                                    .place = task->place,
+                                    .homes = is_shared ? task->master->homes : NULL,
                                     .is_placed = true};
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
   WEIR_TRY(weir_program_create(&program, &session->program));
+  if (session->program->place.kind == WEIR_PLACE_COST)
+    WEIR_TRY(weir_master_find_rates(session, cancel));
   for (int i = 0; i < session->peer_count; ++i)
     WEIR_TRY(create_on_peer(session, &session->peers[i], config, cancel));
   return NULL;
@@ -104,8 +112,7 @@ weir_status_t* weir_master_session_create(weir_task_t* task, const weir_master_c
   session->task = task;
   weir_mutex_init(&session->mu);
   weir_lru_init(&session->runs, MAX_RUNS);
-  session->callables.owns_keys = session->partials.owns_keys = session->homes.owns_keys = true;
-  weir_mutex_init(&session->place_mu);
+  session->callables.owns_keys = session->partials.owns_keys = true;
   weir_status_t* status = init(session, config, graph_def, cancel);
   if (!status && weir_cancel_is_cancelled(cancel))
     status = WEIR_STATUS(CANCELLED, "the client gave up while its session was made");
@@ -143,7 +150,6 @@ void weir_master_session_release(weir_master_session_t* session) {
   }
   weir_map_free(&session->callables);
   weir_map_free(&session->partials);
-  weir_map_free(&session->homes);
   weir_program_destroy(session->program);
   weir_graph_unref(session->graph);
   weir_resources_destroy(session->own_resources);
@@ -158,7 +164,6 @@ void weir_master_session_release(weir_master_session_t* session) {
   weir_free(session->memory_limits);
   weir_strbuf_free(&session->config);
   weir_alias_release(session->alias);
-  weir_mutex_destroy(&session->place_mu);
   weir_mutex_destroy(&session->mu);
   weir_free(session);
 }
@@ -394,49 +399,18 @@ static weir_status_t* make_parts(weir_master_session_t* session, weir_part_t* pa
 
 // ---- placement ----
 
-// Whether a node makes what other signatures will look for on the same device.
-static bool makes_state(const weir_node_t* node) {
-  if (!weir_node_has(node, WEIR_OP_STATEFUL) || node->def.output_count != 1) return false;
-  weir_dtype_t type = node->def.output_types[0];
-  return node->def.input_count == 0 &&
-         (weir_dtype_is_ref(type) || weir_dtype_base(type) == WEIR_DTYPE_RESOURCE);
-}
-
-// What a node asks for may not be all that decides where it goes: those that use its state have a
-// say, and not all of them are in every signature. The first one to place it decides for all.
-static weir_status_t* send_home(weir_master_session_t* session, weir_graph_t* graph)
-    WEIR_REQUIRES(session->place_mu) {
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    weir_node_t* node = graph->nodes[i];
-    if (!makes_state(node)) continue;
-    const char* home = weir_map_find(&session->homes, weir_view_of(node->def.name));
-    if (!home) continue;
-    node->def.device = weir_arena_strndup(&graph->arena, home, strlen(home));
-    if (!node->def.device) return weir_out_of_memory();
-  }
-  return NULL;
-}
-
-static weir_status_t* remember_homes(weir_master_session_t* session, const weir_graph_t* graph,
-                                     const int* device_of) WEIR_REQUIRES(session->place_mu) {
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    const weir_node_t* node = graph->nodes[i];
-    if (!makes_state(node)) continue;
-    void* device = (void*)(uintptr_t)session->devices[device_of[i]].device;
-    WEIR_TRY(weir_map_put(&session->homes, weir_view_of(node->def.name), device));
-  }
-  return NULL;
-}
-
-static weir_status_t* place_at_home(weir_master_session_t* session,
-                                    const weir_place_params_t* params, weir_arena_t* arena) {
-  int* device_of = NULL;
-  weir_mutex_lock(&session->place_mu);
-  weir_status_t* status = send_home(session, params->graph);
-  if (!status) status = weir_place(params, arena, &device_of);
-  if (!status) status = remember_homes(session, params->graph, device_of);
-  weir_mutex_unlock(&session->place_mu);
-  return status;
+// By cost, what is placed is the graph as it will run; else it is placed first, so that passes see
+// devices.
+static weir_status_t* place_and_optimize(weir_master_session_t* session,
+                                         const weir_source_t* source, weir_arena_t* arena) {
+  weir_program_t* program = session->program;
+  bool is_by_cost = program->place.kind == WEIR_PLACE_COST;
+  weir_stage_t stage = {.devices = session->devices,
+                        .device_count = session->device_count,
+                        .allow_soft_placement = session->allow_soft_placement};
+  if (is_by_cost) WEIR_TRY(weir_program_optimize(program, source));
+  WEIR_TRY(weir_program_place_on(program, source, &stage, arena));
+  return is_by_cost ? NULL : weir_program_optimize(program, source);
 }
 
 // Places the pruned graph, optimises it, places what that added, and cuts it.
@@ -444,17 +418,15 @@ static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
                             weir_node_t** targets, int target_count, weir_arena_t* arena,
                             weir_part_t** out_parts, int* out_count) {
   weir_graph_t* live = NULL;
-  weir_place_params_t place = {.graph = graph,
-                               .devices = session->devices,
+  weir_place_params_t place = {.devices = session->devices,
                                .device_count = session->device_count,
                                .allow_soft_placement = session->allow_soft_placement};
   weir_partition_params_t params = {.devices = session->devices,
                                     .device_count = session->device_count};
   int* device_of = NULL;
   if (session->device_count > 1) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
-  WEIR_TRY(place_at_home(session, &place, arena));
   weir_source_t source = {.graph = graph, .targets = targets, .target_count = target_count};
-  WEIR_TRY(weir_program_optimize(session->program, &source));
+  WEIR_TRY(place_and_optimize(session, &source, arena));
   WEIR_TRY(weir_graph_copy_reachable(graph, targets, target_count, arena, &live));
   place.graph = live;
   weir_status_t* status = weir_place(&place, arena, &device_of);

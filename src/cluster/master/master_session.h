@@ -49,8 +49,6 @@ typedef struct weir_master_session_t {
   weir_cancel_t* cancel;  // parent of every step's
   int64_t last_used_ns;   // of weir_clock_ns; guarded by the master's mu
   atomic_llong next_cut;  // number of the next graph that is cut into parts
-  weir_mutex_t place_mu;  // taken before |mu|; guards |homes|
-  weir_map_t homes;       // name of a node that makes state → name of its device, in |devices|
   weir_mutex_t mu;        // guards all below
   int64_t version;        // of the graph: how often it was extended
   weir_lru_t runs;        // signature → weir_master_run_t
@@ -139,6 +137,11 @@ void weir_master_run_release(weir_master_session_t* session, weir_master_run_t* 
 WEIR_MUST_USE weir_status_t* weir_master_find_devices(weir_master_session_t* session,
                                                       const weir_master_config_t* config,
                                                       weir_cancel_t* cancel);
+// Placement by cost: says how fast the devices are, and what goes between tasks, as the file of the
+// task's options has it; without one, by measuring. Nodes that ask for nothing are for the first
+// CPU of each task.
+WEIR_MUST_USE weir_status_t* weir_master_find_rates(weir_master_session_t* session,
+                                                    weir_cancel_t* cancel);
 // Whether device filters allow a task; none allow all. INVALID_ARGUMENT for one that is no device.
 WEIR_MUST_USE weir_status_t* weir_master_filter(const weir_view_t* filters, int count,
                                                 const char* task, bool* out_is_allowed);

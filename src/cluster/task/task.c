@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/elastic.h"
 #include "base/philox.h"
+#include "pass/place.h"
 
 enum {
   WAITING_THREADS = 17,
@@ -40,6 +41,10 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_strbuf_finish(&name));
   task->name = name.data;
   task->index = options->index;
+  task->place = options->place;
+  task->rates = options->rates;
+  weir_place_policy_t policy;
+  WEIR_TRY(weir_place_policy_parse(options->place, &policy));
   task->spec = options->spec;
   options->spec = (weir_cluster_spec_t){.job_count = 0};
   WEIR_TRY(copy_tls(&options->tls, &task->tls));

@@ -28,7 +28,8 @@ typedef struct weir_task_t {
   weir_pool_t* waiting_pool;  // see weir_task_wait
   weir_runtime_t* runtime;
   weir_rpc_loop_t* loop;
-  weir_rpc_tls_t tls;  // towards peers; owns its strings
+  weir_rpc_tls_t tls;         // towards peers; owns its strings
+  const char *place, *rates;  // weir_task_options_t's
   weir_request_ids_t request_ids;
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
@@ -48,7 +49,10 @@ typedef struct weir_task_options_t {
   const char* job;
   int index;
   const char* devices;  // as weir_devices_create reads it; NULL: one CPU
-  int threads;          // of |pool|; 0: one a CPU
+  // Where masters put nodes that ask for no device, as weir_place_policy_parse reads it; by cost,
+  // a file with the rates of the tasks, NULL: they are measured. Both outlive the task.
+  const char *place, *rates;
+  int threads;  // of |pool|; 0: one a CPU
   int io_threads;
   weir_rpc_tls_t tls;  // towards peers
 } weir_task_options_t;
