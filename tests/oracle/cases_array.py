@@ -479,7 +479,8 @@ def diagonals(check, rng):
     check('DiagPart', [make(rng, np.float32, (2, 3, 2, 3))])
     check('Diag', [np.float32(1)])
     check('DiagPart', [make(rng, np.float32, (2, 3))])
-    check('DiagPart', [make(rng, np.float32, (2, 3, 2))])
+    for shape in ((2, 3, 2), (), (3,), (2, 2, 2), (0, 0, 0), (2, 2, 2, 2, 2)):
+        check('DiagPart', [make(rng, np.float32, shape)])
     check('Diag', [np.zeros((0,), np.float32)])
     for t in PLAIN:
         check('MatrixDiag', [make(rng, t, (2, 3))])

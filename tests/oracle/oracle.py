@@ -25,7 +25,8 @@ A case file defines one function:
 rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is printed. check compares types, shapes and values of
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
-weir_only_fails=True for documented differences, tf_shape_differs=True where TensorFlow infers another shape than its kernel gives, gradient=False (gradients.py leaves the case out), name='text' for the report.
+weir_only_fails=True for documented differences, tf_shape_differs=True where TensorFlow infers another shape than its kernel gives, needs_value=True where Weir's shape function refuses the node only by the
+value of an input, gradient=False (gradients.py leaves the case out), name='text' for the report.
 A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case. With some of each op
 every allocation fails in turn: that must be RESOURCE_EXHAUSTED, or change nothing.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
@@ -236,6 +237,8 @@ def build_graph(cases, as_placeholders):
             if as_placeholders:
                 source.op = 'Placeholder'
                 source.attr['shape'].shape.unknown_rank = True
+                if as_placeholders == 'of known shapes':
+                    source.attr['shape'].shape.CopyFrom(tf.TensorShape(x.shape).as_proto())
                 feeds[name + ':0'] = x
             else:
                 source.op = 'Const'
@@ -318,6 +321,17 @@ def read_variable(session, graph, name, variable):
         return None
 
 
+def is_refused_by_shapes(cases):
+    """Whether TensorFlow refuses to build the graph also without the values of the inputs."""
+    graph_def, _, _ = build_graph(cases, 'of known shapes')
+    try:
+        with tf.Graph().as_default():
+            tf.graph_util.import_graph_def(graph_def, name='')
+    except Exception:  # pylint: disable=broad-except
+        return True
+    return False
+
+
 def tensorflow_results(cases):
     """Halves a batch that fails until the failing case stands alone; then a pair of results: as a graph of constants, and, when
     that fails, of the kernel by itself (placeholders keep the shape function from seeing the error first)."""
@@ -329,7 +343,8 @@ def tensorflow_results(cases):
         if len(cases) > 1:
             half = len(cases) // 2
             return tensorflow_results(cases[:half]) + tensorflow_results(cases[half:])
-        whole = Result(*error_of(error), None, None, None, isinstance(error, Refused))
+        early = 0 if not isinstance(error, Refused) else 2 if is_refused_by_shapes(cases) else 1
+        whole = Result(*error_of(error), None, None, None, early)
     try:
         kernel = run_tensorflow(cases, as_placeholders=True)[0]
     except Exception as error:  # pylint: disable=broad-except
@@ -471,7 +486,7 @@ def depends_on_files(case):
 def make_record(writer, case, pair):
     def result(r):
         return r and {'code': r.code, 'message': first_message(r.message)[:200],
-                      'is_early': r.is_early, 'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
+                      'early': r.early, 'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
                       'variables': {i: writer.array(a) for i, a in (r.variables or {}).items()}}
     writer.add({'op': case.op, 'where': case.where, 'text': case.describe(),
                 'node': writer.blob(case.node.SerializeToString()),

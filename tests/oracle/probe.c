@@ -35,7 +35,8 @@ typedef struct probe_t {
   const weir_shape_t* shapes[MAX_VALUES];  // inferred with constants
   weir_resources_t* session_resources;
   weir_resources_t* step_resources;
-  weir_status_t* shape_status;  // of node checks and the shape function
+  weir_status_t* shape_status;     // of node checks and the shape function
+  weir_status_t* unvalued_status;  // of the shape function that is not told values
   weir_status_t* kernel_status;
   weir_strbuf_t complaint;  // what the driver cannot see: shapes that contradict the result
   weir_strbuf_t scratch;    // last bytes handed out
@@ -456,6 +457,7 @@ EXPORT void weir_probe_free(probe_t* p) {
   weir_resources_destroy(p->step_resources);
   weir_resources_destroy(p->session_resources);
   weir_status_destroy(p->shape_status);
+  weir_status_destroy(p->unvalued_status);
   weir_status_destroy(p->kernel_status);
   weir_strbuf_free(&p->complaint);
   weir_strbuf_free(&p->scratch);
@@ -495,6 +497,7 @@ EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, 
   if (!p->shape_status) p->shape_status = parse_node(p, weir_view(p->node_bytes, node_size));
   if (p->shape_status) {
     p->kernel_status = weir_status_copy(p->shape_status);
+    p->unvalued_status = weir_status_copy(p->shape_status);
     return p;
   }
   p->kernel_status = choose_device(p, ordinal);
@@ -502,6 +505,8 @@ EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, 
     if (kinds[i] == INPUT_RESOURCE) p->kernel_status = make_handle(p, i);
   }
   if (!p->kernel_status) p->kernel_status = run_twice(p);
+  const weir_shape_t* unused[MAX_VALUES];
+  p->unvalued_status = infer(p, KNOW_SHAPES, unused);
   p->shape_status = infer(p, KNOW_VALUES, p->shapes);
   if (p->kernel_status || p->shape_status) return p;
   check_outputs(p);
@@ -512,9 +517,12 @@ EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, 
   return p;
 }
 
-EXPORT int weir_probe_code(probe_t* p, int kernel);
-EXPORT int weir_probe_code(probe_t* p, int kernel) {
-  return (int)weir_status_code(kernel ? p->kernel_status : p->shape_status);
+// Of the shape function, 1: the kernel, 2: the shape function without values.
+EXPORT int weir_probe_code(probe_t* p, int which);
+EXPORT int weir_probe_code(probe_t* p, int which) {
+  return (int)weir_status_code(which == 0   ? p->shape_status
+                               : which == 1 ? p->kernel_status
+                                            : p->unvalued_status);
 }
 
 EXPORT const char* weir_probe_message(probe_t* p, int kernel);

@@ -13,9 +13,9 @@ TENSOR, REF, RESOURCE = 0, 1, 2
 RESOURCE_EXHAUSTED, MAX_ALLOCATIONS = 8, 100
 DTYPE_OF = {'float32': 1, 'int32': 3}
 
-# |shapes| is a list of lists of dimensions, None where unknown. |is_early|: TensorFlow refused the node before anything ran: by its
-# types, or by its shape function.
-Result = collections.namedtuple('Result', 'code message outputs shapes variables is_early', defaults=[False])
+# |shapes| is a list of lists of dimensions, None where unknown. |early|: 1 where TensorFlow refuses the node before anything runs: by
+# its types, or by its shape function; 2: also without the values of its inputs. Of Weir's results, that there is an error then.
+Result = collections.namedtuple('Result', 'code message outputs shapes variables early', defaults=[0])
 # An input as the probe takes it: TENSOR, REF or RESOURCE, the enum of a variable's type, a TensorProto (b'': not initialised).
 Input = collections.namedtuple('Input', 'kind dtype proto')
 
@@ -85,7 +85,8 @@ class Probe:
                        for i in range(lib.weir_probe_output_count(handle))]
             variables = {i: self.tensor(lib.weir_probe_variable, handle, i)
                          for i, x in enumerate(inputs) if x.kind != TENSOR}
-        results = [Result(codes[k], lib.weir_probe_message(handle, k).decode(errors='replace'), outputs, shapes, variables)
+        early = (codes[0] != 0) + (lib.weir_probe_code(handle, 2) != 0)
+        results = [Result(codes[k], lib.weir_probe_message(handle, k).decode(errors='replace'), outputs, shapes, variables, early)
                    for k in (0, 1)]
         return results[0], results[1], lib.weir_probe_complaint(handle).decode(errors='replace')
 
@@ -144,8 +145,10 @@ def compare_failure(options, whole, kernel, shape_result, kernel_result):
                f'\n      weir:       {code_name(kernel_result.code)}: {first_message(kernel_result.message)}'
     if weir_code == 0:
         problems.append('TensorFlow fails, Weir does not' + messages)
-    elif whole.is_early and not shape_result.code:
+    elif whole.early and not shape_result.code:
         problems.append("TensorFlow's shape function fails, Weir's does not" + messages)
+    elif whole.early == 2 and shape_result.early != 2 and not options.get('needs_value'):
+        problems.append("TensorFlow's shape function fails without values, Weir's does not" + messages)
     elif weir_code != whole.code and weir_code != kernel.code:
         problems.append('the codes differ' + messages)
     elif kernel.code and not kernel_result.code:

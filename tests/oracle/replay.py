@@ -16,7 +16,7 @@ def read_result(reader, r):
     if r is None:
         return None
     return weir_probe.Result(r['code'], r['message'], [reader.array(a) for a in r['outputs']], r['shapes'],
-                             {int(i): reader.array(a) for i, a in r['variables'].items()}, r.get('is_early', False))
+                             {int(i): reader.array(a) for i, a in r['variables'].items()}, r.get('early', 0))
 
 
 def is_unreported(devices, tensorflow_code, code):

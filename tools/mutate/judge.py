@@ -222,14 +222,14 @@ class Records:
         tree.must(['ninja', '-C', tree.build('fast'), 'weir', 'weir_probe'])
         ops = sorted({op for path in paths for op in ops_tried(path)} & self.ops_with_cases())
         if ops:
-            self.cases = self.make(tree, 'oracle', 'cases_*.py', ['--probe', tree.build('fast') + '/tests/oracle/libweir_probe.so', *ops])
-        self.steps = self.make(tree, 'programs', 'programs_*.py', ['--lib', tree.build('fast') + '/libweir.so', '--times', str(TIMES)])
+            self.cases = self.make(tree, 'oracle', ['--probe', tree.build('fast') + '/tests/oracle/libweir_probe.so', *ops])
+        self.steps = self.make(tree, 'programs', ['--lib', tree.build('fast') + '/libweir.so', '--times', str(TIMES)])
 
     def ops_with_cases(self):
         return set(subprocess.check_output([self.python, f'{ROOT}/tests/oracle/oracle.py', '--list'], text=True).split())
 
-    def make(self, tree, program, sources, more):
-        cases = [open(source, 'rb').read() for source in sorted(glob.glob(f'{ROOT}/tests/oracle/{sources}'))]
+    def make(self, tree, program, more):
+        cases = [open(source, 'rb').read() for source in sorted(glob.glob(f'{ROOT}/tests/oracle/*.py'))]
         path = self.path(program, cases, more)
         if not os.path.exists(path):
             command = [self.python, f'{ROOT}/tests/oracle/{program}.py', '--record', path + '.new', *more]

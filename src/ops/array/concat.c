@@ -45,6 +45,8 @@ static weir_status_t* concat_unknown_axis(weir_shape_ctx_t* ctx, inputs_t in) {
     rank = r;
   }
   if (rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  if (rank == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
   int64_t dims[WEIR_MAX_RANK];
   for (int i = 0; i < rank; ++i) dims[i] = -1;
   return weir_shape_set_dims(ctx, 0, rank, dims);

@@ -18,6 +18,7 @@ static void draw_deinit(void* state) { weir_random_state_deinit(state); }
 // The shape that input 0 spells, then that of the parameters.
 static weir_status_t* draw_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* shape = NULL;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 1, NULL));
   WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
   return weir_shape_set(ctx, 0, weir_shape_concat(ctx, shape, weir_shape_input(ctx, 1)));
 }

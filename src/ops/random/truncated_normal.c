@@ -21,6 +21,7 @@ static void truncated_deinit(void* state) { weir_random_state_deinit(state); }
 static weir_status_t* truncated_shape(weir_shape_ctx_t* ctx) {
   for (int i = 1; i <= 4; ++i) WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1));
   const weir_shape_t* shape = NULL;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 1, NULL));
   WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
   return weir_shape_set(ctx, 0, shape);
 }
