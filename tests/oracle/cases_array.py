@@ -96,6 +96,7 @@ def fills(check, rng):
     check('Fill', [ints(2, -1), np.float32(1)])
     check('Fill', [ints(2), ints(1, 2)])
     check('Fill', [np.ones((1, 2), np.int32), np.float32(2)])
+    check('Fill', [np.int32(3), np.float32(2)])
     check('ZerosLike', [make(rng, np.float32, (0, 2))])
     check('OnesLike', [make(rng, np.float32, ())])
 

@@ -185,6 +185,8 @@ def arrays(check, rng):
     check('TopKV2', [normal(rng, (7,)), i(7)], {'sorted': False})
     check('Roll', [x, i([1, -2]), i([0, 2])])
     check('Fill', [i([2, 3]), np.array(1.5)])
+    for shape in ((4, 2), (2, 3, 2)):  # what TensorFlow has no gradient of
+        check('Qr', [rng.standard_normal(shape)], {'full_matrices': True})
     check('OneHot', [i([0, 2]), i(3), np.array(2.0), np.array(-1.0)])
     check('Slice', [x, i([1, 0, 2]), i([2, -1, 3])])
     check('SparseToDense', [np.int64([[0, 1], [2, 0]]), np.int64([3, 2]), normal(rng, (2,)), np.array(0.5)])
