@@ -62,7 +62,7 @@ test-gradients:
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --counts build/dev/gradients.json
 
 test-programs:
-	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --devices cpu:2,guard:2 --counts build/dev/programs.json
+	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --probe $(PROBE) --devices cpu:2,guard:2 --counts build/dev/programs.json
 
 test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 1000 --jobs 1

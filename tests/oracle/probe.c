@@ -135,6 +135,11 @@ static int64_t failing;  // allocation of a kernel, and of a shape function; 0: 
 EXPORT void weir_probe_fail_at(int n);
 EXPORT void weir_probe_fail_at(int n) { failing = n; }
 
+// From now on, and whoever asks; 0 ends it. For programs (programs.py), which run through the
+// public functions.
+EXPORT void weir_probe_fail_now(int n);
+EXPORT void weir_probe_fail_now(int n) { weir_alloc_fail_at(n, false); }
+
 // ---- the node ----
 
 static weir_status_t* parse_attr(probe_t* p, weir_view_t entry, weir_named_attr_t* out) {

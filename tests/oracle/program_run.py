@@ -2,6 +2,7 @@
 import argparse
 import contextlib
 import os
+import random
 import sys
 import tempfile
 
@@ -13,7 +14,8 @@ from values import code_name, compare_values
 
 TIMEOUT_MS = 20000  # of a step that shall end by itself
 BLOCK_MS = 30       # of one that shall not
-DEADLINE_EXCEEDED = 4
+DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED = 4, 8
+EXHAUSTED = (20, 60, 150, 150, 400, 400, 1000, 1000)  # below each of these an allocation is drawn to fail
 UNREPORTED = 'an error that a GPU does not report; what follows is another program'
 
 
@@ -103,6 +105,45 @@ def run_weir(lib, graph_def, steps, threads, passes, captures, devices=None, pla
         graph.close()
 
 
+# ---- memory that is not there ----
+
+def run_exhausted(probe, name, graph_def, steps, threads, passes, files):
+    """None, or what is wrong where an allocation fails, now this one and now that: a step ends with RESOURCE_EXHAUSTED, or as
+    TensorFlow's does. What comes after such a step is not looked at."""
+    rng = random.Random(name)
+    for n in sorted({rng.randrange(1, limit) for limit in EXHAUSTED}):
+        with in_folder(files):
+            graph = libweir.Graph(probe, graph_def, threads=threads, passes=passes)
+            try:
+                problem = exhaust(probe, graph, steps, n)
+            finally:
+                graph.close()
+        if problem:
+            return f'allocation {n} fails ({threads} threads, passes {passes}): {problem}'
+    return None
+
+
+def exhaust(probe, graph, steps, n):
+    for i, step in enumerate(steps):
+        code, message, values = 0, '', []
+        fetches, feeds = [graph.edge(name) for name in step.fetches], step.feeds
+        if i == 0:
+            probe.c.weir_probe_fail_now(n)
+        try:
+            values = graph.run(fetches, feeds, step.targets, step.timeout_ms)
+        except libweir.Error as error:
+            code, message = error.code, error.message
+        if code == RESOURCE_EXHAUSTED and step.code != code:
+            probe.c.weir_probe_fail_now(0)
+            return None
+        problem = compare_step(step, code, message, values, step.printed)
+        if problem:
+            probe.c.weir_probe_fail_now(0)
+            return f'step {i} of {len(steps)}, {step.fetches + step.targets}\n    {problem}'
+    probe.c.weir_probe_fail_now(0)
+    return None
+
+
 # ---- records ----
 
 def step_record(writer, s):
@@ -127,6 +168,7 @@ def read_step(reader, s):
 
 def replay_programs(options, reader, part, current):
     lib = libweir.Library(os.path.abspath(options.lib))
+    probe = libweir.Library(os.path.abspath(options.probe)) if options.probe else None
     rows = {}
     for case in reader.cases[part::options.jobs]:
         name = case['name'].split('[')[0]
@@ -136,9 +178,12 @@ def replay_programs(options, reader, part, current):
         row = rows.setdefault(name, [0, 0, 0])
         row[0] += 1
         passes = case['passes'].encode() if isinstance(case['passes'], str) else case['passes']
-        with in_folder({k: reader.blob(v) for k, v in case['files'].items()}):
-            problem = run_weir(lib, reader.blob(case['graph']), [read_step(reader, s) for s in case['steps']], case['threads'],
-                               passes, case['captures'], options.devices, options.place)
+        files = {k: reader.blob(v) for k, v in case['files'].items()}
+        what = reader.blob(case['graph']), [read_step(reader, s) for s in case['steps']], case['threads'], passes
+        with in_folder(files):
+            problem = run_weir(lib, *what, case['captures'], options.devices, options.place)
+        if not problem and probe:
+            problem = run_exhausted(probe, case['name'], *what, files)
         if problem is UNREPORTED:
             row[2] += 1
         elif problem:
@@ -153,6 +198,7 @@ def main():
     parser.add_argument('--lib', required=True, help='libweir.so')
     parser.add_argument('--devices', metavar='LIST', type=os.fsencode, help='run each program on these devices: cpu,cuda')
     parser.add_argument('--place', metavar='WHERE', type=os.fsencode, help='where nodes go then: random:1')
+    parser.add_argument('--probe', help='libweir_probe.so: programs run with it as well, and allocations fail')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('names', nargs='*', help='programs')
     options = parser.parse_args()

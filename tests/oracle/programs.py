@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks programs against TensorFlow: a graph and a sequence of steps on its state, in both.
 
-    programs.py [--lib FILE] [--seed N | --fresh] [--rounds N] [--devices LIST [--place WHERE]] [--verbose] [names...]
+    programs.py [--lib FILE] [--probe FILE] [--seed N | --fresh] [--rounds N] [--devices LIST [--place WHERE]] [--verbose] [names...]
     programs.py --record FILE [names...]     also writes the programs and TensorFlow's results
     programs.py --replay FILE [names...]     the same without TensorFlow
 
@@ -219,6 +219,9 @@ def run_one(options, lib, function, number, current, writer):
             break
     if options.devices and program.is_about_memory and not problem:
         problem = run_placed(lib, program)
+    if options.probe and not problem:
+        run_again = program.graph_def.SerializeToString(), program.steps, program.threads, program.passes, program.files
+        problem = program_run.run_exhausted(options.exhausted, name, *run_again)
     return program.ops(), program.fingerprint, problem and f'{name}: {problem}'
 
 
@@ -267,6 +270,7 @@ def spread(program):
 def run(options, functions, part, current):
     """Every |options.jobs|-th case from |part| on."""
     lib = libweir.Library(os.path.abspath(options.lib))
+    options.exhausted = libweir.Library(os.path.abspath(options.probe)) if options.probe else None
     known = lib.ops()
     writer = record.Writer('programs', options.seed) if options.record else None
     results, printed = [], collections.Counter()
@@ -298,6 +302,7 @@ def parse_arguments():
     parser.add_argument('--times', type=float, default=1, help='so many times the usual number of cases')
     parser.add_argument('--devices', metavar='LIST', help='run each program on these devices, too: cpu:2,guard:2')
     parser.add_argument('--place', metavar='WHERE', help='where nodes go then; by default once all to a guard, once at random')
+    parser.add_argument('--probe', metavar='FILE', help='libweir_probe.so: programs run with it as well, and allocations fail')
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--max-failures', type=int, default=3, help='printed for each program')
     parser.add_argument('--verbose', action='store_true', help='print every case and its time')

@@ -184,7 +184,8 @@ def checks_for(tree, path, records):
     if record and folder in ('device', 'exec', 'op', 'runtime', 'tensor'):
         checks.append(Check('oracle on a guard', 'fast', ['weir_probe'], checks[-1].command + ['--devices', 'cpu,guard']))
     ops = ops_of(path) if folder == 'ops' else []
-    programs = Check('programs', 'fast', ['weir'], [python, oracle + 'programs.py', '--replay', records.programs(ops), '--lib', library])
+    programs = Check('programs', 'fast', ['weir', 'weir_probe'],
+                     [python, oracle + 'programs.py', '--replay', records.programs(ops), '--lib', library, '--probe', probe])
     if ops and records.programs(ops):
         checks.append(programs)
     tests = unit_tests(tree, folders[0])
