@@ -1,5 +1,7 @@
 // fold_test.c — Constant folding: chains, deadness, side effects, limits, and values known from
 // shapes.
+#include <stdio.h>
+
 #include "pass/pass_testing.h"
 
 typedef struct counter_t {
@@ -239,6 +241,30 @@ static void test_shape_keeps_order(void** state) {
   assert_int_equal(find(t->graph, "other_folded")->control_count, 0);
 }
 
+// The same with more users of variables than are looked at at once.
+static void test_shape_keeps_order_among_many(void** state) {
+  testing_t* t = *state;
+  enum { COUNT = 100, FIRST = 3, LAST = 90 };
+  weir_edge_t variables[COUNT];
+  weir_edge_t neg = ADD(t->graph, "Neg", "neg", add_known(t->graph, "x", 5));
+  for (int i = 0; i < COUNT; ++i) {
+    char names[4][16];
+    const char* const kinds[] = {"v", "a", "assign", "r"};
+    for (int k = 0; k < 4; ++k) snprintf(names[k], sizeof(names[k]), "%s%d", kinds[k], i);
+    variables[i] = add_scalar_variable(t, names[0]);
+    weir_edge_t assign =
+        ADD(t->graph, "Assign", names[2], variables[i], add_float(t->graph, names[1], 1));
+    add_retval(t->graph, names[3], assign, i);
+    if (i == FIRST || i == LAST) check_ok(weir_graph_add_control(neg.node, assign.node));
+  }
+  weir_edge_t before = ADD(t->graph, "Shape", "before", neg);
+  add_retval(t->graph, "read", ADD(t->graph, "Fill", "fill", before, variables[LAST]), COUNT);
+  add_retval(t->graph, "kept", neg, COUNT + 1);
+  fold(t, NULL, NULL);
+  check_input(t->graph, "fill", 0, "before_folded:0");
+  check_input(t->graph, "before_folded", 0, "^before");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
@@ -256,6 +282,7 @@ int main(void) {
       TEST(test_waiting_for_a_shape),
       TEST(test_reference_shape),
       TEST(test_shape_keeps_order),
+      TEST(test_shape_keeps_order_among_many),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
