@@ -44,7 +44,10 @@ def run_nodes(options, reader, part, current):
         if pair[1] and is_unreported(options.devices, pair[1].code, weir[1].code):
             row[2] += 1
             continue
-        problems = weir_probe.compare(case['options'], case['types'], pair, weir, weaker)
+        how = case['options']
+        if how.get('rounds') and options.devices != 'cpu':  # logarithms and sines of GPUs are others in the last bit
+            how = {**how, 'exact': False}
+        problems = weir_probe.compare(how, case['types'], pair, weir, weaker)
         problems += weir_probe.check_mistyped(probe, reader.blob(case['node']), inputs, case.get('typed', []))
         if case.get('exhausted') and not problems:
             exact = not case['options'].get('shapes_only')
