@@ -48,6 +48,25 @@ static void test_freed_memory_is_used_again(void** state) {
   release(device);
 }
 
+// What a kernel takes is counted for traces, in whole blocks, and all of it comes back.
+static void test_memory_is_metered(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  weir_alloc_meter_t meter;
+  weir_alloc_meter_begin(&meter);
+  void* scratch = take(memory, 600);
+  void* output = take(memory, 512);
+  give(memory, scratch, 600);
+  weir_alloc_meter_end(&meter);
+  assert_int_equal(meter.device.total, 1024 + 512);
+  assert_int_equal(meter.device.peak, 1024 + 512);
+  assert_int_equal(meter.device.live, 512);
+  assert_int_equal(meter.host.total, 0);
+  give(memory, output, 512);
+  release(device);
+}
+
 // Neighbours that are freed become one block, in whatever order.
 static void test_neighbours_are_joined(void** state) {
   (void)state;
@@ -195,6 +214,7 @@ static void test_absent_gpu(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_freed_memory_is_used_again),
+      cmocka_unit_test(test_memory_is_metered),
       cmocka_unit_test(test_neighbours_are_joined),
       cmocka_unit_test(test_idle_segments_go_back),
       cmocka_unit_test(test_blocks_are_apart),
