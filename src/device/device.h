@@ -72,6 +72,11 @@ typedef struct weir_device_vtable_t {
   void (*submit)(weir_device_t* device, weir_stream_t stream, weir_work_t* work);
   // Calls |done| when all that was launched is through, with what went wrong since the last call.
   void (*settle)(weir_device_t* device, weir_copy_done_fn_t done, void* arg);
+  // Of a device with |settle|: waits for the same in the calling thread, and puts copies in host
+  // memory in place of those |tensors| (each may be NULL) that are in the device's. After an error
+  // each is as it was, or a copy.
+  WEIR_MUST_USE weir_status_t* (*collect)(weir_device_t* device, weir_tensor_t** tensors,
+                                          int count);
   weir_status_t* (*record)(weir_device_t* device, weir_stream_t stream, weir_event_t** out_event);
   // What is submitted to |stream| from now on runs after |event|, which is of any device's stream,
   // of any kind: what the device does not know, |notify| tells. Holds it as long as needed.

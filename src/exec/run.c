@@ -1,7 +1,6 @@
 // run.c — One step: its cancellation, its resources, and the choice of executor.
 #include "exec/run.h"
 
-#include "base/outcome.h"
 #include "base/perturb.h"
 #include "exec/dynamic.h"
 #include "exec/linear.h"
@@ -44,6 +43,27 @@ static void drop_results(const weir_run_params_t* params) {
   }
 }
 
+// ---- devices whose kernels launch: a step is over when they are through ----
+
+static const weir_device_t* launcher(const weir_run_params_t* params, int i) {
+  const weir_device_t* device = params->plan->has_streams ? params->devices[i] : NULL;
+  return device && device->vtable->settle ? device : NULL;
+}
+
+// Waits, and brings their results to the host.
+static weir_status_t* collect(const weir_run_params_t* params) {
+  weir_status_t* first = NULL;
+  for (int i = 0; i < params->device_count; ++i) {
+    if (!launcher(params, i)) continue;
+    weir_device_t* device = params->devices[i];
+    weir_status_t* status = device->vtable->collect(device, params->rets, params->plan->ret_count);
+    if (first) weir_status_destroy(status);
+    else first = status;
+  }
+  if (first) drop_results(params);
+  return first;
+}
+
 // The step is through: results that are memory of a reference variable show what it holds now, and
 // no later write changes them.
 static weir_status_t* settle_results(const weir_run_params_t* params) {
@@ -67,6 +87,7 @@ static weir_status_t* run_linear(const weir_run_params_t* params) {
   if (!status)
     status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
                              params->deadline_ns);
+  if (!status && params->plan->has_streams) status = collect(params);
   if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_step(&step);
   return status;
@@ -86,34 +107,12 @@ static void free_own_step(weir_step_t* step) {
   weir_cancel_destroy(step->cancel);
 }
 
-// ---- devices whose kernels launch: a step is over when they are through ----
-
-static const weir_device_t* launcher(const weir_run_params_t* params, int i) {
-  const weir_device_t* device = params->plan->has_streams ? params->devices[i] : NULL;
-  return device && device->vtable->settle ? device : NULL;
-}
-
-static weir_status_t* await_devices(const weir_run_params_t* params) {
-  weir_status_t* first = NULL;
-  for (int i = 0; i < params->device_count; ++i) {
-    if (!launcher(params, i)) continue;
-    weir_outcome_t outcome;
-    weir_outcome_init(&outcome);
-    params->devices[i]->vtable->settle(params->devices[i], weir_outcome_set, &outcome);
-    weir_status_t* status = weir_outcome_wait(&outcome);
-    if (first) weir_status_destroy(status);
-    else first = status;
-  }
-  if (first) drop_results(params);
-  return first;
-}
-
 weir_status_t* weir_run(const weir_run_params_t* params) {
   if (is_linear(params)) return run_linear(params);
   weir_step_t step;
   weir_status_t* status = make_step(params, &step);
   if (!status) status = weir_dynamic_run(params, &step);
-  if (!status) status = await_devices(params);
+  if (!status) status = collect(params);
   if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_own_step(&step);
   return status;
@@ -139,7 +138,8 @@ static void finish(void* arg, weir_status_t* take_status) {
     device->vtable->settle(device, finish, unattended);
     return;
   }
-  if (take_status) drop_results(&unattended->params);
+  if (!take_status) take_status = collect(&unattended->params);
+  else drop_results(&unattended->params);
   if (!take_status && unattended->params.plan->has_moving_rets)
     take_status = settle_results(&unattended->params);
   free_own_step(&unattended->step);

@@ -109,6 +109,13 @@ static weir_status_t* copy_to(copies_t* c, weir_edge_t source, int from, int to,
   return NULL;
 }
 
+// Results are copied at the step's end, all at once, where the device can do that.
+static bool is_collected(const copies_t* c, const weir_node_t* node, weir_edge_t edge, int from) {
+  return weir_node_role(node) == WEIR_ROLE_RETVAL && from != HOST &&
+         c->runtime->devices[from]->vtable->collect &&
+         weir_dtype_is_plain(weir_dtype_base(weir_edge_dtype(edge)));
+}
+
 // A reference stays with its variable, and so do its readers.
 static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
   weir_edge_t edge = node->inputs[i];
@@ -117,7 +124,7 @@ static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
   int from = HOST, to = HOST;
   WEIR_TRY(memory_of(c, edge.node, edge.index, true, &from));
   WEIR_TRY(memory_of(c, node, i, false, &to));
-  if (from == to) return NULL;
+  if (from == to || is_collected(c, node, edge, from)) return NULL;
   weir_edge_t copy = {.node = NULL};
   WEIR_TRY(copy_to(c, edge, from, to, &copy));
   return weir_graph_set_input(node, i, copy);

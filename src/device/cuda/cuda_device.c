@@ -96,6 +96,35 @@ static void cuda_settle(weir_device_t* base, weir_copy_done_fn_t done, void* arg
   watch(of(base), WEIR_STREAM_COMPUTE, done, arg);
 }
 
+// Of a tensor in this device's memory, in the order of the compute stream.
+static weir_status_t* start_collecting(cuda_device_t* device, weir_tensor_t** tensor) {
+  weir_tensor_t *there = *tensor, *here = NULL;
+  WEIR_TRY(weir_device_host_tensor(&device->base, weir_tensor_type(there), there->rank, there->dims,
+                                   &here));
+  cu_result_t result = 0;
+  if (there->count)
+    result = device->core->driver->download(here->data, (uintptr_t)there->data,
+                                            weir_tensor_byte_size(there),
+                                            device->streams[WEIR_STREAM_COMPUTE]);
+  weir_tensor_release(result ? here : there);  // who gets its memory comes after, in the stream
+  if (!result) *tensor = here;
+  return check(device, result, "copying a result");
+}
+
+static weir_status_t* cuda_collect(weir_device_t* base, weir_tensor_t** tensors, int count) {
+  cuda_device_t* device = of(base);
+  const weir_space_t* space = weir_device_allocator(base, WEIR_MEMORY_DEVICE)->space;
+  weir_status_t* status = NULL;
+  weir_cuda_core_enter(device->core);
+  for (int i = 0; i < count && !status; ++i) {
+    bool is_here = tensors[i] && weir_tensor_space(tensors[i]) == space;
+    if (is_here) status = start_collecting(device, &tensors[i]);
+  }
+  weir_status_t* waited = weir_cuda_synchronize(base);
+  if (status) weir_status_destroy(waited);
+  return status ? status : waited;
+}
+
 // ---- events ----
 
 typedef struct cuda_event_t {
@@ -383,6 +412,7 @@ static const weir_device_vtable_t cuda_vtable = {
     .copy = cuda_copy,
     .copy_peer = cuda_copy_peer,
     .settle = cuda_settle,
+    .collect = cuda_collect,
 };
 
 bool weir_device_is_cuda(const weir_device_t* device) { return device->vtable == &cuda_vtable; }

@@ -175,6 +175,27 @@ static void test_copies(void** state) {
   weir_tensor_release(there);  // memory outlives its device
 }
 
+// What is in the device's memory comes to the host; all else stays as it is.
+static void test_results_are_collected(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  const int64_t dims[] = {2, 3}, none[] = {0};
+  weir_tensor_t *host = NULL, *empty = NULL;
+  assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 2, dims, &host));
+  for (int i = 0; i < 6; ++i) WEIR_TENSOR_DATA(host, float)[i] = (float)i;
+  assert_null(weir_tensor_create_in(weir_device_allocator(device, WEIR_MEMORY_DEVICE),
+                                    WEIR_DTYPE_FLOAT, 1, none, &empty));
+  weir_tensor_t* results[] = {NULL, host, NULL, empty};
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_DEVICE, host, &results[0]));
+  assert_null(device->vtable->collect(device, results, WEIR_COUNT_OF(results)));
+  assert_true(weir_tensor_is_host(results[0]) && weir_tensor_is_host(results[3]));
+  assert_memory_equal(results[0]->data, host->data, weir_tensor_byte_size(host));
+  assert_ptr_equal(results[1], host);
+  assert_null(results[2]);
+  for (size_t i = 0; i < WEIR_COUNT_OF(results); ++i) weir_tensor_release(results[i]);
+  release(device);
+}
+
 static void test_events(void** state) {
   (void)state;
   weir_device_t* device = make_device(0);
@@ -220,6 +241,7 @@ int main(void) {
       cmocka_unit_test(test_blocks_are_apart),
       cmocka_unit_test(test_exhausted_memory_has_a_message),
       cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_results_are_collected),
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_absent_gpu),
   };
