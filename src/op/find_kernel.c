@@ -118,10 +118,14 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
   return status;
 }
 
+const weir_kernel_def_t* weir_op_kernel(const weir_node_def_t* node, const char* device_type) {
+  const weir_kernel_def_t* kernel = find_in_tables(node, device_type);
+  return kernel ? kernel : find_in_tables(node, NULL);
+}
+
 weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* device_type,
                                    const weir_kernel_def_t** out_kernel) {
-  const weir_kernel_def_t* kernel = find_in_tables(node, device_type);
-  if (!kernel) kernel = find_in_tables(node, NULL);
+  const weir_kernel_def_t* kernel = weir_op_kernel(node, device_type);
   if (!kernel) return no_kernel(node, device_type);
   *out_kernel = kernel;
   return NULL;

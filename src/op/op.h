@@ -262,7 +262,9 @@ const weir_op_t* weir_registry_find(const weir_registry_t* registry,
                                     weir_view_t name);  // NULL when absent
 size_t weir_registry_count(const weir_registry_t* registry);
 const weir_op_t* weir_registry_at(const weir_registry_t* registry, size_t index);  // sorted by name
-// The kernel for a node on a device type. INVALID_ARGUMENT, listing what is registered, when there
+// The kernel for a node on a device type; NULL: none.
+const weir_kernel_def_t* weir_op_kernel(const weir_node_def_t* node, const char* device_type);
+// The same; INVALID_ARGUMENT, listing what is registered, when there
 // is none; NOT_FOUND when the op is unknown.
 WEIR_MUST_USE weir_status_t* weir_op_find_kernel(const weir_node_def_t* node,
                                                  const char* device_type,

@@ -73,12 +73,11 @@ static weir_status_t* estimate(const weir_costs_t* costs, const weir_node_t* nod
 // What the kernel says: which inputs and outputs are in host memory wherever the node is, and
 // whether outputs are handed on before they are computed. The same on every device.
 static void ask_kernel(weir_costs_t* costs, const weir_node_t* node) {
-  const weir_kernel_def_t* kernel = NULL;
   const char* type =
       costs->devices[0].kernel_type ? costs->devices[0].kernel_type : costs->devices[0].type;
   weir_role_t role = weir_node_role(node);
   bool has_kernel = node->def.op && role != WEIR_ROLE_ARG && role != WEIR_ROLE_RETVAL;
-  if (has_kernel) weir_status_destroy(weir_op_find_kernel(&node->def, type, &kernel));
+  const weir_kernel_def_t* kernel = has_kernel ? weir_op_kernel(&node->def, type) : NULL;
   costs->host_inputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, false) : ~0ull;
   costs->host_outputs[node->id] = kernel ? weir_kernel_host_args(&node->def, kernel, true) : ~0ull;
   costs->is_promised[node->id] = kernel && weir_node_may_promise(&node->def, kernel);

@@ -54,10 +54,8 @@ static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
 // The kernel that runs |def| on devices of a kind, if that is one of their own that has all of its
 // tensors in the device's memory; else NULL.
 static const weir_kernel_def_t* find_kernel(const weir_node_def_t* def, const char* kernel_type) {
-  const weir_kernel_def_t* kernel = NULL;
-  weir_status_t* status = weir_op_find_kernel(def, kernel_type, &kernel);
-  weir_status_destroy(status);
-  bool is_good = !status && strcmp(kernel->device, kernel_type) == 0 &&
+  const weir_kernel_def_t* kernel = weir_op_kernel(def, kernel_type);
+  bool is_good = kernel && strcmp(kernel->device, kernel_type) == 0 &&
                  !weir_kernel_host_args(def, kernel, false) &&
                  !weir_kernel_host_args(def, kernel, true);
   return is_good ? kernel : NULL;

@@ -39,6 +39,7 @@ typedef struct group_t {
   bool holds_state;
   int home;    // where its state is already, unless somebody asks for another place; -1: nowhere
   int device;  // -1: not chosen yet
+  int first, last;  // of the list of members
 } group_t;
 
 typedef struct placer_t {
@@ -46,6 +47,7 @@ typedef struct placer_t {
   weir_arena_t* arena;
   weir_device_name_t* names;  // of the devices, parsed
   int* parent;                // by node id: union-find
+  int* next;                  // by node id: another member of its group; -1: it is the last
   group_t* groups;            // by node id, valid at roots
   int* device_of;             // by node id; -1: not yet
   bool has_warned;
@@ -121,6 +123,9 @@ static bool unite(placer_t* placer, int a, int b, bool share_state) {
     joined.name = other->name;
     joined.holds_state = true;
   }
+  joined.first = placer->groups[a].first;
+  joined.last = other->last;
+  placer->next[placer->groups[a].last] = other->first;
   int root = a < b ? a : b;
   placer->parent[a] = placer->parent[b] = root;
   placer->groups[root] = joined;
@@ -214,24 +219,19 @@ static weir_status_t* make_groups(placer_t* placer) {
 // ---- choice ----
 
 bool weir_place_can_run(const weir_placement_t* device, const weir_node_t* node) {
-  const weir_kernel_def_t* kernel = NULL;
   const char* type = device->kernel_type ? device->kernel_type : device->type;
   weir_role_t role = weir_node_role(node);
   if (!device->has_queue || !node->def.op || role == WEIR_ROLE_ARG || role == WEIR_ROLE_RETVAL)
     return true;
-  weir_status_t* status = weir_op_find_kernel(&node->def, type, &kernel);
-  bool is_good = !status && kernel->compute;
-  weir_status_destroy(status);
-  return is_good;
+  const weir_kernel_def_t* kernel = weir_op_kernel(&node->def, type);
+  return kernel && kernel->compute;
 }
 
 static bool can_run_group(placer_t* placer, int device, int root) {
   const weir_graph_t* graph = placer->params->graph;
   if (!placer->params->devices[device].has_queue) return true;
-  for (size_t i = 0; i < graph->node_count; ++i) {
-    bool is_member = find_root(placer, (int)i) == root;
-    if (is_member && !weir_place_can_run(&placer->params->devices[device], graph->nodes[i]))
-      return false;
+  for (int id = placer->groups[root].first; id >= 0; id = placer->next[id]) {
+    if (!weir_place_can_run(&placer->params->devices[device], graph->nodes[id])) return false;
   }
   return true;
 }
@@ -467,9 +467,10 @@ static weir_status_t* init(placer_t* placer) {
   placer->names =
       weir_arena_array(placer->arena, (size_t)params->device_count, sizeof(*placer->names));
   placer->parent = weir_arena_array(placer->arena, count, sizeof(int));
+  placer->next = weir_arena_array(placer->arena, count, sizeof(int));
   placer->groups = weir_arena_array(placer->arena, count, sizeof(group_t));
   placer->device_of = weir_arena_array(placer->arena, count, sizeof(int));
-  if (!placer->names || !placer->parent || !placer->groups || !placer->device_of)
+  if (!placer->names || !placer->parent || !placer->next || !placer->groups || !placer->device_of)
     return weir_out_of_memory();
   for (int i = 0; i < params->device_count; ++i) {
     weir_view_t name = weir_view_of(params->devices[i].device);
@@ -477,7 +478,8 @@ static weir_status_t* init(placer_t* placer) {
   }
   for (size_t i = 0; i < count; ++i) {
     placer->parent[i] = (int)i;
-    placer->groups[i] = (group_t){.home = -1, .device = -1};
+    placer->next[i] = -1;
+    placer->groups[i] = (group_t){.home = -1, .device = -1, .first = (int)i, .last = (int)i};
     placer->groups[i].wanted = kAnywhere;
   }
   return NULL;
