@@ -297,8 +297,7 @@ static weir_status_t* const_value(planner_t* p, const weir_node_t* source, weir_
 
 static weir_status_t* bind_const(planner_t* p, const weir_plan_node_t* consumer,
                                  const weir_node_t* source, int i, weir_tensor_t** out_tensor) {
-  bool is_host =
-      !consumer->kernel || weir_kernel_is_host_input(consumer->def, consumer->kernel, i);
+  bool is_host = !consumer->kernel || weir_kernel_is_host_input(consumer->def, consumer->kernel, i);
   return const_value(p, source, consumer->device, is_host, out_tensor);
 }
 

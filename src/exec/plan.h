@@ -32,7 +32,8 @@ typedef struct weir_plan_const_t {
   weir_tensor_t* tensor;  // retained: the graph's, or a copy in the memory of the node's device
 } weir_plan_const_t;
 
-// A constant that waits for nothing, and that a Merge or the caller gets: there before anything runs.
+// A constant that waits for nothing, and that a Merge or the caller gets: there before anything
+// runs.
 typedef struct weir_plan_given_t {
   int32_t node;
   weir_tensor_t* tensor;  // retained, as above
