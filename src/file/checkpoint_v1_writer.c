@@ -278,8 +278,8 @@ weir_status_t* weir_v1_writer_finish(weir_v1_writer_t* writer) {
   weir_writer_t* file = NULL;
   weir_strbuf_puts(&temporary, writer->path);
   weir_temporary_append(&temporary);
-  WEIR_TRY(weir_strbuf_finish(&temporary));
-  weir_status_t* status = weir_writer_open(temporary.data, false, &file);
+  weir_status_t* status = weir_strbuf_finish(&temporary);
+  if (!status) status = weir_writer_open(temporary.data, false, &file);
   if (!status) {
     status = write_table(writer, file);
     weir_status_t* closed = weir_writer_close(file);

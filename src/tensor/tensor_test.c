@@ -225,6 +225,23 @@ static void test_string_element(void** state) {
   weir_string_free(&borrowed);
 }
 
+// What fits into the element, as in TensorFlow's layout, takes no memory.
+static void test_short_strings_are_inside(void** state) {
+  (void)state;
+  char text[23];
+  memset(text, 'x', sizeof(text));
+  weir_string_t string;
+  weir_string_init(&string);
+  weir_alloc_fail_at(1, true);
+  for (size_t size = 0; size <= 22; ++size) assert_null(weir_string_set(&string, text, size));
+  assert_non_null(weir_string_resize(&string, 22));
+  weir_status_t* status = weir_string_set(&string, text, 23);
+  weir_alloc_fail_at(0, false);
+  assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+  weir_status_destroy(status);
+  weir_string_free(&string);
+}
+
 static void test_string_tensor(void** state) {
   (void)state;
   const char* strings[] = {"short", "a string that needs its own block", NULL};
@@ -498,15 +515,25 @@ static void test_shape_text(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create),         cmocka_unit_test(test_create_refuses),
-      cmocka_unit_test(test_empty),          cmocka_unit_test(test_views),
-      cmocka_unit_test(test_wrap),           cmocka_unit_test(test_create_in),
-      cmocka_unit_test(test_string_element), cmocka_unit_test(test_string_tensor),
-      cmocka_unit_test(test_handles),        cmocka_unit_test(test_variants),
-      cmocka_unit_test(test_half),           cmocka_unit_test(test_bfloat16),
-      cmocka_unit_test(test_float8),         cmocka_unit_test(test_cast_saturates),
-      cmocka_unit_test(test_cast_vectors),   cmocka_unit_test(test_cast_all_pairs),
-      cmocka_unit_test(test_print),          cmocka_unit_test(test_shape_text),
+      cmocka_unit_test(test_create),
+      cmocka_unit_test(test_create_refuses),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_views),
+      cmocka_unit_test(test_wrap),
+      cmocka_unit_test(test_create_in),
+      cmocka_unit_test(test_string_element),
+      cmocka_unit_test(test_string_tensor),
+      cmocka_unit_test(test_short_strings_are_inside),
+      cmocka_unit_test(test_handles),
+      cmocka_unit_test(test_variants),
+      cmocka_unit_test(test_half),
+      cmocka_unit_test(test_bfloat16),
+      cmocka_unit_test(test_float8),
+      cmocka_unit_test(test_cast_saturates),
+      cmocka_unit_test(test_cast_vectors),
+      cmocka_unit_test(test_cast_all_pairs),
+      cmocka_unit_test(test_print),
+      cmocka_unit_test(test_shape_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ def guards(check, rng):
     for data in (x, np.arange(5), np.array('abc'), np.array(['a', 'b', 'c', 'd']), np.zeros((0, 2)), np.float64(1 / 3)):
         check('Assert', [np.bool_(True), data], {'T': [np.asarray(data).dtype if data.dtype.kind != 'U' else 'string']})
         check('Assert', [np.bool_(False), data], {'T': [np.asarray(data).dtype if data.dtype.kind != 'U' else 'string']})
-    check('Assert', [np.array([False]), x], {'T': [np.float32]})
+    for condition in (np.array([False]), np.array([True]), np.ones((1, 1), np.bool_), np.ones(0, np.bool_)):
+        check('Assert', [condition, x], {'T': [np.float32]})
     check('Print', [x], {'U': [], 'message': ''}, name='Print of nothing')
 
 

@@ -239,8 +239,10 @@ def pool_errors(check, rng):
                 {'ksize': [1, 1, 1, 3], 'strides': [1, 1, 1, 1]}, {'ksize': [1, 2, 2, 1, 1]}):
         check('MaxPool', [x], dict(good, **bad))
         check('AvgPool', [x], dict(good, **bad))
+    for bad in (x[0], x[0, 0, 0, 0], x[None]):
+        check('MaxPoolWithArgmax', [bad], good)
+        check('AvgPool', [bad], good)
     check('MaxPool', [x[0]], good)
-    check('AvgPool', [x[0]], good)
     top = max_pool(x, (2, 2), (1, 1), 'VALID')
     check('MaxPoolGrad', [x, top[:1], top], good)
     check('MaxPoolGrad', [x, top, top[:1]], good)

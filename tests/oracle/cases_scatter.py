@@ -37,6 +37,15 @@ def types_of(op, kind):
     return NUMBERS + ((np.bool_,) if op == 'Update' or not kind.startswith('ScatterNd') or 'Non' in kind else ())
 
 
+def long_rows(check, rng):
+    """Each is dealt out to several threads."""
+    x, index = numbers(rng, f32, (3, 100000)), np.array([0, 1], i32)
+    for op in ('Update', 'Add', 'Max'):
+        check('Scatter' + op, [ref(x), index, numbers(rng, f32, (2, 100000))])
+        check('Scatter' + op, [ref(x), index, f32(3)])
+        check('ResourceScatter' + op, [resource(x), index, numbers(rng, f32, (2, 100000))])
+
+
 def scatter_nd(check, rng):
     for op in ('Update', 'Add', 'Sub', 'Min', 'Max'):
         for dtype in NUMBERS + (np.bool_,):
@@ -199,6 +208,7 @@ def index_vectors(check):
 def cases(check, rng):
     index_vectors(check)
     scatter_nd(check, rng)
+    long_rows(check, rng)
     slices(check, rng)
     inplace(check, rng)
     diagonals(check, rng)

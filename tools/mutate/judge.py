@@ -161,8 +161,8 @@ def ops_with(path):
         users = [os.path.relpath(f, ROOT) for f, text in sources.items() if header in text]
         if users:
             break
-    ops = sorted({op for f in users for own in [ops_of(f)] for op in own[::1 + len(own) // 5]})
-    return ops[::1 + len(ops) // 40]
+    ops = sorted({op for f in users for own in [ops_of(f)] for op in own[::1 + len(own) // 20]})
+    return ops[::1 + len(ops) // 150]
 
 
 def ops_tried(path):
@@ -200,11 +200,13 @@ def checks_for(tree, path, records):
     if folder in ('device', 'exec', 'op', 'pass', 'runtime', 'session') or \
             any(f'"{op}"' in open(f'{ROOT}/tests/out_of_memory_test.c').read() for op in ops):
         checks.append(unit_check(tree, 'tests_out_of_memory_test', ['tests_out_of_memory_test']))
-    if not ops and folder not in ('cluster', 'rpc', 'image', 'kernel', 'library'):
+    if not ops and folder not in ('cluster', 'rpc', 'image', 'library'):
         checks.append(programs)
     if folder in ('device', 'exec', 'session', 'pass', 'graph', 'op', 'runtime'):
         checks.append(Check('random programs', 'fast', ['weir'],
                             [python, oracle + 'random_programs.py', '--lib', library, '--count', '20', '--shrink', '0']))
+    if folder in ('pass', 'runtime'):
+        checks.append(Check('cli_test.py', 'fast', ['weir', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', '-k', 'plac', 'tests/cli_test.py']))
     for test in OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
     return checks
