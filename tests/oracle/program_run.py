@@ -107,7 +107,7 @@ def run_weir(lib, graph_def, steps, threads, passes, captures, devices=None, pla
 
 # ---- memory that is not there ----
 
-def run_exhausted(probe, name, graph_def, steps, threads, passes, files):
+def run_exhausted(probe, name, graph_def, steps, threads, passes, captures, files):
     """None, or what is wrong where an allocation fails, now this one and now that: a step ends with RESOURCE_EXHAUSTED, or as
     TensorFlow's does. What comes after such a step is not looked at."""
     rng = random.Random(name)
@@ -115,7 +115,7 @@ def run_exhausted(probe, name, graph_def, steps, threads, passes, files):
         with in_folder(files):
             graph = libweir.Graph(probe, graph_def, threads=threads, passes=passes)
             try:
-                problem = exhaust(probe, graph, steps, n)
+                problem = exhaust(probe, graph, steps, captures, n)
             finally:
                 graph.close()
         if problem:
@@ -123,20 +123,21 @@ def run_exhausted(probe, name, graph_def, steps, threads, passes, files):
     return None
 
 
-def exhaust(probe, graph, steps, n):
+def exhaust(probe, graph, steps, captures, n):
     for i, step in enumerate(steps):
         code, message, values = 0, '', []
         fetches, feeds = [graph.edge(name) for name in step.fetches], step.feeds
         if i == 0:
             probe.c.weir_probe_fail_now(n)
         try:
-            values = graph.run(fetches, feeds, step.targets, step.timeout_ms)
+            with captured(captures) as printed:
+                values = graph.run(fetches, feeds, step.targets, step.timeout_ms)
         except libweir.Error as error:
             code, message = error.code, error.message
         if code == RESOURCE_EXHAUSTED and step.code != code:
             probe.c.weir_probe_fail_now(0)
             return None
-        problem = compare_step(step, code, message, values, step.printed)
+        problem = compare_step(step, code, message, values, printed[0])
         if problem:
             probe.c.weir_probe_fail_now(0)
             return f'step {i} of {len(steps)}, {step.fetches + step.targets}\n    {problem}'
@@ -183,7 +184,7 @@ def replay_programs(options, reader, part, current):
         with in_folder(files):
             problem = run_weir(lib, *what, case['captures'], options.devices, options.place)
         if not problem and probe:
-            problem = run_exhausted(probe, case['name'], *what, files)
+            problem = run_exhausted(probe, case['name'], *what, case['captures'], files)
         if problem is UNREPORTED:
             row[2] += 1
         elif problem:

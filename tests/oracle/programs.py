@@ -220,7 +220,7 @@ def run_one(options, lib, function, number, current, writer):
     if options.devices and program.is_about_memory and not problem:
         problem = run_placed(lib, program)
     if options.probe and not problem:
-        run_again = program.graph_def.SerializeToString(), program.steps, program.threads, program.passes, program.files
+        run_again = program.graph_def.SerializeToString(), program.steps, program.threads, program.passes, program.captures, program.files
         problem = program_run.run_exhausted(options.exhausted, name, *run_again)
     return program.ops(), program.fingerprint, problem and f'{name}: {problem}'
 

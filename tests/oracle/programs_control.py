@@ -359,3 +359,13 @@ def sent_and_received(p):
     tf.graph_util.import_graph_def(graph, input_map={v.name: v for v in values}, name='r')
     got = [base.get_tensor_by_name(f'r/Recv{i}:0') for i in range(count)]
     p.step([tf.identity(g) for g in got], [base.get_operation_by_name(f'r/Send{i}') for i in range(count)])
+
+
+@program(20)
+def switch_of_many(p):
+    """An index outside goes to the last output."""
+    count, index = int(p.rng.integers(2, 5)), np.int32(p.rng.integers(-2, 6))
+    inputs = [p.hide(p.rng.standard_normal(3).astype(np.float32)), p.hide(index)]
+    node = tf1.get_default_graph().create_op('_SwitchN', inputs, [tf.float32] * count, name='switch',
+                                             attrs={'num_outs': tf1.AttrValue(i=count), 'T': tf1.AttrValue(type=1)})
+    p.step(*raw.Merge(inputs=[output + np.float32(i) for i, output in enumerate(node.outputs)]))
