@@ -105,6 +105,11 @@ def shaped_by_values():
             raw.MirrorPad(input=hidden(f32), paddings=pads, mode=mode)
     for axis in (0, -1, n):
         raw.ExpandDims(input=x, axis=axis)
+    partly = raw.Shape(input=hidden(f32, [2, None, 3, 4]))  # of which a part is known
+    for begin, size in (([0], [2]), ([1], [2]), ([2], [-1]), ([0], [0])):
+        raw.Fill(dims=raw.Slice(input=partly, begin=begin, size=size), value=0.0)
+    raw.Fill(dims=raw.StridedSlice(input=partly, begin=[1], end=[3], strides=[1]), value=0.0)
+    raw.Fill(dims=raw.ConcatV2(values=[partly, [7]], axis=0), value=0.0)
     raw.Range(start=0, limit=n, delta=1)
     raw.Range(start=0, limit=7, delta=2)
 

@@ -26,6 +26,22 @@ static void test_round_trip(void** state) {
   weir_names_free(&written.all);
 }
 
+// A time of 0 is none, and not written; 1 is one.
+static void test_last_preserved(void** state) {
+  (void)state;
+  for (int seconds = 0; seconds < 2; ++seconds) {
+    weir_checkpoint_state_t written = {.last_preserved = seconds}, back = {0};
+    weir_strbuf_t text = {0};
+    CHECK_OK(weir_checkpoint_state_save(test_dir, &written));
+    CHECK_OK(weir_fs_read_all(test_path("checkpoint"), &text));
+    assert_int_equal(text.size > 0, seconds);
+    CHECK_OK(weir_checkpoint_state_load(test_dir, &back));
+    assert_true(back.last_preserved == seconds);
+    weir_checkpoint_state_free(&back);
+    weir_strbuf_free(&text);
+  }
+}
+
 static void test_text(void** state) {
   (void)state;
   weir_checkpoint_state_t back = {0};
@@ -44,6 +60,7 @@ static void test_text(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {FILE_TEST(test_round_trip), FILE_TEST(test_text)};
+  const struct CMUnitTest tests[] = {FILE_TEST(test_round_trip), FILE_TEST(test_text),
+                                     FILE_TEST(test_last_preserved)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

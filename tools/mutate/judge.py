@@ -193,6 +193,8 @@ def checks_for(tree, path, records):
         checks.append(unit_check(tree, 'asan', tests, 'asan'))
     if ops and '_shape(' in open(os.path.join(tree.folder, path)).read():
         checks.append(Check('shapes', 'fast', ['weir'], [python, '-m', 'pytest', '-q', '-x', 'tests/shapes_test.py']))
+    if ops and re.search(r'"[^"\n]*: resource', open(os.path.join(tree.folder, path)).read()):
+        checks.append(Check('handles_test.py', 'fast', ['weir', 'weir_probe'], [python, '-m', 'pytest', '-q', '-x', 'tests/handles_test.py']))
     if ops and re.search('build_grad|weir_grad_ctx_t', open(os.path.join(tree.folder, path)).read()):  # a macro may write the row
         checks.append(Check('gradients', 'fast', ['weir'], [python, oracle + 'gradients.py', '--lib', library, *ops]))
         if parts[2] in ('control', 'list', 'state'):

@@ -142,6 +142,9 @@ static void test_chains(void** state) {
   check_chains(31, 33, 650, 168);
   check_chains(32, 32, 400, 200);
   check_chains(5, 7, 30, 30);
+  check_chains(8, 300, 401, 200);  // few rows, or few columns, take longer: as if they were more
+  check_chains(600, 4, 401, 200);
+  check_chains(30, 80, 401, 136);
 }
 
 static void test_complex(void** state) {
