@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/outcome.h"
+#include "device/thread_stream.h"
 #include "testing/cmocka.h"
 
 // ---- names ----
@@ -694,8 +695,20 @@ static void test_lists(void** state) {
   }
 }
 
+// However the machine is loaded, nothing sleeps for less: a second and a bit, and a bit.
+static void test_sleep(void** state) {
+  (void)state;
+  const double times[] = {1.01e9, 1.5e7, 0.5, 0};
+  for (size_t i = 0; i < WEIR_COUNT_OF(times); ++i) {
+    int64_t start = weir_clock_ns();
+    weir_thread_sleep(times[i]);
+    assert_true((double)(weir_clock_ns() - start) >= times[i] - 1);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sleep),
       cmocka_unit_test(test_names),
       cmocka_unit_test(test_bad_names),
       cmocka_unit_test(test_cpu),
