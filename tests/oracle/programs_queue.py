@@ -308,3 +308,16 @@ def sparse_accumulator(p):
     p.step(apply, feeds={step: np.int64(now), rows: np.array([0, 1], np.int64), values: np.zeros((1, *shape[1:]), dtype)})
     p.step(apply, feeds={step: np.int64(now), rows: np.array([0], np.int64), values: np.zeros((1, 7, 7), dtype)})
     p.step(raw.AccumulatorSetGlobalStep(handle=a, new_global_step=np.int64(now + 1)))
+
+
+@program(10)
+def names_of_the_runtime(p):
+    """Those that begin with an underscore are nobody else's, but for variables."""
+    name = p.pick('_x', '_', 'x_', '__y')
+    p.step(raw.QueueSizeV2(handle=raw.FIFOQueueV2(component_types=[tf.float32], shared_name=name)))
+    p.step(raw.QueueSize(handle=raw.RandomShuffleQueue(component_types=[tf.float32], shared_name=name + 'r')))
+    p.step(raw.LookupTableSizeV2(table_handle=raw.MutableHashTableV2(key_dtype=tf.string, value_dtype=tf.int64, shared_name=name + 't')))
+    p.step(raw.BarrierReadySize(handle=raw.Barrier(component_types=[tf.float32], shared_name=name + 'b')))
+    p.step(raw.AccumulatorNumAccumulated(handle=raw.ConditionalAccumulator(dtype=tf.float32, shape=[], shared_name=name + 'a')))
+    p.step(raw.ReaderNumRecordsProducedV2(reader_handle=raw.WholeFileReaderV2(shared_name=name + 'f')))
+    p.step(raw.VarIsInitializedOp(resource=raw.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name + 'v')))

@@ -162,7 +162,7 @@ def ops_with(path):
         if users:
             break
     ops = sorted({op for f in users for own in [ops_of(f)] for op in own[::1 + len(own) // 20]})
-    return ops[::1 + len(ops) // 150]
+    return ops[::1 + len(ops) // 400]
 
 
 def ops_tried(path):
