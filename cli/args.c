@@ -37,28 +37,29 @@ bool args_tls(args_t* args, weir_session_options_t* options) {
 
 // A GPU by its number, beside one CPU: "cuda:1" is the second, so there must be two, and "@" joins
 // what else was asked of it.
-static void list_device(args_t* args, weir_session_options_t* options) {
+static void list_device(const args_t* args, weir_session_options_t* options) {
+  static char list[128], place[96];  // what options point to
   char kind[64], number[32] = "0";
   if (sscanf(args->device ? args->device : "", "%63[^:]:%31s", kind, number) < 1) return;
   long index = strtol(number, NULL, 10);
-  snprintf(args->list, sizeof(args->list), "cpu,%s:%ld%s%s%s", kind, index + 1,
-           args->tf32 ? "@tf32=" : "", args->tf32 ? args->tf32 : "",
-           args->is_deterministic ? "@deterministic=1" : "");
-  options->devices = args->list;
+  snprintf(list, sizeof(list), "cpu,%s:%ld%s%s%s", kind, index + 1, args->tf32 ? "@tf32=" : "",
+           args->tf32 ? args->tf32 : "", args->is_deterministic ? "@deterministic=1" : "");
+  options->devices = list;
   if (index == 0) return;
-  snprintf(args->place, sizeof(args->place), "/device:%s:%ld",
-           strcmp(kind, "cuda") == 0 ? "GPU" : kind, index);
-  options->place = args->place;
+  snprintf(place, sizeof(place), "/device:%s:%ld", strcmp(kind, "cuda") == 0 ? "GPU" : kind, index);
+  options->place = place;
 }
 
-bool args_placing(args_t* args, weir_session_options_t* options) {
+bool args_running(args_t* args, weir_session_options_t* options) {
   if (args_option(args, "device", &args->device) || args_option(args, "tf32", &args->tf32) ||
       (!args->is_deterministic && (args->is_deterministic = args_flag(args, "deterministic")))) {
     list_device(args, options);
     return true;
   }
   return args_option(args, "devices", &options->devices) ||
-         args_option(args, "place", &options->place) || args_option(args, "rates", &options->rates);
+         args_option(args, "place", &options->place) ||
+         args_option(args, "rates", &options->rates) ||
+         args_option(args, "amp", &options->mixed_precision);
 }
 
 const char* args_positional(args_t* args) {

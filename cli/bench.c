@@ -215,7 +215,7 @@ static int parse(bench_t* bench, args_t* args) {
     const char* value = NULL;
     bool is_good = true;
     if (args_option(args, "init", &bench->init) || args_option(args, "run", &bench->run) ||
-        args_option(args, "fetch", &bench->fetch) || args_placing(args, &bench->options) ||
+        args_option(args, "fetch", &bench->fetch) || args_running(args, &bench->options) ||
         args_option(args, "target", &bench->options.target) || args_tls(args, &bench->options) ||
         args_option(args, "profile", &bench->profile)) {
       continue;
@@ -275,6 +275,8 @@ const verb_t verb_bench = {
         "before\n"
         "  --rates=FILE      for cost: how fast the devices are, as 'weir place --print-rates' "
         "tells\n"
+        "  --amp=TYPE        mixed precision: bf16, or half, for which the graph scales its loss "
+        "(off)\n"
         "  --plugin=FILE     load ops of a shared object first; may be repeated\n"
         "  --target=grpc://HOST:PORT   run the steps on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"

@@ -30,20 +30,17 @@ typedef struct args_t {
   int argc;
   char** argv;
   int next;
-  // Of args_placing, which keeps here what options point to.
-  const char* device;
+  const char* device;  // these three: of args_running
   const char* tf32;
   bool is_deterministic;
-  char list[128];
-  char place[96];
 } args_t;
 // Takes "--name=value", "--name value"; NULL when |args| does not stand at it. |out_value| is
 // borrowed.
 bool args_option(args_t* args, const char* name, const char** out_value);
 bool args_flag(args_t* args, const char* name);  // "--name" alone
-// Takes "--device" with "--tf32" and "--deterministic", "--devices", "--place" or "--rates" of a
-// session. |options| borrows from |args|.
-bool args_placing(args_t* args, weir_session_options_t* options);
+// Takes "--device" with "--tf32" and "--deterministic", "--devices", "--place", "--rates" or
+// "--amp" of a session.
+bool args_running(args_t* args, weir_session_options_t* options);
 // Takes "--tls-ca", "--tls-cert" or "--tls-key" of a session on a server.
 bool args_tls(args_t* args, weir_session_options_t* options);
 const char* args_positional(args_t* args);  // NULL when it looks like an option

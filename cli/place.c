@@ -58,7 +58,7 @@ static int parse(place_t* place, int argc, char** argv) {
   while (args.next < argc) {
     const char* at = argv[args.next];
     const char* value = NULL;
-    if (args_placing(&args, &place->session_options) || args_option(&args, "run", &place->run) ||
+    if (args_running(&args, &place->session_options) || args_option(&args, "run", &place->run) ||
         args_option(&args, "fetch", &place->fetch) ||
         args_option(&args, "cluster", &place->options.cluster) ||
         args_option(&args, "tasks", &place->tasks) ||
@@ -106,6 +106,7 @@ const verb_t verb_place = {
         "  --place=HOW       nodes without a device: graph, cost[:TRACE], random:SEED, "
         "/device:GUARD:0 (cost)\n"
         "  --rates=FILE      how fast the devices are; measured without\n"
+        "  --amp=TYPE        mixed precision: bf16 or half (off)\n"
         "  --print-rates     print that instead, a line a device, for --rates of place, run and "
         "bench\n"
         "  --cluster=FILE    on the tasks of a cluster, one CPU each, that are as fast as it "

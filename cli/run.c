@@ -149,7 +149,7 @@ static int parse(run_args_t* run, int argc, char** argv) {
       if (strncmp(value, "grpc", 4) == 0 && strstr(value, "://")) run->session.target = value;
       else run->targets[run->target_count++] = value;
     } else if (args_option(&args, "init", &run->init) || args_option(&args, "save", &run->save) ||
-               args_tls(&args, &run->session) || args_placing(&args, &run->session))
+               args_tls(&args, &run->session) || args_running(&args, &run->session))
       continue;
     else if (args_option(&args, "threads", &value)) {
       if (!parse_long(value, &run->threads) || run->threads < 0)
@@ -193,6 +193,7 @@ const verb_t verb_run = {
         "(graph)\n"
         "  --rates=FILE        for cost: how fast the devices are, as 'weir place --print-rates' "
         "tells\n"
+        "  --amp=TYPE          mixed precision: bf16 or half (off)\n"
         "  --plugin=FILE       load ops of a shared object first; may be repeated\n"
         "  --target=grpc://HOST:PORT   run it on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"

@@ -36,7 +36,8 @@ class Step(ctypes.Structure):
 class Options(ctypes.Structure):
     _fields_ = [('target', ctypes.c_char_p), ('device_filters', ctypes.c_char_p), ('threads', ctypes.c_int),
                 ('disabled_passes', ctypes.c_char_p), ('devices', ctypes.c_char_p),
-                ('place', ctypes.c_char_p), ('allow_soft_placement', ctypes.c_bool), ('isolate_state', ctypes.c_bool),
+                ('place', ctypes.c_char_p), ('rates', ctypes.c_char_p),
+                ('mixed_precision', ctypes.c_char_p), ('allow_soft_placement', ctypes.c_bool), ('isolate_state', ctypes.c_bool),
                 ('tls_ca', ctypes.c_char_p), ('tls_cert', ctypes.c_char_p), ('tls_key', ctypes.c_char_p)]
 
 

@@ -35,6 +35,11 @@ typedef struct weir_session_options_t {
   // For "cost": file with the rates of devices, as weir_session_describe_rates gives them, so that
   // the same graph is placed alike whenever and wherever. NULL: they are measured.
   const char* rates;
+  // "bf16" or "half": products and convolutions of floats, and what is between them, compute in 16
+  // bits, where there are kernels for it; variables, optimizers, sums and losses stay in float.
+  // Gradients in half need a scaled loss. What TensorFlow has auto_mixed_precision of
+  // RewriterConfig for. NULL: none.
+  const char* mixed_precision;
   bool allow_soft_placement;  // a device the graph names but this process lacks becomes the CPU
   bool isolate_state;    // own variables and queues; default: shared by all sessions of the graph
   const char* tls_ca;    // "grpc+tls://" only. PEM file of whom to trust; NULL: the system's

@@ -66,6 +66,16 @@ typedef struct weir_scalar_t {
   uint8_t function;  // weir_unary_op_t, weir_binary_op_t or weir_activation_t
 } weir_scalar_t;
 
+// What mixed precision (pass/mixed.c) makes of a float node: whether it may compute in 16 bits. It
+// is a matter of what the op's numbers are used for; which types there are kernels for is another.
+typedef enum weir_mixed_t {
+  WEIR_MIXED_NONE = 0,  // stays in float (variables, optimizers, statistics, whatever is not known)
+  WEIR_MIXED_DENY,   // likewise, and so does what is computed from it: sums, exponentials, losses
+  WEIR_MIXED_ALLOW,  // is much faster in 16 bits, summing in float: products, convolutions
+  WEIR_MIXED_INFER,  // does not lose much by it: 16 bits between nodes that are in 16 bits
+  WEIR_MIXED_CLEAR,  // loses nothing by it, moving or choosing: 16 bits beside any such node
+} weir_mixed_t;
+
 // Ops the runtime itself must recognise. Everything else is NONE.
 typedef enum weir_role_t {
   WEIR_ROLE_NONE = 0,
@@ -149,6 +159,7 @@ typedef struct weir_op_def_t {
   weir_role_t role;
   weir_scalar_t scalar;  // optional: not elementwise. Of one output; attributes that are neither
                          // types nor numbers of type float have their default where it holds
+  weir_mixed_t mixed;    // of the type attribute that its first input of type float has
   const char* summary;   // optional: one line for `weir ops` and the generated documentation
   weir_status_t* (*infer_shape)(
       weir_shape_ctx_t* ctx);  // required: weir_shape_fn_unknown when nothing can be said

@@ -22,6 +22,7 @@ typedef struct weir_pass_ctx_t {
   weir_node_t** targets;  // nodes that must run; a pass may replace an entry by an equivalent node
   int target_count;
   bool has_moving_args;        // the body of a function: see weir_plan_params_t
+  weir_dtype_t mixed;          // HALF or BFLOAT16: floats may become this type; INVALID: none does
   weir_evaluator_t evaluator;  // evaluate may be NULL: nothing is folded
 } weir_pass_ctx_t;
 
@@ -69,8 +70,12 @@ WEIR_MUST_USE weir_status_t* weir_prune(const weir_prune_params_t* params, weir_
                                         weir_node_t*** out_targets);
 
 // ---- the passes ----
-weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);        // constant folding
-weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);         // common subexpressions
+// The type of mixed precision that |text| names: "bf16" or "bfloat16", "half", "fp16" or "float16";
+// INVALID for NULL or "off". INVALID_ARGUMENT for any other text.
+WEIR_MUST_USE weir_status_t* weir_mixed_parse(const char* text, weir_dtype_t* out_type);
+weir_status_t* weir_pass_mixed(weir_pass_ctx_t* ctx);  // floats become 16 bits, where asked for
+weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);   // constant folding
+weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);    // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
 weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx);      // what only control edges await
 weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx);        // elementwise nodes become one

@@ -5,12 +5,14 @@
 #include "pass/pass.h"
 
 // Folding runs again after simplification, which turns more inputs into constants and drops hops
-// between them.
+// between them. Mixed precision comes once it is known what is computed at all, and before equal
+// casts are merged and casts are fused.
 const weir_pass_t weir_passes[] = {
     {.name = "calls", .run = weir_pass_calls, .is_required = true},
     {.name = "fold", .run = weir_pass_fold},
     {.name = "arithmetic", .run = weir_pass_arithmetic},
     {.name = "fold", .run = weir_pass_fold},
+    {.name = "mixed", .run = weir_pass_mixed},
     {.name = "cse", .run = weir_pass_cse},
     {.name = "unread", .run = weir_pass_unread},
     {.name = "fuse", .run = weir_pass_fuse, .is_local = true},

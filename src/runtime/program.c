@@ -23,6 +23,7 @@ static weir_status_t* init(weir_program_t* program, const weir_program_options_t
   if (program->place.kind == WEIR_PLACE_COST) program->homes = options->homes;
   WEIR_TRY(weir_placing_create(program, options->rates, &program->placing));
   program->place.trace = NULL;  // read, and not the program's
+  WEIR_TRY(weir_mixed_parse(options->mixed_precision, &program->mixed));
   if (options->disabled_passes) {
     program->disabled_passes = weir_strdup(options->disabled_passes);
     if (!program->disabled_passes) return weir_out_of_memory();
@@ -93,6 +94,7 @@ static weir_pass_ctx_t pass_ctx(weir_program_t* program, const weir_source_t* so
                            .targets = source->targets,
                            .target_count = source->target_count,
                            .has_moving_args = source->is_function,
+                           .mixed = program->mixed,
                            .evaluator = {.evaluate = evaluate, .self = program}};
 }
 

@@ -18,6 +18,7 @@ struct weir_program_t {
   weir_kernel_cache_t own_kernels;  // what |kernels| points to unless it is lent
   weir_function_plans_t* functions;
   char* disabled_passes;  // NULL: none
+  weir_dtype_t mixed;     // as weir_pass_ctx_t has it
   bool allow_soft_placement;
   weir_place_policy_t place;
   struct weir_placing_t* placing;  // what placement by cost knows and remembers
@@ -31,6 +32,7 @@ typedef struct weir_program_options_t {
   weir_resources_t* resources;   // of an isolated one, must outlive it; NULL: the runtime's
   weir_kernel_cache_t* kernels;  // likewise; NULL: its own
   const char* disabled_passes;   // NULL: none
+  const char* mixed_precision;   // as weir_mixed_parse reads it
   bool allow_soft_placement;
   const char* place;           // as weir_place_policy_parse reads it
   const char* rates;           // COST: file with the rates of devices; NULL: they are measured

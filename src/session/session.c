@@ -43,6 +43,7 @@ static weir_status_t* init(weir_session_t* session, const weir_session_options_t
                                    .devices = options->devices};
   weir_program_options_t program = {.graph = session->graph,
                                     .disabled_passes = options->disabled_passes,
+                                    .mixed_precision = options->mixed_precision,
                                     .place = options->place,
                                     .rates = options->rates,
                                     .allow_soft_placement = options->allow_soft_placement};

@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/outcome.h"
 #include "cluster/task/fields.h"
+#include "cluster/task/messages.h"
 #include "cluster/task/tensor_message.h"
+#include "pass/pass.h"
 #include "wire/wire.h"
 
 #define MASTER "/tensorflow.MasterService/"
@@ -21,6 +23,7 @@ typedef struct client_t {
   weir_rpc_channel_t* channel;
   weir_session_options_t options;  // without its strings
   char* device_filters;            // separated by commas; NULL: none
+  weir_dtype_t mixed;              // of mixed precision; INVALID: none
   weir_mutex_t mu;                 // guards the next five
   weir_cond_t sent;                // signalled when |is_sending| ends
   bool is_sending;         // one thread brings the master's graph up to date, and alone uses
@@ -131,6 +134,7 @@ static weir_status_t* create_session(client_t* client, const weir_run_options_t*
     weir_wire_put_bool(&request, CONFIG_PROTO_ALLOW_SOFT_PLACEMENT, true);
   if (client->options.isolate_state)
     weir_wire_put_bool(&request, CONFIG_PROTO_ISOLATE_SESSION_STATE, true);
+  weir_config_put_mixed_precision(client->mixed, &request);
   weir_wire_end(&request, config);
   weir_rpc_buffer_t* response = NULL;
   if (!status) status = call_master(client, MASTER "CreateSession", &request, options, &response);
@@ -440,6 +444,7 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
     client->device_filters = weir_strdup(options->device_filters);
     if (!client->device_filters) status = weir_out_of_memory();
   }
+  if (!status) status = weir_mixed_parse(options->mixed_precision, &client->mixed);
   if (!status) status = add_cancel(client);
   if (!status) status = weir_rpc_loop_create(NULL, &client->loop);
   if (!status) status = weir_rpc_channel_create(client->loop, &channel, &client->channel);

@@ -93,6 +93,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                                     .disabled_passes = config->is_unoptimized ? "all" : NULL,
                                     .place = task->place,
                                     .homes = is_shared ? task->master->homes : NULL,
+                                    .mixed_precision = weir_config_mixed_precision(config->message),
                                     .is_placed = true};
   weir_strbuf_append(&session->config, config->message.data, config->message.size);
   WEIR_TRY(weir_program_create(&program, &session->program));

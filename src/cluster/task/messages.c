@@ -96,3 +96,29 @@ bool weir_config_is_unoptimized(weir_view_t config) {
   return int_field(rewrites, REWRITER_CONFIG_DISABLE_META_OPTIMIZER) != 0 ||
          int_field(optimizer, OPTIMIZER_OPTIONS_OPT_LEVEL) == -1;
 }
+
+static bool is_on(weir_view_t rewrites, uint32_t field) {
+  int64_t toggle = int_field(rewrites, field);
+  return toggle == REWRITER_CONFIG_ON || toggle == REWRITER_CONFIG_AGGRESSIVE;
+}
+
+const char* weir_config_mixed_precision(weir_view_t config) {
+  weir_view_t graph_options = bytes_field(config, CONFIG_PROTO_GRAPH_OPTIONS);
+  weir_view_t rewrites = bytes_field(graph_options, GRAPH_OPTIONS_REWRITE_OPTIONS);
+  if (is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION_ONEDNN_BFLOAT16) ||
+      is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION_MKL))
+    return "bf16";
+  return is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION) ? "half" : NULL;
+}
+
+void weir_config_put_mixed_precision(weir_dtype_t type, weir_strbuf_t* config) {
+  if (type == WEIR_DTYPE_INVALID) return;
+  size_t graph_options = weir_wire_begin(config, CONFIG_PROTO_GRAPH_OPTIONS);
+  size_t rewrites = weir_wire_begin(config, GRAPH_OPTIONS_REWRITE_OPTIONS);
+  weir_wire_put_int(config,
+                    type == WEIR_DTYPE_HALF ? REWRITER_CONFIG_AUTO_MIXED_PRECISION
+                                            : REWRITER_CONFIG_AUTO_MIXED_PRECISION_ONEDNN_BFLOAT16,
+                    REWRITER_CONFIG_ON);
+  weir_wire_end(config, rewrites);
+  weir_wire_end(config, graph_options);
+}

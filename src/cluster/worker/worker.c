@@ -129,6 +129,7 @@ static weir_status_t* graph_create(worker_session_t* owner, weir_view_t def, wei
       .resources = owner->own_resources,
       .kernels = &owner->kernels,
       .disabled_passes = weir_config_is_unoptimized(config) ? "all" : NULL,
+      .mixed_precision = weir_config_mixed_precision(config),
       .is_placed = true};
   if (!status) status = weir_program_create(&program, &graph->program);
   if (!status) status = weir_graph_copy(source, NULL, &arena, &copy, NULL);

@@ -199,6 +199,7 @@ const weir_op_module_t weir_ops_array_broadcast = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "BroadcastTo",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tidx: {int32, int64} = DT_INT32",
          .inputs = "input: T; shape: Tidx",
          .outputs = "output: T",

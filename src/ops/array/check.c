@@ -101,6 +101,7 @@ const weir_op_module_t weir_ops_array_check = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "CheckNumerics",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: {bfloat16, half, float, double}; message: string",
          .inputs = "tensor: T",
          .outputs = "output: T",
@@ -119,6 +120,7 @@ const weir_op_module_t weir_ops_array_check = {
          .build_grad = check_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = check_cpu)},
         {.name = "EnsureShape",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "shape: shape; T: type",
          .inputs = "input: T",
          .outputs = "output: T",

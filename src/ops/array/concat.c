@@ -318,6 +318,7 @@ const weir_op_module_t weir_ops_array_concat = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Concat",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "N: int >= 2; T: type",
          .inputs = "concat_dim: int32; values: N * T",
          .outputs = "output: T",
@@ -327,6 +328,7 @@ const weir_op_module_t weir_ops_array_concat = {
          .kernels = WEIR_MOVE_HOST_KERNELS("T", concat, "concat_dim, values", "output",
                                            .host_inputs = "concat_dim")},
         {.name = "ConcatV2",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "N: int >= 2; T: type; Tidx: {int32, int64} = DT_INT32",
          .inputs = "values: N * T; axis: Tidx",
          .outputs = "output: T",

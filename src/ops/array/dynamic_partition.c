@@ -120,6 +120,7 @@ static weir_status_t* partition_grad(weir_grad_ctx_t* g) {
 const weir_op_module_t weir_ops_array_dynamic_partition = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){{.name = "DynamicPartition",
+                                    .mixed = WEIR_MIXED_CLEAR,
                                     .attrs = "num_partitions: int >= 1; T: type",
                                     .inputs = "data: T; partitions: int32",
                                     .outputs = "outputs: num_partitions * T",

@@ -132,6 +132,7 @@ const weir_op_module_t weir_ops_array_dynamic_stitch = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "DynamicStitch",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "N: int >= 1; T: type",
          .inputs = "indices: N * int32; data: N * T",
          .outputs = "merged: T",

@@ -201,6 +201,7 @@ const weir_op_module_t weir_ops_array_fill = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Fill",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; index_type: {int32, int64} = DT_INT32",
          .inputs = "dims: index_type; value: T",
          .outputs = "output: T",
@@ -218,6 +219,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .infer_shape = empty_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = empty_cpu, .host_inputs = "shape")},
         {.name = "ZerosLike",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type",
          .inputs = "x: T",
          .outputs = "y: T",
@@ -226,6 +228,7 @@ const weir_op_module_t weir_ops_array_fill = {
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = KERNELS(zeros_like_cpu, zeros_like_gpu, NULL, 0, NULL, "x", "y")},
         {.name = "OnesLike",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, "
                   "int64, uint64, "
                   "complex64, complex128, bool}",

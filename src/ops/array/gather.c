@@ -366,6 +366,7 @@ const weir_op_module_t weir_ops_array_gather = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Gather",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "validate_indices: bool = true; Tparams: type; Tindices: {int32, int64}",
          .inputs = "params: Tparams; indices: Tindices",
          .outputs = "output: Tparams",
@@ -375,6 +376,7 @@ const weir_op_module_t weir_ops_array_gather = {
          .build_grad = rows_grad,
          .kernels = GATHER_KERNELS(.compute = gather_rows)},
         {.name = "GatherV2",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "batch_dims: int = 0; Tparams: type; Tindices: {int16, int32, int64}; Taxis: "
                   "{int32, int64}",
          .inputs = "params: Tparams; indices: Tindices; axis: Taxis",

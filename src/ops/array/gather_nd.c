@@ -124,6 +124,7 @@ const weir_op_module_t weir_ops_array_gather_nd = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "GatherNd",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "Tparams: type; Tindices: {int16, int32, int64}; bad_indices_policy: string = ''",
          .inputs = "params: Tparams; indices: Tindices",
          .outputs = "output: Tparams",

@@ -241,6 +241,7 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "MirrorPad",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32; mode: {'REFLECT', 'SYMMETRIC'}",
          .inputs = "input: T; paddings: Tpaddings",
          .outputs = "output: T",
@@ -249,6 +250,7 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
          .build_grad = mirror_pad_grad,
          .kernels = WEIR_MOVE_KERNELS("T", .compute = mirror_pad, .host_inputs = "paddings")},
         {.name = "MirrorPadGrad",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32; mode: {'REFLECT', 'SYMMETRIC'}",
          .inputs = "input: T; paddings: Tpaddings",
          .outputs = "output: T",

@@ -177,6 +177,7 @@ const weir_op_module_t weir_ops_array_pack = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Pack",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "N: int >= 1; T: type; axis: int = 0",
          .inputs = "values: N * T",
          .outputs = "output: T",
@@ -186,6 +187,7 @@ const weir_op_module_t weir_ops_array_pack = {
          .build_grad = pack_grad,
          .kernels = WEIR_MOVE_HOST_KERNELS("T", pack, "values", "output", .host_inputs = NULL)},
         {.name = "Unpack",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "num: int >= 0; T: type; axis: int = 0",
          .inputs = "value: T",
          .outputs = "output: num * T",

@@ -165,6 +165,7 @@ const weir_op_module_t weir_ops_array_pad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Pad",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
          .inputs = "input: T; paddings: Tpaddings",
          .outputs = "output: T",
@@ -176,6 +177,7 @@ const weir_op_module_t weir_ops_array_pad = {
          .kernels = WEIR_MOVE_HOST_KERNELS("T", pad, "input, paddings", "output",
                                            .host_inputs = "paddings")},
         {.name = "PadV2",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tpaddings: {int32, int64} = DT_INT32",
          .inputs = "input: T; paddings: Tpaddings; constant_values: T",
          .outputs = "output: T",

@@ -250,6 +250,7 @@ const weir_op_module_t weir_ops_array_reshape = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Reshape",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tshape: {int32, int64} = DT_INT32",
          .inputs = "tensor: T; shape: Tshape",
          .outputs = "output: T",
@@ -260,6 +261,7 @@ const weir_op_module_t weir_ops_array_reshape = {
          .simplify = array_simplify_same,
          .kernels = WEIR_PORTABLE_KERNEL(.compute = reshape_cpu, .host_inputs = "shape")},
         {.name = "ExpandDims",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tdim: {int32, int64} = DT_INT32",
          .inputs = "input: T; dim: Tdim",
          .outputs = "output: T",
@@ -269,6 +271,7 @@ const weir_op_module_t weir_ops_array_reshape = {
          .build_grad = array_grad_reshape,
          .kernels = WEIR_PORTABLE_KERNEL(.compute = expand_cpu, .host_inputs = "dim")},
         {.name = "Squeeze",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; squeeze_dims: list(int) >= 0 = []",
          .inputs = "input: T",
          .outputs = "output: T",

@@ -174,6 +174,7 @@ const weir_op_module_t weir_ops_array_reverse = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ReverseV2",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "Tidx: {int32, int64} = DT_INT32; T: {uint8, int8, uint16, int16, int32, uint32, "
                   "int64, uint64, bool, "
                   "bfloat16, half, float, double, complex64, complex128, string}",

@@ -181,6 +181,7 @@ const weir_op_module_t weir_ops_array_slice = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Slice",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Index: {int32, int64}",
          .inputs = "input: T; begin: Index; size: Index",
          .outputs = "output: T",

@@ -245,6 +245,7 @@ const weir_op_module_t weir_ops_array_split = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Split",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "num_split: int >= 1; T: type",
          .inputs = "split_dim: int32; value: T",
          .outputs = "output: num_split * T",
@@ -255,6 +256,7 @@ const weir_op_module_t weir_ops_array_split = {
          .kernels = WEIR_MOVE_HOST_KERNELS("T", split, "split_dim, value", "output",
                                            .host_inputs = "split_dim")},
         {.name = "SplitV",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "num_split: int >= 1; T: type; Tlen: {int8, int32, int64} = DT_INT64",
          .inputs = "value: T; size_splits: Tlen; split_dim: int32",
          .outputs = "output: num_split * T",

@@ -129,6 +129,7 @@ const weir_op_module_t weir_ops_array_tile = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Tile",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tmultiples: {int32, int64} = DT_INT32",
          .inputs = "input: T; multiples: Tmultiples",
          .outputs = "output: T",

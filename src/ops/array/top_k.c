@@ -252,7 +252,9 @@ static weir_status_t* top_k_grad(weir_grad_ctx_t* g) {
 const weir_op_module_t weir_ops_array_top_k = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        {.name = "TopK",  // TensorFlow refuses graphs of today that hold it; there is no reason to
+        {.name = "TopK",
+         .mixed = WEIR_MIXED_CLEAR,  // TensorFlow refuses graphs of today that hold it; there is no
+                                     // reason to
          .attrs = "k: int >= 0; sorted: bool = true; T: {float, double, int32, uint8, int16, int8, "
                   "int64, bfloat16, uint16, half, uint32, uint64}",
          .inputs = "input: T",
@@ -262,6 +264,7 @@ const weir_op_module_t weir_ops_array_top_k = {
          .build_grad = top_k_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = top_k_v1_cpu)},
         {.name = "TopKV2",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, "
                   "bfloat16, uint16, half, "
                   "uint32, uint64}; Tk: {int16, int32, int64} = DT_INT32; index_type: {int16, "

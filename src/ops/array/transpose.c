@@ -187,6 +187,7 @@ const weir_op_module_t weir_ops_array_transpose = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Transpose",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tperm: {int32, int64} = DT_INT32",
          .inputs = "x: T; perm: Tperm",
          .outputs = "y: T",

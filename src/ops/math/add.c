@@ -58,6 +58,7 @@ const weir_op_module_t weir_ops_math_add = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "AddV2",
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "T: "
                   "{bfloat16,half,float,double,uint8,uint16,uint32,uint64,int8,int16,int32,int64,"
                   "complex64,complex128}",
@@ -70,6 +71,7 @@ const weir_op_module_t weir_ops_math_add = {
          .simplify = add_simplify,
          .kernels = WEIR_BINARY_KERNELS(add_init, NULL)},
         {.name = "Add",
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "T: "
                   "{bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128,"
                   "string}",
@@ -91,6 +93,7 @@ const weir_op_module_t weir_ops_math_add = {
                   .state_size = sizeof(weir_binary_state_t)},
                  {0}}},
         {.name = "Sub",
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "T: "
                   "{bfloat16,half,float,double,uint8,int8,uint16,int16,int32,int64,complex64,"
                   "complex128,uint32,uint64}",

@@ -195,6 +195,7 @@ const weir_op_module_t weir_ops_math_add_n = {
     .ops = (const weir_op_def_t[]){
         {.name = "AddN",
          .scalar = {WEIR_SCALAR_BINARY_SAME, WEIR_BINARY_ADD},  // of two
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "N: int >= 1; T: "
                   "{float,double,int32,uint8,int16,int8,complex64,int64,qint8,quint8,qint32,"
                   "bfloat16,qint16,"
@@ -218,6 +219,7 @@ const weir_op_module_t weir_ops_math_add_n = {
                   .host_inputs = "inputs", .host_outputs = "sum"},
                  {0}}},
         {.name = "AccumulateNV2",
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "N: int >= 1; T: numbertype; shape: shape",
          .inputs = "inputs: N * T",
          .outputs = "sum: T",

@@ -284,6 +284,7 @@ const weir_op_module_t weir_ops_math_arg_max = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ArgMax",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: " ARG_TYPES "; Tidx: {int16,int32,int64} = DT_INT32; output_type: "
                   "{int16,uint16,int32,int64} = DT_INT64",
          .inputs = "input: T; dimension: Tidx",
@@ -293,6 +294,7 @@ const weir_op_module_t weir_ops_math_arg_max = {
          .build_grad = weir_grad_fn_none,
          .kernels = ARG_KERNELS(arg_max)},
         {.name = "ArgMin",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: " ARG_TYPES
                   "; Tidx: {int32,int64} = DT_INT32; output_type: {int32,int64} = DT_INT64",
          .inputs = "input: T; dimension: Tidx",

@@ -249,6 +249,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "BatchMatMul",
+         .mixed = WEIR_MIXED_ALLOW,
          .attrs = "T: {bfloat16,half,float,double,int32,int64,complex64,complex128}; " BATCH_ATTRS,
          .inputs = "x: T; y: T",
          .outputs = "output: T",
@@ -260,6 +261,7 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
              (const weir_kernel_def_t[]){
                  BATCH_KERNEL(NULL, batch_init), BATCH_GPU_KERNEL(GPU_TYPES, batch_init), {0}}},
         {.name = "BatchMatMulV2",
+         .mixed = WEIR_MIXED_ALLOW,
          .attrs = "T: "
                   "{bfloat16,half,float,double,int16,int32,int64,uint8,uint16,uint32,uint64,"
                   "complex64,complex128}; " BATCH_ATTRS,

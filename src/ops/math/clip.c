@@ -120,6 +120,7 @@ const weir_op_module_t weir_ops_math_clip = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ClipByValue",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: numbertype",
          .inputs = "t: T; clip_value_min: T; clip_value_max: T",
          .outputs = "output: T",

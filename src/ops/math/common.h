@@ -21,19 +21,19 @@
 
 // Rows of the tables: an elementwise function of two inputs, broadcast; of an output and its
 // gradient.
-#define BINARY_OP(op_name, types_, text, extra_flags, grad, init_fn, constraint)       \
-  {                                                                                    \
-    .name = op_name, .attrs = "T: " types_, .inputs = "x: T; y: T", .outputs = "z: T", \
-    .flags = WEIR_OP_POINTWISE | (extra_flags), .summary = text,                       \
-    .infer_shape = weir_shape_fn_broadcast, .build_grad = grad,                        \
-    .kernels = WEIR_BINARY_KERNELS(init_fn, constraint)                                \
+#define BINARY_OP(op_name, types_, mixed_, text, extra_flags, grad, init_fn, constraint)       \
+  {                                                                                            \
+    .name = op_name, .attrs = "T: " types_, .inputs = "x: T; y: T", .outputs = "z: T",         \
+    .flags = WEIR_OP_POINTWISE | (extra_flags), .mixed = WEIR_MIXED_##mixed_, .summary = text, \
+    .infer_shape = weir_shape_fn_broadcast, .build_grad = grad,                                \
+    .kernels = WEIR_BINARY_KERNELS(init_fn, constraint)                                        \
   }
-#define GRADIENT_OP(op_name, text, grad, init_fn)                                    \
-  {                                                                                  \
-    .name = op_name, .attrs = "T: " FLOATING_COMPLEX_TYPES, .inputs = "y: T; dy: T", \
-    .outputs = "z: T", .flags = WEIR_OP_POINTWISE, .summary = text,                  \
-    .infer_shape = weir_shape_fn_unchanged, .build_grad = grad,                      \
-    .kernels = WEIR_BINARY_FLAT_KERNELS(init_fn)                                     \
+#define GRADIENT_OP(op_name, mixed_, text, grad, init_fn)                                         \
+  {                                                                                               \
+    .name = op_name, .attrs = "T: " FLOATING_COMPLEX_TYPES, .inputs = "y: T; dy: T",              \
+    .outputs = "z: T", .flags = WEIR_OP_POINTWISE, .mixed = WEIR_MIXED_##mixed_, .summary = text, \
+    .infer_shape = weir_shape_fn_unchanged, .build_grad = grad,                                   \
+    .kernels = WEIR_BINARY_FLAT_KERNELS(init_fn)                                                  \
   }
 
 static inline weir_edge_t node1(weir_grad_ctx_t* g, const char* op, weir_edge_t a) {

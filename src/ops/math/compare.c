@@ -107,32 +107,32 @@ static weir_status_t* approximate_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define ORDER_OP(op_name, text, init_fn)                                                         \
-  {                                                                                              \
-    .name = op_name, .attrs = "T: realnumbertype", .inputs = "x: T; y: T", .outputs = "z: bool", \
-    .flags = WEIR_OP_POINTWISE | WEIR_OP_NO_GRADIENT, .summary = text,                           \
-    .infer_shape = weir_shape_fn_broadcast, .kernels = WEIR_BINARY_KERNELS(init_fn, NULL)        \
+#define ORDER_OP(op_name, text, init_fn)                                                          \
+  {                                                                                               \
+    .name = op_name, .attrs = "T: realnumbertype", .inputs = "x: T; y: T", .outputs = "z: bool",  \
+    .flags = WEIR_OP_POINTWISE | WEIR_OP_NO_GRADIENT, .mixed = WEIR_MIXED_CLEAR, .summary = text, \
+    .infer_shape = weir_shape_fn_broadcast, .kernels = WEIR_BINARY_KERNELS(init_fn, NULL)         \
   }
-#define EQUALITY_OP(op_name, text, init_fn, function)                                        \
-  {                                                                                          \
-    .name = op_name, .attrs = "T: type; incompatible_shape_error: bool = true",              \
-    .inputs = "x: T; y: T", .outputs = "z: bool",                                            \
-    .flags = WEIR_OP_POINTWISE | WEIR_OP_COMMUTATIVE | WEIR_OP_NO_GRADIENT, .summary = text, \
-    .scalar = {WEIR_SCALAR_BINARY, function}, .infer_shape = equality_shape,                 \
-    .kernels = (const weir_kernel_def_t[]) {                                                 \
-      {WEIR_DEVICE_CPU, .types = EQUALITY_CPU, .compute = equality_cpu, .init = init_fn,     \
-       .state_size = sizeof(equal_state_t)},                                                 \
-          {WEIR_DEVICE_GPU,                                                                  \
-           .types = "T: int32",                                                              \
-           .compute = equality_cpu,                                                          \
-           .init = init_fn,                                                                  \
-           .state_size = sizeof(equal_state_t),                                              \
-           .host_inputs = "x, y",                                                            \
-           .host_outputs = "z"},                                                             \
-      {                                                                                      \
-        0                                                                                    \
-      }                                                                                      \
-    }                                                                                        \
+#define EQUALITY_OP(op_name, text, init_fn, function)                                     \
+  {                                                                                       \
+    .name = op_name, .attrs = "T: type; incompatible_shape_error: bool = true",           \
+    .inputs = "x: T; y: T", .outputs = "z: bool",                                         \
+    .flags = WEIR_OP_POINTWISE | WEIR_OP_COMMUTATIVE | WEIR_OP_NO_GRADIENT,               \
+    .mixed = WEIR_MIXED_CLEAR, .summary = text, .scalar = {WEIR_SCALAR_BINARY, function}, \
+    .infer_shape = equality_shape, .kernels = (const weir_kernel_def_t[]) {               \
+      {WEIR_DEVICE_CPU, .types = EQUALITY_CPU, .compute = equality_cpu, .init = init_fn,  \
+       .state_size = sizeof(equal_state_t)},                                              \
+          {WEIR_DEVICE_GPU,                                                               \
+           .types = "T: int32",                                                           \
+           .compute = equality_cpu,                                                       \
+           .init = init_fn,                                                               \
+           .state_size = sizeof(equal_state_t),                                           \
+           .host_inputs = "x, y",                                                         \
+           .host_outputs = "z"},                                                          \
+      {                                                                                   \
+        0                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
   }
 #define EQUALITY_CPU CPU_NUMBER ", bool, string, qint8, quint8, qint16, quint16, qint32"
 

@@ -243,6 +243,7 @@ const weir_op_module_t weir_ops_math_einsum = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Einsum",
+         .mixed = WEIR_MIXED_ALLOW,
          .attrs = "equation: string; N: int >= 1; T: type",
          .inputs = "inputs: N * T",
          .outputs = "output: T",

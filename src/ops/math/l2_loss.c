@@ -31,6 +31,7 @@ const weir_op_module_t weir_ops_math_l2_loss = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "L2Loss",
+         .mixed = WEIR_MIXED_DENY,
          .attrs = "T: {half,bfloat16,float,double}",
          .inputs = "t: T",
          .outputs = "output: T",

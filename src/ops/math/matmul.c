@@ -97,6 +97,7 @@ const weir_op_module_t weir_ops_math_matmul = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "MatMul",
+         .mixed = WEIR_MIXED_ALLOW,
          .attrs = "transpose_a: bool = false; transpose_b: bool = false; T: "
                   "{bfloat16,half,float,double,int32,int64,uint8,"
                   "uint16,uint32,uint64,complex64,complex128}; grad_a: bool = false; grad_b: bool "

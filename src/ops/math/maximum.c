@@ -21,8 +21,9 @@ WEIR_BINARY_INIT(minimum_init, MINIMUM)
 
 const weir_op_module_t weir_ops_math_maximum = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){BINARY_OP("Maximum", ORDERED_TYPES, "The larger of x and y", 0,
-                                             maximum_grad, maximum_init, NULL),
-                                   BINARY_OP("Minimum", ORDERED_TYPES, "The smaller of x and y", 0,
-                                             minimum_grad, minimum_init, NULL),
-                                   {0}}};
+    .ops =
+        (const weir_op_def_t[]){BINARY_OP("Maximum", ORDERED_TYPES, CLEAR, "The larger of x and y",
+                                          0, maximum_grad, maximum_init, NULL),
+                                BINARY_OP("Minimum", ORDERED_TYPES, CLEAR, "The smaller of x and y",
+                                          0, minimum_grad, minimum_init, NULL),
+                                {0}}};

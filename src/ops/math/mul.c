@@ -37,6 +37,7 @@ const weir_op_module_t weir_ops_math_mul = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Mul",
+         .mixed = WEIR_MIXED_INFER,
          .attrs = "T: "
                   "{bfloat16,half,float,double,uint8,int8,uint16,int16,int32,uint32,uint64,int64,"
                   "complex64,complex128}",

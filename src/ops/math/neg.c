@@ -20,6 +20,7 @@ const weir_op_module_t weir_ops_math_neg = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Neg",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: {bfloat16,half,float,double,int8,int16,int32,int64,complex64,complex128}",
          .inputs = "x: T",
          .outputs = "y: T",

@@ -40,6 +40,7 @@ const weir_op_module_t weir_ops_math_pow = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Pow",
+         .mixed = WEIR_MIXED_DENY,
          .attrs = "T: {bfloat16,float,half,double,int8,int16,int32,int64,complex64,complex128}",
          .inputs = "x: T; y: T",
          .outputs = "z: T",

@@ -166,11 +166,12 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
       0                                                       \
     }                                                         \
   }
-#define REDUCE_OP(op_name, types_, text, grad, simplify_fn, init_fn, constraint)                   \
+#define REDUCE_OP(op_name, types_, mixed_, text, grad, simplify_fn, init_fn, constraint)           \
   {                                                                                                \
     .name = op_name, .attrs = REDUCE_ATTRS(types_), .inputs = "input: T; reduction_indices: Tidx", \
-    .outputs = "output: T", .flags = WEIR_OP_VIEW, .summary = text, .infer_shape = reduce_shape,   \
-    .build_grad = grad, .simplify = simplify_fn, .kernels = REDUCE_KERNELS(init_fn, constraint)    \
+    .outputs = "output: T", .flags = WEIR_OP_VIEW, .mixed = WEIR_MIXED_##mixed_, .summary = text,  \
+    .infer_shape = reduce_shape, .build_grad = grad, .simplify = simplify_fn,                      \
+    .kernels = REDUCE_KERNELS(init_fn, constraint)                                                 \
   }
 #define LOGICAL_OP(op_name, text, init_fn)                                                     \
   {                                                                                            \
@@ -183,17 +184,17 @@ static weir_status_t* reduce_simplify(weir_simplify_ctx_t* ctx) {
 const weir_op_module_t weir_ops_math_reduce = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        REDUCE_OP("Sum", "numbertype", "The sum over some dimensions", sum_grad, reduce_simplify,
-                  sum, CPU_NUMBER),
-        REDUCE_OP("Mean", "numbertype", "The mean over some dimensions", mean_grad, reduce_simplify,
-                  mean, CPU_NUMBER),
-        REDUCE_OP("Prod", "numbertype", "The product over some dimensions", prod_grad,
+        REDUCE_OP("Sum", "numbertype", DENY, "The sum over some dimensions", sum_grad,
+                  reduce_simplify, sum, CPU_NUMBER),
+        REDUCE_OP("Mean", "numbertype", DENY, "The mean over some dimensions", mean_grad,
+                  reduce_simplify, mean, CPU_NUMBER),
+        REDUCE_OP("Prod", "numbertype", INFER, "The product over some dimensions", prod_grad,
                   reduce_simplify, prod, CPU_NUMBER),
-        REDUCE_OP("Max", ORDERED_TYPES, "The largest over some dimensions", extreme_grad,
+        REDUCE_OP("Max", ORDERED_TYPES, CLEAR, "The largest over some dimensions", extreme_grad,
                   reduce_simplify, max, CPU_REAL_NUMBER),
-        REDUCE_OP("Min", ORDERED_TYPES, "The smallest over some dimensions", extreme_grad,
+        REDUCE_OP("Min", ORDERED_TYPES, CLEAR, "The smallest over some dimensions", extreme_grad,
                   reduce_simplify, min, CPU_REAL_NUMBER),
-        REDUCE_OP("EuclideanNorm", "numbertype", "The Euclidean norm over some dimensions",
+        REDUCE_OP("EuclideanNorm", "numbertype", DENY, "The Euclidean norm over some dimensions",
                   norm_grad, NULL, norm, CPU_NUMBER),
         LOGICAL_OP("All", "Whether all are true over some dimensions", all),
         LOGICAL_OP("Any", "Whether one is true over some dimensions", any),

@@ -23,8 +23,8 @@
   static weir_status_t* Op##_grad(weir_grad_ctx_t* g) { return weir_grad_set(g, 0, dx); }
 #define GRAD_NO_SLOPE(...)
 #define GRAD_NO_GRADIENT(...)
-#define UNARY(Op, NAME, name_, loops, form, result, ns, real, integer, complex, types_, text, \
-              slope, ...)                                                                     \
+#define UNARY(Op, NAME, name_, loops, form, result, ns, real, integer, complex, types_, mixed_, \
+              text, slope, ...)                                                                 \
   GRAD_##slope(Op, __VA_ARGS__)
 #define FUNCTION(...)
 #include "kernel/elementwise/unary_ops.inc"
@@ -41,17 +41,18 @@
 #define OUTPUT_SAME "y: T"
 #define OUTPUT_BOOL "y: bool"
 #define OUTPUT_BYTE "y: uint8"
-#define UNARY(Op, NAME, name_, loops, form, result, ns, real, integer, complex, types_, text, \
-              slope, ...)                                                                     \
-  {.name = #Op,                                                                               \
-   .attrs = "T: {" NAMES_##types_ "}",                                                        \
-   .inputs = "x: T",                                                                          \
-   .outputs = OUTPUT_##result,                                                                \
-   .flags = WEIR_OP_POINTWISE | FLAGS_##slope,                                                \
-   .summary = text,                                                                           \
-   .infer_shape = weir_shape_fn_unchanged,                                                    \
-   .cost = (ns) >= 2 ? weir_cost_fn_many : NULL,                                              \
-   .build_grad = BUILDER_##slope(Op),                                                         \
+#define UNARY(Op, NAME, name_, loops, form, result, ns, real, integer, complex, types_, mixed_, \
+              text, slope, ...)                                                                 \
+  {.name = #Op,                                                                                 \
+   .attrs = "T: {" NAMES_##types_ "}",                                                          \
+   .inputs = "x: T",                                                                            \
+   .outputs = OUTPUT_##result,                                                                  \
+   .flags = WEIR_OP_POINTWISE | FLAGS_##slope,                                                  \
+   .mixed = WEIR_MIXED_##mixed_,                                                                \
+   .summary = text,                                                                             \
+   .infer_shape = weir_shape_fn_unchanged,                                                      \
+   .cost = (ns) >= 2 ? weir_cost_fn_many : NULL,                                                \
+   .build_grad = BUILDER_##slope(Op),                                                           \
    .kernels = WEIR_UNARY_KERNELS(Op##_init, "T: " NAMES_##loops)},
 #define FUNCTION(...)
 
@@ -59,7 +60,8 @@ const weir_op_module_t weir_ops_math_unary = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
 #include "kernel/elementwise/unary_ops.inc"
-        {.name = "Inv",  // Reciprocal's old name
+        {.name = "Inv",
+         .mixed = WEIR_MIXED_INFER,  // Reciprocal's old name
          .attrs = "T: {" NAMES_SIGNED_COMPLEX "}",
          .inputs = "x: T",
          .outputs = "y: T",

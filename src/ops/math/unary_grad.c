@@ -59,16 +59,16 @@ WEIR_BINARY_INIT(reciprocal_grad_init, RECIPROCAL_GRAD)
 const weir_op_module_t weir_ops_math_unary_grad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        GRADIENT_OP("TanhGrad", "The gradient of Tanh, from its output", tanh_grad_grad,
+        GRADIENT_OP("TanhGrad", INFER, "The gradient of Tanh, from its output", tanh_grad_grad,
                     tanh_grad_init),
-        GRADIENT_OP("SigmoidGrad", "The gradient of Sigmoid, from its output", sigmoid_grad_grad,
-                    sigmoid_grad_init),
-        GRADIENT_OP("SqrtGrad", "The gradient of Sqrt, from its output", sqrt_grad_grad,
+        GRADIENT_OP("SigmoidGrad", INFER, "The gradient of Sigmoid, from its output",
+                    sigmoid_grad_grad, sigmoid_grad_init),
+        GRADIENT_OP("SqrtGrad", NONE, "The gradient of Sqrt, from its output", sqrt_grad_grad,
                     sqrt_grad_init),
-        GRADIENT_OP("RsqrtGrad", "The gradient of Rsqrt, from its output", rsqrt_grad_grad,
+        GRADIENT_OP("RsqrtGrad", NONE, "The gradient of Rsqrt, from its output", rsqrt_grad_grad,
                     rsqrt_grad_init),
-        GRADIENT_OP("ReciprocalGrad", "The gradient of Reciprocal, from its output",
+        GRADIENT_OP("ReciprocalGrad", NONE, "The gradient of Reciprocal, from its output",
                     reciprocal_grad_grad, reciprocal_grad_init),
-        GRADIENT_OP("InvGrad", "The gradient of Inv, from its output", reciprocal_grad_grad,
+        GRADIENT_OP("InvGrad", NONE, "The gradient of Inv, from its output", reciprocal_grad_grad,
                     reciprocal_grad_init),
         {0}}};

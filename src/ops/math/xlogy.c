@@ -49,12 +49,12 @@ static weir_status_t* next_after_grad(weir_grad_ctx_t* g) {
 const weir_op_module_t weir_ops_math_xlogy = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        BINARY_OP("Xlogy", XLOGY_TYPES, "x log(y), and 0 where x is 0", 0, xlogy_grad, xlogy_init,
-                  NULL),
-        BINARY_OP("Xlog1py", XLOGY_TYPES, "x log(1 + y), and 0 where x is 0", 0, xlog1py_grad,
+        BINARY_OP("Xlogy", XLOGY_TYPES, NONE, "x log(y), and 0 where x is 0", 0, xlogy_grad,
+                  xlogy_init, NULL),
+        BINARY_OP("Xlog1py", XLOGY_TYPES, NONE, "x log(1 + y), and 0 where x is 0", 0, xlog1py_grad,
                   xlog1py_init, NULL),
-        BINARY_OP("Xdivy", XLOGY_TYPES, "x / y, and 0 where x is 0", 0, xdivy_grad, xdivy_init,
-                  NULL),
+        BINARY_OP("Xdivy", XLOGY_TYPES, NONE, "x / y, and 0 where x is 0", 0, xdivy_grad,
+                  xdivy_init, NULL),
         {.name = "NextAfter",
          .attrs = "T: {double,float} = DT_FLOAT",
          .inputs = "x1: T; x2: T",

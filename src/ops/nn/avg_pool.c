@@ -153,6 +153,7 @@ static weir_status_t* avg_pool_grad_gpu(weir_kernel_ctx_t* ctx) {
 const weir_op_module_t weir_ops_nn_avg_pool = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){{.name = "AvgPool",
+                                    .mixed = WEIR_MIXED_INFER,
                                     .summary = "Averages of sliding windows",
                                     .attrs = POOL_ATTRS,
                                     .inputs = "value: T",
@@ -161,6 +162,7 @@ const weir_op_module_t weir_ops_nn_avg_pool = {
                                     .build_grad = avg_pool_grad,
                                     .kernels = KERNELS(avg_pool, NULL)},
                                    {.name = "AvgPoolGrad",
+                                    .mixed = WEIR_MIXED_INFER,
                                     .summary = "Gradient of AvgPool",
                                     .attrs = POOL_ATTRS,
                                     .inputs = "orig_input_shape: int32; grad: T",

@@ -279,6 +279,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
          .build_grad = grad_grad,
          .kernels = KERNELS},
         {.name = "FusedBatchNormGradV2",
+         .mixed = WEIR_MIXED_INFER,
          .summary = "Gradient of FusedBatchNormV2",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
                   "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
@@ -289,6 +290,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
          .build_grad = grad_grad,
          .kernels = KERNELS},
         {.name = "FusedBatchNormGradV3",
+         .mixed = WEIR_MIXED_INFER,
          .summary = "Gradient of FusedBatchNormV3",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,

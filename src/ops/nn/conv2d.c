@@ -102,6 +102,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Conv2D",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolves images by a filter",
          .attrs = "T: {half, bfloat16, float, double, int32}; " CONV_ATTRS,
          .inputs = "input: T; filter: T",
@@ -112,6 +113,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .kernels = WEIR_CONV_KERNELS(.compute = run_conv2d, .init = weir_conv_op_init,
                                       .state_size = sizeof(weir_window_t))},
         {.name = "Conv2DBackpropInput",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv2D by its input",
          .attrs = "T: {half, bfloat16, float, double, int32}; " CONV_ATTRS,
          .inputs = "input_sizes: int32; filter: T; out_backprop: T",
@@ -123,6 +125,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
              WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "Conv2DBackpropFilter",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv2D by its filter",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",
@@ -134,6 +137,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
              WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
         {.name = "_FusedConv2D",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolution, a bias or a normalisation, and an activation in one",
          .attrs = "T: {half, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= "
                   "0; num_host_args: int >= 0 = 0; strides: list(int); padding: "

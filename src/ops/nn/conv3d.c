@@ -37,6 +37,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Conv3D",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolves volumes by a filter",
          .attrs = CONV_ATTRS,
          .inputs = "input: T; filter: T",
@@ -47,6 +48,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .kernels = WEIR_CPU_KERNEL(.compute = conv3d_cpu, .init = weir_conv_op_init,
                                     .state_size = sizeof(weir_window_t))},
         {.name = "Conv3DBackpropInputV2",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv3D by its input",
          .attrs = CONV_ATTRS "; Tshape: {int32, int64} = DT_INT32",
          .inputs = "input_sizes: Tshape; filter: T; out_backprop: T",
@@ -58,6 +60,7 @@ const weir_op_module_t weir_ops_nn_conv3d = {
              WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
                              .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "Conv3DBackpropFilterV2",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv3D by its filter",
          .attrs = CONV_ATTRS,
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",

@@ -271,6 +271,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "SoftmaxCrossEntropyWithLogits",
+         .mixed = WEIR_MIXED_DENY,
          .summary =
              "Cross entropy of softmax(features) with rows of probabilities, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}",
@@ -281,6 +282,7 @@ const weir_op_module_t weir_ops_nn_cross_entropy = {
          .build_grad = dense_grad,
          .kernels = KERNELS(dense)},
         {.name = "SparseSoftmaxCrossEntropyWithLogits",
+         .mixed = WEIR_MIXED_DENY,
          .summary = "Cross entropy of softmax(features) with classes, and its gradient",
          .attrs = "T: {half, bfloat16, float, double}; Tlabels: {int32, int64} = DT_INT64",
          .inputs = "features: T; labels: Tlabels",

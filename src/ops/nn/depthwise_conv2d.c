@@ -40,6 +40,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "DepthwiseConv2dNative",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolves each channel by filters of its own",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
          .inputs = "input: T; filter: T",
@@ -50,6 +51,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .kernels = WEIR_CONV_KERNELS(.compute = run_depthwise, .init = weir_conv_op_init,
                                       .state_size = sizeof(weir_window_t))},
         {.name = "DepthwiseConv2dNativeBackpropInput",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of DepthwiseConv2dNative by its input",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
          .inputs = "input_sizes: int32; filter: T; out_backprop: T",
@@ -61,6 +63,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
              WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "DepthwiseConv2dNativeBackpropFilter",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of DepthwiseConv2dNative by its filter",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
          .inputs = "input: T; filter_sizes: int32; out_backprop: T",

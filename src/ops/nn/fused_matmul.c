@@ -87,6 +87,7 @@ const weir_op_module_t weir_ops_nn_fused_matmul = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "_FusedMatMul",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "The product of two matrices, a bias and an activation in one",
          .attrs = "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, "
                   "float}; num_args: int >= 0; fused_ops: list(string) = []; epsilon: float = "

@@ -170,6 +170,7 @@ static weir_status_t* lrn_grad_gpu(weir_kernel_ctx_t* ctx) {
 const weir_op_module_t weir_ops_nn_lrn = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){{.name = "LRN",
+                                    .mixed = WEIR_MIXED_INFER,
                                     .summary = "Local response normalisation",
                                     .attrs = LRN_ATTRS,
                                     .inputs = "input: T",
@@ -178,6 +179,7 @@ const weir_op_module_t weir_ops_nn_lrn = {
                                     .build_grad = lrn_grad,
                                     .kernels = KERNEL(lrn)},
                                    {.name = "LRNGrad",
+                                    .mixed = WEIR_MIXED_INFER,
                                     .summary = "Gradient of LRN",
                                     .attrs = LRN_ATTRS,
                                     .inputs = "input_grads: T; input_image: T; output_image: T",

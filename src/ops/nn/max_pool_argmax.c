@@ -170,6 +170,7 @@ const weir_op_module_t weir_ops_nn_max_pool_argmax = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "MaxPoolWithArgmax",
+         .mixed = WEIR_MIXED_CLEAR,
          .summary = "Maxima of sliding windows and where they are",
          .attrs = POOL_ATTRS "Targmax: {int32, int64} = DT_INT64; padding: {'SAME','VALID'}; "
                              "include_batch_in_index: bool = false; T: {" REAL_TYPES "}",
@@ -180,6 +181,7 @@ const weir_op_module_t weir_ops_nn_max_pool_argmax = {
          .kernels = WEIR_CPU_KERNEL(.compute = argmax_cpu, .init = pool_init,
                                     .state_size = sizeof(weir_window_t))},
         {.name = "MaxPoolGradWithArgmax",
+         .mixed = WEIR_MIXED_CLEAR,
          .summary = "Gradient of MaxPoolWithArgmax",
          .attrs = GRAD_ATTRS,
          .inputs = "input: T; grad: T; argmax: Targmax",

@@ -94,6 +94,7 @@ static weir_status_t* softmax_gpu(weir_kernel_ctx_t* ctx) {
 const weir_op_module_t weir_ops_nn_softmax = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){{.name = "Softmax",
+                                    .mixed = WEIR_MIXED_DENY,
                                     .summary = "exp(logits) normalised along the last dimension",
                                     .attrs = "T: {half, bfloat16, float, double}",
                                     .inputs = "logits: T",
@@ -103,6 +104,7 @@ const weir_op_module_t weir_ops_nn_softmax = {
                                     .build_grad = softmax_grad,
                                     .kernels = KERNELS(softmax)},
                                    {.name = "LogSoftmax",
+                                    .mixed = WEIR_MIXED_DENY,
                                     .summary = "Logarithm of Softmax",
                                     .attrs = "T: {half, bfloat16, float, double}",
                                     .inputs = "logits: T",
