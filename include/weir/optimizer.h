@@ -180,6 +180,13 @@ typedef struct weir_minimize_options_t {
   // mean, clears them, and only it increments |global_step|. Sparse gradients are summed into the
   // dense accumulator and applied as dense ones. 0 or 1: every run applies its own.
   int accumulate;
+  // Of both: loss scaling, for gradients in half precision
+  // (weir_session_options_t.mixed_precision). The loss counts so many times as much when gradients
+  // are computed, 32768 say, and they are divided by it: small ones are not lost. A step whose
+  // gradients are not finite changes nothing but the scale, which it halves; |loss_scale_period|
+  // steps in a row that are double it. The scale is the variable "current_loss_scale". 0: none.
+  float loss_scale;
+  int loss_scale_period;  // 0: 2000
 } weir_minimize_options_t;
 
 // A node that takes one step against |loss|: the two halves below. What layers have collected under

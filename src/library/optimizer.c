@@ -70,6 +70,16 @@ bool weir_library_find_variable(const weir_scope_t* scope, weir_edge_t edge,
   return false;
 }
 
+bool weir_library_find_named(const weir_scope_t* scope, const char* name,
+                             weir_variable_info_t* out_variable) {
+  int count = weir_scope_variable_count(scope);
+  for (int i = 0; i < count; ++i) {
+    *out_variable = weir_scope_variable_at(scope, i);
+    if (!strcmp(weir_node_name(out_variable->handle.node), name)) return true;
+  }
+  return false;
+}
+
 weir_node_t* weir_library_increment(weir_scope_t* scope, weir_edge_t step) {
   weir_variable_info_t variable;
   if (weir_scope_status(scope)) return NULL;
@@ -84,11 +94,8 @@ weir_node_t* weir_library_increment(weir_scope_t* scope, weir_edge_t step) {
 }
 
 weir_edge_t weir_global_step(weir_scope_t* scope) {
-  int count = weir_scope_variable_count(scope);
-  for (int i = 0; i < count; ++i) {
-    weir_variable_info_t variable = weir_scope_variable_at(scope, i);
-    if (!strcmp(weir_node_name(variable.handle.node), "global_step")) return variable.value;
-  }
+  weir_variable_info_t variable;
+  if (weir_library_find_named(scope, "global_step", &variable)) return variable.value;
   weir_scope_t* state = weir_scope_at(weir_scope_lift(scope), "");
   return weir_state_variable(state, "global_step",
                              weir_cast(state, weir_const_int(state, 0), WEIR_DTYPE_INT64));
@@ -208,6 +215,9 @@ static weir_status_t* check(const weir_optimizer_t* optimizer,
     return WEIR_STATUS(INVALID_ARGUMENT, "an optimizer without a rule");
   if (options->accumulate < 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "cannot accumulate %d steps", options->accumulate);
+  if (options->loss_scale < 0 || options->loss_scale_period < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "cannot scale the loss by %g, doubled after %d steps",
+                       (double)options->loss_scale, options->loss_scale_period);
   int used = 0;
   for (int i = 0; i < count; ++i) {
     if (!gradients[i].gradient.values.node) continue;
@@ -238,8 +248,9 @@ weir_node_t* weir_apply_gradients_with(weir_scope_t* scope, const weir_optimizer
                                .gradients = gradients,
                                .count = count,
                                .options = options};
-  weir_node_t* step = options->accumulate > 1 ? weir_library_apply_accumulated(&application)
-                                              : weir_library_apply(&application);
+  weir_node_t* step = options->loss_scale > 0   ? weir_library_apply_scaled(&application)
+                      : options->accumulate > 1 ? weir_library_apply_accumulated(&application)
+                                                : weir_library_apply(&application);
   return weir_scope_status(scope) ? NULL : with_updates(application.scope, step);
 }
 
@@ -290,8 +301,10 @@ int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
   if (!chosen) return 0;
   int count = 0;
   weir_status_t* status = choose(scope, options, chosen, &count);
-  if (!status) status = differentiate(scope, loss, options->loss_gradient, chosen, count);
+  weir_edge_t grad = weir_library_scale_loss(scope, loss, options);
+  if (!status) status = differentiate(scope, loss, grad, chosen, count);
   if (status) weir_scope_fail(scope, status);
+  weir_library_unscale(scope, chosen, count, options);
   if (weir_scope_status(scope)) return 0;
   *out_gradients = chosen;
   return count;

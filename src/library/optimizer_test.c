@@ -242,6 +242,79 @@ static void test_accumulation(void** state) {
   }
 }
 
+// ---- loss scaling ----
+
+static weir_edge_t named(weir_scope_t* s, const char* name) {
+  for (int i = 0; i < weir_scope_variable_count(s); ++i) {
+    weir_variable_info_t variable = weir_scope_variable_at(s, i);
+    if (!strcmp(weir_node_name(variable.handle.node), name)) return variable.value;
+  }
+  fail_msg("there is no variable '%s'", name);
+  return (weir_edge_t){0};
+}
+
+// Steps are those without a scale; it doubles after two of them.
+static void test_loss_scale(void** state) {
+  world_t* w = *state;
+  weir_scope_t* s = w->scope;
+  weir_edge_t x = scalar(s, "x", 4), y = scalar(s, "y", 4);
+  weir_optimizer_t momentum = weir_momentum(0.0625f, 0.5f);
+  weir_node_t* step =
+      weir_minimize(s, &momentum, distance(s, x, 0), .loss_scale = 1024, .loss_scale_period = 2);
+  weir_node_t* plain = weir_minimize(s, &momentum, distance(s, y, 0));
+  weir_edge_t scale = named(s, "current_loss_scale");
+  open_world(w);
+  const double scales[] = {1024, 2048, 2048, 4096};
+  for (int i = 0; i < 4; ++i) {
+    run(w, step);
+    run(w, plain);
+    assert_true(fetch(w, x) == fetch(w, y));
+    assert_true(fetch(w, scale) == scales[i]);
+  }
+}
+
+// A step that overflows changes nothing but the scale.
+static void test_loss_scale_overflow(void** state) {
+  world_t* w = *state;
+  weir_scope_t* s = w->scope;
+  weir_edge_t x = scalar(s, "x", 4);
+  weir_edge_t at = weir_global_step(s);
+  weir_optimizer_t adam = weir_adam(0.5f);
+  weir_edge_t narrow = weir_cast(s, x, WEIR_DTYPE_HALF);
+  weir_edge_t loss = weir_cast(s, weir_mul(s, narrow, narrow), WEIR_DTYPE_FLOAT);
+  weir_node_t* step = weir_minimize(s, &adam, loss, .loss_scale = 32768, .global_step = at);
+  weir_edge_t scale = named(s, "current_loss_scale"), runs = named(s, "good_steps");
+  weir_edge_t power = named(s, "beta1_power");
+  open_world(w);
+  double before = fetch(w, power);
+  for (int i = 0; i < 4; ++i) {  // 8 times the scale is beyond half, thrice
+    assert_true(fetch(w, x) == 4);
+    run(w, step);
+  }
+  assert_true(fetch(w, scale) == 4096 && fetch(w, x) < 4);
+  assert_true(fetch(w, at) == 1 && fetch(w, runs) == 1 && fetch(w, power) < before);
+}
+
+static void test_loss_scale_accumulation(void** state) {
+  world_t* w = *state;
+  weir_scope_t* s = w->scope;
+  weir_edge_t x = scalar(s, "x", 4);
+  weir_edge_t fed = weir_placeholder(s, WEIR_DTYPE_FLOAT);
+  weir_edge_t loss = weir_mul(s, distance(s, x, 0), fed);
+  weir_optimizer_t sgd = weir_sgd(0.5f);
+  weir_node_t* step = weir_minimize(s, &sgd, loss, .loss_scale = 2, .accumulate = 2);
+  open_world(w);
+  const float factors[] = {1, INFINITY, NAN, 1};  // what is not finite is not added, either
+  for (int i = 0; i < 4; ++i) {
+    assert_true(fetch(w, x) == 4);
+    weir_tensor_t* tensor = make_float(factors[i]);
+    check_ok(weir_session_run(
+        w->session, &(weir_step_spec_t){WEIR_FEEDS({fed, tensor}), WEIR_TARGETS(step)}, NULL));
+    weir_tensor_release(tensor);
+  }
+  assert_true(fetch(w, x) == 0);
+}
+
 // ---- a rule of one's own ----
 
 // x = gradient * data
@@ -420,6 +493,9 @@ int main(void) {
       TEST(test_doubles),
       TEST(test_variable_of_unknown_shape),
       TEST(test_accumulation),
+      TEST(test_loss_scale),
+      TEST(test_loss_scale_overflow),
+      TEST(test_loss_scale_accumulation),
       TEST(test_own_rule),
       TEST(test_bad_adagrad),
       TEST(test_bad_proximal),

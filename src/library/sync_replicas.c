@@ -162,6 +162,8 @@ static weir_status_t* check(const weir_sync_t* b, const weir_optimizer_t* optimi
   if (options->accumulate > 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "synchronous replicas do not accumulate %d steps",
                        options->accumulate);
+  if (options->loss_scale != 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "synchronous replicas do not scale the loss");
   return optimizer->rule->check ? optimizer->rule->check(optimizer) : NULL;
 }
 
