@@ -87,7 +87,7 @@ static weir_status_t* make_narrow(mixed_t* m, const weir_node_t* node, const cha
   if (!attrs) return weir_out_of_memory();
   for (size_t i = 0; i < count; ++i) {
     attrs[i] = node->def.attrs.items[i];
-    if (strcmp(attrs[i].name, attr) == 0) attrs[i].value.u.type = m->type;
+    if (strcmp(attrs[i].name, attr) == 0) attrs[i] = weir_attr_type(attrs[i].name, m->type);
   }
   *out = node->def;
   out->attrs = (weir_attrs_t){.items = attrs, .count = count};

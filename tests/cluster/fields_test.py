@@ -3,7 +3,7 @@ a request is the measure."""
 import numpy as np
 import pytest
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, tensor_pb2, types_pb2
-from tensorflow.core.protobuf import config_pb2
+from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2
 
 import messages
 from clusters import session, tf, tf1, unique
@@ -84,6 +84,25 @@ def test_config_fields_go_on_to_workers(cluster):
     assert value_of(run(client, handle)) == [1, 9]
     client.CloseSession(session_handle=handle)
     client.close()
+
+
+@pytest.mark.parametrize('option, kind', [('auto_mixed_precision', tf.float16), ('auto_mixed_precision_cpu', tf.float16),
+                                          ('auto_mixed_precision_onednn_bfloat16', tf.bfloat16), ('remapping', tf.float32)])
+def test_mixed_precision(cluster, option, kind):
+    """Products compute in the type that the client asks for, on any task."""
+    graph_options = tf1.GraphOptions(rewrite_options=rewriter_config_pb2.RewriterConfig(**{option: 'ON'}))
+    third = np.float32(1 / 3)
+    with session(cluster.tasks['worker', 0], graph_options=graph_options) as s:
+        x = tf1.placeholder(tf.float32, [1, 1])
+        with tf.device('/job:ps/task:1'):
+            y = tf.matmul(x, [[1.0]], name='first')
+        z = tf.matmul(tf.nn.relu(y), [[1.0]], name='second')
+        metadata = tf1.RunMetadata()
+        value = s.run(z, {x: [[third]]}, tf1.RunOptions(output_partition_graphs=True), metadata)
+    assert value.dtype == np.float32
+    assert value.item() == np.float32(third.astype(kind.as_numpy_dtype))
+    types = {n.name: n.attr['T'].type for g in metadata.partition_graphs for n in g.node}
+    assert types['first'] == types['second'] == types['Relu'] == kind.as_datatype_enum
 
 
 def test_session_options_of_the_client(server, tensorflow_server):

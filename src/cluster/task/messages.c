@@ -108,7 +108,9 @@ const char* weir_config_mixed_precision(weir_view_t config) {
   if (is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION_ONEDNN_BFLOAT16) ||
       is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION_MKL))
     return "bf16";
-  return is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION) ? "half" : NULL;
+  bool is_half = is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION) ||
+                 is_on(rewrites, REWRITER_CONFIG_AUTO_MIXED_PRECISION_CPU);
+  return is_half ? "half" : NULL;
 }
 
 void weir_config_put_mixed_precision(weir_dtype_t type, weir_strbuf_t* config) {

@@ -28,8 +28,8 @@ WEIR_MUST_USE weir_status_t* weir_status_payloads(weir_status_t* take_status);
 // graph_options.rewrite_options.disable_meta_optimizer or optimizer_options.opt_level L0.
 bool weir_config_is_unoptimized(weir_view_t config);
 // The mixed precision that a ConfigProto asks for by graph_options.rewrite_options, as
-// weir_mixed_parse reads it: auto_mixed_precision is "half", auto_mixed_precision_onednn_bfloat16
-// "bf16", which has precedence. NULL: none.
+// weir_mixed_parse reads it: auto_mixed_precision and auto_mixed_precision_cpu are "half",
+// auto_mixed_precision_onednn_bfloat16 is "bf16" and has precedence. NULL: none.
 const char* weir_config_mixed_precision(weir_view_t config);
 // Appends the field of a ConfigProto that asks for |type|; nothing for INVALID.
 void weir_config_put_mixed_precision(weir_dtype_t type, weir_strbuf_t* config);
