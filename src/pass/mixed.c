@@ -70,13 +70,21 @@ static const char* float_attr(const weir_node_def_t* def) {
   return NULL;
 }
 
-static bool has_kernel(const weir_node_def_t* def) {
-  weir_device_name_t name;
+static bool has_kernel(const weir_node_def_t* def, const char* device_type) {
   const weir_kernel_def_t* kernel = NULL;
-  weir_status_t* status = weir_device_name_parse(weir_view_of(def->device), &name);
-  if (!status) status = weir_op_find_kernel(def, *name.type ? name.type : WEIR_DEVICE_CPU, &kernel);
+  weir_status_t* status = weir_op_find_kernel(def, device_type, &kernel);
   weir_status_destroy(status);
   return status == NULL;
+}
+
+// Whether the device of |node| has code for |narrow|. A kind of device that has none for the node
+// as it is borrows the CPU's.
+static bool can_compute(const weir_node_t* node, const weir_node_def_t* narrow) {
+  weir_device_name_t name;
+  weir_status_t* status = weir_device_name_parse(weir_view_of(node->def.device), &name);
+  bool is_own = !status && *name.type && has_kernel(&node->def, name.type);
+  weir_status_destroy(status);
+  return has_kernel(narrow, is_own ? name.type : WEIR_DEVICE_CPU);
 }
 
 static weir_status_t* make_narrow(mixed_t* m, const weir_node_t* node, const char* attr,
@@ -132,7 +140,7 @@ static weir_status_t* find_narrow(mixed_t* m, const weir_node_t* node) {
   weir_node_def_t* narrow = weir_arena_alloc(&m->rewrite.arena, sizeof(*narrow));
   if (!narrow) return weir_out_of_memory();
   WEIR_TRY(make_narrow(m, node, attr, narrow));
-  if (has_kernel(narrow)) m->narrow[node->id] = narrow;
+  if (can_compute(node, narrow)) m->narrow[node->id] = narrow;
   return NULL;
 }
 
