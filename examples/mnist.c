@@ -95,19 +95,23 @@ static float evaluate(weir_session_t* session, const model_t* m, const data_t* d
 int main(int argc, char** argv) {
   const char *source = "data/mnist", *directory = "runs/mnist";
   int steps = EPOCHS * 60000 / BATCH;
+  weir_session_options_t options = {0};
   bool is_checked = true;
   char devices[64];
-  weir_session_options_t options = {0};
   for (int i = 1; i < argc; ++i) {
     if (!strncmp(argv[i], "--data=", 7)) source = argv[i] + 7;
     else if (!strncmp(argv[i], "--device=", 9))
       options.devices = devices_option(argv[i] + 9, devices);
     else if (!strncmp(argv[i], "--steps=", 8)) steps = (int)strtol(argv[i] + 8, NULL, 10);
+    else if (!strncmp(argv[i], "--amp=", 6)) options.mixed_precision = argv[i] + 6;
     else if (!strcmp(argv[i], "--no-check")) is_checked = false;
     else if (argv[i][0] != '-') directory = argv[i];
     else
-      return fputs("usage: mnist [--data=DIR] [--device=cuda:0] [--steps=N] [--no-check] [DIR]\n",
-                   stderr),
+      return fputs(
+                 "usage: mnist [--data=DIR] [--device=cuda:0] [--amp=bf16|half] [--steps=N] "
+                 "[--no-check] [DIR]
+                 ",
+                 stderr),
              2;
   }
   data_t training = load(source, "train-images-idx3-ubyte", "train-labels-idx1-ubyte");

@@ -72,7 +72,8 @@ LAYERS = '/device:CPU:0,/device:GUARD:0,/device:CPU:1,/device:GUARD:1'
 @pytest.fixture(scope='module')
 def spread(request, tmp_path_factory):
     """The folder with the graphs of the selected tests of spread models."""
-    tests = ('test_model_over_devices', 'test_layers_on_devices', 'test_model_without_fusion')
+    tests = ('test_model_over_devices', 'test_layers_on_devices', 'test_model_without_fusion',
+             'test_model_in_mixed_precision')
     items = [i for i in request.session.items if getattr(i, 'originalname', '') in tests]
     folder = tmp_path_factory.mktemp('spread')
     names = sorted({i.callspec.params['name'] for i in items})
@@ -105,3 +106,13 @@ def test_model_without_fusion(name, spread, weir, monkeypatch):
     want = losses(weir, spread / f'{name}.pb')
     monkeypatch.setenv('WEIR_DISABLE_PASSES', 'fuse')
     assert losses(weir, spread / f'{name}.pb') == want
+
+
+@pytest.mark.parametrize('kind', ['bf16', 'half'])
+@pytest.mark.parametrize('name', SPREAD)
+def test_model_in_mixed_precision(name, kind, spread, weir):
+    """Near the losses of float, and the same on any devices."""
+    file = spread / f'{name}.pb'
+    want, got = losses(weir, file), losses(weir, file, f'--amp={kind}')
+    assert got != want and got[:8] == pytest.approx(want[:8], rel=0.02)
+    assert losses(weir, file, f'--amp={kind}', '--devices=cpu:2,guard:2', '--place=random:1') == got

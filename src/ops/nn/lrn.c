@@ -156,15 +156,15 @@ static weir_status_t* lrn_grad_gpu(weir_kernel_ctx_t* ctx) {
                           WEIR_CUDA_ARGS(&lrn, &dy, (void*)&in->data, &y, &out->data));
 }
 
-#define KERNEL(NAME)                                                                          \
-  (const weir_kernel_def_t[]) {                                                               \
-    {WEIR_DEVICE_CPU, .types = LRN_TYPES, .compute = NAME##_cpu, .init = lrn_init,            \
-     .state_size = sizeof(weir_lrn_t)},                                                       \
-        {WEIR_DEVICE_GPU, .types = LRN_TYPES, .compute = NAME##_gpu, .init = NAME##_gpu_init, \
-         .state_size = sizeof(gpu_state_t)},                                                  \
-    {                                                                                         \
-      0                                                                                       \
-    }                                                                                         \
+#define KERNEL(NAME)                                                               \
+  (const weir_kernel_def_t[]) {                                                    \
+    {WEIR_DEVICE_CPU, .types = LRN_TYPES, .compute = NAME##_cpu, .init = lrn_init, \
+     .state_size = sizeof(weir_lrn_t)},                                            \
+        {WEIR_DEVICE_GPU, .types = LRN_TYPES ", bfloat16", .compute = NAME##_gpu,  \
+         .init = NAME##_gpu_init, .state_size = sizeof(gpu_state_t)},              \
+    {                                                                              \
+      0                                                                            \
+    }                                                                              \
   }
 
 const weir_op_module_t weir_ops_nn_lrn = {
