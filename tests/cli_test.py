@@ -129,6 +129,18 @@ def test_bench_losses_do_not_depend_on_threads(weir):
     assert len(one) == 5 and one == four
 
 
+def test_mixed_precision(weir, monkeypatch):
+    trace = lambda *options: json.loads(weir('bench', MLP, '--trace=3', *options).stdout)['losses']
+    plain, mixed = trace(), trace('--amp=bf16')
+    assert mixed != plain and mixed == pytest.approx(plain, rel=0.02)
+    assert trace('--amp=off') == plain
+    monkeypatch.setenv('WEIR_DISABLE_PASSES', 'mixed')
+    assert trace('--amp=bf16') == plain
+    for verb in ('bench', 'run'):
+        failed = weir(verb, MLP, '--fetch=loss:0', '--amp=int8', check=False)
+        assert failed.returncode == 1 and "'bf16' or 'half', not 'int8'" in failed.stderr
+
+
 def test_bench_profile(weir, tmp_path):
     weir('bench', MLP, '--steps=5', f'--profile={tmp_path}/trace.json')
     events = json.loads((tmp_path / 'trace.json').read_text())['traceEvents']
