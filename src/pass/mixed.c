@@ -4,7 +4,8 @@
 // What an op is fit for, its definition says (weir_mixed_t in op/op.h). As in TensorFlow, ALLOW
 // nodes are painted, then INFER and CLEAR nodes on a way from one to another, then CLEAR nodes
 // beside painted ones; but none that a DENY node leads to by way of others that count. A node that
-// has no kernel for the type on its device, or is part of the control flow, is not painted.
+// has no kernel for the type on its device, or hands values round in a loop or past a branch, is
+// not painted.
 //
 // A painted node keeps its name and place; its type attribute changes. Then every input whose type
 // is not that of the edge gets a cast, one for all readers on a device. A constant is converted
@@ -121,10 +122,19 @@ static bool can_be_awaited(const weir_node_t* node) {
   return true;
 }
 
+// Of the nodes that make up control flow only those that bring a value into a loop once and for all
+// change, so that its cast is outside.
+static bool has_good_role(const weir_node_t* node) {
+  weir_role_t role = weir_node_role(node);
+  if (role != WEIR_ROLE_ENTER) return role == WEIR_ROLE_NONE;
+  const weir_attr_t* is_constant = weir_attrs_find(node->def.attrs, "is_constant");
+  return is_constant && is_constant->kind == WEIR_ATTR_BOOL && is_constant->u.b;
+}
+
 static bool can_change(const mixed_t* m, const weir_node_t* node) {
   const weir_op_t* op = node->def.op;
   weir_mixed_t trait = trait_of(node);
-  if (trait == WEIR_MIXED_NONE || trait == WEIR_MIXED_DENY || op->role != WEIR_ROLE_NONE ||
+  if (trait == WEIR_MIXED_NONE || trait == WEIR_MIXED_DENY || !has_good_role(node) ||
       (op->flags & WEIR_OP_STATEFUL) || !weir_rewrite_is_plain(node)) {
     return false;
   }

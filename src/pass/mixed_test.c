@@ -273,7 +273,7 @@ static void test_moving_arguments(void** state) {
 
 // ---- control flow ----
 
-// What makes up a loop keeps its type; products in it do not.
+// What goes round in a loop keeps its type; products in it do not, nor what it is given for good.
 static void test_loop(void** state) {
   world_t* w = *state;
   const int64_t dims[] = {1, 1};
@@ -283,19 +283,25 @@ static void test_loop(void** state) {
   weir_tensor_release(two);
   loop_nodes_t loop =
       open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 5), 10);
-  weir_edge_t product = OP(w, "MatMul", loop.x, x);  // of a constant that is in no loop
+  weir_edge_t y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  weir_edge_t inside = add_enter(w, y, "loop", true, 10);
+  weir_edge_t first = OP(w, "MatMul", loop.x, x);  // of a constant that is in no loop
+  weir_edge_t product = OP(w, "MatMul", first, inside);
   close_loop(w, &loop, product);
   weir_session_options_t options = {.threads = 1, .mixed_precision = "half"};
   check_ok(weir_session_create(w->graph, &options, &w->session));
-  weir_tensor_t* result = NULL;
-  check_ok(weir_session_run(w->session, &(weir_step_spec_t){WEIR_FETCHES(loop.exit_x)}, &result));
+  weir_tensor_t *result = NULL, *one = make_tensor(WEIR_DTYPE_FLOAT, 2, dims, &(float){1});
+  check_ok(weir_session_run(
+      w->session, &(weir_step_spec_t){WEIR_FEEDS({y, one}), WEIR_FETCHES(loop.exit_x)}, &result));
   assert_true(float_of(result) == 64);
   weir_tensor_release(result);
+  weir_tensor_release(one);
   retval(w, "r", loop.exit_x, 0);
   paint(w);
-  CHECK_NARROW(product, loop.x);
+  CHECK_NARROW(first, product, loop.x, inside);
   CHECK_WIDE(output(loop.merge_x, 0), loop.exit_x);
-  assert_string_equal(input_of(product, 1)->def.op_name, "Const");
+  assert_string_equal(input_of(first, 1)->def.op_name, "Const");
+  check_cast(inside, 0, y);  // once, before the loop
 }
 
 int main(void) {

@@ -31,6 +31,7 @@ const weir_op_module_t weir_ops_control_loop = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Enter",
+         .mixed = WEIR_MIXED_CLEAR,
          .attrs = ENTER_ATTRS,
          .inputs = "data: T",
          .outputs = "output: T",
