@@ -372,7 +372,7 @@ static weir_status_t* cast_inputs(mixed_t* m, weir_node_t* node) {
       memcpy(sources, node->inputs, count * sizeof(*sources));
     }
     bool is_late = is_marked(m, edge.node, MOVING) && is_marked(m, node, LATE);
-    weir_edge_t cast;
+    weir_edge_t cast = WEIR_NO_EDGE;
     if (is_late) WEIR_TRY(add_late_cast(m, node, sources, i, &cast));
     else WEIR_TRY(find_cast(m, edge, type, node->def.device, &cast));
     WEIR_TRY(weir_graph_set_input(node, i, cast));
