@@ -16,8 +16,11 @@ from tensorflow.python.framework import kernels, op_def_registry, tensor_util  #
 LACKING = {
     '_FusedConv2D': {'int8', 'qint8'},  # quantised inference, with scales as arguments
 }
-# Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there.
-OWN = {'_CopyFromPeer', '_CopyToDevice', '_CopyToHost', '_Fused'}
+# Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there,
+# nor are fused or joined nodes.
+OWN = {'_ApplyAdamAll', '_ApplyGradientDescentAll', '_ApplyMomentumAll', '_ApplyRMSPropAll', '_CopyFromPeer', '_CopyToDevice',
+       '_CopyToHost', '_Fused', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
+       '_ResourceApplyMomentumAll', '_ResourceApplyRMSPropAll'}
 FIELDS = ['is_aggregate', 'is_stateful', 'is_commutative', 'allows_uninitialized_input', 'is_distributed_communication']
 ARG_FIELDS = ['name', 'type', 'type_attr', 'number_attr', 'type_list_attr', 'is_ref']
 ATTR_FIELDS = ['name', 'type', 'default_value', 'has_minimum', 'minimum', 'allowed_values']

@@ -3,11 +3,24 @@
 
 #include "base/details.h"
 
+// Of nodes that were joined to one, input |i| is of that whose number it has in a repeated
+// argument.
+static weir_status_t* at_joined_node(const weir_node_def_t* node, int i, weir_status_t* status) {
+  for (int arg = 0; node->op->flags & WEIR_OP_COMPOSITE && arg < node->op->input_count; ++arg) {
+    int first = 0, count = 0;
+    weir_node_input_range(node, arg, &first, &count);
+    if (i < first || i >= first + count || !node->op->inputs[arg].number_attr) continue;
+    return weir_composite_at_node(node, i - first, status);
+  }
+  return status;
+}
+
 static weir_status_t* uninitialized(const weir_plan_node_t* node, int32_t i) {
   const weir_node_t* reader =
       (const weir_node_t*)node->def;  // the definition is a node's first member
-  return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
-                     reader->inputs[i].node->def.name);
+  return at_joined_node(node->def, i,
+                        WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value %s",
+                                    reader->inputs[i].node->def.name));
 }
 
 static weir_status_t* read_refs(const weir_plan_node_t* node, weir_value_t* inputs) {

@@ -169,6 +169,10 @@ typedef struct weir_op_def_t {
   // Optional: how much a node computes and touches. |cost| holds the default, one operation an
   // element and all that is read and written, for it to change.
   void (*cost)(const weir_cost_ctx_t* ctx, weir_cost_t* cost);
+  // Optional: the op that does in one go what several nodes of this one do, on devices that have a
+  // kernel for it. It is WEIR_OP_COMPOSITE and has all inputs and outputs of this one, each "N *
+  // …". Attributes that both have are the nodes' in common.
+  const char* joined;
   const weir_kernel_def_t* kernels;  // optional
 } weir_op_def_t;
 
@@ -242,6 +246,10 @@ typedef struct weir_node_def_t {
 // op->inputs or op->outputs).
 void weir_node_input_range(const weir_node_def_t* node, int arg, int* out_first, int* out_count);
 void weir_node_output_range(const weir_node_def_t* node, int arg, int* out_first, int* out_count);
+
+// An error of the node of number |i| among those that |node|, a WEIR_OP_COMPOSITE, stands for.
+weir_status_t* weir_composite_at_node(const weir_node_def_t* node, int i,
+                                      weir_status_t* take_status);
 
 // Checks and completes attributes against the definition: unknown kinds, types that are not
 // allowed, minima; fills defaults. |given| may lack type and number attributes that |input_types|

@@ -2,7 +2,9 @@
 // types that follow.
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 
+#include "base/details.h"
 #include "base/string.h"
 #include "op/spec.h"
 
@@ -382,4 +384,14 @@ void weir_node_input_range(const weir_node_def_t* node, int arg, int* out_first,
 void weir_node_output_range(const weir_node_def_t* node, int arg, int* out_first, int* out_count) {
   WEIR_CHECK(node->op && arg >= 0 && arg < node->op->output_count);
   arg_range(node->op->outputs, node->attrs, arg, out_first, out_count);
+}
+
+weir_status_t* weir_composite_at_node(const weir_node_def_t* node, int i,
+                                      weir_status_t* take_status) {
+  char name[512], op[128];
+  const weir_attr_t* names = weir_attrs_list(node->attrs, "names");
+  const weir_attr_t* ops = weir_attrs_list(node->attrs, "ops");
+  snprintf(name, sizeof(name), "%.*s", WEIR_VIEW_ARG(names->u.strings[i]));
+  snprintf(op, sizeof(op), "%.*s", WEIR_VIEW_ARG(ops->u.strings[i]));
+  return weir_status_at_node(take_status, name, op);
 }

@@ -12,9 +12,9 @@
 // of it waits for what one of them awaits: the root did so anyhow. Nodes that hand a value on, held
 // back by control edges, are members without a step; gradients have many of them. What reads
 // references or has effects is no elementwise op, or no plain one.
-#include "device/device.h"
 #include "op/kernel.h"
 #include "pass/alive.h"
+#include "pass/device_kernels.h"
 #include "pass/fuse_internal.h"
 
 // ---- nodes that may be fused ----
@@ -51,16 +51,6 @@ static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
   return weir_scalar_can_fuse(scalar, type, node->def.output_types[0]);
 }
 
-// The kernel that runs |def| on devices of a kind, if that is one of their own that has all of its
-// tensors in the device's memory; else NULL.
-static const weir_kernel_def_t* find_kernel(const weir_node_def_t* def, const char* kernel_type) {
-  const weir_kernel_def_t* kernel = weir_op_kernel(def, kernel_type);
-  bool is_good = kernel && strcmp(kernel->device, kernel_type) == 0 &&
-                 !weir_kernel_host_args(def, kernel, false) &&
-                 !weir_kernel_host_args(def, kernel, true);
-  return is_good ? kernel : NULL;
-}
-
 static bool has_fused_kernel(const weir_fuse_t* f, const char* kernel_type) {
   const weir_kernel_def_t* const* table = f->fused ? f->fused->kernel_tables : NULL;
   for (; table && *table; ++table) {
@@ -74,13 +64,11 @@ static bool has_fused_kernel(const weir_fuse_t* f, const char* kernel_type) {
 // Whether |node| runs where there is code for fused nodes. What runs on a device but computes in
 // the host's memory, integers of a GPU for one, is left there.
 static bool is_where_fused(const weir_fuse_t* f, const weir_node_t* node) {
-  weir_device_name_t name;
-  weir_status_t* status = weir_device_name_parse(weir_view_of(node->def.device), &name);
-  const weir_device_kind_t* kind =
-      status ? NULL : weir_device_kind_find(weir_view_of(*name.type ? name.type : WEIR_DEVICE_CPU));
-  weir_status_destroy(status);
-  return kind && has_fused_kernel(f, kind->kernel_type) &&
-         find_kernel(&node->def, kind->kernel_type);
+  const char* kind = weir_pass_kernel_type(node);
+  if (!kind || !has_fused_kernel(f, kind)) return false;
+  const weir_kernel_def_t* kernel = weir_pass_find_kernel(&node->def, kind);
+  return kernel && !weir_kernel_host_args(&node->def, kernel, false) &&
+         !weir_kernel_host_args(&node->def, kernel, true);
 }
 
 static bool is_plain(const weir_node_t* node) {

@@ -79,6 +79,7 @@ weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);    // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
 weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx);      // what only control edges await
 weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx);        // elementwise nodes become one
+weir_status_t* weir_pass_join(weir_pass_ctx_t* ctx);        // updates of variables become one
 weir_status_t* weir_pass_calls(
     weir_pass_ctx_t* ctx);  // library functions used as ops become PartitionedCall nodes
 

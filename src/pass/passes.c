@@ -16,6 +16,7 @@ const weir_pass_t weir_passes[] = {
     {.name = "cse", .run = weir_pass_cse},
     {.name = "unread", .run = weir_pass_unread},
     {.name = "fuse", .run = weir_pass_fuse, .is_local = true},
+    {.name = "join", .run = weir_pass_join, .is_local = true},
     {.name = NULL},
 };
 

@@ -1,4 +1,5 @@
-"""Graphs of elementwise nodes that Weir fuses: every function that GPUs have, every type, every way to broadcast.
+"""Graphs of nodes that Weir fuses or joins: elementwise functions, every one that GPUs have, of every type and with every way to
+broadcast; and updates of many variables.
 
     fused_graphs.py --write DIRECTORY                                   needs TensorFlow
     fused_graphs.py --run DIRECTORY --probe FILE [--devices LIST]       does not
@@ -29,6 +30,12 @@ INTEGERS = (tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint
 # Of three operands; the result has the shape of the first.
 SHAPES = [((6, 8), (6, 8), (6, 8)), ((6, 8), (), ()), ((6, 8), (8,), ()), ((6, 8), (6, 1), (8,)), ((6, 7), (6, 1), (7,)),
           ((4, 5, 6), (4, 1, 6), (1, 5, 1)), ((4, 5, 8), (4, 1, 8), (5, 1)), ((), (), ()), ((0, 3), (3,), ())]
+
+
+# Optimizers and their variables.
+SLOTS = {'GradientDescent': ['var'], 'Momentum': ['var', 'accum'], 'KerasMomentum': ['var', 'accum'], 'Adam': ['var', 'm', 'v'],
+         'RMSProp': ['var', 'ms', 'mom']}
+SIZES = [1, 3, 0, 4096, 4097, 5000, 12289] + list(range(2, 25))  # of variables; more than are updated at once
 
 
 def feed(dtype, shape=(5, 12)):
@@ -98,19 +105,86 @@ def long_chain():
     return y
 
 
+def scalars(optimizer, rate, half):
+    if optimizer == 'GradientDescent':
+        return dict(alpha=rate)
+    if optimizer == 'Adam':
+        return dict(lr=rate, beta1_power=half, beta2_power=half, beta1=half, beta2=half, epsilon=rate)
+    if optimizer == 'RMSProp':
+        return dict(lr=rate, rho=half, momentum=half, epsilon=rate)
+    return dict(lr=rate, momentum=half, use_nesterov=optimizer == 'Momentum')
+
+
+def set_variable(name, value, is_resource):
+    """A variable, and what sets it."""
+    if is_resource:
+        handle = tf.raw_ops.VarHandleOp(dtype=value.dtype, shape=value.shape, shared_name=name)
+        return handle, tf.raw_ops.AssignVariableOp(resource=handle, value=value)
+    reference = tf.raw_ops.VariableV2(dtype=value.dtype, shape=value.shape, shared_name=name)
+    return reference, tf.raw_ops.Assign(ref=reference, value=value).op
+
+
+def updates(optimizer, dtype, is_resource=True):
+    """Variables are set, updated and read in one step."""
+    apply = getattr(tf.raw_ops, ('ResourceApply' if is_resource else 'Apply') + optimizer)
+    x = feed(dtype, (max(SIZES),))
+    rate, half = x[0] * x[0], tf.constant(0.5, dtype)
+    variables, done = [], []
+    for i, size in enumerate(SIZES):
+        slots, ready = zip(*(set_variable(f'{slot}{i}', tf.abs(x[:size]) + tf.constant(k + 1, dtype), is_resource)
+                             for k, slot in enumerate(SLOTS[optimizer])))
+        with tf.control_dependencies(ready):
+            gradient = {'delta' if optimizer == 'GradientDescent' else 'grad': x[:size] * half}
+            done.append(apply(**dict(zip(SLOTS[optimizer], slots)), **gradient, **scalars(optimizer, rate, half)))
+        variables += slots
+    with tf.control_dependencies([tf.group(done)]):
+        return tf.concat([tf.raw_ops.ReadVariableOp(resource=v, dtype=dtype) if is_resource else tf.identity(v) for v in variables], 0)
+
+
+def most_updates(optimizer):
+    """Nodes of a step whose updates are one of them."""
+    return len(SIZES) * (7 + 3 * len(SLOTS[optimizer])) + 10
+
+
+def failures():
+    """Names, functions that build a graph of nodes that are joined, and what its error says."""
+    def unset(is_resource, sizes):
+        x, done = feed(tf.float32, (3,)), []
+        for i, size in enumerate(sizes):
+            if is_resource:
+                variable = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=tf.TensorShape(None), shared_name=f'v{i}')
+                ready = [tf.raw_ops.AssignVariableOp(resource=variable, value=tf.fill([size], x[0]))] if size else []
+            else:
+                variable, ready = tf.raw_ops.VariableV2(dtype=tf.float32, shape=[3], name=f'v{i}'), []
+            with tf.control_dependencies(ready):
+                apply = tf.raw_ops.ResourceApplyGradientDescent if is_resource else tf.raw_ops.ApplyGradientDescent
+                done.append(apply(var=variable, alpha=x[0], delta=x, name=f'update{i}'))
+        with tf.control_dependencies([tf.group(done)]):
+            return tf.identity(x)
+    yield 'a handle of nothing', lambda: unset(True, [3, 0]), "Node 'update1' (ResourceApplyGradientDescent): Invalid variable reference"
+    yield 'an unset reference', lambda: unset(False, [3, 3]), "Node 'update0' (ApplyGradientDescent): Attempting to use uninitialized value v0"
+    yield 'another shape', lambda: unset(True, [3, 4]), "Node 'update1' (ResourceApplyGradientDescent): var and delta do not have the same shape"
+
+
 def cases():
-    """Names and functions that build a graph and return what it is fetched for."""
+    """Names, functions that build a graph and return what it is fetched for, and how many nodes may be left of it."""
     for dtype in FLOATING:
-        yield f'functions of {dtype.name}', lambda d=dtype: functions(d)
+        yield f'functions of {dtype.name}', lambda d=dtype: functions(d), MOST_NODES
     for dtype in INTEGERS:
-        yield f'integers of {dtype.name}', lambda d=dtype: integers(d)
+        yield f'integers of {dtype.name}', lambda d=dtype: integers(d), MOST_NODES
     for dtype in FLOATING + (tf.int64,):
-        yield f'choices of {dtype.name}', lambda d=dtype: choices(d)
-        yield f'casts of {dtype.name}', lambda d=dtype: casts(d)
+        yield f'choices of {dtype.name}', lambda d=dtype: choices(d), MOST_NODES
+        yield f'casts of {dtype.name}', lambda d=dtype: casts(d), MOST_NODES
     for shapes in SHAPES:
-        yield f'broadcasts of {shapes}', lambda s=shapes: broadcasts(s)
-    yield 'several shapes', several_shapes
-    yield 'a long chain', long_chain
+        yield f'broadcasts of {shapes}', lambda s=shapes: broadcasts(s), MOST_NODES
+    yield 'several shapes', several_shapes, MOST_NODES
+    yield 'a long chain', long_chain, MOST_NODES
+    for optimizer in SLOTS:
+        yield f'updates by {optimizer}', lambda o=optimizer: updates(o, tf.float32), most_updates(optimizer)
+        if optimizer != 'KerasMomentum':
+            yield f'updates of references by {optimizer}', lambda o=optimizer: updates(o, tf.float32, False), most_updates(optimizer)
+    for dtype in FLOATING[1:]:
+        yield f'updates of {dtype.name}', lambda d=dtype: updates('Momentum', d), most_updates('Momentum')
 
 
 def graph_of(build):
@@ -145,7 +219,7 @@ class Runner:
 
 def write(directory):
     os.makedirs(directory, exist_ok=True)
-    for i, (name, build) in enumerate(cases()):
+    for i, (name, build, _) in enumerate(cases()):
         data, fetch = graph_of(build)
         with open(os.path.join(directory, f'{i:02}.pb'), 'wb') as file:
             file.write(f'{name}\n{fetch}\n'.encode() + data)
@@ -157,7 +231,7 @@ def run(directory, probe, devices):
     for path in sorted(glob.glob(os.path.join(directory, '*.pb'))):
         with open(path, 'rb') as file:
             name, fetch = file.readline().decode().strip(), file.readline().decode().strip()
-            nodes, message = runner.run(file.read(), fetch, 'fuse')
+            nodes, message = runner.run(file.read(), fetch, 'fuse,join')
         failures += message is not None
         print(f'{message or "ok"}: {name}, {nodes} nodes', flush=True)
     return 1 if failures else 0

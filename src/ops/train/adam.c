@@ -34,6 +34,7 @@ const weir_op_module_t weir_ops_train_adam = {
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ApplyAdamAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
         {.name = "ResourceApplyAdam",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
@@ -42,5 +43,16 @@ const weir_op_module_t weir_ops_train_adam = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ResourceApplyAdamAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
+        WEIR_OPTIMIZER_JOINED(
+            "_ApplyAdamAll", "use_nesterov: bool = false; ",
+            "var: N * Ref(T); m: N * Ref(T); v: N * Ref(T); beta1_power: N * T; beta2_power: N * "
+            "T; lr: N * T; beta1: N * T; beta2: N * T; epsilon: N * T; grad: N * T",
+            "out: N * Ref(T)", adam_init),
+        WEIR_OPTIMIZER_JOINED(
+            "_ResourceApplyAdamAll", "use_nesterov: bool = false; ",
+            "var: N * resource; m: N * resource; v: N * resource; beta1_power: N * T; beta2_power: "
+            "N * T; lr: N * T; beta1: N * T; beta2: N * T; epsilon: N * T; grad: N * T",
+            NULL, adam_init),
         {0}}};

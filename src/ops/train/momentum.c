@@ -47,6 +47,7 @@ const weir_op_module_t weir_ops_train_momentum = {
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ApplyMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "ResourceApplyMomentum",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
@@ -54,6 +55,7 @@ const weir_op_module_t weir_ops_train_momentum = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ResourceApplyMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "SparseApplyMomentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -77,6 +79,7 @@ const weir_op_module_t weir_ops_train_momentum = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ResourceApplyKerasMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, keras_momentum_init)},
         {.name = "ResourceSparseApplyKerasMomentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
@@ -86,4 +89,16 @@ const weir_op_module_t weir_ops_train_momentum = {
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, keras_momentum_init)},
+        WEIR_OPTIMIZER_JOINED(
+            "_ApplyMomentumAll", "use_nesterov: bool = false; ",
+            "var: N * Ref(T); accum: N * Ref(T); lr: N * T; grad: N * T; momentum: N * T",
+            "out: N * Ref(T)", momentum_init),
+        WEIR_OPTIMIZER_JOINED(
+            "_ResourceApplyMomentumAll", "use_nesterov: bool = false; ",
+            "var: N * resource; accum: N * resource; lr: N * T; grad: N * T; momentum: N * T", NULL,
+            momentum_init),
+        WEIR_OPTIMIZER_JOINED(
+            "_ResourceApplyKerasMomentumAll", "use_nesterov: bool = false; ",
+            "var: N * resource; accum: N * resource; lr: N * T; grad: N * T; momentum: N * T", NULL,
+            keras_momentum_init),
         {0}}};

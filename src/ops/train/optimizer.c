@@ -13,11 +13,30 @@ static bool is_variable_type(weir_dtype_t dtype) {
   return dtype == WEIR_DTYPE_RESOURCE || weir_dtype_is_ref(dtype);
 }
 
-static int find_input(const weir_node_def_t* node, const char* name) {
+static int find_arg(const weir_node_def_t* node, const char* name) {
   for (int i = 0; i < node->op->input_count; ++i) {
     if (strcmp(node->op->inputs[i].name, name) == 0) return i;
   }
   return -1;
+}
+
+static int find_input(const weir_node_def_t* node, const char* name) {
+  int first = 0, count = 0, arg = find_arg(node, name);
+  if (arg < 0) return -1;
+  weir_node_input_range(node, arg, &first, &count);
+  return first;
+}
+
+// Variables come first, those of all updates for a slot together.
+static void find_slots(const weir_node_def_t* node, weir_optimizer_state_t* state) {
+  for (int arg = 0; arg < node->op->input_count; ++arg) {
+    int first = 0, count = 0;
+    weir_node_input_range(node, arg, &first, &count);
+    if (!is_variable_type(node->input_types[first])) return;
+    WEIR_CHECK(state->slot_count < WEIR_OPTIMIZER_MAX_SLOTS);
+    state->slots[state->slot_count++] = first;
+    state->update_count = count;
+  }
 }
 
 weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
@@ -25,10 +44,7 @@ weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
                                    weir_optimizer_state_t* state) {
   const weir_node_def_t* node = init->node;
   state->family = family;
-  while (state->slot_count < node->input_count &&
-         is_variable_type(node->input_types[state->slot_count])) {
-    ++state->slot_count;
-  }
+  find_slots(node, state);
   state->grad = find_input(node, "grad");
   if (state->grad < 0) state->grad = find_input(node, "delta");
   state->indices = find_input(node, "indices");
@@ -39,8 +55,11 @@ weir_status_t* weir_optimizer_init(const weir_kernel_init_t* init,
   }
   const weir_attr_t* flag = family->flag ? weir_attrs_find(node->attrs, family->flag) : NULL;
   state->flag = flag && flag->u.b;
-  WEIR_CHECK(state->grad > 0 && state->slot_count > 0 &&
-             state->slot_count <= WEIR_OPTIMIZER_MAX_SLOTS);
+  WEIR_CHECK(state->grad > 0 && state->slot_count > 0);
+  const int words = state->slot_count + 1 + state->scalar_count + 3;  // of the table, for an update
+  const int most = WEIR_MIN(WEIR_OPTIMIZER_MAX_LOCKED / state->slot_count,
+                            (WEIR_OPTIMIZER_TABLE_WORDS - 1) / words);
+  state->most_updates = WEIR_MIN(state->update_count, most);
   state->is_cuda = weir_device_is_cuda(init->device);
   return state->is_cuda ? weir_optimizer_cuda_init(init, state) : NULL;
 }
@@ -162,8 +181,25 @@ static void run_buckets(void* arg, int64_t begin, int64_t end) {
 }
 
 // ---- checks ----
-static const char* input_name(const weir_kernel_ctx_t* ctx, int i) {
-  return ctx->node->op->inputs[i].name;
+static const char* slot_name(const weir_kernel_ctx_t* ctx, int slot) {
+  return ctx->node->op->inputs[slot].name;  // the first arguments
+}
+
+static const char* grad_name(const weir_kernel_ctx_t* ctx) {
+  return find_arg(ctx->node, "grad") >= 0 ? "grad" : "delta";
+}
+
+// The name of the node whose update it is.
+static weir_view_t update_name(const weir_kernel_ctx_t* ctx,
+                               const weir_optimizer_update_t* update) {
+  if (!(ctx->node->op->flags & WEIR_OP_COMPOSITE)) return weir_view_of(ctx->node->name);
+  return weir_attrs_list(ctx->node->attrs, "names")->u.strings[update->number];
+}
+
+static weir_status_t* at_update(const weir_kernel_ctx_t* ctx, const weir_optimizer_update_t* update,
+                                weir_status_t* take_status) {
+  bool is_joined = ctx->node->op->flags & WEIR_OP_COMPOSITE;
+  return is_joined ? weir_composite_at_node(ctx->node, update->number, take_status) : take_status;
 }
 
 static weir_status_t* check_indices(const weir_tensor_t* var, const weir_tensor_t* indices) {
@@ -205,14 +241,17 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
 
 // TensorFlow calls a handle of nothing an internal error, but a reference to nothing a failed
 // precondition.
-static weir_status_t* uninitialized(weir_kernel_ctx_t* ctx, int i) {
-  const char* name = input_name(ctx, i);
-  if (weir_kernel_input_ref(ctx, i)) {
-    return WEIR_STATUS(FAILED_PRECONDITION, "Attempting to use uninitialized value: input %s of %s",
-                       name, ctx->node->name);
+static weir_status_t* uninitialized(const weir_kernel_ctx_t* ctx,
+                                    const weir_optimizer_update_t* update, int slot) {
+  const weir_optimizer_state_t* s = ctx->state;
+  weir_view_t node = update_name(ctx, update);
+  if (weir_kernel_input_ref(ctx, s->slots[slot] + update->number)) {
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "Attempting to use uninitialized value: input %s of %.*s",
+                       slot_name(ctx, slot), WEIR_VIEW_ARG(node));
   }
-  return WEIR_STATUS(INTERNAL, "Invalid variable reference: input %s of %s is not initialized",
-                     name, ctx->node->name);
+  return WEIR_STATUS(INTERNAL, "Invalid variable reference: input %s of %.*s is not initialized",
+                     slot_name(ctx, slot), WEIR_VIEW_ARG(node));
 }
 
 static bool is_in_range(char range, bool flag, double value) {
@@ -253,41 +292,43 @@ static weir_status_t* check_scalar(const weir_optimizer_state_t* s, int i,
                      range_name(ranges[i]), value);
 }
 
-static weir_status_t* check_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                                   weir_variable_t** variables) {
-  const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
-  const weir_tensor_t* var = variables[0]->tensor;
+static weir_status_t* check_locked(const weir_kernel_ctx_t* ctx,
+                                   const weir_optimizer_update_t* update) {
+  const weir_optimizer_state_t* s = ctx->state;
+  const weir_tensor_t* grad = weir_optimizer_grad(ctx, update);
+  const weir_tensor_t* var = update->variables[0]->tensor;
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   for (int i = 0; i < s->slot_count; ++i) {
-    const weir_tensor_t* slot = variables[i]->tensor;
-    if (!slot) return uninitialized(ctx, i);
+    const weir_tensor_t* slot = update->variables[i]->tensor;
+    if (!slot) return uninitialized(ctx, update, i);
     if (slot->dtype != grad->dtype) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Expected %s to be of type %s, but it is %s",
-                         input_name(ctx, i), weir_dtype_name(weir_tensor_type(grad)),
+                         slot_name(ctx, i), weir_dtype_name(weir_tensor_type(grad)),
                          weir_dtype_name(weir_tensor_type(slot)));
     }
     if (!weir_tensor_same_shape(var, slot)) {
       return WEIR_STATUS(INVALID_ARGUMENT, "var and %s do not have the same shape%s %s",
-                         input_name(ctx, i), weir_tensor_shape_text(var, a),
+                         slot_name(ctx, i), weir_tensor_shape_text(var, a),
                          weir_tensor_shape_text(slot, b));
     }
   }
   for (int i = 0; i < s->scalar_count; ++i) {
-    const weir_tensor_t* scalar = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i]) : NULL;
+    const weir_tensor_t* scalar = weir_optimizer_scalar(ctx, update, i);
     if (scalar) WEIR_TRY(check_scalar(s, i, scalar));
   }
   if (s->indices >= 0) return check_sparse(s, var, grad, weir_kernel_input(ctx, s->indices));
   if (!weir_tensor_same_shape(var, grad)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "var and %s do not have the same shape%s %s",
-                       input_name(ctx, s->grad), weir_tensor_shape_text(var, a),
+                       grad_name(ctx), weir_tensor_shape_text(var, a),
                        weir_tensor_shape_text(grad, b));
   }
   return NULL;
 }
 
-static weir_status_t* run_on_cpu(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                                 weir_variable_t** variables) {
-  const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
+static weir_status_t* run_on_cpu(const weir_kernel_ctx_t* ctx,
+                                 const weir_optimizer_update_t* update) {
+  const weir_optimizer_state_t* s = ctx->state;
+  const weir_tensor_t* grad = weir_optimizer_grad(ctx, update);
   job_t job = {.state = s, .dtype = weir_tensor_type(grad), .cost_ns = s->family->cost_ns};
   weir_dtype_t wide = weir_dtype_size(job.dtype) == 2 ? WEIR_DTYPE_FLOAT : job.dtype;
   weir_complex128_t scalars[WEIR_OPTIMIZER_MAX_SCALARS] = {0};
@@ -297,12 +338,12 @@ static weir_status_t* run_on_cpu(weir_kernel_ctx_t* ctx, const weir_optimizer_st
     return WEIR_STATUS(UNIMPLEMENTED, "%s is not defined for %s", ctx->node->op_name,
                        weir_dtype_name(job.dtype));
   for (int i = 0; i < s->scalar_count; ++i) {
-    if (!s->scalars[i]) continue;
-    const weir_tensor_t* scalar = weir_kernel_input(ctx, s->scalars[i]);
+    const weir_tensor_t* scalar = weir_optimizer_scalar(ctx, update, i);
+    if (!scalar) continue;
     WEIR_TRY(weir_cast_elements(wide, (char*)scalars + (size_t)i * weir_dtype_size(wide),
                                 weir_tensor_type(scalar), scalar->data, 1));
   }
-  for (int i = 0; i < s->slot_count; ++i) job.args.slots[i] = variables[i]->tensor->data;
+  for (int i = 0; i < s->slot_count; ++i) job.args.slots[i] = update->variables[i]->tensor->data;
   job.args.grad = grad->data;
   job.args.scalars = scalars;
   job.args.flag = s->flag;
@@ -318,53 +359,119 @@ static weir_status_t* run_on_cpu(weir_kernel_ctx_t* ctx, const weir_optimizer_st
   return NULL;
 }
 
-static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                                   weir_variable_t** variables) {
-  WEIR_TRY(check_locked(ctx, s, variables));
-  for (int i = 0; i < s->slot_count; ++i)
-    WEIR_TRY(weir_variable_make_sole_locked(variables[i], input_name(ctx, i)));
-  return s->is_cuda ? weir_optimizer_cuda_run(ctx, s, variables) : run_on_cpu(ctx, s, variables);
+// ---- updates whose variables are locked together ----
+
+// Variables are in the order of their addresses, in which they are locked, so that two optimizers
+// that share some cannot wait for each other.
+typedef struct batch_t {
+  int count;
+  int locked_count;
+  weir_optimizer_update_t updates[WEIR_OPTIMIZER_MAX_LOCKED];
+  weir_variable_t* locked[WEIR_OPTIMIZER_MAX_LOCKED];
+} batch_t;
+
+// False when it is there already.
+static bool insert_variable(batch_t* batch, weir_variable_t* variable) {
+  int at = batch->locked_count;
+  while (at > 0 && (uintptr_t)batch->locked[at - 1] >= (uintptr_t)variable) --at;
+  if (at < batch->locked_count && batch->locked[at] == variable) return false;
+  for (int i = batch->locked_count++; i > at; --i) batch->locked[i] = batch->locked[i - 1];
+  batch->locked[at] = variable;
+  return true;
 }
 
-// Locks in the order of addresses, so that two optimizers that share slots cannot wait for each
-// other.
-static int sort_unique(weir_variable_t* const* variables, int count, weir_variable_t** sorted) {
-  int unique = 0;
-  for (int i = 0; i < count; ++i) {
-    int at = 0;
-    while (at < unique && (uintptr_t)sorted[at] < (uintptr_t)variables[i]) ++at;
-    if (at < unique && sorted[at] == variables[i]) continue;
-    for (int j = unique; j > at; --j) sorted[j] = sorted[j - 1];
-    sorted[at] = variables[i];
-    ++unique;
+static bool has_variable(const batch_t* batch, const weir_variable_t* variable) {
+  for (int i = 0; i < batch->locked_count; ++i) {
+    if (batch->locked[i] == variable) return true;
   }
-  return unique;
+  return false;
 }
 
-weir_status_t* weir_optimizer_compute(weir_kernel_ctx_t* ctx) WEIR_NO_THREAD_SAFETY {
+static void release_variables(weir_optimizer_update_t* update) {
+  for (int i = 0; i < WEIR_OPTIMIZER_MAX_SLOTS; ++i) {
+    if (update->variables[i]) weir_resource_release(&update->variables[i]->base);
+  }
+}
+
+static weir_status_t* find_variables(weir_kernel_ctx_t* ctx, weir_optimizer_update_t* update) {
   const weir_optimizer_state_t* s = ctx->state;
-  weir_variable_t* variables[WEIR_OPTIMIZER_MAX_SLOTS] = {NULL};
-  weir_variable_t* locked[WEIR_OPTIMIZER_MAX_SLOTS] = {NULL};
-  weir_status_t* status = NULL;
   for (int i = 0; i < s->slot_count; ++i) {
-    status = weir_kernel_variable(ctx, i, &variables[i]);
+    weir_status_t* status =
+        weir_kernel_variable(ctx, s->slots[i] + update->number, &update->variables[i]);
     if (status && weir_status_code(status) == WEIR_FAILED_PRECONDITION) {
       weir_status_destroy(status);
-      status = uninitialized(ctx, i);
+      status = uninitialized(ctx, update, i);
     }
-    if (status) goto done;
+    if (status) return status;
   }
-  const int count = sort_unique(variables, s->slot_count, locked);
-  for (int i = 0; i < count; ++i) weir_mutex_lock(&locked[i]->mu);
-  status = count < s->slot_count
-               ? WEIR_STATUS(INVALID_ARGUMENT, "%s: the same variable serves as two slots",
-                             ctx->node->name)
-               : apply_locked(ctx, s, variables);
-  for (int i = count - 1; i >= 0; --i) weir_mutex_unlock(&locked[i]->mu);
-  if (!status && ctx->output_count > 0) weir_kernel_set_ref(ctx, 0, variables[0]);
-done:
-  for (int i = 0; i < s->slot_count; ++i) {
-    if (variables[i]) weir_resource_release(&variables[i]->base);
+  return NULL;
+}
+
+// Adds an update. One of a variable that another one of the batch updates comes in the next:
+// |out_is_full|.
+static weir_status_t* add_update(weir_kernel_ctx_t* ctx, int number, batch_t* batch,
+                                 bool* out_is_full) {
+  const weir_optimizer_state_t* s = ctx->state;
+  weir_optimizer_update_t* update = &batch->updates[batch->count];
+  *update = (weir_optimizer_update_t){.number = number};
+  weir_status_t* status = find_variables(ctx, update);
+  for (int i = 0; i < s->slot_count && !status; ++i)
+    *out_is_full = *out_is_full || has_variable(batch, update->variables[i]);
+  for (int i = 0; i < s->slot_count && !status && !*out_is_full; ++i) {
+    if (insert_variable(batch, update->variables[i])) continue;
+    weir_view_t name = update_name(ctx, update);
+    status = WEIR_STATUS(INVALID_ARGUMENT, "%.*s: the same variable serves as two slots",
+                         WEIR_VIEW_ARG(name));
+  }
+  if (!status && !*out_is_full) ++batch->count;
+  else release_variables(update);
+  return at_update(ctx, update, status);
+}
+
+// As many of the updates from |first| on as can be done together, at least one.
+static weir_status_t* fill_batch(weir_kernel_ctx_t* ctx, int first, batch_t* batch) {
+  const weir_optimizer_state_t* s = ctx->state;
+  bool is_full = false;
+  while (!is_full && first + batch->count < s->update_count && batch->count < s->most_updates)
+    WEIR_TRY(add_update(ctx, first + batch->count, batch, &is_full));
+  return NULL;
+}
+
+static weir_status_t* apply_locked(weir_kernel_ctx_t* ctx, const batch_t* batch) {
+  const weir_optimizer_state_t* s = ctx->state;
+  for (int k = 0; k < batch->count; ++k) {
+    const weir_optimizer_update_t* update = &batch->updates[k];
+    weir_status_t* status = check_locked(ctx, update);
+    for (int i = 0; i < s->slot_count && !status; ++i)
+      status = weir_variable_make_sole_locked(update->variables[i], slot_name(ctx, i));
+    if (!status && !s->is_cuda) status = run_on_cpu(ctx, update);
+    if (status) return at_update(ctx, update, status);
+  }
+  return s->is_cuda ? weir_optimizer_cuda_run(ctx, batch->updates, batch->count) : NULL;
+}
+
+static weir_status_t* apply(weir_kernel_ctx_t* ctx, const batch_t* batch) WEIR_NO_THREAD_SAFETY {
+  for (int i = 0; i < batch->locked_count; ++i) weir_mutex_lock(&batch->locked[i]->mu);
+  weir_status_t* status = apply_locked(ctx, batch);
+  for (int i = batch->locked_count - 1; i >= 0; --i) weir_mutex_unlock(&batch->locked[i]->mu);
+  return status;
+}
+
+weir_status_t* weir_optimizer_compute(weir_kernel_ctx_t* ctx) {
+  const weir_optimizer_state_t* s = ctx->state;
+  weir_status_t* status = NULL;
+  for (int done = 0; done < s->update_count && !status;) {
+    batch_t batch;
+    batch.count = batch.locked_count = 0;
+    status = fill_batch(ctx, done, &batch);
+    if (!status) status = apply(ctx, &batch);
+    done += batch.count;
+    for (int k = 0; k < batch.count; ++k) {
+      weir_optimizer_update_t* update = &batch.updates[k];
+      if (!status && ctx->output_count > 0)
+        weir_kernel_set_ref(ctx, update->number, update->variables[0]);
+      release_variables(update);
+    }
   }
   return status;
 }

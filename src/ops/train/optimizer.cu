@@ -1,9 +1,10 @@
-// optimizer.cu — One update of a variable, dense or by rows. After optimizer_loop.cu, the loop and
+// optimizer.cu — Updates of variables: dense, of several at once, or of one by rows. After optimizer_loop.cu, the loop and
 // the definitions of
 //
 //   STEP           the loop's name
 //   SLOTS SCALARS  how many of them
 //   FLAG           true or false
+//   UPDATES        of a launch, at most
 //   INDEX          the type of indices, of an update by rows
 #undef static
 #undef restrict
@@ -52,13 +53,34 @@ __device__ __forceinline__ void step_at(const update_t& update, int64_t i, int64
 }
 
 #ifndef INDEX
-extern "C" __global__ void dense(update_t update, int64_t n, int is_aligned) {
+// A block takes a chunk of one variable at a time.
+enum { CHUNK = WIDTH * 256 * 4 };
+
+struct item_t {
+  update_t update;
+  int64_t count;       // elements
+  int64_t end;         // the chunk behind its last; the next one's first
+  int64_t is_aligned;  // to sixteen bytes
+};
+struct table_t {
+  int64_t count;
+  item_t items[UPDATES];
+};
+
+__device__ __forceinline__ int item_of(const table_t& table, int64_t chunk) {
+  int first = 0, last = (int)table.count - 1;
+  while (UPDATES > 1 && first < last) {
+    int middle = (first + last) / 2;
+    if (chunk < table.items[middle].end) last = middle;
+    else first = middle + 1;
+  }
+  return first;
+}
+
+__device__ __forceinline__ void step_packs(const update_t& update, int64_t begin, int64_t end,
+                                           const T* scalars) {
   typedef pack_t<E, WIDTH> wide_t;
-  int64_t first = thread_of_grid(), step = threads_of_grid();
-  int64_t packs = is_aligned ? n / WIDTH : 0;
-  T scalars[SCALARS];
-  load_scalars(update, scalars);
-  for (int64_t i = first; i < packs; i += step) {
+  for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
     wide_t slots[SLOTS], grad = ((const wide_t*)update.grad)[i];
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) slots[s] = ((const wide_t*)update.slots[s])[i];
@@ -74,7 +96,22 @@ extern "C" __global__ void dense(update_t update, int64_t n, int is_aligned) {
 #pragma unroll
     for (int s = 0; s < SLOTS; ++s) ((wide_t*)update.slots[s])[i] = slots[s];
   }
-  for (int64_t i = packs * WIDTH + first; i < n; i += step) step_at(update, i, i, scalars);
+}
+
+extern "C" __global__ void dense(const __grid_constant__ table_t table) {
+  int64_t chunks = table.items[table.count - 1].end;
+  for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    int at = item_of(table, chunk);
+    update_t update = table.items[at].update;
+    int64_t begin = (chunk - (at > 0 ? table.items[at - 1].end : 0)) * CHUNK;
+    int64_t end = begin + CHUNK < table.items[at].count ? begin + CHUNK : table.items[at].count;
+    int64_t packed = table.items[at].is_aligned ? end / WIDTH * WIDTH : begin;
+    T scalars[SCALARS];
+    load_scalars(update, scalars);
+    step_packs(update, begin / WIDTH, packed / WIDTH, scalars);
+    for (int64_t i = packed + threadIdx.x; i < end; i += blockDim.x)
+      step_at(update, i, i, scalars);
+  }
 }
 #else
 // Of each row of the variable: how often it is named, and |count| less the first place where.

@@ -14,9 +14,11 @@ static void define(const weir_kernel_init_t* init, const weir_optimizer_state_t*
   weir_strbuf_printf(out, "#define E %s\n#define T %s\n%s%s", weir_cuda_type_name(dtype),
                      dtype == WEIR_DTYPE_DOUBLE ? "double" : "float",
                      weir_cuda_source_optimizer_loop, s->family->cuda_source);
-  weir_strbuf_printf(
-      out, "#define STEP %s\n#define SLOTS %d\n#define SCALARS %d\n#define FLAG %s\n",
-      s->family->cuda_loop, s->slot_count, s->scalar_count, s->flag ? "true" : "false");
+  weir_strbuf_printf(out,
+                     "#define STEP %s\n#define SLOTS %d\n#define SCALARS %d\n#define FLAG "
+                     "%s\n#define UPDATES %d\n",
+                     s->family->cuda_loop, s->slot_count, s->scalar_count,
+                     s->flag ? "true" : "false", s->most_updates);
   if (s->indices >= 0)
     weir_strbuf_printf(out, "#define INDEX %s\n",
                        weir_cuda_type_name(init->node->input_types[s->indices]));
@@ -39,32 +41,65 @@ weir_status_t* weir_optimizer_cuda_init(const weir_kernel_init_t* init,
 
 // ---- one run ----
 
-// What the kernels call update_t, with the slots and scalars that there are.
-#define POINTERS (WEIR_OPTIMIZER_MAX_SLOTS + 1 + WEIR_OPTIMIZER_MAX_SCALARS)
+// Structs of optimizer.cu depend on how many slots and scalars there are: here they are words, one
+// after the other.
+enum { CHUNK_BYTES = 16 * 256 * 4 };  // of each slot, for a block
 
-// Whether all elements can be moved sixteen bytes at a time.
-static bool gather_pointers(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                            weir_variable_t* const* variables, void** pointers) {
-  uintptr_t all = 0;
+// update_t. Returns whether all elements can be moved sixteen bytes at a time.
+static bool gather_pointers(const weir_kernel_ctx_t* ctx, const weir_optimizer_update_t* update,
+                            uint64_t* words) {
+  const weir_optimizer_state_t* s = ctx->state;
+  uint64_t all = 0;
   int count = 0;
-  for (int i = 0; i < s->slot_count; ++i) pointers[count++] = variables[i]->tensor->data;
-  pointers[count++] = weir_kernel_input(ctx, s->grad)->data;
-  for (int i = 0; i < count; ++i) all |= (uintptr_t)pointers[i];
-  for (int i = 0; i < s->scalar_count; ++i)
-    pointers[count++] = s->scalars[i] ? weir_kernel_input(ctx, s->scalars[i])->data : NULL;
+  for (int i = 0; i < s->slot_count; ++i)
+    words[count++] = (uintptr_t)update->variables[i]->tensor->data;
+  words[count++] = (uintptr_t)weir_optimizer_grad(ctx, update)->data;
+  for (int i = 0; i < count; ++i) all |= words[i];
+  for (int i = 0; i < s->scalar_count; ++i) {
+    const weir_tensor_t* scalar = weir_optimizer_scalar(ctx, update, i);
+    words[count++] = scalar ? (uintptr_t)scalar->data : 0;
+  }
   return (all & 15) == 0;
 }
 
-static weir_status_t* run_rows(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                               int64_t rows, void** pointers) {
-  const weir_tensor_t* grad = weir_kernel_input(ctx, s->grad);
+static weir_status_t* run_dense(weir_kernel_ctx_t* ctx, const weir_optimizer_update_t* updates,
+                                int count) {
+  const weir_optimizer_state_t* s = ctx->state;
+  const int pointers = s->slot_count + 1 + s->scalar_count;
+  uint64_t table[WEIR_OPTIMIZER_TABLE_WORDS] = {0};
+  uint64_t* item = table + 1;
+  int64_t chunks = 0;
+  for (int k = 0; k < count; ++k) {
+    const weir_tensor_t* grad = weir_optimizer_grad(ctx, &updates[k]);
+    int64_t chunk = CHUNK_BYTES / (int64_t)weir_dtype_size(weir_tensor_type(grad));
+    if (grad->count == 0) continue;
+    chunks += (grad->count + chunk - 1) / chunk;
+    bool is_aligned = gather_pointers(ctx, &updates[k], item);
+    item[pointers] = (uint64_t)grad->count;
+    item[pointers + 1] = (uint64_t)chunks;
+    item[pointers + 2] = is_aligned;
+    item += pointers + 3;
+    ++table[0];
+  }
+  if (chunks == 0) return NULL;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, chunks * 256);
+  return weir_cuda_launch(ctx->device, s->update, &size, WEIR_CUDA_ARGS(table));
+}
+
+static weir_status_t* run_rows(weir_kernel_ctx_t* ctx, const weir_optimizer_update_t* update) {
+  const weir_optimizer_state_t* s = ctx->state;
+  const weir_tensor_t* grad = weir_optimizer_grad(ctx, update);
   const weir_tensor_t* indices = weir_kernel_input(ctx, s->indices);
   const void* at = indices->data;
-  int64_t width = grad->count / grad->dims[0];
+  uint64_t pointers[WEIR_OPTIMIZER_MAX_SLOTS + 1 + WEIR_OPTIMIZER_MAX_SCALARS];
+  int64_t rows = update->variables[0]->tensor->dims[0];
   unsigned count = (unsigned)indices->count;
   weir_tensor_t* scratch = NULL;
+  if (grad->count == 0) return NULL;
   if (indices->count > UINT32_MAX)
     return WEIR_STATUS(UNIMPLEMENTED, "Updates of 2^32 rows and more");
+  int64_t width = grad->count / grad->dims[0];
+  gather_pointers(ctx, update, pointers);
   WEIR_TRY(weir_kernel_scratch(ctx, WEIR_DTYPE_INT64, rows, &scratch));
   void* uses = scratch->data;
   weir_cuda_size_t by_index = weir_cuda_size_for(ctx->device, count);
@@ -80,13 +115,8 @@ static weir_status_t* run_rows(weir_kernel_ctx_t* ctx, const weir_optimizer_stat
   return status;
 }
 
-weir_status_t* weir_optimizer_cuda_run(weir_kernel_ctx_t* ctx, const weir_optimizer_state_t* s,
-                                       weir_variable_t* const* variables) {
-  int64_t n = weir_kernel_input(ctx, s->grad)->count;
-  void* pointers[POINTERS];
-  int is_aligned = gather_pointers(ctx, s, variables, pointers);
-  if (n == 0) return NULL;
-  if (s->indices >= 0) return run_rows(ctx, s, variables[0]->tensor->dims[0], pointers);
-  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, n / 4 + 1);
-  return weir_cuda_launch(ctx->device, s->update, &size, WEIR_CUDA_ARGS(pointers, &n, &is_aligned));
+weir_status_t* weir_optimizer_cuda_run(weir_kernel_ctx_t* ctx,
+                                       const weir_optimizer_update_t* updates, int count) {
+  const weir_optimizer_state_t* s = ctx->state;
+  return s->indices >= 0 ? run_rows(ctx, updates) : run_dense(ctx, updates, count);
 }

@@ -46,6 +46,7 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .outputs = "out: Ref(T)",
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ApplyRMSPropAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
         {.name = "ResourceApplyRMSProp",
          .attrs = "T: numbertype; use_locking: bool = false",
@@ -54,6 +55,7 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .flags = WEIR_OP_STATEFUL,
          .infer_shape = weir_optimizer_shape,
          .cost = weir_optimizer_cost,
+         .joined = "_ResourceApplyRMSPropAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
         {.name = "SparseApplyRMSProp",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
@@ -107,4 +109,12 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
                                            centered_init)},
+        WEIR_OPTIMIZER_JOINED("_ApplyRMSPropAll", "",
+                              "var: N * Ref(T); ms: N * Ref(T); mom: N * Ref(T); lr: N * T; rho: N "
+                              "* T; momentum: N * T; epsilon: N * T; grad: N * T",
+                              "out: N * Ref(T)", rms_prop_init),
+        WEIR_OPTIMIZER_JOINED("_ResourceApplyRMSPropAll", "",
+                              "var: N * resource; ms: N * resource; mom: N * resource; lr: N * T; "
+                              "rho: N * T; momentum: N * T; epsilon: N * T; grad: N * T",
+                              NULL, rms_prop_init),
         {0}}};
