@@ -157,6 +157,19 @@ def joins(check, rng):
     check('SplitV', [y, ints(4, dtype=np.int64), np.int32(1)], {'num_split': 1})
     check('SplitV', [y, ints(1, 2), np.int32(5)], {'num_split': 2})
     check('SplitV', [y, ints(1, 2, 3), np.int32(0)], {'num_split': 2})
+    many_parts(check, rng)
+
+
+def many_parts(check, rng):
+    """More parts than a GPU moves at once, of widths that fill its largest pieces, or do not."""
+    for width in (1, 4):
+        sizes = [width * (i % 4) for i in range(150)]
+        values = [make(rng, np.float32, (3, size)) for size in sizes]
+        check('ConcatV2', values + [np.int32(1)], {'N': len(values)})
+        check('SplitV', [np.concatenate(values, 1), ints(*sizes), np.int32(1)], {'num_split': len(values)})
+        values = [make(rng, np.float32, (3, width)) for _ in range(70)]
+        check('Pack', values, {'N': len(values), 'axis': 1})
+        check('Unpack', [np.stack(values, 1)], {'num': len(values), 'axis': 1})
 
 
 def large_slices(check, rng):

@@ -1,5 +1,5 @@
 // move.cu — Moving elements without knowing their type: strided copies of any rank, through shared
-// memory where one side's neighbours are far apart on the other, and borders. Every function is
+// memory where one side's neighbours are far apart on the other, parts of rows, and borders. Every function is
 // there for elements of 1, 2, 4, 8 and 16 bytes.
 typedef pack_t<uint32_t, 4> uint128_t;
 
@@ -95,6 +95,39 @@ __device__ __forceinline__ void copy_tiles(const B* __restrict__ src, B* __restr
   }
 }
 
+// ---- columns of a matrix that are matrices of their own ----
+
+enum { MAX_PARTS = 64 };
+
+// |whole| begins with the first part's first column. Part i has the columns from ends[i - 1] on.
+struct parts_t {
+  int count, is_cut;   // the parts are written; else the whole
+  uint32_t total;      // elements of all parts
+  divisor_t columns;   // of all parts
+  int64_t row_stride;  // of the whole
+  void* whole;
+  void* at[MAX_PARTS];
+  uint32_t ends[MAX_PARTS];
+};
+
+template <typename B>
+__device__ __forceinline__ void copy_parts(const parts_t& parts) {
+  for (uint32_t i = (uint32_t)thread_of_grid(); i < parts.total; i += (uint32_t)threads_of_grid()) {
+    uint32_t row = quotient_of(i, parts.columns), column = i - row * parts.columns.size;
+    int part = 0, last = parts.count - 1;
+    while (part < last) {
+      int middle = (part + last) / 2;
+      if (column < parts.ends[middle]) last = middle;
+      else part = middle + 1;
+    }
+    uint32_t begin = part > 0 ? parts.ends[part - 1] : 0, width = parts.ends[part] - begin;
+    B* piece = (B*)parts.at[part] + (int64_t)row * width + (column - begin);
+    B* place = (B*)parts.whole + row * parts.row_stride + column;
+    if (parts.is_cut) *piece = *place;
+    else *place = *piece;
+  }
+}
+
 // ---- borders ----
 
 // The input's element of place |p| in a dimension of the output is |p| - before, mirrored where
@@ -137,6 +170,9 @@ __device__ __forceinline__ void copy_bordered(const B* __restrict__ src, B* __re
   }                                                                                             \
   extern "C" __global__ void tiles##size(const B* src, B* dst, tiles_t tiles, box_t box) {      \
     copy_tiles(src, dst, tiles, box);                                                           \
+  }                                                                                             \
+  extern "C" __global__ void parts##size(const __grid_constant__ parts_t parts) {               \
+    copy_parts<B>(parts);                                                                       \
   }                                                                                             \
   extern "C" __global__ void border##size(const B* src, B* dst, border_t border, B value) {     \
     copy_bordered(src, dst, border, value);                                                     \

@@ -36,6 +36,7 @@ weir_status_t* weir_move_gpu_init(const weir_kernel_init_t* init, void* state) {
   int first = init->node->output_count > 0 ? first_class(init) : 0;
   WEIR_TRY(find(init, weir_cuda_source_move, NULL, "box", first, s->box));
   WEIR_TRY(find(init, weir_cuda_source_move, NULL, "tiles", first, s->tiles));
+  WEIR_TRY(find(init, weir_cuda_source_move, NULL, "parts", first, s->parts));
   return find(init, weir_cuda_source_move, NULL, "border", first, s->border);
 }
 
@@ -179,6 +180,89 @@ weir_status_t* weir_kernel_move_zero(const weir_kernel_ctx_t* ctx, weir_dtype_t 
   if (weir_move_gpu(ctx)) return size ? weir_cuda_zero(ctx->device, dst, size) : NULL;
   weir_move_zero(dtype, dst, count);
   return NULL;
+}
+
+// ---- parts of rows ----
+
+enum { SMALL_PART = 1 << 18 };  // bytes: what is larger on average takes longer than its launch
+
+typedef struct parts_t {
+  int count, is_cut;
+  uint32_t total;
+  weir_cuda_divisor_t columns;
+  int64_t row_stride;
+  uintptr_t whole;
+  uintptr_t at[WEIR_MOVE_MAX_PARTS];
+  uint32_t ends[WEIR_MOVE_MAX_PARTS];
+} parts_t;
+
+static weir_status_t* move_part(const weir_kernel_parts_t* p, uintptr_t whole, uintptr_t part,
+                                int64_t width) {
+  weir_move_dim_t dims[] = {{p->rows, width, p->columns}, {width, 1, 1}};
+  if (!p->is_cut)
+    return weir_kernel_move_box(p->ctx, p->dtype, 2, dims, (const void*)part, (void*)whole);
+  dims[0] = (weir_move_dim_t){p->rows, p->columns, width};
+  return weir_kernel_move_box(p->ctx, p->dtype, 2, dims, (const void*)whole, (void*)part);
+}
+
+static weir_status_t* launch_parts(const weir_kernel_parts_t* p, size_t size) {
+  uintptr_t addresses = p->whole;
+  int64_t multiples = p->rows > 1 ? p->columns : 0, end = 0;
+  for (int i = 0; i < p->count; ++i) {
+    addresses |= p->at[i];
+    multiples |= p->widths[i];
+  }
+  int64_t wide = widening(size, multiples, (const void*)addresses, NULL);
+  parts_t parts = {.count = p->count,
+                   .is_cut = p->is_cut,
+                   .total = (uint32_t)(p->waiting / wide * p->rows),
+                   .columns = weir_cuda_divisor(p->waiting / wide),
+                   .row_stride = p->columns / wide,
+                   .whole = p->whole};
+  for (int i = 0; i < p->count; ++i) {
+    parts.at[i] = p->at[i];
+    parts.ends[i] = (uint32_t)(end += p->widths[i] / wide);
+  }
+  weir_cuda_size_t grid = weir_cuda_size_for(p->ctx->device, parts.total);
+  return weir_cuda_launch(p->ctx->device,
+                          weir_move_gpu(p->ctx)->parts[size_class(size * (size_t)wide)], &grid,
+                          WEIR_CUDA_ARGS(&parts));
+}
+
+static weir_status_t* move_waiting(const weir_kernel_parts_t* p, size_t size) {
+  if (p->count > 1 && p->waiting * p->rows * (int64_t)size <= (int64_t)p->count * SMALL_PART)
+    return launch_parts(p, size);
+  uintptr_t whole = p->whole;
+  for (int i = 0; i < p->count; ++i) {
+    WEIR_TRY(move_part(p, whole, p->at[i], p->widths[i]));
+    whole += (size_t)p->widths[i] * size;
+  }
+  return NULL;
+}
+
+weir_status_t* weir_kernel_finish_parts(weir_kernel_parts_t* parts) {
+  size_t size = weir_dtype_size(parts->dtype);
+  weir_status_t* status = move_waiting(parts, size);
+  parts->whole += (size_t)parts->waiting * size;
+  parts->waiting = parts->count = 0;
+  return status;
+}
+
+static weir_status_t* add_part(weir_kernel_parts_t* p, uintptr_t part, int64_t width) {
+  if (width == 0 || p->rows == 0) return NULL;
+  p->at[p->count] = part;
+  p->widths[p->count++] = width;
+  p->waiting += width;
+  bool can_wait = weir_move_gpu(p->ctx) && p->count < WEIR_MOVE_MAX_PARTS;
+  return can_wait ? NULL : weir_kernel_finish_parts(p);
+}
+
+weir_status_t* weir_kernel_join_part(weir_kernel_parts_t* parts, const void* part, int64_t width) {
+  return add_part(parts, (uintptr_t)part, width);
+}
+
+weir_status_t* weir_kernel_cut_part(weir_kernel_parts_t* parts, void* part, int64_t width) {
+  return add_part(parts, (uintptr_t)part, width);
 }
 
 // ---- borders ----

@@ -15,6 +15,7 @@
 typedef struct weir_move_state_t {
   weir_cuda_function_t box[WEIR_MOVE_SIZES];
   weir_cuda_function_t tiles[WEIR_MOVE_SIZES];
+  weir_cuda_function_t parts[WEIR_MOVE_SIZES];
   weir_cuda_function_t border[WEIR_MOVE_SIZES];
   weir_cuda_function_t indexed[WEIR_MOVE_SIZES];  // of the family's own
 } weir_move_state_t;
@@ -58,6 +59,28 @@ WEIR_MUST_USE weir_status_t* weir_kernel_move_copy(const weir_kernel_ctx_t* ctx,
                                                    const void* src, void* dst, int64_t count);
 WEIR_MUST_USE weir_status_t* weir_kernel_move_zero(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
                                                    void* dst, int64_t count);
+// A matrix whose columns are, one after the other, those of matrices of as many rows: it is made of
+// them, or cut into them. Small ones wait until there are enough for a launch, or none comes any
+// more.
+#define WEIR_MOVE_MAX_PARTS 64
+typedef struct weir_kernel_parts_t {
+  const weir_kernel_ctx_t* ctx;
+  weir_dtype_t dtype;
+  bool is_cut;
+  int64_t rows, columns;  // of the whole
+  uintptr_t whole;        // at the first column of those that wait
+  int count;              // of parts that wait, which the rest is about
+  int64_t waiting;        // columns
+  uintptr_t at[WEIR_MOVE_MAX_PARTS];
+  int64_t widths[WEIR_MOVE_MAX_PARTS];
+} weir_kernel_parts_t;
+// The next part, of |width| columns: that of a whole that is written, and of one that is cut.
+WEIR_MUST_USE weir_status_t* weir_kernel_join_part(weir_kernel_parts_t* parts, const void* part,
+                                                   int64_t width);
+WEIR_MUST_USE weir_status_t* weir_kernel_cut_part(weir_kernel_parts_t* parts, void* part,
+                                                  int64_t width);
+// Moves those that wait.
+WEIR_MUST_USE weir_status_t* weir_kernel_finish_parts(weir_kernel_parts_t* parts);
 // On a GPU rows whose index is out of range are zero.
 WEIR_MUST_USE weir_status_t* weir_kernel_move_gather(const weir_kernel_ctx_t* ctx,
                                                      weir_dtype_t dtype,

@@ -149,16 +149,16 @@ static weir_status_t* concat(weir_kernel_ctx_t* ctx) {
   if (out->count == 0) return NULL;
   int64_t outer = 1;
   for (int k = 0; k < axis; ++k) outer *= dims[k];
-  int64_t row = out->count / outer;
-  char* dst = out->data;
+  weir_kernel_parts_t parts = {.ctx = ctx,
+                               .dtype = dtype,
+                               .rows = outer,
+                               .columns = out->count / outer,
+                               .whole = (uintptr_t)out->data};
   for (int i = 0; i < in.count; ++i) {
     const weir_tensor_t* t = weir_kernel_input(ctx, in.first + i);
-    int64_t inner = t->count / outer;
-    weir_move_dim_t box[] = {{outer, inner, row}, {inner, 1, 1}};
-    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, t->data, dst));
-    dst += (size_t)inner * weir_dtype_size(dtype);
+    WEIR_TRY(weir_kernel_join_part(&parts, t->data, t->count / outer));
   }
-  return NULL;
+  return weir_kernel_finish_parts(&parts);
 }
 
 // ---- gradient: dy cut back into pieces ----

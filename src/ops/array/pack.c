@@ -69,14 +69,14 @@ static weir_status_t* pack(weir_kernel_ctx_t* ctx) {
   }
   WEIR_TRY(weir_kernel_output(ctx, 0, first->rank + 1, dims, &out));
   if (out->count == 0) return NULL;
-  size_t step = (size_t)inner * weir_dtype_size(dtype);
-  for (int i = 0; i < ctx->input_count; ++i) {
-    weir_move_dim_t box[] = {{first->count / inner, inner, inner * ctx->input_count},
-                             {inner, 1, 1}};
-    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, weir_kernel_input(ctx, i)->data,
-                                  (char*)out->data + step * (size_t)i));
-  }
-  return NULL;
+  weir_kernel_parts_t parts = {.ctx = ctx,
+                               .dtype = dtype,
+                               .rows = first->count / inner,
+                               .columns = inner * ctx->input_count,
+                               .whole = (uintptr_t)out->data};
+  for (int i = 0; i < ctx->input_count; ++i)
+    WEIR_TRY(weir_kernel_join_part(&parts, weir_kernel_input(ctx, i)->data, inner));
+  return weir_kernel_finish_parts(&parts);
 }
 
 static weir_status_t* pack_grad(weir_grad_ctx_t* g) {  // the pieces of dy
@@ -142,10 +142,15 @@ static weir_status_t* unpack(weir_kernel_ctx_t* ctx) {
     if (i != axis) dims[i < axis ? i : i - 1] = in->dims[i];
     if (i > axis) inner *= in->dims[i];
   }
-  size_t step = (size_t)inner * weir_dtype_size(dtype);
   bool is_whole = num == 1;  // which TensorFlow copies all the same
   bool as_views =
       axis == 0 && array_rows_are_view(in, 0, 1) && !(is_whole && weir_tensor_is_variable(in));
+  weir_kernel_parts_t parts = {.ctx = ctx,
+                               .dtype = dtype,
+                               .is_cut = true,
+                               .rows = in->count ? in->count / (inner * num) : 0,
+                               .columns = inner * num,
+                               .whole = (uintptr_t)in->data};
   for (int i = 0; i < num; ++i) {
     weir_tensor_t* out = NULL;
     if (as_views) {
@@ -153,12 +158,9 @@ static weir_status_t* unpack(weir_kernel_ctx_t* ctx) {
       continue;
     }
     WEIR_TRY(weir_kernel_output(ctx, i, in->rank - 1, dims, &out));
-    if (out->count == 0) continue;
-    weir_move_dim_t box[] = {{out->count / inner, inner * num, inner}, {inner, 1, 1}};
-    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, (const char*)in->data + step * (size_t)i,
-                                  out->data));
+    WEIR_TRY(weir_kernel_cut_part(&parts, out->data, inner));
   }
-  return NULL;
+  return weir_kernel_finish_parts(&parts);
 }
 
 static weir_status_t* unpack_grad(weir_grad_ctx_t* g) {  // Pack(dys)

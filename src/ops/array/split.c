@@ -168,18 +168,19 @@ static weir_status_t* cut(weir_kernel_ctx_t* ctx, int input, int axis, const int
   bool is_copied = input == 1 && in->rank == 1 && weir_tensor_is_variable(in);
   if (axis == 0 && !is_copied && are_views(in, sizes, ctx->output_count))
     return cut_views(ctx, ctx->inputs[input].tensor, sizes);
-  const char* src = in->data;
+  weir_kernel_parts_t parts = {.ctx = ctx,
+                               .dtype = dtype,
+                               .is_cut = true,
+                               .rows = outer,
+                               .columns = in->dims[axis] * inner,
+                               .whole = (uintptr_t)in->data};
   for (int i = 0; i < ctx->output_count; ++i) {
     weir_tensor_t* out = NULL;
     dims[axis] = sizes[i];
     WEIR_TRY(weir_kernel_output(ctx, i, in->rank, dims, &out));
-    if (out->count == 0) continue;
-    int64_t row = sizes[i] * inner;
-    weir_move_dim_t box[] = {{outer, in->dims[axis] * inner, row}, {row, 1, 1}};
-    WEIR_TRY(weir_kernel_move_box(ctx, dtype, 2, box, src, out->data));
-    src += (size_t)row * weir_dtype_size(dtype);
+    WEIR_TRY(weir_kernel_cut_part(&parts, out->data, sizes[i] * inner));
   }
-  return NULL;
+  return weir_kernel_finish_parts(&parts);
 }
 
 static weir_status_t* split(weir_kernel_ctx_t* ctx) {
