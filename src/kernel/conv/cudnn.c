@@ -1,5 +1,5 @@
 // cudnn.c — cuDNN's graph interface, as far as a single convolution needs it: a graph of one
-// operation, and the plan that was chosen for it (cudnn_choose.c), kept by shape.
+// operation, and the plan that is chosen for it (cudnn_choose.c), kept by shape.
 #include "kernel/conv/cudnn.h"
 
 #include <stdio.h>
@@ -13,16 +13,47 @@ static weir_status_t* check(int result, const char* doing) {
   return result == 0 ? NULL : WEIR_STATUS(INTERNAL, "cuDNN: %s: error %d", doing, result);
 }
 
-static void plan_free(const cudnn_t* dnn, plan_t* plan) {
-  weir_cudnn_drop(dnn, plan->plan);
-  weir_free(plan);
+// What a graph is made of; all dropped together.
+typedef struct parts_t {
+  dnn_t x, w, y, convolution, operation, graph;
+} parts_t;
+
+static void parts_drop(const cudnn_t* dnn, const parts_t* parts) {
+  weir_cudnn_drop(dnn, parts->graph);
+  weir_cudnn_drop(dnn, parts->operation);
+  weir_cudnn_drop(dnn, parts->convolution);
+  weir_cudnn_drop(dnn, parts->y);
+  weir_cudnn_drop(dnn, parts->w);
+  weir_cudnn_drop(dnn, parts->x);
+}
+
+// A convolution that ran: the plan that it runs with, and the search for a better one. The parts
+// are there as long as the search is.
+typedef struct known_t {
+  plan_t plan;
+  search_t* search;
+  parts_t parts;
+} known_t;
+
+static void end_search(const cudnn_t* dnn, known_t* known) {
+  weir_cudnn_search_free(dnn, known->search);
+  parts_drop(dnn, &known->parts);
+  known->search = NULL;
+  known->parts = (parts_t){NULL};
+}
+
+static void known_free(const cudnn_t* dnn, known_t* known) {
+  end_search(dnn, known);
+  weir_cudnn_drop(dnn, known->plan.plan);
+  weir_free(known);
 }
 
 static void cudnn_destroy(void* object) {
   cudnn_t* dnn = object;
   weir_map_entry_t* entry = NULL;
-  for (size_t i = 0; (entry = weir_map_next(&dnn->plans, &i));) plan_free(dnn, entry->value);
+  for (size_t i = 0; (entry = weir_map_next(&dnn->plans, &i));) known_free(dnn, entry->value);
   weir_map_free(&dnn->plans);
+  weir_map_free(&dnn->hopeless);
   if (dnn->handle) dnn->call.destroy(dnn->handle);
   weir_mutex_destroy(&dnn->mu);
   weir_free(dnn);
@@ -49,6 +80,7 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
   weir_mutex_init(&dnn->mu);
   dnn->device = device;
   dnn->plans.owns_keys = true;
+  dnn->hopeless.owns_keys = true;
   weir_status_t* status = weir_cuda_open(sonames, symbols, WEIR_COUNT_OF(symbols), &dnn->call);
   if (!status) status = check(dnn->call.create(&dnn->handle), "starting");
   if (!status)
@@ -123,20 +155,6 @@ static weir_status_t* describe_convolution(const cudnn_t* dnn, const weir_cudnn_
   return check(result, "describing a convolution");
 }
 
-// What a graph is made of; all dropped together.
-typedef struct parts_t {
-  dnn_t x, w, y, convolution, operation, graph;
-} parts_t;
-
-static void parts_drop(const cudnn_t* dnn, const parts_t* parts) {
-  weir_cudnn_drop(dnn, parts->graph);
-  weir_cudnn_drop(dnn, parts->operation);
-  weir_cudnn_drop(dnn, parts->convolution);
-  weir_cudnn_drop(dnn, parts->y);
-  weir_cudnn_drop(dnn, parts->w);
-  weir_cudnn_drop(dnn, parts->x);
-}
-
 static weir_status_t* describe_operation(const cudnn_t* dnn, const weir_cudnn_conv_t* c,
                                          parts_t* parts) {
   static const int kinds[] = {DNN_FORWARD, DNN_BY_INPUT, DNN_BY_FILTER};
@@ -208,21 +226,39 @@ weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan) 
   return check(result, "running a convolution");
 }
 
-static weir_status_t* find_plan(cudnn_t* dnn, const cudnn_task_t* task, plan_t** out_plan)
+static weir_status_t* find_known(cudnn_t* dnn, const cudnn_task_t* task, known_t** out_known)
     WEIR_REQUIRES(dnn->mu) {
   weir_view_t key = weir_view((const char*)task->conv, sizeof(*task->conv));
-  *out_plan = weir_map_find(&dnn->plans, key);
-  if (*out_plan) return NULL;
-  parts_t parts = {NULL};
-  plan_t* plan = weir_calloc(1, sizeof(*plan));
-  if (!plan) return weir_out_of_memory();
-  weir_status_t* status = describe(dnn, task->conv, &parts);
-  if (!status) status = weir_cudnn_choose(task, parts.graph, plan);
-  if (!status) status = weir_map_put(&dnn->plans, key, plan);
-  parts_drop(dnn, &parts);
-  if (status) plan_free(dnn, plan);
-  else *out_plan = plan;
+  *out_known = weir_map_find(&dnn->plans, key);
+  if (*out_known) return NULL;
+  known_t* known = weir_calloc(1, sizeof(*known));
+  if (!known) return weir_out_of_memory();
+  weir_status_t* status = describe(dnn, task->conv, &known->parts);
+  if (!status)
+    status = weir_cudnn_search_begin(task, known->parts.graph, &known->plan, &known->search);
+  if (!status) status = weir_map_put(&dnn->plans, key, known);
+  if (status) known_free(dnn, known);
+  else *out_known = known;
   return status;
+}
+
+// The plan to run with this time. What fails, perhaps for want of memory, is tried anew the next
+// time.
+static weir_status_t* find_plan(cudnn_t* dnn, const cudnn_task_t* task, const plan_t** out_plan)
+    WEIR_REQUIRES(dnn->mu) {
+  known_t* known = NULL;
+  weir_view_t key = weir_view((const char*)task->conv, sizeof(*task->conv));
+  WEIR_TRY(find_known(dnn, task, &known));
+  weir_status_t* status = NULL;
+  if (known->search) status = weir_cudnn_search_on(task, &known->plan, &known->search);
+  if (status) {
+    weir_map_remove(&dnn->plans, key);
+    known_free(dnn, known);
+    return status;
+  }
+  if (!known->search) end_search(dnn, known);
+  *out_plan = &known->plan;
+  return NULL;
 }
 
 weir_status_t* weir_cudnn_run(weir_device_t* device, const weir_cudnn_conv_t* conv, const void* a,
@@ -232,7 +268,7 @@ weir_status_t* weir_cudnn_run(weir_device_t* device, const weir_cudnn_conv_t* co
   WEIR_TRY(weir_cuda_attachment(device, &key, cudnn_create, cudnn_destroy, &object));
   cudnn_t* dnn = object;
   cudnn_task_t task = {.dnn = dnn, .conv = conv, .a = a, .b = b, .out = out};
-  plan_t* plan = NULL;
+  const plan_t* plan = NULL;
   weir_cuda_stream(device);  // the thread is the device's from here
   weir_mutex_lock(&dnn->mu);
   weir_status_t* status = find_plan(dnn, &task, &plan);

@@ -1,9 +1,10 @@
 // cudnn_choose.c — Which of cuDNN's engines computes a convolution.
 //
 // cuDNN proposes configurations of engines: those it thinks the fastest, best first, and those that
-// work for almost anything, among which are the fastest for some. Both lists are gone through side
-// by side; whatever works is run, and what is far behind the best is not run a second time. The
-// fastest is remembered on disk, so that the next process need not search.
+// work for almost anything, among which are the fastest for some. Whatever works is run, and what
+// is far behind the best is not run a second time. A search takes a moment each time that the
+// convolution runs, with the best so far, so that no step waits long. The fastest is remembered on
+// disk in the end, so that the next process need not search.
 #include <string.h>
 
 #include "base/log.h"
@@ -182,20 +183,24 @@ static int64_t run_time(const cudnn_task_t* task, const plan_t* plan, int64_t ti
 
 // ---- the search ----
 
-enum { LISTS = 2, MOST_CONFIGS = 32 };
+// The lists: what cuDNN thinks the fastest, and what works for almost anything.
+enum { FAST, FALLBACK, LISTS, MOST_CONFIGS = 32 };
 
-typedef struct search_t {
-  const cudnn_task_t* task;
+struct search_t {
+  const cudnn_task_t* task;  // borrowed, while the search goes on
   dnn_t configs[LISTS][MOST_CONFIGS];
-  int64_t counts[LISTS];
+  int64_t counts[LISTS], taken[LISTS];
   choice_t seen[LISTS * MOST_CONFIGS];
   int seen_count;
   int tried;
-  int64_t spent_ns, best_ns;
+  int turns;                     // runs of the convolution so far
+  int64_t wall_ns;               // of all turns
+  int64_t measured_ns, best_ns;  // of runs, without the first of each plan
   plan_t best;
   bool has_choice;  // |choice| is the best's
   choice_t choice;
-} search_t;
+  bool has_left_out, leaves_nothing_out;  // of engines that are hopeless
+};
 
 static int64_t propose(const cudnn_t* dnn, dnn_t graph, int mode, dnn_t* configs) {
   const dnn_functions_t* call = &dnn->call;
@@ -216,7 +221,7 @@ static int64_t propose(const cudnn_t* dnn, dnn_t graph, int mode, dnn_t* configs
 // |times| runs, whose time is the search's.
 static int64_t spend(search_t* s, const plan_t* plan, int64_t times) {
   int64_t ns = run_time(s->task, plan, times);
-  if (ns != INT64_MAX) s->spent_ns += ns;
+  if (ns != INT64_MAX) s->measured_ns += ns;
   return ns;
 }
 
@@ -235,6 +240,40 @@ static int64_t measure(search_t* s, const plan_t* plan) {
   return ns == INT64_MAX ? ns : ns / times;
 }
 
+// ---- engines that are hopeless ----
+
+// An engine, and the convolutions that are alike to it. All of it is compared: no padding.
+typedef struct engine_key_t {
+  int64_t engine;
+  int64_t kind, dtype, is_nchw;
+} engine_key_t;
+
+static engine_key_t key_of_engine(const search_t* s, int64_t engine) {
+  const weir_cudnn_conv_t* c = s->task->conv;
+  return (engine_key_t){
+      .engine = engine, .kind = c->kind, .dtype = c->dtype, .is_nchw = c->is_nchw};
+}
+
+static bool is_hopeless(const search_t* s, const choice_t* choice) {
+  engine_key_t key = key_of_engine(s, choice->engine);
+  return weir_map_find(&s->task->dnn->hopeless, weir_view((const char*)&key, sizeof(key))) != NULL;
+}
+
+// Some take seconds for what others do in a millisecond, whatever the shape: once is enough. |ns|
+// is of a first run, which may have loaded a library.
+static void note_hopeless(search_t* s, const choice_t* choice, int64_t ns) {
+  const int64_t times = 100, loading = 200000000;
+  if (ns == INT64_MAX || !s->best.plan || ns < loading + times * s->best_ns) return;
+  cudnn_t* dnn = s->task->dnn;
+  engine_key_t key = key_of_engine(s, choice->engine);
+  WEIR_LOG(INFO, "cuDNN's engine %lld took %lld us, others %lld: it is not tried again",
+           (long long)choice->engine, (long long)(ns / 1000), (long long)(s->best_ns / 1000));
+  // Without memory it is tried again, that is all.
+  weir_status_destroy(weir_map_put(&dnn->hopeless, weir_view((const char*)&key, sizeof(key)), dnn));
+}
+
+// ---- turns ----
+
 static bool is_new(search_t* s, const choice_t* choice) {
   for (int i = 0; i < s->seen_count; ++i) {
     if (memcmp(&s->seen[i], choice, sizeof(*choice)) == 0) return false;
@@ -246,47 +285,81 @@ static bool is_new(search_t* s, const choice_t* choice) {
 static void try_config(search_t* s, dnn_t config) {
   choice_t choice;
   plan_t plan;
-  bool is_known = read_choice(s->task->dnn, config, &choice);
-  if ((is_known && !is_new(s, &choice)) || !make_plan(s->task, config, &plan)) return;
-  int64_t ns = measure(s, &plan);
-  ++s->tried;
-  if (ns >= s->best_ns) {
-    weir_cudnn_drop(s->task->dnn, plan.plan);
+  const cudnn_t* dnn = s->task->dnn;
+  bool is_known = read_choice(dnn, config, &choice);
+  if (is_known && !s->leaves_nothing_out && is_hopeless(s, &choice)) {
+    s->has_left_out = true;
     return;
   }
-  weir_cudnn_drop(s->task->dnn, s->best.plan);
+  if (is_known && !is_new(s, &choice)) return;
+  if (!make_plan(s->task, config, &plan)) return;
+  int64_t ns = measure(s, &plan);
+  ++s->tried;
+  if (is_known) note_hopeless(s, &choice, ns);
+  if (ns >= s->best_ns) {
+    weir_cudnn_drop(dnn, plan.plan);
+    return;
+  }
+  weir_cudnn_drop(dnn, s->best.plan);
   s->best = plan;
   s->best_ns = ns;
   s->has_choice = is_known;
   s->choice = choice;
 }
 
-// The runs of a search take no longer than so many of the best, unless those are a moment.
+// The runs of a search take no longer than so many of the best, unless those are a moment. Where
+// results must repeat, clocks decide nothing: the first that works is taken.
 static bool is_over(const search_t* s) {
   const int64_t runs = 40, least = 20000000;
-  return s->best.plan && s->spent_ns > WEIR_MAX(least, runs * s->best_ns);
+  if (s->taken[FAST] == s->counts[FAST] && s->taken[FALLBACK] == s->counts[FALLBACK]) return true;
+  if (!s->best.plan) return false;
+  return weir_cuda_is_deterministic(s->task->dnn->device) ||
+         s->measured_ns > WEIR_MAX(least, runs * s->best_ns);
 }
 
-static void search(search_t* s, dnn_t graph) {
-  static const int modes[LISTS] = {DNN_HEURISTIC_A, DNN_HEURISTIC_FALLBACK};
-  const cudnn_t* dnn = s->task->dnn;
-  int64_t start = weir_clock_ns();
-  s->best_ns = INT64_MAX;
-  for (int k = 0; k < LISTS; ++k) s->counts[k] = propose(dnn, graph, modes[k], s->configs[k]);
-  for (int i = 0; i < MOST_CONFIGS; ++i) {
-    for (int k = 0; k < LISTS; ++k) {
-      if (i < s->counts[k] && !is_over(s)) try_config(s, s->configs[k][i]);
-    }
+// The list to go on with. Fallbacks may be slow beyond measure: none is tried in the first turn
+// where anything else works, later they take turns with the others, a little behind.
+static int next_list(const search_t* s) {
+  const int64_t behind = 2;
+  if (s->taken[FAST] == s->counts[FAST]) return FALLBACK;
+  bool is_due = s->best.plan && s->turns > 1 && s->taken[FAST] >= s->taken[FALLBACK] + behind;
+  return is_due && s->taken[FALLBACK] < s->counts[FALLBACK] ? FALLBACK : FAST;
+}
+
+// Whether the convolution has waited long enough for the search.
+static bool is_turn_over(const search_t* s, int64_t start) {
+  const int64_t slice = 25000000;
+  if (is_over(s)) return true;
+  return s->best.plan &&
+         ((s->turns == 1 && next_list(s) == FALLBACK) || weir_clock_ns() - start > slice);
+}
+
+static void try_some(search_t* s, int64_t start) {
+  while (!is_turn_over(s, start)) {
+    int list = next_list(s);
+    try_config(s, s->configs[list][s->taken[list]++]);
   }
-  for (int i = 0; i < LISTS * MOST_CONFIGS; ++i)
-    weir_cudnn_drop(dnn, s->configs[i / MOST_CONFIGS][i % MOST_CONFIGS]);
-  if (s->best.plan)
-    WEIR_LOG(INFO,
-             "cuDNN's engine %lld takes %lld us and %lld bytes, the best of %d (proposed: %lld and "
-             "%lld), found in %lld us",
-             s->has_choice ? (long long)s->choice.engine : -1LL, (long long)(s->best_ns / 1000),
-             (long long)s->best.workspace_size, s->tried, (long long)s->counts[0],
-             (long long)s->counts[1], (long long)((weir_clock_ns() - start) / 1000));
+}
+
+static void take_turn(search_t* s) {
+  int64_t start = weir_clock_ns();
+  ++s->turns;
+  try_some(s, start);
+  if (!s->best.plan && s->has_left_out) {  // slow is better than not at all
+    s->leaves_nothing_out = true;
+    s->taken[FAST] = s->taken[FALLBACK] = 0;
+    try_some(s, start);
+  }
+  s->wall_ns += weir_clock_ns() - start;
+}
+
+static void log_choice(const search_t* s) {
+  WEIR_LOG(INFO,
+           "cuDNN's engine %lld takes %lld us and %lld bytes, the best of %d (proposed: %lld and "
+           "%lld), found in %lld us of %d runs",
+           s->has_choice ? (long long)s->choice.engine : -1LL, (long long)(s->best_ns / 1000),
+           (long long)s->best.workspace_size, s->tried, (long long)s->counts[FAST],
+           (long long)s->counts[FALLBACK], (long long)(s->wall_ns / 1000), s->turns);
 }
 
 // ---- what is remembered ----
@@ -296,18 +369,23 @@ static const char kKind[] = "conv";  // the ending of files
 // All that a choice depends on.
 static weir_status_t* write_key(const cudnn_task_t* task, weir_strbuf_t* out_key) {
   weir_device_t* device = task->dnn->device;
-  weir_strbuf_printf(out_key, "%s, tf32 %d, deterministic %d, workspace %lld\n",
-                     task->dnn->identity, weir_cuda_allows_tf32(device),
-                     weir_cuda_is_deterministic(device), (long long)most_workspace(task->dnn));
+  weir_strbuf_printf(out_key, "%s, tf32 %d, workspace %lld\n", task->dnn->identity,
+                     weir_cuda_allows_tf32(device), (long long)most_workspace(task->dnn));
   weir_strbuf_append(out_key, (const char*)task->conv, sizeof(*task->conv));
   return weir_strbuf_finish(out_key);
 }
 
 // False: nothing is remembered, or it does not work any more.
-static bool recall(const cudnn_task_t* task, dnn_t graph, weir_view_t key, plan_t* out_plan) {
+static bool recall(const cudnn_task_t* task, dnn_t graph, plan_t* out_plan) {
   choice_t choice;
   plan_t plan = {NULL};
-  if (!weir_cuda_cache_recall(key, kKind, &choice, sizeof(choice))) return false;
+  weir_strbuf_t key = {0};
+  weir_status_t* status = write_key(task, &key);
+  bool is_there = !status && weir_cuda_cache_recall(weir_view(key.data, key.size), kKind, &choice,
+                                                    sizeof(choice));
+  weir_status_destroy(status);
+  weir_strbuf_free(&key);
+  if (!is_there) return false;
   dnn_t config = config_of(task->dnn, graph, &choice);
   bool is_made = config && make_plan(task, config, &plan);
   weir_cudnn_drop(task->dnn, config);
@@ -319,24 +397,49 @@ static bool recall(const cudnn_task_t* task, dnn_t graph, weir_view_t key, plan_
   return false;
 }
 
-static weir_status_t* choose(search_t* s, dnn_t graph, weir_view_t key) {
-  search(s, graph);
-  if (!s->best.plan) return WEIR_STATUS(UNIMPLEMENTED, "cuDNN has no engine for this convolution");
-  if (s->has_choice) weir_cuda_cache_remember(key, kKind, &s->choice, sizeof(s->choice));
+static void remember(const search_t* s) {
+  weir_strbuf_t key = {0};
+  weir_status_t* status = write_key(s->task, &key);
+  if (!status)
+    weir_cuda_cache_remember(weir_view(key.data, key.size), kKind, &s->choice, sizeof(s->choice));
+  weir_status_destroy(status);
+  weir_strbuf_free(&key);
+}
+
+// ---- the whole ----
+
+// Drops all but the best.
+void weir_cudnn_search_free(const cudnn_t* dnn, search_t* s) {
+  if (!s) return;
+  for (int i = 0; i < LISTS * MOST_CONFIGS; ++i)
+    weir_cudnn_drop(dnn, s->configs[i / MOST_CONFIGS][i % MOST_CONFIGS]);
+  weir_free(s);
+}
+
+weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, dnn_t graph, plan_t* out_plan,
+                                       search_t** out_search) {
+  static const int modes[LISTS] = {DNN_HEURISTIC_A, DNN_HEURISTIC_FALLBACK};
+  *out_search = NULL;
+  if (!weir_cuda_is_deterministic(task->dnn->device) && recall(task, graph, out_plan)) return NULL;
+  search_t* s = weir_calloc(1, sizeof(*s));
+  if (!s) return weir_out_of_memory();
+  int64_t start = weir_clock_ns();
+  s->best_ns = INT64_MAX;
+  for (int k = 0; k < LISTS; ++k) s->counts[k] = propose(task->dnn, graph, modes[k], s->configs[k]);
+  s->wall_ns = weir_clock_ns() - start;
+  *out_search = s;
   return NULL;
 }
 
-weir_status_t* weir_cudnn_choose(const cudnn_task_t* task, dnn_t graph, plan_t* out_plan) {
-  weir_strbuf_t text = {0};
-  search_t* s = weir_calloc(1, sizeof(*s));
-  weir_status_t* status = s ? write_key(task, &text) : weir_out_of_memory();
-  weir_view_t key = weir_view(text.data, text.size);
-  if (!status && !recall(task, graph, key, out_plan)) {
-    s->task = task;
-    status = choose(s, graph, key);
-    if (!status) *out_plan = s->best;
-  }
-  weir_free(s);
-  weir_strbuf_free(&text);
-  return status;
+weir_status_t* weir_cudnn_search_on(const cudnn_task_t* task, plan_t* plan, search_t** search) {
+  search_t* s = *search;
+  s->task = task;
+  take_turn(s);
+  *plan = s->best;
+  if (!is_over(s)) return NULL;
+  if (s->best.plan) log_choice(s);
+  if (s->has_choice && !weir_cuda_is_deterministic(task->dnn->device)) remember(s);
+  weir_cudnn_search_free(task->dnn, s);
+  *search = NULL;
+  return plan->plan ? NULL : WEIR_STATUS(UNIMPLEMENTED, "cuDNN has no engine for this convolution");
 }

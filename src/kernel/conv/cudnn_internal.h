@@ -117,6 +117,7 @@ typedef struct cudnn_t {
   char identity[160];     // the GPU's name and cuDNN's version: what choices depend on
   weir_mutex_t mu;        // the handle is one thread's at a time; guards all below
   weir_map_t plans;       // by convolution
+  weir_map_t hopeless;    // engines that are not worth another try
 } cudnn_t;
 
 // NULL-safe.
@@ -126,7 +127,7 @@ WEIR_INLINE void weir_cudnn_drop(const cudnn_t* dnn, dnn_t descriptor) {
 
 // A convolution of tensors that are there.
 typedef struct cudnn_task_t {
-  const cudnn_t* dnn;
+  cudnn_t* dnn;
   const weir_cudnn_conv_t* conv;
   const void *a, *b;
   void* out;
@@ -134,9 +135,15 @@ typedef struct cudnn_task_t {
 
 WEIR_MUST_USE weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan);
 
-// The fastest plan for |graph|, which is the task's convolution: the one that was the fastest
-// before, if that is remembered. UNIMPLEMENTED: there is none.
-WEIR_MUST_USE weir_status_t* weir_cudnn_choose(const cudnn_task_t* task, dnn_t graph,
-                                               plan_t* out_plan);
+// The search for the fastest plan, a turn each time that a convolution runs; cudnn_t.mu is held.
+typedef struct search_t search_t;
+// For |graph|, which is the task's convolution and stays as long as the search. |out_plan| is the
+// one that was the fastest before, if that is remembered, and |out_search| NULL then.
+WEIR_MUST_USE weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, dnn_t graph,
+                                                     plan_t* out_plan, search_t** out_search);
+// |plan| becomes the best so far, |search| NULL when it is over. UNIMPLEMENTED: there is none.
+WEIR_MUST_USE weir_status_t* weir_cudnn_search_on(const cudnn_task_t* task, plan_t* plan,
+                                                  search_t** search);
+void weir_cudnn_search_free(const cudnn_t* dnn, search_t* search);  // NULL-safe
 
 #endif  // WEIR_KERNEL_CONV_CUDNN_INTERNAL_H_
