@@ -245,7 +245,16 @@ extern "C" __global__ void norm_grad_finish(norm_t p, grads_t g, const sums_t* p
   }
 }
 
-// N neighbours of one channel, or of as many channels where channels come last.
+// Of N neighbours, from channel |c| on: of that one alone, or of as many where channels come last.
+template <int N>
+__device__ __forceinline__ pack_t<float, N> factors(const norm_t& p, const float* by, int64_t c) {
+  if (p.inner == 1) return *(const pack_t<float, N>*)(by + c);
+  pack_t<float, N> same;
+#pragma unroll
+  for (int k = 0; k < N; ++k) same.at[k] = by[c];
+  return same;
+}
+
 template <int N, bool IS_GRAD>
 __device__ __forceinline__ void apply(const norm_t& p, const T* x, const T* other, T* y,
                                       const float* by) {
@@ -257,15 +266,17 @@ __device__ __forceinline__ void apply(const norm_t& p, const T* x, const T* othe
                     : (int64_t)((uint32_t)at / (uint32_t)p.inner % (uint32_t)p.channels);
     pack_t<T, N> xs = ((const pack_t<T, N>*)x)[i], others, out;
     if (other) others = ((const pack_t<T, N>*)other)[i];
+    pack_t<float, N> f0 = factors<N>(p, by, c), f1 = factors<N>(p, by + p.channels, c);
+    pack_t<float, N> f2 = factors<N>(p, by + 2 * p.channels, c), f3;
+    if (IS_GRAD) f3 = factors<N>(p, by + 3 * p.channels, c);
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const float* f = by + (p.inner == 1 ? c + k : c);
-      float v = (float)element_t<T>::load(xs.at[k]) - f[0];
+      float v = (float)element_t<T>::load(xs.at[k]) - f0.at[k];
       if (IS_GRAD) {
         float dy = element_t<T>::load(others.at[k]);
-        v = (dy - f[p.channels] - v * f[2 * p.channels]) * f[3 * p.channels];
+        v = (dy - f1.at[k] - v * f2.at[k]) * f3.at[k];
       } else {
-        v = v * f[p.channels] + f[2 * p.channels];
+        v = v * f1.at[k] + f2.at[k];
         if (other) v += element_t<T>::load(others.at[k]);
         v = p.is_relu && v < 0 ? 0 : v;
       }
