@@ -17,7 +17,7 @@ GRAPHS = ROOT / 'bench' / 'graphs'
 STEPS = {'alexnet_b16': 2, 'overfeat_b8': 2, 'vgg_a_b4': 2, 'googlenet_b8': 2}
 if platform.machine() != 'aarch64':
     STEPS['lstm_lm_h650'] = 11
-GPU_SIZED = {'alexnet_b128', 'overfeat_b128', 'vgg_a_b64', 'googlenet_b128'}
+GPU_SIZED = {'alexnet_b128', 'overfeat_b128', 'vgg_a_b64', 'googlenet_b128', 'inception_v3_b64', 'resnet50_b64'}
 NAMES = sorted({p.stem for p in GRAPHS.glob('*.pb')} - GPU_SIZED)
 
 
