@@ -109,8 +109,7 @@ int main(int argc, char** argv) {
     else
       return fputs(
                  "usage: mnist [--data=DIR] [--device=cuda:0] [--amp=bf16|half] [--steps=N] "
-                 "[--no-check] [DIR]
-                 ",
+                 "[--no-check] [DIR]\n",
                  stderr),
              2;
   }

@@ -14,8 +14,6 @@ const char* weir_pass_kernel_type(const weir_node_t* node) {
 
 const weir_kernel_def_t* weir_pass_find_kernel(const weir_node_def_t* def,
                                                const char* kernel_type) {
-  const weir_kernel_def_t* kernel = NULL;
-  weir_status_t* status = weir_op_find_kernel(def, kernel_type, &kernel);
-  weir_status_destroy(status);
-  return !status && strcmp(kernel->device, kernel_type) == 0 ? kernel : NULL;
+  const weir_kernel_def_t* kernel = weir_op_kernel(def, kernel_type);
+  return kernel && strcmp(kernel->device, kernel_type) == 0 ? kernel : NULL;
 }

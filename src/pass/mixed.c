@@ -72,10 +72,7 @@ static const char* float_attr(const weir_node_def_t* def) {
 }
 
 static bool has_kernel(const weir_node_def_t* def, const char* device_type) {
-  const weir_kernel_def_t* kernel = NULL;
-  weir_status_t* status = weir_op_find_kernel(def, device_type, &kernel);
-  weir_status_destroy(status);
-  return status == NULL;
+  return weir_op_kernel(def, device_type) != NULL;
 }
 
 // Whether the device of |node| has code for |narrow|. A kind of device that has none for the node
