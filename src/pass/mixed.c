@@ -103,18 +103,20 @@ static weir_status_t* make_narrow(mixed_t* m, const weir_node_t* node, const cha
                            &out->output_count);
 }
 
-// Whether an input may be memory of a reference variable.
-static bool reads_moving(const mixed_t* m, const weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i) {
-    if (m->marks[node->inputs[i].node->id] & MOVING) return true;
-  }
-  return false;
+// How many inputs may be memory of a reference variable.
+static int count_moving(const mixed_t* m, const weir_node_t* node) {
+  int count = 0;
+  for (int i = 0; i < node->def.input_count; ++i)
+    count += (m->marks[node->inputs[i].node->id] & MOVING) != 0;
+  return count;
 }
 
-// Whether a cast can wait for all that |node| waits for.
-static bool can_be_awaited(const weir_node_t* node) {
+// Whether casts of those inputs can wait for all others that |node| waits for.
+static bool can_be_awaited(const mixed_t* m, const weir_node_t* node, int moving_count) {
   for (int i = 0; i < node->def.input_count; ++i) {
-    if (!weir_rewrite_is_anchor(node->inputs[i].node)) return false;
+    const weir_node_t* source = node->inputs[i].node;
+    bool is_only_moving = moving_count == 1 && m->marks[source->id] & MOVING;
+    if (!is_only_moving && !weir_rewrite_is_anchor(source)) return false;
   }
   return true;
 }
@@ -136,8 +138,10 @@ static bool can_change(const mixed_t* m, const weir_node_t* node) {
     return false;
   }
   // A view of a variable is one: who reads it looks at the variable.
-  if (!reads_moving(m, node)) return true;
-  return !weir_node_may_share(node) && (!(m->marks[node->id] & LATE) || can_be_awaited(node));
+  int moving_count = count_moving(m, node);
+  if (!moving_count) return true;
+  bool is_late = m->marks[node->id] & LATE;
+  return !weir_node_may_share(node) && (!is_late || can_be_awaited(m, node, moving_count));
 }
 
 static weir_status_t* find_narrow(mixed_t* m, const weir_node_t* node) {

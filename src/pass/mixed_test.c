@@ -304,6 +304,36 @@ static void test_loop(void** state) {
   check_cast(inside, 0, y);  // once, before the loop
 }
 
+// A variable that a loop reads, and that is written before the loop begins.
+static void test_reference_in_loop(void** state) {
+  world_t* w = *state;
+  variable_t v = add_variable(w);
+  const int64_t dims[] = {1, 1};
+  weir_edge_t one = weir_const_floats(w->scope, 2, dims, &(float){1});
+  weir_edge_t start = OP(w, "Assign", v.ref, weir_const_floats(w->scope, 2, dims, &(float){3}));
+  weir_edge_t write = OP(w, "Assign", v.ref, weir_const_floats(w->scope, 2, dims, &(float){5}));
+  weir_edge_t x = OP(w, "Identity", one);
+  check_ok(weir_graph_add_control(write.node, v.read.node));
+  check_ok(weir_graph_add_control(x.node, write.node));
+  loop_nodes_t loop =
+      open_loop(w, "loop", weir_const_int(w->scope, 0), x, weir_const_int(w->scope, 2), 10);
+  weir_edge_t inside = add_enter(w, v.read, "loop", true, 10);
+  weir_edge_t product = OP(w, "MatMul", loop.x, inside);
+  close_loop(w, &loop, product);
+  weir_session_options_t options = {.threads = 2, .mixed_precision = "bf16"};
+  weir_tensor_t* result = NULL;
+  check_ok(weir_session_create(w->graph, &options, &w->session));
+  check_ok(weir_session_run_target(w->session, start.node));
+  check_ok(weir_session_run(w->session, &(weir_step_spec_t){WEIR_FETCHES(loop.exit_x)}, &result));
+  assert_true(float_of(result) == 25);
+  weir_tensor_release(result);
+  retval(w, "r", loop.exit_x, 0);
+  paint(w);
+  CHECK_NARROW(product);
+  CHECK_WIDE(inside);
+  assert_ptr_equal(check_cast(product, 1, inside)->control_inputs[0], loop.x.node);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parse),
@@ -318,6 +348,7 @@ int main(void) {
       TEST(test_references),
       TEST(test_moving_arguments),
       TEST(test_loop),
+      TEST(test_reference_in_loop),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
