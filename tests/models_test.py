@@ -111,8 +111,9 @@ def test_model_without_fusion(name, spread, weir, monkeypatch):
 @pytest.mark.parametrize('kind', ['bf16', 'half'])
 @pytest.mark.parametrize('name', SPREAD)
 def test_model_in_mixed_precision(name, kind, spread, weir):
-    """Near the losses of float, and the same on any devices."""
+    """Near the losses of float, on any devices. Which nodes are in 16 bits depends on the graph, which depends on its devices."""
     file = spread / f'{name}.pb'
-    want, got = losses(weir, file), losses(weir, file, f'--amp={kind}')
-    assert got != want and got[:8] == pytest.approx(want[:8], rel=0.02)
-    assert losses(weir, file, f'--amp={kind}', '--devices=cpu:2,guard:2', '--place=random:1') == got
+    want = losses(weir, file)
+    for options in ((), ('--devices=cpu:2,guard:2', '--place=random:1')):
+        got = losses(weir, file, f'--amp={kind}', *options)
+        assert got != want and got[:8] == pytest.approx(want[:8], rel=0.02)
