@@ -294,15 +294,15 @@ static bool recall(const lt_t* lt, const shape_t* s, const weir_gemm_args_t* arg
 // As all that the choice depends on asks for.
 static weir_status_t* recall_or_choose(const lt_t* lt, const shape_t* s,
                                        const weir_gemm_args_t* args, product_t* p) {
-  if (weir_cuda_is_deterministic(lt->device)) return choose(lt, s, args, p);
+  bool is_measured = !weir_cuda_is_deterministic(lt->device);
   weir_strbuf_t text = {0};
   weir_strbuf_printf(&text, "%s, workspace %zu\n", lt->identity, kWorkspace);
   weir_strbuf_append(&text, (const char*)s, sizeof(*s));
   weir_status_t* status = weir_strbuf_finish(&text);
   weir_view_t key = weir_view(text.data, text.size);
-  if (!status && !recall(lt, s, args, key, p)) {
+  if (!status && !(is_measured && recall(lt, s, args, key, p))) {
     status = choose(lt, s, args, p);
-    if (!status) weir_cuda_cache_remember(key, "gemm", &p->algo, sizeof(p->algo));
+    if (!status && is_measured) weir_cuda_cache_remember(key, "gemm", &p->algo, sizeof(p->algo));
   }
   weir_strbuf_free(&text);
   return status;
