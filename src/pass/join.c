@@ -6,14 +6,14 @@
 // before, and none of them can lead to another: there would have been a cycle. That stays so
 // whatever else is joined, since no way between two other nodes is added.
 //
-// What is large gains nothing, and its inputs' memory would be held until the last node of the
-// group has its own: it is left alone.
+// Inputs' memory is held until the last node of the group has its own. So what is large, which
+// gains nothing, is left alone, and groups do not grow without end.
 #include "graph/analysis.h"
 #include "pass/alive.h"
 #include "pass/device_kernels.h"
 #include "pass/rewrite.h"
 
-enum { LARGE = 1 << 22 };  // elements
+enum { LARGE = 1 << 22, MOST_TOGETHER = 1 << 24 };  // elements
 
 // Who awaits a node, by data or control edges, the last in the topological order first.
 typedef struct reader_t {
@@ -30,6 +30,7 @@ typedef struct group_t {
   const weir_op_t* joined;
   member_t *first, *last;
   int count;
+  int64_t elements;
   struct group_t* next;
 } group_t;
 
@@ -51,16 +52,18 @@ static const weir_op_t* joined_op(const join_t* j, const weir_node_t* node) {
   return weir_registry_find(j->rewrite.graph->registry, weir_view_of(op->def->joined));
 }
 
-static bool is_large(const weir_node_t* node) {
+// Of the largest input, as far as that is known.
+static int64_t count_elements(const weir_node_t* node) {
+  int64_t most = 0;
   for (int i = 0; i < node->def.input_count; ++i) {
     const weir_shape_t* shape = weir_edge_shape(node->inputs[i]);
     int64_t count = shape && shape->rank >= 0 ? 1 : 0;
     for (int d = 0; count && d < shape->rank; ++d) {
       if (shape->dims[d] < 0 || __builtin_mul_overflow(count, shape->dims[d], &count)) count = 0;
     }
-    if (count > LARGE) return true;
+    most = WEIR_MAX(most, count);
   }
-  return false;
+  return most;
 }
 
 // Whether a node of |joined| in the place of |node| would have a kernel of its device's own.
@@ -127,9 +130,11 @@ static weir_status_t* start_group(join_t* j, const weir_op_t* joined, group_t** 
 
 static weir_status_t* choose_group(join_t* j, weir_node_t* node) {
   const weir_op_t* joined = joined_op(j, node);
-  if (!joined || !has_kernel(joined, node) || is_large(node)) return NULL;
+  const int64_t elements = count_elements(node);
+  if (!joined || !has_kernel(joined, node) || elements > LARGE) return NULL;
   group_t* group = j->first_group;
-  while (group && !fits(j, group, node)) group = group->next;
+  while (group && (group->elements + elements > MOST_TOGETHER || !fits(j, group, node)))
+    group = group->next;
   if (!group) WEIR_TRY(start_group(j, joined, &group));
   member_t* member = weir_arena_alloc(&j->rewrite.arena, sizeof(*member));
   if (!member) return weir_out_of_memory();
@@ -137,6 +142,7 @@ static weir_status_t* choose_group(join_t* j, weir_node_t* node) {
   if (group->last) group->last->next = member;
   else group->first = member;
   group->last = member;
+  group->elements += elements;
   ++group->count;
   return NULL;
 }
