@@ -3,8 +3,7 @@
 #ifndef WEIR_OPS_LIST_ROWS_H_
 #define WEIR_OPS_LIST_ROWS_H_
 
-#include "device/cuda/cuda.h"
-#include "op/kernel.h"
+#include "kernel/move/move_op.h"
 #include "tensor/accumulate.h"
 
 // Elements are where the node's device computes: a kernel of a GPU has the CPU's function, and what
@@ -66,27 +65,58 @@ static inline weir_status_t* rows_create(const weir_kernel_ctx_t* ctx, weir_tens
   return status;
 }
 
-// Copies |item| (NULL: |count| zeros) to the elements of |out| from |*at| on and moves |*at| past
-// them.
-static inline weir_status_t* rows_append(const weir_kernel_ctx_t* ctx, weir_tensor_t* out,
-                                         int64_t* at, const weir_tensor_t* item, int64_t count) {
+// ---- rows of an output, one after the other ----
+
+// Kernels that make one have this state: a GPU moves many small ones in one launch.
+static inline weir_status_t* rows_joiner_init(const weir_kernel_init_t* init, void* state) {
+  return weir_device_is_cuda(init->device) ? weir_move_gpu_init(init, state) : NULL;
+}
+#define ROWS_JOINER .init = rows_joiner_init, .state_size = sizeof(weir_move_state_t)
+
+typedef struct rows_t {
+  weir_dtype_t dtype;
+  bool is_on_gpu;
+  weir_kernel_parts_t parts;
+} rows_t;
+
+static inline rows_t rows_of(const weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
   weir_dtype_t dtype = weir_tensor_type(out);
-  size_t size = weir_dtype_size(dtype);
-  char* to = (char*)out->data + (size_t)*at * size;
-  if (item) count = item->count;
-  *at += count;
-  if (count == 0) return NULL;
-  if (rows_are_on_gpu(ctx, dtype)) {
-    return item ? weir_cuda_copy(ctx->device, to, item->data, (size_t)count * size)
-                : weir_cuda_zero(ctx->device, to, (size_t)count * size);
-  }
-  if (item && weir_dtype_is_plain(dtype)) {
-    memcpy(to, item->data, (size_t)count * size);
-    return NULL;
-  }
-  if (item) return weir_elements_copy(dtype, to, item->data, count);
-  if (weir_dtype_is_plain(dtype)) memset(to, 0, (size_t)count * size);
+  return (rows_t){.dtype = dtype,
+                  .is_on_gpu = rows_are_on_gpu(ctx, dtype),
+                  .parts = {.ctx = ctx,
+                            .dtype = dtype,
+                            .rows = 1,
+                            .columns = out->count,
+                            .whole = (uintptr_t)out->data}};
+}
+
+static inline weir_status_t* rows_append_on_host(rows_t* rows, const weir_tensor_t* item,
+                                                 int64_t count) {
+  void* to = (void*)rows->parts.whole;
+  size_t bytes = (size_t)count * weir_dtype_size(rows->dtype);
+  rows->parts.whole += bytes;
+  if (item && !weir_dtype_is_plain(rows->dtype))
+    return weir_elements_copy(rows->dtype, to, item->data, count);
+  if (item) memcpy(to, item->data, bytes);
+  else if (weir_dtype_is_plain(rows->dtype)) memset(to, 0, bytes);
   return NULL;
+}
+
+// Copies |item| (NULL: |count| zeros) behind what is there.
+static inline weir_status_t* rows_append(rows_t* rows, const weir_tensor_t* item, int64_t count) {
+  if (item) count = item->count;
+  if (count == 0) return NULL;
+  if (!rows->is_on_gpu) return rows_append_on_host(rows, item, count);
+  if (item) return weir_kernel_join_part(&rows->parts, item->data, count);
+  WEIR_TRY(weir_kernel_finish_parts(&rows->parts));
+  void* to = (void*)rows->parts.whole;
+  size_t bytes = (size_t)count * weir_dtype_size(rows->dtype);
+  rows->parts.whole += bytes;
+  return weir_cuda_zero(rows->parts.ctx->device, to, bytes);
+}
+
+static inline weir_status_t* rows_finish(rows_t* rows) {
+  return rows->is_on_gpu ? weir_kernel_finish_parts(&rows->parts) : NULL;
 }
 
 // The dtypes list kernels that touch elements take.

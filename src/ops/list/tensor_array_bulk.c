@@ -1,6 +1,5 @@
 // tensor_array_bulk.c — TensorArrayGatherV3, ScatterV3, ConcatV3, SplitV3: many elements at once,
 // as rows of one tensor.
-#include "kernel/move/move_op.h"
 #include "ops/list/array_common.h"
 #include "ops/list/rows.h"
 
@@ -44,28 +43,14 @@ static weir_status_t* read_many(const weir_kernel_ctx_t* ctx, weir_tensor_array_
   return NULL;
 }
 
-// In few launches: items are small and many.
-static weir_status_t* join_on_gpu(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count,
-                                  weir_tensor_t* out) {
-  weir_kernel_parts_t parts = {.ctx = ctx,
-                               .dtype = weir_tensor_type(out),
-                               .rows = 1,
-                               .columns = out->count,
-                               .whole = (uintptr_t)out->data};
-  for (int64_t i = 0; i < count; ++i)
-    WEIR_TRY(weir_kernel_join_part(&parts, items[i]->data, items[i]->count));
-  return weir_kernel_finish_parts(&parts);
-}
-
 // Copies |items|, which agree but for dimension 0, into output 0.
 static weir_status_t* join_items(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int64_t count,
                                  int rank, const int64_t* dims) {
   weir_tensor_t* out = NULL;
-  int64_t at = 0;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  if (rows_are_on_gpu(ctx, weir_tensor_type(out))) return join_on_gpu(ctx, items, count, out);
-  for (int64_t i = 0; i < count; ++i) WEIR_TRY(rows_append(ctx, out, &at, items[i], 0));
-  return NULL;
+  rows_t rows = rows_of(ctx, out);
+  for (int64_t i = 0; i < count; ++i) WEIR_TRY(rows_append(&rows, items[i], 0));
+  return rows_finish(&rows);
 }
 
 // ---- gather ----
@@ -377,12 +362,6 @@ static weir_status_t* split_grad(weir_grad_ctx_t* g) {
   "int32, int8, uint8, "                                                                        \
   "int16, uint16, uint32, int64, uint64"
 
-#define JOIN_KERNELS(...)                                                              \
-  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__},                         \
-                               {WEIR_DEVICE_GPU, .init = weir_move_gpu_init,           \
-                                .state_size = sizeof(weir_move_state_t), __VA_ARGS__}, \
-                               {0}})
-
 const weir_op_module_t weir_ops_list_tensor_array_bulk = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -394,8 +373,8 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Reads several elements into the rows of a tensor.",
          .infer_shape = gather_shape,
          .build_grad = gather_grad,
-         .kernels = JOIN_KERNELS(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
-                                 .host_inputs = "handle, indices")},
+         .kernels = LIST_KERNELS(.types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu,
+                                 ROWS_JOINER, .host_inputs = "handle, indices")},
         {.name = "TensorArrayScatterV3",
          .attrs = "T: type",
          .inputs = "handle: resource; indices: int32; value: T; flow_in: float",
@@ -414,7 +393,7 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .summary = "Joins all elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = JOIN_KERNELS(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu,
+         .kernels = LIST_KERNELS(.types = "dtype: " JOIN_TYPES, .compute = concat_cpu, ROWS_JOINER,
                                  .host_inputs = "handle", .host_outputs = "lengths")},
         {.name = "TensorArraySplitV3",
          .attrs = "T: type",

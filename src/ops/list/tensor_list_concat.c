@@ -112,7 +112,7 @@ static weir_status_t* concat_lengths(weir_kernel_ctx_t* ctx, const concat_t* c,
 
 static weir_status_t* concat_run(weir_kernel_ctx_t* ctx, concat_t* c, const weir_shape_t* element) {
   int64_t dims[WEIR_MAX_RANK + 1];
-  int64_t row_count = 0, at = 0;
+  int64_t row_count = 0;
   weir_tensor_t* out = NULL;
   WEIR_TRY(concat_split_shape(c, element));
   WEIR_TRY(concat_check(c, element));
@@ -121,10 +121,10 @@ static weir_status_t* concat_run(weir_kernel_ctx_t* ctx, concat_t* c, const weir
   for (int i = 0; i < c->rest->rank; ++i) dims[i + 1] = c->rest->dims[i];
   WEIR_TRY(weir_kernel_output(ctx, 0, c->rest->rank + 1, dims, &out));
   const int64_t* lengths = WEIR_TENSOR_DATA(ctx->outputs[1].tensor, const int64_t);
-  for (size_t i = 0; i < c->list->count; ++i) {
-    WEIR_TRY(rows_append(ctx, out, &at, c->list->items[i], lengths[i] * row_count));
-  }
-  return NULL;
+  rows_t rows = rows_of(ctx, out);
+  for (size_t i = 0; i < c->list->count; ++i)
+    WEIR_TRY(rows_append(&rows, c->list->items[i], lengths[i] * row_count));
+  return rows_finish(&rows);
 }
 
 static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
@@ -407,7 +407,7 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .summary = "Joins the elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu, ROWS_JOINER,
                                  .host_inputs = "input_handle", .host_outputs = "lengths")},
         {.name = "TensorListConcatV2",
          .attrs = "element_dtype: type; shape_type: {int32, int64}",
@@ -417,7 +417,7 @@ const weir_op_module_t weir_ops_list_tensor_list_concat = {
          .summary = "Joins the elements along dimension 0.",
          .infer_shape = concat_shape,
          .build_grad = concat_grad,
-         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu,
+         .kernels = LIST_KERNELS(.types = ROWS_LIST_TYPES, .compute = concat_cpu, ROWS_JOINER,
                                  .host_inputs = "input_handle, element_shape, leading_dims",
                                  .host_outputs = "lengths")},
         {.name = "TensorListSplit",

@@ -8,15 +8,15 @@ static weir_status_t* join_rows(weir_kernel_ctx_t* ctx, const weir_list_t* list,
                                 const int32_t* indices, int64_t count, const weir_shape_t* shape) {
   int64_t dims[WEIR_MAX_RANK + 1];
   weir_tensor_t* out = NULL;
-  int64_t row_count = 0, at = 0;
+  int64_t row_count = 0;
   WEIR_TRY(weir_shape_count(list->dtype, shape->rank, shape->dims, &row_count));
   dims[0] = count;
   for (int i = 0; i < shape->rank; ++i) dims[i + 1] = shape->dims[i];
   WEIR_TRY(weir_kernel_output(ctx, 0, shape->rank + 1, dims, &out));
-  for (int64_t i = 0; i < count; ++i) {
-    WEIR_TRY(rows_append(ctx, out, &at, list->items[indices ? indices[i] : i], row_count));
-  }
-  return NULL;
+  rows_t rows = rows_of(ctx, out);
+  for (int64_t i = 0; i < count; ++i)
+    WEIR_TRY(rows_append(&rows, list->items[indices ? indices[i] : i], row_count));
+  return rows_finish(&rows);
 }
 
 // ---- stack ----
@@ -336,12 +336,13 @@ const weir_op_module_t weir_ops_list_tensor_list_rows = {
     .ops = (const weir_op_def_t[]){
         ROW_OP("TensorListStack", "element_dtype: type; num_elements: int = -1",
                "input_handle: variant; element_shape: int32", "tensor: element_dtype", stack_shape,
-               stack_grad, "Returns all elements as rows.", .compute = stack_cpu,
+               stack_grad, "Returns all elements as rows.", .compute = stack_cpu, ROWS_JOINER,
                .host_inputs = "input_handle, element_shape"),
         ROW_OP("TensorListGather", "element_dtype: type",
                "input_handle: variant; indices: int32; element_shape: int32",
                "values: element_dtype", gather_shape, gather_grad, "Returns some elements as rows.",
-               .compute = gather_cpu, .host_inputs = "input_handle, indices, element_shape"),
+               .compute = gather_cpu, ROWS_JOINER,
+               .host_inputs = "input_handle, indices, element_shape"),
         ROW_OP("TensorListFromTensor", DTYPE_AND_SHAPE,
                "tensor: element_dtype; element_shape: shape_type", "output_handle: variant",
                from_tensor_shape, from_tensor_grad, "Makes a list of a tensor's rows.",
