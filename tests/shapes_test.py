@@ -216,3 +216,12 @@ def test_no_guess():
     """A permutation of one axis fits a scalar, too."""
     differing = [show(*s) for s in shapes_of(transposes) if s[1] != s[2]]
     assert not differing, '\n'.join(differing)
+
+
+def test_slices_of_shapes():
+    """TensorFlow looks through strided slices only."""
+    def build():
+        partly = raw.Shape(input=hidden(f32, [2, None, 3, 4]))
+        for begin, size in (([0], [2]), ([1], [2]), ([2], [-1]), ([0], [0])):
+            raw.Fill(dims=raw.Slice(input=partly, begin=begin, size=size), value=0.0)
+    assert [got for tensor, got, _ in shapes_of(build) if tensor.op.type == 'Fill'] == [[2, None], [None, 3], [3, 4], []]

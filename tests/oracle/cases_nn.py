@@ -241,6 +241,8 @@ def pool_errors(check, rng):
         check('AvgPool', [x], dict(good, **bad))
     for bad in (x[0], x[0, 0, 0, 0], x[None]):
         check('MaxPoolWithArgmax', [bad], good)
+        for op in ('MaxPoolGradWithArgmax', 'MaxPoolGradGradWithArgmax'):
+            check(op, [bad, np.zeros((2, 4, 5, 3), np.float32), np.zeros((2, 4, 5, 3), np.int64)], good)
         check('AvgPool', [bad], good)
     check('MaxPool', [x[0]], good)
     top = max_pool(x, (2, 2), (1, 1), 'VALID')

@@ -38,6 +38,16 @@ def moved(p):
            raw.ReverseV2(tensor=x, axis=np.int32(p.pick([], [0], [0, 1]))))
 
 
+@program(30)
+def transposed(p):
+    """Of as many along each axis, so that the shape says nothing."""
+    rank = int(p.rng.integers(1, 4))
+    x = fed(p, p.rng.standard_normal((2,) * rank).astype(np.float32))
+    for _ in range(3):
+        p.step(raw.Transpose(x=x, perm=p.rng.permutation(rank).astype(np.int32)), raw.Transpose(x=x, perm=np.arange(rank, dtype=np.int32)))
+    p.step(raw.Transpose(x=x, perm=np.arange(rank, dtype=np.int32)[::-1].copy()))
+
+
 @program(120)
 def computed(p):
     dtype = p.pick(np.float32, np.float64, np.int32)
