@@ -1,6 +1,7 @@
 // fused_test.c — Fused programs give what their nodes give, bit for bit: types, shapes, tails.
 #include <math.h>
 
+#include "base/alloc.h"
 #include "testing/world.h"
 
 typedef struct shape_t {
@@ -51,6 +52,37 @@ static void run(world_t* w, const char* disabled, int threads, const weir_step_s
   weir_session_destroy(session);
 }
 
+static void check_equal(const weir_tensor_t* a, const weir_tensor_t* b) {
+  assert_true(weir_tensor_same_shape(a, b));
+  assert_int_equal(a->dtype, b->dtype);
+  size_t size = weir_tensor_byte_size(a);
+  if (size) assert_memory_equal(a->data, b->data, size);
+}
+
+// Each allocation of a step fails in turn: that is an error, or the results are the same.
+static void check_without_memory(world_t* w, const weir_step_spec_t* spec, int threads,
+                                 weir_tensor_t* const* want) {
+  weir_session_options_t options = {.threads = threads};
+  weir_session_t* session = NULL;
+  check_ok(weir_session_create(w->graph, &options, &session));
+  int successes = 0;
+  for (int64_t n = 0; successes < 4; ++n) {  // 0: none, so that the step is compiled
+    weir_tensor_t* results[4] = {NULL};
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_session_run(session, spec, results);
+    weir_alloc_fail_at(0, false);
+    weir_code_t code = weir_status_code(status);
+    if (code != WEIR_OK) assert_int_equal(code, WEIR_RESOURCE_EXHAUSTED);
+    weir_status_destroy(status);
+    successes = code == WEIR_OK && n > 0 ? successes + 1 : 0;
+    for (int i = 0; i < spec->fetch_count && code == WEIR_OK; ++i) {
+      check_equal(results[i], want[i]);
+      weir_tensor_release(results[i]);
+    }
+  }
+  weir_session_destroy(session);
+}
+
 // Runs with the pass and without: results are the same, nodes are fewer.
 static void check_same(world_t* w, const weir_step_spec_t* spec, int threads) {
   weir_tensor_t *with[4] = {NULL}, *without[4] = {NULL};
@@ -58,11 +90,9 @@ static void check_same(world_t* w, const weir_step_spec_t* spec, int threads) {
   run(w, NULL, threads, spec, with, &fewer);
   run(w, "fuse", threads, spec, without, &more);
   assert_true(fewer < more);
+  check_without_memory(w, spec, threads, without);
   for (int i = 0; i < spec->fetch_count; ++i) {
-    assert_true(weir_tensor_same_shape(with[i], without[i]));
-    assert_int_equal(with[i]->dtype, without[i]->dtype);
-    size_t size = weir_tensor_byte_size(with[i]);
-    if (size) assert_memory_equal(with[i]->data, without[i]->data, size);
+    check_equal(with[i], without[i]);
     weir_tensor_release(with[i]);
     weir_tensor_release(without[i]);
   }
