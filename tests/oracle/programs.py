@@ -209,6 +209,9 @@ def run_one(options, lib, function, number, current, writer):
     with in_folder(program.files):
         problem = program_run.run_weir(lib, program.graph_def.SerializeToString(), program.steps, program.threads, program.passes,
                                        program.captures)
+    if options.probe and not problem:
+        run_again = program.graph_def.SerializeToString(), program.steps, program.threads, program.passes, program.captures, program.files
+        problem = program_run.run_exhausted(options.exhausted, name, *run_again)
     for place in places(options, program) if not problem else []:
         with in_folder(program.files):
             current.set(f'{name} on {options.devices}, {place}')
@@ -219,9 +222,6 @@ def run_one(options, lib, function, number, current, writer):
             break
     if options.devices and program.is_about_memory and not problem:
         problem = run_placed(lib, program)
-    if options.probe and not problem:
-        run_again = program.graph_def.SerializeToString(), program.steps, program.threads, program.passes, program.captures, program.files
-        problem = program_run.run_exhausted(options.exhausted, name, *run_again)
     return program.ops(), program.fingerprint, problem and f'{name}: {problem}'
 
 
