@@ -50,13 +50,14 @@ static bool has_function(const weir_cuda_pool_t* f, int which) {
 
 weir_status_t* weir_cuda_pool_find(weir_device_t* device, weir_dtype_t dtype,
                                    const weir_window_t* window, weir_cuda_pool_t* out) {
-  out->is_fixed = window && is_small_square(window);
-  out->is_separate = out->is_fixed && window->stride[0] >= window->size[0];
+  bool is_fixed = window && is_small_square(window);
+  out->is_fixed = is_fixed;
+  out->is_separate = is_fixed && window->stride[0] >= window->size[0];
   for (int i = 0; i < WEIR_CUDA_POOL_FUNCTIONS; ++i) {
     weir_strbuf_t text = {0};
     if (!has_function(out, i)) continue;
     weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(dtype));
-    if (out->is_fixed)
+    if (is_fixed)
       weir_strbuf_printf(&text, "#define WINDOW %d\n#define STRIDE %d\n", (int)window->size[0],
                          (int)window->stride[0]);
     WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_pool2d, names[i], &out->at[i]));
