@@ -120,7 +120,9 @@ static weir_status_t* no_kernel(const weir_node_def_t* node, const char* device_
 
 const weir_kernel_def_t* weir_op_kernel(const weir_node_def_t* node, const char* device_type) {
   const weir_kernel_def_t* kernel = find_in_tables(node, device_type);
-  return kernel ? kernel : find_in_tables(node, NULL);
+  if (kernel) return kernel;
+  const weir_kernel_def_t* portable = find_in_tables(node, NULL);
+  return portable ? portable->abroad : NULL;
 }
 
 weir_status_t* weir_op_find_kernel(const weir_node_def_t* node, const char* device_type,

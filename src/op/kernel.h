@@ -152,8 +152,8 @@ WEIR_MUST_USE weir_status_t* weir_kernel_output_bool(weir_kernel_ctx_t* ctx, int
 void weir_kernel_set_ref(weir_kernel_ctx_t* ctx, int i, weir_variable_t* variable);
 
 // Which inputs, or outputs, of a node are in host memory on a device whose memory is its own: those
-// that the kernel lists, all that no device memory can hold, and of portable kernels int32. Bit i
-// is tensor i, of the first 64.
+// that the kernel lists, all that no device memory can hold, and of borrowed portable kernels
+// int32. Bit i is tensor i, of the first 64.
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,
                                bool outputs);
 // The same of one of them, however many there are.

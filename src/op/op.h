@@ -112,7 +112,7 @@ typedef struct weir_kernel_def_t {
                          void* state);  // optional: parses attributes into |state|
   void (*deinit)(void* state);          // optional; also after a failed init
   bool is_portable;  // it touches elements in host memory only: it serves every kind of device that
-                     // has no kernel of its own for the node. int32, the type of shapes and
+                     // has no kernel of its own for the node. There int32, the type of shapes and
                      // counters, stays in host memory with it, as in TensorFlow
   bool has_device_int32;    // but not with this one, which copies or reinterprets
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
@@ -122,6 +122,8 @@ typedef struct weir_kernel_def_t {
   // leaves them out.
   uint64_t host_input_args;
   uint64_t host_output_args;
+  const struct weir_kernel_def_t* abroad;  // likewise: a portable row, as other kinds have it
+  bool keeps_int32;                        // in such a row: in host memory
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
 #define WEIR_CPU_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})

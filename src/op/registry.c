@@ -126,6 +126,12 @@ static weir_status_t* copy_kernels(weir_registry_t* registry, const char* file, 
   for (size_t i = 0; i < count; ++i) {
     copy[i] = rows[i];
     WEIR_TRY(complete_kernel(file, op, &copy[i]));
+    if (!copy[i].is_portable) continue;
+    weir_kernel_def_t* abroad = weir_arena_array(&registry->arena, 1, sizeof(*abroad));
+    if (!abroad) return weir_out_of_memory();
+    *abroad = copy[i];
+    abroad->keeps_int32 = !abroad->has_device_int32;
+    copy[i].abroad = abroad;
   }
   *out_rows = copy;
   return NULL;

@@ -5,9 +5,7 @@
 
 static bool is_host_type(const weir_kernel_def_t* kernel, weir_dtype_t type) {
   weir_dtype_t base = weir_dtype_base(type);
-  bool stays =
-      kernel && kernel->is_portable && !kernel->has_device_int32 && base == WEIR_DTYPE_INT32;
-  return stays || !weir_dtype_is_plain(base);
+  return !weir_dtype_is_plain(base) || (kernel && kernel->keeps_int32 && base == WEIR_DTYPE_INT32);
 }
 
 uint64_t weir_kernel_host_args(const weir_node_def_t* node, const weir_kernel_def_t* kernel,

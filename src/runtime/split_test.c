@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/perturb.h"
+#include "op/kernel.h"
 #include "testing/world.h"
 #include "weir/file.h"
 #include "wire/message.h"
@@ -113,15 +114,18 @@ static void test_a_constant_is_where_its_device_is(void** state) {
   assert_true(feed_float(session, x, -1, y) == -7);
 }
 
-// Counters do not cross: what hands an int32 on leaves it with the host, whatever its device.
+// What hands an int32 on leaves it with the host where it is borrowed from the CPU.
 static void test_counters_stay_on_the_host(void** state) {
   world_t* w = *state;
-  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32);
-  weir_edge_t a = ON(w, "/device:GUARD:0", "Identity", "a", x);
-  weir_edge_t b = ON(w, "/device:GUARD:1", "Snapshot", "b", a);
-  weir_edge_t y = ON(w, "/device:CPU:0", "Neg", "y", b);
-  weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
-  assert_int_equal(count_nodes(session, x, y), 5);  // x, a, b, y, result
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_INT32), y = placeholder(w, "y", WEIR_DTYPE_FLOAT);
+  const weir_node_def_t* counter = &OP(w, "Identity", x).node->def;
+  const weir_node_def_t* number = &OP(w, "Identity", y).node->def;
+  const weir_kernel_def_t *own = weir_op_kernel(counter, "CPU"),
+                          *borrowed = weir_op_kernel(counter, "GPU");
+  assert_false(weir_kernel_is_host_arg(counter, own, true, 0));
+  assert_true(weir_kernel_is_host_arg(counter, borrowed, true, 0));
+  assert_true(weir_kernel_is_host_arg(counter, borrowed, false, 0));
+  assert_false(weir_kernel_is_host_arg(number, borrowed, true, 0));
 }
 
 // Large enough to be copied in pieces, where that is done.

@@ -25,9 +25,10 @@ static weir_status_t* const_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* const_init(const weir_kernel_init_t* init, void* state) {
   const_state_t* self = state;
   weir_tensor_t* value = weir_attrs_tensor(init->node->attrs, "value");
-  weir_dtype_t dtype = weir_tensor_type(value);
-  bool is_host_type = dtype == WEIR_DTYPE_INT32 || !weir_dtype_is_plain(dtype);
-  if (!weir_device_is_host(init->device) && !is_host_type)
+  const weir_device_t* device = init->device;
+  const weir_kernel_def_t* kernel =
+      weir_device_is_host(device) ? NULL : weir_op_kernel(init->node, device->kernel_type);
+  if (kernel && !weir_kernel_is_host_arg(init->node, kernel, true, 0))
     return weir_device_fetch(init->device, WEIR_MEMORY_DEVICE, value, &self->value);
   self->value = weir_tensor_retain(value);
   return NULL;
