@@ -150,7 +150,7 @@ def test_soft_placement(monkeypatch):
 def test_colocation(cluster):
     with clusters.session(cluster) as s:
         with tf1.device(device(1, 'GUARD:1')):
-            x = tf.square(tf1.placeholder_with_default(3.0, []), name='x')
+            x = tf.reduce_sum(tf1.placeholder_with_default([4.0, 5.0], [2]), name='x')  # which is not fused with what follows
         with tf1.colocate_with(x.op, ignore_existing=True):
             y = tf.negative(x, name='y')
         value, ran, _ = traced(s, y)
