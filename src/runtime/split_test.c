@@ -78,9 +78,9 @@ static void test_from_guard_to_guard(void** state) {
   assert_int_equal(count_nodes(session, x, c), 8);  // x, copy, a, copy, b, copy, c, result
 }
 
-// A constant that is read as a value, not bound to its reader: it is the host's to give.
-static void test_a_constant_crosses(void** state) {
-  world_t* w = *state;
+// A constant that is read as a value, not bound to its reader, be that on another device or on its
+// own, whose kernels check where their inputs are.
+static void check_merged_constant(world_t* w, const char* reader) {
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT), zero = weir_const_float(w->scope, 0);
   weir_node_t* branch = add_on(w, "/device:CPU:0", "Switch", "branch",
                                WEIR_EDGES(x, OP(w, "Greater", x, zero)), WEIR_NO_ATTRS);
@@ -89,29 +89,18 @@ static void test_a_constant_crosses(void** state) {
       w, "/device:GUARD:0", "Const", "seven", WEIR_NO_EDGES,
       WEIR_ATTRS(weir_attr_tensor("value", seven), weir_attr_type("dtype", WEIR_DTYPE_FLOAT)));
   weir_tensor_release(seven);
-  weir_edge_t merged =
-      ON(w, "/device:GUARD:1", "Merge", "merged", output(branch, 1), output(constant, 0));
-  weir_edge_t y = ON(w, "/device:GUARD:1", "Neg", "y", merged);
+  weir_edge_t merged = ON(w, reader, "Merge", "merged", output(branch, 1), output(constant, 0));
+  weir_edge_t y = ON(w, reader, "Neg", "y", merged);
   weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
   assert_true(feed_float(session, x, -1, y) == -7);
 }
 
-// The same, where constant and reader are on one device.
+static void test_a_constant_crosses(void** state) {
+  check_merged_constant(*state, "/device:GUARD:1");
+}
+
 static void test_a_constant_is_where_its_device_is(void** state) {
-  world_t* w = *state;
-  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT), zero = weir_const_float(w->scope, 0);
-  weir_node_t* branch = add_on(w, "/device:GUARD:0", "Switch", "branch",
-                               WEIR_EDGES(x, OP(w, "Greater", x, zero)), WEIR_NO_ATTRS);
-  weir_tensor_t* seven = make_float(7);
-  weir_node_t* constant = add_on(
-      w, "/device:GUARD:0", "Const", "seven", WEIR_NO_EDGES,
-      WEIR_ATTRS(weir_attr_tensor("value", seven), weir_attr_type("dtype", WEIR_DTYPE_FLOAT)));
-  weir_tensor_release(seven);
-  weir_edge_t merged =
-      ON(w, "/device:GUARD:0", "Merge", "merged", output(branch, 1), output(constant, 0));
-  weir_edge_t y = ON(w, "/device:GUARD:0", "Neg", "y", merged);  // which checks
-  weir_session_t* session = open_on(w, "cpu,guard:2", NULL, false);
-  assert_true(feed_float(session, x, -1, y) == -7);
+  check_merged_constant(*state, "/device:GUARD:0");
 }
 
 // What hands an int32 on leaves it with the host where it is borrowed from the CPU.
