@@ -4,7 +4,8 @@
 // Those others then wait for all that the second group waits for. So it must not be they that lead
 // to it: a search along the edges, through whole groups, looks for a way from one to the other.
 // Ways lead on in the topological order, but for groups that others read in the middle of, which
-// lead back to their first node. The search is bounded; "not known in time" means no.
+// lead back to their first node, and for loops: what enters one may come out of any of its exits,
+// turns later, by another variable. The search is bounded; "not known in time" means no.
 //
 // And there are ways that are no edges. A dequeue may wait for an enqueue, a Recv for a Send whose
 // tensor comes back from another task. So others must not come to wait for an op that waits
@@ -26,9 +27,14 @@ typedef struct join_t {
   int* position;          // by node id: in the topological order
   int* begins;            // by group: position of its first member
   int* ends;              // by group: and of its last
-  bool* is_joined;        // by group: it may be read in the middle of
-  int* seen;              // by node id: the last search that came here
-  int* group_seen;        // by group: likewise
+  weir_node_t** exits;    // by loop: its last Exit; before[id]: the one before it
+  weir_node_t** before;
+  int* exit_begins;      // by loop: position of its first Exit
+  int* enter_ends;       // by loop: and of its last Enter
+  uint64_t* loop_waits;  // by loop: what its Enter nodes wait for
+  bool* is_joined;       // by group: it may be read in the middle of
+  int* seen;             // by node id: the last search that came here
+  int* group_seen;       // by group: likewise
   int search;
   int limit;  // of the search: position beyond which no way leads back
   weir_node_t** stack;
@@ -95,20 +101,42 @@ static bool may_wait(const weir_node_t* node) {
   return false;
 }
 
+static void number_waiting(join_t* j) {
+  int count = 0;
+  for (size_t k = 0; k < j->f->rewrite.count; ++k) {
+    const weir_node_t* node = j->f->rewrite.order[k];
+    if (!j->f->is_live[node->id] || !may_wait(node)) continue;
+    j->waits[node->id] = (uint64_t)1 << count;
+    count = WEIR_MIN(count + 1, WAITING_LIMIT);
+  }
+}
+
+// Hands on what |node| waits for; an Exit waits for all that enters its loop. True: a loop has come
+// to wait for more, whose exits may have been before.
+static bool pass_waiting(join_t* j, const weir_node_t* node) {
+  uint64_t waits = j->waits[node->id];
+  for (int i = 0; i < source_count(j, node); ++i) waits |= j->waits[source_at(j, node, i)->id];
+  weir_role_t role = weir_node_role(node);
+  if (role == WEIR_ROLE_EXIT) waits |= j->loop_waits[j->f->loops.inside[node->id]];
+  j->waits[node->id] = waits;
+  if (role != WEIR_ROLE_ENTER) return false;
+  uint64_t* loop = &j->loop_waits[j->f->loops.outputs[node->id]];
+  bool is_news = waits & ~*loop;
+  *loop |= waits;
+  return is_news;
+}
+
 static weir_status_t* mark_waiting(join_t* j) {
   const weir_rewrite_t* rewrite = &j->f->rewrite;
   j->waits = weir_arena_array(&j->f->rewrite.arena, rewrite->count + 1, sizeof(*j->waits));
   if (!j->waits) return weir_out_of_memory();
-  int count = 0;
+  number_waiting(j);
+  for (bool is_news = true; is_news;) {
+    is_news = false;
+    for (size_t k = 0; k < rewrite->count; ++k) is_news |= pass_waiting(j, rewrite->order[k]);
+  }
   for (size_t k = 0; k < rewrite->count; ++k) {
     const weir_node_t* node = rewrite->order[k];
-    uint64_t waits = 0;
-    for (int i = 0; i < source_count(j, node); ++i) waits |= j->waits[source_at(j, node, i)->id];
-    if (j->f->is_live[node->id] && may_wait(node)) {
-      waits |= (uint64_t)1 << count;
-      count = WEIR_MIN(count + 1, WAITING_LIMIT);
-    }
-    j->waits[node->id] = waits;
     int group = j->f->group_of[node->id];
     for (int i = 0; group >= 0 && i < j->f->controls[node->id].count; ++i)
       j->awaits[group] |= j->waits[j->f->controls[node->id].nodes[i]->id];
@@ -160,6 +188,11 @@ static void visit_readers(join_t* j, const weir_node_t* node, int from) {
   }
 }
 
+static void visit_exits(join_t* j, const weir_node_t* enter) {
+  weir_node_t* exit = j->exits[j->f->loops.outputs[enter->id]];
+  for (; exit; exit = j->before[exit->id]) visit(j, exit);
+}
+
 static void visit_members(join_t* j, int number, int from) {
   if (j->group_seen[number] == j->search) return;
   j->group_seen[number] = j->search;
@@ -170,12 +203,13 @@ static void visit_members(join_t* j, int number, int from) {
 // The last position from which a way may lead to group |to|.
 static int last_position(const join_t* j, int to) {
   int limit = j->ends[to];
-  for (bool has_changed = true; has_changed;) {
-    has_changed = false;
+  for (int before = -1; before != limit;) {
+    before = limit;
     for (int g = 0; g < j->f->group_count; ++g) {
-      if (!j->is_joined[g] || j->begins[g] > limit || j->ends[g] <= limit) continue;
-      limit = j->ends[g];
-      has_changed = true;
+      if (j->is_joined[g] && j->begins[g] <= limit) limit = WEIR_MAX(limit, j->ends[g]);
+    }
+    for (int i = 1; i < j->f->loops.count; ++i) {
+      if (j->exits[i] && j->exit_begins[i] <= limit) limit = WEIR_MAX(limit, j->enter_ends[i]);
     }
   }
   return limit;
@@ -198,6 +232,7 @@ static bool is_between(join_t* j, int from, int to) {
     if (group == to || budget == 0) return true;
     if (group >= 0) visit_members(j, group, from);
     else visit_readers(j, node, from);
+    if (weir_node_role(node) == WEIR_ROLE_ENTER) visit_exits(j, node);
   }
   return false;
 }
@@ -258,6 +293,30 @@ static void join_readers(join_t* j, const weir_node_t* node) {
   }
 }
 
+static weir_status_t* find_ends_of_loops(join_t* j) {
+  const weir_loops_t* loops = &j->f->loops;
+  weir_arena_t* arena = &j->f->rewrite.arena;
+  size_t count = (size_t)loops->count;
+  j->exits = weir_arena_array(arena, count, sizeof(weir_node_t*));
+  j->before = weir_arena_array(arena, j->f->rewrite.count + 1, sizeof(weir_node_t*));
+  j->exit_begins = weir_arena_array(arena, count, sizeof(*j->exit_begins));
+  j->enter_ends = weir_arena_array(arena, count, sizeof(*j->enter_ends));
+  j->loop_waits = weir_arena_array(arena, count, sizeof(*j->loop_waits));
+  if (!j->exits || !j->before || !j->exit_begins || !j->enter_ends || !j->loop_waits)
+    return weir_out_of_memory();
+  for (size_t k = 0; k < j->f->rewrite.count; ++k) {
+    weir_node_t* node = j->f->rewrite.order[k];
+    weir_role_t role = weir_node_role(node);
+    if (role == WEIR_ROLE_ENTER) j->enter_ends[loops->outputs[node->id]] = (int)k;
+    if (role != WEIR_ROLE_EXIT) continue;
+    int loop = loops->inside[node->id];
+    if (!j->exits[loop]) j->exit_begins[loop] = (int)k;
+    j->before[node->id] = j->exits[loop];
+    j->exits[loop] = node;
+  }
+  return NULL;
+}
+
 static weir_status_t* init(join_t* j) {
   weir_fuse_t* f = j->f;
   weir_arena_t* arena = &f->rewrite.arena;
@@ -281,6 +340,7 @@ static weir_status_t* init(join_t* j) {
     j->begins[group] = (int)k;
     if (node == f->groups[group]->root) j->ends[group] = (int)k;
   }
+  WEIR_TRY(find_ends_of_loops(j));
   WEIR_TRY(list_readers(j));
   return mark_waiting(j);
 }

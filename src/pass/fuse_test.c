@@ -464,6 +464,39 @@ static void test_loop_variables_that_die(void** state) {
   assert_int_equal(saved(w, FETCH(loop.exit_x)), 0);
 }
 
+// while (i < n) { i += 1; x = invariant }: what enters the loop by one variable leaves it by
+// another.
+static weir_edge_t change_variables(world_t* w, weir_edge_t x, weir_edge_t invariant) {
+  weir_edge_t n = placeholder(w, NULL, WEIR_DTYPE_INT32);
+  loop_nodes_t loop = open_loop(w, "loop", weir_const_int(w->scope, 0), x, n, 10);
+  weir_node_t* turn = add(w, "Identity", NULL, WEIR_EDGES(loop.i), WEIR_NO_ATTRS);
+  close_loop(w, &loop, held(w, add_enter(w, invariant, "loop", true, 10), turn));
+  return loop.exit_x;
+}
+
+// What leaves a loop waits for all that enters it, though no edge forwards leads from one to the
+// other: a node of both would wait for itself.
+static void test_ways_through_loops(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t square = OP(w, "Square", x);
+  weir_edge_t left = change_variables(w, x, square);
+  assert_int_equal(saved(w, FETCH(OP(w, "AddV2", square, left))), 0);
+  assert_int_equal(saved(w, FETCH(OP(w, "AddV2", square, x), left)), 1);
+}
+
+// And it waits for what those wait for.
+static void test_waiting_through_loops(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  queue_nodes_t q = add_queue(w, "q", 1);
+  weir_edge_t left = change_variables(w, x, q.value);
+  weir_edge_t square = OP(w, "Square", x);
+  weir_edge_t sum = OP(w, "AddV2", square, left);
+  assert_int_equal(saved(w, FETCH(sum)), 1);
+  assert_int_equal(saved(w, FETCH(sum, OP(w, "MatMul", square, square))), 0);
+}
+
 // ---- errors ----
 
 // The message names the node that does not fit, and its op.
@@ -527,6 +560,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_branches, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_loop_variables_that_die, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_ways_through_loops, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_waiting_through_loops, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_errors_name_the_node, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
