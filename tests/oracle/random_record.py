@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes random programs with what TensorFlow makes of them, as far as its own order determines it, for programs.py --replay.
 
-    random_record.py FILE [--seed N] [--count N] [--variables KIND...]
+    random_record.py FILE [--seed N] [--count N] [--variables KIND...] [--calm]
 """
 import argparse
 import os
@@ -40,11 +40,12 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=1000)
     parser.add_argument('--variables', nargs='+', choices=('ref', 'resource'), default=('ref', 'resource'))
+    parser.add_argument('--calm', action='store_true', help='no constants outside their branch, no Merge of what may be alive twice')
     options = parser.parse_args()
     tensorflow = random_tensorflow.Library()
     names, judge, writer = output_names(tensorflow), random_run.Judge(tensorflow, None), record.Writer('programs', options.seed)
     for seed in range(options.seed, options.seed + options.count):
-        program = random_generate.draw(seed, names, tuple(options.variables))
+        program = random_generate.draw(seed, names, tuple(options.variables), is_calm=options.calm)
         steps = [program_run.step_record(writer, step) for step in determined_steps(judge, program)]
         if steps:
             writer.add({'name': f'random[{seed}]', 'graph': writer.blob(program.encode(devices=False)), 'threads': program.threads,
