@@ -21,6 +21,7 @@ sys.path.insert(0, ORACLE)
 import record
 
 SMALL, LARGE_CASES, MOST = 2048, 2, 60  # bytes of a case; large cases and all cases of an op
+FUSED = ('_FusedConv2D',)  # ops of passes that TensorFlow has, too
 LEFT_OUT = ('programs_alias', 'programs_checkpoint_v1')
 
 
@@ -55,7 +56,7 @@ def renumber(case, number):
 
 def record_oracle(options, folder):
     ops = [json.loads(line) for line in subprocess.check_output([options.cli, 'ops', '--json'], text=True).splitlines()]
-    names = [op['name'] for op in ops if 'GPU' in op['devices'] and not op['name'].startswith('_')]
+    names = [op['name'] for op in ops if 'GPU' in op['devices'] and (not op['name'].startswith('_') or op['name'] in FUSED)]
     path = os.path.join(folder, 'all.xz')
     subprocess.run([sys.executable, f'{ORACLE}/oracle.py', '--probe', options.probe, '--record', path, *names], stdout=subprocess.DEVNULL)
     reader = record.Reader(path, 'oracle')

@@ -55,6 +55,18 @@ def convolutions(check, rng):
     conv(normal(rng, (2, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['BiasAdd', 'Elu'], padding='EXPLICIT',
          explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     conv(normal(rng, (0, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['BiasAdd'])
+    for tail in TAILS[:2]:  # what GPUs have kernels for
+        for f, more in (((3, 3, 3, 8), {'padding': 'EXPLICIT', 'explicit_paddings': [0, 0, 1, 2, 0, 1, 0, 0]}),
+                        ((2, 3, 3, 8), {'dilations': [1, 2, 1, 1], 'strides': [1, 1, 1, 1], 'padding': 'VALID'}),
+                        ((2, 2, 3, 5), {'strides': [1, 2, 2, 1]})):
+            conv(normal(rng, (2, 7, 6, 3)), normal(rng, f), [normal(rng, f[3:])], ['BiasAdd', *tail], **more)
+        conv(normal(rng, (2, 5, 6, 8), np.float16), normal(rng, (3, 3, 8, 16), np.float16), [normal(rng, (16,), np.float16)],
+             ['BiasAdd', *tail], tf_only_fails=True)
+        conv(normal(rng, (2, 5, 6, 3), np.float64), normal(rng, (3, 3, 3, 5), np.float64), [normal(rng, (5,), np.float64)],
+             ['BiasAdd', *tail])
+    x = normal(rng, (1, 4, 4, 3))
+    x[0, 1, 1, 1], x[0, 3, 3, 0] = np.nan, -np.inf
+    conv(x, normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['BiasAdd', 'Relu'])
     conv(normal(rng, (2, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (3,))], ['BiasAdd'], weir_only_fails=True)
     conv(normal(rng, (2, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['Relu'])
     conv(normal(rng, (2, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['FusedBatchNorm'])

@@ -58,3 +58,27 @@ extern "C" __global__ void crop(const T* from, T* to, frame_t f) {
     to[i] = from[((image * f.large_lines + y) * f.large_pixels + x) * f.channels + channel];
   }
 }
+
+// Rows of |few| elements to rows of |many|, the others 0. |many| is a multiple of WIDTH, and |to| is
+// aligned: a pack is written at once.
+enum { WIDTH = 16 / sizeof(T) };
+
+extern "C" __global__ void widen(const T* from, T* to, int64_t rows, int few, int many) {
+  typedef pack_t<T, WIDTH> P;
+  int packs = many / WIDTH;
+  int64_t n = rows * packs, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) {
+    int64_t row = i / packs;
+    int at = (int)(i % packs) * WIDTH;
+    P pack;
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) pack.at[k] = at + k < few ? from[row * few + at + k] : (T)0;
+    ((P*)to)[i] = pack;
+  }
+}
+
+// And back.
+extern "C" __global__ void narrow(const T* from, T* to, int64_t rows, int few, int many) {
+  int64_t n = rows * few, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) to[i] = from[i / few * many + i % few];
+}

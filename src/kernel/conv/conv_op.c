@@ -4,7 +4,7 @@
 #include "kernel/conv/cuda_conv.h"
 #include "kernel/move/staging.h"
 
-enum { MAX_RANK = 5 };
+enum { MAX_RANK = 5, FIRST_ARG = 2 };  // where the arguments of a tail begin
 
 // ---- shapes ----
 // Sizes along the axes; |out_dims| is [n, sizes…, |channels|] in the order of the data format.
@@ -127,7 +127,10 @@ weir_status_t* weir_conv_op_by_filter_grad(weir_grad_ctx_t* g, const weir_conv_f
 
 // ---- kernels ----
 weir_status_t* weir_conv_op_init(const weir_kernel_init_t* init, void* state) {
-  return weir_window_read_conv(init->node->attrs, state);
+  const weir_conv_kernels_t* kernels;  // are compiled now, not in the first step
+  WEIR_TRY(weir_window_read_conv(init->node->attrs, state));
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  return weir_conv_kernels_find(init->device, weir_attrs_type(init->node->attrs, "T"), &kernels);
 }
 
 static weir_status_t* check_rank(const weir_window_t* w, const weir_tensor_t* t, const char* name) {
@@ -176,13 +179,23 @@ static weir_conv_fn_t function_of(const weir_conv_family_t* f, weir_conv_kind_t 
                                       : f->run_by_filter;
 }
 
+static weir_status_t* run_cuda(weir_kernel_ctx_t* ctx, const weir_conv_t* conv,
+                               weir_conv_kind_t kind, operand_t a, operand_t b,
+                               const weir_fused_tail_t* tail) {
+  weir_cuda_conv_t passed = {.conv = conv, .kind = kind, .is_nchw = a.is_nchw || b.is_nchw};
+  if (tail) {
+    WEIR_TRY(weir_fused_tail_check(ctx, tail, FIRST_ARG, conv->out_c));
+    passed.tail = tail->function == WEIR_TAIL_RELU ? WEIR_CONV_BIAS_RELU : WEIR_CONV_BIAS;
+    passed.bias = weir_kernel_input(ctx, FIRST_ARG)->data;
+  }
+  return weir_cuda_conv(ctx, &passed, a.tensor->data, b.tensor->data, ctx->outputs[0].tensor);
+}
+
 // On a CPU: on operands in the type computed in and channels last.
 static weir_status_t* run(weir_kernel_ctx_t* ctx, const weir_conv_t* conv,
                           const weir_conv_family_t* f, weir_conv_kind_t kind, operand_t a,
                           operand_t b, bool is_out_nchw, const weir_fused_tail_t* tail) {
-  if (weir_device_is_cuda(ctx->device))
-    return weir_cuda_conv(ctx, kind, conv, a.is_nchw || b.is_nchw, a.tensor->data, b.tensor->data,
-                          ctx->outputs[0].tensor);
+  if (weir_device_is_cuda(ctx->device)) return run_cuda(ctx, conv, kind, a, b, tail);
   weir_conv_fn_t fn = function_of(f, kind);
   weir_staged_t sa = {0}, sb = {0}, so = {0};
   weir_tensor_t* out = ctx->outputs[0].tensor;
@@ -192,7 +205,7 @@ static weir_status_t* run(weir_kernel_ctx_t* ctx, const weir_conv_t* conv,
   if (!status) status = weir_stage_output(ctx, out, is_out_nchw, &so);
   if (!status) status = fn(weir_kernel_pool(ctx), dtype, conv, sa.data, sb.data, so.data);
   if (!status && tail) {
-    weir_tail_run_t tail_run = {.first_arg = 2,
+    weir_tail_run_t tail_run = {.first_arg = FIRST_ARG,
                                 .dtype = dtype,
                                 .rows = conv->batch * conv->out[0] * conv->out[1] * conv->out[2],
                                 .channels = conv->out_c,

@@ -1,9 +1,9 @@
-// cudnn.h — cuDNN 9, opened at run time: one convolution as a plan that was measured. Thread-safe.
+// cudnn.h — cuDNN 9, opened at run time: one convolution, and what follows it, as a plan that was
+// measured. Thread-safe.
 #ifndef WEIR_KERNEL_CONV_CUDNN_H_
 #define WEIR_KERNEL_CONV_CUDNN_H_
 
-#include "device/cuda/cuda.h"
-#include "kernel/conv/conv.h"
+#include "kernel/conv/conv_kernels.h"
 
 typedef enum weir_conv_kind_t {
   WEIR_CONV_FORWARD,
@@ -12,16 +12,26 @@ typedef enum weir_conv_kind_t {
 } weir_conv_kind_t;
 
 // A convolution as cuDNN sees it: padding is the same before and after an axis, filters have the
-// output channels first, then as the images: channels last ([out, sizes…, in]) or first.
+// output channels first, then as the images: channels last ([out, sizes…, in]) or first. All of its
+// bytes are compared: zero it first.
 typedef struct weir_cudnn_conv_t {
   weir_conv_t conv;
   weir_dtype_t dtype;
   weir_conv_kind_t kind;
+  weir_conv_tail_t tail;
   bool is_nchw;
+  bool is_unaligned;  // memory begins at any element, not at multiples of 16 bytes
 } weir_cudnn_conv_t;
 
-// In the compute stream: |a| and |b| as weir_conv_fn_t of the kind takes them.
+typedef struct weir_cudnn_operands_t {
+  const void *a, *b;  // as weir_conv_fn_t of the kind takes them
+  const void* bias;   // of a tail
+  void* out;
+} weir_cudnn_operands_t;
+
+// In the compute stream. |kernels| are those of the type.
 WEIR_MUST_USE weir_status_t* weir_cudnn_run(weir_device_t* device, const weir_cudnn_conv_t* conv,
-                                            const void* a, const void* b, void* out);
+                                            const weir_conv_kernels_t* kernels,
+                                            const weir_cudnn_operands_t* operands);
 
 #endif  // WEIR_KERNEL_CONV_CUDNN_H_

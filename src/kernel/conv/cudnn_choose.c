@@ -1,116 +1,18 @@
-// cudnn_choose.c — Which of cuDNN's engines computes a convolution.
+// cudnn_choose.c — Which of cuDNN's engines computes a convolution, and in which way it is asked.
 //
 // cuDNN proposes configurations of engines: those it thinks the fastest, best first, and those that
-// work for almost anything, among which are the fastest for some. Whatever works is run, and what
-// is far behind the best is not run a second time. A search takes a moment each time that the
+// work for almost anything, among which are the fastest for some. It is asked in several ways
+// (WAY_TAIL, WAY_WIDE), and what a way needs before and after cuDNN's own kernels is measured with
+// them. Whatever works is run, and what is far behind the best is not run a second time; in the end
+// what differs from the best by one knob is tried, too. A search takes a moment each time that the
 // convolution runs, with the best so far, so that no step waits long. The fastest is remembered on
 // disk in the end, so that the next process need not search.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "device/cuda/cuda_cache.h"
 #include "kernel/conv/cudnn_internal.h"
-
-// ---- choices: a configuration as numbers ----
-
-enum { MOST_KNOBS = 64 };
-
-typedef struct knob_t {
-  int64_t kind, value;
-} knob_t;
-
-// All of it is compared: no padding between the members.
-typedef struct choice_t {
-  int64_t engine;
-  int64_t knob_count;
-  knob_t knobs[MOST_KNOBS];
-} choice_t;
-
-static bool read_knob(const cudnn_t* dnn, dnn_t knob, knob_t* out_knob) {
-  int kind = 0;
-  int64_t count = 0;
-  const dnn_functions_t* call = &dnn->call;
-  if (call->get(knob, DNN_KNOB_KIND, DNN_TYPE_KNOB, 1, &count, &kind) != 0) return false;
-  out_knob->kind = kind;
-  return call->get(knob, DNN_KNOB_VALUE, DNN_TYPE_INT64, 1, &count, &out_knob->value) == 0;
-}
-
-static bool read_knobs(const cudnn_t* dnn, dnn_t config, choice_t* out_choice) {
-  dnn_t knobs[MOST_KNOBS] = {NULL};
-  int64_t count = 0;
-  const dnn_functions_t* call = &dnn->call;
-  int result = 0;
-  for (int i = 0; i < MOST_KNOBS && !result; ++i) result = call->make(DNN_KNOB, &knobs[i]);
-  if (!result)
-    result = call->get(config, DNN_CONFIG_KNOBS, DNN_TYPE_DESCRIPTOR, MOST_KNOBS, &count, knobs);
-  bool is_read = !result && count <= MOST_KNOBS;
-  for (int64_t i = 0; i < count && is_read; ++i)
-    is_read = read_knob(dnn, knobs[i], &out_choice->knobs[i]);
-  for (int i = 0; i < MOST_KNOBS; ++i) weir_cudnn_drop(dnn, knobs[i]);
-  out_choice->knob_count = count;
-  return is_read;
-}
-
-// The caller drops it.
-static dnn_t engine_of(const cudnn_t* dnn, dnn_t config) {
-  dnn_t engine = NULL;
-  int64_t count = 0;
-  const dnn_functions_t* call = &dnn->call;
-  if (call->make(DNN_ENGINE, &engine) != 0) return NULL;
-  if (call->get(config, DNN_CONFIG_ENGINE, DNN_TYPE_DESCRIPTOR, 1, &count, &engine) == 0)
-    return engine;
-  weir_cudnn_drop(dnn, engine);
-  return NULL;
-}
-
-// False: cuDNN does not tell. It can be run then, but not be remembered.
-static bool read_choice(const cudnn_t* dnn, dnn_t config, choice_t* out_choice) {
-  int64_t count = 0;
-  memset(out_choice, 0, sizeof(*out_choice));
-  dnn_t engine = engine_of(dnn, config);
-  bool is_read = engine && dnn->call.get(engine, DNN_ENGINE_INDEX, DNN_TYPE_INT64, 1, &count,
-                                         &out_choice->engine) == 0;
-  weir_cudnn_drop(dnn, engine);
-  return is_read && read_knobs(dnn, config, out_choice);
-}
-
-static int make_engine(const cudnn_t* dnn, dnn_t graph, int64_t index, dnn_t* out_engine) {
-  const dnn_functions_t* call = &dnn->call;
-  int result = call->make(DNN_ENGINE, out_engine);
-  if (!result) result = call->set(*out_engine, DNN_ENGINE_GRAPH, DNN_TYPE_DESCRIPTOR, 1, &graph);
-  if (!result) result = call->set(*out_engine, DNN_ENGINE_INDEX, DNN_TYPE_INT64, 1, &index);
-  return result ? result : call->finish(*out_engine);
-}
-
-static int make_knob(const cudnn_t* dnn, const knob_t* from, dnn_t* out_knob) {
-  const dnn_functions_t* call = &dnn->call;
-  int kind = (int)from->kind;
-  int result = call->make(DNN_KNOB, out_knob);
-  if (!result) result = call->set(*out_knob, DNN_KNOB_KIND, DNN_TYPE_KNOB, 1, &kind);
-  if (!result) result = call->set(*out_knob, DNN_KNOB_VALUE, DNN_TYPE_INT64, 1, &from->value);
-  return result ? result : call->finish(*out_knob);
-}
-
-// NULL: cuDNN has none like it any more. The caller drops it.
-static dnn_t config_of(const cudnn_t* dnn, dnn_t graph, const choice_t* choice) {
-  dnn_t engine = NULL, config = NULL, knobs[MOST_KNOBS] = {NULL};
-  const dnn_functions_t* call = &dnn->call;
-  int64_t count = choice->knob_count;
-  if (count < 0 || count > MOST_KNOBS) return NULL;
-  int result = make_engine(dnn, graph, choice->engine, &engine);
-  for (int64_t i = 0; i < count && !result; ++i)
-    result = make_knob(dnn, &choice->knobs[i], &knobs[i]);
-  if (!result) result = call->make(DNN_CONFIG, &config);
-  if (!result) result = call->set(config, DNN_CONFIG_ENGINE, DNN_TYPE_DESCRIPTOR, 1, &engine);
-  if (!result && count > 0)
-    result = call->set(config, DNN_CONFIG_KNOBS, DNN_TYPE_DESCRIPTOR, count, knobs);
-  if (!result) result = call->finish(config);
-  for (int64_t i = 0; i < count; ++i) weir_cudnn_drop(dnn, knobs[i]);
-  weir_cudnn_drop(dnn, engine);
-  if (!result) return config;
-  weir_cudnn_drop(dnn, config);
-  return NULL;
-}
 
 // ---- plans ----
 
@@ -134,7 +36,7 @@ static bool is_unwanted(const cudnn_task_t* task, dnn_t config) {
   if (task->conv->dtype == WEIR_DTYPE_FLOAT && !weir_cuda_allows_tf32(dnn->device))
     notes |= 1u << DNN_NOTE_TENSOR_CORE | 1u << DNN_NOTE_DOWN_CONVERT;
   if (weir_cuda_is_deterministic(dnn->device)) notes |= 1u << DNN_NOTE_NONDETERMINISTIC;
-  dnn_t engine = engine_of(dnn, config);
+  dnn_t engine = weir_cudnn_engine_of(dnn, config);
   bool is_bad = !engine ||
                 has_note(dnn, engine, DNN_ENGINE_BEHAVIOR_NOTE, DNN_TYPE_BEHAVIOR_NOTE,
                          1u << DNN_NOTE_COMPILES) ||
@@ -148,7 +50,7 @@ static int64_t most_workspace(const cudnn_t* dnn) {
   return WEIR_MIN(dnn->device->memory_limit / 16, (int64_t)4 << 30);
 }
 
-static bool make_plan(const cudnn_task_t* task, dnn_t config, plan_t* out_plan) {
+static bool make_plan(const cudnn_task_t* task, int way, dnn_t config, plan_t* out_plan) {
   const cudnn_t* dnn = task->dnn;
   const dnn_functions_t* call = &dnn->call;
   int64_t count = 0, size = 0;
@@ -163,7 +65,7 @@ static bool make_plan(const cudnn_task_t* task, dnn_t config, plan_t* out_plan) 
     weir_cudnn_drop(dnn, plan);
     return false;
   }
-  *out_plan = (plan_t){.plan = plan, .workspace_size = size};
+  *out_plan = (plan_t){.plan = plan, .workspace_size = size, .way = way};
   return true;
 }
 
@@ -173,24 +75,35 @@ static bool make_plan(const cudnn_task_t* task, dnn_t config, plan_t* out_plan) 
 static int64_t run_time(const cudnn_task_t* task, const plan_t* plan, int64_t times) {
   weir_device_t* device = task->dnn->device;
   weir_status_t* status = weir_cuda_synchronize(device);
-  int64_t start = weir_clock_ns();
+  int64_t start = task->dnn->clock_ns();
   for (int64_t i = 0; i < times && !status; ++i) status = weir_cudnn_execute(task, plan);
   if (!status) status = weir_cuda_synchronize(device);
-  if (!status) return weir_clock_ns() - start;
+  if (!status) return task->dnn->clock_ns() - start;
   weir_status_destroy(status);
   return INT64_MAX;
 }
 
 // ---- the search ----
 
-// The lists: what cuDNN thinks the fastest, and what works for almost anything.
-enum { FAST, FALLBACK, LISTS, MOST_CONFIGS = 32 };
+enum { MOST_CONFIGS = 48, LISTS = 5, MOST_VARIANTS = 96, MOST_SEEN = 512 };
+
+// What cuDNN proposes for the graph of a way.
+typedef struct list_t {
+  int way;
+  bool is_fallback;  // what works for almost anything
+  dnn_t configs[MOST_CONFIGS];
+  int64_t count, taken;
+} list_t;
 
 struct search_t {
   const cudnn_task_t* task;  // borrowed, while the search goes on
-  dnn_t configs[LISTS][MOST_CONFIGS];
-  int64_t counts[LISTS], taken[LISTS];
-  choice_t seen[LISTS * MOST_CONFIGS];
+  cudnn_graph_t graphs[WAYS];
+  list_t lists[LISTS];
+  variant_t variants[MOST_VARIANTS];  // of |varied|, when the lists are at their end
+  int variant_count, variants_taken;
+  bool is_varied;
+  choice_t varied;
+  uint64_t seen[MOST_SEEN];  // hashes of choices
   int seen_count;
   int tried;
   int turns;                     // runs of the convolution so far
@@ -227,13 +140,14 @@ static int64_t spend(search_t* s, const plan_t* plan, int64_t times) {
 
 // What a run takes, or a rough guess where that is far above the best. The first run loads kernels,
 // which others will use, too, and so is not counted; a single one has what launching and waiting
-// take in it.
+// take in it, and gets a second chance, as hosts have other things to do.
 static int64_t measure(search_t* s, const plan_t* plan) {
   const int64_t loading = 20000000, waiting = 20000, wanted = 400000;
-  int64_t tolerated = s->best.plan ? s->best_ns + s->best_ns / 2 : INT64_MAX / 2;
+  int64_t tolerated = s->best.plan ? s->best_ns + s->best_ns / 4 : INT64_MAX / 2;
   int64_t ns = run_time(s->task, plan, 1);
   if (ns > tolerated + loading) return ns;
   ns = spend(s, plan, 1);
+  if (ns > tolerated + waiting && ns < 2 * tolerated) ns = WEIR_MIN(ns, spend(s, plan, 1));
   if (ns > tolerated + waiting) return ns;
   int64_t times = WEIR_MAX(WEIR_MIN(wanted / WEIR_MAX(ns, 1), 8), 2);
   ns = spend(s, plan, times);
@@ -245,17 +159,21 @@ static int64_t measure(search_t* s, const plan_t* plan) {
 // An engine, and the convolutions that are alike to it. All of it is compared: no padding.
 typedef struct engine_key_t {
   int64_t engine;
-  int64_t kind, dtype, is_nchw;
+  int64_t way, kind, tail, dtype, is_nchw;
 } engine_key_t;
 
-static engine_key_t key_of_engine(const search_t* s, int64_t engine) {
+static engine_key_t key_of_engine(const search_t* s, const choice_t* choice) {
   const weir_cudnn_conv_t* c = s->task->conv;
-  return (engine_key_t){
-      .engine = engine, .kind = c->kind, .dtype = c->dtype, .is_nchw = c->is_nchw};
+  return (engine_key_t){.engine = choice->engine,
+                        .way = choice->way,
+                        .kind = c->kind,
+                        .tail = c->tail,
+                        .dtype = c->dtype,
+                        .is_nchw = c->is_nchw};
 }
 
 static bool is_hopeless(const search_t* s, const choice_t* choice) {
-  engine_key_t key = key_of_engine(s, choice->engine);
+  engine_key_t key = key_of_engine(s, choice);
   return weir_map_find(&s->task->dnn->hopeless, weir_view((const char*)&key, sizeof(key))) != NULL;
 }
 
@@ -265,101 +183,190 @@ static void note_hopeless(search_t* s, const choice_t* choice, int64_t ns) {
   const int64_t times = 100, loading = 200000000;
   if (ns == INT64_MAX || !s->best.plan || ns < loading + times * s->best_ns) return;
   cudnn_t* dnn = s->task->dnn;
-  engine_key_t key = key_of_engine(s, choice->engine);
+  engine_key_t key = key_of_engine(s, choice);
   WEIR_LOG(INFO, "cuDNN's engine %lld took %lld us, others %lld: it is not tried again",
            (long long)choice->engine, (long long)(ns / 1000), (long long)(s->best_ns / 1000));
   // Without memory it is tried again, that is all.
   weir_status_destroy(weir_map_put(&dnn->hopeless, weir_view((const char*)&key, sizeof(key)), dnn));
 }
 
+// ---- what is told ----
+
+static const char* const way_names[WAYS] = {"plain", "fused", "wide", "wide fused"};
+
+static void describe_choice(const choice_t* choice, char* text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "%s, engine %lld", way_names[choice->way % WAYS],
+                                 (long long)choice->engine);
+  for (int64_t i = 0; i < choice->knob_count && used < size; ++i)
+    used += (size_t)snprintf(text + used, size - used, "%s%lld=%lld", i ? " " : ", knobs ",
+                             (long long)choice->knobs[i].kind, (long long)choice->knobs[i].value);
+}
+
+static void describe_conv(const weir_cudnn_conv_t* c, char* text, size_t size) {
+  static const char* const kinds[] = {"forward", "by input", "by filter"};
+  static const char* const tails[] = {"", " + bias", " + bias + relu"};
+  const weir_conv_t* v = &c->conv;
+  snprintf(text, size,
+           "%s%s of %s %s, %lld images %lldx%lldx%lld of %lld channels in %lld groups, filter "
+           "%lldx%lldx%lld to %lld, stride %lldx%lldx%lld, dilation %lldx%lldx%lld, padding "
+           "%lldx%lldx%lld",
+           kinds[c->kind], tails[c->tail], weir_dtype_name(c->dtype), c->is_nchw ? "NCHW" : "NHWC",
+           (long long)v->batch, (long long)v->in[0], (long long)v->in[1], (long long)v->in[2],
+           (long long)v->in_c, (long long)v->groups, (long long)v->filter[0],
+           (long long)v->filter[1], (long long)v->filter[2], (long long)v->out_c,
+           (long long)v->stride[0], (long long)v->stride[1], (long long)v->stride[2],
+           (long long)v->dilation[0], (long long)v->dilation[1], (long long)v->dilation[2],
+           (long long)v->pad[0], (long long)v->pad[1], (long long)v->pad[2]);
+}
+
+// WEIR_CUDNN_LOG: a line of a convolution and one of its choices; |ns| below 0: none was measured.
+static void tell(const cudnn_task_t* task, const char* what, const choice_t* choice, int64_t ns,
+                 int64_t workspace) {
+  char conv[384], text[512] = "an engine that cuDNN does not name";
+  if (!task->dnn->is_told) return;
+  describe_conv(task->conv, conv, sizeof(conv));
+  if (choice) describe_choice(choice, text, sizeof(text));
+  char time[32] = "fails";
+  if (ns != INT64_MAX) snprintf(time, sizeof(time), "%.1f us", (double)ns / 1000);
+  weir_log_write(WEIR_LOG_INFO, __FILE__, __LINE__, "%s: %s: %s: %s, %lld bytes", conv, what, text,
+                 ns < 0 ? "not measured" : time, (long long)workspace);
+}
+
 // ---- turns ----
 
 static bool is_new(search_t* s, const choice_t* choice) {
+  uint64_t hash = weir_hash_bytes(choice, sizeof(*choice), 0);
   for (int i = 0; i < s->seen_count; ++i) {
-    if (memcmp(&s->seen[i], choice, sizeof(*choice)) == 0) return false;
+    if (s->seen[i] == hash) return false;
   }
-  s->seen[s->seen_count++] = *choice;
+  if (s->seen_count < MOST_SEEN) s->seen[s->seen_count++] = hash;
   return true;
 }
 
-static void try_config(search_t* s, dnn_t config) {
+// |plan| is the search's from here.
+static void take_best(search_t* s, const plan_t* plan, int64_t ns, const choice_t* choice) {
+  const cudnn_t* dnn = s->task->dnn;
+  if (ns >= s->best_ns) {
+    weir_cudnn_drop(dnn, plan->plan);
+    return;
+  }
+  weir_cudnn_drop(dnn, s->best.plan);
+  s->best = *plan;
+  s->best_ns = ns;
+  s->has_choice = choice != NULL;
+  if (choice) s->choice = *choice;
+}
+
+static void try_config(search_t* s, int way, dnn_t config) {
   choice_t choice;
   plan_t plan;
-  const cudnn_t* dnn = s->task->dnn;
-  bool is_known = read_choice(dnn, config, &choice);
+  bool is_known = weir_cudnn_read_choice(s->task->dnn, way, config, &choice);
   if (is_known && !s->leaves_nothing_out && is_hopeless(s, &choice)) {
     s->has_left_out = true;
     return;
   }
   if (is_known && !is_new(s, &choice)) return;
-  if (!make_plan(s->task, config, &plan)) return;
+  if (!make_plan(s->task, way, config, &plan)) return;
   int64_t ns = measure(s, &plan);
   ++s->tried;
+  tell(s->task, "tried", is_known ? &choice : NULL, ns, plan.workspace_size);
   if (is_known) note_hopeless(s, &choice, ns);
-  if (ns >= s->best_ns) {
-    weir_cudnn_drop(dnn, plan.plan);
-    return;
+  take_best(s, &plan, ns, is_known ? &choice : NULL);
+}
+
+// The list to go on with; NULL: all are at their end. Fallbacks may be slow beyond measure: none is
+// tried in the first turn where anything else works, later they take turns with the others, a
+// little behind. Where cuDNN takes the tail on, the way without is seldom the faster.
+static list_t* next_list(search_t* s) {
+  list_t* next = NULL;
+  int64_t least = INT64_MAX;
+  bool has_tail = s->task->conv->tail != WEIR_CONV_NO_TAIL;
+  for (int i = 0; i < LISTS; ++i) {
+    list_t* list = &s->lists[i];
+    if (list->taken == list->count) continue;
+    bool is_unlikely = has_tail && !(list->way & WAY_TAIL) && !list->is_fallback;
+    int64_t place = list->is_fallback ? 2 * list->taken + 3 : 2 * list->taken;
+    if (is_unlikely) place = 6 * list->taken + 1;
+    if (list->is_fallback && (s->turns == 1 || !s->best.plan)) place = INT64_MAX - 1;
+    if (place >= least) continue;
+    least = place;
+    next = list;
   }
-  weir_cudnn_drop(dnn, s->best.plan);
-  s->best = plan;
-  s->best_ns = ns;
-  s->has_choice = is_known;
-  s->choice = choice;
+  return next;
+}
+
+// Whether there is a variant of the best that was not tried, as far as is known.
+static bool has_variant(search_t* s) {
+  if (!s->has_choice) return false;
+  if (s->variants_taken < s->variant_count) return true;
+  if (s->is_varied && memcmp(&s->varied, &s->choice, sizeof(s->choice)) == 0) return false;
+  s->is_varied = true;
+  s->varied = s->choice;
+  s->variants_taken = 0;
+  s->variant_count = weir_cudnn_variants(s->task->dnn, s->graphs[s->choice.way].graph, &s->choice,
+                                         s->variants, MOST_VARIANTS);
+  return s->variant_count > 0;
+}
+
+static void try_variant(search_t* s) {
+  const cudnn_t* dnn = s->task->dnn;
+  const variant_t* variant = &s->variants[s->variants_taken++];
+  choice_t choice = s->varied;
+  choice.knobs[variant->knob].value = variant->value;
+  dnn_t config = weir_cudnn_config_of(dnn, s->graphs[choice.way].graph, &choice);
+  if (config) try_config(s, (int)choice.way, config);
+  weir_cudnn_drop(dnn, config);
 }
 
 // The runs of a search take no longer than so many of the best, unless those are a moment. Where
 // results must repeat, clocks decide nothing: the first that works is taken.
-static bool is_over(const search_t* s) {
-  const int64_t runs = 40, least = 20000000;
-  if (s->taken[FAST] == s->counts[FAST] && s->taken[FALLBACK] == s->counts[FALLBACK]) return true;
-  if (!s->best.plan) return false;
-  return weir_cuda_is_deterministic(s->task->dnn->device) ||
-         s->measured_ns > WEIR_MAX(least, runs * s->best_ns);
-}
-
-// The list to go on with. Fallbacks may be slow beyond measure: none is tried in the first turn
-// where anything else works, later they take turns with the others, a little behind.
-static int next_list(const search_t* s) {
-  const int64_t behind = 2;
-  if (s->taken[FAST] == s->counts[FAST]) return FALLBACK;
-  bool is_due = s->best.plan && s->turns > 1 && s->taken[FAST] >= s->taken[FALLBACK] + behind;
-  return is_due && s->taken[FALLBACK] < s->counts[FALLBACK] ? FALLBACK : FAST;
+static bool is_over(search_t* s) {
+  const int64_t runs = 120, least = 40000000;
+  if (s->best.plan && weir_cuda_is_deterministic(s->task->dnn->device)) return true;
+  if (s->best.plan && s->measured_ns > WEIR_MAX(least, runs * s->best_ns)) return true;
+  return !next_list(s) && !has_variant(s);
 }
 
 // Whether the convolution has waited long enough for the search.
-static bool is_turn_over(const search_t* s, int64_t start) {
+static bool is_turn_over(search_t* s, int64_t start) {
   const int64_t slice = 25000000;
   if (is_over(s)) return true;
-  return s->best.plan &&
-         ((s->turns == 1 && next_list(s) == FALLBACK) || weir_clock_ns() - start > slice);
+  const list_t* next = next_list(s);
+  return s->best.plan && ((s->turns == 1 && (!next || next->is_fallback)) ||
+                          s->task->dnn->clock_ns() - start > slice);
 }
 
 static void try_some(search_t* s, int64_t start) {
   while (!is_turn_over(s, start)) {
-    int list = next_list(s);
-    try_config(s, s->configs[list][s->taken[list]++]);
+    list_t* list = next_list(s);
+    if (list) try_config(s, list->way, list->configs[list->taken++]);
+    else try_variant(s);
   }
 }
 
 static void take_turn(search_t* s) {
-  int64_t start = weir_clock_ns();
+  int64_t start = s->task->dnn->clock_ns();
   ++s->turns;
   try_some(s, start);
   if (!s->best.plan && s->has_left_out) {  // slow is better than not at all
     s->leaves_nothing_out = true;
-    s->taken[FAST] = s->taken[FALLBACK] = 0;
+    for (int i = 0; i < LISTS; ++i) s->lists[i].taken = 0;
     try_some(s, start);
   }
-  s->wall_ns += weir_clock_ns() - start;
+  s->wall_ns += s->task->dnn->clock_ns() - start;
 }
 
 static void log_choice(const search_t* s) {
-  WEIR_LOG(INFO,
-           "cuDNN's engine %lld takes %lld us and %lld bytes, the best of %d (proposed: %lld and "
-           "%lld), found in %lld us of %d runs",
-           s->has_choice ? (long long)s->choice.engine : -1LL, (long long)(s->best_ns / 1000),
-           (long long)s->best.workspace_size, s->tried, (long long)s->counts[FAST],
-           (long long)s->counts[FALLBACK], (long long)(s->wall_ns / 1000), s->turns);
+  int64_t proposed = 0;
+  for (int i = 0; i < LISTS; ++i) proposed += s->lists[i].count;
+  WEIR_LOG(
+      INFO,
+      "cuDNN's engine %lld (%s) takes %lld us and %lld bytes, the best of %d (proposed: %lld), "
+      "found in %lld us of %d runs",
+      s->has_choice ? (long long)s->choice.engine : -1LL, way_names[s->best.way],
+      (long long)(s->best_ns / 1000), (long long)s->best.workspace_size, s->tried,
+      (long long)proposed, (long long)(s->wall_ns / 1000), s->turns);
+  tell(s->task, "chosen", s->has_choice ? &s->choice : NULL, s->best_ns, s->best.workspace_size);
 }
 
 // ---- what is remembered ----
@@ -369,32 +376,42 @@ static const char kKind[] = "conv";  // the ending of files
 // All that a choice depends on.
 static weir_status_t* write_key(const cudnn_task_t* task, weir_strbuf_t* out_key) {
   weir_device_t* device = task->dnn->device;
-  weir_strbuf_printf(out_key, "%s, tf32 %d, workspace %lld\n", task->dnn->identity,
+  weir_strbuf_printf(out_key, "%s, ways %d, tf32 %d, workspace %lld\n", task->dnn->identity, WAYS,
                      weir_cuda_allows_tf32(device), (long long)most_workspace(task->dnn));
   weir_strbuf_append(out_key, (const char*)task->conv, sizeof(*task->conv));
   return weir_strbuf_finish(out_key);
 }
 
-// False: nothing is remembered, or it does not work any more.
-static bool recall(const cudnn_task_t* task, dnn_t graph, plan_t* out_plan) {
-  choice_t choice;
-  plan_t plan = {NULL};
+// False: nothing is remembered.
+static bool recall_choice(const cudnn_task_t* task, choice_t* out_choice) {
   weir_strbuf_t key = {0};
   weir_status_t* status = write_key(task, &key);
-  bool is_there = !status && weir_cuda_cache_recall(weir_view(key.data, key.size), kKind, &choice,
-                                                    sizeof(choice));
+  bool is_there = !status && weir_cuda_cache_recall(weir_view(key.data, key.size), kKind,
+                                                    out_choice, sizeof(*out_choice));
   weir_status_destroy(status);
   weir_strbuf_free(&key);
-  if (!is_there) return false;
-  dnn_t config = config_of(task->dnn, graph, &choice);
-  bool is_made = config && make_plan(task, config, &plan);
-  weir_cudnn_drop(task->dnn, config);
-  if (is_made && run_time(task, &plan, 1) != INT64_MAX) {
-    *out_plan = plan;
-    return true;
-  }
-  weir_cudnn_drop(task->dnn, plan.plan);
-  return false;
+  return is_there && out_choice->way >= 0 && out_choice->way < WAYS;
+}
+
+// False: nothing is remembered, or it does not work any more.
+static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
+  choice_t choice;
+  cudnn_graph_t graph;
+  const cudnn_t* dnn = task->dnn;
+  dnn_t config = NULL;
+  plan_t plan = {NULL};
+  if (!recall_choice(task, &choice)) return false;
+  weir_status_t* status = weir_cudnn_describe(dnn, task->conv, (int)choice.way, &graph);
+  if (!status) config = weir_cudnn_config_of(dnn, graph.graph, &choice);
+  bool is_made = config && make_plan(task, (int)choice.way, config, &plan) &&
+                 run_time(task, &plan, 1) != INT64_MAX;
+  weir_status_destroy(status);
+  weir_cudnn_drop(dnn, config);
+  weir_cudnn_graph_drop(dnn, &graph);
+  if (is_made) *out_plan = plan;
+  else weir_cudnn_drop(dnn, plan.plan);
+  if (is_made) tell(task, "remembered", &choice, -1, plan.workspace_size);
+  return is_made;
 }
 
 static void remember(const search_t* s) {
@@ -412,21 +429,62 @@ static void remember(const search_t* s) {
 void weir_cudnn_search_free(const cudnn_t* dnn, search_t* s) {
   if (!s) return;
   for (int i = 0; i < LISTS * MOST_CONFIGS; ++i)
-    weir_cudnn_drop(dnn, s->configs[i / MOST_CONFIGS][i % MOST_CONFIGS]);
+    weir_cudnn_drop(dnn, s->lists[i / MOST_CONFIGS].configs[i % MOST_CONFIGS]);
+  for (int way = 0; way < WAYS; ++way) weir_cudnn_graph_drop(dnn, &s->graphs[way]);
   weir_free(s);
 }
 
-weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, dnn_t graph, plan_t* out_plan,
+static bool has_way(const cudnn_task_t* task, int way) {
+  if (way & WAY_TAIL && task->conv->tail == WEIR_CONV_NO_TAIL) return false;
+  return !(way & WAY_WIDE) ||
+         weir_cudnn_wide_channels(task->dnn->device, task->conv) != task->conv->conv.in_c;
+}
+
+// The graph of each way that there is. cuDNN must know the plain one; what it does not take on, or
+// in no wider form, is done around it.
+static weir_status_t* describe_ways(const cudnn_task_t* task, search_t* s) {
+  const cudnn_t* dnn = task->dnn;
+  for (int way = 0; way < WAYS; ++way) {
+    if (!has_way(task, way)) continue;
+    weir_status_t* status = weir_cudnn_describe(dnn, task->conv, way, &s->graphs[way]);
+    if (!status) continue;
+    weir_cudnn_graph_drop(dnn, &s->graphs[way]);
+    if (way == 0) return status;
+    weir_status_destroy(status);
+  }
+  return NULL;
+}
+
+static void propose_all(const cudnn_task_t* task, search_t* s) {
+  static const list_t lists[LISTS] = {{.way = WAY_TAIL},
+                                      {.way = WAY_TAIL | WAY_WIDE},
+                                      {.way = 0},
+                                      {.way = WAY_WIDE},
+                                      {.way = 0, .is_fallback = true}};
+  for (int i = 0; i < LISTS; ++i) {
+    list_t* list = &s->lists[i];
+    *list = lists[i];
+    dnn_t graph = s->graphs[list->way].graph;
+    int mode = list->is_fallback ? DNN_HEURISTIC_FALLBACK : DNN_HEURISTIC_A;
+    if (graph) list->count = propose(task->dnn, graph, mode, list->configs);
+  }
+}
+
+weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, plan_t* out_plan,
                                        search_t** out_search) {
-  static const int modes[LISTS] = {DNN_HEURISTIC_A, DNN_HEURISTIC_FALLBACK};
   *out_search = NULL;
-  if (!weir_cuda_is_deterministic(task->dnn->device) && recall(task, graph, out_plan)) return NULL;
+  if (!weir_cuda_is_deterministic(task->dnn->device) && recall(task, out_plan)) return NULL;
   search_t* s = weir_calloc(1, sizeof(*s));
   if (!s) return weir_out_of_memory();
-  int64_t start = weir_clock_ns();
+  int64_t start = task->dnn->clock_ns();
   s->best_ns = INT64_MAX;
-  for (int k = 0; k < LISTS; ++k) s->counts[k] = propose(task->dnn, graph, modes[k], s->configs[k]);
-  s->wall_ns = weir_clock_ns() - start;
+  weir_status_t* status = describe_ways(task, s);
+  if (status) {
+    weir_cudnn_search_free(task->dnn, s);
+    return status;
+  }
+  propose_all(task, s);
+  s->wall_ns = task->dnn->clock_ns() - start;
   *out_search = s;
   return NULL;
 }

@@ -1,7 +1,6 @@
 // cudnn_choose_test.c — The search for the fastest engine, in a cuDNN of a few that only take time.
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "kernel/conv/cudnn_internal.h"
 #include "testing/cmocka.h"
@@ -9,19 +8,28 @@
 
 // ---- the library ----
 
-enum { FAST, FALLBACK, LISTS, MOST = 8, ENGINES = 16 };
+enum { FAST, FALLBACK, FUSED, LISTS, MOST = 8, ENGINES = 16, KNOB = 2, KNOB_VALUES = 4 };
 
 // What is proposed, ending with 0, and how long engines take in microseconds; below 0: they fail.
+// Graphs of several operations have a list of their own, without fallbacks. An engine that has a
+// knob is faster by so many microseconds with each step of it.
 static struct {
   int64_t lists[LISTS][MOST];
   int times[ENGINES];
+  int gains[ENGINES];
   int runs[ENGINES];
-  int live;  // descriptors
+  int channels;       // of the first tensor of the graph described last
+  int pointers;       // of the pack that ran last
+  int live;           // descriptors
+  int64_t now_ns;     // only engines take time
+  bool refuses_tail;  // graphs of several operations are not taken
 } library;
 
 typedef struct descriptor_t {
   int list;
+  int64_t operations;
   int64_t engine;
+  int64_t knob, pointers;
 } descriptor_t;
 
 static int make(int kind, dnn_t* out) {
@@ -37,46 +45,80 @@ static int drop(dnn_t descriptor) {
   return 0;
 }
 
-static int finish(dnn_t descriptor) { return descriptor ? 0 : 1; }
+static int finish(dnn_t descriptor) {
+  const descriptor_t* d = descriptor;
+  if (!d || d->knob > KNOB_VALUES) return 1;
+  return library.refuses_tail && d->operations > 1 ? 1 : 0;
+}
 
 static int set(dnn_t descriptor, int name, int type, int64_t count, const void* values) {
   descriptor_t* d = descriptor;
-  (void)type;
-  (void)count;
-  if (name == DNN_HEURISTIC_MODE)
-    d->list = *(const int*)values == DNN_HEURISTIC_FALLBACK ? FALLBACK : FAST;
-  if (name == DNN_ENGINE_INDEX) d->engine = *(const int64_t*)values;
-  if (name == DNN_CONFIG_ENGINE || name == DNN_PLAN_CONFIG)
-    d->engine = (*(descriptor_t* const*)values)->engine;
+  const descriptor_t* other = type == DNN_TYPE_DESCRIPTOR ? *(descriptor_t* const*)values : NULL;
+  switch (name) {
+    case DNN_TENSOR_DIMS: library.channels = (int)((const int64_t*)values)[1]; break;
+    case DNN_GRAPH_OPERATIONS: d->operations = count; break;
+    case DNN_HEURISTIC_GRAPH: d->operations = other->operations; break;
+    case DNN_HEURISTIC_MODE: d->list = *(const int*)values == DNN_HEURISTIC_FALLBACK; break;
+    case DNN_ENGINE_INDEX: d->engine = *(const int64_t*)values; break;
+    case DNN_KNOB_VALUE: d->knob = *(const int64_t*)values; break;
+    case DNN_CONFIG_ENGINE: d->engine = other->engine; break;
+    case DNN_CONFIG_KNOBS: d->knob = other->knob; break;
+    case DNN_PLAN_CONFIG: *d = *other; break;
+    case DNN_PACK_POINTERS: d->pointers = count; break;
+    default: break;
+  }
   return 0;
+}
+
+static int64_t propose(const descriptor_t* d, descriptor_t** configs) {
+  const int64_t* list = library.lists[d->operations > 1 ? FUSED : d->list];
+  int64_t count = 0;
+  if (d->operations > 1 && d->list == FALLBACK) return 0;
+  for (; list[count]; ++count) {
+    configs[count]->engine = list[count];
+    configs[count]->knob = library.gains[list[count]] ? 1 : 0;
+  }
+  return count;
 }
 
 static int get(dnn_t descriptor, int name, int type, int64_t most, int64_t* out_count,
                void* values) {
-  const descriptor_t* d = descriptor;
+  descriptor_t* d = descriptor;
   (void)type;
   (void)most;
   *out_count = 0;
-  if (name == DNN_HEURISTIC_RESULTS) {
-    const int64_t* list = library.lists[d->list];
-    for (; list[*out_count]; ++*out_count)
-      ((descriptor_t**)values)[*out_count]->engine = list[*out_count];
+  switch (name) {
+    case DNN_HEURISTIC_RESULTS: *out_count = propose(d, values); break;
+    case DNN_CONFIG_ENGINE: (*(descriptor_t**)values)->engine = d->engine; break;
+    case DNN_CONFIG_KNOBS:
+      *out_count = library.gains[d->engine] != 0;
+      (*(descriptor_t**)values)->knob = d->knob;
+      break;
+    case DNN_ENGINE_KNOBS: *out_count = library.gains[d->engine] != 0; break;
+    case DNN_ENGINE_INDEX: *(int64_t*)values = d->engine; break;
+    case DNN_KNOB_VALUE: *(int64_t*)values = d->knob; break;
+    case DNN_KNOB_KIND:
+    case DNN_KNOB_INFO_KIND: *(int*)values = KNOB; break;
+    case DNN_KNOB_INFO_LEAST:
+    case DNN_KNOB_INFO_STEP: *(int64_t*)values = 1; break;
+    case DNN_KNOB_INFO_MOST: *(int64_t*)values = KNOB_VALUES + 1; break;  // the last does not work
+    case DNN_PLAN_WORKSPACE: *(int64_t*)values = 0; break;
+    default: break;
   }
-  if (name == DNN_CONFIG_ENGINE) (*(descriptor_t**)values)->engine = d->engine;
-  if (name == DNN_ENGINE_INDEX) *(int64_t*)values = d->engine;
-  if (name == DNN_PLAN_WORKSPACE) *(int64_t*)values = 0;
   return 0;
 }
 
 static int execute(dnn_handle_t handle, dnn_t plan, dnn_t pack) {
-  int64_t engine = ((const descriptor_t*)plan)->engine;
+  const descriptor_t* d = plan;
   (void)handle;
-  (void)pack;
-  ++library.runs[engine];
-  if (library.times[engine] < 0) return 1;
-  usleep((useconds_t)library.times[engine]);
+  library.pointers = (int)((const descriptor_t*)pack)->pointers;
+  ++library.runs[d->engine];
+  if (library.times[d->engine] < 0) return 1;
+  library.now_ns += 1000 * (library.times[d->engine] - library.gains[d->engine] * d->knob) + 1000;
   return 0;
 }
+
+static int64_t clock_ns(void) { return library.now_ns; }
 
 // ---- a device with it ----
 
@@ -105,6 +147,7 @@ static void open_device(cudnn_t* dnn, bool is_deterministic) {
   assert_null(weir_cuda_kind.create(&params, &dnn->device));
   dnn->call = (dnn_functions_t){
       .make = make, .drop = drop, .finish = finish, .set = set, .get = get, .execute = execute};
+  dnn->clock_ns = clock_ns;
   dnn->hopeless.owns_keys = true;
 }
 
@@ -117,17 +160,39 @@ static void close_device(cudnn_t* dnn) {
 // A convolution; |size| tells it from others.
 typedef struct search_of_t {
   weir_cudnn_conv_t conv;
+  weir_conv_kernels_t kernels;
+  weir_cudnn_operands_t operands;
   cudnn_task_t task;
   plan_t plan;
   search_t* search;
 } search_of_t;
 
-static void begin(search_of_t* s, cudnn_t* dnn, int64_t size) {
+static void begin_conv(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels,
+                       weir_conv_tail_t tail) {
+  static char code;
   memset(s, 0, sizeof(*s));
-  s->conv.conv.batch = size;
+  s->conv.conv = (weir_conv_t){.batch = size,
+                               .in_c = channels,
+                               .out_c = 4,
+                               .groups = 1,
+                               .group_in = channels,
+                               .group_out = 4,
+                               .in = {1, 1, 1},
+                               .filter = {1, 1, 1},
+                               .out = {1, 1, 1},
+                               .stride = {1, 1, 1},
+                               .dilation = {1, 1, 1}};
   s->conv.dtype = WEIR_DTYPE_FLOAT;
-  s->task = (cudnn_task_t){.dnn = dnn, .conv = &s->conv};
-  assert_null(weir_cudnn_search_begin(&s->task, NULL, &s->plan, &s->search));
+  s->conv.tail = tail;
+  s->kernels.widen.function = s->kernels.narrow.function = &code;
+  s->kernels.bias.function = s->kernels.bias_relu.function = &code;
+  s->task = (cudnn_task_t){
+      .dnn = dnn, .conv = &s->conv, .kernels = &s->kernels, .operands = &s->operands};
+  assert_null(weir_cudnn_search_begin(&s->task, &s->plan, &s->search));
+}
+
+static void begin(search_of_t* s, cudnn_t* dnn, int64_t size) {
+  begin_conv(s, dnn, size, 4, WEIR_CONV_NO_TAIL);
 }
 
 static int64_t go_on(search_of_t* s) {
@@ -283,6 +348,122 @@ static void test_no_engine(void** state) {
   close_device(&dnn);
 }
 
+// ---- ways ----
+
+// How many kernels of ours run with the plan.
+static int launches_of(const search_of_t* s) {
+  int before = cuda_fake_launches;
+  assert_null(weir_cudnn_execute(&s->task, &s->plan));
+  return cuda_fake_launches - before;
+}
+
+static void test_a_tail_is_cudnns_where_that_is_faster(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1, 2}, {3}, {4, 5}}, sizeof(library.lists));
+  for (int i = 1; i < 6; ++i) library.times[i] = 2000;
+  library.times[5] = 500;
+  open_device(&dnn, false);
+  begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
+  assert_int_equal(go_on_to_the_end(&s), 5);
+  assert_int_equal(launches_of(&s), 0);
+  assert_int_equal(library.pointers, 4);  // the bias, too
+  end(&s);
+  begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);  // remembered, with the way
+  assert_null(s.search);
+  assert_int_equal(s.plan.way, WAY_TAIL);
+  end(&s);
+  begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS);  // which is another convolution
+  assert_non_null(s.search);
+  end(&s);
+  close_device(&dnn);
+}
+
+static void test_a_tail_is_ours_where_that_is_faster(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1, 2}, {3}, {4, 5}}, sizeof(library.lists));
+  for (int i = 1; i < 6; ++i) library.times[i] = 2000;
+  library.times[2] = 500;
+  open_device(&dnn, false);
+  begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
+  assert_int_equal(go_on_to_the_end(&s), 2);
+  assert_int_equal(launches_of(&s), 1);
+  assert_int_equal(library.pointers, 3);
+  end(&s);
+  begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
+  assert_null(s.search);
+  assert_int_equal(launches_of(&s), 1);
+  end(&s);
+  close_device(&dnn);
+}
+
+// cuDNN has none for doubles; other versions may refuse the graph itself.
+static void test_a_tail_that_cudnn_does_not_take(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1}, {2}}, sizeof(library.lists));
+  for (int i = 0; i < 2; ++i) {
+    library.refuses_tail = i > 0;
+    open_device(&dnn, i == 0);
+    begin_conv(&s, &dnn, 1 + i, 4, WEIR_CONV_BIAS);
+    go_on_to_the_end(&s);
+    assert_int_equal(launches_of(&s), 1);
+    end(&s);
+    close_device(&dnn);
+  }
+}
+
+// Three channels become four, where tensor cores may be used.
+static void test_few_channels_are_widened(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1}, {0}}, sizeof(library.lists));
+  library.times[1] = 500;
+  open_device(&dnn, false);
+  begin_conv(&s, &dnn, 1, 3, WEIR_CONV_NO_TAIL);
+  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 4);
+  go_on_to_the_end(&s);
+  s.plan.way = WAY_WIDE;
+  assert_int_equal(launches_of(&s), 2);  // image and filter
+  s.conv.kind = WEIR_CONV_BY_FILTER;
+  assert_int_equal(launches_of(&s), 2);  // image and result
+  s.conv.kind = WEIR_CONV_BY_INPUT;
+  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 3);
+  s.conv.kind = WEIR_CONV_FORWARD;
+  s.conv.dtype = WEIR_DTYPE_BFLOAT16;
+  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 8);
+  s.conv.dtype = WEIR_DTYPE_DOUBLE;
+  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 3);
+  end(&s);
+  close_device(&dnn);
+}
+
+// What cuDNN proposes is where the search of knobs begins; values that do not work are passed by.
+static void test_knobs_of_the_best_are_varied(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1, 2}, {0}}, sizeof(library.lists));
+  library.times[1] = 4000;
+  library.times[2] = 3000;
+  library.gains[2] = 500;
+  open_device(&dnn, false);
+  begin(&s, &dnn, 1);
+  assert_int_equal(go_on_to_the_end(&s), 2);
+  assert_int_equal(((const descriptor_t*)s.plan.plan)->knob, KNOB_VALUES);
+  end(&s);
+  begin(&s, &dnn, 1);
+  assert_null(s.search);
+  assert_int_equal(((const descriptor_t*)s.plan.plan)->knob, KNOB_VALUES);
+  end(&s);
+  close_device(&dnn);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -293,6 +474,11 @@ int main(void) {
       TEST(test_a_hopeless_engine_is_better_than_none),
       TEST(test_deterministic_devices_do_not_measure),
       TEST(test_no_engine),
+      TEST(test_a_tail_is_cudnns_where_that_is_faster),
+      TEST(test_a_tail_is_ours_where_that_is_faster),
+      TEST(test_a_tail_that_cudnn_does_not_take),
+      TEST(test_few_channels_are_widened),
+      TEST(test_knobs_of_the_best_are_varied),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

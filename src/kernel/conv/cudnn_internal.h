@@ -13,21 +13,25 @@ typedef void* dnn_handle_t;
 
 enum {
   // Kinds of descriptors.
+  DNN_POINTWISE = 0,
   DNN_CONVOLUTION = 1,
   DNN_ENGINE = 2,
   DNN_CONFIG = 3,
   DNN_HEURISTIC = 4,
   DNN_PLAN = 5,
   DNN_KNOB = 7,
+  DNN_KNOB_INFO = 8,
   DNN_FORWARD = 10,
   DNN_BY_FILTER = 11,
   DNN_BY_INPUT = 12,
+  DNN_POINTWISE_OPERATION = 13,
   DNN_GRAPH = 15,
   DNN_PACK = 16,
   DNN_TENSOR = 17,
   // Types of attributes.
   DNN_TYPE_HANDLE = 0,
   DNN_TYPE_DATA_TYPE = 1,
+  DNN_TYPE_BOOLEAN = 2,
   DNN_TYPE_INT64 = 3,
   DNN_TYPE_FLOAT = 4,
   DNN_TYPE_DOUBLE = 5,
@@ -35,10 +39,15 @@ enum {
   DNN_TYPE_MODE = 7,
   DNN_TYPE_HEURISTIC = 8,
   DNN_TYPE_KNOB = 9,
+  DNN_TYPE_NAN_MODE = 10,
   DNN_TYPE_NUMERICAL_NOTE = 11,
+  DNN_TYPE_POINTWISE_MODE = 14,
   DNN_TYPE_DESCRIPTOR = 15,
   DNN_TYPE_BEHAVIOR_NOTE = 19,
   // Attributes.
+  DNN_POINTWISE_MODE = 0,
+  DNN_POINTWISE_TYPE = 1,
+  DNN_POINTWISE_NAN_MODE = 2,
   DNN_CONVOLUTION_TYPE = 100,
   DNN_CONVOLUTION_MODE = 101,
   DNN_CONVOLUTION_DILATIONS = 102,
@@ -56,9 +65,10 @@ enum {
   DNN_PLAN_WORKSPACE = 402,
   DNN_KNOB_KIND = 600,
   DNN_KNOB_VALUE = 601,
-  DNN_FORWARD_FIRST = 700,    // alpha, beta, convolution, w, x, y
-  DNN_BY_INPUT_FIRST = 706,   // alpha, beta, convolution, w, dx, dy
-  DNN_BY_FILTER_FIRST = 712,  // alpha, beta, convolution, dw, x, dy
+  DNN_FORWARD_FIRST = 700,           // alpha, beta, convolution, w, x, y
+  DNN_BY_INPUT_FIRST = 706,          // alpha, beta, convolution, w, dx, dy
+  DNN_BY_FILTER_FIRST = 712,         // alpha, beta, convolution, dw, x, dy
+  DNN_POINTWISE_OPERATION_OF = 750,  // and x, b, y
   DNN_GRAPH_HANDLE = 800,
   DNN_GRAPH_OPERATIONS = 801,
   DNN_TENSOR_ALIGNMENT = 900,
@@ -66,14 +76,23 @@ enum {
   DNN_TENSOR_DIMS = 902,
   DNN_TENSOR_STRIDES = 903,
   DNN_TENSOR_ID = 906,
+  DNN_TENSOR_IS_VIRTUAL = 907,
   DNN_PACK_IDS = 1000,
   DNN_PACK_POINTERS = 1001,
   DNN_PACK_WORKSPACE = 1003,
+  DNN_KNOB_INFO_KIND = 1200,
+  DNN_KNOB_INFO_MOST = 1201,
+  DNN_KNOB_INFO_LEAST = 1202,
+  DNN_KNOB_INFO_STEP = 1203,
   DNN_ENGINE_GRAPH = 1300,
   DNN_ENGINE_INDEX = 1301,
+  DNN_ENGINE_KNOBS = 1302,
   DNN_ENGINE_NUMERICAL_NOTE = 1303,
   DNN_ENGINE_BEHAVIOR_NOTE = 1305,
   // Values.
+  DNN_POINTWISE_ADD = 0,
+  DNN_POINTWISE_RELU = 100,
+  DNN_PROPAGATE_NAN = 1,
   DNN_CROSS_CORRELATION = 1,
   DNN_HEURISTIC_FALLBACK = 2,
   DNN_HEURISTIC_A = 3,
@@ -81,6 +100,8 @@ enum {
   DNN_NOTE_DOWN_CONVERT = 1,
   DNN_NOTE_NONDETERMINISTIC = 4,
   DNN_NOTE_COMPILES = 0,  // of behaviour
+  DNN_KNOB_CLUSTER_M = 27,
+  DNN_KNOB_CLUSTER_N = 28,
 };
 
 #define DNN_FUNCTIONS(FUNCTION)                                                                    \
@@ -105,19 +126,29 @@ typedef struct dnn_functions_t {
 
 // ---- what a device keeps ----
 
+// How cuDNN is asked for a convolution: bits.
+enum {
+  WAY_TAIL = 1,  // with its tail; otherwise a kernel of ours follows
+  WAY_WIDE = 2,  // of more input channels than there are, the added ones 0: a multiple of 16 bytes
+  WAYS = 4,
+};
+
 typedef struct plan_t {
   dnn_t plan;
   int64_t workspace_size;
+  int way;
 } plan_t;
 
 typedef struct cudnn_t {
   dnn_functions_t call;
   dnn_handle_t handle;
-  weir_device_t* device;  // borrowed: the one it is attached to
-  char identity[160];     // the GPU's name and cuDNN's version: what choices depend on
-  weir_mutex_t mu;        // the handle is one thread's at a time; guards all below
-  weir_map_t plans;       // by convolution
-  weir_map_t hopeless;    // engines that are not worth another try
+  weir_device_t* device;      // borrowed: the one it is attached to
+  char identity[160];         // the GPU's name and cuDNN's version: what choices depend on
+  bool is_told;               // WEIR_CUDNN_LOG: what is tried, and what is chosen
+  int64_t (*clock_ns)(void);  // weir_clock_ns; a test's own
+  weir_mutex_t mu;            // the handle is one thread's at a time; guards all below
+  weir_map_t plans;           // by convolution
+  weir_map_t hopeless;        // engines that are not worth another try
 } cudnn_t;
 
 // NULL-safe.
@@ -129,18 +160,72 @@ WEIR_INLINE void weir_cudnn_drop(const cudnn_t* dnn, dnn_t descriptor) {
 typedef struct cudnn_task_t {
   cudnn_t* dnn;
   const weir_cudnn_conv_t* conv;
-  const void *a, *b;
-  void* out;
+  const weir_conv_kernels_t* kernels;
+  const weir_cudnn_operands_t* operands;
 } cudnn_task_t;
 
+// ---- graphs of operations (cudnn_graph.c) ----
+
+// The tensors of a graph.
+enum { X_ID = 1, W_ID = 2, Y_ID = 3, BIAS_ID = 4 };
+
+// What a graph is made of, itself among it; dropped together.
+typedef struct cudnn_graph_t {
+  dnn_t parts[16];
+  int part_count;
+  dnn_t graph;
+} cudnn_graph_t;
+
+// |out_graph| is to be dropped after an error, too.
+WEIR_MUST_USE weir_status_t* weir_cudnn_describe(const cudnn_t* dnn, const weir_cudnn_conv_t* conv,
+                                                 int way, cudnn_graph_t* out_graph);
+void weir_cudnn_graph_drop(const cudnn_t* dnn, cudnn_graph_t* graph);
+
+// Channels of the input in a wide graph; those there are: it has no such graph.
+int64_t weir_cudnn_wide_channels(const weir_device_t* device, const weir_cudnn_conv_t* conv);
+
+// ---- running (cudnn_run.c) ----
 WEIR_MUST_USE weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan);
 
-// The search for the fastest plan, a turn each time that a convolution runs; cudnn_t.mu is held.
+// ---- configurations of engines as numbers (cudnn_choice.c) ----
+enum { MOST_KNOBS = 48 };
+
+typedef struct knob_t {
+  int64_t kind, value;
+} knob_t;
+
+// All of it is compared, and written to disk: no padding between the members.
+typedef struct choice_t {
+  int64_t way;
+  int64_t engine;
+  int64_t knob_count;
+  knob_t knobs[MOST_KNOBS];
+} choice_t;
+
+// The engine of a configuration; the caller drops it.
+dnn_t weir_cudnn_engine_of(const cudnn_t* dnn, dnn_t config);
+// False: cuDNN does not tell. It can be run then, but not be remembered.
+bool weir_cudnn_read_choice(const cudnn_t* dnn, int way, dnn_t config, choice_t* out_choice);
+// NULL: cuDNN has none like it. The caller drops it.
+dnn_t weir_cudnn_config_of(const cudnn_t* dnn, dnn_t graph, const choice_t* choice);
+
+// Another value of one knob.
+typedef struct variant_t {
+  int knob;  // of the choice
+  int64_t value;
+} variant_t;
+// Those of |choice|, at most |most|: all values of knobs that have few, halves and doubles and what
+// is between of others.
+int weir_cudnn_variants(const cudnn_t* dnn, dnn_t graph, const choice_t* choice,
+                        variant_t* variants, int most);
+
+// ---- the search for the fastest plan (cudnn_choose.c) ----
+// A turn each time that a convolution runs; cudnn_t.mu is held.
 typedef struct search_t search_t;
-// For |graph|, which is the task's convolution and stays as long as the search. |out_plan| is the
-// one that was the fastest before, if that is remembered, and |out_search| NULL then.
-WEIR_MUST_USE weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, dnn_t graph,
-                                                     plan_t* out_plan, search_t** out_search);
+// |out_plan| is the one that was the fastest before, if that is remembered, and |out_search| NULL
+// then.
+WEIR_MUST_USE weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, plan_t* out_plan,
+                                                     search_t** out_search);
 // |plan| becomes the best so far, |search| NULL when it is over. UNIMPLEMENTED: there is none.
 WEIR_MUST_USE weir_status_t* weir_cudnn_search_on(const cudnn_task_t* task, plan_t* plan,
                                                   search_t** search);

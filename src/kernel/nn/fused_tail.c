@@ -72,6 +72,16 @@ weir_status_t* weir_fused_tail_init(const weir_kernel_init_t* init, int arg_coun
   return check_args(init, out_tail, arg_count);
 }
 
+bool weir_fused_tail_is_on_gpu(const weir_fused_tail_t* tail) {
+  return !tail->is_batch_norm && !tail->has_add &&
+         (tail->function == WEIR_TAIL_NONE || tail->function == WEIR_TAIL_RELU);
+}
+
+bool weir_fused_ops_are_on_gpu(const weir_view_t* names, size_t count) {
+  return (count == 1 || count == 2) && weir_view_equal(names[0], weir_view_of("BiasAdd")) &&
+         (count == 1 || find_function(names[1]) == WEIR_TAIL_RELU);
+}
+
 // ---- a block of rows ----
 
 typedef struct job_t {
@@ -168,18 +178,29 @@ static void find_code(job_t* job) {
   }
 }
 
+static int vector_count(const weir_fused_tail_t* tail) { return tail->is_batch_norm ? 4 : 1; }
+
+weir_status_t* weir_fused_tail_check(weir_kernel_ctx_t* ctx, const weir_fused_tail_t* tail,
+                                     int first_arg, int64_t channels) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  for (int i = 0; i < vector_count(tail); ++i) {
+    const weir_tensor_t* arg = weir_kernel_input(ctx, first_arg + i);
+    if (arg->rank == 1 && arg->count == channels) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "fused argument %d must be a vector of the %lld channels of the output, "
+                       "but has shape %s",
+                       i, (long long)channels, weir_tensor_shape_text(arg, text));
+  }
+  return NULL;
+}
+
 static weir_status_t* stage_args(weir_kernel_ctx_t* ctx, job_t* job) {
   const weir_tail_run_t* run = job->run;
-  int vectors = job->tail->is_batch_norm ? 4 : 1;
+  int vectors = vector_count(job->tail);
   char text[WEIR_SHAPE_TEXT_SIZE];
+  WEIR_TRY(weir_fused_tail_check(ctx, job->tail, run->first_arg, run->channels));
   for (int i = 0; i < vectors + job->tail->has_add; ++i) {
     const weir_tensor_t* arg = weir_kernel_input(ctx, run->first_arg + i);
-    if (i < vectors && (arg->rank != 1 || arg->count != run->channels)) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "fused argument %d must be a vector of the %lld channels of the output, "
-                         "but has shape %s",
-                         i, (long long)run->channels, weir_tensor_shape_text(arg, text));
-    }
     if (i >= vectors && arg->count != run->rows * run->channels) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "the fused addend of shape %s is not of the output's shape",

@@ -33,6 +33,16 @@ typedef struct weir_fused_tail_t {
 WEIR_MUST_USE weir_status_t* weir_fused_tail_init(const weir_kernel_init_t* init, int arg_count,
                                                   weir_fused_tail_t* out_tail);
 
+// Whether GPUs compute it: a bias, and Relu or nothing after it.
+bool weir_fused_tail_is_on_gpu(const weir_fused_tail_t* tail);
+// The same of the attribute fused_ops: for whoever makes a node.
+bool weir_fused_ops_are_on_gpu(const weir_view_t* names, size_t count);
+
+// INVALID_ARGUMENT when the vectors among the arguments are none of |channels| elements.
+WEIR_MUST_USE weir_status_t* weir_fused_tail_check(weir_kernel_ctx_t* ctx,
+                                                   const weir_fused_tail_t* tail, int first_arg,
+                                                   int64_t channels);
+
 typedef struct weir_tail_run_t {
   int first_arg;       // input of the op where the tail's arguments begin
   weir_dtype_t dtype;  // of |y|: float or double

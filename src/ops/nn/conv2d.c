@@ -81,7 +81,7 @@ static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
   weir_view_t filter = weir_attrs_string(attrs, "filter_format");
   const weir_attr_t* types = weir_attrs_list(attrs, "TArgs");
   if (format.size > 4 || !weir_view_equal(filter, weir_view_of("HWIO"))) {
-    return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D has no CPU kernel for formats %.*s and %.*s",
+    return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D has no kernel for formats %.*s and %.*s",
                        WEIR_VIEW_ARG(format), WEIR_VIEW_ARG(filter));
   }
   for (size_t i = 0; i < types->count; ++i) {
@@ -89,11 +89,22 @@ static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
     return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D takes arguments of its own type alone, not %s",
                        weir_dtype_name(types->u.types[i]));
   }
-  WEIR_TRY(weir_window_read_conv(attrs, &s->window));
+  WEIR_TRY(weir_conv_op_init(init, &s->window));
   return weir_fused_tail_init(init, (int)types->count, &s->tail);
 }
 
-static weir_status_t* fused_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* fused_gpu_init(const weir_kernel_init_t* init, void* state) {
+  const fused_state_t* s = state;
+  WEIR_TRY(fused_init(init, state));
+  if (weir_fused_tail_is_on_gpu(&s->tail)) return NULL;
+  return WEIR_STATUS(
+      UNIMPLEMENTED,
+      "No OpKernel was registered to support Op '_FusedConv2D' used by {{node %s}} "
+      "with these fused_ops on a GPU: it takes BiasAdd, and Relu or nothing after it",
+      init->node->name);
+}
+
+static weir_status_t* run_fused(weir_kernel_ctx_t* ctx) {
   const fused_state_t* s = ctx->state;
   return forward(ctx, &s->window, &s->tail);
 }
@@ -139,8 +150,8 @@ const weir_op_module_t weir_ops_nn_conv2d = {
         {.name = "_FusedConv2D",
          .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolution, a bias or a normalisation, and an activation in one",
-         .attrs = "T: {half, float, double, int8, qint8}; TArgs: list(type) >= 1; num_args: int >= "
-                  "0; num_host_args: int >= 0 = 0; strides: list(int); padding: "
+         .attrs = "T: {half, bfloat16, float, double, int8, qint8}; TArgs: list(type) >= 1; "
+                  "num_args: int >= 0; num_host_args: int >= 0 = 0; strides: list(int); padding: "
                   "{'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; data_format: "
                   "{'NHWC','NCHW','NCHW_VECT_C'} = 'NHWC'; filter_format: "
                   "{'HWIO','OIHW','OIHW_VECT_I'} = 'HWIO'; dilations: list(int) = [1,1,1,1]; "
@@ -150,6 +161,12 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .outputs = "output: T",
          .infer_shape = fused_shape,
          .cost = weir_conv_op_cost,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: half, float, double", .compute = fused_cpu,
-                                    .init = fused_init, .state_size = sizeof(fused_state_t))},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .types = "T: half, bfloat16, float, double",
+                  .compute = run_fused, .init = fused_init, .state_size = sizeof(fused_state_t)},
+                 {WEIR_DEVICE_GPU, .types = "T: half, bfloat16, float, double",
+                  .compute = run_fused, .init = fused_gpu_init, .state_size = sizeof(fused_state_t),
+                  .host_inputs = "host_args"},
+                 {0}}},
         {0}}};
