@@ -55,6 +55,7 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
   weir_mutex_init(&dnn->mu);
   dnn->device = device;
   dnn->clock_ns = weir_clock_ns;
+  dnn->multiply = weir_cuda_gemm;
   const char* log = getenv("WEIR_CUDNN_LOG");
   dnn->is_told = log && *log && *log != '0';
   dnn->plans.owns_keys = true;

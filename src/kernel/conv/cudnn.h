@@ -11,16 +11,15 @@ typedef enum weir_conv_kind_t {
   WEIR_CONV_BY_FILTER,
 } weir_conv_kind_t;
 
-// A convolution as cuDNN sees it: padding is the same before and after an axis, filters have the
-// output channels first, then as the images: channels last ([out, sizes…, in]) or first. All of its
-// bytes are compared: zero it first.
+// A convolution whose padding is the same before and after an axis. All of its bytes are compared:
+// zero it first.
 typedef struct weir_cudnn_conv_t {
   weir_conv_t conv;
   weir_dtype_t dtype;
   weir_conv_kind_t kind;
   weir_conv_tail_t tail;
   bool is_nchw;
-  bool is_unaligned;  // memory begins at any element, not at multiples of 16 bytes
+  bool is_unaligned;  // images or bias begin at any element, not at a multiple of 16 bytes
 } weir_cudnn_conv_t;
 
 typedef struct weir_cudnn_operands_t {

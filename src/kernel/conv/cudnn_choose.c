@@ -85,7 +85,7 @@ static int64_t run_time(const cudnn_task_t* task, const plan_t* plan, int64_t ti
 
 // ---- the search ----
 
-enum { MOST_CONFIGS = 48, LISTS = 5, MOST_VARIANTS = 96, MOST_SEEN = 512 };
+enum { GRAPHS = WAY_PRODUCT, MOST_CONFIGS = 48, LISTS = 5, MOST_VARIANTS = 96, MOST_SEEN = 512 };
 
 // What cuDNN proposes for the graph of a way.
 typedef struct list_t {
@@ -96,8 +96,8 @@ typedef struct list_t {
 } list_t;
 
 struct search_t {
-  const cudnn_task_t* task;  // borrowed, while the search goes on
-  cudnn_graph_t graphs[WAYS];
+  const cudnn_task_t* task;      // borrowed, while the search goes on
+  cudnn_graph_t graphs[GRAPHS];  // by way
   list_t lists[LISTS];
   variant_t variants[MOST_VARIANTS];  // of |varied|, when the lists are at their end
   int variant_count, variants_taken;
@@ -112,8 +112,11 @@ struct search_t {
   plan_t best;
   bool has_choice;  // |choice| is the best's
   choice_t choice;
+  bool is_product_tried;
   bool has_left_out, leaves_nothing_out;  // of engines that are hopeless
 };
+
+static bool has_best(const search_t* s) { return s->best_ns != INT64_MAX; }
 
 static int64_t propose(const cudnn_t* dnn, dnn_t graph, int mode, dnn_t* configs) {
   const dnn_functions_t* call = &dnn->call;
@@ -143,7 +146,7 @@ static int64_t spend(search_t* s, const plan_t* plan, int64_t times) {
 // take in it, and gets a second chance, as hosts have other things to do.
 static int64_t measure(search_t* s, const plan_t* plan) {
   const int64_t loading = 20000000, waiting = 20000, wanted = 400000;
-  int64_t tolerated = s->best.plan ? s->best_ns + s->best_ns / 4 : INT64_MAX / 2;
+  int64_t tolerated = has_best(s) ? s->best_ns + s->best_ns / 4 : INT64_MAX / 2;
   int64_t ns = run_time(s->task, plan, 1);
   if (ns > tolerated + loading) return ns;
   ns = spend(s, plan, 1);
@@ -181,7 +184,7 @@ static bool is_hopeless(const search_t* s, const choice_t* choice) {
 // is of a first run, which may have loaded a library.
 static void note_hopeless(search_t* s, const choice_t* choice, int64_t ns) {
   const int64_t times = 100, loading = 200000000;
-  if (ns == INT64_MAX || !s->best.plan || ns < loading + times * s->best_ns) return;
+  if (ns == INT64_MAX || !has_best(s) || ns < loading + times * s->best_ns) return;
   cudnn_t* dnn = s->task->dnn;
   engine_key_t key = key_of_engine(s, choice);
   WEIR_LOG(INFO, "cuDNN's engine %lld took %lld us, others %lld: it is not tried again",
@@ -192,7 +195,7 @@ static void note_hopeless(search_t* s, const choice_t* choice, int64_t ns) {
 
 // ---- what is told ----
 
-static const char* const way_names[WAYS] = {"plain", "fused", "wide", "wide fused"};
+static const char* const way_names[WAYS] = {"plain", "fused", "wide", "wide fused", "product"};
 
 static void describe_choice(const choice_t* choice, char* text, size_t size) {
   size_t used = (size_t)snprintf(text, size, "%s, engine %lld", way_names[choice->way % WAYS],
@@ -274,6 +277,21 @@ static void try_config(search_t* s, int way, dnn_t config) {
   take_best(s, &plan, ns, is_known ? &choice : NULL);
 }
 
+// Where the convolution is a product of matrices, and cuDNN's first was measured.
+static void try_product(search_t* s) {
+  choice_t choice;
+  plan_t plan = {.way = WAY_PRODUCT};
+  memset(&choice, 0, sizeof(choice));
+  choice.way = WAY_PRODUCT;
+  s->is_product_tried = true;
+  if (!weir_cudnn_is_product(s->task->conv)) return;
+  run_time(s->task, &plan, 1);  // finds the algorithm
+  int64_t ns = measure(s, &plan);
+  ++s->tried;
+  tell(s->task, "tried", &choice, ns, 0);
+  take_best(s, &plan, ns, &choice);
+}
+
 // The list to go on with; NULL: all are at their end. Fallbacks may be slow beyond measure: none is
 // tried in the first turn where anything else works, later they take turns with the others, a
 // little behind. Where cuDNN takes the tail on, the way without is seldom the faster.
@@ -287,7 +305,7 @@ static list_t* next_list(search_t* s) {
     bool is_unlikely = has_tail && !(list->way & WAY_TAIL) && !list->is_fallback;
     int64_t place = list->is_fallback ? 2 * list->taken + 3 : 2 * list->taken;
     if (is_unlikely) place = 6 * list->taken + 1;
-    if (list->is_fallback && (s->turns == 1 || !s->best.plan)) place = INT64_MAX - 1;
+    if (list->is_fallback && (s->turns == 1 || !has_best(s))) place = INT64_MAX - 1;
     if (place >= least) continue;
     least = place;
     next = list;
@@ -297,7 +315,7 @@ static list_t* next_list(search_t* s) {
 
 // Whether there is a variant of the best that was not tried, as far as is known.
 static bool has_variant(search_t* s) {
-  if (!s->has_choice) return false;
+  if (!s->has_choice || s->choice.way == WAY_PRODUCT) return false;
   if (s->variants_taken < s->variant_count) return true;
   if (s->is_varied && memcmp(&s->varied, &s->choice, sizeof(s->choice)) == 0) return false;
   s->is_varied = true;
@@ -321,9 +339,10 @@ static void try_variant(search_t* s) {
 // The runs of a search take no longer than so many of the best, unless those are a moment. Where
 // results must repeat, clocks decide nothing: the first that works is taken.
 static bool is_over(search_t* s) {
-  const int64_t runs = 120, least = 40000000;
-  if (s->best.plan && weir_cuda_is_deterministic(s->task->dnn->device)) return true;
-  if (s->best.plan && s->measured_ns > WEIR_MAX(least, runs * s->best_ns)) return true;
+  const int64_t runs = 160, least = 40000000;
+  if (has_best(s) && weir_cuda_is_deterministic(s->task->dnn->device)) return true;
+  if (has_best(s) && s->measured_ns > WEIR_MAX(least, runs * s->best_ns)) return true;
+  if (has_best(s) && !s->is_product_tried) return false;
   return !next_list(s) && !has_variant(s);
 }
 
@@ -332,14 +351,15 @@ static bool is_turn_over(search_t* s, int64_t start) {
   const int64_t slice = 25000000;
   if (is_over(s)) return true;
   const list_t* next = next_list(s);
-  return s->best.plan && ((s->turns == 1 && (!next || next->is_fallback)) ||
-                          s->task->dnn->clock_ns() - start > slice);
+  return has_best(s) && ((s->turns == 1 && (!next || next->is_fallback)) ||
+                         s->task->dnn->clock_ns() - start > slice);
 }
 
 static void try_some(search_t* s, int64_t start) {
   while (!is_turn_over(s, start)) {
     list_t* list = next_list(s);
-    if (list) try_config(s, list->way, list->configs[list->taken++]);
+    if (has_best(s) && !s->is_product_tried) try_product(s);
+    else if (list) try_config(s, list->way, list->configs[list->taken++]);
     else try_variant(s);
   }
 }
@@ -348,7 +368,7 @@ static void take_turn(search_t* s) {
   int64_t start = s->task->dnn->clock_ns();
   ++s->turns;
   try_some(s, start);
-  if (!s->best.plan && s->has_left_out) {  // slow is better than not at all
+  if (!has_best(s) && s->has_left_out) {  // slow is better than not at all
     s->leaves_nothing_out = true;
     for (int i = 0; i < LISTS; ++i) s->lists[i].taken = 0;
     try_some(s, start);
@@ -393,6 +413,14 @@ static bool recall_choice(const cudnn_task_t* task, choice_t* out_choice) {
   return is_there && out_choice->way >= 0 && out_choice->way < WAYS;
 }
 
+static bool recall_product(const cudnn_task_t* task, const choice_t* choice, plan_t* out_plan) {
+  plan_t plan = {.way = WAY_PRODUCT};
+  if (!weir_cudnn_is_product(task->conv) || run_time(task, &plan, 1) == INT64_MAX) return false;
+  *out_plan = plan;
+  tell(task, "remembered", choice, -1, 0);
+  return true;
+}
+
 // False: nothing is remembered, or it does not work any more.
 static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
   choice_t choice;
@@ -401,6 +429,7 @@ static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
   dnn_t config = NULL;
   plan_t plan = {NULL};
   if (!recall_choice(task, &choice)) return false;
+  if (choice.way == WAY_PRODUCT) return recall_product(task, &choice, out_plan);
   weir_status_t* status = weir_cudnn_describe(dnn, task->conv, (int)choice.way, &graph);
   if (!status) config = weir_cudnn_config_of(dnn, graph.graph, &choice);
   bool is_made = config && make_plan(task, (int)choice.way, config, &plan) &&
@@ -430,7 +459,7 @@ void weir_cudnn_search_free(const cudnn_t* dnn, search_t* s) {
   if (!s) return;
   for (int i = 0; i < LISTS * MOST_CONFIGS; ++i)
     weir_cudnn_drop(dnn, s->lists[i / MOST_CONFIGS].configs[i % MOST_CONFIGS]);
-  for (int way = 0; way < WAYS; ++way) weir_cudnn_graph_drop(dnn, &s->graphs[way]);
+  for (int way = 0; way < GRAPHS; ++way) weir_cudnn_graph_drop(dnn, &s->graphs[way]);
   weir_free(s);
 }
 
@@ -444,7 +473,7 @@ static bool has_way(const cudnn_task_t* task, int way) {
 // in no wider form, is done around it.
 static weir_status_t* describe_ways(const cudnn_task_t* task, search_t* s) {
   const cudnn_t* dnn = task->dnn;
-  for (int way = 0; way < WAYS; ++way) {
+  for (int way = 0; way < GRAPHS; ++way) {
     if (!has_way(task, way)) continue;
     weir_status_t* status = weir_cudnn_describe(dnn, task->conv, way, &s->graphs[way]);
     if (!status) continue;
@@ -495,9 +524,10 @@ weir_status_t* weir_cudnn_search_on(const cudnn_task_t* task, plan_t* plan, sear
   take_turn(s);
   *plan = s->best;
   if (!is_over(s)) return NULL;
-  if (s->best.plan) log_choice(s);
+  if (has_best(s)) log_choice(s);
   if (s->has_choice && !weir_cuda_is_deterministic(task->dnn->device)) remember(s);
+  bool has_plan = has_best(s);
   weir_cudnn_search_free(task->dnn, s);
   *search = NULL;
-  return plan->plan ? NULL : WEIR_STATUS(UNIMPLEMENTED, "cuDNN has no engine for this convolution");
+  return has_plan ? NULL : WEIR_STATUS(UNIMPLEMENTED, "cuDNN has no engine for this convolution");
 }

@@ -18,8 +18,8 @@ static struct {
   int times[ENGINES];
   int gains[ENGINES];
   int runs[ENGINES];
-  int channels;       // of the first tensor of the graph described last
-  int pointers;       // of the pack that ran last
+  int pointers;  // of the pack that ran last
+  int products, product_time;
   int live;           // descriptors
   int64_t now_ns;     // only engines take time
   bool refuses_tail;  // graphs of several operations are not taken
@@ -55,7 +55,6 @@ static int set(dnn_t descriptor, int name, int type, int64_t count, const void* 
   descriptor_t* d = descriptor;
   const descriptor_t* other = type == DNN_TYPE_DESCRIPTOR ? *(descriptor_t* const*)values : NULL;
   switch (name) {
-    case DNN_TENSOR_DIMS: library.channels = (int)((const int64_t*)values)[1]; break;
     case DNN_GRAPH_OPERATIONS: d->operations = count; break;
     case DNN_HEURISTIC_GRAPH: d->operations = other->operations; break;
     case DNN_HEURISTIC_MODE: d->list = *(const int*)values == DNN_HEURISTIC_FALLBACK; break;
@@ -120,6 +119,16 @@ static int execute(dnn_handle_t handle, dnn_t plan, dnn_t pack) {
 
 static int64_t clock_ns(void) { return library.now_ns; }
 
+// The other library, on the host.
+static weir_status_t* multiply(weir_device_t* device, const weir_gemm_args_t* args,
+                               weir_gemm_batch_t batch) {
+  (void)device;
+  assert_int_equal(batch.count, 1);
+  ++library.products;
+  library.now_ns += 1000 * library.product_time;
+  return args->c ? weir_gemm_any(NULL, args) : NULL;
+}
+
 // ---- a device with it ----
 
 static char folder[32];
@@ -148,6 +157,7 @@ static void open_device(cudnn_t* dnn, bool is_deterministic) {
   dnn->call = (dnn_functions_t){
       .make = make, .drop = drop, .finish = finish, .set = set, .get = get, .execute = execute};
   dnn->clock_ns = clock_ns;
+  dnn->multiply = multiply;
   dnn->hopeless.owns_keys = true;
 }
 
@@ -167,8 +177,7 @@ typedef struct search_of_t {
   search_t* search;
 } search_of_t;
 
-static void begin_conv(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels,
-                       weir_conv_tail_t tail) {
+static void prepare(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels) {
   static char code;
   memset(s, 0, sizeof(*s));
   s->conv.conv = (weir_conv_t){.batch = size,
@@ -177,17 +186,23 @@ static void begin_conv(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t chann
                                .groups = 1,
                                .group_in = channels,
                                .group_out = 4,
-                               .in = {1, 1, 1},
-                               .filter = {1, 1, 1},
+                               .in = {1, 3, 3},
+                               .filter = {1, 3, 3},
                                .out = {1, 1, 1},
                                .stride = {1, 1, 1},
                                .dilation = {1, 1, 1}};
   s->conv.dtype = WEIR_DTYPE_FLOAT;
-  s->conv.tail = tail;
+  s->kernels.transpose.function = s->kernels.turn.function = &code;
   s->kernels.widen.function = s->kernels.narrow.function = &code;
   s->kernels.bias.function = s->kernels.bias_relu.function = &code;
   s->task = (cudnn_task_t){
       .dnn = dnn, .conv = &s->conv, .kernels = &s->kernels, .operands = &s->operands};
+}
+
+static void begin_conv(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels,
+                       weir_conv_tail_t tail) {
+  prepare(s, dnn, size, channels);
+  s->conv.tail = tail;
   assert_null(weir_cudnn_search_begin(&s->task, &s->plan, &s->search));
 }
 
@@ -350,7 +365,7 @@ static void test_no_engine(void** state) {
 
 // ---- ways ----
 
-// How many kernels of ours run with the plan.
+// How many kernels of ours run with the plan: one turns the filter.
 static int launches_of(const search_of_t* s) {
   int before = cuda_fake_launches;
   assert_null(weir_cudnn_execute(&s->task, &s->plan));
@@ -367,7 +382,7 @@ static void test_a_tail_is_cudnns_where_that_is_faster(void** state) {
   open_device(&dnn, false);
   begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
   assert_int_equal(go_on_to_the_end(&s), 5);
-  assert_int_equal(launches_of(&s), 0);
+  assert_int_equal(launches_of(&s), 1);
   assert_int_equal(library.pointers, 4);  // the bias, too
   end(&s);
   begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);  // remembered, with the way
@@ -390,12 +405,12 @@ static void test_a_tail_is_ours_where_that_is_faster(void** state) {
   open_device(&dnn, false);
   begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
   assert_int_equal(go_on_to_the_end(&s), 2);
-  assert_int_equal(launches_of(&s), 1);
+  assert_int_equal(launches_of(&s), 2);
   assert_int_equal(library.pointers, 3);
   end(&s);
   begin_conv(&s, &dnn, 1, 4, WEIR_CONV_BIAS_RELU);
   assert_null(s.search);
-  assert_int_equal(launches_of(&s), 1);
+  assert_int_equal(launches_of(&s), 2);
   end(&s);
   close_device(&dnn);
 }
@@ -411,7 +426,7 @@ static void test_a_tail_that_cudnn_does_not_take(void** state) {
     open_device(&dnn, i == 0);
     begin_conv(&s, &dnn, 1 + i, 4, WEIR_CONV_BIAS);
     go_on_to_the_end(&s);
-    assert_int_equal(launches_of(&s), 1);
+    assert_int_equal(launches_of(&s), 2);
     end(&s);
     close_device(&dnn);
   }
@@ -429,9 +444,9 @@ static void test_few_channels_are_widened(void** state) {
   assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 4);
   go_on_to_the_end(&s);
   s.plan.way = WAY_WIDE;
-  assert_int_equal(launches_of(&s), 2);  // image and filter
+  assert_int_equal(launches_of(&s), 3);  // image and filter are widened
   s.conv.kind = WEIR_CONV_BY_FILTER;
-  assert_int_equal(launches_of(&s), 2);  // image and result
+  assert_int_equal(launches_of(&s), 3);  // the image is, and the result narrowed
   s.conv.kind = WEIR_CONV_BY_INPUT;
   assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 3);
   s.conv.kind = WEIR_CONV_FORWARD;
@@ -464,6 +479,70 @@ static void test_knobs_of_the_best_are_varied(void** state) {
   close_device(&dnn);
 }
 
+// Windows of one pixel.
+static void make_product(search_of_t* s, cudnn_t* dnn) {
+  prepare(s, dnn, 2, 3);
+  for (int i = 0; i < 3; ++i) s->conv.conv.filter[i] = 1;
+  memcpy(s->conv.conv.out, s->conv.conv.in, sizeof(s->conv.conv.in));
+}
+
+static void test_windows_of_a_pixel_are_products(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1, 2}, {3}}, sizeof(library.lists));
+  for (int i = 1; i < 4; ++i) library.times[i] = 1000;
+  library.product_time = 100;
+  int runs = 0;
+  open_device(&dnn, false);
+  for (int i = 0; i < 2; ++i) {
+    make_product(&s, &dnn);
+    s.conv.tail = WEIR_CONV_BIAS;
+    assert_null(weir_cudnn_search_begin(&s.task, &s.plan, &s.search));
+    for (int turns = 0; s.search; ++turns) {
+      assert_in_range(turns, 0, 64);
+      assert_null(weir_cudnn_search_on(&s.task, &s.plan, &s.search));
+    }
+    assert_int_equal(s.plan.way, WAY_PRODUCT);
+    assert_int_equal(launches_of(&s), 1);  // the tail
+    end(&s);
+    if (i == 0) runs = library.runs[1];
+  }
+  assert_int_equal(library.runs[1], runs);  // the second time it was remembered
+  close_device(&dnn);
+}
+
+static void test_products_are_those_of_the_convolution(void** state) {
+  (void)state;
+  static const weir_conv_fn_t functions[] = {weir_conv_forward, weir_conv_backprop_input,
+                                             weir_conv_backprop_filter};
+  enum { X = 2 * 9 * 3, W = 3 * 4, Y = 2 * 9 * 4 };
+  float x[X], w[W], y[Y], want[Y], got[Y];
+  const float* const firsts[] = {x, w, x};
+  const float* const seconds[] = {w, y, y};
+  const size_t counts[] = {Y, X, W};
+  cudnn_t dnn;
+  search_of_t s;
+  for (int i = 0; i < Y; ++i) y[i] = (float)(i % 7 - 3);
+  for (int i = 0; i < X; ++i) x[i] = (float)(i % 5 - 2);
+  for (int i = 0; i < W; ++i) w[i] = (float)(i % 11 - 4);
+  open_device(&dnn, false);
+  for (int kind = 0; kind < 3; ++kind) {
+    make_product(&s, &dnn);
+    assert_true(weir_cudnn_is_product(&s.conv));
+    s.conv.kind = (weir_conv_kind_t)kind;
+    s.plan.way = WAY_PRODUCT;
+    s.operands = (weir_cudnn_operands_t){.a = firsts[kind], .b = seconds[kind], .out = got};
+    assert_null(weir_cudnn_execute(&s.task, &s.plan));
+    assert_null(
+        functions[kind](NULL, WEIR_DTYPE_FLOAT, &s.conv.conv, firsts[kind], seconds[kind], want));
+    assert_memory_equal(got, want, counts[kind] * sizeof(float));
+  }
+  s.conv.conv.stride[2] = 2;
+  assert_false(weir_cudnn_is_product(&s.conv));
+  close_device(&dnn);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -479,6 +558,8 @@ int main(void) {
       TEST(test_a_tail_that_cudnn_does_not_take),
       TEST(test_few_channels_are_widened),
       TEST(test_knobs_of_the_best_are_varied),
+      TEST(test_windows_of_a_pixel_are_products),
+      TEST(test_products_are_those_of_the_convolution),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "kernel/conv/cudnn.h"
+#include "kernel/gemm/cuda_gemm.h"
 
 // ---- the library: names, numbers and signatures are its stable interface ----
 
@@ -126,15 +127,16 @@ typedef struct dnn_functions_t {
 
 // ---- what a device keeps ----
 
-// How cuDNN is asked for a convolution: bits.
+// How a convolution is computed: cuDNN is asked for it in ways that are bits, or it is not cuDNN's.
 enum {
   WAY_TAIL = 1,  // with its tail; otherwise a kernel of ours follows
   WAY_WIDE = 2,  // of more input channels than there are, the added ones 0: a multiple of 16 bytes
-  WAYS = 4,
+  WAY_PRODUCT = 4,  // as a product of matrices, where windows are single pixels
+  WAYS = 5,
 };
 
 typedef struct plan_t {
-  dnn_t plan;
+  dnn_t plan;  // NULL: a product
   int64_t workspace_size;
   int way;
 } plan_t;
@@ -142,13 +144,16 @@ typedef struct plan_t {
 typedef struct cudnn_t {
   dnn_functions_t call;
   dnn_handle_t handle;
-  weir_device_t* device;      // borrowed: the one it is attached to
-  char identity[160];         // the GPU's name and cuDNN's version: what choices depend on
-  bool is_told;               // WEIR_CUDNN_LOG: what is tried, and what is chosen
-  int64_t (*clock_ns)(void);  // weir_clock_ns; a test's own
-  weir_mutex_t mu;            // the handle is one thread's at a time; guards all below
-  weir_map_t plans;           // by convolution
-  weir_map_t hopeless;        // engines that are not worth another try
+  weir_device_t* device;  // borrowed: the one it is attached to
+  char identity[160];     // the GPU's name and cuDNN's version: what choices depend on
+  bool is_told;           // WEIR_CUDNN_LOG: what is tried, and what is chosen
+  // weir_clock_ns and weir_cuda_gemm; a test's own.
+  int64_t (*clock_ns)(void);
+  weir_status_t* (*multiply)(weir_device_t* device, const weir_gemm_args_t* args,
+                             weir_gemm_batch_t batch);
+  weir_mutex_t mu;      // the handle is one thread's at a time; guards all below
+  weir_map_t plans;     // by convolution
+  weir_map_t hopeless;  // engines that are not worth another try
 } cudnn_t;
 
 // NULL-safe.
@@ -185,6 +190,8 @@ void weir_cudnn_graph_drop(const cudnn_t* dnn, cudnn_graph_t* graph);
 int64_t weir_cudnn_wide_channels(const weir_device_t* device, const weir_cudnn_conv_t* conv);
 
 // ---- running (cudnn_run.c) ----
+// Whether it is a product of matrices.
+bool weir_cudnn_is_product(const weir_cudnn_conv_t* conv);
 WEIR_MUST_USE weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan);
 
 // ---- configurations of engines as numbers (cudnn_choice.c) ----

@@ -1,10 +1,63 @@
-// cudnn_run.c — Running a plan of cuDNN's, with what its way of asking needs before and after.
+// cudnn_run.c — Running a plan, with what its way needs before and after cuDNN's own kernels.
+//
+// cuDNN's filters have the output channels first, then as the images: [out, sizes…, in], or [out,
+// in, sizes…] where those have channels first.
 #include "kernel/conv/cudnn_internal.h"
+
+// Memory that kernels of ours hand to cuDNN's or take from them.
+typedef struct scratch_t {
+  weir_tensor_t* filter;       // in cuDNN's order
+  weir_tensor_t* wide_filter;  // and wide
+  weir_tensor_t* wide_image;
+} scratch_t;
 
 static weir_status_t* scratch_of(const cudnn_task_t* task, weir_dtype_t dtype, int64_t count,
                                  weir_tensor_t** out) {
   return weir_tensor_create_in(weir_device_allocator(task->dnn->device, WEIR_MEMORY_DEVICE), dtype,
                                1, &count, out);
+}
+
+static int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
+
+static weir_status_t* allocate(const cudnn_task_t* task, int way, scratch_t* s) {
+  const weir_conv_t* v = &task->conv->conv;
+  weir_dtype_t dtype = task->conv->dtype;
+  int64_t channels = weir_cudnn_wide_channels(task->dnn->device, task->conv);
+  int64_t weights = v->out_c * volume(v->filter), pixels = v->batch * volume(v->in);
+  WEIR_TRY(scratch_of(task, dtype, weights * v->group_in, &s->filter));
+  if (!(way & WAY_WIDE)) return NULL;
+  WEIR_TRY(scratch_of(task, dtype, weights * channels, &s->wide_filter));
+  return scratch_of(task, dtype, pixels * channels, &s->wide_image);
+}
+
+// ---- filters and channels ----
+
+// To cuDNN's order from [sizes…, in, out], or back.
+static weir_status_t* turn_filter(const cudnn_task_t* task, const void* from, void* to,
+                                  bool is_back) {
+  weir_device_t* device = task->dnn->device;
+  const weir_conv_t* v = &task->conv->conv;
+  int64_t sizes = volume(v->filter), in = v->group_in, out = v->out_c;
+  if (task->conv->is_nchw) {
+    weir_cuda_size_t size = weir_cuda_size_for(device, sizes * in * out);
+    int64_t *first = is_back ? &out : &sizes, *last = is_back ? &sizes : &out;
+    return weir_cuda_launch(device, task->kernels->turn, &size,
+                            WEIR_CUDA_ARGS(&from, &to, first, &in, last));
+  }
+  int64_t rows = is_back ? out : sizes * in, columns = is_back ? sizes * in : out;
+  int64_t tiles = ((rows + 31) / 32) * ((columns + 31) / 32);
+  weir_cuda_size_t size = {.grid = {(unsigned)WEIR_MIN(tiles, 65535), 1, 1}, .block = {32, 8, 1}};
+  return weir_cuda_launch(device, task->kernels->transpose, &size,
+                          WEIR_CUDA_ARGS(&from, &to, &rows, &columns));
+}
+
+// Of an image or a filter, whose rows of channels |kernel| makes wider or narrower.
+static weir_status_t* move_rows(const cudnn_task_t* task, weir_cuda_function_t kernel,
+                                const void* from, void* to, int64_t rows) {
+  weir_device_t* device = task->dnn->device;
+  int few = (int)task->conv->conv.in_c, many = (int)weir_cudnn_wide_channels(device, task->conv);
+  weir_cuda_size_t size = weir_cuda_size_for(device, rows * few);
+  return weir_cuda_launch(device, kernel, &size, WEIR_CUDA_ARGS(&from, &to, &rows, &few, &many));
 }
 
 // ---- cuDNN's part ----
@@ -14,20 +67,20 @@ typedef struct pointers_t {
   const void *x, *w, *y, *bias;
 } pointers_t;
 
-static pointers_t pointers_of(const cudnn_task_t* task) {
+static pointers_t pointers_of(const cudnn_task_t* task, int way, const scratch_t* s) {
   const weir_cudnn_operands_t* o = task->operands;
-  switch (task->conv->kind) {
-    case WEIR_CONV_BY_INPUT: return (pointers_t){.x = o->out, .w = o->a, .y = o->b};
-    case WEIR_CONV_BY_FILTER: return (pointers_t){.x = o->a, .w = o->out, .y = o->b};
-    default: return (pointers_t){.x = o->a, .w = o->b, .y = o->out, .bias = o->bias};
-  }
+  weir_conv_kind_t kind = task->conv->kind;
+  const void* w = (way & WAY_WIDE ? s->wide_filter : s->filter)->data;
+  const void* x = way & WAY_WIDE ? s->wide_image->data : kind == WEIR_CONV_BY_INPUT ? o->out : o->a;
+  const void* y = kind == WEIR_CONV_FORWARD ? o->out : o->b;
+  return (pointers_t){.x = x, .w = w, .y = y, .bias = o->bias};
 }
 
-static weir_status_t* run_plan(const cudnn_task_t* task, const plan_t* plan,
-                               const pointers_t* pointers) {
+static weir_status_t* run_plan(const cudnn_task_t* task, const plan_t* plan, const scratch_t* s) {
   static const int64_t ids[] = {X_ID, W_ID, Y_ID, BIAS_ID};
   const cudnn_t* dnn = task->dnn;
-  const void* const all[] = {pointers->x, pointers->w, pointers->y, pointers->bias};
+  pointers_t pointers = pointers_of(task, plan->way, s);
+  const void* const all[] = {pointers.x, pointers.w, pointers.y, pointers.bias};
   int64_t count = plan->way & WAY_TAIL ? 4 : 3;
   weir_tensor_t* workspace = NULL;
   void* memory = NULL;
@@ -49,55 +102,73 @@ static weir_status_t* run_plan(const cudnn_task_t* task, const plan_t* plan,
   return WEIR_STATUS(INTERNAL, "cuDNN: running a convolution: error %d", result);
 }
 
-// ---- wider channels ----
-
-// Of an image or a filter, whose rows of channels |kernel| makes wider or narrower.
-static weir_status_t* move_rows(const cudnn_task_t* task, weir_cuda_function_t kernel,
-                                const void* from, void* to, int64_t rows) {
-  weir_device_t* device = task->dnn->device;
-  int few = (int)task->conv->conv.in_c, many = (int)weir_cudnn_wide_channels(device, task->conv);
-  weir_cuda_size_t size = weir_cuda_size_for(device, rows * few);
-  return weir_cuda_launch(device, kernel, &size, WEIR_CUDA_ARGS(&from, &to, &rows, &few, &many));
-}
-
-static int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
-
-static weir_status_t* run_wide_in(const cudnn_task_t* task, const plan_t* plan, void* image,
-                                  void* filter) {
+static weir_status_t* run_in(const cudnn_task_t* task, const plan_t* plan, const scratch_t* s) {
+  const weir_cudnn_operands_t* o = task->operands;
   const weir_conv_t* v = &task->conv->conv;
   const weir_conv_kernels_t* kernels = task->kernels;
-  int64_t pixels = v->batch * volume(v->in), weights = v->out_c * volume(v->filter);
-  bool is_forward = task->conv->kind == WEIR_CONV_FORWARD;
-  pointers_t pointers = pointers_of(task);
-  WEIR_TRY(move_rows(task, kernels->widen, pointers.x, image, pixels));
-  if (is_forward) WEIR_TRY(move_rows(task, kernels->widen, pointers.w, filter, weights));
-  pointers.x = image;
-  pointers.w = filter;
-  WEIR_TRY(run_plan(task, plan, &pointers));
-  if (is_forward) return NULL;
-  return move_rows(task, kernels->narrow, filter, task->operands->out, weights);
+  bool is_wide = plan->way & WAY_WIDE, is_result = task->conv->kind == WEIR_CONV_BY_FILTER;
+  const void* given = task->conv->kind == WEIR_CONV_FORWARD ? o->b : o->a;
+  int64_t weights = v->out_c * volume(v->filter);
+  void *filter = s->filter->data, *wide = is_wide ? s->wide_filter->data : NULL;
+  if (!is_result) WEIR_TRY(turn_filter(task, given, filter, false));
+  if (!is_result && is_wide) WEIR_TRY(move_rows(task, kernels->widen, filter, wide, weights));
+  if (is_wide)
+    WEIR_TRY(move_rows(task, kernels->widen, o->a, s->wide_image->data, v->batch * volume(v->in)));
+  WEIR_TRY(run_plan(task, plan, s));
+  if (is_result && is_wide) WEIR_TRY(move_rows(task, kernels->narrow, wide, filter, weights));
+  return is_result ? turn_filter(task, filter, o->out, true) : NULL;
 }
 
-static weir_status_t* run_wide(const cudnn_task_t* task, const plan_t* plan) {
-  const weir_cudnn_conv_t* c = task->conv;
-  int64_t channels = weir_cudnn_wide_channels(task->dnn->device, c);
-  weir_tensor_t *image = NULL, *filter = NULL;
-  weir_status_t* status =
-      scratch_of(task, c->dtype, c->conv.batch * volume(c->conv.in) * channels, &image);
-  if (!status)
-    status = scratch_of(task, c->dtype, c->conv.out_c * volume(c->conv.filter) * channels, &filter);
-  if (!status) status = run_wide_in(task, plan, image->data, filter->data);
-  weir_tensor_release(image);
-  weir_tensor_release(filter);
+static weir_status_t* run_cudnn(const cudnn_task_t* task, const plan_t* plan) {
+  scratch_t scratch = {NULL};
+  weir_status_t* status = allocate(task, plan->way, &scratch);
+  if (!status) status = run_in(task, plan, &scratch);
+  weir_tensor_release(scratch.wide_image);
+  weir_tensor_release(scratch.wide_filter);
+  weir_tensor_release(scratch.filter);
   return status;
+}
+
+// ---- products ----
+
+bool weir_cudnn_is_product(const weir_cudnn_conv_t* conv) {
+  const weir_conv_t* v = &conv->conv;
+  for (int i = 0; i < 3; ++i) {
+    if (v->filter[i] != 1 || v->stride[i] != 1 || v->pad[i] != 0) return false;
+  }
+  return !conv->is_nchw && v->groups == 1;
+}
+
+// Of [pixels, in] and [in, out], where they are: filters are not turned.
+static weir_status_t* run_product(const cudnn_task_t* task) {
+  const weir_cudnn_operands_t* o = task->operands;
+  const weir_conv_t* v = &task->conv->conv;
+  int64_t pixels = v->batch * volume(v->in), in = v->in_c, out = v->out_c;
+  weir_dtype_t dtype = task->conv->dtype;
+  weir_gemm_args_t args = {.dtype_a = dtype, .dtype_b = dtype, .dtype_c = dtype, .c = o->out};
+  args.a = o->a;
+  args.b = o->b;
+  switch (task->conv->kind) {
+    case WEIR_CONV_FORWARD: args.m = pixels, args.n = out, args.k = in; break;
+    case WEIR_CONV_BY_INPUT:  // dy filter'
+      args.m = pixels, args.n = in, args.k = out;
+      args.a = o->b;
+      args.b = o->a;
+      args.trans_b = WEIR_TRANS;
+      break;
+    case WEIR_CONV_BY_FILTER:  // x' dy
+      args.m = in, args.n = out, args.k = pixels;
+      args.trans_a = WEIR_TRANS;
+      break;
+  }
+  return task->dnn->multiply(task->dnn->device, &args, (weir_gemm_batch_t){.count = 1});
 }
 
 // ---- the whole ----
 
 weir_status_t* weir_cudnn_execute(const cudnn_task_t* task, const plan_t* plan) {
   const weir_cudnn_conv_t* c = task->conv;
-  pointers_t pointers = pointers_of(task);
-  WEIR_TRY(plan->way & WAY_WIDE ? run_wide(task, plan) : run_plan(task, plan, &pointers));
+  WEIR_TRY(plan->way == WAY_PRODUCT ? run_product(task) : run_cudnn(task, plan));
   if (c->tail == WEIR_CONV_NO_TAIL || plan->way & WAY_TAIL) return NULL;
   weir_conv_tail_run_t run = {.tail = c->tail,
                               .dtype = c->dtype,
