@@ -1,9 +1,9 @@
 """Records what TensorFlow makes of cases and programs for a machine that has a GPU and no TensorFlow: tests/cuda/*.xz.
 
-    make_records.py --lib LIBWEIR.so --probe LIBWEIR_PROBE.so --cli WEIR
+    make_records.py --lib LIBWEIR.so --probe LIBWEIR_PROBE.so --cli WEIR [--only OP...]
 
 Of the oracle's cases for ops with kernels of GPUs those are kept that fill few bytes: all that are small, and of the large ones as many of
-each op. Programs about aliases of reference variables are left out: nodes without a kernel of a GPU get copies there, as in TensorFlow.
+each op. With --only, cases of these ops are recorded anew, and all else stays as it is. Programs about aliases of reference variables are left out: nodes without a kernel of a GPU get copies there, as in TensorFlow.
 """
 import argparse
 import json
@@ -54,16 +54,26 @@ def renumber(case, number):
             'whole': result(case['whole']), 'kernel': result(case['kernel'])}
 
 
+def record_ops(options, names, folder):
+    path = os.path.join(folder, 'all.xz')
+    subprocess.run([sys.executable, f'{ORACLE}/oracle.py', '--probe', options.probe, '--record', path, *names], stdout=subprocess.DEVNULL)
+    return record.Reader(path, 'oracle')
+
+
 def record_oracle(options, folder):
     ops = [json.loads(line) for line in subprocess.check_output([options.cli, 'ops', '--json'], text=True).splitlines()]
     names = [op['name'] for op in ops if 'GPU' in op['devices'] and (not op['name'].startswith('_') or op['name'] in FUSED)]
-    path = os.path.join(folder, 'all.xz')
-    subprocess.run([sys.executable, f'{ORACLE}/oracle.py', '--probe', options.probe, '--record', path, *names], stdout=subprocess.DEVNULL)
-    reader = record.Reader(path, 'oracle')
-    writer = record.Writer('oracle', reader.seed)
-    for case in sample(reader):
-        writer.add(renumber(case, lambda b: b if b < 0 else writer.blob(reader.blob(b))))
-    writer.save(os.path.join(HERE, 'oracle.xz'))
+    path = os.path.join(HERE, 'oracle.xz')
+    made = record_ops(options, options.only or names, folder)
+    writer = record.Writer('oracle', made.seed)
+    readers = [(made, sample(made))]
+    if options.only:
+        old = record.Reader(path, 'oracle')
+        readers.insert(0, (old, [case for case in old.cases if case['op'] not in options.only]))
+    for reader, cases in readers:
+        for case in cases:
+            writer.add(renumber(case, lambda b, reader=reader: b if b < 0 else writer.blob(reader.blob(b))))
+    writer.save(path)
 
 
 def program_names():
@@ -84,9 +94,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     for option in ('--lib', '--probe', '--cli'):
         parser.add_argument(option, required=True)
+    parser.add_argument('--only', nargs='+', help='ops')
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         record_oracle(options, folder)
+        if options.only:
+            return
         subprocess.run([sys.executable, f'{ORACLE}/programs.py', '--lib', options.lib, '--times', '0.3', '--record', f'{HERE}/programs.xz',
                         *program_names()], check=True, stdout=subprocess.DEVNULL)
         # A Merge of what is alive twice takes what comes first: of two devices, either.

@@ -56,13 +56,14 @@ def convolutions(check, rng):
          explicit_paddings=[0, 0, 1, 2, 0, 1, 0, 0])
     conv(normal(rng, (0, 5, 6, 3)), normal(rng, (3, 3, 3, 4)), [normal(rng, (4,))], ['BiasAdd'])
     for tail in TAILS[:2]:  # what GPUs have kernels for
-        for f, more in (((3, 3, 3, 8), {'padding': 'EXPLICIT', 'explicit_paddings': [0, 0, 1, 2, 0, 1, 0, 0]}),
-                        ((2, 3, 3, 8), {'dilations': [1, 2, 1, 1], 'strides': [1, 1, 1, 1], 'padding': 'VALID'}),
+        for f, more in (((3, 3, 3, 4), {'padding': 'EXPLICIT', 'explicit_paddings': [0, 0, 1, 2, 0, 1, 0, 0]}),
+                        ((2, 3, 3, 4), {'dilations': [1, 2, 1, 1], 'padding': 'VALID'}),
+                        ((1, 1, 3, 8), {}),
                         ((2, 2, 3, 5), {'strides': [1, 2, 2, 1]})):
-            conv(normal(rng, (2, 7, 6, 3)), normal(rng, f), [normal(rng, f[3:])], ['BiasAdd', *tail], **more)
-        conv(normal(rng, (2, 5, 6, 8), np.float16), normal(rng, (3, 3, 8, 16), np.float16), [normal(rng, (16,), np.float16)],
+            conv(normal(rng, (1, 5, 4, 3)), normal(rng, f), [normal(rng, f[3:])], ['BiasAdd', *tail], **more)
+        conv(normal(rng, (1, 4, 4, 8), np.float16), normal(rng, (2, 2, 8, 8), np.float16), [normal(rng, (8,), np.float16)],
              ['BiasAdd', *tail], tf_only_fails=True)
-        conv(normal(rng, (2, 5, 6, 3), np.float64), normal(rng, (3, 3, 3, 5), np.float64), [normal(rng, (5,), np.float64)],
+        conv(normal(rng, (1, 3, 4, 2), np.float64), normal(rng, (3, 2, 2, 3), np.float64), [normal(rng, (3,), np.float64)],
              ['BiasAdd', *tail])
     x = normal(rng, (1, 4, 4, 3))
     x[0, 1, 1, 1], x[0, 3, 3, 0] = np.nan, -np.inf
