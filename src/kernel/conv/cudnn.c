@@ -58,6 +58,7 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
   dnn->multiply = weir_cuda_gemm;
   const char* log = getenv("WEIR_CUDNN_LOG");
   dnn->is_told = log && *log && *log != '0';
+  dnn->is_checked = log && *log == '2';
   dnn->plans.owns_keys = true;
   dnn->hopeless.owns_keys = true;
   weir_status_t* status = weir_cuda_open(sonames, symbols, WEIR_COUNT_OF(symbols), &dnn->call);

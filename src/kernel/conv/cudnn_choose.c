@@ -113,6 +113,7 @@ struct search_t {
   bool has_choice;  // |choice| is the best's
   choice_t choice;
   bool is_product_tried;
+  double* reference;                      // the first result, where results are checked
   bool has_left_out, leaves_nothing_out;  // of engines that are hopeless
 };
 
@@ -224,15 +225,32 @@ static void describe_conv(const weir_cudnn_conv_t* c, char* text, size_t size) {
 
 // WEIR_CUDNN_LOG: a line of a convolution and one of its choices; |ns| below 0: none was measured.
 static void tell(const cudnn_task_t* task, const char* what, const choice_t* choice, int64_t ns,
-                 int64_t workspace) {
-  char conv[384], text[512] = "an engine that cuDNN does not name";
+                 const char* more) {
+  char conv[384], text[512] = "an engine that cuDNN does not name", time[32] = "fails";
   if (!task->dnn->is_told) return;
   describe_conv(task->conv, conv, sizeof(conv));
   if (choice) describe_choice(choice, text, sizeof(text));
-  char time[32] = "fails";
-  if (ns != INT64_MAX) snprintf(time, sizeof(time), "%.1f us", (double)ns / 1000);
-  weir_log_write(WEIR_LOG_INFO, __FILE__, __LINE__, "%s: %s: %s: %s, %lld bytes", conv, what, text,
-                 ns < 0 ? "not measured" : time, (long long)workspace);
+  if (ns < 0) snprintf(time, sizeof(time), "not measured");
+  else if (ns != INT64_MAX) snprintf(time, sizeof(time), "%.1f us", (double)ns / 1000);
+  weir_log_write(WEIR_LOG_INFO, __FILE__, __LINE__, "%s: %s: %s: %s%s", conv, what, text, time,
+                 more);
+}
+
+// What |plan| takes; and tells of it.
+static int64_t measure_and_tell(search_t* s, const plan_t* plan, const choice_t* choice) {
+  const cudnn_task_t* task = s->task;
+  char more[96];
+  bool is_checked = task->dnn->is_checked;
+  if (is_checked) weir_cudnn_spoil(task);
+  int64_t ns = measure(s, plan);
+  double difference =
+      is_checked && ns != INT64_MAX ? weir_cudnn_difference(task, &s->reference) : -1;
+  int used = snprintf(more, sizeof(more), ", %lld bytes", (long long)plan->workspace_size);
+  if (is_checked)
+    snprintf(more + used, sizeof(more) - (size_t)used, ", differs by %.1e", difference);
+  tell(task, "tried", choice, ns, more);
+  ++s->tried;
+  return ns;
 }
 
 // ---- turns ----
@@ -270,9 +288,7 @@ static void try_config(search_t* s, int way, dnn_t config) {
   }
   if (is_known && !is_new(s, &choice)) return;
   if (!make_plan(s->task, way, config, &plan)) return;
-  int64_t ns = measure(s, &plan);
-  ++s->tried;
-  tell(s->task, "tried", is_known ? &choice : NULL, ns, plan.workspace_size);
+  int64_t ns = measure_and_tell(s, &plan, is_known ? &choice : NULL);
   if (is_known) note_hopeless(s, &choice, ns);
   take_best(s, &plan, ns, is_known ? &choice : NULL);
 }
@@ -286,10 +302,7 @@ static void try_product(search_t* s) {
   s->is_product_tried = true;
   if (!weir_cudnn_is_product(s->task->conv)) return;
   run_time(s->task, &plan, 1);  // finds the algorithm
-  int64_t ns = measure(s, &plan);
-  ++s->tried;
-  tell(s->task, "tried", &choice, ns, 0);
-  take_best(s, &plan, ns, &choice);
+  take_best(s, &plan, measure_and_tell(s, &plan, &choice), &choice);
 }
 
 // The list to go on with; NULL: all are at their end. Fallbacks may be slow beyond measure: none is
@@ -386,7 +399,7 @@ static void log_choice(const search_t* s) {
       s->has_choice ? (long long)s->choice.engine : -1LL, way_names[s->best.way],
       (long long)(s->best_ns / 1000), (long long)s->best.workspace_size, s->tried,
       (long long)proposed, (long long)(s->wall_ns / 1000), s->turns);
-  tell(s->task, "chosen", s->has_choice ? &s->choice : NULL, s->best_ns, s->best.workspace_size);
+  tell(s->task, "chosen", s->has_choice ? &s->choice : NULL, s->best_ns, "");
 }
 
 // ---- what is remembered ----
@@ -417,7 +430,7 @@ static bool recall_product(const cudnn_task_t* task, const choice_t* choice, pla
   plan_t plan = {.way = WAY_PRODUCT};
   if (!weir_cudnn_is_product(task->conv) || run_time(task, &plan, 1) == INT64_MAX) return false;
   *out_plan = plan;
-  tell(task, "remembered", choice, -1, 0);
+  tell(task, "remembered", choice, -1, "");
   return true;
 }
 
@@ -439,7 +452,7 @@ static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
   weir_cudnn_graph_drop(dnn, &graph);
   if (is_made) *out_plan = plan;
   else weir_cudnn_drop(dnn, plan.plan);
-  if (is_made) tell(task, "remembered", &choice, -1, plan.workspace_size);
+  if (is_made) tell(task, "remembered", &choice, -1, "");
   return is_made;
 }
 
@@ -460,6 +473,7 @@ void weir_cudnn_search_free(const cudnn_t* dnn, search_t* s) {
   for (int i = 0; i < LISTS * MOST_CONFIGS; ++i)
     weir_cudnn_drop(dnn, s->lists[i / MOST_CONFIGS].configs[i % MOST_CONFIGS]);
   for (int way = 0; way < GRAPHS; ++way) weir_cudnn_graph_drop(dnn, &s->graphs[way]);
+  weir_free(s->reference);
   weir_free(s);
 }
 

@@ -1,4 +1,5 @@
 // cudnn_choose_test.c — The search for the fastest engine, in a cuDNN of a few that only take time.
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -543,6 +544,32 @@ static void test_products_are_those_of_the_convolution(void** state) {
   close_device(&dnn);
 }
 
+// What is not written is no number, and results are compared with the first.
+static void test_results_are_compared(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  double* reference = NULL;
+  weir_tensor_t* out = NULL;
+  open_device(&dnn, false);
+  prepare(&s, &dnn, 2, 3);
+  weir_allocator_t* allocator = weir_device_allocator(dnn.device, WEIR_MEMORY_DEVICE);
+  assert_null(
+      weir_tensor_create_in(allocator, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){2 * 4}, &out));
+  s.operands.out = out->data;
+  float* values = (float*)(void*)cuda_fake_at(out->data);
+  for (int i = 0; i < 8; ++i) values[i] = (float)(i - 6);
+  assert_true(weir_cudnn_difference(&s.task, &reference) == 0);
+  assert_true(weir_cudnn_difference(&s.task, &reference) == 0);
+  values[7] = 4;
+  assert_true(weir_cudnn_difference(&s.task, &reference) == 0.5);  // 1 became 4, and -6 is there
+  weir_cudnn_spoil(&s.task);
+  assert_true(isnan(weir_cudnn_difference(&s.task, &reference)));
+  weir_free(reference);
+  weir_tensor_release(out);
+  close_device(&dnn);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -560,6 +587,7 @@ int main(void) {
       TEST(test_knobs_of_the_best_are_varied),
       TEST(test_windows_of_a_pixel_are_products),
       TEST(test_products_are_those_of_the_convolution),
+      TEST(test_results_are_compared),
   };
 #undef TEST
   return cmocka_run_group_tests(tests, NULL, NULL);

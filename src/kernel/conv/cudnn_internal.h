@@ -147,6 +147,7 @@ typedef struct cudnn_t {
   weir_device_t* device;  // borrowed: the one it is attached to
   char identity[160];     // the GPU's name and cuDNN's version: what choices depend on
   bool is_told;           // WEIR_CUDNN_LOG: what is tried, and what is chosen
+  bool is_checked;        // and how far results are apart
   // weir_clock_ns and weir_cuda_gemm; a test's own.
   int64_t (*clock_ns)(void);
   weir_status_t* (*multiply)(weir_device_t* device, const weir_gemm_args_t* args,
@@ -225,6 +226,13 @@ typedef struct variant_t {
 // is between of others.
 int weir_cudnn_variants(const cudnn_t* dnn, dnn_t graph, const choice_t* choice,
                         variant_t* variants, int most);
+
+// ---- results of candidates (cudnn_check.c) ----
+// Fills the task's result with NaN, so that what is not written shows.
+void weir_cudnn_spoil(const cudnn_task_t* task);
+// How far the task's result is from |reference|, relative to its largest element; NaN where only
+// one is a number; below 0: unknown. The first result becomes |reference|, which the caller frees.
+double weir_cudnn_difference(const cudnn_task_t* task, double** reference);
 
 // ---- the search for the fastest plan (cudnn_choose.c) ----
 // A turn each time that a convolution runs; cudnn_t.mu is held.
