@@ -3,9 +3,9 @@
 
 #include "base/thread.h"
 #include "kernel/cuda/source.h"
+#include "kernel/nn/cuda_bias.h"
 
 WEIR_CUDA_SOURCE(conv_layout);
-WEIR_CUDA_SOURCE(bias);
 
 typedef struct table_t {
   weir_mutex_t mu;
@@ -45,19 +45,11 @@ static weir_status_t* find_layouts(weir_device_t* device, weir_dtype_t dtype,
   return NULL;
 }
 
-// BiasAdd's own kernel; Relu is as the op's (cuda_activation.c), so that NaN stays NaN.
-static weir_status_t* find_tail(weir_device_t* device, weir_dtype_t dtype, const char* after,
-                                weir_cuda_function_t* out_function) {
-  weir_strbuf_t definitions = {0};
-  weir_strbuf_printf(&definitions, "#define T %s\n%s", weir_cuda_type_name(dtype), after);
-  return weir_cuda_build(device, &definitions, weir_cuda_source_bias, "bias_add", out_function);
-}
-
 static weir_status_t* find_all(weir_device_t* device, weir_dtype_t dtype,
                                weir_conv_kernels_t* kernels) {
   WEIR_TRY(find_layouts(device, dtype, kernels));
-  WEIR_TRY(find_tail(device, dtype, "", &kernels->bias));
-  return find_tail(device, dtype, "#define AFTER(a) ((a) <= 0 ? 0 : (a))\n", &kernels->bias_relu);
+  WEIR_TRY(weir_cuda_bias_find(device, dtype, false, &kernels->bias));
+  return weir_cuda_bias_find(device, dtype, true, &kernels->bias_relu);
 }
 
 static weir_status_t* add_locked(table_t* table, weir_device_t* device, weir_dtype_t dtype)
@@ -86,14 +78,11 @@ weir_status_t* weir_conv_kernels_find(weir_device_t* device, weir_dtype_t dtype,
 weir_status_t* weir_conv_kernels_tail(weir_device_t* device, const weir_conv_kernels_t* kernels,
                                       const weir_conv_tail_run_t* run) {
   const weir_conv_t* v = run->conv;
-  void *y = run->y, *bias = (void*)run->bias;
-  int64_t pixels = v->out[0] * v->out[1] * v->out[2], channels = v->out_c;
-  int64_t inner = run->is_nchw ? pixels : 1, count = v->batch * channels * pixels;
-  int64_t width = 16 / (int64_t)weir_dtype_size(run->dtype);
-  bool is_aligned = (((uintptr_t)y | (uintptr_t)bias) & 15) == 0;
-  int is_packed = is_aligned && (inner == 1 ? channels : inner) % width == 0;
-  weir_cuda_size_t size = weir_cuda_size_for(device, is_packed ? count / width : count);
-  return weir_cuda_launch(
-      device, run->tail == WEIR_CONV_BIAS_RELU ? kernels->bias_relu : kernels->bias, &size,
-      WEIR_CUDA_ARGS(&y, &bias, &y, &count, &channels, &inner, &is_packed));
+  int64_t pixels = v->out[0] * v->out[1] * v->out[2];
+  weir_bias_t shape = {.outer = run->is_nchw ? v->batch : v->batch * pixels,
+                       .channels = v->out_c,
+                       .inner = run->is_nchw ? pixels : 1};
+  bool has_relu = run->tail == WEIR_CONV_BIAS_RELU;
+  return weir_cuda_bias_add(device, has_relu ? kernels->bias_relu : kernels->bias, run->dtype,
+                            &shape, run->y, run->bias, run->y);
 }

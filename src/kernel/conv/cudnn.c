@@ -7,8 +7,8 @@
 
 #include "kernel/conv/cudnn_internal.h"
 
-static weir_status_t* check(int result) {
-  return result == 0 ? NULL : WEIR_STATUS(INTERNAL, "cuDNN: starting: error %d", result);
+static weir_status_t* check(int result, const char* doing) {
+  return result == 0 ? NULL : WEIR_STATUS(INTERNAL, "cuDNN: %s: error %d", doing, result);
 }
 
 // A convolution that ran: the plan that it runs with, and the search for a better one.
@@ -62,8 +62,9 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
   dnn->plans.owns_keys = true;
   dnn->hopeless.owns_keys = true;
   weir_status_t* status = weir_cuda_open(sonames, symbols, WEIR_COUNT_OF(symbols), &dnn->call);
-  if (!status) status = check(dnn->call.create(&dnn->handle));
-  if (!status) status = check(dnn->call.set_stream(dnn->handle, weir_cuda_stream(device)));
+  if (!status) status = check(dnn->call.create(&dnn->handle), "starting");
+  if (!status)
+    status = check(dnn->call.set_stream(dnn->handle, weir_cuda_stream(device)), "starting");
   if (!status) identify(dnn);
   if (status) cudnn_destroy(dnn);
   else *out_object = dnn;

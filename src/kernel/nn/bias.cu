@@ -1,17 +1,14 @@
-// bias.cu — A vector added along one dimension. T is defined before this text; so may be AFTER(a),
-// a function of the sums.
+// bias.cu — A vector added along one dimension. T is defined before this text, and RELU, 1 where the
+// ReLU of that is wanted.
 //
 // x and y are [outer, channels, inner]. Packs are of one channel, or of neighbouring channels where
 // inner is 1.
-#ifndef AFTER
-#define AFTER(a) (a)
-#endif
 enum { WIDTH = 16 / sizeof(T) };
 typedef pack_t<T, WIDTH> P;
 
 __device__ __forceinline__ T sum_of(T x, T b) {
   typename element_t<T>::acc_t sum = element_t<T>::load(x) + element_t<T>::load(b);
-  return element_t<T>::store(AFTER(sum));
+  return element_t<T>::store(RELU && sum <= 0 ? 0 : sum);
 }
 
 template <typename I>

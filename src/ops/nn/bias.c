@@ -1,7 +1,7 @@
 // bias.c — BiasAdd, BiasAddV1 and BiasAddGrad.
 #include "kernel/nn/bias.h"
 
-#include "kernel/cuda/source.h"
+#include "kernel/nn/cuda_bias.h"
 #include "kernel/reduce/cuda_reduce.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
@@ -98,31 +98,19 @@ static weir_status_t* bias_add_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- GPU ----
 
-WEIR_CUDA_SOURCE(bias);
-
 static weir_status_t* bias_add_gpu_init(const weir_kernel_init_t* init, void* state) {
-  weir_strbuf_t text = {0};
-  weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(init->node->input_types[0]));
-  return weir_cuda_build(init->device, &text, weir_cuda_source_bias, "bias_add", state);
+  return weir_cuda_bias_find(init->device, init->node->input_types[0], false, state);
 }
 
 static weir_status_t* bias_add_gpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *x = weir_kernel_input(ctx, 0), *bias = weir_kernel_input(ctx, 1);
   weir_bias_t shape;
   WEIR_TRY(check_bias(ctx, &shape));
-  const void *from = x->data, *to_add = bias->data;
-  int64_t n = x->count;
+  const void* from = x->data;
   weir_tensor_t* out;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
-  if (n == 0) return NULL;
-  void* to = out->data;
-  int64_t width = 16 / (int64_t)weir_dtype_size(weir_tensor_type(out));
-  bool is_aligned = (((uintptr_t)from | (uintptr_t)to | (uintptr_t)to_add) & 15) == 0;
-  int is_packed = is_aligned && (shape.inner == 1 ? shape.channels : shape.inner) % width == 0;
-  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, is_packed ? n / width : n);
-  return weir_cuda_launch(
-      ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
-      WEIR_CUDA_ARGS(&from, &to_add, &to, &n, &shape.channels, &shape.inner, &is_packed));
+  return weir_cuda_bias_add(ctx->device, *(const weir_cuda_function_t*)ctx->state,
+                            weir_tensor_type(out), &shape, from, bias->data, out->data);
 }
 
 // The channels' count, and output 0 of that many elements.
