@@ -1,4 +1,5 @@
-// cudnn_check.c — How far results of candidates are apart, for WEIR_CUDNN_LOG=2.
+// cudnn_check.c — How far results of candidates are apart, and whether NaN stays NaN, for
+// WEIR_CUDNN_LOG=2.
 #include <math.h>
 
 #include "kernel/conv/cudnn_internal.h"
@@ -76,4 +77,30 @@ double weir_cudnn_difference(const cudnn_task_t* task, double** reference) {
   difference = distance(*reference, values, 2 * part);
   weir_free(values);
   return difference;
+}
+
+// The result where all of the bias is NaN: its first element tells.
+static bool has_nan(const cudnn_task_t* task, const plan_t* plan, const weir_tensor_t* bias) {
+  double value = 0;
+  weir_cudnn_operands_t operands = *task->operands;
+  cudnn_task_t spoilt = *task;
+  operands.bias = bias->data;
+  spoilt.operands = &operands;
+  weir_status_t* status =
+      weir_cuda_set(task->dnn->device, bias->data, 0xff, weir_tensor_byte_size(bias));
+  if (!status) status = weir_cudnn_execute(&spoilt, plan);
+  bool is_kept = !status && download(task, 0, 1, &value) && isnan(value);
+  weir_status_destroy(status);
+  return is_kept;
+}
+
+bool weir_cudnn_keeps_nan(const cudnn_task_t* task, const plan_t* plan) {
+  weir_tensor_t* bias = NULL;
+  weir_status_t* status =
+      weir_tensor_create_in(weir_device_allocator(task->dnn->device, WEIR_MEMORY_DEVICE),
+                            task->conv->dtype, 1, &task->conv->conv.out_c, &bias);
+  bool is_kept = !status && has_nan(task, plan, bias);
+  weir_status_destroy(status);
+  weir_tensor_release(bias);
+  return is_kept;
 }

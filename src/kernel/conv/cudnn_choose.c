@@ -236,20 +236,23 @@ static void tell(const cudnn_task_t* task, const char* what, const choice_t* cho
                  more);
 }
 
+// WEIR_CUDNN_LOG=2: what is told besides of a plan that has run.
+static void describe_result(search_t* s, const plan_t* plan, char* text, size_t size) {
+  double difference = weir_cudnn_difference(s->task, &s->reference);
+  bool loses_nan = plan->way & WAY_TAIL && !weir_cudnn_keeps_nan(s->task, plan);
+  snprintf(text, size, ", differs by %.1e%s", difference, loses_nan ? ", loses NaN" : "");
+}
+
 // What |plan| takes; and tells of it.
 static int64_t measure_and_tell(search_t* s, const plan_t* plan, const choice_t* choice) {
-  const cudnn_task_t* task = s->task;
-  char more[96];
-  bool is_checked = task->dnn->is_checked;
-  if (is_checked) weir_cudnn_spoil(task);
+  char result[64] = "", more[128];
+  bool is_checked = s->task->dnn->is_checked;
+  if (is_checked) weir_cudnn_spoil(s->task);
   int64_t ns = measure(s, plan);
-  double difference =
-      is_checked && ns != INT64_MAX ? weir_cudnn_difference(task, &s->reference) : -1;
-  int used = snprintf(more, sizeof(more), ", %lld bytes", (long long)plan->workspace_size);
-  if (is_checked)
-    snprintf(more + used, sizeof(more) - (size_t)used, ", differs by %.1e", difference);
-  tell(task, "tried", choice, ns, more);
   ++s->tried;
+  if (is_checked && ns != INT64_MAX) describe_result(s, plan, result, sizeof(result));
+  snprintf(more, sizeof(more), ", %lld bytes%s", (long long)plan->workspace_size, result);
+  tell(s->task, "tried", choice, ns, more);
   return ns;
 }
 
@@ -377,9 +380,18 @@ static void try_some(search_t* s, int64_t start) {
   }
 }
 
+// Operands are others in each turn: what the best makes of them is what others are compared with.
+static void renew_reference(search_t* s) {
+  weir_free(s->reference);
+  s->reference = NULL;
+  if (has_best(s) && run_time(s->task, &s->best, 1) != INT64_MAX)
+    weir_cudnn_difference(s->task, &s->reference);
+}
+
 static void take_turn(search_t* s) {
   int64_t start = s->task->dnn->clock_ns();
   ++s->turns;
+  if (s->task->dnn->is_checked) renew_reference(s);
   try_some(s, start);
   if (!has_best(s) && s->has_left_out) {  // slow is better than not at all
     s->leaves_nothing_out = true;

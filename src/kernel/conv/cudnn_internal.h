@@ -233,6 +233,8 @@ void weir_cudnn_spoil(const cudnn_task_t* task);
 // How far the task's result is from |reference|, relative to its largest element; NaN where only
 // one is a number; below 0: unknown. The first result becomes |reference|, which the caller frees.
 double weir_cudnn_difference(const cudnn_task_t* task, double** reference);
+// Whether a tail leaves NaN as it is. The result is spoilt.
+bool weir_cudnn_keeps_nan(const cudnn_task_t* task, const plan_t* plan);
 
 // ---- the search for the fastest plan (cudnn_choose.c) ----
 // A turn each time that a convolution runs; cudnn_t.mu is held.
