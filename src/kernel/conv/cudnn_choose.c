@@ -196,46 +196,6 @@ static void note_hopeless(search_t* s, const choice_t* choice, int64_t ns) {
 
 // ---- what is told ----
 
-static const char* const way_names[WAYS] = {"plain", "fused", "wide", "wide fused", "product"};
-
-static void describe_choice(const choice_t* choice, char* text, size_t size) {
-  size_t used = (size_t)snprintf(text, size, "%s, engine %lld", way_names[choice->way % WAYS],
-                                 (long long)choice->engine);
-  for (int64_t i = 0; i < choice->knob_count && used < size; ++i)
-    used += (size_t)snprintf(text + used, size - used, "%s%lld=%lld", i ? " " : ", knobs ",
-                             (long long)choice->knobs[i].kind, (long long)choice->knobs[i].value);
-}
-
-static void describe_conv(const weir_cudnn_conv_t* c, char* text, size_t size) {
-  static const char* const kinds[] = {"forward", "by input", "by filter"};
-  static const char* const tails[] = {"", " + bias", " + bias + relu"};
-  const weir_conv_t* v = &c->conv;
-  snprintf(text, size,
-           "%s%s of %s %s, %lld images %lldx%lldx%lld of %lld channels in %lld groups, filter "
-           "%lldx%lldx%lld to %lld, stride %lldx%lldx%lld, dilation %lldx%lldx%lld, padding "
-           "%lldx%lldx%lld",
-           kinds[c->kind], tails[c->tail], weir_dtype_name(c->dtype), c->is_nchw ? "NCHW" : "NHWC",
-           (long long)v->batch, (long long)v->in[0], (long long)v->in[1], (long long)v->in[2],
-           (long long)v->in_c, (long long)v->groups, (long long)v->filter[0],
-           (long long)v->filter[1], (long long)v->filter[2], (long long)v->out_c,
-           (long long)v->stride[0], (long long)v->stride[1], (long long)v->stride[2],
-           (long long)v->dilation[0], (long long)v->dilation[1], (long long)v->dilation[2],
-           (long long)v->pad[0], (long long)v->pad[1], (long long)v->pad[2]);
-}
-
-// WEIR_CUDNN_LOG: a line of a convolution and one of its choices; |ns| below 0: none was measured.
-static void tell(const cudnn_task_t* task, const char* what, const choice_t* choice, int64_t ns,
-                 const char* more) {
-  char conv[384], text[512] = "an engine that cuDNN does not name", time[32] = "fails";
-  if (!task->dnn->is_told) return;
-  describe_conv(task->conv, conv, sizeof(conv));
-  if (choice) describe_choice(choice, text, sizeof(text));
-  if (ns < 0) snprintf(time, sizeof(time), "not measured");
-  else if (ns != INT64_MAX) snprintf(time, sizeof(time), "%.1f us", (double)ns / 1000);
-  weir_log_write(WEIR_LOG_INFO, __FILE__, __LINE__, "%s: %s: %s: %s%s", conv, what, text, time,
-                 more);
-}
-
 // WEIR_CUDNN_LOG=2: what is told besides of a plan that has run.
 static void describe_result(search_t* s, const plan_t* plan, char* text, size_t size) {
   double difference = weir_cudnn_difference(s->task, &s->reference);
@@ -245,14 +205,15 @@ static void describe_result(search_t* s, const plan_t* plan, char* text, size_t 
 
 // What |plan| takes; and tells of it.
 static int64_t measure_and_tell(search_t* s, const plan_t* plan, const choice_t* choice) {
-  char result[64] = "", more[128];
+  char result[64] = "", time[32] = "fails", more[128];
   bool is_checked = s->task->dnn->is_checked;
   if (is_checked) weir_cudnn_spoil(s->task);
   int64_t ns = measure(s, plan);
   ++s->tried;
   if (is_checked && ns != INT64_MAX) describe_result(s, plan, result, sizeof(result));
-  snprintf(more, sizeof(more), ", %lld bytes%s", (long long)plan->workspace_size, result);
-  tell(s->task, "tried", choice, ns, more);
+  if (ns != INT64_MAX) snprintf(time, sizeof(time), "%.1f us", (double)ns / 1000);
+  snprintf(more, sizeof(more), ": %s, %lld bytes%s", time, (long long)plan->workspace_size, result);
+  weir_cudnn_tell_choice(s->task, "tried", choice, more);
   return ns;
 }
 
@@ -408,10 +369,12 @@ static void log_choice(const search_t* s) {
       INFO,
       "cuDNN's engine %lld (%s) takes %lld us and %lld bytes, the best of %d (proposed: %lld), "
       "found in %lld us of %d runs",
-      s->has_choice ? (long long)s->choice.engine : -1LL, way_names[s->best.way],
+      s->has_choice ? (long long)s->choice.engine : -1LL, weir_cudnn_way_names[s->best.way],
       (long long)(s->best_ns / 1000), (long long)s->best.workspace_size, s->tried,
       (long long)proposed, (long long)(s->wall_ns / 1000), s->turns);
-  tell(s->task, "chosen", s->has_choice ? &s->choice : NULL, s->best_ns, "");
+  char more[32];
+  snprintf(more, sizeof(more), ": %.1f us", (double)s->best_ns / 1000);
+  weir_cudnn_tell_choice(s->task, "chosen", s->has_choice ? &s->choice : NULL, more);
 }
 
 // ---- what is remembered ----
@@ -442,7 +405,7 @@ static bool recall_product(const cudnn_task_t* task, const choice_t* choice, pla
   plan_t plan = {.way = WAY_PRODUCT};
   if (!weir_cudnn_is_product(task->conv) || run_time(task, &plan, 1) == INT64_MAX) return false;
   *out_plan = plan;
-  tell(task, "remembered", choice, -1, "");
+  weir_cudnn_tell_choice(task, "remembered", choice, "");
   return true;
 }
 
@@ -464,7 +427,7 @@ static bool recall(const cudnn_task_t* task, plan_t* out_plan) {
   weir_cudnn_graph_drop(dnn, &graph);
   if (is_made) *out_plan = plan;
   else weir_cudnn_drop(dnn, plan.plan);
-  if (is_made) tell(task, "remembered", &choice, -1, "");
+  if (is_made) weir_cudnn_tell_choice(task, "remembered", &choice, "");
   return is_made;
 }
 
@@ -505,9 +468,22 @@ static weir_status_t* describe_ways(const cudnn_task_t* task, search_t* s) {
     if (!status) continue;
     weir_cudnn_graph_drop(dnn, &s->graphs[way]);
     if (way == 0) return status;
+    weir_cudnn_tell(task, weir_cudnn_way_names[way], weir_status_message(status));
     weir_status_destroy(status);
   }
   return NULL;
+}
+
+static void tell_proposals(const cudnn_task_t* task, const search_t* s) {
+  char text[128] = "";
+  size_t used = 0;
+  for (int i = 0; i < LISTS; ++i) {
+    const list_t* list = &s->lists[i];
+    used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%lld %s%s", i ? ", " : "",
+                             (long long)list->count, weir_cudnn_way_names[list->way],
+                             list->is_fallback ? " as a fallback" : "");
+  }
+  weir_cudnn_tell(task, "proposed", text);
 }
 
 static void propose_all(const cudnn_task_t* task, search_t* s) {
@@ -523,6 +499,7 @@ static void propose_all(const cudnn_task_t* task, search_t* s) {
     int mode = list->is_fallback ? DNN_HEURISTIC_FALLBACK : DNN_HEURISTIC_A;
     if (graph) list->count = propose(task->dnn, graph, mode, list->configs);
   }
+  tell_proposals(task, s);
 }
 
 weir_status_t* weir_cudnn_search_begin(const cudnn_task_t* task, plan_t* out_plan,

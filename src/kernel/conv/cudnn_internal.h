@@ -227,6 +227,14 @@ typedef struct variant_t {
 int weir_cudnn_variants(const cudnn_t* dnn, dnn_t graph, const choice_t* choice,
                         variant_t* variants, int most);
 
+// ---- WEIR_CUDNN_LOG (cudnn_log.c) ----
+extern const char* const weir_cudnn_way_names[WAYS];
+// A line of the task's convolution.
+void weir_cudnn_tell(const cudnn_task_t* task, const char* what, const char* text);
+// And of one of its choices; |choice| is NULL where cuDNN does not tell.
+void weir_cudnn_tell_choice(const cudnn_task_t* task, const char* what, const choice_t* choice,
+                            const char* more);
+
 // ---- results of candidates (cudnn_check.c) ----
 // Fills the task's result with NaN, so that what is not written shows.
 void weir_cudnn_spoil(const cudnn_task_t* task);
