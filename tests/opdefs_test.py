@@ -22,7 +22,7 @@ OWN = {'_ApplyAdamAll', '_ApplyGradientDescentAll', '_ApplyMomentumAll', '_Apply
        '_CopyToHost', '_Fused', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
        '_ResourceApplyMomentumAll', '_ResourceApplyRMSPropAll'}
 # Attributes that take more types than TensorFlow's: mixed precision is bfloat16 there, too, but its optimizer leaves that unfused.
-WIDER = {('_FusedConv2D', 'T'): {'bfloat16'}}
+WIDER = {('_FusedBatchNormGradEx', 'T'): {'bfloat16'}, ('_FusedConv2D', 'T'): {'bfloat16'}}
 FIELDS = ['is_aggregate', 'is_stateful', 'is_commutative', 'allows_uninitialized_input', 'is_distributed_communication']
 ARG_FIELDS = ['name', 'type', 'type_attr', 'number_attr', 'type_list_attr', 'is_ref']
 ATTR_FIELDS = ['name', 'type', 'default_value', 'has_minimum', 'minimum', 'allowed_values']

@@ -76,6 +76,22 @@ typedef enum weir_mixed_t {
   WEIR_MIXED_CLEAR,  // loses nothing by it, moving or choosing: 16 bits beside any such node
 } weir_mixed_t;
 
+// The op that does the work of a node and of what is next to it (pass/epilogue.c), and how it is
+// told of that. Attributes that both have are the node's; its inputs come first.
+typedef enum weir_extended_form_t {
+  WEIR_EXTENDED_NONE = 0,
+  WEIR_EXTENDED_LIST,  // 'fused_ops' are what follows, from a bias on; 'args' what that reads
+                       // besides
+  WEIR_EXTENDED_SIDE,  // 'side_input' is added to output 0, 'activation_mode' is applied to that
+  WEIR_EXTENDED_GRAD,  // gradient of such an op: input 0 comes before the gradient of its
+                       // activation; 'offset' and 'y' are its input 2 and output 0
+} weir_extended_form_t;
+typedef struct weir_extended_t {
+  const char* op;  // NULL: none
+  uint8_t form;    // weir_extended_form_t
+  const char* of;  // of WEIR_EXTENDED_GRAD: the op whose gradient it is
+} weir_extended_t;
+
 // Ops the runtime itself must recognise. Everything else is NONE.
 typedef enum weir_role_t {
   WEIR_ROLE_NONE = 0,
@@ -114,6 +130,8 @@ typedef struct weir_kernel_def_t {
   bool is_portable;  // it touches elements in host memory only: it serves every kind of device that
                      // has no kernel of its own for the node. There int32, the type of shapes and
                      // counters, stays in host memory with it, as in TensorFlow
+  const char* tails;  // optional, of a weir_extended_t's op: what it can do besides, "BiasAdd,
+                      // Relu", each at most once and in this order; nodes are rewritten to no other
   bool has_device_int32;    // but not with this one, which copies or reinterprets
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
@@ -175,6 +193,7 @@ typedef struct weir_op_def_t {
   // kernel for it. It is WEIR_OP_COMPOSITE and has all inputs and outputs of this one, each "N *
   // …". Attributes that both have are the nodes' in common.
   const char* joined;
+  weir_extended_t extended;          // optional: on devices whose kernel for it has |tails|
   const weir_kernel_def_t* kernels;  // optional
 } weir_op_def_t;
 
@@ -252,6 +271,15 @@ void weir_node_output_range(const weir_node_def_t* node, int arg, int* out_first
 // An error of the node of number |i| among those that |node|, a WEIR_OP_COMPOSITE, stands for.
 weir_status_t* weir_composite_at_node(const weir_node_def_t* node, int i,
                                       weir_status_t* take_status);
+
+// The nodes that |node|, made by pass/epilogue.c, stands for; the last one at the end. Its
+// attributes
+// '_names', '_ops', '_outputs' (who its outputs were) and '_base' (which of them it does the work
+// of before all) say so. False: it stands for itself.
+bool weir_node_is_extended(const weir_node_def_t* node);
+// An error of the node of number |i| among those.
+weir_status_t* weir_extended_at_node(const weir_node_def_t* node, int i,
+                                     weir_status_t* take_status);
 
 // Checks and completes attributes against the definition: unknown kinds, types that are not
 // allowed, minima; fills defaults. |given| may lack type and number attributes that |input_types|

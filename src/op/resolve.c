@@ -386,12 +386,39 @@ void weir_node_output_range(const weir_node_def_t* node, int arg, int* out_first
   arg_range(node->op->outputs, node->attrs, arg, out_first, out_count);
 }
 
-weir_status_t* weir_composite_at_node(const weir_node_def_t* node, int i,
-                                      weir_status_t* take_status) {
+static weir_status_t* at_member(const weir_attr_t* names, const weir_attr_t* ops, int i,
+                                weir_status_t* take_status) {
   char name[512], op[128];
-  const weir_attr_t* names = weir_attrs_list(node->attrs, "names");
-  const weir_attr_t* ops = weir_attrs_list(node->attrs, "ops");
   snprintf(name, sizeof(name), "%.*s", WEIR_VIEW_ARG(names->u.strings[i]));
   snprintf(op, sizeof(op), "%.*s", WEIR_VIEW_ARG(ops->u.strings[i]));
   return weir_status_at_node(take_status, name, op);
+}
+
+weir_status_t* weir_composite_at_node(const weir_node_def_t* node, int i,
+                                      weir_status_t* take_status) {
+  return at_member(weir_attrs_list(node->attrs, "names"), weir_attrs_list(node->attrs, "ops"), i,
+                   take_status);
+}
+
+static size_t string_count(weir_attrs_t attrs, const char* name) {
+  const weir_attr_t* list = weir_attrs_find(attrs, name);
+  return list && list->kind == WEIR_ATTR_STRING && list->is_list ? list->count : 0;
+}
+
+// Whoever made a graph may have given a node attributes of these names, too.
+bool weir_node_is_extended(const weir_node_def_t* node) {
+  size_t count = string_count(node->attrs, "_names");
+  const weir_attr_t* base = weir_attrs_find(node->attrs, "_base");
+  return count > 0 && string_count(node->attrs, "_ops") == count &&
+         string_count(node->attrs, "_outputs") == (size_t)node->output_count && base &&
+         base->kind == WEIR_ATTR_INT && !base->is_list && base->u.i >= 0 &&
+         (size_t)base->u.i < count;
+}
+
+weir_status_t* weir_extended_at_node(const weir_node_def_t* node, int i,
+                                     weir_status_t* take_status) {
+  bool is_there = weir_node_is_extended(node) && (size_t)i < string_count(node->attrs, "_names");
+  if (!is_there) return take_status;
+  return at_member(weir_attrs_list(node->attrs, "_names"), weir_attrs_list(node->attrs, "_ops"), i,
+                   take_status);
 }

@@ -37,9 +37,14 @@ enum {
   LT_COMPUTE_TF32 = 77,
   LT_TRANSPOSE_A = 3,  // attributes of a product
   LT_TRANSPOSE_B = 4,
+  LT_EPILOGUE = 7,
+  LT_BIAS = 8,
   LT_BATCH_COUNT = 5,  // of a matrix
   LT_BATCH_STRIDE = 6,
   LT_MOST_WORKSPACE = 1,  // of a search
+  LT_EPILOGUE_NONE = 1,   // epilogues
+  LT_EPILOGUE_BIAS = 4,
+  LT_EPILOGUE_BIAS_RELU = 6,
 };
 
 #define LT_FUNCTIONS(FUNCTION)                                                                   \
@@ -85,7 +90,15 @@ typedef struct shape_t {
   weir_gemm_batch_t batch;
   int32_t type, compute_type;
   int32_t transposes_a, transposes_b;
+  int32_t epilogue;
+  int32_t bias_alignment;  // bytes, at most 16: algorithms depend on it
 } shape_t;
+
+// What is multiplied: addresses, for a shape_t.
+typedef struct operands_t {
+  const void *a, *b, *bias;
+  void* c;
+} operands_t;
 
 typedef struct product_t {
   lt_desc_t desc, a, b, c;
@@ -194,6 +207,9 @@ static weir_status_t* describe(const lt_t* lt, const shape_t* s, product_t* p) {
   // Operands change places.
   WEIR_TRY(check(lt->call.product_set(p->desc, LT_TRANSPOSE_A, &b, sizeof(b)), "describing"));
   WEIR_TRY(check(lt->call.product_set(p->desc, LT_TRANSPOSE_B, &a, sizeof(a)), "describing"));
+  if (s->epilogue != LT_EPILOGUE_NONE)
+    WEIR_TRY(check(lt->call.product_set(p->desc, LT_EPILOGUE, &s->epilogue, sizeof(s->epilogue)),
+                   "describing"));
   int64_t count = s->batch.count;
   WEIR_TRY(describe_matrix(lt, s->type, a ? s->k : s->m, a ? s->m : s->k, count, s->batch.a_stride,
                            &p->a));
@@ -202,16 +218,23 @@ static weir_status_t* describe(const lt_t* lt, const shape_t* s, product_t* p) {
   return describe_matrix(lt, s->type, s->m, s->n, count, s->batch.c_stride, &p->c);
 }
 
+// The library's rows are our columns: a bias of each of its rows is what we have.
+static weir_status_t* set_bias(const lt_t* lt, const product_t* p, const operands_t* at) {
+  if (!at->bias) return NULL;
+  return check(lt->call.product_set(p->desc, LT_BIAS, &at->bias, sizeof(at->bias)), "describing");
+}
+
 static weir_status_t* multiply(const lt_t* lt, const shape_t* s, const product_t* p,
-                               const weir_gemm_args_t* args) {
+                               const operands_t* at) {
   static const double one = 1, zero = 0;
   static const float one_float = 1, zero_float = 0;
   bool is_double = s->compute_type == LT_COMPUTE_DOUBLE;
   const void* alpha = is_double ? (const void*)&one : &one_float;
   const void* beta = is_double ? (const void*)&zero : &zero_float;
-  return check(lt->call.multiply(lt->handle, p->desc, alpha, args->b, p->b, args->a, p->a, beta,
-                                 args->c, p->c, args->c, p->c, &p->algo, lt->workspace->data,
-                                 kWorkspace, weir_cuda_stream(lt->device)),
+  WEIR_TRY(set_bias(lt, p, at));
+  return check(lt->call.multiply(lt->handle, p->desc, alpha, at->b, p->b, at->a, p->a, beta, at->c,
+                                 p->c, at->c, p->c, &p->algo, lt->workspace->data, kWorkspace,
+                                 weir_cuda_stream(lt->device)),
                "multiplying");
 }
 
@@ -232,11 +255,11 @@ static weir_status_t* search(const lt_t* lt, const product_t* p, lt_result_t* re
 }
 
 // |times| products, one after another: what is written stays the same.
-static weir_status_t* run_time(const lt_t* lt, const shape_t* s, const weir_gemm_args_t* args,
+static weir_status_t* run_time(const lt_t* lt, const shape_t* s, const operands_t* at,
                                const product_t* p, int64_t times, int64_t* out_ns) {
   WEIR_TRY(weir_cuda_synchronize(lt->device));
   int64_t start = weir_clock_ns();
-  for (int64_t i = 0; i < times; ++i) WEIR_TRY(multiply(lt, s, p, args));
+  for (int64_t i = 0; i < times; ++i) WEIR_TRY(multiply(lt, s, p, at));
   WEIR_TRY(weir_cuda_synchronize(lt->device));
   *out_ns = weir_clock_ns() - start;
   return NULL;
@@ -244,20 +267,19 @@ static weir_status_t* run_time(const lt_t* lt, const shape_t* s, const weir_gemm
 
 // What a run takes, or a rough guess where that is far above |best|. The first run loads kernels; a
 // single one has what launching and waiting take in it.
-static weir_status_t* measure(const lt_t* lt, const shape_t* s, const weir_gemm_args_t* args,
+static weir_status_t* measure(const lt_t* lt, const shape_t* s, const operands_t* at,
                               const product_t* p, int64_t best, int64_t* out_ns) {
   const int64_t waiting = 20000, wanted = 200000;
-  WEIR_TRY(run_time(lt, s, args, p, 1, out_ns));
-  WEIR_TRY(run_time(lt, s, args, p, 1, out_ns));
+  WEIR_TRY(run_time(lt, s, at, p, 1, out_ns));
+  WEIR_TRY(run_time(lt, s, at, p, 1, out_ns));
   if (best != INT64_MAX && *out_ns > best + best / 2 + waiting) return NULL;
   int64_t times = WEIR_MAX(WEIR_MIN(wanted / WEIR_MAX(*out_ns, 1), 8), 2);
-  WEIR_TRY(run_time(lt, s, args, p, times, out_ns));
+  WEIR_TRY(run_time(lt, s, at, p, times, out_ns));
   *out_ns /= times;
   return NULL;
 }
 
-static weir_status_t* choose(const lt_t* lt, const shape_t* s, const weir_gemm_args_t* args,
-                             product_t* p) {
+static weir_status_t* choose(const lt_t* lt, const shape_t* s, const operands_t* at, product_t* p) {
   enum { MOST = 8 };
   lt_result_t results[MOST];
   int count = 0, best = 0;
@@ -268,7 +290,7 @@ static weir_status_t* choose(const lt_t* lt, const shape_t* s, const weir_gemm_a
   for (int i = 0; i < count && count > 1; ++i) {
     int64_t ns = INT64_MAX;
     p->algo = results[i].algo;
-    WEIR_TRY(measure(lt, s, args, p, best_ns, &ns));
+    WEIR_TRY(measure(lt, s, at, p, best_ns, &ns));
     if (ns < best_ns) {
       best_ns = ns;
       best = i;
@@ -282,54 +304,47 @@ static weir_status_t* choose(const lt_t* lt, const shape_t* s, const weir_gemm_a
 }
 
 // The algorithm that was the fastest before. False: none is remembered, or it does not work here.
-static bool recall(const lt_t* lt, const shape_t* s, const weir_gemm_args_t* args, weir_view_t key,
+static bool recall(const lt_t* lt, const shape_t* s, const operands_t* at, weir_view_t key,
                    product_t* p) {
   if (!weir_cuda_cache_recall(key, "gemm", &p->algo, sizeof(p->algo))) return false;
-  weir_status_t* status = multiply(lt, s, p, args);
+  weir_status_t* status = multiply(lt, s, p, at);
   bool does_work = !status;
   weir_status_destroy(status);
   return does_work;
 }
 
 // As all that the choice depends on asks for.
-static weir_status_t* recall_or_choose(const lt_t* lt, const shape_t* s,
-                                       const weir_gemm_args_t* args, product_t* p) {
+static weir_status_t* recall_or_choose(const lt_t* lt, const shape_t* s, const operands_t* at,
+                                       product_t* p) {
   bool is_measured = !weir_cuda_is_deterministic(lt->device);
   weir_strbuf_t text = {0};
   weir_strbuf_printf(&text, "%s, workspace %zu\n", lt->identity, kWorkspace);
   weir_strbuf_append(&text, (const char*)s, sizeof(*s));
   weir_status_t* status = weir_strbuf_finish(&text);
   weir_view_t key = weir_view(text.data, text.size);
-  if (!status && !(is_measured && recall(lt, s, args, key, p))) {
-    status = choose(lt, s, args, p);
+  if (!status && !(is_measured && recall(lt, s, at, key, p))) {
+    status = choose(lt, s, at, p);
     if (!status && is_measured) weir_cuda_cache_remember(key, "gemm", &p->algo, sizeof(p->algo));
   }
   weir_strbuf_free(&text);
   return status;
 }
 
-static weir_status_t* make_product(lt_t* lt, const shape_t* s, const weir_gemm_args_t* args,
+static weir_status_t* make_product(lt_t* lt, const shape_t* s, const operands_t* at,
                                    product_t** out_product) WEIR_REQUIRES(lt->mu) {
   product_t* product = weir_calloc(1, sizeof(*product));
   if (!product) return weir_out_of_memory();
   weir_status_t* status = describe(lt, s, product);
-  if (!status) status = recall_or_choose(lt, s, args, product);
+  if (!status) status = set_bias(lt, product, at);  // whose alignment a search looks at
+  if (!status) status = recall_or_choose(lt, s, at, product);
   if (!status) status = weir_map_put(&lt->products, weir_view((const char*)s, sizeof(*s)), product);
   if (status) product_free(lt, product);
   else *out_product = product;
   return status;
 }
 
-weir_status_t* weir_cuda_gemm(weir_device_t* device, const weir_gemm_args_t* args,
-                              weir_gemm_batch_t batch) {
-  static const char key;
-  void* object = NULL;
-  size_t size = weir_dtype_size(args->dtype_c);
-  if (args->m == 0 || args->n == 0 || batch.count == 0) return NULL;
-  if (args->k == 0)
-    return weir_cuda_zero(device, args->c, (size_t)(args->m * args->n * batch.count) * size);
-  WEIR_TRY(weir_cuda_attachment(device, &key, lt_create, lt_destroy, &object));
-  lt_t* lt = object;
+static shape_t shape_of(const weir_device_t* device, const weir_gemm_args_t* args,
+                        weir_gemm_batch_t batch, const weir_gemm_tail_t* tail) {
   shape_t s;
   memset(&s, 0, sizeof(s));
   s.m = args->m;
@@ -340,13 +355,43 @@ weir_status_t* weir_cuda_gemm(weir_device_t* device, const weir_gemm_args_t* arg
   s.compute_type = compute_type_of(device, args->dtype_c);
   s.transposes_a = args->trans_a != WEIR_NO_TRANS;
   s.transposes_b = args->trans_b != WEIR_NO_TRANS;
+  s.epilogue = !tail ? LT_EPILOGUE_NONE : tail->is_relu ? LT_EPILOGUE_BIAS_RELU : LT_EPILOGUE_BIAS;
+  uintptr_t bits = tail ? (uintptr_t)tail->bias | 16 : 0;
+  s.bias_alignment = (int32_t)(bits & (~bits + 1));
+  return s;
+}
+
+static weir_status_t* run(weir_device_t* device, const weir_gemm_args_t* args,
+                          weir_gemm_batch_t batch, const weir_gemm_tail_t* tail) {
+  static const char key;
+  void* object = NULL;
+  WEIR_TRY(weir_cuda_attachment(device, &key, lt_create, lt_destroy, &object));
+  lt_t* lt = object;
+  shape_t s = shape_of(device, args, batch, tail);
+  operands_t at = {.a = args->a, .b = args->b, .bias = tail ? tail->bias : NULL, .c = args->c};
   weir_mutex_lock(&lt->mu);
   product_t* product = weir_map_find(&lt->products, weir_view((const char*)&s, sizeof(s)));
-  weir_status_t* status = product ? NULL : make_product(lt, &s, args, &product);
+  weir_status_t* status = product ? NULL : make_product(lt, &s, &at, &product);
   // The workspace is every product's, in the order of the stream.
-  if (!status) status = multiply(lt, &s, product, args);
+  if (!status) status = multiply(lt, &s, product, &at);
   weir_mutex_unlock(&lt->mu);
   return status ? status : weir_cuda_launched(device);
+}
+
+weir_status_t* weir_cuda_gemm(weir_device_t* device, const weir_gemm_args_t* args,
+                              weir_gemm_batch_t batch) {
+  size_t size = weir_dtype_size(args->dtype_c);
+  if (args->m == 0 || args->n == 0 || batch.count == 0) return NULL;
+  if (args->k == 0)
+    return weir_cuda_zero(device, args->c, (size_t)(args->m * args->n * batch.count) * size);
+  return run(device, args, batch, NULL);
+}
+
+weir_status_t* weir_cuda_gemm_with_tail(weir_device_t* device, const weir_gemm_args_t* args,
+                                        const weir_gemm_tail_t* tail) {
+  if (args->m == 0 || args->n == 0) return NULL;
+  if (args->k == 0) return WEIR_STATUS(UNIMPLEMENTED, "cuBLASLt has no products of nothing");
+  return run(device, args, (weir_gemm_batch_t){.count = 1}, tail);
 }
 
 weir_status_t* weir_kernel_gemm(weir_kernel_ctx_t* ctx, const weir_gemm_args_t* args) {

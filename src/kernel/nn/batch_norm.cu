@@ -1,19 +1,84 @@
-// batch_norm.cu — Normalisation of channels over a batch, and its gradient. T, a floating type of
-// at most 4 bytes, is defined before this text; moments are float.
+// batch_norm.cu — Normalisation of channels over a batch, or its gradient. Defined before this text:
+// T, a floating type of at most 4 bytes (moments are float); GRAD, 1 for the gradient; and MASK, for
+// the gradient of a normalisation that a ReLU follows: 0 for none, 1 where x alone tells what the
+// ReLU let pass, 2 where y does, since something was added before it.
 //
 // x is [outer, channels, inner]; inner is 1 where channels come last. A channel's sums are made of
 // pieces, which are joined in an order that depends on the shape and the GPU alone. Moments are
 // joined as count, mean and sum of squared deviations, none of which is the small difference of
 // large numbers.
-enum { BLOCK = 256, WARP = 32, WIDTH = 16 / sizeof(T) };
+//
+// Everything is read twice, first for the sums. Where channels come last, all blocks go through it
+// side by side, for the sums from the end to the beginning and then the other way round: what was
+// read last, or written last by the node before, is still in the second-level cache. A mask is
+// never stored: with MASK 1 the sign of y is computed anew, to the bit, and y is not read.
+enum {
+  BLOCK = 256,
+  WARP = 32,
+  WIDTH = 16 / sizeof(T),
+  SUM_ROWS = GRAD ? 2 : 4,  // read at once
+  ROWS = 2,
+  EACH = sizeof(T) == 4 ? 4 : 3,  // blocks of a multiprocessor; cuda_batch_norm.c knows
+};
 
 struct norm_t {
   int64_t outer, channels, inner;
   int64_t pieces;
-  int64_t per_piece;  // rows, or elements where inner is above 1
+  int64_t per_piece;  // elements, where inner is above 1
   float epsilon, factor;
   int is_training, is_relu;
 };
+
+struct tensors_t {
+  const T* x;
+  const T* other;  // dy, or what is added
+  const T* y;      // of MASK 2
+  T* out;          // y or dx
+  T* masked;       // of MASK 2: dy where the ReLU let y pass
+};
+
+struct moments_t {
+  const float *old_mean, *old_variance;  // may be NULL in training
+  const float *scale, *offset;
+  float *mean, *variance, *saved_mean, *saved_variance;
+};
+struct grads_t {
+  const float *mean, *variance, *scale;
+  const float* offset;  // of MASK 1
+  float *dscale, *doffset;
+};
+
+template <int N>
+using values_t = pack_t<T, N>;
+
+__device__ __forceinline__ float loaded(T v) { return element_t<T>::load(v); }
+__device__ __forceinline__ float rounded(float v) { return loaded(element_t<T>::store(v)); }
+
+// ---- what becomes of an element ----
+
+__device__ __forceinline__ float factor_of(const norm_t& p, float scale, float variance) {
+  return scale / sqrtf(variance + p.epsilon);
+}
+// |d| is x - mean. The same to the bit wherever it is asked for.
+__device__ __forceinline__ float normalised(float d, float factor, float offset) {
+  return __fmaf_rn(d, factor, offset);
+}
+__device__ __forceinline__ float passed(float dy, float y) { return dy * (float)(y > 0); }
+
+// Of a channel: what its sums need.
+struct center_t {
+  float mean, factor, offset;
+};
+__device__ __forceinline__ center_t center_of(const norm_t& p, const grads_t& g, int64_t c) {
+  center_t center = {g.mean[c], 0, 0};
+  if (MASK == 1) {
+    center.factor = factor_of(p, g.scale[c], g.variance[c]);
+    center.offset = g.offset[c];
+  }
+  return center;
+}
+
+// ---- sums ----
 
 // Of some elements of a channel: their count, mean and sum of squared deviations; or the sums of dy
 // and of dy * (x - mean).
@@ -21,10 +86,9 @@ struct sums_t {
   float n, a, b;
 };
 
-template <bool IS_GRAD>
 __device__ __forceinline__ sums_t joined(sums_t x, sums_t y) {
   sums_t z = {x.n + y.n, x.a + y.a, x.b + y.b};
-  if (IS_GRAD) return z;
+  if (GRAD) return z;
   if (y.n == 0) return x;
   if (x.n == 0) return y;
   float shift = y.a - x.a, share = y.n / z.n;
@@ -33,110 +97,118 @@ __device__ __forceinline__ sums_t joined(sums_t x, sums_t y) {
   return z;
 }
 
-// Sums as they are made, for moments around the first element.
+// Sums as they are made: moments around one of the elements, the mean of |center|. Of |dy| that is
+// left which a ReLU let pass.
 struct running_t {
-  float first, a, b;
+  float a, b;
 };
-template <bool IS_GRAD>
-__device__ __forceinline__ void add(running_t& r, bool is_first, float x, float dy, float mean) {
-  if (IS_GRAD) {
-    r.a += dy;
-    r.b += dy * (x - mean);
-  } else {
-    if (is_first) r.first = x;
-    float d = x - r.first;
-    r.a += d;
-    r.b += d * d;
-  }
+__device__ __forceinline__ void add(running_t& r, const center_t& center, float x, float& dy,
+                                    float y) {
+  float d = x - center.mean;
+  if (MASK == 1) dy = passed(dy, rounded(normalised(d, center.factor, center.offset)));
+  if (MASK == 2) dy = passed(dy, y);
+  r.a += GRAD ? dy : d;
+  r.b = __fmaf_rn(GRAD ? dy : d, d, r.b);
 }
-template <bool IS_GRAD>
-__device__ __forceinline__ sums_t summed(const running_t& r, int64_t count) {
+__device__ __forceinline__ sums_t summed(const running_t& r, const center_t& center,
+                                         int64_t count) {
   float n = (float)count;
   sums_t s = {n, r.a, r.b};
-  if (IS_GRAD || count == 0) return s;
+  if (GRAD || count == 0) return s;
   float mean = r.a / n;
-  s.a = r.first + mean;
+  s.a = center.mean + mean;
   s.b = r.b - r.a * mean;
   return s;
 }
 
-template <bool IS_GRAD>
 __device__ __forceinline__ sums_t warp_joined(sums_t s) {
   for (int k = 1; k < WARP; k *= 2) {
     sums_t other;
     other.n = __shfl_xor_sync(0xffffffff, s.n, k);
     other.a = __shfl_xor_sync(0xffffffff, s.a, k);
     other.b = __shfl_xor_sync(0xffffffff, s.b, k);
-    s = threadIdx.x & k ? joined<IS_GRAD>(other, s) : joined<IS_GRAD>(s, other);
+    s = threadIdx.x & k ? joined(other, s) : joined(s, other);
   }
   return s;
 }
 
+// N neighbours of x, dy and y: into |r|, and to |masked|.
+template <int N>
+__device__ __forceinline__ void add_pack(const tensors_t& t, int64_t at, running_t* r,
+                                         const center_t* centers, int step,
+                                         const values_t<N>& xs, values_t<N>& dys) {
+  values_t<N> ys;
+  if (MASK == 2) ys = *(const values_t<N>*)(t.y + at);
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    float dy = GRAD ? loaded(dys.at[k]) : 0;
+    add(r[k * step], centers[k * step], loaded(xs.at[k]), dy, MASK == 2 ? loaded(ys.at[k]) : 0);
+    if (MASK == 2) dys.at[k] = element_t<T>::store(dy);
+  }
+  if (MASK == 2) *(values_t<N>*)(t.masked + at) = dys;
+}
+
 // Channels last: |across| threads, a power of two, have N neighbouring channels each, the others
-// other rows. |partials| are [channels, pieces].
-template <int N, bool IS_GRAD>
-__device__ __forceinline__ void sum_columns(const norm_t& p, const T* x, const T* dy,
-                                            const float* mean, sums_t* partials, int across) {
-  __shared__ sums_t shared[BLOCK];
+// other rows: every |pieces|-th of them, from the last one on. |partials| are [channels, pieces].
+template <int N>
+__device__ __forceinline__ void sum_columns(const norm_t& p, const tensors_t& t, const grads_t& g,
+                                            sums_t* partials, int across) {
+  __shared__ sums_t shared[N][BLOCK];
   int column = threadIdx.x % across, row = threadIdx.x / across, down = BLOCK / across;
   int64_t tiles = (p.channels / N + across - 1) / across;
-  for (int64_t item = blockIdx.x; item < tiles * p.pieces; item += gridDim.x) {
-    int64_t piece = item / tiles, first = ((item - piece * tiles) * across + column) * N;
-    int64_t begin = piece * p.per_piece + row;
-    int64_t end = (piece + 1) * p.per_piece < p.outer ? (piece + 1) * p.per_piece : p.outer;
-    bool is_there = first < p.channels;
-    running_t r[N] = {};
-    float means[N] = {};
-    int64_t count = 0;
+  int64_t piece = blockIdx.x / tiles, first = ((blockIdx.x - piece * tiles) * across + column) * N;
+  int64_t begin = piece * down + row, step = p.pieces * down;
+  if (first >= p.channels) begin = p.outer;
+  running_t r[N] = {};
+  center_t centers[N] = {};
+  if (GRAD && begin < p.outer) {
 #pragma unroll
-    for (int k = 0; k < N; ++k)
-      if (IS_GRAD && is_there) means[k] = mean[first + k];
-#pragma unroll 4
-    for (int64_t i = is_there ? begin : end; i < end; i += down) {
-      pack_t<T, N> xs = *(const pack_t<T, N>*)(x + i * p.channels + first), dys;
-      if (IS_GRAD) dys = *(const pack_t<T, N>*)(dy + i * p.channels + first);
+    for (int k = 0; k < N; ++k) centers[k] = center_of(p, g, first + k);
+  } else if (begin < p.outer) {
+    values_t<N> xs = *(const values_t<N>*)(t.x + (p.outer - 1 - begin) * p.channels + first);
 #pragma unroll
-      for (int k = 0; k < N; ++k)
-        add<IS_GRAD>(r[k], i == begin, element_t<T>::load(xs.at[k]),
-                     IS_GRAD ? (float)element_t<T>::load(dys.at[k]) : 0, means[k]);
-      ++count;
+    for (int k = 0; k < N; ++k) centers[k].mean = loaded(xs.at[k]);
+  }
+  for (int64_t i = begin; i < p.outer; i += SUM_ROWS * step) {
+    values_t<N> xs[SUM_ROWS], dys[SUM_ROWS];
+    int64_t at = (p.outer - 1 - i) * p.channels + first;
+#pragma unroll
+    for (int u = 0; u < SUM_ROWS; ++u) {
+      if (i + u * step >= p.outer) continue;
+      xs[u] = *(const values_t<N>*)(t.x + at - u * step * p.channels);
+      if (GRAD) dys[u] = *(const values_t<N>*)(t.other + at - u * step * p.channels);
     }
 #pragma unroll
-    for (int k = 0; k < N; ++k) {
-      shared[threadIdx.x] = summed<IS_GRAD>(r[k], count);
-      for (int half = down / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (row < half)
-          shared[threadIdx.x] =
-              joined<IS_GRAD>(shared[threadIdx.x], shared[threadIdx.x + half * across]);
-      }
-      if (row == 0 && is_there) partials[(first + k) * p.pieces + piece] = shared[threadIdx.x];
-      __syncthreads();
+    for (int u = 0; u < SUM_ROWS; ++u) {
+      if (i + u * step < p.outer)
+        add_pack<N>(t, at - u * step * p.channels, r, centers, 1, xs[u], dys[u]);
     }
   }
+  int64_t count = begin < p.outer ? (p.outer - 1 - begin) / step + 1 : 0;
+#pragma unroll
+  for (int k = 0; k < N; ++k) shared[k][threadIdx.x] = summed(r[k], centers[k], count);
+  for (int half = down / 2; half > 0; half /= 2) {
+    __syncthreads();
+    for (int k = 0; k < N && row < half; ++k)
+      shared[k][threadIdx.x] =
+          joined(shared[k][threadIdx.x], shared[k][threadIdx.x + half * across]);
+  }
+  for (int k = 0; k < N && row == 0 && first < p.channels; ++k)
+    partials[(first + k) * p.pieces + piece] = shared[k][threadIdx.x];
 }
-extern "C" __global__ void norm_columns(norm_t p, const T* x, const T* dy, const float* mean,
-                                        sums_t* partials, int across) {
-  sum_columns<1, false>(p, x, dy, mean, partials, across);
+extern "C" __global__ void norm_columns(norm_t p, tensors_t t, grads_t g, sums_t* partials,
+                                        int across) {
+  sum_columns<1>(p, t, g, partials, across);
 }
-extern "C" __global__ void norm_columns_packs(norm_t p, const T* x, const T* dy, const float* mean,
-                                              sums_t* partials, int across) {
-  sum_columns<WIDTH, false>(p, x, dy, mean, partials, across);
-}
-extern "C" __global__ void norm_grad_columns(norm_t p, const T* x, const T* dy, const float* mean,
-                                             sums_t* partials, int across) {
-  sum_columns<1, true>(p, x, dy, mean, partials, across);
-}
-extern "C" __global__ void norm_grad_columns_packs(norm_t p, const T* x, const T* dy,
-                                                   const float* mean, sums_t* partials,
-                                                   int across) {
-  sum_columns<WIDTH, true>(p, x, dy, mean, partials, across);
+extern "C" __global__ void __launch_bounds__(BLOCK, EACH)
+    norm_columns_packs(norm_t p, tensors_t t, grads_t g, sums_t* partials, int across) {
+  sum_columns<WIDTH>(p, t, g, partials, across);
 }
 
 // Channels first: a block has a piece of a channel, in packs of N. |per_piece| is a multiple of N.
-template <int N, bool IS_GRAD>
-__device__ __forceinline__ void sum_rows(const norm_t& p, const T* x, const T* dy,
-                                         const float* mean, sums_t* partials) {
+template <int N>
+__device__ __forceinline__ void sum_rows(const norm_t& p, const tensors_t& t, const grads_t& g,
+                                         sums_t* partials) {
   __shared__ sums_t shared[BLOCK / WARP];
   int64_t all = p.outer * p.inner;
   for (int64_t item = blockIdx.x; item < p.channels * p.pieces; item += gridDim.x) {
@@ -144,67 +216,54 @@ __device__ __forceinline__ void sum_rows(const norm_t& p, const T* x, const T* d
     int64_t end = begin + p.per_piece < all ? begin + p.per_piece : all;
     running_t r = {};
     int64_t count = 0;
-    float center = IS_GRAD ? mean[channel] : 0;
+    center_t center = {};
+    if (GRAD) center = center_of(p, g, channel);
 #pragma unroll 4
     for (int64_t i = begin + threadIdx.x * N; i < end; i += BLOCK * N) {
       int64_t image =
           (uint64_t)(i | p.inner) >> 32 ? i / p.inner : (int64_t)((uint32_t)i / (uint32_t)p.inner);
       int64_t at = (image * (p.channels - 1) + channel) * p.inner + i;
-      pack_t<T, N> xs = *(const pack_t<T, N>*)(x + at), dys;
-      if (IS_GRAD) dys = *(const pack_t<T, N>*)(dy + at);
-#pragma unroll
-      for (int k = 0; k < N; ++k)
-        add<IS_GRAD>(r, count == 0 && k == 0, element_t<T>::load(xs.at[k]),
-                     IS_GRAD ? (float)element_t<T>::load(dys.at[k]) : 0, center);
+      values_t<N> xs = *(const values_t<N>*)(t.x + at), dys;
+      if (GRAD) dys = *(const values_t<N>*)(t.other + at);
+      if (!GRAD && count == 0) center.mean = loaded(xs.at[0]);
+      add_pack<N>(t, at, &r, &center, 0, xs, dys);
       count += N;
     }
-    sums_t s = warp_joined<IS_GRAD>(summed<IS_GRAD>(r, count));
+    sums_t s = warp_joined(summed(r, center, count));
     if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = s;
     __syncthreads();
-    for (int i = 1; i < BLOCK / WARP && threadIdx.x == 0; ++i) s = joined<IS_GRAD>(s, shared[i]);
+    for (int i = 1; i < BLOCK / WARP && threadIdx.x == 0; ++i) s = joined(s, shared[i]);
     if (threadIdx.x == 0) partials[item] = s;
     __syncthreads();
   }
 }
-extern "C" __global__ void norm_rows(norm_t p, const T* x, const T* dy, const float* mean,
-                                     sums_t* partials, int across) {
-  sum_rows<1, false>(p, x, dy, mean, partials);
+extern "C" __global__ void norm_rows(norm_t p, tensors_t t, grads_t g, sums_t* partials,
+                                     int across) {
+  sum_rows<1>(p, t, g, partials);
 }
-extern "C" __global__ void norm_rows_packs(norm_t p, const T* x, const T* dy, const float* mean,
-                                           sums_t* partials, int across) {
-  sum_rows<WIDTH, false>(p, x, dy, mean, partials);
-}
-extern "C" __global__ void norm_grad_rows(norm_t p, const T* x, const T* dy, const float* mean,
-                                          sums_t* partials, int across) {
-  sum_rows<1, true>(p, x, dy, mean, partials);
-}
-extern "C" __global__ void norm_grad_rows_packs(norm_t p, const T* x, const T* dy,
-                                                const float* mean, sums_t* partials, int across) {
-  sum_rows<WIDTH, true>(p, x, dy, mean, partials);
+extern "C" __global__ void norm_rows_packs(norm_t p, tensors_t t, grads_t g, sums_t* partials,
+                                           int across) {
+  sum_rows<WIDTH>(p, t, g, partials);
 }
 
-template <bool IS_GRAD>
+// ---- what a pixel is made of, for each channel: vectors in |by| ----
+
 __device__ __forceinline__ sums_t pieces_joined(const norm_t& p, const sums_t* partials,
                                                 int64_t channel) {
   sums_t s = {0, 0, 0};
   for (int64_t i = threadIdx.x % WARP; i < p.pieces; i += WARP)
-    s = joined<IS_GRAD>(s, partials[channel * p.pieces + i]);
-  return warp_joined<IS_GRAD>(s);
+    s = joined(s, partials[channel * p.pieces + i]);
+  return warp_joined(s);
 }
 
-// What a pixel is made of, for each channel: three vectors in |by|. y = (x - by[0]) * by[1] +
-// by[2].
-struct moments_t {
-  const float *old_mean, *old_variance;  // may be NULL in training
-  const float *scale, *offset;
-  float *mean, *variance, *saved_mean, *saved_variance;
-};
+#if !GRAD
+// y = (x - by[0]) * by[1] + by[2].
 extern "C" __global__ void norm_finish(norm_t p, moments_t m, const sums_t* partials, float* by) {
   int64_t step = threads_of_grid() / WARP;
   for (int64_t c = thread_of_grid() / WARP; c < p.channels; c += step) {
     float mean, variance, n = (float)(p.outer * p.inner);
     if (p.is_training) {
-      sums_t s = pieces_joined<false>(p, partials, c);
+      sums_t s = pieces_joined(p, partials, c);
       mean = s.a;
       variance = s.b / n;
     } else {
@@ -219,84 +278,138 @@ extern "C" __global__ void norm_finish(norm_t p, moments_t m, const sums_t* part
     m.saved_mean[c] = p.is_training ? mean : 0;
     m.saved_variance[c] = p.is_training ? variance : 0;
     by[c] = mean;
-    by[p.channels + c] = m.scale[c] / sqrtf(variance + p.epsilon);
+    by[p.channels + c] = factor_of(p, m.scale[c], variance);
     by[2 * p.channels + c] = m.offset[c];
   }
 }
-
-// dx = (dy - by[1] - (x - by[0]) * by[2]) * by[3].
-struct grads_t {
-  const float *mean, *variance, *scale;
-  float *dscale, *doffset;
-};
-extern "C" __global__ void norm_grad_finish(norm_t p, grads_t g, const sums_t* partials,
-                                            float* by) {
+#else
+// dx = (dy - by[3] - (x - by[0]) * by[4]) * by[1]; by[2] is for the mask.
+extern "C" __global__ void norm_finish(norm_t p, grads_t g, const sums_t* partials, float* by) {
   int64_t step = threads_of_grid() / WARP;
   for (int64_t c = thread_of_grid() / WARP; c < p.channels; c += step) {
-    sums_t s = pieces_joined<true>(p, partials, c);
+    sums_t s = pieces_joined(p, partials, c);
     if (threadIdx.x % WARP != 0) continue;
     float n = (float)(p.outer * p.inner), inverse = 1 / (g.variance[c] + p.epsilon);
     g.doffset[c] = s.a;
     g.dscale[c] = s.b * sqrtf(inverse);
     by[c] = g.mean[c];
-    by[p.channels + c] = p.is_training ? s.a / n : 0;
-    by[2 * p.channels + c] = p.is_training ? s.b * inverse / n : 0;
-    by[3 * p.channels + c] = g.scale[c] * sqrtf(inverse);
+    by[p.channels + c] = factor_of(p, g.scale[c], g.variance[c]);
+    if (MASK == 1) by[2 * p.channels + c] = g.offset[c];
+    by[3 * p.channels + c] = p.is_training ? s.a / n : 0;
+    by[4 * p.channels + c] = p.is_training ? s.b * inverse / n : 0;
   }
 }
+#endif
 
-// Of N neighbours, from channel |c| on: of that one alone, or of as many where channels come last.
+// ---- pixels ----
+
+// Of N neighbouring channels, or of one.
 template <int N>
-__device__ __forceinline__ pack_t<float, N> factors(const norm_t& p, const float* by, int64_t c) {
-  if (p.inner == 1) return *(const pack_t<float, N>*)(by + c);
-  pack_t<float, N> same;
-#pragma unroll
-  for (int k = 0; k < N; ++k) same.at[k] = by[c];
-  return same;
+struct factors_t {
+  pack_t<float, N> mean, factor, offset, shift, slope;
+};
+template <int N>
+__device__ __forceinline__ factors_t<N> factors_at(const norm_t& p, const float* by, int64_t c) {
+  factors_t<N> f;
+  f.mean = *(const pack_t<float, N>*)(by + c);
+  f.factor = *(const pack_t<float, N>*)(by + p.channels + c);
+  if (!GRAD || MASK == 1) f.offset = *(const pack_t<float, N>*)(by + 2 * p.channels + c);
+  if (GRAD) {
+    f.shift = *(const pack_t<float, N>*)(by + 3 * p.channels + c);
+    f.slope = *(const pack_t<float, N>*)(by + 4 * p.channels + c);
+  }
+  return f;
 }
 
-template <int N, bool IS_GRAD>
-__device__ __forceinline__ void apply(const norm_t& p, const T* x, const T* other, T* y,
-                                      const float* by) {
+// A side input is added to what was rounded, as a node of its own would.
+template <int N>
+__device__ __forceinline__ T pixel(const norm_t& p, const factors_t<N>& f, int k, float x,
+                                   float other, bool has_other) {
+  float d = x - f.mean.at[k], v;
+  if (GRAD) {
+    float dy = other;
+    if (MASK == 1)
+      dy = passed(dy, rounded(normalised(d, f.factor.at[k], f.offset.at[k])));
+    v = __fmaf_rn(-d, f.slope.at[k], dy - f.shift.at[k]) * f.factor.at[k];
+  } else {
+    v = normalised(d, f.factor.at[k], f.offset.at[k]);
+    if (has_other) v = rounded(v) + other;
+    if (p.is_relu && v <= 0) v = 0;
+  }
+  return element_t<T>::store(v);
+}
+
+// Of the gradients that were masked for the sums, those; else |other|.
+__device__ __forceinline__ const T* other_of(const tensors_t& t) {
+  return MASK == 2 ? t.masked : t.other;
+}
+
+// Channels last, as the sums have them, from the first row on.
+template <int N>
+__device__ __forceinline__ void apply_columns(const norm_t& p, const tensors_t& t, const float* by,
+                                              int across) {
+  int column = threadIdx.x % across, row = threadIdx.x / across, down = BLOCK / across;
+  int64_t tiles = (p.channels / N + across - 1) / across;
+  int64_t piece = blockIdx.x / tiles, first = ((blockIdx.x - piece * tiles) * across + column) * N;
+  int64_t step = p.pieces * down;
+  const T* __restrict__ x = t.x;
+  const T* __restrict__ other = other_of(t);
+  T* __restrict__ out = t.out;
+  if (first >= p.channels) return;
+  factors_t<N> f = factors_at<N>(p, by, first);
+  for (int64_t i = piece * down + row; i < p.outer; i += ROWS * step) {
+    values_t<N> xs[ROWS], others[ROWS];
+    int64_t at = i * p.channels + first;
+#pragma unroll
+    for (int u = 0; u < ROWS; ++u) {
+      if (i + u * step >= p.outer) continue;
+      xs[u] = *(const values_t<N>*)(x + at + u * step * p.channels);
+      if (GRAD || other) others[u] = *(const values_t<N>*)(other + at + u * step * p.channels);
+    }
+#pragma unroll
+    for (int u = 0; u < ROWS; ++u) {
+      if (i + u * step >= p.outer) continue;
+      values_t<N> ys;
+#pragma unroll
+      for (int k = 0; k < N; ++k)
+        ys.at[k] = pixel<N>(p, f, k, loaded(xs[u].at[k]),
+                            GRAD || other ? loaded(others[u].at[k]) : 0, other);
+      *(values_t<N>*)(out + at + u * step * p.channels) = ys;
+    }
+  }
+}
+extern "C" __global__ void norm_apply_columns(norm_t p, tensors_t t, const float* by, int across) {
+  apply_columns<1>(p, t, by, across);
+}
+extern "C" __global__ void __launch_bounds__(BLOCK, EACH)
+    norm_apply_columns_packs(norm_t p, tensors_t t, const float* by, int across) {
+  apply_columns<WIDTH>(p, t, by, across);
+}
+
+// Channels first: N neighbours are of one.
+template <int N>
+__device__ __forceinline__ void apply_rows(const norm_t& p, const tensors_t& t, const float* by) {
   int64_t n = p.outer * p.channels * p.inner / N, step = threads_of_grid();
+  const T* other = other_of(t);
   for (int64_t i = thread_of_grid(); i < n; i += step) {
     int64_t at = i * N;
     int64_t c = (uint64_t)at >> 32
                     ? at / p.inner % p.channels
                     : (int64_t)((uint32_t)at / (uint32_t)p.inner % (uint32_t)p.channels);
-    pack_t<T, N> xs = ((const pack_t<T, N>*)x)[i], others, out;
-    if (other) others = ((const pack_t<T, N>*)other)[i];
-    pack_t<float, N> f0 = factors<N>(p, by, c), f1 = factors<N>(p, by + p.channels, c);
-    pack_t<float, N> f2 = factors<N>(p, by + 2 * p.channels, c), f3;
-    if (IS_GRAD) f3 = factors<N>(p, by + 3 * p.channels, c);
+    values_t<N> xs = ((const values_t<N>*)t.x)[i], others, ys;
+    if (GRAD || other) others = ((const values_t<N>*)other)[i];
+    factors_t<1> f = factors_at<1>(p, by, c);
 #pragma unroll
-    for (int k = 0; k < N; ++k) {
-      float v = (float)element_t<T>::load(xs.at[k]) - f0.at[k];
-      if (IS_GRAD) {
-        float dy = element_t<T>::load(others.at[k]);
-        v = (dy - f1.at[k] - v * f2.at[k]) * f3.at[k];
-      } else {
-        v = v * f1.at[k] + f2.at[k];
-        if (other) v += element_t<T>::load(others.at[k]);
-        v = p.is_relu && v < 0 ? 0 : v;
-      }
-      out.at[k] = element_t<T>::store(v);
-    }
-    ((pack_t<T, N>*)y)[i] = out;
+    for (int k = 0; k < N; ++k)
+      ys.at[k] = pixel<1>(p, f, 0, loaded(xs.at[k]), GRAD || other ? loaded(others.at[k]) : 0,
+                          other);
+    ((values_t<N>*)t.out)[i] = ys;
   }
 }
-extern "C" __global__ void norm_apply(norm_t p, const T* x, const T* side, T* y, const float* by) {
-  apply<1, false>(p, x, side, y, by);
+extern "C" __global__ void norm_apply_rows(norm_t p, tensors_t t, const float* by, int across) {
+  apply_rows<1>(p, t, by);
 }
-extern "C" __global__ void norm_apply_packs(norm_t p, const T* x, const T* side, T* y,
-                                            const float* by) {
-  apply<WIDTH, false>(p, x, side, y, by);
-}
-extern "C" __global__ void norm_grad_apply(norm_t p, const T* x, const T* dy, T* dx,
-                                           const float* by) {
-  apply<1, true>(p, x, dy, dx, by);
-}
-extern "C" __global__ void norm_grad_apply_packs(norm_t p, const T* x, const T* dy, T* dx,
-                                                 const float* by) {
-  apply<WIDTH, true>(p, x, dy, dx, by);
+extern "C" __global__ void norm_apply_rows_packs(norm_t p, tensors_t t, const float* by,
+                                                 int across) {
+  apply_rows<WIDTH>(p, t, by);
 }

@@ -108,6 +108,7 @@ const weir_op_module_t weir_ops_math_matmul = {
          .infer_shape = matmul_shape,
          .cost = weir_cost_fn_matmul,
          .build_grad = matmul_grad,
+         .extended = {"_FusedMatMul", WEIR_EXTENDED_LIST},
          .kernels =
              (const weir_kernel_def_t[]){
                  {WEIR_DEVICE_CPU,

@@ -183,7 +183,7 @@ static weir_status_t* finish_ex(weir_kernel_ctx_t* ctx, const state_t* s, float*
     for (int64_t i = 0; i < in->count; ++i) y[i] += added[i];
     weir_staged_release(&staged);
   }
-  for (int64_t i = 0; s->is_relu && i < in->count; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+  for (int64_t i = 0; s->is_relu && i < in->count; ++i) y[i] = y[i] <= 0 ? 0 : y[i];
   return NULL;
 }
 
@@ -219,14 +219,12 @@ static weir_status_t* batch_norm_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
   WEIR_TRY(init_state(init, state));
-  return weir_cuda_norm_find(init->device, init->node->input_types[0], false,
-                             &((state_t*)state)->gpu);
+  return weir_cuda_norm_find(init->device, init->node->input_types[0], &((state_t*)state)->gpu);
 }
 
 static weir_status_t* gpu_init_ex(const weir_kernel_init_t* init, void* state) {
   WEIR_TRY(init_state_ex(init, state));
-  return weir_cuda_norm_find(init->device, init->node->input_types[0], false,
-                             &((state_t*)state)->gpu);
+  return weir_cuda_norm_find(init->device, init->node->input_types[0], &((state_t*)state)->gpu);
 }
 
 // Outputs 1 to 5. Without elements the moments are what they are on the CPU.
@@ -269,21 +267,26 @@ static weir_status_t* batch_norm_gpu(weir_kernel_ctx_t* ctx) {
                                  .variance = ctx->outputs[2].tensor->data,
                                  .saved_mean = ctx->outputs[3].tensor->data,
                                  .saved_variance = ctx->outputs[4].tensor->data};
-  return weir_cuda_norm(ctx, &s->gpu, &norm, in->data, side ? side->data : NULL, &moments,
-                        out->data);
+  weir_norm_tensors_t tensors = {
+      .x = in->data, .other = side ? side->data : NULL, .out = out->data};
+  return weir_cuda_norm(ctx, &s->gpu, &norm, &tensors, &moments);
 }
 
-#define KERNELS(TYPES, cpu_init_fn, gpu_init_fn)                                          \
-  (const weir_kernel_def_t[]) {                                                           \
-    {WEIR_DEVICE_CPU, .types = TYPES, .compute = batch_norm_cpu, .init = cpu_init_fn,     \
-     .state_size = sizeof(state_t)},                                                      \
-        {WEIR_DEVICE_GPU, .types = TYPES, .compute = batch_norm_gpu, .init = gpu_init_fn, \
-         .state_size = sizeof(state_t)},                                                  \
-    {                                                                                     \
-      0                                                                                   \
-    }                                                                                     \
+#define KERNELS(TYPES, cpu_init_fn, gpu_init_fn, ...)                                 \
+  (const weir_kernel_def_t[]) {                                                       \
+    {WEIR_DEVICE_CPU, .types = TYPES, .compute = batch_norm_cpu, .init = cpu_init_fn, \
+     .state_size = sizeof(state_t)},                                                  \
+        {WEIR_DEVICE_GPU,                                                             \
+         .types = TYPES,                                                              \
+         .compute = batch_norm_gpu,                                                   \
+         .init = gpu_init_fn,                                                         \
+         .state_size = sizeof(state_t),                                               \
+         __VA_ARGS__},                                                                \
+    {                                                                                 \
+      0                                                                               \
+    }                                                                                 \
   }
-#define KERNEL(TYPES) KERNELS(TYPES, init_state, gpu_init)
+#define KERNEL(TYPES) KERNELS(TYPES, init_state, gpu_init, .tails = NULL)
 
 const weir_op_module_t weir_ops_nn_batch_norm = {
     .file = __FILE__,
@@ -310,6 +313,7 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .kernels = KERNEL(NULL)},
         {.name = "FusedBatchNormV3",
          .mixed = WEIR_MIXED_INFER,
+         .extended = {"_FusedBatchNormEx", WEIR_EXTENDED_SIDE},
          .summary = "Batch normalisation, moments in float",
          .attrs = "T: {half, bfloat16, float}; U: {bfloat16, float}; " NORM_ATTRS
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
@@ -329,5 +333,5 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .outputs = "y: T; batch_mean: U; batch_variance: U; reserve_space_1: U; reserve_space_2: "
                     "U; reserve_space_3: U",
          .infer_shape = batch_norm_shape,
-         .kernels = KERNELS(NULL, init_state_ex, gpu_init_ex)},
+         .kernels = KERNELS(NULL, init_state_ex, gpu_init_ex, .tails = "Add, Relu")},
         {0}}};

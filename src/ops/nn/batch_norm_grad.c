@@ -1,5 +1,5 @@
 // batch_norm_grad.c — FusedBatchNormGrad, FusedBatchNormGradV2, FusedBatchNormGradV3 and their own
-// gradient.
+// gradient; _FusedBatchNormGradEx, which is the last with the gradient of a ReLU before it.
 #include "kernel/move/staging.h"
 #include "kernel/nn/batch_norm.h"
 #include "kernel/nn/cuda_batch_norm.h"
@@ -26,7 +26,8 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_set_vector(ctx, 1, channels));
   WEIR_TRY(weir_shape_set_vector(ctx, 2, channels));
   WEIR_TRY(weir_shape_set_vector(ctx, 3, 0));
-  return weir_shape_set_vector(ctx, 4, 0);
+  WEIR_TRY(weir_shape_set_vector(ctx, 4, 0));
+  return ctx->node->output_count > 5 ? weir_shape_set(ctx, 5, x) : NULL;
 }
 
 // ---- second-order gradient ----
@@ -225,17 +226,72 @@ done:
 
 // ---- GPU ----
 
+typedef struct gpu_state_t {
+  bool is_relu;  // _FusedBatchNormGradEx
+  weir_cuda_norm_t f;
+} gpu_state_t;
+
 static weir_status_t* gpu_init(const weir_kernel_init_t* init, void* state) {
-  return weir_cuda_norm_find(init->device, init->node->input_types[0], true, state);
+  return weir_cuda_norm_grad_find(init->device, init->node->input_types[0], WEIR_NORM_NO_MASK,
+                                  &((gpu_state_t*)state)->f);
+}
+
+static weir_status_t* gpu_init_ex(const weir_kernel_init_t* init, void* state) {
+  gpu_state_t* s = state;
+  weir_attrs_t attrs = init->node->attrs;
+  weir_view_t mode = weir_attrs_string(attrs, "activation_mode");
+  int64_t sides = weir_attrs_int(attrs, "num_side_inputs");
+  s->is_relu = weir_view_is(mode, "Relu");
+  if (!s->is_relu && !weir_view_is(mode, "Identity"))
+    return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported activation mode: %.*s", WEIR_VIEW_ARG(mode));
+  if (sides > (s->is_relu ? 1 : 0))
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "FusedBatchNormGrad accepts at most one side input, before a Relu.");
+  return weir_cuda_norm_grad_find(init->device, init->node->input_types[0],
+                                  !s->is_relu  ? WEIR_NORM_NO_MASK
+                                  : sides == 0 ? WEIR_NORM_MASK_BY_X
+                                               : WEIR_NORM_MASK_BY_Y,
+                                  &s->f);
+}
+
+// Of _FusedBatchNormGradEx: 'offset' and 'y'. The latter is what _FusedBatchNormEx made of x, and
+// so is read only where a side input is in it, too.
+static weir_status_t* take_more(weir_kernel_ctx_t* ctx, int64_t channels,
+                                weir_norm_tensors_t* tensors, weir_norm_grads_t* grads) {
+  const weir_tensor_t *x = weir_kernel_input(ctx, 1), *offset = weir_kernel_input(ctx, 6);
+  const weir_tensor_t* y = weir_kernel_input(ctx, 7);
+  weir_tensor_t* masked;
+  char texts[2][WEIR_SHAPE_TEXT_SIZE];
+  if (offset->rank != 1 || offset->count != channels)
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "offset must be a vector of the %lld channels of x, not %s",
+                       (long long)channels, weir_tensor_shape_text(offset, texts[0]));
+  if (!weir_tensor_same_shape(x, y))
+    return WEIR_STATUS(INVALID_ARGUMENT, "y must have the shape of x: %s != %s",
+                       weir_tensor_shape_text(y, texts[0]), weir_tensor_shape_text(x, texts[1]));
+  grads->offset = offset->data;
+  if (ctx->output_count <= 5) return NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 5, x->rank, x->dims, &masked));
+  tensors->y = y->data;
+  tensors->masked = masked->data;
+  return NULL;
 }
 
 static weir_status_t* grad_gpu(weir_kernel_ctx_t* ctx) {
+  const gpu_state_t* s = ctx->state;
   weir_attrs_t attrs = weir_kernel_attrs(ctx);
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *in = weir_kernel_input(ctx, 1);
   weir_tensor_t *out, *dscale, *doffset;
   bool is_nchw = is_channels_first(attrs);
   int64_t channels;
   WEIR_TRY(make_outputs(ctx, &channels, &out, &dscale, &doffset));
+  weir_norm_tensors_t tensors = {.x = in->data, .other = dy->data, .out = out->data};
+  weir_norm_grads_t grads = {.mean = weir_kernel_input(ctx, 3)->data,
+                             .variance = weir_kernel_input(ctx, 4)->data,
+                             .scale = weir_kernel_input(ctx, 2)->data,
+                             .dscale = dscale->data,
+                             .doffset = doffset->data};
+  if (s->is_relu) WEIR_TRY(take_more(ctx, channels, &tensors, &grads));
   size_t size = (size_t)channels * sizeof(float);
   if (channels == 0) return NULL;
   if (in->count == 0) {
@@ -247,19 +303,14 @@ static weir_status_t* grad_gpu(weir_kernel_ctx_t* ctx) {
                       .inner = is_nchw ? in->count / in->dims[0] / channels : 1,
                       .epsilon = weir_attrs_float(attrs, "epsilon"),
                       .is_training = weir_attrs_bool(attrs, "is_training")};
-  weir_norm_grads_t grads = {.mean = weir_kernel_input(ctx, 3)->data,
-                             .variance = weir_kernel_input(ctx, 4)->data,
-                             .scale = weir_kernel_input(ctx, 2)->data,
-                             .dscale = dscale->data,
-                             .doffset = doffset->data};
-  return weir_cuda_norm_grad(ctx, ctx->state, &norm, in->data, dy->data, &grads, out->data);
+  return weir_cuda_norm_grad(ctx, &s->f, &norm, &tensors, &grads);
 }
 
 #define KERNELS                                                  \
   (const weir_kernel_def_t[]) {                                  \
     {WEIR_DEVICE_CPU, .compute = grad_cpu},                      \
         {WEIR_DEVICE_GPU, .compute = grad_gpu, .init = gpu_init, \
-         .state_size = sizeof(weir_cuda_norm_t)},                \
+         .state_size = sizeof(gpu_state_t)},                     \
     {                                                            \
       0                                                          \
     }                                                            \
@@ -291,6 +342,7 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
          .kernels = KERNELS},
         {.name = "FusedBatchNormGradV3",
          .mixed = WEIR_MIXED_INFER,
+         .extended = {"_FusedBatchNormGradEx", WEIR_EXTENDED_GRAD, .of = "_FusedBatchNormEx"},
          .summary = "Gradient of FusedBatchNormV3",
          .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
@@ -301,4 +353,19 @@ const weir_op_module_t weir_ops_nn_batch_norm_grad = {
          .infer_shape = grad_shape,
          .build_grad = grad_grad,
          .kernels = KERNELS},
+        {.name = "_FusedBatchNormGradEx",
+         .mixed = WEIR_MIXED_INFER,
+         .summary = "Gradient of _FusedBatchNormEx",
+         .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; "
+                  "num_side_inputs: int >= 0 = 0; activation_mode: string = 'Identity'; "
+                  "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
+         .inputs = "y_backprop: T; x: T; scale: float; reserve_space_1: U; reserve_space_2: U; "
+                   "reserve_space_3: U; offset: float; y: T",
+         .outputs = "x_backprop: T; scale_backprop: U; offset_backprop: U; reserve_space_4: U; "
+                    "reserve_space_5: U; side_input_backprop: num_side_inputs * T",
+         .infer_shape = grad_shape,
+         .kernels =
+             (const weir_kernel_def_t[]){{WEIR_DEVICE_GPU, .compute = grad_gpu, .init = gpu_init_ex,
+                                          .tails = "Relu", .state_size = sizeof(gpu_state_t)},
+                                         {0}}},
         {0}}};

@@ -121,6 +121,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .infer_shape = weir_conv_op_shape,
          .cost = weir_conv_op_cost,
          .build_grad = conv2d_grad,
+         .extended = {"_FusedConv2D", WEIR_EXTENDED_LIST},
          .kernels = WEIR_CONV_KERNELS(.compute = run_conv2d, .init = weir_conv_op_init,
                                       .state_size = sizeof(weir_window_t))},
         {.name = "Conv2DBackpropInput",
