@@ -65,7 +65,11 @@ weir_status_t* weir_node_error_(const weir_plan_node_t* node, weir_status_t* tak
   // What failed in another task has a name already.
   if (node->role == WEIR_ROLE_RECV && weir_status_has_origin(take_status)) return take_status;
   bool is_composite = node->def->op && node->def->op->flags & WEIR_OP_COMPOSITE;
-  if (is_composite && weir_status_has_node(take_status)) return take_status;
+  bool is_extended = weir_node_is_extended(node->def);
+  if ((is_composite || is_extended) && weir_status_has_node(take_status)) return take_status;
+  if (is_extended)
+    return weir_extended_at_node(node->def, (int)weir_attrs_int(node->def->attrs, "_base"),
+                                 take_status);
   return weir_status_at_node(take_status, node->def->name, node->def->op_name);
 }
 

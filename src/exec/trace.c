@@ -98,9 +98,11 @@ typedef struct members_t {
 } members_t;
 
 static members_t members_of(const weir_node_def_t* node) {
-  if (!node->op || !(node->op->flags & WEIR_OP_COMPOSITE)) return (members_t){.count = 0};
-  const weir_attr_t* names = weir_attrs_list(node->attrs, "names");
-  const weir_attr_t* ops = weir_attrs_list(node->attrs, "ops");
+  bool is_extended = weir_node_is_extended(node);
+  bool is_composite = node->op && node->op->flags & WEIR_OP_COMPOSITE;
+  if (!is_composite && !is_extended) return (members_t){.count = 0};
+  const weir_attr_t* names = weir_attrs_list(node->attrs, is_extended ? "_names" : "names");
+  const weir_attr_t* ops = weir_attrs_list(node->attrs, is_extended ? "_ops" : "ops");
   return (members_t){.names = names->u.strings, .ops = ops->u.strings, .count = names->count};
 }
 
@@ -114,6 +116,11 @@ static weir_view_t name_of(const weir_node_def_t* node) {
 static void put_input(weir_edge_t edge, weir_strbuf_t* out) {
   const weir_node_def_t* node = &edge.node->def;
   members_t members = members_of(node);
+  if (weir_node_is_extended(node)) {
+    weir_view_t output = weir_attrs_list(node->attrs, "_outputs")->u.strings[edge.index];
+    weir_strbuf_append(out, output.data, output.size);
+    return;
+  }
   if (members.count) {
     int64_t value = weir_attrs_list(node->attrs, "outputs")->u.ints[edge.index];
     weir_view_t name = members.names[value - node->input_count];

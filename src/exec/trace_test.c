@@ -202,6 +202,49 @@ static void test_members(void** state) {
   weir_trace_free(&trace);
 }
 
+// So does one that took over what follows it, of an op that knows nothing of that.
+static void test_extended(void** state) {
+  world_t* w = *state;
+  weir_trace_t trace;
+  weir_strbuf_t wire = {0}, text = {0};
+  weir_trace_devices_t devices = {.count = 0};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  const weir_view_t names[] = {weir_view_of("in/a"), weir_view_of("in/b")};
+  const weir_view_t ops[] = {weir_view_of("MatMul"), weir_view_of("BiasAdd")};
+  weir_attrs_t attrs =
+      WEIR_ATTRS(weir_attr_int("num_args", 1), weir_attr_strings("fused_ops", ops + 1, 1),
+                 weir_attr_strings("_names", names, 2), weir_attr_strings("_ops", ops, 2),
+                 weir_attr_strings("_outputs", names + 1, 1), weir_attr_int("_base", 0));
+  weir_node_t* both = add(w, "_FusedMatMul", "in/b_extended", WEIR_EDGES(x, x, x), attrs);
+  weir_node_t* after = add(w, "Neg", "after", WEIR_EDGES(output(both, 0)), WEIR_NO_ATTRS);
+  // Attributes that are not of that kind are anybody's.
+  weir_node_t* other =
+      add(w, "Neg", "other", WEIR_EDGES(x),
+          WEIR_ATTRS(weir_attr_strings("_names", names, 2), weir_attr_strings("_ops", ops, 1)));
+  weir_trace_init(&trace);
+  weir_node_t* const nodes[] = {both, after, other};
+  for (int i = 0; i < 3; ++i)
+    weir_trace_add(&trace, (weir_trace_event_t){.node = &nodes[i]->def, .device = items[0]}, NULL,
+                   0);
+  check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
+  assert_non_null(
+      strstr(text.data, "\"in/b = _FusedMatMul(x, x, x) of MatMul in/a, BiasAdd in/b\"\n"));
+  assert_non_null(strstr(text.data, "\"after = Neg(in/b)\"\n"));
+  assert_non_null(strstr(text.data, "\"other = Neg(x)\"\n"));
+  check_error(weir_extended_at_node(&both->def, 1, WEIR_STATUS(INVALID_ARGUMENT, "wrong")),
+              WEIR_INVALID_ARGUMENT, "Node 'in/b' (BiasAdd): wrong");
+  check_error(weir_extended_at_node(&other->def, 1, WEIR_STATUS(INVALID_ARGUMENT, "wrong")),
+              WEIR_INVALID_ARGUMENT, "wrong");
+  weir_devices_release(items, devices.count);
+  weir_strbuf_free(&wire);
+  weir_strbuf_free(&text);
+  weir_trace_free(&trace);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
@@ -209,6 +252,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_chrome_of_metadata, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_out_of_memory, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_members, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_extended, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

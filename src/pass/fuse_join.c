@@ -87,25 +87,11 @@ static weir_status_t* list_readers(join_t* j) {
 
 // ---- what waits ----
 
-static bool may_wait(const weir_node_t* node) {
-  const weir_op_t* op = node->def.op;
-  if (!op || !op->def || op->role == WEIR_ROLE_RECV) return true;
-  for (size_t i = 0; i < node->def.attrs.count; ++i) {
-    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
-  }
-  for (const weir_kernel_def_t* const* table = op->kernel_tables; table && *table; ++table) {
-    for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
-      if (kernel->compute_async) return true;
-    }
-  }
-  return false;
-}
-
 static void number_waiting(join_t* j) {
   int count = 0;
   for (size_t k = 0; k < j->f->rewrite.count; ++k) {
     const weir_node_t* node = j->f->rewrite.order[k];
-    if (!j->f->is_live[node->id] || !may_wait(node)) continue;
+    if (!j->f->is_live[node->id] || !weir_rewrite_may_wait(node)) continue;
     j->waits[node->id] = (uint64_t)1 << count;
     count = WEIR_MIN(count + 1, WAITING_LIMIT);
   }

@@ -78,6 +78,7 @@ weir_status_t* weir_pass_fold(weir_pass_ctx_t* ctx);   // constant folding
 weir_status_t* weir_pass_cse(weir_pass_ctx_t* ctx);    // common subexpressions
 weir_status_t* weir_pass_arithmetic(weir_pass_ctx_t* ctx);  // each op's own simplify hook
 weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx);      // what only control edges await
+weir_status_t* weir_pass_epilogue(weir_pass_ctx_t* ctx);    // nodes take over what follows them
 weir_status_t* weir_pass_fuse(weir_pass_ctx_t* ctx);        // elementwise nodes become one
 weir_status_t* weir_pass_join(weir_pass_ctx_t* ctx);        // updates of variables become one
 weir_status_t* weir_pass_calls(

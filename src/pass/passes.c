@@ -6,7 +6,7 @@
 
 // Folding runs again after simplification, which turns more inputs into constants and drops hops
 // between them. Mixed precision comes once it is known what is computed at all, and before equal
-// casts are merged and casts are fused.
+// casts are merged and casts are fused. What products take over is not there to be fused any more.
 const weir_pass_t weir_passes[] = {
     {.name = "calls", .run = weir_pass_calls, .is_required = true},
     {.name = "fold", .run = weir_pass_fold},
@@ -15,6 +15,7 @@ const weir_pass_t weir_passes[] = {
     {.name = "mixed", .run = weir_pass_mixed},
     {.name = "cse", .run = weir_pass_cse},
     {.name = "unread", .run = weir_pass_unread},
+    {.name = "epilogue", .run = weir_pass_epilogue, .is_local = true},
     {.name = "fuse", .run = weir_pass_fuse, .is_local = true},
     {.name = "join", .run = weir_pass_join, .is_local = true},
     {.name = NULL},

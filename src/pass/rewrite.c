@@ -145,6 +145,20 @@ bool weir_rewrite_has_effect(const weir_node_t* node) {
   return weir_node_has(node, WEIR_OP_STATEFUL) || takes_reference(node);
 }
 
+bool weir_rewrite_may_wait(const weir_node_t* node) {
+  const weir_op_t* op = node->def.op;
+  if (!op || !op->def || op->role == WEIR_ROLE_RECV) return true;
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    if (node->def.attrs.items[i].value.kind == WEIR_ATTR_FUNC) return true;
+  }
+  for (const weir_kernel_def_t* const* table = op->kernel_tables; table && *table; ++table) {
+    for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
+      if (kernel->compute_async) return true;
+    }
+  }
+  return false;
+}
+
 bool weir_rewrite_reads_reference(const weir_node_t* node) {
   for (int i = 0; i < node->def.input_count; ++i) {
     if (weir_dtype_is_ref(weir_edge_dtype(node->inputs[i]))) return true;

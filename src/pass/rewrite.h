@@ -51,6 +51,9 @@ bool weir_rewrite_is_anchor(const weir_node_t* node);
 // Whether running |node| or not makes a difference beyond its outputs. Nodes that only hold state
 // have none.
 bool weir_rewrite_has_effect(const weir_node_t* node);
+// Whether |node| may wait for more than its inputs, and so through another task or a queue for a
+// node that no edge leads to it from: asynchronous kernels, transfers, calls.
+bool weir_rewrite_may_wait(const weir_node_t* node);
 // Whether |node| reads a reference variable: it fails where that was never set, whatever shape the
 // variable's node declares.
 bool weir_rewrite_reads_reference(const weir_node_t* node);

@@ -1,5 +1,5 @@
 """Graphs of nodes that Weir fuses or joins: elementwise functions, every one that GPUs have, of every type and with every way to
-broadcast; and updates of many variables.
+broadcast; updates of many variables; and batch normalisations with what follows them, both ways.
 
     fused_graphs.py --write DIRECTORY                                   needs TensorFlow
     fused_graphs.py --run DIRECTORY --probe FILE [--devices LIST]       does not
@@ -146,6 +146,23 @@ def most_updates(optimizer):
     return len(SIZES) * (7 + 3 * len(SLOTS[optimizer])) + 10
 
 
+def normalisation(dtype, shape, layout='NHWC', is_training=True, has_side=False):
+    """A batch normalisation, an addend or none, a ReLU, and their gradients."""
+    x, side, dy = (feed(dtype, shape) for _ in range(3))
+    scale, offset, mean, variance = (feed(tf.float32, shape[1:2] if layout == 'NCHW' else shape[-1:]) for _ in range(4))
+    attrs = dict(epsilon=0.001, data_format=layout, is_training=is_training)
+    variance = tf.square(variance)
+    norm = tf.raw_ops.FusedBatchNormV3(x=x, scale=scale, offset=offset, mean=mean, variance=variance,
+                                       exponential_avg_factor=0.25 if is_training else 1.0, **attrs)
+    y = tf.nn.relu(norm.y + side if has_side else norm.y)
+    masked = tf.raw_ops.ReluGrad(gradients=dy, features=y)
+    moments = (norm.reserve_space_1, norm.reserve_space_2) if is_training else (mean, variance)
+    grad = tf.raw_ops.FusedBatchNormGradV3(y_backprop=masked, x=x, scale=scale, reserve_space_1=moments[0], reserve_space_2=moments[1],
+                                           reserve_space_3=norm.reserve_space_3, **attrs)
+    results = [y, norm.batch_mean, norm.batch_variance, *grad[:3]] + [masked] * has_side
+    return tf.concat([tf.cast(tf.reshape(v, [-1]), tf.float32) for v in results], 0)
+
+
 def failures():
     """Names, functions that build a graph of nodes that are joined, and what its error says."""
     def unset(is_resource, sizes):
@@ -185,6 +202,12 @@ def cases():
             yield f'updates of references by {optimizer}', lambda o=optimizer: updates(o, tf.float32, False), most_updates(optimizer)
     for dtype in FLOATING[1:]:
         yield f'updates of {dtype.name}', lambda d=dtype: updates('Momentum', d), most_updates('Momentum')
+    for dtype in (tf.float32, tf.half, tf.bfloat16):
+        for side in (False, True):
+            for layout, shape in ('NHWC', (9, 6, 5, 64)), ('NHWC', (3, 5, 5, 7)), ('NCHW', (3, 6, 4, 8)):
+                yield (f'normalisation of {dtype.name}, {layout} {shape}' + ', and an addend' * side,
+                       lambda d=dtype, s=shape, l=layout, a=side: normalisation(d, s, l, has_side=a), MOST_NODES + 14)
+        yield f'normalisation of {dtype.name} by moments', lambda d=dtype: normalisation(d, (4, 3, 3, 16), is_training=False), MOST_NODES + 14
 
 
 def graph_of(build):
@@ -231,7 +254,7 @@ def run(directory, probe, devices):
     for path in sorted(glob.glob(os.path.join(directory, '*.pb'))):
         with open(path, 'rb') as file:
             name, fetch = file.readline().decode().strip(), file.readline().decode().strip()
-            nodes, message = runner.run(file.read(), fetch, 'fuse,join')
+            nodes, message = runner.run(file.read(), fetch, 'epilogue,fuse,join')
         failures += message is not None
         print(f'{message or "ok"}: {name}, {nodes} nodes', flush=True)
     return 1 if failures else 0
