@@ -58,31 +58,57 @@ static const char* accumulator(weir_dtype_t dtype) {
   }
 }
 
-weir_status_t* weir_cuda_reduce_find(weir_device_t* device, weir_reduce_op_t op, weir_dtype_t dtype,
-                                     weir_cuda_reduce_t* out) {
+weir_status_t* weir_cuda_reduce_define(weir_reduce_op_t op, weir_dtype_t dtype,
+                                       weir_strbuf_t* out) {
   const formula_t* formula = &formulas[op];
   int kind = weir_dtype_is_floating(dtype) ? 0 : 1;
   if (!weir_cuda_type_name(dtype) || !formula->identity[kind])
     return WEIR_STATUS(UNIMPLEMENTED, "No reduction of type %s", weir_dtype_name(dtype));
-  const char* const names[] = {"reduce_rows_by_lanes", "reduce_rows", "reduce_columns",
-                               "reduce_column_packs", "reduce_join"};
-  weir_cuda_function_t* const functions[] = {&out->lanes, &out->rows, &out->columns, &out->packs,
-                                             &out->join};
-  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
+  weir_strbuf_printf(out, "#define T %s\n#define ACC %s\n#define IDENTITY ((ACC)%s)\n",
+                     weir_cuda_type_name(dtype), accumulator(dtype), formula->identity[kind]);
+  weir_strbuf_printf(out, "#define LOAD %s\n#define COMBINE %s\n#define FINISH %s\n",
+                     formula->load ? formula->load : "v", formula->combine[kind],
+                     formula->finish[kind] ? formula->finish[kind] : "a");
+  return NULL;
+}
+
+weir_status_t* weir_cuda_reduce_build(weir_device_t* device, const weir_strbuf_t* definitions,
+                                      bool has_rows, bool has_columns, weir_cuda_reduce_t* out) {
+  const struct {
+    const char* name;
+    weir_cuda_function_t* to;
+    bool is_there;
+  } functions[] = {{"reduce_rows_by_lanes", &out->lanes, has_rows},
+                   {"reduce_rows", &out->rows, has_rows},
+                   {"reduce_columns", &out->columns, has_columns},
+                   {"reduce_column_packs", &out->packs, has_columns},
+                   {"reduce_join", &out->join, true}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(functions); ++i) {
+    if (!functions[i].is_there) continue;
     weir_strbuf_t text = {0};
-    weir_strbuf_printf(&text, "#define T %s\n#define ACC %s\n#define IDENTITY ((ACC)%s)\n",
-                       weir_cuda_type_name(dtype), accumulator(dtype), formula->identity[kind]);
-    weir_strbuf_printf(&text, "#define LOAD %s\n#define COMBINE %s\n#define FINISH %s\n",
-                       formula->load ? formula->load : "v", formula->combine[kind],
-                       formula->finish[kind] ? formula->finish[kind] : "a");
-    WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_reduce, names[i], functions[i]));
+    weir_strbuf_printf(&text, "%s%s%s", definitions->data, has_rows ? "#define ROWS\n" : "",
+                       has_columns ? "#define COLUMNS\n" : "");
+    WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_reduce, functions[i].name,
+                             functions[i].to));
   }
   return NULL;
+}
+
+weir_status_t* weir_cuda_reduce_find(weir_device_t* device, weir_reduce_op_t op, weir_dtype_t dtype,
+                                     weir_cuda_reduce_t* out) {
+  weir_strbuf_t text = {0};
+  weir_status_t* status = weir_cuda_reduce_define(op, dtype, &text);
+  weir_strbuf_puts(&text, "enum { WIDTH = 16 / sizeof(T) };\n");
+  if (!status) status = weir_strbuf_finish(&text);
+  if (!status) status = weir_cuda_reduce_build(device, &text, true, true, out);
+  weir_strbuf_free(&text);
+  return status;
 }
 
 // ---- launches ----
 
 enum { MAX_AXES = 8, BLOCK = 256, WARP = 32, BLOCKS_EACH = 8 };
+enum { LEAST = 4 };  // packs that a thread of a piece takes
 
 // As the kernel has it.
 typedef struct axes_t {
@@ -97,10 +123,11 @@ typedef struct reduction_t {
 typedef struct launch_t {
   weir_kernel_ctx_t* ctx;
   const weir_cuda_reduce_t* functions;
-  const void* x;
+  const void* source;
   void* y;
   int64_t width;  // elements of a pack
   int64_t most;   // blocks that keep the GPU busy
+  int block;      // threads of one
   int is_packed;
   reduction_t r;
 } launch_t;
@@ -128,7 +155,7 @@ static int power_of_two(int64_t n, int most) {
 
 static weir_cuda_size_t blocks(const launch_t* l, int64_t count) {
   int64_t grid = WEIR_MIN(WEIR_MAX(count, 1), 4 * l->most);
-  return (weir_cuda_size_t){.grid = {(unsigned)grid, 1, 1}, .block = {BLOCK, 1, 1}};
+  return (weir_cuda_size_t){.grid = {(unsigned)grid, 1, 1}, .block = {(unsigned)l->block, 1, 1}};
 }
 
 // Cuts |length| steps of each of |items| blocks into pieces, where there are not blocks enough; a
@@ -142,6 +169,7 @@ static void cut(launch_t* l, int64_t items, int64_t length, int64_t least, int64
 }
 
 static weir_status_t* join(launch_t* l, weir_tensor_t* partials, int64_t outputs) {
+  l->block = BLOCK;
   weir_cuda_size_t size = blocks(l, ceil_div(outputs, BLOCK / WARP));
   return weir_cuda_launch(
       l->ctx->device, l->functions->join, &size,
@@ -158,8 +186,8 @@ static weir_status_t* run(launch_t* l, weir_cuda_function_t function, int64_t it
     to = partials->data;
   }
   weir_cuda_size_t size = blocks(l, items * l->r.pieces);
-  weir_status_t* status = weir_cuda_launch(l->ctx->device, function, &size,
-                                           WEIR_CUDA_ARGS(&l->x, &l->y, &to, &l->r, last));
+  weir_status_t* status = weir_cuda_launch(
+      l->ctx->device, function, &size, WEIR_CUDA_ARGS((void*)l->source, &l->y, &to, &l->r, last));
   if (!status && partials) status = join(l, partials, outputs);
   weir_tensor_release(partials);
   return status;
@@ -172,41 +200,45 @@ static weir_status_t* run_rows(launch_t* l) {
   l->is_packed = l->is_packed && (is_one || r->inner % l->width == 0);
   int64_t width = l->is_packed ? l->width : 1, steps = ceil_div(r->count, width);
   if (steps > 512 && r->outputs < 8 * l->most) {
-    cut(l, r->outputs, r->count, 4 * BLOCK * width, width);
+    cut(l, r->outputs, r->count, LEAST * BLOCK * width, width);
     return run(l, l->functions->rows, r->outputs, r->outputs, &l->is_packed);
   }
   int lanes = power_of_two(steps, WARP);
   weir_cuda_size_t size = blocks(l, ceil_div(r->outputs, BLOCK / lanes));
   return weir_cuda_launch(l->ctx->device, l->functions->lanes, &size,
-                          WEIR_CUDA_ARGS(&l->x, &l->y, r, &lanes, &l->is_packed));
+                          WEIR_CUDA_ARGS((void*)l->source, &l->y, r, &lanes, &l->is_packed));
 }
 
-// The innermost run is kept.
+// The innermost run is kept. A block is as many columns across as there are, or an even part of
+// them, and as many rows down as it has threads left: channels of any number then keep its threads
+// busy.
 static weir_status_t* run_columns(launch_t* l) {
   reduction_t* r = &l->r;
   l->is_packed = l->is_packed && r->inner % l->width == 0;
-  int64_t columns = r->inner / (l->is_packed ? l->width : 1);
-  int down = power_of_two(r->rows, BLOCK / power_of_two(columns, WARP));
-  int across = BLOCK / down;
-  int64_t items = r->outputs * ceil_div(columns, across);
-  cut(l, items, r->rows, 4 * down, 1);
+  int64_t columns = r->inner / (l->is_packed ? l->width : 1), tiles = ceil_div(columns, BLOCK);
+  int across = (int)ceil_div(columns, tiles);
+  int down = (int)WEIR_MAX(WEIR_MIN(BLOCK / across, r->rows), 1);
+  l->block = (int)ceil_div((int64_t)across * down, WARP) * WARP;
+  l->most = l->most * BLOCK / l->block;
+  int64_t items = r->outputs * tiles;
+  cut(l, items, r->rows, (int64_t)LEAST * down, 1);
   weir_cuda_function_t function = l->is_packed ? l->functions->packs : l->functions->columns;
   return run(l, function, items, r->outputs * r->inner, &across);
 }
 
-weir_status_t* weir_cuda_reduce(weir_kernel_ctx_t* ctx, const weir_cuda_reduce_t* functions,
-                                weir_dtype_t dtype, int rank, const int64_t* dims,
-                                const bool* is_reduced, const void* x, void* y) {
+weir_status_t* weir_cuda_reduce_from(weir_kernel_ctx_t* ctx, const weir_cuda_reduce_t* functions,
+                                     const weir_cuda_reduction_t* what) {
   launch_t l = {.ctx = ctx,
                 .functions = functions,
-                .x = x,
-                .y = y,
-                .width = 16 / (int64_t)weir_dtype_size(dtype),
+                .source = what->source,
+                .y = what->y,
+                .width = what->width,
                 .most = (int64_t)weir_cuda_core(ctx->device)->multiprocessors * BLOCKS_EACH,
-                .is_packed = ((uintptr_t)x & 15) == 0,
+                .block = BLOCK,
+                .is_packed = what->is_packed,
                 .r = {.pieces = 1}};
   reduce_shape_t shape;
-  weir_reduce_analyse(rank, dims, is_reduced, &shape);
+  weir_reduce_analyse(what->rank, what->dims, what->is_reduced, &shape);
   if (shape.kept.total * (shape.inner_reduced ? 1 : shape.inner) == 0) return NULL;
   WEIR_TRY(pass_axes(&shape.kept, &l.r.kept));
   WEIR_TRY(pass_axes(&shape.reduced, &l.r.reduced));
@@ -215,4 +247,17 @@ weir_status_t* weir_cuda_reduce(weir_kernel_ctx_t* ctx, const weir_cuda_reduce_t
   l.r.inner = shape.inner;
   l.r.count = shape.reduced_count;
   return shape.inner_reduced ? run_rows(&l) : run_columns(&l);
+}
+
+weir_status_t* weir_cuda_reduce(weir_kernel_ctx_t* ctx, const weir_cuda_reduce_t* functions,
+                                weir_dtype_t dtype, int rank, const int64_t* dims,
+                                const bool* is_reduced, const void* x, void* y) {
+  weir_cuda_reduction_t what = {.rank = rank,
+                                .dims = dims,
+                                .is_reduced = is_reduced,
+                                .source = &x,
+                                .y = y,
+                                .width = 16 / (int64_t)weir_dtype_size(dtype),
+                                .is_packed = ((uintptr_t)x & 15) == 0};
+  return weir_cuda_reduce_from(ctx, functions, &what);
 }

@@ -5,14 +5,41 @@
 //   LOAD      what an element is to it, of v, the element as ACC has it
 //   COMBINE   of a and b
 //   FINISH    the result, of a, which n elements were combined to
+//   WIDTH     elements of a pack
+//   ROWS, COLUMNS  if so, the kernels of an innermost run that is reduced, and of one that is kept
+//
+// Elements come from memory; or, where HAS_SOURCE is defined, from a source that is before this
+// text: it has the words with which the text begins.
 //
 // The innermost run of dimensions is reduced, or kept. If reduced, the threads of a part of a warp,
 // or of a block, go through the elements of one output. If kept, neighbouring threads have
 // neighbouring outputs, and the block's rows of threads join at the end. Where outputs are few,
 // their elements are cut into pieces, whose results another launch joins, in an order that depends
 // on shapes and the GPU alone.
-enum { BLOCK = 256, WARP = 32, WIDTH = 16 / sizeof(T), MAX_AXES = 8 };
-typedef pack_t<T, WIDTH> P;
+#ifndef HAS_SOURCE
+enum { AHEAD = 8 };  // packs that a thread asks for before it takes the first
+struct source_t {
+  const T* x;
+};
+template <int N>
+struct held_t {
+  pack_t<T, N> x;
+};
+// Asks for the N elements from |at| on.
+template <int N>
+__device__ __forceinline__ void fetch(const source_t& source, int64_t at, held_t<N>& held) {
+  held.x = *(const pack_t<T, N>*)(source.x + at);
+}
+// Has them.
+template <int N>
+__device__ __forceinline__ void take(const source_t& source, int64_t at, const held_t<N>& held,
+                                     T* out) {
+#pragma unroll
+  for (int k = 0; k < N; ++k) out[k] = held.x.at[k];
+}
+#endif
+
+enum { BLOCK = 256, WARP = 32, MAX_AXES = 8 };
 
 __device__ __forceinline__ ACC loaded(T x) {
   ACC v = (ACC)element_t<T>::load(x);
@@ -50,6 +77,16 @@ __device__ __forceinline__ int64_t offset_of(const axes_t& axes, int64_t index) 
   return axes.count ? offset + index * axes.strides[0] : 0;
 }
 
+// Combines |held| into |a|.
+template <int N>
+__device__ __forceinline__ void combine(const source_t& x, int64_t at, const held_t<N>& held,
+                                        ACC* a) {
+  T v[N];
+  take<N>(x, at, held, v);
+#pragma unroll
+  for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(v[k]));
+}
+
 // Over |lanes| neighbours, a power of two; each has the result.
 __device__ __forceinline__ ACC warp_combined(ACC a, int lanes) {
   for (int k = lanes / 2; k > 0; k /= 2) {
@@ -73,34 +110,58 @@ __device__ __forceinline__ ACC block_combined(ACC a) {
   return a;
 }
 
-// Elements [begin, end) of those at |x|, every |step|-th from |first| on; as packs, where |begin|
-// is a multiple of WIDTH, and |end|, too, unless there is but one row.
-__device__ __forceinline__ ACC row_combined(const T* x, const reduction_t& r, int64_t begin,
-                                            int64_t end, int first, int step, int is_packed) {
+#ifdef ROWS
+// Where pack |i| of an output is whose elements begin at |base|.
+template <int N>
+__device__ __forceinline__ int64_t place_in_rows(const reduction_t& r, int64_t base, int64_t i) {
+  if (r.rows == 1) return base + i * N;
+  int64_t inner = r.inner / N, row = quotient_of(i, inner);
+  return base + offset_of(r.reduced, row) + (i - row * inner) * N;
+}
+
+// Packs [begin, end) of those at |base|, every |step|-th.
+template <int N>
+__device__ __forceinline__ ACC packs_combined(const source_t& x, const reduction_t& r, int64_t base,
+                                              int64_t begin, int64_t end, int step) {
+  ACC a[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) a[k] = IDENTITY;
+  for (int64_t i = begin; i < end; i += AHEAD * step) {
+    held_t<N> held[AHEAD];
+    int64_t at[AHEAD];
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u) {
+      if (i + u * step >= end) continue;
+      at[u] = place_in_rows<N>(r, base, i + u * step);
+      fetch<N>(x, at[u], held[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u) {
+      if (i + u * step < end) combine<N>(x, at[u], held[u], a);
+    }
+  }
+#pragma unroll
+  for (int k = 1; k < N; ++k) a[0] = combined(a[0], a[k]);
+  return a[0];
+}
+
+// Elements [begin, end) of those at |base|, by |step| threads of which this is the |first|; as
+// packs, where |begin| is a multiple of WIDTH, and |end|, too, unless there is but one row.
+__device__ __forceinline__ ACC row_combined(const source_t& x, const reduction_t& r, int64_t base,
+                                            int64_t begin, int64_t end, int first, int step,
+                                            int is_packed) {
   ACC a = IDENTITY;
   if (is_packed) {
-    int64_t last = end / WIDTH, inner = r.inner / WIDTH;
-#pragma unroll 4
-    for (int64_t i = begin / WIDTH + first; i < last; i += step) {
-      int64_t row = r.rows == 1 ? 0 : quotient_of(i, inner);
-      const T* at = r.rows == 1 ? x : x + offset_of(r.reduced, row) - row * r.inner;
-      P in = ((const P*)at)[i];
-#pragma unroll
-      for (int k = 0; k < WIDTH; ++k) a = combined(a, loaded(in.at[k]));
-    }
+    int64_t last = end / WIDTH;
+    a = packs_combined<WIDTH>(x, r, base, begin / WIDTH + first, last, step);
     begin = last * WIDTH;
   }
-#pragma unroll 4
-  for (int64_t i = begin + first; i < end; i += step) {
-    int64_t row = r.rows == 1 ? 0 : quotient_of(i, r.inner);
-    int64_t at = r.rows == 1 ? i : offset_of(r.reduced, row) + i - row * r.inner;
-    a = combined(a, loaded(x[at]));
-  }
-  return a;
+  return combined(a, packs_combined<1>(x, r, base, begin + first, end, step));
 }
 
 // The innermost run is reduced, by |lanes| threads an output.
-extern "C" __global__ void reduce_rows_by_lanes(const T* x, T* y, reduction_t r, int lanes,
+extern "C" __global__ void reduce_rows_by_lanes(const __grid_constant__ source_t x, T* y,
+                                                const __grid_constant__ reduction_t r, int lanes,
                                                 int is_packed) {
   int per_warp = WARP / lanes, lane = threadIdx.x % WARP;
   int64_t step = threads_of_grid() / WARP * per_warp;
@@ -109,97 +170,110 @@ extern "C" __global__ void reduce_rows_by_lanes(const T* x, T* y, reduction_t r,
     bool is_there = out < r.outputs;
     ACC a = IDENTITY;
     if (is_there)
-      a = row_combined(x + offset_of(r.kept, out), r, 0, r.count, lane % lanes, lanes, is_packed);
+      a = row_combined(x, r, offset_of(r.kept, out), 0, r.count, lane % lanes, lanes, is_packed);
     a = warp_combined(a, lanes);
     if (is_there && lane % lanes == 0) y[out] = finished(a, r.count);
   }
 }
 
 // The same by a block a piece of an output.
-extern "C" __global__ void reduce_rows(const T* x, T* y, ACC* partials, reduction_t r,
-                                       int is_packed) {
+extern "C" __global__ void reduce_rows(const __grid_constant__ source_t x, T* y, ACC* partials,
+                                       const __grid_constant__ reduction_t r, int is_packed) {
   for (int64_t item = blockIdx.x; item < r.outputs * r.pieces; item += gridDim.x) {
     int64_t out = quotient_of(item, r.pieces), begin = (item - out * r.pieces) * r.per_piece;
     int64_t end = begin + r.per_piece < r.count ? begin + r.per_piece : r.count;
-    ACC a = row_combined(x + offset_of(r.kept, out), r, begin, end, threadIdx.x, BLOCK, is_packed);
+    ACC a = row_combined(x, r, offset_of(r.kept, out), begin, end, threadIdx.x, BLOCK, is_packed);
     a = block_combined(a);
     if (threadIdx.x != 0) continue;
     if (partials) partials[item] = a;
     else y[out] = finished(a, r.count);
   }
 }
+#endif
 
-// Rows [begin, end) of those at |x|, every |step|-th, N columns of them: so far apart from each
-// other, or as |axes| say.
+#ifdef COLUMNS
+// Rows [begin, end), every |step|-th, of N columns from |first| on.
 template <int N>
-__device__ __forceinline__ void rows_combined(const T* __restrict__ x, int64_t stride,
-                                              int64_t begin, int64_t end, int step, ACC* a) {
-  const T* at = x + begin * stride;
-#pragma unroll 8
-  for (int count = (int)((end - begin + step - 1) / step); count > 0; --count) {
-    pack_t<T, N> in = *(const pack_t<T, N>*)at;
-    at += step * stride;
+__device__ __forceinline__ void rows_combined(const source_t& x, const reduction_t& r,
+                                              int64_t first, int64_t begin, int64_t end, int step,
+                                              ACC* a) {
+  bool is_plain = r.reduced.count == 1;
+  int64_t stride = r.reduced.strides[0];
+  for (int64_t i = begin; i < end; i += AHEAD * step) {
+    held_t<N> held[AHEAD];
+    int64_t at[AHEAD];
 #pragma unroll
-    for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
+    for (int u = 0; u < AHEAD; ++u) {
+      int64_t row = i + u * step;
+      if (row >= end) continue;
+      at[u] = first + (is_plain ? row * stride : offset_of(r.reduced, row));
+      fetch<N>(x, at[u], held[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u) {
+      if (i + u * step < end) combine<N>(x, at[u], held[u], a);
+    }
   }
 }
+
+// Over the |down| rows of threads; the first row has the result.
 template <int N>
-__device__ __forceinline__ void rows_combined(const T* x, const axes_t& axes, int64_t begin,
-                                              int64_t end, int step, ACC* a) {
-  for (int64_t i = begin; i < end; i += step) {
-    pack_t<T, N> in = *(const pack_t<T, N>*)(x + offset_of(axes, i));
+__device__ __forceinline__ void threads_combined(ACC* a, int across, int down, int row) {
+  __shared__ ACC sums[N][BLOCK];
 #pragma unroll
-    for (int k = 0; k < N; ++k) a[k] = combined(a[k], loaded(in.at[k]));
+  for (int k = 0; k < N; ++k) sums[k][threadIdx.x] = a[k];
+  while (down > 1) {
+    int half = (down + 1) / 2;
+    __syncthreads();
+    if (row + half < down) {
+#pragma unroll
+      for (int k = 0; k < N; ++k) {
+        a[k] = combined(a[k], sums[k][threadIdx.x + half * across]);
+        sums[k][threadIdx.x] = a[k];
+      }
+    }
+    down = half;
   }
+  __syncthreads();
 }
 
+// |across| threads are neighbours in the innermost run; so many rows of them as the block has.
 template <int N>
-__device__ __forceinline__ void columns_combined(const T* x, T* y, ACC* partials,
+__device__ __forceinline__ void columns_combined(const source_t& x, T* y, ACC* partials,
                                                  const reduction_t& r, int across) {
-  __shared__ ACC sums[BLOCK * N];
-  int column = threadIdx.x % across, row = threadIdx.x / across, down = BLOCK / across;
+  int row = threadIdx.x / across, column = threadIdx.x - row * across, down = blockDim.x / across;
   int64_t tiles = (r.inner / N + across - 1) / across;
   for (int64_t item = blockIdx.x; item < r.outputs * tiles * r.pieces; item += gridDim.x) {
     int64_t rest = quotient_of(item, r.pieces), piece = item - rest * r.pieces;
     int64_t out = quotient_of(rest, tiles), first = ((rest - out * tiles) * across + column) * N;
     int64_t end = (piece + 1) * r.per_piece < r.rows ? (piece + 1) * r.per_piece : r.rows;
-    bool is_there = first < r.inner;
-    const T* from = x + offset_of(r.kept, out) + first;
+    bool is_there = first < r.inner && row < down;
     ACC a[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) a[k] = IDENTITY;
     int64_t begin = is_there ? piece * r.per_piece + row : end;
-    if (r.reduced.count == 1) rows_combined<N>(from, r.reduced.strides[0], begin, end, down, a);
-    else rows_combined<N>(from, r.reduced, begin, end, down, a);
+    rows_combined<N>(x, r, offset_of(r.kept, out) + first, begin, end, down, a);
+    threads_combined<N>(a, across, down, row);
+    if (row > 0 || !is_there) continue;
+    int64_t to = out * r.inner + first;
 #pragma unroll
-    for (int k = 0; k < N; ++k) sums[k * BLOCK + threadIdx.x] = a[k];
-    for (int half = down / 2; half > 0; half /= 2) {
-      __syncthreads();
-#pragma unroll
-      for (int k = 0; k < N; ++k) {
-        int at = k * BLOCK + threadIdx.x;
-        if (row < half) sums[at] = combined(sums[at], sums[at + half * across]);
-      }
+    for (int k = 0; k < N; ++k) {
+      if (partials) partials[(to + k) * r.pieces + piece] = a[k];
+      else y[to + k] = finished(a[k], r.count);
     }
-    for (int k = 0; k < N && row == 0 && is_there; ++k) {
-      int64_t to = out * r.inner + first + k;
-      ACC sum = sums[k * BLOCK + threadIdx.x];
-      if (partials) partials[to * r.pieces + piece] = sum;
-      else y[to] = finished(sum, r.count);
-    }
-    __syncthreads();
   }
 }
 
-// The innermost run is kept: |across| threads, a power of two, are neighbours in it.
-extern "C" __global__ void reduce_columns(const T* x, T* y, ACC* partials, reduction_t r,
-                                          int across) {
+extern "C" __global__ void reduce_columns(const __grid_constant__ source_t x, T* y, ACC* partials,
+                                          const __grid_constant__ reduction_t r, int across) {
   columns_combined<1>(x, y, partials, r, across);
 }
-extern "C" __global__ void reduce_column_packs(const T* x, T* y, ACC* partials, reduction_t r,
-                                               int across) {
+extern "C" __global__ void reduce_column_packs(const __grid_constant__ source_t x, T* y,
+                                               ACC* partials,
+                                               const __grid_constant__ reduction_t r, int across) {
   columns_combined<WIDTH>(x, y, partials, r, across);
 }
+#endif
 
 // |pieces| of each output, by a warp.
 extern "C" __global__ void reduce_join(const ACC* partials, T* y, int64_t outputs, int64_t pieces,
