@@ -19,7 +19,7 @@ LACKING = {
 # Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there,
 # nor are fused or joined nodes.
 OWN = {'_ApplyAdamAll', '_ApplyGradientDescentAll', '_ApplyMomentumAll', '_ApplyRMSPropAll', '_CopyFromPeer', '_CopyToDevice',
-       '_CopyToHost', '_Fused', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
+       '_CopyToHost', '_Fused', '_FusedReduce', '_ResourceApplyAdamAll', '_ResourceApplyGradientDescentAll', '_ResourceApplyKerasMomentumAll',
        '_ResourceApplyMomentumAll', '_ResourceApplyRMSPropAll'}
 # Attributes that take more types than TensorFlow's: mixed precision is bfloat16 there, too, but its optimizer leaves that unfused.
 WIDER = {('_FusedBatchNormGradEx', 'T'): {'bfloat16'}, ('_FusedConv2D', 'T'): {'bfloat16'}}

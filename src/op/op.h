@@ -48,7 +48,8 @@ enum {
 };
 
 // How an elementwise op makes an element of its output from those of its inputs: what passes fuse
-// by, and kernels of fused nodes run.
+// by, and kernels of fused nodes run. The last two are reductions, which a fused node takes along
+// where its device can; only as what comes last.
 typedef enum weir_scalar_kind_t {
   WEIR_SCALAR_NONE = 0,
   WEIR_SCALAR_UNARY,            // a row of kernel/elementwise/unary_ops.inc
@@ -60,10 +61,13 @@ typedef enum weir_scalar_kind_t {
   WEIR_SCALAR_ACTIVATION_GRAD,  // its gradient, of inputs of one shape
   WEIR_SCALAR_CAST,             // from the input's type to the output's
   WEIR_SCALAR_SELECT,           // the second or third input, as the first says; they broadcast
+  WEIR_SCALAR_REDUCE,           // over dimensions that the step names (program.h); no op's own
+  WEIR_SCALAR_REDUCE_CHANNELS,  // over all but the channels: the last dimension, or the second one
+                                // where an attribute data_format is "NCHW"
 } weir_scalar_kind_t;
 typedef struct weir_scalar_t {
   uint8_t kind;      // weir_scalar_kind_t
-  uint8_t function;  // weir_unary_op_t, weir_binary_op_t or weir_activation_t
+  uint8_t function;  // weir_unary_op_t, weir_binary_op_t, weir_activation_t or weir_reduce_op_t
 } weir_scalar_t;
 
 // What mixed precision (pass/mixed.c) makes of a float node: whether it may compute in 16 bits. It

@@ -8,6 +8,10 @@
 // Readers are chosen before what they read, in one sweep. Then groups are joined further where that
 // is known to be right though others read what is between them (fuse_join.c).
 //
+// A reduction is the last of its group on the way that it is on: what reads it is in another, as
+// all of what it reads must be there first. A group has one at most, as its kernels make but one in
+// passing.
+//
 // A group's nodes are alike in all that a node is besides its value: device, deadness and loop. All
 // of it waits for what one of them awaits: the root did so anyhow. Nodes that hand a value on, held
 // back by control edges, are members without a step; gradients have many of them. What reads
@@ -51,8 +55,8 @@ static bool has_plain_types(const weir_node_t* node, weir_scalar_t scalar) {
   return weir_scalar_can_fuse(scalar, type, node->def.output_types[0]);
 }
 
-static bool has_fused_kernel(const weir_fuse_t* f, const char* kernel_type) {
-  const weir_kernel_def_t* const* table = f->fused ? f->fused->kernel_tables : NULL;
+static bool has_fused_kernel(const weir_op_t* fused, const char* kernel_type) {
+  const weir_kernel_def_t* const* table = fused ? fused->kernel_tables : NULL;
   for (; table && *table; ++table) {
     for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
       if (strcmp(kernel->device, kernel_type) == 0) return true;
@@ -63,9 +67,9 @@ static bool has_fused_kernel(const weir_fuse_t* f, const char* kernel_type) {
 
 // Whether |node| runs where there is code for fused nodes. What runs on a device but computes in
 // the host's memory, integers of a GPU for one, is left there.
-static bool is_where_fused(const weir_fuse_t* f, const weir_node_t* node) {
+static bool is_where_fused(const weir_op_t* fused, const weir_node_t* node) {
   const char* kind = weir_pass_kernel_type(node);
-  if (!kind || !has_fused_kernel(f, kind)) return false;
+  if (!kind || !has_fused_kernel(fused, kind)) return false;
   const weir_kernel_def_t* kernel = weir_pass_find_kernel(&node->def, kind);
   return kernel && !weir_kernel_host_args(&node->def, kernel, false) &&
          !weir_kernel_host_args(&node->def, kernel, true);
@@ -81,8 +85,10 @@ static bool is_plain(const weir_node_t* node) {
 static bool is_step(const weir_fuse_t* f, const weir_node_t* node) {
   if (!is_plain(node) || node->def.op->def->scalar.kind == WEIR_SCALAR_NONE) return false;
   weir_scalar_t scalar = node->def.op->def->scalar;
-  return node->def.input_count == weir_scalar_arity(scalar) && has_plain_attrs(node) &&
-         has_plain_types(node, scalar) && is_where_fused(f, node);
+  bool reduces = weir_scalar_reduces(scalar);
+  return node->def.input_count == weir_scalar_arity(scalar) && (reduces || has_plain_attrs(node)) &&
+         has_plain_types(node, scalar) &&
+         is_where_fused(reduces ? f->fused_reduce : f->fused, node);
 }
 
 // What only hands its value on is gone by now, unless it waits for something.
@@ -174,7 +180,7 @@ static void join(weir_fuse_t* f, int number, weir_node_t* node) {
 }
 
 static bool can_join(const weir_fuse_t* f, int number, const weir_node_t* node) {
-  if (number < 0 || f->is_awaited[node->id]) return false;
+  if (number < 0 || f->is_awaited[node->id] || weir_fuse_reduces(node)) return false;
   const weir_fuse_group_t* group = f->groups[number];
   return group->member_count < WEIR_FUSED_MAX_STEPS && weir_fuse_is_alike(f, node, group->root) &&
          group->input_count - 1 + count_new_inputs(group, node) <= WEIR_FUSED_MAX_INPUTS;
@@ -189,6 +195,7 @@ static weir_status_t* choose_group(weir_fuse_t* f, weir_node_t* node) {
     weir_fuse_group_t* group = weir_arena_alloc(&f->rewrite.arena, sizeof(*group));
     if (!group) return weir_out_of_memory();
     group->root = node;
+    group->reduces = weir_fuse_reduces(node);
     number = f->group_count++;
     f->groups[number] = group;
   }
@@ -234,6 +241,7 @@ static weir_status_t* mark_awaited(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
 static weir_status_t* init(weir_fuse_t* f, const weir_pass_ctx_t* ctx) {
   weir_arena_t* arena = &f->rewrite.arena;
   f->fused = weir_registry_find(ctx->graph->registry, weir_view_of("_Fused"));
+  f->fused_reduce = weir_registry_find(ctx->graph->registry, weir_view_of("_FusedReduce"));
   WEIR_TRY(weir_rewrite_init(&f->rewrite, ctx->graph));
   WEIR_TRY(weir_alive_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->condition));
   WEIR_TRY(weir_loops_find(ctx->graph, f->rewrite.order, f->rewrite.count, arena, &f->loops));

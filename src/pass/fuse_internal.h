@@ -12,6 +12,7 @@ typedef struct weir_fuse_group_t {
   weir_node_t* root;   // the node that began it: for device, condition and loop
   weir_node_t* first;  // member; see weir_fuse_t.next_member
   int member_count;    // 0: its members went to another group
+  bool reduces;        // one of them is a reduction
   int input_count;
   weir_edge_t inputs[WEIR_FUSED_MAX_INPUTS];  // edges that members read and others make
 } weir_fuse_group_t;
@@ -24,9 +25,10 @@ typedef struct weir_fuse_controls_t {
 
 typedef struct weir_fuse_t {
   weir_rewrite_t rewrite;
-  const weir_op_t* fused;  // NULL: nobody registered it
-  weir_loops_t loops;      // by node id, as all below: which loop it is in
-  const int* condition;    // when it is alive (alive.h)
+  const weir_op_t* fused;         // NULL: nobody registered it
+  const weir_op_t* fused_reduce;  // the same with a reduction
+  weir_loops_t loops;             // by node id, as all below: which loop it is in
+  const int* condition;           // when it is alive (alive.h)
   bool* is_live;
   bool* is_awaited;  // by control edges, or as a target
   bool* is_hop;      // a member without a step: it hands its input on
@@ -46,6 +48,10 @@ int weir_fuse_find_input(const weir_fuse_group_t* group, weir_edge_t edge);  // 
 // Type of the operands; of a select's choices.
 WEIR_INLINE weir_dtype_t weir_fuse_operand_type(const weir_node_t* node) {
   return node->def.input_types[node->def.input_count - 1];
+}
+// Of a member.
+WEIR_INLINE bool weir_fuse_reduces(const weir_node_t* node) {
+  return weir_scalar_reduces(node->def.op->def->scalar);
 }
 // Tells what |node| reads who reads it: |reader_group|.
 void weir_fuse_note_reader(weir_fuse_t* f, const weir_node_t* node);

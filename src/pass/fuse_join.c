@@ -240,11 +240,23 @@ static bool unite_inputs(const join_t* j, int from, int to, weir_fuse_group_t* o
   return true;
 }
 
+// Whether |to| reads what a reduction of |from| makes, or both have one.
+static bool is_reduction_between(const join_t* j, int from, int to) {
+  const weir_fuse_group_t* second = j->f->groups[to];
+  if (!j->f->groups[from]->reduces) return false;
+  for (int i = 0; i < second->input_count; ++i) {
+    const weir_node_t* source = second->inputs[i].node;
+    if (group_at(j, source) == from && weir_fuse_reduces(source)) return true;
+  }
+  return second->reduces;
+}
+
 static bool can_join(join_t* j, int from, int to, weir_fuse_group_t* united) {
   const weir_fuse_group_t* first = j->f->groups[from];
   const weir_fuse_group_t* second = j->f->groups[to];
   return first->member_count + second->member_count <= WEIR_FUSED_MAX_STEPS &&
-         weir_fuse_is_alike(j->f, first->root, second->root) && unite_inputs(j, from, to, united) &&
+         weir_fuse_is_alike(j->f, first->root, second->root) &&
+         !is_reduction_between(j, from, to) && unite_inputs(j, from, to, united) &&
          keeps_waiting(j, from, to) && !is_between(j, from, to);
 }
 
@@ -260,6 +272,7 @@ static void join(join_t* j, int from, int to, const weir_fuse_group_t* united) {
   j->f->next_member[last->id] = second->first;
   second->first = first->first;
   second->member_count += first->member_count;
+  second->reduces |= first->reduces;
   second->input_count = united->input_count;
   memcpy(second->inputs, united->inputs, sizeof(*united->inputs) * (size_t)united->input_count);
   *first = (weir_fuse_group_t){.root = first->root};

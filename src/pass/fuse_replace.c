@@ -108,6 +108,18 @@ static float parameter_of(const weir_node_t* node) {
   return 0;
 }
 
+// What a reduction keeps.
+static uint32_t axes_of(const weir_node_t* node) {
+  const weir_attr_t* format = weir_attrs_find(node->def.attrs, "data_format");
+  bool is_nchw = format && weir_view_is(format->u.s, "NCHW");
+  return is_nchw ? WEIR_FUSED_KEEPS_SECOND : WEIR_FUSED_KEEPS_LAST;
+}
+
+static void write_reduction(const weir_node_t* node, weir_fused_step_t* step) {
+  step->scalar.kind = WEIR_SCALAR_REDUCE;
+  step->axes = axes_of(node);
+}
+
 static uint16_t value_of_edge(const draft_t* d, weir_edge_t edge) {
   edge = behind_hops(d->f, d->number, edge);
   int input = find_input(d, edge);
@@ -124,6 +136,7 @@ static void write_steps(draft_t* d) {
                                       .type = (uint8_t)weir_fuse_operand_type(node),
                                       .out_type = (uint8_t)node->def.output_types[0],
                                       .parameter = parameter_of(node)};
+    if (weir_fuse_reduces(node)) write_reduction(node, &d->steps[i]);
     for (int k = 0; k < node->def.input_count; ++k)
       d->steps[i].operands[k] = value_of_edge(d, node->inputs[k]);
   }
@@ -179,7 +192,7 @@ static weir_status_t* add_node(const draft_t* d, weir_node_t** out_node) {
   attrs[count++] = weir_attr_shapes("shapes", shapes, (size_t)d->input_count);
   const char* name = weir_arena_printf(&last->graph->arena, "%s_fused", last->def.name);
   if (!name) return weir_out_of_memory();
-  weir_node_params_t params = {.op = "_Fused",
+  weir_node_params_t params = {.op = weir_fused_reduces(&program) ? "_FusedReduce" : "_Fused",
                                .name = name,
                                .unique_name = true,
                                .device = last->def.device,

@@ -340,8 +340,8 @@ static void test_colocation(void** state) {
   assert_int_equal(saved(w, FETCH(both)), 1);
 }
 
-// Fused nodes among those that a step of |fetch| needs.
-static int count_fused(world_t* w, weir_edge_t fetch) {
+// Nodes of |op|, a fused one, among those that a step of |fetch| needs.
+static int count_of(world_t* w, const char* op, weir_edge_t fetch) {
   weir_graph_t* copy = NULL;
   weir_node_t** targets = NULL;
   weir_edge_t feeds[4];
@@ -357,10 +357,12 @@ static int count_fused(world_t* w, weir_edge_t fetch) {
   weir_pass_ctx_t ctx = {.graph = copy};
   check_ok(weir_pass_fuse(&ctx));
   for (size_t i = 0; i < copy->node_count; ++i)
-    count += strcmp(copy->nodes[i]->def.op_name, "_Fused") == 0;
+    count += strcmp(copy->nodes[i]->def.op_name, op) == 0;
   weir_graph_release(copy);
   return count;
 }
+
+static int count_fused(world_t* w, weir_edge_t fetch) { return count_of(w, "_Fused", fetch); }
 
 // Nodes are fused where their kind of device has a kernel for it and holds their values.
 static void test_kinds_of_devices(void** state) {
@@ -380,6 +382,30 @@ static void test_kinds_of_devices(void** state) {
   }
   assert_int_equal(count_fused(w, here[0]), 1);
   assert_int_equal(count_fused(w, there[0]), 0);  // a GPU's int32 are the host's
+}
+
+// A sum over all but the channels is taken along where its kind of device does that: with what
+// makes its elements, though others read them, not with what reads it, and one at most.
+static void test_reductions(void** state) {
+  world_t* w = *state;
+  static const char gpu[] = "/device:GPU:0", cpu[] = "/device:CPU:0", sum[] = "BiasAddGrad";
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t i = placeholder(w, "i", WEIR_DTYPE_INT64);
+  weir_edge_t value = add_on(w, gpu, "Neg", x), total = add_on(w, gpu, sum, value);
+  assert_int_equal(count_of(w, "_FusedReduce", total), 1);
+  weir_edge_t both[2] = {add_on(w, gpu, "Softmax", value), total};
+  assert_int_equal(count_of(w, "_FusedReduce", add_two_on(w, gpu, "Pack", both)), 1);
+  assert_int_equal(count_of(w, "_FusedReduce", add_on(w, gpu, sum, x)), 0);
+  assert_int_equal(count_of(w, "_FusedReduce", add_on(w, gpu, sum, add_on(w, gpu, "Neg", i))), 0);
+  assert_int_equal(count_of(w, "_FusedReduce", add_on(w, cpu, sum, add_on(w, cpu, "Neg", x))), 0);
+  weir_edge_t after = add_on(w, gpu, "Neg", add_on(w, gpu, "Exp", total));
+  assert_int_equal(count_of(w, "_FusedReduce", after), 1);
+  assert_int_equal(count_of(w, "_Fused", after), 1);
+  weir_edge_t beside[2] = {value, total};
+  assert_int_equal(count_of(w, "_FusedReduce", add_two_on(w, gpu, "Mul", beside)), 1);
+  weir_edge_t sums[2] = {total, add_on(w, gpu, sum, add_on(w, gpu, "Exp", value))};
+  weir_edge_t apart = add_two_on(w, gpu, "Pack", sums);
+  assert_int_equal(count_of(w, "_FusedReduce", apart), 1);
 }
 
 // What reads a reference reads it in its turn.
@@ -555,6 +581,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_attributes, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_devices, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_kinds_of_devices, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_reductions, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_colocation, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_references, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_branches, world_setup, world_teardown),

@@ -19,6 +19,7 @@ except ImportError:  # to run them
     tf = None
 
 MOST_NODES = 12  # of a graph that was fused, arguments, results and copies included
+MOST_OF_SUMS = 8  # of one with sums that were taken along
 FLOATING = (tf.float32, tf.float64, tf.half, tf.bfloat16) if tf else ()
 UNARY = ('Abs Neg Sign Square Reciprocal Sqrt Rsqrt Exp Expm1 Log Log1p Tanh Sigmoid Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh '
          'Acosh Atanh Erf Erfc Lgamma Floor Ceil Round Relu Relu6 LeakyRelu Elu Selu Softplus Softsign').split()
@@ -30,6 +31,12 @@ INTEGERS = (tf.int8, tf.int16, tf.int64, tf.uint8, tf.uint16, tf.uint32, tf.uint
 # Of three operands; the result has the shape of the first.
 SHAPES = [((6, 8), (6, 8), (6, 8)), ((6, 8), (), ()), ((6, 8), (8,), ()), ((6, 8), (6, 1), (8,)), ((6, 7), (6, 1), (7,)),
           ((4, 5, 6), (4, 1, 6), (1, 5, 1)), ((4, 5, 8), (4, 1, 8), (5, 1)), ((), (), ()), ((0, 3), (3,), ())]
+
+# Of tensors whose channels are summed: channels of every number, few rows and many, runs that packs fit and that they do not, and nothing.
+NHWC = [(4, 5, 6, 1), (4, 5, 6, 3), (3, 5, 5, 7), (2, 6, 6, 36), (30, 30, 30, 64), (5, 1000), (3, 2, 1001), (2, 3000), (40000, 3), (9000, 4), (1, 8),
+        (1, 1), (0, 4, 4, 3), (2, 3, 0)]
+NCHW = [(4, 3, 5, 7), (3, 7, 6, 6), (4, 64, 8, 8), (2, 1000, 2, 2), (2, 3, 100, 100), (64, 2, 40, 40), (5, 1, 6, 6), (6, 4, 1, 1), (2, 3, 40000),
+        (2, 5, 0, 4), (0, 5, 4, 4)]
 
 
 # Optimizers and their variables.
@@ -103,6 +110,47 @@ def long_chain():
     for i in range(300):
         y = tf.sin(y) if i % 2 else tf.raw_ops.AddN(inputs=[y, tf.tanh(y)])
     return y
+
+
+def all_of(*values):
+    return tf.concat([tf.reshape(value, [-1]) for value in values], 0)
+
+
+def channel_sums(value, data_format='NHWC'):
+    return tf.raw_ops.BiasAddGrad(out_backprop=value, data_format=data_format)
+
+
+def relu_gradients(dtype, shape, data_format):
+    """What a layer's gradients begin with: read whole, and summed by channels."""
+    gradient = tf.raw_ops.ReluGrad(gradients=feed(dtype, shape), features=feed(dtype, shape))
+    return all_of(gradient, channel_sums(gradient, data_format))
+
+
+def sums_without(dtype):
+    """Of a value that nobody else reads, and is no number here and there."""
+    x, y = feed(dtype, (300, 24)), feed(dtype, (300, 24))
+    return channel_sums(tf.sqrt(x) * y)
+
+
+def sums_of_broadcasts(shapes):
+    """Integers: however they are added, their sums are the same."""
+    x, y, z = (tf.round(feed(tf.float32, shape) * 8) for shape in shapes)
+    value = x * y - z
+    return all_of(value, channel_sums(value), channel_sums(-value), y)
+
+
+def sums_between_types(dtype, other):
+    """Mixed precision: another type in memory than what is summed."""
+    x = tf.cast(tf.round(feed(dtype, (50, 40)) * 8), other)
+    value = tf.raw_ops.ReluGrad(gradients=x, features=tf.cast(feed(dtype, (50, 40)), other))
+    return all_of(tf.cast(value, dtype), tf.cast(channel_sums(value), dtype))
+
+
+def sums_apart():
+    """What is made of a sum is not of the sum's node."""
+    x = tf.round(feed(tf.float32, (64, 12)) * 8)
+    total = channel_sums(x)
+    return all_of(x * total, channel_sums(tf.exp(x) * 0 + total))
 
 
 def scalars(optimizer, rate, half):
@@ -196,6 +244,20 @@ def cases():
         yield f'broadcasts of {shapes}', lambda s=shapes: broadcasts(s), MOST_NODES
     yield 'several shapes', several_shapes, MOST_NODES
     yield 'a long chain', long_chain, MOST_NODES
+    for shape in NHWC:
+        yield f'sums of channels of {shape}', lambda s=shape: relu_gradients(tf.float32, s, 'NHWC'), MOST_OF_SUMS
+    for shape in NCHW:
+        yield f'sums of channels of {shape}, NCHW', lambda s=shape: relu_gradients(tf.float32, s, 'NCHW'), MOST_OF_SUMS
+    for dtype in FLOATING:
+        for data_format in ('NHWC', 'NCHW'):
+            yield (f'sums of channels of {dtype.name}, {data_format}', lambda d=dtype, f=data_format: relu_gradients(d, (6, 16, 6, 40), f),
+                   MOST_OF_SUMS)
+        yield f'sums of channels of {dtype.name} alone', lambda d=dtype: sums_without(d), MOST_OF_SUMS - 2
+    for shapes in (s for s in SHAPES if len(s[0]) > 1):
+        yield f'sums of broadcasts of {shapes}', lambda s=shapes: sums_of_broadcasts(s), 3 * MOST_NODES
+    for dtype, other in (FLOATING[0], FLOATING[2]), (FLOATING[0], FLOATING[3]), (FLOATING[2], FLOATING[0]):
+        yield f'sums of {dtype.name} as {other.name}', lambda d=dtype, o=other: sums_between_types(d, o), 2 * MOST_NODES
+    yield 'what is made of sums', sums_apart, 2 * MOST_NODES
     for optimizer in SLOTS:
         yield f'updates by {optimizer}', lambda o=optimizer: updates(o, tf.float32), most_updates(optimizer)
         if optimizer != 'KerasMomentum':

@@ -182,11 +182,17 @@ static weir_status_t* make_results(run_t* run, int at) {
   return NULL;
 }
 
+// Outputs without elements, and sums of none.
 static weir_status_t* make_empty_outputs(run_t* run) {
   const weir_fused_program_t* program = &run->code->program;
   for (int i = 0; i < program->output_count; ++i) {
     int value = program->outputs[i];
-    if (run->shapes.counts[value] == 0) WEIR_TRY(make_output(run, -1, value));
+    const weir_fused_step_t* step = weir_fused_step_of(program, value);
+    bool is_sum = weir_scalar_reduces(step->scalar);
+    if (run->shapes.counts[is_sum ? step->operands[0] : value] > 0) continue;
+    WEIR_TRY(make_output(run, -1, value));
+    size_t size = (size_t)run->shapes.counts[value] * weir_dtype_size(run->code->types[value]);
+    if (size > 0) WEIR_TRY(weir_cuda_zero(run->ctx->device, run->data[value], size));
   }
   return NULL;
 }
@@ -222,12 +228,61 @@ static bool is_packed(const run_t* run, const weir_fused_launch_t* launch, int w
 // results.
 enum { MAX_ARGS = 3 + 2 * WEIR_FUSED_MAX_INPUTS + WEIR_FUSED_MAX_RESULTS };
 
+// What the kernel of a launch reads and writes, one after the other: source_t of its text, all of
+// which is of eight bytes.
+typedef struct source_t {
+  int64_t words[WEIR_FUSED_MAX_DIMS + 1 + 2 * WEIR_FUSED_MAX_INPUTS +
+                WEIR_FUSED_MAX_DIMS * WEIR_FUSED_MAX_STRIDED + WEIR_FUSED_MAX_RESULTS];
+  size_t count;
+} source_t;
+
+static void put(source_t* source, const void* words, size_t count) {
+  memcpy(source->words + source->count, words, count * sizeof(*source->words));
+  source->count += count;
+}
+
+static void put_source(const run_t* run, const weir_fused_launch_t* launch, source_t* source) {
+  if (launch->rank > 0) {
+    int64_t rank = launch->rank;
+    put(source, launch->dims, WEIR_FUSED_MAX_DIMS);
+    put(source, &rank, 1);
+  }
+  for (int i = 0; i < launch->operand_count; ++i) {
+    const weir_fused_operand_t* operand = &launch->operands[i];
+    put(source, &run->data[operand->value], 1);
+    if (operand->kind == WEIR_FUSED_ROW || operand->kind == WEIR_FUSED_COLUMN)
+      put(source, &operand->extent, 1);
+    if (operand->kind == WEIR_FUSED_STRIDED) put(source, operand->strides, WEIR_FUSED_MAX_DIMS);
+  }
+  for (int i = 0; i < launch->result_count; ++i) put(source, &run->data[launch->results[i]], 1);
+}
+
+static weir_status_t* launch_reduction(run_t* run, const weir_fused_launch_t* launch,
+                                       const weir_fused_variant_t* variant) {
+  const weir_fused_step_t* step = weir_fused_step_of(&run->code->program, launch->reduced);
+  bool is_reduced[WEIR_MAX_RANK];
+  for (int d = 0; d < launch->shape.rank; ++d)
+    is_reduced[d] = weir_fused_is_reduced(step->axes, launch->shape.rank, d);
+  WEIR_TRY(make_output(run, -1, launch->reduced));
+  source_t source = {.count = 0};
+  put_source(run, launch, &source);
+  weir_cuda_reduction_t what = {.rank = launch->shape.rank,
+                                .dims = launch->shape.dims,
+                                .is_reduced = is_reduced,
+                                .source = source.words,
+                                .y = run->data[launch->reduced],
+                                .width = variant->width,
+                                .is_packed = is_packed(run, launch, variant->width)};
+  return weir_cuda_reduce_from(run->ctx, &variant->reduce, &what);
+}
+
 static weir_status_t* launch_one(run_t* run, int at) {
   weir_fused_launch_t* launch = &run->launches.items[at];
   weir_device_t* device = run->ctx->device;
   const weir_fused_variant_t* variant = NULL;
   WEIR_TRY(weir_fused_variant(run->code, device, launch, &variant));
   WEIR_TRY(make_results(run, at));
+  if (launch->reduced != WEIR_FUSED_NO_VALUE) return launch_reduction(run, launch, variant);
   int packed = is_packed(run, launch, variant->width);
   dims_t dims = {.rank = launch->rank};
   memcpy(dims.at, launch->dims, sizeof(dims.at));

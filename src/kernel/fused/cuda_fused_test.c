@@ -68,6 +68,7 @@ static weir_status_t* plan(fixture_t* f) {
 
 static const weir_scalar_t add = {WEIR_SCALAR_BINARY, WEIR_BINARY_ADD};
 static const weir_scalar_t flat = {WEIR_SCALAR_BINARY_FLAT, WEIR_BINARY_TANH_GRAD};
+static const weir_scalar_t sum = {WEIR_SCALAR_REDUCE, WEIR_REDUCE_SUM};
 static const weir_scalar_t negative = {WEIR_SCALAR_UNARY, WEIR_UNARY_NEG};
 
 // One way in which the second of two operands may lie in the first.
@@ -174,7 +175,9 @@ static void check_text(const fixture_t* f, int width, const char* const* parts) 
   const weir_fused_launch_t* launch = &f->launches.items[0];
   uint16_t values[8];
   uint8_t kinds[8];
-  weir_fused_variant_t variant = {.operand_count = launch->operand_count,
+  weir_fused_variant_t variant = {.reduced = launch->reduced,
+                                  .is_row = launch->is_row,
+                                  .operand_count = launch->operand_count,
                                   .result_count = launch->result_count,
                                   .results = launch->results,
                                   .values = values,
@@ -219,11 +222,62 @@ static void test_texts(void** state) {
   weir_arena_free(&f.arena);
 }
 
+// A sum over all but the channels goes along with what it sums, over that one's shape; another one
+// is a launch of its own.
+static void test_reductions(void** state) {
+  (void)state;
+  fixture_t f;
+  start(&f, 2);
+  add_step(&f, add, 0, 1);
+  add_step(&f, sum, 2, 0);
+  f.steps[1].axes = WEIR_FUSED_KEEPS_LAST;
+  add_output(&f, 2);
+  add_output(&f, 3);
+  f.shapes[0] = SHAPE(4, 5, 6);
+  f.shapes[1] = SHAPE(6);
+  assert_null(plan(&f));
+  const weir_fused_launch_t* launch = &f.launches.items[0];
+  assert_int_equal(f.launches.count, 1);
+  assert_int_equal(f.shapes[3].rank, 1);
+  assert_int_equal(f.shapes[3].dims[0], 6);
+  assert_int_equal(launch->n, 120);
+  assert_int_equal(launch->result_count, 1);
+  assert_int_equal(launch->reduced, 3);
+  assert_false(launch->is_row);
+  const char* const parts[] = {"#define T float",
+                               "enum { AHEAD = 2 };",
+                               "struct source_t {",
+                               "held.x1 = *(const pack_t<float, N>*)(s.p1 + i % (I)s.n1);",
+                               "steps(held.x0.at[k], held.x1.at[k], &y2.at[k], &reduced[k]);",
+                               "*(pack_t<float, N>*)(s.p2 + i) = y2;",
+                               NULL};
+  check_text(&f, 4, parts);
+  f.steps[1].axes = WEIR_FUSED_KEEPS_SECOND;
+  assert_null(plan(&f));
+  assert_int_equal(f.shapes[3].dims[0], 5);
+  assert_true(f.launches.items[0].is_row);
+  add_step(&f, sum, 2, 0);
+  f.steps[2].axes = WEIR_FUSED_KEEPS_LAST;
+  add_output(&f, 4);
+  assert_null(plan(&f));
+  assert_int_equal(f.launches.count, 2);
+  assert_int_equal(f.launches.items[1].reduced, 4);
+  assert_int_equal(f.launches.items[1].result_count, 0);
+  f.shapes[0] = SHAPE(4, 0, 6);
+  assert_null(plan(&f));
+  assert_int_equal(f.launches.count, 0);
+  f.shapes[0] = SHAPE(6);
+  weir_status_t* status = plan(&f);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+  weir_arena_free(&f.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_kinds),    cmocka_unit_test(test_strides),
       cmocka_unit_test(test_launches), cmocka_unit_test(test_steps_alone),
-      cmocka_unit_test(test_texts),
+      cmocka_unit_test(test_texts),    cmocka_unit_test(test_reductions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

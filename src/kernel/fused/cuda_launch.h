@@ -5,6 +5,7 @@
 
 #include "kernel/fused/cuda_fused.h"
 #include "kernel/fused/shapes.h"
+#include "kernel/reduce/cuda_reduce.h"
 
 // What bounds the parameters of a kernel, 4 KiB in all.
 enum {
@@ -30,7 +31,10 @@ typedef struct weir_fused_operand_t {
   int64_t strides[WEIR_FUSED_MAX_DIMS];
 } weir_fused_operand_t;
 
-// Some values over all elements of one shape: what leads to them from values in memory.
+enum { WEIR_FUSED_NO_VALUE = UINT16_MAX };
+
+// Some values over all elements of one shape: what leads to them from values in memory. And one
+// that these are reduced to, if so.
 typedef struct weir_fused_launch_t {
   int64_t n;
   weir_shape_view_t shape;
@@ -40,6 +44,8 @@ typedef struct weir_fused_launch_t {
   weir_fused_operand_t* operands;
   int result_count;
   uint16_t* results;  // values that are written
+  uint16_t reduced;   // the value that a reduction makes; or WEIR_FUSED_NO_VALUE
+  bool is_row;        // it reduces the innermost dimensions
 } weir_fused_launch_t;
 
 typedef struct weir_fused_launches_t {
@@ -47,6 +53,13 @@ typedef struct weir_fused_launches_t {
   int count;
   bool is_stepwise;  // each is one step, and reads what earlier ones wrote
 } weir_fused_launches_t;
+
+// The step that makes |value|; NULL: it is an input, or none.
+WEIR_INLINE const weir_fused_step_t* weir_fused_step_of(const weir_fused_program_t* program,
+                                                        int value) {
+  bool is_step = value >= program->input_count && value != WEIR_FUSED_NO_VALUE;
+  return is_step ? &program->steps[value - program->input_count] : NULL;
+}
 
 // Cuts a program into launches, one for each shape of its outputs; or one for each step where that
 // cannot be: ops that count elements only, and too many ways to broadcast. What has no elements is
@@ -61,6 +74,9 @@ struct weir_fused_variant_t {
   weir_cuda_function_t function;
   int width;     // elements that a thread takes at a time where they lie well; 1: it never does
   bool is_wide;  // indices have 64 bits
+  bool is_row;   // as the launch says
+  uint16_t reduced;
+  weir_cuda_reduce_t reduce;  // in place of |function|, if something is reduced
   int operand_count;
   int result_count;
   uint16_t* results;
@@ -68,8 +84,8 @@ struct weir_fused_variant_t {
   uint8_t* kinds;    // likewise
 };
 
-// Appends the text of a variant, all but the prelude, and sets its width. UNIMPLEMENTED where a
-// step has no formula.
+// Appends the text of a variant, all but the prelude, and the text of reduce.cu if it reduces, and
+// sets its width. UNIMPLEMENTED where a step has no formula.
 WEIR_MUST_USE weir_status_t* weir_fused_write(const weir_cuda_fused_t* code,
                                               weir_fused_variant_t* variant, weir_strbuf_t* out);
 // The text that runs |launch|, compiled the first time.

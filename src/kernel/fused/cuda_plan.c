@@ -5,6 +5,9 @@
 // costs less than another launch, or memory. Shapes broadcast along their trailing dimensions, so
 // through whatever steps an input comes, its own shape says which of its elements belongs to which
 // result.
+//
+// What a reduction makes belongs to a launch over the shape of what it reduces, along with all else
+// of that shape. A launch has but one: others are launches of their own.
 #include "kernel/fused/cuda_launch.h"
 
 typedef struct planner_t {
@@ -120,21 +123,37 @@ static bool is_regular(const planner_t* p) {
   return true;
 }
 
+// The step that makes |value|, if that is a reduction; NULL: it is not.
+static const weir_fused_step_t* reduction_of(const planner_t* p, int value) {
+  const weir_fused_step_t* step = weir_fused_step_of(&p->code->program, value);
+  return step && weir_scalar_reduces(step->scalar) ? step : NULL;
+}
+
+// The value whose shape a launch goes over that makes |value|.
+static int value_gone_over(const planner_t* p, int value) {
+  const weir_fused_step_t* step = reduction_of(p, value);
+  return step ? step->operands[0] : value;
+}
+
 static weir_fused_launch_t* find_launch(const planner_t* p, int value) {
+  weir_shape_view_t shape = p->shapes->shapes[value_gone_over(p, value)];
+  bool is_reduction = reduction_of(p, value) != NULL;
   for (int i = 0; i < p->out->count; ++i) {
     weir_fused_launch_t* launch = &p->out->items[i];
-    if (is_alike(launch->shape, p->shapes->shapes[value]) &&
-        launch->result_count < WEIR_FUSED_MAX_RESULTS)
-      return launch;
+    bool has_room = is_reduction ? launch->reduced == WEIR_FUSED_NO_VALUE
+                                 : launch->result_count < WEIR_FUSED_MAX_RESULTS;
+    if (is_alike(launch->shape, shape) && has_room) return launch;
   }
   return NULL;
 }
 
 static weir_fused_launch_t* add_launch(planner_t* p, int value, int operand_capacity) {
   weir_fused_launch_t* launch = &p->out->items[p->out->count];
+  int over = value_gone_over(p, value);
   *launch = (weir_fused_launch_t){
-      .n = p->shapes->counts[value],
-      .shape = p->shapes->shapes[value],
+      .n = p->shapes->counts[over],
+      .shape = p->shapes->shapes[over],
+      .reduced = WEIR_FUSED_NO_VALUE,
       .operands = weir_arena_array(p->arena, (size_t)operand_capacity, sizeof(*launch->operands)),
       .results = weir_arena_array(p->arena, WEIR_FUSED_MAX_RESULTS, sizeof(*launch->results))};
   if (!launch->operands || !launch->results) return NULL;
@@ -142,15 +161,33 @@ static weir_fused_launch_t* add_launch(planner_t* p, int value, int operand_capa
   return launch;
 }
 
+// Whether the innermost dimensions are reduced, those of one element aside.
+static bool is_row_reduced(weir_shape_view_t shape, uint32_t axes) {
+  int last = shape.rank - 1;
+  while (last >= 0 && shape.dims[last] == 1) --last;
+  return last >= 0 && weir_fused_is_reduced(axes, shape.rank, last);
+}
+
+static void add_result(const planner_t* p, weir_fused_launch_t* launch, int value) {
+  const weir_fused_step_t* reduction = reduction_of(p, value);
+  if (!reduction) {
+    launch->results[launch->result_count++] = (uint16_t)value;
+    return;
+  }
+  launch->reduced = (uint16_t)value;
+  launch->shape = p->shapes->shapes[reduction->operands[0]];  // the axes are counted in it
+  launch->is_row = is_row_reduced(launch->shape, reduction->axes);
+}
+
 static weir_status_t* sort_outputs(planner_t* p) {
   const weir_fused_program_t* program = &p->code->program;
   for (int i = 0; i < program->output_count; ++i) {
     int value = program->outputs[i];
-    if (p->shapes->counts[value] == 0) continue;
+    if (p->shapes->counts[value_gone_over(p, value)] == 0) continue;
     weir_fused_launch_t* launch = find_launch(p, value);
     if (!launch) launch = add_launch(p, value, program->input_count);
     if (!launch) return weir_out_of_memory();
-    launch->results[launch->result_count++] = (uint16_t)value;
+    add_result(p, launch, value);
   }
   return NULL;
 }
@@ -158,6 +195,7 @@ static weir_status_t* sort_outputs(planner_t* p) {
 static bool place_inputs(planner_t* p, weir_fused_launch_t* launch) {
   uint64_t sources = 0;
   for (int i = 0; i < launch->result_count; ++i) sources |= p->code->sources[launch->results[i]];
+  if (launch->reduced != WEIR_FUSED_NO_VALUE) sources |= p->code->sources[launch->reduced];
   for (int i = 0; i < p->code->program.input_count; ++i) {
     if (sources >> i & 1) launch->operands[launch->operand_count++].value = (uint16_t)i;
   }
@@ -170,10 +208,11 @@ static weir_status_t* add_step(planner_t* p, int at) {
   const weir_fused_program_t* program = &p->code->program;
   const weir_fused_step_t* step = &program->steps[at];
   int value = program->input_count + at;
-  if (p->shapes->counts[value] == 0) return NULL;
+  bool is_unread = reduction_of(p, value) && p->code->output_of[value] < 0;
+  if (p->shapes->counts[value_gone_over(p, value)] == 0 || is_unread) return NULL;
   weir_fused_launch_t* launch = add_launch(p, value, WEIR_FUSED_MAX_OPERANDS);
   if (!launch) return weir_out_of_memory();
-  launch->results[launch->result_count++] = (uint16_t)value;
+  add_result(p, launch, value);
   for (int k = 0; k < weir_scalar_arity(step->scalar); ++k) {
     bool is_new = true;
     for (int j = 0; j < k; ++j) is_new = is_new && step->operands[j] != step->operands[k];

@@ -6,6 +6,9 @@
 // results; the kernel calls it for each element of a pack, or for one element where packs do not
 // lie well.
 //
+// Where there is a reduction, the kernels are those of reduce.cu, which ask for packs in an order
+// of their own: the text says how operands are read, and how the steps are taken with them.
+//
 // v7 is value 7, p7 its place in memory, n7 its extent, s7 its strides, and x7 the pack it is in.
 #include "kernel/cuda/source.h"
 #include "kernel/elementwise/cuda_formula.h"
@@ -21,6 +24,7 @@ enum {
   ONES = 16,   // operands of one element that are read before the first element
   WORDS = 64,  // of 4 bytes that a thread holds for operands and results
   WORK = 128,  // steps that a thread takes at a time
+  HELD = 16,   // words of operands that a thread asks for before it takes the first
 };
 
 typedef struct writer_t {
@@ -60,11 +64,19 @@ static void need(writer_t* w, int value) {
   ++w->step_count;
 }
 
+// What the variant reduces; or WEIR_FUSED_NO_VALUE.
+static int reduction_operand(const writer_t* w) {
+  const weir_fused_step_t* step = weir_fused_step_of(&w->code->program, w->variant->reduced);
+  return step ? step->operands[0] : WEIR_FUSED_NO_VALUE;
+}
+
 // Results are needed, though they may be operands of later launches; of all else, what no operand
 // stands for.
 static void find_steps(writer_t* w) {
   const weir_fused_program_t* program = &w->code->program;
   for (int i = 0; i < w->variant->result_count; ++i) need(w, w->variant->results[i]);
+  int source = reduction_operand(w);
+  if (source != WEIR_FUSED_NO_VALUE && !is_operand(w->variant, source)) need(w, source);
   for (int i = program->step_count; i-- > 0;) {
     if (!w->is_needed[i]) continue;
     const weir_fused_step_t* step = &program->steps[i];
@@ -180,6 +192,10 @@ static void write_steps(const writer_t* w) {
   for (int i = 0; i < v->result_count; ++i)
     weir_strbuf_printf(w->out, "%s%s* r%d", i ? ", " : "", value_type(w, v->results[i]),
                        v->results[i]);
+  int reduced = reduction_operand(w);
+  if (reduced != WEIR_FUSED_NO_VALUE)
+    weir_strbuf_printf(w->out, "%s%s* reduced", v->result_count ? ", " : "",
+                       value_type(w, reduced));
   weir_strbuf_puts(w->out, ") {\n");
   for (int i = 0; i < program->step_count; ++i) {
     if (!w->is_needed[i]) continue;
@@ -192,6 +208,7 @@ static void write_steps(const writer_t* w) {
   }
   for (int i = 0; i < v->result_count; ++i)
     weir_strbuf_printf(w->out, "  *r%d = v%d;\n", v->results[i], v->results[i]);
+  if (reduced != WEIR_FUSED_NO_VALUE) weir_strbuf_printf(w->out, "  *reduced = v%d;\n", reduced);
   weir_strbuf_puts(w->out, "}\n");
 }
 
@@ -341,6 +358,120 @@ static void write_kernel(const writer_t* w) {
   weir_strbuf_puts(w->out, ");\n  }\n}\n");
 }
 
+// ---- what a reduction takes ----
+
+static void write_source(const writer_t* w) {
+  const weir_fused_variant_t* v = w->variant;
+  weir_strbuf_puts(w->out, "struct source_t {\n");
+  if (has_strided(v)) weir_strbuf_puts(w->out, "  dims_t dims;\n");
+  for (int i = 0; i < v->operand_count; ++i) {
+    int value = v->values[i];
+    weir_strbuf_printf(w->out, "  const %s* p%d;\n", value_type(w, value), value);
+    if (has_extent(w, i)) weir_strbuf_printf(w->out, "  int64_t n%d;\n", value);
+    if (is_kind(w, i, WEIR_FUSED_STRIDED)) weir_strbuf_printf(w->out, "  strides_t s%d;\n", value);
+  }
+  for (int i = 0; i < v->result_count; ++i)
+    weir_strbuf_printf(w->out, "  %s* p%d;\n", value_type(w, v->results[i]), v->results[i]);
+  weir_strbuf_puts(w->out, "};\n");
+}
+
+static bool is_one_a_pack(const writer_t* w, int i) {
+  return is_kind(w, i, WEIR_FUSED_ONE) || is_kind(w, i, WEIR_FUSED_COLUMN);
+}
+
+static void write_held(const writer_t* w) {
+  const weir_fused_variant_t* v = w->variant;
+  weir_strbuf_puts(w->out, "template <int N>\nstruct held_t {\n");
+  for (int i = 0; i < v->operand_count; ++i) {
+    const char* type = value_type(w, v->values[i]);
+    if (is_one_a_pack(w, i)) weir_strbuf_printf(w->out, "  %s v%d;\n", type, v->values[i]);
+    else weir_strbuf_printf(w->out, "  pack_t<%s, N> x%d;\n", type, v->values[i]);
+  }
+  weir_strbuf_puts(w->out, "};\n");
+}
+
+static void write_fetched(const writer_t* w, int i) {
+  int value = w->variant->values[i];
+  const char* type = value_type(w, value);
+  switch ((weir_fused_kind_t)w->variant->kinds[i]) {
+    case WEIR_FUSED_FULL:
+      weir_strbuf_printf(w->out, "    held.x%d = *(const pack_t<%s, N>*)(s.p%d + i);\n", value,
+                         type, value);
+      return;
+    case WEIR_FUSED_ONE:
+      weir_strbuf_printf(w->out, "    held.v%d = *s.p%d;\n", value, value);
+      return;
+    case WEIR_FUSED_ROW:
+      weir_strbuf_printf(w->out, "    held.x%d = *(const pack_t<%s, N>*)(s.p%d + i %% (I)s.n%d);\n",
+                         value, type, value, value);
+      return;
+    case WEIR_FUSED_COLUMN:
+      weir_strbuf_printf(w->out, "    held.v%d = s.p%d[i / (I)s.n%d];\n", value, value, value);
+      return;
+    default:
+      weir_strbuf_printf(w->out,
+                         "    for (int k = 0; k < N; ++k)\n"
+                         "      held.x%d.at[k] = s.p%d[a%d + k * (I)s%d.at[dims.rank - 1]];\n",
+                         value, value, value, value);
+      return;
+  }
+}
+
+static void write_fetch(const writer_t* w) {
+  const weir_fused_variant_t* v = w->variant;
+  weir_strbuf_puts(w->out,
+                   "template <int N>\n__device__ __forceinline__ void fetch(const source_t& s, "
+                   "int64_t at, held_t<N>& held) {\n    I i = (I)at;\n");
+  if (has_strided(v)) weir_strbuf_puts(w->out, "    const dims_t& dims = s.dims;\n");
+  for (int i = 0; i < v->operand_count; ++i) {
+    if (is_kind(w, i, WEIR_FUSED_STRIDED))
+      weir_strbuf_printf(w->out, "    const strides_t& s%d = s.s%d;\n", v->values[i], v->values[i]);
+  }
+  write_positions(w, "i");
+  for (int i = 0; i < v->operand_count; ++i) write_fetched(w, i);
+  weir_strbuf_puts(w->out, "}\n");
+}
+
+static void write_take(const writer_t* w) {
+  const weir_fused_variant_t* v = w->variant;
+  weir_strbuf_printf(w->out,
+                     "template <int N>\n__device__ __forceinline__ void take(const source_t& s, "
+                     "int64_t at, const held_t<N>& held, %s* reduced) {\n    I i = (I)at;\n",
+                     value_type(w, v->reduced));
+  for (int i = 0; i < v->result_count; ++i)
+    weir_strbuf_printf(w->out, "    pack_t<%s, N> y%d;\n", value_type(w, v->results[i]),
+                       v->results[i]);
+  weir_strbuf_puts(w->out, "#pragma unroll\n    for (int k = 0; k < N; ++k)\n      steps(");
+  for (int i = 0; i < v->operand_count; ++i)
+    weir_strbuf_printf(w->out, is_one_a_pack(w, i) ? "held.v%d, " : "held.x%d.at[k], ",
+                       v->values[i]);
+  for (int i = 0; i < v->result_count; ++i)
+    weir_strbuf_printf(w->out, "&y%d.at[k], ", v->results[i]);
+  weir_strbuf_puts(w->out, "&reduced[k]);\n");
+  for (int i = 0; i < v->result_count; ++i)
+    weir_strbuf_printf(w->out, "    *(pack_t<%s, N>*)(s.p%d + i) = y%d;\n",
+                       value_type(w, v->results[i]), v->results[i], v->results[i]);
+  weir_strbuf_puts(w->out, "}\n");
+}
+
+// All that reduce.cu wants to know of it. Packs are asked for ahead, as many as the registers for
+// them allow.
+static weir_status_t* write_reduction(const writer_t* w) {
+  const weir_fused_variant_t* v = w->variant;
+  const weir_fused_step_t* step = weir_fused_step_of(&w->code->program, v->reduced);
+  int words = 0;
+  for (int i = 0; i < v->operand_count; ++i)
+    words += WEIR_MAX((int)weir_dtype_size(w->code->types[v->values[i]]) * v->width / 4, 1);
+  write_source(w);
+  write_held(w);
+  write_fetch(w);
+  write_take(w);
+  weir_strbuf_printf(w->out, "#define HAS_SOURCE\nenum { AHEAD = %d };\n",
+                     WEIR_MIN(WEIR_MAX(HELD / WEIR_MAX(words, 1), 1), 4));
+  return weir_cuda_reduce_define((weir_reduce_op_t)step->scalar.function, (weir_dtype_t)step->type,
+                                 w->out);
+}
+
 // ---- all of it ----
 
 // Sixteen bytes of the largest type, less where that would take too many registers or instructions.
@@ -369,6 +500,7 @@ static weir_status_t* write_all(writer_t* w, weir_fused_variant_t* variant) {
     if (w->is_needed[i] && w->function[i] == i) WEIR_TRY(write_function(w, i));
   }
   write_steps(w);
+  if (variant->reduced != WEIR_FUSED_NO_VALUE) return write_reduction(w);
   write_kernel(w);
   return NULL;
 }

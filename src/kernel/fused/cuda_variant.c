@@ -9,7 +9,8 @@ static bool is_wide(const weir_fused_launch_t* launch) { return launch->n > INT3
 
 static bool fits(const weir_fused_variant_t* v, const weir_fused_launch_t* launch) {
   if (v->operand_count != launch->operand_count || v->result_count != launch->result_count ||
-      v->is_wide != is_wide(launch) ||
+      v->is_wide != is_wide(launch) || v->reduced != launch->reduced ||
+      v->is_row != launch->is_row ||
       memcmp(v->results, launch->results, sizeof(*v->results) * (size_t)v->result_count) != 0)
     return false;
   for (int i = 0; i < v->operand_count; ++i) {
@@ -32,6 +33,8 @@ static weir_fused_variant_t* make(const weir_fused_launch_t* launch) {
       weir_calloc(1, sizeof(*v) + (operands + results) * sizeof(uint16_t) + operands);
   if (!v) return NULL;
   v->is_wide = is_wide(launch);
+  v->is_row = launch->is_row;
+  v->reduced = launch->reduced;
   v->operand_count = launch->operand_count;
   v->result_count = launch->result_count;
   v->results = (uint16_t*)(v + 1);
@@ -52,7 +55,10 @@ static weir_status_t* add_locked(weir_cuda_fused_t* code, weir_device_t* device,
   weir_fused_variant_t* v = make(launch);
   if (!v) return weir_out_of_memory();
   weir_status_t* status = weir_fused_write(code, v, &text);
-  if (!status) status = weir_cuda_build(device, &text, "", "fused", &v->function);
+  if (!status) status = weir_strbuf_finish(&text);
+  if (!status && v->reduced != WEIR_FUSED_NO_VALUE)
+    status = weir_cuda_reduce_build(device, &text, v->is_row, !v->is_row, &v->reduce);
+  else if (!status) status = weir_cuda_build(device, &text, "", "fused", &v->function);
   weir_strbuf_free(&text);
   if (status) {
     weir_free(v);

@@ -3,6 +3,7 @@
 
 #include "kernel/elementwise/elementwise.h"
 #include "kernel/nn/activation.h"
+#include "kernel/reduce/reduce.h"
 #include "tensor/cast.h"
 
 // ---- scalar functions ----
@@ -45,8 +46,23 @@ bool weir_scalar_can_fuse(weir_scalar_t scalar, weir_dtype_t type, weir_dtype_t 
       return weir_activation_grad_find(activation, type) && type == out_type;
     case WEIR_SCALAR_CAST: return can_cast(type, out_type);
     case WEIR_SCALAR_SELECT: return type == out_type;
+    case WEIR_SCALAR_REDUCE:
+    case WEIR_SCALAR_REDUCE_CHANNELS:
+      return scalar.function == WEIR_REDUCE_SUM && weir_dtype_is_floating(type) && type == out_type;
     default: return false;
   }
+}
+
+bool weir_fused_is_reduced(uint32_t axes, int rank, int d) {
+  int at = axes & WEIR_FUSED_FROM_END ? rank - 1 - d : d;
+  return at >= WEIR_FUSED_AXES || !(axes >> at & 1);
+}
+
+bool weir_fused_reduces(const weir_fused_program_t* program) {
+  for (int i = 0; i < program->step_count; ++i) {
+    if (weir_scalar_reduces(program->steps[i].scalar)) return true;
+  }
+  return false;
 }
 
 double weir_scalar_cost(weir_scalar_t scalar) {
@@ -65,12 +81,14 @@ double weir_scalar_cost(weir_scalar_t scalar) {
 
 // ---- as attributes ----
 
-// A step is so many numbers: kind, function, type, out_type, operands, bits of the parameter.
+// A step is so many numbers: kind, function, type, out_type, operands, bits of the parameter or
+// axes.
 enum { NUMBERS = 5 + WEIR_FUSED_MAX_OPERANDS };
 
 static void put_step(const weir_fused_step_t* step, int64_t* out) {
   uint32_t bits;
   memcpy(&bits, &step->parameter, sizeof(bits));
+  if (weir_scalar_reduces(step->scalar)) bits = step->axes;
   *out++ = step->scalar.kind;
   *out++ = step->scalar.function;
   *out++ = step->type;
@@ -86,7 +104,8 @@ static void get_step(const int64_t* numbers, weir_fused_step_t* out) {
   out->type = (uint8_t)numbers[2];
   out->out_type = (uint8_t)numbers[3];
   for (int k = 0; k < WEIR_FUSED_MAX_OPERANDS; ++k) out->operands[k] = (uint16_t)numbers[4 + k];
-  memcpy(&out->parameter, &bits, sizeof(bits));
+  if (weir_scalar_reduces(out->scalar)) out->axes = bits;
+  else memcpy(&out->parameter, &bits, sizeof(bits));
 }
 
 weir_status_t* weir_fused_encode(const weir_fused_program_t* program, weir_arena_t* arena,
@@ -112,6 +131,11 @@ static weir_dtype_t value_type(const weir_node_def_t* node, const weir_fused_pro
   return (weir_dtype_t)program->steps[value - program->input_count].out_type;
 }
 
+static bool is_reduced(const weir_fused_program_t* program, int value) {
+  int step = value - program->input_count;
+  return step >= 0 && weir_scalar_reduces(program->steps[step].scalar);
+}
+
 static bool is_step_good(const weir_node_def_t* node, const weir_fused_program_t* program, int at) {
   const weir_fused_step_t* step = &program->steps[at];
   if (step->type >= WEIR_DTYPE_COUNT || step->out_type >= WEIR_DTYPE_COUNT) return false;
@@ -123,7 +147,8 @@ static bool is_step_good(const weir_node_def_t* node, const weir_fused_program_t
                                [WEIR_SCALAR_ACTIVATION] = WEIR_ACTIVATION_COUNT,
                                [WEIR_SCALAR_ACTIVATION_GRAD] = WEIR_ACTIVATION_COUNT,
                                [WEIR_SCALAR_CAST] = 1,
-                               [WEIR_SCALAR_SELECT] = 1};
+                               [WEIR_SCALAR_SELECT] = 1,
+                               [WEIR_SCALAR_REDUCE] = WEIR_REDUCE_COUNT};
   if (step->scalar.kind >= WEIR_COUNT_OF(limits) ||
       step->scalar.function >= limits[step->scalar.kind] ||
       !weir_scalar_can_fuse(step->scalar, (weir_dtype_t)step->type, (weir_dtype_t)step->out_type))
@@ -132,7 +157,8 @@ static bool is_step_good(const weir_node_def_t* node, const weir_fused_program_t
     bool is_condition = step->scalar.kind == WEIR_SCALAR_SELECT && k == 0;
     weir_dtype_t wanted = is_condition ? WEIR_DTYPE_BOOL : (weir_dtype_t)step->type;
     if (step->operands[k] >= program->input_count + at ||
-        value_type(node, program, step->operands[k]) != wanted)
+        value_type(node, program, step->operands[k]) != wanted ||
+        is_reduced(program, step->operands[k]))
       return false;
   }
   return true;

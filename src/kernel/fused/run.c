@@ -116,6 +116,8 @@ weir_status_t* weir_fused_init(const weir_kernel_init_t* init, void* state) {
   weir_fused_code_t* code = state;
   weir_fused_program_t* program = &code->program;
   WEIR_TRY(weir_fused_decode(init->node, &code->arena, program));
+  if (weir_fused_reduces(program))
+    return WEIR_STATUS(UNIMPLEMENTED, "no kernel of the CPU takes a reduction along");
   size_t steps = (size_t)program->step_count;
   size_t values = steps + (size_t)program->input_count;
   uint16_t* free_list = weir_arena_array(&code->arena, 2 * steps, sizeof(*free_list));

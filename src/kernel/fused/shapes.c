@@ -79,6 +79,22 @@ weir_status_t* weir_fused_at_node(const weir_fused_program_t* program, int step,
   return weir_status_at_node(take_status, node.name, node.op);
 }
 
+// Errors are those of the sum over all but the channels.
+static weir_status_t* reduced_shape(weir_arena_t* arena, weir_shape_view_t x, uint32_t axes,
+                                    weir_shape_view_t* out_shape) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (x.rank < 2)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be at least 2D: %s",
+                       weir_shape_text(x.rank, x.dims, text));
+  int64_t* dims = weir_arena_array(arena, (size_t)x.rank, sizeof(*dims));
+  if (!dims) return weir_out_of_memory();
+  *out_shape = (weir_shape_view_t){.dims = dims};
+  for (int d = 0; d < x.rank; ++d) {
+    if (!weir_fused_is_reduced(axes, x.rank, d)) dims[out_shape->rank++] = x.dims[d];
+  }
+  return NULL;
+}
+
 static weir_status_t* find_shape(const weir_fused_program_t* program, int at, weir_arena_t* arena,
                                  weir_shape_view_t* shapes) {
   const weir_fused_step_t* step = &program->steps[at];
@@ -93,6 +109,7 @@ static weir_status_t* find_shape(const weir_fused_program_t* program, int at, we
       if (weir_shape_view_count(x) != weir_shape_view_count(y)) return weir_cwise_flat_error(x, y);
       break;
     case WEIR_SCALAR_BIAS: WEIR_TRY(weir_bias_check(x, y, -1)); break;
+    case WEIR_SCALAR_REDUCE: return reduced_shape(arena, x, step->axes, out);
     case WEIR_SCALAR_BINARY_SAME:
     case WEIR_SCALAR_ACTIVATION_GRAD:
       if (!is_same(x, y)) return unlike_error(program, at, x, y);

@@ -184,6 +184,7 @@ const weir_op_module_t weir_ops_nn_bias = {
          .kernels = BIAS_ADD_KERNELS},
         {.name = "BiasAddGrad",
          .mixed = WEIR_MIXED_CLEAR,
+         .scalar = {WEIR_SCALAR_REDUCE_CHANNELS, WEIR_REDUCE_SUM},
          .summary = "Sums over all dimensions but the channels",
          .attrs = "T: numbertype; " FORMAT_ATTR,
          .inputs = "out_backprop: T",
