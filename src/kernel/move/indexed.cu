@@ -1,7 +1,6 @@
-// indexed.cu — Moving elements by indices. Before this text comes the definition of INDEX, their
-// type. Every function is there for elements of 1, 2, 4, 8 and 16 bytes. Where an index is out of
-// range there is nothing: a GPU has no way to complain.
-typedef pack_t<uint32_t, 4> uint128_t;
+// indexed.cu — Moving elements by indices. Before this text come the definitions of INDEX, their
+// type, and of E, a type as large as an element. Where an index is out of range there is nothing: a
+// GPU has no way to complain.
 
 __device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
   return ((uint64_t)n | (uint64_t)by) <= 0xffffffff ? (int64_t)((uint32_t)n / (uint32_t)by)
@@ -72,22 +71,13 @@ __device__ __forceinline__ void fill_one_hot(const INDEX* __restrict__ indices,
   }
 }
 
-#define OF_SIZE(B, size)                                                                          \
-  extern "C" __global__ void gather##size(const B* src, const INDEX* indices, B* dst,             \
-                                          gather_t gather) {                                      \
-    gather_rows(src, indices, dst, gather);                                                       \
-  }                                                                                               \
-  extern "C" __global__ void slices##size(const B* src, const INDEX* indices, B* dst,             \
-                                          places_t places) {                                      \
-    gather_slices(src, indices, dst, places);                                                     \
-  }                                                                                               \
-  extern "C" __global__ void one_hot##size(const INDEX* indices, B* dst, const B* on,             \
-                                           const B* off, int64_t count, int64_t depth,            \
-                                           int64_t suffix) {                                      \
-    fill_one_hot(indices, dst, on, off, count, depth, suffix);                                    \
-  }
-OF_SIZE(uint8_t, 1)
-OF_SIZE(uint16_t, 2)
-OF_SIZE(uint32_t, 4)
-OF_SIZE(uint64_t, 8)
-OF_SIZE(uint128_t, 16)
+extern "C" __global__ void gather(const E* src, const INDEX* indices, E* dst, gather_t gather) {
+  gather_rows(src, indices, dst, gather);
+}
+extern "C" __global__ void slices(const E* src, const INDEX* indices, E* dst, places_t places) {
+  gather_slices(src, indices, dst, places);
+}
+extern "C" __global__ void one_hot(const INDEX* indices, E* dst, const E* on, const E* off,
+                                   int64_t count, int64_t depth, int64_t suffix) {
+  fill_one_hot(indices, dst, on, off, count, depth, suffix);
+}

@@ -1,7 +1,6 @@
 // move.cu — Moving elements without knowing their type: strided copies of any rank, through shared
-// memory where one side's neighbours are far apart on the other, parts of rows, and borders. Every function is
-// there for elements of 1, 2, 4, 8 and 16 bytes.
-typedef pack_t<uint32_t, 4> uint128_t;
+// memory where one side's neighbours are far apart on the other, parts of rows, and borders.
+// Before this text comes the definition of E, a type as large as an element.
 
 // ---- strided copies ----
 
@@ -18,6 +17,7 @@ struct box_t {
 __device__ __forceinline__ void find_place(const box_t& box, int64_t i, int64_t* src, int64_t* dst) {
   int64_t from = 0, to = 0;
   if (box.is_wide) {
+#pragma unroll 1  // seldom, and long when it is compiled
     for (int d = box.rank - 1; d >= 0; --d) {
       int64_t rest = i / box.sizes[d], place = i - rest * box.sizes[d];
       from += place * box.src[d];
@@ -146,6 +146,7 @@ __device__ __forceinline__ void copy_bordered(const B* __restrict__ src, B* __re
   for (int64_t i = thread_of_grid(); i < b.count; i += threads_of_grid()) {
     int64_t rest = i, from = 0;
     bool is_inside = true;
+#pragma unroll 1  // a chain of divisions, so there is nothing to do at once
     for (int d = b.rank - 1; d >= 0; --d) {
       int64_t size = b.sizes[d];
       int64_t next = b.count <= 0xffffffff ? (int64_t)((uint32_t)rest / (uint32_t)size)
@@ -164,21 +165,15 @@ __device__ __forceinline__ void copy_bordered(const B* __restrict__ src, B* __re
   }
 }
 
-#define OF_SIZE(B, size)                                                                        \
-  extern "C" __global__ void box##size(const B* src, B* dst, box_t box) {                       \
-    copy_box(src, dst, box);                                                                    \
-  }                                                                                             \
-  extern "C" __global__ void tiles##size(const B* src, B* dst, tiles_t tiles, box_t box) {      \
-    copy_tiles(src, dst, tiles, box);                                                           \
-  }                                                                                             \
-  extern "C" __global__ void parts##size(const __grid_constant__ parts_t parts) {               \
-    copy_parts<B>(parts);                                                                       \
-  }                                                                                             \
-  extern "C" __global__ void border##size(const B* src, B* dst, border_t border, B value) {     \
-    copy_bordered(src, dst, border, value);                                                     \
-  }
-OF_SIZE(uint8_t, 1)
-OF_SIZE(uint16_t, 2)
-OF_SIZE(uint32_t, 4)
-OF_SIZE(uint64_t, 8)
-OF_SIZE(uint128_t, 16)
+extern "C" __global__ void box(const E* src, E* dst, box_t box) {
+  copy_box(src, dst, box);
+}
+extern "C" __global__ void tiles(const E* src, E* dst, tiles_t tiles, box_t box) {
+  copy_tiles(src, dst, tiles, box);
+}
+extern "C" __global__ void parts(const __grid_constant__ parts_t parts) {
+  copy_parts<E>(parts);
+}
+extern "C" __global__ void border(const E* src, E* dst, border_t border, E value) {
+  copy_bordered(src, dst, border, value);
+}

@@ -1,8 +1,6 @@
 // move_op.c — Moves of kernels: on the CPU by move.h, on a GPU by move.cu and indexed.cu.
 #include "kernel/move/move_op.h"
 
-#include <stdio.h>
-
 #include "kernel/cuda/source.h"
 
 WEIR_CUDA_SOURCE(move);
@@ -18,10 +16,9 @@ static weir_status_t* find(const weir_kernel_init_t* init, const char* text, con
                            const char* name, int first, weir_cuda_function_t* functions) {
   for (int i = first; i < WEIR_MOVE_SIZES; ++i) {
     weir_strbuf_t definitions = {0};
-    char of_size[32];
     if (index) weir_strbuf_printf(&definitions, "#define INDEX %s\n", index);
-    snprintf(of_size, sizeof(of_size), "%s%d", name, 1 << i);
-    WEIR_TRY(weir_cuda_build(init->device, &definitions, text, of_size, &functions[i]));
+    weir_strbuf_printf(&definitions, "typedef %s E;\n", weir_cuda_bytes_name((size_t)1 << i));
+    WEIR_TRY(weir_cuda_build(init->device, &definitions, text, name, &functions[i]));
   }
   return NULL;
 }

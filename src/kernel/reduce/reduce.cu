@@ -69,6 +69,7 @@ __device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
 
 __device__ __forceinline__ int64_t offset_of(const axes_t& axes, int64_t index) {
   int64_t offset = 0;
+#pragma unroll 1  // of a few; what is around it is unrolled
   for (int i = axes.count - 1; i > 0; --i) {
     int64_t rest = quotient_of(index, axes.dims[i]);
     offset += (index - rest * axes.dims[i]) * axes.strides[i];
