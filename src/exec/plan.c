@@ -22,6 +22,7 @@
 #include "exec/plan.h"
 
 #include "base/details.h"
+#include "device/builds.h"
 #include "exec/frames.h"
 #include "exec/linear.h"
 #include "graph/analysis.h"
@@ -453,6 +454,26 @@ static weir_status_t* count_pending(planner_t* p) {
   return NULL;
 }
 
+// Kernels begin to be compiled one after the other and are waited for together.
+static weir_status_t* plan_nodes(planner_t* p) {
+  weir_builds_t builds = {0}, *outer = weir_builds_gather(&builds);
+  weir_status_t* status = NULL;
+  for (int32_t i = 0; i < p->count && !status; ++i) {
+    builds.owner = i;
+    status = plan_node(p, i);
+  }
+  weir_builds_gather(outer);
+  if (status) {
+    weir_builds_free(&builds);
+    return status;
+  }
+  int32_t owner = 0;
+  status = weir_builds_finish(&builds, &owner);
+  if (!status) return NULL;
+  const weir_node_def_t* def = &p->nodes[owner]->def;
+  return weir_status_at_node(status, def->name, def->op_name);
+}
+
 static weir_status_t* build(planner_t* p) {
   weir_plan_t* plan = p->plan;
   WEIR_TRY(choose_nodes(p));
@@ -466,7 +487,7 @@ static weir_status_t* build(planner_t* p) {
   WEIR_TRY(weir_frames_find(plan->graph, p->nodes, p->count, &p->scratch, &plan->arena, p->frame_of,
                             p->child_of, &plan->frames, &plan->frame_count));
   if (p->count) plan->device = device_of(p, p->nodes[p->count - 1]);
-  for (int32_t i = 0; i < p->count; ++i) WEIR_TRY(plan_node(p, i));
+  WEIR_TRY(plan_nodes(p));
   WEIR_TRY(link_nodes(p));
   WEIR_TRY(mark_moving(p));
   return count_pending(p);

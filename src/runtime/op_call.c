@@ -2,6 +2,7 @@
 #include "runtime/op_call.h"
 
 #include "base/outcome.h"
+#include "device/builds.h"
 #include "op/promise.h"
 
 struct weir_op_call_t {
@@ -17,7 +18,14 @@ static weir_status_t* init(weir_op_call_t* call) {
   if (call->kernel->state_size && !call->state) return weir_out_of_memory();
   call->is_initialized = true;
   weir_kernel_init_t init = {.node = call->node, .device = call->device};
-  return call->kernel->init ? call->kernel->init(&init, call->state) : NULL;
+  if (!call->kernel->init) return NULL;
+  weir_builds_t builds = {0}, *outer = weir_builds_gather(&builds);
+  weir_status_t* status = call->kernel->init(&init, call->state);
+  weir_builds_gather(outer);
+  int32_t owner = 0;
+  if (!status) status = weir_builds_finish(&builds, &owner);
+  weir_builds_free(&builds);
+  return status;
 }
 
 weir_status_t* weir_op_call_create(const weir_node_def_t* node, weir_device_t* device,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 size_t cuda_fake_memory = (size_t)1 << 30;
-int cuda_fake_launches = 0;
+atomic_int cuda_fake_launches = 0;
 
 #define CUDA_FAKE_DECLARATION(name, symbol, arguments) \
   __attribute__((visibility("default"))) cu_result_t symbol arguments;

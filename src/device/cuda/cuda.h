@@ -8,17 +8,19 @@
 
 #include "base/string.h"
 #include "device/cuda/cuda_core.h"
+#include "device/cuda/cuda_modules.h"
 #include "device/device.h"
 
 #define WEIR_DEVICE_GPU "GPU"
 
 typedef struct weir_cuda_function_t {
-  cu_function_t function;
+  cuda_function_t* function;  // of the device
 } weir_cuda_function_t;
 
-// The function |name| of |source|, compiled for |device| the first time it is asked for. |name| is
-// an extern "C" one. In a source with the line "#define NO_CONTRACTION" products and the sums they
-// are in are rounded apart.
+// The function |name| of |source|, which begins to be compiled for |device|, beside others, the
+// first time it is asked for. What goes wrong then is the error of whoever waits: the maker of a
+// plan (device/builds.h), or else the first launch. |name| is an extern "C" one. In a source with
+// the line "#define NO_CONTRACTION" products and the sums they are in are rounded apart.
 WEIR_MUST_USE weir_status_t* weir_cuda_function(weir_device_t* device, const char* source,
                                                 const char* name,
                                                 weir_cuda_function_t* out_function);

@@ -12,4 +12,10 @@
 WEIR_MUST_USE weir_status_t* weir_cuda_compile(const char* name, const char* source,
                                                int architecture, char** out_code, size_t* out_size);
 
+// Compiles with |own| from now on; NULL: with NVRTC and the cache. Tests only.
+typedef weir_status_t* (*weir_cuda_compile_fn_t)(const char* name, const char* source,
+                                                 int architecture, char** out_code,
+                                                 size_t* out_size);
+void weir_cuda_compiler_replace(weir_cuda_compile_fn_t own);
+
 #endif  // WEIR_DEVICE_CUDA_COMPILER_H_

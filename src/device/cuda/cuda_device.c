@@ -6,9 +6,7 @@
 // wait for, one a stream, in the stream's order.
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/cuda_compiler.h"
 #include "device/cuda/cuda_memory.h"
 #include "device/staging.h"
 #include "device/thread_stream.h"
@@ -34,9 +32,9 @@ typedef struct cuda_device_t {
   bool is_ieee;  // products of floats are of floats, not of TF32
   bool is_deterministic;
   bool is_synchronous;  // WEIR_CUDA_SYNC=1: a launch waits, so that errors are its own
-  weir_mutex_t mu;      // guards all below
-  weir_map_t modules;   // by source
-  attachment_t* attachments;
+  cuda_modules_t* modules;
+  weir_mutex_t mu;
+  attachment_t* attachments;  // guarded by mu
 } cuda_device_t;
 
 static cuda_device_t* of(weir_device_t* device) { return (cuda_device_t*)device; }
@@ -247,30 +245,9 @@ static void cuda_copy_peer(weir_device_t* base, weir_device_t* from, const void*
 
 // ---- kernels ----
 
-static weir_status_t* load_locked(cuda_device_t* device, const char* source, const char* name,
-                                  cu_module_t* out_module) WEIR_REQUIRES(device->mu) {
-  char* code = NULL;
-  size_t size = 0;
-  WEIR_TRY(weir_cuda_compile(name, source, device->core->architecture, &code, &size));
-  weir_status_t* status = check(device, device->core->driver->module_load(out_module, code), name);
-  weir_free(code);
-  if (status) return status;
-  status = weir_map_put(&device->modules, weir_view_of(source), *out_module);
-  if (status) device->core->driver->module_unload(*out_module);
-  return status;
-}
-
 weir_status_t* weir_cuda_function(weir_device_t* base, const char* source, const char* name,
                                   weir_cuda_function_t* out_function) {
-  cuda_device_t* device = of(base);
-  weir_cuda_core_enter(device->core);
-  weir_mutex_lock(&device->mu);
-  cu_module_t module = weir_map_find(&device->modules, weir_view_of(source));
-  weir_status_t* status = module ? NULL : load_locked(device, source, name, &module);
-  weir_mutex_unlock(&device->mu);
-  if (status) return status;
-  return check(device, device->core->driver->module_function(&out_function->function, module, name),
-               name);
+  return weir_cuda_modules_find(of(base)->modules, source, name, &out_function->function);
 }
 
 weir_cuda_size_t weir_cuda_size_for(const weir_device_t* device, int64_t count) {
@@ -285,9 +262,11 @@ weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t functi
   const cuda_device_t* device = of(base);
   const cuda_driver_t* driver = device->core->driver;
   cu_stream_t stream = device->streams[WEIR_STREAM_COMPUTE];
+  cu_function_t compiled = NULL;
+  WEIR_TRY(weir_cuda_function_get(function.function, &compiled));
   weir_cuda_core_enter(device->core);
   cu_result_t result =
-      driver->launch(function.function, size->grid[0], size->grid[1], size->grid[2], size->block[0],
+      driver->launch(compiled, size->grid[0], size->grid[1], size->grid[2], size->block[0],
                      size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
   WEIR_TRY(check(device, result, "launching"));
   return weir_cuda_launched(base);
@@ -378,10 +357,7 @@ static void free_kernels(cuda_device_t* device) {
     attachment->destroy(attachment->object);
     weir_free(attachment);
   }
-  weir_map_entry_t* entry = NULL;
-  for (size_t i = 0; (entry = weir_map_next(&device->modules, &i));)
-    device->core->driver->module_unload(entry->value);
-  weir_map_free(&device->modules);
+  weir_cuda_modules_destroy(device->modules);
 }
 
 static void cuda_destroy(weir_device_t* base) {
@@ -466,9 +442,9 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
   device->is_ieee = params->is_ieee;
   device->is_deterministic = params->is_deterministic;
   device->is_synchronous = sync && *sync == '1';
-  device->modules.owns_keys = true;
   weir_mutex_init(&device->mu);
-  status = start_streams(device);
+  status = weir_cuda_modules_create(core, params->pool, &device->modules);
+  if (!status) status = start_streams(device);
   if (!status) status = start_memory(device, params);
   if (status) weir_device_release(&device->base);
   else *out_device = &device->base;
