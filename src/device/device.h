@@ -90,6 +90,8 @@ typedef struct weir_device_vtable_t {
   // this vtable, to this device's, in the order of WEIR_STREAM_UPLOAD.
   void (*copy_peer)(weir_device_t* device, weir_device_t* from, const void* src, void* dst,
                     size_t size, weir_copy_done_fn_t done, void* arg);
+  // Optional: streams tell when they were where (device/span.h).
+  const struct weir_timer_vtable_t* timer;
 } weir_device_vtable_t;
 
 struct weir_device_t {

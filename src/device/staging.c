@@ -1,6 +1,7 @@
 // staging.c — Buffers, and transfers that take turns at them.
 #include "device/staging.h"
 
+#include "device/span.h"
 #include "device/thread_stream.h"
 
 enum { BUFFERS = 4, BUFFERS_EACH = 2 };  // in all, and of one transfer
@@ -10,6 +11,7 @@ static const size_t kAtOnce = 1 << 14;  // bytes that are moved sooner than anot
 typedef struct transfer_t {
   weir_staging_t* staging;
   weir_stream_t stream;
+  weir_span_t* span;  // of whoever wants to know how long it takes; NULL: nobody
   const char* src;
   char* dst;
   size_t size;
@@ -145,9 +147,11 @@ static void copy(piece_t* piece) {
   const transfer_t* transfer = piece->transfer;
   bool is_up = is_upload(piece);
   weir_device_t* device = transfer->staging->device;
+  weir_span_t* outer = weir_span_set(transfer->span);
   device->vtable->copy(
       device, transfer->stream, is_up ? piece->buffer : transfer->src + piece->offset,
       is_up ? transfer->dst + piece->offset : piece->buffer, piece->size, on_copied, piece);
+  weir_span_set(outer);
 }
 
 void weir_staging_copy(weir_staging_t* staging, weir_stream_t stream, const void* src, void* dst,
@@ -159,6 +163,7 @@ void weir_staging_copy(weir_staging_t* staging, weir_stream_t stream, const void
   }
   *transfer = (transfer_t){.staging = staging,
                            .stream = stream,
+                           .span = weir_span_current(),
                            .src = src,
                            .dst = dst,
                            .size = size,

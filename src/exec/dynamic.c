@@ -39,6 +39,7 @@ typedef struct async_t {
   ready_t item;
   weir_kernel_ctx_t ctx;
   int64_t start_ns;
+  weir_span_t span;  // only in traced runs
   weir_value_t outputs[];
 } async_t;
 
@@ -293,11 +294,12 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
 }
 
 static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
-                        weir_alloc_meter_t memory, const weir_value_t* outputs) {
+                        weir_alloc_meter_t memory, weir_span_t span, const weir_value_t* outputs) {
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   if (!run->params->trace) return;
   weir_trace_event_t event = {.node = node->def,
                               .memory = memory,
+                              .span = span,
                               .device = node->device,
                               .ready_ns = item->since_ns,
                               .start_ns = start_ns,
@@ -312,7 +314,8 @@ static void async_done(void* arg, weir_status_t* take_status) {
   weir_alloc_meter_t memory = {.host = {0}};
   if (node->is_copy && run->params->trace)
     memory = weir_trace_fresh(async->outputs, node->output_count);
-  trace_async(run, &async->item, async->start_ns, memory, async->outputs);
+  weir_span_forget(&async->span);  // the kernel may be done before its start returns
+  trace_async(run, &async->item, async->start_ns, memory, async->span, async->outputs);
   weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
   weir_mutex_lock(&run->mu);
@@ -327,6 +330,13 @@ static void async_done(void* arg, weir_status_t* take_status) {
   leave(run);
 }
 
+static void start_traced(async_t* async, const weir_plan_node_t* node) {
+  weir_span_t* outer = weir_span_set(&async->span);
+  async->start_ns = weir_clock_ns();
+  node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
+  weir_span_set(outer);
+}
+
 static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
     WEIR_REQUIRES(run->mu) {
   async_t* async =
@@ -339,8 +349,8 @@ static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
   fill_ctx(run, item, async->outputs, &async->ctx);
   ++item->activation->in_flight;
   weir_mutex_unlock(&run->mu);
-  async->start_ns = run->params->trace ? weir_clock_ns() : 0;
-  node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
+  if (run->params->trace) start_traced(async, node);
+  else node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
   weir_mutex_lock(&run->mu);
 }
 
@@ -385,7 +395,8 @@ static void queued_done(void* arg, weir_status_t* take_status) {
   queued_t* queued = arg;
   activation_t* activation = queued->item.activation;
   run_t* run = activation->run;
-  trace_async(run, &queued->item, queued->start_ns, queued->memory, queued->ctx.outputs);
+  trace_async(run, &queued->item, queued->start_ns, queued->memory, (weir_span_t){0},
+              queued->ctx.outputs);
   weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
   weir_mutex_lock(&run->mu);
   ++run->helpers;

@@ -32,7 +32,8 @@ typedef struct writer_t {
   weir_strbuf_t* out;
   int device;
   weir_view_t device_name;
-  int64_t first_ns;  // INT64_MAX: not known yet
+  weir_view_t stream;  // of a GPU: "stream:all" or "memcpy"; empty: what the host did for a device
+  int64_t first_ns;    // INT64_MAX: not known yet
   bool has_events;
 } writer_t;
 
@@ -104,6 +105,24 @@ static void put_members(weir_view_t label, weir_strbuf_t* out) {
   weir_strbuf_putc(out, ']');
 }
 
+// "…/device:GPU:0/stream:all" is what a device did, and its nodes are called "name:Op".
+static void set_device(writer_t* writer, weir_view_t name) {
+  static const char* const streams[] = {"/stream:", "/memcpy"};
+  writer->device_name = name;
+  writer->stream = weir_view("", 0);
+  for (size_t i = 0; i < WEIR_COUNT_OF(streams) && !writer->stream.size; ++i) {
+    const char* at = memmem(name.data, name.size, streams[i], strlen(streams[i]));
+    if (!at) continue;
+    writer->device_name.size = (size_t)(at - name.data);
+    writer->stream = weir_view(at + 1, (size_t)(name.data + name.size - at) - 1);
+  }
+}
+
+static weir_view_t name_in_stream(weir_view_t name) {
+  const char* colon = memrchr(name.data, ':', name.size);
+  return colon ? weir_view(name.data, (size_t)(colon - name.data)) : name;
+}
+
 static weir_status_t* put_node(writer_t* writer, const node_t* node) {
   weir_strbuf_t* out = writer->out;
   weir_strbuf_puts(out, writer->has_events ? ",\n{\"name\":" : "\n{\"name\":");
@@ -113,10 +132,14 @@ static weir_status_t* put_node(writer_t* writer, const node_t* node) {
       out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%lld,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
       writer->device, (long long)node->thread, (double)(node->start_ns - writer->first_ns) / 1e3,
       (double)node->length_ns / 1e3);
-  weir_json_put_view(node->name, out);
+  weir_json_put_view(writer->stream.size ? name_in_stream(node->name) : node->name, out);
   put_members(node->label, out);
   weir_strbuf_puts(out, ",\"device\":");
   weir_json_put_view(writer->device_name, out);
+  if (writer->stream.size) {
+    weir_strbuf_puts(out, ",\"stream\":");
+    weir_json_put_view(writer->stream, out);
+  }
   weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)node->bytes);
   return NULL;
 }
@@ -132,11 +155,11 @@ typedef weir_status_t* (*visit_t)(writer_t* writer, const node_t* node);
 
 static weir_status_t* each_node(weir_view_t device, writer_t* writer, visit_t visit) {
   weir_wire_reader_t reader = weir_wire_reader(device);
-  writer->device_name = weir_view("", 0);
+  set_device(writer, weir_view("", 0));
   while (weir_wire_next(&reader)) {
     node_t node;
     if (reader.type != WEIR_WIRE_BYTES) continue;
-    if (reader.field == DEVICE_NAME) writer->device_name = reader.bytes;
+    if (reader.field == DEVICE_NAME) set_device(writer, reader.bytes);
     if (reader.field != DEVICE_NODE) continue;
     WEIR_TRY(read_node(reader.bytes, &node));
     WEIR_TRY(visit(writer, &node));

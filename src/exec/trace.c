@@ -21,7 +21,20 @@ void weir_trace_init(weir_trace_t* trace) {
   weir_mutex_init(&trace->mu);
 }
 
+// Marks in streams become times: what is in a trace is through, or soon will be.
+static void resolve_spans(weir_trace_t* trace) {
+  for (size_t i = 0; i < trace->count; ++i) {
+    weir_span_t* span = &trace->events[i].span;
+    if (span->first)
+      weir_spans_resolve(span->device, span, trace->count - i, sizeof(trace->events[0]));
+    if (!span->end_ns) continue;
+    span->start_ns = WEIR_MAX(span->start_ns, trace->events[i].start_ns);  // not before its launch,
+    span->end_ns = WEIR_MAX(span->end_ns, span->start_ns);  // however far the clocks are apart
+  }
+}
+
 void weir_trace_free(weir_trace_t* trace) {
+  resolve_spans(trace);
   weir_free(trace->events);
   weir_strbuf_free(&trace->outputs);
   weir_mutex_destroy(&trace->mu);
@@ -58,9 +71,10 @@ void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_va
   for (int i = 0; i < output_count; ++i)
     if (outputs[i].tensor) put_output(event.device, outputs[i].tensor, i, &trace->outputs);
   event.outputs_size = trace->outputs.size - event.outputs;
-  if (WEIR_GROW(trace->events, trace->capacity, trace->count + 1))
-    trace->events[trace->count++] = event;
+  bool is_kept = WEIR_GROW(trace->events, trace->capacity, trace->count + 1);
+  if (is_kept) trace->events[trace->count++] = event;
   weir_mutex_unlock(&trace->mu);
+  if (!is_kept && event.span.first) weir_spans_resolve(event.span.device, &event.span, 1, 0);
 }
 
 void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
@@ -68,10 +82,13 @@ void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
   *event = (weir_trace_event_t){
       .node = node, .device = device, .ready_ns = ready_ns, .start_ns = weir_clock_ns()};
   weir_alloc_meter_begin(&event->memory);
+  event->outer = weir_span_set(&event->span);
 }
 
 void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
                     int output_count) {
+  weir_span_close(&event->span);
+  weir_span_set(event->outer);
   weir_alloc_meter_end(&event->memory);
   event->end_ns = weir_clock_ns();
   weir_trace_add(trace, *event, outputs, output_count);
@@ -212,13 +229,72 @@ static void write_node(const weir_trace_t* trace, const weir_trace_event_t* even
   weir_wire_put_int(out, 17, wall_ns(trace, event->ready_ns));  // scheduled_nanos
 }
 
-static void write_device_name(const weir_device_t* device, const char* task, weir_strbuf_t* out) {
+static void write_device_name(const weir_device_t* device, const char* task, const char* row,
+                              weir_strbuf_t* out) {
   const char* own = strstr(device->name, "/device:");
   size_t name = weir_wire_begin(out, 1);
   if (task && own) weir_strbuf_printf(out, "%s%s", task, own);
   else weir_strbuf_puts(out, device->name);
+  weir_strbuf_puts(out, row);
   weir_wire_end(out, name);
 }
+
+// ---- what a device's streams did ----
+
+static bool has_span(const weir_trace_event_t* event) { return event->span.end_ns != 0; }
+
+// What TensorFlow calls what a stream does for a node.
+static const char* span_op(const weir_trace_event_t* event) {
+  static const char* const copies[WEIR_STREAMS] = {
+      [WEIR_STREAM_UPLOAD] = "MEMCPYHtoD", [WEIR_STREAM_DOWNLOAD] = "MEMCPYDtoH"};
+  const char* copy = copies[event->span.stream];
+  return copy ? copy : event->node->op_name;
+}
+
+// NodeExecStats: "name:Op", when, and which node that is.
+static void write_span(const weir_trace_t* trace, const weir_trace_event_t* event,
+                       weir_strbuf_t* out) {
+  const weir_span_t* span = &event->span;
+  int64_t micros = WEIR_MAX((span->end_ns - span->start_ns) / 1000, 1);
+  weir_view_t node = name_of(event->node);
+  size_t name = weir_wire_begin(out, 1);
+  weir_strbuf_printf(out, "%.*s:%s", WEIR_VIEW_ARG(node), span_op(event));
+  weir_wire_end(out, name);
+  weir_wire_put_int(out, 2, wall_ns(trace, span->start_ns) / 1000);
+  weir_wire_put_int(out, 4, micros);
+  weir_wire_put_int(out, 5, micros);
+  size_t label = weir_wire_begin(out, 8);
+  if (span->stream == WEIR_STREAM_COMPUTE) write_label(event, out);
+  else weir_strbuf_printf(out, "%s %lld bytes", span_op(event), (long long)event->output_bytes);
+  weir_wire_end(out, label);
+  weir_wire_put_int(out, 9, wall_ns(trace, event->start_ns) / 1000);  // when the host launched it
+  weir_wire_put_int(out, 13, wall_ns(trace, span->start_ns));
+  weir_wire_put_int(out, 15, span->end_ns - span->start_ns);
+  weir_wire_put_int(out, 16, span->end_ns - span->start_ns);
+  weir_wire_put_int(out, 17, wall_ns(trace, event->start_ns));
+}
+
+// DeviceStepStats of |device|'s kernels, or of the copies; nothing where there were none.
+static void write_streams(const weir_trace_t* trace, const weir_device_t* device, bool are_copies,
+                          const char* task, weir_strbuf_t* out) {
+  size_t from = out->size;
+  bool is_empty = true;
+  size_t stats = weir_wire_begin(out, 1);
+  write_device_name(device, task, are_copies ? "/memcpy" : "/stream:all", out);
+  for (size_t i = 0; i < trace->count; ++i) {
+    const weir_trace_event_t* event = &trace->events[i];
+    bool is_copy = event->span.stream != WEIR_STREAM_COMPUTE;
+    if (!has_span(event) || event->span.device != device || is_copy != are_copies) continue;
+    is_empty = false;
+    size_t node = weir_wire_begin(out, 2);
+    write_span(trace, event, out);
+    weir_wire_end(out, node);
+  }
+  weir_wire_end(out, stats);
+  if (is_empty) out->size = from;
+}
+
+// ---- all devices ----
 
 // DeviceStepStats; nothing where nothing ran, unless it is the first and nothing ran anywhere.
 static void write_device(const weir_trace_t* trace, const weir_device_t* device, bool is_first,
@@ -226,7 +302,7 @@ static void write_device(const weir_trace_t* trace, const weir_device_t* device,
   size_t from = out->size;
   bool is_empty = true;
   size_t stats = weir_wire_begin(out, 1);
-  write_device_name(device, task, out);
+  write_device_name(device, task, "", out);
   for (size_t i = 0; i < trace->count; ++i) {
     if (trace->events[i].device != device) continue;
     is_empty = false;
@@ -241,15 +317,21 @@ static void write_device(const weir_trace_t* trace, const weir_device_t* device,
 weir_status_t* weir_trace_write_metadata(weir_trace_t* trace, const weir_trace_devices_t* devices,
                                          weir_strbuf_t* out) {
   weir_mutex_lock(&trace->mu);
+  resolve_spans(trace);
   size_t step_stats = weir_wire_begin(out, 1);
-  for (int i = 0; i < devices->count; ++i)
+  for (int i = 0; i < devices->count; ++i) {
     write_device(trace, devices->items[i], i == 0, devices->task, out);
+    write_streams(trace, devices->items[i], false, devices->task, out);
+    write_streams(trace, devices->items[i], true, devices->task, out);
+  }
   weir_wire_end(out, step_stats);
   weir_mutex_unlock(&trace->mu);
   return weir_strbuf_finish(out);
 }
 
 // ---- Chrome ----
+
+enum { STREAM_THREADS = 1000, MAX_DEVICES = 64 };  // streams are numbered beyond all threads
 
 static void put_members(members_t members, weir_strbuf_t* out) {
   if (!members.count) return;
@@ -261,25 +343,55 @@ static void put_members(members_t members, weir_strbuf_t* out) {
   weir_strbuf_putc(out, ']');
 }
 
+static void put_event(const weir_trace_t* trace, const weir_trace_event_t* event,
+                      const weir_span_t* span, weir_strbuf_t* out) {
+  int64_t start = span ? span->start_ns : event->start_ns;
+  int64_t end = span ? span->end_ns : event->end_ns;
+  weir_strbuf_puts(out, "{\"name\":");
+  weir_json_put_string(span ? span_op(event) : event->node->op_name, out);
+  weir_strbuf_printf(
+      out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
+      event->device->ordinal, span ? STREAM_THREADS + (int)span->stream : event->thread,
+      (double)(start - trace->clock_start_ns) / 1e3, (double)(end - start) / 1e3);
+  weir_json_put_view(name_of(event->node), out);
+  put_members(members_of(event->node), out);
+  if (*event->node->device) {
+    weir_strbuf_puts(out, ",\"device\":");
+    weir_json_put_string(event->node->device, out);
+  }
+  if (span)
+    weir_strbuf_printf(out, ",\"stream\":\"%s\"",
+                       span->stream == WEIR_STREAM_COMPUTE ? "stream:all" : "memcpy");
+  weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)event->output_bytes);
+}
+
+// Says which stream that thread of the device is.
+static void put_stream_name(const weir_device_t* device, weir_stream_t stream, weir_strbuf_t* out) {
+  static const char* const names[WEIR_STREAMS] = {"stream:all", "memcpy HtoD", "memcpy DtoH"};
+  const char* own = strstr(device->name, "/device:");
+  weir_strbuf_printf(out,
+                     ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+                     "\"args\":{\"name\":\"%s %s\"}}",
+                     device->ordinal, STREAM_THREADS + (int)stream,
+                     own ? own + strlen("/device:") : device->name, names[stream]);
+}
+
 weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) {
+  bool is_named[MAX_DEVICES][WEIR_STREAMS] = {{false}};
   weir_mutex_lock(&trace->mu);
+  resolve_spans(trace);
   weir_strbuf_puts(out, "{\"traceEvents\":[");
   for (size_t i = 0; i < trace->count; ++i) {
     const weir_trace_event_t* event = &trace->events[i];
-    weir_strbuf_puts(out, i ? ",\n{\"name\":" : "\n{\"name\":");
-    weir_json_put_string(event->node->op_name, out);
-    weir_strbuf_printf(
-        out, ",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"name\":",
-        event->device->ordinal, event->thread,
-        (double)(event->start_ns - trace->clock_start_ns) / 1e3,
-        (double)(event->end_ns - event->start_ns) / 1e3);
-    weir_json_put_view(name_of(event->node), out);
-    put_members(members_of(event->node), out);
-    if (*event->node->device) {
-      weir_strbuf_puts(out, ",\"device\":");
-      weir_json_put_string(event->node->device, out);
-    }
-    weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)event->output_bytes);
+    int ordinal = event->device->ordinal;
+    weir_strbuf_puts(out, i ? ",\n" : "\n");
+    put_event(trace, event, NULL, out);
+    if (!has_span(event)) continue;
+    weir_strbuf_puts(out, ",\n");
+    put_event(trace, event, &event->span, out);
+    if (ordinal >= MAX_DEVICES || is_named[ordinal][event->span.stream]) continue;
+    is_named[ordinal][event->span.stream] = true;
+    put_stream_name(event->device, event->span.stream, out);
   }
   weir_strbuf_puts(out, "\n],\"displayTimeUnit\":\"ns\"}\n");
   weir_mutex_unlock(&trace->mu);

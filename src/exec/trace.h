@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/string.h"
 #include "base/thread.h"
+#include "device/span.h"
 #include "op/kernel.h"
 
 typedef struct weir_trace_event_t {
@@ -15,6 +16,8 @@ typedef struct weir_trace_event_t {
   int64_t start_ns;
   int64_t end_ns;
   weir_alloc_meter_t memory;  // of asynchronous kernels copies only: others allocate on any thread
+  weir_span_t span;           // what it put in a stream, where the device tells
+  weir_span_t* outer;         // what was up on its thread before; only from begin to end
   // Filled in by weir_trace_add.
   int thread;  // small number, in order of first use
   int64_t output_bytes;
@@ -36,7 +39,7 @@ void weir_trace_free(weir_trace_t* trace);
 // Events are dropped when memory is exhausted: a trace never fails a step.
 void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
                     int output_count);
-// Before and after a kernel on this thread: its times and memory.
+// Before and after a kernel on this thread: its times, memory and span. |event| stays where it is.
 void weir_trace_begin(weir_trace_event_t* event, const weir_node_def_t* node,
                       const weir_device_t* device, int64_t ready_ns);
 void weir_trace_end(weir_trace_t* trace, weir_trace_event_t* event, const weir_value_t* outputs,
@@ -50,11 +53,13 @@ typedef struct weir_trace_devices_t {
   const char* task;  // what their names begin with instead of their own task; NULL: they stay
 } weir_trace_devices_t;
 // Appends a RunMetadata message: the step_stats of each device that ran anything, of the first one
-// if none did.
+// if none did. What a GPU did, and when, follows under names of their own, as TensorFlow's tools
+// want it: "…/device:GPU:0/stream:all" has its kernels, "…/memcpy" copies; nodes are "name:Op".
 WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace,
                                                        const weir_trace_devices_t* devices,
                                                        weir_strbuf_t* out);
-// Appends Chrome's trace JSON; its "processes" are the devices.
+// Appends Chrome's trace JSON; its "processes" are the devices, their threads those of the host
+// and, of GPUs, the streams.
 WEIR_MUST_USE weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out);
 
 #endif  // WEIR_EXEC_TRACE_H_

@@ -245,6 +245,64 @@ static void test_extended(void** state) {
   weir_trace_free(&trace);
 }
 
+// What a device's streams did, beside what the host did: rows of their own, as TensorFlow's
+// timeline looks for them.
+static void test_streams(void** state) {
+  weir_trace_t trace;
+  weir_strbuf_t wire = {0}, text = {0}, json = {0}, again = {0};
+  weir_trace_devices_t devices = {.task = "/job:w/replica:0/task:1"};
+  weir_device_t** items = NULL;
+  check_ok(weir_devices_create("cpu:2", NULL, NULL, &items, &devices.count));
+  devices.items = items;
+  trace_two(*state, items, &trace);
+  trace.events[0].span = (weir_span_t){
+      .device = items[0], .stream = WEIR_STREAM_UPLOAD, .start_ns = 1002600, .end_ns = 1004700};
+  trace.events[1].span = (weir_span_t){.device = items[1],
+                                       .stream = WEIR_STREAM_COMPUTE,
+                                       .start_ns = 1004000,  // not before it was launched
+                                       .end_ns = 1015500};
+  check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
+  static const char* const parts[] = {
+      "device: \"/job:w/replica:0/task:1/device:CPU:0\"\n",
+      "device: \"/job:w/replica:0/task:1/device:CPU:0/memcpy\"\n",
+      "node_name: \"halves:MEMCPYHtoD\"\n      all_start_micros: 7000002\n"
+      "      op_end_rel_micros: 2\n      all_end_rel_micros: 2\n"
+      "      timeline_label: \"MEMCPYHtoD 12 bytes\"\n",
+      "device: \"/job:w/replica:0/task:1/device:CPU:1\"\n",
+      "device: \"/job:w/replica:0/task:1/device:CPU:1/stream:all\"\n",
+      "node_name: \"a/b:Sub\"\n      all_start_micros: 7000005\n      op_end_rel_micros: 10\n",
+      "a/b = Sub(x, halves:1)\"\n",
+      "all_start_nanos: 7000005000\n      op_end_rel_nanos: 10500\n",
+  };
+  const char* at = text.data;
+  for (size_t i = 0; i < WEIR_COUNT_OF(parts) && at; ++i) {
+    at = strstr(at, parts[i]);
+    if (!at) fail_msg("'%s' is not in its place in\n%s", parts[i], text.data);
+  }
+  check_ok(weir_trace_write_chrome(&trace, &json));
+  static const char* const rows[] = {
+      "{\"name\":\"MEMCPYHtoD\",\"ph\":\"X\",\"pid\":0,\"tid\":1001,\"ts\":2.600,\"dur\":2.100,"
+      "\"args\":{\"name\":\"halves\",\"stream\":\"memcpy\",\"bytes\":12}},\n"
+      "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":1001,"
+      "\"args\":{\"name\":\"CPU:0 memcpy HtoD\"}},\n",
+      "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":1,\"tid\":1000,\"ts\":5.000,\"dur\":10.500,"
+      "\"args\":{\"name\":\"a/b\",\"stream\":\"stream:all\",\"bytes\":0}},\n",
+      "\"args\":{\"name\":\"CPU:1 stream:all\"}}\n],"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(rows); ++i)
+    if (!strstr(json.data, rows[i])) fail_msg("'%s' is not in\n%s", rows[i], json.data);
+  check_ok(weir_step_stats_write_chrome(weir_strbuf_view(&wire), &again));
+  assert_non_null(strstr(again.data,
+                         "\"ts\":2.500,\"dur\":10.500,\"args\":{\"name\":\"a/b\",\"device\":"
+                         "\"/job:w/replica:0/task:1/device:CPU:1\",\"stream\":\"stream:all\","));
+  weir_devices_release(items, devices.count);
+  weir_strbuf_free(&wire);
+  weir_strbuf_free(&text);
+  weir_strbuf_free(&json);
+  weir_strbuf_free(&again);
+  weir_trace_free(&trace);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_metadata, world_setup, world_teardown),
@@ -253,6 +311,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_out_of_memory, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_members, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_extended, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_streams, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ typedef struct event_t {
   weir_view_t name;
   const weir_json_t* members;  // nodes that ran as one, by that name; NULL: it was itself
   const char* device;
+  bool is_stream;  // what the device did, not what the host did to have it done
   double thread;
   double start, end;  // microseconds
   double bytes;
@@ -37,6 +38,7 @@ static weir_status_t* read_event(const weir_json_t* json, weir_arena_t* arena, e
   if (!read_number(json, "tid", &out->thread)) out->thread = 0;
   const weir_json_t* members = weir_json_find(args, "members");
   if (members && members->kind == WEIR_JSON_ARRAY && members->count) out->members = members;
+  out->is_stream = weir_json_find(args, "stream") != NULL;
   out->name = name->text;
   out->end = out->start + duration;
   if (!device || device->kind != WEIR_JSON_STRING) return NULL;
@@ -46,6 +48,7 @@ static weir_status_t* read_event(const weir_json_t* json, weir_arena_t* arena, e
 
 static int by_end(const void* a, const void* b) {
   const event_t *x = a, *y = b;
+  if (x->is_stream != y->is_stream) return x->is_stream ? -1 : 1;
   int devices = strcmp(x->device, y->device);
   if (devices) return devices;
   if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
@@ -59,9 +62,10 @@ static weir_status_t* add_node(weir_node_times_t* times, weir_view_t name, const
   if (!time) {
     time = weir_arena_alloc(&times->arena, sizeof(*time));
     if (!time) return weir_out_of_memory();
-    *time = (weir_node_time_t){.device = event->device};
+    *time = (weir_node_time_t){.device = event->device, .is_stream = event->is_stream};
     WEIR_TRY(weir_map_put(&times->by_name, name, time));
   }
+  if (time->is_stream != event->is_stream) return NULL;
   time->ns += ns;
   time->bytes = WEIR_MAX(time->bytes, event->bytes);
   ++time->visits;
@@ -82,9 +86,10 @@ static weir_status_t* add(weir_node_times_t* times, const event_t* event, double
 // given one after the other. What an event waited for the one before is not the node's time.
 static bool is_one_stream(const event_t* a, const event_t* b) {
   return *a->device && !strstr(a->device, "/device:CPU:") && strcmp(a->device, b->device) == 0 &&
-         a->thread == b->thread;
+         a->thread == b->thread && a->is_stream == b->is_stream;
 }
 
+// What the streams of devices did comes first, and says how long its nodes took.
 static weir_status_t* add_all(weir_node_times_t* times, event_t* events, size_t count) {
   qsort(events, count, sizeof(*events), by_end);
   for (size_t i = 0; i < count; ++i) {
@@ -105,8 +110,11 @@ static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_are
   event_t* events = weir_arena_array(scratch, list->count + 1, sizeof(*events));
   if (!events) return weir_out_of_memory();
   size_t count = 0;
-  for (const weir_json_t* item = list->first; item; item = item->next)
-    WEIR_TRY(read_event(item, &times->arena, &events[count++]));
+  for (const weir_json_t* item = list->first; item; item = item->next) {
+    const weir_json_t* phase = weir_json_find(item, "ph");
+    bool is_name = phase && phase->kind == WEIR_JSON_STRING && weir_view_is(phase->text, "M");
+    if (!is_name) WEIR_TRY(read_event(item, &times->arena, &events[count++]));
+  }
   return add_all(times, events, count);
 }
 

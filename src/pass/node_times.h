@@ -10,6 +10,7 @@ typedef struct weir_node_time_t {
   double ns;
   double bytes;  // of its outputs, each time
   int visits;
+  bool is_stream;      // it is what the device took, not what the host took to launch
   const char* device;  // full name, where the trace has it; else ""
 } weir_node_time_t;
 

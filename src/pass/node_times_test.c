@@ -47,6 +47,22 @@ static void test_waiting_does_not_count(void** state) {
   weir_node_times_destroy(times);
 }
 
+// What a GPU's stream took is a node's time, and not what the host took to launch it; names of
+// threads are none.
+static void test_streams(void** state) {
+  (void)state;
+  weir_node_times_t* times = parse(
+      "{\"traceEvents\":["
+      EVENT("a", "0", "2", ON("GPU:0")) ","
+      EVENT("a", "1", "9", ON("GPU:0") ",\"stream\":\"stream:all\"") ","
+      "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"GPU:0 stream:all\"}},"
+      EVENT("b", "0", "3", ON("GPU:0")) "]}");
+  assert_float_equal(weir_node_times_find(times, "a")->ns, 9000, 1e-6);
+  assert_int_equal(weir_node_times_find(times, "a")->visits, 1);
+  assert_float_equal(weir_node_times_find(times, "b")->ns, 1000, 1e-6);
+  weir_node_times_destroy(times);
+}
+
 // Nodes that ran as one have a share each, as much as another.
 static void test_members(void** state) {
   (void)state;
@@ -82,6 +98,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_times),
       cmocka_unit_test(test_waiting_does_not_count),
+      cmocka_unit_test(test_streams),
       cmocka_unit_test(test_members),
       cmocka_unit_test(test_what_is_no_trace),
   };

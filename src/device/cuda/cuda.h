@@ -50,6 +50,8 @@ WEIR_INLINE weir_status_t* weir_cuda_zero(weir_device_t* device, void* dst, size
 
 // For libraries that launch by themselves: their stream. The device is the calling thread's then.
 cu_stream_t weir_cuda_stream(weir_device_t* device);
+// The same of a stream that nothing is put into now.
+cu_stream_t weir_cuda_stream_at(weir_device_t* device, weir_stream_t stream);
 // And after they have: waits where every launch is waited for (WEIR_CUDA_SYNC=1).
 WEIR_MUST_USE weir_status_t* weir_cuda_launched(weir_device_t* device);
 // Waits for the compute stream: when algorithms are measured, never in a step's ordinary course.
@@ -60,6 +62,7 @@ bool weir_cuda_allows_tf32(const weir_device_t* device);
 // Whether sums must have an order, so that results repeat to the bit: @deterministic=1.
 bool weir_cuda_is_deterministic(const weir_device_t* device);
 const cuda_core_t* weir_cuda_core(const weir_device_t* device);
+extern const struct weir_timer_vtable_t weir_cuda_timer;
 bool weir_device_is_cuda(const weir_device_t* device);
 
 // Appends a line for each GPU of the machine, and for the libraries; or why there are none.

@@ -8,6 +8,7 @@
 
 #include "device/cuda/cuda.h"
 #include "device/cuda/cuda_memory.h"
+#include "device/span.h"
 #include "device/staging.h"
 #include "device/thread_stream.h"
 
@@ -223,9 +224,11 @@ static void cuda_copy(weir_device_t* base, weir_stream_t stream, const void* src
   const cuda_driver_t* driver = device->core->driver;
   cu_stream_t raw = device->streams[stream];
   weir_cuda_core_enter(device->core);
+  weir_span_enter(base, stream);
   cu_result_t result = stream == WEIR_STREAM_UPLOAD
                            ? driver->upload((uintptr_t)dst, src, size, raw)
                            : driver->download(dst, (uintptr_t)src, size, raw);
+  weir_span_extend(base, stream);
   weir_status_t* status = check(device, result, "copying");
   if (status) done(arg, status);
   else watch(device, stream, done, arg);
@@ -235,9 +238,11 @@ static void cuda_copy_peer(weir_device_t* base, weir_device_t* from, const void*
                            size_t size, weir_copy_done_fn_t done, void* arg) {
   cuda_device_t* device = of(base);
   weir_cuda_core_enter(device->core);
+  weir_span_enter(base, WEIR_STREAM_UPLOAD);
   cu_result_t result = device->core->driver->copy_peer((uintptr_t)dst, device->core->context,
                                                        (uintptr_t)src, of(from)->core->context,
                                                        size, device->streams[WEIR_STREAM_UPLOAD]);
+  weir_span_extend(base, WEIR_STREAM_UPLOAD);
   weir_status_t* status = check(device, result, "copying from another GPU");
   if (status) done(arg, status);
   else watch(device, WEIR_STREAM_UPLOAD, done, arg);
@@ -261,10 +266,9 @@ weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t functi
                                 const weir_cuda_size_t* size, void** args) {
   const cuda_device_t* device = of(base);
   const cuda_driver_t* driver = device->core->driver;
-  cu_stream_t stream = device->streams[WEIR_STREAM_COMPUTE];
   cu_function_t compiled = NULL;
   WEIR_TRY(weir_cuda_function_get(function.function, &compiled));
-  weir_cuda_core_enter(device->core);
+  cu_stream_t stream = weir_cuda_stream(base);
   cu_result_t result =
       driver->launch(compiled, size->grid[0], size->grid[1], size->grid[2], size->block[0],
                      size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
@@ -278,25 +282,27 @@ weir_status_t* weir_cuda_launched(weir_device_t* base) {
 
 weir_status_t* weir_cuda_copy(weir_device_t* base, void* dst, const void* src, size_t size) {
   const cuda_device_t* device = of(base);
-  weir_cuda_core_enter(device->core);
-  return check(device,
-               device->core->driver->copy((uintptr_t)dst, (uintptr_t)src, size,
-                                          device->streams[WEIR_STREAM_COMPUTE]),
+  cu_stream_t stream = weir_cuda_stream(base);
+  return check(device, device->core->driver->copy((uintptr_t)dst, (uintptr_t)src, size, stream),
                "copying");
 }
 
 weir_status_t* weir_cuda_set(weir_device_t* base, void* dst, int byte, size_t size) {
   const cuda_device_t* device = of(base);
-  weir_cuda_core_enter(device->core);
+  cu_stream_t stream = weir_cuda_stream(base);
   return check(device,
-               device->core->driver->set_bytes((uintptr_t)dst, (unsigned char)byte, size,
-                                               device->streams[WEIR_STREAM_COMPUTE]),
+               device->core->driver->set_bytes((uintptr_t)dst, (unsigned char)byte, size, stream),
                "setting memory");
 }
 
-cu_stream_t weir_cuda_stream(weir_device_t* base) {
+cu_stream_t weir_cuda_stream_at(weir_device_t* base, weir_stream_t stream) {
   weir_cuda_core_enter(of(base)->core);
-  return of(base)->streams[WEIR_STREAM_COMPUTE];
+  return of(base)->streams[stream];
+}
+
+cu_stream_t weir_cuda_stream(weir_device_t* base) {
+  weir_span_enter(base, WEIR_STREAM_COMPUTE);
+  return weir_cuda_stream_at(base, WEIR_STREAM_COMPUTE);
 }
 
 weir_status_t* weir_cuda_synchronize(weir_device_t* base) {
@@ -389,6 +395,7 @@ static const weir_device_vtable_t cuda_vtable = {
     .copy_peer = cuda_copy_peer,
     .settle = cuda_settle,
     .collect = cuda_collect,
+    .timer = &weir_cuda_timer,
 };
 
 bool weir_device_is_cuda(const weir_device_t* device) { return device->vtable == &cuda_vtable; }

@@ -25,6 +25,7 @@ enum {
   CU_MINOR = 76,
   // Flags.
   CU_STREAM_INDEPENDENT = 1,  // does not wait for the default stream
+  CU_EVENT_TIMING = 0,
   CU_EVENT_NO_TIMING = 2,
   CU_HOST_PORTABLE = 1,  // pinned for all devices
 };
@@ -68,6 +69,7 @@ enum {
   FUNCTION(event_record, cuEventRecord, (cu_event_t event, cu_stream_t stream))                    \
   FUNCTION(event_query, cuEventQuery, (cu_event_t event))                                          \
   FUNCTION(event_synchronize, cuEventSynchronize, (cu_event_t event))                              \
+  FUNCTION(event_elapsed, cuEventElapsedTime, (float* out_ms, cu_event_t from, cu_event_t to))     \
   FUNCTION(module_load, cuModuleLoadData, (cu_module_t * out_module, const void* image))           \
   FUNCTION(module_unload, cuModuleUnload, (cu_module_t module))                                    \
   FUNCTION(module_function, cuModuleGetFunction,                                                   \

@@ -5,6 +5,7 @@
 
 #include "base/outcome.h"
 #include "device/cuda/cuda_memory.h"
+#include "device/span.h"
 #include "testing/cmocka.h"
 #include "testing/cuda_fake.h"
 
@@ -220,6 +221,70 @@ static void test_events(void** state) {
   weir_event_release(foreign);
 }
 
+// ---- times ----
+
+static void check_times(const weir_span_t* span, int64_t from, int64_t to) {
+  enum { CLOCKS_APART_NS = 1000000 };  // the anchor is somewhere between two looks at the clock
+  assert_null(span->first);
+  assert_null(span->last);
+  assert_true(span->start_ns >= from - CLOCKS_APART_NS && span->start_ns <= span->end_ns);
+  assert_true(span->end_ns <= to + CLOCKS_APART_NS && span->end_ns - span->start_ns <= to - from);
+}
+
+// What a thread puts in the compute stream, from the first to the last; nothing where it puts none.
+static void test_kernels_are_timed(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  void* block = take(memory, 512);
+  weir_span_t spans[2] = {{0}};
+  int64_t before = weir_clock_ns();
+  assert_null(weir_span_set(&spans[0]));
+  assert_null(weir_cuda_zero(device, block, 512));
+  assert_null(weir_cuda_set(device, block, 1, 512));
+  weir_span_close(&spans[0]);
+  int64_t after = weir_clock_ns();
+  assert_ptr_equal(weir_span_set(&spans[1]), &spans[0]);
+  weir_span_close(&spans[1]);
+  weir_span_forget(&spans[0]);  // which is not up
+  assert_ptr_equal(weir_span_set(NULL), &spans[1]);
+  assert_null(weir_cuda_zero(device, block, 512));  // nobody wants to know
+  weir_spans_resolve(device, spans, WEIR_COUNT_OF(spans), sizeof(spans[0]));
+  check_times(&spans[0], before, after);
+  assert_int_equal(spans[0].stream, WEIR_STREAM_COMPUTE);
+  assert_true(!spans[1].device && !spans[1].end_ns);
+  give(memory, block, 512);
+  release(device);
+}
+
+// A copy in many pieces, which other threads start, is one span, of the stream it is in.
+static void test_copies_are_timed(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_tensor_t *host = NULL, *there = NULL, *back = NULL;
+  const int64_t dims[] = {5000003};
+  weir_span_t spans[2] = {{0}};
+  assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, dims, &host));
+  memset(host->data, 1, weir_tensor_byte_size(host));
+  int64_t times[3] = {weir_clock_ns()};
+  weir_span_set(&spans[0]);
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_DEVICE, host, &there));
+  times[1] = weir_clock_ns();
+  weir_span_set(&spans[1]);
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_HOST, there, &back));
+  weir_span_set(NULL);
+  times[2] = weir_clock_ns();
+  weir_spans_resolve(device, spans, 2, sizeof(spans[0]));
+  for (int i = 0; i < 2; ++i) check_times(&spans[i], times[i], times[i + 1]);
+  assert_int_equal(spans[0].stream, WEIR_STREAM_UPLOAD);
+  assert_int_equal(spans[1].stream, WEIR_STREAM_DOWNLOAD);
+  assert_true(spans[0].end_ns - spans[0].start_ns > 0);
+  weir_tensor_release(host);
+  weir_tensor_release(there);
+  weir_tensor_release(back);
+  release(device);
+}
+
 static void test_absent_gpu(void** state) {
   (void)state;
   weir_device_t* device = NULL;
@@ -243,6 +308,8 @@ int main(void) {
       cmocka_unit_test(test_copies),
       cmocka_unit_test(test_results_are_collected),
       cmocka_unit_test(test_events),
+      cmocka_unit_test(test_kernels_are_timed),
+      cmocka_unit_test(test_copies_are_timed),
       cmocka_unit_test(test_absent_gpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
