@@ -32,6 +32,7 @@ typedef struct bench_t {
   long time_count;
   double start_ms;
   double ready_s;  // from the start to the end of the first step
+  double busy;     // of the GPUs, when the last step ended; negative: not known
 } bench_t;
 
 static double now_ms(void) {
@@ -154,6 +155,7 @@ static weir_status_t* measure(bench_t* bench, double* out_loss) {
     bench->times_ms[bench->time_count++] = now_ms() - start;
     show_progress(bench, now_ms() - begin);
   }
+  bench->busy = weir_session_device_busy(bench->session);
   if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
   return NULL;
 }
@@ -172,20 +174,25 @@ static void print_result(bench_t* bench, double loss) {
   size_t nodes = weir_callable_node_count(bench->step);
   long long peak = (long long)weir_peak_bytes();
   long long device_peak = (long long)weir_session_device_peak_bytes(bench->session);
+  char busy[32] = "null";
+  if (bench->busy >= 0) snprintf(busy, sizeof(busy), "%.2f", bench->busy);
   if (bench->json) {
     printf(
         "{\"graph\": \"%s\", \"system\": \"weir %s\", \"step_ms\": %.4f, \"p90_ms\": %.4f, "
         "\"steps\": %ld, "
         "\"loss\": %.5f, \"nodes\": %zu, \"peak_bytes\": %lld, \"device_peak_bytes\": %lld, "
-        "\"ready_s\": %.3f}\n",
-        name, weir_version(), median, p90, bench->time_count, loss, nodes, peak, device_peak,
+        "\"device_busy\": %s, \"ready_s\": %.3f}\n",
+        name, weir_version(), median, p90, bench->time_count, loss, nodes, peak, device_peak, busy,
         bench->ready_s);
   } else {
     printf(
         "%s: %.4f ms a step (p90 %.4f, %ld steps), %.0f ns a node of %zu, loss %.5f, peak %.1f "
-        "MB\n",
+        "MB",
         name, median, p90, bench->time_count, nodes ? median * 1e6 / (double)nodes : 0, nodes, loss,
         (double)peak / 1e6);
+    if (device_peak) printf(", on devices %.1f MB", (double)device_peak / 1e6);
+    if (bench->busy >= 0) printf(", GPU %.0f %% busy", 100 * bench->busy);
+    putchar('\n');
   }
 }
 
@@ -285,6 +292,7 @@ const verb_t verb_bench = {
         "  --profile=FILE    write a Chrome trace of one step\n"
         "  --json            print one JSON object: step_ms, p90_ms, steps, loss, nodes, "
         "peak_bytes,\n"
-        "                    device_peak_bytes, ready_s: from the start to the end of the first "
-        "step\n",
+        "                    device_peak_bytes, device_busy: of GPUs, by NVML, over about the "
+        "last second,\n"
+        "                    ready_s: from the start to the end of the first step\n",
     .run = run_bench};

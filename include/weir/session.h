@@ -133,6 +133,10 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_session_describe_rates(weir_session_t
                                                                   char** out_text);
 // Bytes that were in use at most on all devices with memory of their own; 0 for remote sessions.
 WEIR_API int64_t weir_session_device_peak_bytes(const weir_session_t* session);
+// The share of about the last second in which GPUs of the session were at work, for it or others, 0
+// to 1; of several the mean. Negative: there is none, or it does not tell; for remote sessions,
+// too.
+WEIR_API double weir_session_device_busy(const weir_session_t* session);
 // Runs |target| alone; fetches one scalar float.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_run_target(weir_session_t* session,
                                                               weir_node_t* target);

@@ -92,6 +92,9 @@ typedef struct weir_device_vtable_t {
                     size_t size, weir_copy_done_fn_t done, void* arg);
   // Optional: streams tell when they were where (device/span.h).
   const struct weir_timer_vtable_t* timer;
+  // Optional. The share of the last moments in which the device was at work for anyone, 0 to 1;
+  // negative: not known.
+  double (*busy)(weir_device_t* device);
 } weir_device_vtable_t;
 
 struct weir_device_t {
@@ -100,6 +103,7 @@ struct weir_device_t {
   const char* type;         // "CPU": as names and messages have it
   const char* kernel_type;  // what kernels are registered for: |type|, or whose it borrows
   char* name;               // "/job:localhost/replica:0/task:0/device:CPU:0"; owned
+  char* description;        // "device: 0, name: NVIDIA H200, …" for people; owned; NULL: none
   int ordinal;              // among the devices of its runtime
   int preference;           // nodes that nobody placed go where it is highest
   double speed;             // of a simulated device, against its kernels; 0: not simulated

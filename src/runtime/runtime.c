@@ -57,6 +57,19 @@ int64_t weir_runtime_device_peak_bytes(const weir_runtime_t* runtime) {
   return sum;
 }
 
+double weir_runtime_device_busy(const weir_runtime_t* runtime) {
+  double sum = 0;
+  int count = 0;
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_device_t* device = runtime->devices[i];
+    double busy = device->vtable->busy ? device->vtable->busy(device) : -1;
+    if (busy < 0) continue;
+    sum += busy;
+    ++count;
+  }
+  return count ? sum / count : -1;
+}
+
 int weir_runtime_find(const weir_runtime_t* runtime, const weir_device_name_t* name) {
   weir_device_name_t wanted = *name, have;
   wanted.job[0] = 0;

@@ -30,6 +30,8 @@ typedef struct weir_runtime_options_t {
 
 // Bytes that were in use at most, of all devices with memory of their own.
 int64_t weir_runtime_device_peak_bytes(const weir_runtime_t* runtime);
+// How busy those of its devices were, on average, that tell; negative: none does.
+double weir_runtime_device_busy(const weir_runtime_t* runtime);
 
 WEIR_MUST_USE weir_status_t* weir_runtime_create(const weir_runtime_options_t* options,
                                                  weir_runtime_t** out_runtime);

@@ -62,6 +62,11 @@ int64_t weir_session_device_peak_bytes(const weir_session_t* session) {
   return weir_runtime_device_peak_bytes(session->program->runtime);
 }
 
+double weir_session_device_busy(const weir_session_t* session) {
+  if (!session || session->remote) return -1;
+  return weir_runtime_device_busy(session->program->runtime);
+}
+
 // The plan in the cache, retained; NULL: none.
 static weir_plan_t* find_plan(weir_session_t* session, weir_view_t key) {
   weir_mutex_lock(&session->mu);

@@ -3,6 +3,7 @@
 #include "testing/cuda_fake.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +31,7 @@ typedef struct block_t {
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;  // guards all below
 static block_t* blocks;                                 // in use, of all devices
+static block_t* pinned;                                 // likewise, of the host
 static size_t in_use;                                   // bytes of them
 
 cu_result_t cuCtxSynchronize(void) { return 0; }
@@ -58,6 +60,11 @@ cu_result_t cuDeviceGet(int* out_device, int ordinal) {
 cu_result_t cuDeviceGetName(char* buffer, int size, int device) {
   (void)device;
   strncpy(buffer, "fake", (size_t)size);
+  return 0;
+}
+
+cu_result_t cuDeviceGetPCIBusId(char* buffer, int size, int device) {
+  snprintf(buffer, (size_t)size, "0000:0%d:00.0", device);
   return 0;
 }
 
@@ -148,32 +155,62 @@ char* cuda_fake_at(const void* address) { return find((uintptr_t)address, 1); }
 
 cu_result_t cuMemHostAlloc(void** out_pointer, size_t size, unsigned flags) {
   (void)flags;
-  *out_pointer = aligned_alloc(512, (size + 511) / 512 * 512);
-  return *out_pointer ? 0 : CU_OUT_OF_MEMORY;
+  block_t* block = malloc(sizeof(*block));
+  if (!block) abort();
+  *block = (block_t){.address = aligned_alloc(512, (size + 511) / 512 * 512), .size = size};
+  if (!block->address) abort();
+  pthread_mutex_lock(&mu);
+  block->next = pinned;
+  pinned = block;
+  pthread_mutex_unlock(&mu);
+  *out_pointer = block->address;
+  return 0;
 }
 
 cu_result_t cuMemFreeHost(void* pointer) {
-  free(pointer);
-  return 0;
+  pthread_mutex_lock(&mu);
+  block_t** at = &pinned;
+  while (*at && (*at)->address != pointer) at = &(*at)->next;
+  block_t* block = *at;
+  if (block) *at = block->next;
+  pthread_mutex_unlock(&mu);
+  if (block) free(block->address);
+  free(block);
+  return block ? 0 : INVALID;
+}
+
+// A real driver copies other memory, too, but holds the calling thread meanwhile.
+static bool is_pinned(const void* pointer, size_t size) {
+  bool is_found = false;
+  pthread_mutex_lock(&mu);
+  for (const block_t* block = pinned; block && !is_found; block = block->next) {
+    size_t offset = (size_t)((uintptr_t)pointer - (uintptr_t)block->address);
+    is_found = offset <= block->size && size <= block->size - offset;
+  }
+  pthread_mutex_unlock(&mu);
+  return is_found;
 }
 
 cu_result_t cuMemcpyHtoDAsync_v2(cu_pointer_t to, const void* from, size_t size,
                                  cu_stream_t stream) {
-  char* memory = find(to, size);
+  char* memory = is_pinned(from, size) ? find(to, size) : NULL;
   if (memory && stream) memcpy(memory, from, size);
   return memory && stream ? 0 : INVALID;
 }
 
 cu_result_t cuMemcpyDtoHAsync_v2(void* to, cu_pointer_t from, size_t size, cu_stream_t stream) {
-  const char* memory = find(from, size);
+  const char* memory = is_pinned(to, size) ? find(from, size) : NULL;
   if (memory && stream) memcpy(to, memory, size);
   return memory && stream ? 0 : INVALID;
 }
 
 cu_result_t cuMemcpyDtoDAsync_v2(cu_pointer_t to, cu_pointer_t from, size_t size,
                                  cu_stream_t stream) {
-  const char* memory = find(from, size);
-  return memory ? cuMemcpyHtoDAsync_v2(to, memory, size, stream) : INVALID;
+  const char* source = find(from, size);
+  char* memory = find(to, size);
+  if (!source || !memory || !stream) return INVALID;
+  memmove(memory, source, size);
+  return 0;
 }
 
 cu_result_t cuMemcpyPeerAsync(cu_pointer_t to, cu_context_t to_context, cu_pointer_t from,

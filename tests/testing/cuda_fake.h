@@ -1,6 +1,6 @@
-// cuda_fake.h — A GPU that is not there: a driver whose memory only copies may touch, whose streams
-// do everything at once, and whose kernels are loaded but compute nothing. For tests of all that is
-// around kernels, and of their compilation.
+// cuda_fake.h — A GPU that is not there: a driver whose memory only copies may touch, and only from
+// and to pinned memory, whose streams do everything at once, and whose kernels are loaded but
+// compute nothing. For tests of all that is around kernels, and of their compilation.
 #ifndef WEIR_TESTING_CUDA_FAKE_H_
 #define WEIR_TESTING_CUDA_FAKE_H_
 

@@ -164,7 +164,8 @@ static void put_devices(const weir_master_session_t* session, weir_strbuf_t* out
     weir_device_attributes_t attributes = {.name = device->device,
                                            .type = device->type,
                                            .memory_limit = session->memory_limits[i],
-                                           .incarnation = device->incarnation};
+                                           .incarnation = device->incarnation,
+                                           .description = session->descriptions[i]};
     uint32_t field = device->task == 0 ? LIST_DEVICES_RESPONSE_LOCAL_DEVICE
                                        : LIST_DEVICES_RESPONSE_REMOTE_DEVICE;
     weir_device_attributes_write(&attributes, field, out);

@@ -37,6 +37,9 @@ static weir_status_t* grow(weir_master_session_t* session) {
   int64_t* limits = weir_realloc_array(session->memory_limits, count, sizeof(*limits));
   if (!limits) return weir_out_of_memory();
   session->memory_limits = limits;
+  char** descriptions = weir_realloc_array(session->descriptions, count, sizeof(*descriptions));
+  if (!descriptions) return weir_out_of_memory();
+  session->descriptions = descriptions;
   return NULL;
 }
 
@@ -53,12 +56,16 @@ static weir_status_t* add_device(weir_master_session_t* session,
   weir_strbuf_printf(&full, "%s/device:%s:%d", task_name(session, task), name.type, name.index);
   weir_status_t* status = weir_strbuf_finish(&full);
   char* type = status ? NULL : weir_strdup(name.type);
-  if (!type) {
+  char* description = device->description ? weir_strdup(device->description) : NULL;
+  if (!type || (device->description && !description)) {
     weir_strbuf_free(&full);
+    weir_free(type);
+    weir_free(description);
     return status ? status : weir_out_of_memory();
   }
   const weir_device_kind_t* kind = weir_device_kind_find(weir_view_of(type));
   session->memory_limits[session->device_count] = device->memory_limit;
+  session->descriptions[session->device_count] = description;
   session->devices[session->device_count++] =
       (weir_placement_t){.device = full.data,
                          .type = type,
@@ -82,21 +89,25 @@ static weir_status_t* add_own_devices(weir_master_session_t* session) {
 static weir_status_t* add_attributes(weir_master_session_t* session, weir_view_t message,
                                      int task) {
   weir_device_attributes_t device = {.name = NULL};
-  weir_view_t name = weir_view("", 0);
+  weir_view_t name = weir_view("", 0), description = weir_view("", 0);
   weir_wire_reader_t reader = weir_wire_reader(message);
   while (weir_wire_next(&reader)) {
     if (reader.field == DEVICE_ATTRIBUTES_NAME && reader.type == WEIR_WIRE_BYTES)
       name = reader.bytes;
+    if (reader.field == DEVICE_ATTRIBUTES_DESCRIPTION && reader.type == WEIR_WIRE_BYTES)
+      description = reader.bytes;
     if (reader.field == DEVICE_ATTRIBUTES_MEMORY_LIMIT)
       device.memory_limit = weir_wire_int(&reader);
     if (reader.field == DEVICE_ATTRIBUTES_INCARNATION) device.incarnation = reader.value;
   }
   WEIR_TRY(weir_wire_check(&reader, "DeviceAttributes"));
   char* copy = weir_strndup(name.data, name.size);
-  if (!copy) return weir_out_of_memory();
+  char* words = weir_strndup(description.data, description.size);
   device.name = copy;
-  weir_status_t* status = add_device(session, &device, task);
+  device.description = description.size ? words : NULL;
+  weir_status_t* status = copy && words ? add_device(session, &device, task) : weir_out_of_memory();
   weir_free(copy);
+  weir_free(words);
   return status;
 }
 

@@ -159,10 +159,12 @@ void weir_master_session_release(weir_master_session_t* session) {
   for (int i = 0; i < session->device_count; ++i) {
     weir_free((char*)(uintptr_t)session->devices[i].device);
     weir_free((char*)(uintptr_t)session->devices[i].type);
+    weir_free(session->descriptions[i]);
   }
   weir_free(session->peers);
   weir_free(session->devices);
   weir_free(session->memory_limits);
+  weir_free(session->descriptions);
   weir_strbuf_free(&session->config);
   weir_alias_release(session->alias);
   weir_mutex_destroy(&session->mu);

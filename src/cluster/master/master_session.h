@@ -43,6 +43,7 @@ typedef struct weir_master_session_t {
   weir_placement_t* devices;  // this process's first
   int device_count;
   int64_t* memory_limits;  // by device, for ListDevices
+  char** descriptions;     // likewise; each may be NULL
   bool allow_soft_placement;
   int64_t timeout_ms;
   weir_strbuf_t config;   // the ConfigProto, for the peers

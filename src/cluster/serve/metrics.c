@@ -220,19 +220,45 @@ static int64_t open_files(void) {
   return files;
 }
 
+typedef struct device_gauge_t {
+  const char *name, *help;
+  size_t at;  // of the number within a weir_allocator_use_t
+} device_gauge_t;
+
+static const device_gauge_t device_gauges[] = {
+    {"weir_device_memory_bytes", "Memory of tensors in use, by device.",
+     offsetof(weir_allocator_use_t, in_use)},
+    {"weir_device_memory_peak_bytes", "The most of it so far.",
+     offsetof(weir_allocator_use_t, peak)},
+    {"weir_device_memory_limit_bytes", "The most that it can be.",
+     offsetof(weir_allocator_use_t, limit)}};
+
 // One line for each device that has memory of its own and tells.
-static void put_device_memory(const weir_runtime_t* runtime, bool is_peak, weir_strbuf_t* out) {
-  const char* name = is_peak ? "weir_device_memory_peak_bytes" : "weir_device_memory_bytes";
-  put_head(out, name, "gauge",
-           is_peak ? "The most of it so far." : "Memory of tensors in use, by device.");
+static void put_device_memory(const weir_runtime_t* runtime, const device_gauge_t* gauge,
+                              weir_strbuf_t* out) {
+  put_head(out, gauge->name, "gauge", gauge->help);
   for (int i = 0; i < runtime->device_count; ++i) {
     const weir_device_t* device = runtime->devices[i];
     weir_allocator_t* allocator = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
     if (weir_device_is_host(device) || !allocator->vtable->get_use) continue;
     weir_allocator_use_t use;
+    int64_t value = 0;
     allocator->vtable->get_use(allocator, &use);
-    weir_strbuf_printf(out, "%s{device=\"%s\"} %" PRId64 "\n", name, device->name,
-                       is_peak ? use.peak : use.in_use);
+    memcpy(&value, (const char*)&use + gauge->at, sizeof(value));
+    weir_strbuf_printf(out, "%s{device=\"%s\"} %" PRId64 "\n", gauge->name, device->name, value);
+  }
+}
+
+static void put_devices(const weir_runtime_t* runtime, weir_strbuf_t* out) {
+  for (size_t i = 0; i < WEIR_COUNT_OF(device_gauges); ++i)
+    put_device_memory(runtime, &device_gauges[i], out);
+  put_head(out, "weir_device_busy_ratio", "gauge",
+           "Share of the last moments in which a GPU was at work, for whatever process.");
+  for (int i = 0; i < runtime->device_count; ++i) {
+    weir_device_t* device = runtime->devices[i];
+    double busy = device->vtable->busy ? device->vtable->busy(device) : -1;
+    if (busy >= 0)
+      weir_strbuf_printf(out, "weir_device_busy_ratio{device=\"%s\"} %.2f\n", device->name, busy);
   }
 }
 
@@ -270,7 +296,6 @@ void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_ser
   put_head(out, "weir_rpc_latency_seconds", "histogram",
            "From the complete request to its answer, by method.");
   for (int i = 0; i < metrics->count; ++i) put_histogram(&metrics->methods[i], out);
-  put_device_memory(task->runtime, false, out);
-  put_device_memory(task->runtime, true, out);
+  put_devices(task->runtime, out);
   put_process(metrics, out);
 }

@@ -9,7 +9,8 @@ weir_device_attributes_t weir_device_attributes(const weir_device_t* device) {
   return (weir_device_attributes_t){.name = device->name,
                                     .type = device->type,
                                     .memory_limit = device->memory_limit,
-                                    .incarnation = device->incarnation};
+                                    .incarnation = device->incarnation,
+                                    .description = device->description};
 }
 
 void weir_device_attributes_write(const weir_device_attributes_t* device, uint32_t field,
@@ -21,6 +22,8 @@ void weir_device_attributes_write(const weir_device_attributes_t* device, uint32
   size_t locality = weir_wire_begin(out, DEVICE_ATTRIBUTES_LOCALITY);
   weir_wire_end(out, locality);
   weir_wire_put_fixed64(out, DEVICE_ATTRIBUTES_INCARNATION, device->incarnation);
+  if (device->description)
+    weir_wire_put_string(out, DEVICE_ATTRIBUTES_DESCRIPTION, device->description);
   weir_wire_put_int(out, DEVICE_ATTRIBUTES_XLA_GLOBAL_ID, -1);  // XLA does not know it
   weir_wire_end(out, at);
 }

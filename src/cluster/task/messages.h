@@ -11,6 +11,7 @@ typedef struct weir_device_attributes_t {
   const char *name, *type;
   int64_t memory_limit;
   uint64_t incarnation;
+  const char* description;  // NULL: none
 } weir_device_attributes_t;
 weir_device_attributes_t weir_device_attributes(const weir_device_t* device);  // borrowed from it
 // Appends a DeviceAttributes message as field |field| of |out|.

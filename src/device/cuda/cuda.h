@@ -65,6 +65,9 @@ const cuda_core_t* weir_cuda_core(const weir_device_t* device);
 extern const struct weir_timer_vtable_t weir_cuda_timer;
 bool weir_device_is_cuda(const weir_device_t* device);
 
+// The share of the last moments in which the GPU had something to do for anyone, 0 to 1, as NVML
+// samples it; negative: it does not tell.
+double weir_cuda_busy(const cuda_core_t* core);
 // Appends a line for each GPU of the machine, and for the libraries; or why there are none.
 void weir_cuda_describe(weir_strbuf_t* out);
 

@@ -24,6 +24,10 @@ static weir_status_t* look_up(cuda_core_t* core, int number) {
       driver, driver->device_attribute(&core->multiprocessors, CU_MULTIPROCESSORS, device),
       "opening a GPU"));
   WEIR_TRY(weir_cuda_check(driver, driver->device_memory(&core->memory, device), "opening a GPU"));
+  WEIR_TRY(weir_cuda_check(driver, driver->device_name(core->name, sizeof(core->name), device),
+                           "opening a GPU"));
+  WEIR_TRY(weir_cuda_check(driver, driver->device_bus(core->bus, sizeof(core->bus), device),
+                           "opening a GPU"));
   core->architecture = 10 * major + minor;
   return weir_cuda_check(driver, driver->context_retain(&core->context, device), "opening a GPU");
 }

@@ -11,6 +11,8 @@ typedef struct cuda_core_t {
   const cuda_driver_t* driver;
   int device;  // the driver's handle of it
   cu_context_t context;
+  char name[128];    // "NVIDIA H200"
+  char bus[32];      // "0000:1a:00.0": as other libraries find it
   int architecture;  // 90: sm_90
   int multiprocessors;
   size_t memory;  // bytes it has

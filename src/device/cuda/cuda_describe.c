@@ -5,12 +5,17 @@
 
 static weir_status_t* append_gpu(int number, weir_strbuf_t* out) {
   cuda_core_t* core = NULL;
-  char name[256] = "";
+  size_t free = 0, total = 0;
   WEIR_TRY(weir_cuda_core_create(number, &core));
-  core->driver->device_name(name, sizeof(name), core->device);
-  weir_strbuf_printf(out, "cuda:%d  %s, sm_%d, %d multiprocessors, %.1f GiB\n", number, name,
+  weir_strbuf_printf(out, "cuda:%d  %s, sm_%d, %d multiprocessors, %.1f GiB", number, core->name,
                      core->architecture, core->multiprocessors,
                      (double)core->memory / (double)(1 << 30));
+  weir_cuda_core_enter(core);
+  if (core->driver->memory_info(&free, &total) == 0)
+    weir_strbuf_printf(out, ", %.1f free", (double)free / (double)(1 << 30));
+  double busy = weir_cuda_busy(core);
+  if (busy >= 0) weir_strbuf_printf(out, ", %.0f %% busy", 100 * busy);
+  weir_strbuf_putc(out, '\n');
   weir_cuda_core_release(core);
   return NULL;
 }

@@ -384,8 +384,11 @@ static void cuda_destroy(weir_device_t* base) {
   weir_cuda_core_release(device->core);
   weir_mutex_destroy(&device->mu);
   weir_free(base->name);
+  weir_free(base->description);
   weir_free(device);
 }
+
+static double cuda_busy(weir_device_t* base) { return weir_cuda_busy(of(base)->core); }
 
 static const weir_device_vtable_t cuda_vtable = {
     .destroy = cuda_destroy,
@@ -396,6 +399,7 @@ static const weir_device_vtable_t cuda_vtable = {
     .settle = cuda_settle,
     .collect = cuda_collect,
     .timer = &weir_cuda_timer,
+    .busy = cuda_busy,
 };
 
 bool weir_device_is_cuda(const weir_device_t* device) { return device->vtable == &cuda_vtable; }
@@ -430,6 +434,19 @@ static weir_status_t* start_memory(cuda_device_t* device, const weir_device_para
   return weir_staging_create(base, pinned, &base->staging);
 }
 
+// In TensorFlow's words: programs look for some of them.
+static weir_status_t* describe(cuda_device_t* device) {
+  const cuda_core_t* core = device->core;
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "device: %d, name: %s, pci bus id: %s, compute capability: %d.%d",
+                     core->device, core->name, core->bus, core->architecture / 10,
+                     core->architecture % 10);
+  weir_status_t* status = weir_strbuf_finish(&text);
+  if (status) weir_strbuf_free(&text);
+  else device->base.description = text.data;  // moved
+  return status;
+}
+
 static weir_status_t* cuda_create(const weir_device_params_t* params, weir_device_t** out_device) {
   cuda_core_t* core = NULL;
   WEIR_TRY(weir_cuda_core_create(params->index, &core));
@@ -451,6 +468,7 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
   device->is_synchronous = sync && *sync == '1';
   weir_mutex_init(&device->mu);
   status = weir_cuda_modules_create(core, params->pool, &device->modules);
+  if (!status) status = describe(device);
   if (!status) status = start_streams(device);
   if (!status) status = start_memory(device, params);
   if (status) weir_device_release(&device->base);

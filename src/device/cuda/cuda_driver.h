@@ -38,6 +38,7 @@ enum {
   FUNCTION(device_count, cuDeviceGetCount, (int* out_count))                                       \
   FUNCTION(device_get, cuDeviceGet, (int* out_device, int ordinal))                                \
   FUNCTION(device_name, cuDeviceGetName, (char* buffer, int size, int device))                     \
+  FUNCTION(device_bus, cuDeviceGetPCIBusId, (char* buffer, int size, int device))                  \
   FUNCTION(device_attribute, cuDeviceGetAttribute, (int* out_value, int attribute, int device))    \
   FUNCTION(device_memory, cuDeviceTotalMem_v2, (size_t * out_bytes, int device))                   \
   FUNCTION(context_retain, cuDevicePrimaryCtxRetain, (cu_context_t * out_context, int device))     \
