@@ -203,6 +203,79 @@ def test_loop(cluster):
     assert got[0] == 7 and got[1].tolist() == [0, 1, 2, 3]
 
 
+def test_partial_run(cluster):
+    with clusters.session(cluster) as s:
+        a, b = (tf1.placeholder(tf.float32, [4]) for _ in range(2))
+        with tf1.device(GPUS[1][0]):
+            y = tf.reshape(a, [2, 2])
+        with tf1.device(GPU):
+            z = [tf.reshape(y, [4]), tf.reshape(b, [1, 4])]
+        handle = s.partial_run_setup([y, *z], [a, b])
+        assert s.partial_run(handle, y, {a: range(4)}).tolist() == [[0, 1], [2, 3]]
+        assert [v.tolist() for v in s.partial_run(handle, z, {b: range(4)})] == [[0, 1, 2, 3], [[0, 1, 2, 3]]]
+
+
+def test_callables(cluster):
+    with clusters.session(cluster) as s:
+        x = tf1.placeholder(tf.float32, [None])
+        with tf1.device(GPUS[1][1]):
+            run = s.make_callable(tf.reshape(x, [2, -1]), [x])
+        assert [run(np.arange(n)).tolist() for n in (2, 4)] == [[[0], [1]], [[0, 1], [2, 3]]]
+
+
+def test_functions(cluster):
+    """With a body that asks for another GPU of the task."""
+    @tf.function
+    def turned(x):
+        with tf1.device('/device:GPU:1'):
+            return tf.reshape(x, [2, -1])
+
+    with clusters.session(cluster) as s:
+        x = tf1.placeholder(tf.float32, [4])
+        with tf1.device(GPUS[1][0]):
+            y = turned(x)
+        assert s.run(y, {x: range(4)}).tolist() == [[0, 1], [2, 3]]
+
+
+def test_queue(cluster):
+    """Its elements are on the host, between GPUs of two tasks."""
+    with clusters.session(cluster) as s:
+        x = tf1.placeholder(tf.float32, [4])
+        with tf1.device('/job:ps'):
+            queue = tf1.FIFOQueue(3, tf.float32, [[2, 2]], shared_name=clusters.unique())
+        with tf1.device(GPU):
+            y = tf.reshape(x, [2, 2])
+        fill = queue.enqueue(y)
+        got = queue.dequeue()
+        with tf1.device(GPUS[1][1]):
+            z = tf.reshape(got, [4])
+        for i in range(3):
+            s.run(fill, {x: np.arange(4) + i})
+        assert [s.run(z).tolist() for _ in range(3)] == [[i, i + 1, i + 2, i + 3] for i in range(3)]
+
+
+def test_a_step_that_waits_is_cancelled(cluster):
+    """A GPU waits for nobody who does not come."""
+    with clusters.session(cluster, operation_timeout_in_ms=300) as s:
+        with tf1.device('/job:ps'):
+            queue = tf1.FIFOQueue(3, tf.float32, [[4]], shared_name=clusters.unique())
+            got = queue.dequeue()
+        with tf1.device(GPU):
+            y = tf.reshape(got, [2, 2])
+        assert isinstance(error_of(s.run, y), tf.errors.DeadlineExceededError)
+
+
+def test_options_of_a_client(cluster):
+    """What a server has, its own options say, as in TensorFlow."""
+    options = tf1.GPUOptions(allow_growth=True, per_process_gpu_memory_fraction=0.1, visible_device_list='1')
+    with clusters.session(cluster, device_count={'GPU': 0}, gpu_options=options, log_device_placement=True) as s:
+        assert sum(d.device_type == 'GPU' for d in s.list_devices()) == 4
+        x = tf1.placeholder(tf.float32, [4])
+        with tf1.device(GPU):
+            y = tf.reshape(x, [2, 2])
+        assert s.run(y, {x: range(4)}).tolist() == [[0, 1], [2, 3]]
+
+
 # ---- training ----
 
 def model():
@@ -216,8 +289,9 @@ def model():
 
 
 @COMPILES
-def test_training(cluster):
-    with clusters.session(cluster, isolate_session_state=True) as s:
+@pytest.mark.parametrize('master', [('worker', 0), ('ps', 0)], ids=lambda task: task[0])
+def test_training(cluster, master):
+    with clusters.session(cluster.tasks[master], isolate_session_state=True) as s:
         x, loss, train, step = model()
         s.run(tf1.global_variables_initializer())
         for _ in range(3):
