@@ -1,25 +1,25 @@
 // span.c — Marks around what is in a stream, and what they become.
 #include "device/span.h"
 
-static _Thread_local weir_span_t* current __attribute__((tls_model("initial-exec")));
+static _Thread_local weir_stream_span_t* current __attribute__((tls_model("initial-exec")));
 
 // Pieces of one copy are started by several threads. Only traced steps come here.
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 
-weir_span_t* weir_span_set(weir_span_t* span) {
-  weir_span_t* before = current;
+weir_stream_span_t* weir_span_set(weir_stream_span_t* span) {
+  weir_stream_span_t* before = current;
   current = span;
   return before;
 }
 
-void weir_span_forget(const weir_span_t* span) {
+void weir_span_forget(const weir_stream_span_t* span) {
   if (current == span) current = NULL;
 }
 
-weir_span_t* weir_span_current(void) { return current; }
+weir_stream_span_t* weir_span_current(void) { return current; }
 
 void weir_span_enter(weir_device_t* device, weir_stream_t stream) {
-  weir_span_t* span = current;
+  weir_stream_span_t* span = current;
   if (WEIR_LIKELY(!span) || !device->vtable->timer) return;
   pthread_mutex_lock(&mu);
   if (!span->device) {
@@ -30,19 +30,19 @@ void weir_span_enter(weir_device_t* device, weir_stream_t stream) {
   pthread_mutex_unlock(&mu);
 }
 
-static void mark_last(weir_span_t* span) {
+static void mark_last(weir_stream_span_t* span) {
   weir_device_t* device = span->device;
   void* mark = device->vtable->timer->mark(device, span->stream);
   if (mark && span->last) device->vtable->timer->drop(device, span->last);
   if (mark) span->last = mark;
 }
 
-void weir_span_close(weir_span_t* span) {
+void weir_span_close(weir_stream_span_t* span) {
   if (span->device) mark_last(span);
 }
 
 void weir_span_extend(weir_device_t* device, weir_stream_t stream) {
-  weir_span_t* span = current;
+  weir_stream_span_t* span = current;
   if (WEIR_LIKELY(!span)) return;
   pthread_mutex_lock(&mu);
   if (span->device == device && span->stream == stream) mark_last(span);
@@ -52,7 +52,7 @@ void weir_span_extend(weir_device_t* device, weir_stream_t stream) {
 // ---- times ----
 
 // |anchor| is NULL where there is none: the marks are dropped, the times not known.
-static void resolve(weir_span_t* span, void* anchor, int64_t anchor_ns) {
+static void resolve(weir_stream_span_t* span, void* anchor, int64_t anchor_ns) {
   weir_device_t* device = span->device;
   const weir_timer_vtable_t* timer = device->vtable->timer;
   int64_t first = 0, last = 0;
@@ -68,11 +68,12 @@ static void resolve(weir_span_t* span, void* anchor, int64_t anchor_ns) {
   span->first = span->last = NULL;
 }
 
-void weir_spans_resolve(weir_device_t* device, weir_span_t* spans, size_t count, size_t stride) {
+void weir_spans_resolve(weir_device_t* device, weir_stream_span_t* spans, size_t count,
+                        size_t stride) {
   void* anchor = NULL;
   int64_t anchor_ns = 0;
   for (size_t i = 0; i < count; ++i) {
-    weir_span_t* span = (weir_span_t*)((char*)spans + i * stride);
+    weir_stream_span_t* span = (weir_stream_span_t*)((char*)spans + i * stride);
     if (span->device != device || !span->first) continue;
     if (!anchor) anchor = device->vtable->timer->anchor(device, &anchor_ns);
     resolve(span, anchor, anchor_ns);

@@ -21,26 +21,27 @@ typedef struct weir_timer_vtable_t {
 } weir_timer_vtable_t;
 
 // One stream's, the first that was put to use. All zeros: of none.
-typedef struct weir_span_t {
+typedef struct weir_stream_span_t {
   weir_device_t* device;  // borrowed; NULL: nothing was put in a stream
   weir_stream_t stream;
   void *first, *last;        // marks; NULL once they are times
   int64_t start_ns, end_ns;  // weir_clock_ns's; both 0: not known
-} weir_span_t;
+} weir_stream_span_t;
 
 // Puts |span| up, NULL for none, and returns what was up before: for the caller to put back.
-weir_span_t* weir_span_set(weir_span_t* span);
+weir_stream_span_t* weir_span_set(weir_stream_span_t* span);
 // |span| is no longer up on this thread, if it was.
-void weir_span_forget(const weir_span_t* span);
-weir_span_t* weir_span_current(void);
+void weir_span_forget(const weir_stream_span_t* span);
+weir_stream_span_t* weir_span_current(void);
 // Something is put into |stream| next.
 void weir_span_enter(weir_device_t* device, weir_stream_t stream);
 // Nothing more is: for kernels.
-void weir_span_close(weir_span_t* span);
+void weir_span_close(weir_stream_span_t* span);
 // A copy was put into |stream|, after weir_span_enter.
 void weir_span_extend(weir_device_t* device, weir_stream_t stream);
 // Makes times of the marks of those of |spans|, |stride| bytes from each other, that are
 // |device|'s.
-void weir_spans_resolve(weir_device_t* device, weir_span_t* spans, size_t count, size_t stride);
+void weir_spans_resolve(weir_device_t* device, weir_stream_span_t* spans, size_t count,
+                        size_t stride);
 
 #endif  // WEIR_DEVICE_SPAN_H_

@@ -11,7 +11,7 @@ static const size_t kAtOnce = 1 << 14;  // bytes that are moved sooner than anot
 typedef struct transfer_t {
   weir_staging_t* staging;
   weir_stream_t stream;
-  weir_span_t* span;  // of whoever wants to know how long it takes; NULL: nobody
+  weir_stream_span_t* span;  // of whoever wants to know how long it takes; NULL: nobody
   const char* src;
   char* dst;
   size_t size;
@@ -147,7 +147,7 @@ static void copy(piece_t* piece) {
   const transfer_t* transfer = piece->transfer;
   bool is_up = is_upload(piece);
   weir_device_t* device = transfer->staging->device;
-  weir_span_t* outer = weir_span_set(transfer->span);
+  weir_stream_span_t* outer = weir_span_set(transfer->span);
   device->vtable->copy(
       device, transfer->stream, is_up ? piece->buffer : transfer->src + piece->offset,
       is_up ? transfer->dst + piece->offset : piece->buffer, piece->size, on_copied, piece);

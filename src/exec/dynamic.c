@@ -39,7 +39,7 @@ typedef struct async_t {
   ready_t item;
   weir_kernel_ctx_t ctx;
   int64_t start_ns;
-  weir_span_t span;  // only in traced runs
+  weir_stream_span_t span;  // only in traced runs
   weir_value_t outputs[];
 } async_t;
 
@@ -294,7 +294,8 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
 }
 
 static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
-                        weir_alloc_meter_t memory, weir_span_t span, const weir_value_t* outputs) {
+                        weir_alloc_meter_t memory, weir_stream_span_t span,
+                        const weir_value_t* outputs) {
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   if (!run->params->trace) return;
   weir_trace_event_t event = {.node = node->def,
@@ -331,7 +332,7 @@ static void async_done(void* arg, weir_status_t* take_status) {
 }
 
 static void start_traced(async_t* async, const weir_plan_node_t* node) {
-  weir_span_t* outer = weir_span_set(&async->span);
+  weir_stream_span_t* outer = weir_span_set(&async->span);
   async->start_ns = weir_clock_ns();
   node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
   weir_span_set(outer);
@@ -395,7 +396,7 @@ static void queued_done(void* arg, weir_status_t* take_status) {
   queued_t* queued = arg;
   activation_t* activation = queued->item.activation;
   run_t* run = activation->run;
-  trace_async(run, &queued->item, queued->start_ns, queued->memory, (weir_span_t){0},
+  trace_async(run, &queued->item, queued->start_ns, queued->memory, (weir_stream_span_t){0},
               queued->ctx.outputs);
   weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
   weir_mutex_lock(&run->mu);

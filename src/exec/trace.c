@@ -24,7 +24,7 @@ void weir_trace_init(weir_trace_t* trace) {
 // Marks in streams become times: what is in a trace is through, or soon will be.
 static void resolve_spans(weir_trace_t* trace) {
   for (size_t i = 0; i < trace->count; ++i) {
-    weir_span_t* span = &trace->events[i].span;
+    weir_stream_span_t* span = &trace->events[i].span;
     if (span->first)
       weir_spans_resolve(span->device, span, trace->count - i, sizeof(trace->events[0]));
     if (!span->end_ns) continue;
@@ -254,7 +254,7 @@ static const char* span_op(const weir_trace_event_t* event) {
 // NodeExecStats: "name:Op", when, and which node that is.
 static void write_span(const weir_trace_t* trace, const weir_trace_event_t* event,
                        weir_strbuf_t* out) {
-  const weir_span_t* span = &event->span;
+  const weir_stream_span_t* span = &event->span;
   int64_t micros = WEIR_MAX((span->end_ns - span->start_ns) / 1000, 1);
   weir_view_t node = name_of(event->node);
   size_t name = weir_wire_begin(out, 1);
@@ -344,7 +344,7 @@ static void put_members(members_t members, weir_strbuf_t* out) {
 }
 
 static void put_event(const weir_trace_t* trace, const weir_trace_event_t* event,
-                      const weir_span_t* span, weir_strbuf_t* out) {
+                      const weir_stream_span_t* span, weir_strbuf_t* out) {
   int64_t start = span ? span->start_ns : event->start_ns;
   int64_t end = span ? span->end_ns : event->end_ns;
   weir_strbuf_puts(out, "{\"name\":");

@@ -16,8 +16,8 @@ typedef struct weir_trace_event_t {
   int64_t start_ns;
   int64_t end_ns;
   weir_alloc_meter_t memory;  // of asynchronous kernels copies only: others allocate on any thread
-  weir_span_t span;           // what it put in a stream, where the device tells
-  weir_span_t* outer;         // what was up on its thread before; only from begin to end
+  weir_stream_span_t span;    // what it put in a stream, where the device tells
+  weir_stream_span_t* outer;  // what was up on its thread before; only from begin to end
   // Filled in by weir_trace_add.
   int thread;  // small number, in order of first use
   int64_t output_bytes;

@@ -255,12 +255,12 @@ static void test_streams(void** state) {
   check_ok(weir_devices_create("cpu:2", NULL, NULL, &items, &devices.count));
   devices.items = items;
   trace_two(*state, items, &trace);
-  trace.events[0].span = (weir_span_t){
+  trace.events[0].span = (weir_stream_span_t){
       .device = items[0], .stream = WEIR_STREAM_UPLOAD, .start_ns = 1002600, .end_ns = 1004700};
-  trace.events[1].span = (weir_span_t){.device = items[1],
-                                       .stream = WEIR_STREAM_COMPUTE,
-                                       .start_ns = 1004000,  // not before it was launched
-                                       .end_ns = 1015500};
+  trace.events[1].span = (weir_stream_span_t){.device = items[1],
+                                              .stream = WEIR_STREAM_COMPUTE,
+                                              .start_ns = 1004000,  // not before it was launched
+                                              .end_ns = 1015500};
   check_ok(weir_trace_write_metadata(&trace, &devices, &wire));
   check_ok(weir_text_print(&weir_message_run_metadata, weir_strbuf_view(&wire), &text));
   static const char* const parts[] = {

@@ -223,7 +223,7 @@ static void test_events(void** state) {
 
 // ---- times ----
 
-static void check_times(const weir_span_t* span, int64_t from, int64_t to) {
+static void check_times(const weir_stream_span_t* span, int64_t from, int64_t to) {
   enum { CLOCKS_APART_NS = 1000000 };  // the anchor is somewhere between two looks at the clock
   assert_null(span->first);
   assert_null(span->last);
@@ -237,7 +237,7 @@ static void test_kernels_are_timed(void** state) {
   weir_device_t* device = make_device(0);
   weir_allocator_t* memory = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
   void* block = take(memory, 512);
-  weir_span_t spans[2] = {{0}};
+  weir_stream_span_t spans[2] = {{0}};
   int64_t before = weir_clock_ns();
   assert_null(weir_span_set(&spans[0]));
   assert_null(weir_cuda_zero(device, block, 512));
@@ -263,7 +263,7 @@ static void test_copies_are_timed(void** state) {
   weir_device_t* device = make_device(0);
   weir_tensor_t *host = NULL, *there = NULL, *back = NULL;
   const int64_t dims[] = {5000003};
-  weir_span_t spans[2] = {{0}};
+  weir_stream_span_t spans[2] = {{0}};
   assert_null(weir_tensor_create(WEIR_DTYPE_FLOAT, 1, dims, &host));
   memset(host->data, 1, weir_tensor_byte_size(host));
   int64_t times[3] = {weir_clock_ns()};
