@@ -33,14 +33,17 @@ static bool download(const cudnn_task_t* task, int64_t first, int64_t count, dou
   const cuda_core_t* core = weir_cuda_core(task->dnn->device);
   weir_dtype_t dtype = task->conv->dtype;
   size_t size = weir_dtype_size(dtype);
-  void* data = weir_alloc_array((size_t)count, size);
+  weir_tensor_t* data = NULL;
+  weir_status_t* status = weir_tensor_create_in(
+      weir_device_allocator(task->dnn->device, WEIR_MEMORY_PINNED), dtype, 1, &count, &data);
+  weir_status_destroy(status);
   if (!data) return false;
   uintptr_t from = (uintptr_t)task->operands->out + (size_t)first * size;
   cu_stream_t stream = weir_cuda_stream(task->dnn->device);
-  bool is_there = core->driver->download(data, from, (size_t)count * size, stream) == 0 &&
+  bool is_there = core->driver->download(data->data, from, (size_t)count * size, stream) == 0 &&
                   core->driver->stream_synchronize(stream) == 0;
-  for (int64_t i = 0; i < count && is_there; ++i) values[i] = element(dtype, data, i);
-  weir_free(data);
+  for (int64_t i = 0; i < count && is_there; ++i) values[i] = element(dtype, data->data, i);
+  weir_tensor_release(data);
   return is_there;
 }
 

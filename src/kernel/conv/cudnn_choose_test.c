@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/cuda/cuda_compiler.h"
 #include "kernel/conv/cudnn_internal.h"
 #include "testing/cmocka.h"
 #include "testing/cuda_fake.h"
@@ -150,9 +151,18 @@ static int tear_down(void** state) {
   return system(command);
 }
 
+static weir_status_t* compile_nothing(const char* name, const char* source, int architecture,
+                                      char** out_code, size_t* out_size) {
+  (void)name, (void)source, (void)architecture;
+  *out_size = 1;
+  *out_code = weir_calloc(1, 1);
+  return *out_code ? NULL : weir_out_of_memory();
+}
+
 static void open_device(cudnn_t* dnn, bool is_deterministic) {
   weir_device_params_t params = {.is_deterministic = is_deterministic};
   weir_cuda_driver_replace(&cuda_fake_driver);
+  weir_cuda_compiler_replace(compile_nothing);
   memset(dnn, 0, sizeof(*dnn));
   assert_null(weir_cuda_kind.create(&params, &dnn->device));
   dnn->call = (dnn_functions_t){
@@ -165,6 +175,7 @@ static void open_device(cudnn_t* dnn, bool is_deterministic) {
 static void close_device(cudnn_t* dnn) {
   weir_map_free(&dnn->hopeless);
   weir_device_release(dnn->device);
+  weir_cuda_compiler_replace(NULL);
   weir_cuda_driver_replace(NULL);
 }
 
@@ -179,7 +190,7 @@ typedef struct search_of_t {
 } search_of_t;
 
 static void prepare(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels) {
-  static char code;
+  weir_cuda_function_t any;
   memset(s, 0, sizeof(*s));
   s->conv.conv = (weir_conv_t){.batch = size,
                                .in_c = channels,
@@ -193,9 +204,8 @@ static void prepare(search_of_t* s, cudnn_t* dnn, int64_t size, int64_t channels
                                .stride = {1, 1, 1},
                                .dilation = {1, 1, 1}};
   s->conv.dtype = WEIR_DTYPE_FLOAT;
-  s->kernels.transpose.function = s->kernels.turn.function = &code;
-  s->kernels.widen.function = s->kernels.narrow.function = &code;
-  s->kernels.bias.function = s->kernels.bias_relu.function = &code;
+  assert_null(weir_cuda_function(dnn->device, "any", "any", &any));
+  s->kernels = (weir_conv_kernels_t){any, any, any, any, any, any, any, any};
   s->task = (cudnn_task_t){
       .dnn = dnn, .conv = &s->conv, .kernels = &s->kernels, .operands = &s->operands};
 }

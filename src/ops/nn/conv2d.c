@@ -168,6 +168,6 @@ const weir_op_module_t weir_ops_nn_conv2d = {
                   .compute = run_fused, .init = fused_init, .state_size = sizeof(fused_state_t)},
                  {WEIR_DEVICE_GPU, .types = "T: half, bfloat16, float, double",
                   .compute = run_fused, .init = fused_gpu_init, .state_size = sizeof(fused_state_t),
-                  .host_inputs = "host_args"},
+                  .tails = "BiasAdd, Relu", .host_inputs = "host_args"},
                  {0}}},
         {0}}};
