@@ -17,7 +17,7 @@
 // their elements are cut into pieces, whose results another launch joins, in an order that depends
 // on shapes and the GPU alone.
 #ifndef HAS_SOURCE
-enum { AHEAD = 8 };  // packs that a thread asks for before it takes the first
+enum { AHEAD = 4 };  // packs that a thread asks for before it takes the first
 struct source_t {
   const T* x;
 };
@@ -111,36 +111,74 @@ __device__ __forceinline__ ACC block_combined(ACC a) {
   return a;
 }
 
-#ifdef ROWS
-// Where pack |i| of an output is whose elements begin at |base|.
-template <int N>
-__device__ __forceinline__ int64_t place_in_rows(const reduction_t& r, int64_t base, int64_t i) {
-  if (r.rows == 1) return base + i * N;
-  int64_t inner = r.inner / N, row = quotient_of(i, inner);
-  return base + offset_of(r.reduced, row) + (i - row * inner) * N;
+// |count| packs from |at| on, |hop| elements apart; COUNT are asked for ahead.
+template <int N, int COUNT>
+__device__ __forceinline__ void hops_combined(const source_t& x, int64_t at, int64_t hop, int count,
+                                              ACC* a) {
+#pragma unroll 1
+  for (; count > 0; count -= COUNT, at += COUNT * hop) {
+    held_t<N> held[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      if (u < count) fetch<N>(x, at + u * hop, held[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      if (u < count) combine<N>(x, at + u * hop, held[u], a);
+    }
+  }
 }
 
-// Packs [begin, end) of those at |base|, every |step|-th.
+// How many of [begin, end) there are, every |step|-th.
+__device__ __forceinline__ int count_of(int64_t begin, int64_t end, int step) {
+  return begin < end ? (int)quotient_of(end - begin + step - 1, step) : 0;
+}
+
+#ifdef ROWS
+// |count| packs from |begin| on of an output whose elements begin at |base|, every |step|-th; of
+// rows that are so far apart, or where the dimensions say.
+template <int N, bool HAS_STRIDE>
+__device__ __forceinline__ void walk_combined(const source_t& x, const reduction_t& r, int64_t base,
+                                              int64_t begin, int step, int count, ACC* a) {
+  enum { COUNT = HAS_STRIDE ? AHEAD : 1 };
+  int64_t inner = r.inner / N, row = quotient_of(begin, inner), column = begin - row * inner;
+  int64_t rows = quotient_of(step, inner), columns = step - rows * inner;  // of a step
+#pragma unroll 1
+  for (; count > 0; count -= COUNT) {
+    held_t<N> held[COUNT];
+    int64_t at[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      if (u >= count) continue;
+      at[u] = base + column * N;
+      at[u] += HAS_STRIDE ? row * r.reduced.strides[0] : offset_of(r.reduced, row);
+      fetch<N>(x, at[u], held[u]);
+      row += rows;
+      column += columns;
+      if (column >= inner) {
+        column -= inner;
+        ++row;
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < COUNT; ++u) {
+      if (u < count) combine<N>(x, at[u], held[u], a);
+    }
+  }
+}
+
+// Packs [begin, end) of an output whose elements begin at |base|, every |step|-th.
 template <int N>
 __device__ __forceinline__ ACC packs_combined(const source_t& x, const reduction_t& r, int64_t base,
                                               int64_t begin, int64_t end, int step) {
   ACC a[N];
 #pragma unroll
   for (int k = 0; k < N; ++k) a[k] = IDENTITY;
-  for (int64_t i = begin; i < end; i += AHEAD * step) {
-    held_t<N> held[AHEAD];
-    int64_t at[AHEAD];
-#pragma unroll
-    for (int u = 0; u < AHEAD; ++u) {
-      if (i + u * step >= end) continue;
-      at[u] = place_in_rows<N>(r, base, i + u * step);
-      fetch<N>(x, at[u], held[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < AHEAD; ++u) {
-      if (i + u * step < end) combine<N>(x, at[u], held[u], a);
-    }
-  }
+  int count = count_of(begin, end, step);
+  if (count == 0) return IDENTITY;
+  if (r.rows == 1) hops_combined<N, AHEAD>(x, base + begin * N, step * N, count, a);
+  else if (r.reduced.count == 1) walk_combined<N, true>(x, r, base, begin, step, count, a);
+  else walk_combined<N, false>(x, r, base, begin, step, count, a);
 #pragma unroll
   for (int k = 1; k < N; ++k) a[0] = combined(a[0], a[k]);
   return a[0];
@@ -193,30 +231,6 @@ extern "C" __global__ void reduce_rows(const __grid_constant__ source_t x, T* y,
 #endif
 
 #ifdef COLUMNS
-// Rows [begin, end), every |step|-th, of N columns from |first| on.
-template <int N>
-__device__ __forceinline__ void rows_combined(const source_t& x, const reduction_t& r,
-                                              int64_t first, int64_t begin, int64_t end, int step,
-                                              ACC* a) {
-  bool is_plain = r.reduced.count == 1;
-  int64_t stride = r.reduced.strides[0];
-  for (int64_t i = begin; i < end; i += AHEAD * step) {
-    held_t<N> held[AHEAD];
-    int64_t at[AHEAD];
-#pragma unroll
-    for (int u = 0; u < AHEAD; ++u) {
-      int64_t row = i + u * step;
-      if (row >= end) continue;
-      at[u] = first + (is_plain ? row * stride : offset_of(r.reduced, row));
-      fetch<N>(x, at[u], held[u]);
-    }
-#pragma unroll
-    for (int u = 0; u < AHEAD; ++u) {
-      if (i + u * step < end) combine<N>(x, at[u], held[u], a);
-    }
-  }
-}
-
 // Over the |down| rows of threads; the first row has the result.
 template <int N>
 __device__ __forceinline__ void threads_combined(ACC* a, int across, int down, int row) {
@@ -242,21 +256,27 @@ __device__ __forceinline__ void threads_combined(ACC* a, int across, int down, i
 template <int N>
 __device__ __forceinline__ void columns_combined(const source_t& x, T* y, ACC* partials,
                                                  const reduction_t& r, int across) {
+  enum { COUNT = N < WIDTH ? 4 * AHEAD : AHEAD };  // what is not packed takes less room
   int row = threadIdx.x / across, column = threadIdx.x - row * across, down = blockDim.x / across;
   int64_t tiles = (r.inner / N + across - 1) / across;
   for (int64_t item = blockIdx.x; item < r.outputs * tiles * r.pieces; item += gridDim.x) {
     int64_t rest = quotient_of(item, r.pieces), piece = item - rest * r.pieces;
-    int64_t out = quotient_of(rest, tiles), first = ((rest - out * tiles) * across + column) * N;
+    int64_t out = quotient_of(rest, tiles), to = ((rest - out * tiles) * across + column) * N;
     int64_t end = (piece + 1) * r.per_piece < r.rows ? (piece + 1) * r.per_piece : r.rows;
-    bool is_there = first < r.inner && row < down;
+    bool is_there = to < r.inner && row < down;
     ACC a[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) a[k] = IDENTITY;
     int64_t begin = is_there ? piece * r.per_piece + row : end;
-    rows_combined<N>(x, r, offset_of(r.kept, out) + first, begin, end, down, a);
+    int64_t first = offset_of(r.kept, out) + to, stride = r.reduced.strides[0];
+    if (r.reduced.count <= 1)
+      hops_combined<N, COUNT>(x, first + begin * stride, down * stride, count_of(begin, end, down),
+                              a);
+    for (; r.reduced.count > 1 && begin < end; begin += down)
+      hops_combined<N, 1>(x, first + offset_of(r.reduced, begin), 0, 1, a);
     threads_combined<N>(a, across, down, row);
     if (row > 0 || !is_there) continue;
-    int64_t to = out * r.inner + first;
+    to += out * r.inner;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       if (partials) partials[(to + k) * r.pieces + piece] = a[k];
