@@ -39,7 +39,7 @@ __device__ __forceinline__ void take(const source_t& source, int64_t at, const h
 }
 #endif
 
-enum { BLOCK = 256, WARP = 32, MAX_AXES = 8 };
+enum { BLOCK = 256, WARP = 32, MAX_AXES = 8, AT_ONCE = 8 };
 
 __device__ __forceinline__ ACC loaded(T x) {
   ACC v = (ACC)element_t<T>::load(x);
@@ -302,9 +302,14 @@ extern "C" __global__ void reduce_join(const ACC* partials, T* y, int64_t output
   int64_t step = threads_of_grid() / WARP;
   for (int64_t out = thread_of_grid() / WARP; out < outputs; out += step) {
     ACC a = IDENTITY;
-#pragma unroll 8
-    for (int64_t i = threadIdx.x % WARP; i < pieces; i += WARP)
-      a = combined(a, partials[out * pieces + i]);
+    for (int64_t i = threadIdx.x % WARP; i < pieces; i += AT_ONCE * WARP) {
+      ACC b[AT_ONCE];
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; ++u)
+        b[u] = i + u * WARP < pieces ? partials[out * pieces + i + u * WARP] : (ACC)(IDENTITY);
+#pragma unroll
+      for (int u = 0; u < AT_ONCE; ++u) a = combined(a, b[u]);
+    }
     a = warp_combined(a, WARP);
     if (threadIdx.x % WARP == 0) y[out] = finished(a, count);
   }
