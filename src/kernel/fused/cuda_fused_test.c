@@ -273,11 +273,40 @@ static void test_reductions(void** state) {
   weir_arena_free(&f.arena);
 }
 
+// The program goes into attributes and comes back; one that reads a sum is none.
+static void test_attributes(void** state) {
+  (void)state;
+  fixture_t f;
+  weir_named_attr_t attrs[WEIR_FUSED_ATTRS];
+  weir_fused_program_t program;
+  start(&f, 1);
+  add_step(&f, negative, 0, 0);
+  add_step(&f, sum, 1, 0);
+  f.steps[1].axes = WEIR_FUSED_KEEPS_SECOND;
+  add_output(&f, 2);
+  assert_null(weir_fused_encode(&f.code.program, &f.arena, attrs));
+  weir_node_def_t node = {.input_types = f.types,
+                          .input_count = 1,
+                          .output_types = f.types,
+                          .output_count = 1,
+                          .attrs = {.items = attrs, .count = WEIR_FUSED_ATTRS}};
+  assert_null(weir_fused_decode(&node, &f.arena, &program));
+  assert_true(weir_fused_reduces(&program));
+  assert_int_equal(program.steps[1].axes, WEIR_FUSED_KEEPS_SECOND);
+  add_step(&f, negative, 2, 0);
+  assert_null(weir_fused_encode(&f.code.program, &f.arena, attrs));
+  weir_status_t* status = weir_fused_decode(&node, &f.arena, &program);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+  weir_arena_free(&f.arena);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_kinds),    cmocka_unit_test(test_strides),
-      cmocka_unit_test(test_launches), cmocka_unit_test(test_steps_alone),
-      cmocka_unit_test(test_texts),    cmocka_unit_test(test_reductions),
+      cmocka_unit_test(test_kinds),      cmocka_unit_test(test_strides),
+      cmocka_unit_test(test_launches),   cmocka_unit_test(test_steps_alone),
+      cmocka_unit_test(test_texts),      cmocka_unit_test(test_reductions),
+      cmocka_unit_test(test_attributes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
