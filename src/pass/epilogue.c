@@ -205,6 +205,15 @@ static bool has_same_layout(const weir_node_t* base, const weir_node_t* node) {
   return own && bias ? weir_attr_equal(own, bias) : !bias || weir_view_is(bias->u.s, "NHWC");
 }
 
+// Whether |extra| is spread over all but the last dimension of what |base| gives, its channels: a
+// bias by another name.
+static bool is_spread(const weir_node_t* base, weir_edge_t extra) {
+  const weir_attr_t* layout = weir_attrs_find(base->def.attrs, "data_format");
+  const weir_shape_t *x = base->shapes[0], *vector = weir_edge_shape(extra);
+  return (!layout || weir_view_is(layout->u.s, "NHWC")) && x && x->rank >= 2 && vector &&
+         vector->rank == 1 && vector->dims[0] > 0 && vector->dims[0] == x->dims[x->rank - 1];
+}
+
 // What |node|, which reads output 0 of |last|, is called where it is taken over, and what it reads
 // besides. NULL: it is nothing like it.
 static const char* tail_name(const chain_t* chain, const weir_node_t* node,
@@ -222,8 +231,8 @@ static const char* tail_name(const chain_t* chain, const weir_node_t* node,
   }
   if ((scalar.kind == WEIR_SCALAR_BINARY || scalar.kind == WEIR_SCALAR_BINARY_SAME) && is_sum) {
     *out_extra = node->inputs[node->inputs[0].node == last ? 1 : 0];
-    bool is_addend = have_same_shape(*out_extra, (weir_edge_t){.node = (weir_node_t*)last});
-    return is_addend ? "Add" : NULL;
+    if (chain->tail_count == 0 && is_spread(chain->base, *out_extra)) return "BiasAdd";
+    return have_same_shape(*out_extra, (weir_edge_t){.node = (weir_node_t*)last}) ? "Add" : NULL;
   }
   return NULL;
 }

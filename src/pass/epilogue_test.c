@@ -378,6 +378,24 @@ static void test_product(void** state) {
   weir_graph_release(f.copy);
 }
 
+// A vector that a sum spreads over the rows.
+static void test_spread_bias(void** state) {
+  fixture_t f = start(*state);
+  weir_edge_t a = matrix(&f, WEIR_DTYPE_FLOAT), v = vector(&f);
+  assert_int_equal(run_for(&f, PUT(&f, "AddV2", v, PUT(&f, "MatMul", a, a))), 1);
+  const weir_node_t* all = found(&f, "AddV2_extended", "_FusedMatMul");
+  check_string(all, "fused_ops", 0, "BiasAdd");
+  assert_int_equal(all->inputs[2].node->def.op->role, WEIR_ROLE_ARG);
+  weir_edge_t unknown = feed_of(&f, WEIR_DTYPE_FLOAT, 1, (const int64_t[]){-1});
+  assert_int_equal(run_for(&f, PUT(&f, "AddV2", PUT(&f, "MatMul", a, a), unknown)), 0);
+  weir_edge_t column = feed_of(&f, WEIR_DTYPE_FLOAT, 2, (const int64_t[]){4, 1});
+  assert_int_equal(run_for(&f, PUT(&f, "AddV2", PUT(&f, "MatMul", a, a), column)), 0);
+  assert_int_equal(run_for(&f, PUT(&f, "AddV2", PUT(&f, "MatMul", a, a), a)), 0);
+  weir_edge_t y = output(norm_of(&f, image(&f)), 0);  // has no place for a bias
+  assert_int_equal(run_for(&f, PUT(&f, "AddV2", y, vector(&f))), 0);
+  weir_graph_release(f.copy);
+}
+
 static void test_other_products(void** state) {
   fixture_t f = start(*state);
   weir_edge_t a = matrix(&f, WEIR_DTYPE_FLOAT), v = vector(&f);
@@ -436,11 +454,12 @@ static void test_definitions(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_norm),           TEST(test_norm_and_addend), TEST(test_shapes),
-      TEST(test_moments),        TEST(test_waiting),         TEST(test_read_elsewhere),
-      TEST(test_controls),       TEST(test_unlike),          TEST(test_branches),
-      TEST(test_gradient),       TEST(test_other_gradients), TEST(test_product),
-      TEST(test_other_products), TEST(test_convolution),     TEST(test_definitions),
+      TEST(test_norm),        TEST(test_norm_and_addend), TEST(test_shapes),
+      TEST(test_moments),     TEST(test_waiting),         TEST(test_read_elsewhere),
+      TEST(test_controls),    TEST(test_unlike),          TEST(test_branches),
+      TEST(test_gradient),    TEST(test_other_gradients), TEST(test_product),
+      TEST(test_spread_bias), TEST(test_other_products),  TEST(test_convolution),
+      TEST(test_definitions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
