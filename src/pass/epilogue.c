@@ -278,7 +278,8 @@ static bool have_same_attr(const weir_node_t* a, const weir_node_t* b, const cha
 // Whether |base| is the gradient of |forward|, an extended node without an addend: y is made of x.
 static bool is_gradient_of(const epilogue_t* e, const weir_node_t* base,
                            const weir_node_t* forward) {
-  if (strcmp(forward->def.op_name, extended_of(base).of) != 0 || forward->def.input_count != 5 ||
+  const char* of = extended_of(base).of;
+  if (!of || strcmp(forward->def.op_name, of) != 0 || forward->def.input_count != 5 ||
       !have_same_attr(base, forward, "epsilon") || !have_same_attr(base, forward, "is_training") ||
       !have_same_attr(base, forward, "data_format"))
     return false;
@@ -413,6 +414,7 @@ static weir_status_t* add_node(epilogue_t* e, const chain_t* chain, weir_node_t*
 static weir_status_t* replace(epilogue_t* e, const chain_t* chain) {
   weir_node_t* node = NULL;
   WEIR_TRY(add_node(e, chain, &node));
+  WEIR_CHECK(node);
   for (int i = 0; i < chain->base->def.output_count; ++i) {
     weir_edge_t from = output_of(chain, i);
     node->shapes[i] = from.node->shapes[from.index];

@@ -373,7 +373,7 @@ static weir_status_t* run(weir_device_t* device, const weir_gemm_args_t* args,
   product_t* product = weir_map_find(&lt->products, weir_view((const char*)&s, sizeof(s)));
   weir_status_t* status = product ? NULL : make_product(lt, &s, &at, &product);
   // The workspace is every product's, in the order of the stream.
-  if (!status) status = multiply(lt, &s, product, &at);
+  if (!status && product) status = multiply(lt, &s, product, &at);
   weir_mutex_unlock(&lt->mu);
   return status ? status : weir_cuda_launched(device);
 }
