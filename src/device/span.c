@@ -38,7 +38,7 @@ static void mark_last(weir_stream_span_t* span) {
 }
 
 void weir_span_close(weir_stream_span_t* span) {
-  if (span->device) mark_last(span);
+  if (span->device && !span->last) mark_last(span);
 }
 
 void weir_span_extend(weir_device_t* device, weir_stream_t stream) {

@@ -3,8 +3,8 @@
 //
 // Whoever wants to know puts up a span on its thread. The first thing that this thread then puts in
 // a stream leaves a mark before it; a mark after the last is left when the span is closed, or, by
-// copies, whose pieces other threads may start, after each. Marks become times when the stream is
-// past them.
+// copies, whose pieces other threads may start and which are waited for, after each. Marks become
+// times when the stream is past them.
 #ifndef WEIR_DEVICE_SPAN_H_
 #define WEIR_DEVICE_SPAN_H_
 
@@ -35,7 +35,7 @@ void weir_span_forget(const weir_stream_span_t* span);
 weir_stream_span_t* weir_span_current(void);
 // Something is put into |stream| next.
 void weir_span_enter(weir_device_t* device, weir_stream_t stream);
-// Nothing more is: for kernels.
+// Nothing more is; for kernels: copies have left their mark.
 void weir_span_close(weir_stream_span_t* span);
 // A copy was put into |stream|, after weir_span_enter.
 void weir_span_extend(weir_device_t* device, weir_stream_t stream);

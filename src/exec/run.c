@@ -50,13 +50,29 @@ static const weir_device_t* launcher(const weir_run_params_t* params, int i) {
   return device && device->vtable->settle ? device : NULL;
 }
 
+// In a trace the wait and the copies go by the first result's name.
+static weir_status_t* collect_traced(const weir_run_params_t* params, weir_device_t* device) {
+  const weir_plan_t* plan = params->plan;
+  const weir_plan_node_t* node = plan->nodes;
+  while (node < plan->nodes + plan->node_count && node->ret != 0) ++node;
+  weir_trace_event_t event;
+  bool is_shown = node < plan->nodes + plan->node_count;  // a step may have no results
+  if (is_shown) weir_trace_begin(&event, node->def, device, weir_clock_ns());
+  weir_status_t* status = device->vtable->collect(device, params->rets, plan->ret_count);
+  if (is_shown) weir_trace_end(params->trace, &event, NULL, 0);
+  return status;
+}
+
 // Waits, and brings their results to the host.
 static weir_status_t* collect(const weir_run_params_t* params) {
   weir_status_t* first = NULL;
   for (int i = 0; i < params->device_count; ++i) {
     if (!launcher(params, i)) continue;
     weir_device_t* device = params->devices[i];
-    weir_status_t* status = device->vtable->collect(device, params->rets, params->plan->ret_count);
+    weir_status_t* status =
+        WEIR_UNLIKELY(params->trace != NULL)
+            ? collect_traced(params, device)
+            : device->vtable->collect(device, params->rets, params->plan->ret_count);
     if (first) weir_status_destroy(status);
     else first = status;
   }

@@ -101,6 +101,12 @@ static weir_status_t* add_all(weir_node_times_t* times, event_t* events, size_t 
   return NULL;
 }
 
+static bool is_text(const weir_json_t* object, const char* key, const char* text) {
+  const weir_json_t* value = weir_json_find(object, key);
+  return value && value->kind == WEIR_JSON_STRING && weir_view_is(value->text, text);
+}
+
+// Names of threads take no time; that of a result is how long the step waited for a GPU.
 static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_arena_t* scratch) {
   const weir_json_t* root = NULL;
   WEIR_TRY(weir_json_parse(json, scratch, &root));
@@ -111,9 +117,8 @@ static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_are
   if (!events) return weir_out_of_memory();
   size_t count = 0;
   for (const weir_json_t* item = list->first; item; item = item->next) {
-    const weir_json_t* phase = weir_json_find(item, "ph");
-    bool is_name = phase && phase->kind == WEIR_JSON_STRING && weir_view_is(phase->text, "M");
-    if (!is_name) WEIR_TRY(read_event(item, &times->arena, &events[count++]));
+    bool is_node = !is_text(item, "ph", "M") && !is_text(item, "name", "_Retval");
+    if (is_node) WEIR_TRY(read_event(item, &times->arena, &events[count++]));
   }
   return add_all(times, events, count);
 }

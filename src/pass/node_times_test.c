@@ -48,7 +48,7 @@ static void test_waiting_does_not_count(void** state) {
 }
 
 // What a GPU's stream took is a node's time, and not what the host took to launch it; names of
-// threads are none.
+// threads and waiting for results are none.
 static void test_streams(void** state) {
   (void)state;
   weir_node_times_t* times = parse(
@@ -56,7 +56,9 @@ static void test_streams(void** state) {
       EVENT("a", "0", "2", ON("GPU:0")) ","
       EVENT("a", "1", "9", ON("GPU:0") ",\"stream\":\"stream:all\"") ","
       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"GPU:0 stream:all\"}},"
+      "{\"name\":\"_Retval\",\"ts\":2,\"dur\":8,\"args\":{\"name\":\"r\"}},"
       EVENT("b", "0", "3", ON("GPU:0")) "]}");
+  assert_null(weir_node_times_find(times, "r"));
   assert_float_equal(weir_node_times_find(times, "a")->ns, 9000, 1e-6);
   assert_int_equal(weir_node_times_find(times, "a")->visits, 1);
   assert_float_equal(weir_node_times_find(times, "b")->ns, 1000, 1e-6);

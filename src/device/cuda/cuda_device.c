@@ -101,10 +101,12 @@ static weir_status_t* start_collecting(cuda_device_t* device, weir_tensor_t** te
   WEIR_TRY(weir_device_host_tensor(&device->base, weir_tensor_type(there), there->rank, there->dims,
                                    &here));
   cu_result_t result = 0;
-  if (there->count)
+  if (there->count) {
+    cu_stream_t stream = weir_cuda_stream(&device->base);
     result = device->core->driver->download(here->data, (uintptr_t)there->data,
-                                            weir_tensor_byte_size(there),
-                                            device->streams[WEIR_STREAM_COMPUTE]);
+                                            weir_tensor_byte_size(there), stream);
+    weir_span_extend(&device->base, WEIR_STREAM_COMPUTE);
+  }
   weir_tensor_release(result ? here : there);  // who gets its memory comes after, in the stream
   if (!result) *tensor = here;
   return check(device, result, "copying a result");
