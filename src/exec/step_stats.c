@@ -12,11 +12,13 @@ enum {
   NODE_NAME = 1,
   NODE_START_MICROS = 2,
   NODE_END_MICROS = 5,  // after the start, like NODE_END_NANOS
+  NODE_MEMORY = 6,
   NODE_OUTPUT = 7,
   NODE_LABEL = 8,
   NODE_THREAD = 10,
   NODE_START_NANOS = 13,
   NODE_END_NANOS = 16,
+  MEMORY_IN_USE = 5,
   OUTPUT_TENSOR = 3,
   TENSOR_ALLOCATION = 4,
   ALLOCATION_BYTES = 1,
@@ -26,6 +28,7 @@ typedef struct node_t {
   weir_view_t name, label;
   int64_t start_ns, length_ns;
   int64_t thread, bytes;
+  int64_t in_use;  // of its device's own memory; 0: not told
 } node_t;
 
 typedef struct writer_t {
@@ -55,6 +58,14 @@ static int64_t output_bytes(weir_view_t output) {
   return 0;
 }
 
+static int64_t memory_in_use(weir_view_t memory) {
+  int64_t bytes = 0;
+  weir_wire_reader_t reader = weir_wire_reader(memory);
+  while (weir_wire_next(&reader))
+    if (reader.field == MEMORY_IN_USE) bytes = weir_wire_int(&reader);
+  return bytes;
+}
+
 // TensorFlow's tasks of old say microseconds only.
 static weir_status_t* read_node(weir_view_t message, node_t* out) {
   weir_wire_reader_t reader = weir_wire_reader(message);
@@ -64,6 +75,8 @@ static weir_status_t* read_node(weir_view_t message, node_t* out) {
     bool is_bytes = reader.type == WEIR_WIRE_BYTES;
     if (is_bytes && reader.field == NODE_NAME) out->name = reader.bytes;
     if (is_bytes && reader.field == NODE_LABEL) out->label = reader.bytes;
+    if (is_bytes && reader.field == NODE_MEMORY)
+      out->in_use = WEIR_MAX(out->in_use, memory_in_use(reader.bytes));
     if (is_bytes && reader.field == NODE_OUTPUT) out->bytes += output_bytes(reader.bytes);
     if (is_bytes) continue;
     if (reader.field == NODE_START_MICROS) start_us = weir_wire_int(&reader);
@@ -141,6 +154,13 @@ static weir_status_t* put_node(writer_t* writer, const node_t* node) {
     weir_json_put_view(writer->stream, out);
   }
   weir_strbuf_printf(out, ",\"bytes\":%lld}}", (long long)node->bytes);
+  if (node->in_use)
+    weir_strbuf_printf(out,
+                       ",\n{\"name\":\"memory\",\"ph\":\"C\",\"pid\":%d,\"ts\":%.3f,"
+                       "\"args\":{\"bytes\":%lld}}",
+                       writer->device,
+                       (double)(node->start_ns + node->length_ns - writer->first_ns) / 1e3,
+                       (long long)node->in_use);
   return NULL;
 }
 

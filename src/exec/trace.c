@@ -1,6 +1,8 @@
 // trace.c — Collecting node timings and writing them as RunMetadata or as Chrome's trace JSON.
 #include "exec/trace.h"
 
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "exec/node_run.h"
 #include "graph/graph.h"
@@ -62,10 +64,19 @@ static void put_output(const weir_device_t* device, const weir_tensor_t* tensor,
   weir_wire_end(out, output);
 }
 
+static int64_t memory_in_use(const weir_device_t* device) {
+  weir_allocator_t* allocator = weir_device_allocator(device, WEIR_MEMORY_DEVICE);
+  weir_allocator_use_t use = {.in_use = 0};
+  bool is_told = !weir_device_is_host(device) && allocator->vtable->get_use;
+  if (is_told) allocator->vtable->get_use(allocator, &use);
+  return use.in_use;
+}
+
 void weir_trace_add(weir_trace_t* trace, weir_trace_event_t event, const weir_value_t* outputs,
                     int output_count) {
   event.thread = thread_number();
   event.output_bytes = weir_node_bytes(outputs, output_count);
+  event.in_use = memory_in_use(event.device);
   weir_mutex_lock(&trace->mu);
   event.outputs = trace->outputs.size;
   for (int i = 0; i < output_count; ++i)
@@ -186,7 +197,8 @@ static void write_label(const weir_trace_event_t* event, weir_strbuf_t* out) {
 }
 
 // AllocatorMemoryUsed. Returns what the kernel gave back before its end.
-static int64_t write_used(const char* name, const weir_alloc_count_t* count, weir_strbuf_t* out) {
+static int64_t write_used(const char* name, const weir_alloc_count_t* count, int64_t in_use,
+                          weir_strbuf_t* out) {
   int64_t live = WEIR_MAX(count->live, 0);
   if (count->total == 0) return 0;
   size_t used = weir_wire_begin(out, 6);
@@ -194,13 +206,15 @@ static int64_t write_used(const char* name, const weir_alloc_count_t* count, wei
   weir_wire_put_int(out, 2, count->total);
   weir_wire_put_int(out, 3, count->peak);
   if (live) weir_wire_put_int(out, 4, live);
+  if (in_use) weir_wire_put_int(out, 5, in_use);
   weir_wire_end(out, used);
   return count->total - live;
 }
 
 static void write_memory(const weir_trace_event_t* event, weir_strbuf_t* out) {
-  int64_t temporary = write_used(allocator_name(event, true), &event->memory.host, out) +
-                      write_used(allocator_name(event, false), &event->memory.device, out);
+  int64_t temporary =
+      write_used(allocator_name(event, true), &event->memory.host, 0, out) +
+      write_used(allocator_name(event, false), &event->memory.device, event->in_use, out);
   size_t stats = weir_wire_begin(out, 12);  // MemoryStats
   if (temporary > 0) weir_wire_put_int(out, 1, temporary);
   weir_wire_end(out, stats);
@@ -376,24 +390,81 @@ static void put_stream_name(const weir_device_t* device, weir_stream_t stream, w
                      own ? own + strlen("/device:") : device->name, names[stream]);
 }
 
-weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) {
+static void put_memory(const weir_trace_t* trace, const weir_trace_event_t* event,
+                       weir_strbuf_t* out) {
+  weir_strbuf_printf(out,
+                     ",\n{\"name\":\"memory\",\"ph\":\"C\",\"pid\":%d,\"ts\":%.3f,"
+                     "\"args\":{\"bytes\":%lld}}",
+                     event->device->ordinal, (double)(event->end_ns - trace->clock_start_ns) / 1e3,
+                     (long long)event->in_use);
+}
+
+static int by_start(const void* a, const void* b) {
+  const weir_stream_span_t *x = a, *y = b;
+  return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+// The share of the time, from the first of |spans| to the end of the last, that is in any.
+static double busy_share(weir_stream_span_t* spans, size_t count) {
+  int64_t busy = 0, reached = 0;
+  qsort(spans, count, sizeof(*spans), by_start);
+  for (size_t i = 0; i < count; ++i) {
+    busy += WEIR_MAX(spans[i].end_ns - WEIR_MAX(spans[i].start_ns, reached), 0);
+    reached = WEIR_MAX(reached, spans[i].end_ns);
+  }
+  int64_t whole = count ? reached - spans[0].start_ns : 0;
+  return whole > 0 ? (double)busy / (double)whole : 0;
+}
+
+// Leaves |device| out where it launched nothing, or there is no memory to find out.
+static void put_busy(const weir_trace_t* trace, const weir_device_t* device, bool* is_first,
+                     weir_strbuf_t* out) {
+  weir_stream_span_t* spans = weir_alloc_array(trace->count, sizeof(*spans));
+  size_t count = 0;
+  for (size_t i = 0; spans && i < trace->count; ++i) {
+    const weir_trace_event_t* event = &trace->events[i];
+    if (has_span(event) && event->span.device == device &&
+        event->span.stream == WEIR_STREAM_COMPUTE)
+      spans[count++] = event->span;
+  }
+  if (count) {
+    weir_strbuf_puts(out, *is_first ? ",\"otherData\":{" : ",");
+    weir_strbuf_printf(out, "\"%s busy\":%.3f", device->name, busy_share(spans, count));
+    *is_first = false;
+  }
+  weir_free(spans);
+}
+
+// Also says which devices did something in streams.
+static void put_all(const weir_trace_t* trace, const weir_device_t** devices, weir_strbuf_t* out) {
   bool is_named[MAX_DEVICES][WEIR_STREAMS] = {{false}};
-  weir_mutex_lock(&trace->mu);
-  resolve_spans(trace);
-  weir_strbuf_puts(out, "{\"traceEvents\":[");
   for (size_t i = 0; i < trace->count; ++i) {
     const weir_trace_event_t* event = &trace->events[i];
     int ordinal = event->device->ordinal;
     weir_strbuf_puts(out, i ? ",\n" : "\n");
     put_event(trace, event, NULL, out);
+    if (event->in_use) put_memory(trace, event, out);
     if (!has_span(event)) continue;
     weir_strbuf_puts(out, ",\n");
     put_event(trace, event, &event->span, out);
     if (ordinal >= MAX_DEVICES || is_named[ordinal][event->span.stream]) continue;
     is_named[ordinal][event->span.stream] = true;
+    devices[ordinal] = event->span.device;
     put_stream_name(event->device, event->span.stream, out);
   }
-  weir_strbuf_puts(out, "\n],\"displayTimeUnit\":\"ns\"}\n");
+}
+
+weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out) {
+  const weir_device_t* devices[MAX_DEVICES] = {NULL};  // that told what their streams did
+  bool is_first = true;
+  weir_mutex_lock(&trace->mu);
+  resolve_spans(trace);
+  weir_strbuf_puts(out, "{\"traceEvents\":[");
+  put_all(trace, devices, out);
+  weir_strbuf_puts(out, "\n],\"displayTimeUnit\":\"ns\"");
+  for (int i = 0; i < MAX_DEVICES; ++i)
+    if (devices[i]) put_busy(trace, devices[i], &is_first, out);
+  weir_strbuf_puts(out, is_first ? "}\n" : "}}\n");
   weir_mutex_unlock(&trace->mu);
   return weir_strbuf_finish(out);
 }

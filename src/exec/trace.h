@@ -21,6 +21,7 @@ typedef struct weir_trace_event_t {
   // Filled in by weir_trace_add.
   int thread;  // small number, in order of first use
   int64_t output_bytes;
+  int64_t in_use;  // bytes of the device's own memory, after the node; 0: it has none, or is silent
   size_t outputs, outputs_size;  // NodeOutput messages, within the trace's |outputs|
 } weir_trace_event_t;
 
@@ -59,7 +60,8 @@ WEIR_MUST_USE weir_status_t* weir_trace_write_metadata(weir_trace_t* trace,
                                                        const weir_trace_devices_t* devices,
                                                        weir_strbuf_t* out);
 // Appends Chrome's trace JSON; its "processes" are the devices, their threads those of the host
-// and, of GPUs, the streams.
+// and, of GPUs, the streams; a counter shows memory in use. "otherData" tells for what share of the
+// time, from its first kernel to its last, a GPU was busy.
 WEIR_MUST_USE weir_status_t* weir_trace_write_chrome(weir_trace_t* trace, weir_strbuf_t* out);
 
 #endif  // WEIR_EXEC_TRACE_H_

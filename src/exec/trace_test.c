@@ -288,7 +288,8 @@ static void test_streams(void** state) {
       "\"args\":{\"name\":\"CPU:0 memcpy HtoD\"}},\n",
       "{\"name\":\"Sub\",\"ph\":\"X\",\"pid\":1,\"tid\":1000,\"ts\":5.000,\"dur\":10.500,"
       "\"args\":{\"name\":\"a/b\",\"stream\":\"stream:all\",\"bytes\":0}},\n",
-      "\"args\":{\"name\":\"CPU:1 stream:all\"}}\n],"};
+      "\"args\":{\"name\":\"CPU:1 stream:all\"}}\n],",
+      ",\"otherData\":{\"/job:localhost/replica:0/task:0/device:CPU:1 busy\":1.000}}\n"};
   for (size_t i = 0; i < WEIR_COUNT_OF(rows); ++i)
     if (!strstr(json.data, rows[i])) fail_msg("'%s' is not in\n%s", rows[i], json.data);
   check_ok(weir_step_stats_write_chrome(weir_strbuf_view(&wire), &again));

@@ -106,7 +106,8 @@ static bool is_text(const weir_json_t* object, const char* key, const char* text
   return value && value->kind == WEIR_JSON_STRING && weir_view_is(value->text, text);
 }
 
-// Names of threads take no time; that of a result is how long the step waited for a GPU.
+// Names of threads and counters take no time; that of a result is how long the step waited for a
+// GPU.
 static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_arena_t* scratch) {
   const weir_json_t* root = NULL;
   WEIR_TRY(weir_json_parse(json, scratch, &root));
@@ -117,7 +118,8 @@ static weir_status_t* parse(weir_node_times_t* times, weir_view_t json, weir_are
   if (!events) return weir_out_of_memory();
   size_t count = 0;
   for (const weir_json_t* item = list->first; item; item = item->next) {
-    bool is_node = !is_text(item, "ph", "M") && !is_text(item, "name", "_Retval");
+    bool is_node = (!weir_json_find(item, "ph") || is_text(item, "ph", "X")) &&
+                   !is_text(item, "name", "_Retval");
     if (is_node) WEIR_TRY(read_event(item, &times->arena, &events[count++]));
   }
   return add_all(times, events, count);

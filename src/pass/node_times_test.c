@@ -48,7 +48,7 @@ static void test_waiting_does_not_count(void** state) {
 }
 
 // What a GPU's stream took is a node's time, and not what the host took to launch it; names of
-// threads and waiting for results are none.
+// threads, counters and waiting for results are none.
 static void test_streams(void** state) {
   (void)state;
   weir_node_times_t* times = parse(
@@ -56,6 +56,7 @@ static void test_streams(void** state) {
       EVENT("a", "0", "2", ON("GPU:0")) ","
       EVENT("a", "1", "9", ON("GPU:0") ",\"stream\":\"stream:all\"") ","
       "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"GPU:0 stream:all\"}},"
+      "{\"name\":\"memory\",\"ph\":\"C\",\"pid\":1,\"ts\":3,\"args\":{\"bytes\":12}},"
       "{\"name\":\"_Retval\",\"ts\":2,\"dur\":8,\"args\":{\"name\":\"r\"}},"
       EVENT("b", "0", "3", ON("GPU:0")) "]}");
   assert_null(weir_node_times_find(times, "r"));
