@@ -20,6 +20,9 @@ WEIR_NO_THREAD_SAFETY void weir_mutex_lock(weir_mutex_t* mutex) {
   weir_perturb_pause();
   WEIR_CHECK(pthread_mutex_lock(&mutex->raw) == 0);
 }
+WEIR_NO_THREAD_SAFETY bool weir_mutex_try_lock(weir_mutex_t* mutex) {
+  return pthread_mutex_trylock(&mutex->raw) == 0;
+}
 WEIR_NO_THREAD_SAFETY void weir_mutex_unlock(weir_mutex_t* mutex) {
   WEIR_CHECK(pthread_mutex_unlock(&mutex->raw) == 0);
   weir_perturb_pause();

@@ -11,12 +11,14 @@
 #define WEIR_CAPABILITY(name) __attribute__((capability(name)))
 #define WEIR_REQUIRES(mu) __attribute__((requires_capability(mu)))
 #define WEIR_ACQUIRE(...) __attribute__((acquire_capability(__VA_ARGS__)))
+#define WEIR_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
 #define WEIR_RELEASE(...) __attribute__((release_capability(__VA_ARGS__)))
 #define WEIR_NO_THREAD_SAFETY __attribute__((no_thread_safety_analysis))
 #else
 #define WEIR_CAPABILITY(name)
 #define WEIR_REQUIRES(mu)
 #define WEIR_ACQUIRE(...)
+#define WEIR_TRY_ACQUIRE(...)
 #define WEIR_RELEASE(...)
 #define WEIR_NO_THREAD_SAFETY
 #endif
@@ -32,6 +34,8 @@ void weir_mutex_init(weir_mutex_t* mutex);
 void weir_mutex_destroy(weir_mutex_t* mutex);
 void weir_mutex_lock(weir_mutex_t* mutex) WEIR_ACQUIRE(*mutex);
 void weir_mutex_unlock(weir_mutex_t* mutex) WEIR_RELEASE(*mutex);
+// False: someone holds it.
+bool weir_mutex_try_lock(weir_mutex_t* mutex) WEIR_TRY_ACQUIRE(true, *mutex);
 void weir_cond_init(weir_cond_t* cond);
 void weir_cond_destroy(weir_cond_t* cond);
 void weir_cond_wait(weir_cond_t* cond, weir_mutex_t* mutex);

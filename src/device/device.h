@@ -97,6 +97,34 @@ typedef struct weir_device_vtable_t {
   double (*busy)(weir_device_t* device);
 } weir_device_vtable_t;
 
+// ---- recordings: what a thread launched once, to be launched again as a whole ----
+// Optional, of a device whose kernels launch. Addresses of memory and numbers that the host
+// computed are part of a recording: whoever repeats it answers for their being the same.
+// Thread-compatible; the device outlives it.
+typedef struct weir_recorder_t weir_recorder_t;
+typedef struct weir_recording_t {
+  const weir_recorder_t* recorder;
+} weir_recording_t;
+struct weir_recorder_t {
+  // From now on what this thread launches on |device| is recorded and does not run, and memory of
+  // the device that it takes is for recordings: nobody else gets it, in use or freed, as long as
+  // there are any. Each may find there what another left: nothing in it lasts.
+  weir_status_t* (*begin)(weir_device_t* device, weir_recording_t** out_recording);
+  // The thread launches as ever again. After an error nothing of the recording can run.
+  weir_status_t* (*end)(weir_recording_t* recording);
+  void (*destroy)(weir_recording_t* recording);  // also before its end
+  // Makes a tensor in memory that nothing recorded is given: for what is copied to the device
+  // before the recording runs.
+  weir_status_t* (*keep)(weir_recording_t* recording, weir_dtype_t dtype, int rank,
+                         const int64_t* dims, weir_tensor_t** out_tensor);
+  // Copies from pinned host memory, which must live, in the order of the compute stream.
+  weir_status_t* (*upload)(weir_recording_t* recording, void* dst, const void* src, size_t size);
+  // Runs all that was recorded, in the order of the compute stream.
+  weir_status_t* (*launch)(weir_recording_t* recording);
+  // Whether all memory that was freed while it was made is its own.
+  bool (*is_whole)(weir_recording_t* recording);
+};
+
 struct weir_device_t {
   const weir_device_vtable_t* vtable;
   weir_ref_t ref;
@@ -112,6 +140,7 @@ struct weir_device_t {
   weir_pool_t* pool;        // intra-op threads on the host; borrowed
   weir_allocator_t* allocators[WEIR_MEMORY_KINDS];  // required; they outlive the device
   weir_staging_t* staging;  // of a device that copies pinned host memory only; owned. NULL: all
+  const weir_recorder_t* recorder;  // NULL: it records nothing
 };
 
 weir_device_t* weir_device_retain(weir_device_t* device);

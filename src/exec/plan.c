@@ -25,6 +25,7 @@
 #include "device/builds.h"
 #include "exec/frames.h"
 #include "exec/linear.h"
+#include "exec/recorded.h"
 #include "graph/analysis.h"
 #include "op/promise.h"
 
@@ -508,6 +509,7 @@ weir_status_t* weir_plan_create(const weir_plan_params_t* params, weir_plan_t** 
   plan->is_linear = true;
   planner_t planner = {.params = params, .plan = plan};
   weir_status_t* status = build(&planner);
+  if (!status && plan->has_streams) status = weir_recorded_create(plan, &plan->recorded);
   weir_arena_free(&planner.scratch);
   weir_free(planner.copies);
   if (status) {
@@ -526,6 +528,7 @@ weir_plan_t* weir_plan_retain(weir_plan_t* plan) {
 void weir_plan_release(weir_plan_t* plan) {
   if (!plan || !weir_ref_dec(&plan->ref)) return;
   weir_linear_free_states(plan);
+  weir_recorded_destroy(plan->recorded);
   for (int32_t i = 0; plan->nodes && i < plan->node_count; ++i) {
     weir_plan_node_t* node = &plan->nodes[i];
     if (node->owns_state && node->kernel->deinit) node->kernel->deinit(node->state);

@@ -117,7 +117,8 @@ typedef struct weir_plan_t {
   bool has_streams;              // some kernels are submitted to a device's stream
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;
-  void* free_states;  // recycled step memory (linear.c); guarded by mu
+  void* free_states;                 // recycled step memory (linear.c); guarded by mu
+  struct weir_recorded_t* recorded;  // steps that a device repeats; NULL: it cannot. Owned
 } weir_plan_t;
 
 typedef struct weir_plan_params_t {

@@ -5,6 +5,7 @@
 #include "exec/dynamic.h"
 #include "exec/linear.h"
 #include "exec/node_run.h"
+#include "exec/recorded.h"
 
 // Whether the step runs in the order of the plan's nodes. A perturbed one does not: it shows who
 // relies on an order that no edge asks for.
@@ -95,7 +96,7 @@ static weir_status_t* settle_results(const weir_run_params_t* params) {
 
 // Nothing in a linear plan can block or outlive the step: it needs no cancellation of its own, and
 // resources of its own only if a kernel asks for them.
-static weir_status_t* run_linear(const weir_run_params_t* params) {
+static weir_status_t* launch_linear(const weir_run_params_t* params) {
   weir_step_t step;
   init_step(params, &step);
   step.cancel = params->cancel;
@@ -103,10 +104,18 @@ static weir_status_t* run_linear(const weir_run_params_t* params) {
   if (!status)
     status = weir_linear_run(params->plan, &step, params->args, params->rets, params->trace,
                              params->deadline_ns);
-  if (!status && params->plan->has_streams) status = collect(params);
-  if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_step(&step);
   return status;
+}
+
+static weir_status_t* bring_results(const weir_run_params_t* params) {
+  weir_status_t* status = params->plan->has_streams ? collect(params) : NULL;
+  return !status && params->plan->has_moving_rets ? settle_results(params) : status;
+}
+
+static weir_status_t* run_linear(const weir_run_params_t* params) {
+  weir_status_t* status = launch_linear(params);
+  return status ? status : bring_results(params);
 }
 
 // A step with a cancellation and resources of its own.
@@ -123,15 +132,20 @@ static void free_own_step(weir_step_t* step) {
   weir_cancel_destroy(step->cancel);
 }
 
-weir_status_t* weir_run(const weir_run_params_t* params) {
-  if (is_linear(params)) return run_linear(params);
+weir_status_t* weir_run_launch(const weir_run_params_t* params) {
+  if (is_linear(params)) return launch_linear(params);
   weir_step_t step;
   weir_status_t* status = make_step(params, &step);
   if (!status) status = weir_dynamic_run(params, &step);
-  if (!status) status = collect(params);
-  if (!status && params->plan->has_moving_rets) status = settle_results(params);
   free_own_step(&step);
   return status;
+}
+
+weir_status_t* weir_run(const weir_run_params_t* params) {
+  weir_status_t* status = NULL;
+  if (params->plan->recorded && weir_recorded_run(params, &status)) return status;
+  status = weir_run_launch(params);
+  return status ? status : bring_results(params);
 }
 
 // ---- steps nobody waits for ----

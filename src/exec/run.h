@@ -22,13 +22,18 @@ typedef struct weir_run_params_t {
   int64_t step_id;
   int64_t deadline_ns;  // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
   weir_trace_t* trace;  // may be NULL
-  bool is_brief;        // weir_run_start: the calling thread has other things to do, so what is not
-                        // known to be short runs on |inter_pool|
+  bool is_plain;  // no device repeats the step by itself: for those who measure what nodes take
+  bool is_brief;  // weir_run_start: the calling thread has other things to do, so what is not
+                  // known to be short runs on |inter_pool|
 } weir_run_params_t;
 
 // Runs a step to its end on this thread, with help from |inter_pool|. On failure no result is set,
 // and the first error comes back; nothing of the step is left.
 WEIR_MUST_USE weir_status_t* weir_run(const weir_run_params_t* params);
+
+// The same, but for what is launched: it is not waited for, and results are in the memory where
+// they were computed.
+WEIR_MUST_USE weir_status_t* weir_run_launch(const weir_run_params_t* params);
 
 // Starts a step and returns; nothing blocks and no thread waits. |done| is called once, on any
 // thread (on this one, before the return, when the step needed no other), when the step is through;

@@ -45,6 +45,7 @@ enum {
                                  // its attributes 'names' and 'ops' say who they all were, the last
                                  // at the end, and 'outputs' whose its outputs are, counted from
                                  // the number of inputs on
+  WEIR_OP_STEP_STATE = 1u << 15,  // stateful, but all of it dies with the step (TensorArrays)
 };
 
 // How an elementwise op makes an element of its output from those of its inputs: what passes fuse
@@ -136,7 +137,9 @@ typedef struct weir_kernel_def_t {
                      // counters, stays in host memory with it, as in TensorFlow
   const char* tails;  // optional, of a weir_extended_t's op: what it can do besides, "BiasAdd,
                       // Relu", each at most once and in this order; nodes are rewritten to no other
-  bool has_device_int32;    // but not with this one, which copies or reinterprets
+  bool has_device_int32;  // but not with this one, which copies or reinterprets
+  bool is_recordable;     // of an op with state: a step that a device repeats by itself (device.h:
+                          // recordings) takes it on all the same
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs

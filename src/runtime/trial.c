@@ -53,6 +53,7 @@ static weir_status_t* time_start(const weir_run_params_t* params, int64_t* out_n
 
 static weir_status_t* time_plan(weir_program_t* program, weir_plan_t* plan, weir_trial_t* trial) {
   weir_run_params_t params = weir_program_step(program, plan);
+  params.is_plain = true;
   int64_t step = INT64_MAX, submit = INT64_MAX;
   for (int i = 0; i < ATTEMPTS; ++i) {
     int64_t given = 0, start = weir_clock_ns();

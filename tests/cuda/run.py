@@ -6,6 +6,7 @@
     programs    recorded programs: state, control flow, functions, lists, queues
     random      recorded random programs
     models      losses of training steps as on the CPU, in IEEE float
+    recorded    losses of steps that are repeated as CUDA graphs are those of steps that are not, to the bit
     growth      thousands of steps take no more memory than ten
     sanitizer   compute-sanitizer's memcheck, racecheck and synccheck over cases of every op
     mnist       the demo's network reaches 99 %
@@ -26,6 +27,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORACLE = os.path.join(HERE, '..', 'oracle')
 STEPS, TOLERANCE = 5, 1e-4
+RECORDED_STEPS = 12  # of which the fourth is recorded
 GROWTH_STEPS = 10000
 
 
@@ -73,18 +75,42 @@ class Tests:
         apart = max(abs(a - b) / max(1e-3, abs(a)) for a, b in zip(want, got))
         return None if apart < TOLERANCE else f'{got}, not {want}'
 
-    def models(self):
+    def each_model(self, check):
+        """What |check| says of each model, by its name."""
         with tempfile.TemporaryDirectory() as folder:
             with lzma.open(f'{HERE}/models.tar.xz') as f, tarfile.open(fileobj=f) as tar:
                 tar.extractall(folder)
-            graphs = sorted(os.path.join(folder, name) for name in os.listdir(folder))
+            names = sorted(os.listdir(folder))
             with concurrent.futures.ThreadPoolExecutor(max(1, os.cpu_count() // 2)) as pool:
-                problems = list(pool.map(self.model, graphs))
-        for graph, problem in zip(graphs, problems):
+                return dict(zip(names, pool.map(check, (os.path.join(folder, name) for name in names))))
+
+    def models(self):
+        problems = self.each_model(self.model)
+        for name, problem in problems.items():
             if problem:
-                print(f'FAIL {os.path.basename(graph)}: {problem}')
-        wrong = sum(p is not None for p in problems)
-        return wrong == 0, f'{len(graphs)} models, {wrong} differ by more than {TOLERANCE}'
+                print(f'FAIL {name}: {problem}')
+        wrong = sum(p is not None for p in problems.values())
+        return wrong == 0, f'{len(problems)} models, {wrong} differ by more than {TOLERANCE}'
+
+    # ---- recordings ----
+
+    def recorded_model(self, graph):
+        """Losses with and without recordings, and whether there was one."""
+        rows = []
+        for is_on in '01':
+            made = subprocess.run([self.weir, 'bench', graph, f'--trace={RECORDED_STEPS}', '--threads=2', '--json',
+                                   f'--devices={self.ieee}@deterministic=1'], capture_output=True, text=True,
+                                  env=dict(os.environ, WEIR_CUDA_GRAPHS=is_on, WEIR_LOG_LEVEL='0'))
+            rows.append(made.stderr.strip().split('\n')[-1] if made.returncode else json.loads(made.stdout)['losses'])
+        return *rows, 'was recorded' in made.stderr
+
+    def recorded(self):
+        results = self.each_model(self.recorded_model)
+        wrong = {name: (plain, repeated) for name, (plain, repeated, _) in results.items() if plain != repeated or isinstance(plain, str)}
+        for name, (plain, repeated) in wrong.items():
+            print(f'FAIL {name}: {repeated}, not {plain}')
+        count = sum(is_recorded for _, _, is_recorded in results.values())
+        return not wrong and count > 0, f'{len(results)} models, {count} recorded, {len(wrong)} differ'
 
     # ---- memory ----
 
@@ -125,7 +151,7 @@ class Tests:
         return made.returncode == 0 and bool(found) and float(found[-1]) >= 99, made.stdout.strip().split('\n')[-1]
 
 
-NAMES = ('oracle', 'programs', 'random', 'models', 'growth', 'mnist', 'sanitizer')
+NAMES = ('oracle', 'programs', 'random', 'models', 'recorded', 'growth', 'mnist', 'sanitizer')
 
 
 def main():

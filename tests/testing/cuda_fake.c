@@ -12,12 +12,15 @@
 
 size_t cuda_fake_memory = (size_t)1 << 30;
 atomic_int cuda_fake_launches = 0;
+int cuda_fake_graph_launches = 0;
+int cuda_fake_graphs = 0;
+int cuda_fake_failing_captures = 0;
 
 #define CUDA_FAKE_DECLARATION(name, symbol, arguments) \
   __attribute__((visibility("default"))) cu_result_t symbol arguments;
 WEIR_CUDA_DRIVER_FUNCTIONS(CUDA_FAKE_DECLARATION)
 
-enum { INVALID = 1, DEVICES = 3 };
+enum { INVALID = 1, NOT_CAPTURABLE = 900, DEVICES = 3 };
 static const int architectures[DEVICES] = {80, 90, 100};
 
 // Memory of a device is mapped twice: where everybody knows it, without access, and where copies
@@ -191,26 +194,99 @@ static bool is_pinned(const void* pointer, size_t size) {
   return is_found;
 }
 
+// ---- work: done at once, or kept by a stream that is captured ----
+
+enum { MOST_ARGS = 8, ARG_SIZE = 4096 };
+typedef struct work_t {
+  enum { COPY, SET, LAUNCH } kind;
+  cu_pointer_t to, from;
+  size_t size;
+  unsigned char value;
+  const cuda_fake_function_t* function;
+  char* args;  // copies, ARG_SIZE bytes each; NULL: it computes nothing
+} work_t;
+
+typedef struct graph_t {
+  work_t* works;
+  size_t count, capacity;
+} graph_t;
+
+typedef struct stream_t {
+  bool is_captured;
+  bool is_broken;  // something was asked for that cannot be captured
+  graph_t graph;
+} stream_t;
+
+static cu_result_t run_launch(const work_t* work) {
+  void* args[MOST_ARGS];
+  pthread_mutex_lock(&mu);
+  ++cuda_fake_launches;
+  pthread_mutex_unlock(&mu);
+  if (!work->args) return 0;
+  for (int i = 0; i < work->function->arg_count; ++i) args[i] = work->args + i * ARG_SIZE;
+  work->function->run(args);
+  return 0;
+}
+
+static cu_result_t run(const work_t* work) {
+  if (work->kind == LAUNCH) return run_launch(work);
+  char* to = find(work->to, work->size);
+  const char* from = work->kind == COPY ? find(work->from, work->size) : to;
+  if (!to || !from) return INVALID;
+  if (work->kind == COPY) memmove(to, from, work->size);
+  else memset(to, work->value, work->size);
+  return 0;
+}
+
+static cu_result_t submit(stream_t* stream, work_t work) {
+  cu_result_t result = 0;
+  if (stream->is_captured) {
+    graph_t* graph = &stream->graph;
+    if (graph->count == graph->capacity) {
+      graph->capacity = graph->capacity ? 2 * graph->capacity : 64;
+      graph->works = realloc(graph->works, graph->capacity * sizeof(*graph->works));
+      if (!graph->works) abort();
+    }
+    graph->works[graph->count++] = work;
+    return 0;
+  }
+  result = run(&work);
+  free(work.args);
+  return result;
+}
+
+static void graph_free(graph_t* graph) {
+  for (size_t i = 0; i < graph->count; ++i) free(graph->works[i].args);
+  free(graph->works);
+  *graph = (graph_t){0};
+}
+
+// Whether |stream| can do what is not captured.
+static cu_result_t check_plain(stream_t* stream) {
+  if (!stream) return INVALID;
+  if (stream->is_captured) stream->is_broken = true;
+  return stream->is_captured ? NOT_CAPTURABLE : 0;
+}
+
 cu_result_t cuMemcpyHtoDAsync_v2(cu_pointer_t to, const void* from, size_t size,
                                  cu_stream_t stream) {
   char* memory = is_pinned(from, size) ? find(to, size) : NULL;
-  if (memory && stream) memcpy(memory, from, size);
-  return memory && stream ? 0 : INVALID;
+  cu_result_t result = check_plain(stream);
+  if (memory && !result) memcpy(memory, from, size);
+  return memory ? result : INVALID;
 }
 
 cu_result_t cuMemcpyDtoHAsync_v2(void* to, cu_pointer_t from, size_t size, cu_stream_t stream) {
   const char* memory = is_pinned(to, size) ? find(from, size) : NULL;
-  if (memory && stream) memcpy(to, memory, size);
-  return memory && stream ? 0 : INVALID;
+  cu_result_t result = check_plain(stream);
+  if (memory && !result) memcpy(to, memory, size);
+  return memory ? result : INVALID;
 }
 
 cu_result_t cuMemcpyDtoDAsync_v2(cu_pointer_t to, cu_pointer_t from, size_t size,
                                  cu_stream_t stream) {
-  const char* source = find(from, size);
-  char* memory = find(to, size);
-  if (!source || !memory || !stream) return INVALID;
-  memmove(memory, source, size);
-  return 0;
+  if (!stream || !find(to, size) || !find(from, size)) return INVALID;
+  return submit(stream, (work_t){.kind = COPY, .to = to, .from = from, .size = size});
 }
 
 cu_result_t cuMemcpyPeerAsync(cu_pointer_t to, cu_context_t to_context, cu_pointer_t from,
@@ -219,32 +295,32 @@ cu_result_t cuMemcpyPeerAsync(cu_pointer_t to, cu_context_t to_context, cu_point
 }
 
 cu_result_t cuMemsetD8Async(cu_pointer_t to, unsigned char value, size_t size, cu_stream_t stream) {
-  char* memory = find(to, size);
-  if (memory && stream) memset(memory, value, size);
-  return memory && stream ? 0 : INVALID;
+  if (!stream || !find(to, size)) return INVALID;
+  return submit(stream, (work_t){.kind = SET, .to = to, .size = size, .value = value});
 }
 
 cu_result_t cuStreamCreate(cu_stream_t* out_stream, unsigned flags) {
   (void)flags;
-  *out_stream = malloc(1);
+  *out_stream = calloc(1, sizeof(stream_t));
   return *out_stream ? 0 : CU_OUT_OF_MEMORY;
 }
 
 cu_result_t cuStreamDestroy_v2(cu_stream_t stream) {
+  graph_free(&((stream_t*)stream)->graph);
   free(stream);
   return 0;
 }
 
 cu_result_t cuStreamWaitEvent(cu_stream_t stream, cu_event_t event, unsigned flags) {
-  return stream && event && !flags ? 0 : INVALID;
+  return stream && event && !flags ? check_plain(stream) : INVALID;
 }
 
-cu_result_t cuStreamSynchronize(cu_stream_t stream) { return stream ? 0 : INVALID; }
+cu_result_t cuStreamSynchronize(cu_stream_t stream) { return check_plain(stream); }
 
 cu_result_t cuLaunchHostFunc(cu_stream_t stream, cu_host_fn_t fn, void* arg) {
-  (void)stream;
-  fn(arg);
-  return 0;
+  cu_result_t result = check_plain(stream);
+  if (!result) fn(arg);
+  return result;
 }
 
 typedef struct event_t {
@@ -261,7 +337,8 @@ cu_result_t cuEventCreate(cu_event_t* out_event, unsigned flags) {
 
 cu_result_t cuEventRecord(cu_event_t event, cu_stream_t stream) {
   struct timespec now;
-  if (!event || !stream) return INVALID;
+  cu_result_t result = event ? check_plain(stream) : INVALID;
+  if (result) return result;
   clock_gettime(CLOCK_MONOTONIC, &now);
   ((event_t*)event)->ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
   return 0;
@@ -282,16 +359,35 @@ cu_result_t cuEventElapsedTime(float* out_ms, cu_event_t from, cu_event_t to) {
 cu_result_t cuEventQuery(cu_event_t event) { return event ? 0 : INVALID; }
 cu_result_t cuEventSynchronize(cu_event_t event) { return cuEventQuery(event); }
 
+const char cuda_fake_magic[8] = "fake fn";
+
+// Code that a test made is its function; any other computes nothing.
 cu_result_t cuModuleLoadData(cu_module_t* out_module, const void* image) {
-  *out_module = malloc(1);
-  return *out_module && image ? 0 : INVALID;
+  cuda_fake_function_t* function = calloc(1, sizeof(*function));
+  *out_module = function;
+  if (!function || !image) return INVALID;
+  const cuda_fake_code_t* code = image;
+  if (strncmp(image, cuda_fake_magic, sizeof(cuda_fake_magic)) == 0) *function = code->function;
+  return 0;
 }
 
-cu_result_t cuModuleUnload(cu_module_t module) { return cuStreamDestroy_v2(module); }
+cu_result_t cuModuleUnload(cu_module_t module) {
+  free(module);
+  return 0;
+}
 
 cu_result_t cuModuleGetFunction(cu_function_t* out_function, cu_module_t module, const char* name) {
   *out_function = module;
   return name && *name ? 0 : INVALID;
+}
+
+static char* copy_args(const cuda_fake_function_t* function, void** args) {
+  if (!function->run) return NULL;
+  char* copies = calloc(MOST_ARGS, ARG_SIZE);
+  if (!copies || function->arg_count > MOST_ARGS) abort();
+  for (int i = 0; i < function->arg_count; ++i)
+    memcpy(copies + i * ARG_SIZE, args[i], function->arg_sizes[i]);
+  return copies;
 }
 
 cu_result_t cuLaunchKernel(cu_function_t function, unsigned grid_x, unsigned grid_y,
@@ -301,8 +397,64 @@ cu_result_t cuLaunchKernel(cu_function_t function, unsigned grid_x, unsigned gri
   if (!function || !stream || !args || extra) return INVALID;
   if (!grid_x || !grid_y || !grid_z || grid_y > 65535 || grid_z > 65535) return INVALID;
   if (!block_x || !block_y || !block_z || block_x * block_y * block_z > 1024) return INVALID;
-  ++cuda_fake_launches;
+  return submit(stream,
+                (work_t){.kind = LAUNCH, .function = function, .args = copy_args(function, args)});
+}
+
+// ---- graphs ----
+
+cu_result_t cuStreamBeginCapture_v2(cu_stream_t stream, int mode) {
+  stream_t* captured = stream;
+  if (!captured || captured->is_captured || mode != CU_CAPTURE_RELAXED) return INVALID;
+  captured->is_captured = true;
   return 0;
+}
+
+cu_result_t cuStreamEndCapture(cu_stream_t stream, cu_graph_t* out_graph) {
+  stream_t* captured = stream;
+  if (!captured || !captured->is_captured) return INVALID;
+  captured->is_captured = false;
+  if (cuda_fake_failing_captures > 0) {
+    --cuda_fake_failing_captures;
+    captured->is_broken = true;
+  }
+  graph_t* graph = captured->is_broken ? NULL : malloc(sizeof(*graph));
+  if (graph) *graph = captured->graph;
+  else graph_free(&captured->graph);
+  captured->graph = (graph_t){0};
+  *out_graph = graph;
+  return graph ? 0 : NOT_CAPTURABLE;
+}
+
+// What is launched is the graph itself; the graph that was captured is an empty one afterwards.
+cu_result_t cuGraphInstantiateWithFlags(cu_graph_exec_t* out_exec, cu_graph_t graph,
+                                        unsigned long long flags) {
+  graph_t* exec = flags ? NULL : malloc(sizeof(*exec));
+  if (!exec) return INVALID;
+  *exec = *(graph_t*)graph;
+  *(graph_t*)graph = (graph_t){0};
+  ++cuda_fake_graphs;
+  *out_exec = exec;
+  return 0;
+}
+
+cu_result_t cuGraphDestroy(cu_graph_t graph) {
+  graph_free(graph);
+  free(graph);
+  return 0;
+}
+
+cu_result_t cuGraphExecDestroy(cu_graph_exec_t exec) {
+  --cuda_fake_graphs;
+  return cuGraphDestroy(exec);
+}
+
+cu_result_t cuGraphLaunch(cu_graph_exec_t exec, cu_stream_t stream) {
+  const graph_t* graph = exec;
+  cu_result_t result = check_plain(stream);
+  for (size_t i = 0; i < graph->count && !result; ++i) result = run(&graph->works[i]);
+  ++cuda_fake_graph_launches;
+  return result;
 }
 
 #define CUDA_FAKE_FIELD(name, symbol, arguments) .name = symbol,

@@ -56,6 +56,16 @@ cu_stream_t weir_cuda_stream_at(weir_device_t* device, weir_stream_t stream);
 WEIR_MUST_USE weir_status_t* weir_cuda_launched(weir_device_t* device);
 // Waits for the compute stream: when algorithms are measured, never in a step's ordinary course.
 WEIR_MUST_USE weir_status_t* weir_cuda_synchronize(weir_device_t* device);
+// Whether what this thread launches is recorded, to be repeated (device.h: recordings). Nothing is
+// measured then, nor waited for.
+bool weir_cuda_is_recording(const weir_device_t* device);
+// Of a thread that records: for numbers of the host's that are others each time the recording runs.
+// |write|, given a copy of |arg|, writes WEIR_CUDA_ANEW bytes before each run, in the order in
+// which they were asked for; recorded kernels find them at |out_address|.
+#define WEIR_CUDA_ANEW 32
+WEIR_MUST_USE weir_status_t* weir_cuda_anew(weir_device_t* device,
+                                            void (*write)(const void* arg, void* bytes),
+                                            const void* arg, size_t arg_size, void** out_address);
 // Whether products of floats may round their factors to TF32, as TensorFlow's do: unless the device
 // was made with @tf32=0.
 bool weir_cuda_allows_tf32(const weir_device_t* device);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "device/cuda/cuda.h"
+#include "device/cuda/cuda_graph.h"
 #include "device/cuda/cuda_memory.h"
 #include "device/span.h"
 #include "device/staging.h"
@@ -42,6 +43,11 @@ static cuda_device_t* of(weir_device_t* device) { return (cuda_device_t*)device;
 
 static weir_status_t* check(const cuda_device_t* device, cu_result_t result, const char* doing) {
   return weir_cuda_check(device->core->driver, result, doing);
+}
+
+// Where kernels that this thread calls launch.
+static cu_stream_t compute_stream(const cuda_device_t* device) {
+  return weir_cuda_graph_stream(device->core, device->streams[WEIR_STREAM_COMPUTE]);
 }
 
 // ---- waiting ----
@@ -271,6 +277,7 @@ weir_status_t* weir_cuda_launch(weir_device_t* base, weir_cuda_function_t functi
   cu_function_t compiled = NULL;
   WEIR_TRY(weir_cuda_function_get(function.function, &compiled));
   cu_stream_t stream = weir_cuda_stream(base);
+  WEIR_TRY(weir_cuda_graph_count());
   cu_result_t result =
       driver->launch(compiled, size->grid[0], size->grid[1], size->grid[2], size->block[0],
                      size->block[1], size->block[2], size->shared_bytes, stream, args, NULL);
@@ -304,11 +311,18 @@ cu_stream_t weir_cuda_stream_at(weir_device_t* base, weir_stream_t stream) {
 
 cu_stream_t weir_cuda_stream(weir_device_t* base) {
   weir_span_enter(base, WEIR_STREAM_COMPUTE);
-  return weir_cuda_stream_at(base, WEIR_STREAM_COMPUTE);
+  weir_cuda_core_enter(of(base)->core);
+  return compute_stream(of(base));
+}
+
+bool weir_cuda_is_recording(const weir_device_t* device) {
+  return weir_cuda_graph_is_recording(((const cuda_device_t*)device)->core);
 }
 
 weir_status_t* weir_cuda_synchronize(weir_device_t* base) {
   const cuda_device_t* device = of(base);
+  if (weir_cuda_is_recording(base))
+    return WEIR_STATUS(FAILED_PRECONDITION, "what is recorded cannot be waited for");
   weir_cuda_core_enter(device->core);
   return check(device,
                device->core->driver->stream_synchronize(device->streams[WEIR_STREAM_COMPUTE]),
@@ -354,6 +368,16 @@ weir_status_t* weir_cuda_attachment(weir_device_t* base, const void* key,
   if (!status) *out_object = at->object;
   weir_mutex_unlock(&device->mu);
   return status;
+}
+
+// ---- recordings ----
+
+cuda_graph_place_t weir_cuda_graph_place(weir_device_t* base) {
+  const cuda_device_t* device = of(base);
+  return (cuda_graph_place_t){.device = base,
+                              .core = device->core,
+                              .compute = device->streams[WEIR_STREAM_COMPUTE],
+                              .memory = device->memory};
 }
 
 // ---- the device ----
@@ -461,6 +485,7 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
     return status;
   }
   const char* sync = getenv("WEIR_CUDA_SYNC");
+  const char* graphs = getenv("WEIR_CUDA_GRAPHS");
   device->base.vtable = &cuda_vtable;
   device->base.preference = 1;  // before a CPU, as in TensorFlow
   device->base.allocators[WEIR_MEMORY_HOST] = weir_host_allocator();
@@ -468,6 +493,8 @@ static weir_status_t* cuda_create(const weir_device_params_t* params, weir_devic
   device->is_ieee = params->is_ieee;
   device->is_deterministic = params->is_deterministic;
   device->is_synchronous = sync && *sync == '1';
+  bool may_record = !device->is_synchronous && !(graphs && *graphs == '0');
+  device->base.recorder = may_record ? &weir_cuda_recorder : NULL;
   weir_mutex_init(&device->mu);
   status = weir_cuda_modules_create(core, params->pool, &device->modules);
   if (!status) status = describe(device);

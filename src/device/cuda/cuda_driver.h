@@ -14,6 +14,8 @@ typedef void* cu_stream_t;
 typedef void* cu_event_t;
 typedef void* cu_module_t;
 typedef void* cu_function_t;
+typedef void* cu_graph_t;
+typedef void* cu_graph_exec_t;
 typedef void (*cu_host_fn_t)(void* arg);
 
 enum {
@@ -27,7 +29,8 @@ enum {
   CU_STREAM_INDEPENDENT = 1,  // does not wait for the default stream
   CU_EVENT_TIMING = 0,
   CU_EVENT_NO_TIMING = 2,
-  CU_HOST_PORTABLE = 1,  // pinned for all devices
+  CU_HOST_PORTABLE = 1,    // pinned for all devices
+  CU_CAPTURE_RELAXED = 2,  // nothing is forbidden meanwhile
 };
 
 // FUNCTION(name, symbol, arguments)
@@ -78,7 +81,14 @@ enum {
   FUNCTION(launch, cuLaunchKernel,                                                                 \
            (cu_function_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,             \
             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,           \
-            cu_stream_t stream, void** args, void** extra))
+            cu_stream_t stream, void** args, void** extra))                                        \
+  FUNCTION(capture_begin, cuStreamBeginCapture_v2, (cu_stream_t stream, int mode))                 \
+  FUNCTION(capture_end, cuStreamEndCapture, (cu_stream_t stream, cu_graph_t * out_graph))          \
+  FUNCTION(graph_instantiate, cuGraphInstantiateWithFlags,                                         \
+           (cu_graph_exec_t * out_exec, cu_graph_t graph, unsigned long long flags))               \
+  FUNCTION(graph_destroy, cuGraphDestroy, (cu_graph_t graph))                                      \
+  FUNCTION(graph_exec_destroy, cuGraphExecDestroy, (cu_graph_exec_t exec))                         \
+  FUNCTION(graph_launch, cuGraphLaunch, (cu_graph_exec_t exec, cu_stream_t stream))
 
 typedef struct cuda_driver_t {
 #define WEIR_CUDA_FIELD(name, symbol, arguments) cu_result_t(*name) arguments;

@@ -8,6 +8,10 @@
 // just what they need. Blocks of a segment form a list by address; free ones are in bins by powers
 // of two besides, and the smallest that fits in the first bin that has one is taken. When the
 // driver has no more, segments that are wholly free go back to it, and it is asked once more.
+//
+// What a recording (cuda_graph.c) uses is baked into it, so it has segments of its own, a pool:
+// what is freed there is given out again while the recording is made, in the order of its work, and
+// to nobody afterwards, until the pool goes and the rest of the memory gets it.
 #include "device/cuda/cuda_memory.h"
 
 #include <string.h>
@@ -25,12 +29,18 @@ typedef struct block_t {
   size_t size;
   bool is_free;
   bool is_small;             // of a segment for small requests
+  cuda_pool_t* pool;         // whose segment it is in
   struct block_t* previous;  // in its segment, by address; NULL: the first
   struct block_t* next;      // likewise
   struct block_t* bin_previous;
   struct block_t* bin_next;
   struct block_t* same_hash;  // of the table of blocks in use
 } block_t;
+
+struct cuda_pool_t {
+  cuda_memory_t* memory;
+  block_t* bins[2][BINS];  // free blocks: for large requests, for small ones; guarded by its mu
+};
 
 struct cuda_memory_t {
   device_memory_t base;  // first
@@ -42,10 +52,20 @@ struct cuda_memory_t {
   size_t taken;     // bytes from the driver
   size_t in_use;    // bytes of blocks given out
   size_t peak;
-  block_t* bins[2][BINS];  // free blocks: for large requests, for small ones
-  block_t** used;          // a hash table by address
+  cuda_pool_t common;    // everybody's
+  cuda_pool_t recorded;  // of recordings
+  int recordings;
+  block_t** used;  // a hash table by address
   size_t used_slots, used_count;
 };
+
+// Where this thread's memory comes from; NULL: from what is everybody's.
+static _Thread_local cuda_pool_t* current;
+static _Thread_local int64_t foreign_frees;  // of memory of others, within a pool
+
+static cuda_pool_t* pool_of(cuda_memory_t* memory) {
+  return WEIR_UNLIKELY(current != NULL) && current->memory == memory ? current : &memory->common;
+}
 
 // ---- blocks in use, by address ----
 
@@ -98,8 +118,8 @@ static int bin_of(size_t size) {
   return bin;
 }
 
-static void put_free(cuda_memory_t* memory, block_t* block) {
-  block_t** head = &memory->bins[block->is_small][bin_of(block->size)];
+static void put_free(block_t* block) {
+  block_t** head = &block->pool->bins[block->is_small][bin_of(block->size)];
   block->is_free = true;
   block->bin_previous = NULL;
   block->bin_next = *head;
@@ -107,17 +127,17 @@ static void put_free(cuda_memory_t* memory, block_t* block) {
   *head = block;
 }
 
-static void take_free(cuda_memory_t* memory, block_t* block) {
+static void take_free(block_t* block) {
   if (block->bin_previous) block->bin_previous->bin_next = block->bin_next;
-  else memory->bins[block->is_small][bin_of(block->size)] = block->bin_next;
+  else block->pool->bins[block->is_small][bin_of(block->size)] = block->bin_next;
   if (block->bin_next) block->bin_next->bin_previous = block->bin_previous;
   block->is_free = false;
 }
 
-static block_t* find_free(cuda_memory_t* memory, size_t size, bool is_small) {
+static block_t* find_free(const cuda_pool_t* pool, size_t size, bool is_small) {
   for (int bin = bin_of(size); bin < BINS; ++bin) {
     block_t* best = NULL;
-    for (block_t* block = memory->bins[is_small][bin]; block; block = block->bin_next) {
+    for (block_t* block = pool->bins[is_small][bin]; block; block = block->bin_next) {
       if (block->size >= size && (!best || block->size < best->size)) best = block;
     }
     if (best) return best;
@@ -128,7 +148,7 @@ static block_t* find_free(cuda_memory_t* memory, size_t size, bool is_small) {
 // ---- neighbours ----
 
 // Cuts what |block| has beyond |size| off, where that is worth a block.
-static void split(cuda_memory_t* memory, block_t* block, size_t size) {
+static void split(block_t* block, size_t size) {
   size_t rest = block->size - size;
   if (rest < (block->is_small ? kGrain : kSmall)) return;
   block_t* other = weir_calloc(1, sizeof(*other));
@@ -136,17 +156,18 @@ static void split(cuda_memory_t* memory, block_t* block, size_t size) {
   *other = (block_t){.address = block->address + size,
                      .size = rest,
                      .is_small = block->is_small,
+                     .pool = block->pool,
                      .previous = block,
                      .next = block->next};
   if (other->next) other->next->previous = other;
   block->next = other;
   block->size = size;
-  put_free(memory, other);
+  put_free(other);
 }
 
 // Appends the free neighbour |next| of |block| to it.
-static void join(cuda_memory_t* memory, block_t* block, block_t* next) {
-  take_free(memory, next);
+static void join(block_t* block, block_t* next) {
+  take_free(next);
   block->size += next->size;
   block->next = next->next;
   if (block->next) block->next->previous = block;
@@ -181,10 +202,10 @@ static size_t trim_locked(cuda_memory_t* memory) WEIR_REQUIRES(memory->mu) {
   size_t before = memory->taken;
   for (int is_small = 0; is_small < 2; ++is_small) {
     for (int bin = 0; bin < BINS; ++bin) {
-      for (block_t *block = memory->bins[is_small][bin], *next; block; block = next) {
+      for (block_t *block = memory->common.bins[is_small][bin], *next; block; block = next) {
         next = block->bin_next;
         if (block->previous || block->next) continue;  // not the whole of its segment
-        take_free(memory, block);
+        take_free(block);
         driver_free(memory, block->address);
         memory->taken -= block->size;
         weir_free(block);
@@ -194,7 +215,7 @@ static size_t trim_locked(cuda_memory_t* memory) WEIR_REQUIRES(memory->mu) {
   return before - memory->taken;
 }
 
-static block_t* take_segment(cuda_memory_t* memory, size_t size, bool is_small)
+static block_t* take_segment(cuda_memory_t* memory, cuda_pool_t* pool, size_t size, bool is_small)
     WEIR_REQUIRES(memory->mu) {
   size_t whole = is_small ? kSmallSegment : WEIR_MAX(size, kSegment);
   whole = (whole + kSmallSegment - 1) / kSmallSegment * kSmallSegment;
@@ -212,8 +233,9 @@ static block_t* take_segment(cuda_memory_t* memory, size_t size, bool is_small)
   }
   block->size = whole;
   block->is_small = is_small;
+  block->pool = pool;
   memory->taken += whole;
-  put_free(memory, block);
+  put_free(block);
   return block;
 }
 
@@ -225,13 +247,14 @@ static void* cuda_alloc(weir_allocator_t* self, size_t size, size_t alignment) {
   if (size > SIZE_MAX - kSegment) return NULL;
   size = (size + kGrain - 1) / kGrain * kGrain;
   bool is_small = size < kSmall;
+  cuda_pool_t* pool = pool_of(memory);
   weir_mutex_lock(&memory->mu);
   bool has_room = memory->used_count < memory->used_slots || grow_used(memory);
-  block_t* block = has_room ? find_free(memory, size, is_small) : NULL;
-  if (!block && has_room) block = take_segment(memory, size, is_small);
+  block_t* block = has_room ? find_free(pool, size, is_small) : NULL;
+  if (!block && has_room) block = take_segment(memory, pool, size, is_small);
   if (block) {
-    take_free(memory, block);
-    split(memory, block, size);
+    take_free(block);
+    split(block, size);
     put_used(memory, block);
     size = block->size;
     memory->in_use += size;
@@ -247,15 +270,17 @@ static void cuda_free(weir_allocator_t* self, void* pointer, size_t size) {
   block_t* block = take_used(memory, (uintptr_t)pointer);
   size = block->size;
   memory->in_use -= size;
-  if (block->next && block->next->is_free) join(memory, block, block->next);
+  if (WEIR_UNLIKELY(current != NULL) && current->memory == memory && block->pool != current)
+    ++foreign_frees;
+  if (block->next && block->next->is_free) join(block, block->next);
   block_t* before = block->previous;
   if (before && before->is_free) {
-    take_free(memory, before);
-    put_free(memory, block);  // join takes it out again
-    join(memory, before, block);
+    take_free(before);
+    put_free(block);  // join takes it out again
+    join(before, block);
     block = before;
   }
-  put_free(memory, block);
+  put_free(block);
   weir_mutex_unlock(&memory->mu);
   weir_device_memory_take(&memory->base, size);
 }
@@ -287,6 +312,55 @@ size_t weir_cuda_memory_trim(cuda_memory_t* memory) {
   return freed;
 }
 
+// ---- the pool of recordings ----
+
+cuda_pool_t* weir_cuda_pool_retain(cuda_memory_t* memory) {
+  weir_mutex_lock(&memory->mu);
+  ++memory->recordings;
+  weir_mutex_unlock(&memory->mu);
+  return &memory->recorded;
+}
+
+// Segments, whatever of them is in use, become everybody's.
+static void share_segments_locked(cuda_memory_t* memory, cuda_pool_t* pool)
+    WEIR_REQUIRES(memory->mu) {
+  for (size_t i = 0; i < memory->used_slots; ++i) {
+    for (block_t* block = memory->used[i]; block; block = block->same_hash) {
+      if (block->pool == pool) block->pool = &memory->common;
+    }
+  }
+  for (int i = 0; i < 2 * BINS; ++i) {
+    for (block_t* block; (block = pool->bins[i / BINS][i % BINS]);) {
+      take_free(block);
+      block->pool = &memory->common;
+      put_free(block);
+    }
+  }
+}
+
+void weir_cuda_pool_release(cuda_pool_t* pool) {
+  if (!pool) return;
+  cuda_memory_t* memory = pool->memory;
+  weir_mutex_lock(&memory->mu);
+  if (--memory->recordings == 0) share_segments_locked(memory, pool);
+  weir_mutex_unlock(&memory->mu);
+}
+
+cuda_pool_t* weir_cuda_pool_enter(cuda_pool_t* pool) {
+  cuda_pool_t* before = current;
+  current = pool;
+  return before;
+}
+
+int64_t weir_cuda_pool_foreign_frees(void) { return foreign_frees; }
+
+bool weir_cuda_memory_is_tight(cuda_memory_t* memory) {
+  weir_mutex_lock(&memory->mu);
+  bool is_tight = memory->limit - WEIR_MIN(memory->taken, memory->limit) < memory->limit / 8;
+  weir_mutex_unlock(&memory->mu);
+  return is_tight;
+}
+
 // ---- the whole ----
 
 static void destroy(device_memory_t* base) {
@@ -311,6 +385,7 @@ weir_status_t* weir_cuda_memory_create(cuda_core_t* core, struct weir_device_t* 
   memory->core = weir_cuda_core_retain(core);
   memory->is_pinned = device == NULL;
   memory->limit = limit;
+  memory->common.memory = memory->recorded.memory = memory;
   weir_mutex_init(&memory->mu);
   weir_device_memory_init(&memory->base, device ? &memory_vtable : &pinned_vtable, device, destroy);
   *out_memory = memory;

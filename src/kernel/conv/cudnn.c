@@ -63,8 +63,6 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
   dnn->hopeless.owns_keys = true;
   weir_status_t* status = weir_cuda_open(sonames, symbols, WEIR_COUNT_OF(symbols), &dnn->call);
   if (!status) status = check(dnn->call.create(&dnn->handle), "starting");
-  if (!status)
-    status = check(dnn->call.set_stream(dnn->handle, weir_cuda_stream(device)), "starting");
   if (!status) identify(dnn);
   if (status) cudnn_destroy(dnn);
   else *out_object = dnn;
@@ -72,6 +70,15 @@ static weir_status_t* cudnn_create(weir_device_t* device, void** out_object) {
 }
 
 // ---- running ----
+
+// A thread that records launches in a stream of its own.
+static weir_status_t* use_stream(cudnn_t* dnn, cu_stream_t stream) WEIR_REQUIRES(dnn->mu) {
+  if (WEIR_LIKELY(dnn->stream == stream)) return NULL;
+  dnn->stream = NULL;
+  WEIR_TRY(check(dnn->call.set_stream(dnn->handle, stream), "changing its stream"));
+  dnn->stream = stream;
+  return NULL;
+}
 
 static weir_status_t* find_known(cudnn_t* dnn, const cudnn_task_t* task, known_t** out_known)
     WEIR_REQUIRES(dnn->mu) {
@@ -93,6 +100,10 @@ static weir_status_t* find_plan(cudnn_t* dnn, const cudnn_task_t* task, const pl
     WEIR_REQUIRES(dnn->mu) {
   known_t* known = NULL;
   weir_view_t key = weir_view((const char*)task->conv, sizeof(*task->conv));
+  bool is_recording = weir_cuda_is_recording(dnn->device);
+  if (is_recording) known = weir_map_find(&dnn->plans, key);
+  if (is_recording && (!known || known->search))
+    return WEIR_STATUS(UNAVAILABLE, "cuDNN's engine is still to be chosen");
   WEIR_TRY(find_known(dnn, task, &known));
   weir_status_t* status = NULL;
   if (known->search) status = weir_cudnn_search_on(task, &known->plan, &known->search);
@@ -114,9 +125,10 @@ weir_status_t* weir_cudnn_run(weir_device_t* device, const weir_cudnn_conv_t* co
   cudnn_t* dnn = object;
   cudnn_task_t task = {.dnn = dnn, .conv = conv, .kernels = kernels, .operands = operands};
   const plan_t* plan = NULL;
-  weir_cuda_stream(device);  // the thread is the device's from here
+  cu_stream_t stream = weir_cuda_stream(device);  // the thread is the device's from here
   weir_mutex_lock(&dnn->mu);
-  weir_status_t* status = find_plan(dnn, &task, &plan);
+  weir_status_t* status = use_stream(dnn, stream);
+  if (!status) status = find_plan(dnn, &task, &plan);
   if (!status) status = weir_cudnn_execute(&task, plan);
   weir_mutex_unlock(&dnn->mu);
   return status ? status : weir_cuda_launched(device);

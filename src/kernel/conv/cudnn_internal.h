@@ -153,6 +153,7 @@ typedef struct cudnn_t {
   weir_status_t* (*multiply)(weir_device_t* device, const weir_gemm_args_t* args,
                              weir_gemm_batch_t batch);
   weir_mutex_t mu;      // the handle is one thread's at a time; guards all below
+  cu_stream_t stream;   // that the handle launches in; NULL: not known
   weir_map_t plans;     // by convolution
   weir_map_t hopeless;  // engines that are not worth another try
 } cudnn_t;

@@ -332,6 +332,8 @@ static weir_status_t* recall_or_choose(const lt_t* lt, const shape_t* s, const o
 
 static weir_status_t* make_product(lt_t* lt, const shape_t* s, const operands_t* at,
                                    product_t** out_product) WEIR_REQUIRES(lt->mu) {
+  if (weir_cuda_is_recording(lt->device))
+    return WEIR_STATUS(UNAVAILABLE, "cuBLASLt's algorithm is still to be chosen");
   product_t* product = weir_calloc(1, sizeof(*product));
   if (!product) return weir_out_of_memory();
   weir_status_t* status = describe(lt, s, product);

@@ -120,9 +120,10 @@ __device__ __forceinline__ group_t group_of(words_t words, uint64_t low, uint64_
 
 #if KIND == 2
 // Each group has 256 calls an output of its own to reject from.
-extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, uint64_t low,
-                                uint64_t range, int is_aligned) {
+extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, const philox_t* anew,
+                                uint64_t low, uint64_t range, int is_aligned) {
   enum { A_PAIR = IS_WIDE ? 4 : 2 };  // words
+  if (anew) philox = *anew;
   int64_t groups = (count + GROUP - 1) / GROUP;
   for (int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
     int64_t at = g * GROUP, last = at + GROUP < count ? at + GROUP : count;
@@ -140,8 +141,9 @@ extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, uint64_t
   }
 }
 #else
-extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, uint64_t low,
-                                uint64_t range, int is_aligned) {
+extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, const philox_t* anew,
+                                uint64_t low, uint64_t range, int is_aligned) {
+  if (anew) philox = *anew;
   int64_t groups = (count + GROUP - 1) / GROUP;
   for (int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
     group_t group = group_of(words_of(philox, (uint64_t)g), low, range);

@@ -14,6 +14,19 @@ weir_status_t* weir_random_find(const weir_kernel_init_t* init, weir_random_t ki
   return weir_cuda_build(init->device, &definitions, weir_cuda_source_random, "fill", out_function);
 }
 
+// |anew|, in the device's memory, goes before |philox|; NULL: it does not.
+static weir_status_t* launch(const weir_kernel_ctx_t* ctx, const weir_cuda_function_t* function,
+                             const weir_random_spec_t* spec, weir_philox_t philox, void* anew,
+                             weir_tensor_t* out) {
+  void* dst = out->data;
+  int64_t count = out->count;
+  uint64_t low = (uint64_t)spec->low, range = spec->range;
+  int is_aligned = ((uintptr_t)dst & 15) == 0;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, count / 2 + 1);
+  return weir_cuda_launch(ctx->device, *function, &size,
+                          WEIR_CUDA_ARGS(&dst, &count, &philox, &anew, &low, &range, &is_aligned));
+}
+
 weir_status_t* weir_kernel_random_fill(const weir_kernel_ctx_t* ctx,
                                        const weir_cuda_function_t* function,
                                        const weir_random_spec_t* spec, weir_philox_t philox,
@@ -22,12 +35,36 @@ weir_status_t* weir_kernel_random_fill(const weir_kernel_ctx_t* ctx,
     weir_random_fill(weir_kernel_pool(ctx), spec, philox, out->data, out->count);
     return NULL;
   }
-  if (out->count == 0) return NULL;
-  void* dst = out->data;
-  int64_t count = out->count;
-  uint64_t low = (uint64_t)spec->low, range = spec->range;
-  int is_aligned = ((uintptr_t)dst & 15) == 0;
-  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, count / 2 + 1);
-  return weir_cuda_launch(ctx->device, *function, &size,
-                          WEIR_CUDA_ARGS(&dst, &count, &philox, &low, &range, &is_aligned));
+  return out->count ? launch(ctx, function, spec, philox, NULL, out) : NULL;
+}
+
+// ---- generators ----
+
+typedef struct draw_t {
+  weir_random_state_t* generator;
+  uint64_t groups;
+} draw_t;
+
+static void draw(const void* arg, void* bytes) {
+  const draw_t* self = arg;
+  weir_philox_t philox = weir_random_reserve(self->generator, self->groups);
+  memcpy(bytes, &philox, sizeof(philox));
+}
+
+weir_status_t* weir_kernel_random_draw(const weir_kernel_ctx_t* ctx,
+                                       const weir_cuda_function_t* function,
+                                       const weir_random_spec_t* spec,
+                                       weir_random_state_t* generator, weir_tensor_t* out) {
+  draw_t self = {.generator = generator,
+                 .groups = (uint64_t)out->count * WEIR_RANDOM_GROUPS_PER_OUTPUT};
+  weir_philox_t philox = {{0}, {0}};
+  bool is_recorded =
+      out->count && weir_device_is_cuda(ctx->device) && weir_cuda_is_recording(ctx->device);
+  if (is_recorded) {
+    void* anew = NULL;
+    WEIR_TRY(weir_cuda_anew(ctx->device, draw, &self, sizeof(self), &anew));
+    return launch(ctx, function, spec, philox, anew, out);
+  }
+  draw(&self, &philox);
+  return weir_kernel_random_fill(ctx, function, spec, philox, out);
 }

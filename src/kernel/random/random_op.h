@@ -14,5 +14,12 @@ WEIR_MUST_USE weir_status_t* weir_kernel_random_fill(const weir_kernel_ctx_t* ct
                                                      const weir_cuda_function_t* function,
                                                      const weir_random_spec_t* spec,
                                                      weir_philox_t philox, weir_tensor_t* out);
+// The same with the next numbers of |generator|, which lives as long as a recording that this may
+// be part of; that draws anew each time that it runs.
+WEIR_MUST_USE weir_status_t* weir_kernel_random_draw(const weir_kernel_ctx_t* ctx,
+                                                     const weir_cuda_function_t* function,
+                                                     const weir_random_spec_t* spec,
+                                                     weir_random_state_t* generator,
+                                                     weir_tensor_t* out);
 
 #endif  // WEIR_KERNEL_RANDOM_RANDOM_OP_H_

@@ -169,7 +169,7 @@ static weir_status_t* push_shape(weir_shape_ctx_t* ctx) {
     .flags = op_flags, .summary = text, .infer_shape = shape_fn,                            \
     .kernels = WEIR_PORTABLE_KERNEL(__VA_ARGS__)                                            \
   }
-#define STATEFUL (WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT)
+#define STATEFUL (WEIR_OP_STATEFUL | WEIR_OP_STEP_STATE | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT)
 #define STATELESS (WEIR_OP_CHEAP | WEIR_OP_NO_FOLD | WEIR_OP_NO_GRADIENT)
 #define STACK_ATTRS "elem_type: type; stack_name: string = ''"
 #define PUSH_ATTRS "T: type; swap_memory: bool = false"

@@ -207,7 +207,7 @@ static weir_status_t* close_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define FLAGS (WEIR_OP_STATEFUL | WEIR_OP_CHEAP)
+#define FLAGS (WEIR_OP_STATEFUL | WEIR_OP_STEP_STATE | WEIR_OP_CHEAP)
 
 const weir_op_module_t weir_ops_list_tensor_array = {
     .file = __FILE__,

@@ -61,9 +61,7 @@ static weir_status_t* random_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out)
 static weir_status_t* fill(weir_kernel_ctx_t* ctx, const weir_random_spec_t* spec,
                            weir_tensor_t* out) {
   random_t* s = ctx->state;
-  weir_philox_t philox =
-      weir_random_reserve(&s->generator, (uint64_t)out->count * WEIR_RANDOM_GROUPS_PER_OUTPUT);
-  return weir_kernel_random_fill(ctx, &s->function, spec, philox, out);
+  return weir_kernel_random_draw(ctx, &s->function, spec, &s->generator, out);
 }
 
 static weir_status_t* random_float(weir_kernel_ctx_t* ctx, weir_random_t kind) {
@@ -106,14 +104,15 @@ static weir_status_t* uniform_int(weir_kernel_ctx_t* ctx) {
               out);
 }
 
-#define RANDOM_ROW(device_, fn, host)                                          \
+#define RANDOM_ROW(device_, fn, host, ...)                                     \
   {                                                                            \
     device_, .compute = fn, .state_size = sizeof(random_t), .init = fn##_init, \
-             .deinit = random_deinit, .host_inputs = host                      \
+             .deinit = random_deinit, .host_inputs = host, __VA_ARGS__         \
   }
-#define RANDOM_KERNELS(fn, host) \
-  ((const weir_kernel_def_t[]){  \
-      RANDOM_ROW(WEIR_DEVICE_CPU, fn, host), RANDOM_ROW(WEIR_DEVICE_GPU, fn, host), {0}})
+#define RANDOM_KERNELS(fn, host)                                                             \
+  ((const weir_kernel_def_t[]){RANDOM_ROW(WEIR_DEVICE_CPU, fn, host),                        \
+                               RANDOM_ROW(WEIR_DEVICE_GPU, fn, host, .is_recordable = true), \
+                               {0}})
 #define FLOAT_ATTRS \
   "seed: int = 0; seed2: int = 0; dtype: {half, bfloat16, float, double}; T: {int32, int64}"
 
