@@ -187,6 +187,14 @@ static bool is_sized_by_values(const weir_node_t* node, const weir_kernel_def_t*
   return false;
 }
 
+// Whether what it gives comes from outside of its loop by an Enter, on whichever device that is.
+static bool is_entry(const planner_t* p, const weir_node_t* node, const weir_plan_node_t* out) {
+  if (out->role == WEIR_ROLE_ENTER) return true;
+  if (!out->is_copy || node->def.input_count != 1) return false;
+  int32_t from = p->position[node->inputs[0].node->id];
+  return from >= 0 && p->plan->nodes[from].is_entry;
+}
+
 // Fills what a plan node is by itself, apart from its edges.
 static weir_status_t* plan_node(planner_t* p, int32_t at) {
   weir_plan_t* plan = p->plan;
@@ -230,6 +238,7 @@ static weir_status_t* plan_node(planner_t* p, int32_t at) {
     if (is_ref_source && passes && !may_be_empty) out->input_work |= WEIR_INPUTS_SET;
   }
   WEIR_TRY(resolve_kernel(p, node, out));
+  out->is_entry = is_entry(p, node, out);
   out->is_unbounded =
       weir_node_has(node, WEIR_OP_UNBOUNDED) || is_sized_by_values(node, out->kernel);
   plan->is_unbounded |= out->is_unbounded;

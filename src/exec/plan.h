@@ -69,6 +69,7 @@ typedef struct weir_plan_node_t {
   bool is_cheap;
   bool runs_locked;             // only hands values on: not worth releasing the run's lock for
   bool is_constant_enter;       // the value is the same in every iteration
+  bool is_entry;                // an Enter, or a copy of what one brings into its loop
   bool owns_state;              // |state| is the plan's own, not the kernel cache's
   bool may_promise;             // outputs may be handed on before the kernel ran: op/promise.h
   bool is_unbounded;            // was it short the last time, it may take long the next

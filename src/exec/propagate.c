@@ -103,7 +103,7 @@ static void deliver_merge(iteration_t* it, const weir_plan_node_t* node,
     }
   } else {
     ++state->dead;
-    is_dead = state->dead == data_inputs || producer->role == WEIR_ROLE_ENTER;
+    is_dead = state->dead == data_inputs || producer->is_entry;
     is_ready = state->pending == 1 && is_dead;
   }
   if (is_ready) push_ready(it, node, edge->node, is_dead);

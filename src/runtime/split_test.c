@@ -285,6 +285,40 @@ static void test_loop_anywhere(void** state) {
   }
 }
 
+// A loop on a branch not taken ends, where the values that enter it are copied, too.
+static void test_loop_not_taken(void** state) {
+  world_t* w = *state;
+#define T " attr {key: 'T' value {type: DT_FLOAT}}"
+#define GUARD " device: '/device:GUARD:0'"
+  import_text(w, "node {name: 'p' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+                 "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_FLOAT}}}"
+                 "node {name: 'branch' op: 'Switch' input: 'x' input: 'p'" T "}"
+                 "node {name: 'enter' op: 'Enter' input: 'branch:1'" T
+                 " attr {key: 'frame_name' value {s: 'frame'}} device: '/device:CPU:0'}"
+                 "node {name: 'merge' op: 'Merge' input: 'enter' input: 'next'" T GUARD
+                 " attr {key: 'N' value {i: 2}}}"
+                 "node {name: 'less' op: 'Less' input: 'merge' input: 'merge'" T GUARD "}"
+                 "node {name: 'cond' op: 'LoopCond' input: 'less'}"
+                 "node {name: 'switch' op: 'Switch' input: 'merge' input: 'cond'" T GUARD "}"
+                 "node {name: 'next' op: 'NextIteration' input: 'switch:1'" T GUARD "}"
+                 "node {name: 'exit' op: 'Exit' input: 'switch'" T GUARD "}"
+                 "node {name: 'other' op: 'Identity' input: 'branch:1'" T "}"
+                 "node {name: 'y' op: 'Merge' input: 'branch' input: 'other' input: '^exit'" T
+                 " attr {key: 'N' value {i: 2}}}");
+#undef T
+#undef GUARD
+  weir_tensor_t *no = make_bool(false), *x = make_float(3), *y = NULL;
+  weir_edge_t edges[] = {output(weir_graph_find_node(w->graph, "p"), 0),
+                         output(weir_graph_find_node(w->graph, "x"), 0),
+                         output(weir_graph_find_node(w->graph, "y"), 0)};
+  weir_step_spec_t spec = {WEIR_FEEDS({edges[0], no}, {edges[1], x}), WEIR_FETCHES(edges[2])};
+  check_ok(weir_session_run(open_on(w, "cpu:1,guard:1", NULL, false), &spec, &y));
+  assert_float_equal(float_of(y), 3, 0);
+  weir_tensor_release(y);
+  weir_tensor_release(x);
+  weir_tensor_release(no);
+}
+
 // ---- state ----
 
 static weir_edge_t add_variable(world_t* w, const char* device, const char* name) {
@@ -585,6 +619,7 @@ int main(void) {
       TEST(test_a_list_within_crosses),
       TEST(test_sent_from_a_guard),
       TEST(test_loop_anywhere),
+      TEST(test_loop_not_taken),
       TEST(test_state_of_devices),
       TEST(test_references_read_elsewhere),
       TEST(test_checkpoint_of_all_devices),
