@@ -12,7 +12,9 @@ enum {
 
 typedef struct lowered_t {
   bool is_lowered;
+  bool is_whole;          // it did not ask for it
   weir_node_t* executed;  // what those who wait for the node wait for; NULL: for the node
+  weir_attrs_t attrs;     // as they were
 } lowered_t;
 
 typedef struct flatten_t {
@@ -21,16 +23,73 @@ typedef struct flatten_t {
   lowered_t* lowered;  // by node id
   size_t count;        // of the nodes looked at
   size_t capacity;
+  size_t* from;  // by node id: whose body it is of, as its id and 1; 0: nobody's
+  size_t from_count, from_capacity;
   bool has_any;
 } flatten_t;
 
+// ---- what is lowered ----
+
+static bool names_function(const weir_attr_t* attr, weir_view_t name) {
+  if (attr->kind != WEIR_ATTR_FUNC) return false;
+  if (!attr->is_list) return weir_view_equal(attr->u.func->name, name);
+  for (size_t i = 0; i < attr->count; ++i) {
+    if (weir_view_equal(attr->u.funcs[i].name, name)) return true;
+  }
+  return false;
+}
+
+// Whether one of its own functions is among those of |attrs|.
+static bool shares_function(const weir_node_t* node, weir_attrs_t attrs) {
+  for (size_t i = 0; i < node->def.attrs.count; ++i) {
+    const weir_attr_t* own = &node->def.attrs.items[i].value;
+    if (own->kind != WEIR_ATTR_FUNC) continue;
+    const weir_func_t* funcs = own->is_list ? own->u.funcs : own->u.func;
+    for (size_t k = 0; k < (own->is_list ? own->count : 1); ++k) {
+      for (size_t j = 0; j < attrs.count; ++j) {
+        if (names_function(&attrs.items[j].value, funcs[k].name)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Whether it is within what it calls itself: a conditional in a recursion, which goes on as long as
+// values say, not as long as there are nodes.
+static bool recurs(const flatten_t* f, const weir_node_t* node) {
+  size_t id = (size_t)node->id;
+  while (id < f->from_count && f->from[id]) {
+    id = f->from[id] - 1;
+    if (shares_function(node, f->lowered[id].attrs)) return true;
+  }
+  return false;
+}
+
+// Whether it is as good as one node: a conditional or loop that did not ask to be lowered, or a
+// call that asked not to be.
+static bool is_whole(const weir_node_t* node) {
+  weir_func_t callee;
+  bool is_call = weir_node_callee(&node->def, &callee);
+  return is_call ? weir_attrs_find(node->def.attrs, "_lower_using_switch_merge") != NULL
+                 : !weir_node_asks_to_lower(node);
+}
+
 static bool is_wanted(const flatten_t* f, const weir_node_t* node) {
   if (weir_node_asks_to_lower(node)) return true;
-  weir_func_t callee;
-  return f->what == WEIR_FLATTEN_AND_CALLS && weir_node_can_lower(node) &&
-         !weir_attrs_find(node->def.attrs, "_lower_using_switch_merge") &&
-         weir_node_callee(&node->def, &callee);
+  if (f->what == WEIR_FLATTEN_MARKED || !weir_node_can_lower(node)) return false;
+  return !is_whole(node) || (f->what == WEIR_FLATTEN_ALL && !recurs(f, node));
 }
+
+// Nodes from |first| on are of the body of |node|.
+static weir_status_t* set_from(flatten_t* f, const weir_node_t* node, size_t first) {
+  size_t count = f->graph->node_count;
+  if (!WEIR_GROW(f->from, f->from_capacity, count)) return weir_out_of_memory();
+  for (; f->from_count < count; ++f->from_count)
+    f->from[f->from_count] = f->from_count < first ? 0 : (size_t)node->id + 1;
+  return NULL;
+}
+
+// ---- lowering ----
 
 // A body that cannot be (a string as condition, shapes that do not go together) stays in its
 // function: it fails there, if it is run.
@@ -44,7 +103,11 @@ static weir_status_t* lower(flatten_t* f, weir_node_t* node) {
   lowered_t* out = &f->lowered[f->count++];
   *out = (lowered_t){.is_lowered = false};
   if (!is_wanted(f, node)) return NULL;
+  out->attrs = node->def.attrs;
+  out->is_whole = is_whole(node);
+  size_t first = f->graph->node_count;
   weir_status_t* status = weir_node_lower(node, &out->executed);
+  if (!status) status = set_from(f, node, first);
   if (is_reason_to_stay(status)) {
     weir_status_destroy(status);
     out->executed = NULL;
@@ -60,17 +123,22 @@ static const lowered_t* find_lowered(const flatten_t* f, const weir_node_t* node
   return id < f->count && f->lowered[id].is_lowered ? &f->lowered[id] : NULL;
 }
 
-// Readers of a lowered node read what it stands for instead: as an IdentityN it would have to be in
-// one place, however far apart the resources that pass through it are, and would need all that only
-// some of its readers do. A fetch alone asks for all of the node.
-static weir_status_t* bypass(const flatten_t* f, weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i) {
-    weir_edge_t edge = node->inputs[i];
-    if (find_lowered(f, edge.node) && weir_node_role(node) == WEIR_ROLE_RETVAL)
-      WEIR_TRY(weir_graph_add_control(node, edge.node));
-    while (find_lowered(f, edge.node)) edge = edge.node->inputs[edge.index];
-    node->inputs[i] = edge;
+// What |edge|, which |node| reads, stands for. Readers of a lowered node read that instead: as an
+// IdentityN it would have to be in one place, however far apart the resources that pass through it
+// are, and would need all that only some of its readers do. A fetch asks for all of the node, and
+// so does whoever reads a whole one.
+static weir_status_t* resolve(const flatten_t* f, weir_node_t* node, weir_edge_t* edge) {
+  bool is_fetch = weir_node_role(node) == WEIR_ROLE_RETVAL;
+  const lowered_t* from = NULL;
+  for (; (from = find_lowered(f, edge->node)); *edge = edge->node->inputs[edge->index]) {
+    if (is_fetch || from->is_whole) WEIR_TRY(weir_graph_add_control(node, edge->node));
+    is_fetch = false;
   }
+  return NULL;
+}
+
+static weir_status_t* bypass(const flatten_t* f, weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) WEIR_TRY(resolve(f, node, &node->inputs[i]));
   return NULL;
 }
 
@@ -78,15 +146,18 @@ static void wait_for_effects(const flatten_t* f, weir_node_t* node) {
   if (weir_node_role(node) == WEIR_ROLE_RETVAL) return;
   for (int i = 0; i < node->control_count; ++i) {
     const lowered_t* source = find_lowered(f, node->control_inputs[i]);
-    if (source && source->executed) node->control_inputs[i] = source->executed;
+    if (source && source->executed && !source->is_whole) node->control_inputs[i] = source->executed;
   }
 }
 
 // What is left of a lowered node: something to wait for.
-static weir_status_t* make_signal(weir_node_t* node) {
-  for (int i = 0; i < node->def.input_count; ++i)
-    WEIR_TRY(weir_graph_add_control(node, node->inputs[i].node));
-  return weir_node_define(node, "NoOp", WEIR_NO_ATTRS, NULL, 0);
+static weir_status_t* await_inputs(const flatten_t* f, weir_node_t* node) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_edge_t edge = node->inputs[i];
+    WEIR_TRY(resolve(f, node, &edge));
+    WEIR_TRY(weir_graph_add_control(node, edge.node));
+  }
+  return NULL;
 }
 
 static weir_status_t* lower_all(flatten_t* f) {
@@ -103,12 +174,15 @@ static weir_status_t* flatten(flatten_t* f) {
   WEIR_TRY(lower_all(f));
   if (!f->has_any) return NULL;
   ++f->graph->version;
+  // Lowered nodes keep their inputs until nobody follows them any more.
   for (size_t i = 0; i < f->graph->node_count; ++i) {
-    wait_for_effects(f, f->graph->nodes[i]);
-    WEIR_TRY(bypass(f, f->graph->nodes[i]));
+    weir_node_t* node = f->graph->nodes[i];
+    wait_for_effects(f, node);
+    WEIR_TRY(find_lowered(f, node) ? await_inputs(f, node) : bypass(f, node));
   }
   for (size_t i = 0; i < f->count; ++i) {
-    if (f->lowered[i].is_lowered) WEIR_TRY(make_signal(f->graph->nodes[i]));
+    if (f->lowered[i].is_lowered)
+      WEIR_TRY(weir_node_define(f->graph->nodes[i], "NoOp", WEIR_NO_ATTRS, NULL, 0));
   }
   return NULL;
 }
@@ -117,5 +191,6 @@ weir_status_t* weir_flatten(weir_graph_t* graph, weir_flatten_t what) {
   flatten_t f = {.graph = graph, .what = what};
   weir_status_t* status = flatten(&f);
   weir_free(f.lowered);
+  weir_free(f.from);
   return status;
 }

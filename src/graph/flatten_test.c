@@ -61,6 +61,32 @@ static const char functions[] =
     "  node_def {name: 'next' op: 'NextIteration' input: 'sum:z:0'" TYPE("T") "}"
     "  node_def {name: 'exit' op: 'Exit' input: 'switch:output_false:0'" TYPE("T") "}"
     "  ret {key: 'r' value: 'exit:output:0'}}"
+    // Doubles until it is ten, by a conditional that calls it.
+    " function {signature {name: 'Rec' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def {name: 'ten' op: 'Const'" TYPE("dtype")
+    "   attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 10}}}}"
+    "  node_def {name: 'less' op: 'Less' input: 'a' input: 'ten:output:0'" TYPE("T") "}"
+    "  node_def {name: 'choose' op: 'If' input: 'less:z:0' input: 'a'" TYPES("Tin") TYPES("Tout")
+    "   attr {key: 'Tcond' value {type: DT_BOOL}}" FUNC("then_branch", "Deeper")
+       FUNC("else_branch", "Same") "}"
+    "  ret {key: 'r' value: 'choose:output:0'}}"
+    " function {signature {name: 'Deeper' input_arg" ARG("a") " output_arg" ARG("r") "}"
+    "  node_def {name: 'sum' op: 'AddV2' input: 'a' input: 'a'" TYPE("T") "}"
+    "  node_def" CALL("again", "sum:z:0", "Rec", "") "  ret {key: 'r' value: 'again:output:0'}}"
+    // Doubles until it is ten.
+    " function {signature {name: 'IsLess' input_arg" ARG("a")
+    "  output_arg {name: 'r' type: DT_BOOL}}"
+    "  node_def {name: 'ten' op: 'Const'" TYPE("dtype")
+    "   attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 10}}}}"
+    "  node_def {name: 'less' op: 'Less' input: 'a' input: 'ten:output:0'" TYPE("T") "}"
+    "  ret {key: 'r' value: 'less:z:0'}}"
+    // As Guarded, within a call.
+    " function {signature {name: 'Around' input_arg {name: 'c' type: DT_BOOL} input_arg" ARG("a")
+    "  output_arg" ARG("r") "}"
+    "  node_def {name: 'choose' op: 'If' input: 'c' input: 'a'" TYPES("Tin") TYPES("Tout")
+    "   attr {key: 'Tcond' value {type: DT_BOOL}}" FUNC("then_branch", "Guarded")
+       FUNC("else_branch", "Twice") "}"
+    "  ret {key: 'r' value: 'choose:output:0'}}"
     " function {signature {name: 'First' input_arg" ARG("a") " input_arg" ARG("b") " output_arg"
       ARG("r") "} ret {key: 'r' value: 'a'}}"
     "}";
@@ -232,6 +258,51 @@ static void test_effects_of_a_whole(void** state) {
   check_error(run_at_one(w, "y", NULL), WEIR_INVALID_ARGUMENT, "promised");
 }
 
+// And so it does where it is lowered nevertheless, for whoever reads it, within a call as well.
+static void test_effects_of_a_lowered_whole(void** state) {
+  (void)state;
+  static const char* const texts[] = {
+      GUARDED_IF(""), GUARDED_IF(LOWER("false")),
+      "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+      "node" CALL("call", "x", "Guarded", LOWER("false")) "node {name: 'after' op: 'NoOp' input: '^call'}",
+      "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+      "node {name: 'call' op: 'PartitionedCall' input: 'c' input: 'x'" TYPES("Tout")
+      " attr {key: 'Tin' value {list {type: DT_BOOL type: DT_FLOAT}}}" FUNC("f", "Around") "}"
+      "node {name: 'after' op: 'NoOp' input: '^call'}"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(texts); ++i) {
+    world_t* w = NULL;
+    world_setup((void**)&w);
+    build(w, texts[i]);
+    check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
+    assert_int_equal(count_of(w, "If"), 0);
+    open_session(w, 1);
+    check_error(run_at_one(w, "y", NULL), WEIR_INVALID_ARGUMENT, "promised");
+    check_error(run_at_one(w, NULL, "call"), WEIR_INVALID_ARGUMENT, "promised");
+    check_error(run_at_one(w, NULL, "after"), WEIR_INVALID_ARGUMENT, "promised");
+    world_teardown((void**)&w);
+  }
+}
+
+static void test_loop_that_did_not_ask(void** state) {
+  world_t* w = *state;
+  build(w, "node {name: 'call' op: 'While' input: 'x'" TYPES("T") FUNC("cond", "IsLess")
+           FUNC("body", "Twice") "}");
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
+  assert_int_equal(count_of(w, "While"), 0);
+  assert_float_equal(run_at(w, 3), -12, 0);
+}
+
+// Values say how deep a recursion goes: its conditional is lowered once, and calls from there on.
+static void test_recursion(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Rec", ""));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
+  assert_int_equal(count_of(w, "If"), 1);
+  assert_true(w->graph->node_count < 100);
+  assert_float_equal(run_at(w, 1), -16, 0);
+  assert_float_equal(run_at(w, 20), -20, 0);
+}
+
 // What needs a dead input is dead, and nothing else.
 static void test_dead_input(void** state) {
   world_t* w = *state;
@@ -302,9 +373,9 @@ static void test_exhausted_memory(void** state) {
   for (int64_t n = 1; !is_done; n += 1 + n / 16) {
     world_t* w = NULL;
     world_setup((void**)&w);
-    build(w, "node" CALL("call", "x", "Nested", ""));
+    build(w, "node" CALL("call", "x", "Rec", ""));
     weir_alloc_fail_at(n, true);
-    weir_status_t* status = weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS);
+    weir_status_t* status = weir_flatten(w->graph, WEIR_FLATTEN_ALL);
     weir_alloc_fail_at(0, false);
     is_done = !status;
     if (status) assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
@@ -326,6 +397,9 @@ int main(void) {
       TEST(test_conditional_that_asks_for_it),
       TEST(test_effects_of_a_conditional),
       TEST(test_effects_of_a_whole),
+      cmocka_unit_test(test_effects_of_a_lowered_whole),
+      TEST(test_loop_that_did_not_ask),
+      TEST(test_recursion),
       TEST(test_dead_input),
       cmocka_unit_test(test_what_stays),
       TEST(test_nothing_to_do),

@@ -150,10 +150,23 @@ static weir_status_t* copy_whole(const weir_program_t* program, int* version, we
   return status;
 }
 
+// As steps have it: a call would hold its variables where it is itself. A function that is not
+// there is no concern of a step that does not call it.
+static weir_status_t* copy_flat(const weir_program_t* program, weir_arena_t* arena,
+                                weir_graph_t** out_whole) {
+  WEIR_TRY(copy_whole(program, NULL, arena, out_whole));
+  weir_status_t* status = weir_flatten(*out_whole, WEIR_FLATTEN_ALL);
+  if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
+  weir_status_destroy(status);
+  weir_graph_unref(*out_whole);
+  *out_whole = NULL;
+  return copy_whole(program, NULL, arena, out_whole);
+}
+
 static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
                                      const weir_stage_t* stage, weir_arena_t* arena) {
   weir_graph_t* whole = NULL;
-  weir_status_t* status = copy_whole(program, NULL, arena, &whole);
+  weir_status_t* status = copy_flat(program, arena, &whole);
   if (!status) status = place_with(program, whole, stage, program->place, NULL, arena);
   for (size_t i = 0; i < graph->node_count && !status; ++i) {
     weir_node_t* node = graph->nodes[i];
@@ -293,7 +306,7 @@ static weir_status_t* place_longest(weir_program_t* program, weir_graph_t* whole
   WEIR_TRY(weir_graph_copy_reachable(whole, &last, 1, arena, &graph));
   weir_node_t* target = weir_graph_find(graph, weir_view_of(last->def.name));
   weir_source_t source = {.graph = graph, .targets = &target, .target_count = 1};
-  weir_status_t* status = weir_flatten(graph, WEIR_FLATTEN_AND_CALLS);
+  weir_status_t* status = weir_flatten(graph, WEIR_FLATTEN_ALL);
   if (!status) status = weir_program_optimize(program, &source);
   if (!status) status = place_at_home(program, &source, stage, arena);
   weir_graph_unref(graph);

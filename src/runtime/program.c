@@ -195,7 +195,8 @@ weir_status_t* weir_program_prepare(weir_program_t* program, const weir_source_t
   weir_graph_t* graph = source->graph;
   bool is_split = program->runtime->device_count > 1;
   bool is_placed = program->is_placed && !(is_split && source->is_function);
-  if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
+  weir_flatten_t what = is_placed ? WEIR_FLATTEN_AND_CALLS : WEIR_FLATTEN_ALL;
+  if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, what));
   if (program->is_placed && !is_placed) WEIR_TRY(forget_tasks(graph));
   // What costs are compared for is the graph as it will run.
   bool is_by_cost = is_split && program->place.kind == WEIR_PLACE_COST && !source->is_function;
