@@ -87,6 +87,15 @@ static const char functions[] =
     "   attr {key: 'Tcond' value {type: DT_BOOL}}" FUNC("then_branch", "Guarded")
        FUNC("else_branch", "Twice") "}"
     "  ret {key: 'r' value: 'choose:output:0'}}"
+    // What it promises is on a branch that is not taken.
+    " function {signature {name: 'Untaken' input_arg" ARG("a") " output_arg" ARG("r")
+    "  control_output: 'c'}"
+    "  node_def {name: 'less' op: 'Less' input: 'a' input: 'a'" TYPE("T") "}"
+    "  node_def {name: 'switch' op: 'Switch' input: 'a' input: 'less:z:0'" TYPE("T") "}"
+    "  node_def {name: 'check' op: 'CheckNumerics' input: 'switch:output_true:0'" TYPE("T")
+    "   attr {key: 'message' value {s: 'promised'}}}"
+    "  node_def {name: 'sum' op: 'AddV2' input: 'a' input: 'a'" TYPE("T") "}"
+    "  ret {key: 'r' value: 'sum:z:0'} control_ret {key: 'c' value: 'check'}}"
     " function {signature {name: 'First' input_arg" ARG("a") " input_arg" ARG("b") " output_arg"
       ARG("r") "} ret {key: 'r' value: 'a'}}"
     "}";
@@ -292,6 +301,27 @@ static void test_loop_that_did_not_ask(void** state) {
   assert_float_equal(run_at(w, 3), -12, 0);
 }
 
+// Nobody waits for what a body does on a branch that it does not take.
+static void test_dead_effects(void** state) {
+  (void)state;
+  static const char* const texts[] = {
+      "node" CALL("call", "x", "Untaken", ""),
+      "node {name: 'call' op: 'While' input: 'x'" TYPES("T") FUNC("cond", "IsLess")
+      FUNC("body", "Untaken") "}"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(texts); ++i) {
+    world_t* w = NULL;
+    world_setup((void**)&w);
+    build(w, texts[i]);
+    assert_float_equal(run_at(w, 8), -16, 0);
+    check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
+    import_text(w, "node {name: 'z' op: 'Neg' input: 'y' input: '^call'" TYPE("T") "}");
+    open_session(w, 1);
+    assert_float_equal(feed_float(w->session, output(node_of(w, "x"), 0), 8,
+                                  output(node_of(w, "z"), 0)), 16, 0);
+    world_teardown((void**)&w);
+  }
+}
+
 // Values say how deep a recursion goes: its conditional is lowered once, and calls from there on.
 static void test_recursion(void** state) {
   world_t* w = *state;
@@ -399,6 +429,7 @@ int main(void) {
       TEST(test_effects_of_a_whole),
       cmocka_unit_test(test_effects_of_a_lowered_whole),
       TEST(test_loop_that_did_not_ask),
+      cmocka_unit_test(test_dead_effects),
       TEST(test_recursion),
       TEST(test_dead_input),
       cmocka_unit_test(test_what_stays),

@@ -300,6 +300,29 @@ static weir_status_t* take_results(body_map_t* map, const weir_function_body_t* 
   return take_effects(map, body);
 }
 
+static bool has_branches(const weir_graph_t* graph) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    if (weir_node_role(node) == WEIR_ROLE_SWITCH &&
+        weir_node_role(node->inputs[1].node) != WEIR_ROLE_LOOP_COND)
+      return true;
+  }
+  return false;
+}
+
+// In a body with branches of its own, side effects may be dead when the body is not: a Merge waits
+// for them, alive or dead.
+static void outlive_effects(lowering_t* l, inlining_t* in) {
+  weir_edge_t zero = weir_build_int32(&l->builder.base, 0);
+  weir_edge_t alive =
+      weir_lower_add(l, "Identity", WEIR_EDGES(zero), WEIR_NO_ATTRS, &in->pivot, in->pivot ? 1 : 0);
+  weir_edge_t merged = weir_lower_add(l, "Merge", WEIR_EDGES(alive, alive), WEIR_NO_ATTRS,
+                                      in->effects, in->effect_count);
+  if (!merged.node) return;  // the error stays in the builder
+  in->effects[0] = merged.node;
+  in->effect_count = 1;
+}
+
 static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining,
                                   const weir_function_body_t* body) {
   size_t count = body->graph->node_count + 1;
@@ -309,7 +332,9 @@ static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining,
                     .is_anchored = weir_arena_array(&l->arena, count, sizeof(bool))};
   if (!map.nodes || !map.is_anchored) return weir_out_of_memory();
   WEIR_TRY(copy_nodes(&map, body));
-  return take_results(&map, body);
+  WEIR_TRY(take_results(&map, body));
+  if (inlining->effect_count > 0 && has_branches(body->graph)) outlive_effects(l, inlining);
+  return NULL;
 }
 
 weir_status_t* weir_lower_inline(lowering_t* l, inlining_t* inlining) {
