@@ -323,9 +323,10 @@ static bool is_over(search_t* s) {
   return !next_list(s) && !has_variant(s);
 }
 
-// Whether the convolution has waited long enough for the search.
+// Whether the convolution has waited long enough for the search: a moment the first time, when the
+// step is that somebody waits for.
 static bool is_turn_over(search_t* s, int64_t start) {
-  const int64_t slice = 25000000;
+  const int64_t slice = s->turns == 1 ? 3000000 : 25000000;
   if (is_over(s)) return true;
   const list_t* next = next_list(s);
   return has_best(s) && ((s->turns == 1 && (!next || next->is_fallback)) ||
