@@ -15,6 +15,7 @@ atomic_int cuda_fake_launches = 0;
 int cuda_fake_graph_launches = 0;
 int cuda_fake_graphs = 0;
 int cuda_fake_failing_captures = 0;
+bool cuda_fake_copies_from_host = false;
 
 #define CUDA_FAKE_DECLARATION(name, symbol, arguments) \
   __attribute__((visibility("default"))) cu_result_t symbol arguments;
@@ -424,6 +425,30 @@ cu_result_t cuStreamEndCapture(cu_stream_t stream, cu_graph_t* out_graph) {
   captured->graph = (graph_t){0};
   *out_graph = graph;
   return graph ? 0 : NOT_CAPTURABLE;
+}
+
+cu_result_t cuGraphGetNodes(cu_graph_t graph, cu_graph_node_t* nodes, size_t* count) {
+  graph_t* captured = graph;
+  if (!captured) return INVALID;
+  for (size_t i = 0; nodes && i < *count && i < captured->count; ++i)
+    nodes[i] = &captured->works[i];
+  *count = captured->count;
+  return 0;
+}
+
+cu_result_t cuGraphNodeGetType(cu_graph_node_t node, int* out_kind) {
+  const work_t* work = node;
+  *out_kind = work->kind == COPY ? CU_NODE_COPY : work->kind == SET ? CU_NODE_SET : CU_NODE_KERNEL;
+  return 0;
+}
+
+cu_result_t cuGraphMemcpyNodeGetParams(cu_graph_node_t node, cu_copy_t* out_copy) {
+  const work_t* work = node;
+  *out_copy = (cu_copy_t){.width = work->size, .height = 1, .depth = 1};
+  out_copy->from = (cu_copy_end_t){.memory = CU_MEMORY_DEVICE, .device = work->from};
+  out_copy->to = (cu_copy_end_t){.memory = CU_MEMORY_DEVICE, .device = work->to};
+  if (cuda_fake_copies_from_host) out_copy->from.memory = 1;
+  return work->kind == COPY ? 0 : INVALID;
 }
 
 // What is launched is the graph itself; the graph that was captured is an empty one afterwards.

@@ -16,6 +16,7 @@ typedef void* cu_module_t;
 typedef void* cu_function_t;
 typedef void* cu_graph_t;
 typedef void* cu_graph_exec_t;
+typedef void* cu_graph_node_t;
 typedef void (*cu_host_fn_t)(void* arg);
 
 enum {
@@ -31,7 +32,27 @@ enum {
   CU_EVENT_NO_TIMING = 2,
   CU_HOST_PORTABLE = 1,    // pinned for all devices
   CU_CAPTURE_RELAXED = 2,  // nothing is forbidden meanwhile
+  // Nodes of graphs.
+  CU_NODE_KERNEL = 0,
+  CU_NODE_COPY = 1,
+  CU_NODE_SET = 2,
+  CU_NODE_EMPTY = 5,
+  CU_MEMORY_DEVICE = 2,  // kind of memory
 };
+
+// One end of a copy, and a copy: of boxes.
+typedef struct cu_copy_end_t {
+  size_t x, y, z, level;
+  int memory;
+  void* host;
+  cu_pointer_t device;
+  void *array, *reserved;
+  size_t pitch, height;
+} cu_copy_end_t;
+typedef struct cu_copy_t {
+  cu_copy_end_t from, to;
+  size_t width, height, depth;
+} cu_copy_t;
 
 // FUNCTION(name, symbol, arguments)
 #define WEIR_CUDA_DRIVER_FUNCTIONS(FUNCTION)                                                       \
@@ -84,6 +105,11 @@ enum {
             cu_stream_t stream, void** args, void** extra))                                        \
   FUNCTION(capture_begin, cuStreamBeginCapture_v2, (cu_stream_t stream, int mode))                 \
   FUNCTION(capture_end, cuStreamEndCapture, (cu_stream_t stream, cu_graph_t * out_graph))          \
+  FUNCTION(graph_nodes, cuGraphGetNodes,                                                           \
+           (cu_graph_t graph, cu_graph_node_t * nodes, size_t * count))                            \
+  FUNCTION(graph_node_kind, cuGraphNodeGetType, (cu_graph_node_t node, int* out_kind))             \
+  FUNCTION(graph_node_copy, cuGraphMemcpyNodeGetParams,                                            \
+           (cu_graph_node_t node, cu_copy_t * out_copy))                                           \
   FUNCTION(graph_instantiate, cuGraphInstantiateWithFlags,                                         \
            (cu_graph_exec_t * out_exec, cu_graph_t graph, unsigned long long flags))               \
   FUNCTION(graph_destroy, cuGraphDestroy, (cu_graph_t graph))                                      \

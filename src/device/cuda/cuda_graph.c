@@ -157,6 +157,42 @@ weir_status_t* weir_cuda_anew(weir_device_t* device, void (*write)(const void* a
   return NULL;
 }
 
+// ---- what may be repeated ----
+
+// Kernels, and what moves about within the device. Libraries may have put more into it: a copy of
+// what was on the host's stack then is not there any more when it is repeated.
+static bool repeats(const cuda_driver_t* driver, cu_graph_node_t node) {
+  int kind = -1;
+  cu_copy_t copy;
+  if (driver->graph_node_kind(node, &kind) != 0) return false;
+  if (kind == CU_NODE_KERNEL || kind == CU_NODE_SET || kind == CU_NODE_EMPTY) return true;
+  memset(&copy, 0, sizeof(copy));
+  return kind == CU_NODE_COPY && driver->graph_node_copy(node, &copy) == 0 &&
+         copy.from.memory == CU_MEMORY_DEVICE && copy.to.memory == CU_MEMORY_DEVICE;
+}
+
+static weir_status_t* check_nodes(const cuda_graph_t* graph, cu_graph_t captured) {
+  const cuda_driver_t* driver = graph->at.core->driver;
+  size_t count = 0, wrong = 0;
+  WEIR_TRY(check(graph, driver->graph_nodes(captured, NULL, &count), "reading a recording"));
+  cu_graph_node_t* nodes = weir_alloc_array(count + 1, sizeof(*nodes));
+  if (!nodes) return weir_out_of_memory();
+  weir_status_t* status =
+      check(graph, driver->graph_nodes(captured, nodes, &count), "reading a recording");
+  for (size_t i = 0; i < count && !status; ++i) wrong += !repeats(driver, nodes[i]);
+  weir_free(nodes);
+  if (status || !wrong) return status;
+  return WEIR_STATUS(UNIMPLEMENTED, "%zu of what it launches cannot be repeated", wrong);
+}
+
+static weir_status_t* instantiate(cuda_graph_t* graph, cu_graph_t captured) {
+  if (weir_cuda_memory_is_tight(graph->at.memory))
+    return WEIR_STATUS(RESOURCE_EXHAUSTED, "a recording would leave others too little memory");
+  WEIR_TRY(check_nodes(graph, captured));
+  return check(graph, graph->at.core->driver->graph_instantiate(&graph->exec, captured, 0),
+               "making a graph");
+}
+
 static weir_status_t* graph_end(weir_recording_t* base) {
   cuda_graph_t* graph = of(base);
   const cuda_driver_t* driver = graph->at.core->driver;
@@ -167,10 +203,7 @@ static weir_status_t* graph_end(weir_recording_t* base) {
   WEIR_TRY(check(graph, driver->capture_end(graph->stream, &captured), "ending a recording"));
   // What ordinary steps used is not needed as much any more.
   weir_cuda_memory_trim(graph->at.memory);
-  weir_status_t* status =
-      weir_cuda_memory_is_tight(graph->at.memory)
-          ? WEIR_STATUS(RESOURCE_EXHAUSTED, "a recording would leave others too little memory")
-          : check(graph, driver->graph_instantiate(&graph->exec, captured, 0), "making a graph");
+  weir_status_t* status = instantiate(graph, captured);
   driver->graph_destroy(captured);
   return status;
 }

@@ -92,6 +92,25 @@ static void test_memory_is_not_shared(void** state) {
   release(device);
 }
 
+// Nothing that reads the host's memory is repeated.
+static void test_copies_from_the_host(void** state) {
+  (void)state;
+  weir_device_t* device = make_device(0);
+  weir_recording_t* recording = NULL;
+  weir_tensor_t *from = make_bytes(device, 100), *to = make_bytes(device, 100);
+  assert_null(device->recorder->begin(device, &recording));
+  assert_null(weir_cuda_copy(device, to->data, from->data, 100));
+  cuda_fake_copies_from_host = true;
+  weir_status_t* status = device->recorder->end(recording);
+  cuda_fake_copies_from_host = false;
+  assert_int_equal(weir_status_code(status), WEIR_UNIMPLEMENTED);
+  weir_status_destroy(status);
+  device->recorder->destroy(recording);
+  weir_tensor_release(from);
+  weir_tensor_release(to);
+  release(device);
+}
+
 static void test_memory_of_others_is_missed(void** state) {
   (void)state;
   weir_device_t* device = make_device(0);
@@ -191,6 +210,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_recorded_work_is_repeated),
       cmocka_unit_test(test_memory_is_not_shared),
+      cmocka_unit_test(test_copies_from_the_host),
       cmocka_unit_test(test_memory_of_others_is_missed),
       cmocka_unit_test(test_waiting),
       cmocka_unit_test(test_other_threads),
