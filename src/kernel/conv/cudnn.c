@@ -104,6 +104,8 @@ static weir_status_t* find_plan(cudnn_t* dnn, const cudnn_task_t* task, const pl
   if (is_recording) known = weir_map_find(&dnn->plans, key);
   if (is_recording && (!known || known->search))
     return WEIR_STATUS(UNAVAILABLE, "cuDNN's engine is still to be chosen");
+  if (is_recording && !known->plan.repeats)
+    return WEIR_STATUS(UNIMPLEMENTED, "cuDNN's engine is not one that is repeated");
   WEIR_TRY(find_known(dnn, task, &known));
   weir_status_t* status = NULL;
   if (known->search) status = weir_cudnn_search_on(task, &known->plan, &known->search);

@@ -45,6 +45,23 @@ static bool is_unwanted(const cudnn_task_t* task, dnn_t config) {
   return is_bad;
 }
 
+// Whether an engine gives in a recording what it gives otherwise. It has been seen that some do
+// not, among those that are chosen for IEEE float where order is free; transforms are suspected,
+// and all of those are left out.
+static bool repeats(const cudnn_task_t* task, dnn_t config) {
+  const cudnn_t* dnn = task->dnn;
+  const unsigned transforms = 1u << DNN_NOTE_FFT | 1u << DNN_NOTE_WINOGRAD;
+  weir_dtype_t dtype = task->conv->dtype;
+  bool is_ieee = dtype == WEIR_DTYPE_DOUBLE ||
+                 (dtype == WEIR_DTYPE_FLOAT && !weir_cuda_allows_tf32(dnn->device));
+  if (is_ieee && !weir_cuda_is_deterministic(dnn->device)) return false;
+  dnn_t engine = weir_cudnn_engine_of(dnn, config);
+  bool is_transform = !engine || has_note(dnn, engine, DNN_ENGINE_NUMERICAL_NOTE,
+                                          DNN_TYPE_NUMERICAL_NOTE, transforms);
+  weir_cudnn_drop(dnn, engine);
+  return !is_transform;
+}
+
 // Bytes of workspace that a convolution may take: TensorFlow's limit, and less of small GPUs.
 static int64_t most_workspace(const cudnn_t* dnn) {
   return WEIR_MIN(dnn->device->memory_limit / 16, (int64_t)4 << 30);
@@ -65,7 +82,8 @@ static bool make_plan(const cudnn_task_t* task, int way, dnn_t config, plan_t* o
     weir_cudnn_drop(dnn, plan);
     return false;
   }
-  *out_plan = (plan_t){.plan = plan, .workspace_size = size, .way = way};
+  *out_plan =
+      (plan_t){.plan = plan, .workspace_size = size, .way = way, .repeats = repeats(task, config)};
   return true;
 }
 
@@ -260,7 +278,7 @@ static void try_config(search_t* s, int way, dnn_t config) {
 // Where the convolution is a product of matrices, and cuDNN's first was measured.
 static void try_product(search_t* s) {
   choice_t choice;
-  plan_t plan = {.way = WAY_PRODUCT};
+  plan_t plan = {.way = WAY_PRODUCT, .repeats = true};
   memset(&choice, 0, sizeof(choice));
   choice.way = WAY_PRODUCT;
   s->is_product_tried = true;
@@ -403,7 +421,7 @@ static bool recall_choice(const cudnn_task_t* task, choice_t* out_choice) {
 }
 
 static bool recall_product(const cudnn_task_t* task, const choice_t* choice, plan_t* out_plan) {
-  plan_t plan = {.way = WAY_PRODUCT};
+  plan_t plan = {.way = WAY_PRODUCT, .repeats = true};
   if (!weir_cudnn_is_product(task->conv) || run_time(task, &plan, 1) == INT64_MAX) return false;
   *out_plan = plan;
   weir_cudnn_tell_choice(task, "remembered", choice, "");

@@ -25,6 +25,7 @@ static struct {
   int live;           // descriptors
   int64_t now_ns;     // only engines take time
   bool refuses_tail;  // graphs of several operations are not taken
+  int64_t transform;  // an engine that computes by FFT
 } library;
 
 typedef struct descriptor_t {
@@ -104,6 +105,10 @@ static int get(dnn_t descriptor, int name, int type, int64_t most, int64_t* out_
     case DNN_KNOB_INFO_STEP: *(int64_t*)values = 1; break;
     case DNN_KNOB_INFO_MOST: *(int64_t*)values = KNOB_VALUES + 1; break;  // the last does not work
     case DNN_PLAN_WORKSPACE: *(int64_t*)values = 0; break;
+    case DNN_ENGINE_NUMERICAL_NOTE:
+      *out_count = d->engine == library.transform;
+      if (*out_count) *(int*)values = DNN_NOTE_FFT;
+      break;
     default: break;
   }
   return 0;
@@ -159,17 +164,20 @@ static weir_status_t* compile_nothing(const char* name, const char* source, int 
   return *out_code ? NULL : weir_out_of_memory();
 }
 
-static void open_device(cudnn_t* dnn, bool is_deterministic) {
-  weir_device_params_t params = {.is_deterministic = is_deterministic};
+static void open_device_as(cudnn_t* dnn, const weir_device_params_t* params) {
   weir_cuda_driver_replace(&cuda_fake_driver);
   weir_cuda_compiler_replace(compile_nothing);
   memset(dnn, 0, sizeof(*dnn));
-  assert_null(weir_cuda_kind.create(&params, &dnn->device));
+  assert_null(weir_cuda_kind.create(params, &dnn->device));
   dnn->call = (dnn_functions_t){
       .make = make, .drop = drop, .finish = finish, .set = set, .get = get, .execute = execute};
   dnn->clock_ns = clock_ns;
   dnn->multiply = multiply;
   dnn->hopeless.owns_keys = true;
+}
+
+static void open_device(cudnn_t* dnn, bool is_deterministic) {
+  open_device_as(dnn, &(weir_device_params_t){.is_deterministic = is_deterministic});
 }
 
 static void close_device(cudnn_t* dnn) {
@@ -356,6 +364,33 @@ static void test_deterministic_devices_do_not_measure(void** state) {
   assert_null(s.search);
   end(&s);
   close_device(&dnn);
+}
+
+// Engines that are known to give the same in recordings.
+static void test_what_repeats(void** state) {
+  (void)state;
+  const struct {
+    int64_t transform;
+    bool is_ieee, is_deterministic, repeats;
+  } cases[] = {{0, false, false, true},
+               {1, false, false, false},
+               {0, true, false, false},
+               {0, true, true, true},
+               {1, true, true, false}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
+    cudnn_t dnn;
+    search_of_t s;
+    memcpy(library.lists, (int64_t[LISTS][MOST]){{1}}, sizeof(library.lists));
+    library.times[1] = 10;
+    library.transform = cases[i].transform;
+    open_device_as(&dnn, &(weir_device_params_t){.is_ieee = cases[i].is_ieee,
+                                                 .is_deterministic = cases[i].is_deterministic});
+    begin(&s, &dnn, (int64_t)i + 1);
+    assert_int_equal(go_on_to_the_end(&s), 1);
+    assert_int_equal(s.plan.repeats, cases[i].repeats);
+    end(&s);
+    close_device(&dnn);
+  }
 }
 
 static void test_no_engine(void** state) {
@@ -589,6 +624,7 @@ int main(void) {
       TEST(test_hopeless_engines_run_once),
       TEST(test_a_hopeless_engine_is_better_than_none),
       TEST(test_deterministic_devices_do_not_measure),
+      TEST(test_what_repeats),
       TEST(test_no_engine),
       TEST(test_a_tail_is_cudnns_where_that_is_faster),
       TEST(test_a_tail_is_ours_where_that_is_faster),

@@ -99,7 +99,9 @@ enum {
   DNN_HEURISTIC_A = 3,
   DNN_NOTE_TENSOR_CORE = 0,
   DNN_NOTE_DOWN_CONVERT = 1,
+  DNN_NOTE_FFT = 3,
   DNN_NOTE_NONDETERMINISTIC = 4,
+  DNN_NOTE_WINOGRAD = 5,
   DNN_NOTE_COMPILES = 0,  // of behaviour
   DNN_KNOB_CLUSTER_M = 27,
   DNN_KNOB_CLUSTER_N = 28,
@@ -139,6 +141,7 @@ typedef struct plan_t {
   dnn_t plan;  // NULL: a product
   int64_t workspace_size;
   int way;
+  bool repeats;  // in recordings (device.h) it gives what it gives else
 } plan_t;
 
 typedef struct cudnn_t {
