@@ -151,10 +151,12 @@ static weir_status_t* copy_whole(const weir_program_t* program, int* version, we
 }
 
 // As steps have it: a call would hold its variables where it is itself. A function that is not
-// there is no concern of a step that does not call it.
+// there is no concern of a step that does not call it. The first |out_count| nodes are the graph's
+// own.
 static weir_status_t* copy_flat(const weir_program_t* program, weir_arena_t* arena,
-                                weir_graph_t** out_whole) {
+                                weir_graph_t** out_whole, size_t* out_count) {
   WEIR_TRY(copy_whole(program, NULL, arena, out_whole));
+  *out_count = (*out_whole)->node_count;
   weir_status_t* status = weir_flatten(*out_whole, WEIR_FLATTEN_ALL);
   if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
   weir_status_destroy(status);
@@ -166,12 +168,15 @@ static weir_status_t* copy_flat(const weir_program_t* program, weir_arena_t* are
 static weir_status_t* place_as_whole(const weir_program_t* program, weir_graph_t* graph,
                                      const weir_stage_t* stage, weir_arena_t* arena) {
   weir_graph_t* whole = NULL;
-  weir_status_t* status = copy_flat(program, arena, &whole);
+  size_t count = 0;
+  weir_status_t* status = copy_flat(program, arena, &whole, &count);
   if (!status) status = place_with(program, whole, stage, program->place, NULL, arena);
   for (size_t i = 0; i < graph->node_count && !status; ++i) {
     weir_node_t* node = graph->nodes[i];
     const weir_node_t* same = weir_graph_find(whole, weir_view_of(node->def.name));
-    if (!*node->def.device && same) status = set_device(node, same->def.device);
+    // Of what is within functions state alone has a name that means the same everywhere.
+    bool is_same = same && ((size_t)same->id < count || weir_node_makes_state(same));
+    if (!*node->def.device && is_same) status = set_device(node, same->def.device);
   }
   weir_graph_unref(whole);
   return status;
