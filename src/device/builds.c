@@ -22,6 +22,8 @@ weir_status_t* weir_builds_add(weir_build_t* build) {
 
 weir_status_t* weir_builds_finish(weir_builds_t* builds, int32_t* out_owner) {
   weir_status_t* status = NULL;
+  // Others take the first; so this thread begins with the last.
+  for (size_t i = builds->count; i-- > 0;) builds->items[i].build->assist(builds->items[i].build);
   for (size_t i = 0; i < builds->count && !status; ++i) {
     status = builds->items[i].build->finish(builds->items[i].build);
     if (status) *out_owner = builds->items[i].owner;

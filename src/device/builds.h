@@ -12,6 +12,8 @@
 
 // Something of a device's that is on its way. Lives as long as the device.
 typedef struct weir_build_t {
+  // Does the work in the calling thread, if nobody has begun it; does not wait.
+  void (*assist)(struct weir_build_t* self);
   // Returns when it is there, or with the reason why it is not. May be called again, by any thread.
   weir_status_t* (*finish)(struct weir_build_t* self);
 } weir_build_t;
@@ -30,7 +32,7 @@ typedef struct weir_builds_t {
 weir_builds_t* weir_builds_gather(weir_builds_t* builds);
 // For devices. Where nobody gathers, |build| is finished when it is used.
 WEIR_MUST_USE weir_status_t* weir_builds_add(weir_build_t* build);
-// Waits for all of it and frees the list; the first error, and whose it is.
+// Waits for all of it, and takes part in it; then frees the list. The first error, and whose it is.
 WEIR_MUST_USE weir_status_t* weir_builds_finish(weir_builds_t* builds, int32_t* out_owner);
 void weir_builds_free(weir_builds_t* builds);
 

@@ -85,6 +85,15 @@ static weir_status_t* add_module_locked(cuda_modules_t* all, const char* source,
   return status;
 }
 
+static void assist_build(weir_build_t* build) {
+  const module_t* module = ((cuda_function_t*)build)->module;
+  weir_mutex_lock(&module->all->mu);
+  cuda_unit_t* unit = module->unit ? weir_cuda_unit_retain(module->unit) : NULL;
+  weir_mutex_unlock(&module->all->mu);
+  if (unit) weir_cuda_unit_assist(unit);
+  weir_cuda_unit_release(unit);
+}
+
 static weir_status_t* finish_build(weir_build_t* build) {
   cu_function_t handle = NULL;
   return weir_cuda_function_get((cuda_function_t*)build, &handle);
@@ -100,8 +109,10 @@ static weir_status_t* add_function_locked(module_t* module, const char* name,
     weir_free(copy);
     return weir_out_of_memory();
   }
-  *function = (cuda_function_t){
-      .build = {.finish = finish_build}, .module = module, .name = copy, .next = module->functions};
+  *function = (cuda_function_t){.build = {.assist = assist_build, .finish = finish_build},
+                                .module = module,
+                                .name = copy,
+                                .next = module->functions};
   module->functions = function;
   *out_function = function;
   return NULL;

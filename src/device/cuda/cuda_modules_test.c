@@ -112,9 +112,10 @@ static void test_once_for_all_functions(void** state) {
   }
 }
 
+// Threads of the pool, and the one that waits.
 static void test_beside_each_other(void** state) {
   (void)state;
-  rig_t rig = make_rig(3);  // two of its own
+  rig_t rig = make_rig(2);  // one of its own
   weir_builds_t builds = {0};
   int32_t owner = -1;
   assert_null(weir_builds_gather(&builds));

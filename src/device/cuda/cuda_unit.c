@@ -75,9 +75,13 @@ static void compile(cuda_unit_t* unit) {
            weir_cuda_compile(unit->name, unit->source, unit->architecture, &unit->code, &size));
 }
 
+void weir_cuda_unit_assist(cuda_unit_t* unit) {
+  if (claim(unit)) compile(unit);
+}
+
 static void task_main(void* arg) {
   cuda_unit_t* unit = arg;
-  if (claim(unit)) compile(unit);
+  weir_cuda_unit_assist(unit);
   weir_cuda_unit_release(unit);
 }
 
@@ -91,7 +95,7 @@ void weir_cuda_unit_abandon(cuda_unit_t* unit) {
 }
 
 weir_status_t* weir_cuda_unit_finish(cuda_unit_t* unit, const char** out_code) {
-  if (claim(unit)) compile(unit);
+  weir_cuda_unit_assist(unit);
   weir_mutex_lock(&unit->mu);
   while (unit->state != DONE) weir_cond_wait(&unit->changed, &unit->mu);
   weir_mutex_unlock(&unit->mu);

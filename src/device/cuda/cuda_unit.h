@@ -14,6 +14,8 @@ cuda_unit_t* weir_cuda_unit_retain(cuda_unit_t* unit);
 void weir_cuda_unit_release(cuda_unit_t* unit);  // NULL-safe
 // A thread of |pool|, which may be gone before the unit, compiles it when it has time.
 void weir_cuda_unit_start(cuda_unit_t* unit, weir_pool_t* pool);
+// Compiles it here, if nobody has begun; does not wait.
+void weir_cuda_unit_assist(cuda_unit_t* unit);
 // Releases a unit that nobody waits for: what has not begun will not.
 void weir_cuda_unit_abandon(cuda_unit_t* unit);  // NULL-safe
 // Returns when it is compiled, by this thread if need be: the waiting never depends on the pool.
