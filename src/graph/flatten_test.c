@@ -295,7 +295,7 @@ static void test_effects_of_a_lowered_whole(void** state) {
 static void test_loop_that_did_not_ask(void** state) {
   world_t* w = *state;
   build(w, "node {name: 'call' op: 'While' input: 'x'" TYPES("T") FUNC("cond", "IsLess")
-           FUNC("body", "Twice") "}");
+               FUNC("body", "Twice") "}");
   check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
   assert_int_equal(count_of(w, "While"), 0);
   assert_float_equal(run_at(w, 3), -12, 0);
@@ -304,10 +304,9 @@ static void test_loop_that_did_not_ask(void** state) {
 // Nobody waits for what a body does on a branch that it does not take.
 static void test_dead_effects(void** state) {
   (void)state;
-  static const char* const texts[] = {
-      "node" CALL("call", "x", "Untaken", ""),
-      "node {name: 'call' op: 'While' input: 'x'" TYPES("T") FUNC("cond", "IsLess")
-      FUNC("body", "Untaken") "}"};
+  static const char* const texts[] = {"node" CALL("call", "x", "Untaken", ""),
+                                      "node {name: 'call' op: 'While' input: 'x'" TYPES("T")
+                                          FUNC("cond", "IsLess") FUNC("body", "Untaken") "}"};
   for (size_t i = 0; i < WEIR_COUNT_OF(texts); ++i) {
     world_t* w = NULL;
     world_setup((void**)&w);
@@ -316,8 +315,8 @@ static void test_dead_effects(void** state) {
     check_ok(weir_flatten(w->graph, WEIR_FLATTEN_ALL));
     import_text(w, "node {name: 'z' op: 'Neg' input: 'y' input: '^call'" TYPE("T") "}");
     open_session(w, 1);
-    assert_float_equal(feed_float(w->session, output(node_of(w, "x"), 0), 8,
-                                  output(node_of(w, "z"), 0)), 16, 0);
+    assert_float_equal(
+        feed_float(w->session, output(node_of(w, "x"), 0), 8, output(node_of(w, "z"), 0)), 16, 0);
     world_teardown((void**)&w);
   }
 }

@@ -290,21 +290,28 @@ static void test_loop_not_taken(void** state) {
   world_t* w = *state;
 #define T " attr {key: 'T' value {type: DT_FLOAT}}"
 #define GUARD " device: '/device:GUARD:0'"
-  import_text(w, "node {name: 'p' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
-                 "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_FLOAT}}}"
-                 "node {name: 'branch' op: 'Switch' input: 'x' input: 'p'" T "}"
-                 "node {name: 'enter' op: 'Enter' input: 'branch:1'" T
-                 " attr {key: 'frame_name' value {s: 'frame'}} device: '/device:CPU:0'}"
-                 "node {name: 'merge' op: 'Merge' input: 'enter' input: 'next'" T GUARD
-                 " attr {key: 'N' value {i: 2}}}"
-                 "node {name: 'less' op: 'Less' input: 'merge' input: 'merge'" T GUARD "}"
-                 "node {name: 'cond' op: 'LoopCond' input: 'less'}"
-                 "node {name: 'switch' op: 'Switch' input: 'merge' input: 'cond'" T GUARD "}"
-                 "node {name: 'next' op: 'NextIteration' input: 'switch:1'" T GUARD "}"
-                 "node {name: 'exit' op: 'Exit' input: 'switch'" T GUARD "}"
-                 "node {name: 'other' op: 'Identity' input: 'branch:1'" T "}"
-                 "node {name: 'y' op: 'Merge' input: 'branch' input: 'other' input: '^exit'" T
-                 " attr {key: 'N' value {i: 2}}}");
+  import_text(w,
+              "node {name: 'p' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+              "node {name: 'x' op: 'Placeholder' attr {key: 'dtype' value {type: DT_FLOAT}}}"
+              "node {name: 'branch' op: 'Switch' input: 'x' input: 'p'" T
+              "}"
+              "node {name: 'enter' op: 'Enter' input: 'branch:1'" T
+              " attr {key: 'frame_name' value {s: 'frame'}} device: '/device:CPU:0'}"
+              "node {name: 'merge' op: 'Merge' input: 'enter' input: 'next'" T GUARD
+              " attr {key: 'N' value {i: 2}}}"
+              "node {name: 'less' op: 'Less' input: 'merge' input: 'merge'" T GUARD
+              "}"
+              "node {name: 'cond' op: 'LoopCond' input: 'less'}"
+              "node {name: 'switch' op: 'Switch' input: 'merge' input: 'cond'" T GUARD
+              "}"
+              "node {name: 'next' op: 'NextIteration' input: 'switch:1'" T GUARD
+              "}"
+              "node {name: 'exit' op: 'Exit' input: 'switch'" T GUARD
+              "}"
+              "node {name: 'other' op: 'Identity' input: 'branch:1'" T
+              "}"
+              "node {name: 'y' op: 'Merge' input: 'branch' input: 'other' input: '^exit'" T
+              " attr {key: 'N' value {i: 2}}}");
 #undef T
 #undef GUARD
   weir_tensor_t *no = make_bool(false), *x = make_float(3), *y = NULL;
