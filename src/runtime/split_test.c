@@ -138,7 +138,8 @@ static double start_of(const weir_json_t* trace, const char* name) {
   const weir_json_t* events = weir_json_find(trace, "traceEvents");
   for (const weir_json_t* event = events->first; event; event = event->next) {
     const weir_json_t* found = weir_json_find(weir_json_find(event, "args"), "name");
-    if (weir_view_is(found->text, name)) return weir_json_find(event, "ts")->number;
+    const weir_json_t* start = weir_json_find(event, "ts");  // not of what tells names and counts
+    if (found && start && weir_view_is(found->text, name)) return start->number;
   }
   fail_msg("%s was not traced", name);
   return 0;
