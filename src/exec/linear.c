@@ -159,7 +159,7 @@ weir_status_t* weir_linear_run(weir_plan_t* plan, weir_step_t* step, weir_tensor
                                weir_tensor_t** rets, weir_trace_t* trace, int64_t deadline_ns) {
   linear_state_t* state = state_take(plan);
   if (!state) return weir_out_of_memory();
-  memset(rets, 0, sizeof(*rets) * (size_t)plan->ret_count);
+  for (int32_t i = 0; i < plan->ret_count; ++i) rets[i] = NULL;  // there may be none at all
   weir_status_t* status = set_args(plan, state->slots, args);
   if (!status) status = run_nodes(plan, step, state, rets, trace, deadline_ns);
   if (status) {
