@@ -321,6 +321,17 @@ static void test_dead_effects(void** state) {
   }
 }
 
+// But what asks to be lowered dies with them.
+static void test_dead_effects_of_what_asks(void** state) {
+  world_t* w = *state;
+  build(w,
+        "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+        "node {name: 'call' op: 'While' input: 'x'" TYPES("T") FUNC("cond", "IsLess")
+            FUNC("body", "Untaken") LOWER("true") "}");
+  open_session(w, 1);
+  check_error(run_at_one(w, "y", NULL), WEIR_INVALID_ARGUMENT, "does not have value");
+}
+
 // Values say how deep a recursion goes: its conditional is lowered once, and calls from there on.
 static void test_recursion(void** state) {
   world_t* w = *state;
@@ -429,6 +440,7 @@ int main(void) {
       cmocka_unit_test(test_effects_of_a_lowered_whole),
       TEST(test_loop_that_did_not_ask),
       cmocka_unit_test(test_dead_effects),
+      TEST(test_dead_effects_of_what_asks),
       TEST(test_recursion),
       TEST(test_dead_input),
       cmocka_unit_test(test_what_stays),

@@ -310,8 +310,9 @@ static bool has_branches(const weir_graph_t* graph) {
   return false;
 }
 
-// In a body with branches of its own, side effects may be dead when the body is not: a Merge waits
-// for them, alive or dead.
+// In a body with branches of its own, side effects may be dead when the body is not. Where it is to
+// be as good as one node, a Merge waits for them, alive or dead; what asks to be lowered dies with
+// them, as in TensorFlow.
 static void outlive_effects(lowering_t* l, inlining_t* in) {
   weir_edge_t zero = weir_build_int32(&l->builder.base, 0);
   weir_edge_t alive =
@@ -333,7 +334,8 @@ static weir_status_t* inline_body(lowering_t* l, inlining_t* inlining,
   if (!map.nodes || !map.is_anchored) return weir_out_of_memory();
   WEIR_TRY(copy_nodes(&map, body));
   WEIR_TRY(take_results(&map, body));
-  if (inlining->effect_count > 0 && has_branches(body->graph)) outlive_effects(l, inlining);
+  if (inlining->effect_count > 0 && !weir_node_asks_to_lower(l->node) && has_branches(body->graph))
+    outlive_effects(l, inlining);
   return NULL;
 }
 
