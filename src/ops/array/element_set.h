@@ -76,7 +76,7 @@ static inline bool element_row_hash(const element_set_t* set, const char* row, u
     }
     hash = weir_hash_fold(hash ^ bits, weir_hash_key[1]);
   }
-  *out_hash = hash;
+  *out_hash = weir_hash_fold(hash, weir_hash_key[1]);  // again: see weir_hash_number
   return true;
 }
 

@@ -39,7 +39,7 @@ static uint64_t hash_key(const weir_lookup_table_t* t, const char* key) {
   }
   uint64_t bits = 0;
   memcpy(&bits, key, key_size(t));
-  return weir_hash_fold(bits ^ weir_hash_key[0], weir_hash_key[1]);
+  return weir_hash_number(bits);
 }
 
 static bool elements_equal(weir_dtype_t dtype, const char* a, const char* b) {
