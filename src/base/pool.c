@@ -78,6 +78,7 @@ struct weir_pool_t {
   weir_cond_t extra_work;  // for them: a task was queued, or |stop|
   weir_cond_t extra_gone;  // one of them ended
   uint64_t taken_count;    // guarded by mu; tasks taken from the queue so far
+  bool is_stuck;           // guarded by mu; the pool's own threads left tasks waiting for a tick
   weir_pool_t* previous;   // guarded by registry_mu
   weir_pool_t* next;       // guarded by registry_mu
 };
@@ -305,6 +306,7 @@ static bool run_one(weir_pool_t* pool) {
   weir_mutex_lock(&pool->mu);
   loop_t* loop = join_locked(pool);
   bool has_task = !loop && pop_task_locked(pool, &task);
+  pool->is_stuck = false;
   // The spinner that a submit counted on may be this worker, now busy elsewhere: pass the call on.
   int more = loop || has_task ? wake_count_locked(pool, (int64_t)pool->task_count) : 0;
   weir_mutex_unlock(&pool->mu);
@@ -384,15 +386,21 @@ static bool has_workers_locked(weir_pool_t* pool) {
 
 // ---- threads beyond the pool's own ----
 
+// Only for tasks that the pool's own threads leave waiting: else it would compute beside them.
+static bool is_needed_locked(const weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static bool is_needed_locked(const weir_pool_t* pool) {
+  return pool->task_count > 0 && (pool->is_stuck || pool->stop);
+}
+
 static bool wait_for_task_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static bool wait_for_task_locked(weir_pool_t* pool) {
   int64_t deadline = weir_clock_ns() + EXTRA_IDLE_NS;
   bool is_in_time = true;
   ++pool->extra_sleepers;
-  while (pool->task_count == 0 && !pool->stop && is_in_time)
+  while (!is_needed_locked(pool) && !pool->stop && is_in_time)
     is_in_time = weir_cond_wait_until(&pool->extra_work, &pool->mu, deadline);
   --pool->extra_sleepers;
-  return pool->task_count > 0;
+  return is_needed_locked(pool);
 }
 
 static void* extra_main(void* arg) {
@@ -419,6 +427,14 @@ static void add_extra_locked(weir_pool_t* pool) {
   ++pool->extra_count;
 }
 
+// Tasks wait, and none was taken for a tick.
+static void call_extra_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
+static void call_extra_locked(weir_pool_t* pool) {
+  pool->is_stuck = true;
+  if (pool->extra_sleepers > 0) weir_cond_signal(&pool->extra_work);
+  else if (pool->extra_count < pool->extra_limit) add_extra_locked(pool);
+}
+
 // Waits for a tick to pass. False when the pool ends.
 static bool watch_a_tick_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static bool watch_a_tick_locked(weir_pool_t* pool) {
@@ -437,7 +453,7 @@ static void* watcher_main(void* arg) {
     bool is_stuck = pool->task_count > 0 && pool->taken_count == seen;
     idle_ticks = pool->taken_count == seen && !is_stuck ? idle_ticks + 1 : 0;
     seen = pool->taken_count;
-    if (is_stuck && pool->extra_count < pool->extra_limit) add_extra_locked(pool);
+    if (is_stuck) call_extra_locked(pool);
     pool->is_watching = idle_ticks < WATCH_TICKS;
     while (!pool->is_watching && !pool->stop) weir_cond_wait(&pool->watch, &pool->mu);
   }
@@ -445,11 +461,11 @@ static void* watcher_main(void* arg) {
   return NULL;
 }
 
-// A task was queued. Wakes an extra thread if there is an idle one and none of the pool's own, and
-// sees to it that someone watches over the task.
+// A task was queued. Wakes an idle extra thread if the pool's own are stuck, and sees to it that
+// someone watches over the task.
 static void watch_locked(weir_pool_t* pool) WEIR_REQUIRES(pool->mu);
 static void watch_locked(weir_pool_t* pool) {
-  if (pool->sleepers == 0 && pool->extra_sleepers > 0) weir_cond_signal(&pool->extra_work);
+  if (pool->is_stuck && pool->extra_sleepers > 0) weir_cond_signal(&pool->extra_work);
   if (pool->is_watching) return;
   pool->is_watching = true;
   if (pool->has_watcher) weir_cond_signal(&pool->watch);

@@ -322,6 +322,45 @@ static void test_elastic_tasks_do_not_wait(void** state) {
   }
 }
 
+typedef struct place_t {
+  pthread_t thread;
+  atomic_bool is_known;
+} place_t;
+
+static void note_thread(void* arg) {
+  ((place_t*)arg)->thread = pthread_self();
+  atomic_store(&((place_t*)arg)->is_known, true);
+}
+static void take_a_moment(void* arg) {
+  (void)arg;
+  usleep(200);
+}
+static pthread_t thread_of_a_task(weir_pool_t* pool) {
+  place_t place = {.is_known = false};
+  weir_pool_submit(pool, take_a_moment, NULL);
+  weir_pool_submit(pool, note_thread, &place);
+  while (!atomic_load(&place.is_known)) sched_yield();
+  return place.thread;
+}
+
+// Once the pool's own thread is free again, it does the work, not the one that was added: else a
+// pool of one thread would compute with two. A machine that stalls may make some exceptions.
+static void test_elastic_threads_stay_out(void** state) {
+  (void)state;
+  enum { TASKS = 200 };
+  weir_pool_t* pool = make_pool(2);
+  gate_t gate = {.is_open = false};
+  int exceptions = 0;
+  weir_pool_make_elastic(pool, 8);
+  weir_pool_submit(pool, wait_at_gate, &gate);
+  const pthread_t extra = thread_of_a_task(pool);
+  atomic_store(&gate.is_open, true);
+  while (atomic_load(&gate.passed) == 0) usleep(100);
+  for (int i = 0; i < TASKS; ++i) exceptions += pthread_equal(thread_of_a_task(pool), extra) != 0;
+  weir_pool_destroy(pool);
+  assert_in_range(exceptions, 0, TASKS / 10);
+}
+
 // ---- interrupts ----
 
 typedef struct stop_t {
@@ -362,6 +401,7 @@ static void test_interrupted_loop_ends(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),
                                      cmocka_unit_test(test_elastic_tasks_do_not_wait),
+                                     cmocka_unit_test(test_elastic_threads_stay_out),
                                      cmocka_unit_test(test_interrupted_loop_ends),
                                      cmocka_unit_test(test_for_covers),
                                      cmocka_unit_test(test_for_splits_when_it_pays),
