@@ -212,7 +212,7 @@ def busy_times(events):
     """For each node its time in all, one of its events, and how many there are."""
     last = collections.defaultdict(float)
     found = {}
-    for event in sorted(events, key=lambda e: e['ts'] + e['dur']):
+    for event in sorted((e for e in events if e['ph'] == 'X'), key=lambda e: e['ts'] + e['dur']):
         stream = event['args'].get('device', ''), event['tid']
         end = event['ts'] + event['dur']
         took = end - (max(event['ts'], last[stream]) if 'CPU' not in stream[0] else event['ts'])

@@ -141,11 +141,17 @@ static double sends_of(const weir_costs_t* costs, const weir_node_t* node) {
   return costs->visits[condition && !is_entry ? condition->id : node->id];
 }
 
+// What |bytes| take on their way, besides what every copy does.
+static double bytes_ns(const weir_rates_t* rates, double bytes) {
+  double large = rates->large_ns + bytes / rates->copy_bytes * 1e9;
+  return rates->small_bytes > 0 ? WEIR_MIN(bytes / rates->small_bytes * 1e9, large) : large;
+}
+
 static double copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device, double each_ns) {
   double bytes = costs->output_bytes[edge.node->id][edge.index];
   double visits = costs->visits[edge.node->id];
   double times = costs->devices[device].has_queue ? visits : sends_of(costs, edge.node);
-  return each_ns * times + bytes / costs->devices[device].rates.copy_bytes * 1e9 * visits;
+  return each_ns * times + bytes_ns(&costs->devices[device].rates, bytes) * visits;
 }
 
 double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
@@ -154,6 +160,10 @@ double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int devic
 
 double weir_costs_message_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
   return copy_ns(costs, edge, device, costs->devices[device].rates.message_ns);
+}
+
+double weir_costs_sending_ns(const weir_costs_t* costs, weir_edge_t edge, int device) {
+  return costs->devices[device].rates.message_ns * sends_of(costs, edge.node);
 }
 
 int weir_costs_process(const weir_costs_t* costs, int device) {

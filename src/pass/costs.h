@@ -47,6 +47,7 @@ double weir_costs_delay_ns(const weir_costs_t* costs, const weir_node_t* node, i
 // that, between tasks, keeps others waiting.
 double weir_costs_copy_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
 double weir_costs_message_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
+double weir_costs_sending_ns(const weir_costs_t* costs, weir_edge_t edge, int device);
 // The memory of a node's input, or output, |i| when the node is on |device|.
 int weir_costs_memory(const weir_costs_t* costs, const weir_node_t* node, int i, bool is_output,
                       int device);

@@ -16,19 +16,21 @@ enum {
 
 // How fast a device is, for placement by cost.
 typedef struct weir_rates_t {
-  double flops;       // a second
-  double bytes;       // of memory touched, a second
-  double node_ns;     // what every node takes besides
-  double delay_ns;    // from the end of a node to the start of what waited for it
-  double copy_bytes;  // a second, from and to the host
-  double copy_ns;     // what every copy takes besides
-  double message_ns;  // between tasks: how soon after a copy the next may begin, bytes apart
-  double step_ns;     // what every step takes besides in which it does something
-  double speed;       // 1: of the rates above; 0.5: half as fast, copies apart
-  double submit_ns;   // of the executor, for each node and copy it gives the device
-  int processor;      // devices of one number take turns
-  int executor;       // the lane of the one that gives it work: that device * WEIR_LANES + lane
-  bool is_host;       // its memory is the host's
+  double flops;        // a second
+  double bytes;        // of memory touched, a second
+  double node_ns;      // what every node takes besides
+  double delay_ns;     // from the end of a node to the start of what waited for it
+  double copy_bytes;   // a second, from and to the host
+  double copy_ns;      // what every copy takes besides
+  double large_ns;     // and a large one, unless its bytes take less at |small_bytes|
+  double small_bytes;  // a second; 0: there is no difference between large and small
+  double message_ns;   // between tasks: how soon after a copy the next may begin, bytes apart
+  double step_ns;      // what every step takes besides in which it does something
+  double speed;        // 1: of the rates above; 0.5: half as fast, copies apart
+  double submit_ns;    // of the executor, for each node and copy it gives the device
+  int processor;       // devices of one number take turns
+  int executor;        // the lane of the one that gives it work: that device * WEIR_LANES + lane
+  bool is_host;        // its memory is the host's
 } weir_rates_t;
 
 // A device that nodes may be placed on.

@@ -322,11 +322,15 @@ static void run_here(weir_simulation_t* sim, int item, int device) {
   if (!is_light) keep_busy(sim, item, lane);
 }
 
-// A message is on its way longer than it keeps the threads busy that carry messages.
+// A message is on its way longer than it keeps the threads busy that carry messages, or the one
+// that made its value and begins to send it.
 static void send(weir_simulation_t* sim, int item, int device) {
   int lane = weir_simulation_lane(sim, item, device);
   weir_edge_t edge = weir_simulation_edge(sim, item);
   double start = sim->ready[item];
+  int from = sim->device_of[edge.node->id];
+  int work = sim->costs->devices[from].rates.processor * WEIR_LANES + WEIR_LANE_WORK;
+  sim->free_at[work] += weir_costs_sending_ns(sim->costs, edge, device);
   take_turn(sim, item, lane, &start);
   sim->given[item] = sim->start[item] = start;
   sim->end[item] = start + duration(sim, item, device);

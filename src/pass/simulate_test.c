@@ -72,6 +72,27 @@ static void test_messages(void** state) {
   weir_arena_free(&play.arena);
 }
 
+// Bytes of a large message take less, once it is under way.
+static void test_large_messages(void** state) {
+  enum { SMALL_BYTES = 2, LARGE_BYTES = 10, LARGE_NS = 2000 };  // a nanosecond
+  world_t* w = *state;
+  weir_placement_t devices[] = {tasks[0], tasks[1]};
+  devices[1].rates.small_bytes = SMALL_BYTES * 1e9;
+  devices[1].rates.copy_bytes = LARGE_BYTES * 1e9;
+  devices[1].rates.large_ns = LARGE_NS;
+  for (int count = 100; count <= 10000; count *= 100) {
+    play_t play = {.device_of = {0}};
+    weir_edge_t shape = weir_const_ints(w->scope, &count, 1);
+    weir_edge_t far_x = OP(w, "Neg", OP(w, "Fill", shape, weir_const_float(w->scope, 1)));
+    move(&play, far_x.node, 1);
+    simulate_on(w, devices, 2, &play);
+    const int bytes = 4 * count;
+    check_ns(end_of(&play, far_x),
+             COPY_NS + (count == 100 ? bytes / SMALL_BYTES : LARGE_NS + bytes / LARGE_BYTES));
+    weir_arena_free(&play.arena);
+  }
+}
+
 // Tasks need no third one to send to each other.
 static void test_from_task_to_task(void** state) {
   world_t* w = *state;
@@ -126,7 +147,8 @@ static void test_loops(void** state) {
     if (weir_node_role(w->graph->nodes[i]) == WEIR_ROLE_LOOP_COND)
       condition = output(w->graph->nodes[i], 0);
   assert_true(is_sent(&play, condition, 1));
-  check_ns(end_of(&play, loop.exit_x), 0);  // nobody here waits for the other task
+  // Nobody here waits for the other task; two values a turn are sent to it.
+  check_ns(end_of(&play, loop.exit_x), 2 * TURNS * MESSAGE_NS);
   check_ns(end_of(&play, side), TURNS * (COPY_NS + MESSAGE_NS));
   check_ns(ns, 2 * TURNS * COPY_NS);
   weir_arena_free(&play.arena);
@@ -199,6 +221,7 @@ static void test_stream_of_another_task(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_messages, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_large_messages, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_from_task_to_task, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_signs, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_loops, world_setup, world_teardown),

@@ -4,7 +4,7 @@
 #include "kernel/gemm/gemm.h"
 #include "runtime/trial.h"
 
-enum { ATTEMPTS = 5, CPU_NODE_NS = 500 };  // of the executor, for each node
+enum { ATTEMPTS = 5 };
 
 // ---- the CPU ----
 
@@ -83,6 +83,7 @@ static weir_status_t* measure_more(trials_t* trials, int a, int b, weir_trial_t*
 // What nodes and copies take in a step besides what they do, with all that the executor, streams,
 // events and sleeping threads have to do with it.
 static weir_status_t* measure_steps(trials_t* trials, int device, weir_rates_t* rates) {
+  const double cpu_node_ns = rates->node_ns;
   weir_trial_t there, back;
   WEIR_TRY(measure_more(trials, device, device, &there));
   rates->submit_ns = WEIR_MAX(there.submit_ns, 1);
@@ -91,7 +92,7 @@ static weir_status_t* measure_steps(trials_t* trials, int device, weir_rates_t* 
   rates->delay_ns = WEIR_MAX(trials->few.step_ns - FEW * rates->node_ns, 0);
   if (rates->is_host) return NULL;
   WEIR_TRY(measure_more(trials, device, 0, &back));  // on average a copy and half of each node
-  double copy = back.step_ns - (rates->node_ns + CPU_NODE_NS + rates->submit_ns) / 2;
+  double copy = back.step_ns - (rates->node_ns + cpu_node_ns + rates->submit_ns) / 2;
   rates->copy_ns = WEIR_MAX(copy - rates->submit_ns - rates->delay_ns, 0);
   return NULL;
 }
@@ -177,10 +178,16 @@ static weir_status_t* measure_device(trials_t* trials, int i, weir_rates_t* rate
   return rates->is_host ? NULL : measure_copies(device, rates);
 }
 
-weir_status_t* weir_rates_measure_cpu(weir_pool_t* pool, weir_rates_t* out_rates) {
-  *out_rates = (weir_rates_t){.speed = 1, .node_ns = CPU_NODE_NS, .is_host = true};
-  WEIR_TRY(measure_products(pool, &out_rates->flops));
+// The first device of a runtime is its CPU, and runs nodes where it is called.
+weir_status_t* weir_rates_measure_cpu(weir_runtime_t* runtime, const weir_registry_t* registry,
+                                      weir_rates_t* out_rates) {
+  trials_t trials = {.runtime = runtime, .registry = registry};
+  weir_trial_t more;
+  *out_rates = (weir_rates_t){.speed = 1, .is_host = true};
+  WEIR_TRY(measure_products(runtime->pool, &out_rates->flops));
   WEIR_TRY(measure_memory(&out_rates->bytes));
+  WEIR_TRY(measure_more(&trials, 0, 0, &more));
+  out_rates->node_ns = WEIR_MAX(more.step_ns, 1);
   out_rates->copy_bytes = out_rates->bytes;
   return NULL;
 }
@@ -189,7 +196,7 @@ weir_status_t* weir_rates_measure(weir_runtime_t* runtime, const weir_registry_t
                                   weir_rates_t* out_rates) {
   weir_rates_t cpu;
   trials_t trials = {.runtime = runtime, .registry = registry};
-  WEIR_TRY(weir_rates_measure_cpu(runtime->pool, &cpu));
+  WEIR_TRY(weir_rates_measure_cpu(runtime, registry, &cpu));
   weir_rates_init(runtime, out_rates);
   for (int i = 0; i < runtime->device_count; ++i) {
     out_rates[i].flops = cpu.flops;

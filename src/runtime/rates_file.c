@@ -19,10 +19,10 @@ typedef struct field_t {
 #define FIELD(key, ...) \
   { #key, offsetof(weir_rates_t, key), __VA_ARGS__ }
 static const field_t fields[] = {
-    FIELD(flops, true),     FIELD(bytes, true),       FIELD(node_ns, false),
-    FIELD(delay_ns, false), FIELD(submit_ns, false),  FIELD(copy_bytes, true),
-    FIELD(copy_ns, false),  FIELD(message_ns, false), FIELD(step_ns, false),
-    FIELD(speed, true),
+    FIELD(flops, true),     FIELD(bytes, true),        FIELD(node_ns, false),
+    FIELD(delay_ns, false), FIELD(submit_ns, false),   FIELD(copy_bytes, true),
+    FIELD(copy_ns, false),  FIELD(message_ns, false),  FIELD(step_ns, false),
+    FIELD(large_ns, false), FIELD(small_bytes, false), FIELD(speed, true),
 };
 #undef FIELD
 

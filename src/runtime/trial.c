@@ -7,26 +7,48 @@ enum { ATTEMPTS = 3 };
 
 // ---- the chain ----
 
-static weir_status_t* add_start(weir_graph_t* graph, const char* device, weir_edge_t* out_edge) {
-  weir_tensor_t* one = NULL;
+static weir_status_t* add_const(weir_graph_t* graph, const char* device, weir_dtype_t dtype,
+                                const void* value, weir_edge_t* out_edge) {
+  weir_tensor_t* tensor = NULL;
   weir_node_t* node = NULL;
-  WEIR_TRY(weir_tensor_create(WEIR_DTYPE_FLOAT, 0, NULL, &one));
-  *(float*)one->data = 1;
-  weir_node_params_t params = {.op = "Const",
-                               .name = "one",
-                               .device = device,
-                               .attrs = WEIR_ATTRS(weir_attr_type("dtype", WEIR_DTYPE_FLOAT),
-                                                   weir_attr_tensor("value", one))};
+  WEIR_TRY(weir_tensor_create_from(dtype, 0, NULL, value, &tensor));
+  weir_node_params_t params = {
+      .op = "Const",
+      .name = "one",
+      .unique_name = true,
+      .device = device,
+      .attrs = WEIR_ATTRS(weir_attr_type("dtype", dtype), weir_attr_tensor("value", tensor))};
   weir_status_t* status = weir_graph_add(graph, &params, &node);
-  weir_tensor_release(one);
+  weir_tensor_release(tensor);
   *out_edge = (weir_edge_t){.node = node, .index = 0};
   return status;
 }
 
-static weir_status_t* add_chain(weir_graph_t* graph, const char* const* devices, int length,
-                                weir_node_t** out_last) {
+// Behind a condition, where |is_conditional|: then the executor asks of every node whether it is
+// alive, and does not just go through them in order.
+static weir_status_t* add_start(weir_graph_t* graph, const char* device, bool is_conditional,
+                                weir_edge_t* out_edge) {
+  const float one = 1;
+  const bool yes = true;
+  weir_edge_t inputs[2];
+  weir_node_t* node = NULL;
+  WEIR_TRY(add_const(graph, device, WEIR_DTYPE_FLOAT, &one, out_edge));
+  if (!is_conditional) return NULL;
+  inputs[0] = *out_edge;
+  WEIR_TRY(add_const(graph, device, WEIR_DTYPE_BOOL, &yes, &inputs[1]));
+  weir_node_params_t params = {.op = "Switch",
+                               .name = "condition",
+                               .device = device,
+                               .inputs = {.items = inputs, .count = 2}};
+  WEIR_TRY(weir_graph_add(graph, &params, &node));
+  *out_edge = (weir_edge_t){.node = node, .index = 1};
+  return NULL;
+}
+
+static weir_status_t* add_chain(weir_graph_t* graph, const char* const* devices,
+                                bool is_conditional, int length, weir_node_t** out_last) {
   weir_edge_t value;
-  WEIR_TRY(add_start(graph, devices[0], &value));
+  WEIR_TRY(add_start(graph, devices[0], is_conditional, &value));
   for (int i = 0; i < length; ++i) {
     weir_node_params_t params = {.op = "Square",
                                  .name = "square",
@@ -82,8 +104,9 @@ weir_status_t* weir_trial_run(weir_runtime_t* runtime, const weir_registry_t* re
   weir_graph_t* graph = NULL;
   weir_node_t* last = NULL;
   weir_program_t* program = NULL;
+  const bool is_conditional = !weir_device_has_streams(runtime->devices[a]);
   weir_status_t* status = weir_graph_new(registry, &graph);
-  if (!status) status = add_chain(graph, devices, length, &last);
+  if (!status) status = add_chain(graph, devices, is_conditional, length, &last);
   weir_program_options_t options = {
       .runtime = runtime, .graph = graph, .disabled_passes = "all", .is_placed = true};
   if (!status) status = weir_program_create(&options, &program);

@@ -10,7 +10,8 @@ typedef struct weir_trial_t {
 } weir_trial_t;
 
 // Times a step of |length| nodes, each of which computes with the number the one before made. They
-// are on device |a| and, every other one, on |b|, which may be the same.
+// are on device |a| and, every other one, on |b|, which may be the same. On devices without streams
+// they are conditional, which is the most that the executor may have to do for a node.
 WEIR_MUST_USE weir_status_t* weir_trial_run(weir_runtime_t* runtime,
                                             const weir_registry_t* registry, int a, int b,
                                             int length, weir_trial_t* out_trial);

@@ -95,11 +95,13 @@ static weir_status_t* measure_peer(const weir_peer_t* peer, weir_cancel_t* cance
 // ---- this process ----
 
 // Measured once for all sessions.
-static weir_status_t* measure_cpu(weir_master_t* master, weir_rates_t* out_rates) {
+static weir_status_t* measure_cpu(weir_master_t* master, const weir_registry_t* registry,
+                                  weir_rates_t* out_rates) {
   weir_status_t* status = NULL;
   weir_mutex_lock(&master->rates_mu);
   *out_rates = master->cpu_rates;
-  if (out_rates->flops == 0) status = weir_rates_measure_cpu(master->task->pool, out_rates);
+  if (out_rates->flops == 0)
+    status = weir_rates_measure_cpu(master->task->runtime, registry, out_rates);
   if (!status) master->cpu_rates = *out_rates;
   weir_mutex_unlock(&master->rates_mu);
   return status;
@@ -136,7 +138,7 @@ static void set_rates(weir_master_session_t* session, int task, weir_rates_t rat
 
 static weir_status_t* measure(weir_master_session_t* session, weir_cancel_t* cancel) {
   weir_rates_t cpu;
-  WEIR_TRY(measure_cpu(session->task->master, &cpu));
+  WEIR_TRY(measure_cpu(session->task->master, session->graph->registry, &cpu));
   set_rates(session, 0, cpu);
   for (int i = 0; i < session->peer_count; ++i) {
     weir_rates_t rates = cpu;
