@@ -12,8 +12,9 @@ enum {
 
 typedef struct lowered_t {
   bool is_lowered;
-  bool is_whole;          // it did not ask for it
-  weir_node_t* executed;  // what those who wait for the node wait for; NULL: for the node
+  bool is_whole;  // it did not ask for it
+  bool is_call;
+  weir_node_t* executed;  // runs when the side effects have happened; NULL: that is the node
   weir_attrs_t attrs;     // as they were
 } lowered_t;
 
@@ -105,6 +106,7 @@ static weir_status_t* lower(flatten_t* f, weir_node_t* node) {
   if (!is_wanted(f, node)) return NULL;
   out->attrs = node->def.attrs;
   out->is_whole = is_whole(node);
+  out->is_call = weir_node_callee(&node->def, &(weir_func_t){0});
   size_t first = f->graph->node_count;
   weir_status_t* status = weir_node_lower(node, &out->executed);
   if (!status) status = set_from(f, node, first);
@@ -126,12 +128,14 @@ static const lowered_t* find_lowered(const flatten_t* f, const weir_node_t* node
 // What |edge|, which |node| reads, stands for. Readers of a lowered node read that instead: as an
 // IdentityN it would have to be in one place, however far apart the resources that pass through it
 // are, and would need all that only some of its readers do. A fetch asks for all of the node, and
-// so does whoever reads a whole one.
+// so does whoever reads a whole one; who reads a call's result, for its side effects.
 static weir_status_t* resolve(const flatten_t* f, weir_node_t* node, weir_edge_t* edge) {
   bool is_fetch = weir_node_role(node) == WEIR_ROLE_RETVAL;
   const lowered_t* from = NULL;
   for (; (from = find_lowered(f, edge->node)); *edge = edge->node->inputs[edge->index]) {
     if (is_fetch || from->is_whole) WEIR_TRY(weir_graph_add_control(node, edge->node));
+    else if (from->is_call && from->executed)
+      WEIR_TRY(weir_graph_add_control(node, from->executed));
     is_fetch = false;
   }
   return NULL;
@@ -142,11 +146,13 @@ static weir_status_t* bypass(const flatten_t* f, weir_node_t* node) {
   return NULL;
 }
 
+// Who waits for a conditional or loop that asked for it waits for its side effects alone.
 static void wait_for_effects(const flatten_t* f, weir_node_t* node) {
   if (weir_node_role(node) == WEIR_ROLE_RETVAL) return;
   for (int i = 0; i < node->control_count; ++i) {
     const lowered_t* source = find_lowered(f, node->control_inputs[i]);
-    if (source && source->executed && !source->is_whole) node->control_inputs[i] = source->executed;
+    if (source && source->executed && !source->is_whole && !source->is_call)
+      node->control_inputs[i] = source->executed;
   }
 }
 

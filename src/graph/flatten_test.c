@@ -20,6 +20,26 @@
   "}}" TYPES("Tin") TYPES("Tout") FUNC("then_branch", "Neg1") FUNC("else_branch", "Twice")       \
       __VA_ARGS__ "}"
 
+// Doubles until it is ten, and does something in each turn.
+#define LOOP(name, waits) \
+  " function {signature {name: '" name "' input_arg" ARG("a") " output_arg" ARG("r") "}"           \
+  "  node_def {name: 'enter' op: 'Enter' input: 'a'" TYPE("T")                                     \
+  "   attr {key: 'frame_name' value {s: 'f'}}}"                                                    \
+  "  node_def {name: 'merge' op: 'Merge' input: 'enter:output:0' input: 'next:output:0'" TYPE("T") \
+  "   attr {key: 'N' value {i: 2}}}"                                                               \
+  "  node_def {name: 'ten' op: 'Const' input: '^merge'" TYPE("dtype")                              \
+  "   attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 10}}}}"         \
+  "  node_def {name: 'less' op: 'Less' input: 'merge:output:0' input: 'ten:output:0'" TYPE("T") "}"\
+  "  node_def {name: 'cond' op: 'LoopCond' input: 'less:z:0'}"                                     \
+  "  node_def {name: 'switch' op: 'Switch' input: 'merge:output:0' input: 'cond:output:0'"         \
+     TYPE("T") "}"                                                                                 \
+  "  node_def {name: 'sum' op: 'AddV2' input: 'switch:output_true:0' input: 'switch:output_true:0'"\
+     TYPE("T") "}"                                                                                 \
+  "  node_def {name: 'now' op: 'Timestamp' input: '^sum'}"                                         \
+  "  node_def {name: 'next' op: 'NextIteration' input: 'sum:z:0'" waits TYPE("T") "}"              \
+  "  node_def {name: 'exit' op: 'Exit' input: 'switch:output_false:0'" TYPE("T") "}"               \
+  "  ret {key: 'r' value: 'exit:output:0'}}"
+
 static const char functions[] =
     "node {name: 'x' op: 'Placeholder'" TYPE("dtype") "}"
     "library {"
@@ -44,23 +64,7 @@ static const char functions[] =
     "   attr {key: 'message' value {s: 'promised'}}}"
     "  node_def {name: 'root' op: 'Sqrt' input: 'minus:y:0'" TYPE("T") "}"
     "  ret {key: 'r' value: 'minus:y:0'} control_ret {key: 'c' value: 'check'}}"
-    // Doubles until it is ten, and does something in each turn.
-    " function {signature {name: 'Loop' input_arg" ARG("a") " output_arg" ARG("r") "}"
-    "  node_def {name: 'enter' op: 'Enter' input: 'a'" TYPE("T")
-    "   attr {key: 'frame_name' value {s: 'f'}}}"
-    "  node_def {name: 'merge' op: 'Merge' input: 'enter:output:0' input: 'next:output:0'" TYPE("T")
-    "   attr {key: 'N' value {i: 2}}}"
-    "  node_def {name: 'ten' op: 'Const' input: '^merge'" TYPE("dtype")
-    "   attr {key: 'value' value {tensor {dtype: DT_FLOAT tensor_shape {} float_val: 10}}}}"
-    "  node_def {name: 'less' op: 'Less' input: 'merge:output:0' input: 'ten:output:0'" TYPE("T") "}"
-    "  node_def {name: 'cond' op: 'LoopCond' input: 'less:z:0'}"
-    "  node_def {name: 'switch' op: 'Switch' input: 'merge:output:0' input: 'cond:output:0'" TYPE("T") "}"
-    "  node_def {name: 'sum' op: 'AddV2' input: 'switch:output_true:0' input: 'switch:output_true:0'"
-       TYPE("T") "}"
-    "  node_def {name: 'now' op: 'Timestamp' input: '^sum'}"
-    "  node_def {name: 'next' op: 'NextIteration' input: 'sum:z:0'" TYPE("T") "}"
-    "  node_def {name: 'exit' op: 'Exit' input: 'switch:output_false:0'" TYPE("T") "}"
-    "  ret {key: 'r' value: 'exit:output:0'}}"
+    LOOP("Loop", " input: '^now'") LOOP("Aside", "")
     // Doubles until it is ten, by a conditional that calls it.
     " function {signature {name: 'Rec' input_arg" ARG("a") " output_arg" ARG("r") "}"
     "  node_def {name: 'ten' op: 'Const'" TYPE("dtype")
@@ -168,8 +172,19 @@ static void test_effects_in_a_loop(void** state) {
   build(w, "node" CALL("call", "x", "Loop", ""));
   check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
   const weir_node_t* call = node_of(w, "call");
-  assert_int_equal(call->control_count, 1);
-  assert_string_equal(call->control_inputs[0]->def.op_name, "Exit");
+  assert_int_equal(call->control_count, 2);
+  const weir_node_t* effects = call->control_inputs[0];
+  assert_string_equal(effects->def.op_name, "NoOp");
+  assert_string_equal(effects->control_inputs[0]->def.op_name, "Exit");
+  assert_float_equal(run_at(w, 3), -12, 0);
+}
+
+// What nothing that leaves the loop waits for would be forgotten: such a call stays.
+static void test_effects_beside_a_loop_stay(void** state) {
+  world_t* w = *state;
+  build(w, "node" CALL("call", "x", "Aside", ""));
+  check_ok(weir_flatten(w->graph, WEIR_FLATTEN_AND_CALLS));
+  assert_string_equal(node_of(w, "call")->def.op_name, "PartitionedCall");
   assert_float_equal(run_at(w, 3), -12, 0);
 }
 
@@ -267,13 +282,16 @@ static void test_effects_of_a_whole(void** state) {
   check_error(run_at_one(w, "y", NULL), WEIR_INVALID_ARGUMENT, "promised");
 }
 
-// And so it does where it is lowered nevertheless, for whoever reads it, within a call as well.
+// And so it does where it is lowered nevertheless, for whoever reads it, within a call as well. A
+// call always does.
 static void test_effects_of_a_lowered_whole(void** state) {
   (void)state;
   static const char* const texts[] = {
       GUARDED_IF(""), GUARDED_IF(LOWER("false")),
       "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
       "node" CALL("call", "x", "Guarded", LOWER("false")) "node {name: 'after' op: 'NoOp' input: '^call'}",
+      "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
+      "node" CALL("call", "x", "Guarded", "") "node {name: 'after' op: 'NoOp' input: '^call'}",
       "node {name: 'c' op: 'Placeholder' attr {key: 'dtype' value {type: DT_BOOL}}}"
       "node {name: 'call' op: 'PartitionedCall' input: 'c' input: 'x'" TYPES("Tout")
       " attr {key: 'Tin' value {list {type: DT_BOOL type: DT_FLOAT}}}" FUNC("f", "Around") "}"
@@ -431,6 +449,7 @@ int main(void) {
       TEST(test_call_becomes_its_body),
       TEST(test_calls_within_calls),
       TEST(test_effects_in_a_loop),
+      TEST(test_effects_beside_a_loop_stay),
       TEST(test_chain_of_calls),
       TEST(test_argument_passes_through),
       TEST(test_call_without_results),

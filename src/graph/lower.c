@@ -265,6 +265,28 @@ static bool add_exits(body_map_t* map, const weir_function_body_t* body, int loo
   return in->effect_count > before;
 }
 
+// Whether all that has side effects in loops of the body is on the way to where they are left. What
+// is not runs in a function, all of whose nodes do, and would be forgotten here.
+static weir_status_t* check_loops(body_map_t* map, const weir_function_body_t* body, int count) {
+  weir_reach_t reach;
+  WEIR_TRY(weir_reach_init(&reach, body->graph, &map->l->arena));
+  for (size_t i = 0; i < body->graph->node_count; ++i) {
+    if (weir_node_role(body->graph->nodes[i]) == WEIR_ROLE_EXIT)
+      weir_reach_add(&reach, body->graph->nodes[i]);
+  }
+  weir_reach_sources(&reach);
+  for (int i = 0; i < count; ++i) {
+    const weir_node_t* node = body->controls[i];
+    if (map->loops.outputs[node->id] > 0 && !reach.is_reached[node->id])
+      return WEIR_STATUS(
+          UNIMPLEMENTED,
+          "the function of '%s' cannot be spread over devices: '%s' has side effects "
+          "in a loop, and nothing that leaves the loop waits for it",
+          map->l->node->def.name, node->def.name);
+  }
+  return NULL;
+}
+
 static weir_status_t* take_effects(body_map_t* map, const weir_function_body_t* body) {
   inlining_t* in = map->inlining;
   size_t most = (size_t)body->control_count + body->graph->node_count;
@@ -274,6 +296,7 @@ static weir_status_t* take_effects(body_map_t* map, const weir_function_body_t* 
   // In a node that asked to be lowered, side effects that control_ret leaves out run where a result
   // needs them.
   int count = weir_node_asks_to_lower(map->l->node) ? body->promised_count : body->control_count;
+  WEIR_TRY(check_loops(map, body, count));
   for (int i = 0; i < count; ++i) {
     const weir_node_t* node = body->controls[i];
     int loop = map->loops.outputs[node->id];
@@ -427,7 +450,11 @@ static weir_status_t* lower_call(lowering_t* l, const weir_func_t* func) {
                        l->node->def.name, l->node->def.output_count, WEIR_VIEW_ARG(func->name),
                        in.ret_count);
   }
-  return weir_lower_finish(l, in.rets, in.effects, in.effect_count);
+  if (in.effect_count > 0) {
+    l->executed =
+        weir_lower_add(l, "NoOp", WEIR_NO_EDGES, WEIR_NO_ATTRS, in.effects, in.effect_count).node;
+  }
+  return weir_lower_finish(l, in.rets, &l->executed, l->executed ? 1 : 0);
 }
 
 static weir_status_t* lower(lowering_t* l) {

@@ -19,7 +19,7 @@ bool weir_node_asks_to_lower(const weir_node_t* node);
 // REQUIRES: weir_node_can_lower(node). NOT_FOUND for an unknown function; UNIMPLEMENTED naming the
 // node for what has no lowered form. The graph may have gained unused nodes when it fails.
 // |out_executed|, unless NULL, gets the node that runs when the side effects have happened, whether
-// or not anyone needs the results; NULL for calls: there it is |node|.
+// or not anyone needs the results; NULL for a call that has none.
 WEIR_MUST_USE weir_status_t* weir_node_lower(weir_node_t* node, weir_node_t** out_executed);
 
 #endif  // WEIR_GRAPH_LOWER_H_
