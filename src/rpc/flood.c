@@ -70,9 +70,12 @@ void weir_rpc_flood_look(weir_rpc_conn_t* conn, const uint8_t* data, size_t size
 void weir_rpc_flood_frame_sent(weir_rpc_conn_t* conn, const nghttp2_frame* frame) {
   if (frame->hd.type == NGHTTP2_DATA)
     give_back(&conn->flood, DATA_GAIN + (int64_t)(frame->hd.length / BYTES_A_GAIN));
-  if (frame->hd.type == NGHTTP2_RST_STREAM && conn->is_server &&
-      frame->rst_stream.error_code != NGHTTP2_NO_ERROR)
-    use_up(conn, 1);
+  if (frame->hd.type != NGHTTP2_RST_STREAM || !conn->is_server) return;
+  uint32_t error = frame->rst_stream.error_code;
+  // nghttp2 refuses headers that are no request in the midst of their block; the rest, of any
+  // length, it decodes without a word.
+  if (error == NGHTTP2_PROTOCOL_ERROR) use_up(conn, BLOCK_COST);
+  else if (error != NGHTTP2_NO_ERROR) use_up(conn, 1);
 }
 
 void weir_rpc_flood_header_came(weir_rpc_stream_t* stream, bool is_too_much) {

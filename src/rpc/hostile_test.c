@@ -393,17 +393,27 @@ static void put_bad_request(peer_t* peer, int i) {  // it is reset for its missi
   put_frame(&peer->out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
             (uint32_t)(2 * i + 1), "\x83", 1);
 }
-static void put_references(peer_t* peer, int i) {
+// |count| times a header that is put into the table first.
+static void put_references_to(peer_t* peer, int i, const char* field, size_t size, int count) {
   weir_strbuf_t block = {0};
   put_header(&block, ":method", "POST");
   put_header(&block, ":scheme", "http");
   put_header(&block, ":path", "/weir.Test/Echo");
   put_header(&block, "content-type", "application/grpc");
-  if (i == 0) weir_strbuf_append(&block, "\x40\x04name\x04text", 11);
-  for (int k = 0; k < 5000; ++k) weir_strbuf_putc(&block, (char)(0x80 | 62));
+  if (i == 0) weir_strbuf_append(&block, field, size);
+  for (int k = 0; k < count; ++k) weir_strbuf_putc(&block, (char)(0x80 | 62));
   put_frame(&peer->out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM,
             (uint32_t)(2 * i + 1), block.data, block.size);
   weir_strbuf_free(&block);
+}
+static void put_references(peer_t* peer, int i) {
+  put_references_to(peer, i, "\x40\x04name\x04text", 11, 5000);
+}
+static void put_invalid_references(peer_t* peer, int i) {  // nghttp2 passes over such a value
+  put_references_to(peer, i, "\x40\x04name\x04\0\0\0\0", 11, 300);
+}
+static void put_references_of_none(peer_t* peer, int i) {  // it is refused at the first of them
+  put_references_to(peer, i, "\x40\x05:none\x04text", 12, 10000);
 }
 
 // Ended with GOAWAY, which nghttp2 leaves out where it ends a flood itself.
@@ -439,6 +449,8 @@ static void test_floods(void** state) {
   expect_calmed(&world, put_unknown, FLOOD, true);
   expect_calmed(&world, put_bad_request, FLOOD, false);
   expect_calmed(&world, put_references, BLOCKS, true);
+  expect_calmed(&world, put_invalid_references, BLOCKS, true);
+  expect_calmed(&world, put_references_of_none, BLOCKS / 10, false);
   world_close(&world);
 }
 

@@ -161,6 +161,14 @@ static int begin_headers(nghttp2_session* session, const nghttp2_frame* frame, v
   return 0;
 }
 
+// Counts a header of |size| bytes. Whether there were too many.
+static bool count_header(weir_rpc_stream_t* stream, size_t size) {
+  stream->header_bytes += size + 32;
+  bool is_too_much = stream->header_bytes > WEIR_RPC_MAX_HEADER_BYTES;
+  weir_rpc_flood_header_came(stream, is_too_much);
+  return is_too_much;
+}
+
 static int header(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name,
                   size_t name_size, const uint8_t* value, size_t value_size, uint8_t flags,
                   void* arg) {
@@ -168,13 +176,22 @@ static int header(nghttp2_session* session, const nghttp2_frame* frame, const ui
   weir_rpc_conn_t* conn = arg;
   weir_rpc_stream_t* stream = find_stream(session, frame->hd.stream_id);
   if (!stream) return 0;
-  stream->header_bytes += name_size + value_size + 32;
-  bool is_too_much = stream->header_bytes > WEIR_RPC_MAX_HEADER_BYTES;
-  weir_rpc_flood_header_came(stream, is_too_much);
+  bool is_too_much = count_header(stream, name_size + value_size);
   if (!stream->owner) return 0;
   if (is_too_much) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   conn->role->header(stream, weir_view(name, name_size), weir_view(value, value_size));
   return 0;
+}
+
+// A header with characters that HTTP does not know. nghttp2 passes over it; it counts like others.
+static int invalid_header(nghttp2_session* session, const nghttp2_frame* frame, const uint8_t* name,
+                          size_t name_size, const uint8_t* value, size_t value_size, uint8_t flags,
+                          void* arg) {
+  (void)name, (void)value, (void)flags, (void)arg;
+  weir_rpc_stream_t* stream = find_stream(session, frame->hd.stream_id);
+  if (!stream) return 0;
+  bool is_too_much = count_header(stream, name_size + value_size);
+  return is_too_much && stream->owner ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
 static int begin_frame(nghttp2_session* session, const nghttp2_frame_hd* hd, void* arg) {
@@ -290,6 +307,7 @@ static nghttp2_session_callbacks* create_callbacks(void) {
   if (nghttp2_session_callbacks_new(&callbacks) != 0) return NULL;
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, begin_headers);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, header);
+  nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, invalid_header);
   nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begin_frame);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, data_chunk);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame_came);
