@@ -2,6 +2,7 @@
 #include "tensor/string_element.h"
 
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 
 #define KIND_MASK 3u
@@ -46,8 +47,8 @@ static char* become_small(weir_string_t* string, size_t size, size_t keep) {
   return string->u.small.text;
 }
 
-// Whether the memory of this thread's strings has grown beyond what there is: looked at now and
-// then, since one string says little about a tensor of them.
+// Whether the memory of this thread's strings has grown beyond what there is, or the work that they
+// are for is to end: looked at now and then, since one string says little about a tensor of them.
 static bool is_refused(size_t size) {
   static _Thread_local size_t unseen;
   const size_t look_every = (size_t)64 << 20;
@@ -56,7 +57,7 @@ static bool is_refused(size_t size) {
     return false;
   }
   unseen = 0;
-  return weir_memory_lacks(WEIR_MAX(size, look_every));
+  return weir_is_interrupted() || weir_memory_lacks(WEIR_MAX(size, look_every));
 }
 
 // Returns a block for |size| bytes and a terminator; NULL when that cannot be had.

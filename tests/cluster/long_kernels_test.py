@@ -201,6 +201,9 @@ NO_MEMORY = {
     'ScatterNd': lambda: tf.scatter_nd(tf.constant([[0]], tf.int64), tf1.random_uniform([1]), tf.constant([LARGE], tf.int64)),
     'AsString': lambda: tf.strings.as_string(tf1.random_uniform([64]), width=2**31 - 1),
     'Fill of strings': lambda: tf.fill([LARGE], tf.strings.as_string(tf1.random_uniform([]))),
+    'Fill of a long string': lambda: tf.fill([1 << 16], tf.strings.as_string(tf1.random_uniform([]), width=1 << 24)),
+    'Tile of a long string': lambda: tf.tile([tf.strings.as_string(tf1.random_uniform([]), width=1 << 24)], [1 << 16]),
+    'Gather of a long string': lambda: tf.gather([tf.strings.as_string(tf1.random_uniform([]), width=1 << 24)], tf.zeros([1 << 16], tf.int32)),
     'StringJoin': lambda: tf.strings.join([tf.fill([1 << 16], 'a'), tf.strings.as_string(tf1.random_uniform([]), width=1 << 24)]),
     'BatchMatMul': lambda: tf.matmul(tf.ones([1, 1 << 20, 1]) * tf1.random_uniform([]), tf.ones([1, 1, 1 << 20])),
 }

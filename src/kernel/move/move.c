@@ -2,6 +2,8 @@
 // of rows.
 #include "kernel/move/move.h"
 
+#include "base/memory.h"
+
 // The innermost two dimensions of a strided copy: |na| rows of |nb| elements.
 typedef struct weir_plane_t {
   int64_t na, src_a, dst_a;
@@ -214,11 +216,41 @@ static void copy_run(weir_pool_t* pool, size_t size, const void* src, void* dst,
 
 // ---- elements that are more than bytes ----
 
+// The bytes that |count| elements have beside themselves.
+static size_t outside_size(weir_dtype_t dtype, const void* elements, int64_t count) {
+  size_t size = 0;
+  if (dtype != WEIR_DTYPE_STRING) return 0;
+  for (int64_t i = 0; i < count; ++i)
+    size += weir_string_view((const weir_string_t*)elements + i).size;
+  return size;
+}
+
+// A long string that is copied often: few bytes can make more than there is memory for.
+static weir_status_t* check_outside(size_t size) {
+  if (size < WEIR_LARGE_BLOCK || !weir_memory_lacks(size)) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED, "there is no memory for strings of %zu bytes in all",
+                     size);
+}
+
+static size_t box_outside_size(weir_dtype_t dtype, int rank, const weir_move_dim_t* dims,
+                               const char* src, int64_t count) {
+  size_t size = 0;
+  cursor_t cursor;
+  if (dtype != WEIR_DTYPE_STRING) return 0;
+  cursor_seek(&cursor, rank, dims, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    size += outside_size(dtype, (const weir_string_t*)(const void*)src + cursor.src, 1);
+    cursor_next(&cursor, rank, dims);
+  }
+  return size;
+}
+
 static weir_status_t* copy_objects(weir_dtype_t dtype, int rank, const weir_move_dim_t* dims,
                                    const char* src, char* dst) {
   const int64_t size = (int64_t)weir_dtype_size(dtype);
   int64_t count = 1;
   for (int i = 0; i < rank; ++i) count *= dims[i].size;
+  WEIR_TRY(check_outside(box_outside_size(dtype, rank, dims, src, count)));
   cursor_t cursor;
   cursor_seek(&cursor, rank, dims, 0);
   for (int64_t i = 0; i < count; ++i) {
@@ -271,6 +303,10 @@ weir_status_t* weir_move_fill(weir_pool_t* pool, weir_dtype_t dtype, const void*
                               int64_t count) {
   size_t size = weir_dtype_size(dtype);
   if (!weir_dtype_is_plain(dtype)) {
+    size_t outside = 0;
+    if (__builtin_mul_overflow(outside_size(dtype, value, 1), (size_t)count, &outside))
+      outside = SIZE_MAX;
+    WEIR_TRY(check_outside(outside));
     for (int64_t i = 0; i < count; ++i) {
       WEIR_TRY(weir_elements_copy(dtype, (char*)dst + (size_t)i * size, value, 1));
     }
@@ -343,17 +379,26 @@ static void gather_range(void* arg, int64_t begin, int64_t end) {
   }
 }
 
+// Where the |i|-th row of the output comes from.
+static const char* gathered_row(const gather_job_t* job, int64_t i) {
+  const weir_move_gather_t* g = &job->shape;
+  int64_t slab = i / g->index_count;
+  int64_t index =
+      weir_move_int_at(job->indices, slab / g->outer * g->index_count + i % g->index_count);
+  return job->src + (size_t)(slab * g->rows + index) * (size_t)g->inner * job->size;
+}
+
 static weir_status_t* gather_objects(const gather_job_t* job) {
   const weir_move_gather_t* g = &job->shape;
   const size_t row_size = (size_t)g->inner * job->size;
   int64_t total = g->batch * g->outer * g->index_count;
-  for (int64_t i = 0; i < total; ++i) {
-    int64_t slab = i / g->index_count;
-    int64_t index =
-        weir_move_int_at(job->indices, slab / g->outer * g->index_count + i % g->index_count);
-    const char* src = job->src + (size_t)(slab * g->rows + index) * row_size;
-    WEIR_TRY(weir_elements_copy(job->dtype, job->dst + (size_t)i * row_size, src, g->inner));
-  }
+  size_t outside = 0;
+  for (int64_t i = 0; i < total && job->dtype == WEIR_DTYPE_STRING; ++i)
+    outside += outside_size(job->dtype, gathered_row(job, i), g->inner);
+  WEIR_TRY(check_outside(outside));
+  for (int64_t i = 0; i < total; ++i)
+    WEIR_TRY(weir_elements_copy(job->dtype, job->dst + (size_t)i * row_size, gathered_row(job, i),
+                                g->inner));
   return NULL;
 }
 
