@@ -9,6 +9,8 @@ enum {
   SMALL_DATA = 64,      // bytes of a DATA frame below which it is next to nothing
   FREE_HEADERS = 64,    // of a stream
   BLOCK_COST = 1000,    // of a block of headers that is decoded only to be thrown away
+  BYTES_A_COST = 16,    // and of one whose size is known
+  HEADERS_GAIN = 1,     // for HEADERS to the peer, which answers it or asks it something
   DATA_GAIN = 4,        // for a DATA frame to the peer: it may answer with window update and ping
   BYTES_A_GAIN = 1024,  // and more for a large one
 };
@@ -39,11 +41,24 @@ static void use_up(weir_rpc_conn_t* conn, int64_t cost) {
                         conn->peer));
 }
 
-static void frame_came(weir_rpc_conn_t* conn, size_t size, int type, int flags) {
-  bool is_small = size < SMALL_DATA && !(flags & NGHTTP2_FLAG_END_STREAM);
-  if (type == NGHTTP2_HEADERS) return;  // opens a call, or is reset, which counts
+// Whether headers are for a stream that is gone, or more than any stream may have: nghttp2 decodes
+// them without a word, for the sake of the table.
+static bool are_for_nobody(weir_rpc_conn_t* conn, size_t size, uint32_t id) {
+  if (size > WEIR_RPC_MAX_HEADER_BYTES) return true;
+  if (nghttp2_session_get_stream_user_data(conn->session, (int32_t)id)) return false;
+  return !conn->is_server || (int32_t)id <= nghttp2_session_get_last_proc_stream_id(conn->session);
+}
+
+static void frame_came(weir_rpc_conn_t* conn, size_t size, const uint8_t* head) {
+  int type = head[3];
+  bool is_small = size < SMALL_DATA && !(head[4] & NGHTTP2_FLAG_END_STREAM);
+  bool has_headers = type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION;
+  uint32_t id = ((uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 |
+                 (uint32_t)head[8]) &
+                INT32_MAX;
   if (type == NGHTTP2_DATA && !is_small) return;
-  use_up(conn, 1);
+  bool is_lost = has_headers && are_for_nobody(conn, size, id);
+  use_up(conn, is_lost ? 1 + (int64_t)(size / BYTES_A_COST) : 1);
 }
 
 void weir_rpc_flood_look(weir_rpc_conn_t* conn, const uint8_t* data, size_t size) {
@@ -59,7 +74,7 @@ void weir_rpc_flood_look(weir_rpc_conn_t* conn, const uint8_t* data, size_t size
       if (flood->head_size == sizeof(flood->head)) {
         flood->head_size = 0;
         flood->payload_left = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];
-        frame_came(conn, flood->payload_left, head[3], head[4]);
+        frame_came(conn, flood->payload_left, head);
       }
     }
     data += part;
@@ -68,6 +83,7 @@ void weir_rpc_flood_look(weir_rpc_conn_t* conn, const uint8_t* data, size_t size
 }
 
 void weir_rpc_flood_frame_sent(weir_rpc_conn_t* conn, const nghttp2_frame* frame) {
+  if (frame->hd.type == NGHTTP2_HEADERS) give_back(&conn->flood, HEADERS_GAIN);
   if (frame->hd.type == NGHTTP2_DATA)
     give_back(&conn->flood, DATA_GAIN + (int64_t)(frame->hd.length / BYTES_A_GAIN));
   if (frame->hd.type != NGHTTP2_RST_STREAM || !conn->is_server) return;

@@ -415,6 +415,10 @@ static void put_invalid_references(peer_t* peer, int i) {  // nghttp2 passes ove
 static void put_references_of_none(peer_t* peer, int i) {  // it is refused at the first of them
   put_references_to(peer, i, "\x40\x05:none\x04text", 12, 10000);
 }
+static void put_late_headers(peer_t* peer, int i) {  // the second time, for a call that was reset
+  if (i == 0) put_request(peer, 1, "POST", "application/grpc", 0);
+  put_frame(&peer->out, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, "\x83", 1);
+}
 
 // Ended with GOAWAY, which nghttp2 leaves out where it ends a flood itself.
 static void expect_calmed(world_t* world, void (*put)(peer_t* peer, int i), int count,
@@ -448,6 +452,7 @@ static void test_floods(void** state) {
   expect_calmed(&world, put_ping_ack, FLOOD, true);
   expect_calmed(&world, put_unknown, FLOOD, true);
   expect_calmed(&world, put_bad_request, FLOOD, false);
+  expect_calmed(&world, put_late_headers, FLOOD, true);
   expect_calmed(&world, put_references, BLOCKS, true);
   expect_calmed(&world, put_invalid_references, BLOCKS, true);
   expect_calmed(&world, put_references_of_none, BLOCKS / 10, false);
