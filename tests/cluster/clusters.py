@@ -42,10 +42,10 @@ def read_line(pipe, seconds):
 class Task:
     """A `weir server`."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, folder=None):
         self.log = tempfile.TemporaryFile(mode='w+', errors='backslashreplace')
         self.process = subprocess.Popen([WEIR, 'server', '--metrics-port=0', *args], stdout=subprocess.PIPE, stderr=self.log,
-                                        bufsize=0)  # a line read is no more than that line
+                                        bufsize=0, cwd=folder)  # a line read is no more than that line
         atexit.register(self.process.kill)
         self.metrics_port = self._read_port('weir server metrics on port')
         self.port = self._read_port('weir server listening on port')
