@@ -14,8 +14,14 @@ extern "C" {
   do {                                                                                            \
     if (!(argument)) return WEIR_STATUS(INVALID_ARGUMENT, "%s: %s is NULL", __func__, #argument); \
   } while (0)
-// The same where no status can be returned: says so on stderr, with the calls that led there, and
-// aborts.
+// The same for a number of things that is negative.
+#define WEIR_REQUIRE_COUNT(count)                                                      \
+  do {                                                                                 \
+    if ((count) < 0)                                                                   \
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s: %s is %d", __func__, #count, (count)); \
+  } while (0)
+// As WEIR_REQUIRE_ARG where no status can be returned: says so on stderr, with the calls that led
+// there, and aborts.
 #define WEIR_ASSERT_ARG(argument) ((argument) ? (void)0 : weir_abort_null(__func__, #argument))
 WEIR_API void weir_abort_null(const char* function, const char* argument) __attribute__((noreturn));
 

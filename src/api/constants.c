@@ -99,6 +99,11 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
                                        name ? name : "", name ? "initial value" : "name"));
     return WEIR_NO_EDGE;
   }
+  weir_status_t* status = weir_graph_check_edge(root->graph, initial, "initial value", 0);
+  if (status) {
+    weir_scope_fail(scope, weir_status_prefix(status, "variable '%s': ", name));
+    return WEIR_NO_EDGE;
+  }
   initial = weir_control_lift(scope, initial);
   if (root->status) return WEIR_NO_EDGE;
   const char* device = scope->variable_device

@@ -5,6 +5,8 @@
 weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
                                      const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
                                      weir_gradient_t* out_grads) {
+  WEIR_REQUIRE_COUNT(y_count);
+  WEIR_REQUIRE_COUNT(x_count);
   if (y_count > 0) WEIR_REQUIRE_ARG(ys);
   if (x_count > 0) WEIR_REQUIRE_ARG(xs);
   WEIR_REQUIRE_ARG(scope);
@@ -49,6 +51,7 @@ weir_status_t* weir_gradients(weir_scope_t* scope, const weir_edge_t* ys, int y_
                               weir_edge_t* out_grads) {
   WEIR_REQUIRE_ARG(scope);
   WEIR_REQUIRE_ARG(out_grads);
+  WEIR_REQUIRE_COUNT(x_count);
   weir_gradient_t* grads = weir_calloc((size_t)x_count, sizeof(*grads));
   if (!grads) return weir_out_of_memory();
   weir_status_t* status = weir_gradients_sparse(scope, ys, y_count, xs, x_count, grad_ys, grads);

@@ -1,6 +1,7 @@
 // graph_api.c — The public functions on graphs and nodes.
 #include <stdio.h>
 
+#include "base/live.h"
 #include "graph/graph.h"
 #include "ops/builtin_ops.h"
 #include "weir/argument.h"
@@ -145,13 +146,19 @@ int weir_node_output_count(const weir_node_t* node) {
   WEIR_ASSERT_ARG(node);
   return node->def.output_count;
 }
+static void assert_output(weir_edge_t edge, const char* function) {
+  if (!edge.node) weir_abort_null(function, "edge.node");
+  if (edge.index < 0 || edge.index >= edge.node->def.output_count)
+    weir_abort_on(function, "edge.index", "is not that of an output of the node");
+}
+
 weir_dtype_t weir_edge_type(weir_edge_t edge) {
-  WEIR_ASSERT_ARG(edge.node);
+  assert_output(edge, __func__);
   return weir_edge_dtype(edge);
 }
 
 int weir_edge_dims(weir_edge_t edge, int64_t* dims, int capacity) {
-  WEIR_ASSERT_ARG(edge.node);
+  assert_output(edge, __func__);
   const weir_shape_t* shape = weir_edge_shape(edge);
   for (int i = 0; i < shape->rank && i < capacity; ++i) dims[i] = shape->dims[i];
   return shape->rank;

@@ -323,9 +323,18 @@ static weir_attrs_t named_attrs(const weir_attr_arg_t* args, int count,
   return (weir_attrs_t){.items = buffer, .count = (size_t)used};
 }
 
-static weir_status_t* too_many(const char* op, int count) {
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s: %d attributes are given, more than any op has", op,
-                     count);
+static weir_status_t* check_attr_args(const char* op, const weir_attr_arg_t* args, int count) {
+  WEIR_REQUIRE_COUNT(count);
+  if (count > MAX_ATTRS) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s: %d attributes are given, more than any op has", op,
+                       count);
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!args[i].name) return WEIR_STATUS(INVALID_ARGUMENT, "%s: attribute %d has no name", op, i);
+    if (args[i].kind == WEIR_ARG_STRING && !args[i].value.s)
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s: attribute '%s' is NULL", op, args[i].name);
+  }
+  return NULL;
 }
 
 weir_node_t* weir_scope_node(weir_scope_t* scope, const char* op, const weir_edge_t* inputs,
@@ -333,9 +342,14 @@ weir_node_t* weir_scope_node(weir_scope_t* scope, const char* op, const weir_edg
   WEIR_ASSERT_ARG(scope);
   weir_named_attr_t buffer[MAX_ATTRS];
   if (weir_scope_status(scope) || !WEIR_HAS_ARG(scope, op)) return NULL;
+  if (!weir_scope_has_count(scope, input_count, __func__, "input_count")) return NULL;
   if (input_count > 0 && !WEIR_HAS_ARG(scope, inputs)) return NULL;
   if (attr_count > 0 && !WEIR_HAS_ARG(scope, attrs)) return NULL;
-  if (attr_count > MAX_ATTRS) weir_scope_fail(scope, too_many(op, attr_count));
+  weir_status_t* status = check_attr_args(op, attrs, attr_count);
+  if (status) {
+    weir_scope_fail(scope, weir_status_prefix(status, "%s: ", __func__));
+    return NULL;
+  }
   for (int i = 0; i < input_count; ++i) {
     if (inputs[i].node) continue;
     weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: input %d has no node", op, i));
@@ -373,11 +387,10 @@ weir_edge_t weir_plugin_grad_node(weir_grad_ctx_t* ctx, const char* op, const we
   WEIR_ASSERT_ARG(ctx);
   WEIR_ASSERT_ARG(op);
   weir_named_attr_t buffer[MAX_ATTRS];
+  if (!ctx->builder->status) ctx->builder->status = check_attr_args(op, attrs, attr_count);
+  if (ctx->builder->status) return WEIR_NO_EDGE;
   weir_attrs_t named = named_attrs(attrs, attr_count, buffer);
-  if (!ctx->builder->status) {
-    ctx->builder->status =
-        attr_count > MAX_ATTRS ? too_many(op, attr_count) : check_attr_names(op, named);
-  }
+  ctx->builder->status = check_attr_names(op, named);
   return weir_grad_node_with(ctx, op, (weir_edges_t){.items = inputs, .count = input_count}, named);
 }
 

@@ -58,6 +58,12 @@ bool weir_scope_has_argument(weir_scope_t* scope, const void* argument, const ch
   return false;
 }
 
+bool weir_scope_has_count(weir_scope_t* scope, int count, const char* function, const char* name) {
+  if (count >= 0) return true;
+  weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: %s is %d", function, name, count));
+  return false;
+}
+
 static weir_scope_t* derive(weir_scope_t* scope) {
   weir_scope_t* derived = weir_arena_alloc(&scope->root->arena, sizeof(*derived));
   if (!derived) {
@@ -123,6 +129,7 @@ weir_scope_t* weir_scope_variables_on(weir_scope_t* scope, weir_variable_device_
 
 weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, int count) {
   WEIR_ASSERT_ARG(scope);
+  if (!weir_scope_has_count(scope, count, __func__, "count")) return scope;
   if (count > 0 && !WEIR_HAS_ARG(scope, nodes)) return scope;
   weir_scope_t* derived = derive(scope);
   size_t total = (size_t)(scope->control_count + count);
@@ -134,7 +141,7 @@ weir_scope_t* weir_scope_after(weir_scope_t* scope, weir_node_t* const* nodes, i
   int used = scope->control_count;
   if (used) memcpy(controls, scope->controls, sizeof(*controls) * (size_t)used);
   for (int i = 0; i < count; ++i) {
-    if (nodes[i]) controls[used++] = nodes[i];  // a missing one is an error that already stuck
+    if (WEIR_HAS_ARG(scope, nodes[i])) controls[used++] = nodes[i];
   }
   derived->controls = controls;
   derived->control_count = used;
@@ -210,7 +217,13 @@ static weir_scope_collection_t* add_collection(weir_scope_t* scope, const char* 
 void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge) {
   WEIR_ASSERT_ARG(scope);
   WEIR_ASSERT_ARG(key);
-  if (scope->root->status || !edge.node) return;
+  if (scope->root->status) return;
+  if (!WEIR_HAS_ARG(scope, edge.node)) return;
+  if (edge.node->graph != scope->root->graph) {
+    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: '%s' is of another graph", __func__,
+                                       edge.node->def.name));
+    return;
+  }
   weir_scope_collection_t* collection = find_collection(scope, key);
   if (!collection) collection = add_collection(scope, key);
   if (!collection) return;
@@ -274,6 +287,7 @@ void weir_attr_list_add_string(weir_attr_list_t* list, const char* name, const c
 }
 
 void weir_attr_list_add_func(weir_attr_list_t* list, const char* name, const char* value) {
+  if (!weir_scope_has_argument(list->scope, value, "attribute", name)) return;
   weir_func_t* func = weir_arena_alloc(&list->scope->root->arena, sizeof(*func));
   if (!func) {
     weir_scope_fail(list->scope, weir_out_of_memory());
@@ -321,6 +335,7 @@ void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_sh
 }
 
 void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count) {
+  if (!weir_scope_has_count(list->scope, count, __func__, "count")) return;
   if (count > 0 && !WEIR_HAS_ARG(list->scope, edges)) return;
   if (list->count + count > list->capacity) {
     int capacity = WEIR_MAX(2 * list->capacity, list->count + count);

@@ -66,6 +66,9 @@ void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims
 void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value);
 void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_shapes_t value);
 // Inputs of an op, lists flattened.
+// Whether |count| is one; if not, INVALID_ARGUMENT that names |function| and |name| sticks.
+bool weir_scope_has_count(weir_scope_t* scope, int count, const char* function, const char* name);
+
 typedef struct weir_edge_list_t {
   weir_edge_t* items;
   int count;

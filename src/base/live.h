@@ -15,6 +15,9 @@ struct weir_live_t {
 void weir_live_add(weir_live_t* entry, const void* handle);
 // Whether |handle|, which may point to freed memory, was in use. It is not from now on.
 bool weir_live_remove(const void* handle);
+// Aborts saying what |fault| the |argument| of |function| has, and which calls led there.
+void weir_abort_on(const char* function, const char* argument, const char* fault)
+    __attribute__((noreturn));
 // Aborts saying that |function| was given an |argument| that has ended before.
 void weir_abort_ended(const char* function, const char* argument) __attribute__((noreturn));
 

@@ -249,8 +249,7 @@ static void print_calls(void) {
 #endif
 }
 
-static __attribute__((noreturn)) void abort_on(const char* function, const char* argument,
-                                               const char* fault) {
+void weir_abort_on(const char* function, const char* argument, const char* fault) {
   fprintf(stderr, "%s: %s %s\n", function, argument, fault);
   fflush(stderr);
   print_calls();
@@ -258,9 +257,9 @@ static __attribute__((noreturn)) void abort_on(const char* function, const char*
 }
 
 void weir_abort_null(const char* function, const char* argument) {
-  abort_on(function, argument, "is NULL");
+  weir_abort_on(function, argument, "is NULL");
 }
 
 void weir_abort_ended(const char* function, const char* argument) {
-  abort_on(function, argument, "was destroyed before");
+  weir_abort_on(function, argument, "was destroyed before");
 }

@@ -282,16 +282,14 @@ bool weir_node_name_is_valid(const char* name) {
 }
 
 static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_params_t* params,
-                                      weir_dtype_t** out_types) {
+                                      const char* name, weir_dtype_t** out_types) {
   weir_dtype_t* types =
       weir_arena_array(&graph->arena, (size_t)params->inputs.count, sizeof(*types));
   if (!types) return weir_out_of_memory();
   for (int i = 0; i < params->inputs.count; ++i) {
     weir_edge_t edge = params->inputs.items[i];
-    if (!edge.node || edge.index < 0 || edge.index >= edge.node->def.output_count) {
-      return WEIR_NODE_STATUS(INVALID_ARGUMENT, params->name, "input %d is not an output of a node",
-                              i);
-    }
+    weir_status_t* status = weir_graph_check_edge(graph, edge, "input", i);
+    if (status) return weir_status_at_node(status, name, NULL);
     types[i] = weir_edge_dtype(edge);
   }
   *out_types = types;
@@ -312,7 +310,7 @@ weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* par
   if (!node) return weir_out_of_memory();
   weir_dtype_t* types = NULL;
   weir_attrs_t attrs;
-  WEIR_TRY(types_of_inputs(graph, params, &types));
+  WEIR_TRY(types_of_inputs(graph, params, name, &types));
   WEIR_TRY(clone_attrs(graph, params->attrs, &attrs));
   WEIR_TRY(weir_node_define(node, params->op, attrs, types, params->inputs.count));
   WEIR_TRY(link_inputs(node, params));

@@ -9,7 +9,7 @@ enum { DEFAULT_CAPACITY = 32, SPARE_BATCHES = 3, DEFAULT_CHOICE = 10 };
 
 void weir_queue_runner_add(weir_scope_t* scope, weir_edge_t queue, weir_node_t* enqueue,
                            int threads, int runs) {
-  if (!weir_lib_ready(scope, "queue_runner", queue, {enqueue, 0})) return;
+  if (!weir_lib_ready(scope, "queue_runner", queue) || !WEIR_HAS_ARG(scope, enqueue)) return;
   weir_node_t* close = weir_queue_close_v2(scope, queue);
   weir_node_t* cancel = weir_queue_close_v2(scope, queue, .cancel_pending_enqueues = true);
   weir_scope_collect(scope, RUNNERS, (weir_edge_t){enqueue, threads});

@@ -9,8 +9,15 @@ bool weir_lib_is_ready(weir_scope_t* scope, const char* what, const weir_edge_t*
                        int count) {
   if (weir_scope_status(scope)) return false;
   for (int i = 0; i < count; ++i) {
-    if (inputs[i].node) continue;
-    weir_lib_fail(scope, "%s: input %d is an edge without a node", what, i);
+    const weir_node_t* node = inputs[i].node;
+    if (!node) {
+      weir_lib_fail(scope, "%s: input %d is an edge without a node", what, i);
+      return false;
+    }
+    int outputs = weir_node_output_count(node);
+    if (inputs[i].index >= 0 && inputs[i].index < outputs) continue;
+    weir_lib_fail(scope, "%s: input %d is '%s:%d', but the node has %d outputs", what, i,
+                  weir_node_name(node), inputs[i].index, outputs);
     return false;
   }
   return true;

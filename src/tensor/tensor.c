@@ -240,6 +240,10 @@ weir_status_t* weir_tensor_create_from(weir_dtype_t dtype, int rank, const int64
   weir_tensor_t* tensor = NULL;
   WEIR_TRY(weir_tensor_create(dtype, rank, dims, &tensor));
   size_t size = weir_tensor_byte_size(tensor);
+  if (size && !data) {
+    weir_tensor_release(tensor);
+    WEIR_REQUIRE_ARG(data);
+  }
   if (size) memcpy(tensor->data, data, size);
   *out_tensor = tensor;
   return NULL;
