@@ -74,7 +74,7 @@ NOT_NUMERIC = {
     'SoftmaxCrossEntropyWithLogits': 'no gradient of the second output by the labels',
 }
 # TensorFlow's gradients of these do not conjugate, or are zero.
-NOT_NUMERIC_COMPLEX = {'Cumprod', 'EuclideanNorm', 'MulNoNan', 'SegmentProd', 'Sign', 'SquaredDifference',
+NOT_NUMERIC_COMPLEX = {'Cumprod', 'EuclideanNorm', 'LogMatrixDeterminant', 'MatrixDeterminant', 'MulNoNan', 'SegmentProd', 'Sign', 'SquaredDifference',
                        'UnsortedSegmentProd', 'Xdivy'}
 
 # Of these ties have no derivative.

@@ -26,7 +26,8 @@ rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is p
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
 type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
 weir_only_fails=True for documented differences, tf_shape_differs=True where TensorFlow infers another shape than its kernel gives, needs_value=True where Weir's shape function refuses the node only by the
-value of an input, gradient=False (gradients.py leaves the case out), name='text' for the report.
+value of an input, up_to='svd' (or another key of values.DETERMINED: what is compared is made of the outputs, which signs or the
+order leave open by themselves), gradient=False (gradients.py leaves the case out), name='text' for the report.
 A node that takes a variable must refuse one of another type (INVALID_ARGUMENT), which is tried with each case. With some of each op
 every allocation fails in turn: that must be RESOURCE_EXHAUSTED, or change nothing.
 The probe also checks each inferred shape against the real one under full, partial and no knowledge, and that overwriting
@@ -215,11 +216,19 @@ def session_config():
     return config
 
 
+def removed_in(case):
+    """The version of graphs from which on TensorFlow refuses the op; 0: takes it in all."""
+    return case.op_def.deprecation.version
+
+
 def build_graph(cases, as_placeholders):
     """One GraphDef with the node of case k as 'k', its inputs, and what initialises its variables."""
     graph = graph_pb2.GraphDef()
     graph.versions.producer = tf.compat.v1.GRAPH_DEF_VERSION if hasattr(tf.compat.v1, 'GRAPH_DEF_VERSION') else \
         tf.version.GRAPH_DEF_VERSION
+    removed = [removed_in(case) for case in cases if removed_in(case)]
+    if removed:
+        graph.versions.producer = min(removed) - 1
     feeds, inits = {}, []
     for k, case in enumerate(cases):
         node = node_def_pb2.NodeDef()
@@ -589,8 +598,9 @@ def run(options, part, current):
         for op, _ in {(c.op, fingerprint(c)) for c in cases}:
             report.row(op)[1] += 1
     batches = []
-    for has_variables, size in ((False, BATCH), (True, BATCH // 5)):
-        chosen = [c for c in cases if c.has_variables == has_variables]
+    for kind in sorted({(c.has_variables, removed_in(c)) for c in cases}):
+        chosen = [c for c in cases if (c.has_variables, removed_in(c)) == kind]
+        size = BATCH // 5 if kind[0] else BATCH
         batches += [chosen[i:i + size] for i in range(0, len(chosen), size)]
     writer = record.Writer('oracle', options.seed) if options.record else None
     choose_exhausted(cases)

@@ -6,7 +6,7 @@ import subprocess
 
 import numpy as np
 
-from values import OPAQUE, code_name, compare_values, first_message, read_tensor, write_tensor
+from values import OPAQUE, code_name, compare_determined, compare_values, first_message, read_tensor, write_tensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TENSOR, REF, RESOURCE = 0, 1, 2
@@ -170,10 +170,11 @@ def compare(options, output_dtypes, pair, weir, warnings):
                 return []
             return [f'{what} fails: {code_name(result.code)}: {result.message}']
     problems = [complaint] if complaint else []
+    up_to = options.get('up_to')
     for i, want in enumerate(whole.outputs):
         if output_dtypes[i] in OPAQUE:
             continue
-        problem = compare_values(kernel_result.outputs[i], want, options)
+        problem = compare_values(kernel_result.outputs[i], want, dict(options, shapes_only=True) if up_to else options)
         if problem:
             problems.append(f'output {i}: {problem}')
         if options.get('tf_shape_differs'):
@@ -183,6 +184,8 @@ def compare(options, output_dtypes, pair, weir, warnings):
             problems.append(f'{text}{whole.shapes[i]}')
         elif is_weaker(inferred, whole.shapes[i]):
             warnings.append(f'{text}{whole.shapes[i]}')
+    if up_to and not problems:
+        problems += compare_determined(kernel_result.outputs, whole.outputs, up_to, options)
     for i, want in whole.variables.items():
         problem = compare_values(kernel_result.variables.get(i), want, options)
         if problem:

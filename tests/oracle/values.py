@@ -138,6 +138,50 @@ def compare_values(got, want, options):
     return text if error is None else text + describe_error(error, wrong, np.abs(b), FRACTION[name])
 
 
+# ---- what is determined where factors are not ----
+
+def adjoint(a):
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def ordered(values):
+    """Complex numbers in the order of their real parts, and of their imaginary ones where those are about equal."""
+    scale = max(1e-30, np.abs(values).max(initial=0))
+    keys = np.round(values.real / scale, 3), np.round(values.imag / scale, 3)
+    return np.take_along_axis(values, np.lexsort(keys[::-1], axis=-1), -1)
+
+
+def of_svd(s, u, v):
+    if u.ndim < 2:
+        return [s]  # vectors that were not asked for have no values
+    k = s.shape[-1]
+    return [s, (u[..., :k] * s[..., None, :]) @ adjoint(v[..., :k]), adjoint(u) @ u, adjoint(v) @ v]
+
+
+def of_self_adjoint(e, v):
+    return [e] if v.ndim < 2 else [e, (v * e[..., None, :]) @ adjoint(v), adjoint(v) @ v]
+
+
+def of_eigen(e, v):
+    if v.ndim < 2:
+        return [ordered(e)]
+    return [ordered(e), (v * e[..., None, :]) @ np.linalg.inv(v), np.linalg.norm(v, axis=-2)]
+
+
+def of_stacked(both):
+    return of_self_adjoint(both[..., 0, :], both[..., 1:, :])
+
+
+DETERMINED = {'svd': of_svd, 'self adjoint': of_self_adjoint, 'eigen': of_eigen, 'stacked': of_stacked}
+
+
+def compare_determined(got, want, kind, options):
+    with np.errstate(all='ignore'):
+        pairs = zip(DETERMINED[kind](*got), DETERMINED[kind](*want))
+        problems = [compare_values(a, b, options) for a, b in pairs]
+    return [f'{kind}, what is determined {i}: {p}' for i, p in enumerate(problems) if p]
+
+
 def describe_error(error, wrong, size, fraction):
     """The largest error, also in units in the last place of the wanted value."""
     finite = wrong & np.isfinite(error)

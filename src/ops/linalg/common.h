@@ -11,9 +11,7 @@
 static inline weir_status_t* check_matrices(const weir_kernel_ctx_t* ctx, int i) {
   const weir_tensor_t* x = weir_kernel_input(ctx, i);
   if (x->rank >= 2) return NULL;
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor %d must have rank >= 2, got shape %s", i,
-                     weir_tensor_shape_text(x, text));
+  return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor %d must have rank >= 2, got %d", i, x->rank);
 }
 
 // Likewise, and they must be square.
@@ -21,9 +19,7 @@ static inline weir_status_t* check_square(const weir_kernel_ctx_t* ctx, int i) {
   WEIR_TRY(check_matrices(ctx, i));
   const weir_tensor_t* x = weir_kernel_input(ctx, i);
   if (x->dims[x->rank - 1] == x->dims[x->rank - 2]) return NULL;
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "Input matrix must be square, got shape %s",
-                     weir_tensor_shape_text(x, text));
+  return WEIR_STATUS(INVALID_ARGUMENT, "Input matrix must be square.");
 }
 
 // The number of matrices in a tensor of at least two dimensions, empty ones counted too.
