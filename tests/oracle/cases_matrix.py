@@ -67,7 +67,100 @@ def systems(check, rng):
             check('Lu', [np.ones(shape, dtype)])
 
 
+# TensorFlow infers vectors of no elements for vectors that are not asked for, and gives scalars of any value.
+ABSENT = {'tf_shape_differs': True}
+
+
+def hermitian(a):
+    return a + np.conj(np.swapaxes(a, -1, -2))
+
+
+def singular(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = dict(FACTOR_CLOSE[np.dtype(dtype)], up_to='svd')
+        for shape in ((1, 1), (2, 2), (3, 3), (5, 3), (3, 5), (1, 4), (4, 1), (2, 4, 4), (2, 3, 5, 2), (0, 3, 3), (17, 9), (20, 20), (9, 17),
+                      (0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 0), (60, 40)):
+            a, close['gradient'] = centred(rng, dtype, shape), shape[-1] < 30
+            for op in ('Svd', 'BatchSvd'):
+                for full in (False, True):
+                    check(op, [a], {'full_matrices': full}, **close)
+                check(op, [a], {'compute_uv': False}, **close, **ABSENT)
+        for a in ([[1, 2], [2, 4]], [[0, 0], [0, 0]], np.eye(3), -np.eye(3), np.ones((4, 3)), np.diag([3, 0, 1, 0]), [[0, 5]],
+                  [[1e-20, 0], [0, 1e20]], [[1e30, 1e30], [1e30, -1e30]]):
+            for full in (False, True):
+                check('Svd', [np.array(a, dtype)], {'full_matrices': full}, **dict(close, gradient=False))
+        for value in (np.nan, np.inf):
+            check('Svd', [np.array([[1, value], [0, 1]], dtype)])
+        for shape in ((3,), ()):
+            check('Svd', [np.ones(shape, dtype)])
+
+
+def self_adjoint(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = dict(FACTOR_CLOSE[np.dtype(dtype)], up_to='self adjoint')
+        is_real = np.dtype(dtype).kind == 'f'
+        for batch, n in BATCHES + (((), 80),):
+            a = hermitian(centred(rng, dtype, batch + (n, n)))
+            for op in ['SelfAdjointEigV2'] + ['BatchSelfAdjointEigV2'] * is_real:
+                check(op, [a], **close)
+                check(op, [a], {'compute_v': False}, **close, **ABSENT)
+                check(op, [a + np.triu(np.full_like(a, 7), 1)], name='upper triangle is not read', **close)
+            for op in ('SelfAdjointEig', 'BatchSelfAdjointEig'):
+                if is_real:
+                    check(op, [a], **dict(close, up_to='stacked'))
+        for a in ([[1, 2], [2, 4]], np.zeros((3, 3)), np.eye(3), np.diag([3, -1, 1, 0]), np.ones((5, 5)), [[1e-20, 0], [0, 1e20]]):
+            check('SelfAdjointEigV2', [np.array(a, dtype)], gradient=False, **close)
+        check('SelfAdjointEigV2', [np.array([[np.nan, 0], [0, 1]], dtype)])
+        for shape in ERRORS:
+            check('SelfAdjointEigV2', [np.ones(shape, dtype)])
+
+
+def eigen(check, rng):
+    for dtype in FACTOR_TYPES:
+        is_wide = dtype in (np.float64, np.complex128)
+        out = np.complex128 if is_wide else np.complex64
+        close = dict(dict(rtol=1e-8, atol=1e-9) if is_wide else dict(rtol=3e-3, atol=2e-3), up_to='eigen', gradient=False)
+        for batch, n in BATCHES + (((), 60),):
+            a = centred(rng, dtype, batch + (n, n))
+            check('Eig', [a], {'Tout': out}, **close)
+            check('Eig', [a], {'Tout': out, 'compute_v': False}, **close, **ABSENT)
+            check('Eig', [hermitian(a)], {'Tout': out}, **close)
+        for a in (np.eye(3), np.diag([3, -1, 1, 0]), [[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[1, 2], [0, 3]], [[0, -1], [1, 0]],
+                  np.roll(np.eye(6), 1, 0), [[1e-20, 0], [0, 1e20]]):
+            check('Eig', [np.array(a, dtype)], {'Tout': out}, **close)
+        check('Eig', [np.array([[1, 1], [0, 1]], dtype)], {'Tout': out}, shapes_only=True, gradient=False)
+        check('Eig', [np.array([[np.nan, 0], [0, 1]], dtype)], {'Tout': out})
+        check('Eig', [np.eye(2, dtype=dtype)], {'Tout': np.complex64 if is_wide else np.complex128}, gradient=False)
+        for shape in ERRORS:
+            check('Eig', [np.ones(shape, dtype)], {'Tout': out})
+
+
+def functions(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        close = dict(close, rtol=close['rtol'] * 10, atol=close['atol'] * 10)
+        names = ['MatrixSquareRoot', 'MatrixExponential'] + ['MatrixLogarithm'] * (np.dtype(dtype).kind == 'c')
+        for op in names:
+            for batch, n in BATCHES + (((), 40),):
+                check(op, [regular(rng, dtype, batch, n)], **close)
+            for a in (np.eye(3), np.diag([3, 5, 1, 2]), [[1, 2], [0, 3]], [[4, 1], [0, 4]], [[1e-3, 5], [0, 20]]):
+                check(op, [np.array(a, dtype)], **close)
+            for shape in ERRORS:
+                check(op, [np.ones(shape, dtype)])
+        check('MatrixSquareRoot', [np.array([[-1, 0], [0, 1]], dtype)], **close)
+        check('MatrixSquareRoot', [np.array([[1, 2], [3, 1]], dtype)], **close)
+        check('MatrixExponential', [(30 * centred(rng, dtype, (5, 5))).astype(dtype) / 5], **dict(close, rtol=1e-2))
+        check('MatrixExponential', [np.zeros((2, 2), dtype)], **close)
+        if np.dtype(dtype).kind == 'c':
+            check('MatrixLogarithm', [np.array([[-1, 2], [0, 3]], dtype)], **close)
+            check('MatrixLogarithm', [centred(rng, dtype, (3, 4, 4))], **close)
+
+
 def cases(check, rng):
     determinants(check, rng)
     inverses(check, rng)
     systems(check, rng)
+    singular(check, rng)
+    self_adjoint(check, rng)
+    eigen(check, rng)
+    functions(check, rng)

@@ -9,6 +9,7 @@ tf1 = tf.compat.v1
 
 # Ops with a gradient that need no case here, and why.
 ELSEWHERE = {
+    'Eig': 'its order is not determined: tested as whole graphs',
     'ArgMax': 'its output is an integer', 'ArgMin': 'its output is an integer',
     **{name: 'loops and conditionals are tested as whole graphs' for name in (
         'Case', 'Enter', 'Exit', 'If', 'LoopCond', 'Merge', 'NextIteration', 'RefEnter', 'RefExit', 'RefIdentity', 'RefMerge',
@@ -405,7 +406,67 @@ def list_pieces():
     return [tf.square(joined)], [x]
 
 
-SCENARIOS = [use_twice, unconnected, through_integers, of_itself, several_ys, integer_x, variable_read, variable_handle,
+def some(*shape, dtype=np.float64, seed=7):
+    return normal(np.random.default_rng(seed), shape, dtype)
+
+
+def through_svd(shape, full, dtype=np.float64):
+    """What signs of the vectors leave alone, and phases with them: their products."""
+    x = tf.constant(some(*shape, dtype=dtype))
+    s, u, v = tf.raw_ops.Svd(input=x, full_matrices=full)
+    s = tf.cast(tf.sqrt(tf.math.real(s)), x.dtype)
+    k = min(shape[-2:])
+    product = tf.matmul(u[..., :k] * s[..., None, :], v[..., :k], adjoint_b=True)
+    own = tf.matmul(v[..., :k] * s[..., None, :], v[..., :k], adjoint_b=True)
+    return [tf.math.real(product * some(*shape, dtype=dtype, seed=8)),
+            tf.math.real(own * some(*own.shape, dtype=dtype, seed=9))], [x]
+
+
+def svd_square():
+    return through_svd((3, 3), False)
+
+
+def svd_wide():
+    return through_svd((2, 3, 5), False)
+
+
+def svd_tall():
+    return through_svd((5, 3), False)
+
+
+def svd_full():
+    return through_svd((3, 4), True)
+
+
+def svd_complex():
+    return through_svd((3, 4), False, np.complex128)
+
+
+def self_adjoint_vectors(dtype=np.float64):
+    x = tf.constant(some(2, 4, 4, dtype=dtype))
+    e, v = tf.raw_ops.SelfAdjointEigV2(input=x + tf.linalg.adjoint(x))
+    product = tf.matmul(v * tf.exp(e)[..., None, :], v, adjoint_b=True)
+    return [tf.math.real(product * some(2, 4, 4, dtype=dtype, seed=8))], [x]
+
+
+def self_adjoint_complex():
+    return self_adjoint_vectors(np.complex128)
+
+
+def eigen_vectors(dtype=np.float64):
+    x = tf.constant(some(2, 4, 4, dtype=dtype))
+    e, v = tf.raw_ops.Eig(input=x, Tout=tf.complex128)
+    product = tf.matmul(v * tf.exp(e)[..., None, :], v, adjoint_b=True)
+    return [tf.math.real(product * some(2, 4, 4, dtype=np.complex128, seed=8))], [x]
+
+
+def eigen_complex():
+    return eigen_vectors(np.complex128)
+
+
+SCENARIOS = [svd_square, svd_wide, svd_tall, svd_full, svd_complex, self_adjoint_vectors, self_adjoint_complex, eigen_vectors,
+             eigen_complex,
+             use_twice, unconnected, through_integers, of_itself, several_ys, integer_x, variable_read, variable_handle,
              variable_rows, variable_rows_twice, variable_rows_and_dense, variable_elements, ref_variable_rows,
              slices_into_reshape, through_stop, third_derivative, softmax_regression, array_writes, array_rows, array_pieces,
              list_items, list_pushes, list_rows, list_pieces]

@@ -45,6 +45,13 @@ static inline weir_status_t* square_shape(weir_shape_ctx_t* ctx, const weir_shap
   return *out_shape ? NULL : weir_out_of_memory();
 }
 
+static inline weir_edge_t minus(weir_grad_ctx_t* g, weir_edge_t a, weir_edge_t b) {
+  return weir_grad_node(g, "Sub", WEIR_EDGES(a, b));
+}
+static inline weir_edge_t plus(weir_grad_ctx_t* g, weir_edge_t a, weir_edge_t b) {
+  return weir_grad_node(g, "AddV2", WEIR_EDGES(a, b));
+}
+
 static inline weir_edge_t matrix_product(weir_grad_ctx_t* g, weir_edge_t a, bool adjoint_a,
                                          weir_edge_t b, bool adjoint_b) {
   return weir_grad_node_with(
@@ -92,6 +99,37 @@ static inline weir_edge_t triangular_solve(weir_grad_ctx_t* g, weir_edge_t matri
   return weir_grad_node_with(
       g, "MatrixTriangularSolve", WEIR_EDGES(matrix, rhs),
       WEIR_ATTRS(weir_attr_bool("lower", is_lower), weir_attr_bool("adjoint", is_adjoint)));
+}
+
+// Columns [begin, end) of the matrices; end -1: to the last.
+static inline weir_edge_t columns(weir_grad_ctx_t* g, weir_edge_t a, int64_t begin, int64_t end) {
+  weir_edge_t from = weir_build_int64s(g->builder, (const int64_t[]){0, begin}, 2);
+  weir_edge_t to = weir_build_int64s(g->builder, (const int64_t[]){0, end}, 2);
+  weir_edge_t step = weir_build_int64s(g->builder, (const int64_t[]){1, 1}, 2);
+  return weir_grad_node_with(
+      g, "StridedSlice", WEIR_EDGES(a, from, to, step),
+      WEIR_ATTRS(weir_attr_int("ellipsis_mask", 1), weir_attr_int("end_mask", end < 0 ? 2 : 0)));
+}
+
+// x / (x^2 + 1e-20): about 1 / x, but 0 where x is 0.
+static inline weir_edge_t safe_reciprocal(weir_grad_ctx_t* g, weir_edge_t x) {
+  weir_edge_t square = plus(g, weir_grad_mul(g, x, x), weir_grad_scalar(g, x, 1e-20));
+  return weir_grad_mul(g, x, weir_grad_node(g, "Reciprocal", WEIR_EDGES(square)));
+}
+
+// 1 / (x[j] - x[i]) in row i and column j, of the vectors |x|, and 0 on the diagonal.
+static inline weir_edge_t inverse_differences(weir_grad_ctx_t* g, weir_edge_t x) {
+  weir_edge_t across =
+      weir_grad_node(g, "ExpandDims", WEIR_EDGES(x, weir_build_int32(g->builder, -2)));
+  weir_edge_t down =
+      weir_grad_node(g, "ExpandDims", WEIR_EDGES(x, weir_build_int32(g->builder, -1)));
+  weir_edge_t zeros = weir_grad_node(g, "ZerosLike", WEIR_EDGES(x));
+  return weir_grad_node(g, "MatrixSetDiag",
+                        WEIR_EDGES(safe_reciprocal(g, minus(g, across, down)), zeros));
+}
+
+static inline weir_edge_t diagonal_matrix(weir_grad_ctx_t* g, weir_edge_t diagonal) {
+  return weir_grad_node(g, "MatrixDiag", WEIR_EDGES(diagonal));
 }
 
 #endif  // WEIR_OPS_LINALG_COMMON_H_

@@ -100,13 +100,6 @@ static weir_edge_t over_adjoint(weir_grad_ctx_t* g, weir_edge_t x, weir_edge_t r
   return adjoint(g, triangular_solve(g, r, adjoint(g, x), false, false));
 }
 
-static weir_edge_t minus(weir_grad_ctx_t* g, weir_edge_t a, weir_edge_t b) {
-  return weir_grad_node(g, "Sub", WEIR_EDGES(a, b));
-}
-static weir_edge_t plus(weir_grad_ctx_t* g, weir_edge_t a, weir_edge_t b) {
-  return weir_grad_node(g, "AddV2", WEIR_EDGES(a, b));
-}
-
 // What complex types need beside: the imaginary diagonal of |m|, through q and r.
 static weir_edge_t correction(weir_grad_ctx_t* g, weir_edge_t q, weir_edge_t r, weir_edge_t m) {
   weir_edge_t zeros = weir_grad_node(g, "ZerosLike", WEIR_EDGES(m));
@@ -136,16 +129,6 @@ static weir_edge_t deep_grad(weir_grad_ctx_t* g, weir_edge_t q, weir_edge_t r, w
   weir_edge_t sum = plus(g, within, beside);
   if (!weir_dtype_is_complex(weir_grad_dtype(g, q))) return sum;
   return plus(g, sum, correction(g, q, r, minus(g, rdr, adjoint(g, qdq))));
-}
-
-// Columns [begin, end) of the matrices; end -1: to the last.
-static weir_edge_t columns(weir_grad_ctx_t* g, weir_edge_t a, int64_t begin, int64_t end) {
-  weir_edge_t from = weir_build_int64s(g->builder, (const int64_t[]){0, begin}, 2);
-  weir_edge_t to = weir_build_int64s(g->builder, (const int64_t[]){0, end}, 2);
-  weir_edge_t step = weir_build_int64s(g->builder, (const int64_t[]){1, 1}, 2);
-  return weir_grad_node_with(
-      g, "StridedSlice", WEIR_EDGES(a, from, to, step),
-      WEIR_ATTRS(weir_attr_int("ellipsis_mask", 1), weir_attr_int("end_mask", end < 0 ? 2 : 0)));
 }
 
 static weir_status_t* qr_grad(weir_grad_ctx_t* g) {
