@@ -156,6 +156,86 @@ def functions(check, rng):
             check('MatrixLogarithm', [centred(rng, dtype, (3, 4, 4))], **close)
 
 
+def least_squares(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = dict(rtol=5e-3, atol=1e-3) if np.dtype(dtype).itemsize // (1 + (np.dtype(dtype).kind == 'c')) == 4 else dict(rtol=1e-8, atol=1e-9)
+        for op in ['MatrixSolveLs'] + ['BatchMatrixSolveLs'] * (np.dtype(dtype).kind == 'f'):
+            for shape in ((1, 1), (3, 3), (5, 3), (3, 5), (2, 4, 3), (2, 1, 2, 4), (20, 7), (7, 20), (0, 3, 3), (3, 0), (2, 3, 0)):
+                for k in (0, 1, 3):
+                    b = centred(rng, dtype, shape[:-1] + (k,))
+                    for fast, l2 in ((True, 0.0), (True, 0.7), (False, 0.0), (False, 0.5)):
+                        check(op, [centred(rng, dtype, shape), b, np.float64(l2)], {'fast': fast}, **close)
+            check(op, [np.zeros((0, 3), dtype), np.zeros((0, 2), dtype), np.float64(0)], shapes_only=True)
+            for a in ([[1, 2], [2, 4]], [[0, 0], [0, 0]], [[1, 2, 3], [2, 4, 6]]):
+                b = np.array([[1], [3]], dtype)
+                check(op, [np.array(a, dtype), b, np.float64(0)], {'fast': True})
+                check(op, [np.array(a, dtype), b, np.float64(0)], {'fast': False}, **close)
+                check(op, [np.array(a, dtype), b, np.float64(1)], {'fast': True}, **close)
+            for a, b, l2 in (((2, 2), (3, 1), 0), ((2, 2), (2,), 0), ((2,), (2, 1), 0), ((1, 2, 2), (2, 1), 0), ((2, 2, 2), (3, 2, 1), 0),
+                             ((), (), 0), ((2, 2), (2, 1), -1), ((2, 2), (2, 1), [0.5]), ((2, 2), (2, 1), np.nan)):
+                check(op, [np.ones(a, dtype), np.ones(b, dtype), np.float64(l2)])
+
+
+def bands(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        op = 'BandedTriangularSolve'
+        for left, right, count, n, k in (((), (), 1, 1, 1), ((), (), 2, 3, 1), ((), (), 3, 5, 2), ((2,), (2,), 2, 4, 3), ((), (3,), 2, 4, 1),
+                                         ((2, 1), (3,), 2, 4, 2), ((), (), 4, 4, 1), ((), (), 5, 3, 1), ((0,), (0,), 2, 3, 1), ((), (), 2, 3, 0)):
+            a = centred(rng, dtype, left + (count, n)) / 3
+            b = centred(rng, dtype, right + (n, k))
+            for lower in (False, True):
+                a[..., 0 if lower else -1, :] += 2
+                for adjoint in (False, True):
+                    check(op, [a, b], {'lower': lower, 'adjoint': adjoint}, gradient=count <= n, **close)
+        check(op, [np.array([[1, 0, 3], [0, 1, 1]], dtype), np.ones((3, 1), dtype)])
+        for a, b in (((2, 3), (2, 1)), ((3,), (3, 1)), ((2, 3), (3,)), ((0, 3), (3, 1)), ((2, 2, 3), (4, 3, 1)), ((), ())):
+            check(op, [np.ones(a, dtype), np.ones(b, dtype)])
+
+
+def tridiagonals(check, rng):
+    for dtype in FACTOR_TYPES:
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        for batch, n, k in (((), 1, 1), ((), 2, 1), ((), 3, 2), ((), 10, 3), ((2,), 4, 2), ((2, 3), 5, 1), ((0,), 3, 1), ((), 0, 1), ((), 3, 0),
+                            ((), 200, 1)):
+            d = centred(rng, dtype, batch + (3, n))
+            b = centred(rng, dtype, batch + (n, k))
+            wide = d.copy()
+            wide[..., 1, :] += 4
+            for pivoting in (False, True):
+                check('TridiagonalSolve', [wide.astype(dtype), b], {'partial_pivoting': pivoting}, **close)
+            check('TridiagonalSolve', [wide, b], {'perturb_singular': True}, **close)
+            if n < 12:
+                d[..., 1, :] = 0 if n % 2 == 0 else d[..., 1, :]
+                check('TridiagonalSolve', [d, b], **dict(close, rtol=close['rtol'] * 100), gradient=False)
+            parts = [d[..., i:i + 1, :].copy() for i in range(3)]
+            check('TridiagonalMatMul', [*parts, b], **close)
+        zeros, ones = np.zeros((3, 3), dtype), np.ones((3, 1), dtype)
+        for pivoting, perturb in ((True, False), (False, False), (True, True), (False, True)):
+            check('TridiagonalSolve', [zeros, ones], {'partial_pivoting': pivoting, 'perturb_singular': perturb}, gradient=False)
+        for d in ([[0, 0, 0], [2, 0, 3], [0, 0, 0]], [[5, 0, 0], [2, 0, 3], [0, 0, 0]], [[0, 7, 0], [2, 0, 3], [0, 0, 0]]):
+            check('TridiagonalSolve', [np.array(d, dtype), ones], {'perturb_singular': True}, gradient=False)
+        for a, b in (((2, 3), (3, 1)), ((3, 3), (2, 1)), ((3, 3), (1, 3, 1)), ((3,), (3, 1)), ((2, 3, 3), (3, 3, 1)), ((), ())):
+            check('TridiagonalSolve', [np.ones(a, dtype), np.ones(b, dtype)])
+        for a, b, c, x in (((1, 2), (1, 3), (1, 3), (3, 2)), ((1, 3), (1, 3), (1, 2), (3, 2)), ((2, 3), (2, 3), (2, 3), (3, 2)),
+                           ((3,), (3,), (3,), (3, 2)), ((2, 1, 3), (1, 3), (1, 3), (3, 2)), ((1, 3), (1, 3), (1, 3), (4, 2)),
+                           ((2, 1, 3), (2, 1, 3), (2, 1, 3), (3, 3, 2))):
+            check('TridiagonalMatMul', [np.ones(shape, dtype) for shape in (a, b, c, x)])
+
+
+def legacy(check, rng):
+    for dtype in (np.float32, np.float64):
+        close = FACTOR_CLOSE[np.dtype(dtype)]
+        a = centred(rng, dtype, (2, 4, 4))
+        positive = (a @ np.swapaxes(a, -1, -2) + 4 * np.eye(4)).astype(dtype)
+        check('BatchCholesky', [positive], **close)
+        check('BatchCholesky', [np.ones((2, 3), dtype)])
+        l = np.linalg.cholesky(positive)
+        check('BatchCholeskyGrad', [l, a], **close)
+        check('BatchMatrixTriangularSolve', [l, centred(rng, dtype, (2, 4, 3))], **close)
+        check('BatchMatrixTriangularSolve', [l, centred(rng, dtype, (2, 4, 3))], {'lower': False, 'adjoint': True}, **close)
+
+
 def cases(check, rng):
     determinants(check, rng)
     inverses(check, rng)
@@ -164,3 +244,7 @@ def cases(check, rng):
     self_adjoint(check, rng)
     eigen(check, rng)
     functions(check, rng)
+    least_squares(check, rng)
+    bands(check, rng)
+    tridiagonals(check, rng)
+    legacy(check, rng)

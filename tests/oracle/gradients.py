@@ -54,6 +54,7 @@ COARSE = {
 NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
     'Cholesky': 'reads one triangle, but the gradient is that of a symmetric matrix',
+    'MatrixSolveLs': 'no gradient of the regularizer',
     'SelfAdjointEigV2': 'reads one triangle, whose diagonal has no imaginary part',
     'RandomGamma': 'a draw that is rejected is a jump',
     'Qr': 'jumps where a column needs no reflection',
@@ -76,7 +77,7 @@ NOT_NUMERIC = {
 }
 # TensorFlow's gradients of these do not conjugate, or are zero.
 NOT_NUMERIC_COMPLEX = {'Cumprod', 'EuclideanNorm', 'LogMatrixDeterminant', 'MatrixDeterminant', 'MatrixSquareRoot', 'MulNoNan', 'SegmentProd', 'Sign', 'SquaredDifference', 'Svd',
-                       'UnsortedSegmentProd', 'Xdivy'}
+                       'TridiagonalSolve', 'UnsortedSegmentProd', 'Xdivy'}
 
 # Of these ties have no derivative.
 SELECTING = {'Max', 'MaxPool', 'MaxPoolV2', 'MaxPoolWithArgmax', 'Min', 'SegmentMax', 'SegmentMin', 'TopK', 'TopKV2',

@@ -1,6 +1,6 @@
 // cholesky.c — Cholesky and CholeskyGrad: factors of positive definite matrices in batches.
 #include "kernel/linalg/linalg.h"
-#include "ops/linalg/common.h"
+#include "ops/linalg/batch.h"
 
 typedef struct factor_job_t {
   const weir_tensor_t* a;  // or the factor, for the gradient
@@ -65,12 +65,6 @@ static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* square_unchanged(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* shape = NULL;
-  WEIR_TRY(square_shape(ctx, weir_shape_input(ctx, 0), &shape));
-  return weir_shape_set(ctx, 0, shape);
-}
-
 // da = (s + s^H) / 2 with s = l^-H * p * l^-1, where p is the lower triangle of l^H * dl with its
 // diagonal halved.
 static weir_status_t* cholesky_build_grad(weir_grad_ctx_t* g) {
@@ -99,7 +93,7 @@ const weir_op_module_t weir_ops_linalg_cholesky = {
          .inputs = "input: T",
          .outputs = "output: T",
          .summary = "Lower factors of positive definite matrices",
-         .infer_shape = square_unchanged,
+         .infer_shape = weir_shape_fn_square,
          .build_grad = cholesky_build_grad,
          .kernels = WEIR_CPU_KERNEL(.types = "T: double, float, complex64, complex128",
                                     .compute = cholesky_cpu)},
@@ -108,6 +102,20 @@ const weir_op_module_t weir_ops_linalg_cholesky = {
          .inputs = "l: T; grad: T",
          .outputs = "output: T",
          .summary = "Reverse-mode gradient of Cholesky",
-         .infer_shape = square_unchanged,
+         .infer_shape = weir_shape_fn_square,
          .kernels = WEIR_CPU_KERNEL(.types = "T: float, double", .compute = cholesky_grad_cpu)},
+        {.name = "BatchCholesky",
+         .attrs = "T: {double, float}",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .summary = "Cholesky of old graphs",
+         .infer_shape = weir_shape_fn_square,
+         .kernels = WEIR_CPU_KERNEL(.compute = cholesky_cpu)},
+        {.name = "BatchCholeskyGrad",
+         .attrs = "T: {float, double}",
+         .inputs = "l: T; grad: T",
+         .outputs = "output: T",
+         .summary = "CholeskyGrad of old graphs",
+         .infer_shape = weir_shape_fn_square,
+         .kernels = WEIR_CPU_KERNEL(.compute = cholesky_grad_cpu)},
         {0}}};

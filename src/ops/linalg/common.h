@@ -132,4 +132,31 @@ static inline weir_edge_t diagonal_matrix(weir_grad_ctx_t* g, weir_edge_t diagon
   return weir_grad_node(g, "MatrixDiag", WEIR_EDGES(diagonal));
 }
 
+static inline bool is_same_batch(const weir_shape_t* a, const weir_shape_t* b) {
+  if (a->rank < 2 || a->rank != b->rank) return false;
+  for (int i = 0; i < a->rank; ++i) {
+    if (a->dims[i] < 0 || b->dims[i] < 0) return false;
+    if (i < a->rank - 2 && a->dims[i] != b->dims[i]) return false;
+  }
+  return true;
+}
+
+// Sets the gradients of inputs 0 and 1, matrices in batches that were broadcast: summed down to
+// their shapes.
+static inline weir_status_t* set_batches(weir_grad_ctx_t* g, weir_edge_t da, weir_edge_t db) {
+  weir_edge_t a = weir_grad_input(g, 0), b = weir_grad_input(g, 1);
+  if (!is_same_batch(weir_grad_shape(g, a), weir_grad_shape(g, b))) {
+    weir_edge_t sa = weir_grad_shape_of(g, a), sb = weir_grad_shape_of(g, b);
+    weir_edge_t axes =
+        weir_grad_node(g, "BroadcastGradientArgs",
+                       WEIR_EDGES(weir_grad_batch_shape(g, sa), weir_grad_batch_shape(g, sb)));
+    da = weir_grad_node(g, "Sum", WEIR_EDGES(da, axes));
+    da = weir_grad_node(g, "Reshape", WEIR_EDGES(da, sa));
+    db = weir_grad_node(g, "Sum", WEIR_EDGES(db, weir_build_output(axes, 1)));
+    db = weir_grad_node(g, "Reshape", WEIR_EDGES(db, sb));
+  }
+  WEIR_TRY(weir_grad_set(g, 0, da));
+  return weir_grad_set(g, 1, db);
+}
+
 #endif  // WEIR_OPS_LINALG_COMMON_H_

@@ -98,41 +98,17 @@ static weir_status_t* solve_shape(weir_shape_ctx_t* ctx) {
 
 // ---- gradient ----
 
-static bool same_batch(const weir_shape_t* a, const weir_shape_t* b) {
-  if (a->rank < 2 || a->rank != b->rank) return false;
-  for (int i = 0; i < a->rank; ++i) {
-    if (a->dims[i] < 0 || b->dims[i] < 0) return false;
-    if (i < a->rank - 2 && a->dims[i] != b->dims[i]) return false;
-  }
-  return true;
-}
-
-static weir_edge_t reduced(weir_grad_ctx_t* g, weir_edge_t dx, weir_edge_t axes,
-                           weir_edge_t shape) {
-  weir_edge_t sum = weir_grad_node(g, "Sum", WEIR_EDGES(dx, axes));
-  return weir_grad_node(g, "Reshape", WEIR_EDGES(sum, shape));
-}
-
 // db = op(a)^-H * dx; da = -db * x^H, or its adjoint, within the triangle.
 static weir_status_t* solve_grad(weir_grad_ctx_t* g) {
   const bool is_lower = weir_attrs_bool(weir_grad_attrs(g), "lower");
   const bool is_adjoint = weir_attrs_bool(weir_grad_attrs(g), "adjoint");
-  weir_edge_t a = weir_grad_input(g, 0), b = weir_grad_input(g, 1), x = weir_grad_output(g, 0);
+  weir_edge_t a = weir_grad_input(g, 0), x = weir_grad_output(g, 0);
   weir_edge_t db = triangular_solve(g, a, weir_grad_dy(g, 0), is_lower, !is_adjoint);
   weir_edge_t da =
       is_adjoint ? matrix_product(g, x, false, db, true) : matrix_product(g, db, false, x, true);
   da = weir_grad_neg(g, da);
   da = is_lower ? band_part(g, da, -1, 0) : band_part(g, da, 0, -1);
-  if (!same_batch(weir_grad_shape(g, a), weir_grad_shape(g, b))) {
-    weir_edge_t sa = weir_grad_shape_of(g, a), sb = weir_grad_shape_of(g, b);
-    weir_edge_t axes =
-        weir_grad_node(g, "BroadcastGradientArgs",
-                       WEIR_EDGES(weir_grad_batch_shape(g, sa), weir_grad_batch_shape(g, sb)));
-    da = reduced(g, da, axes, sa);
-    db = reduced(g, db, weir_build_output(axes, 1), sb);
-  }
-  WEIR_TRY(weir_grad_set(g, 0, da));
-  return weir_grad_set(g, 1, db);
+  return set_batches(g, da, db);
 }
 
 const weir_op_module_t weir_ops_linalg_matrix_triangular_solve = {
@@ -148,5 +124,13 @@ const weir_op_module_t weir_ops_linalg_matrix_triangular_solve = {
          .build_grad = solve_grad,
          .kernels = WEIR_CPU_KERNEL(.types = "T: double, float, complex128, complex64",
                                     .compute = solve_cpu, .state_size = sizeof(solve_state_t),
+                                    .init = solve_init)},
+        {.name = "BatchMatrixTriangularSolve",
+         .attrs = "lower: bool = true; adjoint: bool = false; T: {double, float}",
+         .inputs = "matrix: T; rhs: T",
+         .outputs = "output: T",
+         .summary = "MatrixTriangularSolve of old graphs",
+         .infer_shape = solve_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = solve_cpu, .state_size = sizeof(solve_state_t),
                                     .init = solve_init)},
         {0}}};
