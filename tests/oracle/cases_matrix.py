@@ -236,6 +236,44 @@ def legacy(check, rng):
         check('BatchMatrixTriangularSolve', [l, centred(rng, dtype, (2, 4, 3))], {'lower': False, 'adjoint': True}, **close)
 
 
+MOVED = [np.float32, np.float64, np.complex64, np.complex128, np.int8, np.int32, np.int64, np.uint16, bool, np.float16]
+ALIGNS = ('LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT')
+
+
+def any_numbers(rng, dtype, shape):
+    return rng.integers(0, 2 if dtype is bool else 100, shape).astype(dtype)
+
+
+def diagonals(check, rng):
+    for dtype in MOVED:
+        def draw(*shape):
+            return any_numbers(rng, dtype, shape)
+        zero = np.zeros((), dtype)
+        for shape, k in (((3, 3), 0), ((3, 4), 1), ((4, 3), -2), ((2, 3, 4), [-1, 1]), ((4, 4), [0, 2]), ((2, 3, 5, 4), [-3, -1]), ((3, 5), [-2, 4]),
+                         ((0, 3, 3), [0, 1]), ((3, 3), [1, 1]), ((2, 2), [-1, 0])):
+            low, high = np.ravel(k)[0], np.ravel(k)[-1]
+            rows, columns = shape[-2:]
+            length = min(rows + min(high, 0), columns - max(low, 0))
+            packed = shape[:-2] + ((high - low + 1, length) if high > low else (length,))
+            check('MatrixDiagPartV2', [draw(*shape), np.int32(k), zero])
+            check('MatrixDiagV2', [draw(*packed), np.int32(k), np.int32(rows), np.int32(columns), zero])
+            check('MatrixDiagV2', [draw(*packed), np.int32(k), np.int32(-1), np.int32(-1), zero])
+            check('MatrixSetDiagV2', [draw(*shape), draw(*packed), np.int32(k)])
+            for align in ALIGNS:
+                check('MatrixSetDiagV3', [draw(*shape), draw(*packed), np.int32(k)], {'align': align})
+        check('BatchMatrixDiag', [draw(2, 3)])
+        check('BatchMatrixDiagPart', [draw(2, 3, 4)])
+        check('BatchMatrixSetDiag', [draw(2, 3, 4), draw(2, 3)])
+        if dtype is not bool:
+            check('BatchMatrixBandPart', [draw(2, 3, 4), np.int64(1), np.int64(-1)])
+    x = np.ones((2, 3, 4), np.float32)
+    for op in ('MatrixSetDiagV2', 'MatrixSetDiagV3'):
+        for diagonal, k in (((2, 3), [0, 1]), ((2, 2, 2), [0, 1]), ((2, 2), 0), ((3, 3), 0), ((3,), 0), ((), 0), ((2, 3), 4), ((2, 3), -3), ((2, 2, 3), [1, 0]),
+                            ((2, 3), [[0]]), ((2, 3), [0, 1, 2]), ((2, 3), [])):
+            check(op, [x, np.ones(diagonal, np.float32), np.int32(k)])
+        check(op, [np.ones(3, np.float32), np.ones(3, np.float32), np.int32(0)])
+
+
 def cases(check, rng):
     determinants(check, rng)
     inverses(check, rng)
@@ -248,3 +286,4 @@ def cases(check, rng):
     bands(check, rng)
     tridiagonals(check, rng)
     legacy(check, rng)
+    diagonals(check, rng)

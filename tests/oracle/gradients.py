@@ -59,6 +59,8 @@ NOT_NUMERIC = {
     'RandomGamma': 'a draw that is rejected is a jump',
     'Qr': 'jumps where a column needs no reflection',
     'FloorMod': 'jumps wherever the quotient changes, and differences step across',
+    **{op: 'in TensorFlow short diagonals stand elsewhere in the gradient'
+       for op in ('MatrixDiagV2', 'MatrixDiagPartV2', 'MatrixSetDiagV2')},
     'MatrixDiagV3': 'no gradient of the padding value',
     'MatrixDiagPartV3': 'no gradient of the padding value',
     'PreventGradient': 'an error by definition',
