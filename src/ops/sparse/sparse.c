@@ -104,6 +104,27 @@ weir_status_t* weir_sparse_check_bounds(const weir_sparse_t* s) {
   return NULL;
 }
 
+weir_status_t* weir_sparse_check_order(const weir_sparse_t* s) {
+  char row[WEIR_SHAPE_TEXT_SIZE], dims[WEIR_SHAPE_TEXT_SIZE];
+  for (int64_t i = 0; i < s->count; ++i) {
+    if (!row_is_within(s, i)) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "indices[%" PRId64 "] = %s is out of bounds: need 0 <= index < %s", i,
+                         weir_shape_text(s->rank, weir_sparse_row(s, i), row),
+                         weir_shape_text(s->rank, s->dims, dims));
+    }
+    int order =
+        i == 0 ? -1
+               : weir_sparse_compare(weir_sparse_row(s, i - 1), weir_sparse_row(s, i), s->rank);
+    if (order < 0) continue;
+    return WEIR_STATUS(
+        INVALID_ARGUMENT, "indices[%" PRId64 "] = %s is %s", i,
+        weir_shape_text(s->rank, weir_sparse_row(s, i), row),
+        order == 0 ? "repeated" : "out of order. Many sparse ops require sorted indices.");
+  }
+  return NULL;
+}
+
 weir_status_t* weir_sparse_check_dims(const int64_t* dims, int64_t rank, int64_t* out_product) {
   int64_t product = 1;
   for (int64_t d = 0; d < rank; ++d) {
@@ -228,6 +249,27 @@ weir_status_t* weir_sparse_shape_check(weir_shape_ctx_t* ctx, int first) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, first), 2, NULL));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, first + 1), 1, NULL));
   return weir_shape_with_rank(ctx, weir_shape_input(ctx, first + 2), 1, NULL);
+}
+
+weir_status_t* weir_sparse_shape_validate(weir_shape_ctx_t* ctx, int first) {
+  WEIR_TRY(weir_sparse_shape_check(ctx, first));
+  const weir_shape_t* indices = weir_shape_input(ctx, first);
+  int64_t rows = weir_shape_dim(indices, 0);
+  int64_t count = weir_shape_dim(weir_shape_input(ctx, first + 1), 0);
+  int64_t columns = indices->rank == 2 ? indices->dims[1] : -1;
+  int64_t rank = weir_shape_dim(weir_shape_input(ctx, first + 2), 0);
+  if (rows >= 0 && count >= 0 && rows != count) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Number of elements in index (%" PRId64 ") and values (%" PRId64
+                       ") do not match.",
+                       rows, count);
+  }
+  if (columns >= 0 && rank >= 0 && columns != rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Index rank (%" PRId64 ") and shape rank (%" PRId64 ") do not match.",
+                       columns, rank);
+  }
+  return NULL;
 }
 
 int64_t weir_sparse_shape_elements(const weir_shape_t* shape) {

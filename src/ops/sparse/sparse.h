@@ -39,6 +39,8 @@ WEIR_MUST_USE weir_status_t* weir_sparse_check(const weir_sparse_t* s);
 WEIR_MUST_USE weir_status_t* weir_sparse_check_parts(const weir_sparse_t* s);
 // "Sparse index tuple indices[5, :] = [2, 5] is out of bounds".
 WEIR_MUST_USE weir_status_t* weir_sparse_check_bounds(const weir_sparse_t* s);
+// "indices[5] = [1,5] is out of bounds: need 0 <= index < [4,5]", or out of order, or repeated.
+WEIR_MUST_USE weir_status_t* weir_sparse_check_order(const weir_sparse_t* s);
 // "Expected shape dimensions to be non-negative, got -4", or an overflow of their product.
 WEIR_MUST_USE weir_status_t* weir_sparse_check_dims(const int64_t* dims, int64_t rank,
                                                     int64_t* out_product);
@@ -81,6 +83,8 @@ const char* weir_sparse_dims_text(const int64_t* dims, int64_t rank,
 // ---- shape functions ----
 // Checks the ranks of three inputs from |first| on.
 WEIR_MUST_USE weir_status_t* weir_sparse_shape_check(weir_shape_ctx_t* ctx, int first);
+// The same, and that numbers of elements agree.
+WEIR_MUST_USE weir_status_t* weir_sparse_shape_validate(weir_shape_ctx_t* ctx, int first);
 // The number of elements, -1: unknown.
 int64_t weir_sparse_shape_elements(const weir_shape_t* shape);
 // Outputs from |first| on are a sparse tensor of |count| values and |rank| dimensions, -1: unknown.
