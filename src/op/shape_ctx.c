@@ -287,3 +287,26 @@ weir_status_t* weir_shape_fn_merge_all(weir_shape_ctx_t* ctx) {
   ctx->output_shapes[0] = merged;
   return NULL;
 }
+
+weir_status_t* weir_shape_fn_unsorted_segment(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* data = weir_shape_input(ctx, 0);
+  const weir_shape_t* ids = weir_shape_input(ctx, 1);
+  const weir_tensor_t* segments = weir_shape_value(ctx, 2);
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
+  if (data->rank < 0 || ids->rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  WEIR_TRY(weir_shape_at_least(ctx, data, ids->rank));
+  for (int i = 0; i < ids->rank; ++i) {
+    int64_t dim;
+    WEIR_TRY(weir_dim_join(ctx, data->dims[i], ids->dims[i], &dim));
+  }
+  int64_t dims[WEIR_MAX_RANK + 1];
+  dims[0] = segments ? weir_tensor_int_at(segments, 0) : -1;
+  if (segments && dims[0] < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Dimension size, given by scalar input 2, must be non-negative but is %lld",
+                       (long long)dims[0]);
+  }
+  int rank = 1;
+  for (int i = ids->rank; i < data->rank; ++i) dims[rank++] = data->dims[i];
+  return weir_shape_set_dims(ctx, 0, rank, dims);
+}

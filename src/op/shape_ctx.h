@@ -85,5 +85,7 @@ weir_status_t* weir_shape_fn_unchanged(
 weir_status_t* weir_shape_fn_broadcast(
     weir_shape_ctx_t* ctx);  // output 0: inputs 0 and 1 broadcast
 weir_status_t* weir_shape_fn_merge_all(weir_shape_ctx_t* ctx);  // output 0: all inputs must agree
+// Output 0: a row of input 0 for each of input 2's segments; input 1 says which element is whose.
+weir_status_t* weir_shape_fn_unsorted_segment(weir_shape_ctx_t* ctx);
 
 #endif  // WEIR_OP_SHAPE_CTX_H_

@@ -156,29 +156,6 @@ static weir_status_t* unsorted(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* unsorted_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t* data = weir_shape_input(ctx, 0);
-  const weir_shape_t* ids = weir_shape_input(ctx, 1);
-  const weir_tensor_t* segments = weir_shape_value(ctx, 2);
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
-  if (data->rank < 0 || ids->rank < 0) return weir_shape_set(ctx, 0, &weir_shape_unknown);
-  WEIR_TRY(weir_shape_at_least(ctx, data, ids->rank));
-  for (int i = 0; i < ids->rank; ++i) {
-    int64_t dim;
-    WEIR_TRY(weir_dim_join(ctx, data->dims[i], ids->dims[i], &dim));
-  }
-  int64_t dims[WEIR_MAX_RANK + 1];
-  dims[0] = segments ? weir_tensor_int_at(segments, 0) : -1;
-  if (segments && dims[0] < 0) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "Dimension size, given by scalar input 2, must be non-negative but is %" PRId64, dims[0]);
-  }
-  int rank = 1;
-  for (int i = ids->rank; i < data->rank; ++i) dims[rank++] = data->dims[i];
-  return weir_shape_set_dims(ctx, 0, rank, dims);
-}
-
 // ---- gradients: rows gathered back by id, 0 for dropped ids ----
 
 typedef struct rows_t {
@@ -246,29 +223,29 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather_kept(g, &rows, dy), slope));
 }
 
-#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)                 \
-  {                                                                                             \
-    .name = op_name,                                                                            \
-    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32",   \
-    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                     \
-    .outputs = "output: T", .summary = text, .infer_shape = unsorted_shape, .build_grad = grad, \
-    .kernels = (const weir_kernel_def_t[]) {                                                    \
-      {WEIR_DEVICE_CPU,                                                                         \
-       .types = constraint,                                                                     \
-       .compute = unsorted,                                                                     \
-       .init = init_fn,                                                                         \
-       .state_size = sizeof(unsorted_state_t),                                                  \
-       .host_inputs = "num_segments"},                                                          \
-          {WEIR_DEVICE_GPU,                                                                     \
-           .types = "T: int32, " WEIR_SCATTERED_NUMBERS,                                        \
-           .compute = unsorted,                                                                 \
-           .init = init_fn,                                                                     \
-           .state_size = sizeof(unsorted_state_t),                                              \
-           .host_inputs = "num_segments"},                                                      \
-      {                                                                                         \
-        0                                                                                       \
-      }                                                                                         \
-    }                                                                                           \
+#define UNSORTED_OP(op_name, types_, id_types, text, grad, init_fn, constraint)               \
+  {                                                                                           \
+    .name = op_name,                                                                          \
+    .attrs = "T: " types_ "; Tindices: " id_types "; Tnumsegments: {int32,int64} = DT_INT32", \
+    .inputs = "data: T; segment_ids: Tindices; num_segments: Tnumsegments",                   \
+    .outputs = "output: T", .summary = text, .infer_shape = weir_shape_fn_unsorted_segment,   \
+    .build_grad = grad, .kernels = (const weir_kernel_def_t[]) {                              \
+      {WEIR_DEVICE_CPU,                                                                       \
+       .types = constraint,                                                                   \
+       .compute = unsorted,                                                                   \
+       .init = init_fn,                                                                       \
+       .state_size = sizeof(unsorted_state_t),                                                \
+       .host_inputs = "num_segments"},                                                        \
+          {WEIR_DEVICE_GPU,                                                                   \
+           .types = "T: int32, " WEIR_SCATTERED_NUMBERS,                                      \
+           .compute = unsorted,                                                               \
+           .init = init_fn,                                                                   \
+           .state_size = sizeof(unsorted_state_t),                                            \
+           .host_inputs = "num_segments"},                                                    \
+      {                                                                                       \
+        0                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
   }
 
 const weir_op_module_t weir_ops_math_unsorted_segment = {

@@ -1,12 +1,9 @@
 // decode_csv.c — DecodeCSV: reads records of comma-separated values, a tensor for each column.
-#include <ctype.h>
-#include <limits.h>
-#include <stdlib.h>
-
 #include "base/interrupt.h"
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/string/number_text.h"
 
 // The kernel's own.
 typedef struct csv_state_t {
@@ -136,52 +133,6 @@ static weir_status_t* split_record(csv_t* csv, weir_view_t record) {
 
 // ---- reading fields ----
 
-static bool parse_integer(weir_view_t text, int64_t low, int64_t high, int64_t* out_value) {
-  while (text.size > 0 && isspace((unsigned char)text.data[text.size - 1])) --text.size;
-  while (text.size > 0 && isspace((unsigned char)text.data[0])) {
-    text = weir_view(text.data + 1, text.size - 1);
-  }
-  bool is_negative = text.size > 0 && text.data[0] == '-';
-  if (is_negative || (text.size > 0 && text.data[0] == '+')) {
-    text = weir_view(text.data + 1, text.size - 1);
-  }
-  const uint64_t limit = is_negative ? 0 - (uint64_t)low : (uint64_t)high;
-  uint64_t value = 0;
-  for (size_t i = 0; i < text.size; ++i) {
-    if (text.data[i] < '0' || text.data[i] > '9') return false;
-    uint64_t digit = (uint64_t)(text.data[i] - '0');
-    if (value > (limit - digit) / 10) return false;
-    value = 10 * value + digit;
-  }
-  *out_value = (int64_t)(is_negative ? 0 - value : value);
-  return text.size > 0;
-}
-
-// |text| is followed by a terminator.
-static bool parse_floating(weir_view_t text, weir_dtype_t dtype, void* out_value) {
-  char* end = NULL;
-  if (dtype == WEIR_DTYPE_FLOAT) {
-    *(float*)out_value = strtof(text.data, &end);
-  } else {
-    *(double*)out_value = strtod(text.data, &end);
-  }
-  if (end == text.data) return false;
-  while (isspace((unsigned char)*end)) ++end;
-  return end == text.data + text.size;
-}
-
-static bool parse_field(weir_view_t text, weir_dtype_t dtype, void* out_value) {
-  int64_t value = 0;
-  switch (dtype) {
-    case WEIR_DTYPE_INT32:
-      if (!parse_integer(text, INT32_MIN, INT32_MAX, &value)) return false;
-      *(int32_t*)out_value = (int32_t)value;
-      return true;
-    case WEIR_DTYPE_INT64: return parse_integer(text, INT64_MIN, INT64_MAX, out_value);
-    default: return parse_floating(text, dtype, out_value);
-  }
-}
-
 static weir_status_t* store_field(weir_kernel_ctx_t* ctx, const csv_t* csv, int f, int64_t record) {
   const size_t start = f > 0 ? csv->ends[f - 1] + 1 : 0;
   const weir_view_t text = weir_view(csv->text.data + start, csv->ends[f] - start);
@@ -200,7 +151,7 @@ static weir_status_t* store_field(weir_kernel_ctx_t* ctx, const csv_t* csv, int 
     return NULL;
   }
   if (dtype == WEIR_DTYPE_STRING) return weir_string_set(place, text.data, text.size);
-  if (parse_field(text, dtype, place)) return NULL;
+  if (weir_number_parse(text, dtype, place)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Field %d in record %lld is not a valid %s: %.*s", f,
                      (long long)record, weir_dtype_name(dtype), WEIR_VIEW_ARG(text));
 }
