@@ -9,30 +9,6 @@
 #define MAX_PROGRAM 200000
 #define MAX_RUNE_SIZE 4
 
-typedef enum code_t {
-  CODE_CLASS,
-  CODE_BYTE,
-  CODE_ASSERT,
-  CODE_SPLIT,
-  CODE_JUMP,
-  CODE_MATCH,
-  CODE_FAIL
-} code_t;
-
-typedef struct instruction_t {
-  code_t code;
-  assertion_t assertion;
-  int next;            // SPLIT, JUMP: where to go; others go to the one after
-  int other;           // SPLIT: the second way
-  const tree_t* tree;  // CLASS
-} instruction_t;
-
-struct weir_regex_t {
-  weir_arena_t arena;  // holds the tree
-  instruction_t* program;
-  size_t count, capacity;
-};
-
 // ---- compiling ----
 
 static weir_status_t* emit(weir_regex_t* r, instruction_t instruction, int* out_at) {
@@ -68,22 +44,68 @@ static weir_status_t* compile_either(weir_regex_t* r, const tree_t* tree) {
   return NULL;
 }
 
-// One optional turn: split(turn, end); turn … [jump split]; end
-static weir_status_t* compile_turn(weir_regex_t* r, const tree_t* tree, bool loops) {
+// Whether |tree| may match without reading.
+static bool is_nullable(const tree_t* tree) {
+  for (; tree->kind == TREE_PAIR; tree = tree->right) {
+    if (!is_nullable(tree->left)) return false;
+  }
+  for (; tree->kind == TREE_EITHER; tree = tree->right) {
+    if (is_nullable(tree->left)) return true;
+  }
+  switch (tree->kind) {
+    case TREE_PAIR: return is_nullable(tree);  // the last of several ways
+    case TREE_REPEAT: return tree->min == 0 || is_nullable(tree->left);
+    case TREE_GROUP: return is_nullable(tree->left);
+    default: return tree->kind == TREE_EMPTY || tree->kind == TREE_ASSERT;
+  }
+}
+
+static void set_ways(weir_regex_t* r, int split, bool is_lazy, int turn, int end) {
+  r->program[split].next = is_lazy ? end : turn;
+  r->program[split].other = is_lazy ? turn : end;
+}
+
+// At least one turn: turn … split(turn, end); end
+static weir_status_t* compile_plus(weir_regex_t* r, const tree_t* repeat) {
+  const int turn = (int)r->count;
   int split = 0;
+  WEIR_TRY(compile(r, repeat->left));
   WEIR_TRY(emit(r, (instruction_t){.code = CODE_SPLIT}, &split));
-  r->program[split].next = (int)r->count;
-  WEIR_TRY(compile(r, tree));
-  if (loops) WEIR_TRY(emit(r, (instruction_t){.code = CODE_JUMP, .next = split}, NULL));
-  r->program[split].other = (int)r->count;
+  set_ways(r, split, repeat->is_lazy, turn, (int)r->count);
   return NULL;
 }
 
-static weir_status_t* compile_repeat(weir_regex_t* r, const tree_t* tree) {
-  for (int i = 0; i < tree->min; ++i) WEIR_TRY(compile(r, tree->left));
-  if (tree->max < 0) return compile_turn(r, tree->left, true);
-  for (int i = tree->min; i < tree->max; ++i) WEIR_TRY(compile_turn(r, tree->left, false));
+typedef enum turns_t { TURNS_ONE, TURNS_LOOP, TURNS_PLUS } turns_t;
+
+// Turns that may be left out: split(turn, end); turn … [jump split]; end
+static weir_status_t* compile_turn(weir_regex_t* r, const tree_t* repeat, turns_t turns) {
+  int split = 0;
+  WEIR_TRY(emit(r, (instruction_t){.code = CODE_SPLIT}, &split));
+  const int turn = (int)r->count;
+  WEIR_TRY(turns == TURNS_PLUS ? compile_plus(r, repeat) : compile(r, repeat->left));
+  if (turns == TURNS_LOOP) {
+    WEIR_TRY(emit(r, (instruction_t){.code = CODE_JUMP, .next = split}, NULL));
+  }
+  set_ways(r, split, repeat->is_lazy, turn, (int)r->count);
   return NULL;
+}
+
+// A loop around what may be empty is tried in another order than (x+)? would be, which is RE2's.
+static weir_status_t* compile_repeat(weir_regex_t* r, const tree_t* tree) {
+  const int alone = tree->max < 0 && tree->min > 0 ? tree->min - 1 : tree->min;
+  for (int i = 0; i < alone; ++i) WEIR_TRY(compile(r, tree->left));
+  if (tree->max < 0 && tree->min > 0) return compile_plus(r, tree);
+  if (tree->max < 0) {
+    return compile_turn(r, tree, is_nullable(tree->left) ? TURNS_PLUS : TURNS_LOOP);
+  }
+  for (int i = tree->min; i < tree->max; ++i) WEIR_TRY(compile_turn(r, tree, TURNS_ONE));
+  return NULL;
+}
+
+static weir_status_t* compile_group(weir_regex_t* r, const tree_t* tree) {
+  WEIR_TRY(emit(r, (instruction_t){.code = CODE_SAVE, .other = 2 * tree->min}, NULL));
+  WEIR_TRY(compile(r, tree->left));
+  return emit(r, (instruction_t){.code = CODE_SAVE, .other = 2 * tree->min + 1}, NULL);
 }
 
 static weir_status_t* compile(weir_regex_t* r, const tree_t* tree) {
@@ -98,6 +120,7 @@ static weir_status_t* compile(weir_regex_t* r, const tree_t* tree) {
     case TREE_PAIR: return NULL;  // seen to above
     case TREE_EITHER: return compile_either(r, tree);
     case TREE_REPEAT: return compile_repeat(r, tree);
+    case TREE_GROUP: return compile_group(r, tree);
   }
   return NULL;
 }
@@ -106,7 +129,7 @@ weir_status_t* weir_regex_create(weir_view_t pattern, weir_regex_t** out_regex) 
   weir_regex_t* r = weir_calloc(1, sizeof(*r));
   if (!r) return weir_out_of_memory();
   const tree_t* tree = NULL;
-  weir_status_t* status = weir_regex_parse(pattern, &r->arena, &tree);
+  weir_status_t* status = weir_regex_parse(pattern, &r->arena, &tree, &r->group_count);
   if (!status) status = compile(r, tree);
   if (!status) status = emit(r, (instruction_t){.code = CODE_MATCH}, NULL);
   if (status) {
@@ -145,8 +168,7 @@ static bool is_word_at(weir_view_t text, size_t at) {
          (unsigned char)text.data[at] < 0x80;
 }
 
-static bool holds(const match_t* m, assertion_t assertion, size_t at) {
-  const weir_view_t text = m->text;
+bool weir_regex_holds(weir_view_t text, assertion_t assertion, size_t at) {
   switch (assertion) {
     case ASSERT_TEXT_BEGIN: return at == 0;
     case ASSERT_TEXT_END: return at == text.size;
@@ -178,8 +200,9 @@ static void add_thread(match_t* m, int pc, size_t at) {
         m->stack[depth++] = i->next;
         break;
       case CODE_ASSERT:
-        if (holds(m, i->assertion, at)) m->stack[depth++] = pc + 1;
+        if (weir_regex_holds(m->text, i->assertion, at)) m->stack[depth++] = pc + 1;
         break;
+      case CODE_SAVE: m->stack[depth++] = pc + 1; break;
       case CODE_FAIL: break;
       default: set->items[set->count++] = pc;
     }
@@ -205,6 +228,10 @@ static bool has_all_wide(const tree_t* tree) {
   return last->low <= 0x80 && last->high == 0x10ffff;
 }
 
+bool weir_regex_has(const tree_t* tree, int decoded_size, int32_t rune) {
+  return decoded_size > 0 ? has_rune(tree, rune) : has_all_wide(tree);
+}
+
 // Lets the threads of position |at| read on; true when one has matched all.
 static bool step(match_t* m, size_t at) {
   threads_t* set = &m->sets[at % WEIR_COUNT_OF(m->sets)];
@@ -217,8 +244,7 @@ static bool step(match_t* m, size_t at) {
     if (i->code == CODE_MATCH && rest.size == 0) return true;
     if (i->code == CODE_BYTE && rest.size > 0) add_thread(m, pc + 1, at + 1);
     if (i->code != CODE_CLASS || form_size == 0) continue;
-    if (size > 0 ? has_rune(i->tree, rune) : has_all_wide(i->tree))
-      add_thread(m, pc + 1, at + (size_t)form_size);
+    if (weir_regex_has(i->tree, size, rune)) add_thread(m, pc + 1, at + (size_t)form_size);
   }
   set->count = 0;
   return false;

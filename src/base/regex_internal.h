@@ -18,6 +18,7 @@ typedef enum tree_kind_t {
   TREE_PAIR,    // |left|, then |right|
   TREE_EITHER,  // |left| or |right|
   TREE_REPEAT,  // |left|, from |min| to |max| times; max -1: any number
+  TREE_GROUP,   // |left|, whose place is remembered as that of group |min|
 } tree_kind_t;
 
 typedef enum assertion_t {
@@ -33,15 +34,45 @@ typedef struct tree_t {
   tree_kind_t kind;
   assertion_t assertion;
   int min, max;
+  bool is_lazy;  // REPEAT: as few times as will do
   const struct tree_t* left;
   const struct tree_t* right;
   rune_range_t* ranges;  // sorted, apart from each other
   int range_count;
 } tree_t;
 
+typedef enum code_t {
+  CODE_CLASS,
+  CODE_BYTE,
+  CODE_ASSERT,
+  CODE_SPLIT,
+  CODE_JUMP,
+  CODE_SAVE,
+  CODE_MATCH,
+  CODE_FAIL
+} code_t;
+
+typedef struct instruction_t {
+  code_t code;
+  assertion_t assertion;
+  int next;            // SPLIT, JUMP: where to go, SPLIT: rather; others go to the one after
+  int other;           // SPLIT: the second way; SAVE: twice a group's number, one more at its end
+  const tree_t* tree;  // CLASS
+} instruction_t;
+
+struct weir_regex_t {
+  weir_arena_t arena;  // holds the tree
+  instruction_t* program;
+  size_t count, capacity;
+  int group_count;
+};
+
 // Parses |pattern| into |arena|.
 WEIR_MUST_USE weir_status_t* weir_regex_parse(weir_view_t pattern, weir_arena_t* arena,
-                                              const tree_t** out_tree);
+                                              const tree_t** out_tree, int* out_group_count);
+// Whether |assertion| holds at |at|, and whether |tree|, a class, has the character there.
+bool weir_regex_holds(weir_view_t text, assertion_t assertion, size_t at);
+bool weir_regex_has(const tree_t* tree, int decoded_size, int32_t rune);
 // The bytes that the first one of |text| announces; 0 when they are not there. What they spell may
 // be too large, or be spelt too long.
 int weir_rune_size(weir_view_t text);

@@ -12,6 +12,7 @@ typedef struct flags_t {
   bool folds_case;    // i
   bool is_multiline;  // m
   bool dot_is_all;    // s
+  bool swaps_greed;   // U
 } flags_t;
 
 typedef struct parser_t {
@@ -20,6 +21,7 @@ typedef struct parser_t {
   weir_arena_t* arena;
   flags_t flags;
   int depth;
+  int group_count;
   rune_range_t* ranges;  // of the class at hand; malloc'd
   size_t range_count, range_capacity;
 } parser_t;
@@ -417,7 +419,9 @@ static weir_status_t* parse_flags(parser_t* p, weir_view_t begin, bool* out_is_g
       flags.is_multiline = is_on;
     } else if (c == 's') {
       flags.dot_is_all = is_on;
-    } else if (c != 'U') {
+    } else if (c == 'U') {
+      flags.swaps_greed = is_on;
+    } else {
       break;
     }
   }
@@ -429,10 +433,12 @@ static weir_status_t* parse_flags(parser_t* p, weir_view_t begin, bool* out_is_g
 static weir_status_t* parse_group(parser_t* p, const tree_t** out) {
   const weir_view_t begin = weir_view(p->rest.data - 1, p->rest.size + 1);
   const flags_t outer = p->flags;
+  bool is_remembered = true;
   if (take(p, "?P<")) {
     WEIR_TRY(skip_name(p, begin));
   } else if (take(p, "?")) {
     bool is_group = false;
+    is_remembered = false;
     WEIR_TRY(parse_flags(p, begin, &is_group));
     if (!is_group) {
       *out = new_tree(p, TREE_EMPTY);
@@ -440,10 +446,17 @@ static weir_status_t* parse_group(parser_t* p, const tree_t** out) {
     }
   }
   if (++p->depth > MAX_DEPTH) return bad(p, "nested too deeply", weir_view(NULL, 0));
+  const int number = is_remembered ? ++p->group_count : 0;
   WEIR_TRY(parse_either(p, out));
   --p->depth;
   if (!take(p, ")")) return bad(p, "missing )", p->pattern);
   p->flags = outer;
+  if (!is_remembered) return NULL;
+  tree_t* group = new_tree(p, TREE_GROUP);
+  if (!group) return weir_out_of_memory();
+  group->left = *out;
+  group->min = number;
+  *out = group;
   return NULL;
 }
 
@@ -558,9 +571,9 @@ static weir_status_t* parse_repeat(parser_t* p, const tree_t** out) {
     return bad(p, "invalid repetition size",
                weir_view(operators.data, (size_t)(p->rest.data - operators.data)));
   }
-  (void)take(p, "?");  // as few as possible: the same strings match
   tree_t* tree = new_tree(p, TREE_REPEAT);
   if (!tree) return weir_out_of_memory();
+  tree->is_lazy = take(p, "?") != p->flags.swaps_greed;
   tree->left = *out;
   tree->min = min;
   tree->max = max;
@@ -611,10 +624,12 @@ static weir_status_t* parse_either(parser_t* p, const tree_t** out) {
   return NULL;
 }
 
-weir_status_t* weir_regex_parse(weir_view_t pattern, weir_arena_t* arena, const tree_t** out_tree) {
+weir_status_t* weir_regex_parse(weir_view_t pattern, weir_arena_t* arena, const tree_t** out_tree,
+                                int* out_group_count) {
   parser_t p = {.pattern = pattern, .rest = pattern, .arena = arena};
   weir_status_t* status = parse_either(&p, out_tree);
   if (!status && p.rest.size > 0) status = bad(&p, "unexpected )", pattern);
   weir_free(p.ranges);
+  *out_group_count = p.group_count;
   return status;
 }

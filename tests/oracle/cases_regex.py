@@ -25,7 +25,39 @@ def strings(items):
     return np.array([s.encode() if isinstance(s, str) else s for s in items] + [None], object)[:-1]
 
 
+REWRITES = ['', 'x', '[\\0]', '\\1', '\\', 'p\\xq', '\\\\', '<\\1|\\2>', '\\9', 'a\\0\\']
+CHOICES = ['b*', '(a)(b)', '', 'x*', '^', '$', '(?m)^', '(?m)$', 'a+?', '(a*?)b', '(?U)a+', '(?U)a+?', '(a)|(b)', '(?:(a)|b)*', '(a|ab)(c|bcd)(d*)', 'a*',
+           '(?P<n>b)', '(a*)(a+)', '(a*?)(a+?)', '\\b', '\\B', '(\\w+) (\\w+)', '((a)b|a(b))*', '(a{1,2}?)(a*)', '(a?)(ab)?', '(|a)+', '(a|b)*?c', '[^a]', '.', '\\C',
+           '(?s).', '(?i)A', 'a(?:b|c|d){2,3}?(.)', '(a+)(b+)?', 'a.c|ab', 'ab|a.c', '(.)(.)', '()', 'a||b']
+
+
+def replaces(check, rng):
+    texts = strings(TEXTS + BYTES + ['baaac', 'abcd', 'aab', 'abab', 'a\nb\n', 'one two three'])
+    for pattern in CHOICES:
+        for rewrite in REWRITES:
+            for is_global in (True, False):
+                check('StaticRegexReplace', [texts], {'pattern': pattern, 'rewrite': rewrite, 'replace_global': is_global})
+        check('RegexReplace', [texts, strings([pattern])[0], b'(\\0)'])
+    for pattern in GOOD + BAD:
+        check('StaticRegexReplace', [texts], {'pattern': pattern, 'rewrite': '[\\0]'})
+    for shape in ((0,), (2, 3), (), (2, 0)):
+        check('RegexReplace', [strings(['ab'] * int(np.prod(shape))).reshape(shape), b'a', b'x'])
+    check('RegexReplace', [texts, strings(['a']), b'x'])
+    check('RegexReplace', [texts, b'a', strings(['x'])])
+    atoms = ['a', 'b', '.', '[ab]', '[^a]', '\\d', '(a|b)', '(?:ab)', '\\b', 'c', '(a*)', '(b+?)', '(ab|a)']
+    subjects = strings([''.join(rng.choice(list('abc1 '), int(rng.integers(0, 8)))) for _ in range(60)])
+    for _ in range(300):
+        pattern = ''
+        for _ in range(int(rng.integers(1, 6))):
+            atom = str(rng.choice(atoms))
+            pattern += atom + str(rng.choice(['', '', '?', '{1,2}', '|', '*', '+', '*?', '+?', '??']))
+        groups = pattern.count('(') - pattern.count('(?:')
+        rewrite = '<' + ''.join(f'\\{i},' for i in range(min(groups, 9) + 1)) + '>'
+        check('StaticRegexReplace', [subjects], {'pattern': pattern, 'rewrite': rewrite})
+
+
 def cases(check, rng):
+    replaces(check, rng)
     texts = strings(TEXTS + BYTES)
     for pattern in GOOD + BAD:
         check('StaticRegexFullMatch', [texts], {'pattern': pattern})
