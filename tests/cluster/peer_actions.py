@@ -24,6 +24,8 @@ import peer_world
 from peer_world import ALONE, STRANGER
 
 PROGRAM = clusters.BUILD / 'tests' / 'programs' / 'peer'
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background: programs would leave it so
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def connect(task):
@@ -177,12 +179,12 @@ def step(world, chance, note):
     task = world.draw_task(chance)
     client = connect(task)
     drawn = Step(chance, world)
-    fate = chance.choice(['deadline', 'cancelled', 'stays', 'client gone', 'closed'])
+    fate = chance.choice(['deadline', 'cancelled', 'stays', 'stays', 'client gone', 'closed'])
     seconds = chance.choice([0.05, 0.3, 1.5])
     note(f'step: {drawn.text}; {fate} after {seconds} s')
     handle = client.CreateSession(graph_def=drawn.graph.graph, config=ALONE, timeout=world.bound).session_handle
     feed = [{'name': b'x:0', 'tensor': tf.make_tensor_proto(drawn.x)}, {'name': b'n:0', 'tensor': peer_lies.tensor(drawn.n, INT64)}]
-    call = client.start('RunStep', session_handle=handle, feed=feed, target=[drawn.target],
+    call = client.start('RunStep', session_handle=handle, feed=feed, target=drawn.targets,
                         timeout=seconds if fate == 'deadline' else 300)
     concurrent.futures.wait([_Waiting(call).done], timeout=seconds + 0.1)
     if fate == 'cancelled':

@@ -1,5 +1,5 @@
 """Steps that are long, endless, impossible, or wait for what never comes: drawn by rule, built by hand."""
-from peer_lies import BOOL, DOUBLE, FLOAT, INT32, INT64, RESOURCE, STRING, Graph
+from peer_lies import BOOL, DOUBLE, FLOAT, INT32, INT64, STRING, Graph
 
 # Sizes are small, or beyond any machine: what lies between, a machine has or has not.
 SMALL = 1 << 20
@@ -24,10 +24,11 @@ class Step:
         self.graph.node('dims', 'ExpandDims', ['n', 'zero'], T=(INT64,), Tdim=(INT32,))
         self.graph.node('vector', 'ExpandDims', ['x', 'zero'], T=(FLOAT,), Tdim=(INT32,))
         self.x, self.n = 1.5, draw_size(chance)
-        self.kind = chance.choice(list(KERNELS))
+        self.kind = chance.choices(list(KERNELS), [WEIGHTS.get(kind, 1) for kind in KERNELS])[0]
         if self.kind == 'long' and not world.take_long():
             self.kind = 'never'
-        self.target = KERNELS[self.kind](self)
+        targets = KERNELS[self.kind](self)
+        self.targets = targets if isinstance(targets, list) else [targets]
         self.text = f'{self.kind}, n = {self.n}, x = {self.x}'
 
 
@@ -71,27 +72,38 @@ def joined(step):
 
 
 def read(step):
-    """A file of any kind, by any op that opens one."""
-    path = step.chance.choice(step.world.files)
-    step.graph.const('path', path.encode(), STRING)
-    op = step.chance.choice(['ReadFile', 'MatchingFiles', 'RestoreV2', 'WriteFile', 'TextLineReaderV2'])
-    step.kind = f'{op} of {path}'
-    if op == 'RestoreV2':
-        step.graph.const('names', [b'a'], STRING)
-        step.graph.const('slices', [b''], STRING)
-        return step.graph.node('y', op, ['path', 'names', 'slices'], dtypes=[FLOAT])
-    if op == 'WriteFile':
-        if path not in step.world.files[1:3] and path != '/dev/full':
-            step.kind = 'a FIFO written'
-            step.graph.const('other', step.world.files[1].encode(), STRING)
-            return step.graph.node('y', op, ['other', 'path'])
-        return step.graph.node('y', op, ['path', 'path'])
-    if op == 'TextLineReaderV2':
-        step.graph.node('reader', op)
-        step.graph.node('queue', 'FIFOQueueV2', component_types=[STRING], capacity=4)
-        step.graph.node('put', 'QueueEnqueueV2', ['queue', 'path'], Tcomponents=[STRING])
-        return step.graph.node('y', 'ReaderReadV2', ['reader', 'queue', '^put'])
-    return step.graph.node('y', op, ['path'])
+    """Files of any kind, by any op that opens one."""
+    texts, targets = [], []
+    for i in range(3):
+        path, op = step.chance.choice(step.world.files), step.chance.choice(list(READERS))
+        if op == 'WriteFile' and path not in step.world.writable_files:
+            op = 'ReadFile'
+        step.graph.const(f'path{i}', path.encode(), STRING)
+        targets.append(READERS[op](step.graph, op, f'path{i}', str(i)))
+        texts.append(f'{op} of {path}')
+    step.kind = ', '.join(texts)
+    return targets
+
+
+def read_whole(graph, op, path, i):
+    return graph.node('y' + i, op, [path])
+
+
+def write(graph, op, path, i):
+    return graph.node('y' + i, op, [path, path])
+
+
+def restore(graph, op, path, i):
+    graph.const('names' + i, [b'a'], STRING)
+    graph.const('slices' + i, [b''], STRING)
+    return graph.node('y' + i, op, [path, 'names' + i, 'slices' + i], dtypes=[FLOAT])
+
+
+def read_lines(graph, op, path, i):
+    graph.node('reader' + i, op)
+    graph.node('queue' + i, 'FIFOQueueV2', component_types=[STRING], capacity=4)
+    graph.node('put' + i, 'QueueEnqueueV2', ['queue' + i, path], Tcomponents=[STRING])
+    return graph.node('y' + i, 'ReaderReadV2', ['reader' + i, 'queue' + i, '^put' + i])
 
 
 def never(step):
@@ -144,6 +156,7 @@ def table(graph, keys, key_type, chance):
     return graph.node('y', 'LookupTableInsertV2', ['table', keys, keys], Tin=(key_type,), Tout=(key_type,))
 
 
+READERS = {'ReadFile': read_whole, 'MatchingFiles': read_whole, 'RestoreV2': restore, 'WriteFile': write, 'TextLineReaderV2': read_lines}
 KERNELS = {'fill': fill, 'range': span, 'tile': tile, 'broadcast': broadcast, 'draws': draws, 'text': text, 'joined': joined,
            'read': read, 'never': never, 'long': long, 'calls': calls}
-__all__ = ['Step', 'table', 'RESOURCE']
+WEIGHTS = {'read': 3, 'long': 2, 'calls': 2}

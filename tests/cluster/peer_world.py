@@ -74,6 +74,7 @@ class World:
         self.unix = socket.socket(socket.AF_UNIX)
         self.unix.bind(str(self.scratch / 'socket'))
         self.files = [str(self.scratch / name) for name in ('file', 'fifo', 'folder', 'sparse', 'socket', 'nobody')]
+        self.writable_files = [*self.files[1:3], '/dev/full']
         self.files += ['/dev/zero', '/dev/null', '/dev/full', '/dev/urandom', '/proc/self/maps', '/proc/kmsg', '/']
 
     # ---- for peers ----
@@ -396,6 +397,8 @@ class Ears:
             if len(value) == 16 and is_listening(value):
                 self.other = value
                 return self.name
+            if len(value) == 16:  # what only the two are to know
+                self.world.note_id('tokens of task 0', int.from_bytes(value[:8], 'little'))
             return None
         try:
             return peer_lies.change_numbers(request, lambda n: n, change)
