@@ -1,5 +1,6 @@
 """Sparse tensors as sets, sequences, counts, crossed features and strings."""
 import numpy as np
+import tensorflow as tf
 
 from cases_sparse import I64, broken, dense, reject, sparse, values
 
@@ -177,6 +178,46 @@ def serialize(check, rng):
     check('SerializeManySparse', sparse(rng, np.float32, (0, 5)), {'out_type': 'string'})
 
 
+def proto(array):
+    return tf.make_tensor_proto(array).SerializeToString()
+
+
+def serialized(*triples):
+    """The sparse tensors as TensorFlow writes them, in rows of three strings."""
+    return np.array([proto(part) for triple in triples for part in triple] + [None], object)[:-1].reshape(-1, 3)
+
+
+def rows(*strings):
+    return np.array(list(strings) + [None], object)[:-1]
+
+
+def deserialize(check, rng):
+    def both(strings, dtype):
+        check('DeserializeSparse', [strings], {'dtype': dtype})
+        check('DeserializeManySparse', [strings], {'dtype': dtype})
+    for dtype in (np.float32, np.float64, np.int32, np.int64, np.uint8, np.complex64, bool, bytes):
+        t = 'string' if dtype == bytes else dtype
+        both(serialized(*[sparse(rng, dtype, (3, n)) for n in (4, 2, 5)]), t)
+        check('DeserializeSparse', [serialized(sparse(rng, dtype, (3, 4)))[0]], {'dtype': t})
+        check('DeserializeSparse', [serialized(*[sparse(rng, dtype, (3, n)) for n in (4, 2, 5, 1)]).reshape(2, 2, 3)], {'dtype': t})
+    for shape in ((5,), (0, 3), (2, 2, 2)):
+        both(serialized(sparse(rng, np.float32, shape)), np.float32)
+        both(serialized(*[sparse(rng, np.float32, shape, d) for d in (0, 0.5, 1)]), np.float32)
+    good = sparse(rng, np.float32, (3, 4))
+    both(serialized(good, sparse(rng, np.float32, (3, 4, 2))), np.float32)
+    both(serialized(good), np.float64)
+    both(serialized(good)[:, :2], np.float32)
+    both(serialized(good)[:0], np.float32)
+    both(serialized(good)[0, 0], np.float32)
+    both(serialized(good)[0], np.float32)
+    both(serialized(good)[None], np.float32)
+    both(rows(b'bad', b'bad', b'bad').reshape(1, 3), np.float32)
+    for k, bad in enumerate(broken(good)):
+        if k < 15:  # dimensions below 0 or too large end TensorFlow's process
+            both(serialized(bad), np.float32)
+            both(serialized(good, bad), np.float32)
+
+
 def cases(check, rng):
-    for family in (sets, edit_distance, counts, cross, serialize):
+    for family in (sets, edit_distance, counts, cross, serialize, deserialize):
         family(check, rng)
