@@ -53,6 +53,11 @@ static weir_status_t* init_resource(const weir_kernel_init_t* init, const char* 
   return status;
 }
 
+weir_status_t* weir_shared_handle_init_names(const weir_kernel_init_t* init,
+                                             weir_shared_handle_t* handle) {
+  return init_names(init->node, handle);
+}
+
 weir_status_t* weir_shared_handle_init(const weir_kernel_init_t* init, const char* type_name,
                                        weir_shared_handle_t* handle) {
   WEIR_TRY(init_names(init->node, handle));

@@ -20,6 +20,9 @@ typedef struct weir_shared_handle_t {
 WEIR_MUST_USE weir_status_t* weir_shared_handle_init(const weir_kernel_init_t* init,
                                                      const char* type_name,
                                                      weir_shared_handle_t* handle);
+// The same without a handle to put out: of ops that name the resource they use themselves (Stage).
+WEIR_MUST_USE weir_status_t* weir_shared_handle_init_names(const weir_kernel_init_t* init,
+                                                           weir_shared_handle_t* handle);
 void weir_shared_handle_deinit(weir_shared_handle_t* handle);
 
 // Makes the handle output 0: one increment of a reference count.
