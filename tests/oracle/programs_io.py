@@ -65,13 +65,15 @@ def compressed(rng, draw_file, name):
     return draw_compressed
 
 
-def make_reader(p, kind, compression=''):
+def make_reader(p, kind, compression='', v='V2'):
     """The node, and a function that draws a file for it."""
     rng = p.rng
+    if kind == 4:
+        return getattr(raw, 'IdentityReader' + v)(), lambda r: b''
     if kind == 0:
-        return raw.TextLineReaderV2(skip_header_lines=int(rng.integers(0, 3))), text_file
+        return getattr(raw, 'TextLineReader' + v)(skip_header_lines=int(rng.integers(0, 3))), text_file
     if kind == 1:
-        return raw.WholeFileReaderV2(), lambda r: draw_bytes(r, int(r.integers(0, 100)))
+        return getattr(raw, 'WholeFileReader' + v)(), lambda r: draw_bytes(r, int(r.integers(0, 100)))
     if kind == 2:
         size, hop = int(rng.integers(1, 6)), int(rng.integers(0, 4))
         head, foot = int(rng.integers(0, 3)), int(rng.integers(0, 3))
@@ -79,29 +81,73 @@ def make_reader(p, kind, compression=''):
         def draw_file(r):
             n = int(r.integers(0, 6))
             return draw_bytes(r, head + foot + (size + (n - 1) * (hop or size) if n else 0))
-        reader = raw.FixedLengthRecordReaderV2(record_bytes=size, header_bytes=head, footer_bytes=foot, hop_bytes=hop,
-                                               encoding=compression)
+        encoding = {'encoding': compression} if v else {}
+        reader = getattr(raw, 'FixedLengthRecordReader' + v)(record_bytes=size, header_bytes=head, footer_bytes=foot, hop_bytes=hop, **encoding)
         return reader, compressed(rng, draw_file, compression)
-    return raw.TFRecordReaderV2(compression_type=compression), compressed(rng, record_file, compression)
+    return getattr(raw, 'TFRecordReader' + v)(compression_type=compression), compressed(rng, record_file, compression)
 
 
-def read(p, kind, compression=''):
+def read(p, kind, compression='', v='V2'):
     rng = p.rng
-    reader, draw_file = make_reader(p, kind, compression)
-    queue = raw.FIFOQueueV2(component_types=[tf.string], shapes=[[]], capacity=20)
+
+    def op(name, **kwargs):
+        return getattr(raw, name + v)(reader_handle=reader, **kwargs)
+
+    reader, draw_file = make_reader(p, kind, compression, v)
+    queue = getattr(raw, 'FIFOQueue' + v)(component_types=[tf.string], shapes=[[]], capacity=20)
     names = [p.write(f'file{i}', draw_file(rng)) for i in range(int(rng.integers(1, 4)))]
     if rng.integers(8) == 0:
         names.append('missing')
-    p.step(raw.QueueEnqueueManyV2(handle=queue, components=[tf.constant(names)]))
-    p.step(raw.QueueCloseV2(handle=queue))
-    one = raw.ReaderReadV2(reader_handle=reader, queue_handle=queue)
-    some = raw.ReaderReadUpToV2(reader_handle=reader, queue_handle=queue, num_records=p.hide(np.int64(rng.integers(1, 4))))
-    counts = [raw.ReaderNumRecordsProducedV2(reader_handle=reader), raw.ReaderNumWorkUnitsCompletedV2(reader_handle=reader)]
+    p.step(getattr(raw, 'QueueEnqueueMany' + v)(handle=queue, components=[tf.constant(names)]))
+    p.step(getattr(raw, 'QueueClose' + v)(handle=queue))
+    one = op('ReaderRead', queue_handle=queue)
+    some = op('ReaderReadUpTo', queue_handle=queue, num_records=p.hide(np.int64(rng.integers(1, 4))))
+    counts = [op('ReaderNumRecordsProduced'), op('ReaderNumWorkUnitsCompleted')]
     for _ in range(int(rng.integers(4, 14))):
         p.step(p.pick(one, some, some))
         p.step(counts)
-    p.step(raw.ReaderResetV2(reader_handle=reader))
+    p.step(op('ReaderReset'))
     p.step(counts)
+
+
+@program(40)
+def old_readers(p):
+    """Readers by reference: TensorFlow's client makes but one kind of those that graphs of old have."""
+    read(p, 1, '', '')
+
+
+@program(20)
+def names_read(p):
+    read(p, 4)
+
+
+@program(30)
+def states_of_readers(p):
+    """Readers of names and of whole files can be saved."""
+    v = p.pick('', 'V2')
+
+    def op(name, **kwargs):
+        return getattr(raw, name + v)(reader_handle=reader, **kwargs)
+
+    kind = p.pick(4, 4, 4, 0, 1, 2, 3) if v else 1
+    reader, _ = make_reader(p, kind, '', v)
+    queue = getattr(raw, 'FIFOQueue' + v)(component_types=[tf.string], shapes=[[]], capacity=20)
+    p.step(getattr(raw, 'QueueEnqueueMany' + v)(handle=queue, components=[tf.constant(['a', 'b\0c', '', 'd'])]))
+    save, counts = op('ReaderSerializeState'), [op('ReaderNumRecordsProduced'), op('ReaderNumWorkUnitsCompleted')]
+    p.step(save)
+    if kind == 4:
+        for _ in range(int(p.rng.integers(1, 4))):
+            p.step(op('ReaderRead', queue_handle=queue))
+            p.step(save)
+    state = tf1.placeholder(tf.string, None)
+    restore = op('ReaderRestoreState', state=state)
+    for text in (b'', b'\x08\x03\x10\x02\x18\x05\x22\x01x', b'\x08\x03\x10\x03', b'\x08\x01\x10\x02', b'\xff', b'\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01'):
+        p.step(restore, feeds={state: text})
+        p.step(save)
+        p.step(counts)
+    p.step(restore, feeds={state: [b'']})
+    p.step(op('ReaderReset'))
+    p.step(save)
 
 
 @program(40)

@@ -1,5 +1,5 @@
-// reader.c — The ops that name a reader: TFRecordReaderV2, TextLineReaderV2, WholeFileReaderV2,
-// FixedLengthRecordReaderV2.
+// reader.c — The ops that name a reader: TFRecordReader, TextLineReader, WholeFileReader,
+// IdentityReader, FixedLengthRecordReader, old and V2.
 #include "op/shape_ctx.h"
 #include "ops/reader/reader_resource.h"
 
@@ -59,7 +59,16 @@ static weir_status_t* fixed_length_init(const weir_kernel_init_t* init, void* st
   WEIR_TRY(init_count(init, "record_bytes", &s->config.record_size));
   WEIR_TRY(init_count(init, "footer_bytes", &s->config.footer_size));
   WEIR_TRY(init_count(init, "hop_bytes", &s->config.hop_size));
-  WEIR_TRY(init_compression(init, "encoding", &s->config));
+  // The old op has no such attribute.
+  if (weir_attrs_find(init->node->attrs, "encoding")) {
+    WEIR_TRY(init_compression(init, "encoding", &s->config));
+  }
+  return init_handle(init, s);
+}
+
+static weir_status_t* identity_init(const weir_kernel_init_t* init, void* state) {
+  reader_state_t* s = state;
+  s->config.kind = WEIR_READER_IDENTITY;
   return init_handle(init, s);
 }
 
@@ -85,27 +94,34 @@ static weir_status_t* reader_cpu(weir_kernel_ctx_t* ctx) {
 }
 
 #define NAMES "container: string = ''; shared_name: string = ''"
-#define READER_OP(op, specs, init_fn)                                                   \
-  {                                                                                     \
-    .name = op, .attrs = specs, .outputs = "reader_handle: resource",                   \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .infer_shape = weir_shared_handle_shape, \
-    .kernels = (const weir_kernel_def_t[]) {                                            \
-      {WEIR_DEVICE_CPU, .compute = reader_cpu,   .state_size = sizeof(reader_state_t),  \
-       .init = init_fn, .deinit = reader_deinit, .host_outputs = "reader_handle"},      \
-      {                                                                                 \
-        0                                                                               \
-      }                                                                                 \
-    }                                                                                   \
+#define READER_OP(op, out, extra, specs, init_fn)                                                 \
+  {                                                                                               \
+    .name = op, .attrs = specs, .outputs = "reader_handle: " out,                                 \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | (extra), .infer_shape = weir_shared_handle_shape, \
+    .kernels = (const weir_kernel_def_t[]) {                                                      \
+      {WEIR_DEVICE_CPU, .compute = reader_cpu,   .state_size = sizeof(reader_state_t),            \
+       .init = init_fn, .deinit = reader_deinit, .host_outputs = "reader_handle"},                \
+      {                                                                                           \
+        0                                                                                         \
+      }                                                                                           \
+    }                                                                                             \
   }
+#define READER_OPS(name, specs, old_specs, init_fn)    \
+  READER_OP(name "V2", "resource", 0, specs, init_fn), \
+      READER_OP(name, "Ref(string)", WEIR_OP_NO_GRADIENT, old_specs, init_fn)
+
+#define RECORD NAMES "; compression_type: string = ''"
+#define TEXT_LINE "skip_header_lines: int = 0; " NAMES
+#define FIXED_LENGTH \
+  "header_bytes: int = 0; record_bytes: int; footer_bytes: int = 0; hop_bytes: int = 0; " NAMES
 
 const weir_op_module_t weir_ops_reader_reader = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        READER_OP("TFRecordReaderV2", NAMES "; compression_type: string = ''", record_init),
-        READER_OP("TextLineReaderV2", "skip_header_lines: int = 0; " NAMES, text_line_init),
-        READER_OP("WholeFileReaderV2", NAMES, whole_file_init),
-        READER_OP("FixedLengthRecordReaderV2",
-                  "header_bytes: int = 0; record_bytes: int; footer_bytes: int = 0; "
-                  "hop_bytes: int = 0; " NAMES "; encoding: string = ''",
-                  fixed_length_init),
+        READER_OPS("TFRecordReader", RECORD, RECORD, record_init),
+        READER_OPS("TextLineReader", TEXT_LINE, TEXT_LINE, text_line_init),
+        READER_OPS("WholeFileReader", NAMES, NAMES, whole_file_init),
+        READER_OPS("IdentityReader", NAMES, NAMES, identity_init),
+        READER_OPS("FixedLengthRecordReader", FIXED_LENGTH "; encoding: string = ''", FIXED_LENGTH,
+                   fixed_length_init),
         {0}}};

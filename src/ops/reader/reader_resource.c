@@ -1,9 +1,9 @@
-// reader_resource.c — Readers: turns of reads, files from a queue, and the four ways to cut a file
-// up.
+// reader_resource.c — Readers: turns of reads, files from a queue, and the ways to cut a file up.
 #include "ops/reader/reader_resource.h"
 
 #include "base/alloc.h"
 #include "file/record.h"
+#include "wire/wire.h"
 
 enum { READ_AHEAD = 1 << 18 };
 
@@ -16,7 +16,8 @@ struct weir_reader_t {
   int64_t record_count;
   int64_t started_count;
   int64_t finished_count;
-  char* path;  // of the current file; NULL for none
+  char* path;          // of the current file; NULL for none
+  weir_strbuf_t work;  // the name that was taken last
   weir_file_t* file;
   weir_record_reader_t* records;  // RECORD: reads and owns the file instead of |file|
   uint64_t offset;                // in |file|, of the next byte to be read from |buffer| or after
@@ -116,6 +117,7 @@ static weir_status_t* open_file(weir_reader_t* r) {
     case WEIR_READER_TEXT_LINE: WEIR_TRY(weir_file_open(r->path, &r->file)); return skip_lines(r);
     case WEIR_READER_RECORD: return open_records(r);
     case WEIR_READER_FIXED_LENGTH: return open_fixed(r);
+    case WEIR_READER_IDENTITY: return NULL;
     case WEIR_READER_WHOLE_FILE:
       break;  // opened when it is read: a missing file fails every read, as in TensorFlow
   }
@@ -129,6 +131,13 @@ static weir_status_t* start_file(weir_reader_t* r, const weir_tensor_t* name) {
   }
   weir_view_t path = weir_string_view(WEIR_TENSOR_DATA(name, weir_string_t));
   close_file(r);
+  r->work.size = 0;
+  weir_strbuf_append(&r->work, path.data, path.size);
+  WEIR_TRY(weir_strbuf_finish(&r->work));
+  if (r->config.kind == WEIR_READER_IDENTITY) {
+    r->started_count += 1;
+    return NULL;
+  }
   if (path.size > 0 && memchr(path.data, '\0', path.size)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "path '%.*s' holds a zero byte", WEIR_VIEW_ARG(path));
   }
@@ -196,12 +205,21 @@ static weir_status_t* next_fixed(weir_reader_t* r, weir_strbuf_t* key, weir_strb
   return NULL;
 }
 
+static weir_status_t* next_name(weir_reader_t* r, weir_strbuf_t* key, weir_strbuf_t* value,
+                                bool* out_is_end) {
+  *out_is_end = false;
+  weir_strbuf_append(key, r->work.data, r->work.size);
+  weir_strbuf_append(value, r->work.data, r->work.size);
+  return NULL;
+}
+
 static weir_status_t* next_any(weir_reader_t* r, weir_strbuf_t* key, weir_strbuf_t* value,
                                bool* out_is_end) {
   switch (r->config.kind) {
     case WEIR_READER_TEXT_LINE: return next_text(r, key, value, out_is_end);
     case WEIR_READER_WHOLE_FILE: return next_whole(r, key, value, out_is_end);
     case WEIR_READER_RECORD: return next_record(r, key, value, out_is_end);
+    case WEIR_READER_IDENTITY: return next_name(r, key, value, out_is_end);
     case WEIR_READER_FIXED_LENGTH: break;
   }
   return next_fixed(r, key, value, out_is_end);
@@ -295,8 +313,8 @@ static weir_status_t* read_pairs(read_t* read, weir_reader_t* r) {
     if (is_end) break;
     read->pair_count += 1;
     r->record_count += 1;
-    // A whole file is at its end with its only record.
-    is_end = r->config.kind == WEIR_READER_WHOLE_FILE;
+    // A whole file, or a name, is at its end with its only record.
+    is_end = r->config.kind == WEIR_READER_WHOLE_FILE || r->config.kind == WEIR_READER_IDENTITY;
   }
   if (is_end) {
     r->finished_count = r->started_count;
@@ -411,13 +429,89 @@ void weir_reader_reset(weir_reader_t* reader) {
   weir_mutex_lock(&reader->mu);
   close_file(reader);
   reader->record_count = reader->started_count = reader->finished_count = 0;
+  reader->work.size = 0;
   weir_mutex_unlock(&reader->mu);
+}
+
+// Numbers of ReaderBaseState's fields.
+enum { STATE_STARTED = 1, STATE_FINISHED = 2, STATE_RECORDS = 3, STATE_WORK = 4 };
+
+static weir_status_t* check_kind(const weir_reader_t* reader, const char* what) {
+  const weir_reader_kind_t kind = reader->config.kind;
+  if (kind == WEIR_READER_IDENTITY || kind == WEIR_READER_WHOLE_FILE) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED, "Reader %s", what);
+}
+
+weir_status_t* weir_reader_save(weir_reader_t* reader, weir_strbuf_t* out) {
+  WEIR_TRY(check_kind(reader, "SerializeState"));
+  weir_mutex_lock(&reader->mu);
+  if (reader->started_count) weir_wire_put_int(out, STATE_STARTED, reader->started_count);
+  if (reader->finished_count) weir_wire_put_int(out, STATE_FINISHED, reader->finished_count);
+  if (reader->record_count) weir_wire_put_int(out, STATE_RECORDS, reader->record_count);
+  if (reader->work.size) {
+    weir_wire_put_bytes(out, STATE_WORK, reader->work.data, reader->work.size);
+  }
+  weir_mutex_unlock(&reader->mu);
+  return weir_strbuf_finish(out);
+}
+
+typedef struct saved_t {
+  int64_t started, finished, records;
+  weir_view_t work;
+} saved_t;
+
+static weir_status_t* parse_state(weir_view_t state, saved_t* out) {
+  weir_wire_reader_t field = weir_wire_reader(state);
+  *out = (saved_t){.work = weir_view("", 0)};
+  while (weir_wire_next(&field)) {
+    switch (field.field) {
+      case STATE_STARTED: out->started = weir_wire_int(&field); break;
+      case STATE_FINISHED: out->finished = weir_wire_int(&field); break;
+      case STATE_RECORDS: out->records = weir_wire_int(&field); break;
+      case STATE_WORK: out->work = field.bytes; break;
+      default: break;
+    }
+  }
+  if (field.error) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse state for the reader");
+  }
+  if (out->started < 0 || out->finished < 0 || out->records < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Unexpected negative value when restoring a reader");
+  }
+  if (out->started > out->finished) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Inconsistent work started vs. finished when restoring a reader: "
+                       "%lld vs. %lld",
+                       (long long)out->started, (long long)out->finished);
+  }
+  return NULL;
+}
+
+weir_status_t* weir_reader_restore(weir_reader_t* reader, weir_view_t state) {
+  saved_t saved;
+  weir_status_t* failure = check_kind(reader, "RestoreState");
+  if (!failure) failure = parse_state(state, &saved);
+  if (failure) {
+    weir_reader_reset(reader);
+    return failure;
+  }
+  weir_mutex_lock(&reader->mu);
+  close_file(reader);
+  reader->started_count = saved.started;
+  reader->finished_count = saved.finished;
+  reader->record_count = saved.records;
+  reader->work.size = 0;
+  weir_strbuf_append(&reader->work, saved.work.data, saved.work.size);
+  weir_status_t* status = weir_strbuf_finish(&reader->work);
+  weir_mutex_unlock(&reader->mu);
+  return status;
 }
 
 static void reader_destroy(weir_resource_t* resource) {
   weir_reader_t* reader = (weir_reader_t*)resource;
   close_file(reader);
   weir_strbuf_free(&reader->buffer);
+  weir_strbuf_free(&reader->work);
   weir_mutex_destroy(&reader->mu);
   weir_free(reader);
 }

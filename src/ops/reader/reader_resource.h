@@ -14,6 +14,7 @@ typedef enum weir_reader_kind_t {
   WEIR_READER_WHOLE_FILE,    // a file is a record
   WEIR_READER_RECORD,        // TFRecord files
   WEIR_READER_FIXED_LENGTH,  // equal pieces between a header and a footer
+  WEIR_READER_IDENTITY,      // a file's name is a record
 } weir_reader_kind_t;
 
 // A value type.
@@ -41,5 +42,10 @@ void weir_reader_read(weir_reader_t* reader, weir_queue_t* queue, weir_kernel_ct
 int64_t weir_reader_records_produced(weir_reader_t* reader);
 int64_t weir_reader_files_finished(weir_reader_t* reader);
 void weir_reader_reset(weir_reader_t* reader);  // as freshly created
+
+// Where a reader of names is, as a ReaderBaseState message, and going there. UNIMPLEMENTED for
+// other kinds.
+WEIR_MUST_USE weir_status_t* weir_reader_save(weir_reader_t* reader, weir_strbuf_t* out);
+WEIR_MUST_USE weir_status_t* weir_reader_restore(weir_reader_t* reader, weir_view_t state);
 
 #endif  // WEIR_OPS_READER_READER_RESOURCE_H_
