@@ -45,12 +45,19 @@ typedef struct weir_functions_vtable_t {
   // for an unknown name.
   weir_status_t* (*instantiate)(weir_functions_t* self, const weir_func_t* func,
                                 weir_function_handle_t* out_handle);
+  // How many results the function of a handle has; -1: there is none of that handle.
+  int (*result_count)(weir_functions_t* self, weir_function_handle_t handle);
   // Runs it within the step of |ctx|. |call| and its arrays must live until |done|.
   void (*call)(weir_functions_t* self, weir_kernel_ctx_t* ctx, weir_call_t* call, weir_done_t done);
   // Runs it as a step of its own, which |cancel| ends: from any thread, in no kernel. |call|, its
   // arrays, |cancel| and the session's or worker's graph must live until |done|, which is called on
   // any thread, maybe before the return.
   void (*start)(weir_functions_t* self, weir_cancel_t* cancel, weir_call_t* call, weir_done_t done);
+  // Creates functions of the same library for state that calls them after the step, and maybe after
+  // the session or graph of it: iterators. The clone must not outlive the resources that it is part
+  // of.
+  weir_status_t* (*clone)(weir_functions_t* self, weir_functions_t** out_functions);
+  void (*destroy)(weir_functions_t* self);  // of a clone, when none of its calls is under way
 } weir_functions_vtable_t;
 struct weir_functions_t {
   const weir_functions_vtable_t* vtable;

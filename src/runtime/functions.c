@@ -115,6 +115,15 @@ static weir_status_t* find_instance(weir_function_plans_t* self, const weir_call
                      (int)plan->arg_count, (int)plan->ret_count, call->arg_count, call->ret_count);
 }
 
+static int functions_result_count(weir_functions_t* base, weir_function_handle_t handle) {
+  weir_function_plans_t* self = (weir_function_plans_t*)base;
+  weir_mutex_lock(&self->mu);
+  bool is_known = handle > 0 && handle <= self->count;
+  int count = is_known ? (int)self->instances[handle - 1].plan->ret_count : -1;
+  weir_mutex_unlock(&self->mu);
+  return count;
+}
+
 static void functions_call(weir_functions_t* base, weir_kernel_ctx_t* ctx, weir_call_t* call,
                            weir_done_t done) {
   instance_t instance;
@@ -141,8 +150,23 @@ static void functions_start(weir_functions_t* base, weir_cancel_t* cancel, weir_
   weir_run_start(&params, done);
 }
 
-static const weir_functions_vtable_t functions_vtable = {
-    .instantiate = functions_instantiate, .call = functions_call, .start = functions_start};
+static weir_status_t* functions_clone(weir_functions_t* base, weir_functions_t** out_functions) {
+  weir_program_t* clone = NULL;
+  WEIR_TRY(weir_program_clone(((weir_function_plans_t*)base)->program, &clone));
+  *out_functions = weir_function_plans_base(clone->functions);
+  return NULL;
+}
+
+static void functions_destroy(weir_functions_t* base) {
+  weir_program_destroy(((weir_function_plans_t*)base)->program);
+}
+
+static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate,
+                                                         .result_count = functions_result_count,
+                                                         .call = functions_call,
+                                                         .start = functions_start,
+                                                         .clone = functions_clone,
+                                                         .destroy = functions_destroy};
 
 weir_status_t* weir_function_plans_create(weir_program_t* program,
                                           weir_function_plans_t** out_functions) {

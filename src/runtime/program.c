@@ -3,6 +3,7 @@
 
 #include "base/string.h"
 #include "graph/flatten.h"
+#include "graph/function.h"
 #include "pass/pass.h"
 #include "runtime/copies.h"
 #include "runtime/op_call.h"
@@ -49,8 +50,37 @@ void weir_program_destroy(weir_program_t* program) {
   weir_placing_destroy(program->placing);
   weir_free(program->disabled_passes);
   weir_graph_unref(program->graph);
-  weir_runtime_release(program->runtime);
+  if (!program->is_lent_runtime) weir_runtime_release(program->runtime);
   weir_free(program);
+}
+
+// A graph that has the functions of |graph|, and no nodes.
+static weir_status_t* copy_library(const weir_graph_t* graph, weir_graph_t** out_graph) {
+  weir_graph_t* copy = NULL;
+  WEIR_TRY(weir_graph_new(graph->registry, &copy));
+  weir_function_library_release(copy->library);
+  copy->library = weir_function_library_retain(graph->library);
+  copy->producer = graph->producer;
+  *out_graph = copy;
+  return NULL;
+}
+
+weir_status_t* weir_program_clone(const weir_program_t* program, weir_program_t** out_clone) {
+  weir_program_options_t options = {.runtime = program->runtime,
+                                    .resources = program->resources,
+                                    .disabled_passes = program->disabled_passes,
+                                    .allow_soft_placement = program->allow_soft_placement,
+                                    .is_placed = program->is_placed};
+  weir_program_t* clone = NULL;
+  WEIR_TRY(copy_library(program->graph, &options.graph));
+  weir_status_t* status = weir_program_create(&options, &clone);
+  weir_graph_unref(options.graph);
+  if (status) return status;
+  clone->mixed = program->mixed;
+  clone->is_lent_runtime = program->is_lent_runtime || program->runtime->owns_resources;
+  if (clone->is_lent_runtime) weir_runtime_release(clone->runtime);
+  *out_clone = clone;
+  return NULL;
 }
 
 // ---- compiling ----

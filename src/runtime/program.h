@@ -11,7 +11,8 @@
 #include "runtime/runtime.h"
 
 struct weir_program_t {
-  weir_runtime_t* runtime;       // retained
+  weir_runtime_t* runtime;       // retained, unless |is_lent_runtime|
+  bool is_lent_runtime;          // a clone that is part of the runtime's own resources
   weir_graph_t* graph;           // retained: registry and library of all graphs it compiles
   weir_resources_t* resources;   // the runtime's, or lent
   weir_kernel_cache_t* kernels;  // of the graph's own nodes; functions keep theirs in their plans
@@ -43,6 +44,11 @@ typedef struct weir_program_options_t {
 WEIR_MUST_USE weir_status_t* weir_program_create(const weir_program_options_t* options,
                                                  weir_program_t** out_program);
 void weir_program_destroy(weir_program_t* program);  // NULL-safe
+// Creates a program of the same library and options, without a node of the graph and without the
+// state of its kernels: it keeps neither the graph nor a runtime alive that owns the resources, so
+// a resource may own it.
+WEIR_MUST_USE weir_status_t* weir_program_clone(const weir_program_t* program,
+                                                weir_program_t** out_clone);
 
 // A graph that is to become a plan: pruned, thread-confined to the caller.
 typedef struct weir_source_t {
