@@ -354,7 +354,7 @@ static weir_status_t* read_handle_field(const weir_wire_reader_t* reader, weir_h
   }
 }
 
-static weir_status_t* read_handle(weir_view_t proto, weir_handle_t** out_handle) {
+weir_status_t* weir_handle_parse(weir_view_t proto, weir_handle_t** out_handle) {
   weir_handle_t* handle = NULL;
   WEIR_TRY(weir_handle_create("", "", "", "", &handle));
   weir_status_t* status = NULL;
@@ -373,7 +373,7 @@ static weir_status_t* read_object(weir_view_t bytes, weir_tensor_t* tensor, int6
   if (tensor->dtype == WEIR_DTYPE_STRING) {
     return weir_tensor_set_string(tensor, index, bytes.data, bytes.size);
   }
-  return read_handle(bytes, &WEIR_TENSOR_DATA(tensor, weir_handle_t*)[index]);
+  return weir_handle_parse(bytes, &WEIR_TENSOR_DATA(tensor, weir_handle_t*)[index]);
 }
 
 static weir_status_t* read_objects(weir_view_t proto, weir_tensor_t* tensor) {
@@ -429,23 +429,24 @@ static void write_text(uint32_t field, const char* text, weir_strbuf_t* out) {
   if (text && *text) weir_wire_put_string(out, field, text);  // "" is proto3's default
 }
 
+void weir_handle_write(const weir_handle_t* handle, weir_strbuf_t* out) {
+  write_text(HANDLE_DEVICE, handle->device, out);
+  write_text(HANDLE_CONTAINER, handle->container, out);
+  write_text(HANDLE_NAME, handle->name, out);
+  if (handle->type_hash) weir_wire_put_int(out, HANDLE_HASH, (int64_t)handle->type_hash);
+  write_text(HANDLE_TYPE, handle->type_name, out);
+  if (handle->dtype == WEIR_DTYPE_INVALID) return;
+  size_t content = weir_wire_begin(out, HANDLE_CONTENT);
+  weir_wire_put_int(out, CONTENT_DTYPE, handle->dtype);
+  size_t shape = weir_wire_begin(out, CONTENT_SHAPE);
+  weir_shape_write(handle->shape ? handle->shape : &weir_shape_unknown, out);
+  weir_wire_end(out, shape);
+  weir_wire_end(out, content);
+}
+
 static void write_handle(const weir_handle_t* handle, weir_strbuf_t* out) {
   size_t begin = weir_wire_begin(out, FIELD_HANDLE);
-  if (handle) {
-    write_text(HANDLE_DEVICE, handle->device, out);
-    write_text(HANDLE_CONTAINER, handle->container, out);
-    write_text(HANDLE_NAME, handle->name, out);
-    if (handle->type_hash) weir_wire_put_int(out, HANDLE_HASH, (int64_t)handle->type_hash);
-    write_text(HANDLE_TYPE, handle->type_name, out);
-    if (handle->dtype != WEIR_DTYPE_INVALID) {
-      size_t content = weir_wire_begin(out, HANDLE_CONTENT);
-      weir_wire_put_int(out, CONTENT_DTYPE, handle->dtype);
-      size_t shape = weir_wire_begin(out, CONTENT_SHAPE);
-      weir_shape_write(handle->shape ? handle->shape : &weir_shape_unknown, out);
-      weir_wire_end(out, shape);
-      weir_wire_end(out, content);
-    }
-  }
+  if (handle) weir_handle_write(handle, out);
   weir_wire_end(out, begin);
 }
 

@@ -1,5 +1,7 @@
 // optional.c — OptionalFromValue, OptionalNone, OptionalHasValue, OptionalGetValue: tensors that
 // may be there or not, held by a variant.
+#include "ops/list/optional.h"
+
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -149,6 +151,16 @@ static weir_status_t* output_optional(weir_kernel_ctx_t* ctx, optional_t* take_o
   WEIR_TRY(weir_tensor_create_variant(&take_optional->base, &tensor));
   weir_kernel_set(ctx, 0, tensor);
   return NULL;
+}
+
+weir_status_t* weir_optional_output(weir_kernel_ctx_t* ctx, weir_tensor_t** take_items, int count) {
+  optional_t* optional = NULL;
+  WEIR_TRY(optional_create(take_items != NULL, take_items ? count : 0, &optional));
+  for (int i = 0; i < optional->count; ++i) {
+    optional->items[i] = take_items[i];
+    take_items[i] = NULL;
+  }
+  return output_optional(ctx, optional);
 }
 
 static weir_status_t* from_value_cpu(weir_kernel_ctx_t* ctx) {
