@@ -1,0 +1,146 @@
+// ahead.c — Pulling ahead.
+#include "ops/data/ahead.h"
+
+#include "ops/data/background.h"
+
+weir_status_t* weir_ahead_init(weir_ahead_t* ahead, const weir_walk_t* walk) {
+  weir_monitor_init(&ahead->monitor);
+  ahead->is_made = true;
+  return weir_cancel_create(walk->cancel, &ahead->cancel);
+}
+
+static void entry_free(weir_ahead_entry_t* entry, int width) {
+  if (!entry) return;
+  weir_element_free(entry->element, width);
+  weir_status_destroy(entry->status);
+  weir_free(entry);
+}
+
+void weir_ahead_stop(weir_ahead_t* ahead) {
+  if (!ahead->is_made) return;
+  if (ahead->cancel) weir_cancel_start(ahead->cancel);
+  weir_mutex_lock(&ahead->monitor.mu);
+  while (ahead->is_running || ahead->pending > 0)
+    weir_cond_wait(&ahead->monitor.changed, &ahead->monitor.mu);
+  weir_mutex_unlock(&ahead->monitor.mu);
+  while (ahead->head) {
+    weir_ahead_entry_t* entry = ahead->head;
+    ahead->head = entry->next;
+    entry_free(entry, ahead->out_width);
+  }
+  weir_cancel_destroy(ahead->cancel);
+  weir_monitor_destroy(&ahead->monitor);
+  ahead->is_made = false;
+}
+
+// ---- the thread ----
+
+static bool wait_for_room(weir_ahead_t* ahead) {
+  weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, ahead->cancel);
+  while (ahead->count >= ahead->limit && weir_monitor_wait(&ahead->monitor, ahead->cancel))
+    continue;
+  bool has_room = ahead->count < ahead->limit && !weir_cancel_is_cancelled(ahead->cancel);
+  weir_monitor_leave(&ahead->monitor, ahead->cancel, token);
+  return has_room;
+}
+
+static void append(weir_ahead_t* ahead, weir_ahead_entry_t* entry, bool is_ready) {
+  weir_mutex_lock(&ahead->monitor.mu);
+  entry->is_ready = is_ready;
+  if (ahead->tail) ahead->tail->next = entry;
+  else ahead->head = entry;
+  ahead->tail = entry;
+  ++ahead->count;
+  ahead->pending += !is_ready;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
+}
+
+// Pulls once; false when that was the last time.
+static bool pull(weir_ahead_t* ahead) {
+  int width = ahead->input->dataset->count;
+  weir_ahead_entry_t* entry = weir_calloc(1, sizeof(*entry));
+  weir_tensor_t** element = weir_element_create(width);
+  if (!entry || !element) {  // nothing can be said of it: as if there were no more
+    weir_free(element);
+    weir_free(entry);
+    return false;
+  }
+  entry->ahead = ahead;
+  entry->element = element;
+  entry->status = weir_iterator_next(ahead->input, ahead->cancel, element, &entry->is_end);
+  if (entry->status) entry->is_end = false;
+  bool goes_on = !entry->is_end && !weir_cancel_is_cancelled(ahead->cancel);
+  bool is_ready = entry->status || entry->is_end || !ahead->process;
+  if (is_ready && ahead->process) {  // as wide as what |process| would have made
+    weir_free(element);
+    entry->element = NULL;
+  }
+  append(ahead, entry, is_ready);
+  if (!is_ready) ahead->process(ahead->arg, entry);
+  return goes_on;
+}
+
+static void run(void* arg) {
+  weir_ahead_t* ahead = arg;
+  while (wait_for_room(ahead) && pull(ahead)) continue;
+  weir_mutex_lock(&ahead->monitor.mu);
+  ahead->is_running = false;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
+}
+
+void weir_ahead_ready(weir_ahead_entry_t* entry) {
+  weir_ahead_t* ahead = entry->ahead;
+  weir_mutex_lock(&ahead->monitor.mu);
+  entry->is_ready = true;
+  --ahead->pending;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
+}
+
+// ---- who asks ----
+
+static weir_status_t* start_once(weir_ahead_t* ahead) {
+  if (ahead->is_started) return NULL;
+  ahead->is_running = true;
+  weir_status_t* status = weir_background_run(run, ahead);
+  if (status) ahead->is_running = false;
+  else ahead->is_started = true;
+  return status;
+}
+
+// The oldest entry when it is ready; NULL: cancelled, or there will be none.
+static weir_ahead_entry_t* take(weir_ahead_t* ahead, weir_cancel_t* cancel) {
+  weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, cancel);
+  while ((ahead->head ? !ahead->head->is_ready : ahead->is_running) &&
+         weir_monitor_wait(&ahead->monitor, cancel))
+    continue;
+  weir_ahead_entry_t* entry = ahead->head && ahead->head->is_ready ? ahead->head : NULL;
+  if (entry) {
+    ahead->head = entry->next;
+    if (!ahead->head) ahead->tail = NULL;
+    --ahead->count;
+    weir_cond_broadcast(&ahead->monitor.changed);
+  }
+  weir_monitor_leave(&ahead->monitor, cancel, token);
+  return entry;
+}
+
+weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel, weir_tensor_t** out,
+                               bool* out_is_end) {
+  WEIR_TRY(start_once(ahead));
+  weir_ahead_entry_t* entry = take(ahead, cancel);
+  if (!entry && weir_cancel_is_cancelled(cancel))
+    return WEIR_STATUS(CANCELLED, "Iterator was cancelled");
+  if (!entry) {
+    *out_is_end = true;
+    return NULL;
+  }
+  weir_status_t* status = entry->status;
+  entry->status = NULL;
+  *out_is_end = entry->is_end;
+  if (!status && !entry->is_end) weir_element_move(entry->element, out, ahead->out_width);
+  entry_free(entry, ahead->out_width);
+  return status;
+}

@@ -1,0 +1,92 @@
+// batch.c — BatchDataset, BatchDatasetV2, ParallelBatchDataset: elements stacked.
+#include "ops/data/rows.h"
+
+typedef struct batch_t {
+  weir_dataset_t base;
+  int64_t size;
+  bool drops_remainder;
+} batch_t;
+
+static weir_status_t* set_components(weir_dataset_t* dataset) {
+  const batch_t* self = (const batch_t*)dataset;
+  const weir_dataset_t* input = dataset->inputs[0];
+  if (self->size <= 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Batch size must be greater than zero.");
+  WEIR_TRY(weir_dataset_set_like(input, dataset));
+  bool is_full =
+      self->drops_remainder || weir_dataset_cardinality(input) == WEIR_CARDINALITY_INFINITE;
+  for (int i = 0; i < dataset->count; ++i)
+    WEIR_TRY(weir_rows_set_shape(dataset, i, is_full ? self->size : -1, input->shapes[i]));
+  return NULL;
+}
+
+static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  batch_t* self = (batch_t*)dataset;
+  WEIR_TRY(weir_dataset_set_inputs(ctx, 0, 1, dataset));
+  WEIR_TRY(weir_dataset_int(ctx, 1, "batch_size", &self->size));
+  int last = ctx->input_count - 1;  // where there is one beside the size
+  if (last > 1) WEIR_TRY(weir_dataset_bool(ctx, last, "drop_remainder", &self->drops_remainder));
+  return set_components(dataset);
+}
+
+static int64_t batch_cardinality(const weir_dataset_t* dataset) {
+  const batch_t* self = (const batch_t*)dataset;
+  return weir_rows_cardinality(weir_dataset_cardinality(dataset->inputs[0]), self->size,
+                               self->drops_remainder);
+}
+
+static weir_status_t* batch_next(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
+                                 bool* out_is_end) {
+  const batch_t* batch = (const batch_t*)self->dataset;
+  weir_tensor_t*** elements = NULL;
+  int64_t count = 0;
+  WEIR_TRY(weir_rows_pull(self, cancel, batch->size, &elements, &count));
+  *out_is_end = count == 0 || (count < batch->size && batch->drops_remainder);
+  int width = self->dataset->count;
+  weir_status_t* status = *out_is_end ? NULL : weir_rows_stack(elements, count, width, out);
+  weir_rows_free(elements, count, width);
+  return status;
+}
+
+static const weir_iterator_vtable_t batch_iterator = {
+    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = batch_next};
+static const weir_dataset_vtable_t batch_dataset = {.name = "Batch",
+                                                    .size = sizeof(batch_t),
+                                                    .init = batch_init,
+                                                    .cardinality = batch_cardinality,
+                                                    .iterator = &batch_iterator};
+
+static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &batch_dataset);
+}
+
+const weir_op_module_t weir_ops_data_batch = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "BatchDataset",
+         .attrs = WEIR_DATASET_ATTRS,
+         .inputs = "input_dataset: variant; batch_size: int64",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "Elements stacked, batch_size at a time",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+        {.name = "BatchDatasetV2",
+         .attrs = "parallel_copy: bool = false; " WEIR_DATASET_ATTRS,
+         .inputs = "input_dataset: variant; batch_size: int64; drop_remainder: bool",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "Elements stacked, batch_size at a time",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+        {.name = "ParallelBatchDataset",
+         .attrs = "parallel_copy: bool = false; " WEIR_DATASET_SPEC
+                  "; deterministic: string = 'default'; metadata: string = ''",
+         .inputs = "input_dataset: variant; batch_size: int64; num_parallel_calls: int64; "
+                   "drop_remainder: bool",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "Elements stacked, batch_size at a time",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+        {0}}};

@@ -1,0 +1,210 @@
+// cache.c — CacheDataset, V2, AnonymousMemoryCache, DummyMemoryCache, DeleteMemoryCache: elements
+// kept by the first walk that sees the end, for all that begin after it.
+#include "ops/data/dataset.h"
+#include "ops/data/resources.h"
+
+// Elements, complete or none.
+typedef struct cache_resource_t {
+  weir_resource_t base;
+  weir_mutex_t mu;
+  bool is_complete;        // guarded by mu
+  weir_tensor_t*** items;  // guarded by mu until complete, immutable then
+  size_t count;
+  int width;
+} cache_resource_t;
+
+static void cache_clear(weir_tensor_t*** items, size_t count, int width) {
+  for (size_t i = 0; i < count; ++i) weir_element_free(items[i], width);
+  weir_free(items);
+}
+
+static void cache_destroy(weir_resource_t* resource) {
+  cache_resource_t* self = (cache_resource_t*)resource;
+  cache_clear(self->items, self->count, self->width);
+  weir_mutex_destroy(&self->mu);
+  weir_free(self);
+}
+
+static const weir_resource_type_t cache_type = {.name = "tensorflow::data::MemoryCacheManager",
+                                                .destroy = cache_destroy};
+
+static weir_status_t* cache_create(void* arg, weir_resource_t** out_resource) {
+  (void)arg;
+  cache_resource_t* self = weir_calloc(1, sizeof(*self));
+  if (!self) return weir_out_of_memory();
+  weir_resource_init(&self->base, &cache_type);
+  weir_mutex_init(&self->mu);
+  *out_resource = &self->base;
+  return NULL;
+}
+
+static bool is_complete(cache_resource_t* self) {
+  weir_mutex_lock(&self->mu);
+  bool is_it = self->is_complete;
+  weir_mutex_unlock(&self->mu);
+  return is_it;
+}
+
+// ---- the dataset ----
+
+typedef struct cache_t {
+  weir_dataset_t base;
+  cache_resource_t* cache;  // retained
+} cache_t;
+
+typedef struct cache_iterator_t {
+  weir_iterator_t base;
+  bool reads;
+  size_t next;             // to read
+  weir_tensor_t*** items;  // written so far
+  size_t count;
+  size_t capacity;
+} cache_iterator_t;
+
+static weir_status_t* find_cache(weir_kernel_ctx_t* ctx, weir_resource_t** out_cache) {
+  if (ctx->input_count > 2) {
+    const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 2));
+    if (handle && handle->object) return weir_kernel_resource(ctx, 2, &cache_type, out_cache);
+  }
+  return cache_create(NULL, out_cache);
+}
+
+static weir_status_t* cache_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  weir_view_t filename;
+  WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
+  WEIR_TRY(weir_dataset_string(ctx, 1, "filename", &filename));
+  if (filename.size > 0)
+    return WEIR_STATUS(UNIMPLEMENTED, "CacheDataset keeps elements in memory only, not in '%.*s'",
+                       WEIR_VIEW_ARG(filename));
+  weir_resource_t* cache = NULL;
+  WEIR_TRY(find_cache(ctx, &cache));
+  ((cache_t*)dataset)->cache = (cache_resource_t*)cache;
+  return NULL;
+}
+
+static void cache_deinit(weir_dataset_t* dataset) {
+  cache_t* self = (cache_t*)dataset;
+  if (self->cache) weir_resource_release(&self->cache->base);
+}
+
+static weir_status_t* cache_start(weir_iterator_t* iterator) {
+  cache_iterator_t* self = (cache_iterator_t*)iterator;
+  cache_resource_t* cache = ((cache_t*)iterator->dataset)->cache;
+  self->reads = is_complete(cache);
+  if (self->reads && cache->width != iterator->dataset->count)
+    return WEIR_STATUS(INVALID_ARGUMENT, "the cache holds elements of %d components, not %d",
+                       cache->width, iterator->dataset->count);
+  return self->reads ? NULL : weir_iterator_open(iterator, 0);
+}
+
+// The first to see the end fills the cache; what others gathered is dropped.
+static void complete(cache_iterator_t* self) {
+  cache_resource_t* cache = ((cache_t*)self->base.dataset)->cache;
+  weir_mutex_lock(&cache->mu);
+  if (!cache->is_complete) {
+    cache->is_complete = true;
+    cache->items = self->items;
+    cache->count = self->count;
+    cache->width = self->base.dataset->count;
+    self->items = NULL;
+    self->count = 0;
+  }
+  weir_mutex_unlock(&cache->mu);
+}
+
+static weir_status_t* keep(cache_iterator_t* self, weir_tensor_t* const* element) {
+  int width = self->base.dataset->count;
+  weir_tensor_t** copy = weir_element_create(width);
+  if (!copy || !WEIR_GROW(self->items, self->capacity, self->count + 1)) {
+    weir_free(copy);
+    return weir_out_of_memory();
+  }
+  weir_element_share(element, copy, width);
+  self->items[self->count++] = copy;
+  return NULL;
+}
+
+static weir_status_t* cache_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
+                                 weir_tensor_t** out, bool* out_is_end) {
+  cache_iterator_t* self = (cache_iterator_t*)iterator;
+  const cache_resource_t* cache = ((const cache_t*)iterator->dataset)->cache;
+  if (self->reads) {
+    *out_is_end = self->next >= cache->count;
+    if (!*out_is_end) weir_element_share(cache->items[self->next++], out, iterator->dataset->count);
+    return NULL;
+  }
+  WEIR_TRY(weir_iterator_pull(iterator, 0, cancel, out, out_is_end));
+  if (!*out_is_end) return keep(self, out);
+  complete(self);
+  return NULL;
+}
+
+static void cache_stop(weir_iterator_t* iterator) {
+  cache_iterator_t* self = (cache_iterator_t*)iterator;
+  cache_clear(self->items, self->count, iterator->dataset->count);
+}
+
+static const weir_iterator_vtable_t cache_iterator = {
+    .size = sizeof(cache_iterator_t), .start = cache_start, .next = cache_next, .stop = cache_stop};
+static const weir_dataset_vtable_t cache_dataset = {.name = "Cache",
+                                                    .size = sizeof(cache_t),
+                                                    .init = cache_init,
+                                                    .deinit = cache_deinit,
+                                                    .iterator = &cache_iterator};
+
+static weir_status_t* cache_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &cache_dataset);
+}
+
+// ---- caches by handle ----
+
+static weir_status_t* anonymous_cpu(weir_kernel_ctx_t* ctx) {
+  weir_resource_t* cache = NULL;
+  WEIR_TRY(cache_create(NULL, &cache));
+  return weir_data_output_handle(ctx, cache, "AnonymousMemoryCache",
+                                 "N10tensorflow4data18MemoryCacheManagerE");
+}
+
+static weir_status_t* dummy_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_data_output_handle(ctx, NULL, "DummyMemoryCache",
+                                 "N10tensorflow4data21DummyMemoryCacheOpE");
+}
+
+const weir_op_module_t weir_ops_data_cache = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "CacheDataset",
+         .attrs = WEIR_DATASET_ATTRS,
+         .inputs = "input_dataset: variant; filename: string",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "The same elements, made once",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = cache_cpu)},
+        {.name = "CacheDatasetV2",
+         .attrs = WEIR_DATASET_ATTRS,
+         .inputs = "input_dataset: variant; filename: string; cache: resource",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .summary = "The same elements, made once",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = cache_cpu)},
+        {.name = "AnonymousMemoryCache",
+         .outputs = "handle: resource; deleter: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .summary = "An empty cache that lives as long as its handle",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
+        {.name = "DummyMemoryCache",
+         .outputs = "handle: resource",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .summary = "A handle for no cache: the dataset has one of its own",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = dummy_cpu)},
+        {.name = "DeleteMemoryCache",
+         .inputs = "handle: resource; deleter: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .summary = "Nothing: the cache goes with its handle",
+         .infer_shape = weir_shape_fn_none,
+         .kernels = WEIR_CPU_KERNEL(.compute = weir_data_delete_handle)},
+        {0}}};

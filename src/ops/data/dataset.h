@@ -1,0 +1,198 @@
+// dataset.h — Datasets and iterators: what every file of this folder is written against.
+//
+// A dataset is a value: a variant that says how elements are made, from which datasets, with which
+// numbers and functions. It is immutable once its kernel is through and reference counted. An
+// iterator is one walk over a dataset and owns iterators over the datasets below. An element is an
+// array of tensors, as many as the dataset has components.
+//
+// A dataset op is two tables and four to six short functions, see take.c:
+//   init     reads the kernel's inputs and attributes into the dataset;
+//   start    makes what a walk needs, mostly iterators over the inputs;
+//   next     makes the next element, or says that there is none;
+//   stop     frees what start and next made, beyond iterators over inputs.
+//
+// Threads: an iterator is thread-confined; who shares one locks around it (iterator_resource.h).
+// next may wait: for a function, a file, a thread of its own. So it is called on threads that no
+// step waits for to compute (background.h), never on those of a pool.
+#ifndef WEIR_OPS_DATA_DATASET_H_
+#define WEIR_OPS_DATA_DATASET_H_
+
+#include "op/kernel.h"
+#include "op/shape_ctx.h"
+#include "tensor/handle.h"
+
+typedef struct weir_dataset_t weir_dataset_t;
+typedef struct weir_iterator_t weir_iterator_t;
+
+// How many elements there are, where it is not a number.
+enum { WEIR_CARDINALITY_INFINITE = -1, WEIR_CARDINALITY_UNKNOWN = -2 };
+
+// What all iterators of one walk share. Outlives them.
+typedef struct weir_walk_t {
+  weir_functions_t* functions;  // may be NULL
+  weir_cancel_t* cancel;        // of what goes on between two calls of next
+  weir_pool_t* pool;            // threads for work side by side; may be NULL
+} weir_walk_t;
+
+// ---- iterators ----
+
+typedef struct weir_iterator_vtable_t {
+  size_t size;  // required: of the iterator's own struct, zeroed
+  // Optional: begins a walk.
+  weir_status_t* (*start)(weir_iterator_t* self);
+  // Required: puts owned references into |out|, or sets *|out_is_end|, false before. Called no more
+  // after the end, unless |may_resume|. |cancel| ends functions that it calls.
+  weir_status_t* (*next)(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
+                         bool* out_is_end);
+  void (*stop)(weir_iterator_t* self);  // optional; also after a failed start
+  bool may_resume;  // next is called after an end as well: there may be more (a function's
+                    // OUT_OF_RANGE)
+} weir_iterator_vtable_t;
+
+struct weir_iterator_t {  // every iterator starts with this
+  const weir_iterator_vtable_t* vtable;
+  weir_dataset_t* dataset;   // retained
+  const weir_walk_t* walk;   // borrowed
+  weir_iterator_t** inputs;  // one a dataset below, NULL until opened; owned
+  bool is_ended;
+};
+
+WEIR_MUST_USE weir_status_t* weir_iterator_create(weir_dataset_t* dataset, const weir_walk_t* walk,
+                                                  weir_iterator_t** out_iterator);
+void weir_iterator_destroy(weir_iterator_t* iterator);  // NULL-safe
+// The next element. CANCELLED when |cancel| or the walk was. On an error |out| holds nothing, and
+// the next call goes on behind it; *|out_is_end| may be set as well, as in TensorFlow, where some
+// datasets take that for the end and others for an error.
+WEIR_MUST_USE weir_status_t* weir_iterator_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
+                                                weir_tensor_t** out, bool* out_is_end);
+// Begins to walk over input |i|, anew where that was begun before.
+WEIR_MUST_USE weir_status_t* weir_iterator_open(weir_iterator_t* self, int i);
+void weir_iterator_close(weir_iterator_t* self, int i);
+// The next element of input |i|.
+WEIR_INLINE weir_status_t* weir_iterator_pull(weir_iterator_t* self, int i, weir_cancel_t* cancel,
+                                              weir_tensor_t** out, bool* out_is_end) {
+  return weir_iterator_next(self->inputs[i], cancel, out, out_is_end);
+}
+// A start that opens input 0, and a next that hands its elements on: for datasets that change
+// nothing.
+weir_status_t* weir_iterator_start_input(weir_iterator_t* self);
+weir_status_t* weir_iterator_next_input(weir_iterator_t* self, weir_cancel_t* cancel,
+                                        weir_tensor_t** out, bool* out_is_end);
+
+// ---- datasets ----
+
+typedef struct weir_dataset_vtable_t {
+  const char* name;  // required: "Take", for messages
+  size_t size;       // required: of the dataset's own struct, zeroed
+  // Required: reads the kernel's inputs; what it leaves unset is NULL or 0.
+  weir_status_t* (*init)(weir_kernel_ctx_t* ctx, weir_dataset_t* self);
+  void (*deinit)(weir_dataset_t* self);                // optional; also after a failed init
+  int64_t (*cardinality)(const weir_dataset_t* self);  // optional, default: that of input 0
+  const weir_iterator_vtable_t* iterator;              // required
+} weir_dataset_vtable_t;
+
+struct weir_dataset_t {        // every dataset starts with this
+  weir_variant_object_t base;  // of weir_dataset_type
+  const weir_dataset_vtable_t* vtable;
+  int count;                // components of an element, at least one
+  weir_dtype_t* types;      // one a component; owned
+  weir_shape_t** shapes;    // likewise, as far as known
+  weir_dataset_t** inputs;  // retained
+  int input_count;
+};
+extern const weir_variant_type_t weir_dataset_type;
+
+weir_dataset_t* weir_dataset_retain(weir_dataset_t* dataset);
+void weir_dataset_release(weir_dataset_t* dataset);  // NULL-safe
+int64_t weir_dataset_cardinality(const weir_dataset_t* dataset);
+
+// A dataset op's kernel: makes a dataset of |vtable| from the node's inputs output 0.
+WEIR_MUST_USE weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx,
+                                                 const weir_dataset_vtable_t* vtable);
+// Without a kernel: a zeroed dataset of |vtable| for datasets that iterators make (windows).
+WEIR_MUST_USE weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable,
+                                                 weir_dataset_t** out_dataset);
+// The dataset that a tensor holds; borrowed. INVALID_ARGUMENT when it holds none.
+WEIR_MUST_USE weir_status_t* weir_dataset_of(const weir_tensor_t* tensor,
+                                             weir_dataset_t** out_dataset);
+
+// ---- for init ----
+
+// Makes kernel inputs [first, first + count) the dataset's own inputs.
+WEIR_MUST_USE weir_status_t* weir_dataset_set_inputs(weir_kernel_ctx_t* ctx, int first, int count,
+                                                     weir_dataset_t* self);
+// Components as those of |like|; as attributes |types| and |shapes| of the node say; as given.
+WEIR_MUST_USE weir_status_t* weir_dataset_set_like(const weir_dataset_t* like,
+                                                   weir_dataset_t* self);
+WEIR_MUST_USE weir_status_t* weir_dataset_set_attrs(weir_kernel_ctx_t* ctx, const char* types,
+                                                    const char* shapes, weir_dataset_t* self);
+WEIR_MUST_USE weir_status_t* weir_dataset_set_components(int count, const weir_dtype_t* types,
+                                                         weir_dataset_t* self);
+// Kernel input 0 is the one input, elements have its components.
+WEIR_MUST_USE weir_status_t* weir_dataset_init_like_input(weir_kernel_ctx_t* ctx,
+                                                          weir_dataset_t* self);
+// Kernel input 0 is the one input, components are as output_types and output_shapes say.
+WEIR_MUST_USE weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx,
+                                                        weir_dataset_t* self);
+// Replaces the shape of component |i|.
+WEIR_MUST_USE weir_status_t* weir_dataset_set_shape(weir_dataset_t* self, int i, int rank,
+                                                    const int64_t* dims);
+
+// Scalars among the kernel's inputs. INVALID_ARGUMENT "count must be a scalar".
+WEIR_MUST_USE weir_status_t* weir_dataset_int(const weir_kernel_ctx_t* ctx, int i, const char* name,
+                                              int64_t* out_value);
+WEIR_MUST_USE weir_status_t* weir_dataset_bool(const weir_kernel_ctx_t* ctx, int i,
+                                               const char* name, bool* out_value);
+WEIR_MUST_USE weir_status_t* weir_dataset_string(const weir_kernel_ctx_t* ctx, int i,
+                                                 const char* name, weir_view_t* out_value);
+
+// Shape functions: a scalar handle; the same, where all inputs but the first must be scalars.
+WEIR_INLINE weir_status_t* weir_dataset_shape(weir_shape_ctx_t* ctx) {
+  return weir_shape_set_scalar(ctx, 0);
+}
+weir_status_t* weir_dataset_shape_scalars(weir_shape_ctx_t* ctx);
+
+// What the definitions of dataset ops have in common.
+#define WEIR_DATASET_SPEC "output_types: list(type) >= 1; output_shapes: list(shape) >= 1"
+#define WEIR_DATASET_ATTRS WEIR_DATASET_SPEC "; metadata: string = ''"
+
+// ---- elements ----
+
+WEIR_INLINE int weir_iterator_width(const weir_iterator_t* self) { return self->dataset->count; }
+// An array for one element, zeroed; weir_element_free. NULL when out of memory.
+weir_tensor_t** weir_element_create(int count);
+void weir_element_clear(weir_tensor_t** element, int count);  // releases what it holds
+void weir_element_free(weir_tensor_t** element, int count);   // NULL-safe
+WEIR_INLINE void weir_element_move(weir_tensor_t** from, weir_tensor_t** to, int count) {
+  for (int i = 0; i < count; ++i) {
+    to[i] = from[i];
+    from[i] = NULL;
+  }
+}
+WEIR_INLINE void weir_element_share(weir_tensor_t* const* from, weir_tensor_t** to, int count) {
+  for (int i = 0; i < count; ++i) to[i] = weir_tensor_retain(from[i]);
+}
+
+// Elements in the order in which they came. Zero-initialise to use; thread-confined.
+typedef struct weir_backlog_t {
+  weir_tensor_t*** items;  // a ring from |first|
+  size_t capacity;
+  size_t first;
+  size_t count;
+} weir_backlog_t;
+// Consumes |take_element| in every case.
+WEIR_MUST_USE weir_status_t* weir_backlog_push(weir_backlog_t* backlog,
+                                               weir_tensor_t** take_element, int width);
+weir_tensor_t** weir_backlog_pop(weir_backlog_t* backlog);  // the caller's; NULL: empty
+void weir_backlog_free(weir_backlog_t* backlog, int width);
+
+// Whether components of |count| tensors are of these types and shapes. INVALID_ARGUMENT "Data type
+// mismatch at component 0: expected int64 but got float." and the like.
+WEIR_MUST_USE weir_status_t* weir_components_check_types(int count, const weir_dtype_t* types,
+                                                         int got_count, const weir_dtype_t* got);
+WEIR_MUST_USE weir_status_t* weir_components_check_shapes(int count,
+                                                          const weir_shape_t* const* shapes,
+                                                          int got_count,
+                                                          const weir_shape_t* const* got);
+
+#endif  // WEIR_OPS_DATA_DATASET_H_

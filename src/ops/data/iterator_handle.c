@@ -1,0 +1,101 @@
+// iterator_handle.c — IteratorToStringHandle, IteratorFromStringHandle, V2, IteratorGetDevice:
+// handles that a client feeds.
+#include "ops/data/iterator_resource.h"
+#include "tensor/tensor_proto.h"
+
+static weir_status_t* output_text(weir_kernel_ctx_t* ctx, weir_view_t text) {
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &out));
+  return weir_tensor_set_string(out, 0, text.data, text.size);
+}
+
+static weir_status_t* to_string_cpu(weir_kernel_ctx_t* ctx) {
+  weir_resource_t* resource = NULL;
+  weir_strbuf_t text = {0};
+  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_iterator_resource_type, &resource));
+  weir_resource_release(resource);
+  weir_handle_write(weir_tensor_handle(weir_kernel_input(ctx, 0)), &text);
+  weir_status_t* status = weir_strbuf_finish(&text);
+  if (!status) status = output_text(ctx, weir_strbuf_view(&text));
+  weir_strbuf_free(&text);
+  return status;
+}
+
+// An iterator of that name must be here, with the components that the node declares, if it does.
+static weir_status_t* check_handle(weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
+  weir_element_spec_t spec;
+  weir_resources_t* manager = NULL;
+  weir_resource_t* resource = NULL;
+  if (strcmp(handle->device, ctx->device->name))
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Attempted create an iterator on device \"%s\" from handle defined on "
+                       "device \"%s\"",
+                       ctx->device->name, handle->device);
+  WEIR_TRY(weir_element_spec_of(weir_kernel_attrs(ctx), &spec));
+  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
+  WEIR_TRY(weir_resources_find(manager, weir_view_of(handle->container), weir_view_of(handle->name),
+                               &weir_iterator_resource_type, &resource));
+  weir_status_t* status =
+      spec.count ? weir_iterator_resource_matches((weir_iterator_resource_t*)resource, &spec)
+                 : NULL;
+  weir_resource_release(resource);
+  return status;
+}
+
+static weir_status_t* from_string_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* text = weir_kernel_input(ctx, 0);
+  if (text->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "string_handle must be a scalar");
+  weir_handle_t* handle = NULL;
+  weir_tensor_t* out = NULL;
+  weir_status_t* status = weir_handle_parse(weir_string_view(text->data), &handle);
+  if (status) {
+    weir_status_destroy(status);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse string_handle as a valid ResourceHandle");
+  }
+  status = check_handle(ctx, handle);
+  if (!status) status = weir_tensor_create_handle(handle, &out);
+  weir_handle_release(handle);
+  if (!status) weir_kernel_set(ctx, 0, out);
+  return status;
+}
+
+static weir_status_t* device_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
+  if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "resource is not a resource handle");
+  return output_text(ctx, weir_view_of(handle->device));
+}
+
+static weir_status_t* from_string_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+
+#define FROM_STRING(op)                                                                  \
+  {                                                                                      \
+    .name = op,                                                                          \
+    .attrs = "output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []", \
+    .inputs = "string_handle: string", .outputs = "resource_handle: resource",           \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,                                     \
+    .summary = "The iterator that a string names", .infer_shape = from_string_shape,     \
+    .kernels = WEIR_CPU_KERNEL(.compute = from_string_cpu)                               \
+  }
+
+const weir_op_module_t weir_ops_data_iterator_handle = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){{.name = "IteratorToStringHandle",
+                                    .inputs = "resource_handle: resource",
+                                    .outputs = "string_handle: string",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+                                    .summary = "An iterator's handle as a string",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = to_string_cpu)},
+                                   FROM_STRING("IteratorFromStringHandle"),
+                                   FROM_STRING("IteratorFromStringHandleV2"),
+                                   {.name = "IteratorGetDevice",
+                                    .inputs = "resource: resource",
+                                    .outputs = "device: string",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+                                    .summary = "The device that an iterator is on",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = device_cpu)},
+                                   {0}}};

@@ -1,0 +1,30 @@
+// map.h — A function on every element: what MapDataset, ParallelMapDataset and MapAndBatchDataset
+// share.
+#ifndef WEIR_OPS_DATA_MAP_H_
+#define WEIR_OPS_DATA_MAP_H_
+
+#include "ops/data/captured.h"
+
+typedef struct weir_map_dataset_t {
+  weir_dataset_t base;
+  weir_captured_t function;
+  int64_t parallel_calls;  // 0: one after the other
+  bool keeps_cardinality;  // the function may not end the dataset
+} weir_map_dataset_t;
+
+// Reads what all have: input 0, the captured values after it, attribute preserve_cardinality.
+WEIR_MUST_USE weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* self);
+void weir_map_deinit(weir_dataset_t* self);
+int64_t weir_map_cardinality(const weir_dataset_t* self);
+// What a call that ended with |take_status| means: OUT_OF_RANGE is the end, unless the function may
+// not end the dataset.
+WEIR_MUST_USE weir_status_t* weir_map_finish(const weir_dataset_t* self, weir_status_t* take_status,
+                                             bool* out_is_end);
+// Reads the number of calls side by side: -1 is as many as there are threads.
+WEIR_MUST_USE weir_status_t* weir_map_parallel_calls(weir_kernel_ctx_t* ctx, int i,
+                                                     int64_t* out_calls);
+
+// Of ParallelMapDataset, for what is made of it. The dataset is a weir_map_dataset_t.
+extern const weir_iterator_vtable_t weir_parallel_map_iterator;
+
+#endif  // WEIR_OPS_DATA_MAP_H_

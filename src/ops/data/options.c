@@ -1,0 +1,62 @@
+// options.c — OptionsDataset, ModelDataset, OptimizeDataset, V2, FinalizeDataset, RewriteDataset,
+// MaxIntraOpParallelismDataset, PrivateThreadPoolDataset: the same elements. What
+// they ask for concerns how TensorFlow makes them; here that is decided without being asked.
+#include "ops/data/dataset.h"
+
+static const weir_iterator_vtable_t same_iterator = {.size = sizeof(weir_iterator_t),
+                                                     .start = weir_iterator_start_input,
+                                                     .next = weir_iterator_next_input,
+                                                     .may_resume = true};
+static const weir_dataset_vtable_t same_dataset = {.name = "Options",
+                                                   .size = sizeof(weir_dataset_t),
+                                                   .init = weir_dataset_init_like_input,
+                                                   .iterator = &same_iterator};
+
+static weir_status_t* same_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &same_dataset);
+}
+
+static weir_status_t* parallelism_cpu(weir_kernel_ctx_t* ctx) {
+  int64_t limit = 0;
+  WEIR_TRY(weir_dataset_int(ctx, 1, "max_intra_op_parallelism", &limit));
+  if (limit < 0) return WEIR_STATUS(INVALID_ARGUMENT, "`max_intra_op_parallelism` must be >= 0");
+  return weir_dataset_output(ctx, &same_dataset);
+}
+
+static weir_status_t* thread_pool_cpu(weir_kernel_ctx_t* ctx) {
+  int64_t count = 0;
+  WEIR_TRY(weir_dataset_int(ctx, 1, "num_threads", &count));
+  if (count < 0) return WEIR_STATUS(INVALID_ARGUMENT, "`num_threads` must be >= 0");
+  return weir_dataset_output(ctx, &same_dataset);
+}
+
+#define SAME(op, attributes, others, shape_fn, kernel)                                          \
+  {                                                                                             \
+    .name = op, .attrs = attributes, .inputs = "input_dataset: variant" others,                 \
+    .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT, .summary = "The same elements", \
+    .infer_shape = shape_fn, .kernels = WEIR_CPU_KERNEL(.compute = kernel)                      \
+  }
+#define CONFIGS WEIR_DATASET_SPEC "; optimization_configs: list(string) = []"
+
+const weir_op_module_t weir_ops_data_options = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        SAME("OptionsDataset", "serialized_options: string; " WEIR_DATASET_ATTRS, "",
+             weir_dataset_shape, same_cpu),
+        SAME("ModelDataset",
+             "algorithm: int = 0; cpu_budget: int = 0; ram_budget: int = 0; " WEIR_DATASET_SPEC, "",
+             weir_dataset_shape, same_cpu),
+        SAME("OptimizeDataset", CONFIGS, "; optimizations: string", weir_dataset_shape, same_cpu),
+        SAME("OptimizeDatasetV2", CONFIGS,
+             "; optimizations_enabled: string; optimizations_disabled: string; "
+             "optimizations_default: string",
+             weir_dataset_shape, same_cpu),
+        SAME("FinalizeDataset", "has_captured_ref: bool = false; " WEIR_DATASET_SPEC, "",
+             weir_dataset_shape, same_cpu),
+        SAME("RewriteDataset", WEIR_DATASET_SPEC, "; rewrite_name: string",
+             weir_dataset_shape_scalars, same_cpu),
+        SAME("MaxIntraOpParallelismDataset", WEIR_DATASET_SPEC, "; max_intra_op_parallelism: int64",
+             weir_dataset_shape, parallelism_cpu),
+        SAME("PrivateThreadPoolDataset", WEIR_DATASET_SPEC, "; num_threads: int64",
+             weir_dataset_shape, thread_pool_cpu),
+        {0}}};

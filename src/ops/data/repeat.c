@@ -1,0 +1,82 @@
+// repeat.c — RepeatDataset: a dataset several times, or for ever.
+#include "ops/data/dataset.h"
+
+typedef struct repeat_t {
+  weir_dataset_t base;
+  int64_t times;  // negative: for ever
+} repeat_t;
+
+typedef struct repeat_iterator_t {
+  weir_iterator_t base;
+  int64_t done;   // walks over the input that are through
+  bool is_fresh;  // this one has given nothing yet
+} repeat_iterator_t;
+
+static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
+  return weir_dataset_int(ctx, 1, "count", &((repeat_t*)dataset)->times);
+}
+
+static int64_t repeat_cardinality(const weir_dataset_t* dataset) {
+  int64_t times = ((const repeat_t*)dataset)->times;
+  int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
+  if (times < 0) return n == 0 ? 0 : WEIR_CARDINALITY_INFINITE;
+  if (times == 0) return 0;
+  return n < 0 ? n : n * times;
+}
+
+// Goes on with the next walk; |out_is_end| when there is none.
+static weir_status_t* begin_again(repeat_iterator_t* self, bool* out_is_end) {
+  int64_t times = ((const repeat_t*)self->base.dataset)->times;
+  *out_is_end = times >= 0 && self->done >= times;
+  if (*out_is_end) return NULL;
+  self->is_fresh = true;
+  return weir_iterator_open(&self->base, 0);
+}
+
+static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
+                                  weir_tensor_t** out, bool* out_is_end) {
+  repeat_iterator_t* self = (repeat_iterator_t*)iterator;
+  bool is_endless = ((const repeat_t*)iterator->dataset)->times < 0;
+  for (;;) {
+    bool is_over = false;
+    if (!iterator->inputs[0]) {
+      WEIR_TRY(begin_again(self, out_is_end));
+      if (*out_is_end) return NULL;
+    }
+    WEIR_TRY(weir_iterator_pull(iterator, 0, cancel, out, &is_over));
+    if (!is_over) {
+      self->is_fresh = false;
+      return NULL;
+    }
+    weir_iterator_close(iterator, 0);
+    ++self->done;
+    *out_is_end = is_endless && self->is_fresh;  // an empty dataset for ever is empty
+    if (*out_is_end) return NULL;
+  }
+}
+
+static const weir_iterator_vtable_t repeat_iterator = {.size = sizeof(repeat_iterator_t),
+                                                       .next = repeat_next};
+static const weir_dataset_vtable_t repeat_dataset = {.name = "Repeat",
+                                                     .size = sizeof(repeat_t),
+                                                     .init = repeat_init,
+                                                     .cardinality = repeat_cardinality,
+                                                     .iterator = &repeat_iterator};
+
+static weir_status_t* repeat_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &repeat_dataset);
+}
+
+const weir_op_module_t weir_ops_data_repeat = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        {.name = "RepeatDataset",
+         .attrs = WEIR_DATASET_ATTRS,
+         .inputs = "input_dataset: variant; count: int64",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .summary = "A dataset count times, for ever where that is negative",
+         .infer_shape = weir_dataset_shape_scalars,
+         .kernels = WEIR_CPU_KERNEL(.compute = repeat_cpu)},
+        {0}}};

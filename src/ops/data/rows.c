@@ -1,0 +1,102 @@
+// rows.c — Cutting tensors into rows and stacking elements.
+#include "ops/data/rows.h"
+
+#include "kernel/move/move.h"
+
+// Rows of fewer bytes are copied: a tensor of their own is cheaper than two views, and does not
+// keep the whole alive.
+#define COPY_SIZE 1024
+
+weir_status_t* weir_row_create(weir_tensor_t* tensor, int64_t i, weir_tensor_t** out_row) {
+  weir_dtype_t type = weir_tensor_type(tensor);
+  int64_t count = tensor->count / tensor->dims[0];
+  size_t size = (size_t)count * weir_dtype_size(type);
+  int rank = tensor->rank - 1;
+  if (weir_dtype_is_plain(type) && size < COPY_SIZE)
+    return weir_tensor_create_from(type, rank, tensor->dims + 1,
+                                   (const char*)tensor->data + (size_t)i * size, out_row);
+  weir_tensor_t* slice = NULL;
+  WEIR_TRY(weir_tensor_slice(tensor, i, i + 1, &slice));
+  weir_status_t* status = weir_tensor_reshape(slice, rank, tensor->dims + 1, out_row);
+  weir_tensor_release(slice);
+  return status;
+}
+
+static weir_status_t* stack_component(weir_tensor_t** const* elements, int64_t count, int i,
+                                      weir_tensor_t** out) {
+  const weir_tensor_t* first = elements[0][i];
+  int64_t dims[WEIR_MAX_RANK + 1] = {count};
+  if (first->rank == WEIR_MAX_RANK)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Cannot batch tensors of rank %d", first->rank);
+  for (int k = 0; k < first->rank; ++k) dims[k + 1] = first->dims[k];
+  weir_dtype_t type = weir_tensor_type(first);
+  WEIR_TRY(weir_tensor_create(type, first->rank + 1, dims, out));
+  size_t size = (size_t)first->count * weir_dtype_size(type);
+  for (int64_t k = 0; k < count; ++k) {
+    const weir_tensor_t* item = elements[k][i];
+    if (!weir_tensor_same_shape(first, item) || item->dtype != first->dtype) {
+      char want[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Cannot batch tensors with different shapes in component %d. First "
+                         "element had shape %s and element %lld had shape %s.",
+                         i, weir_tensor_shape_text(first, want), (long long)k,
+                         weir_tensor_shape_text(item, got));
+    }
+    if (item->count == 0) continue;
+    WEIR_TRY(weir_move_copy(NULL, type, item->data, (char*)(*out)->data + (size_t)k * size,
+                            item->count));
+  }
+  return NULL;
+}
+
+weir_status_t* weir_rows_stack(weir_tensor_t** const* elements, int64_t count, int width,
+                               weir_tensor_t** out) {
+  weir_status_t* status = NULL;
+  for (int i = 0; i < width && !status; ++i) status = stack_component(elements, count, i, &out[i]);
+  if (status) weir_element_clear(out, width);
+  return status;
+}
+
+weir_status_t* weir_rows_set_shape(weir_dataset_t* self, int i, int64_t size,
+                                   const weir_shape_t* shape) {
+  int64_t dims[WEIR_MAX_RANK + 1] = {size};
+  if (shape->rank < 0 || shape->rank >= WEIR_MAX_RANK)
+    return weir_dataset_set_shape(self, i, -1, NULL);
+  for (int k = 0; k < shape->rank; ++k) dims[k + 1] = shape->dims[k];
+  return weir_dataset_set_shape(self, i, shape->rank + 1, dims);
+}
+
+weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel, int64_t limit,
+                              weir_tensor_t**** out_elements, int64_t* out_count) {
+  int width = self->dataset->inputs[0]->count;
+  weir_tensor_t*** elements = NULL;
+  size_t capacity = 0;
+  int64_t count = 0;
+  bool is_end = false;
+  weir_status_t* status = NULL;
+  while (count < limit && !status && !is_end) {
+    weir_tensor_t** element = weir_element_create(width);
+    if (!element || !WEIR_GROW(elements, capacity, (size_t)count + 1))
+      status = weir_out_of_memory();
+    else status = weir_iterator_pull(self, 0, cancel, element, &is_end);
+    if (status || is_end) weir_element_free(element, width);
+    else elements[count++] = element;
+  }
+  if (status) {
+    weir_rows_free(elements, count, width);
+    return status;
+  }
+  *out_elements = elements;
+  *out_count = count;
+  return NULL;
+}
+
+void weir_rows_free(weir_tensor_t*** elements, int64_t count, int width) {
+  for (int64_t i = 0; i < count; ++i) weir_element_free(elements[i], width);
+  weir_free(elements);
+}
+
+int64_t weir_rows_cardinality(int64_t n, int64_t batch_size, bool drops_remainder) {
+  if (n < 0) return n;
+  return n / batch_size + (n % batch_size == 0 || drops_remainder ? 0 : 1);
+}

@@ -1,0 +1,31 @@
+// rows.h — Elements as rows of tensors, and tensors made of elements.
+#ifndef WEIR_OPS_DATA_ROWS_H_
+#define WEIR_OPS_DATA_ROWS_H_
+
+#include "ops/data/dataset.h"
+
+// Creates row |i| of |tensor|, without dimension 0.
+WEIR_MUST_USE weir_status_t* weir_row_create(weir_tensor_t* tensor, int64_t i,
+                                             weir_tensor_t** out_row);
+
+// Stacks |count| > 0 elements of |width| components into one, which each must be of one shape.
+// INVALID_ARGUMENT "Cannot batch tensors with different shapes in component 0. First element had
+// shape [2] and element 1 had shape [3]."
+WEIR_MUST_USE weir_status_t* weir_rows_stack(weir_tensor_t** const* elements, int64_t count,
+                                             int width, weir_tensor_t** out);
+
+// The size of a batch's dimension 0 as far as known, before |shape|: component |i| of |self|.
+WEIR_MUST_USE weir_status_t* weir_rows_set_shape(weir_dataset_t* self, int i, int64_t size,
+                                                 const weir_shape_t* shape);
+
+// Up to |limit| elements of input 0, in the order they came. |out_elements| is an array of |limit|
+// places; weir_rows_free.
+WEIR_MUST_USE weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel,
+                                            int64_t limit, weir_tensor_t**** out_elements,
+                                            int64_t* out_count);
+void weir_rows_free(weir_tensor_t*** elements, int64_t count, int width);  // NULL-safe
+
+// Which sizes batches of |n| elements make.
+int64_t weir_rows_cardinality(int64_t n, int64_t batch_size, bool drops_remainder);
+
+#endif  // WEIR_OPS_DATA_ROWS_H_
