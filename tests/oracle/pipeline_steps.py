@@ -283,7 +283,27 @@ def reduce_whole(c, d):
     return tf.data.Dataset.from_tensors(total)
 
 
-STEPS = [take, skip, repeat, shard, batch, padded_batch, zip_with, concatenate, map_function, map_function, map_function,
+def shuffle(c, d):
+    return d.shuffle(c.number(1, 9), seed=c.number(1, 99), reshuffle_each_iteration=c.pick(None, True, False)).repeat(c.pick(1, 1, 2, 3))
+
+
+def choose(c, d):
+    selector = tf.data.Dataset.range(c.number(0, 12)).map(lambda x: x * x % 2)
+    return tf.data.Dataset.choose_from_datasets([d, d.skip(c.number(0, 3))], selector, stop_on_empty_dataset=bool(c.number(0, 2)))
+
+
+def zip_random(c, d):
+    return tf.data.Dataset.zip((d, tf.data.Dataset.random(seed=c.number(1, 99))))
+
+
+def sample(c, d):
+    variant = tf.raw_ops.SamplingDataset(input_dataset=d._variant_tensor, rate=0.6, seed=c.number(1, 9), seed2=c.number(1, 9),
+                                         output_types=[s.dtype for s in specs(d)], output_shapes=[s.shape for s in specs(d)])
+    c.captures.append(tf.no_op())  # made of a variant of the graph: not for one-shot iterators
+    return tf.data.experimental.from_variant(variant, d.element_spec)
+
+
+STEPS = [shuffle, shuffle, choose, zip_random, sample, take, skip, repeat, shard, batch, padded_batch, zip_with, concatenate, map_function, map_function, map_function,
          parallel_map, filter_elements, take_while, flat_map, interleave, prefetch, cache, scan, unbatch, window, unique,
          ignore_errors, assert_cardinality, options, reduce_whole]
 

@@ -1,0 +1,127 @@
+// seeds.c — AnonymousSeedGenerator, AnonymousRandomSeedGenerator, DummySeedGenerator, and those
+// that delete them: seeds that datasets share.
+#include "ops/data/seeds.h"
+
+#include "ops/data/resources.h"
+
+weir_samples_t weir_samples_create(int64_t seed, int64_t seed2) {
+  return (weir_samples_t){.philox = weir_philox_seed((uint64_t)seed, (uint64_t)seed2), .used = 4};
+}
+
+uint32_t weir_samples_next(weir_samples_t* samples) {
+  if (samples->used == 4) {
+    weir_philox_next(&samples->philox, samples->group);
+    samples->used = 0;
+  }
+  return samples->group[samples->used++];
+}
+
+// ---- seeds ----
+
+struct weir_seeds_t {
+  weir_resource_t base;
+  weir_mutex_t mu;
+  bool is_renewed;
+  int64_t seed, seed2;
+  weir_samples_t samples;  // guarded by mu; seeds to come
+};
+
+static void seeds_destroy(weir_resource_t* resource) {
+  weir_mutex_destroy(&((weir_seeds_t*)resource)->mu);
+  weir_free(resource);
+}
+
+static const weir_resource_type_t seeds_type = {.name = "tensorflow::data::SeedGeneratorManager",
+                                                .destroy = seeds_destroy};
+#define SEEDS_TYPE_NAME "N10tensorflow4data20SeedGeneratorManagerE"
+
+weir_status_t* weir_seeds_create(int64_t seed, int64_t seed2, bool is_renewed,
+                                 weir_seeds_t** out_seeds) {
+  weir_seeds_t* self = weir_calloc(1, sizeof(*self));
+  if (!self) return weir_out_of_memory();
+  weir_resource_init(&self->base, &seeds_type);
+  weir_mutex_init(&self->mu);
+  if (seed == 0 && seed2 == 0) {
+    seed = (int64_t)weir_random_entropy();
+    seed2 = (int64_t)weir_random_entropy();
+  }
+  self->is_renewed = is_renewed;
+  self->seed = seed;
+  self->seed2 = seed2;
+  self->samples = weir_samples_create(seed, seed2);
+  *out_seeds = self;
+  return NULL;
+}
+
+void weir_seeds_release(weir_seeds_t* seeds) {
+  if (seeds) weir_resource_release(&seeds->base);
+}
+
+weir_samples_t weir_seeds_next(weir_seeds_t* seeds) {
+  if (!seeds->is_renewed) return weir_samples_create(seeds->seed, seeds->seed2);
+  weir_mutex_lock(&seeds->mu);
+  int64_t seed = weir_samples_next(&seeds->samples);
+  int64_t seed2 = weir_samples_next(&seeds->samples);
+  weir_mutex_unlock(&seeds->mu);
+  return weir_samples_create(seed, seed2);
+}
+
+weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i, weir_seeds_t** out_seeds) {
+  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, i));
+  if (!handle || !handle->object) return NULL;
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(weir_kernel_resource(ctx, i, &seeds_type, &resource));
+  *out_seeds = (weir_seeds_t*)resource;
+  return NULL;
+}
+
+// ---- ops ----
+
+static weir_status_t* anonymous_cpu(weir_kernel_ctx_t* ctx) {
+  int64_t seed = 0, seed2 = 0;
+  bool is_renewed = true;
+  weir_seeds_t* seeds = NULL;
+  WEIR_TRY(weir_dataset_int(ctx, 0, "seed", &seed));
+  WEIR_TRY(weir_dataset_int(ctx, 1, "seed2", &seed2));
+  if (ctx->input_count > 2) WEIR_TRY(weir_dataset_bool(ctx, 2, "reshuffle", &is_renewed));
+  WEIR_TRY(weir_seeds_create(seed, seed2, is_renewed, &seeds));
+  return weir_data_output_handle(ctx, &seeds->base, "AnonymousSeedGenerator", SEEDS_TYPE_NAME);
+}
+
+static weir_status_t* dummy_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_data_output_handle(ctx, NULL, "DummySeedGenerator", SEEDS_TYPE_NAME);
+}
+
+#define DELETE(op)                                                                           \
+  {                                                                                          \
+    .name = op, .inputs = "handle: resource; deleter: variant",                              \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,                                         \
+    .summary = "Nothing: the seeds go with their handle", .infer_shape = weir_shape_fn_none, \
+    .kernels = WEIR_CPU_KERNEL(.compute = weir_data_delete_handle)                           \
+  }
+
+const weir_op_module_t weir_ops_data_seeds = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){{.name = "AnonymousSeedGenerator",
+                                    .inputs = "seed: int64; seed2: int64; reshuffle: bool",
+                                    .outputs = "handle: resource; deleter: variant",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+                                    .summary = "Seeds for one walk after another",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
+                                   {.name = "AnonymousRandomSeedGenerator",
+                                    .inputs = "seed: int64; seed2: int64",
+                                    .outputs = "handle: resource; deleter: variant",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+                                    .summary = "Seeds for one walk after another",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
+                                   {.name = "DummySeedGenerator",
+                                    .outputs = "handle: resource",
+                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+                                    .summary = "A handle for no seeds: the dataset has its own",
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = dummy_cpu)},
+                                   DELETE("DeleteSeedGenerator"),
+                                   DELETE("DeleteRandomSeedGenerator"),
+                                   {0}}};

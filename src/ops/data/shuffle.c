@@ -1,0 +1,246 @@
+// shuffle.c — ShuffleDataset, V2, V3, ShuffleAndRepeatDataset, V2: elements in a random order,
+// TensorFlow's for the same seeds.
+//
+// Elements wait in a ring. A slice of it holds those of one walk over the input; the next element
+// is drawn from the oldest slice that is not empty, so that one walk is through before the next.
+#include "ops/data/seeds.h"
+
+typedef struct shuffle_t {
+  weir_dataset_t base;
+  int64_t buffer_size;  // -1: all elements
+  int64_t times;        // walks over the input; -1: for ever
+  weir_seeds_t* seeds;
+} shuffle_t;
+
+#define MAX_SLICES 3  // of walks that are begun before older ones are used up
+
+typedef struct slice_t {  // [start, end), modulo the ring's size
+  int64_t start, end;
+} slice_t;
+
+typedef struct shuffle_iterator_t {
+  weir_iterator_t base;
+  weir_samples_t samples;
+  weir_tensor_t*** ring;
+  size_t ring_size;      // of it, in use
+  size_t ring_capacity;  // of a ring that grows
+  slice_t* slices;       // the oldest first
+  size_t slice_count;
+  size_t slice_capacity;
+  int64_t count;  // elements in the ring
+  int64_t epoch;  // walks begun
+  bool has_produced;
+} shuffle_iterator_t;
+
+static bool is_growing(const shuffle_iterator_t* self) {
+  return ((const shuffle_t*)self->base.dataset)->buffer_size == -1;
+}
+
+// ---- filling ----
+
+static bool should_fill(const shuffle_iterator_t* self) {
+  int64_t times = ((const shuffle_t*)self->base.dataset)->times;
+  if (!self->base.inputs[0] && times != -1 && self->epoch >= times) return false;
+  if (self->slice_count > MAX_SLICES && self->count > 0) return false;
+  return is_growing(self) || self->count < (int64_t)self->ring_size;
+}
+
+static weir_status_t* begin_epoch(shuffle_iterator_t* self) {
+  if (!WEIR_GROW(self->slices, self->slice_capacity, self->slice_count + 1))
+    return weir_out_of_memory();
+  int64_t at = self->slice_count ? self->slices[self->slice_count - 1].end : 0;
+  WEIR_TRY(weir_iterator_open(&self->base, 0));
+  self->slices[self->slice_count++] = (slice_t){.start = at, .end = at};
+  ++self->epoch;
+  return NULL;
+}
+
+static weir_status_t* add(shuffle_iterator_t* self, weir_tensor_t** take_element) {
+  slice_t* slice = &self->slices[self->slice_count - 1];
+  if (is_growing(self)) {
+    if (!WEIR_GROW(self->ring, self->ring_capacity, self->ring_size + 1)) {
+      weir_element_free(take_element, self->base.dataset->count);
+      return weir_out_of_memory();
+    }
+    self->ring[self->ring_size++] = NULL;
+  }
+  self->ring[(size_t)slice->end % self->ring_size] = take_element;
+  ++slice->end;
+  ++self->count;
+  self->has_produced = true;
+  return NULL;
+}
+
+static weir_status_t* fill(shuffle_iterator_t* self, weir_cancel_t* cancel) {
+  int width = self->base.dataset->count;
+  while (should_fill(self)) {
+    if (!self->base.inputs[0]) WEIR_TRY(begin_epoch(self));
+    weir_tensor_t** element = weir_element_create(width);
+    bool is_end = false;
+    weir_status_t* status = element ? weir_iterator_pull(&self->base, 0, cancel, element, &is_end)
+                                    : weir_out_of_memory();
+    if (!status && !is_end) {
+      WEIR_TRY(add(self, element));
+      continue;
+    }
+    weir_element_free(element, width);
+    if (status) return status;
+    weir_iterator_close(&self->base, 0);
+    // An input without elements for ever has none.
+    if (!self->has_produced && ((const shuffle_t*)self->base.dataset)->times == -1) return NULL;
+  }
+  return NULL;
+}
+
+// ---- drawing ----
+
+// Every walk over the input has seeds of its own.
+static void drop_empty_slices(shuffle_iterator_t* self) {
+  size_t empty = 0;
+  while (empty < self->slice_count && self->slices[empty].start == self->slices[empty].end) {
+    ++empty;
+    self->samples = weir_seeds_next(((const shuffle_t*)self->base.dataset)->seeds);
+  }
+  self->slice_count -= empty;
+  memmove(self->slices, self->slices + empty, self->slice_count * sizeof(*self->slices));
+}
+
+static weir_status_t* shuffle_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
+                                   weir_tensor_t** out, bool* out_is_end) {
+  shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
+  WEIR_TRY(fill(self, cancel));
+  *out_is_end = self->count == 0;
+  if (*out_is_end) return NULL;
+  drop_empty_slices(self);
+  slice_t* slice = &self->slices[0];
+  int64_t offset = weir_samples_next(&self->samples) % (slice->end - slice->start);
+  size_t chosen = (size_t)(slice->start + offset) % self->ring_size;
+  size_t first = (size_t)slice->start % self->ring_size;
+  weir_tensor_t** element = self->ring[chosen];
+  self->ring[chosen] = self->ring[first];
+  self->ring[first] = NULL;
+  ++slice->start;
+  --self->count;
+  weir_element_move(element, out, iterator->dataset->count);
+  weir_element_free(element, iterator->dataset->count);
+  return NULL;
+}
+
+static weir_status_t* shuffle_start(weir_iterator_t* iterator) {
+  shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
+  const shuffle_t* shuffle = (const shuffle_t*)iterator->dataset;
+  self->samples = weir_seeds_next(shuffle->seeds);
+  if (shuffle->buffer_size == -1) return NULL;
+  self->ring_size = (size_t)shuffle->buffer_size;
+  self->ring = weir_calloc(self->ring_size, sizeof(*self->ring));
+  return self->ring ? NULL : weir_out_of_memory();
+}
+
+static void shuffle_stop(weir_iterator_t* iterator) {
+  shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
+  for (size_t i = 0; i < self->ring_size && self->ring; ++i)
+    weir_element_free(self->ring[i], iterator->dataset->count);
+  weir_free(self->ring);
+  weir_free(self->slices);
+}
+
+static const weir_iterator_vtable_t shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
+                                                        .start = shuffle_start,
+                                                        .next = shuffle_next,
+                                                        .stop = shuffle_stop};
+
+// ---- datasets ----
+
+// Seeds are those of handle input |i|, -1: there is none; else inputs 2 and 3 say what they begin
+// with.
+static weir_status_t* find_seeds(weir_kernel_ctx_t* ctx, int i, bool has_own, shuffle_t* self) {
+  int64_t seed = 0, seed2 = 0;
+  if (has_own) WEIR_TRY(weir_dataset_int(ctx, 2, "seed", &seed));
+  if (has_own) WEIR_TRY(weir_dataset_int(ctx, 3, "seed2", &seed2));
+  if (i >= 0) WEIR_TRY(weir_seeds_find(ctx, i, &self->seeds));
+  const weir_attr_t* renews = weir_attrs_find(weir_kernel_attrs(ctx), "reshuffle_each_iteration");
+  return self->seeds ? NULL : weir_seeds_create(seed, seed2, !renews || renews->u.b, &self->seeds);
+}
+
+static weir_status_t* read_size(weir_kernel_ctx_t* ctx, shuffle_t* self) {
+  WEIR_TRY(weir_dataset_init_like_input(ctx, &self->base));
+  WEIR_TRY(weir_dataset_int(ctx, 1, "buffer_size", &self->buffer_size));
+  self->times = 1;
+  if (self->buffer_size > 0 || self->buffer_size == -1) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
+}
+
+static weir_status_t* shuffle_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  WEIR_TRY(read_size(ctx, (shuffle_t*)dataset));
+  return find_seeds(ctx, ctx->input_count > 4 ? 4 : -1, true, (shuffle_t*)dataset);
+}
+
+static weir_status_t* shuffle_v2_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  WEIR_TRY(read_size(ctx, (shuffle_t*)dataset));
+  return find_seeds(ctx, 2, false, (shuffle_t*)dataset);
+}
+
+static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+  shuffle_t* self = (shuffle_t*)dataset;
+  WEIR_TRY(read_size(ctx, self));
+  WEIR_TRY(weir_dataset_int(ctx, 4, "count", &self->times));
+  if (self->times <= 0 && self->times != -1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "count must be greater than zero or equal to -1.");
+  return find_seeds(ctx, ctx->input_count > 5 ? 5 : -1, true, self);
+}
+
+static void shuffle_deinit(weir_dataset_t* dataset) {
+  weir_seeds_release(((shuffle_t*)dataset)->seeds);
+}
+
+static int64_t shuffle_cardinality(const weir_dataset_t* dataset) {
+  int64_t times = ((const shuffle_t*)dataset)->times;
+  int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
+  if (times == -1) return n == 0 ? 0 : WEIR_CARDINALITY_INFINITE;
+  return n < 0 ? n : n * times;
+}
+
+#define DATASET(label, init_fn)                                                          \
+  {                                                                                      \
+    .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit, \
+    .cardinality = shuffle_cardinality, .iterator = &shuffle_iterator                    \
+  }
+static const weir_dataset_vtable_t shuffle_dataset = DATASET("Shuffle", shuffle_init);
+static const weir_dataset_vtable_t shuffle_v2_dataset = DATASET("Shuffle", shuffle_v2_init);
+static const weir_dataset_vtable_t repeat_dataset = DATASET("ShuffleAndRepeat", repeat_init);
+
+static weir_status_t* shuffle_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &shuffle_dataset);
+}
+static weir_status_t* shuffle_v2_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &shuffle_v2_dataset);
+}
+static weir_status_t* repeat_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &repeat_dataset);
+}
+
+#define SHUFFLE(op, attributes, others, traits, kernel)                                          \
+  {                                                                                              \
+    .name = op, .attrs = attributes,                                                             \
+    .inputs = "input_dataset: variant; buffer_size: int64" others, .outputs = "handle: variant", \
+    .flags = WEIR_OP_NO_GRADIENT | (traits), .summary = "The same elements in a random order",   \
+    .infer_shape = weir_dataset_shape_scalars, .kernels = WEIR_CPU_KERNEL(.compute = kernel)     \
+  }
+#define RENEWS "reshuffle_each_iteration: bool = true"
+#define SEEDS "; seed: int64; seed2: int64"
+#define GENERATOR "; seed_generator: resource"
+
+const weir_op_module_t weir_ops_data_shuffle = {
+    .file = __FILE__,
+    .ops = (const weir_op_def_t[]){
+        SHUFFLE("ShuffleDataset", RENEWS "; " WEIR_DATASET_ATTRS, SEEDS, 0, shuffle_cpu),
+        SHUFFLE("ShuffleDatasetV2", WEIR_DATASET_ATTRS, GENERATOR, WEIR_OP_STATEFUL,
+                shuffle_v2_cpu),
+        SHUFFLE("ShuffleDatasetV3", RENEWS "; " WEIR_DATASET_ATTRS, SEEDS GENERATOR,
+                WEIR_OP_STATEFUL, shuffle_cpu),
+        SHUFFLE("ShuffleAndRepeatDataset", WEIR_DATASET_SPEC "; " RENEWS "; metadata: string = ''",
+                SEEDS "; count: int64", 0, repeat_cpu),
+        SHUFFLE("ShuffleAndRepeatDatasetV2", RENEWS "; " WEIR_DATASET_ATTRS,
+                SEEDS "; count: int64" GENERATOR, WEIR_OP_STATEFUL, repeat_cpu),
+        {0}}};
