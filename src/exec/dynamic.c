@@ -317,9 +317,10 @@ static void async_done(void* arg, weir_status_t* take_status) {
     memory = weir_trace_fresh(async->outputs, node->output_count);
   weir_span_forget(&async->span);  // the kernel may be done before its start returns
   trace_async(run, &async->item, async->start_ns, memory, async->span, async->outputs);
-  weir_status_t* status = weir_node_error(node, take_status);
   int32_t output_count = node->output_count;
   weir_mutex_lock(&run->mu);
+  // Of a run that is aborted nobody hears it, and there may be a million calls to unwind.
+  weir_status_t* status = run->is_aborted ? take_status : weir_node_error(node, take_status);
   ++run->helpers;  // the run must not end while this thread, which may be anyone's, is in it
   weir_node_release_inputs(async->ctx.inputs, node->input_count);
   --async->item.activation->in_flight;

@@ -245,12 +245,14 @@ def liar(world, chance, note):
 # ---- who is asked ----
 
 class Impostor(grpc.GenericRpcHandler):
-    """A server that says it is a master or a worker. How it answers each method is drawn once."""
-    HOW = ['right', 'right', 'right', 'empty', 'garbage', 'silent', 'error', 'slow']
+    """A server that says it is a master or a worker. How it answers each method is drawn once: most of them as it should."""
+    WRONG = ['empty', 'garbage', 'silent', 'error', 'slow', 'lie']
 
     def __init__(self, world, chance, name):
         self.world, self.chance, self.name = world, chance, name
-        self.how = {method: chance.choice(self.HOW) for method in messages.MASTER + messages.WORKER}
+        share = chance.choice([0, 0.1, 0.5])
+        self.how = {method: chance.choice(self.WRONG) if chance.random() < share else 'right'
+                    for method in messages.MASTER + messages.WORKER}
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(16), handlers=[self], options=[('grpc.so_reuseport', 0)])
         self.address = f'127.0.0.1:{self.server.add_insecure_port("127.0.0.1:0")}'
         self.is_stopped = threading.Event()
@@ -272,7 +274,8 @@ class Impostor(grpc.GenericRpcHandler):
         def answer(data, context):
             method = details.method.rsplit('/', 1)[1]
             self.world.look_at_request(self.name, method, data)
-            if any(peer_world.is_listening(data[i:i + 16]) for i in range(len(data) - 15) if method == 'RecvTensor'):
+            sockets = peer_world.listening()
+            if any(peer_world.is_listening(data[i:i + 16], sockets) for i in range(min(len(data), 2000) - 15)):
                 self.world.fail('a stranger was told where a task listens')
             how = self.how.get(method, 'error')
             if how == 'silent':
@@ -286,9 +289,7 @@ class Impostor(grpc.GenericRpcHandler):
             if how == 'empty':
                 return b''
             response = self.right(method)
-            if self.chance.random() < 0.3:
-                Liar(self.chance).fill(response)
-            return response.SerializeToString()
+            return (Liar(self.chance).fill(response) if how == 'lie' else response).SerializeToString()
         return grpc.unary_unary_rpc_method_handler(answer)
 
     def stop(self):
@@ -333,22 +334,23 @@ def strangers(world, chance, note):
     job.tasks[0] = task.address
     for i, other in enumerate(others):
         job.tasks[i + 1] = other.address
-    graph = small_graph()
-    graph.node[0].device = '/job:worker/task:1'
-    graph.node[1].device = '/job:worker/task:0'
+    graph = Graph()
+    graph.const('dims', [chance.choice([1, 1 << 18])], peer_lies.INT32, device='/job:worker/task:1')
+    graph.node('x', 'RandomUniform', ['dims'], device='/job:worker/task:1', T=(peer_lies.INT32,), dtype=(FLOAT,))
+    graph.node('y', 'Square', ['x'], device='/job:worker/task:0', T=(FLOAT,))
     client = connect(task)
-    calls = []
+    calls, steps = [], []
     for _ in range(chance.choice([1, 4])):
-        call = client.start('CreateSession', graph_def=graph, config=config, target=f'grpc://{task.address}',
+        call = client.start('CreateSession', graph_def=graph.graph, config=config, target=f'grpc://{task.address}',
                             timeout=chance.choice([0.3, 2, 60]))
         concurrent.futures.wait([_Waiting(call).done], timeout=1)
         calls.append(call)
         if call.done() and call.code() == grpc.StatusCode.OK:
-            handle = call.result().session_handle
-            feed = [{'name': b'x:0', 'tensor': tf.make_tensor_proto([1.0] * chance.choice([1, 1 << 18]))}]
-            for fetch, fed in (['y:0', feed], ['x:0', feed], ['y:0', []]):
-                ended(client.start('RunStep', session_handle=handle, fetch=[fetch], feed=fed, timeout=1))
-    note(f'a cluster of strangers: {[type(other).__name__ for other in others]}, {[call.code().name for call in calls if call.done()]}')
+            for fetch in ('y:0', 'x:0'):
+                ran = client.start('RunStep', session_handle=call.result().session_handle, fetch=[fetch], timeout=1)
+                ended(ran)
+                steps.append(ran.code().name)
+    note(f'a cluster of strangers: {[type(other).__name__ for other in others]}, {[call.code().name for call in calls if call.done()]}, {steps}')
     yield
     for call in calls:
         call.cancel()
