@@ -261,7 +261,7 @@ static void test_malformed(void** state) {
   import_text(w, sample);  // still usable
 }
 
-// Before version 24, graphs said a shape without dimensions where none was known.
+// Before version 22, graphs said a shape without dimensions where none was known.
 static void test_old_placeholders_have_any_shape(void** state) {
   (void)state;
   const char* const nodes =
@@ -270,7 +270,7 @@ static void test_old_placeholders_have_any_shape(void** state) {
   const struct {
     const char* versions;
     int rank;
-  } cases[] = {{"versions {producer: 23} ", -1}, {"versions {producer: 24} ", 0}};
+  } cases[] = {{"versions {producer: 21} ", -1}, {"versions {producer: 22} ", 0}};
   for (size_t i = 0; i < WEIR_COUNT_OF(cases); ++i) {
     weir_strbuf_t text = {0};
     weir_graph_t* graph = NULL;

@@ -129,20 +129,19 @@ static weir_status_t* read_header(weir_view_t proto, weir_arena_t* arena, header
 
 // A few bytes may declare any size. The system may promise more memory than it has, so what exceeds
 // the machine's is refused before the values are repeated into it.
-static weir_status_t* check_memory(const header_t* header) {
-  const weir_shape_t* shape = header->shape;
+weir_status_t* weir_tensor_proto_check_memory(weir_dtype_t dtype, const weir_shape_t* shape) {
   int64_t count = 0;
-  WEIR_TRY(weir_shape_count(header->dtype, shape->rank, shape->dims, &count));
+  WEIR_TRY(weir_shape_count(dtype, shape->rank, shape->dims, &count));
   int64_t pages = sysconf(_SC_PHYS_PAGES);
   int64_t page_size = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page_size <= 0) return NULL;
-  int64_t element_size = (int64_t)weir_dtype_size(header->dtype);
+  int64_t element_size = (int64_t)weir_dtype_size(dtype);
   if (count / page_size * element_size < pages) return NULL;
   char text[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(
       RESOURCE_EXHAUSTED,
       "TensorProto declares a %s tensor of shape %s, more than this machine's memory",
-      weir_dtype_name(header->dtype), weir_shape_text(shape->rank, shape->dims, text));
+      weir_dtype_name(dtype), weir_shape_text(shape->rank, shape->dims, text));
 }
 
 // Content of another size than the shape's is refused before there is memory for the shape.
@@ -152,7 +151,8 @@ static weir_status_t* check_content(const header_t* header) {
   if (header->content.size == 0 || !weir_dtype_is_plain(header->dtype)) return NULL;
   WEIR_TRY(weir_shape_count(header->dtype, shape->rank, shape->dims, &count));
   size_t size = (size_t)count * weir_dtype_size(header->dtype);
-  if (header->content.size == size) return NULL;
+  if (header->content.size == size || count == 0)
+    return NULL;  // as TensorFlow, which does not look
   char text[WEIR_SHAPE_TEXT_SIZE];
   return WEIR_STATUS(
       INVALID_ARGUMENT,
@@ -403,7 +403,7 @@ weir_status_t* weir_tensor_parse(weir_view_t proto, weir_tensor_t** out_tensor) 
   weir_status_t* status = read_header(proto, &arena, &header);
   if (status) goto done;
   status = check_content(&header);
-  if (!status) status = check_memory(&header);
+  if (!status) status = weir_tensor_proto_check_memory(header.dtype, header.shape);
   if (status) goto done;
   status = weir_tensor_create(header.dtype, header.shape->rank, header.shape->dims, &tensor);
   if (status) goto done;

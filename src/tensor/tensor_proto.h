@@ -4,12 +4,17 @@
 
 #include "base/string.h"
 #include "tensor/handle.h"
+#include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 // Reads a TensorProto: tensor_content or the typed value lists, the last value repeated to fill the
 // shape, as TensorFlow does. INVALID_ARGUMENT on a bad type, an incomplete shape, or sizes that
 // disagree. Resources and variants: handles by name; variants UNIMPLEMENTED.
 WEIR_MUST_USE weir_status_t* weir_tensor_parse(weir_view_t proto, weir_tensor_t** out_tensor);
+
+// RESOURCE_EXHAUSTED for a shape that the machine has no memory for: a few bytes may declare any.
+WEIR_MUST_USE weir_status_t* weir_tensor_proto_check_memory(weir_dtype_t dtype,
+                                                            const weir_shape_t* shape);
 
 // Appends the message's fields: dtype, shape, and tensor_content for plain types (typed lists for
 // strings and handles).

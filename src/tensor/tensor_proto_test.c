@@ -260,6 +260,11 @@ static void test_more_values_than_places(void** state) {
   weir_tensor_t* tensor = parse(&proto);
   assert_int_equal(WEIR_TENSOR_DATA(tensor, int32_t)[0], 1);
   weir_tensor_release(tensor);
+  proto = begin_proto(WEIR_DTYPE_UINT8, 0);
+  weir_wire_put_bytes(&proto, 4, "\x01", 1);  // of no elements the content is not looked at
+  tensor = parse(&proto);
+  assert_int_equal(weir_tensor_count(tensor), 0);
+  weir_tensor_release(tensor);
   proto = begin_proto(WEIR_DTYPE_FLOAT, 1);
   weir_wire_put_float(&proto, 5, 1);
   weir_wire_put_bytes(&proto, 5, "\0\0\0\0", 4);

@@ -224,10 +224,12 @@ static weir_status_t* read_content(weir_view_t content, int depth, weir_tensor_t
   return NULL;
 }
 
+// Values for which there is no place are left out, and places without one stay empty, as in
+// TensorFlow.
 static weir_status_t* read_fields(weir_view_t proto, int depth, weir_tensor_t* tensor) {
   weir_wire_reader_t reader = weir_wire_reader(proto);
   int64_t i = 0;
-  while (weir_wire_next(&reader)) {
+  while (i < tensor->count && weir_wire_next(&reader)) {
     if (reader.field != TENSOR_VARIANT || reader.type != WEIR_WIRE_BYTES) continue;
     weir_variant_t* element = &WEIR_TENSOR_DATA(tensor, weir_variant_t)[i++];
     WEIR_TRY(parse_element(reader.bytes, depth, &element->object));
@@ -246,11 +248,12 @@ static weir_status_t* parse_variants(weir_view_t proto, const parts_t* parts, in
     status = WEIR_STATUS(INVALID_ARGUMENT, "a TensorProto has a shape that is not fully known");
   if (!status) status = weir_shape_count(WEIR_DTYPE_VARIANT, shape->rank, shape->dims, &count);
   bool has_content = parts->content.size > 0;
-  if (!status && (has_content ? (uint64_t)count > parts->content.size : count != parts->count)) {
+  if (!status && has_content && (uint64_t)count > parts->content.size) {
     status =
         WEIR_STATUS(INVALID_ARGUMENT, "a TensorProto has not the %lld variants that its shape says",
                     (long long)count);
   }
+  if (!status) status = weir_tensor_proto_check_memory(WEIR_DTYPE_VARIANT, shape);
   if (!status) status = weir_tensor_create(WEIR_DTYPE_VARIANT, shape->rank, shape->dims, &tensor);
   if (!status) {
     status = has_content ? read_content(parts->content, depth, tensor)

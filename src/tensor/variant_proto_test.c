@@ -132,6 +132,28 @@ static void test_numbers(void** state) {
   weir_status_destroy(status);
 }
 
+// Places without a value stay empty, and values without a place are left out.
+static void test_fewer_and_more(void** state) {
+  (void)state;
+  const int32_t seven = 7;
+  const char* const dims[] = {"\x12\x02\x08\x03", "\x12\x02\x08\x00"};  // [3], [0]
+  for (int i = 0; i < 2; ++i) {
+    weir_strbuf_t proto = {0};
+    weir_tensor_t* tensor = NULL;
+    weir_wire_put_int(&proto, 1, WEIR_DTYPE_VARIANT);
+    weir_wire_put_bytes(&proto, 2, dims[i], 4);
+    size_t at = weir_wire_begin(&proto, 15);
+    weir_wire_put_string(&proto, 1, "int");
+    weir_wire_put_bytes(&proto, 2, (const char*)&seven, sizeof(seven));
+    weir_wire_end(&proto, at);
+    assert_null(weir_variant_parse(weir_strbuf_view(&proto), &tensor));
+    assert_int_equal(weir_tensor_count(tensor), i == 0 ? 3 : 0);
+    if (i == 0) assert_null(WEIR_TENSOR_DATA(tensor, weir_variant_t)[2].object);
+    weir_tensor_release(tensor);
+    weir_strbuf_free(&proto);
+  }
+}
+
 static void test_other_kinds(void** state) {
   (void)state;
   weir_strbuf_t proto = {0};
@@ -147,8 +169,11 @@ static void test_other_kinds(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_nested), cmocka_unit_test(test_cut),
-      cmocka_unit_test(test_numbers), cmocka_unit_test(test_other_kinds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
+                                     cmocka_unit_test(test_nested),
+                                     cmocka_unit_test(test_cut),
+                                     cmocka_unit_test(test_numbers),
+                                     cmocka_unit_test(test_fewer_and_more),
+                                     cmocka_unit_test(test_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ def queues_of_one_name(p):
           {'min_after_dequeue': 2}, {'min_after_dequeue': 3})
     sizes('random seeds (1, 2) but requested seeds are (1, 3).', raw.RandomShuffleQueueV2,
           {'seed': 1, 'seed2': 2}, {'seed': 1, 'seed2': 3})
+    sizes('random seeds (1, 2) but requested seeds are (1, 3).', raw.RandomShuffleQueueV2,
+          {'seed': 1, 'seed2': 2}, {'seed': 1, 'seed2': 3, 'shapes': [[3]]})
     sizes('', raw.RandomShuffleQueueV2, {'seed': 1, 'seed2': 2}, {})
     sizes('', raw.PaddingFIFOQueueV2, {'shapes': [[None, 2]]}, {'shapes': [[3, 2]]})
     p.step(raw.QueueSizeV2(handle=raw.FIFOQueueV2(component_types=[tf.float32], shared_name='types')))
@@ -38,7 +40,21 @@ def queues_of_one_name(p):
 
 
 @program(1)
+def accumulators(p):
+    one = raw.ConditionalAccumulator(dtype=tf.float32, shape=[2], shared_name='sums')
+    other = raw.ConditionalAccumulator(dtype=tf.float32, shape=None, shared_name='sums')
+    p.step(raw.AccumulatorApplyGradient(handle=one, local_step=fed(np.int64([0])), gradient=np.ones(2, np.float32)),
+           says='Argument local_step must be scalar, but had bad shape [1]')
+    p.step(raw.AccumulatorNumAccumulated(handle=one))
+    p.step(raw.AccumulatorNumAccumulated(handle=other))
+    p.step(raw.AccumulatorTakeGradient(handle=one, num_required=fed(np.int32([1])), dtype=tf.float32),
+           says='Argument num_required must be scalar, but had bad shape [1]')
+
+
+@program(1)
 def shapes_of_queues(p):
+    p.step(raw.QueueSizeV2(handle=raw.PaddingFIFOQueueV2(component_types=[tf.float32])),
+           says='Shapes must be provided for all components, but received 1 dtypes and 0 shapes.')
     many = lambda queue, value: raw.QueueEnqueueManyV2(handle=queue, components=[fed(value)])
     one = lambda queue, value: raw.QueueEnqueueV2(handle=queue, components=[fed(value)])
     padded = raw.PaddingFIFOQueueV2(component_types=[tf.int32], shapes=[[2, None, 3]])

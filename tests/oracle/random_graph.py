@@ -245,13 +245,14 @@ class Program:
     def __init__(self):
         self.nodes, self.functions, self.runs = [], [], []
         self.threads, self.disabled = 1, ''  # how Weir runs it
+        self.producer = PRODUCER
         self.features = ()
 
     def copy(self):
         other = Program()
         other.nodes, other.functions = [n.copy() for n in self.nodes], [f.copy() for f in self.functions]
         other.runs = [r.copy() for r in self.runs]
-        other.threads, other.disabled, other.features = self.threads, self.disabled, self.features
+        other.threads, other.disabled, other.features, other.producer = self.threads, self.disabled, self.features, self.producer
         return other
 
     def encode(self, order=None, devices=True):
@@ -262,11 +263,12 @@ class Program:
         parts = [field(1, n.encode()) for n in nodes]
         if self.functions:
             parts.append(field(2, b''.join(field(1, f.encode()) for f in self.functions)))
-        parts.append(field(4, b'\x08' + varint(PRODUCER)))
+        parts.append(field(4, b'\x08' + varint(self.producer)))
         return b''.join(parts)
 
     def show(self):
-        lines = [f'session(threads={self.threads}, disabled={self.disabled!r})']
+        producer = f', producer={self.producer}' if self.producer != PRODUCER else ''
+        lines = [f'session(threads={self.threads}, disabled={self.disabled!r}{producer})']
         lines += [f.show() for f in self.functions] + [n.show() for n in self.nodes] + [r.show() for r in self.runs]
         return '\n'.join(lines) + '\n'
 
@@ -290,7 +292,7 @@ def read_script(source):
     def run(fetches=(), targets=(), feeds=None):
         program.runs.append(Run(fetches, targets, {k: v[1] for k, v in (feeds or {}).items()}))
 
-    def session(threads=1, disabled=''):
-        program.threads, program.disabled = threads, disabled
+    def session(threads=1, disabled='', producer=PRODUCER):
+        program.threads, program.disabled, program.producer = threads, disabled, producer
     exec(source, {**globals(), 'node': node, 'function': function, 'raw_function': raw_function, 'run': run, 'session': session})  # pylint: disable=exec-used
     return program

@@ -197,7 +197,7 @@ def child_main(options, child, writer):
         def write(message):
             os.write(writer, json.dumps(message).encode() + b'\n')
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # with the parent: PR_SET_PDEATHSIG
-        worker = Worker(options, child.place, write)
+        worker = options.worker(options, child.place, write)
         for seed in range(child.first, child.last, child.step):
             worker.run(seed)
         code = 0
@@ -316,6 +316,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    options.worker = Worker
     if options.script:
         return run_script(options)
     start = time.monotonic()

@@ -54,6 +54,8 @@ static weir_status_t* concat_unknown_axis(weir_shape_ctx_t* ctx, inputs_t in) {
 
 static weir_status_t* concat_axis(weir_shape_ctx_t* ctx, int64_t value, int rank, int* out_axis) {
   (void)ctx;
+  if (rank == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
   if (value < -rank || value >= rank) {
     int64_t needed = value < 0 ? -value : value + 1;
     return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",

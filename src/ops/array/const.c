@@ -48,10 +48,10 @@ static weir_status_t* declared_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, weir_attrs_shape(weir_shape_attrs(ctx), "shape"));
 }
 
-// Before version 24 of graphs, a shape without dimensions was said where none was known.
+// Before version 22 of graphs, a shape without dimensions was said where none was known.
 static weir_status_t* placeholder_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* shape = weir_attrs_shape(weir_shape_attrs(ctx), "shape");
-  bool is_old = ctx->producer > 0 && ctx->producer < 24;
+  bool is_old = ctx->producer > 0 && ctx->producer < 22;
   return weir_shape_set(ctx, 0, is_old && shape->rank == 0 ? &weir_shape_unknown : shape);
 }
 

@@ -125,7 +125,7 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx, int64_t axis, int64_t batch
   }
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  if (out->count == 0 && indices->count == 0) return NULL;
+  if (out->count == 0) return NULL;  // nothing is read, so no index is wrong
   int64_t bad = -1;
   WEIR_TRY(weir_kernel_move_gather(ctx, weir_tensor_type(params), &g, params->data, indices,
                                    out->data, &bad));

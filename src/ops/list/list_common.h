@@ -24,10 +24,7 @@ static inline weir_status_t* list_shape_input(weir_kernel_ctx_t* ctx, int i, wei
         "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
   }
   if (t->rank > 1) {
-    char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "%s: element_shape must be at most rank 1 but has the shape of %s",
-                       ctx->node->op_name, weir_tensor_shape_text(t, text));
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at most rank 1 but is rank %d", t->rank);
   }
   WEIR_TRY(weir_kernel_ints(ctx, i, dims, WEIR_MAX_RANK, &rank));
   for (int k = 0; k < rank; ++k) {

@@ -114,7 +114,7 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
   } else {
     *out_rows = ids->count ? weir_tensor_int_at(ids, ids->count - 1) + 1 : 0;
   }
-  if (*out_rows < 0 || (ids->count && *out_rows == 0))
+  if (*out_rows < 0 || (ctx->input_count == 3 && ids->count && *out_rows == 0))
     return WEIR_STATUS(INVALID_ARGUMENT, "segment ids must be >= 0");
   return NULL;
 }

@@ -81,7 +81,8 @@ static weir_status_t* dense_init(const weir_kernel_init_t* init, void* state) {
   return weir_accumulator_init(init, &dense_vtable, state);
 }
 
-static weir_status_t* take_shape(weir_shape_ctx_t* ctx) {
+// A scalar beside the handle: a step, or how many gradients.
+static weir_status_t* number_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL);
 }
 
@@ -112,14 +113,14 @@ static weir_status_t* take_shape(weir_shape_ctx_t* ctx) {
    .attrs = "dtype: numbertype",                                                                   \
    .inputs = "handle: " in "; local_step: int64; gradient: dtype",                                 \
    .flags = op_flags,                                                                              \
-   .infer_shape = weir_shape_fn_none,                                                              \
+   .infer_shape = number_shape,                                                                    \
    .kernels = KERNEL(weir_accumulator_apply_cpu)},                                                 \
       {.name = prefix "AccumulatorTakeGradient",                                                   \
        .attrs = "dtype: numbertype",                                                               \
        .inputs = "handle: " in "; num_required: int32",                                            \
        .outputs = "average: dtype",                                                                \
        .flags = op_flags,                                                                          \
-       .infer_shape = take_shape,                                                                  \
+       .infer_shape = number_shape,                                                                \
        .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,                                    \
                                                .compute_async = weir_accumulator_take_cpu,         \
                                                .host_inputs = "handle, num_required"},             \
@@ -132,7 +133,7 @@ static weir_status_t* take_shape(weir_shape_ctx_t* ctx) {
        .kernels = KERNEL(weir_accumulator_count_cpu)},                                             \
   {                                                                                                \
     .name = prefix "AccumulatorSetGlobalStep", .inputs = "handle: " in "; new_global_step: int64", \
-    .flags = (op_flags) | WEIR_OP_CHEAP, .infer_shape = weir_shape_fn_none,                        \
+    .flags = (op_flags) | WEIR_OP_CHEAP, .infer_shape = number_shape,                              \
     .kernels = KERNEL(weir_accumulator_set_step_cpu)                                               \
   }
 

@@ -103,6 +103,15 @@ void weir_accumulator_deinit(void* state) {
   weir_shared_handle_deinit(&((weir_accumulator_state_t*)state)->handle);
 }
 
+// Whether there is a shape that both allow.
+static bool is_compatible(const weir_shape_t* a, const weir_shape_t* b) {
+  weir_arena_t scratch = {0};
+  const weir_shape_t* both = NULL;
+  bool is_one = weir_shape_merge(&scratch, a, b, &both);
+  weir_arena_free(&scratch);
+  return is_one;
+}
+
 weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
   weir_accumulator_state_t* s = ctx->state;
   weir_resource_t* resource = NULL;
@@ -110,7 +119,7 @@ weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
       weir_shared_handle_create(ctx, &s->handle, &weir_accumulator_type, create, s, &resource));
   weir_accumulator_t* a = (weir_accumulator_t*)resource;
   weir_status_t* status = NULL;
-  if (a->vtable != s->vtable || a->dtype != s->dtype || !weir_shape_equal(a->shape, s->shape)) {
+  if (a->vtable != s->vtable || a->dtype != s->dtype || !is_compatible(a->shape, s->shape)) {
     status =
         WEIR_STATUS(INVALID_ARGUMENT,
                     "Shared conditional accumulator '%s' has another kind, type or shape", a->name);
@@ -122,11 +131,20 @@ weir_status_t* weir_accumulator_cpu(weir_kernel_ctx_t* ctx) {
 }
 
 // ---- access ----
+static weir_status_t* scalar_argument(const weir_kernel_ctx_t* ctx, const char* name,
+                                      int64_t* out_value) {
+  const weir_tensor_t* t = weir_kernel_input(ctx, 1);
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (t->rank == 0) return weir_kernel_int(ctx, 1, out_value);
+  return WEIR_STATUS(INVALID_ARGUMENT, "Argument %s must be scalar, but had bad shape %s", name,
+                     weir_tensor_shape_text(t, text));
+}
+
 weir_status_t* weir_accumulator_apply_cpu(weir_kernel_ctx_t* ctx) {
   weir_resource_t* resource = NULL;
   weir_waiters_t completed = {0};
   int64_t local_step = 0;
-  WEIR_TRY(weir_kernel_int(ctx, 1, &local_step));
+  WEIR_TRY(scalar_argument(ctx, "local_step", &local_step));
   WEIR_TRY(weir_shared_handle_resource(ctx, 0, &weir_accumulator_type, &resource));
   weir_accumulator_t* a = (weir_accumulator_t*)resource;
   weir_status_t* status = NULL;
@@ -146,7 +164,7 @@ void weir_accumulator_take_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_resource_t* resource = NULL;
   take_t* take = NULL;
   int64_t required = 0;
-  weir_status_t* status = weir_kernel_int(ctx, 1, &required);
+  weir_status_t* status = scalar_argument(ctx, "num_required", &required);
   if (!status && required <= 0) {
     status = WEIR_STATUS(INVALID_ARGUMENT, "Argument num_required must be positive; got %lld",
                          (long long)required);

@@ -70,6 +70,12 @@ static weir_status_t* queue_init(const weir_kernel_init_t* init, void* state,
     WEIR_TRY(check_random(&s->config));
   }
   WEIR_TRY(init_components(s, attrs));
+  if (policy == WEIR_QUEUE_PADDING && !s->config.shapes) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Shapes must be provided for all components, but received %zu dtypes and 0 "
+                       "shapes.",
+                       (size_t)s->config.component_count);
+  }
   WEIR_TRY(weir_shared_handle_init(init, WEIR_QUEUE_TYPE_NAME, &s->handle));
   s->config.name = s->handle.name;
   return NULL;

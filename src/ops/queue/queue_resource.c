@@ -572,10 +572,10 @@ weir_status_t* weir_queue_matches(weir_queue_t* queue, const weir_queue_config_t
                        "Shared queue '%s' has capacity %lld but requested capacity was %lld",
                        queue->name, (long long)queue->capacity, (long long)capacity);
   }
+  if (queue->policy == WEIR_QUEUE_SHUFFLE) WEIR_TRY(shuffles_match(queue, config));
   const weir_components_t has = {queue->component_count, queue->types,
                                  (const weir_shape_t* const*)queue->shapes};
   const weir_components_t wanted = {config->component_count, config->types, config->shapes};
-  WEIR_TRY(weir_components_match("queue", queue->name, &has, &wanted,
-                                 queue->policy == WEIR_QUEUE_PADDING));
-  return queue->policy == WEIR_QUEUE_SHUFFLE ? shuffles_match(queue, config) : NULL;
+  return weir_components_match("queue", queue->name, &has, &wanted,
+                               queue->policy == WEIR_QUEUE_PADDING);
 }
