@@ -54,6 +54,7 @@ COARSE = {
 NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
     'Cholesky': 'reads one triangle, but the gradient is that of a symmetric matrix',
+    'Betainc': 'no gradient of the first two arguments',
     'MatrixSolveLs': 'no gradient of the regularizer',
     'SelfAdjointEigV2': 'reads one triangle, whose diagonal has no imaginary part',
     'RandomGamma': 'a draw that is rejected is a jump',

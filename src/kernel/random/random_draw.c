@@ -1,4 +1,4 @@
-// random_draw.c — Gamma and Poisson draws by rejection, and the derivative of gamma's.
+// random_draw.c — Gamma and Poisson draws by rejection.
 #include "kernel/random/random_draw.h"
 
 #include <float.h>
@@ -159,85 +159,4 @@ static double draw_poisson(const weir_draw_t* draw, double rate, weir_philox_t* 
 
 void weir_random_poisson(weir_pool_t* pool, const weir_draw_t* draw) {
   draw_all(pool, draw, draw_poisson, 200.0);
-}
-
-// ---- the derivative of a gamma draw: -(dP(a, x)/da) / p(a, x) ----
-
-// Terms that are summed up at most: what TensorFlow allows, for the sake of equal results where
-// more would be needed.
-#define MAX_TERMS_FLOAT 200
-#define MAX_TERMS_DOUBLE 500
-
-// By the series of the lower incomplete gamma function: terms c and their sum, each with its
-// derivative by a.
-static double derivative_series(double a, double x, int max_terms) {
-  double r = a, c = 1, sum = 1, dc = 0, dsum = 0;
-  for (int i = 0; i < max_terms; ++i) {
-    r += 1;
-    const double term = x / r;
-    dc = term * dc - x / (r * r) * c;
-    dsum += dc;
-    c *= term;
-    sum += c;
-    if (fabs(dc) <= DBL_EPSILON / 2 * fabs(dsum)) break;
-  }
-  return -(dsum + sum * (log(x) - weir_digamma(a + 1))) * x / a;
-}
-
-// A numerator or denominator of the continued fraction: the last two convergents and their
-// derivatives by a.
-typedef struct convergent_t {
-  double before, last;
-  double d_before, d_last;
-} convergent_t;
-
-static void convergent_next(convergent_t* p, double z, double y, double c) {
-  const double next = p->last * z - p->before * y * c;
-  const double d_next = p->d_last * z - p->last - p->d_before * y * c + p->before * c;
-  *p = (convergent_t){.before = p->last, .last = next, .d_before = p->d_last, .d_last = d_next};
-}
-
-static void convergent_scale(convergent_t* p, double factor) {
-  p->before *= factor;
-  p->last *= factor;
-  p->d_before *= factor;
-  p->d_last *= factor;
-}
-
-// By the continued fraction of the upper one.
-static double derivative_fraction(double a, double x, int max_terms) {
-  double y = 1 - a, z = x + y + 1;
-  convergent_t p = {.before = 1, .last = x + 1, .d_before = 0, .d_last = 0};
-  convergent_t q = {.before = x, .last = z * x, .d_before = 0, .d_last = -x};
-  double value = p.last / q.last, slope = (p.d_last - value * q.d_last) / q.last;
-  for (int i = 1; i <= max_terms; ++i) {
-    y += 1;
-    z += 2;
-    convergent_next(&p, z, y, (double)i);
-    convergent_next(&q, z, y, (double)i);
-    if (q.last != 0) {
-      const double before = slope;
-      value = p.last / q.last;
-      slope = (p.d_last - value * q.d_last) / q.last;
-      if (fabs(slope - before) <= DBL_EPSILON / 2) break;
-    }
-    if (fabs(p.last) > 0x1p52) {
-      convergent_scale(&p, 0x1p-52);
-      convergent_scale(&q, 0x1p-52);
-    }
-  }
-  return (slope + value * (log(x) - weir_digamma(a))) * x;
-}
-
-#define MAX_LOG_FLOAT 88.72283905206835
-#define MAX_LOG_DOUBLE 709.782712893383973096
-
-double weir_gamma_sample_derivative(double alpha, double sample, bool is_float) {
-  if (sample == 0) return 0;
-  if (isnan(alpha) || isnan(sample) || sample < 0 || alpha <= 0) return NAN;
-  const double log_density = alpha * log(sample) - sample - weir_lgamma(alpha);
-  if (!(log_density >= -(is_float ? MAX_LOG_FLOAT : MAX_LOG_DOUBLE))) return 0;
-  const int max_terms = is_float ? MAX_TERMS_FLOAT : MAX_TERMS_DOUBLE;
-  return sample > 1 && sample > alpha ? derivative_fraction(alpha, sample, max_terms)
-                                      : derivative_series(alpha, sample, max_terms);
 }

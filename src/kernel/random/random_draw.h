@@ -35,10 +35,6 @@ void weir_random_gamma(weir_pool_t* pool, const weir_draw_t* draw);
 // The Poisson distribution of rate |parameters|: half, float, double, int32, int64 for both types.
 void weir_random_poisson(weir_pool_t* pool, const weir_draw_t* draw);
 
-// How a draw of gamma's changes with its shape, for the same random state. Zero where the density
-// is so small that float (|is_float|) or double cannot hold it, as in TensorFlow.
-double weir_gamma_sample_derivative(double alpha, double sample, bool is_float);
-
 // A normal distribution cut off at both ends. Bounds that are infinite on both sides or in the
 // wrong order, and deviations that are not positive, are for the caller to refuse.
 typedef struct weir_truncated_t {

@@ -1,6 +1,7 @@
 // random_draw_test.c — Draws by rejection: moments, bounds, and independence of the thread count.
 #include "kernel/random/random_draw.h"
 
+#include "kernel/elementwise/special.h"
 #include "testing/cmocka.h"
 
 enum { SAMPLES = 20000 };

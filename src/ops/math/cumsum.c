@@ -1,5 +1,7 @@
-// cumsum.c — Cumsum, Cumprod: running sums and products along an axis.
+// cumsum.c — Cumsum, Cumprod, CumulativeLogsumexp: running sums and products along an axis.
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 
 #include "ops/math/common.h"
 #include "tensor/cast.h"
@@ -22,6 +24,9 @@ static weir_status_t* cumsum_init(const weir_kernel_init_t* init, void* state) {
 }
 static weir_status_t* cumprod_init(const weir_kernel_init_t* init, void* state) {
   return scan_init(init, state, WEIR_BINARY_MUL);
+}
+static weir_status_t* logsumexp_init(const weir_kernel_init_t* init, void* state) {
+  return scan_init(init, state, WEIR_BINARY_LOG_ADD_EXP);
 }
 
 typedef struct scan_job_t {
@@ -87,7 +92,7 @@ static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
                     .size = weir_dtype_size(weir_tensor_type(x)),
                     .length = x->dims[axis],
                     .inner = 1};
-  double identity = s->op == WEIR_BINARY_MUL ? 1 : 0;
+  double identity = s->op == WEIR_BINARY_MUL ? 1 : s->op == WEIR_BINARY_ADD ? 0 : -INFINITY;
   WEIR_TRY(weir_cast_elements(weir_tensor_type(x), job.identity, WEIR_DTYPE_DOUBLE, &identity, 1));
   for (int i = (int)axis + 1; i < x->rank; ++i) job.inner *= x->dims[i];
   int64_t slab = job.length * job.inner;
@@ -111,6 +116,34 @@ static weir_status_t* cumprod_grad(weir_grad_ctx_t* g) {
   weir_edge_t sum =
       scan_node(g, "Cumsum", weir_grad_mul(g, weir_grad_output(g, 0), weir_grad_dy(g, 0)), true);
   return weir_grad_set(g, 0, node2(g, "DivNoNan", sum, weir_grad_input(g, 0)));
+}
+
+// The lowest number of |dtype|.
+static double lowest(weir_dtype_t dtype) {
+  switch (dtype) {
+    case WEIR_DTYPE_HALF: return -65504;
+    case WEIR_DTYPE_BFLOAT16: return -0x1.fep127;
+    case WEIR_DTYPE_FLOAT: return -(double)FLT_MAX;
+    default: return -DBL_MAX;
+  }
+}
+
+// exp(the running log-sum of log |dy| - y from the other end + x), of the gradients that are
+// positive
+// (|sign| 1) or negative.
+static weir_edge_t logsumexp_part(weir_grad_ctx_t* g, bool is_positive) {
+  weir_edge_t dy = weir_grad_dy(g, 0), zero = weir_grad_scalar(g, dy, 0);
+  weir_edge_t has_sign = node2(g, is_positive ? "Greater" : "Less", dy, zero);
+  weir_edge_t logarithm = node1(g, "Log", is_positive ? dy : weir_grad_neg(g, dy));
+  weir_edge_t least = weir_grad_scalar(g, dy, lowest(weir_grad_dtype(g, dy)));
+  logarithm = node3(g, "SelectV2", has_sign, logarithm, least);
+  weir_edge_t sum =
+      scan_node(g, "CumulativeLogsumexp", node2(g, "Sub", logarithm, weir_grad_output(g, 0)), true);
+  return node1(g, "Exp", node2(g, "AddV2", sum, weir_grad_input(g, 0)));
+}
+
+static weir_status_t* logsumexp_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(g, 0, node2(g, "Sub", logsumexp_part(g, true), logsumexp_part(g, false)));
 }
 
 #define SCAN_OP(op_name, text, grad, init_fn)                                                   \
@@ -139,4 +172,14 @@ const weir_op_module_t weir_ops_math_cumsum = {
     .ops = (const weir_op_def_t[]){
         SCAN_OP("Cumsum", "Running sums along an axis", cumsum_grad, cumsum_init),
         SCAN_OP("Cumprod", "Running products along an axis", cumprod_grad, cumprod_init),
+        {.name = "CumulativeLogsumexp",
+         .attrs = "exclusive: bool = false; reverse: bool = false; T: " FLOATING_TYPES
+                  "; Tidx: {int32,int64} = DT_INT32",
+         .inputs = "x: T; axis: Tidx",
+         .outputs = "out: T",
+         .summary = "Running logarithms of sums of exponentials along an axis",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = logsumexp_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = scan_cpu, .init = logsumexp_init,
+                                    .state_size = sizeof(scan_state_t), .host_inputs = "axis")},
         {0}}};

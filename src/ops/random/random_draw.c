@@ -3,6 +3,7 @@
 #include "kernel/random/random_draw.h"
 
 #include "kernel/elementwise/cwise.h"
+#include "kernel/elementwise/special.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
