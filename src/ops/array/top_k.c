@@ -1,8 +1,6 @@
-// top_k.c — TopKV2 and the older TopK: the largest elements of rows.
-#include <math.h>
-
+// top_k.c — TopKV2, the older TopK and ApproxTopK: the largest elements of rows.
 #include "ops/array/common.h"
-#include "tensor/numeric.h"
+#include "ops/array/sort_key.h"
 
 // |k| is -1 where it is not known.
 static weir_status_t* top_k_shape_with(weir_shape_ctx_t* ctx, int64_t k) {
@@ -36,30 +34,6 @@ static weir_status_t* top_k_v1_shape(weir_shape_ctx_t* ctx) {
 }
 
 // ---- the kernel ----
-
-// An element as a number that sorts as it does; a NaN above all.
-static uint64_t sort_key(weir_dtype_t dtype, const void* data, int64_t i) {
-  const uint64_t sign = (uint64_t)1 << 63;
-  double value = 0;
-  switch (dtype) {
-    case WEIR_DTYPE_FLOAT: value = (double)((const float*)data)[i]; break;
-    case WEIR_DTYPE_DOUBLE: value = ((const double*)data)[i]; break;
-    case WEIR_DTYPE_HALF: value = (double)weir_half_to_float(((const weir_half_t*)data)[i]); break;
-    case WEIR_DTYPE_BFLOAT16:
-      value = (double)weir_bfloat16_to_float(((const weir_bfloat16_t*)data)[i]);
-      break;
-    case WEIR_DTYPE_UINT64: return ((const uint64_t*)data)[i];
-    default: {
-      weir_tensor_t view = {.dtype = (uint8_t)dtype, .data = (void*)(uintptr_t)data};
-      return (uint64_t)weir_move_int_at(&view, i) ^ sign;
-    }
-  }
-  if (isnan(value)) return UINT64_MAX;
-  if (value == 0) value = 0;  // -0 too
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof(bits));
-  return bits & sign ? ~bits : bits | sign;
-}
 
 typedef struct entry_t {
   uint64_t key;
@@ -203,6 +177,16 @@ static weir_status_t* top_k_v1_cpu(weir_kernel_ctx_t* ctx) {
   return top_k_compute(ctx, weir_attrs_int(weir_kernel_attrs(ctx), "k"));
 }
 
+// Of what ApproxTopK asks for, a CPU has the largest elements along the last dimension, exactly.
+static weir_status_t* approx_top_k_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_attrs_t attrs = weir_kernel_attrs(ctx);
+  if (weir_attrs_bool(attrs, "is_max_k") && weir_attrs_int(attrs, "reduction_dimension") == -1) {
+    return top_k_v1_cpu(ctx);
+  }
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "ApproxTopK has a kernel for is_max_k and reduction_dimension -1 alone");
+}
+
 // ---- gradient: dy scattered to where the values came from ----
 
 static weir_edge_t last_dim(weir_grad_ctx_t* g, weir_edge_t shape) {
@@ -276,4 +260,14 @@ const weir_op_module_t weir_ops_array_top_k = {
          .infer_shape = top_k_shape,
          .build_grad = top_k_grad,
          .kernels = WEIR_CPU_KERNEL(.compute = top_k_cpu, .host_inputs = "k")},
+        {.name = "ApproxTopK",
+         .attrs = "k: int >= 0; reduction_dimension: int = -1; recall_target: float = 0.95; "
+                  "is_max_k: bool = true; reduction_input_size_override: int = -1; "
+                  "aggregate_to_topk: bool = true; T: {half, bfloat16, float}",
+         .inputs = "input: T",
+         .outputs = "values: T; indices: int32",
+         .summary = "As TopK, where less than the best would do elsewhere.",
+         .infer_shape = top_k_v1_shape,
+         .build_grad = top_k_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = approx_top_k_cpu)},
         {0}}};
