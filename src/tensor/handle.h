@@ -48,6 +48,8 @@ typedef struct weir_variant_type_t {
   // optional, default UNIMPLEMENTED: for AddN and ZerosLike, which gradients of loops need.
   weir_status_t* (*add)(const void* a, const void* b, void** out_sum);
   weir_status_t* (*zeros_like)(const void* object, void** out_zeros);
+  // optional, default INTERNAL: for Conj.
+  weir_status_t* (*conj)(const void* object, void** out_object);
   // optional, default the type's name: appends what AsString says of the object.
   void (*describe)(const void* object, struct weir_strbuf_t* out);
   // optional, default: it holds no tensors. Creates the same object with others in place of the

@@ -22,6 +22,9 @@ ELSEWHERE = {
         'TensorListStack')},
     'ReadVariableOp': 'variables are tested as whole graphs', 'ResourceGather': 'variables are tested as whole graphs',
     'ResourceGatherNd': 'variables are tested as whole graphs', 'AccumulateNV2': 'has no kernel',
+    **{name: 'variants are tested as whole graphs' for name in (
+        'CSRSparseMatrixToDense', 'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix', 'RaggedTensorFromVariant', 'RaggedTensorToVariant',
+        'SparseMatrixMatMul', 'SparseMatrixSparseMatMul', 'SparseMatrixTranspose', 'SparseTensorToCSRSparseMatrix')},
     'OptionalFromValue': 'tested as programs', 'OptionalGetValue': 'tested as programs', 'TopK': 'TensorFlow refuses it',
 }
 
@@ -464,12 +467,81 @@ def eigen_complex():
     return eigen_vectors(np.complex128)
 
 
+def links():
+    """Indices, values and shape of a sparse matrix whose values are computed."""
+    indices = np.array([[0, 0], [0, 3], [1, 1], [2, 0], [2, 2]], np.int64)
+    v = tf.constant(np.linspace(-1, 2, 5))
+    return indices, v, tf.sin(v), np.array([3, 4], np.int64)
+
+
+def csr_product():
+    indices, v, values, shape = links()
+    b = tf.constant(np.linspace(-2, 1, 8).reshape(4, 2))
+    m = tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=indices, values=values, dense_shape=shape)
+    return [tf.square(tf.raw_ops.SparseMatrixMatMul(a=m, b=b))], [v, b]
+
+
+def csr_product_turned():
+    indices, v, values, shape = links()
+    b = tf.constant(np.linspace(-2, 1, 6).reshape(2, 3))
+    z = tf.complex(values, tf.square(values))
+    m = tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=indices, values=z, dense_shape=shape)
+    c = tf.raw_ops.SparseMatrixMatMul(a=m, b=tf.complex(b, tf.sin(b)), adjoint_a=True, adjoint_b=True)
+    return [tf.math.real(c), tf.math.imag(c)], [v, b]
+
+
+def csr_product_flat():
+    indices, v, values, shape = links()
+    b = tf.constant(np.linspace(-2, 1, 6).reshape(3, 2))
+    m = tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=indices, values=values, dense_shape=shape)
+    return [tf.square(tf.raw_ops.SparseMatrixMatMul(a=m, b=b, transpose_a=True, transpose_output=True))], [v, b]
+
+
+def csr_forms():
+    indices, v, values, shape = links()
+    m = tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=indices, values=values, dense_shape=shape)
+    turned = tf.raw_ops.SparseMatrixTranspose(input=m, type=tf.float64)
+    d = tf.constant(np.linspace(0, 1, 12).reshape(3, 4))
+    picked = tf.raw_ops.DenseToCSRSparseMatrix(dense_input=tf.exp(d), indices=indices)
+    return [tf.square(tf.raw_ops.CSRSparseMatrixToSparseTensor(sparse_matrix=turned, type=tf.float64).values),
+            tf.raw_ops.CSRSparseMatrixToSparseTensor(sparse_matrix=picked, type=tf.float64).values], [v, d]
+
+
+def csr_dense():
+    indices, v, values, shape = links()
+    m = tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=indices, values=values, dense_shape=shape)
+    return [tf.square(tf.raw_ops.CSRSparseMatrixToDense(sparse_input=m, type=tf.float64))], [v]
+
+
+def csr_times_csr():
+    """Every entry of the factors is one of its gradient's, too: TensorFlow drops the others."""
+    x, y = tf.constant(np.linspace(-1, 2, 6)), tf.constant(np.linspace(1, 3, 6))
+    full = np.stack(np.unravel_index(np.arange(6), (2, 3)), 1).astype(np.int64)
+    a, b = [tf.raw_ops.SparseTensorToCSRSparseMatrix(indices=full, values=v, dense_shape=np.array([2, 3], np.int64)) for v in (tf.sin(x), y)]
+    c = tf.raw_ops.SparseMatrixSparseMatMul(a=a, b=b, type=tf.float64, transpose_b=True)
+    return [tf.square(tf.raw_ops.CSRSparseMatrixToSparseTensor(sparse_matrix=c, type=tf.float64).values)], [x, y]
+
+
+def ragged_rows():
+    x = tf.constant(np.linspace(-1, 1, 10).reshape(5, 2))
+    rows = tf.raw_ops.RaggedTensorToVariant(rt_nested_splits=[np.array([0, 2, 2, 5], np.int64)], rt_dense_values=tf.exp(x), batched_input=True)
+    back = tf.raw_ops.RaggedTensorFromVariant(encoded_ragged=rows, input_ragged_rank=-1, output_ragged_rank=1, Tvalues=tf.float64, Tsplits=tf.int64)
+    return [tf.square(back.output_dense_values)], [x]
+
+
+def ragged_whole():
+    x = tf.constant(np.linspace(-1, 1, 10).reshape(5, 2))
+    whole = tf.raw_ops.RaggedTensorToVariant(rt_nested_splits=[np.array([0, 2, 2, 5], np.int64)], rt_dense_values=tf.exp(x), batched_input=False)
+    back = tf.raw_ops.RaggedTensorFromVariant(encoded_ragged=whole, input_ragged_rank=1, output_ragged_rank=1, Tvalues=tf.float64, Tsplits=tf.int64)
+    return [tf.square(back.output_dense_values)], [x]
+
+
 SCENARIOS = [svd_square, svd_wide, svd_tall, svd_full, svd_complex, self_adjoint_vectors, self_adjoint_complex, eigen_vectors,
-             eigen_complex,
-             use_twice, unconnected, through_integers, of_itself, several_ys, integer_x, variable_read, variable_handle,
+             eigen_complex, use_twice, unconnected, through_integers, of_itself, several_ys, integer_x, variable_read, variable_handle,
              variable_rows, variable_rows_twice, variable_rows_and_dense, variable_elements, ref_variable_rows,
              slices_into_reshape, through_stop, third_derivative, softmax_regression, array_writes, array_rows, array_pieces,
-             list_items, list_pushes, list_rows, list_pieces]
+             list_items, list_pushes, list_rows, list_pieces, csr_product, csr_product_turned, csr_product_flat, csr_forms,
+             csr_dense, csr_times_csr, ragged_rows, ragged_whole]
 
 
 def as_tensor(x):

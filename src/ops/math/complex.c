@@ -31,15 +31,23 @@ static weir_status_t* imag_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, complex_of(g, weir_grad_scalar(g, dy, 0), dy));
 }
 
-// No variant has a conjugate; TensorFlow finds out when it runs.
+// Few variants have a conjugate; TensorFlow finds out when it runs. One element, as there.
 static weir_status_t* conj_variant_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_variant_object_t* object =
       x->count > 0 ? WEIR_TENSOR_DATA(x, const weir_variant_t)->object : NULL;
-  return WEIR_STATUS(INTERNAL,
-                     "No unary variant unary_op function found for op CONJ Variant type_name: %s "
-                     "for device type: CPU",
-                     object ? object->type->type_name : "");
+  if (!object || !object->type->conj || x->rank != 0) {
+    return WEIR_STATUS(INTERNAL,
+                       "No unary variant unary_op function found for op CONJ Variant type_name: %s "
+                       "for device type: CPU",
+                       object ? object->type->type_name : "");
+  }
+  void* made = NULL;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(object->type->conj(object, &made));
+  WEIR_TRY(weir_tensor_create_variant(made, &out));
+  weir_kernel_set(ctx, 0, out);
+  return NULL;
 }
 
 static weir_status_t* conj_grad(weir_grad_ctx_t* g) {

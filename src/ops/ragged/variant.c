@@ -173,7 +173,8 @@ static weir_status_t* from_variant_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* check_component(const weir_kernel_ctx_t* ctx, const weir_tensor_t* in,
-                                      int64_t i, int64_t in_levels) {
+                                      int64_t i, int64_t given_levels) {
+  const int64_t in_levels = WEIR_MAX(given_levels, 0);
   const weir_bundle_t* bundle = weir_bundle_at(in, i, &ragged_type);
   const int levels = ctx->output_count - 1;
   if (!bundle) {
@@ -200,7 +201,7 @@ static weir_status_t* check_component(const weir_kernel_ctx_t* ctx, const weir_t
                        weir_dtype_name(weir_tensor_type(bundle->items[k])));
   }
   const weir_tensor_t* values = bundle->items[in_levels];
-  if (in->rank > 0 && values->rank < 1)
+  if (in->rank > 0 && given_levels >= 0 && values->rank < 1)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Ragged values must have rank >= 1; encoded scalar element "
                        "at index %" PRId64 " has values Tensor: rank 0",
@@ -285,12 +286,34 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   return NULL;
 }
 
+// Components that are dense tensors without rows, each a row of the values.
+static weir_status_t* stack_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* in) {
+  weir_tensor_t* out = NULL;
+  int64_t dims[WEIR_MAX_RANK] = {in->count};
+  const weir_tensor_t* first = in->count > 0 ? weir_bundle_at(in, 0, &ragged_type)->items[0] : NULL;
+  const int rank = first ? first->rank : 0;
+  if (first) memcpy(dims + 1, first->dims, sizeof(int64_t) * (size_t)rank);
+  WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank + 1, dims, &out));
+  for (int64_t i = 0; i < in->count; ++i) {
+    const weir_tensor_t* own = weir_bundle_at(in, i, &ragged_type)->items[0];
+    if (!weir_tensor_same_shape(own, first)) {
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "All flat_values must have compatible shapes, that at index %" PRId64 " has not", i);
+    }
+    WEIR_TRY(weir_elements_copy(weir_tensor_type(out), weir_sparse_at(out, i * own->count),
+                                own->data, own->count));
+  }
+  return NULL;
+}
+
 static weir_status_t* from_variant_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const int levels = ctx->output_count - 1;
   int64_t in_levels = weir_attrs_int(weir_kernel_attrs(ctx), "input_ragged_rank");
   if (in_levels < 0) in_levels = levels - in->rank;
-  if (in_levels < 0) {
+  const bool is_stack = in->rank == 1 && levels == 0;  // of dense tensors
+  if (in_levels < 0 && !is_stack) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Inferred input_ragged_rank (output_ragged_rank - encoded_variant.dims()) "
                        "must be >= 0, found output_ragged_rank: %d, encoded_variant.dims(): %d, "
@@ -305,6 +328,10 @@ static weir_status_t* from_variant_cpu(weir_kernel_ctx_t* ctx) {
                        levels, in_levels, in->rank);
   }
   for (int64_t i = 0; i < in->count; ++i) WEIR_TRY(check_component(ctx, in, i, in_levels));
+  if (in_levels < 0) {
+    WEIR_TRY(write_outer(ctx, in));
+    return stack_values(ctx, in);
+  }
   if (in->rank == 0) {
     const weir_bundle_t* bundle = weir_bundle_at(in, 0, &ragged_type);
     for (int k = 0; k < bundle->count; ++k)

@@ -128,6 +128,18 @@ static weir_status_t* add_row(tensors_map_t* map, const weir_sparse_t* s, int64_
   return status;
 }
 
+// Adds those rows that are empty, or those that are not: in TensorFlow these have lower numbers.
+static weir_status_t* add_rows(tensors_map_t* map, const weir_sparse_t* s, bool empty,
+                               int64_t* numbers) {
+  int64_t at = 0;
+  for (int64_t row = 0; row < s->dims[0]; ++row) {
+    int64_t begin = at;
+    while (at < s->count && weir_sparse_row(s, at)[0] == row) ++at;
+    if ((at == begin) == empty) WEIR_TRY(add_row(map, s, begin, at, numbers + row));
+  }
+  return NULL;
+}
+
 static weir_status_t* add_many_cpu(weir_kernel_ctx_t* ctx) {
   weir_sparse_t s;
   weir_tensor_t* out = NULL;
@@ -135,13 +147,8 @@ static weir_status_t* add_many_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_sparse_read_rows(ctx, &s));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, s.dims, &out));
   WEIR_TRY(find_map(ctx, &map));
-  weir_status_t* status = NULL;
-  int64_t at = 0;
-  for (int64_t row = 0; row < s.dims[0] && !status; ++row) {
-    int64_t begin = at;
-    while (at < s.count && weir_sparse_row(&s, at)[0] == row) ++at;
-    status = add_row(map, &s, begin, at, WEIR_TENSOR_DATA(out, int64_t) + row);
-  }
+  weir_status_t* status = add_rows(map, &s, false, out->data);
+  if (!status) status = add_rows(map, &s, true, out->data);
   weir_resource_release(&map->base);
   return status;
 }
