@@ -22,7 +22,11 @@ weir_philox_t weir_philox_seed(uint64_t seed_lo, uint64_t seed_hi) {
 void weir_philox_skip(weir_philox_t* philox, uint64_t count) {
   uint64_t low = philox->counter[0] | (uint64_t)philox->counter[1] << 32;
   uint64_t high = philox->counter[2] | (uint64_t)philox->counter[3] << 32;
-  if (__builtin_add_overflow(low, count, &low)) ++high;
+  // TensorFlow adds word by word and loses the carry of a count whose upper word is full: so a
+  // count that was negative goes back without borrowing.
+  const bool is_lost =
+      count >> 32 == UINT32_MAX && ((low & UINT32_MAX) + (count & UINT32_MAX)) >> 32;
+  if (__builtin_add_overflow(low, count, &low) && !is_lost) ++high;
   philox->counter[0] = (uint32_t)low;
   philox->counter[1] = (uint32_t)(low >> 32);
   philox->counter[2] = (uint32_t)high;

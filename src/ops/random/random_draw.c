@@ -1,5 +1,5 @@
-// random_draw.c — RandomGamma, RandomGammaGrad, RandomPoissonV2: draws for each of a tensor of
-// parameters.
+// random_draw.c — RandomGamma, RandomGammaGrad, RandomPoisson, RandomPoissonV2: draws for each of a
+// tensor of parameters.
 #include "kernel/random/random_draw.h"
 
 #include "kernel/elementwise/cwise.h"
@@ -147,6 +147,14 @@ const weir_op_module_t weir_ops_random_random_draw = {
          .summary = "The derivative of a gamma draw by its shape parameter",
          .infer_shape = weir_shape_fn_broadcast,
          .kernels = WEIR_CPU_KERNEL(.compute = gamma_slope_cpu)},
+        {.name = "RandomPoisson",
+         .attrs = "seed: int = 0; seed2: int = 0; S: {int32, int64}; dtype: {half, float, double}",
+         .inputs = "shape: S; rate: dtype",
+         .outputs = "output: dtype",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Draws from Poisson distributions, in the type of their rates",
+         .infer_shape = draw_shape,
+         .kernels = DRAW_KERNELS(poisson_cpu)},
         {.name = "RandomPoissonV2",
          .attrs = "seed: int = 0; seed2: int = 0; S: {int32, int64}; "
                   "R: {half, float, double, int32, int64} = DT_DOUBLE; "

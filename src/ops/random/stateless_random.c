@@ -2,11 +2,10 @@
 // that make keys of seeds.
 #include "kernel/random/random_op.h"
 #include "op/shape_ctx.h"
-
-enum { ALG_PHILOX = 1, ALG_THREEFRY = 2, ALG_AUTO = 3 };
+#include "ops/random/generators.h"
 
 // ---- generators ----
-static weir_status_t* philox_of_seed(weir_kernel_ctx_t* ctx, int input, weir_philox_t* out_philox) {
+weir_status_t* weir_philox_of_seed(weir_kernel_ctx_t* ctx, int input, weir_philox_t* out_philox) {
   const weir_tensor_t* seed = weir_kernel_input(ctx, input);
   if (seed->rank != 1 || seed->dims[0] != 2) {
     char text[WEIR_SHAPE_TEXT_SIZE];
@@ -22,7 +21,7 @@ static weir_status_t* philox_of_seed(weir_kernel_ctx_t* ctx, int input, weir_phi
   return NULL;
 }
 
-static weir_status_t* philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
+weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
   const weir_tensor_t* key = weir_kernel_input(ctx, 1);
   const weir_tensor_t* counter = weir_kernel_input(ctx, 2);
   const weir_tensor_t* alg = weir_kernel_input(ctx, 3);
@@ -91,7 +90,7 @@ static weir_status_t* int_bounds(weir_kernel_ctx_t* ctx, int first, weir_random_
 static weir_status_t* stateless(weir_kernel_ctx_t* ctx, weir_random_t kind, bool is_v2) {
   weir_philox_t philox;
   weir_tensor_t* out = NULL;
-  WEIR_TRY(is_v2 ? philox_of_key(ctx, &philox) : philox_of_seed(ctx, 1, &philox));
+  WEIR_TRY(is_v2 ? weir_philox_of_key(ctx, &philox) : weir_philox_of_seed(ctx, 1, &philox));
   WEIR_TRY(random_output(ctx, &out));
   if (out->count == 0) return NULL;
   weir_random_spec_t spec = {.kind = kind, .dtype = weir_tensor_type(out)};
@@ -144,7 +143,7 @@ static weir_status_t* get_key_counter_cpu(weir_kernel_ctx_t* ctx) {
   weir_philox_t p;
   weir_tensor_t* key = NULL;
   weir_tensor_t* counter = NULL;
-  WEIR_TRY(philox_of_seed(ctx, 0, &p));
+  WEIR_TRY(weir_philox_of_seed(ctx, 0, &p));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, (const int64_t[]){1}, &key));
   WEIR_TRY(weir_kernel_output(ctx, 1, 1, (const int64_t[]){2}, &counter));
   WEIR_TENSOR_DATA(key, uint64_t)[0] = p.key[0] | (uint64_t)p.key[1] << 32;
