@@ -9,6 +9,7 @@ typedef struct interleave_t {
   int64_t cycle_length;  // datasets in turn
   int64_t block_length;  // elements of one before it is the next one's turn
   bool is_parallel;      // each of them makes elements ahead
+  bool is_flat;          // FlatMapDataset: an input that fails at its end is asked again
 } interleave_t;
 
 typedef struct part_t {       // a dataset that the function made
@@ -70,6 +71,7 @@ static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* canc
     status = part_open(self, cancel, element, &self->parts[self->at]);
     if (!status) ++self->open_count;
   }
+  if (status && ((const interleave_t*)self->base.dataset)->is_flat) self->is_input_ended = false;
   weir_element_free(element, width);
   return status;
 }
@@ -131,6 +133,7 @@ static const weir_iterator_vtable_t interleave_iterator = {.size = sizeof(interl
 static weir_status_t* flat_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
   interleave_t* self = (interleave_t*)dataset;
   self->cycle_length = self->block_length = 1;
+  self->is_flat = true;
   WEIR_TRY(weir_dataset_init_declared(ctx, dataset));
   return weir_captured_init(ctx, "f", 1, weir_captured_count(ctx, "Targuments"), &self->function);
 }
@@ -138,6 +141,7 @@ static weir_status_t* flat_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
 static weir_status_t* interleave_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
   interleave_t* self = (interleave_t*)dataset;
   WEIR_TRY(flat_map_init(ctx, dataset));
+  self->is_flat = false;
   int first = 1 + self->function.count;
   WEIR_TRY(weir_dataset_int(ctx, first, "cycle_length", &self->cycle_length));
   WEIR_TRY(weir_dataset_int(ctx, first + 1, "block_length", &self->block_length));

@@ -10,8 +10,8 @@ typedef struct padded_t {
   weir_tensor_t** values;  // to fill up with
 } padded_t;
 
-static weir_status_t* read_shape(const weir_tensor_t* tensor, const weir_shape_t* input,
-                                 weir_shape_t** out_shape) {
+// Whether elements fit is seen when there are some.
+static weir_status_t* read_shape(const weir_tensor_t* tensor, weir_shape_t** out_shape) {
   if (tensor->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "All padded shapes must be vectors");
   weir_arena_t arena = {0};
   const weir_shape_t* shape =
@@ -19,25 +19,9 @@ static weir_status_t* read_shape(const weir_tensor_t* tensor, const weir_shape_t
   *out_shape = shape ? weir_shape_clone(shape) : NULL;
   weir_arena_free(&arena);
   if (!*out_shape) return weir_out_of_memory();
-  weir_shape_t* made = *out_shape;
-  bool fits = input->rank < 0 || input->rank == made->rank;
-  for (int i = 0; i < made->rank && fits; ++i) {
-    if (made->dims[i] < -1) made->dims[i] = -1;
-    fits = input->rank < 0 || input->dims[i] < 0 || made->dims[i] < 0 ||
-           input->dims[i] <= made->dims[i];
-  }
-  if (fits) return NULL;
-  weir_strbuf_t want = {0}, have = {0};
-  weir_shape_append(made, &want);
-  weir_shape_append(input, &have);
-  weir_status_t* status =
-      WEIR_STATUS(INVALID_ARGUMENT,
-                  "The padded shape %s is not compatible with the corresponding input "
-                  "component shape %s.",
-                  want.data, have.data);
-  weir_strbuf_free(&want);
-  weir_strbuf_free(&have);
-  return status;
+  for (int i = 0; i < (*out_shape)->rank; ++i)
+    (*out_shape)->dims[i] = WEIR_MAX(-1, (*out_shape)->dims[i]);
+  return NULL;
 }
 
 static weir_status_t* read_padding(weir_kernel_ctx_t* ctx, padded_t* self, int count) {
@@ -46,7 +30,7 @@ static weir_status_t* read_padding(weir_kernel_ctx_t* ctx, padded_t* self, int c
   self->values = weir_element_create(count);
   if (!self->shapes || !self->values) return weir_out_of_memory();
   for (int i = 0; i < count; ++i)
-    WEIR_TRY(read_shape(weir_kernel_input(ctx, 2 + i), input->shapes[i], &self->shapes[i]));
+    WEIR_TRY(read_shape(weir_kernel_input(ctx, 2 + i), &self->shapes[i]));
   for (int i = 0; i < count; ++i) {
     weir_tensor_t* value = ctx->inputs[2 + count + i].tensor;
     if (value->rank != 0)

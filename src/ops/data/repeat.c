@@ -34,6 +34,11 @@ static weir_status_t* begin_again(repeat_iterator_t* self, bool* out_is_end) {
   return weir_iterator_open(&self->base, 0);
 }
 
+static weir_status_t* repeat_start(weir_iterator_t* iterator) {
+  bool is_empty = false;
+  return begin_again((repeat_iterator_t*)iterator, &is_empty);
+}
+
 static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                   weir_tensor_t** out, bool* out_is_end) {
   repeat_iterator_t* self = (repeat_iterator_t*)iterator;
@@ -56,8 +61,8 @@ static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* canc
   }
 }
 
-static const weir_iterator_vtable_t repeat_iterator = {.size = sizeof(repeat_iterator_t),
-                                                       .next = repeat_next};
+static const weir_iterator_vtable_t repeat_iterator = {
+    .size = sizeof(repeat_iterator_t), .start = repeat_start, .next = repeat_next};
 static const weir_dataset_vtable_t repeat_dataset = {.name = "Repeat",
                                                      .size = sizeof(repeat_t),
                                                      .init = repeat_init,

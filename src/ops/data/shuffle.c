@@ -7,7 +7,7 @@
 
 typedef struct shuffle_t {
   weir_dataset_t base;
-  int64_t buffer_size;  // -1: all elements
+  int64_t buffer_size;  // WEIR_CARDINALITY_UNKNOWN: all elements
   int64_t times;        // walks over the input; -1: for ever
   weir_seeds_t* seeds;
 } shuffle_t;
@@ -33,7 +33,7 @@ typedef struct shuffle_iterator_t {
 } shuffle_iterator_t;
 
 static bool is_growing(const shuffle_iterator_t* self) {
-  return ((const shuffle_t*)self->base.dataset)->buffer_size == -1;
+  return ((const shuffle_t*)self->base.dataset)->buffer_size == WEIR_CARDINALITY_UNKNOWN;
 }
 
 // ---- filling ----
@@ -130,7 +130,7 @@ static weir_status_t* shuffle_start(weir_iterator_t* iterator) {
   shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
   const shuffle_t* shuffle = (const shuffle_t*)iterator->dataset;
   self->samples = weir_seeds_next(shuffle->seeds);
-  if (shuffle->buffer_size == -1) return NULL;
+  if (shuffle->buffer_size == WEIR_CARDINALITY_UNKNOWN) return NULL;
   self->ring_size = (size_t)shuffle->buffer_size;
   self->ring = weir_calloc(self->ring_size, sizeof(*self->ring));
   return self->ring ? NULL : weir_out_of_memory();
@@ -166,7 +166,7 @@ static weir_status_t* read_size(weir_kernel_ctx_t* ctx, shuffle_t* self) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, &self->base));
   WEIR_TRY(weir_dataset_int(ctx, 1, "buffer_size", &self->buffer_size));
   self->times = 1;
-  if (self->buffer_size > 0 || self->buffer_size == -1) return NULL;
+  if (self->buffer_size > 0 || self->buffer_size == WEIR_CARDINALITY_UNKNOWN) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
 }

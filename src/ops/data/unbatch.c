@@ -19,9 +19,9 @@ static weir_status_t* unbatch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datas
   self->size = -1;
   for (int i = 0; i < dataset->count; ++i) {
     const weir_shape_t* shape = dataset->inputs[0]->shapes[i];
+    WEIR_TRY(weir_dataset_set_shape(dataset, i, -1, NULL));
     if (shape->rank < 0) continue;
-    if (shape->rank == 0)
-      return WEIR_STATUS(INVALID_ARGUMENT, "Cannot unbatch an input with scalar components.");
+    if (shape->rank == 0) continue;  // an error when there is an element
     if (self->size < 0 && shape->dims[0] >= 0) self->size = shape->dims[0];
     WEIR_TRY(weir_dataset_set_shape(dataset, i, shape->rank - 1, shape->dims + 1));
   }
