@@ -16,11 +16,11 @@ import clusters
 import messages
 import peer_frames
 import peer_lies
+import peer_world
 from clusters import tf
 from messages import Client
 from peer_kernels import Step, table
 from peer_lies import FLOAT, INT64, STRING, Graph, Liar
-import peer_world
 from peer_world import ALONE, STRANGER
 
 PROGRAM = clusters.BUILD / 'tests' / 'programs' / 'peer'
@@ -142,7 +142,8 @@ def many_in_graph(kind, texts):
         graph = field(2, b''.join(field(1, field(1, field(1, text))) for text in texts))
     else:
         nodes = [field(1, field(1, b'n%d' % i) + field(2, b'NoOp')) for i in range(len(texts))]
-        graph = b''.join(nodes) + field(1, field(1, b'all') + field(2, b'NoOp') + b''.join(field(3, b'^n%d' % i) for i in range(len(texts))))
+        inputs = b''.join(field(3, b'^n%d' % i) for i in range(len(texts)))
+        graph = b''.join(nodes) + field(1, field(1, b'all') + field(2, b'NoOp') + inputs)
     return field(1, graph) + field(2, ALONE.SerializeToString())
 
 
@@ -261,7 +262,7 @@ class Impostor(grpc.GenericRpcHandler):
     def right(self, method):
         response = messages.CLASSES[method + 'Response']()
         if method == 'GetStatus':
-            response.device_attributes.add(name=f'/job:worker/replica:0/task:1/device:CPU:0', device_type='CPU',
+            response.device_attributes.add(name='/job:worker/replica:0/task:1/device:CPU:0', device_type='CPU',
                                            memory_limit=1 << 30, incarnation=77)
         for field in ('session_handle', 'graph_handle'):
             if field in response.DESCRIPTOR.fields_by_name:
@@ -379,7 +380,7 @@ def user(world, chance, note):
     stranger = draw_stranger(world, chance, 'program') if chance.random() < 0.8 else None
     address = stranger.address if stranger else chance.choice([world.tasks[0].address, world.tasks[1].address, '127.0.0.1:1'])
     if isinstance(stranger, Impostor):
-        stranger.how.update(CreateSession='right', ExtendSession='right') if chance.random() < 0.5 else None
+        stranger.how.update(CreateSession='right', ExtendSession='right')  # else there is nothing to wait for
     note(f'a program with a master that is {type(stranger).__name__ if stranger else address}')
     process = run_program('use', 'grpc://' + address, chance.randrange(1 << 30), 2)
     output = output_of(process, 4 * world.bound)
@@ -423,14 +424,18 @@ def killed(world, chance, note):
     if output is None or process.returncode:
         world.fail(f'a training loop does not go on after it was killed: {process.returncode} {output}')
     listed = set(re.findall(r'"(model.ckpt-\d+)"', (folder / 'checkpoint').read_text())) if output else set()
-    left = [name for name in sorted(os.listdir(folder))
-            if name != 'checkpoint' and not name.startswith('events.out') and '.tempstate' not in name and name.split('.index')[0].split('.data')[0] not in listed]
-    left += [name for name in sorted(os.listdir(folder)) if '.tempstate' in name or '.tmp' in name]
+    left = [name for name in sorted(os.listdir(folder)) if not _is_listed(name, listed)]
     note(f'a training loop was killed {count} times; {len(listed)} checkpoints')
     if output is not None and left:
         world.fail(f'left on disk by killed saves: {left}')
     shutil.rmtree(folder, ignore_errors=True)
     yield
+
+
+def _is_listed(name, checkpoints):
+    """Whether a file of a training's folder is of a checkpoint that is there to stay, or of the training itself."""
+    part = re.fullmatch(r'(model.ckpt-\d+)\.(index|data-\d+-of-\d+)', name)
+    return part[1] in checkpoints if part else name == 'checkpoint' or name.startswith('events.out')
 
 
 def _latest(folder):

@@ -2,6 +2,7 @@
 #include "ops/reader/reader_resource.h"
 
 #include "base/alloc.h"
+#include "base/interrupt.h"
 #include "file/record.h"
 #include "wire/wire.h"
 
@@ -323,17 +324,31 @@ static weir_status_t* read_pairs(read_t* read, weir_reader_t* r) {
   return NULL;
 }
 
+// Ends a read whose step is cancelled, between two reads of the file: a line or a record may be as
+// long as it likes. The reader is left where it was.
+typedef struct reading_t {
+  weir_interrupt_t base;
+  weir_cancel_t* cancel;
+} reading_t;
+
+static bool is_cancelled(weir_interrupt_t* base) {
+  return weir_cancel_is_cancelled(((reading_t*)base)->cancel);
+}
+
 // Goes on with the name that was dequeued, if any, and the current file. True when the read is
 // complete or has failed; otherwise a name is needed.
 static bool read_step(read_t* read, weir_status_t** out_status) {
   weir_reader_t* r = read->reader;
   weir_tensor_t* name = read->name.tensor;
   weir_status_t* status = NULL;
+  reading_t reading = {.base = {.is_due = is_cancelled}, .cancel = read->ctx->step->cancel};
+  weir_interrupt_t* before = weir_interrupt_set(&reading.base);
   weir_mutex_lock(&r->mu);
   // A reset may have come in between: the name is good all the same.
   if (name) status = start_file(r, name);
   if (!status && is_in_progress(r)) status = read_pairs(read, r);
   weir_mutex_unlock(&r->mu);
+  weir_interrupt_set(before);
   weir_value_release(&read->name);
   *out_status = status;
   return status || read->pair_count > 0 || read->limit == 0;
