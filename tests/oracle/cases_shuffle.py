@@ -1,8 +1,24 @@
-"""Indices in random permutations."""
+"""Random permutations of rows, and indices in them."""
 import numpy as np
 
 
+def rows(check, rng):
+    op = 'StatelessShuffle'
+    key, counter = np.uint64([77]), np.uint64([5, 9])
+    for dtype in (np.float32, np.float64, np.int8, np.int64, np.complex128, np.float16, bool):
+        for shape in ((), (1,), (10,), (7, 3), (0,), (3, 0), (2, 2, 2), (500,)):
+            check(op, [rng.integers(0, 2, shape).astype(dtype) if dtype is bool else np.arange(int(np.prod(shape))).reshape(shape).astype(dtype),
+                       rng.integers(0, 2**62, 1).astype(np.uint64), rng.integers(0, 2**62, 2).astype(np.uint64), np.int32(1)])
+    check(op, [np.array([b'a', b'b', b'c', b'd'], object), key, counter, np.int32(3)])
+    x = np.arange(6)
+    for bad in ([x, np.uint64(1), counter, np.int32(1)], [x, np.uint64([1, 2]), counter, np.int32(1)],
+                [x, key, np.uint64(1), np.int32(1)], [x, key, counter, np.int32([1])], [x, key, counter, np.int32(7)], [x, key, counter, np.int32(2)]):
+        check(op, bad)
+    check(op, [x, key, np.uint64([1]), np.int32(1)], weir_only_fails=True)  # TensorFlow reads beyond it
+
+
 def cases(check, rng):
+    rows(check, rng)
     op = 'RandomIndexShuffle'
     for dtype in (np.int32, np.uint32, np.int64, np.uint64):
         for seed_type in (np.int32, np.uint32, np.int64, np.uint64):
