@@ -6,9 +6,11 @@
 #include "base/interrupt.h"
 #include "kernel/gemm/gemm.h"
 #include "kernel/linalg/lu.h"
+#include "kernel/linalg/product.h"
 #include "kernel/linalg/schur.h"
 
 typedef weir_complex128_t number_t;
+#define MUL weir_product_complex128_
 
 static void multiply(int64_t n, weir_trans_t trans_b, const number_t* a, const number_t* b,
                      number_t* out) {
@@ -37,7 +39,7 @@ static void triangular_sqrt(int64_t n, const number_t* t, number_t* r) {
     r[j * n + j] = csqrt(t[j * n + j]);
     for (int64_t i = j - 1; i >= 0; --i) {
       number_t sum = t[i * n + j];
-      for (int64_t k = i + 1; k < j; ++k) sum -= r[i * n + k] * r[k * n + j];
+      for (int64_t k = i + 1; k < j; ++k) sum -= MUL(r[i * n + k], r[k * n + j]);
       r[i * n + j] = sum / (r[i * n + i] + r[j * n + j]);
     }
   }
@@ -102,7 +104,7 @@ static void add_fraction(int64_t n, double point, double weight, const number_t*
   for (int64_t j = 0; j < n; ++j) {
     for (int64_t i = j; i >= 0; --i) {
       number_t sum = t[i * n + j] - (i == j);
-      for (int64_t k = i + 1; k <= j; ++k) sum -= point * t[i * n + k] * column[k];
+      for (int64_t k = i + 1; k <= j; ++k) sum -= point * MUL(t[i * n + k], column[k]);
       column[i] = sum / (1 + point * (t[i * n + i] - 1));
       out[i * n + j] += weight * column[i];
     }

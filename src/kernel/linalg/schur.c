@@ -6,8 +6,10 @@
 #include <math.h>
 
 #include "base/interrupt.h"
+#include "kernel/linalg/product.h"
 
 typedef weir_complex128_t number_t;
+#define MUL weir_product_complex128_
 
 enum { MAX_STEPS = 60 };  // for an eigenvalue
 
@@ -38,10 +40,10 @@ static void reflect(int64_t n, int64_t k, number_t* a, number_t* q) {
   for (int64_t i = k + 2; i < n; ++i) a[i * n + k] /= top;
   for (int64_t j = k + 1; j < n; ++j) {
     number_t sum = a[(k + 1) * n + j];
-    for (int64_t i = k + 2; i < n; ++i) sum += conj(a[i * n + k]) * a[i * n + j];
+    for (int64_t i = k + 2; i < n; ++i) sum += MUL(conj(a[i * n + k]), a[i * n + j]);
     sum *= tau;
     a[(k + 1) * n + j] -= sum;
-    for (int64_t i = k + 2; i < n; ++i) a[i * n + j] -= sum * a[i * n + k];
+    for (int64_t i = k + 2; i < n; ++i) a[i * n + j] -= MUL(sum, a[i * n + k]);
   }
   for (int which = 0; which < 2; ++which) {
     number_t* target = which == 0 ? a : q;
@@ -50,10 +52,10 @@ static void reflect(int64_t n, int64_t k, number_t* a, number_t* q) {
       number_t sum = row[k + 1];
       // Column k holds the reflector below row k + 1 still: rows are read before anything is
       // cleared.
-      for (int64_t i = k + 2; i < n; ++i) sum += row[i] * a[i * n + k];
+      for (int64_t i = k + 2; i < n; ++i) sum += MUL(row[i], a[i * n + k]);
       sum *= tau;
       row[k + 1] -= sum;
-      for (int64_t i = k + 2; i < n; ++i) row[i] -= sum * conj(a[i * n + k]);
+      for (int64_t i = k + 2; i < n; ++i) row[i] -= MUL(sum, conj(a[i * n + k]));
     }
   }
   a[(k + 1) * n + k] = beta;
@@ -85,8 +87,8 @@ static turn_t find_turn(number_t x, number_t z) {
 static void turn_rows(turn_t t, number_t* p, number_t* q, int64_t count) {
   for (int64_t j = 0; j < count; ++j) {
     const number_t x = p[j], y = q[j];
-    p[j] = t.c * x + t.s * y;
-    q[j] = t.c * y - conj(t.s) * x;
+    p[j] = t.c * x + MUL(t.s, y);
+    q[j] = t.c * y - MUL(conj(t.s), x);
   }
 }
 
@@ -95,8 +97,8 @@ static void turn_columns(turn_t t, int64_t n, int64_t rows, int64_t k, number_t*
   for (int64_t i = 0; i < rows; ++i) {
     number_t* at = a + i * n + k;
     const number_t x = at[0], y = at[1];
-    at[0] = t.c * x + conj(t.s) * y;
-    at[1] = t.c * y - t.s * x;
+    at[0] = t.c * x + MUL(conj(t.s), y);
+    at[1] = t.c * y - MUL(t.s, x);
   }
 }
 
@@ -163,7 +165,7 @@ static void substitute(int64_t n, int64_t k, const number_t* t, double norm, num
   x[k] = 1;
   for (int64_t i = k - 1; i >= 0; --i) {
     number_t sum = 0;
-    for (int64_t j = i + 1; j <= k; ++j) sum += t[i * n + j] * x[j];
+    for (int64_t j = i + 1; j <= k; ++j) sum += MUL(t[i * n + j], x[j]);
     number_t difference = t[i * n + i] - t[k * n + k];
     if (size_of(difference) < least) difference = least;
     x[i] = -sum / difference;
@@ -187,7 +189,7 @@ bool weir_eig(int64_t n, number_t* a, number_t* e, number_t* v, number_t* scratc
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
       number_t at = 0;
-      for (int64_t j = 0; j <= k; ++j) at += q[i * n + j] * x[j];
+      for (int64_t j = 0; j <= k; ++j) at += MUL(q[i * n + j], x[j]);
       v[i * n + k] = at;
       sum += creal(at * conj(at));
     }
