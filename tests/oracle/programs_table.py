@@ -132,3 +132,69 @@ def tables_of_one_name(p):
     p.step(raw.LookupTableImportV2(table_handle=a, keys=[f'k{i}' for i in range(n)], values=p.rng.integers(0, 9, n)))
     p.step(raw.LookupTableSizeV2(table_handle=b))
     p.step(raw.LookupTableFindV2(table_handle=b, keys=['k0', 'no'], default_value=tf.cast(-1, second)))
+
+
+@program(40)
+def table_from_file(p):
+    """Lines, columns and line numbers; files that do not fit."""
+    key, value = p.pick((tf.string, tf.int64), (tf.int64, tf.string), (tf.string, tf.string), (tf.string, tf.float32), (tf.int32, tf.float64),
+                        (tf.string, tf.int32), (tf.string, tf.bool))
+    lines = p.pick('a\t1\nb\t2\nc\t3\n', '1\t2\n3\t4', '1\t0.5\r\n2\t1e3\r\n', 'a\nb\n', 'a\n\nb\n', '', 'a,7\nb,8,9\n', '5\n6\n7\n')
+    path = p.write('words.txt', lines.encode())
+    is_v2 = bool(p.rng.integers(2))
+    table = (raw.HashTableV2 if is_v2 else raw.HashTable)(key_dtype=key, value_dtype=value)
+    fill = (raw.InitializeTableFromTextFileV2 if is_v2 else raw.InitializeTableFromTextFile)(
+        table_handle=table, filename=p.pick(path, path, path, 'nothing.txt'), key_index=p.pick(-2, -2, -1, 0, 1), value_index=p.pick(-2, -1, -1, 0, 1, 2),
+        vocab_size=p.pick(-1, -1, -1, 0, 2, 9), delimiter=p.pick('\t', '\t', ','), offset=p.pick(0, 0, 3))
+    v2 = 'V2' if is_v2 else ''
+    size = getattr(raw, 'LookupTableSize' + v2)(table_handle=table)
+    keys = p.hide(np.array([b'a', b'b', b'zz', b'a\t1', b'5'], object) if key == tf.string else np.arange(5).astype(key.as_numpy_dtype))
+    default = tf.constant('none') if value == tf.string else tf.cast(-1, value)
+    find = getattr(raw, 'LookupTableFind' + v2)(table_handle=table, keys=keys, default_value=default)
+    p.step(size)
+    p.step(fill)
+    p.step(size, find)
+    p.step(fill)
+
+
+@program(30)
+def anonymous_tables(p):
+    """A table that a step makes, fills and asks; the next step has another one."""
+    is_mutable = bool(p.rng.integers(2))
+    key, value = p.pick(*(MUTABLE if is_mutable else STATIC))
+    make = raw.AnonymousMutableHashTable if is_mutable else raw.AnonymousHashTable
+    table = make(key_dtype=tf_type(key), value_dtype=tf_type(value))
+    n = int(p.rng.integers(0, 6))
+    fill = raw.LookupTableImportV2(table_handle=table, keys=p.hide(draw_keys(p.rng, key, n)), values=p.hide(draw(p.rng, value, n)))
+    default = p.hide(np.asarray(draw(p.rng, value, 1)[0], object if value is object else value))
+    keys = p.hide(draw_keys(p.rng, key, 8))
+    with tf.control_dependencies([fill]):
+        asked = [raw.LookupTableSizeV2(table_handle=table), raw.LookupTableFindV2(table_handle=table, keys=keys, default_value=default)]
+    p.step(asked)
+    p.step(raw.LookupTableSizeV2(table_handle=table))
+    p.step(asked)
+
+
+@program(40)
+def tensor_maps(p):
+    """Maps from tensors to tensors: each change is another map."""
+    def item(kind):
+        return {0: np.float32(p.rng.integers(3)), 1: np.array(p.rng.integers(0, 2, 2), np.int64), 2: np.array(b'k%d' % p.rng.integers(3), object)}[kind]
+    maps, kind = [raw.EmptyTensorMap()], p.pick(0, 1, 2)
+    for _ in range(int(p.rng.integers(1, 7))):
+        if p.rng.integers(8) == 0:
+            kind = p.pick(0, 1, 2)
+        base, k = maps[int(p.rng.integers(len(maps)))], p.maybe_hide(item(kind))
+        if p.rng.integers(4) == 0:
+            maps.append(raw.TensorMapErase(input_handle=base, key=k, value_dtype=tf.float32))
+        else:
+            maps.append(raw.TensorMapInsert(input_handle=base, key=k, value=p.pick(p.hide(np.float32([1, 2])), tf.constant(3.0))))
+    for m in maps:
+        k = p.maybe_hide(item(kind))
+        p.step(raw.TensorMapSize(input_handle=m), raw.TensorMapHasKey(input_handle=m, key=k))
+        p.step(raw.TensorMapLookup(input_handle=m, key=k, value_dtype=p.pick(tf.float32, tf.float32, tf.int32)))
+    p.step(raw.TensorMapSize(input_handle=tf.zeros_like(maps[-1])))
+    one = raw.TensorMapInsert(input_handle=maps[0], key=item(kind), value=1.0)
+    p.step(raw.TensorMapStackKeys(input_handle=one, key_dtype=p.pick(tf.float32, tf.int64, tf.string)))
+    p.step(raw.TensorMapStackKeys(input_handle=maps[0], key_dtype=tf.float32))
+    p.step(raw.TensorMapSize(input_handle=raw.EmptyTensorList(element_shape=-1, max_num_elements=1, element_dtype=tf.float32)))

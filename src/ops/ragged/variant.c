@@ -3,14 +3,14 @@
 #include "ops/math/common.h"
 #include "ops/ragged/ragged.h"
 #include "tensor/accumulate.h"
-#include "tensor/bundle.h"
+#include "tensor/parcel.h"
 
 // ---- the object: splits of all levels, then the values ----
 
 static weir_status_t* ragged_zeros(const void* object, void** out_zeros) {
-  const weir_bundle_t* from = object;
-  weir_bundle_t* zeros = NULL;
-  WEIR_TRY(weir_bundle_create(from->base.type, from->count, &zeros));
+  const weir_parcel_t* from = object;
+  weir_parcel_t* zeros = NULL;
+  WEIR_TRY(weir_parcel_create(from->base.type, from->count, &zeros));
   const weir_tensor_t* values = from->items[from->count - 1];
   for (int i = 0; i + 1 < from->count; ++i) zeros->items[i] = weir_tensor_retain(from->items[i]);
   weir_status_t* status = weir_tensor_create_zeros(weir_tensor_type(values), values->rank,
@@ -21,16 +21,16 @@ static weir_status_t* ragged_zeros(const void* object, void** out_zeros) {
 }
 
 static weir_status_t* ragged_add(const void* a, const void* b, void** out_sum) {
-  const weir_bundle_t* x = a;
-  const weir_bundle_t* y = b;
-  weir_bundle_t* sum = NULL;
+  const weir_parcel_t* x = a;
+  const weir_parcel_t* y = b;
+  weir_parcel_t* sum = NULL;
   const int last = x->count - 1;
   if (x->count != y->count || x->items[last]->dtype != y->items[last]->dtype ||
       !weir_tensor_same_shape(x->items[last], y->items[last])) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Can't add RaggedTensorVariants of different dtypes or shapes");
   }
-  WEIR_TRY(weir_bundle_create(x->base.type, x->count, &sum));
+  WEIR_TRY(weir_parcel_create(x->base.type, x->count, &sum));
   for (int i = 0; i < x->count; ++i) sum->items[i] = weir_tensor_retain(x->items[i]);
   weir_status_t* status = weir_tensor_accumulate(&sum->items[last], y->items[last]);
   if (status) weir_variant_release(&sum->base);
@@ -39,8 +39,8 @@ static weir_status_t* ragged_add(const void* a, const void* b, void** out_sum) {
 }
 
 static const weir_variant_type_t ragged_type = {.type_name = "RaggedTensorVariant",
-                                                .destroy = weir_bundle_destroy,
-                                                .map = weir_bundle_map,
+                                                .destroy = weir_parcel_destroy,
+                                                .map = weir_parcel_map,
                                                 .add = ragged_add,
                                                 .zeros_like = ragged_zeros};
 
@@ -79,7 +79,7 @@ static weir_status_t* check_range(int64_t begin, int64_t end, int64_t most) {
 
 // The part of a ragged tensor that row |row| of its first level is.
 static weir_status_t* cut_row(const weir_kernel_ctx_t* ctx, int levels, int64_t row,
-                              weir_bundle_t* out) {
+                              weir_parcel_t* out) {
   weir_tensor_t* values = ctx->inputs[levels].tensor;
   int64_t begin = row, end = row + 1;
   for (int level = 0; level < levels; ++level) {
@@ -104,22 +104,22 @@ static weir_status_t* cut_dense(weir_tensor_t* values, int64_t row, weir_tensor_
 
 static weir_status_t* put_row(const weir_kernel_ctx_t* ctx, int levels, int64_t row,
                               weir_tensor_t* out) {
-  weir_bundle_t* bundle = NULL;
-  WEIR_TRY(weir_bundle_create(&ragged_type, levels > 0 ? levels : 1, &bundle));
-  weir_status_t* status = levels > 0 ? cut_row(ctx, levels, row, bundle)
-                                     : cut_dense(ctx->inputs[0].tensor, row, &bundle->items[0]);
-  if (status) weir_variant_release(&bundle->base);
-  else weir_bundle_put(out, row, bundle);
+  weir_parcel_t* parcel = NULL;
+  WEIR_TRY(weir_parcel_create(&ragged_type, levels > 0 ? levels : 1, &parcel));
+  weir_status_t* status = levels > 0 ? cut_row(ctx, levels, row, parcel)
+                                     : cut_dense(ctx->inputs[0].tensor, row, &parcel->items[0]);
+  if (status) weir_variant_release(&parcel->base);
+  else weir_parcel_put(out, row, parcel);
   return status;
 }
 
 static weir_status_t* put_whole(weir_kernel_ctx_t* ctx, int levels) {
   weir_tensor_t* out = NULL;
-  weir_bundle_t* bundle = NULL;
+  weir_parcel_t* parcel = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &out));
-  WEIR_TRY(weir_bundle_create(&ragged_type, levels + 1, &bundle));
-  for (int i = 0; i <= levels; ++i) bundle->items[i] = weir_tensor_retain(ctx->inputs[i].tensor);
-  weir_bundle_put(out, 0, bundle);
+  WEIR_TRY(weir_parcel_create(&ragged_type, levels + 1, &parcel));
+  for (int i = 0; i <= levels; ++i) parcel->items[i] = weir_tensor_retain(ctx->inputs[i].tensor);
+  weir_parcel_put(out, 0, parcel);
   return NULL;
 }
 
@@ -175,32 +175,32 @@ static weir_status_t* from_variant_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* check_component(const weir_kernel_ctx_t* ctx, const weir_tensor_t* in,
                                       int64_t i, int64_t given_levels) {
   const int64_t in_levels = WEIR_MAX(given_levels, 0);
-  const weir_bundle_t* bundle = weir_bundle_at(in, i, &ragged_type);
+  const weir_parcel_t* parcel = weir_parcel_at(in, i, &ragged_type);
   const int levels = ctx->output_count - 1;
-  if (!bundle) {
+  if (!parcel) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Input Variant element at index %" PRId64
                        " doesn't hold a RaggedTensorVariant: %s",
                        i, weir_variant_name_at(in, i));
   }
-  if (bundle->count - 1 != in_levels) {
+  if (parcel->count - 1 != in_levels) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Encoded input RaggedTensorVariant has ragged_rank=%d.  Expected "
                        "ragged_rank=%" PRId64 ".",
-                       bundle->count - 1, in_levels);
+                       parcel->count - 1, in_levels);
   }
-  if (weir_tensor_type(bundle->items[in_levels]) != ctx->node->output_types[levels]) {
+  if (weir_tensor_type(parcel->items[in_levels]) != ctx->node->output_types[levels]) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected values Tensor dtype: %s, found: %s",
                        weir_dtype_name(ctx->node->output_types[levels]),
-                       weir_dtype_name(weir_tensor_type(bundle->items[in_levels])));
+                       weir_dtype_name(weir_tensor_type(parcel->items[in_levels])));
   }
   for (int64_t k = 0; k < in_levels; ++k) {
-    if (weir_tensor_type(bundle->items[k]) == ctx->node->output_types[0]) continue;
+    if (weir_tensor_type(parcel->items[k]) == ctx->node->output_types[0]) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected row_splits Tensor dtype: %s, found: %s",
                        weir_dtype_name(ctx->node->output_types[0]),
-                       weir_dtype_name(weir_tensor_type(bundle->items[k])));
+                       weir_dtype_name(weir_tensor_type(parcel->items[k])));
   }
-  const weir_tensor_t* values = bundle->items[in_levels];
+  const weir_tensor_t* values = parcel->items[in_levels];
   if (in->rank > 0 && given_levels >= 0 && values->rank < 1)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Ragged values must have rank >= 1; encoded scalar element "
@@ -222,9 +222,9 @@ static weir_status_t* write_outer(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
 }
 
 // How many rows component |i| has at level |level|: 0 is the first.
-static int64_t component_rows(const weir_bundle_t* bundle, int level) {
-  const weir_tensor_t* item = bundle->items[level];
-  return level + 1 < bundle->count ? item->count - 1 : item->dims[0];
+static int64_t component_rows(const weir_parcel_t* parcel, int level) {
+  const weir_tensor_t* item = parcel->items[level];
+  return level + 1 < parcel->count ? item->count - 1 : item->dims[0];
 }
 
 // The level of splits that the components themselves are rows of.
@@ -234,7 +234,7 @@ static weir_status_t* write_lengths(weir_kernel_ctx_t* ctx, const weir_tensor_t*
   int64_t at = 0;
   weir_move_set_int(splits, 0, 0);
   for (int64_t i = 0; i < in->count; ++i) {
-    at += component_rows(weir_bundle_at(in, i, &ragged_type), 0);
+    at += component_rows(weir_parcel_at(in, i, &ragged_type), 0);
     weir_move_set_int(splits, i + 1, at);
   }
   return NULL;
@@ -244,11 +244,11 @@ static weir_status_t* join_splits(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   weir_tensor_t* splits = NULL;
   int64_t count = 1, at = 0, offset = 0;
   for (int64_t i = 0; i < in->count; ++i)
-    count += weir_bundle_at(in, i, &ragged_type)->items[level]->count - 1;
+    count += weir_parcel_at(in, i, &ragged_type)->items[level]->count - 1;
   WEIR_TRY(weir_kernel_output(ctx, in->rank + level, 1, &count, &splits));
   weir_move_set_int(splits, 0, 0);
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_bundle_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
     for (int64_t k = 1; k < own->count; ++k)
       weir_move_set_int(splits, ++at, offset + weir_tensor_int_at(own, k));
     if (own->count > 0) offset += weir_tensor_int_at(own, own->count - 1);
@@ -262,7 +262,7 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   int rank = 1;
   int64_t rows = 0, at = 0;
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_bundle_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
     bool fits = i == 0 || (own->rank == rank && memcmp(own->dims + 1, dims + 1,
                                                        sizeof(int64_t) * (size_t)(rank - 1)) == 0);
     if (!fits) {
@@ -278,7 +278,7 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   dims[0] = rows;
   WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank, dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_bundle_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
     WEIR_TRY(
         weir_elements_copy(weir_tensor_type(out), weir_sparse_at(out, at), own->data, own->count));
     at += own->count;
@@ -290,12 +290,12 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
 static weir_status_t* stack_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* in) {
   weir_tensor_t* out = NULL;
   int64_t dims[WEIR_MAX_RANK] = {in->count};
-  const weir_tensor_t* first = in->count > 0 ? weir_bundle_at(in, 0, &ragged_type)->items[0] : NULL;
+  const weir_tensor_t* first = in->count > 0 ? weir_parcel_at(in, 0, &ragged_type)->items[0] : NULL;
   const int rank = first ? first->rank : 0;
   if (first) memcpy(dims + 1, first->dims, sizeof(int64_t) * (size_t)rank);
   WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank + 1, dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_bundle_at(in, i, &ragged_type)->items[0];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[0];
     if (!weir_tensor_same_shape(own, first)) {
       return WEIR_STATUS(
           INVALID_ARGUMENT,
@@ -333,9 +333,9 @@ static weir_status_t* from_variant_cpu(weir_kernel_ctx_t* ctx) {
     return stack_values(ctx, in);
   }
   if (in->rank == 0) {
-    const weir_bundle_t* bundle = weir_bundle_at(in, 0, &ragged_type);
-    for (int k = 0; k < bundle->count; ++k)
-      weir_kernel_set(ctx, k, weir_tensor_retain(bundle->items[k]));
+    const weir_parcel_t* parcel = weir_parcel_at(in, 0, &ragged_type);
+    for (int k = 0; k < parcel->count; ++k)
+      weir_kernel_set(ctx, k, weir_tensor_retain(parcel->items[k]));
     return NULL;
   }
   WEIR_TRY(write_outer(ctx, in));
@@ -383,14 +383,14 @@ static weir_status_t* gradient_cpu(weir_kernel_ctx_t* ctx) {
   weir_move_zero(weir_tensor_type(out), out->data, out->count);
   int64_t at = 0;
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_bundle_t* bundle = weir_bundle_at(in, i, &ragged_type);
-    if (!bundle) {
+    const weir_parcel_t* parcel = weir_parcel_at(in, i, &ragged_type);
+    if (!parcel) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Input Variant element at index %" PRId64
                          " doesn't hold a RaggedTensorVariant: %s",
                          i, weir_variant_name_at(in, i));
     }
-    const weir_tensor_t* values = bundle->items[bundle->count - 1];
+    const weir_tensor_t* values = parcel->items[parcel->count - 1];
     if (weir_tensor_type(values) != weir_tensor_type(out) || values->count > out->count - at) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "The gradient of element %" PRId64 " does not fit the values", i);

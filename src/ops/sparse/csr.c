@@ -7,15 +7,15 @@
 
 enum { SHAPE, BATCH_STARTS, ROW_STARTS, COLUMNS, VALUES, PART_COUNT };
 
-static void view_bundle(const weir_bundle_t* bundle, weir_csr_t* out) {
-  const weir_tensor_t* shape = bundle->items[SHAPE];
-  *out = (weir_csr_t){.dtype = weir_tensor_type(bundle->items[VALUES]),
+static void view_parcel(const weir_parcel_t* parcel, weir_csr_t* out) {
+  const weir_tensor_t* shape = parcel->items[SHAPE];
+  *out = (weir_csr_t){.dtype = weir_tensor_type(parcel->items[VALUES]),
                       .rank = (int)shape->count,
                       .batches = 1,
-                      .batch_starts = bundle->items[BATCH_STARTS]->data,
-                      .row_starts = bundle->items[ROW_STARTS]->data,
-                      .column_indices = bundle->items[COLUMNS]->data,
-                      .values = bundle->items[VALUES]};
+                      .batch_starts = parcel->items[BATCH_STARTS]->data,
+                      .row_starts = parcel->items[ROW_STARTS]->data,
+                      .column_indices = parcel->items[COLUMNS]->data,
+                      .values = parcel->items[VALUES]};
   memcpy(out->dims, shape->data, sizeof(int64_t) * (size_t)shape->count);
   if (out->rank == 3) out->batches = out->dims[0];
   out->rows = out->dims[out->rank - 2];
@@ -23,9 +23,9 @@ static void view_bundle(const weir_bundle_t* bundle, weir_csr_t* out) {
 }
 
 static weir_status_t* csr_conj(const void* object, void** out_object) {
-  const weir_bundle_t* from = object;
-  weir_bundle_t* made = NULL;
-  WEIR_TRY(weir_bundle_create(&weir_csr_type, PART_COUNT, &made));
+  const weir_parcel_t* from = object;
+  weir_parcel_t* made = NULL;
+  WEIR_TRY(weir_parcel_create(&weir_csr_type, PART_COUNT, &made));
   for (int i = 0; i < VALUES; ++i) made->items[i] = weir_tensor_retain(from->items[i]);
   weir_status_t* status = weir_tensor_copy(from->items[VALUES], &made->items[VALUES]);
   if (status) {
@@ -41,50 +41,50 @@ static weir_status_t* csr_conj(const void* object, void** out_object) {
 }
 
 const weir_variant_type_t weir_csr_type = {.type_name = "tensorflow::CSRSparseMatrix",
-                                           .destroy = weir_bundle_destroy,
-                                           .map = weir_bundle_map,
+                                           .destroy = weir_parcel_destroy,
+                                           .map = weir_parcel_map,
                                            .conj = csr_conj};
 
 weir_status_t* weir_csr_read(const weir_kernel_ctx_t* ctx, int i, weir_csr_t* out) {
   const weir_tensor_t* in = weir_kernel_input(ctx, i);
-  const weir_bundle_t* bundle = in->count == 1 ? weir_bundle_at(in, 0, &weir_csr_type) : NULL;
-  if (!bundle) return WEIR_STATUS(INVALID_ARGUMENT, "Could not retrieve Variant input %d", i);
-  view_bundle(bundle, out);
+  const weir_parcel_t* parcel = in->count == 1 ? weir_parcel_at(in, 0, &weir_csr_type) : NULL;
+  if (!parcel) return WEIR_STATUS(INVALID_ARGUMENT, "Could not retrieve Variant input %d", i);
+  view_parcel(parcel, out);
   return NULL;
 }
 
 weir_status_t* weir_csr_create(weir_dtype_t dtype, int rank, const int64_t* dims, int64_t count,
-                               weir_bundle_t** out_bundle, weir_csr_t* out) {
+                               weir_parcel_t** out_parcel, weir_csr_t* out) {
   const int64_t rank64 = rank, batches = rank == 3 ? dims[0] : 1, rows = dims[rank - 2];
   int64_t starts = 0;
-  weir_bundle_t* bundle = NULL;
+  weir_parcel_t* parcel = NULL;
   for (int d = 0; d < rank; ++d) {
     if (dims[d] > INT32_MAX || count > INT32_MAX)
       return WEIR_STATUS(INVALID_ARGUMENT, "The sparse matrix is too large for 32-bit indices");
   }
   starts = batches * (rows + 1);
-  WEIR_TRY(weir_bundle_create(&weir_csr_type, PART_COUNT, &bundle));
+  WEIR_TRY(weir_parcel_create(&weir_csr_type, PART_COUNT, &parcel));
   weir_status_t* status =
-      weir_tensor_create_from(WEIR_DTYPE_INT64, 1, &rank64, dims, &bundle->items[SHAPE]);
+      weir_tensor_create_from(WEIR_DTYPE_INT64, 1, &rank64, dims, &parcel->items[SHAPE]);
   const int64_t ends = batches + 1;
   if (!status)
-    status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &ends, &bundle->items[BATCH_STARTS]);
+    status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &ends, &parcel->items[BATCH_STARTS]);
   if (!status)
-    status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &starts, &bundle->items[ROW_STARTS]);
-  if (!status) status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &bundle->items[COLUMNS]);
-  if (!status) status = weir_tensor_create(dtype, 1, &count, &bundle->items[VALUES]);
+    status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &starts, &parcel->items[ROW_STARTS]);
+  if (!status) status = weir_tensor_create(WEIR_DTYPE_INT32, 1, &count, &parcel->items[COLUMNS]);
+  if (!status) status = weir_tensor_create(dtype, 1, &count, &parcel->items[VALUES]);
   if (status) {
-    weir_variant_release(&bundle->base);
+    weir_variant_release(&parcel->base);
     return status;
   }
-  view_bundle(bundle, out);
-  *out_bundle = bundle;
+  view_parcel(parcel, out);
+  *out_parcel = parcel;
   return NULL;
 }
 
-weir_status_t* weir_csr_output(weir_kernel_ctx_t* ctx, int i, weir_bundle_t* take_bundle) {
+weir_status_t* weir_csr_output(weir_kernel_ctx_t* ctx, int i, weir_parcel_t* take_parcel) {
   weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_tensor_create_variant(&take_bundle->base, &out));
+  WEIR_TRY(weir_tensor_create_variant(&take_parcel->base, &out));
   weir_kernel_set(ctx, i, out);
   return NULL;
 }
@@ -109,13 +109,13 @@ static void transpose_batch(const weir_csr_t* m, int64_t batch, weir_csr_t* out)
   to[0] = 0;
 }
 
-weir_status_t* weir_csr_transpose(const weir_csr_t* m, bool conjugates, weir_bundle_t** out_bundle,
+weir_status_t* weir_csr_transpose(const weir_csr_t* m, bool conjugates, weir_parcel_t** out_parcel,
                                   weir_csr_t* out) {
   int64_t dims[3];
   memcpy(dims, m->dims, sizeof(dims));
   dims[m->rank - 2] = m->columns;
   dims[m->rank - 1] = m->rows;
-  WEIR_TRY(weir_csr_create(m->dtype, m->rank, dims, m->values->count, out_bundle, out));
+  WEIR_TRY(weir_csr_create(m->dtype, m->rank, dims, m->values->count, out_parcel, out));
   memcpy(out->batch_starts, m->batch_starts, sizeof(int32_t) * (size_t)(m->batches + 1));
   for (int64_t b = 0; b < m->batches; ++b) transpose_batch(m, b, out);
   if (conjugates && weir_dtype_is_complex(m->dtype))

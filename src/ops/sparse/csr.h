@@ -4,7 +4,7 @@
 #define WEIR_OPS_SPARSE_CSR_H_
 
 #include "ops/sparse/sparse.h"
-#include "tensor/bundle.h"
+#include "tensor/parcel.h"
 
 #define CSR_TYPES "{float, double, complex64, complex128}"
 #define CSR_KERNEL_TYPES ": float, double, complex64, complex128"
@@ -36,14 +36,14 @@ WEIR_INLINE int64_t weir_csr_count(const weir_csr_t* m, int64_t batch) {
 WEIR_MUST_USE weir_status_t* weir_csr_read(const weir_kernel_ctx_t* ctx, int i, weir_csr_t* out);
 // Creates a matrix of |rank| dimensions with |count| entries, which the caller sets.
 WEIR_MUST_USE weir_status_t* weir_csr_create(weir_dtype_t dtype, int rank, const int64_t* dims,
-                                             int64_t count, weir_bundle_t** out_bundle,
+                                             int64_t count, weir_parcel_t** out_parcel,
                                              weir_csr_t* out);
-// Makes |take_bundle| output |i|, a scalar.
+// Makes |take_parcel| output |i|, a scalar.
 WEIR_MUST_USE weir_status_t* weir_csr_output(weir_kernel_ctx_t* ctx, int i,
-                                             weir_bundle_t* take_bundle);
+                                             weir_parcel_t* take_parcel);
 // Creates the transposed matrix, conjugated where |conjugates|.
 WEIR_MUST_USE weir_status_t* weir_csr_transpose(const weir_csr_t* m, bool conjugates,
-                                                weir_bundle_t** out_bundle, weir_csr_t* out);
+                                                weir_parcel_t** out_parcel, weir_csr_t* out);
 
 // Gradients (csr_grad.c) of SparseMatrixMatMul and SparseMatrixSparseMatMul.
 weir_status_t* weir_csr_matmul_grad(weir_grad_ctx_t* g);

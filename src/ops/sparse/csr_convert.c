@@ -34,7 +34,7 @@ static weir_status_t* from_sparse_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* from_sparse_cpu(weir_kernel_ctx_t* ctx) {
   weir_sparse_t s;
   weir_csr_t out;
-  weir_bundle_t* bundle = NULL;
+  weir_parcel_t* parcel = NULL;
   WEIR_TRY(weir_sparse_read(ctx, 0, &s));
   WEIR_TRY(weir_sparse_check_bounds(&s));
   if (s.rank != 2 && s.rank != 3) {
@@ -42,13 +42,13 @@ static weir_status_t* from_sparse_cpu(weir_kernel_ctx_t* ctx) {
                        "SparseTensor must have rank 2 or 3; but indices has rank: %d", s.rank);
   }
   WEIR_TRY(weir_sparse_check_dims(s.dims, s.rank, NULL));
-  WEIR_TRY(weir_csr_create(weir_tensor_type(s.values), s.rank, s.dims, s.count, &bundle, &out));
+  WEIR_TRY(weir_csr_create(weir_tensor_type(s.values), s.rank, s.dims, s.count, &parcel, &out));
   fill_structure(s.rows, s.count, &out);
   if (s.count > 0) {
     memcpy(out.values->data, s.values->data,
            (size_t)s.count * weir_dtype_size(weir_tensor_type(s.values)));
   }
-  return weir_csr_output(ctx, 0, bundle);
+  return weir_csr_output(ctx, 0, parcel);
 }
 
 static weir_edge_t to_sparse(weir_grad_ctx_t* g, weir_edge_t matrix, weir_dtype_t dtype) {
@@ -117,21 +117,21 @@ static weir_status_t* from_dense_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(dense);
   weir_csr_t out;
-  weir_bundle_t* bundle = NULL;
+  weir_parcel_t* parcel = NULL;
   WEIR_TRY(check_dense(dense, indices));
   const int64_t count = indices->dims[0];
   for (int64_t i = 0; i < count; ++i) {
     int64_t place = 0;
     WEIR_TRY(place_of(ctx, dense, indices, i, &place));
   }
-  WEIR_TRY(weir_csr_create(dtype, dense->rank, dense->dims, count, &bundle, &out));
+  WEIR_TRY(weir_csr_create(dtype, dense->rank, dense->dims, count, &parcel, &out));
   fill_structure(indices->data, count, &out);
   for (int64_t i = 0; i < count; ++i) {
     int64_t place = 0;
     weir_status_destroy(place_of(ctx, dense, indices, i, &place));  // checked above
     memcpy(weir_sparse_at(out.values, i), weir_sparse_at(dense, place), weir_dtype_size(dtype));
   }
-  return weir_csr_output(ctx, 0, bundle);
+  return weir_csr_output(ctx, 0, parcel);
 }
 
 static weir_status_t* from_dense_grad(weir_grad_ctx_t* g) {

@@ -20,15 +20,15 @@ static weir_status_t* scalar_inputs_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* transpose_cpu(weir_kernel_ctx_t* ctx) {
   const weir_dtype_t want = weir_attrs_type(weir_kernel_attrs(ctx), "type");
   weir_csr_t m, out;
-  weir_bundle_t* bundle = NULL;
+  weir_parcel_t* parcel = NULL;
   WEIR_TRY(weir_csr_read(ctx, 0, &m));
   if (m.dtype != want) {
     return WEIR_STATUS(INVALID_ARGUMENT, "dtype of input is not equal to 'type': %s vs. %s",
                        weir_dtype_name(m.dtype), weir_dtype_name(want));
   }
   WEIR_TRY(
-      weir_csr_transpose(&m, weir_attrs_bool(weir_kernel_attrs(ctx), "conjugate"), &bundle, &out));
-  return weir_csr_output(ctx, 0, bundle);
+      weir_csr_transpose(&m, weir_attrs_bool(weir_kernel_attrs(ctx), "conjugate"), &parcel, &out));
+  return weir_csr_output(ctx, 0, parcel);
 }
 
 static weir_status_t* transpose_grad(weir_grad_ctx_t* g) {
@@ -67,7 +67,7 @@ static weir_status_t* flags_init(const weir_kernel_init_t* init, void* state) {
 
 // |m| itself, or what its flags make of it, which *|out_made| then owns.
 static weir_status_t* apply_flags(const weir_csr_t* m, bool transpose, bool adjoint,
-                                  weir_bundle_t** out_made, weir_csr_t* out) {
+                                  weir_parcel_t** out_made, weir_csr_t* out) {
   *out = *m;
   return transpose || adjoint ? weir_csr_transpose(m, adjoint, out_made, out) : NULL;
 }
@@ -198,7 +198,7 @@ static weir_status_t* matmul_cpu(weir_kernel_ctx_t* ctx) {
   const flags_t* f = ctx->state;
   const weir_tensor_t* b = weir_kernel_input(ctx, 1);
   weir_csr_t given, a;
-  weir_bundle_t* made = NULL;
+  weir_parcel_t* made = NULL;
   WEIR_TRY(weir_csr_read(ctx, 0, &given));
   WEIR_TRY(apply_flags(&given, f->transpose_a, f->adjoint_a, &made, &a));
   weir_status_t* status = check_dense(&a, b, f->transpose_b || f->adjoint_b, &given);
@@ -294,7 +294,7 @@ static weir_status_t* fill_products(const weir_csr_t* a, const weir_csr_t* b, ro
 }
 
 static weir_status_t* multiply_sparse(const weir_csr_t* a, const weir_csr_t* b,
-                                      weir_bundle_t** out_bundle) {
+                                      weir_parcel_t** out_parcel) {
   const size_t columns = (size_t)b->columns;
   row_t row = {.sums = weir_alloc_array(columns + 1, weir_dtype_size(a->dtype)),
                .seen = weir_alloc_array(columns, sizeof(int64_t)),
@@ -307,7 +307,7 @@ static weir_status_t* multiply_sparse(const weir_csr_t* a, const weir_csr_t* b,
   int64_t dims[3] = {a->batches, a->rows, b->columns};
   if (!status) status = count_products(a, b, &row, &count);
   if (!status)
-    status = weir_csr_create(a->dtype, a->rank, dims + (3 - a->rank), count, out_bundle, &out);
+    status = weir_csr_create(a->dtype, a->rank, dims + (3 - a->rank), count, out_parcel, &out);
   if (!status) status = fill_products(a, b, &row, &out);
   weir_free(row.sums);
   weir_free(row.seen);
@@ -341,7 +341,7 @@ static weir_status_t* check_sparse(const weir_csr_t* a, const weir_csr_t* b, wei
 static weir_status_t* sparse_matmul_cpu(weir_kernel_ctx_t* ctx) {
   const flags_t* f = ctx->state;
   weir_csr_t given_a, given_b, a, b;
-  weir_bundle_t* made[3] = {NULL, NULL, NULL};
+  weir_parcel_t* made[3] = {NULL, NULL, NULL};
   WEIR_TRY(weir_csr_read(ctx, 0, &given_a));
   WEIR_TRY(weir_csr_read(ctx, 1, &given_b));
   weir_status_t* status = apply_flags(&given_a, f->transpose_a, f->adjoint_a, &made[0], &a);

@@ -1,7 +1,7 @@
 // deserialize.c — DeserializeSparse, DeserializeManySparse: sparse tensors from three strings or
 // variants each, put together.
 #include "ops/sparse/batch.h"
-#include "tensor/bundle.h"
+#include "tensor/parcel.h"
 #include "tensor/tensor_proto.h"
 
 static weir_status_t* set_outputs(weir_shape_ctx_t* ctx) {
@@ -51,13 +51,13 @@ static weir_status_t* check_input(const weir_tensor_t* in) {
 // Creates the tensor that element |i| is.
 static weir_status_t* read_part(const weir_tensor_t* in, int64_t i, weir_tensor_t** out) {
   if (weir_tensor_type(in) == WEIR_DTYPE_VARIANT) {
-    const weir_bundle_t* bundle = weir_bundle_at(in, i, &weir_tensor_variant_type);
-    if (!bundle) {
+    const weir_parcel_t* parcel = weir_parcel_at(in, i, &weir_tensor_variant_type);
+    if (!parcel) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Expected element %" PRId64 " to be a tensor but it is a %s", i,
                          weir_variant_name_at(in, i));
     }
-    *out = weir_tensor_retain(bundle->items[0]);
+    *out = weir_tensor_retain(parcel->items[0]);
     return NULL;
   }
   weir_view_t text = weir_string_view(WEIR_TENSOR_DATA(in, weir_string_t) + i);

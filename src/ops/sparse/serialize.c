@@ -1,7 +1,7 @@
 // serialize.c — SerializeSparse, SerializeManySparse: sparse tensors as three strings or variants
 // each, of indices, values and shape.
 #include "ops/sparse/batch.h"
-#include "tensor/bundle.h"
+#include "tensor/parcel.h"
 #include "tensor/tensor_proto.h"
 #include "wire/wire.h"
 
@@ -42,10 +42,10 @@ static void write_strings(const weir_tensor_t* tensor, weir_strbuf_t* out) {
 // Element |i| of |out| is |tensor|, as a string or a variant.
 static weir_status_t* put_part(weir_tensor_t* out, int64_t i, weir_tensor_t* tensor) {
   if (weir_tensor_type(out) == WEIR_DTYPE_VARIANT) {
-    weir_bundle_t* bundle = NULL;
-    WEIR_TRY(weir_bundle_create(&weir_tensor_variant_type, 1, &bundle));
-    bundle->items[0] = weir_tensor_retain(tensor);
-    weir_bundle_put(out, i, bundle);
+    weir_parcel_t* parcel = NULL;
+    WEIR_TRY(weir_parcel_create(&weir_tensor_variant_type, 1, &parcel));
+    parcel->items[0] = weir_tensor_retain(tensor);
+    weir_parcel_put(out, i, parcel);
     return NULL;
   }
   weir_strbuf_t text = {0};

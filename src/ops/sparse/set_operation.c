@@ -221,9 +221,10 @@ static void combine_groups(set_op_t op, source_t* a, source_t* b, work_t* work) 
   const weir_dtype_t dtype = weir_tensor_type(a->values);
   const int rank = a->rank;
   int64_t x[WEIR_MAX_RANK], y[WEIR_MAX_RANK];
-  while (!is_done(a) || !is_done(b)) {
+  for (;;) {
     const int64_t* p = is_done(a) ? NULL : next_group(a, x);
     const int64_t* q = is_done(b) ? NULL : next_group(b, y);
+    if (!p && !q) return;
     int order = !p ? 1 : !q ? -1 : weir_sparse_compare(p, q, rank - 1);
     const int64_t* group = order <= 0 ? p : q;
     work->a.count = work->b.count = 0;
