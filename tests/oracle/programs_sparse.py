@@ -249,3 +249,24 @@ def wide_and_crossed(p):
     p.step(crossed.indices, crossed.values, crossed.dense_shape, is_empty)
     for _ in range(4):
         p.step(loss, train, rtol=1e-4, atol=1e-5)
+
+
+@program(40)
+def csr_cholesky(p):
+    """Factors in a given order; in an order of its own each side's factor must give the matrix back."""
+    dtype, batch, n = p.pick(np.float32, np.float64, np.complex64, np.complex128), p.pick((), (2,)), p.pick(1, 3, 7)
+    x = draw(p.rng, dtype, batch + (n, n)) * (p.rng.random(batch + (n, n)) < 0.3)
+    a = x @ np.conj(np.swapaxes(x, -1, -2)) + 2 * np.eye(n)
+    a = (-a if p.rng.integers(8) == 0 else a).astype(dtype)
+    indices = np.argwhere(a != 0).astype(np.int64)
+    m = matrix(p, [indices, p.hide(a[tuple(indices.T)]), np.array(a.shape, np.int64)])
+    loose = dict(rtol=1e-3, atol=1e-4)
+    order = np.stack([p.rng.permutation(n) for _ in range(2)]).astype(np.int32) if batch else p.rng.permutation(n).astype(np.int32)
+    factor = raw.SparseMatrixSparseCholesky(input=m, permutation=order, type=dtype)
+    p.step(*raw.CSRSparseMatrixToSparseTensor(sparse_matrix=factor, type=dtype), **loose)
+    own = raw.SparseMatrixOrderingAMD(input=m)
+    factor = raw.CSRSparseMatrixToDense(sparse_input=raw.SparseMatrixSparseCholesky(input=m, permutation=own, type=dtype), type=dtype)
+    dense = tf.constant(a)
+    rows = tf.gather(dense, own, axis=len(batch), batch_dims=len(batch))
+    both = tf.gather(rows, own, axis=len(batch) + 1, batch_dims=len(batch))
+    p.step(tf.matmul(factor, factor, adjoint_b=True) - both, tf.sort(own), **loose)
