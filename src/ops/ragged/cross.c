@@ -150,9 +150,9 @@ static weir_status_t* check_order(weir_view_t order, const inputs_t* in) {
   if (order.size != (size_t)(in->ragged + in->sparse + in->dense))
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid length for input_order");
   for (size_t k = 0; k < order.size; ++k) {
-    const char* found = memchr("RSD", order.data[k], 3);
-    if (!found) return WEIR_STATUS(INVALID_ARGUMENT, "Unexpected input_order value.");
     const char c = order.data[k];
+    if (c != 'R' && c != 'S' && c != 'D')
+      return WEIR_STATUS(INVALID_ARGUMENT, "Unexpected input_order value.");
     const int kind = c == 'R' ? 0 : c == 'S' ? 1 : 2;
     if (counts[kind]++ < most[kind]) continue;
     return WEIR_STATUS(

@@ -107,6 +107,8 @@ static weir_status_t* combine_shapes(int levels, dims_t asked, dims_t values, in
     }
     *out_rank = rank;
   }
+  if (*out_rank > WEIR_MAX_RANK)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", *out_rank);
   for (int d = 0; d < *out_rank; ++d) {
     dims[d] = asked.rank >= 0 ? asked.dims[d] : -1;
     if (values.rank < 0 || d <= levels) continue;
@@ -162,7 +164,7 @@ static weir_status_t* asked_shape(weir_shape_ctx_t* ctx, const weir_shape_t** ou
 static weir_status_t* to_tensor_shape(weir_shape_ctx_t* ctx) {
   const weir_attr_t* list = weir_attrs_list(weir_shape_attrs(ctx), "row_partition_types");
   const weir_shape_t* asked = NULL;
-  int64_t dims[WEIR_MAX_RANK];
+  int64_t dims[WEIR_MAX_RANK] = {0};
   int levels = 0, rank = -1;
   partition_t* types = weir_arena_array(ctx->arena, list->count + 1, sizeof(*types));
   if (!types) return weir_out_of_memory();
@@ -363,7 +365,7 @@ static weir_status_t* to_tensor_cpu(weir_kernel_ctx_t* ctx) {
   const to_tensor_state_t* s = ctx->state;
   const weir_tensor_t* values = weir_kernel_input(ctx, 1);
   const weir_tensor_t* value = weir_kernel_input(ctx, 2);
-  int64_t dims[WEIR_MAX_RANK];
+  int64_t dims[WEIR_MAX_RANK] = {0};
   int64_t rows = 0;
   int rank = 0;
   WEIR_TRY(check_default((dims_t){value->rank, value->dims}, (dims_t){values->rank, values->dims}));

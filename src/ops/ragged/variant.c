@@ -292,11 +292,13 @@ static weir_status_t* stack_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* 
   int64_t dims[WEIR_MAX_RANK] = {in->count};
   const weir_tensor_t* first = in->count > 0 ? weir_parcel_at(in, 0, &ragged_type)->items[0] : NULL;
   const int rank = first ? first->rank : 0;
+  if (rank + 1 > WEIR_MAX_RANK)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", rank + 1);
   if (first) memcpy(dims + 1, first->dims, sizeof(int64_t) * (size_t)rank);
   WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank + 1, dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
     const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[0];
-    if (!weir_tensor_same_shape(own, first)) {
+    if (!first || !weir_tensor_same_shape(own, first)) {
       return WEIR_STATUS(
           INVALID_ARGUMENT,
           "All flat_values must have compatible shapes, that at index %" PRId64 " has not", i);

@@ -108,16 +108,17 @@ static weir_status_t* check_type(weir_dtype_t want, const weir_tensor_t* values,
                      weir_dtype_name(want), i, weir_dtype_name(weir_tensor_type(values)));
 }
 
-// Checks all tensors; their number of elements, and the largest size of each dimension.
+// Checks all tensors, of |most| dimensions; their number of elements, and the largest size of each
+// dimension.
 static weir_status_t* measure(weir_dtype_t dtype, weir_tensor_t* const* parts, int64_t count,
-                              int64_t* out_total, int* out_rank, int64_t* dims) {
+                              int most, int64_t* out_total, int* out_rank, int64_t* dims) {
   int rank = -1;
   int64_t total = 0;
   for (int64_t i = 0; i < count; ++i) {
     const weir_tensor_t* shape = parts[3 * i + 2];
     WEIR_TRY(check_type(dtype, parts[3 * i + 1], i));
     WEIR_TRY(check_part(parts + 3 * i, i, rank));
-    if (rank < 0 && shape->count > WEIR_MAX_RANK / 2)
+    if (shape->count > most)
       return WEIR_STATUS(INVALID_ARGUMENT, "SparseTensor[%" PRId64 "] has too many dimensions", i);
     if (rank < 0) memset(dims, 0, sizeof(int64_t) * (size_t)shape->count);
     rank = (int)shape->count;
@@ -155,7 +156,8 @@ weir_status_t* weir_sparse_join(weir_kernel_ctx_t* ctx, weir_tensor_t* const* pa
   int rank = 0;
   weir_tensor_t* indices = NULL;
   weir_tensor_t* values = NULL;
-  WEIR_TRY(measure(ctx->node->output_types[1], parts, count, &total, &rank, dims + batch_rank));
+  WEIR_TRY(measure(ctx->node->output_types[1], parts, count, WEIR_MAX_RANK - batch_rank, &total,
+                   &rank, dims + batch_rank));
   memcpy(dims, batch, sizeof(int64_t) * (size_t)batch_rank);
   WEIR_TRY(weir_sparse_check_dims(dims, batch_rank + rank, NULL));
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, (const int64_t[]){total, batch_rank + rank}, &indices));

@@ -195,6 +195,7 @@ static weir_status_t* distance_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(read_inputs(ctx, &hypothesis, &truth));
   const int rank = truth.rank - 1;
+  WEIR_TRY(weir_sparse_check_dims(truth.dims, truth.rank, NULL));
   for (int d = 0; d < rank; ++d) dims[d] = WEIR_MAX(hypothesis.dims[d], truth.dims[d]);
   WEIR_TRY(weir_sparse_check_dims(dims, rank, &count));
   if (count == 0) {

@@ -66,7 +66,7 @@ static weir_status_t* find_reduced(const weir_tensor_t* axes, int64_t rank, bool
 
 static weir_status_t* make_plan(weir_kernel_ctx_t* ctx, plan_t* plan) {
   const reduce_state_t* state = ctx->state;
-  bool is_reduced[WEIR_MAX_RANK];
+  bool is_reduced[WEIR_MAX_RANK] = {false};
   int by[WEIR_MAX_RANK];
   weir_sparse_t* s = &plan->s;
   WEIR_TRY(read_inputs(ctx, s));

@@ -24,6 +24,12 @@ weir_status_t* weir_sparse_read(const weir_kernel_ctx_t* ctx, int first, weir_sp
   return weir_sparse_check(out);
 }
 
+// Arrays of indices have room for as many as a tensor may have dimensions.
+static weir_status_t* check_rank(int64_t rank) {
+  if (rank <= WEIR_MAX_RANK) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %" PRId64, rank);
+}
+
 weir_status_t* weir_sparse_check(const weir_sparse_t* s) {
   const struct {
     const weir_tensor_t* tensor;
@@ -46,7 +52,7 @@ weir_status_t* weir_sparse_check(const weir_sparse_t* s) {
                        "Index rank (%" PRId64 ") and shape rank (%" PRId64 ") do not match",
                        s->indices->dims[1], s->shape->count);
   }
-  return NULL;
+  return check_rank(s->shape->count);
 }
 
 weir_status_t* weir_sparse_check_parts(const weir_sparse_t* s) {
@@ -68,7 +74,7 @@ weir_status_t* weir_sparse_check_parts(const weir_sparse_t* s) {
   }
   if (s->indices->dims[1] != s->shape->count)
     return WEIR_STATUS(INVALID_ARGUMENT, "Order length must be SparseTensor rank.");
-  return NULL;
+  return check_rank(s->shape->count);
 }
 
 static bool row_is_within(const weir_sparse_t* s, int64_t i) {
@@ -127,6 +133,7 @@ weir_status_t* weir_sparse_check_order(const weir_sparse_t* s) {
 
 weir_status_t* weir_sparse_check_dims(const int64_t* dims, int64_t rank, int64_t* out_product) {
   int64_t product = 1;
+  WEIR_TRY(check_rank(rank));
   for (int64_t d = 0; d < rank; ++d) {
     if (dims[d] < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
