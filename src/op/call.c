@@ -78,6 +78,13 @@ void weir_callee_call(weir_callee_t* callee, weir_kernel_ctx_t* ctx, int first_i
   functions->vtable->call(functions, ctx, &run->call, (weir_done_t){.fn = call_done, .arg = run});
 }
 
+// The types that TensorFlow makes a boolean of.
+static bool has_truth(weir_dtype_t dtype) {
+  return dtype == WEIR_DTYPE_BOOL || dtype == WEIR_DTYPE_FLOAT || dtype == WEIR_DTYPE_DOUBLE ||
+         dtype == WEIR_DTYPE_INT32 || dtype == WEIR_DTYPE_INT16 || dtype == WEIR_DTYPE_INT8 ||
+         dtype == WEIR_DTYPE_UINT8;
+}
+
 weir_status_t* weir_tensor_truth(const weir_tensor_t* tensor, bool* out_truth) {
   weir_dtype_t dtype = weir_tensor_type(tensor);
   double value = 0;
@@ -85,9 +92,9 @@ weir_status_t* weir_tensor_truth(const weir_tensor_t* tensor, bool* out_truth) {
     *out_truth = tensor->count > 0;
   } else if (dtype == WEIR_DTYPE_STRING) {
     *out_truth = weir_string_view(tensor->data).size > 0;
-  } else if (dtype == WEIR_DTYPE_INT64 || dtype == WEIR_DTYPE_UINT64) {
+  } else if (dtype == WEIR_DTYPE_INT64) {
     *out_truth = *WEIR_TENSOR_DATA(tensor, const int64_t) != 0;
-  } else if (weir_element_to_double(dtype, tensor->data, &value)) {
+  } else if (has_truth(dtype) && weir_element_to_double(dtype, tensor->data, &value)) {
     *out_truth = value != 0;
   } else {
     return WEIR_STATUS(INVALID_ARGUMENT, "%s cannot be converted to a boolean",

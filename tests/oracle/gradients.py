@@ -58,6 +58,8 @@ NOT_NUMERIC = {
     'MatrixSolveLs': 'no gradient of the regularizer',
     'SelfAdjointEigV2': 'reads one triangle, whose diagonal has no imaginary part',
     'RandomGamma': 'a draw that is rejected is a jump',
+    'StatelessRandomGammaV2': 'a draw that is rejected is a jump',
+    'StatelessRandomGammaV3': 'a draw that is rejected is a jump',
     'Qr': 'jumps where a column needs no reflection',
     'FloorMod': 'jumps wherever the quotient changes, and differences step across',
     **{op: 'in TensorFlow short diagonals stand elsewhere in the gradient'

@@ -224,3 +224,27 @@ def variants_as_text(p):
     p.step(raw.AsString(input=tf.stack([none, full])))
     p.step(raw.OptionalHasValue(optional=raw.Conj(input=none)))
     p.step(raw.TensorListLength(input_handle=raw.Conj(input=made)))
+
+
+@program(30)
+def for_loop(p):
+    """For over a row of numbers, upwards, downwards, and wrong ones."""
+    @function.Defun(tf.int32, tf.int32, tf.float32, func_name='turn')
+    def body(i, total, last):
+        return total * 2 + i, last + tf.cast(i, tf.float32)
+
+    start, limit, delta = (int(p.rng.integers(-5, 6)) for _ in range(3))
+    if p.rng.integers(3):
+        delta = 1 if start < limit else -1
+    p.step(*raw.For(start=p.maybe_hide(np.int32(start)), limit=p.maybe_hide(np.int32(limit)), delta=p.maybe_hide(np.int32(delta)),
+                    input=[tf.constant(1), tf.constant(0.5)], body=body))
+
+
+@program(10)
+def remote_call(p):
+    @function.Defun(tf.float32, func_name='twice')
+    def twice(x):
+        return x * 2
+
+    target = p.pick('/CPU:0', '/device:CPU:0', '/job:localhost/replica:0/task:0/device:CPU:0')
+    p.step(*raw.RemoteCall(target=target, args=[p.maybe_hide(floats(p, (2,), np.float32))], Tout=[tf.float32], f=twice))

@@ -163,4 +163,20 @@ static inline weir_edge_t array_grad_vector(weir_grad_ctx_t* g, weir_edge_t scal
                         WEIR_EDGES(scalar, array_grad_ints(g, WEIR_DTYPE_INT32, one, 1)));
 }
 
+// What debug ops call a tensor: "node" or "node:slot".
+static inline weir_status_t* array_check_tensor_name(weir_view_t name) {
+  const char* colon = name.size ? memchr(name.data, ':', name.size) : NULL;
+  if (name.size == 0 ||
+      (colon && memchr(colon + 1, ':', name.size - 1 - (size_t)(colon - name.data)))) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Failed to parse tensor name: \"%.*s\"",
+                       WEIR_VIEW_ARG(name));
+  }
+  const char* end = name.data + name.size;
+  bool is_slot = !colon || colon + 1 < end;
+  for (const char* c = colon ? colon + 1 : end; c < end; ++c) is_slot &= *c >= '0' && *c <= '9';
+  if (is_slot) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid string value for output_slot: \"%.*s\"",
+                     (int)(end - colon - 1), colon + 1);
+}
+
 #endif  // WEIR_OPS_ARRAY_COMMON_H_

@@ -1,5 +1,5 @@
-// debug_identity.c — DebugIdentity: hands its input on. Watching from elsewhere by debug URLs is
-// refused.
+// debug_identity.c — DebugIdentity, DebugIdentityV2, DebugGradientIdentity,
+// DebugGradientRefIdentity: hand their input on. Watching from elsewhere by debug URLs is refused.
 #include "ops/array/common.h"
 
 static weir_status_t* debug_identity_shape(weir_shape_ctx_t* ctx) {
@@ -7,29 +7,35 @@ static weir_status_t* debug_identity_shape(weir_shape_ctx_t* ctx) {
   return array_pass_value(ctx, 0, 0);
 }
 
-// "node" or "node:slot".
-static weir_status_t* check_tensor_name(weir_view_t name) {
-  const char* colon = name.size ? memchr(name.data, ':', name.size) : NULL;
-  if (name.size == 0 ||
-      (colon && memchr(colon + 1, ':', name.size - 1 - (size_t)(colon - name.data)))) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Failed to parse tensor name: \"%.*s\"",
-                       WEIR_VIEW_ARG(name));
-  }
-  const char* end = name.data + name.size;
-  bool is_slot = !colon || colon + 1 < end;
-  for (const char* c = colon ? colon + 1 : end; c < end; ++c) is_slot &= *c >= '0' && *c <= '9';
-  if (is_slot) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid string value for output_slot: \"%.*s\"",
-                     (int)(end - colon - 1), colon + 1);
-}
-
 static weir_status_t* debug_identity_cpu(weir_kernel_ctx_t* ctx) {
   if (weir_attrs_list(weir_kernel_attrs(ctx), "debug_urls")->count > 0) {
     return WEIR_STATUS(UNIMPLEMENTED, "%s: debug_urls are not supported", ctx->node->name);
   }
-  WEIR_TRY(check_tensor_name(weir_attrs_string(weir_kernel_attrs(ctx), "tensor_name")));
+  WEIR_TRY(array_check_tensor_name(weir_attrs_string(weir_kernel_attrs(ctx), "tensor_name")));
   weir_kernel_pass(ctx, 0, 0);
   return NULL;
+}
+
+static weir_status_t* debug_v2_cpu(weir_kernel_ctx_t* ctx) {
+  if (weir_attrs_list(weir_kernel_attrs(ctx), "debug_urls")->count > 0) {
+    return WEIR_STATUS(UNIMPLEMENTED, "%s: debug_urls are not supported", ctx->node->name);
+  }
+  weir_kernel_pass(ctx, 0, 0);
+  return NULL;
+}
+
+static weir_status_t* pass_cpu(weir_kernel_ctx_t* ctx) {
+  weir_kernel_pass(ctx, 0, 0);
+  return NULL;
+}
+
+static weir_status_t* pass_ref_cpu(weir_kernel_ctx_t* ctx) {
+  weir_kernel_set_ref(ctx, 0, weir_kernel_input_ref(ctx, 0));
+  return NULL;
+}
+
+static weir_status_t* pass_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(g, 0, weir_grad_dy(g, 0));
 }
 
 const weir_op_module_t weir_ops_array_debug_identity = {
@@ -44,4 +50,34 @@ const weir_op_module_t weir_ops_array_debug_identity = {
          .summary = "Returns its input.",
          .infer_shape = debug_identity_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = debug_identity_cpu)},
+        {.name = "DebugIdentityV2",
+         .attrs =
+             "T: type; tfdbg_context_id: string = ''; op_name: string = ''; output_slot: int = "
+             "-1; tensor_debug_mode: int = -1; debug_urls: list(string) = []; "
+             "circular_buffer_size: int = 1000; tfdbg_run_id: string = ''",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_VIEW | WEIR_OP_CHEAP,
+         .summary = "Returns its input.",
+         .infer_shape = debug_identity_shape,
+         .build_grad = pass_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = debug_v2_cpu)},
+        {.name = "DebugGradientIdentity",
+         .attrs = "T: type",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_VIEW | WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
+         .summary = "Returns its input, whose gradient a debugger looks for.",
+         .infer_shape = debug_identity_shape,
+         .build_grad = pass_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = pass_cpu)},
+        {.name = "DebugGradientRefIdentity",
+         .attrs = "T: type",
+         .inputs = "input: Ref(T)",
+         .outputs = "output: Ref(T)",
+         .flags = WEIR_OP_VIEW | WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
+         .summary = "Returns its input, whose gradient a debugger looks for.",
+         .infer_shape = weir_shape_fn_unchanged,
+         .build_grad = pass_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = pass_ref_cpu)},
         {0}}};

@@ -1,4 +1,4 @@
-// reverse.c — ReverseV2 and ReverseSequence.
+// reverse.c — Reverse, ReverseV2 and ReverseSequence.
 #include "ops/array/common.h"
 
 // ---- ReverseV2 ----
@@ -28,17 +28,9 @@ static weir_status_t* reverse_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, in);
 }
 
-static weir_status_t* reverse(weir_kernel_ctx_t* ctx) {
+static weir_status_t* reverse_marked(weir_kernel_ctx_t* ctx, const bool* marks) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
-  const weir_tensor_t* axes = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(in);
-  bool marks[WEIR_MAX_RANK];
-  if (axes->rank > 1) return WEIR_STATUS(INVALID_ARGUMENT, "'axis' must be a vector");
-  if (in->rank == 0) {
-    weir_kernel_pass(ctx, 0, 0);
-    return NULL;
-  }
-  WEIR_TRY(mark_axes(axes, in->rank, marks));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
   if (in->count == 0) return NULL;
@@ -57,9 +49,64 @@ static weir_status_t* reverse(weir_kernel_ctx_t* ctx) {
                               out->data);
 }
 
+static weir_status_t* reverse(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* axes = weir_kernel_input(ctx, 1);
+  bool marks[WEIR_MAX_RANK];
+  if (axes->rank > 1) return WEIR_STATUS(INVALID_ARGUMENT, "'axis' must be a vector");
+  if (in->rank == 0) {
+    weir_kernel_pass(ctx, 0, 0);
+    return NULL;
+  }
+  WEIR_TRY(mark_axes(axes, in->rank, marks));
+  return reverse_marked(ctx, marks);
+}
+
 static weir_status_t* reverse_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(
       g, 0, weir_grad_node(g, "ReverseV2", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
+}
+
+// ---- Reverse: a truth value for each dimension ----
+
+static weir_status_t* old_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* in = weir_shape_input(ctx, 0);
+  const weir_shape_t* dims = NULL;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &dims));
+  const int64_t rank = weir_shape_dim(dims, 0);
+  if (rank > 8) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "reverse does not work on tensors with more than 8 dimensions");
+  }
+  if (rank >= 0) WEIR_TRY(weir_shape_with_rank(ctx, in, (int)rank, &in));
+  return weir_shape_set(ctx, 0, in);
+}
+
+static weir_status_t* old_reverse(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* dims = weir_kernel_input(ctx, 1);
+  if (in->rank == 0) {
+    weir_kernel_pass(ctx, 0, 0);
+    return NULL;
+  }
+  if (dims->rank != 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", dims->rank);
+  }
+  if (dims->count != in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "'dims' must have the same number of values as 'input' has dimensions. "
+                       "'input' has %d'dims' has %lld values",
+                       in->rank, (long long)dims->count);
+  }
+  if (in->rank > 8) {
+    return WEIR_STATUS(UNIMPLEMENTED, "reverse is not implemented for tensors of rank > 8.");
+  }
+  return reverse_marked(ctx, dims->data);
+}
+
+static weir_status_t* old_grad(weir_grad_ctx_t* g) {
+  return weir_grad_set(
+      g, 0, weir_grad_node(g, "Reverse", WEIR_EDGES(weir_grad_dy(g, 0), weir_grad_input(g, 1))));
 }
 
 // ---- ReverseSequence ----
@@ -186,6 +233,16 @@ const weir_op_module_t weir_ops_array_reverse = {
          .build_grad = reverse_grad,
          .kernels =
              WEIR_MOVE_HOST_KERNELS("T", reverse, "tensor, axis", "output", .host_inputs = "axis")},
+        {.name = "Reverse",
+         .attrs = "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, bfloat16, "
+                  "half, float, double, complex64, complex128, string}",
+         .inputs = "tensor: T; dims: bool",
+         .outputs = "output: T",
+         .flags = WEIR_OP_VIEW,
+         .summary = "Reverses a tensor along the dimensions that are marked.",
+         .infer_shape = old_shape,
+         .build_grad = old_grad,
+         .kernels = WEIR_CPU_KERNEL(.compute = old_reverse)},
         {.name = "ReverseSequence",
          .attrs = "seq_dim: int; batch_dim: int = 0; T: type; Tlen: {int32, int64} = DT_INT64",
          .inputs = "input: T; seq_lengths: Tlen",

@@ -1,4 +1,5 @@
-// cond.c — If, Case and their stateless kind: one of several functions called.
+// cond.c — If, Case, their stateless kind and the old _If: one of several functions called; ToBool:
+// the truth of a tensor.
 #include "op/call.h"
 #include "ops/control/output_shapes.h"
 
@@ -82,6 +83,12 @@ static void case_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
       }                                                                                 \
     }                                                                                   \
   }
+static weir_status_t* to_bool_cpu(weir_kernel_ctx_t* ctx) {
+  bool truth = false;
+  WEIR_TRY(weir_tensor_truth(weir_kernel_input(ctx, 0), &truth));
+  return weir_kernel_output_bool(ctx, 0, truth);
+}
+
 #define CASE_OP(op_name, op_flags)                                                             \
   {                                                                                            \
     .name = op_name,                                                                           \
@@ -101,8 +108,26 @@ static void case_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
 
 const weir_op_module_t weir_ops_control_cond = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){IF_OP("If", WEIR_OP_STATEFUL),
-                                   IF_OP("StatelessIf", WEIR_OP_NO_FOLD),
-                                   CASE_OP("Case", WEIR_OP_STATEFUL),
-                                   CASE_OP("StatelessCase", WEIR_OP_NO_FOLD),
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        IF_OP("If", WEIR_OP_STATEFUL),
+        IF_OP("StatelessIf", WEIR_OP_NO_FOLD),
+        CASE_OP("Case", WEIR_OP_STATEFUL),
+        CASE_OP("StatelessCase", WEIR_OP_NO_FOLD),
+        {.name = "_If",
+         .attrs = "Tcond: type; Tin: list(type) >= 1; Tout: list(type) "
+                  ">= 1; then_branch: func; else_branch: func",
+         .inputs = "cond: Tcond; input: Tin",
+         .outputs = "output: Tout",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Calls one of two functions.",
+         .infer_shape = weir_shape_fn_unknown,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = if_cpu, .state_size = sizeof(if_state_t),
+                                    .init = if_init, .host_inputs = "cond")},
+        {.name = "ToBool",
+         .attrs = "T: type",
+         .inputs = "input: T",
+         .outputs = "output: bool",
+         .summary = "Whether a tensor is true.",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = to_bool_cpu)},
+        {0}}};

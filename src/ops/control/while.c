@@ -1,4 +1,4 @@
-// while.c — While, StatelessWhile: a loop over two functions.
+// while.c — While, StatelessWhile and the old _While: a loop over two functions.
 //
 // Both functions may finish at once or later, on any thread. Whoever finishes last of the two, the
 // call itself or its callback, goes on with the loop, so that a loop of any length uses constant
@@ -188,7 +188,25 @@ static weir_status_t* while_shape(weir_shape_ctx_t* ctx) {
     }                                                                                    \
   }
 
+static weir_status_t* old_shape(weir_shape_ctx_t* ctx) {
+  for (int i = 0; i < ctx->node->output_count; ++i) {
+    WEIR_TRY(weir_shape_set(ctx, i, weir_shape_input(ctx, i)));
+  }
+  return NULL;
+}
+
 const weir_op_module_t weir_ops_control_while = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        WHILE_OP("While", WEIR_OP_STATEFUL), WHILE_OP("StatelessWhile", WEIR_OP_NO_FOLD), {0}}};
+        WHILE_OP("While", WEIR_OP_STATEFUL),
+        WHILE_OP("StatelessWhile", WEIR_OP_NO_FOLD),
+        {.name = "_While",
+         .attrs = "T: list(type) >= 0; cond: func; body: func",
+         .inputs = "input: T",
+         .outputs = "output: T",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Calls a function on its own results while another says so.",
+         .infer_shape = old_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = while_cpu, .init = while_init,
+                                    .state_size = sizeof(while_state_t))},
+        {0}}};

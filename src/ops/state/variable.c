@@ -244,6 +244,34 @@ static weir_status_t* count_up_to_cpu(weir_kernel_ctx_t* ctx) {
   return status ? status : weir_kernel_output_int(ctx, 0, before);
 }
 
+static weir_status_t* resource_count_cpu(weir_kernel_ctx_t* ctx) {
+  weir_variable_t* variable = NULL;
+  int64_t before = 0;
+  WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
+  weir_mutex_lock(&variable->mu);
+  weir_status_t* status = NULL;
+  if (variable->dtype != weir_attrs_type(weir_kernel_attrs(ctx), "T")) {
+    status = WEIR_STATUS(INVALID_ARGUMENT, "The variable is of type %s",
+                         weir_dtype_name(variable->dtype));
+  } else {
+    status = count_locked(ctx, variable, weir_attrs_int(weir_kernel_attrs(ctx), "limit"), &before);
+  }
+  weir_mutex_unlock(&variable->mu);
+  weir_resource_release(&variable->base);
+  return status ? status : weir_kernel_output_int(ctx, 0, before);
+}
+
+static weir_status_t* resource_count_shape(weir_shape_ctx_t* ctx) {
+  const weir_handle_info_t* info = ctx->input_handles ? ctx->input_handles[0] : NULL;
+  const weir_dtype_t dtype = weir_attrs_type(weir_shape_attrs(ctx), "T");
+  if (info && info->dtype != WEIR_DTYPE_INVALID && info->dtype != dtype) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Data types do not match: %s and %s",
+                       weir_dtype_name(dtype), weir_dtype_name(info->dtype));
+  }
+  if (info && info->shape) WEIR_TRY(weir_shape_with_rank(ctx, info->shape, 0, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+
 static weir_status_t* count_up_to_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
   return weir_shape_set_scalar(ctx, 0);
@@ -321,4 +349,11 @@ const weir_op_module_t weir_ops_state_variable = {
          .flags = WEIR_OP_CHEAP,
          .infer_shape = count_up_to_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = count_up_to_cpu)},
+        {.name = "ResourceCountUpTo",
+         .attrs = "limit: int; T: {int32, int64}",
+         .inputs = "resource: resource",
+         .outputs = "output: T",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,
+         .infer_shape = resource_count_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = resource_count_cpu)},
         {0}}};
