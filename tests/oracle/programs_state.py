@@ -259,3 +259,25 @@ def anonymous_variables(p):
         both = read(one), read(other)
     p.step(*both)
     p.step(*both)
+
+
+@program(20)
+def mutex(p):
+    """Steps that lock, with and without consuming the lock, never two at once in TensorFlow's one thread."""
+    m = raw.MutexV2(shared_name=p.pick('', 'm'), container=p.pick('', 'c'))
+    for i in range(int(p.rng.integers(1, 4))):
+        lock = raw.MutexLock(mutex=m)
+        with tf1.get_default_graph().control_dependencies([lock]):
+            work = tf.constant(float(i)) * 2
+        with tf1.get_default_graph().control_dependencies([work]):
+            done = raw.ConsumeMutexLock(mutex_lock=lock)
+        p.step(work, done)
+    p.step(raw.MutexLock(mutex=raw.VarHandleOp(dtype=tf.float32, shape=[], shared_name='other')).op)
+
+
+@program(10)
+def session_tensors(p):
+    """Names that nobody made; what a name is called is each system's own affair."""
+    name = tf1.placeholder(tf.string, None)
+    p.step(raw.GetSessionTensor(handle=name, dtype=tf.float32), feeds={name: b'nobody;1;/cpu:0'})
+    p.step(raw.DeleteSessionTensor(handle=name), feeds={name: b'nobody'})
