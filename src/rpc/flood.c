@@ -10,7 +10,7 @@ enum {
   FREE_HEADERS = 64,    // of a stream
   BLOCK_COST = 1000,    // of a block of headers that is decoded only to be thrown away
   BYTES_A_COST = 16,    // and of one whose size is known
-  HEADERS_GAIN = 1,     // for HEADERS to the peer, which answers it or asks it something
+  HEADERS_GAIN = 2,     // for HEADERS to the peer: they answer its own and the end of its request
   DATA_GAIN = 4,        // for a DATA frame to the peer: it may answer with window update and ping
   BYTES_A_GAIN = 1024,  // and more for a large one
 };
@@ -51,12 +51,11 @@ static bool are_for_nobody(weir_rpc_conn_t* conn, size_t size, uint32_t id) {
 
 static void frame_came(weir_rpc_conn_t* conn, size_t size, const uint8_t* head) {
   int type = head[3];
-  bool is_small = size < SMALL_DATA && !(head[4] & NGHTTP2_FLAG_END_STREAM);
   bool has_headers = type == NGHTTP2_HEADERS || type == NGHTTP2_CONTINUATION;
   uint32_t id = ((uint32_t)head[5] << 24 | (uint32_t)head[6] << 16 | (uint32_t)head[7] << 8 |
                  (uint32_t)head[8]) &
                 INT32_MAX;
-  if (type == NGHTTP2_DATA && !is_small) return;
+  if (type == NGHTTP2_DATA && size >= SMALL_DATA) return;
   bool is_lost = has_headers && are_for_nobody(conn, size, id);
   use_up(conn, is_lost ? 1 + (int64_t)(size / BYTES_A_COST) : 1);
 }

@@ -365,6 +365,14 @@ static void put_late_data(peer_t* peer, int i) {  // for a call that has failed
   if (i == 0) put_request(peer, 1, "POST", "application/grpc", 0);
   put_data(peer, 1, 0, "\7\7\7\7\7", 5);
 }
+static void put_late_end(peer_t* peer, int i) {  // and it knows that it has
+  if (i == 0) {
+    put_late_data(peer, 0);
+    peer_send(peer);
+    for (int k = 0; k < 2; ++k) peer_read(peer, 1);  // the answer, then the reset
+  }
+  put_data(peer, 1, NGHTTP2_FLAG_END_STREAM, "\7\7\7\7\7", 5);
+}
 static void put_window_update(peer_t* peer, int i) {
   (void)i;
   put_frame(&peer->out, NGHTTP2_WINDOW_UPDATE, 0, 0, "\0\0\0\1", 4);
@@ -445,6 +453,7 @@ static void test_floods(void** state) {
   expect_calmed(&world, put_empty_data, FLOOD, true);
   expect_calmed(&world, put_tiny_data, FLOOD, true);
   expect_calmed(&world, put_late_data, FLOOD, true);
+  expect_calmed(&world, put_late_end, FLOOD, true);
   expect_calmed(&world, put_window_update, FLOOD, true);
   expect_calmed(&world, put_priority, FLOOD, true);
   expect_calmed(&world, put_settings, FLOOD, false);

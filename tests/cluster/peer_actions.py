@@ -43,7 +43,8 @@ def ended(call):
 # ---- frames ----
 
 def flood(world, chance, note):
-    peer_frames.flood(world, chance, note)
+    for _ in range(3):
+        peer_frames.flood(world, chance, note)
     yield
 
 
@@ -446,4 +447,4 @@ def _latest(folder):
 
 ACTIONS = {'flood': flood, 'mixture': mixture, 'lies': lies, 'many': many, 'keys': keys, 'step': step, 'spanning': spanning,
            'liar': liar, 'strangers': strangers, 'user': user, 'trainer': trainer, 'killed': killed}
-WEIGHTS = {'flood': 4, 'step': 6, 'lies': 2, 'liar': 2, 'killed': 2}
+WEIGHTS = {'flood': 6, 'step': 6, 'lies': 2, 'liar': 2, 'killed': 2}

@@ -77,8 +77,8 @@ def draw_frame(chance, path):
     is_right = chance.random() < 0.9
     payload, text = bytes(chance.randrange(256) for _ in range(min(size, 8))).ljust(size, b'\0'), ''
     if kind == DATA and is_right:
-        where = chance.choice(['same', 'same', 'new'])
-        payload, flags = chance.choice([payload, b'\0\0\0\0' + bytes([len(payload) & 255]) + payload]), chance.choice([0, 0, 0, 1])
+        where, flags = chance.choice(['same', 'same', 'new']), chance.choice([0, 0, 0, 1])
+        payload = chance.choice([b'', payload, b'\0\0\0\0' + bytes([len(payload) & 255]) + payload])
     if kind == HEADERS and is_right:
         payload, fields, text = draw_block(chance, path)
         where, flags = 'new', END_HEADERS | chance.choice([0, END_STREAM, END_STREAM])
@@ -163,6 +163,8 @@ def flood(world, chance, note):
     """Sends a unit of frames as often as it can. A peer that is answered may go on; one that is not, and has sent more than anybody
     would who means it, must lose its connection."""
     task = world.draw_task(chance)
+    if world.failures:
+        return
     path = chance.choice([b'/tensorflow.WorkerService/GetStatus', b'/tensorflow.MasterService/RunStep', b'/nobody'])
     unit = draw_unit(chance, path)
     note(f'flood of {unit.text}')
