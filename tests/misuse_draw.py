@@ -33,7 +33,7 @@ class Draw:
         self.actions = [(3, self.new_scope), (2, self.new_session), (4, self.constant), (2, self.vector), (2, self.tensor), (1, self.view),
                         (1, self.const_tensor), (6, self.operation), (2, self.variable), (2, self.initializer), (2, self.update), (1, self.group),
                         (4, self.node), (2, self.gradients), (1, self.derived), (1, self.placeholder), (6, self.run), (3, self.target),
-                        (2, self.fetch), (1, self.callable), (2, self.call), (2, self.save), (1, self.restore), (2, self.latest), (2, self.fit),
+                        (2, self.fetch), (1, self.callable), (2, self.call), (2, self.save), (1, self.restore), (2, self.latest), (4, self.fit),
                         (1, self.finish), (0.5, self.end_session), (1, self.find), (4, self.any_function), (0.5, self.end_callable)]
         self.any = sorted(n for n in FUNCTIONS if is_followed(n) and not hasattr(model, 'after_' + n.removeprefix('weir_')))
 
@@ -230,7 +230,7 @@ class Draw:
         return Spec(tuple(feeds), tuple(fetches), tuple(nodes[:1]))
 
     def is_fixed(self, thing):
-        return getattr(thing, 'variable', None) is None and thing.value.__name__ == '<lambda>' and not thing.value.__closure__
+        return getattr(thing, 'is_constant', False)
 
     def run(self):
         session = self.pick('session')
@@ -285,7 +285,7 @@ class Draw:
     def fit(self):
         session = self.pick('session')
         nodes, edges = (self.nodes(self.graph_of(session)), self.edges(self.graph_of(session))) if session else ([], [])
-        fixed = [e for e in edges if self.is_fixed(self.model.thing(e))]
+        fixed = [e for e in edges if self.is_fixed(self.model.thing(e)) and self.dims(e)[0] == 0]
         if not nodes or not fixed:
             return None
         options = Struct('fit', (('max_steps', self.rng.randrange(1, 4)), ('is_quiet', True), ('no_signals', True)))
@@ -355,6 +355,7 @@ class Draw:
             return [lambda: At(None, 0), lambda: self.foreign(argument), lambda: argument._replace(index=self.rng.choice((-1, 1, 7)))]
         # Without a scope or session a function can only abort, which ends the sequence.
         is_ending = name in ('scope', 'session', 'graph', 'callable') and self.rng.random() < 0.9
+        is_ending = is_ending or isinstance(argument, Struct) and argument.name == 'fit'  # without a limit it goes on for ever
         ways = [lambda: None] if c_type(kind) is ctypes.c_void_p and argument is not None and not is_ending else []
         if isinstance(argument, Of) and self.model.thing(argument):
             ways += [lambda: self.foreign(argument)] if self.model.thing(argument).kind == 'node' else []

@@ -165,17 +165,17 @@ class Model(World):
 
     def after_const_float(self, call, error, result, _):
         value = np.float32(call.args[1])
-        self.keep_edge(call, error, result, lambda env: value)
+        self.keep_edge(call, error, result, lambda env: value, is_constant=True)
 
     def after_const_floats(self, call, error, result, _):
         _, rank, dims, values = call.args
         sizes = list(dims.items[:rank]) if dims else []
         value = np.array(values.items[:int(np.prod(sizes))], np.float32).reshape(sizes)
-        self.keep_edge(call, error, result, lambda env: value)
+        self.keep_edge(call, error, result, lambda env: value, is_constant=True)
 
     def after_const(self, call, error, result, _):
         value = self.thing(call.args[1]).value
-        self.keep_edge(call, error, result, lambda env: value)
+        self.keep_edge(call, error, result, lambda env: value, is_constant=True)
 
     def after_op_placeholder_v2(self, call, error, result, _):
         def missing(env):
@@ -225,10 +225,13 @@ class Model(World):
         handle, value = self.thing(call.args[1]), self.thing(call.args[2])
         variable, graph = handle.variable, handle.graph
 
-        def run(env):
+        def read(env):
             if variable not in env.state:
                 raise Several([Expected(c, v.name) for c in (FAILED_PRECONDITION, NOT_FOUND) for v in graph.variables if v not in env.state])
-            after = env.state[variable] + env.of(value)
+            return env.state[variable]
+
+        def run(env):
+            after = sum(gather([lambda: read(env), lambda: env.of(value)]))
             return lambda: env.state.update({variable: after})
         self.keep_node(call, error, result, run if value.value else None)
 
