@@ -35,6 +35,7 @@ typedef struct run_t {
   batch_item_t first;
   size_t input_bytes[BATCH_INPUTS];
   size_t output_bytes[BATCH_OUTPUTS];
+  int64_t scratch_bytes;  // so many that each item's is aligned as the first one's
   atomic_bool has_failed;
 } run_t;
 
@@ -50,7 +51,7 @@ static void run_range(void* arg, int64_t begin, int64_t end) {
       if (item.outputs[k])
         item.outputs[k] = (char*)item.outputs[k] + (size_t)i * run->output_bytes[k];
     }
-    if (item.scratch) item.scratch += i * run->batch->scratch_size;
+    if (item.scratch) item.scratch += i * run->scratch_bytes;
     // Nobody reads it before all items are through, which orders it.
     if (!run->batch->fn(&item)) {
       atomic_store_explicit(&run->has_failed, true, memory_order_relaxed);
@@ -74,8 +75,9 @@ weir_status_t* weir_batch_run(weir_kernel_ctx_t* ctx, const batch_t* batch) {
     run.output_bytes[i] = (size_t)(y->count / batch->count) * weir_dtype_size(weir_tensor_type(y));
   }
   if (batch->scratch_size > 0) {
+    run.scratch_bytes = (batch->scratch_size + 15) / 16 * 16;
     WEIR_TRY(
-        weir_kernel_scratch(ctx, WEIR_DTYPE_UINT8, batch->count * batch->scratch_size, &scratch));
+        weir_kernel_scratch(ctx, WEIR_DTYPE_UINT8, batch->count * run.scratch_bytes, &scratch));
     run.first.scratch = scratch->data;
   }
   if (batch->count == 1) {
