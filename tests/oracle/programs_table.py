@@ -160,13 +160,13 @@ def table_from_file(p):
 @program(30)
 def anonymous_tables(p):
     """A table that a step makes, fills and asks; the next step has another one."""
-    is_mutable = bool(p.rng.integers(2))
-    key, value = p.pick(*(MUTABLE if is_mutable else STATIC))
-    make = raw.AnonymousMutableHashTable if is_mutable else raw.AnonymousHashTable
-    table = make(key_dtype=tf_type(key), value_dtype=tf_type(value))
+    kind = p.pick('HashTable', 'MutableHashTable', 'MutableHashTableOfTensors')
+    key, value = p.pick(*(STATIC if kind == 'HashTable' else MUTABLE))
+    more = {'value_shape': [1]} if kind.endswith('Tensors') else {}
+    table = getattr(raw, 'Anonymous' + kind)(key_dtype=tf_type(key), value_dtype=tf_type(value), **more)
     n = int(p.rng.integers(0, 6))
-    fill = raw.LookupTableImportV2(table_handle=table, keys=p.hide(draw_keys(p.rng, key, n)), values=p.hide(draw(p.rng, value, n)))
-    default = p.hide(np.asarray(draw(p.rng, value, 1)[0], object if value is object else value))
+    fill = raw.LookupTableImportV2(table_handle=table, keys=p.hide(draw_keys(p.rng, key, n)), values=p.hide(draw(p.rng, value, n).reshape([n] + [1] * len(more))))
+    default = p.hide(draw(p.rng, value, 1).reshape([1] * len(more)))
     keys = p.hide(draw_keys(p.rng, key, 8))
     with tf.control_dependencies([fill]):
         asked = [raw.LookupTableSizeV2(table_handle=table), raw.LookupTableFindV2(table_handle=table, keys=keys, default_value=default)]
@@ -198,3 +198,35 @@ def tensor_maps(p):
     p.step(raw.TensorMapStackKeys(input_handle=one, key_dtype=p.pick(tf.float32, tf.int64, tf.string)))
     p.step(raw.TensorMapStackKeys(input_handle=maps[0], key_dtype=tf.float32))
     p.step(raw.TensorMapSize(input_handle=raw.EmptyTensorList(element_shape=-1, max_num_elements=1, element_dtype=tf.float32)))
+
+
+@program(50)
+def tables_of_tensors(p):
+    """Values are vectors of one length, or scalars."""
+    key, value = p.pick(*[(k, v) for k, v in MUTABLE])
+    shape, v2 = p.pick([], [2], [3]), p.pick('', 'V2')
+    table = getattr(raw, 'MutableHashTableOfTensors' + v2)(key_dtype=tf_type(key), value_dtype=tf_type(value), value_shape=shape)
+    keys, values = tf1.placeholder(tf_type(key), None), tf1.placeholder(tf_type(value), None)
+    default = tf1.placeholder(tf_type(value), None)
+
+    def call(name, **kwargs):
+        return getattr(raw, name + v2)(table_handle=table, **kwargs)
+    insert, replace = (call(n, keys=keys, values=values) for n in ('LookupTableInsert', 'LookupTableImport'))
+    find, size = call('LookupTableFind', keys=keys, default_value=default), call('LookupTableSize')
+    export = call('LookupTableExport', Tkeys=tf_type(key), Tvalues=tf_type(value))
+    remove = raw.LookupTableRemoveV2(table_handle=table, keys=keys) if v2 else None
+
+    def some(n, dims):
+        return draw(p.rng, value, n * int(np.prod(dims, dtype=int))).reshape([n] + dims)
+    for _ in range(int(p.rng.integers(3, 8))):
+        n, action = int(p.rng.integers(0, 6)), int(p.rng.integers(5))
+        content = {keys: draw_keys(p.rng, key, n), values: some(n, p.pick(shape, shape, shape, [4]))}
+        if action < 2:
+            p.step(insert, feeds=content)
+        elif action == 2:
+            p.step(replace, feeds=content)
+        elif action == 3 and v2:
+            p.step(remove, feeds={keys: content[keys]})
+        wanted = draw_keys(p.rng, key, 7)
+        p.step(find, size, feeds={keys: wanted, default: p.pick(some(1, shape)[0], some(7, shape), some(1, [5])[0])})
+    p.step(tf.shape(export.keys), tf.shape(export.values))

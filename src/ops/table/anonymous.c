@@ -1,10 +1,10 @@
-// anonymous.c — AnonymousHashTable, AnonymousMutableHashTable: tables that live as long as a handle
-// to them.
+// anonymous.c — AnonymousHashTable, AnonymousMutableHashTable, AnonymousMutableHashTableOfTensors:
+// tables that live as long as a handle to them.
 #include <stdio.h>
 
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
-#include "ops/table/table.h"
+#include "ops/table/table_shape.h"
 
 static void release_table(void* object) { weir_resource_release(object); }
 
@@ -30,9 +30,10 @@ static weir_status_t* make_handle(weir_kernel_ctx_t* ctx, weir_lookup_table_t* t
 static weir_status_t* make_table(weir_kernel_ctx_t* ctx, bool is_mutable) {
   const weir_attrs_t attrs = weir_kernel_attrs(ctx);
   weir_lookup_table_t* table = NULL;
-  const weir_lookup_table_config_t config = {.key_dtype = weir_attrs_type(attrs, "key_dtype"),
-                                             .value_dtype = weir_attrs_type(attrs, "value_dtype"),
-                                             .is_mutable = is_mutable};
+  weir_lookup_table_config_t config = {.key_dtype = weir_attrs_type(attrs, "key_dtype"),
+                                       .value_dtype = weir_attrs_type(attrs, "value_dtype"),
+                                       .is_mutable = is_mutable};
+  WEIR_TRY(weir_lookup_table_read_shape(attrs, &config));
   WEIR_TRY(weir_lookup_table_create(&config, &table));
   return make_handle(ctx, table);
 }
@@ -42,16 +43,19 @@ static weir_status_t* mutable_cpu(weir_kernel_ctx_t* ctx) { return make_table(ct
 
 static weir_status_t* table_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_set_scalar(ctx, 0));
-  return weir_shape_set_handle(ctx, 0, weir_attrs_type(weir_shape_attrs(ctx), "value_dtype"),
-                               &weir_shape_scalar);
+  const weir_attrs_t attrs = weir_shape_attrs(ctx);
+  const bool has_shape = weir_attrs_find(attrs, "value_shape");
+  return weir_shape_set_handle(
+      ctx, 0, weir_attrs_type(attrs, "value_dtype"),
+      has_shape ? weir_attrs_shape(attrs, "value_shape") : &weir_shape_scalar);
 }
 
 #define ANONYMOUS_KERNEL(fn, row_types) \
   { WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_outputs = "table_handle" }
 
-#define ANONYMOUS_OP(op_name, rows)                                                  \
+#define ANONYMOUS_OP(op_name, more, rows)                                            \
   {                                                                                  \
-    .name = op_name, .attrs = "key_dtype: type; value_dtype: type",                  \
+    .name = op_name, .attrs = "key_dtype: type; value_dtype: type" more,             \
     .outputs = "table_handle: resource", .flags = WEIR_OP_STATEFUL,                  \
     .summary = "A table without a name", .infer_shape = table_shape, .kernels = rows \
   }
@@ -71,8 +75,18 @@ static const weir_kernel_def_t mutable_kernels[] = {
     ANONYMOUS_KERNEL(mutable_cpu, "key_dtype: int32; value_dtype: int32, float, double"),
     {0}};
 
+static const weir_kernel_def_t tensor_kernels[] = {
+    ANONYMOUS_KERNEL(mutable_cpu,
+                     "key_dtype: string; value_dtype: int64, int32, float, double, bool"),
+    ANONYMOUS_KERNEL(mutable_cpu,
+                     "key_dtype: int64; value_dtype: string, int64, int32, float, double"),
+    ANONYMOUS_KERNEL(mutable_cpu, "key_dtype: int32; value_dtype: int32, float, double"),
+    {0}};
+
 const weir_op_module_t weir_ops_table_anonymous = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){ANONYMOUS_OP("AnonymousHashTable", hash_kernels),
-                                   ANONYMOUS_OP("AnonymousMutableHashTable", mutable_kernels),
+    .ops = (const weir_op_def_t[]){ANONYMOUS_OP("AnonymousHashTable", "", hash_kernels),
+                                   ANONYMOUS_OP("AnonymousMutableHashTable", "", mutable_kernels),
+                                   ANONYMOUS_OP("AnonymousMutableHashTableOfTensors",
+                                                "; value_shape: shape = { }", tensor_kernels),
                                    {0}}};

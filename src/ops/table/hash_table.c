@@ -1,7 +1,8 @@
-// hash_table.c — The ops that name a table: HashTable and MutableHashTable, old and V2.
+// hash_table.c — The ops that name a table: HashTable, MutableHashTable and
+// MutableHashTableOfTensors, old and V2.
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
-#include "ops/table/table.h"
+#include "ops/table/table_shape.h"
 
 typedef struct table_state_t {
   weir_shared_handle_t handle;
@@ -14,6 +15,7 @@ static weir_status_t* table_init(const weir_kernel_init_t* init, table_state_t* 
       (weir_lookup_table_config_t){.key_dtype = weir_attrs_type(init->node->attrs, "key_dtype"),
                                    .value_dtype = weir_attrs_type(init->node->attrs, "value_dtype"),
                                    .is_mutable = is_mutable};
+  WEIR_TRY(weir_lookup_table_read_shape(init->node->attrs, &s->config));
   return weir_shared_handle_init(init, WEIR_LOOKUP_TABLE_TYPE_NAME, &s->handle);
 }
 
@@ -62,7 +64,10 @@ static weir_status_t* table_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shared_handle_shape(ctx));
   if (weir_dtype_is_ref(ctx->node->output_types[0])) return NULL;
   weir_dtype_t value = weir_attrs_type(weir_shape_attrs(ctx), "value_dtype");
-  return weir_shape_set_handle(ctx, 0, value, &weir_shape_scalar);
+  const bool has_shape = weir_attrs_find(weir_shape_attrs(ctx), "value_shape");
+  return weir_shape_set_handle(
+      ctx, 0, value,
+      has_shape ? weir_attrs_shape(weir_shape_attrs(ctx), "value_shape") : &weir_shape_scalar);
 }
 
 #define TABLE_KERNEL(init_fn, row_types)                                          \
@@ -85,20 +90,31 @@ static const weir_kernel_def_t mutable_kernels[] = {
     TABLE_KERNEL(mutable_init, "key_dtype: int32; value_dtype: int32, float, double"),
     {0}};
 
-#define TABLE_OP(op, out, rows)                                                    \
-  {                                                                                \
-    .name = op,                                                                    \
-    .attrs =                                                                       \
-        "container: string = ''; shared_name: string = ''; "                       \
-        "use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type", \
-    .outputs = "table_handle: " out, .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP,    \
-    .infer_shape = table_shape, .kernels = rows                                    \
+static const weir_kernel_def_t tensor_kernels[] = {
+    TABLE_KERNEL(mutable_init, "key_dtype: string; value_dtype: int64, int32, float, double, bool"),
+    TABLE_KERNEL(mutable_init,
+                 "key_dtype: int64; value_dtype: string, int64, int32, float, double"),
+    TABLE_KERNEL(mutable_init, "key_dtype: int32; value_dtype: int32, float, double"),
+    {0}};
+
+#define TABLE_ATTRS                                    \
+  "container: string = ''; shared_name: string = ''; " \
+  "use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type"
+#define TABLE_OP(op, out, specs, rows)                                                     \
+  {                                                                                        \
+    .name = op, .attrs = specs, .outputs = "table_handle: " out,                           \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .infer_shape = table_shape, .kernels = rows \
   }
 
 const weir_op_module_t weir_ops_table_hash_table = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){TABLE_OP("HashTable", "Ref(string)", hash_kernels),
-                                   TABLE_OP("HashTableV2", "resource", hash_kernels),
-                                   TABLE_OP("MutableHashTable", "Ref(string)", mutable_kernels),
-                                   TABLE_OP("MutableHashTableV2", "resource", mutable_kernels),
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        TABLE_OP("HashTable", "Ref(string)", TABLE_ATTRS, hash_kernels),
+        TABLE_OP("HashTableV2", "resource", TABLE_ATTRS, hash_kernels),
+        TABLE_OP("MutableHashTable", "Ref(string)", TABLE_ATTRS, mutable_kernels),
+        TABLE_OP("MutableHashTableV2", "resource", TABLE_ATTRS, mutable_kernels),
+        TABLE_OP("MutableHashTableOfTensors", "Ref(string)",
+                 TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
+        TABLE_OP("MutableHashTableOfTensorsV2", "resource",
+                 TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
+        {0}}};

@@ -65,7 +65,10 @@ static weir_status_t* find_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   const weir_tensor_t* keys = weir_kernel_input(ctx, 1);
   WEIR_TRY(get_table(ctx, &table));
-  weir_status_t* status = weir_kernel_output(ctx, 0, keys->rank, keys->dims, &out);
+  int64_t dims[WEIR_MAX_RANK];
+  int rank = 0;
+  weir_status_t* status = weir_lookup_table_values_shape(table, keys, &rank, dims);
+  if (!status) status = weir_kernel_output(ctx, 0, rank, dims, &out);
   if (!status) status = weir_lookup_table_find(table, keys, weir_kernel_input(ctx, 2), out);
   weir_resource_release((weir_resource_t*)table);
   return status;
@@ -151,11 +154,8 @@ static weir_status_t* check_handle(weir_shape_ctx_t* ctx) {
 static weir_status_t* find_shape(weir_shape_ctx_t* ctx) {
   const weir_handle_info_t* info = ctx->input_handles[0];
   WEIR_TRY(check_handle(ctx));
-  if (weir_dtype_is_ref(ctx->node->input_types[0]) || !info || !info->shape ||
-      info->shape->rank != 0) {
-    return NULL;
-  }
-  return weir_shape_set(ctx, 0, weir_shape_input(ctx, 1));
+  if (weir_dtype_is_ref(ctx->node->input_types[0]) || !info || !info->shape) return NULL;
+  return weir_shape_set(ctx, 0, weir_shape_concat(ctx, weir_shape_input(ctx, 1), info->shape));
 }
 
 static weir_status_t* size_shape(weir_shape_ctx_t* ctx) {

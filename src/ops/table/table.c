@@ -8,6 +8,8 @@
 struct weir_lookup_table_t {
   weir_resource_t base;
   weir_lookup_table_config_t config;  // immutable
+  int64_t* value_dims;                // what the configuration points to
+  int64_t width;                      // elements of a value; immutable
   weir_mutex_t mu;
   bool is_initialized;  // guarded by mu, as all below; a mutable table is so from the start
   size_t count;
@@ -23,7 +25,7 @@ static size_t key_size(const weir_lookup_table_t* t) {
   return weir_dtype_size(t->config.key_dtype);
 }
 static size_t value_size(const weir_lookup_table_t* t) {
-  return weir_dtype_size(t->config.value_dtype);
+  return (size_t)t->width * weir_dtype_size(t->config.value_dtype);
 }
 static char* key_at(const weir_lookup_table_t* t, size_t entry) {
   return t->keys + entry * key_size(t);
@@ -84,12 +86,15 @@ static weir_status_t* grow_slots(weir_lookup_table_t* t, size_t slot_count) {
 }
 
 // Elements hold no pointers into themselves, so arrays of them may be moved as bytes.
-static bool grow_array(char** data, size_t old_capacity, size_t capacity, weir_dtype_t dtype) {
-  size_t size = weir_dtype_size(dtype);
+// |width| elements make one.
+static bool grow_array(char** data, size_t old_capacity, size_t capacity, weir_dtype_t dtype,
+                       int64_t width) {
+  size_t size = (size_t)width * weir_dtype_size(dtype);
   char* grown = weir_alloc_array(capacity, size);
   if (!grown) return false;
   if (old_capacity > 0) memcpy(grown, *data, old_capacity * size);
-  weir_elements_init(dtype, grown + old_capacity * size, (int64_t)(capacity - old_capacity));
+  weir_elements_init(dtype, grown + old_capacity * size,
+                     (int64_t)(capacity - old_capacity) * width);
   weir_free(*data);
   *data = grown;
   return true;
@@ -98,9 +103,9 @@ static bool grow_array(char** data, size_t old_capacity, size_t capacity, weir_d
 static weir_status_t* reserve_one(weir_lookup_table_t* t) {
   if (t->count == t->capacity) {
     size_t capacity = t->capacity ? t->capacity * 2 : 8;
-    if (!grow_array(&t->keys, t->capacity, capacity, t->config.key_dtype))
+    if (!grow_array(&t->keys, t->capacity, capacity, t->config.key_dtype, 1))
       return weir_out_of_memory();
-    if (!grow_array(&t->values, t->capacity, capacity, t->config.value_dtype)) {
+    if (!grow_array(&t->values, t->capacity, capacity, t->config.value_dtype, t->width)) {
       return weir_out_of_memory();  // |keys| has room to spare
     }
     t->capacity = capacity;
@@ -111,7 +116,7 @@ static weir_status_t* reserve_one(weir_lookup_table_t* t) {
 }
 
 static weir_status_t* copy_value(weir_lookup_table_t* t, size_t entry, const char* value) {
-  return weir_elements_copy(t->config.value_dtype, value_at(t, entry), value, 1);
+  return weir_elements_copy(t->config.value_dtype, value_at(t, entry), value, t->width);
 }
 
 static weir_status_t* add(weir_lookup_table_t* t, const char* key, const char* value) {
@@ -140,13 +145,15 @@ static void free_slot(weir_lookup_table_t* t, size_t slot) {
   }
 }
 
-// Exchanges the elements at |a| and |b| as bytes; no element is larger than the buffer.
+// Exchanges the elements at |a| and |b| as bytes.
 static void swap_elements(char* a, char* b, size_t size) {
   char spare[64];
-  WEIR_CHECK(size <= sizeof(spare));
-  memcpy(spare, a, size);
-  memcpy(a, b, size);
-  memcpy(b, spare, size);
+  for (size_t at = 0; at < size; at += sizeof(spare)) {
+    size_t n = WEIR_MIN(size - at, sizeof(spare));
+    memcpy(spare, a + at, n);
+    memcpy(a + at, b + at, n);
+    memcpy(b + at, spare, n);
+  }
 }
 
 static void remove_key(weir_lookup_table_t* t, const char* key) {
@@ -161,14 +168,14 @@ static void remove_key(weir_lookup_table_t* t, const char* key) {
   }
   weir_elements_destroy(t->config.key_dtype, key_at(t, last), 1);
   weir_elements_init(t->config.key_dtype, key_at(t, last), 1);
-  weir_elements_destroy(t->config.value_dtype, value_at(t, last), 1);
-  weir_elements_init(t->config.value_dtype, value_at(t, last), 1);
+  weir_elements_destroy(t->config.value_dtype, value_at(t, last), t->width);
+  weir_elements_init(t->config.value_dtype, value_at(t, last), t->width);
   t->count = last;
 }
 
 static void clear(weir_lookup_table_t* t) {
   weir_elements_destroy(t->config.key_dtype, t->keys, (int64_t)t->capacity);
-  weir_elements_destroy(t->config.value_dtype, t->values, (int64_t)t->capacity);
+  weir_elements_destroy(t->config.value_dtype, t->values, (int64_t)t->capacity * t->width);
   weir_free(t->keys);
   weir_free(t->values);
   weir_free(t->slots);
@@ -193,13 +200,41 @@ static weir_status_t* check_types(const weir_lookup_table_t* t, const weir_tenso
                      weir_dtype_name(weir_tensor_type(values)));
 }
 
+weir_status_t* weir_lookup_table_values_shape(const weir_lookup_table_t* table,
+                                              const weir_tensor_t* keys, int* out_rank,
+                                              int64_t* dims) {
+  *out_rank = keys->rank + table->config.value_rank;
+  if (*out_rank > WEIR_MAX_RANK)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", *out_rank);
+  memcpy(dims, keys->dims, sizeof(int64_t) * keys->rank);
+  if (table->config.value_rank > 0) {
+    memcpy(dims + keys->rank, table->value_dims,
+           sizeof(int64_t) * (size_t)table->config.value_rank);
+  }
+  return NULL;
+}
+
+static bool has_shape(const weir_tensor_t* t, int rank, const int64_t* dims) {
+  return t->rank == rank &&
+         (rank == 0 || memcmp(t->dims, dims, sizeof(int64_t) * (size_t)rank) == 0);
+}
+
 static weir_status_t* check_pairs(const weir_lookup_table_t* t, const weir_tensor_t* keys,
                                   const weir_tensor_t* values) {
   char expected[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  int64_t dims[WEIR_MAX_RANK];
+  int rank = 0;
   WEIR_TRY(check_types(t, keys, values));
-  if (weir_tensor_same_shape(keys, values)) return NULL;
+  WEIR_TRY(weir_lookup_table_values_shape(t, keys, &rank, dims));
+  if (has_shape(values, rank, dims)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape %s for value, got %s",
-                     weir_tensor_shape_text(keys, expected), weir_tensor_shape_text(values, got));
+                     weir_shape_text(rank, dims, expected), weir_tensor_shape_text(values, got));
+}
+
+// The first element of value |index|.
+static const char* value_in(const weir_lookup_table_t* t, const weir_tensor_t* values,
+                            int64_t index) {
+  return (const char*)values->data + (size_t)index * value_size(t);
 }
 
 static const char* element(const weir_tensor_t* tensor, int64_t index) {
@@ -231,7 +266,7 @@ static weir_status_t* initialize_locked(weir_lookup_table_t* t, const weir_tenso
     return WEIR_STATUS(FAILED_PRECONDITION, "Table was already initialized with different data.");
   }
   for (int64_t i = 0; i < keys->count; ++i) {
-    WEIR_TRY(add_once(t, element(keys, i), element(values, i)));
+    WEIR_TRY(add_once(t, element(keys, i), value_in(t, values, i)));
   }
   t->is_initialized = true;
   return NULL;
@@ -249,24 +284,33 @@ weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table, const we
   return status;
 }
 
-static weir_status_t* check_default(const weir_tensor_t* keys, const weir_tensor_t* value) {
-  char full[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
-  if (value->rank == 0 || weir_tensor_same_shape(keys, value)) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape [] or %s for default value, got %s",
-                     weir_tensor_shape_text(keys, full), weir_tensor_shape_text(value, got));
+static weir_status_t* check_default(const weir_lookup_table_t* t, const weir_tensor_t* keys,
+                                    const weir_tensor_t* value) {
+  char one[WEIR_SHAPE_TEXT_SIZE], full[WEIR_SHAPE_TEXT_SIZE], got[WEIR_SHAPE_TEXT_SIZE];
+  int64_t dims[WEIR_MAX_RANK];
+  int rank = 0;
+  if (has_shape(value, t->config.value_rank, t->value_dims)) return NULL;
+  WEIR_TRY(weir_lookup_table_values_shape(t, keys, &rank, dims));
+  if (has_shape(value, rank, dims)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape %s or %s for default value, got %s",
+                     weir_shape_text(t->config.value_rank, t->value_dims, one),
+                     weir_shape_text(rank, dims, full), weir_tensor_shape_text(value, got));
 }
 
 static weir_status_t* find_locked(weir_lookup_table_t* t, const weir_tensor_t* keys,
                                   const weir_tensor_t* default_value, weir_tensor_t* out) {
   const size_t size = value_size(t);
   // A table that is filled once has one default: the first.
-  const int64_t step = t->config.is_mutable && default_value->count == keys->count ? 1 : 0;
+  const bool is_full = default_value->rank == keys->rank + t->config.value_rank &&
+                       default_value->count == keys->count * t->width;
+  const int64_t step = t->config.is_mutable && is_full ? 1 : 0;
   if (!t->is_initialized) return WEIR_STATUS(FAILED_PRECONDITION, "Table not initialized.");
   for (int64_t i = 0; i < keys->count; ++i) {
     size_t entry = find_entry(t, element(keys, i));
-    const char* value = entry < t->count ? value_at(t, entry) : element(default_value, i * step);
-    WEIR_TRY(
-        weir_elements_copy(t->config.value_dtype, (char*)out->data + (size_t)i * size, value, 1));
+    const char* value =
+        entry < t->count ? value_at(t, entry) : value_in(t, default_value, i * step);
+    WEIR_TRY(weir_elements_copy(t->config.value_dtype, (char*)out->data + (size_t)i * size, value,
+                                t->width));
   }
   return NULL;
 }
@@ -275,7 +319,7 @@ weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table, const weir_ten
                                       const weir_tensor_t* default_value,
                                       weir_tensor_t* out_values) {
   WEIR_TRY(check_types(table, keys, default_value));
-  WEIR_TRY(check_default(keys, default_value));
+  WEIR_TRY(check_default(table, keys, default_value));
   weir_mutex_lock(&table->mu);
   weir_status_t* status = find_locked(table, keys, default_value, out_values);
   weir_mutex_unlock(&table->mu);
@@ -284,7 +328,8 @@ weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table, const weir_ten
 
 static weir_status_t* put_all(weir_lookup_table_t* t, const weir_tensor_t* keys,
                               const weir_tensor_t* values) {
-  for (int64_t i = 0; i < keys->count; ++i) WEIR_TRY(put(t, element(keys, i), element(values, i)));
+  for (int64_t i = 0; i < keys->count; ++i)
+    WEIR_TRY(put(t, element(keys, i), value_in(t, values, i)));
   return NULL;
 }
 
@@ -331,12 +376,17 @@ weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table, const weir_t
 static weir_status_t* export_locked(weir_lookup_table_t* t, weir_tensor_t** out_keys,
                                     weir_tensor_t** out_values) {
   const int64_t count = (int64_t)t->count;
+  const int rank = 1 + t->config.value_rank;
+  int64_t dims[WEIR_MAX_RANK];
   if (!t->is_initialized) return WEIR_STATUS(ABORTED, "HashTable is not initialized.");
   WEIR_TRY(weir_tensor_create(t->config.key_dtype, 1, &count, out_keys));
-  WEIR_TRY(weir_tensor_create(t->config.value_dtype, 1, &count, out_values));
+  dims[0] = count;
+  if (rank > 1) memcpy(dims + 1, t->value_dims, sizeof(int64_t) * (size_t)(rank - 1));
+  WEIR_TRY(weir_tensor_create(t->config.value_dtype, rank, dims, out_values));
   if (count == 0) return NULL;
   WEIR_TRY(weir_elements_copy(t->config.key_dtype, (*out_keys)->data, t->keys, count));
-  return weir_elements_copy(t->config.value_dtype, (*out_values)->data, t->values, count);
+  return weir_elements_copy(t->config.value_dtype, (*out_values)->data, t->values,
+                            count * t->width);
 }
 
 weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table, weir_tensor_t** out_keys,
@@ -360,6 +410,7 @@ static void table_destroy(weir_resource_t* resource) {
   weir_lookup_table_t* table = (weir_lookup_table_t*)resource;
   clear(table);
   weir_mutex_destroy(&table->mu);
+  weir_free(table->value_dims);
   weir_free(table);
 }
 
@@ -382,11 +433,24 @@ weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config
     return WEIR_STATUS(INVALID_ARGUMENT, "A table cannot have keys of type %s",
                        weir_dtype_name(key));
   }
+  if (config->value_rank > WEIR_MAX_RANK - 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", config->value_rank);
+  int64_t width = 0;
+  WEIR_TRY(weir_shape_count(config->value_dtype, config->value_rank, config->value_dims, &width));
   weir_lookup_table_t* table = weir_calloc(1, sizeof(*table));
-  if (!table) return weir_out_of_memory();
+  int64_t* dims = weir_alloc_array((size_t)config->value_rank, sizeof(*dims));
+  if (!table || !dims) {
+    weir_free(table);
+    weir_free(dims);
+    return weir_out_of_memory();
+  }
   weir_resource_init(&table->base, &weir_lookup_table_type);
   weir_mutex_init(&table->mu);
   table->config = *config;
+  table->config.value_dims = table->value_dims = dims;
+  table->width = width;
+  if (config->value_rank > 0)
+    memcpy(dims, config->value_dims, sizeof(*dims) * (size_t)config->value_rank);
   table->is_initialized = config->is_mutable;
   *out_table = table;
   return NULL;

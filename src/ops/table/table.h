@@ -1,5 +1,5 @@
-// table.h — Lookup tables: from scalar keys (int32, int64, string) to scalar values of any type.
-// Thread-safe.
+// table.h — Lookup tables: from scalar keys (int32, int64, string) to values of any type, scalars
+// or tensors of one shape. Thread-safe.
 //
 // A table is filled once (HashTable: InitializeTable) or changes as it goes (MutableHashTable).
 // Errors are TensorFlow's: FAILED_PRECONDITION "Table not initialized.", INVALID_ARGUMENT on types
@@ -18,12 +18,19 @@ typedef struct weir_lookup_table_config_t {
   weir_dtype_t key_dtype;  // INT32, INT64 or STRING; INVALID_ARGUMENT for others
   weir_dtype_t value_dtype;
   bool is_mutable;
+  int value_rank;             // of every value; 0: scalars
+  const int64_t* value_dims;  // borrowed where it is given, the table's own in what it returns
 } weir_lookup_table_config_t;
 
 WEIR_MUST_USE weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config,
                                                       weir_lookup_table_t** out_table);
 // Immutable after create.
 const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table);
+
+// The shape of the values of |keys|; |dims| has room for WEIR_MAX_RANK.
+WEIR_MUST_USE weir_status_t* weir_lookup_table_values_shape(const weir_lookup_table_t* table,
+                                                            const weir_tensor_t* keys,
+                                                            int* out_rank, int64_t* dims);
 
 int64_t weir_lookup_table_size(weir_lookup_table_t* table);  // 0 while not initialised
 
@@ -32,13 +39,13 @@ int64_t weir_lookup_table_size(weir_lookup_table_t* table);  // 0 while not init
 WEIR_MUST_USE weir_status_t* weir_lookup_table_initialize(weir_lookup_table_t* table,
                                                           const weir_tensor_t* keys,
                                                           const weir_tensor_t* values);
-// Sets every element of |out_values|, a tensor of the table's value type and the shape of |keys|.
-// |default_value| is a scalar, or of the shape of |keys|.
+// Sets every element of |out_values|, a tensor of the table's value type and the shape of |keys|
+// with that of a value behind it. |default_value| is a value, or of the shape of |out_values|.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table,
                                                     const weir_tensor_t* keys,
                                                     const weir_tensor_t* default_value,
                                                     weir_tensor_t* out_values);
-// Adds or replaces; |values| has the shape of |keys|.
+// Adds or replaces; |values| has the shape of |keys| with that of a value behind it.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table,
                                                       const weir_tensor_t* keys,
                                                       const weir_tensor_t* values);
@@ -49,7 +56,8 @@ WEIR_MUST_USE weir_status_t* weir_lookup_table_import(weir_lookup_table_t* table
 // Keys that are not there are passed over.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table,
                                                       const weir_tensor_t* keys);
-// All entries as two vectors, in no particular order; the caller owns both.
+// All entries, in no particular order, as a vector of keys and a tensor of values; the caller owns
+// both.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table,
                                                       weir_tensor_t** out_keys,
                                                       weir_tensor_t** out_values);
