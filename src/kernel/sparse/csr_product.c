@@ -92,11 +92,15 @@ weir_status_t* weir_csr_multiply(weir_pool_t* pool, const weir_csr_product_t* pr
   return NULL;
 }
 
-void weir_csr_group(const int64_t* rows, int64_t count, int64_t row_count, int64_t* starts,
-                    int64_t* order) {
+void weir_csr_count_rows(const int64_t* rows, int64_t count, int64_t row_count, int64_t* starts) {
   memset(starts, 0, sizeof(*starts) * (size_t)(row_count + 1));
   for (int64_t i = 0; i < count; ++i) ++starts[rows[i] + 1];
   for (int64_t r = 0; r < row_count; ++r) starts[r + 1] += starts[r];
+}
+
+void weir_csr_group(const int64_t* rows, int64_t count, int64_t row_count, int64_t* starts,
+                    int64_t* order) {
+  weir_csr_count_rows(rows, count, row_count, starts);
   for (int64_t i = 0; i < count; ++i) order[starts[rows[i]]++] = i;
   for (int64_t r = row_count; r > 0; --r) starts[r] = starts[r - 1];
   starts[0] = 0;

@@ -24,6 +24,8 @@ typedef struct weir_csr_product_t {
 WEIR_MUST_USE weir_status_t* weir_csr_multiply(weir_pool_t* pool,
                                                const weir_csr_product_t* product);
 
+// Writes where the entries of each row begin, of entries that are in the order of their |rows|.
+void weir_csr_count_rows(const int64_t* rows, int64_t count, int64_t row_count, int64_t* starts);
 // Groups |count| entries by their |rows|, each below |row_count|: writes |starts| (row_count + 1)
 // and |order|, the entries' numbers row by row, in the order they are in.
 void weir_csr_group(const int64_t* rows, int64_t count, int64_t row_count, int64_t* starts,

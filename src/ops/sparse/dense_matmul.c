@@ -90,16 +90,22 @@ static weir_status_t* multiply(weir_kernel_ctx_t* ctx, const weir_tensor_t* b, i
   weir_tensor_t* c = NULL;
   WEIR_TRY(read_entries(indices, adjoint, row_count, column_count, rows, columns));
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, (const int64_t[]){row_count, width}, &c));
-  weir_csr_group(rows, count, row_count, starts, order);
-  for (int64_t i = 0; i < count; ++i) sorted[i] = columns[order[i]];
+  bool is_sorted = true;
+  for (int64_t i = 1; i < count && is_sorted; ++i) is_sorted = rows[i - 1] <= rows[i];
+  if (is_sorted) {
+    weir_csr_count_rows(rows, count, row_count, starts);
+  } else {
+    weir_csr_group(rows, count, row_count, starts, order);
+    for (int64_t i = 0; i < count; ++i) sorted[i] = columns[order[i]];
+  }
   return weir_csr_multiply(weir_kernel_pool(ctx),
                            &(weir_csr_product_t){.dtype = weir_tensor_type(values),
                                                  .conjugates = adjoint,
                                                  .rows = row_count,
                                                  .width = width,
                                                  .starts = starts,
-                                                 .columns = sorted,
-                                                 .places = order,
+                                                 .columns = is_sorted ? columns : sorted,
+                                                 .places = is_sorted ? NULL : order,
                                                  .values = values->data,
                                                  .b = b->data,
                                                  .c = c->data});
