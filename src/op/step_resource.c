@@ -21,6 +21,10 @@ static weir_status_t* set_strings(weir_kernel_ctx_t* ctx, int i, const char* nam
   weir_tensor_t* strings = NULL;
   WEIR_TRY(weir_tensor_create_strings(
       1, (const int64_t[]){2}, (const char* const[]){WEIR_STEP_CONTAINER, name}, NULL, &strings));
+  if (!weir_dtype_is_ref(ctx->node->output_types[i])) {
+    weir_kernel_set(ctx, i, strings);
+    return NULL;
+  }
   weir_status_t* status = weir_variable_create(WEIR_DTYPE_STRING, NULL, &variable);
   if (status) {
     weir_tensor_release(strings);
@@ -36,10 +40,10 @@ weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,
                                           weir_resource_t* take_resource, const char* name,
                                           const char* type_name) {
   weir_status_t* status = NULL;
-  if (weir_dtype_is_ref(ctx->node->output_types[i])) {
-    status = set_strings(ctx, i, name);
-  } else {
+  if (ctx->node->output_types[i] == WEIR_DTYPE_RESOURCE) {
     status = set_handle(ctx, i, take_resource, name, type_name);
+  } else {
+    status = set_strings(ctx, i, name);
   }
   weir_resources_t* manager = NULL;
   if (!status) status = weir_kernel_step_resources(ctx, &manager);
@@ -51,10 +55,11 @@ weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,
                             take_resource);
 }
 
-static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_variable_t* ref,
+// Consumes |take_strings|.
+static weir_status_t* find_by_strings(weir_kernel_ctx_t* ctx, weir_tensor_t* take_strings,
                                       const weir_resource_type_t* type,
                                       weir_resource_t** out_resource) {
-  weir_tensor_t* strings = weir_variable_read(ref);
+  weir_tensor_t* strings = take_strings;
   weir_status_t* status = NULL;
   if (!strings || strings->dtype != WEIR_DTYPE_STRING || strings->count != 2) {
     status =
@@ -82,8 +87,14 @@ weir_status_t* weir_step_resource_get(weir_kernel_ctx_t* ctx, int i,
     return NULL;
   }
   weir_variable_t* ref = ctx->inputs[i].ref;
-  WEIR_TRY(ref ? find_by_strings(ctx, ref, type, &resource)
-               : weir_kernel_resource(ctx, i, type, &resource));
+  if (ref) {
+    WEIR_TRY(find_by_strings(ctx, weir_variable_read(ref), type, &resource));
+  } else if (tensor && tensor->dtype == WEIR_DTYPE_STRING) {
+    weir_tensor_t* strings = weir_tensor_retain(ctx->inputs[i].tensor);
+    WEIR_TRY(find_by_strings(ctx, strings, type, &resource));
+  } else {
+    WEIR_TRY(weir_kernel_resource(ctx, i, type, &resource));
+  }
   weir_resource_release(
       resource);  // the step's manager, which never removes, keeps it until the step ends
   *out_resource = resource;

@@ -10,8 +10,8 @@
 #include "op/kernel.h"
 
 // Enters |take_resource| (consumed in every case) in the step's manager under |name|, which is
-// unique in the step, and makes its handle output |i|: a resource handle, or the strings
-// [container, name] when the output is a reference.
+// unique in the step, and makes its handle output |i|: a resource handle, or, where the output is
+// of another type, the strings [container, name] by reference or by value.
 WEIR_MUST_USE weir_status_t* weir_step_resource_publish(weir_kernel_ctx_t* ctx, int i,
                                                         weir_resource_t* take_resource,
                                                         const char* name, const char* type_name);

@@ -97,8 +97,18 @@ static inline weir_status_t* array_accumulate(void* arg, weir_tensor_t** take_su
 // ---- shapes ----
 
 // Checks the shapes every op on an array has: the handle, and the flow at input |flow| (-1: none).
+// A handle of the second generation is two strings; of the first nothing is checked.
 static inline weir_status_t* array_check_shapes(weir_shape_ctx_t* ctx, int flow) {
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  const weir_dtype_t type = ctx->node->input_types[0];
+  if (weir_dtype_is_ref(type)) return NULL;
+  if (type == WEIR_DTYPE_STRING) {
+    const weir_shape_t* shape = NULL;
+    int64_t dim = 0;
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 1, &shape));
+    WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(shape, 0), 2, &dim));
+  } else {
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  }
   return flow < 0 ? NULL : weir_shape_with_rank(ctx, weir_shape_input(ctx, flow), 0, NULL);
 }
 

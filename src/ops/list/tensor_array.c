@@ -1,4 +1,5 @@
-// tensor_array.c — TensorArrayV3, its gradient, single reads and writes, size, close.
+// tensor_array.c — TensorArray, its gradient, single reads and writes, size, close, of all three
+// generations.
 #include <stdio.h>
 
 #include "ops/list/array_common.h"
@@ -21,6 +22,7 @@ static weir_status_t* create_shape(weir_shape_ctx_t* ctx) {
 // The flow orders operations; its value means nothing.
 static weir_status_t* set_flow(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* flow = NULL;
+  if (ctx->output_count < 2) return NULL;  // the old ones have none
   WEIR_TRY(weir_kernel_output(ctx, 1, 0, NULL, &flow));
   if (weir_device_is_cuda(ctx->device))
     return weir_cuda_zero(ctx->device, flow->data, sizeof(float));
@@ -58,7 +60,8 @@ static weir_status_t* create_cpu(weir_kernel_ctx_t* ctx) {
       .element_shape = weir_attrs_shape(attrs, "element_shape"),
       .is_dynamic = weir_attrs_bool(attrs, "dynamic_size"),
       .clears_after_read = weir_attrs_bool(attrs, "clear_after_read"),
-      .has_identical_shapes = weir_attrs_bool(attrs, "identical_element_shapes")};
+      .has_identical_shapes =
+          ctx->output_count > 1 && weir_attrs_bool(attrs, "identical_element_shapes")};
   WEIR_TRY(weir_tensor_array_create(&params, &array));
   WEIR_TRY(weir_step_resource_publish(ctx, 0, &array->base, name, TYPE_NAME));
   return set_flow(ctx);
@@ -104,20 +107,28 @@ static weir_status_t* create_grad(weir_kernel_ctx_t* ctx, weir_tensor_array_t* a
   if (!status) status = weir_tensor_array_grad(array, &params, &grad);
   weir_arena_free(&arena);
   if (!status) status = weir_step_resource_publish(ctx, 0, &grad->base, name, TYPE_NAME);
-  if (!status) weir_tensor_array_keep_grad_handle(array, source, ctx->outputs[0].tensor);
+  if (!status && ctx->outputs[0].tensor) {
+    weir_tensor_array_keep_grad_handle(array, source, ctx->outputs[0].tensor);
+  }
   return status;
+}
+
+// Handles by reference are not kept: the array gets one more name each time.
+static weir_status_t* find_grad(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array,
+                                weir_view_t source) {
+  weir_tensor_t* handle = weir_tensor_array_grad_handle(array, source);
+  if (handle) {
+    weir_kernel_set(ctx, 0, handle);
+    return NULL;
+  }
+  return create_grad(ctx, array, source);
 }
 
 static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_view_t source = weir_attrs_string(weir_kernel_attrs(ctx), "source");
   weir_tensor_array_t* array = NULL;
   WEIR_TRY(array_of(ctx, &array));
-  weir_tensor_t* handle = weir_tensor_array_grad_handle(array, source);
-  if (handle) {
-    weir_kernel_set(ctx, 0, handle);
-  } else {
-    WEIR_TRY(create_grad(ctx, array, source));
-  }
+  WEIR_TRY(find_grad(ctx, array, source));
   return set_flow(ctx);
 }
 
@@ -209,6 +220,70 @@ static weir_status_t* close_cpu(weir_kernel_ctx_t* ctx) {
 
 #define FLAGS (WEIR_OP_STATEFUL | WEIR_OP_STEP_STATE | WEIR_OP_CHEAP)
 
+// ---- the generations before: handles are strings, by reference (first) or by value ----
+
+static weir_status_t* old_create_shape(weir_shape_ctx_t* ctx) {
+  if (weir_dtype_is_ref(ctx->node->output_types[0])) return NULL;
+  if (ctx->node->input_types[0] == WEIR_DTYPE_INT32) {
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  } else {
+    WEIR_TRY(array_check_shapes(ctx, -1));
+  }
+  return weir_shape_set_vector(ctx, 0, 2);
+}
+
+// Of the first one nothing is known.
+static weir_status_t* old_write_shape(weir_shape_ctx_t* ctx) {
+  return weir_dtype_is_ref(ctx->node->input_types[0]) ? NULL : write_shape(ctx);
+}
+static weir_status_t* old_read_shape(weir_shape_ctx_t* ctx) {
+  return weir_dtype_is_ref(ctx->node->input_types[0]) ? NULL : read_shape(ctx);
+}
+static weir_status_t* old_size_shape(weir_shape_ctx_t* ctx) {
+  return weir_dtype_is_ref(ctx->node->input_types[0]) ? NULL : size_shape(ctx);
+}
+
+#define READ_TYPES                                                                 \
+  "dtype: variant, resource, string, bool, complex128, complex64, double, float, " \
+  "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
+#define OLD_FLAGS (WEIR_OP_NO_FOLD | WEIR_OP_CHEAP)
+#define OLD_CREATE(op, specs, in, out, fn)                                                  \
+  {                                                                                         \
+    .name = op, .attrs = specs, .inputs = in, .outputs = out,                               \
+    .flags = FLAGS | WEIR_OP_NO_GRADIENT, .summary = "Makes an array of tensors, as once.", \
+    .infer_shape = old_create_shape, .kernels = WEIR_CPU_KERNEL(.compute = fn)              \
+  }
+#define OLD_OPS(v, handle)                                                             \
+  {.name = "TensorArrayWrite" v,                                                       \
+   .attrs = "T: type",                                                                 \
+   .inputs = "handle: " handle "; index: int32; value: T; flow_in: float",             \
+   .outputs = "flow_out: float",                                                       \
+   .flags = OLD_FLAGS,                                                                 \
+   .summary = "Writes an element.",                                                    \
+   .infer_shape = old_write_shape,                                                     \
+   .kernels = WEIR_CPU_KERNEL(ARRAY_WRITER, .compute = write_cpu)},                    \
+      {.name = "TensorArrayRead" v,                                                    \
+       .attrs = "dtype: type",                                                         \
+       .inputs = "handle: " handle "; index: int32; flow_in: float",                   \
+       .outputs = "value: dtype",                                                      \
+       .flags = OLD_FLAGS,                                                             \
+       .summary = "Reads an element.",                                                 \
+       .infer_shape = old_read_shape,                                                  \
+       .kernels = WEIR_CPU_KERNEL(.types = READ_TYPES, .compute = read_cpu)},          \
+      {.name = "TensorArraySize" v,                                                    \
+       .inputs = "handle: " handle "; flow_in: float",                                 \
+       .outputs = "size: int32",                                                       \
+       .flags = OLD_FLAGS | WEIR_OP_NO_GRADIENT,                                       \
+       .summary = "Returns the number of elements.",                                   \
+       .infer_shape = old_size_shape,                                                  \
+       .kernels = WEIR_CPU_KERNEL(.compute = size_cpu)},                               \
+  {                                                                                    \
+    .name = "TensorArrayClose" v, .inputs = "handle: " handle,                         \
+    .flags = OLD_FLAGS | WEIR_OP_NO_GRADIENT,                                          \
+    .summary = "Drops the elements before the step ends.", .infer_shape = close_shape, \
+    .kernels = WEIR_CPU_KERNEL(.compute = close_cpu)                                   \
+  }
+
 const weir_op_module_t weir_ops_list_tensor_array = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -279,4 +354,18 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .summary = "Drops the elements before the step ends.",
          .infer_shape = close_shape,
          .kernels = LIST_KERNELS(.compute = close_cpu, .host_inputs = "handle")},
+        OLD_CREATE("TensorArray",
+                   "dtype: type; dynamic_size: bool = false; clear_after_read: bool = true; "
+                   "tensor_array_name: string = ''; element_shape: shape = <unknown>",
+                   "size: int32", "handle: Ref(string)", create_cpu),
+        OLD_CREATE("TensorArrayV2",
+                   "dtype: type; element_shape: shape = <unknown>; dynamic_size: bool = false; "
+                   "clear_after_read: bool = true; tensor_array_name: string = ''",
+                   "size: int32", "handle: string", create_cpu),
+        OLD_CREATE("TensorArrayGrad", "source: string", "handle: string; flow_in: float",
+                   "grad_handle: Ref(string)", grad_cpu),
+        OLD_CREATE("TensorArrayGradV2", "source: string", "handle: string; flow_in: float",
+                   "grad_handle: string", grad_cpu),
+        OLD_OPS("", "Ref(string)"),
+        OLD_OPS("V2", "string"),
         {0}}};

@@ -1,5 +1,5 @@
-// tensor_array_bulk.c — TensorArrayGatherV3, ScatterV3, ConcatV3, SplitV3: many elements at once,
-// as rows of one tensor.
+// tensor_array_bulk.c — TensorArrayGather, Scatter, Concat, Split of all three generations, and
+// Pack and Unpack of the first: many elements at once, as rows of one tensor.
 #include "ops/list/array_common.h"
 #include "ops/list/rows.h"
 
@@ -100,26 +100,39 @@ static weir_status_t* check_alike(weir_tensor_t** items, int64_t count,
   return NULL;
 }
 
-static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
+// Elements |indices|, or all |count| of them where that is NULL.
+static weir_status_t* gather_items(weir_kernel_ctx_t* ctx, weir_tensor_array_t* array,
+                                   const int32_t* indices, int64_t count) {
   const weir_shape_t* element = weir_attrs_shape(weir_kernel_attrs(ctx), "element_shape");
-  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
-  weir_tensor_array_t* array = NULL;
   weir_tensor_t** items = NULL;
   int64_t dims[WEIR_MAX_RANK + 1];
+  if (count == 0) return gather_nothing(ctx, array, element);
+  WEIR_TRY(read_many(ctx, array, indices, count, &items));
+  weir_status_t* status = check_alike(items, count, element);
+  if (!status) {
+    dims[0] = count;
+    for (int i = 0; i < items[0]->rank; ++i) dims[i + 1] = items[0]->dims[i];
+    status = join_items(ctx, items, count, items[0]->rank + 1, dims);
+  }
+  release_items(items, count);
+  return status;
+}
+
+// Without an input of indices, in TensorArrayPack, all elements.
+static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* indices = ctx->input_count > 2 ? weir_kernel_input(ctx, 1) : NULL;
+  weir_tensor_array_t* array = NULL;
+  int64_t count = 0;
   WEIR_TRY(array_of(ctx, &array));
   WEIR_TRY(array_check_read(array, ctx->node->output_types[0]));
-  WEIR_TRY(weir_tensor_array_merge_shape(array, element));
-  if (indices->rank != 1) return not_vector("indices to be a vector, but", indices);
-  if (indices->count == 0) return gather_nothing(ctx, array, element);
-  WEIR_TRY(read_many(ctx, array, indices->data, indices->count, &items));
-  weir_status_t* status = check_alike(items, indices->count, element);
-  if (!status) {
-    dims[0] = indices->count;
-    for (int i = 0; i < items[0]->rank; ++i) dims[i + 1] = items[0]->dims[i];
-    status = join_items(ctx, items, indices->count, items[0]->rank + 1, dims);
+  WEIR_TRY(weir_tensor_array_merge_shape(
+      array, weir_attrs_shape(weir_kernel_attrs(ctx), "element_shape")));
+  if (!indices) {
+    WEIR_TRY(weir_tensor_array_size(array, &count));
+    return gather_items(ctx, array, NULL, count);
   }
-  release_items(items, indices->count);
-  return status;
+  if (indices->rank != 1) return not_vector("indices to be a vector, but", indices);
+  return gather_items(ctx, array, indices->data, indices->count);
 }
 
 static weir_status_t* gather_grad(weir_grad_ctx_t* g) {
@@ -174,6 +187,33 @@ static weir_status_t* scatter_cpu(weir_kernel_ctx_t* ctx) {
     WEIR_TRY(weir_tensor_array_write(array, at[i], row, ARRAY_MEMORY(ctx)));
   }
   weir_kernel_pass(ctx, 3, 0);
+  return NULL;
+}
+
+// TensorArrayUnpack: rows to elements of the same numbers.
+static weir_status_t* unpack_cpu(weir_kernel_ctx_t* ctx) {
+  weir_tensor_t* value = ctx->inputs[1].tensor;
+  weir_tensor_array_t* array = NULL;
+  int64_t size = 0;
+  WEIR_TRY(array_of(ctx, &array));
+  WEIR_TRY(array_check_write(array, value));
+  if (value->rank == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Input value for unpack must be at least a vector but received shape: []");
+  }
+  WEIR_TRY(weir_tensor_array_mark_size(array, value->dims[0], &size));
+  if (size != value->dims[0]) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Input value must have first dimension equal to the array size (%lld vs. "
+                       "%lld)",
+                       (long long)value->dims[0], (long long)size);
+  }
+  for (int64_t i = 0; i < size; ++i) {
+    weir_tensor_t* row = NULL;
+    WEIR_TRY(rows_create(ctx, value, i, i + 1, true, &row));
+    WEIR_TRY(weir_tensor_array_write(array, i, row, ARRAY_MEMORY(ctx)));
+  }
+  weir_kernel_pass(ctx, 2, 0);
   return NULL;
 }
 
@@ -362,6 +402,50 @@ static weir_status_t* split_grad(weir_grad_ctx_t* g) {
   "int32, int8, uint8, "                                                                        \
   "int16, uint16, uint32, int64, uint64"
 
+// ---- the generations before: handles are strings, by reference (first) or by value ----
+
+// Of the first one nothing is known, and of what the second reads not much.
+static weir_status_t* old_values_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(array_check_shapes(ctx, ctx->node->input_count - 1));
+  if (weir_dtype_is_ref(ctx->node->input_types[0])) return NULL;
+  if (ctx->node->input_count > 2) {
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, NULL));
+  }
+  return ctx->node->output_count > 1 ? weir_shape_set_vector(ctx, 1, -1) : NULL;
+}
+static weir_status_t* old_scatter_shape(weir_shape_ctx_t* ctx) {
+  if (weir_dtype_is_ref(ctx->node->input_types[0])) return NULL;
+  WEIR_TRY(array_check_shapes(ctx, 3));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+static weir_status_t* old_split_shape(weir_shape_ctx_t* ctx) {
+  return weir_dtype_is_ref(ctx->node->input_types[0]) ? NULL : split_shape(ctx);
+}
+
+#define ARRAY_OP(op, specs, ins, outs, text, shape, ...)                                  \
+  {                                                                                       \
+    .name = op, .attrs = specs, .inputs = ins, .outputs = outs, .flags = WEIR_OP_NO_FOLD, \
+    .summary = text, .infer_shape = shape, .kernels = WEIR_CPU_KERNEL(__VA_ARGS__)        \
+  }
+#define OLD_OPS(v, handle)                                                                        \
+  ARRAY_OP("TensorArrayGather" v, "dtype: type; element_shape: shape = <unknown>",                \
+           "handle: " handle "; indices: int32; flow_in: float", "value: dtype",                  \
+           "Reads several elements into the rows of a tensor.", old_values_shape,                 \
+           .types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu, ROWS_JOINER),           \
+      ARRAY_OP("TensorArrayScatter" v, "T: type",                                                 \
+               "handle: " handle "; indices: int32; value: T; flow_in: float", "flow_out: float", \
+               "Writes the rows of a tensor to several elements.", old_scatter_shape,             \
+               ARRAY_WRITER, .compute = scatter_cpu),                                             \
+      ARRAY_OP("TensorArrayConcat" v, "dtype: type; element_shape_except0: shape = <unknown>",    \
+               "handle: " handle "; flow_in: float", "value: dtype; lengths: int64",              \
+               "Joins all elements along dimension 0.", old_values_shape,                         \
+               .types = "dtype: " JOIN_TYPES, .compute = concat_cpu, ROWS_JOINER),                \
+      ARRAY_OP("TensorArraySplit" v, "T: type",                                                   \
+               "handle: " handle "; value: T; lengths: int64; flow_in: float", "flow_out: float", \
+               "Writes pieces of a tensor, cut along dimension 0, to all elements.",              \
+               old_split_shape, ARRAY_WRITER, .compute = split_cpu)
+
 const weir_op_module_t weir_ops_list_tensor_array_bulk = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -405,4 +489,13 @@ const weir_op_module_t weir_ops_list_tensor_array_bulk = {
          .build_grad = split_grad,
          .kernels =
              LIST_KERNELS(ARRAY_WRITER, .compute = split_cpu, .host_inputs = "handle, lengths")},
+        OLD_OPS("", "Ref(string)"),
+        OLD_OPS("V2", "string"),
+        ARRAY_OP("TensorArrayPack", "dtype: type; element_shape: shape = <unknown>",
+                 "handle: Ref(string); flow_in: float", "value: dtype",
+                 "Reads all elements into the rows of a tensor.", old_values_shape,
+                 .types = "dtype: variant, " JOIN_TYPES, .compute = gather_cpu, ROWS_JOINER),
+        ARRAY_OP("TensorArrayUnpack", "T: type", "handle: Ref(string); value: T; flow_in: float",
+                 "flow_out: float", "Writes the rows of a tensor to all elements.",
+                 weir_shape_fn_unknown, ARRAY_WRITER, .compute = unpack_cpu),
         {0}}};
