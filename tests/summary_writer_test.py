@@ -43,3 +43,48 @@ def test_events(tmp_path):
     assert (tensor.step, value.tag, value.metadata) == (4, 'tensor', metadata)
     np.testing.assert_array_equal(tf.make_ndarray(value.tensor), np.arange(3.0))
     assert proto.step == 5 and [v.tag for v in proto.summary.value] == ['raw', 'raw']
+
+
+def events_of(tmp_path, name, make):
+    """What a node that |make| builds writes, in Weir and in TensorFlow."""
+    found = []
+    for system in ('weir', 'tensorflow'):
+        with tf1.Graph().as_default() as g:
+            writer = raw.SummaryWriter(shared_name=f'{name}_{system}')
+            raw.CreateSummaryFileWriter(writer=writer, logdir=str(tmp_path / name / system), max_queue=10, flush_millis=100000,
+                                        filename_suffix='', name='create')
+            make(writer)
+            raw.CloseSummaryWriter(writer=writer, name='close')
+        nodes = ('create', 'write', 'close')
+        if system == 'weir':
+            graph = libweir.Graph(libweir.Library(str(conftest.BUILD / 'libweir.so')), g.as_graph_def())
+            for node in nodes:
+                graph.run_node(node)
+            graph.close()
+        else:
+            with tf1.Session(graph=g) as session:
+                for node in nodes:
+                    session.run(g.get_operation_by_name(node))
+        path, = (tmp_path / name / system).iterdir()
+        events = list(tf1.train.summary_iterator(str(path)))[1:]
+        for event in events:
+            event.wall_time = 0
+        found.append(events)
+    return found
+
+
+@pytest.mark.parametrize('name', ['histogram', 'audio', 'graph', 'event'])
+def test_events_are_tensorflows(tmp_path, name):
+    step, rng = np.int64(7), np.random.default_rng(1)
+    graph_def = tf1.GraphDef()
+    graph_def.node.add(name='a', op='NoOp')
+    event = tf1.Event(step=5, summary=tf1.Summary(value=[tf1.Summary.Value(tag='t', simple_value=2)]))
+    values = rng.standard_normal(50)
+    makers = {
+        'histogram': lambda w: raw.WriteHistogramSummary(writer=w, step=step, tag='h', values=values, name='write'),
+        'audio': lambda w: raw.WriteAudioSummary(writer=w, step=step, tag='s', tensor=np.float32([[0, .5, -1]]), sample_rate=8000.0, name='write'),
+        'graph': lambda w: raw.WriteGraphSummary(writer=w, step=step, tensor=graph_def.SerializeToString(), name='write'),
+        'event': lambda w: raw.ImportEvent(writer=w, event=event.SerializeToString(), name='write'),
+    }
+    ours, theirs = events_of(tmp_path, name, makers[name])
+    assert len(ours) == 1 and ours == theirs

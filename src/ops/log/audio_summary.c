@@ -1,4 +1,6 @@
-// audio_summary.c — AudioSummaryV2: a Summary of sounds as WAV files.
+// audio_summary.c — AudioSummary, AudioSummaryV2: a Summary of sounds as WAV files.
+#include "ops/log/audio_summary.h"
+
 #include <math.h>
 
 #include "base/string.h"
@@ -72,51 +74,60 @@ static void put_value(weir_strbuf_t* out, weir_view_t tag, int64_t index, float 
   weir_wire_end(out, value);
 }
 
-static weir_status_t* check_inputs(const weir_kernel_ctx_t* ctx) {
-  const weir_tensor_t *tag = weir_kernel_input(ctx, 0), *tensor = weir_kernel_input(ctx, 1);
-  const weir_tensor_t* rate = weir_kernel_input(ctx, 2);
+static weir_status_t* check_sounds(const weir_tensor_t* tensor, float rate) {
   char text[WEIR_SHAPE_TEXT_SIZE];
-  if (tag->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "Tag must be a scalar");
   if (tensor->rank < 2 || tensor->rank > 3) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Tensor must be 3-D or 2-D, got: %s",
                        weir_tensor_shape_text(tensor, text));
   }
-  if (rate->rank != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be a scalar, got shape %s",
-                       weir_tensor_shape_text(rate, text));
-  }
-  if (!(*WEIR_TENSOR_DATA(rate, float) > 0.0f)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be > 0");
-  }
+  if (!(rate > 0.0f)) return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be > 0");
   return NULL;
 }
 
-static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_inputs(ctx));
-  const weir_tensor_t* tensor = weir_kernel_input(ctx, 1);
-  const weir_view_t tag =
-      weir_string_view(WEIR_TENSOR_DATA(weir_kernel_input(ctx, 0), weir_string_t));
-  const float rate = *WEIR_TENSOR_DATA(weir_kernel_input(ctx, 2), float);
-  const int64_t most = weir_attrs_int(weir_kernel_attrs(ctx), "max_outputs");
+weir_status_t* weir_audio_put_summary(weir_strbuf_t* out, weir_view_t tag,
+                                      const weir_tensor_t* tensor, float rate, int64_t most) {
+  WEIR_TRY(check_sounds(tensor, rate));
   const int64_t count = WEIR_MIN(most, tensor->dims[0]);
   const double rounded = rint((double)rate);
   clip_t clip = {.frames = tensor->dims[1], .channels = tensor->rank == 2 ? 1 : tensor->dims[2]};
-  weir_strbuf_t summary = {0};
-  weir_tensor_t* out = NULL;
   if (count > 0 && rounded > (double)UINT32_MAX) {
     return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be in (0, 2^32), got: %g", (double)rate);
   }
   clip.rate = rounded < 1 ? 1 : (uint32_t)WEIR_MIN(rounded, (double)UINT32_MAX);
   for (int64_t i = 0; i < count; ++i) {
     clip.samples = (const float*)tensor->data + i * clip.frames * clip.channels;
-    weir_status_t* status = check_clip(&clip);
-    if (status) {
-      weir_strbuf_free(&summary);
-      return status;
-    }
-    put_value(&summary, tag, most > 1 ? i : -1, rate, &clip);
+    WEIR_TRY(check_clip(&clip));
+    put_value(out, tag, most > 1 ? i : -1, rate, &clip);
   }
-  weir_status_t* status = weir_strbuf_finish(&summary);
+  return weir_strbuf_finish(out);
+}
+
+// The rate is an input, or an attribute of the old op.
+static weir_status_t* read_rate(const weir_kernel_ctx_t* ctx, float* out_rate) {
+  if (ctx->input_count < 3) {
+    *out_rate = weir_attrs_float(weir_kernel_attrs(ctx), "sample_rate");
+    return NULL;
+  }
+  const weir_tensor_t* rate = weir_kernel_input(ctx, 2);
+  if (rate->rank != 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be a scalar, got shape %s",
+                       weir_tensor_shape_text(rate, text));
+  }
+  *out_rate = *WEIR_TENSOR_DATA(rate, float);
+  return NULL;
+}
+
+static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* tag = weir_kernel_input(ctx, 0);
+  weir_strbuf_t summary = {0};
+  weir_tensor_t* out = NULL;
+  float rate = 0;
+  if (tag->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "Tag must be a scalar");
+  WEIR_TRY(read_rate(ctx, &rate));
+  weir_status_t* status = weir_audio_put_summary(
+      &summary, weir_string_view(WEIR_TENSOR_DATA(tag, weir_string_t)), weir_kernel_input(ctx, 1),
+      rate, weir_attrs_int(weir_kernel_attrs(ctx), "max_outputs"));
   if (!status) status = weir_kernel_output(ctx, 0, 0, NULL, &out);
   if (!status) status = weir_tensor_set_string(out, 0, summary.data, summary.size);
   weir_strbuf_free(&summary);
@@ -129,6 +140,14 @@ const weir_op_module_t weir_ops_log_audio_summary = {
                                     .summary = "A Summary of sounds",
                                     .attrs = "max_outputs: int >= 1 = 3",
                                     .inputs = "tag: string; tensor: float; sample_rate: float",
+                                    .outputs = "summary: string",
+                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .infer_shape = weir_shape_fn_scalar,
+                                    .kernels = WEIR_CPU_KERNEL(.compute = audio_cpu)},
+                                   {.name = "AudioSummary",
+                                    .summary = "A Summary of sounds of a fixed rate",
+                                    .attrs = "sample_rate: float; max_outputs: int >= 1 = 3",
+                                    .inputs = "tag: string; tensor: float",
                                     .outputs = "summary: string",
                                     .flags = WEIR_OP_NO_GRADIENT,
                                     .infer_shape = weir_shape_fn_scalar,

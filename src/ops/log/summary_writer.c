@@ -1,8 +1,12 @@
 // summary_writer.c — SummaryWriter, CreateSummaryFileWriter, WriteSummary, WriteScalarSummary,
-// WriteRawProtoSummary, FlushSummaryWriter, CloseSummaryWriter: event files written by a graph.
+// WriteHistogramSummary, WriteAudioSummary, WriteRawProtoSummary, WriteGraphSummary, ImportEvent,
+// FlushSummaryWriter, CloseSummaryWriter: event files written by a graph.
+#include <math.h>
+
 #include "file/event.h"
 #include "op/shared_handle.h"
 #include "ops/io/common.h"
+#include "ops/log/audio_summary.h"
 #include "tensor/cast.h"
 #include "wire/wire.h"
 
@@ -181,6 +185,81 @@ static weir_status_t* raw_cpu(weir_kernel_ctx_t* ctx) {
   return write_summary(ctx, &summary);
 }
 
+// ---- histograms and sounds ----
+
+static weir_status_t* fill_histogram(const weir_tensor_t* values, weir_view_t tag,
+                                     weir_histogram_t* histogram) {
+  const weir_dtype_t dtype = weir_tensor_type(values);
+  for (int64_t i = 0; i < values->count; ++i) {
+    double value = 0;
+    weir_element_to_double(dtype, (const char*)values->data + (size_t)i * weir_dtype_size(dtype),
+                           &value);
+    if (!isfinite(value)) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s in summary histogram for: %.*s",
+                         isnan(value) ? "Nan" : "Infinity", WEIR_VIEW_ARG(tag));
+    }
+    weir_histogram_add(histogram, value);
+  }
+  return NULL;
+}
+
+static weir_status_t* histogram_cpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(check_scalar(ctx, 2, "tag"));
+  const weir_view_t tag = io_string(weir_kernel_input(ctx, 2), 0);
+  weir_histogram_t histogram;
+  weir_strbuf_t summary = {0};
+  weir_histogram_init(&histogram);
+  WEIR_TRY(fill_histogram(weir_kernel_input(ctx, 3), tag, &histogram));
+  weir_summary_put_histogram(&summary, tag, &histogram);
+  return write_summary(ctx, &summary);
+}
+
+static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(check_scalar(ctx, 2, "tag"));
+  WEIR_TRY(check_scalar(ctx, 4, "sample_rate"));
+  weir_strbuf_t summary = {0};
+  weir_status_t* status = weir_audio_put_summary(
+      &summary, io_string(weir_kernel_input(ctx, 2), 0), weir_kernel_input(ctx, 3),
+      *WEIR_TENSOR_DATA(weir_kernel_input(ctx, 4), float),
+      weir_attrs_int(weir_kernel_attrs(ctx), "max_outputs"));
+  if (!status) return write_summary(ctx, &summary);
+  weir_strbuf_free(&summary);
+  return status;
+}
+
+// ---- graphs, and events as they are ----
+
+static bool is_message(weir_view_t bytes) {
+  weir_wire_reader_t reader = weir_wire_reader(bytes);
+  while (weir_wire_next(&reader)) continue;
+  return reader.error == NULL;
+}
+
+static weir_status_t* graph_cpu(weir_kernel_ctx_t* ctx) {
+  summary_writer_t* writer = NULL;
+  WEIR_TRY(check_scalar(ctx, 1, "step"));
+  WEIR_TRY(check_scalar(ctx, 2, "tensor"));
+  const weir_view_t graph = io_string(weir_kernel_input(ctx, 2), 0);
+  if (!is_message(graph))
+    return WEIR_STATUS(DATA_LOSS, "Bad tf.GraphDef binary proto tensor string");
+  WEIR_TRY(find_writer(ctx, &writer));
+  weir_status_t* status =
+      weir_event_add_graph(writer->events, weir_tensor_int_at(weir_kernel_input(ctx, 1), 0), graph);
+  weir_resource_release(&writer->base);
+  return status;
+}
+
+static weir_status_t* import_cpu(weir_kernel_ctx_t* ctx) {
+  summary_writer_t* writer = NULL;
+  WEIR_TRY(check_scalar(ctx, 1, "event"));
+  const weir_view_t event = io_string(weir_kernel_input(ctx, 1), 0);
+  if (!is_message(event)) return WEIR_STATUS(DATA_LOSS, "Bad tf.Event binary proto tensor string");
+  WEIR_TRY(find_writer(ctx, &writer));
+  weir_status_t* status = weir_event_write(writer->events, event);
+  weir_resource_release(&writer->base);
+  return status;
+}
+
 // ---- the end ----
 
 static weir_status_t* flush_cpu(weir_kernel_ctx_t* ctx) {
@@ -239,6 +318,19 @@ const weir_op_module_t weir_ops_log_summary_writer = {
                   "Writes a number to an event file", weir_shape_fn_none, scalar_cpu),
         WRITER_OP("WriteRawProtoSummary", NULL, "; step: int64; tensor: string",
                   "Writes Summary messages to an event file", weir_shape_fn_none, raw_cpu),
+        WRITER_OP("WriteHistogramSummary",
+                  "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, "
+                  "uint32, uint64, bool} = DT_FLOAT",
+                  "; step: int64; tag: string; values: T",
+                  "Writes the histogram of a tensor to an event file", weir_shape_fn_none,
+                  histogram_cpu),
+        WRITER_OP("WriteAudioSummary", "max_outputs: int >= 1 = 3",
+                  "; step: int64; tag: string; tensor: float; sample_rate: float",
+                  "Writes sounds to an event file", weir_shape_fn_none, audio_cpu),
+        WRITER_OP("WriteGraphSummary", NULL, "; step: int64; tensor: string",
+                  "Writes a GraphDef to an event file", weir_shape_fn_none, graph_cpu),
+        WRITER_OP("ImportEvent", NULL, "; event: string", "Writes an Event as it is",
+                  weir_shape_fn_none, import_cpu),
         WRITER_OP("FlushSummaryWriter", NULL, "", "Hands what was written to the system",
                   weir_shape_fn_none, flush_cpu),
         WRITER_OP("CloseSummaryWriter", NULL, "", "Closes an event file", weir_shape_fn_none,
