@@ -38,6 +38,32 @@ def hits(check, rng):
     check('ComputeAccidentalHits', [np.zeros((3, 0), np.int64), sampled], {'num_true': 0})
 
 
+def weighted(check, rng):
+    def fixed(classes, unigrams, samples=5, **more):
+        check('FixedUnigramCandidateSampler', [np.array(classes, np.int64)],
+              {'num_true': np.shape(classes)[-1], 'num_sampled': samples, 'unigrams': unigrams, 'range_max': len(unigrams), 'unique': False, 'seed': 3,
+               'seed2': 4, **more}, rtol=1e-6)
+
+    for n in (1, 2, 3, 4, 10, 100):
+        weights = [float(x) for x in rng.uniform(0.1, 5, n)]
+        for unique in (True, False):
+            for samples in (1, n, 50):
+                fixed(rng.integers(0, n, (3, 2)), weights, samples, unique=unique)
+            fixed(rng.integers(0, n, (2, 1)), weights, 1, unique=unique, distortion=0.75)
+    fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], num_reserved_ids=2, range_max=6)
+    fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], num_shards=2, shard=1, range_max=2)
+    fixed([[0, 1]], [1.0, 2.0, 3.0, 4.0], num_shards=2, shard=1, range_max=2)
+    fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], range_max=5)
+    fixed([[1, 9]], [1.0, 2.0, 3.0, 4.0])
+    fixed([1, 2], [1.0, 2.0, 3.0, 4.0])
+    fixed([[1, 2]], [])
+    fixed([[1, 2]], [], range_max=3, vocab_file='nowhere/vocabulary')
+    for classes in ([[1, 2], [0, 3]], [[1, 2, 3]], [[5, 1]], [1, 2], np.zeros((0, 2)), [[-1, 0]]):
+        for unique in (True, False):
+            check('AllCandidateSampler', [np.array(classes, np.int64)], {'num_true': 2, 'num_sampled': 4, 'unique': unique})
+
+
 def cases(check, rng):
+    weighted(check, rng)
     samplers(check, rng)
     hits(check, rng)

@@ -1,10 +1,13 @@
-// candidate_sampler.c — UniformCandidateSampler, LogUniformCandidateSampler, ComputeAccidentalHits:
-// negative classes for losses over many classes.
+// candidate_sampler.c — UniformCandidateSampler, LogUniformCandidateSampler,
+// FixedUnigramCandidateSampler, AllCandidateSampler, ComputeAccidentalHits: negative classes for
+// losses over many classes.
 #include <float.h>
 #include <limits.h>
 #include <math.h>
 
 #include "base/map.h"
+#include "base/string.h"
+#include "file/fs.h"
 #include "kernel/random/random.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -49,6 +52,11 @@ typedef struct sampler_t {
   int64_t true_count;  // classes a row
   int64_t sample_count;
   bool is_unique;
+  // Of given weights: by class, their sum, and Walker's table of aliases.
+  float* weights;
+  size_t weight_count, weight_capacity;
+  float total_weight;
+  struct alias_t* aliases;
 } sampler_t;
 
 static uint64_t draw_bits(weir_random_words_t* words) {
@@ -111,7 +119,156 @@ static weir_status_t* log_uniform_init(const weir_kernel_init_t* init, void* sta
   return sampler_init(init, sampler);
 }
 
-static void sampler_deinit(void* state) { weir_random_state_deinit(&((sampler_t*)state)->random); }
+static void sampler_deinit(void* state) {
+  sampler_t* sampler = state;
+  weir_random_state_deinit(&sampler->random);
+  weir_free(sampler->weights);
+  weir_free(sampler->aliases);
+}
+
+// ---- classes of given weights ----
+
+// A class is drawn first, and then itself with |chance|, or |other|.
+typedef struct alias_t {
+  float chance;
+  int other;
+} alias_t;
+
+static int64_t weighted_draw(const sampler_t* sampler, weir_random_words_t* words) {
+  const uint32_t range = (uint32_t)sampler->weight_count;
+  const uint32_t mantissa = weir_random_word(words) & 0x7fffffu;
+  const float chance = (float)mantissa * 0x1p-23f;
+  const uint32_t rejected = (range & (range - 1)) == 0 ? 0 : UINT32_MAX % range + 1;
+  uint32_t bits = weir_random_word(words);
+  while (bits < rejected) bits = weir_random_word(words);
+  const uint32_t index = bits % range;
+  const alias_t* alias = &sampler->aliases[index];
+  return chance < alias->chance ? (int64_t)index : alias->other;
+}
+
+static float weighted_probability(const sampler_t* sampler, int64_t value) {
+  return sampler->weights[value] / sampler->total_weight;
+}
+
+static weir_status_t* add_weight(sampler_t* sampler, float weight) {
+  if (!WEIR_GROW(sampler->weights, sampler->weight_capacity, sampler->weight_count + 1)) {
+    return weir_out_of_memory();
+  }
+  sampler->weights[sampler->weight_count++] = weight;
+  sampler->total_weight += weight;
+  return NULL;
+}
+
+// Pairs classes that are less likely than the average with those that are more.
+static void pair_classes(double* shares, int* low, int low_count, int* high, int high_count,
+                         alias_t* aliases) {
+  while (low_count > 0 && high_count > 0) {
+    const int l = low[--low_count], h = high[--high_count];
+    aliases[l].other = h;
+    shares[h] -= 1.0 - shares[l];
+    if (shares[h] < 1.0) {
+      low[low_count++] = h;
+    } else {
+      high[high_count++] = h;
+    }
+  }
+  while (low_count > 0) shares[low[--low_count]] = 1.0;
+  while (high_count > 0) shares[high[--high_count]] = 1.0;
+}
+
+static weir_status_t* make_aliases(sampler_t* sampler) {
+  const size_t count = sampler->weight_count;
+  double sum = 0;
+  int low_count = 0, high_count = 0;
+  double* shares = weir_alloc_array(count, sizeof(*shares));
+  int* places = weir_alloc_array(2 * count, sizeof(*places));
+  sampler->aliases = weir_calloc(count, sizeof(*sampler->aliases));
+  const bool has_memory = shares && places && sampler->aliases;
+  for (size_t i = 0; has_memory && i < count; ++i) sum += (double)sampler->weights[i];
+  for (size_t i = 0; has_memory && i < count; ++i) {
+    shares[i] = (double)(sampler->weights[i] * (float)count) / sum;
+    if (shares[i] < 1.0) {
+      places[low_count++] = (int)i;
+    } else {
+      places[count + (size_t)high_count++] = (int)i;
+    }
+    sampler->aliases[i].other = (int)i;
+  }
+  if (has_memory) {
+    pair_classes(shares, places, low_count, places + count, high_count, sampler->aliases);
+    for (size_t i = 0; i < count; ++i) sampler->aliases[i].chance = (float)shares[i];
+  }
+  weir_free(shares);
+  weir_free(places);
+  return has_memory ? NULL : weir_out_of_memory();
+}
+
+// The weights that belong to this shard, of those in |unigrams| or in the last columns of a file.
+typedef struct shard_t {
+  int64_t count, own, seen;
+  float distortion;
+} shard_t;
+
+static weir_status_t* take_weight(sampler_t* sampler, shard_t* shard, float weight) {
+  if (shard->seen++ % shard->count != shard->own) return NULL;
+  return add_weight(sampler, powf(weight, shard->distortion));
+}
+
+static weir_status_t* load_weights(sampler_t* sampler, shard_t* shard, weir_view_t text) {
+  weir_view_t line;
+  while (weir_view_next(&text, '\n', &line)) {
+    weir_view_t column, last = weir_view("", 0);
+    if (line.size == 0) continue;
+    while (weir_view_next(&line, ',', &column)) last = column;
+    double weight = 0;
+    if (!weir_parse_double(weir_view_trim(last), &weight)) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Wrong vocabulary format at line: %lld",
+                         (long long)shard->seen);
+    }
+    WEIR_TRY(take_weight(sampler, shard, (float)weight));
+  }
+  return NULL;
+}
+
+static weir_status_t* load_file(sampler_t* sampler, shard_t* shard, weir_view_t path) {
+  weir_strbuf_t text = {0};
+  char* name = weir_strndup(path.data, path.size);
+  weir_status_t* status = name ? weir_fs_read_all(name, &text) : weir_out_of_memory();
+  if (!status) status = load_weights(sampler, shard, weir_strbuf_view(&text));
+  weir_strbuf_free(&text);
+  weir_free(name);
+  return status;
+}
+
+static weir_status_t* fixed_init(const weir_kernel_init_t* init, void* state) {
+  sampler_t* sampler = state;
+  const weir_attrs_t attrs = init->node->attrs;
+  const weir_view_t file = weir_attrs_string(attrs, "vocab_file");
+  const weir_attr_t* unigrams = weir_attrs_list(attrs, "unigrams");
+  shard_t shard = {.count = weir_attrs_int(attrs, "num_shards"),
+                   .own = weir_attrs_int(attrs, "shard"),
+                   .distortion = weir_attrs_float(attrs, "distortion")};
+  sampler->draw = weighted_draw;
+  sampler->probability = weighted_probability;
+  WEIR_TRY(sampler_init(init, sampler));
+  if ((file.size > 0) == (unigrams->count > 0)) {
+    return WEIR_STATUS(INVALID_ARGUMENT, file.size > 0
+                                             ? "Must provide only one of vocab_file and unigrams."
+                                             : "Must provide either vocab_file or unigrams.");
+  }
+  const int64_t reserved = weir_attrs_int(attrs, "num_reserved_ids");
+  for (int64_t i = 0; i < reserved; ++i) WEIR_TRY(add_weight(sampler, 0));
+  if (file.size > 0) WEIR_TRY(load_file(sampler, &shard, file));
+  for (size_t i = 0; i < unigrams->count; ++i) {
+    WEIR_TRY(take_weight(sampler, &shard, unigrams->u.floats[i]));
+  }
+  if ((int64_t)sampler->weight_count != sampler->range) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "range is not equal to the number of weights: %lld vs. %zu",
+                       (long long)sampler->range, sampler->weight_count);
+  }
+  return make_aliases(sampler);
+}
 
 static weir_status_t* check_classes(const sampler_t* sampler, const weir_tensor_t* classes) {
   if (classes->rank != 2) {
@@ -193,6 +350,26 @@ static weir_status_t* sampler_cpu(weir_kernel_ctx_t* ctx) {
   }
   expect(sampler, tries, values, count, sampled_expected->data);
   expect(sampler, tries, classes->data, classes->count, true_expected->data);
+  return NULL;
+}
+
+// Every class is sampled, once.
+static weir_status_t* all_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* classes = weir_kernel_input(ctx, 0);
+  const weir_attrs_t attrs = weir_kernel_attrs(ctx);
+  const sampler_t sampler = {.range = weir_attrs_int(attrs, "num_sampled"),
+                             .sample_count = weir_attrs_int(attrs, "num_sampled"),
+                             .true_count = weir_attrs_int(attrs, "num_true")};
+  weir_tensor_t *samples = NULL, *true_expected = NULL, *sampled_expected = NULL;
+  WEIR_TRY(check_classes(&sampler, classes));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, &sampler.range, &samples));
+  WEIR_TRY(weir_kernel_output(ctx, 1, 2, classes->dims, &true_expected));
+  WEIR_TRY(weir_kernel_output(ctx, 2, 1, &sampler.range, &sampled_expected));
+  for (int64_t i = 0; i < sampler.range; ++i) {
+    WEIR_TENSOR_DATA(samples, int64_t)[i] = i;
+    WEIR_TENSOR_DATA(sampled_expected, float)[i] = 1;
+  }
+  for (int64_t i = 0; i < classes->count; ++i) WEIR_TENSOR_DATA(true_expected, float)[i] = 1;
   return NULL;
 }
 
@@ -314,6 +491,27 @@ const weir_op_module_t weir_ops_random_candidate_sampler = {
          .infer_shape = sampler_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = sampler_cpu, .state_size = sizeof(sampler_t),
                                     .init = log_uniform_init, .deinit = sampler_deinit)},
+        {.name = "FixedUnigramCandidateSampler",
+         .attrs = "num_true: int >= 1; num_sampled: int >= 1; unique: bool; range_max: int >= 1; "
+                  "vocab_file: string = ''; distortion: float = 1.0; num_reserved_ids: int = 0; "
+                  "num_shards: int >= 1 = 1; shard: int >= 0 = 0; unigrams: list(float) = []; "
+                  "seed: int = 0; seed2: int = 0",
+         .inputs = "true_classes: int64",
+         .outputs = SAMPLER_OUTPUTS,
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Samples classes by given weights",
+         .infer_shape = sampler_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = sampler_cpu, .state_size = sizeof(sampler_t),
+                                    .init = fixed_init, .deinit = sampler_deinit)},
+        {.name = "AllCandidateSampler",
+         .attrs = "num_true: int >= 1; num_sampled: int >= 1; unique: bool; seed: int = 0; seed2: "
+                  "int = 0",
+         .inputs = "true_classes: int64",
+         .outputs = SAMPLER_OUTPUTS,
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "Samples every class, for tests",
+         .infer_shape = sampler_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = all_cpu)},
         {.name = "ComputeAccidentalHits",
          .attrs = "num_true: int; seed: int = 0; seed2: int = 0",
          .inputs = "true_classes: int64; sampled_candidates: int64",
