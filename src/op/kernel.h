@@ -45,6 +45,10 @@ typedef struct weir_functions_vtable_t {
   // for an unknown name.
   weir_status_t* (*instantiate)(weir_functions_t* self, const weir_func_t* func,
                                 weir_function_handle_t* out_handle);
+  // The same for calls of |start| whose arguments and results are in host memory: all of the body
+  // runs on the first CPU, whatever devices it asks for.
+  weir_status_t* (*instantiate_on_host)(weir_functions_t* self, const weir_func_t* func,
+                                        weir_function_handle_t* out_handle);
   // How many results the function of a handle has; -1: there is none of that handle.
   int (*result_count)(weir_functions_t* self, weir_function_handle_t handle);
   // Runs it within the step of |ctx|. |call| and its arrays must live until |done|.

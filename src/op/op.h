@@ -45,6 +45,7 @@ enum {
                                  // its attributes 'names' and 'ops' say who they all were, the last
                                  // at the end, and 'outputs' whose its outputs are, counted from
                                  // the number of inputs on
+  WEIR_OP_HOST_ONLY = 1u << 16,  // all it takes and makes is in host memory on every device
   WEIR_OP_STEP_STATE = 1u << 15,  // stateful, but all of it dies with the step (TensorArrays)
 };
 

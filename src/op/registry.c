@@ -93,6 +93,10 @@ static weir_status_t* check_kernel_types(const char* file, const weir_op_t* op,
   return NULL;
 }
 
+static uint64_t all_args(int count) {
+  return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+}
+
 // Checks a row and sets its masks.
 static weir_status_t* complete_kernel(const char* file, const weir_op_t* op, weir_kernel_def_t* k) {
   if (!k->compute == !k->compute_async) {
@@ -104,8 +108,13 @@ static weir_status_t* complete_kernel(const char* file, const weir_op_t* op, wei
   WEIR_TRY(check_kernel_types(file, op, k));
   WEIR_TRY(
       parse_arg_names(file, op, k->host_inputs, op->inputs, op->input_count, &k->host_input_args));
-  return parse_arg_names(file, op, k->host_outputs, op->outputs, op->output_count,
-                         &k->host_output_args);
+  WEIR_TRY(parse_arg_names(file, op, k->host_outputs, op->outputs, op->output_count,
+                           &k->host_output_args));
+  if (op->flags & WEIR_OP_HOST_ONLY) {
+    k->host_input_args |= all_args(op->input_count);
+    k->host_output_args |= all_args(op->output_count);
+  }
+  return NULL;
 }
 
 // ---- creation ----

@@ -45,7 +45,7 @@ static weir_status_t* instantiate(weir_program_t* program, const weir_func_t* fu
   return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(func->name));
 }
 
-static weir_status_t* build_plan(weir_program_t* program, const weir_func_t* func,
+static weir_status_t* build_plan(weir_program_t* program, const weir_func_t* func, bool is_on_host,
                                  weir_plan_t** out_plan) {
   weir_function_body_t body = {0};
   WEIR_TRY(instantiate(program, func, &body));
@@ -54,7 +54,8 @@ static weir_status_t* build_plan(weir_program_t* program, const weir_func_t* fun
                           .target_count = body.control_count,
                           .arg_count = body.arg_count,
                           .ret_count = body.ret_count,
-                          .is_function = true};
+                          .is_function = true,
+                          .is_on_host = is_on_host};
   return weir_program_compile(program, &source, out_plan);
 }
 
@@ -74,10 +75,10 @@ static weir_status_t* add_plan_locked(weir_function_plans_t* self, weir_view_t k
   return NULL;
 }
 
-static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_func_t* func,
-                                            weir_function_handle_t* out_handle) {
-  weir_function_plans_t* self = (weir_function_plans_t*)base;
+static weir_status_t* find_or_build(weir_function_plans_t* self, const weir_func_t* func,
+                                    bool is_on_host, weir_function_handle_t* out_handle) {
   weir_strbuf_t key = {0};
+  if (is_on_host) weir_strbuf_puts(&key, "host:");
   append_key(func, &key);
   weir_status_t* status = weir_strbuf_finish(&key);
   weir_plan_t* plan = NULL;
@@ -87,7 +88,7 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   if (!status) {
     *out_handle = (uintptr_t)weir_map_find(&self->handles, weir_strbuf_view(&key));
     if (!*out_handle) {
-      status = build_plan(self->program, func, &plan);
+      status = build_plan(self->program, func, is_on_host, &plan);
       if (!status)
         status = add_plan_locked(self, weir_strbuf_view(&key), func->name, plan, out_handle);
       if (status) weir_plan_release(plan);
@@ -96,6 +97,16 @@ static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_f
   weir_mutex_unlock(&self->mu);
   weir_strbuf_free(&key);
   return status;
+}
+
+static weir_status_t* functions_instantiate(weir_functions_t* base, const weir_func_t* func,
+                                            weir_function_handle_t* out_handle) {
+  return find_or_build((weir_function_plans_t*)base, func, false, out_handle);
+}
+
+static weir_status_t* functions_instantiate_on_host(weir_functions_t* base, const weir_func_t* func,
+                                                    weir_function_handle_t* out_handle) {
+  return find_or_build((weir_function_plans_t*)base, func, true, out_handle);
 }
 
 // The function that |call| is of, which takes and gives as many tensors as it says.
@@ -161,12 +172,14 @@ static void functions_destroy(weir_functions_t* base) {
   weir_program_destroy(((weir_function_plans_t*)base)->program);
 }
 
-static const weir_functions_vtable_t functions_vtable = {.instantiate = functions_instantiate,
-                                                         .result_count = functions_result_count,
-                                                         .call = functions_call,
-                                                         .start = functions_start,
-                                                         .clone = functions_clone,
-                                                         .destroy = functions_destroy};
+static const weir_functions_vtable_t functions_vtable = {
+    .instantiate = functions_instantiate,
+    .instantiate_on_host = functions_instantiate_on_host,
+    .result_count = functions_result_count,
+    .call = functions_call,
+    .start = functions_start,
+    .clone = functions_clone,
+    .destroy = functions_destroy};
 
 weir_status_t* weir_function_plans_create(weir_program_t* program,
                                           weir_function_plans_t** out_functions) {

@@ -224,6 +224,10 @@ weir_status_t* weir_program_prepare(weir_program_t* program, const weir_source_t
                                     weir_arena_t* arena, int** out_device_of) {
   weir_graph_t* graph = source->graph;
   bool is_split = program->runtime->device_count > 1;
+  if (source->is_on_host) {
+    if (is_split) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_ALL));  // bodies of calls as well
+    return weir_program_optimize(program, source);
+  }
   bool is_placed = program->is_placed && !(is_split && source->is_function);
   weir_flatten_t what = is_placed ? WEIR_FLATTEN_AND_CALLS : WEIR_FLATTEN_ALL;
   if (is_split && !source->is_function) WEIR_TRY(weir_flatten(graph, what));

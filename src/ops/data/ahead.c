@@ -61,9 +61,12 @@ static bool pull(weir_ahead_t* ahead) {
   int width = ahead->input->dataset->count;
   weir_ahead_entry_t* entry = weir_calloc(1, sizeof(*entry));
   weir_tensor_t** element = weir_element_create(width);
-  if (!entry || !element) {  // nothing can be said of it: as if there were no more
+  if (!entry || !element) {
     weir_free(element);
     weir_free(entry);
+    weir_mutex_lock(&ahead->monitor.mu);
+    ahead->is_out_of_memory = true;
+    weir_mutex_unlock(&ahead->monitor.mu);
     return false;
   }
   entry->ahead = ahead;
@@ -133,9 +136,9 @@ weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel, weir_
   weir_ahead_entry_t* entry = take(ahead, cancel);
   if (!entry && weir_cancel_is_cancelled(cancel))
     return WEIR_STATUS(CANCELLED, "Iterator was cancelled");
-  if (!entry) {
-    *out_is_end = true;
-    return NULL;
+  if (!entry) {  // the thread is gone: nobody else writes
+    *out_is_end = !ahead->is_out_of_memory;
+    return ahead->is_out_of_memory ? weir_out_of_memory() : NULL;
   }
   weir_status_t* status = entry->status;
   entry->status = NULL;

@@ -32,6 +32,7 @@ struct weir_ahead_t {
   weir_cancel_t* cancel;  // of the thread and of what |process| does
   bool is_made, is_started;
   bool is_running;                  // guarded by monitor: the thread, of which there is one
+  bool is_out_of_memory;            // guarded by monitor: that is why it ended
   int64_t count;                    // guarded by monitor: entries in the queue
   int64_t pending;                  // guarded by monitor: of those, the ones that are not ready
   weir_ahead_entry_t *head, *tail;  // guarded by monitor

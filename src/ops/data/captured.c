@@ -42,7 +42,8 @@ static weir_status_t* check_results(const weir_results_t* results) {
 static weir_status_t* find(const weir_captured_t* captured, const weir_walk_t* walk,
                            weir_function_handle_t* out_handle) {
   weir_functions_t* functions = walk->functions;
-  if (functions) return functions->vtable->instantiate(functions, &captured->func, out_handle);
+  if (functions)
+    return functions->vtable->instantiate_on_host(functions, &captured->func, out_handle);
   return WEIR_STATUS(FAILED_PRECONDITION,
                      "function '%.*s' cannot be called: the step has no function library",
                      WEIR_VIEW_ARG(captured->func.name));

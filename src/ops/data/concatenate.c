@@ -85,7 +85,7 @@ const weir_op_module_t weir_ops_data_concatenate = {
                                     .attrs = WEIR_DATASET_ATTRS,
                                     .inputs = "input_dataset: variant; another_dataset: variant",
                                     .outputs = "handle: variant",
-                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "One dataset after another",
                                     .infer_shape = weir_dataset_shape,
                                     .kernels = WEIR_CPU_KERNEL(.compute = concatenate_cpu)},

@@ -116,7 +116,7 @@ const weir_op_module_t weir_ops_data_directed_interleave = {
          .attrs = WEIR_DATASET_SPEC "; N: int >= 1; stop_on_empty_dataset: bool = false",
          .inputs = "selector_input_dataset: variant; data_input_datasets: N * variant",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements of several datasets, as another says whose",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = directed_cpu)},

@@ -110,7 +110,7 @@ const weir_op_module_t weir_ops_data_generator = {
          .inputs = "init_func_other_args: Tinit_func_args; next_func_other_args: Tnext_func_args; "
                    "finalize_func_other_args: Tfinalize_func_args",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements that a function makes of a state that another made",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = generator_cpu)},

@@ -416,7 +416,8 @@ static weir_status_t* by_reducer_cpu(weir_kernel_ctx_t* ctx) {
         "init_func_other_arguments: Tinit_func_other_arguments; "                            \
         "reduce_func_other_arguments: Treduce_func_other_arguments; "                        \
         "finalize_func_other_arguments: Tfinalize_func_other_arguments",                     \
-    .outputs = "handle: variant", .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,           \
+    .outputs = "handle: variant",                                                            \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                     \
     .summary = "A state for each key, which a function makes of the elements with it",       \
     .infer_shape = weir_dataset_shape, .kernels = WEIR_CPU_KERNEL(.compute = by_reducer_cpu) \
   }
@@ -434,7 +435,7 @@ const weir_op_module_t weir_ops_data_group_by = {
                    "reduce_func_other_arguments: Treduce_func_other_arguments; "
                    "window_size_func_other_arguments: Twindow_size_func_other_arguments",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "What a function makes of groups of elements with one key",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = by_window_cpu)},

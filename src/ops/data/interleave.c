@@ -215,7 +215,7 @@ static weir_status_t* legacy_cpu(weir_kernel_ctx_t* ctx) {
     .inputs =                                                                           \
         "input_dataset: variant; other_arguments: Targuments; cycle_length: int64; "    \
         "block_length: int64" numbers,                                                  \
-    .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT,                         \
+    .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,     \
     .summary = "The elements of datasets that a function makes, several in turn",       \
     .infer_shape = weir_dataset_shape, .kernels = WEIR_CPU_KERNEL(.compute = kernel)    \
   }
@@ -230,7 +230,7 @@ const weir_op_module_t weir_ops_data_interleave = {
          .attrs = "f: func; Targuments: list(type) >= 0; " WEIR_DATASET_ATTRS,
          .inputs = "input_dataset: variant; other_arguments: Targuments",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements of datasets that a function makes, one after the other",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = flat_map_cpu)},

@@ -65,7 +65,8 @@ static weir_status_t* make_cpu(weir_kernel_ctx_t* ctx) {
 #define NAMED(op)                                                                   \
   {                                                                                 \
     .name = op, .attrs = "shared_name: string; container: string; " SPEC,           \
-    .outputs = "handle: resource", .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT, \
+    .outputs = "handle: resource",                                                  \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,            \
     .summary = "An iterator by name, shared by all who name it so",                 \
     .infer_shape = weir_shape_fn_scalar,                                            \
     .kernels = WEIR_CPU_KERNEL(.compute = named_cpu, .state_size = sizeof(named_t), \
@@ -74,7 +75,7 @@ static weir_status_t* make_cpu(weir_kernel_ctx_t* ctx) {
 #define ANONYMOUS(op, handles)                                                                \
   {                                                                                           \
     .name = op, .attrs = SPEC, .outputs = handles,                                            \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,                                          \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                      \
     .summary = "An iterator that lives as long as its handle",                                \
     .infer_shape = weir_shape_fn_scalar, .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu) \
   }
@@ -89,13 +90,13 @@ const weir_op_module_t weir_ops_data_iterator = {
         ANONYMOUS("AnonymousIteratorV3", "handle: resource"),
         {.name = "MakeIterator",
          .inputs = "dataset: variant; iterator: resource",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Lets an iterator walk over a dataset from its start",
          .infer_shape = weir_shape_fn_none,
          .kernels = WEIR_CPU_KERNEL(.compute = make_cpu)},
         {.name = "DeleteIterator",
          .inputs = "handle: resource; deleter: variant",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Ends an iterator",
          .infer_shape = weir_shape_fn_none,
          .kernels = WEIR_CPU_KERNEL(.compute = delete_cpu)},

@@ -21,12 +21,20 @@ static weir_status_t* to_string_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
+// Whether the handle is of a device of this process.
+static bool is_here(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
+  for (int i = 0; i < ctx->step->device_count; ++i) {
+    if (!strcmp(handle->device, ctx->step->devices[i]->name)) return true;
+  }
+  return !strcmp(handle->device, ctx->device->name);
+}
+
 // An iterator of that name must be here, with the components that the node declares, if it does.
 static weir_status_t* check_handle(weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
   weir_element_spec_t spec;
   weir_resources_t* manager = NULL;
   weir_resource_t* resource = NULL;
-  if (strcmp(handle->device, ctx->device->name))
+  if (!is_here(ctx, handle))
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Attempted create an iterator on device \"%s\" from handle defined on "
                        "device \"%s\"",
@@ -48,10 +56,11 @@ static weir_status_t* from_string_cpu(weir_kernel_ctx_t* ctx) {
   weir_handle_t* handle = NULL;
   weir_tensor_t* out = NULL;
   weir_status_t* status = weir_handle_parse(weir_string_view(text->data), &handle);
-  if (status) {
+  if (weir_status_code(status) == WEIR_INVALID_ARGUMENT) {
     weir_status_destroy(status);
     return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse string_handle as a valid ResourceHandle");
   }
+  if (status) return status;
   status = check_handle(ctx, handle);
   if (!status) status = weir_tensor_create_handle(handle, &out);
   weir_handle_release(handle);
@@ -75,27 +84,28 @@ static weir_status_t* from_string_shape(weir_shape_ctx_t* ctx) {
     .name = op,                                                                          \
     .attrs = "output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []", \
     .inputs = "string_handle: string", .outputs = "resource_handle: resource",           \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,                                     \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                 \
     .summary = "The iterator that a string names", .infer_shape = from_string_shape,     \
     .kernels = WEIR_CPU_KERNEL(.compute = from_string_cpu)                               \
   }
 
 const weir_op_module_t weir_ops_data_iterator_handle = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "IteratorToStringHandle",
-                                    .inputs = "resource_handle: resource",
-                                    .outputs = "string_handle: string",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "An iterator's handle as a string",
-                                    .infer_shape = weir_shape_fn_scalar,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = to_string_cpu)},
-                                   FROM_STRING("IteratorFromStringHandle"),
-                                   FROM_STRING("IteratorFromStringHandleV2"),
-                                   {.name = "IteratorGetDevice",
-                                    .inputs = "resource: resource",
-                                    .outputs = "device: string",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "The device that an iterator is on",
-                                    .infer_shape = weir_shape_fn_scalar,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = device_cpu)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "IteratorToStringHandle",
+         .inputs = "resource_handle: resource",
+         .outputs = "string_handle: string",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "An iterator's handle as a string",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = to_string_cpu)},
+        FROM_STRING("IteratorFromStringHandle"),
+        FROM_STRING("IteratorFromStringHandleV2"),
+        {.name = "IteratorGetDevice",
+         .inputs = "resource: resource",
+         .outputs = "device: string",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "The device that an iterator is on",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = device_cpu)},
+        {0}}};

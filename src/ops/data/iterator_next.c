@@ -95,13 +95,13 @@ static weir_status_t* next_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-#define NEXT(op)                                                                           \
-  {                                                                                        \
-    .name = op, .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1", \
-    .inputs = "iterator: resource", .outputs = "components: output_types",                 \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_UNBOUNDED,                   \
-    .summary = "The next element of an iterator; OUT_OF_RANGE after the last",             \
-    .infer_shape = next_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu)       \
+#define NEXT(op)                                                                             \
+  {                                                                                          \
+    .name = op, .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1",   \
+    .inputs = "iterator: resource", .outputs = "components: output_types",                   \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED, \
+    .summary = "The next element of an iterator; OUT_OF_RANGE after the last",               \
+    .infer_shape = next_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu)         \
   }
 
 const weir_op_module_t weir_ops_data_iterator_next = {
@@ -113,7 +113,7 @@ const weir_op_module_t weir_ops_data_iterator_next = {
          .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1",
          .inputs = "iterator: resource",
          .outputs = "optional: variant",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_UNBOUNDED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,
          .summary = "The next element of an iterator; an empty optional after the last",
          .infer_shape = weir_shape_fn_scalar,
          .kernels = WEIR_CPU_KERNEL(.compute_async = next_as_optional_cpu)},

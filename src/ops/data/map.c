@@ -79,7 +79,7 @@ const weir_op_module_t weir_ops_data_map = {
                   "force_synchronous: bool = false; metadata: string = ''",
          .inputs = "input_dataset: variant; other_arguments: Targuments",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = map_cpu)},

@@ -100,7 +100,7 @@ const weir_op_module_t weir_ops_data_map_and_batch = {
          .inputs = "input_dataset: variant; other_arguments: Targuments; batch_size: int64; "
                    "num_parallel_calls: int64; drop_remainder: bool",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element, and what it makes stacked",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = fused_cpu)},

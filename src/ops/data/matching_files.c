@@ -63,11 +63,12 @@ static weir_status_t* matching_cpu(weir_kernel_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_data_matching_files = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "MatchingFilesDataset",
-                                    .inputs = "patterns: string",
-                                    .outputs = "handle: variant",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "Names of files that match patterns, sorted",
-                                    .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = matching_cpu)},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "MatchingFilesDataset",
+         .inputs = "patterns: string",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "Names of files that match patterns, sorted",
+         .infer_shape = weir_dataset_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = matching_cpu)},
+        {0}}};

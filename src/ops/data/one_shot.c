@@ -68,7 +68,7 @@ const weir_op_module_t weir_ops_data_one_shot = {
                   "output_shapes: list(shape) >= 1; container: string = ''; "
                   "shared_name: string = ''",
          .outputs = "handle: resource",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_UNBOUNDED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,
          .summary = "An iterator over the dataset that a function makes",
          .infer_shape = weir_shape_fn_scalar,
          .kernels = WEIR_CPU_KERNEL(.compute_async = one_shot_cpu, .state_size = sizeof(one_shot_t),

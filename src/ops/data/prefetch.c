@@ -66,7 +66,7 @@ const weir_op_module_t weir_ops_data_prefetch = {
                                     "buffer_size_min: int = 0; metadata: string = ''",
          .inputs = "input_dataset: variant; buffer_size: int64",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The same elements, made ahead by a thread of their own",
          .infer_shape = weir_dataset_shape_scalars,
          .kernels = WEIR_CPU_KERNEL(.compute = prefetch_cpu)},

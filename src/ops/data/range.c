@@ -79,13 +79,13 @@ static weir_status_t* range_shape(weir_shape_ctx_t* ctx) {
 
 const weir_op_module_t weir_ops_data_range = {
     .file = __FILE__,
-    .ops =
-        (const weir_op_def_t[]){{.name = "RangeDataset",
-                                 .attrs = WEIR_DATASET_ATTRS "; replicate_on_split: bool = false",
-                                 .inputs = "start: int64; stop: int64; step: int64",
-                                 .outputs = "handle: variant",
-                                 .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                 .summary = "Numbers from start to stop, without it",
-                                 .infer_shape = range_shape,
-                                 .kernels = WEIR_CPU_KERNEL(.compute = range_cpu)},
-                                {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "RangeDataset",
+         .attrs = WEIR_DATASET_ATTRS "; replicate_on_split: bool = false",
+         .inputs = "start: int64; stop: int64; step: int64",
+         .outputs = "handle: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "Numbers from start to stop, without it",
+         .infer_shape = range_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = range_cpu)},
+        {0}}};

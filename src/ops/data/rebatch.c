@@ -144,7 +144,7 @@ const weir_op_module_t weir_ops_data_rebatch = {
          .attrs = WEIR_DATASET_SPEC,
          .inputs = "input_dataset: variant; batch_sizes: int64; drop_remainder: bool",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The rows of batches in batches of other sizes",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = rebatch_cpu)},

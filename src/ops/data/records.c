@@ -101,7 +101,7 @@ const weir_op_module_t weir_ops_data_records = {
          .attrs = "metadata: string = ''",
          .inputs = "filenames: string; compression_type: string; buffer_size: int64",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The records of TFRecord files",
          .infer_shape = weir_dataset_shape_scalars,
          .kernels = WEIR_CPU_KERNEL(.compute = records_cpu)},
@@ -110,7 +110,7 @@ const weir_op_module_t weir_ops_data_records = {
          .inputs = "filenames: string; compression_type: string; buffer_size: int64; "
                    "byte_offsets: int64",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The records of TFRecord files, from given places on",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = records_cpu)},

@@ -80,7 +80,7 @@ const weir_op_module_t weir_ops_data_repeat = {
          .attrs = WEIR_DATASET_ATTRS,
          .inputs = "input_dataset: variant; count: int64",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A dataset count times, for ever where that is negative",
          .infer_shape = weir_dataset_shape_scalars,
          .kernels = WEIR_CPU_KERNEL(.compute = repeat_cpu)},

@@ -124,7 +124,7 @@ const weir_op_module_t weir_ops_data_scan = {
              "metadata: string = ''",
          .inputs = "input_dataset: variant; initial_state: Tstate; other_arguments: Targuments",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "What a function makes of each element and of a state, which it renews",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = scan_cpu)},

@@ -95,33 +95,34 @@ static weir_status_t* dummy_cpu(weir_kernel_ctx_t* ctx) {
 #define DELETE(op)                                                                           \
   {                                                                                          \
     .name = op, .inputs = "handle: resource; deleter: variant",                              \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,                                         \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                     \
     .summary = "Nothing: the seeds go with their handle", .infer_shape = weir_shape_fn_none, \
     .kernels = WEIR_CPU_KERNEL(.compute = weir_data_delete_handle)                           \
   }
 
 const weir_op_module_t weir_ops_data_seeds = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){{.name = "AnonymousSeedGenerator",
-                                    .inputs = "seed: int64; seed2: int64; reshuffle: bool",
-                                    .outputs = "handle: resource; deleter: variant",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "Seeds for one walk after another",
-                                    .infer_shape = weir_shape_fn_scalar,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
-                                   {.name = "AnonymousRandomSeedGenerator",
-                                    .inputs = "seed: int64; seed2: int64",
-                                    .outputs = "handle: resource; deleter: variant",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "Seeds for one walk after another",
-                                    .infer_shape = weir_shape_fn_scalar,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
-                                   {.name = "DummySeedGenerator",
-                                    .outputs = "handle: resource",
-                                    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-                                    .summary = "A handle for no seeds: the dataset has its own",
-                                    .infer_shape = weir_shape_fn_scalar,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = dummy_cpu)},
-                                   DELETE("DeleteSeedGenerator"),
-                                   DELETE("DeleteRandomSeedGenerator"),
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        {.name = "AnonymousSeedGenerator",
+         .inputs = "seed: int64; seed2: int64; reshuffle: bool",
+         .outputs = "handle: resource; deleter: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "Seeds for one walk after another",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
+        {.name = "AnonymousRandomSeedGenerator",
+         .inputs = "seed: int64; seed2: int64",
+         .outputs = "handle: resource; deleter: variant",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "Seeds for one walk after another",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu)},
+        {.name = "DummySeedGenerator",
+         .outputs = "handle: resource",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
+         .summary = "A handle for no seeds: the dataset has its own",
+         .infer_shape = weir_shape_fn_scalar,
+         .kernels = WEIR_CPU_KERNEL(.compute = dummy_cpu)},
+        DELETE("DeleteSeedGenerator"),
+        DELETE("DeleteRandomSeedGenerator"),
+        {0}}};

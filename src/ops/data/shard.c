@@ -98,7 +98,7 @@ const weir_op_module_t weir_ops_data_shard = {
          .attrs = "require_non_empty: bool = false; " WEIR_DATASET_ATTRS,
          .inputs = "input_dataset: variant; num_shards: int64; index: int64",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Every num_shards-th element, from index on",
          .infer_shape = weir_dataset_shape_scalars,
          .kernels = WEIR_CPU_KERNEL(.compute = shard_cpu)},

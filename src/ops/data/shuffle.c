@@ -224,8 +224,9 @@ static weir_status_t* repeat_cpu(weir_kernel_ctx_t* ctx) {
   {                                                                                              \
     .name = op, .attrs = attributes,                                                             \
     .inputs = "input_dataset: variant; buffer_size: int64" others, .outputs = "handle: variant", \
-    .flags = WEIR_OP_NO_GRADIENT | (traits), .summary = "The same elements in a random order",   \
-    .infer_shape = weir_dataset_shape_scalars, .kernels = WEIR_CPU_KERNEL(.compute = kernel)     \
+    .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | (traits),                                 \
+    .summary = "The same elements in a random order", .infer_shape = weir_dataset_shape_scalars, \
+    .kernels = WEIR_CPU_KERNEL(.compute = kernel)                                                \
   }
 #define RENEWS "reshuffle_each_iteration: bool = true"
 #define SEEDS "; seed: int64; seed2: int64"

@@ -97,7 +97,7 @@ const weir_op_module_t weir_ops_data_unbatch = {
                                     .attrs = WEIR_DATASET_ATTRS,
                                     .inputs = "input_dataset: variant",
                                     .outputs = "handle: variant",
-                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "The rows of elements",
                                     .infer_shape = weir_dataset_shape,
                                     .kernels = WEIR_CPU_KERNEL(.compute = unbatch_cpu)},

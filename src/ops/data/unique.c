@@ -89,7 +89,7 @@ const weir_op_module_t weir_ops_data_unique = {
                                     .attrs = WEIR_DATASET_ATTRS,
                                     .inputs = "input_dataset: variant",
                                     .outputs = "handle: variant",
-                                    .flags = WEIR_OP_NO_GRADIENT,
+                                    .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "Elements that were not there before",
                                     .infer_shape = weir_dataset_shape,
                                     .kernels = WEIR_CPU_KERNEL(.compute = unique_cpu)},

@@ -209,7 +209,7 @@ const weir_op_module_t weir_ops_data_window = {
          .inputs = "input_dataset: variant; size: int64; shift: int64; stride: int64; "
                    "drop_remainder: bool",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Windows over elements, each a dataset",
          .infer_shape = weir_dataset_shape_scalars,
          .kernels = WEIR_CPU_KERNEL(.compute = window_cpu)},

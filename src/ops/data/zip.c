@@ -77,7 +77,7 @@ const weir_op_module_t weir_ops_data_zip = {
          .attrs = WEIR_DATASET_SPEC "; N: int >= 1; metadata: string = ''",
          .inputs = "input_datasets: N * variant",
          .outputs = "handle: variant",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements of several datasets side by side, until one ends",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = zip_cpu)},
