@@ -54,7 +54,8 @@ def draws(step):
 
 def text(step):
     """Numbers as text of any width, some of them or many."""
-    width, count = step.chance.choice([1, 20, 10 ** 6, (1 << 31) - 1]), step.chance.choice([1, 8, 64, 4096])
+    width = step.chance.choice([20, 10 ** 6]) if step.chance.random() < 0.5 else (1 << 31) - 1
+    count = step.chance.choice([1, 8, 64, 4096])
     if width * count > 1 << 28 and width * count < 1 << 36:
         count = 1 if width < 1 << 28 else 64
     step.graph.const('count', [count], INT32)
@@ -160,4 +161,4 @@ def table(graph, keys, key_type, chance):
 READERS = {'ReadFile': read_whole, 'MatchingFiles': read_whole, 'RestoreV2': restore, 'WriteFile': write, 'TextLineReaderV2': read_lines}
 KERNELS = {'fill': fill, 'range': span, 'tile': tile, 'broadcast': broadcast, 'draws': draws, 'text': text, 'joined': joined,
            'read': read, 'never': never, 'long': long, 'calls': calls}
-WEIGHTS = {'read': 3, 'long': 2, 'calls': 2}
+WEIGHTS = {'read': 3, 'long': 2, 'calls': 2, 'text': 2}

@@ -5,7 +5,7 @@ import random_peers
 from peer_actions import ACTIONS
 
 
-@pytest.mark.parametrize('seed', range(1, 9))
+@pytest.mark.parametrize('seed', range(1, 7))
 def test_servers_among_peers_that_do_as_they_like(seed):
     scene = random_peers.draw(seed, list(ACTIONS))
     failure, notes = random_peers.play(scene)
