@@ -10,4 +10,7 @@
        "uint64, "                                                                            \
        "complex64, complex128, bool, string, qint8, quint8, qint16, quint16, qint32"
 
+// The gradient of RaggedTensorToTensor (to_tensor_grad.c).
+weir_status_t* weir_ragged_to_tensor_grad(weir_grad_ctx_t* g);
+
 #endif  // WEIR_OPS_RAGGED_RAGGED_H_

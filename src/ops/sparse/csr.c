@@ -53,6 +53,12 @@ weir_status_t* weir_csr_read(const weir_kernel_ctx_t* ctx, int i, weir_csr_t* ou
   return NULL;
 }
 
+weir_status_t* weir_csr_check_square(const weir_csr_t* m) {
+  if (m->rows == m->columns) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "sparse matrix must be square; got: %" PRId64 " != %" PRId64,
+                     m->rows, m->columns);
+}
+
 weir_status_t* weir_csr_create(weir_dtype_t dtype, int rank, const int64_t* dims, int64_t count,
                                weir_parcel_t** out_parcel, weir_csr_t* out) {
   const int64_t rank64 = rank, batches = rank == 3 ? dims[0] : 1, rows = dims[rank - 2];

@@ -34,6 +34,7 @@ WEIR_INLINE int64_t weir_csr_count(const weir_csr_t* m, int64_t batch) {
 
 // The matrix in input |i|. INVALID_ARGUMENT when it is something else.
 WEIR_MUST_USE weir_status_t* weir_csr_read(const weir_kernel_ctx_t* ctx, int i, weir_csr_t* out);
+WEIR_MUST_USE weir_status_t* weir_csr_check_square(const weir_csr_t* m);
 // Creates a matrix of |rank| dimensions with |count| entries, which the caller sets.
 WEIR_MUST_USE weir_status_t* weir_csr_create(weir_dtype_t dtype, int rank, const int64_t* dims,
                                              int64_t count, weir_parcel_t** out_parcel,

@@ -1,5 +1,4 @@
-// csr_cholesky.c — SparseMatrixOrderingAMD, SparseMatrixSparseCholesky: the Cholesky factor of a
-// sparse matrix, and an order of its rows in which it fills up little.
+// csr_cholesky.c — SparseMatrixSparseCholesky: the Cholesky factor of a sparse matrix.
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,100 +8,6 @@
 #include "ops/sparse/csr.h"
 #include "tensor/cast.h"
 #include "tensor/numeric.h"
-
-static weir_status_t* check_square(const weir_csr_t* m) {
-  if (m->rows == m->columns) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "sparse matrix must be square; got: %" PRId64 " != %" PRId64,
-                     m->rows, m->columns);
-}
-
-// ---- ordering: the row with the fewest neighbours comes next, and makes them neighbours ----
-
-// Neighbours as sets of bits: a row of |words| for each row of the matrix.
-typedef struct graph_t {
-  uint64_t* bits;
-  int64_t* degrees;
-  int64_t rows;
-  size_t words;
-} graph_t;
-
-static uint64_t* row_bits(const graph_t* g, int64_t row) {
-  return g->bits + (size_t)row * g->words;
-}
-
-static void connect(const graph_t* g, int64_t a, int64_t b) {
-  row_bits(g, a)[b / 64] |= (uint64_t)1 << (b % 64);
-}
-
-static void drop(const graph_t* g, int64_t a, int64_t b) {
-  row_bits(g, a)[b / 64] &= ~((uint64_t)1 << (b % 64));
-}
-
-static int64_t count_bits(const graph_t* g, int64_t row) {
-  int64_t count = 0;
-  for (size_t w = 0; w < g->words; ++w) count += __builtin_popcountll(row_bits(g, row)[w]);
-  return count;
-}
-
-static void read_graph(const weir_csr_t* m, int64_t batch, graph_t* g) {
-  const int32_t* starts = weir_csr_row_starts(m, batch);
-  const int32_t* columns = m->column_indices + m->batch_starts[batch];
-  memset(g->bits, 0, sizeof(*g->bits) * g->words * (size_t)g->rows);
-  for (int64_t r = 0; r < m->rows; ++r) {
-    for (int64_t e = starts[r]; e < starts[r + 1]; ++e) {
-      if (columns[e] == r) continue;
-      connect(g, r, columns[e]);
-      connect(g, columns[e], r);
-    }
-  }
-  for (int64_t r = 0; r < g->rows; ++r) g->degrees[r] = count_bits(g, r);
-}
-
-// Takes |row| out: its neighbours are connected with each other instead.
-static void eliminate(graph_t* g, int64_t row) {
-  const uint64_t* own = row_bits(g, row);
-  for (int64_t n = 0; n < g->rows; ++n) {
-    if (!(own[n / 64] >> (n % 64) & 1)) continue;
-    uint64_t* bits = row_bits(g, n);
-    for (size_t w = 0; w < g->words; ++w) bits[w] |= own[w];
-    drop(g, n, n);
-    drop(g, n, row);
-    g->degrees[n] = count_bits(g, n);
-  }
-  g->degrees[row] = INT64_MAX;
-}
-
-static weir_status_t* order_batch(graph_t* g, int32_t* order) {
-  for (int64_t i = 0; i < g->rows; ++i) {
-    int64_t least = 0;
-    if (weir_is_interrupted()) return WEIR_STATUS(CANCELLED, "the work was interrupted");
-    for (int64_t r = 1; r < g->rows; ++r) {
-      if (g->degrees[r] < g->degrees[least]) least = r;
-    }
-    order[i] = (int32_t)least;
-    eliminate(g, least);
-  }
-  return NULL;
-}
-
-static weir_status_t* ordering_cpu(weir_kernel_ctx_t* ctx) {
-  weir_csr_t m;
-  weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_csr_read(ctx, 0, &m));
-  WEIR_TRY(check_square(&m));
-  WEIR_TRY(weir_kernel_output(ctx, 0, m.rank - 1, m.dims, &out));
-  graph_t g = {.rows = m.rows, .words = (size_t)(m.rows + 63) / 64};
-  g.bits = weir_alloc_array((size_t)m.rows * g.words, sizeof(*g.bits));
-  g.degrees = weir_alloc_array((size_t)m.rows, sizeof(*g.degrees));
-  weir_status_t* status = g.bits && g.degrees ? NULL : weir_out_of_memory();
-  for (int64_t b = 0; b < m.batches && !status; ++b) {
-    read_graph(&m, b, &g);
-    status = order_batch(&g, WEIR_TENSOR_DATA(out, int32_t) + b * m.rows);
-  }
-  weir_free(g.bits);
-  weir_free(g.degrees);
-  return status;
-}
 
 // ---- factorisation, row by row ----
 
@@ -366,14 +271,9 @@ static weir_status_t* cholesky_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT, "dtype of input is not equal to 'type': %s vs. %s",
                        weir_dtype_name(m.dtype), weir_dtype_name(want));
   }
-  WEIR_TRY(check_square(&m));
+  WEIR_TRY(weir_csr_check_square(&m));
   WEIR_TRY(check_permutation(&m, weir_kernel_input(ctx, 1)));
   return factor_all(ctx, &m);
-}
-
-static weir_status_t* ordering_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
-  return weir_shape_set(ctx, 0, &weir_shape_unknown);
 }
 
 static weir_status_t* cholesky_shape(weir_shape_ctx_t* ctx) {
@@ -386,12 +286,6 @@ static weir_status_t* cholesky_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_sparse_csr_cholesky = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        {.name = "SparseMatrixOrderingAMD",
-         .inputs = "input: variant",
-         .outputs = "output: int32",
-         .summary = "An order of the rows in which the Cholesky factor stays sparse.",
-         .infer_shape = ordering_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = ordering_cpu)},
         {.name = "SparseMatrixSparseCholesky",
          .attrs = "type: " CSR_TYPES,
          .inputs = "input: variant; permutation: int32",
