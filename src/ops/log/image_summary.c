@@ -1,10 +1,11 @@
-// image_summary.c — ImageSummary: a Summary of images as PNG files.
+// image_summary.c — ImageSummary, WriteImageSummary: a Summary of images as PNG files.
 #include <math.h>
 
 #include "base/alloc.h"
 #include "image/png.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/log/summary_writer.h"
 #include "tensor/cast.h"
 #include "wire/wire.h"
 
@@ -99,10 +100,7 @@ static weir_status_t* put_image(images_t* s, int64_t index, weir_strbuf_t* out) 
   return NULL;
 }
 
-static weir_status_t* put_images(weir_kernel_ctx_t* ctx, images_t* s, weir_strbuf_t* out) {
-  const weir_view_t tag =
-      weir_string_view(WEIR_TENSOR_DATA(weir_kernel_input(ctx, 0), weir_string_t));
-  const int64_t most = weir_attrs_int(weir_kernel_attrs(ctx), "max_images");
+static weir_status_t* put_images(images_t* s, weir_view_t tag, int64_t most, weir_strbuf_t* out) {
   const int64_t count = WEIR_MIN(most, s->tensor->dims[0]);
   for (int64_t i = 0; i < count; ++i) {
     const size_t value = weir_wire_begin(out, 1);
@@ -117,8 +115,7 @@ static weir_status_t* put_images(weir_kernel_ctx_t* ctx, images_t* s, weir_strbu
   return weir_strbuf_finish(out);
 }
 
-static weir_status_t* check_inputs(const weir_kernel_ctx_t* ctx) {
-  const weir_tensor_t *tag = weir_kernel_input(ctx, 0), *tensor = weir_kernel_input(ctx, 1);
+static weir_status_t* check_inputs(const weir_tensor_t* tag, const weir_tensor_t* tensor) {
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (tag->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "Tags must be a scalar");
   const int64_t depth = tensor->rank == 4 ? tensor->dims[3] : 0;
@@ -153,16 +150,16 @@ static weir_status_t* image_init(const weir_kernel_init_t* init, void* state) {
   return NULL;
 }
 
-static weir_status_t* image_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_inputs(ctx));
-  const weir_tensor_t* tensor = weir_kernel_input(ctx, 1);
-  const weir_tensor_t* color = weir_attrs_tensor(weir_kernel_attrs(ctx), "bad_color");
+// Appends the Summary of the images at input |first| + 1, whose tag is at |first|.
+static weir_status_t* put_summary(weir_kernel_ctx_t* ctx, int first, const weir_tensor_t* color,
+                                  weir_strbuf_t* summary) {
+  const weir_tensor_t* tag = weir_kernel_input(ctx, first);
+  const weir_tensor_t* tensor = weir_kernel_input(ctx, first + 1);
+  WEIR_TRY(check_inputs(tag, tensor));
   images_t s = {.tensor = tensor,
                 .pixels = tensor->dims[1] * tensor->dims[2],
                 .depth = (int)tensor->dims[3],
                 .bad_color = color->data};
-  weir_strbuf_t summary = {0};
-  weir_tensor_t* out = NULL;
   if (weir_tensor_type(tensor) != WEIR_DTYPE_UINT8 && color->count < s.depth) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "expected depth <= bad_color.size, got depth = %d, bad_color.size = %lld",
@@ -171,11 +168,36 @@ static weir_status_t* image_cpu(weir_kernel_ctx_t* ctx) {
   s.values = weir_alloc_array((size_t)(s.pixels * s.depth), sizeof *s.values);
   s.bytes = weir_malloc((size_t)(s.pixels * s.depth));
   weir_status_t* status = s.values && s.bytes ? NULL : weir_out_of_memory();
-  if (!status) status = put_images(ctx, &s, &summary);
-  if (!status) status = weir_kernel_output(ctx, 0, 0, NULL, &out);
-  if (!status) status = weir_tensor_set_string(out, 0, summary.data, summary.size);
+  if (!status) {
+    status = put_images(&s, weir_string_view(WEIR_TENSOR_DATA(tag, weir_string_t)),
+                        weir_attrs_int(weir_kernel_attrs(ctx), "max_images"), summary);
+  }
   weir_free(s.values);
   weir_free(s.bytes);
+  return status;
+}
+
+static weir_status_t* image_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* color = weir_attrs_tensor(weir_kernel_attrs(ctx), "bad_color");
+  weir_strbuf_t summary = {0};
+  weir_tensor_t* out = NULL;
+  weir_status_t* status = put_summary(ctx, 0, color, &summary);
+  if (!status) status = weir_kernel_output(ctx, 0, 0, NULL, &out);
+  if (!status) status = weir_tensor_set_string(out, 0, summary.data, summary.size);
+  weir_strbuf_free(&summary);
+  return status;
+}
+
+static weir_status_t* write_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* color = weir_kernel_input(ctx, 4);
+  weir_strbuf_t summary = {0};
+  if (color->rank != 1) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "bad_color must be a vector, got shape %s",
+                       weir_tensor_shape_text(color, text));
+  }
+  weir_status_t* status = put_summary(ctx, 2, color, &summary);
+  if (!status) return weir_summary_write(ctx, &summary);
   weir_strbuf_free(&summary);
   return status;
 }
@@ -194,4 +216,11 @@ const weir_op_module_t weir_ops_log_image_summary = {
          .infer_shape = weir_shape_fn_scalar,
          .kernels =
              WEIR_CPU_KERNEL(.compute = image_cpu, .state_size = sizeof(int), .init = image_init)},
+        {.name = "WriteImageSummary",
+         .summary = "Writes images to an event file",
+         .attrs = "max_images: int >= 1 = 3; T: {uint8, double, float, half} = DT_FLOAT",
+         .inputs = "writer: resource; step: int64; tag: string; tensor: T; bad_color: uint8",
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED,
+         .infer_shape = weir_shape_fn_none,
+         .kernels = WEIR_CPU_KERNEL(.compute = write_cpu)},
         {0}}};

@@ -1,6 +1,8 @@
 // summary_writer.c — SummaryWriter, CreateSummaryFileWriter, WriteSummary, WriteScalarSummary,
 // WriteHistogramSummary, WriteAudioSummary, WriteRawProtoSummary, WriteGraphSummary, ImportEvent,
 // FlushSummaryWriter, CloseSummaryWriter: event files written by a graph.
+#include "ops/log/summary_writer.h"
+
 #include <math.h>
 
 #include "file/event.h"
@@ -125,8 +127,7 @@ static weir_status_t* write_event(summary_writer_t* writer, int64_t step, weir_v
   return is_full ? weir_event_writer_flush(writer->events) : NULL;
 }
 
-// Writes what |summary| holds as an event of step input 1, and frees it.
-static weir_status_t* write_summary(weir_kernel_ctx_t* ctx, weir_strbuf_t* summary) {
+weir_status_t* weir_summary_write(weir_kernel_ctx_t* ctx, weir_strbuf_t* summary) {
   summary_writer_t* writer = NULL;
   weir_status_t* status = weir_strbuf_finish(summary);
   if (!status) status = check_scalar(ctx, 1, "step");
@@ -149,7 +150,7 @@ static weir_status_t* tensor_cpu(weir_kernel_ctx_t* ctx) {
   weir_status_t* status =
       weir_summary_put_tensor(&summary, io_string(weir_kernel_input(ctx, 3), 0), weir_view(NULL, 0),
                               weir_kernel_input(ctx, 2), metadata);
-  if (!status) return write_summary(ctx, &summary);
+  if (!status) return weir_summary_write(ctx, &summary);
   weir_strbuf_free(&summary);
   return status;
 }
@@ -162,7 +163,7 @@ static weir_status_t* scalar_cpu(weir_kernel_ctx_t* ctx) {
   weir_element_to_double(weir_tensor_type(value), value->data, &number);
   weir_strbuf_t summary = {0};
   weir_summary_put_scalar(&summary, io_string(weir_kernel_input(ctx, 2), 0), (float)number);
-  return write_summary(ctx, &summary);
+  return weir_summary_write(ctx, &summary);
 }
 
 // Summaries one after the other are the summary of all their values.
@@ -182,7 +183,7 @@ static weir_status_t* raw_cpu(weir_kernel_ctx_t* ctx) {
     }
     weir_strbuf_append(&summary, message.data, message.size);
   }
-  return write_summary(ctx, &summary);
+  return weir_summary_write(ctx, &summary);
 }
 
 // ---- histograms and sounds ----
@@ -211,7 +212,7 @@ static weir_status_t* histogram_cpu(weir_kernel_ctx_t* ctx) {
   weir_histogram_init(&histogram);
   WEIR_TRY(fill_histogram(weir_kernel_input(ctx, 3), tag, &histogram));
   weir_summary_put_histogram(&summary, tag, &histogram);
-  return write_summary(ctx, &summary);
+  return weir_summary_write(ctx, &summary);
 }
 
 static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
@@ -222,7 +223,7 @@ static weir_status_t* audio_cpu(weir_kernel_ctx_t* ctx) {
       &summary, io_string(weir_kernel_input(ctx, 2), 0), weir_kernel_input(ctx, 3),
       *WEIR_TENSOR_DATA(weir_kernel_input(ctx, 4), float),
       weir_attrs_int(weir_kernel_attrs(ctx), "max_outputs"));
-  if (!status) return write_summary(ctx, &summary);
+  if (!status) return weir_summary_write(ctx, &summary);
   weir_strbuf_free(&summary);
   return status;
 }
