@@ -177,7 +177,7 @@ static int64_t* chain_rows(const weir_tensor_t* ids, int64_t segments) {
 
 static weir_status_t* join_segments(const weir_tensor_t* in, const int64_t* chains,
                                     weir_view_t separator, weir_tensor_t* out) {
-  const int64_t segments = out->dims[0], width = segments ? out->count / segments : 0;
+  const int64_t segments = out->dims[0], width = out->count ? out->count / segments : 1;
   const int64_t* next = chains + segments;
   weir_strbuf_t text = {0};
   weir_status_t* status = NULL;
