@@ -16,7 +16,7 @@ static weir_status_t* ignore_next(weir_iterator_t* self, weir_cancel_t* cancel, 
   }
 }
 
-static int64_t ignore_cardinality(const weir_dataset_t* dataset) {
+static int64_t ignore_cardinality(const weir_data_t* dataset) {
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   return n < 0 ? n : WEIR_CARDINALITY_UNKNOWN;
 }
@@ -24,7 +24,7 @@ static int64_t ignore_cardinality(const weir_dataset_t* dataset) {
 static const weir_iterator_vtable_t ignore_iterator = {
     .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = ignore_next};
 static const weir_dataset_vtable_t ignore_dataset = {.name = "IgnoreErrors",
-                                                     .size = sizeof(weir_dataset_t),
+                                                     .size = sizeof(weir_data_t),
                                                      .init = weir_dataset_init_like_input,
                                                      .cardinality = ignore_cardinality,
                                                      .iterator = &ignore_iterator};
@@ -36,7 +36,7 @@ static weir_status_t* ignore_cpu(weir_kernel_ctx_t* ctx) {
 // ---- AssertCardinalityDataset ----
 
 typedef struct assert_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t cardinality;
 } assert_t;
 
@@ -45,12 +45,12 @@ typedef struct assert_iterator_t {
   int64_t count;
 } assert_iterator_t;
 
-static weir_status_t* assert_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* assert_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   return weir_dataset_int(ctx, 1, "cardinality", &((assert_t*)dataset)->cardinality);
 }
 
-static int64_t assert_cardinality(const weir_dataset_t* dataset) {
+static int64_t assert_cardinality(const weir_data_t* dataset) {
   return ((const assert_t*)dataset)->cardinality;
 }
 

@@ -2,14 +2,14 @@
 #include "ops/data/rows.h"
 
 typedef struct batch_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t size;
   bool drops_remainder;
 } batch_t;
 
-static weir_status_t* set_components(weir_dataset_t* dataset) {
+static weir_status_t* set_components(weir_data_t* dataset) {
   const batch_t* self = (const batch_t*)dataset;
-  const weir_dataset_t* input = dataset->inputs[0];
+  const weir_data_t* input = dataset->inputs[0];
   if (self->size <= 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "Batch size must be greater than zero.");
   WEIR_TRY(weir_dataset_set_like(input, dataset));
@@ -20,7 +20,7 @@ static weir_status_t* set_components(weir_dataset_t* dataset) {
   return NULL;
 }
 
-static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   batch_t* self = (batch_t*)dataset;
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, 1, dataset));
   WEIR_TRY(weir_dataset_int(ctx, 1, "batch_size", &self->size));
@@ -29,7 +29,7 @@ static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset
   return set_components(dataset);
 }
 
-static int64_t batch_cardinality(const weir_dataset_t* dataset) {
+static int64_t batch_cardinality(const weir_data_t* dataset) {
   const batch_t* self = (const batch_t*)dataset;
   return weir_rows_cardinality(weir_dataset_cardinality(dataset->inputs[0]), self->size,
                                self->drops_remainder);

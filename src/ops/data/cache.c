@@ -48,7 +48,7 @@ static bool is_complete(cache_resource_t* self) {
 // ---- the dataset ----
 
 typedef struct cache_t {
-  weir_dataset_t base;
+  weir_data_t base;
   cache_resource_t* cache;  // retained
 } cache_t;
 
@@ -69,7 +69,7 @@ static weir_status_t* find_cache(weir_kernel_ctx_t* ctx, weir_resource_t** out_c
   return cache_create(NULL, out_cache);
 }
 
-static weir_status_t* cache_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* cache_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   weir_view_t filename;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   WEIR_TRY(weir_dataset_string(ctx, 1, "filename", &filename));
@@ -82,7 +82,7 @@ static weir_status_t* cache_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset
   return NULL;
 }
 
-static void cache_deinit(weir_dataset_t* dataset) {
+static void cache_deinit(weir_data_t* dataset) {
   cache_t* self = (cache_t*)dataset;
   if (self->cache) weir_resource_release(&self->cache->base);
 }

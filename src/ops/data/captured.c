@@ -107,7 +107,7 @@ weir_status_t* weir_captured_walk(const weir_captured_t* captured, const weir_wa
                                   weir_cancel_t* cancel, weir_tensor_t* const* args, int arg_count,
                                   weir_iterator_t** out_iterator) {
   weir_tensor_t* made = NULL;
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   weir_results_t results = {.count = 1, .items = &made};
   WEIR_TRY(weir_captured_call(captured, walk, cancel, args, arg_count, &results));
   weir_status_t* status = weir_dataset_of(made, &dataset);
@@ -116,7 +116,7 @@ weir_status_t* weir_captured_walk(const weir_captured_t* captured, const weir_wa
   return status;
 }
 
-weir_status_t* weir_captured_blame(const weir_dataset_t* dataset, weir_status_t* take_status) {
+weir_status_t* weir_captured_blame(const weir_data_t* dataset, weir_status_t* take_status) {
   return weir_status_prefix(
       take_status,
       "Error in user-defined function passed to %sDataset transformation: ", dataset->vtable->name);

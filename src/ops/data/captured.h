@@ -49,7 +49,7 @@ WEIR_MUST_USE weir_status_t* weir_captured_walk(const weir_captured_t* captured,
                                                 weir_iterator_t** out_iterator);
 
 // Says in a message which dataset's function failed. Consumes |take_status|.
-WEIR_MUST_USE weir_status_t* weir_captured_blame(const weir_dataset_t* dataset,
+WEIR_MUST_USE weir_status_t* weir_captured_blame(const weir_data_t* dataset,
                                                  weir_status_t* take_status);
 
 #endif  // WEIR_OPS_DATA_CAPTURED_H_

@@ -7,7 +7,7 @@ typedef struct concatenate_iterator_t {
 } concatenate_iterator_t;
 
 // What both shapes are.
-static weir_status_t* set_common_shape(weir_dataset_t* dataset, int i, const weir_shape_t* a,
+static weir_status_t* set_common_shape(weir_data_t* dataset, int i, const weir_shape_t* a,
                                        const weir_shape_t* b) {
   int64_t dims[WEIR_MAX_RANK];
   if (a->rank < 0 || a->rank != b->rank) return weir_dataset_set_shape(dataset, i, -1, NULL);
@@ -15,12 +15,12 @@ static weir_status_t* set_common_shape(weir_dataset_t* dataset, int i, const wei
   return weir_dataset_set_shape(dataset, i, a->rank, dims);
 }
 
-static void append_types(const weir_dataset_t* dataset, weir_strbuf_t* out) {
+static void append_types(const weir_data_t* dataset, weir_strbuf_t* out) {
   for (int i = 0; i < dataset->count; ++i)
     weir_strbuf_printf(out, "%s%s", i ? ", " : "", weir_dtype_name(dataset->types[i]));
 }
 
-static weir_status_t* check_types(const weir_dataset_t* a, const weir_dataset_t* b) {
+static weir_status_t* check_types(const weir_data_t* a, const weir_data_t* b) {
   bool is_same = a->count == b->count;
   for (int i = 0; i < a->count && is_same; ++i) is_same = a->types[i] == b->types[i];
   if (is_same) return NULL;
@@ -36,9 +36,9 @@ static weir_status_t* check_types(const weir_dataset_t* a, const weir_dataset_t*
   return status;
 }
 
-static weir_status_t* concatenate_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* concatenate_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, 2, dataset));
-  const weir_dataset_t *a = dataset->inputs[0], *b = dataset->inputs[1];
+  const weir_data_t *a = dataset->inputs[0], *b = dataset->inputs[1];
   WEIR_TRY(check_types(a, b));
   WEIR_TRY(weir_dataset_set_like(a, dataset));
   for (int i = 0; i < dataset->count; ++i)
@@ -46,7 +46,7 @@ static weir_status_t* concatenate_init(weir_kernel_ctx_t* ctx, weir_dataset_t* d
   return NULL;
 }
 
-static int64_t concatenate_cardinality(const weir_dataset_t* dataset) {
+static int64_t concatenate_cardinality(const weir_data_t* dataset) {
   int64_t a = weir_dataset_cardinality(dataset->inputs[0]);
   int64_t b = weir_dataset_cardinality(dataset->inputs[1]);
   if (a == WEIR_CARDINALITY_INFINITE || b == WEIR_CARDINALITY_INFINITE)
@@ -70,7 +70,7 @@ static const weir_iterator_vtable_t concatenate_iterator = {.size = sizeof(conca
                                                             .start = weir_iterator_start_input,
                                                             .next = concatenate_next};
 static const weir_dataset_vtable_t concatenate_dataset = {.name = "Concatenate",
-                                                          .size = sizeof(weir_dataset_t),
+                                                          .size = sizeof(weir_data_t),
                                                           .init = concatenate_init,
                                                           .cardinality = concatenate_cardinality,
                                                           .iterator = &concatenate_iterator};

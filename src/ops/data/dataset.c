@@ -4,7 +4,7 @@
 // ---- lifetime ----
 
 static void dataset_destroy(void* object) {
-  weir_dataset_t* self = object;
+  weir_data_t* self = object;
   if (self->vtable->deinit) self->vtable->deinit(self);
   for (int i = 0; i < self->input_count; ++i) weir_dataset_release(self->inputs[i]);
   for (int i = 0; i < self->count && self->shapes; ++i) weir_free(self->shapes[i]);
@@ -17,23 +17,22 @@ static void dataset_destroy(void* object) {
 const weir_variant_type_t weir_dataset_type = {.type_name = "tensorflow::DatasetVariantWrapper",
                                                .destroy = dataset_destroy};
 
-weir_dataset_t* weir_dataset_retain(weir_dataset_t* dataset) {
+weir_data_t* weir_dataset_retain(weir_data_t* dataset) {
   weir_variant_retain(&dataset->base);
   return dataset;
 }
 
-void weir_dataset_release(weir_dataset_t* dataset) {
+void weir_dataset_release(weir_data_t* dataset) {
   if (dataset) weir_variant_release(&dataset->base);
 }
 
-int64_t weir_dataset_cardinality(const weir_dataset_t* dataset) {
+int64_t weir_dataset_cardinality(const weir_data_t* dataset) {
   if (dataset->vtable->cardinality) return dataset->vtable->cardinality(dataset);
   return weir_dataset_cardinality(dataset->inputs[0]);
 }
 
-weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable,
-                                   weir_dataset_t** out_dataset) {
-  weir_dataset_t* self = weir_calloc(1, vtable->size);
+weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable, weir_data_t** out_dataset) {
+  weir_data_t* self = weir_calloc(1, vtable->size);
   if (!self) return weir_out_of_memory();
   self->base.type = &weir_dataset_type;
   weir_ref_init(&self->base.ref);
@@ -43,7 +42,7 @@ weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable,
 }
 
 weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx, const weir_dataset_vtable_t* vtable) {
-  weir_dataset_t* self = NULL;
+  weir_data_t* self = NULL;
   weir_tensor_t* handle = NULL;
   WEIR_TRY(weir_dataset_create(vtable, &self));
   weir_status_t* status = vtable->init(ctx, self);
@@ -56,36 +55,36 @@ weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx, const weir_dataset_vt
   return NULL;
 }
 
-weir_status_t* weir_dataset_of(const weir_tensor_t* tensor, weir_dataset_t** out_dataset) {
+weir_status_t* weir_dataset_of(const weir_tensor_t* tensor, weir_data_t** out_dataset) {
   if (weir_tensor_type(tensor) != WEIR_DTYPE_VARIANT || tensor->rank != 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "Dataset tensor must be a scalar of dtype DT_VARIANT.");
   weir_variant_object_t* object = WEIR_TENSOR_DATA(tensor, weir_variant_t)->object;
   if (!object || object->type != &weir_dataset_type)
     return WEIR_STATUS(INVALID_ARGUMENT, "Tensor must be a Dataset object.");
-  *out_dataset = (weir_dataset_t*)object;
+  *out_dataset = (weir_data_t*)object;
   return NULL;
 }
 
 // ---- inputs ----
 
 weir_status_t* weir_dataset_set_inputs(weir_kernel_ctx_t* ctx, int first, int count,
-                                       weir_dataset_t* self) {
+                                       weir_data_t* self) {
   self->inputs = weir_calloc((size_t)count, sizeof(*self->inputs));
   if (!self->inputs) return weir_out_of_memory();
   for (int i = 0; i < count; ++i) {
-    weir_dataset_t* input = NULL;
+    weir_data_t* input = NULL;
     WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, first + i), &input));
     self->inputs[self->input_count++] = weir_dataset_retain(input);
   }
   return NULL;
 }
 
-weir_status_t* weir_dataset_init_like_input(weir_kernel_ctx_t* ctx, weir_dataset_t* self) {
+weir_status_t* weir_dataset_init_like_input(weir_kernel_ctx_t* ctx, weir_data_t* self) {
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, 1, self));
   return weir_dataset_set_like(self->inputs[0], self);
 }
 
-weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx, weir_dataset_t* self) {
+weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx, weir_data_t* self) {
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, 1, self));
   return weir_dataset_set_attrs(ctx, "output_types", "output_shapes", self);
 }
@@ -93,7 +92,7 @@ weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx, weir_dataset_t
 // ---- components ----
 
 weir_status_t* weir_dataset_set_components(int count, const weir_dtype_t* types,
-                                           weir_dataset_t* self) {
+                                           weir_data_t* self) {
   self->types = weir_alloc_array((size_t)count, sizeof(*self->types));
   self->shapes = weir_calloc((size_t)count, sizeof(*self->shapes));
   if (!self->types || !self->shapes) return weir_out_of_memory();
@@ -106,7 +105,7 @@ weir_status_t* weir_dataset_set_components(int count, const weir_dtype_t* types,
   return NULL;
 }
 
-static weir_status_t* replace_shape(weir_dataset_t* self, int i, const weir_shape_t* shape) {
+static weir_status_t* replace_shape(weir_data_t* self, int i, const weir_shape_t* shape) {
   weir_shape_t* copy = weir_shape_clone(shape);
   if (!copy) return weir_out_of_memory();
   weir_free(self->shapes[i]);
@@ -114,7 +113,7 @@ static weir_status_t* replace_shape(weir_dataset_t* self, int i, const weir_shap
   return NULL;
 }
 
-weir_status_t* weir_dataset_set_shape(weir_dataset_t* self, int i, int rank, const int64_t* dims) {
+weir_status_t* weir_dataset_set_shape(weir_data_t* self, int i, int rank, const int64_t* dims) {
   weir_arena_t arena = {0};
   const weir_shape_t* shape = rank < 0 ? &weir_shape_unknown : weir_shape_make(&arena, rank, dims);
   weir_status_t* status = shape ? replace_shape(self, i, shape) : weir_out_of_memory();
@@ -122,14 +121,14 @@ weir_status_t* weir_dataset_set_shape(weir_dataset_t* self, int i, int rank, con
   return status;
 }
 
-weir_status_t* weir_dataset_set_like(const weir_dataset_t* like, weir_dataset_t* self) {
+weir_status_t* weir_dataset_set_like(const weir_data_t* like, weir_data_t* self) {
   WEIR_TRY(weir_dataset_set_components(like->count, like->types, self));
   for (int i = 0; i < like->count; ++i) WEIR_TRY(replace_shape(self, i, like->shapes[i]));
   return NULL;
 }
 
 weir_status_t* weir_dataset_set_attrs(weir_kernel_ctx_t* ctx, const char* types, const char* shapes,
-                                      weir_dataset_t* self) {
+                                      weir_data_t* self) {
   const weir_attr_t* type_list = weir_attrs_list(weir_kernel_attrs(ctx), types);
   const weir_attr_t* shape_list = weir_attrs_list(weir_kernel_attrs(ctx), shapes);
   WEIR_TRY(weir_dataset_set_components((int)type_list->count, type_list->u.types, self));

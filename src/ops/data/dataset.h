@@ -21,7 +21,7 @@
 #include "op/shape_ctx.h"
 #include "tensor/handle.h"
 
-typedef struct weir_dataset_t weir_dataset_t;
+typedef struct weir_data_t weir_data_t;
 typedef struct weir_iterator_t weir_iterator_t;
 
 // How many elements there are, where it is not a number.
@@ -51,13 +51,13 @@ typedef struct weir_iterator_vtable_t {
 
 struct weir_iterator_t {  // every iterator starts with this
   const weir_iterator_vtable_t* vtable;
-  weir_dataset_t* dataset;   // retained
+  weir_data_t* dataset;      // retained
   const weir_walk_t* walk;   // borrowed
   weir_iterator_t** inputs;  // one a dataset below, NULL until opened; owned
   bool is_ended;
 };
 
-WEIR_MUST_USE weir_status_t* weir_iterator_create(weir_dataset_t* dataset, const weir_walk_t* walk,
+WEIR_MUST_USE weir_status_t* weir_iterator_create(weir_data_t* dataset, const weir_walk_t* walk,
                                                   weir_iterator_t** out_iterator);
 void weir_iterator_destroy(weir_iterator_t* iterator);  // NULL-safe
 // The next element. CANCELLED when |cancel| or the walk was. On an error |out| holds nothing, and
@@ -85,57 +85,55 @@ typedef struct weir_dataset_vtable_t {
   const char* name;  // required: "Take", for messages
   size_t size;       // required: of the dataset's own struct, zeroed
   // Required: reads the kernel's inputs; what it leaves unset is NULL or 0.
-  weir_status_t* (*init)(weir_kernel_ctx_t* ctx, weir_dataset_t* self);
-  void (*deinit)(weir_dataset_t* self);                // optional; also after a failed init
-  int64_t (*cardinality)(const weir_dataset_t* self);  // optional, default: that of input 0
-  const weir_iterator_vtable_t* iterator;              // required
+  weir_status_t* (*init)(weir_kernel_ctx_t* ctx, weir_data_t* self);
+  void (*deinit)(weir_data_t* self);                // optional; also after a failed init
+  int64_t (*cardinality)(const weir_data_t* self);  // optional, default: that of input 0
+  const weir_iterator_vtable_t* iterator;           // required
 } weir_dataset_vtable_t;
 
-struct weir_dataset_t {        // every dataset starts with this
+struct weir_data_t {           // a dataset; every one starts with this
   weir_variant_object_t base;  // of weir_dataset_type
   const weir_dataset_vtable_t* vtable;
-  int count;                // components of an element, at least one
-  weir_dtype_t* types;      // one a component; owned
-  weir_shape_t** shapes;    // likewise, as far as known
-  weir_dataset_t** inputs;  // retained
+  int count;              // components of an element, at least one
+  weir_dtype_t* types;    // one a component; owned
+  weir_shape_t** shapes;  // likewise, as far as known
+  weir_data_t** inputs;   // retained
   int input_count;
 };
 extern const weir_variant_type_t weir_dataset_type;
 
-weir_dataset_t* weir_dataset_retain(weir_dataset_t* dataset);
-void weir_dataset_release(weir_dataset_t* dataset);  // NULL-safe
-int64_t weir_dataset_cardinality(const weir_dataset_t* dataset);
+weir_data_t* weir_dataset_retain(weir_data_t* dataset);
+void weir_dataset_release(weir_data_t* dataset);  // NULL-safe
+int64_t weir_dataset_cardinality(const weir_data_t* dataset);
 
 // A dataset op's kernel: makes a dataset of |vtable| from the node's inputs output 0.
 WEIR_MUST_USE weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx,
                                                  const weir_dataset_vtable_t* vtable);
 // Without a kernel: a zeroed dataset of |vtable| for datasets that iterators make (windows).
 WEIR_MUST_USE weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable,
-                                                 weir_dataset_t** out_dataset);
+                                                 weir_data_t** out_dataset);
 // The dataset that a tensor holds; borrowed. INVALID_ARGUMENT when it holds none.
 WEIR_MUST_USE weir_status_t* weir_dataset_of(const weir_tensor_t* tensor,
-                                             weir_dataset_t** out_dataset);
+                                             weir_data_t** out_dataset);
 
 // ---- for init ----
 
 // Makes kernel inputs [first, first + count) the dataset's own inputs.
 WEIR_MUST_USE weir_status_t* weir_dataset_set_inputs(weir_kernel_ctx_t* ctx, int first, int count,
-                                                     weir_dataset_t* self);
+                                                     weir_data_t* self);
 // Components as those of |like|; as attributes |types| and |shapes| of the node say; as given.
-WEIR_MUST_USE weir_status_t* weir_dataset_set_like(const weir_dataset_t* like,
-                                                   weir_dataset_t* self);
+WEIR_MUST_USE weir_status_t* weir_dataset_set_like(const weir_data_t* like, weir_data_t* self);
 WEIR_MUST_USE weir_status_t* weir_dataset_set_attrs(weir_kernel_ctx_t* ctx, const char* types,
-                                                    const char* shapes, weir_dataset_t* self);
+                                                    const char* shapes, weir_data_t* self);
 WEIR_MUST_USE weir_status_t* weir_dataset_set_components(int count, const weir_dtype_t* types,
-                                                         weir_dataset_t* self);
+                                                         weir_data_t* self);
 // Kernel input 0 is the one input, elements have its components.
 WEIR_MUST_USE weir_status_t* weir_dataset_init_like_input(weir_kernel_ctx_t* ctx,
-                                                          weir_dataset_t* self);
+                                                          weir_data_t* self);
 // Kernel input 0 is the one input, components are as output_types and output_shapes say.
-WEIR_MUST_USE weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx,
-                                                        weir_dataset_t* self);
+WEIR_MUST_USE weir_status_t* weir_dataset_init_declared(weir_kernel_ctx_t* ctx, weir_data_t* self);
 // Replaces the shape of component |i|.
-WEIR_MUST_USE weir_status_t* weir_dataset_set_shape(weir_dataset_t* self, int i, int rank,
+WEIR_MUST_USE weir_status_t* weir_dataset_set_shape(weir_data_t* self, int i, int rank,
                                                     const int64_t* dims);
 
 // Scalars among the kernel's inputs. INVALID_ARGUMENT "count must be a scalar".
@@ -172,19 +170,6 @@ WEIR_INLINE void weir_element_move(weir_tensor_t** from, weir_tensor_t** to, int
 WEIR_INLINE void weir_element_share(weir_tensor_t* const* from, weir_tensor_t** to, int count) {
   for (int i = 0; i < count; ++i) to[i] = weir_tensor_retain(from[i]);
 }
-
-// Elements in the order in which they came. Zero-initialise to use; thread-confined.
-typedef struct weir_backlog_t {
-  weir_tensor_t*** items;  // a ring from |first|
-  size_t capacity;
-  size_t first;
-  size_t count;
-} weir_backlog_t;
-// Consumes |take_element| in every case.
-WEIR_MUST_USE weir_status_t* weir_backlog_push(weir_backlog_t* backlog,
-                                               weir_tensor_t** take_element, int width);
-weir_tensor_t** weir_backlog_pop(weir_backlog_t* backlog);  // the caller's; NULL: empty
-void weir_backlog_free(weir_backlog_t* backlog, int width);
 
 // Whether components of |count| tensors are of these types and shapes. INVALID_ARGUMENT "Data type
 // mismatch at component 0: expected int64 but got float." and the like.

@@ -3,7 +3,7 @@
 #include "ops/data/dataset.h"
 
 typedef struct directed_t {
-  weir_dataset_t base;  // input 0 is the selector
+  weir_data_t base;  // input 0 is the selector
   bool stops_at_empty;
 } directed_t;
 
@@ -12,7 +12,7 @@ typedef struct directed_iterator_t {
   int open_count;  // of the datasets behind the selector
 } directed_iterator_t;
 
-static weir_status_t* set_common_shape(weir_dataset_t* self, int i, const weir_shape_t* other) {
+static weir_status_t* set_common_shape(weir_data_t* self, int i, const weir_shape_t* other) {
   int64_t dims[WEIR_MAX_RANK];
   const weir_shape_t* shape = self->shapes[i];
   if (shape->rank < 0 || shape->rank != other->rank)
@@ -22,10 +22,10 @@ static weir_status_t* set_common_shape(weir_dataset_t* self, int i, const weir_s
   return weir_dataset_set_shape(self, i, shape->rank, dims);
 }
 
-static weir_status_t* directed_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* directed_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, ctx->input_count, dataset));
-  const weir_dataset_t* selector = dataset->inputs[0];
-  const weir_dataset_t* first = dataset->inputs[1];
+  const weir_data_t* selector = dataset->inputs[0];
+  const weir_data_t* first = dataset->inputs[1];
   ((directed_t*)dataset)->stops_at_empty =
       weir_attrs_bool(weir_kernel_attrs(ctx), "stop_on_empty_dataset");
   if (selector->count != 1 || selector->types[0] != WEIR_DTYPE_INT64 ||
@@ -34,7 +34,7 @@ static weir_status_t* directed_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
                        "The selector dataset must have a single scalar int64 component.");
   WEIR_TRY(weir_dataset_set_like(first, dataset));
   for (int k = 2; k < dataset->input_count; ++k) {
-    const weir_dataset_t* other = dataset->inputs[k];
+    const weir_data_t* other = dataset->inputs[k];
     bool is_same = other->count == first->count;
     for (int i = 0; i < first->count && is_same; ++i) is_same = other->types[i] == first->types[i];
     if (!is_same)
@@ -47,7 +47,7 @@ static weir_status_t* directed_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
   return NULL;
 }
 
-static int64_t directed_cardinality(const weir_dataset_t* dataset) {
+static int64_t directed_cardinality(const weir_data_t* dataset) {
   for (int k = 1; k < dataset->input_count; ++k) {
     if (weir_dataset_cardinality(dataset->inputs[k]) == WEIR_CARDINALITY_INFINITE)
       return WEIR_CARDINALITY_INFINITE;

@@ -20,13 +20,13 @@ weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self) {
   return NULL;
 }
 
-void weir_files_deinit(weir_dataset_t* dataset) {
+void weir_files_deinit(weir_data_t* dataset) {
   weir_files_t* self = (weir_files_t*)dataset;
   for (int64_t i = 0; i < self->count; ++i) weir_free(self->names[i]);
   weir_free(self->names);
 }
 
-int64_t weir_files_cardinality(const weir_dataset_t* dataset) {
+int64_t weir_files_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }

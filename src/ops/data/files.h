@@ -7,7 +7,7 @@
 #include "ops/data/file_stream.h"
 
 typedef struct weir_files_t {  // a dataset starts with this
-  weir_dataset_t base;
+  weir_data_t base;
   char** names;
   int64_t count;
   weir_compression_t compression;
@@ -30,8 +30,8 @@ typedef struct weir_files_iterator_t {
 
 // Input 0 holds the names, a scalar or a vector. Elements are strings.
 WEIR_MUST_USE weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self);
-void weir_files_deinit(weir_dataset_t* self);
-int64_t weir_files_cardinality(const weir_dataset_t* self);  // not known
+void weir_files_deinit(weir_data_t* self);
+int64_t weir_files_cardinality(const weir_data_t* self);  // not known
 // The whole of next: the next record of this file, or of those after it. A file that cannot be
 // opened is tried again by the next call, as in TensorFlow.
 WEIR_MUST_USE weir_status_t* weir_files_next(weir_files_iterator_t* self,

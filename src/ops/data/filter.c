@@ -3,21 +3,21 @@
 #include "ops/data/captured.h"
 
 typedef struct filter_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t predicate;
 } filter_t;
 
-static weir_status_t* filter_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* filter_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   return weir_captured_init(ctx, "predicate", 1, weir_captured_count(ctx, "Targuments"),
                             &((filter_t*)dataset)->predicate);
 }
 
-static void filter_deinit(weir_dataset_t* dataset) {
+static void filter_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&((filter_t*)dataset)->predicate);
 }
 
-static int64_t filter_cardinality(const weir_dataset_t* dataset) {
+static int64_t filter_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }

@@ -2,7 +2,7 @@
 #include "ops/data/captured.h"
 
 typedef struct generator_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t init, next, finalize;
 } generator_t;
 
@@ -13,7 +13,7 @@ typedef struct generator_iterator_t {
   int state_count;
 } generator_iterator_t;
 
-static weir_status_t* generator_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* generator_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   generator_t* self = (generator_t*)dataset;
   int inits = weir_captured_count(ctx, "Tinit_func_args");
   int nexts = weir_captured_count(ctx, "Tnext_func_args");
@@ -24,14 +24,14 @@ static weir_status_t* generator_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dat
   return weir_captured_init(ctx, "finalize_func", inits + nexts, ends, &self->finalize);
 }
 
-static void generator_deinit(weir_dataset_t* dataset) {
+static void generator_deinit(weir_data_t* dataset) {
   generator_t* self = (generator_t*)dataset;
   weir_captured_deinit(&self->init);
   weir_captured_deinit(&self->next);
   weir_captured_deinit(&self->finalize);
 }
 
-static int64_t generator_cardinality(const weir_dataset_t* dataset) {
+static int64_t generator_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }
@@ -69,7 +69,7 @@ static weir_status_t* end(generator_iterator_t* self, weir_cancel_t* cancel) {
 static weir_status_t* generator_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                      weir_tensor_t** out, bool* out_is_end) {
   generator_iterator_t* self = (generator_iterator_t*)iterator;
-  const weir_dataset_t* dataset = iterator->dataset;
+  const weir_data_t* dataset = iterator->dataset;
   if (!self->is_begun) WEIR_TRY(begin(self, cancel));
   weir_results_t results = {.count = dataset->count, .types = dataset->types, .items = out};
   weir_status_t* status = weir_captured_call(&((const generator_t*)dataset)->next, iterator->walk,

@@ -71,7 +71,7 @@ static weir_status_t* create_key(int64_t key, weir_tensor_t** out_tensor) {
 // ---- a group as a dataset ----
 
 typedef struct members_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_tensor_t*** items;
   int64_t size;
 } members_t;
@@ -81,12 +81,12 @@ typedef struct members_iterator_t {
   int64_t next;
 } members_iterator_t;
 
-static void members_deinit(weir_dataset_t* dataset) {
+static void members_deinit(weir_data_t* dataset) {
   members_t* self = (members_t*)dataset;
   free_elements(self->items, self->size, dataset->count);
 }
 
-static int64_t members_cardinality(const weir_dataset_t* dataset) {
+static int64_t members_cardinality(const weir_data_t* dataset) {
   return ((const members_t*)dataset)->size;
 }
 
@@ -109,9 +109,9 @@ static const weir_dataset_vtable_t members_dataset = {.name = "Window",
                                                       .iterator = &members_iterator};
 
 // The elements of |group|, which it loses, as elements of |like|'s kind.
-static weir_status_t* create_members(group_t* group, const weir_dataset_t* like,
+static weir_status_t* create_members(group_t* group, const weir_data_t* like,
                                      weir_tensor_t** out_tensor) {
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_create(&members_dataset, &dataset));
   weir_status_t* status = weir_dataset_set_like(like, dataset);
   if (status) {
@@ -130,7 +130,7 @@ static weir_status_t* create_members(group_t* group, const weir_dataset_t* like,
 // ---- GroupByWindowDataset ----
 
 typedef struct by_window_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t key, reduce, window_size;
 } by_window_t;
 
@@ -141,7 +141,7 @@ typedef struct by_window_iterator_t {
   bool is_input_ended;
 } by_window_iterator_t;
 
-static weir_status_t* by_window_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* by_window_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   by_window_t* self = (by_window_t*)dataset;
   int keys = weir_captured_count(ctx, "Tkey_func_other_arguments");
   int reduces = weir_captured_count(ctx, "Treduce_func_other_arguments");
@@ -153,14 +153,14 @@ static weir_status_t* by_window_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dat
                             &self->window_size);
 }
 
-static void by_window_deinit(weir_dataset_t* dataset) {
+static void by_window_deinit(weir_data_t* dataset) {
   by_window_t* self = (by_window_t*)dataset;
   weir_captured_deinit(&self->key);
   weir_captured_deinit(&self->reduce);
   weir_captured_deinit(&self->window_size);
 }
 
-static int64_t unknown_cardinality(const weir_dataset_t* dataset) {
+static int64_t unknown_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }
@@ -271,7 +271,7 @@ static weir_status_t* by_window_cpu(weir_kernel_ctx_t* ctx) {
 // ---- GroupByReducerDataset ----
 
 typedef struct by_reducer_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t key, init, reduce, finalize;
 } by_reducer_t;
 
@@ -283,7 +283,7 @@ typedef struct by_reducer_iterator_t {
   size_t next;
 } by_reducer_iterator_t;
 
-static weir_status_t* by_reducer_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* by_reducer_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   by_reducer_t* self = (by_reducer_t*)dataset;
   int keys = weir_captured_count(ctx, "Tkey_func_other_arguments");
   int inits = weir_captured_count(ctx, "Tinit_func_other_arguments");
@@ -297,7 +297,7 @@ static weir_status_t* by_reducer_init(weir_kernel_ctx_t* ctx, weir_dataset_t* da
                             &self->finalize);
 }
 
-static void by_reducer_deinit(weir_dataset_t* dataset) {
+static void by_reducer_deinit(weir_data_t* dataset) {
   by_reducer_t* self = (by_reducer_t*)dataset;
   weir_captured_deinit(&self->key);
   weir_captured_deinit(&self->init);

@@ -4,7 +4,7 @@
 #include "ops/data/captured.h"
 
 typedef struct interleave_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t function;
   int64_t cycle_length;  // datasets in turn
   int64_t block_length;  // elements of one before it is the next one's turn
@@ -38,11 +38,11 @@ static void part_close(part_t* part) {
 static weir_status_t* part_open(const interleave_iterator_t* self, weir_cancel_t* cancel,
                                 weir_tensor_t* const* element, part_t* part) {
   const interleave_t* interleave = (const interleave_t*)self->base.dataset;
-  const weir_dataset_t* dataset = &interleave->base;
+  const weir_data_t* dataset = &interleave->base;
   weir_status_t* status = weir_captured_walk(&interleave->function, self->base.walk, cancel,
                                              element, dataset->inputs[0]->count, &part->iterator);
   if (status) return weir_captured_blame(dataset, status);
-  const weir_dataset_t* made = part->iterator->dataset;
+  const weir_data_t* made = part->iterator->dataset;
   status = weir_components_check_types(dataset->count, dataset->types, made->count, made->types);
   if (!status && interleave->is_parallel) {
     part->ahead.input = part->iterator;
@@ -130,7 +130,7 @@ static const weir_iterator_vtable_t interleave_iterator = {.size = sizeof(interl
 
 // ---- datasets ----
 
-static weir_status_t* flat_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* flat_map_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   interleave_t* self = (interleave_t*)dataset;
   self->cycle_length = self->block_length = 1;
   self->is_flat = true;
@@ -138,7 +138,7 @@ static weir_status_t* flat_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
   return weir_captured_init(ctx, "f", 1, weir_captured_count(ctx, "Targuments"), &self->function);
 }
 
-static weir_status_t* interleave_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* interleave_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   interleave_t* self = (interleave_t*)dataset;
   WEIR_TRY(flat_map_init(ctx, dataset));
   self->is_flat = false;
@@ -153,7 +153,7 @@ static weir_status_t* interleave_init(weir_kernel_ctx_t* ctx, weir_dataset_t* da
   return NULL;
 }
 
-static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(interleave_init(ctx, dataset));
   ((interleave_t*)dataset)->is_parallel = true;
   int64_t calls = 0;
@@ -169,17 +169,17 @@ static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
                      (long long)calls, (long long)cycle_length);
 }
 
-static weir_status_t* legacy_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* legacy_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(interleave_init(ctx, dataset));
   ((interleave_t*)dataset)->is_parallel = true;
   return NULL;
 }
 
-static void interleave_deinit(weir_dataset_t* dataset) {
+static void interleave_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&((interleave_t*)dataset)->function);
 }
 
-static int64_t interleave_cardinality(const weir_dataset_t* dataset) {
+static int64_t interleave_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }

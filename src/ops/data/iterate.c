@@ -1,7 +1,7 @@
 // iterate.c — What all iterators share: lifetime, walks over inputs, arrays of elements.
 #include "ops/data/dataset.h"
 
-weir_status_t* weir_iterator_create(weir_dataset_t* dataset, const weir_walk_t* walk,
+weir_status_t* weir_iterator_create(weir_data_t* dataset, const weir_walk_t* walk,
                                     weir_iterator_t** out_iterator) {
   const weir_iterator_vtable_t* vtable = dataset->vtable->iterator;
   weir_iterator_t* self = weir_calloc(1, vtable->size);
@@ -76,42 +76,4 @@ void weir_element_free(weir_tensor_t** element, int count) {
   if (!element) return;
   weir_element_clear(element, count);
   weir_free(element);
-}
-
-static bool make_room(weir_backlog_t* backlog) {
-  if (backlog->count < backlog->capacity) return true;
-  size_t capacity = backlog->capacity ? 2 * backlog->capacity : 8;
-  weir_tensor_t*** items = weir_alloc_array(capacity, sizeof(*items));
-  if (!items) return false;
-  for (size_t i = 0; i < backlog->count; ++i)
-    items[i] = backlog->items[(backlog->first + i) % backlog->capacity];
-  weir_free(backlog->items);
-  backlog->items = items;
-  backlog->capacity = capacity;
-  backlog->first = 0;
-  return true;
-}
-
-weir_status_t* weir_backlog_push(weir_backlog_t* backlog, weir_tensor_t** take_element, int width) {
-  if (!make_room(backlog)) {
-    weir_element_free(take_element, width);
-    return weir_out_of_memory();
-  }
-  backlog->items[(backlog->first + backlog->count++) % backlog->capacity] = take_element;
-  return NULL;
-}
-
-weir_tensor_t** weir_backlog_pop(weir_backlog_t* backlog) {
-  if (backlog->count == 0) return NULL;
-  weir_tensor_t** element = backlog->items[backlog->first];
-  backlog->first = (backlog->first + 1) % backlog->capacity;
-  --backlog->count;
-  return element;
-}
-
-void weir_backlog_free(weir_backlog_t* backlog, int width) {
-  weir_tensor_t** element;
-  while ((element = weir_backlog_pop(backlog))) weir_element_free(element, width);
-  weir_free(backlog->items);
-  *backlog = (weir_backlog_t){.items = NULL};
 }

@@ -51,7 +51,7 @@ static weir_status_t* delete_cpu(weir_kernel_ctx_t* ctx) {
 // ---- what is walked over ----
 
 static weir_status_t* make_cpu(weir_kernel_ctx_t* ctx) {
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   weir_resource_t* resource = NULL;
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 0), &dataset));
   WEIR_TRY(weir_kernel_resource(ctx, 1, &weir_iterator_resource_type, &resource));

@@ -36,7 +36,7 @@ static void walk_release(walk_t* walk) {
   weir_free(walk);
 }
 
-static weir_status_t* walk_create(const weir_kernel_ctx_t* ctx, weir_dataset_t* dataset,
+static weir_status_t* walk_create(const weir_kernel_ctx_t* ctx, weir_data_t* dataset,
                                   walk_t** out_walk) {
   walk_t* walk = weir_calloc(1, sizeof(*walk));
   if (!walk) return weir_out_of_memory();
@@ -155,7 +155,7 @@ weir_status_t* weir_iterator_resource_matches(weir_iterator_resource_t* resource
 }
 
 weir_status_t* weir_iterator_resource_set(weir_iterator_resource_t* resource,
-                                          const weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+                                          const weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   walk_t* walk = NULL;
   WEIR_TRY(
       check(resource, dataset->count, dataset->types, (const weir_shape_t* const*)dataset->shapes));

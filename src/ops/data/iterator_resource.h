@@ -28,7 +28,7 @@ WEIR_MUST_USE weir_status_t* weir_iterator_resource_matches(weir_iterator_resour
 // functions. INVALID_ARGUMENT when its components are not the resource's.
 WEIR_MUST_USE weir_status_t* weir_iterator_resource_set(weir_iterator_resource_t* resource,
                                                         const weir_kernel_ctx_t* ctx,
-                                                        weir_dataset_t* dataset);
+                                                        weir_data_t* dataset);
 bool weir_iterator_resource_is_set(weir_iterator_resource_t* resource);
 // The next element: spec.count owned references. FAILED_PRECONDITION when it was not set. Waits for
 // others that ask for theirs; CANCELLED with |cancel|.

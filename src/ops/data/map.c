@@ -1,18 +1,18 @@
 // map.c — MapDataset: a function on every element.
 #include "ops/data/map.h"
 
-weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   weir_map_dataset_t* self = (weir_map_dataset_t*)dataset;
   WEIR_TRY(weir_dataset_init_declared(ctx, dataset));
   self->keeps_cardinality = weir_attrs_bool(weir_kernel_attrs(ctx), "preserve_cardinality");
   return weir_captured_init(ctx, "f", 1, weir_captured_count(ctx, "Targuments"), &self->function);
 }
 
-void weir_map_deinit(weir_dataset_t* dataset) {
+void weir_map_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&((weir_map_dataset_t*)dataset)->function);
 }
 
-int64_t weir_map_cardinality(const weir_dataset_t* dataset) {
+int64_t weir_map_cardinality(const weir_data_t* dataset) {
   return ((const weir_map_dataset_t*)dataset)->keeps_cardinality
              ? weir_dataset_cardinality(dataset->inputs[0])
              : WEIR_CARDINALITY_UNKNOWN;
@@ -25,7 +25,7 @@ weir_status_t* weir_map_parallel_calls(weir_kernel_ctx_t* ctx, int i, int64_t* o
   return WEIR_STATUS(INVALID_ARGUMENT, "num_parallel_calls must be greater than zero.");
 }
 
-weir_status_t* weir_map_finish(const weir_dataset_t* dataset, weir_status_t* take_status,
+weir_status_t* weir_map_finish(const weir_data_t* dataset, weir_status_t* take_status,
                                bool* out_is_end) {
   if (weir_status_code(take_status) != WEIR_OUT_OF_RANGE)
     return weir_captured_blame(dataset, take_status);

@@ -6,19 +6,19 @@
 #include "ops/data/captured.h"
 
 typedef struct weir_map_dataset_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_captured_t function;
   int64_t parallel_calls;  // 0: one after the other
   bool keeps_cardinality;  // the function may not end the dataset
 } weir_map_dataset_t;
 
 // Reads what all have: input 0, the captured values after it, attribute preserve_cardinality.
-WEIR_MUST_USE weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_dataset_t* self);
-void weir_map_deinit(weir_dataset_t* self);
-int64_t weir_map_cardinality(const weir_dataset_t* self);
+WEIR_MUST_USE weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_data_t* self);
+void weir_map_deinit(weir_data_t* self);
+int64_t weir_map_cardinality(const weir_data_t* self);
 // What a call that ended with |take_status| means: OUT_OF_RANGE is the end, unless the function may
 // not end the dataset.
-WEIR_MUST_USE weir_status_t* weir_map_finish(const weir_dataset_t* self, weir_status_t* take_status,
+WEIR_MUST_USE weir_status_t* weir_map_finish(const weir_data_t* self, weir_status_t* take_status,
                                              bool* out_is_end);
 // Reads the number of calls side by side: -1 is as many as there are threads.
 WEIR_MUST_USE weir_status_t* weir_map_parallel_calls(weir_kernel_ctx_t* ctx, int i,

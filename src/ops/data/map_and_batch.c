@@ -4,7 +4,7 @@
 #include "ops/data/rows.h"
 
 typedef struct fused_t {
-  weir_dataset_t base;  // its input is a dataset that maps
+  weir_data_t base;  // its input is a dataset that maps
   int64_t size;
   bool drops_remainder;
 } fused_t;
@@ -17,9 +17,9 @@ static const weir_dataset_vtable_t mapping_dataset = {.name = "MapAndBatch",
                                                       .iterator = &weir_parallel_map_iterator};
 
 // Puts a dataset that maps below this one. Shapes that the node declares are those of batches.
-static weir_status_t* put_mapping(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* put_mapping(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   int first = ctx->input_count - 3;
-  weir_dataset_t* mapping = NULL;
+  weir_data_t* mapping = NULL;
   dataset->inputs = weir_calloc(1, sizeof(*dataset->inputs));
   if (!dataset->inputs) return weir_out_of_memory();
   WEIR_TRY(weir_dataset_create(&mapping_dataset, &mapping));
@@ -29,7 +29,7 @@ static weir_status_t* put_mapping(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
   return weir_map_parallel_calls(ctx, first + 1, &((weir_map_dataset_t*)mapping)->parallel_calls);
 }
 
-static weir_status_t* fused_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* fused_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   fused_t* self = (fused_t*)dataset;
   int first = ctx->input_count - 3;  // the captured values come before
   WEIR_TRY(weir_dataset_int(ctx, first, "batch_size", &self->size));
@@ -40,7 +40,7 @@ static weir_status_t* fused_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset
   return put_mapping(ctx, dataset);
 }
 
-static int64_t fused_cardinality(const weir_dataset_t* dataset) {
+static int64_t fused_cardinality(const weir_data_t* dataset) {
   const fused_t* self = (const fused_t*)dataset;
   return weir_rows_cardinality(weir_dataset_cardinality(dataset->inputs[0]), self->size,
                                self->drops_remainder);

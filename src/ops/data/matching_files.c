@@ -8,7 +8,7 @@ typedef struct matching_iterator_t {
   size_t next;
 } matching_iterator_t;
 
-static weir_status_t* matching_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* matching_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   if (weir_kernel_input(ctx, 0)->rank > 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "`patterns` must be a scalar or a vector.");
   return weir_files_init(ctx, (weir_files_t*)dataset);

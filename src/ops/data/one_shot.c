@@ -35,7 +35,7 @@ static weir_status_t* make_dataset(weir_kernel_ctx_t* ctx, weir_tensor_t** out_d
 
 static weir_status_t* set_iterator(weir_kernel_ctx_t* ctx, weir_iterator_resource_t* iterator) {
   weir_tensor_t* made = NULL;
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   WEIR_TRY(make_dataset(ctx, &made));
   weir_status_t* status = weir_dataset_of(made, &dataset);
   if (!status) status = weir_iterator_resource_set(iterator, ctx, dataset);

@@ -8,7 +8,7 @@ static const weir_iterator_vtable_t same_iterator = {.size = sizeof(weir_iterato
                                                      .next = weir_iterator_next_input,
                                                      .may_resume = true};
 static const weir_dataset_vtable_t same_dataset = {.name = "Options",
-                                                   .size = sizeof(weir_dataset_t),
+                                                   .size = sizeof(weir_data_t),
                                                    .init = weir_dataset_init_like_input,
                                                    .iterator = &same_iterator};
 

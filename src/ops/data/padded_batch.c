@@ -3,7 +3,7 @@
 #include "ops/data/rows.h"
 
 typedef struct padded_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t size;
   bool drops_remainder;
   weir_shape_t** shapes;   // one a component; a dimension of -1: as the largest of a batch
@@ -25,7 +25,7 @@ static weir_status_t* read_shape(const weir_tensor_t* tensor, weir_shape_t** out
 }
 
 static weir_status_t* read_padding(weir_kernel_ctx_t* ctx, padded_t* self, int count) {
-  const weir_dataset_t* input = self->base.inputs[0];
+  const weir_data_t* input = self->base.inputs[0];
   self->shapes = weir_calloc((size_t)count, sizeof(*self->shapes));
   self->values = weir_element_create(count);
   if (!self->shapes || !self->values) return weir_out_of_memory();
@@ -46,7 +46,7 @@ static weir_status_t* read_padding(weir_kernel_ctx_t* ctx, padded_t* self, int c
   return NULL;
 }
 
-static weir_status_t* padded_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* padded_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   padded_t* self = (padded_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   WEIR_TRY(weir_dataset_int(ctx, 1, "batch_size", &self->size));
@@ -74,14 +74,14 @@ static weir_status_t* padded_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
   return NULL;
 }
 
-static void padded_deinit(weir_dataset_t* dataset) {
+static void padded_deinit(weir_data_t* dataset) {
   padded_t* self = (padded_t*)dataset;
   for (int i = 0; i < dataset->count && self->shapes; ++i) weir_free(self->shapes[i]);
   weir_free(self->shapes);
   weir_element_free(self->values, dataset->count);
 }
 
-static int64_t padded_cardinality(const weir_dataset_t* dataset) {
+static int64_t padded_cardinality(const weir_data_t* dataset) {
   const padded_t* self = (const padded_t*)dataset;
   return weir_rows_cardinality(weir_dataset_cardinality(dataset->inputs[0]), self->size,
                                self->drops_remainder);

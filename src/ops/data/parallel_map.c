@@ -19,7 +19,7 @@ typedef struct call_t {
 static void run_call(void* arg) {
   call_t call = *(call_t*)arg;
   weir_free(arg);
-  const weir_dataset_t* dataset = call.iterator->base.dataset;
+  const weir_data_t* dataset = call.iterator->base.dataset;
   const weir_map_dataset_t* map = (const weir_map_dataset_t*)dataset;
   weir_ahead_entry_t* entry = call.entry;
   int width = dataset->inputs[0]->count;
@@ -80,7 +80,7 @@ const weir_iterator_vtable_t weir_parallel_map_iterator = {.size = sizeof(parall
                                                            .stop = parallel_stop,
                                                            .may_resume = true};
 
-static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_map_init(ctx, dataset));
   return weir_map_parallel_calls(ctx, ctx->input_count - 1,
                                  &((weir_map_dataset_t*)dataset)->parallel_calls);

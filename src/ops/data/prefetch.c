@@ -2,7 +2,7 @@
 #include "ops/data/ahead.h"
 
 typedef struct prefetch_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t size;  // 0: none are
 } prefetch_t;
 
@@ -13,7 +13,7 @@ typedef struct prefetch_iterator_t {
 
 #define AUTO_SIZE 8  // elements, where the size is left to us
 
-static weir_status_t* prefetch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* prefetch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   prefetch_t* self = (prefetch_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   WEIR_TRY(weir_dataset_int(ctx, 1, "buffer_size", &self->size));

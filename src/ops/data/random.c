@@ -2,7 +2,7 @@
 #include "ops/data/seeds.h"
 
 typedef struct random_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_seeds_t* seeds;
   float rate;  // SamplingDataset: how probable an element is
 } random_t;
@@ -12,9 +12,7 @@ typedef struct random_iterator_t {
   weir_samples_t samples;
 } random_iterator_t;
 
-static void random_deinit(weir_dataset_t* dataset) {
-  weir_seeds_release(((random_t*)dataset)->seeds);
-}
+static void random_deinit(weir_data_t* dataset) { weir_seeds_release(((random_t*)dataset)->seeds); }
 
 static weir_status_t* create_seeds(weir_kernel_ctx_t* ctx, int first, bool is_renewed,
                                    random_t* self) {
@@ -26,7 +24,7 @@ static weir_status_t* create_seeds(weir_kernel_ctx_t* ctx, int first, bool is_re
 
 // ---- RandomDataset ----
 
-static weir_status_t* random_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* random_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   random_t* self = (random_t*)dataset;
   WEIR_TRY(weir_dataset_set_components(1, (const weir_dtype_t[]){WEIR_DTYPE_INT64}, dataset));
   WEIR_TRY(weir_dataset_set_shape(dataset, 0, 0, NULL));
@@ -35,7 +33,7 @@ static weir_status_t* random_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
   return self->seeds ? NULL : create_seeds(ctx, 0, renews && renews->u.b, self);
 }
 
-static int64_t random_cardinality(const weir_dataset_t* dataset) {
+static int64_t random_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_INFINITE;
 }
@@ -69,7 +67,7 @@ static weir_status_t* random_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- SamplingDataset ----
 
-static weir_status_t* sampling_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* sampling_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   random_t* self = (random_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   const weir_tensor_t* rate = weir_kernel_input(ctx, 1);
@@ -78,7 +76,7 @@ static weir_status_t* sampling_init(weir_kernel_ctx_t* ctx, weir_dataset_t* data
   return create_seeds(ctx, 2, false, self);
 }
 
-static int64_t sampling_cardinality(const weir_dataset_t* dataset) {
+static int64_t sampling_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }

@@ -3,7 +3,7 @@
 #include "tensor/cast.h"
 
 typedef struct range_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t start, stop, step;
 } range_t;
 
@@ -12,7 +12,7 @@ typedef struct range_iterator_t {
   int64_t next;
 } range_iterator_t;
 
-static weir_status_t* range_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* range_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   range_t* self = (range_t*)dataset;
   WEIR_TRY(weir_dataset_set_attrs(ctx, "output_types", "output_shapes", dataset));
   WEIR_TRY(weir_dataset_set_shape(dataset, 0, 0, NULL));
@@ -29,7 +29,7 @@ static bool is_past(const range_t* self, int64_t value) {
   return self->step > 0 ? value >= self->stop : value <= self->stop;
 }
 
-static int64_t range_cardinality(const weir_dataset_t* dataset) {
+static int64_t range_cardinality(const weir_data_t* dataset) {
   const range_t* self = (const range_t*)dataset;
   if (is_past(self, self->start)) return 0;
   uint64_t way = self->step > 0 ? (uint64_t)self->stop - (uint64_t)self->start

@@ -2,7 +2,7 @@
 #include "ops/data/rows.h"
 
 typedef struct rebatch_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t* sizes;  // of one batch after the other, over and over
   int64_t count;
   bool drops_remainder;
@@ -16,7 +16,7 @@ typedef struct rebatch_iterator_t {
   int64_t next;  // of sizes
 } rebatch_iterator_t;
 
-static weir_status_t* rebatch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* rebatch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   rebatch_t* self = (rebatch_t*)dataset;
   const weir_tensor_t* sizes = weir_kernel_input(ctx, 1);
   WEIR_TRY(weir_dataset_init_declared(ctx, dataset));
@@ -35,9 +35,9 @@ static weir_status_t* rebatch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datas
   return total > 0 ? NULL : WEIR_STATUS(INVALID_ARGUMENT, "`batch_sizes` must not all be 0.");
 }
 
-static void rebatch_deinit(weir_dataset_t* dataset) { weir_free(((rebatch_t*)dataset)->sizes); }
+static void rebatch_deinit(weir_data_t* dataset) { weir_free(((rebatch_t*)dataset)->sizes); }
 
-static int64_t rebatch_cardinality(const weir_dataset_t* dataset) {
+static int64_t rebatch_cardinality(const weir_data_t* dataset) {
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   return n == WEIR_CARDINALITY_INFINITE || n == 0 ? n : WEIR_CARDINALITY_UNKNOWN;
 }

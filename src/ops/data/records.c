@@ -28,7 +28,7 @@ static weir_status_t* read_offsets(weir_kernel_ctx_t* ctx, records_t* self) {
   return NULL;
 }
 
-static weir_status_t* records_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* records_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   records_t* self = (records_t*)dataset;
   int64_t buffer_size = 0;
   weir_view_t compression;
@@ -42,7 +42,7 @@ static weir_status_t* records_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datas
   return ctx->input_count > 3 ? read_offsets(ctx, self) : NULL;
 }
 
-static void records_deinit(weir_dataset_t* dataset) {
+static void records_deinit(weir_data_t* dataset) {
   weir_free(((records_t*)dataset)->offsets);
   weir_files_deinit(dataset);
 }

@@ -6,7 +6,7 @@
 // Walks over the dataset of input 0 within the step.
 static weir_status_t* begin(weir_kernel_ctx_t* ctx, const weir_walk_t* walk,
                             weir_iterator_t** out_iterator) {
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 0), &dataset));
   return weir_iterator_create(dataset, walk, out_iterator);
 }
@@ -142,7 +142,7 @@ static void single_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
 // ---- DatasetCardinality ----
 
 static weir_status_t* cardinality_cpu(weir_kernel_ctx_t* ctx) {
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 0), &dataset));
   return weir_kernel_output_int(ctx, 0, weir_dataset_cardinality(dataset));
 }

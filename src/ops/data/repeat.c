@@ -2,7 +2,7 @@
 #include "ops/data/dataset.h"
 
 typedef struct repeat_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t times;  // negative: for ever
 } repeat_t;
 
@@ -12,12 +12,12 @@ typedef struct repeat_iterator_t {
   bool is_fresh;  // this one has given nothing yet
 } repeat_iterator_t;
 
-static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   return weir_dataset_int(ctx, 1, "count", &((repeat_t*)dataset)->times);
 }
 
-static int64_t repeat_cardinality(const weir_dataset_t* dataset) {
+static int64_t repeat_cardinality(const weir_data_t* dataset) {
   int64_t times = ((const repeat_t*)dataset)->times;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (times < 0) return n == 0 ? 0 : WEIR_CARDINALITY_INFINITE;

@@ -57,7 +57,7 @@ weir_status_t* weir_rows_stack(weir_tensor_t** const* elements, int64_t count, i
   return status;
 }
 
-weir_status_t* weir_rows_set_shape(weir_dataset_t* self, int i, int64_t size,
+weir_status_t* weir_rows_set_shape(weir_data_t* self, int i, int64_t size,
                                    const weir_shape_t* shape) {
   int64_t dims[WEIR_MAX_RANK + 1] = {size};
   if (shape->rank < 0 || shape->rank >= WEIR_MAX_RANK)

@@ -15,7 +15,7 @@ WEIR_MUST_USE weir_status_t* weir_rows_stack(weir_tensor_t** const* elements, in
                                              int width, weir_tensor_t** out);
 
 // The size of a batch's dimension 0 as far as known, before |shape|: component |i| of |self|.
-WEIR_MUST_USE weir_status_t* weir_rows_set_shape(weir_dataset_t* self, int i, int64_t size,
+WEIR_MUST_USE weir_status_t* weir_rows_set_shape(weir_data_t* self, int i, int64_t size,
                                                  const weir_shape_t* shape);
 
 // Up to |limit| elements of input 0, in the order they came. |out_elements| is an array of |limit|

@@ -13,7 +13,7 @@ typedef struct scan_iterator_t {
   weir_tensor_t** state;
 } scan_iterator_t;
 
-static weir_status_t* scan_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* scan_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   scan_t* self = (scan_t*)dataset;
   const weir_attr_t* types = weir_attrs_list(weir_kernel_attrs(ctx), "Tstate");
   int count = (int)types->count;
@@ -31,7 +31,7 @@ static weir_status_t* scan_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset)
                             &self->map.function);
 }
 
-static void scan_deinit(weir_dataset_t* dataset) {
+static void scan_deinit(weir_data_t* dataset) {
   scan_t* self = (scan_t*)dataset;
   weir_element_free(self->initial, self->state_count);
   weir_free(self->state_types);
@@ -66,7 +66,7 @@ static weir_status_t* check_state(const scan_t* scan, weir_tensor_t* const* made
 // |args|: the state and an element; |made|: a new state and what comes out.
 static weir_status_t* step(scan_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** args,
                            weir_tensor_t** made, weir_tensor_t** out, bool* out_is_end) {
-  const weir_dataset_t* dataset = self->base.dataset;
+  const weir_data_t* dataset = self->base.dataset;
   const scan_t* scan = (const scan_t*)dataset;
   int states = scan->state_count, width = dataset->inputs[0]->count;
   WEIR_TRY(weir_iterator_pull(&self->base, 0, cancel, args + states, out_is_end));

@@ -2,7 +2,7 @@
 #include "ops/data/dataset.h"
 
 typedef struct shard_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t shards;
   int64_t index;
   bool is_strict;  // every shard must have an element
@@ -13,7 +13,7 @@ typedef struct shard_iterator_t {
   int64_t seen;  // elements of the input
 } shard_iterator_t;
 
-static weir_status_t* shard_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* shard_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   shard_t* self = (shard_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   self->is_strict = weir_attrs_bool(weir_kernel_attrs(ctx), "require_non_empty");
@@ -28,7 +28,7 @@ static weir_status_t* shard_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset
                      (long long)(self->shards - 1), (long long)self->index);
 }
 
-static int64_t shard_cardinality(const weir_dataset_t* dataset) {
+static int64_t shard_cardinality(const weir_data_t* dataset) {
   const shard_t* self = (const shard_t*)dataset;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   return n < 0 ? n : n / self->shards + (self->index < n % self->shards ? 1 : 0);

@@ -6,7 +6,7 @@
 #include "ops/data/seeds.h"
 
 typedef struct shuffle_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t buffer_size;  // WEIR_CARDINALITY_UNKNOWN: all elements
   int64_t times;        // walks over the input; -1: for ever
   weir_seeds_t* seeds;
@@ -171,17 +171,17 @@ static weir_status_t* read_size(weir_kernel_ctx_t* ctx, shuffle_t* self) {
                      "buffer_size must be greater than zero or UNKNOWN_CARDINALITY");
 }
 
-static weir_status_t* shuffle_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* shuffle_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(read_size(ctx, (shuffle_t*)dataset));
   return find_seeds(ctx, ctx->input_count > 4 ? 4 : -1, true, (shuffle_t*)dataset);
 }
 
-static weir_status_t* shuffle_v2_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* shuffle_v2_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(read_size(ctx, (shuffle_t*)dataset));
   return find_seeds(ctx, 2, false, (shuffle_t*)dataset);
 }
 
-static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   shuffle_t* self = (shuffle_t*)dataset;
   WEIR_TRY(read_size(ctx, self));
   WEIR_TRY(weir_dataset_int(ctx, 4, "count", &self->times));
@@ -190,11 +190,11 @@ static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
   return find_seeds(ctx, ctx->input_count > 5 ? 5 : -1, true, self);
 }
 
-static void shuffle_deinit(weir_dataset_t* dataset) {
+static void shuffle_deinit(weir_data_t* dataset) {
   weir_seeds_release(((shuffle_t*)dataset)->seeds);
 }
 
-static int64_t shuffle_cardinality(const weir_dataset_t* dataset) {
+static int64_t shuffle_cardinality(const weir_data_t* dataset) {
   int64_t times = ((const shuffle_t*)dataset)->times;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (times == -1) return n == 0 ? 0 : WEIR_CARDINALITY_INFINITE;

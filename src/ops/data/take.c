@@ -2,7 +2,7 @@
 #include "ops/data/dataset.h"
 
 typedef struct take_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t limit;  // negative: all
 } take_t;
 
@@ -11,14 +11,14 @@ typedef struct take_iterator_t {
   int64_t taken;
 } take_iterator_t;
 
-static weir_status_t* take_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* take_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   return weir_dataset_int(ctx, 1, "count", &((take_t*)dataset)->limit);
 }
 
 // ---- TakeDataset ----
 
-static int64_t take_cardinality(const weir_dataset_t* dataset) {
+static int64_t take_cardinality(const weir_data_t* dataset) {
   int64_t limit = ((const take_t*)dataset)->limit;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (n == WEIR_CARDINALITY_UNKNOWN) return n;
@@ -51,7 +51,7 @@ static weir_status_t* take_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- SkipDataset ----
 
-static int64_t skip_cardinality(const weir_dataset_t* dataset) {
+static int64_t skip_cardinality(const weir_data_t* dataset) {
   int64_t count = ((const take_t*)dataset)->limit;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (n < 0) return n;

@@ -2,7 +2,7 @@
 #include "ops/data/rows.h"
 
 typedef struct tensors_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_tensor_t** items;  // one a component
 } tensors_t;
 
@@ -12,7 +12,7 @@ typedef struct tensors_iterator_t {
 } tensors_iterator_t;
 
 static weir_status_t* keep_inputs(weir_kernel_ctx_t* ctx, tensors_t* self) {
-  weir_dataset_t* dataset = &self->base;
+  weir_data_t* dataset = &self->base;
   WEIR_TRY(weir_dataset_set_components(ctx->input_count, ctx->node->input_types, dataset));
   self->items = weir_element_create(dataset->count);
   if (!self->items) return weir_out_of_memory();
@@ -21,12 +21,12 @@ static weir_status_t* keep_inputs(weir_kernel_ctx_t* ctx, tensors_t* self) {
   return NULL;
 }
 
-static void tensors_deinit(weir_dataset_t* dataset) {
+static void tensors_deinit(weir_data_t* dataset) {
   weir_element_free(((tensors_t*)dataset)->items, dataset->count);
 }
 
 // The shapes that the node declares must allow those that the elements have.
-static weir_status_t* check_declared(weir_kernel_ctx_t* ctx, const weir_dataset_t* dataset) {
+static weir_status_t* check_declared(weir_kernel_ctx_t* ctx, const weir_data_t* dataset) {
   const weir_attr_t* shapes = weir_attrs_list(weir_kernel_attrs(ctx), "output_shapes");
   return weir_components_check_shapes((int)shapes->count, shapes->u.shapes, dataset->count,
                                       (const weir_shape_t* const*)dataset->shapes);
@@ -34,7 +34,7 @@ static weir_status_t* check_declared(weir_kernel_ctx_t* ctx, const weir_dataset_
 
 // ---- TensorDataset ----
 
-static weir_status_t* tensor_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* tensor_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   tensors_t* self = (tensors_t*)dataset;
   WEIR_TRY(keep_inputs(ctx, self));
   for (int i = 0; i < dataset->count; ++i)
@@ -42,7 +42,7 @@ static weir_status_t* tensor_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
   return check_declared(ctx, dataset);
 }
 
-static int64_t tensor_cardinality(const weir_dataset_t* dataset) {
+static int64_t tensor_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return 1;
 }
@@ -72,7 +72,7 @@ static weir_status_t* tensor_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- TensorSliceDataset ----
 
-static weir_status_t* slice_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* slice_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   tensors_t* self = (tensors_t*)dataset;
   WEIR_TRY(keep_inputs(ctx, self));
   for (int i = 0; i < dataset->count; ++i) {
@@ -87,7 +87,7 @@ static weir_status_t* slice_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset
   return check_declared(ctx, dataset);
 }
 
-static int64_t slice_cardinality(const weir_dataset_t* dataset) {
+static int64_t slice_cardinality(const weir_data_t* dataset) {
   return ((const tensors_t*)dataset)->items[0]->dims[0];
 }
 

@@ -37,7 +37,7 @@ static weir_status_t* check_buffer_size(weir_kernel_ctx_t* ctx, int i) {
 
 // ---- lines ----
 
-static weir_status_t* lines_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* lines_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   weir_files_t* self = (weir_files_t*)dataset;
   WEIR_TRY(weir_files_init(ctx, self));
   WEIR_TRY(read_compression(ctx, 1, self));
@@ -73,7 +73,7 @@ static weir_status_t* lines_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- equal pieces ----
 
-static weir_status_t* pieces_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* pieces_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   pieces_t* self = (pieces_t*)dataset;
   WEIR_TRY(weir_files_init(ctx, &self->files));
   WEIR_TRY(weir_dataset_int(ctx, 1, "header_bytes", &self->header_size));

@@ -2,7 +2,7 @@
 #include "ops/data/rows.h"
 
 typedef struct unbatch_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t size;  // of all elements, where shapes tell; -1: they do not
 } unbatch_t;
 
@@ -13,7 +13,7 @@ typedef struct unbatch_iterator_t {
   int64_t row_count;
 } unbatch_iterator_t;
 
-static weir_status_t* unbatch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* unbatch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   unbatch_t* self = (unbatch_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   self->size = -1;
@@ -28,7 +28,7 @@ static weir_status_t* unbatch_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datas
   return NULL;
 }
 
-static int64_t unbatch_cardinality(const weir_dataset_t* dataset) {
+static int64_t unbatch_cardinality(const weir_data_t* dataset) {
   int64_t size = ((const unbatch_t*)dataset)->size;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (n < 0) return n;

@@ -7,7 +7,7 @@ typedef struct unique_iterator_t {
   weir_map_t seen;  // elements as bytes
 } unique_iterator_t;
 
-static weir_status_t* unique_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* unique_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   if (dataset->count != 1)
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -20,7 +20,7 @@ static weir_status_t* unique_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
                      "`tf.string` component.");
 }
 
-static int64_t unique_cardinality(const weir_dataset_t* dataset) {
+static int64_t unique_cardinality(const weir_data_t* dataset) {
   (void)dataset;
   return WEIR_CARDINALITY_UNKNOWN;
 }
@@ -74,7 +74,7 @@ static const weir_iterator_vtable_t unique_iterator = {.size = sizeof(unique_ite
                                                        .next = unique_next,
                                                        .stop = unique_stop};
 static const weir_dataset_vtable_t unique_dataset = {.name = "Unique",
-                                                     .size = sizeof(weir_dataset_t),
+                                                     .size = sizeof(weir_data_t),
                                                      .init = unique_init,
                                                      .cardinality = unique_cardinality,
                                                      .iterator = &unique_iterator};

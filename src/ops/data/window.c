@@ -4,7 +4,7 @@
 // ---- a component of a window ----
 
 typedef struct piece_t {
-  weir_dataset_t base;
+  weir_data_t base;
   weir_tensor_t** items;  // one an element
   int64_t size;
 } piece_t;
@@ -14,12 +14,12 @@ typedef struct piece_iterator_t {
   int64_t next;
 } piece_iterator_t;
 
-static void piece_deinit(weir_dataset_t* dataset) {
+static void piece_deinit(weir_data_t* dataset) {
   piece_t* self = (piece_t*)dataset;
   weir_element_free(self->items, (int)self->size);
 }
 
-static int64_t piece_cardinality(const weir_dataset_t* dataset) {
+static int64_t piece_cardinality(const weir_data_t* dataset) {
   return ((const piece_t*)dataset)->size;
 }
 
@@ -44,7 +44,7 @@ static const weir_dataset_vtable_t piece_dataset = {.name = "Window",
 // ---- windows ----
 
 typedef struct window_t {
-  weir_dataset_t base;
+  weir_data_t base;
   int64_t size, shift, stride;
   bool drops_remainder;
 } window_t;
@@ -62,7 +62,7 @@ typedef struct window_iterator_t {
   bool is_input_ended;
 } window_iterator_t;
 
-static weir_status_t* window_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* window_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   window_t* self = (window_t*)dataset;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   WEIR_TRY(weir_dataset_int(ctx, 1, "size", &self->size));
@@ -85,7 +85,7 @@ static weir_status_t* window_init(weir_kernel_ctx_t* ctx, weir_dataset_t* datase
 // Elements that a whole window reaches over.
 static int64_t reach(const window_t* self) { return (self->size - 1) * self->stride + 1; }
 
-static int64_t window_cardinality(const weir_dataset_t* dataset) {
+static int64_t window_cardinality(const weir_data_t* dataset) {
   const window_t* self = (const window_t*)dataset;
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (n < 0) return n;
@@ -136,8 +136,8 @@ static void advance(window_iterator_t* self, weir_cancel_t* cancel, weir_tensor_
 static weir_status_t* create_piece(const window_iterator_t* self, int component, int64_t size,
                                    weir_tensor_t** out) {
   const window_t* window = (const window_t*)self->base.dataset;
-  const weir_dataset_t* input = window->base.inputs[0];
-  weir_dataset_t* dataset = NULL;
+  const weir_data_t* input = window->base.inputs[0];
+  weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_create(&piece_dataset, &dataset));
   piece_t* piece = (piece_t*)dataset;
   const weir_shape_t* shape = input->shapes[component];

@@ -3,7 +3,7 @@
 
 typedef struct wrapped_t {
   weir_variant_object_t base;
-  weir_dataset_t* dataset;  // retained
+  weir_data_t* dataset;  // retained
 } wrapped_t;
 
 static void wrapped_destroy(void* object) {
@@ -22,7 +22,7 @@ static weir_status_t* output_variant(weir_kernel_ctx_t* ctx, weir_variant_object
 }
 
 static weir_status_t* wrap_cpu(weir_kernel_ctx_t* ctx) {
-  weir_dataset_t* dataset = NULL;
+  weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 0), &dataset));
   wrapped_t* wrapped = weir_calloc(1, sizeof(*wrapped));
   if (!wrapped) return weir_out_of_memory();

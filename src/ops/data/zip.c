@@ -1,7 +1,7 @@
 // zip.c — ZipDataset: elements of several datasets side by side.
 #include "ops/data/dataset.h"
 
-static weir_status_t* gather_components(weir_dataset_t* dataset, int count) {
+static weir_status_t* gather_components(weir_data_t* dataset, int count) {
   weir_dtype_t* types = weir_alloc_array((size_t)count, sizeof(*types));
   if (!types) return weir_out_of_memory();
   for (int i = 0, at = 0; i < dataset->input_count; ++i)
@@ -17,14 +17,14 @@ static weir_status_t* gather_components(weir_dataset_t* dataset, int count) {
   return status;
 }
 
-static weir_status_t* zip_init(weir_kernel_ctx_t* ctx, weir_dataset_t* dataset) {
+static weir_status_t* zip_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   int count = 0;
   WEIR_TRY(weir_dataset_set_inputs(ctx, 0, ctx->input_count, dataset));
   for (int i = 0; i < dataset->input_count; ++i) count += dataset->inputs[i]->count;
   return gather_components(dataset, count);
 }
 
-static int64_t zip_cardinality(const weir_dataset_t* dataset) {
+static int64_t zip_cardinality(const weir_data_t* dataset) {
   int64_t least = WEIR_CARDINALITY_INFINITE;
   for (int i = 0; i < dataset->input_count; ++i) {
     int64_t n = weir_dataset_cardinality(dataset->inputs[i]);
@@ -61,7 +61,7 @@ static weir_status_t* zip_next(weir_iterator_t* self, weir_cancel_t* cancel, wei
 static const weir_iterator_vtable_t zip_iterator = {
     .size = sizeof(weir_iterator_t), .start = zip_start, .next = zip_next};
 static const weir_dataset_vtable_t zip_dataset = {.name = "Zip",
-                                                  .size = sizeof(weir_dataset_t),
+                                                  .size = sizeof(weir_data_t),
                                                   .init = zip_init,
                                                   .cardinality = zip_cardinality,
                                                   .iterator = &zip_iterator};
