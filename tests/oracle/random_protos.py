@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Small random graphs in Weir and in TensorFlow, drawn at the level of protos: values, shapes, codes, and what messages say.
+"""Small random graphs in Weir and in TensorFlow, drawn at the level of protos: values, shapes, codes, and whom messages name.
 
     random_protos.py [--seed N] [--count N] [--minutes N] [--jobs N] [--families NAME...] [--lib FILE]
     random_protos.py --script FILE         runs a printed graph again
 
-Each seed is a graph of a family of proto_draw.py and some steps. Compared are inferred shapes, fetched values, codes, and of each
-message what TensorFlow's own tests look for: a pattern of looked_for.txt that is in TensorFlow's message must be in Weir's. A graph
-that differs is made small and printed; a crash or a hang is reported with its seed.
+Each seed is a graph of a family of proto_draw.py and some steps. Compared are inferred shapes, fetched values, codes, and which nodes
+messages name; what else they say is for programs_message.py. A graph that differs is made small and printed; a crash or a hang is
+reported with its seed.
 """
 import argparse
 import ctypes
@@ -61,27 +61,8 @@ LESS = ('TensorArrayReadV3', 'TensorArrayGatherV3', 'TensorListConcatV2', 'Tile'
 LATE = random_tensorflow.DEADLINE_EXCEEDED
 
 
-def read_patterns():
-    with open(os.path.join(HERE, 'looked_for.txt')) as f:
-        return [widened(line.rstrip('\n')) for line in f if not line.startswith('#')]
-
-
-def widened(pattern):
-    """|pattern| with any shape and any number in place of those of the test that it is from."""
-    wide = re.sub(r'\\?\[[\d,?\\ -]*\\?\]', lambda m: r'\[[^\]]*\]' if m[0].startswith('\\[') else m[0], pattern)
-    wide = re.sub(r'(?<![\\\[{,d-])\d+(?![\]}-])', r'-?\\d+', wide)
-    try:
-        return re.compile(wide, re.S)
-    except re.error:
-        return re.compile(pattern, re.S)
-
-
-def unsaid(patterns, names, got, want):
-    """What TensorFlow's message |want| says and Weir's does not, of what tests look for and of names of nodes."""
-    for pattern in patterns:
-        found = pattern.search(want)
-        if found and (not pattern.search(got) if '.*' in pattern.pattern or '.+' in pattern.pattern else found[0] not in got):
-            return found[0]
+def unsaid(names, got, want):
+    """The node that TensorFlow's message |want| names and Weir's does not."""
     return next((n for n in names if n in want and n not in got), None)
 
 
@@ -185,7 +166,6 @@ class Worker:
     def __init__(self, options, place, write):
         self.options, self.place, self.write = options, place, write
         self.tensorflow, self.weir = TensorFlow(), Weir(os.path.abspath(options.lib))
-        self.patterns = read_patterns()
         self.undetermined = 0
 
     def run(self, seed):
@@ -237,7 +217,7 @@ class Worker:
             if text:
                 return ('value',), f'step {i}: {text}'
             if outcome.code not in (0, LATE):
-                missing = unsaid(self.patterns, [n.name for n in program.nodes], got[i].message, bare(outcome.message))
+                missing = unsaid([n.name for n in program.nodes], got[i].message, bare(outcome.message))
                 if missing:
                     return ('says',), f'step {i} does not say {missing!r}: {got[i].show()}, not {outcome.show()}'
         for key in want_shapes:
