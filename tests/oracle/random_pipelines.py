@@ -64,8 +64,8 @@ def trim(steps):
     return steps
 
 
-def run_one(lib, seed, current):
-    """(words, problem)."""
+def run_one(lib, seed, note):
+    """(words, problem). note(phase) says what it is at."""
     p = programs.Program('pipeline', seed, 0)
     words = ''
     try:
@@ -75,10 +75,10 @@ def run_one(lib, seed, current):
     except Exception:  # pylint: disable=broad-except
         return words, f'the pipeline itself is bad: {traceback.format_exc()}'
     p.finish()
-    current.set(f'{seed} tensorflow')
+    note('tensorflow')
     with program_run.in_folder(p.files):
         programs.run_tensorflow(p)
-    current.set(f'{seed} weir')
+    note('weir')
     with program_run.in_folder(p.files):
         problem = program_run.run_weir(lib, p.graph_def.SerializeToString(), trim(p.steps), p.threads, p.passes, False)
     return words, problem
@@ -88,9 +88,10 @@ def run(options, seeds, current):
     lib = libweir.Library(os.path.abspath(options.lib))
     failures = 0
     for seed in seeds:
-        current.set(f'{seed} build')
+        note = lambda phase: current.set(f'{seed} {phase} {failures}')  # read after a crash
+        note('build')
         signal.alarm(HANG_S)
-        words, problem = run_one(lib, seed, current)
+        words, problem = run_one(lib, seed, note)
         failures += problem is not None
         if options.verbose:
             print(f'seed {seed}: {words}', flush=True)
@@ -111,7 +112,8 @@ def run_all(options):
         for seeds, place, result in zip(parts, places, results):
             differ += result or 0
             if result is None:
-                seed, phase = place.get().split()
+                seed, phase, before = place.get().split()
+                differ += int(before)
                 refused += phase == 'tensorflow'
                 crashes += phase != 'tensorflow'
                 print(f'seed {seed}: a crash or a hang, in {phase}', flush=True)
