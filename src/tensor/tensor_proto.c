@@ -216,7 +216,8 @@ static weir_status_t* read_content(weir_view_t content, weir_tensor_t* tensor) {
     return WEIR_STATUS(UNIMPLEMENTED, "a %s cannot be read from tensor_content",
                        weir_dtype_name(tensor->dtype));
   }
-  memcpy(tensor->data, content.data, content.size);
+  // check_content has seen that it is as much, or that there is nothing to fill.
+  memcpy(tensor->data, content.data, weir_tensor_byte_size(tensor));
   normalise(tensor);
   return NULL;
 }
