@@ -56,6 +56,7 @@ NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
     'Cholesky': 'reads one triangle, but the gradient is that of a symmetric matrix',
     'Betainc': 'no gradient of the first two arguments',
+    'SparseSoftmax': 'the gradient takes the indices for sorted, in TensorFlow too',
     'MatrixSolveLs': 'no gradient of the regularizer',
     'SelfAdjointEigV2': 'reads one triangle, whose diagonal has no imaginary part',
     'RandomGamma': 'a draw that is rejected is a jump',

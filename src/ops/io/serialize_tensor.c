@@ -55,7 +55,7 @@ const weir_op_module_t weir_ops_io_serialize_tensor = {
          .attrs = "T: type",
          .inputs = "tensor: T",
          .outputs = "serialized: string",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A tensor as a TensorProto",
          .infer_shape = weir_shape_fn_scalar,
          .kernels = WEIR_CPU_KERNEL(
@@ -67,7 +67,7 @@ const weir_op_module_t weir_ops_io_serialize_tensor = {
          .attrs = "out_type: type",
          .inputs = "serialized: string",
          .outputs = "output: out_type",
-         .flags = WEIR_OP_NO_GRADIENT,
+         .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The tensor of a TensorProto",
          .infer_shape = weir_shape_fn_unknown,
          .kernels = WEIR_CPU_KERNEL(.compute = parse_cpu)},

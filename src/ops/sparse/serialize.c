@@ -94,12 +94,12 @@ static weir_status_t* serialize_many_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-#define SERIALIZE_OP(op_name, text, shape_fn, fn, constraint)                           \
-  {                                                                                     \
-    .name = op_name, .attrs = "T: type; out_type: {string, variant} = DT_STRING",       \
-    .inputs = "sparse_indices: int64; sparse_values: T; sparse_shape: int64",           \
-    .outputs = "serialized_sparse: out_type", .summary = text, .infer_shape = shape_fn, \
-    .kernels = WEIR_CPU_KERNEL(.types = constraint, .compute = fn)                      \
+#define SERIALIZE_OP(op_name, text, shape_fn, fn, constraint)                               \
+  {                                                                                         \
+    .name = op_name, .attrs = "T: type; out_type: {string, variant} = DT_STRING",           \
+    .inputs = "sparse_indices: int64; sparse_values: T; sparse_shape: int64",               \
+    .outputs = "serialized_sparse: out_type", .flags = WEIR_OP_HOST_ONLY, .summary = text,  \
+    .infer_shape = shape_fn, .kernels = WEIR_CPU_KERNEL(.types = constraint, .compute = fn) \
   }
 
 const weir_op_module_t weir_ops_sparse_serialize = {
