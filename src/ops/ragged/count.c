@@ -30,8 +30,8 @@ static weir_status_t* check_ends(const weir_tensor_t* splits, const weir_tensor_
 }
 
 static weir_status_t* count_shape(weir_shape_ctx_t* ctx) {
-  const int rank = weir_shape_input(ctx, 1)->rank;
-  return weir_sparse_shape_set(ctx, 0, -1, rank < 0 ? -1 : rank + 1);
+  const bool is_vector = weir_shape_input(ctx, 1)->rank == 1;
+  return weir_sparse_shape_set(ctx, 0, -1, is_vector ? 2 : -1);
 }
 
 static weir_status_t* count_cpu(weir_kernel_ctx_t* ctx) {
