@@ -44,7 +44,9 @@ def tensors_map(p):
     one = raw.AddSparseToTensorsMap(**parts, shared_name=name, name='one')
     many = raw.AddManySparseToTensorsMap(**parts, shared_name=name, name='many')
     handles = tf1.placeholder(tf.int64, None)
-    take = raw.TakeManySparseFromTensorsMap(sparse_handles=handles, dtype=dtype, shared_name=name or p.pick('one', 'many'))
+    whose = p.pick('one', 'many')
+    with tf1.colocate_with(one if whose == 'one' else many):  # as the client does: a map is of a device
+        take = raw.TakeManySparseFromTensorsMap(sparse_handles=handles, dtype=dtype, shared_name=name or whose)
     p.step(one)
     p.step(many)
     p.step(one)
