@@ -347,6 +347,7 @@ static bool read_step(read_t* read, weir_status_t** out_status) {
   // A reset may have come in between: the name is good all the same.
   if (name) status = start_file(r, name);
   if (!status && is_in_progress(r)) status = read_pairs(read, r);
+  if (status) weir_strbuf_free(&r->buffer);  // which may hold gigabytes of a line without end
   weir_mutex_unlock(&r->mu);
   weir_interrupt_set(before);
   weir_value_release(&read->name);
