@@ -151,9 +151,7 @@ def test_receiver_killed_before_it_reads(three):
             clusters.wait_until(lambda: not any(task.held()[name] for name in ('weir_steps_open', 'weir_rpc_calls_running')))
         thread = threading.Thread(target=receive)
         thread.start()
-        # Its request to the parameter server waits there once its part of the graph runs.
-        clusters.wait_until(lambda: metric(victim, 'weir_graphs_running'))
-        clusters.wait_until(lambda: ps.held()['weir_rpc_calls_running'] >= 2)  # RunGraph and RecvTensor
+        clusters.wait_until(lambda: metric(ps, 'weir_tensors_awaited') == 1)
         victim.process.send_signal(signal.SIGSTOP)
         s.run(opened)
         clusters.wait_until(lambda: held(ps) == 1)

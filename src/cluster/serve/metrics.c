@@ -183,6 +183,8 @@ static void put_task(weir_task_t* task, weir_strbuf_t* out) {
               "Bytes of tensors that other tasks fetched here.");
   put_counter(out, "weir_tensor_same_host_bytes_total", atomic_load(&task->same_host.bytes_read),
               "Bytes of tensors copied from the memory of other tasks on this machine.");
+  put_gauge(out, "weir_tensors_awaited", atomic_load(&task->receives_open),
+            "Tensors that other tasks asked for and have no answer to yet.");
   put_gauge(out, "weir_tensors_held", weir_same_host_count(&task->same_host),
             "Tensors that tasks on this machine were told to copy and have not yet.");
   weir_mutex_lock(&task->mu);

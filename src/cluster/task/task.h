@@ -41,7 +41,7 @@ typedef struct weir_task_t {
   int waiting_count;                                   // weir_task_wait: functions that run
   weir_cond_t waited;                                  // one of them has ended
   int unknown_step_count;                              // of them, how many only receivers know of
-  atomic_llong bytes_received, bytes_sent, steps_run;  // for metrics
+  atomic_llong bytes_received, bytes_sent, steps_run, receives_open;  // for metrics
 } weir_task_t;
 
 typedef struct weir_task_options_t {

@@ -86,6 +86,7 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
   if (!status) status = tensor_response(receive, take_tensor, is_dead, &message);
   weir_tensor_release(take_tensor);
   weir_rpc_call_on_cancel(receive->call, NULL, NULL);
+  atomic_fetch_sub_explicit(&task->receives_open, 1, memory_order_relaxed);
   if (status) {
     status = weir_status_payloads(weir_status_from(status, task->name));
     weir_rpc_call_fail(receive->call, status);
@@ -217,6 +218,7 @@ void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call) {
     weir_worker_call_finish(call, status);
     return;
   }
+  atomic_fetch_add_explicit(&worker->task->receives_open, 1, memory_order_relaxed);
   weir_rpc_call_on_cancel(call, cancel_receive, receive);
   if (wish.again) send_held(receive, wish.again);
   else weir_task_receive(worker->task, step_id, key, receive->cancel, receive_done, receive);
