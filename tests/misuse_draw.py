@@ -328,7 +328,9 @@ class Draw:
         if wanted is Rate:
             return 0.5
         if wanted is Pair:
-            return Some('edge', (self.rng.choice(edges),)) if 'tables' in kind else Some('int64', (1,))
+            lists = {'weir_tables_t': ('edge', (self.rng.choice(edges),)), 'weir_strings_t': ('text', (self.name('text'),)),
+                     'weir_shapes_t': ('int64', ()), 'weir_types_t': ('int', (1,)), 'weir_floats_t': ('float', (0.5,))}
+            return Some(*lists.get(kind, ('int64', (1,))))
         if kind == 'weir_edge_t*':
             return Out(None) if name.startswith('out') else Some('edge', (self.rng.choice(edges),))
         if kind == 'char*':

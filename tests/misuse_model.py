@@ -205,7 +205,11 @@ class Model(World):
         is_known = all(v.initial.value for v in variables)
 
         def run(env):
-            made = {v: env.of(v.initial) for v in variables}
+            without = Env({v: value for v, value in env.state.items() if v not in variables}, env.feeds)
+            try:
+                made = {v: without.of(v.initial) for v in variables}
+            except Several as early:  # one of what another is to begin with: in which order is open
+                raise Unknown from early
             return lambda: env.state.update(made)
         self.keep_node(call, error, result, run if is_known else None)
 

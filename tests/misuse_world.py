@@ -313,6 +313,11 @@ class World:
         error = self.error_of(call, result_kind, result, root)
         self.judge(call, wrongs, was_failed, error, result, values)
 
+    def may_abort(self, call):
+        """Whether a refusal may end the program: not where there is a scope to tell."""
+        things = [self.thing(a) for a in call.args if isinstance(a, Of)]
+        return self.root_of(call) is None or any(t is not None and t.ended for t in things)
+
     def is_taken(self, call):
         """Whether what has ended has left its address to something else: nobody could tell the two apart."""
         for argument in call.args:

@@ -46,7 +46,7 @@ class Child:
 
     def __init__(self, library, ops, calls):
         """|calls|(model) gives them one by one."""
-        self.calls, self.problem = [], None
+        self.calls, self.problem, self.may_abort = [], None, False
         reader, writer = os.pipe()
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as errors:
             self.pid = os.fork()
@@ -73,6 +73,7 @@ class Child:
             model = Model(library, ops)
             for call in calls(model):
                 os.write(writer, f'{call!r}\n'.encode())
+                os.write(writer, b'? may abort\n' if model.may_abort(call) else b'? must answer\n')
                 model.make(call)
         except Problem as problem:
             os.write(writer, f'! {problem}\n'.encode())
@@ -84,6 +85,8 @@ class Child:
     def take(self, line):
         if line.startswith('! '):
             self.problem = line[2:].strip()
+        elif line.startswith('? '):
+            self.may_abort = line == '? may abort\n'
         else:
             self.calls.append(eval(line, dict(WORDS)))  # pylint: disable=eval-used
 
@@ -91,9 +94,10 @@ class Child:
         """None where the last call aborted with a message that names it."""
         name = self.calls[-1].name if self.calls else 'nothing'
         what = signal.Signals(os.WTERMSIG(self.status)).name if os.WIFSIGNALED(self.status) else f'exit {self.status >> 8}'
-        if what == 'SIGABRT' and name in self.errors and SANITIZER not in self.errors:
+        message = [line for line in self.errors.splitlines() if '[0x' not in line]  # the rest is where it was called
+        if what == 'SIGABRT' and self.may_abort and any(name in line for line in message) and SANITIZER not in self.errors:
             return None
-        return f'{what}: {self.errors[-600:].strip()}'
+        return f'{what}: {" ".join(message)[-600:].strip()}'
 
     def kind(self):
         """What failed how: a shorter sequence shall do the same."""

@@ -216,9 +216,8 @@ static weir_scope_collection_t* add_collection(weir_scope_t* scope, const char* 
 
 void weir_scope_collect(weir_scope_t* scope, const char* key, weir_edge_t edge) {
   WEIR_ASSERT_ARG(scope);
-  WEIR_ASSERT_ARG(key);
   if (scope->root->status) return;
-  if (!WEIR_HAS_ARG(scope, edge.node)) return;
+  if (!WEIR_HAS_ARG(scope, key) || !WEIR_HAS_ARG(scope, edge.node)) return;
   if (edge.node->graph != scope->root->graph) {
     weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: '%s' is of another graph", __func__,
                                        edge.node->def.name));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #ifdef __GLIBC__
+#include <dlfcn.h>
 #include <execinfo.h>
 #define WEIR_HAVE_BACKTRACE 1
 #endif
@@ -241,18 +242,36 @@ void weir_check_failed(const char* condition, const char* file, int line) {
   abort();
 }
 
-// Names of the functions on the stack, where the C library can tell them.
-static void print_calls(void) {
 #ifdef WEIR_HAVE_BACKTRACE
-  void* frames[32];
-  backtrace_symbols_fd(frames, backtrace(frames, (int)WEIR_COUNT_OF(frames)), STDERR_FILENO);
-#endif
+// The function of this library that the program called, the outermost on the stack, where the
+// loader knows its name; else |function|.
+static const char* called_by_program(void* const* frames, int count, const char* function) {
+  Dl_info own, info;
+  if (!dladdr((const void*)(uintptr_t)weir_abort_on, &own)) return function;
+  for (int i = 0; i < count && dladdr(frames[i], &info) && info.dli_fbase == own.dli_fbase; ++i) {
+    if (info.dli_sname && !strncmp(info.dli_sname, "weir_", 5)) function = info.dli_sname;
+  }
+  return function;
 }
 
-void weir_abort_on(const char* function, const char* argument, const char* fault) {
+static void print_fault(const char* function, const char* argument, const char* fault) {
+  void* frames[32];
+  int count = backtrace(frames, (int)WEIR_COUNT_OF(frames));
+  const char* called = called_by_program(frames, count, function);
+  if (strcmp(called, function)) fprintf(stderr, "%s: ", called);
   fprintf(stderr, "%s: %s %s\n", function, argument, fault);
   fflush(stderr);
-  print_calls();
+  backtrace_symbols_fd(frames, count, STDERR_FILENO);
+}
+#else
+static void print_fault(const char* function, const char* argument, const char* fault) {
+  fprintf(stderr, "%s: %s %s\n", function, argument, fault);
+  fflush(stderr);
+}
+#endif
+
+void weir_abort_on(const char* function, const char* argument, const char* fault) {
+  print_fault(function, argument, fault);
   abort();
 }
 

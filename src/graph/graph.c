@@ -6,7 +6,6 @@
 #include "base/details.h"
 #include "graph/function.h"
 #include "graph/graph_internal.h"
-#include "op/resource.h"
 
 weir_status_t* weir_graph_new(const weir_registry_t* registry, weir_graph_t** out_graph) {
   weir_graph_t* graph = weir_calloc(1, sizeof(*graph));
@@ -31,7 +30,6 @@ weir_graph_t* weir_graph_ref(weir_graph_t* graph) {
 
 void weir_graph_unref(weir_graph_t* graph) {
   if (!graph || !weir_ref_dec(&graph->ref)) return;
-  weir_resources_destroy(graph->resources);
   weir_map_free(&graph->names);
   weir_map_free(&graph->name_counts);
   weir_tensor_list_free(&graph->tensors);

@@ -35,8 +35,9 @@ struct weir_node_t {
 struct weir_graph_t {
   weir_ref_t ref;
   weir_mutex_t mu;  // taken by the API and by sessions around any use; not by the functions below
-  struct weir_resources_t*
-      resources;  // state shared by the graph's sessions; made by the first; NULL before
+  // State shared by the graph's sessions: made by the first, ended by the last. NULL without any.
+  struct weir_resources_t* resources;
+  int resource_users;
   const weir_registry_t* registry;  // borrowed
   weir_arena_t arena;
   weir_tensor_list_t tensors;  // references held by attributes

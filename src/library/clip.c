@@ -1,6 +1,7 @@
 // clip.c — Clipping of gradients, with TensorFlow's formulas: NaN and infinity are never hidden.
 #include "weir/clip.h"
 
+#include "nodes.h"
 #include "weir/ops.h"
 
 static weir_edge_t number(weir_scope_t* s, float value, weir_edge_t like) {
@@ -14,7 +15,7 @@ static weir_edge_t all_axes(weir_scope_t* s, weir_edge_t x) {
 }
 
 static bool is_nothing(weir_scope_t* scope, weir_gradient_t gradient) {
-  return weir_scope_status(scope) || !gradient.values.node;
+  return !gradient.values.node || !weir_lib_ready(scope, "clip", gradient.values);
 }
 
 weir_gradient_t weir_clip_gradient_by_value(weir_scope_t* scope, weir_gradient_t gradient,

@@ -439,7 +439,7 @@ static void test_schedule_of_no_step(void** state) {
   world_t* w = *state;
   weir_cosine_decay(w->scope, 0.1f, (weir_edge_t){0}, 10);
   check_error(weir_status_copy(weir_scope_status(w->scope)), WEIR_INVALID_ARGUMENT,
-              "CosineDecay: the step is no edge");
+              "CosineDecay: input 0 is an edge without a node");
 }
 
 static void test_norm_of_nothing(void** state) {

@@ -1,6 +1,7 @@
 // schedule.c — Learning rates as functions of the step, with TensorFlow's formulas in its order.
 #include "weir/schedule.h"
 
+#include "nodes.h"
 #include "weir/ops.h"
 
 // A schedule under construction: all its values have one type, the rate's.
@@ -12,11 +13,8 @@ typedef struct schedule_t {
 
 static schedule_t begin(weir_scope_t* scope, const char* name, weir_rate_t rate, weir_edge_t step) {
   schedule_t s = {.scope = weir_scope_in(scope, name), .dtype = WEIR_DTYPE_FLOAT};
-  if (weir_scope_status(scope)) return s;
-  if (!step.node) {
-    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "%s: the step is no edge", name));
-    return s;
-  }
+  if (!weir_lib_ready(scope, name, step)) return s;
+  if (rate.edge.node && !weir_lib_ready(scope, name, rate.edge)) return s;
   if (rate.edge.node) s.dtype = weir_edge_type(rate.edge);
   s.rate = weir_rate_value(s.scope, rate, s.dtype);
   s.step = weir_edge_type(step) == s.dtype ? step : weir_cast(s.scope, step, s.dtype);
@@ -113,8 +111,7 @@ static weir_edge_t boundary(weir_scope_t* scope, int64_t value, weir_dtype_t dty
   return dtype == WEIR_DTYPE_INT64 ? edge : weir_cast(scope, edge, dtype);
 }
 
-static weir_status_t* check_pieces(weir_edge_t step, weir_ints_t boundaries, weir_floats_t values) {
-  if (!step.node) return WEIR_STATUS(INVALID_ARGUMENT, "PiecewiseConstant: the step is no edge");
+static weir_status_t* check_pieces(weir_ints_t boundaries, weir_floats_t values) {
   if (boundaries.count < 1 || boundaries.count != values.count - 1)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "PiecewiseConstant: the length of boundaries (%d) should be 1 less than the "
@@ -130,8 +127,8 @@ static weir_status_t* check_pieces(weir_edge_t step, weir_ints_t boundaries, wei
 
 weir_edge_t weir_piecewise_constant(weir_scope_t* scope, weir_edge_t step, weir_ints_t boundaries,
                                     weir_floats_t values) {
-  if (weir_scope_status(scope)) return (weir_edge_t){0};
-  weir_status_t* status = check_pieces(step, boundaries, values);
+  if (!weir_lib_ready(scope, "PiecewiseConstant", step)) return (weir_edge_t){0};
+  weir_status_t* status = check_pieces(boundaries, values);
   if (status) {
     weir_scope_fail(scope, status);
     return (weir_edge_t){0};

@@ -12,13 +12,30 @@
 enum { MAX_PLANS = 1000 };  // signatures kept ready; of more, those used last
 
 // The state that the graph's sessions share, made by the first of them.
-static weir_status_t* shared_resources(weir_graph_t* graph, weir_resources_t** out_resources) {
+static weir_status_t* join_state(weir_session_t* session, weir_resources_t** out_resources) {
+  weir_graph_t* graph = session->graph;
   weir_status_t* status = NULL;
   weir_mutex_lock(&graph->mu);
   if (!graph->resources) status = weir_resources_create(DEFAULT_CONTAINER, &graph->resources);
+  if (!status) ++graph->resource_users;
   *out_resources = graph->resources;
   weir_mutex_unlock(&graph->mu);
+  session->shares_state = !status;
   return status;
+}
+
+// The last of them ends it.
+static void leave_state(weir_session_t* session) {
+  if (!session->shares_state) return;
+  weir_graph_t* graph = session->graph;
+  weir_resources_t* ended = NULL;
+  weir_mutex_lock(&graph->mu);
+  if (--graph->resource_users == 0) {
+    ended = graph->resources;
+    graph->resources = NULL;
+  }
+  weir_mutex_unlock(&graph->mu);
+  weir_resources_destroy(ended);
 }
 
 static weir_status_t* generation_create(weir_session_generation_t** out_generation) {
@@ -48,7 +65,7 @@ static weir_status_t* init(weir_session_t* session, const weir_session_options_t
                                     .rates = options->rates,
                                     .allow_soft_placement = options->allow_soft_placement};
   WEIR_TRY(generation_create(&session->generation));
-  if (!options->isolate_state) WEIR_TRY(shared_resources(session->graph, &wanted.resources));
+  if (!options->isolate_state) WEIR_TRY(join_state(session, &wanted.resources));
   WEIR_TRY(weir_runtime_create(&wanted, &program.runtime));
   weir_status_t* status = weir_program_create(&program, &session->program);
   weir_runtime_release(program.runtime);
@@ -121,6 +138,7 @@ void weir_session_destroy(weir_session_t* session) {
     weir_plan_release(entry->value);
   weir_lru_free(&session->plans);
   weir_program_destroy(session->program);
+  leave_state(session);
   generation_destroy(session->generation);
   weir_cond_destroy(&session->idle);
   weir_mutex_destroy(&session->mu);

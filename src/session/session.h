@@ -43,6 +43,7 @@ struct weir_session_t {
   weir_session_generation_t* generation;  // of steps started now; replaced when cancelled
   int running_count;
   int64_t next_step_id;
+  bool shares_state;  // with the graph's other sessions; constant
 };
 
 // A session that hands everything to |take_remote|.

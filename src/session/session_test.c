@@ -263,6 +263,24 @@ static void test_sessions_share_state(void** state) {
   assert_float_equal(fetch_float(first, v), 4, 0);
 }
 
+static void test_state_ends_with_the_last_session(void** state) {
+  world_t* w = *state;
+  weir_edge_t v = weir_variable(w->scope, "v", weir_const_float(w->scope, 4));
+  weir_node_t* init = weir_initializer(w->scope);
+  const weir_session_options_t options = {.threads = 1};
+  weir_session_t *first = NULL, *second = NULL;
+  check_ok(weir_session_create(w->graph, &options, &first));
+  check_ok(weir_session_run_target(first, init));
+  check_ok(weir_session_create(w->graph, &options, &second));
+  weir_session_destroy(first);
+  assert_float_equal(fetch_float(second, v), 4, 0);
+  weir_session_destroy(second);
+  check_ok(weir_session_create(w->graph, &options, &second));
+  float value;
+  check_error(weir_session_fetch_float(second, v, &value), WEIR_FAILED_PRECONDITION, "v");
+  weir_session_destroy(second);
+}
+
 static void test_seeds_continue_between_signatures(void** state) {
   world_t* w = *state;
   weir_edge_t r =
@@ -918,6 +936,7 @@ int main(void) {
       TEST(test_no_memory_for_the_result),
       TEST(test_containers),
       TEST(test_sessions_share_state),
+      TEST(test_state_ends_with_the_last_session),
       TEST(test_seeds_continue_between_signatures),
       TEST(test_concurrent_steps),
       TEST(test_concurrent_producers_and_consumers),
