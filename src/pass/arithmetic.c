@@ -77,6 +77,12 @@ static uint8_t moving_marks(const arithmetic_t* pass, const weir_node_t* node) {
   return marks;
 }
 
+// Whether a program can tell that |node| ran: by what it does, or by the error of a variable that
+// is not initialised.
+static bool must_run(const weir_node_t* node) {
+  return weir_rewrite_has_effect(node) || weir_rewrite_reads_reference(node);
+}
+
 static weir_status_t* mark_nodes(arithmetic_t* pass) {
   const bool* conditional = NULL;
   size_t count = pass->rewrite.count;
@@ -85,8 +91,7 @@ static weir_status_t* mark_nodes(arithmetic_t* pass) {
   memset(pass->marks, 0, count + 1);
   for (size_t i = 0; i < 2 * count; ++i) {  // twice: for what a loop carries round
     const weir_node_t* node = pass->rewrite.order[i % count];
-    bool must_run = weir_rewrite_has_effect(node) || weir_rewrite_reads_reference(node);
-    uint8_t marks = must_run ? EFFECT : 0;
+    uint8_t marks = must_run(node) ? EFFECT : 0;
     for (int k = 0; k < node->def.input_count; ++k)
       marks |= pass->marks[node->inputs[k].node->id] & EFFECT;
     for (int k = 0; k < node->control_count; ++k)
@@ -143,7 +148,7 @@ static bool keeps_effects(const arithmetic_t* pass, const cone_t* cone, const we
   for (int i = 0; i < node->def.input_count; ++i) {
     weir_edge_t edge = node->inputs[i];
     if (!(pass->marks[edge.node->id] & EFFECT) || has_leaf(cone, edge)) continue;
-    if (--*budget < 0 || weir_rewrite_has_effect(edge.node)) return false;
+    if (--*budget < 0 || must_run(edge.node)) return false;
     // Loops are not searched: their back edges lead round in circles.
     if (weir_node_role(edge.node) != WEIR_ROLE_NONE) return false;
     for (int k = 0; k < edge.node->control_count; ++k) {

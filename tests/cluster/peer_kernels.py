@@ -58,6 +58,8 @@ def text(step):
     count = step.chance.choice([1, 8, 64, 4096])
     if width * count > 1 << 28 and width * count < 1 << 36:
         count = 1 if width < 1 << 28 else 64
+    if width * count < 1 << 36:
+        step.world.grant(width * count)
     step.graph.const('count', [count], INT32)
     step.graph.node('many', 'Fill', ['count', 'x'], T=(FLOAT,), index_type=(INT32,))
     step.graph.node('y', 'AsString', ['many'], T=(FLOAT,), width=width)
@@ -76,7 +78,7 @@ def read(step):
     """Files of any kind, by any op that opens one."""
     texts, targets = [], []
     for i in range(3):
-        path, op = step.chance.choice(step.world.files), step.chance.choice(list(READERS))
+        path, op = step.chance.choice(step.chance.choice([step.world.files, step.world.devices])), step.chance.choice(list(READERS))
         # A line may be as long as there is memory.
         if (op == 'WriteFile' and path not in step.world.writable_files) or (op == 'TextLineReaderV2' and path.endswith('sparse')):
             op = 'ReadFile'
@@ -116,6 +118,7 @@ def never(step):
 def long(step):
     """One kernel that computes for minutes."""
     step.n = 9000
+    step.world.grant(2 * 8 * step.n ** 2)
     step.graph.node('both', 'Pack', ['n', 'n'], T=(INT64,), N=2, axis=0)
     step.graph.node('value', 'Cast', ['x'], SrcT=(FLOAT,), DstT=(DOUBLE,))
     step.graph.node('matrix', 'Fill', ['both', 'value'], T=(DOUBLE,), index_type=(INT64,))
@@ -127,6 +130,7 @@ def calls(step):
     chance, graph = step.chance, step.graph
     names = [f'F{i}' for i in range(chance.choice([1, 1, 2, 3]))]
     step.x = float(chance.choice(DEPTHS))
+    step.world.grant(2 << 30)  # calls are as deep as there is memory
     end = graph.function('End')
     graph.node('l', 'Log', ['a'], into=end, T=(FLOAT,))
     graph.node('c', 'CheckNumerics', ['l:y:0'], into=end, T=(FLOAT,), message='the end')

@@ -20,7 +20,7 @@ from peer_lies import ANY_SHAPE, FLOAT, UINT8, Graph
 from ports import free_ports
 
 BOUND = 20  # seconds in which a server answers an honest client: hundreds of times what it takes
-MOST_MEMORY = 6 << 30  # resident, of a task
+MOST_MEMORY = 512 << 20  # resident, of a task, beside what steps have a right to
 SECRET_SIZE = 1 << 20
 STRANGER = [('grpc.use_local_subchannel_pool', 1)]  # a connection of one's own
 # A client of one task: it is neither to wait for the others nor to be told lies by them.
@@ -41,6 +41,7 @@ class World:
         self.secret = os.urandom(32)
         self.request_ids = {}  # of whom → numbers, in order
         self.long_count = 0
+        self.granted = 0  # bytes that steps have a right to
         self.step_ids = set()  # that liars used: no master cleans up after them
         self.folder = tempfile.TemporaryDirectory(prefix='weir_peers_')
         self.scratch = pathlib.Path(self.folder.name, 'scratch')  # of peers; all else is of the servers
@@ -75,7 +76,8 @@ class World:
         self.unix.bind(str(self.scratch / 'socket'))
         self.files = [str(self.scratch / name) for name in ('file', 'fifo', 'folder', 'sparse', 'socket', 'nobody')]
         self.writable_files = [*self.files[1:3], '/dev/full']
-        self.files += ['/dev/zero', '/dev/null', '/dev/full', '/dev/urandom', '/proc/self/maps', '/proc/kmsg', '/']
+        self.files += ['/proc/self/maps', '/proc/kmsg', '/']
+        self.devices = ['/dev/zero', '/dev/null', '/dev/full', '/dev/urandom']
 
     # ---- for peers ----
 
@@ -110,6 +112,11 @@ class World:
         with self.mu:
             self.long_count += 1
             return self.long_count == 1
+
+    def grant(self, size):
+        """A step has tensors of |size| bytes together, which it may also have twice on the way."""
+        with self.mu:
+            self.granted += 2 * size
 
     # ---- memory ----
 
@@ -159,8 +166,8 @@ class World:
                     memory = task.memory()
                 except (OSError, IndexError):  # it has just ended
                     continue
-                if memory > MOST_MEMORY:
-                    self.fail(f'task {i} has taken {memory >> 20} MB')
+                if memory > MOST_MEMORY + self.granted:
+                    self.fail(f'task {i} has taken {memory >> 20} MB, of which steps asked for {self.granted >> 20}')
                     task.process.kill()
                     return
 

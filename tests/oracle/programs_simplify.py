@@ -72,3 +72,15 @@ def chosen(p):
            raw.SelectV2(condition=known, t=x, e=y), raw.SelectV2(condition=b, t=x, e=x),
            raw.All(input=b, axis=np.int32(p.pick([], [0], [0, 1])), keep_dims=bool(p.rng.integers(2))),
            raw.Any(input=b, axis=np.int32(p.pick([], [1])), keep_dims=bool(p.rng.integers(2))))
+
+
+@program(30)
+def dropped(p):
+    """What a result does not depend on is read all the same: a variable without a value is an error."""
+    v = raw.VariableV2(shape=[3], dtype=tf.int32, shared_name=f'v{p.rng.integers(1 << 30)}')
+    x = tf.identity(v)
+    if p.rng.integers(2):
+        p.step(raw.Assign(ref=v, value=tf.constant(np.int32([1, 2, 3]))))
+    threes = raw.Fill(dims=raw.Shape(input=x), value=3)
+    p.step(p.pick(lambda: raw.Select(condition=np.zeros(3, np.bool_), x=x, y=threes), lambda: raw.SelectV2(condition=True, t=threes, e=x),
+                  lambda: raw.Pow(x=x, y=np.int32(0)), lambda: x * 0, lambda: raw.Shape(input=x), lambda: raw.ZerosLike(x=x))())

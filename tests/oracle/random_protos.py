@@ -4,8 +4,8 @@
     random_protos.py [--seed N] [--count N] [--minutes N] [--jobs N] [--families NAME...] [--lib FILE]
     random_protos.py --script FILE         runs a printed graph again
 
-Each seed is a graph of a family of proto_draw.py and some steps. Compared are inferred shapes, fetched values, codes, and which nodes
-messages name; what else they say is for programs_message.py. A graph that differs is made small and printed; a crash or a hang is
+Each seed is a graph of a family of proto_draw.py and some steps. Compared are inferred shapes, fetched values, codes, which nodes
+messages name, and whether they say what TensorFlow's say; that they say it word by word is for programs_message.py. A graph that differs is made small and printed; a crash or a hang is
 reported with its seed.
 """
 import argparse
@@ -58,6 +58,7 @@ KNOWN = re.compile('|'.join((
     'Expected axis in the range .*Shape must be at least rank')), re.S)
 # Shape functions that know less than TensorFlow's.
 LESS = ('TensorArrayReadV3', 'TensorArrayGatherV3', 'TensorListConcatV2', 'Tile')
+LEAST_SAID = 0.55  # of TensorFlow's words: programs look for them
 LATE = random_tensorflow.DEADLINE_EXCEEDED
 
 
@@ -69,6 +70,17 @@ def unsaid(names, got, want):
 def bare(message):
     """|message| without the node that TensorFlow names at its end."""
     return re.split(r" for '\{\{node| with input shapes:|\n\t \[\[\{\{node|; NodeDef: |NodeDef '", message)[0]
+
+
+def words(message):
+    """Words, numbers and shapes."""
+    return re.findall(r'[A-Za-z]{2,}|\[[^\]]*\]|-?\d+', message)
+
+
+def share_said(got, want):
+    """Of what TensorFlow's message |want| says, the share that Weir's says, too."""
+    wanted, said = words(want), set(words(got))
+    return sum(w in said for w in wanted) / max(1, len(wanted))
 
 
 def is_refused(outcomes):
@@ -220,6 +232,8 @@ class Worker:
                 missing = unsaid([n.name for n in program.nodes], got[i].message, bare(outcome.message))
                 if missing:
                     return ('says',), f'step {i} does not say {missing!r}: {got[i].show()}, not {outcome.show()}'
+                if share_said(got[i].message, bare(outcome.message)) < LEAST_SAID:
+                    return ('text',), f'step {i} says something else: {got[i].show()}, not {outcome.show()}'
         for key in want_shapes:
             is_known = next(n.op for n in program.nodes if n.name == key[0]) in LESS
             if key in got_shapes and not is_known and is_less(got_shapes[key], want_shapes[key]):

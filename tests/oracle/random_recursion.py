@@ -10,6 +10,7 @@ import argparse
 import ctypes
 import os
 import random
+import resource
 import sys
 import threading
 import time
@@ -25,6 +26,8 @@ from random_graph import BOOL, FLOAT, INT32, Function, Node, Program, Run, bool_
 
 INVALID_ARGUMENT, CANCELLED, LATE, EXHAUSTED = 3, 1, 4, 8
 LONGEST = 2000  # characters of a message
+MEMORY = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
+MOST_MEMORY = max(MEMORY // 8, 1 << 30)  # of a program without end: calls may have a part of the machine's
 
 # What is done with a number on the way down or up: an op, its other input, and the same in Python.
 STEPS = {'Add': ('AddV2', 1.0, lambda x: x + np.float32(1)), 'Halve': ('Mul', 0.5, lambda x: x * np.float32(0.5)), 'Neg': ('Neg', None, lambda x: -x)}
@@ -72,7 +75,8 @@ class Drawn:
         self.bottom = rng.choice(sorted(BOTTOMS))
         self.is_endless = rng.random() < 0.2
         self.depth = int(np.exp(rng.uniform(0, np.log(most))))
-        self.end = rng.choice(('deadline', 'cancel')) if self.is_endless or rng.random() < 0.25 else None
+        ends = (*['deadline', 'cancel'] * 4, None) if self.is_endless else ('deadline', 'cancel', *[None] * 6)
+        self.end = rng.choice(ends)
         self.wait_s = rng.choice((0.01, 0.05, 0.2))
         self.start = rng.choice((0.0, 1.0, -2.0))
         self.threads = rng.choice((1, 2, 4))
@@ -130,6 +134,11 @@ class Drawn:
         return codes, -value
 
 
+def virtual_memory():
+    with open('/proc/self/statm') as f:
+        return int(f.read().split()[0]) * os.sysconf('SC_PAGE_SIZE')
+
+
 class Weir:
     def __init__(self, path):
         self.lib = libweir.Library(path)
@@ -164,6 +173,8 @@ class Worker:
     def __init__(self, options, place, write):
         self.options, self.place, self.write = options, place, write
         self.weir = Weir(os.path.abspath(options.lib))
+        if 'san' not in os.environ.get('LD_PRELOAD', ''):  # sanitizers map more than there is
+            resource.setrlimit(resource.RLIMIT_AS, (virtual_memory() + 2 * MOST_MEMORY,) * 2)  # whatever happens, the machine has the rest
 
     def run(self, seed):
         self.place.set(seed, 'weir')
@@ -182,7 +193,8 @@ class Worker:
                 return f'step {i}: a message of {len(message)} characters'
             if not code and not np.allclose(got, value, 1e-4, 1e-6, equal_nan=True):
                 return f'step {i}: {got}, not {value}'
-        return None
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+        return f'{taken >> 20} MB were taken' if taken > MOST_MEMORY else None
 
 
 def describe(drawn):

@@ -35,12 +35,12 @@ typedef struct weir_task_t {
   weir_transfer_log_t transfers;
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
-  weir_mutex_t mu;                                     // guards all below
-  weir_map_t channels;                                 // address → weir_rpc_channel_t
-  weir_map_t steps;                                    // step number (8 bytes) → step_t
-  int waiting_count;                                   // weir_task_wait: functions that run
-  weir_cond_t waited;                                  // one of them has ended
-  int unknown_step_count;                              // of them, how many only receivers know of
+  weir_mutex_t mu;         // guards all below
+  weir_map_t channels;     // address → weir_rpc_channel_t
+  weir_map_t steps;        // step number (8 bytes) → step_t
+  int waiting_count;       // weir_task_wait: functions that run
+  weir_cond_t waited;      // one of them has ended
+  int unknown_step_count;  // of them, how many only receivers know of
   atomic_llong bytes_received, bytes_sent, steps_run, receives_open;  // for metrics
 } weir_task_t;
 
