@@ -268,6 +268,25 @@ def test_max_pool(lib, dtype, padding, strides, window):
     compare(lib, [draw(rng, shape, dtype), draw(rng, out, dtype)], build)
 
 
+@pytest.mark.parametrize('dtype', [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize('padding', ['SAME', 'VALID'])
+def test_pool3d(lib, dtype, padding):
+    rng = np.random.default_rng(9)
+    shape, window, strides = (2, 5, 6, 7, 3), (2, 3, 2), (2, 1, 3)
+    out = (2, *[extent(n, k, s, 1, padding, (0, 0)) for n, k, s in zip(shape[1:], window, strides)], 3)
+
+    def build(layout, inputs):
+        x, dy = layout.put(inputs[0]), layout.put(inputs[1])
+        attrs = pool_attrs(layout, window, strides, padding)
+        y = raw.MaxPool3D(input=x, **attrs)
+        dx = raw.MaxPool3DGrad(orig_input=x, orig_output=y, grad=dy, **attrs)
+        results = [y, dx, raw.MaxPool3DGradGrad(orig_input=x, orig_output=y, grad=x * dx, **attrs),
+                   raw.AvgPool3D(input=x, **attrs),
+                   raw.AvgPool3DGrad(orig_input_shape=layout.arrange(shape), grad=dy, **attrs)]
+        return [layout.back(r) for r in results]
+    compare(lib, [draw(rng, shape, dtype), draw(rng, out, dtype)], build)
+
+
 # ---- what goes with them ----
 
 @pytest.mark.parametrize('dtype', FLOATS)
