@@ -156,6 +156,21 @@ static weir_status_t* read_sizes(const weir_kernel_ctx_t* ctx, int i, const char
   return weir_shape_count(WEIR_DTYPE_FLOAT, *out_count, sizes, &elements);
 }
 
+// The dimensions of a gradient, from input |i|.
+static weir_status_t* gradient_dims(const weir_kernel_ctx_t* ctx, const weir_conv_family_t* f,
+                                    int i, int least, int64_t dims[MAX_RANK], int* out_count) {
+  const weir_window_t* w = ctx->state;
+  const weir_tensor_t* t = weir_kernel_input(ctx, i);
+  const int rank = w->axes + 2;
+  if (!f->takes_tensors)
+    return read_sizes(ctx, i, i == 0 ? "input_sizes" : "filter_sizes", rank, least, dims,
+                      out_count);
+  WEIR_TRY(check_rank(w, t, i == 0 ? "input" : "filter"));
+  memcpy(dims, t->dims, (size_t)rank * sizeof(*dims));
+  *out_count = rank;
+  return NULL;
+}
+
 static void out_dims(const weir_window_t* w, const weir_conv_t* conv, int64_t dims[MAX_RANK]) {
   weir_window_dims(w, conv->batch, conv->out + 3 - w->axes, conv->out_c, dims);
 }
@@ -245,8 +260,7 @@ weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx, const weir_conv_fam
   int count;
   WEIR_TRY(check_rank(w, filter, "filter"));
   WEIR_TRY(check_rank(w, dy, "out_backprop"));
-  WEIR_TRY(
-      read_sizes(ctx, 0, "input_sizes", rank, f->has_short_sizes ? w->axes : rank, dims, &count));
+  WEIR_TRY(gradient_dims(ctx, f, 0, f->has_short_sizes ? w->axes : rank, dims, &count));
   if (count != rank) {
     int64_t sizes[3];
     memcpy(sizes, dims, (size_t)count * sizeof(*sizes));
@@ -269,7 +283,7 @@ weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx, const weir_conv_fa
   int count;
   WEIR_TRY(check_rank(w, in, "input"));
   WEIR_TRY(check_rank(w, dy, "out_backprop"));
-  WEIR_TRY(read_sizes(ctx, 1, "filter_sizes", rank, rank, dims, &count));
+  WEIR_TRY(gradient_dims(ctx, f, 1, rank, dims, &count));
   WEIR_TRY(weir_window_conv(w, f->by_filter, in->dims, dims, f->is_depthwise, &conv));
   WEIR_TRY(check_dy(w, &conv, dy));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));

@@ -16,6 +16,7 @@ typedef struct weir_conv_family_t {
   weir_conv_fn_t run_forward, run_by_input, run_by_filter;
   bool is_depthwise;
   bool has_short_sizes;  // input_sizes may be those of the axes alone
+  bool takes_tensors;    // gradients are given a tensor of their shape instead of sizes
 } weir_conv_family_t;
 
 // ---- shapes ----

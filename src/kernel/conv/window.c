@@ -2,6 +2,10 @@
 #include "kernel/conv/window.h"
 
 static weir_status_t* read_format(weir_attrs_t attrs, weir_window_t* out) {
+  if (!weir_attrs_find(attrs, "data_format")) {  // ops that know of channels last alone
+    out->axes = weir_attrs_list(attrs, "strides")->count == 5 ? 3 : 2;
+    return NULL;
+  }
   weir_view_t format = weir_attrs_string(attrs, "data_format");
   out->axes = format.size == 5 ? 3 : 2;
   out->is_nchw = weir_view_is(format, out->axes == 3 ? "NCDHW" : "NCHW");
@@ -83,7 +87,9 @@ weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_wind
   *out_window = (weir_window_t){.depth_size = 1, .depth_stride = 1};
   WEIR_TRY(read_format(attrs, out_window));
   WEIR_TRY(read_rates(attrs, "strides", out_window, out_window->stride));
-  WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
+  for (int axis = 0; axis < 3; ++axis) out_window->dilation[axis] = 1;
+  if (weir_attrs_find(attrs, "dilations"))
+    WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
   return read_padding(attrs, out_window);
 }
 

@@ -37,8 +37,9 @@ WEIR_INLINE int weir_window_channels(const weir_window_t* w) {
   return w->is_nchw ? 1 : w->axes + 1;
 }
 
-// Reads strides, dilations, padding, explicit_paddings and data_format. INVALID_ARGUMENT or
-// UNIMPLEMENTED as TensorFlow.
+// Reads strides, dilations, padding, explicit_paddings and data_format; of what the op lacks, all
+// but the first is as if it had TensorFlow's default. INVALID_ARGUMENT or UNIMPLEMENTED as
+// TensorFlow.
 WEIR_MUST_USE weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_window);
 // Reads ksize and strides (from |ksize| and |strides|, four values each), padding and data_format.
 WEIR_MUST_USE weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,

@@ -1,4 +1,5 @@
-// conv3d.c — Conv3D and its gradients by input and by filter.
+// conv3d.c — Conv3D and its gradients by input and by filter, also in their older form, which takes
+// tensors for their shapes.
 #include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                \
@@ -32,6 +33,35 @@ static weir_status_t* by_input_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* by_filter_cpu(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_filter(ctx, &conv3d);
 }
+
+// ---- older gradients ----
+
+#define OLD_ATTRS                                                                             \
+  "T: {half, float, double}; strides: list(int) >= 5; padding: {'SAME','VALID'}; dilations: " \
+  "list(int) = [1,1,1,1,1]"
+
+static const weir_conv_family_t old = {
+    .by_input = "Conv3DBackpropInput",
+    .by_filter = "Conv3DBackpropFilter",
+    .run_by_input = weir_conv_backprop_input,
+    .run_by_filter = weir_conv_backprop_filter,
+    .takes_tensors = true,
+};
+
+static weir_status_t* old_by_input_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_conv_op_by_input(ctx, &old);
+}
+static weir_status_t* old_by_filter_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_conv_op_by_filter(ctx, &old);
+}
+
+static weir_status_t* like_input(weir_shape_ctx_t* ctx, int i) {
+  const weir_shape_t* shape;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 5, &shape));
+  return weir_shape_set(ctx, 0, shape);
+}
+static weir_status_t* old_by_input_shape(weir_shape_ctx_t* ctx) { return like_input(ctx, 0); }
+static weir_status_t* old_by_filter_shape(weir_shape_ctx_t* ctx) { return like_input(ctx, 1); }
 
 const weir_op_module_t weir_ops_nn_conv3d = {
     .file = __FILE__,
@@ -71,4 +101,22 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .kernels =
              WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,
                              .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
+        {.name = "Conv3DBackpropInput",
+         .summary = "Gradient of Conv3D by its input",
+         .attrs = OLD_ATTRS,
+         .inputs = "input: T; filter: T; out_backprop: T",
+         .outputs = "output: T",
+         .infer_shape = old_by_input_shape,
+         .cost = weir_conv_op_by_input_cost,
+         .kernels = WEIR_CPU_KERNEL(.compute = old_by_input_cpu, .init = weir_conv_op_init,
+                                    .state_size = sizeof(weir_window_t))},
+        {.name = "Conv3DBackpropFilter",
+         .summary = "Gradient of Conv3D by its filter",
+         .attrs = OLD_ATTRS,
+         .inputs = "input: T; filter: T; out_backprop: T",
+         .outputs = "output: T",
+         .infer_shape = old_by_filter_shape,
+         .cost = weir_conv_op_by_filter_cost,
+         .kernels = WEIR_CPU_KERNEL(.compute = old_by_filter_cpu, .init = weir_conv_op_init,
+                                    .state_size = sizeof(weir_window_t))},
         {0}}};
