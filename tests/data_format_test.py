@@ -191,6 +191,29 @@ def test_fused_conv2d(lib, dtype, padding, tail):
     compare(lib, arrays, build, with_gradients=False)
 
 
+@pytest.mark.parametrize('tail', ['', 'Relu', 'Relu6', 'Elu', 'LeakyRelu'])
+@pytest.mark.parametrize('op', ['_FusedConv3D', '_FusedDepthwiseConv2dNative'])
+def test_fused_by_master(lib, op, tail):
+    """Channels first by the fused op, which TensorFlow computes by another library alone, channels last by what it stands for."""
+    rng = np.random.default_rng(6)
+    shapes = [(2, 4, 5, 6, 3), (2, 3, 2, 3, 4)] if op == '_FusedConv3D' else [(2, 6, 7, 2), (3, 2, 2, 2)]
+    rank = len(shapes[0])
+    arrays = [draw(rng, s, np.float32) for s in shapes] + [draw(rng, (4,), np.float32)]
+
+    def build(layout, inputs):
+        x, w, bias = inputs
+        attrs = layout.attrs((1,) * (rank - 2), 'SAME', (1,) * (rank - 2))
+        if layout.first:
+            more = {'padding_list': []} if rank == 5 else {}
+            return layout.back(op_def_library.apply_op(
+                op, name='fused', input=layout.put(x), filter=w, args=[bias], fused_ops=['BiasAdd'] + [tail] * bool(tail), epsilon=0.01,
+                leakyrelu_alpha=0.2, **attrs, **more))
+        y = raw.Conv3D(input=x, filter=w, **attrs) if rank == 5 else raw.DepthwiseConv2dNative(input=x, filter=w, **attrs)
+        y = y + bias
+        return {'': tf.identity, 'LeakyRelu': tf.nn.leaky_relu}.get(tail, lambda t: getattr(tf.nn, tail.lower())(t))(y)
+    compare(lib, arrays, build, with_gradients=False)
+
+
 @pytest.mark.parametrize('dtype', [np.float32, np.float16, ml_dtypes.bfloat16])
 @pytest.mark.parametrize('is_training', [True, False])
 @pytest.mark.parametrize('sides', [0, 1])

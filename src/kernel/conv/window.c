@@ -7,6 +7,11 @@ static weir_status_t* read_format(weir_attrs_t attrs, weir_window_t* out) {
     return NULL;
   }
   weir_view_t format = weir_attrs_string(attrs, "data_format");
+  if (weir_view_is(format, "CHANNELS_LAST") || weir_view_is(format, "CHANNELS_FIRST")) {
+    out->axes = weir_attrs_list(attrs, "strides")->count == 5 ? 3 : 2;
+    out->is_nchw = weir_view_is(format, "CHANNELS_FIRST");
+    return NULL;
+  }
   out->axes = format.size == 5 ? 3 : 2;
   out->is_nchw = weir_view_is(format, out->axes == 3 ? "NCDHW" : "NCHW");
   if (out->is_nchw || weir_view_is(format, out->axes == 3 ? "NDHWC" : "NHWC")) return NULL;
@@ -88,8 +93,10 @@ weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_wind
   WEIR_TRY(read_format(attrs, out_window));
   WEIR_TRY(read_rates(attrs, "strides", out_window, out_window->stride));
   for (int axis = 0; axis < 3; ++axis) out_window->dilation[axis] = 1;
-  if (weir_attrs_find(attrs, "dilations"))
-    WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
+  // None at all is the default of Conv, but an error elsewhere.
+  const weir_attr_t* dilations = weir_attrs_find(attrs, "dilations");
+  bool has_default = !dilations || (dilations->count == 0 && weir_attrs_find(attrs, "batch_dims"));
+  if (!has_default) WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
   return read_padding(attrs, out_window);
 }
 

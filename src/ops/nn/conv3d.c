@@ -1,5 +1,5 @@
-// conv3d.c — Conv3D and its gradients by input and by filter, also in their older form, which takes
-// tensors for their shapes.
+// conv3d.c — Conv3D, its gradients by input and by filter, also in their older form, which takes
+// tensors for their shapes, and _FusedConv3D, joined with what follows.
 #include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                \
@@ -63,6 +63,28 @@ static weir_status_t* like_input(weir_shape_ctx_t* ctx, int i) {
 static weir_status_t* old_by_input_shape(weir_shape_ctx_t* ctx) { return like_input(ctx, 0); }
 static weir_status_t* old_by_filter_shape(weir_shape_ctx_t* ctx) { return like_input(ctx, 1); }
 
+// ---- with a tail ----
+
+typedef struct fused_state_t {
+  weir_window_t window;
+  weir_fused_tail_t tail;
+} fused_state_t;
+
+static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
+  fused_state_t* s = state;
+  weir_attrs_t attrs = init->node->attrs;
+  if (weir_attrs_list(attrs, "padding_list")->count > 0) {
+    return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv3D has no kernel for a padding_list");
+  }
+  WEIR_TRY(weir_conv_op_init(init, &s->window));
+  return weir_fused_tail_init(init, (int)weir_attrs_int(attrs, "num_args"), &s->tail);
+}
+
+static weir_status_t* fused_cpu(weir_kernel_ctx_t* ctx) {
+  const fused_state_t* s = ctx->state;
+  return weir_conv_op_forward(ctx, &conv3d, &s->window, &s->tail);
+}
+
 const weir_op_module_t weir_ops_nn_conv3d = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -119,4 +141,16 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .cost = weir_conv_op_by_filter_cost,
          .kernels = WEIR_CPU_KERNEL(.compute = old_by_filter_cpu, .init = weir_conv_op_init,
                                     .state_size = sizeof(weir_window_t))},
+        {.name = "_FusedConv3D",
+         .summary = "Convolution of volumes, a bias or a normalisation, and an activation in one",
+         .attrs = "T: {bfloat16, float, half}; num_args: int >= 0; strides: list(int) >= 5; "
+                  "padding: {'SAME','VALID'}; data_format: {'NDHWC','NCDHW'} = 'NDHWC'; "
+                  "dilations: list(int) = [1,1,1,1,1]; padding_list: list(int) = []; fused_ops: "
+                  "list(string) = []; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2",
+         .inputs = "input: T; filter: T; args: num_args * T",
+         .outputs = "output: T",
+         .infer_shape = weir_conv_op_shape,
+         .cost = weir_conv_op_cost,
+         .kernels = WEIR_CPU_KERNEL(.compute = fused_cpu, .init = fused_init,
+                                    .state_size = sizeof(fused_state_t))},
         {0}}};

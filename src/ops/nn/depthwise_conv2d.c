@@ -1,4 +1,5 @@
-// depthwise_conv2d.c — DepthwiseConv2dNative and its gradients by input and by filter.
+// depthwise_conv2d.c — DepthwiseConv2dNative, its gradients by input and by filter, and
+// _FusedDepthwiseConv2dNative, joined with what follows.
 #include "kernel/conv/conv_op.h"
 
 #define CONV_ATTRS                                                             \
@@ -34,6 +35,23 @@ static weir_status_t* run_by_input(weir_kernel_ctx_t* ctx) {
 }
 static weir_status_t* run_by_filter(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_filter(ctx, &depthwise);
+}
+
+typedef struct fused_state_t {
+  weir_window_t window;
+  weir_fused_tail_t tail;
+} fused_state_t;
+
+static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
+  fused_state_t* s = state;
+  WEIR_TRY(weir_conv_op_init(init, &s->window));
+  int arg_count = (int)weir_attrs_int(init->node->attrs, "num_args");
+  return weir_fused_tail_init(init, arg_count, &s->tail);
+}
+
+static weir_status_t* run_fused(weir_kernel_ctx_t* ctx) {
+  const fused_state_t* s = ctx->state;
+  return weir_conv_op_forward(ctx, &depthwise, &s->window, &s->tail);
 }
 
 const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
@@ -74,4 +92,16 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .kernels =
              WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
+        {.name = "_FusedDepthwiseConv2dNative",
+         .summary = "Depthwise convolution, a bias or a normalisation, and an activation in one",
+         .attrs = "T: {half, bfloat16, float, double}; num_args: int >= 0; strides: list(int); "
+                  "padding: {'SAME','VALID'}; data_format: {'NHWC','NCHW'} = 'NHWC'; dilations: "
+                  "list(int) = [1,1,1,1]; fused_ops: list(string) = []; epsilon: float = 0.0001; "
+                  "leakyrelu_alpha: float = 0.2",
+         .inputs = "input: T; filter: T; args: num_args * T",
+         .outputs = "output: T",
+         .infer_shape = weir_conv_op_depthwise_shape,
+         .cost = weir_conv_op_depthwise_cost,
+         .kernels = WEIR_CPU_KERNEL(.types = "T: half, bfloat16, float", .compute = run_fused,
+                                    .init = fused_init, .state_size = sizeof(fused_state_t))},
         {0}}};
