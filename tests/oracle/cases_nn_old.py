@@ -42,10 +42,11 @@ def normalisations(check, rng):
                 check('BatchNormWithGlobalNormalizationGrad', [x, m, v, g, dy], attrs, **wide)
     x, m = normal(rng, (2, 3, 4, 5)), normal(rng, (5,)) ** 2
     attrs = {'variance_epsilon': 0.01, 'scale_after_normalization': True}
-    for bad in ([x[0], m, m, m, m], [x, m[:2], m, m, m], [x, m, m[None], m, m], [x, m, m, m[:2], m], [x, m, m, m, m[:2]]):
+    # Vectors of another length than there are channels are left out: TensorFlow's kernels read and write past the ends of them.
+    for bad in ([x[0], m, m, m, m], [x, m[None], m, m, m], [x, m, m[None], m, m], [x, m, m, m[0], m], [x, m, m, m, m[None]]):
         check('BatchNormWithGlobalNormalization', bad, attrs)
-    for bad in ([x[0], m, m, m, x[0]], [x, m[:2], m, m, x], [x, m, m[None], m, x], [x, m, m, m[:2], x], [x, m, m, m, x[:, :1]],
-                [x, m, m, m, x[0]]):
+    for bad in ([x[0], m, m, m, x[0]], [x, m[None], m, m, x], [x, m, m[None], m, x], [x, m, m, m[0], x],
+                [x, m, m, m, x.reshape(2, 4, 3, 5)], [x, m, m, m, x[0]]):
         check('BatchNormWithGlobalNormalizationGrad', bad, attrs)
 
 
