@@ -140,6 +140,38 @@ def windows():
         raw.Conv2D(input=x, filter=hidden(f32), strides=[1, 2, 1, 1], padding='VALID')
 
 
+def blocks():
+    for x in (hidden(f32, [None, 6, 9, 4]), hidden(f32, [12, None, 9, 4]), hidden(f32)):
+        for block in ([2, 3], hidden(i32, [2])):
+            for edges in ([[0, 2], [1, 2]], hidden(i32), hidden(i32, [2, 2])):
+                raw.SpaceToBatchND(input=x, block_shape=block, paddings=edges)
+                raw.BatchToSpaceND(input=x, block_shape=block, crops=edges)
+        for edges in ([[0, 0], [1, 2]], hidden(i32)):
+            raw.SpaceToBatch(input=x, paddings=edges, block_size=3)
+            raw.BatchToSpace(input=x, crops=edges, block_size=2)
+        for data_format in ('NHWC', 'NCHW'):
+            raw.DepthToSpace(input=hidden(f32, [None, 8, None, 8]), block_size=2, data_format=data_format)
+            raw.SpaceToDepth(input=hidden(f32, [2, 6, 3, None]), block_size=3, data_format=data_format)
+        raw.ExtractImagePatches(images=x, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding='SAME')
+
+
+def volumes():
+    for x in (hidden(f32, [None, 8, 9, 7, 3]), hidden(f32, [2, None, 9, 8, 3]), hidden(f32)):
+        window = {'ksize': [1, 2, 3, 2, 1], 'strides': [1, 2, 1, 2, 1], 'padding': 'VALID'}
+        raw.MaxPool3D(input=x, **window)
+        raw.AvgPool3D(input=x, **window)
+        raw.MaxPool3DGrad(orig_input=x, orig_output=hidden(f32), grad=hidden(f32), **window)
+        raw.MaxPool3DGradGrad(orig_input=x, orig_output=hidden(f32, [2, None, None, None, None]), grad=hidden(f32), **window)
+        raw.AvgPool3DGrad(orig_input_shape=tf.stack([2, scalar(), 5, 6, 7]), grad=x, **window)
+        raw.Conv(input=x, filter=hidden(f32, [2, 2, 2, 3, 4]), strides=[1] * 5, padding='SAME')
+    for x in (hidden(f32, [None, 8, 9, 3]), hidden(f32)):
+        paddings = [[0, 0], [1, 2], [0, 1], [0, 0]]
+        raw.FusedPadConv2D(input=x, paddings=paddings, filter=hidden(f32, [2, None, 3, 4]), mode='REFLECT', strides=[1, 1, 2, 1],
+                           padding='VALID')
+        raw.FusedResizeAndPadConv2D(input=x, size=hidden(i32, [2]), paddings=paddings, filter=hidden(f32, [2, 2, 3, 4]), mode='REFLECT',
+                                    strides=[1, 1, 2, 1], padding='SAME')
+
+
 def resources():
     queue = raw.FIFOQueueV2(component_types=[f32], shapes=[[2, 3]])
     for n in (4, 0, scalar()):
@@ -206,7 +238,7 @@ def show(tensor, got, want):
     return f'{tensor.op.type} {tensor.name} of {[str(i.shape) for i in tensor.op.inputs]}: {got}, in TensorFlow {want}'
 
 
-@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources, gradients_of_functions])
+@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, blocks, volumes, resources, gradients_of_functions])
 def test_shapes(build):
     differing = [show(*s) for s in shapes_of(build) if is_weaker(*s[1:]) or not are_compatible(*s[1:])]
     assert not differing, '\n'.join(differing)

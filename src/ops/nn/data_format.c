@@ -51,7 +51,7 @@ static weir_status_t* format_init(const weir_kernel_init_t* init, void* state) {
 static weir_status_t* dim_map_cpu(weir_kernel_ctx_t* ctx) {
   const formats_t* f = ctx->state;
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
-  const int64_t rank = (int64_t)f->src.size;
+  const int64_t rank = f->src.size == 5 ? 5 : 4;
   int to[MAX_DIMS];
   for (int i = 0; i < rank; ++i) to[i] = place_of(f->dst, f->src.data[i]);
   weir_tensor_t* out;

@@ -257,7 +257,7 @@ static weir_status_t* find_batch(weir_blocks_t* l, int64_t in, bool to_batch, in
 static weir_status_t* rearrange(weir_kernel_ctx_t* ctx, weir_blocks_t* l,
                                 const weir_tensor_t* edges, bool to_batch) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
-  int64_t dims[WEIR_MAX_RANK], after[WEIR_MAX_RANK];
+  int64_t dims[WEIR_MAX_RANK], after[WEIR_MAX_RANK] = {0};
   bool is_all = true;
   int moved = 0;
   char text[WEIR_SHAPE_TEXT_SIZE];
