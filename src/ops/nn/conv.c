@@ -189,7 +189,6 @@ const weir_op_module_t weir_ops_nn_conv = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Conv",
-         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolves images or volumes by a filter",
          .attrs = "T: {half, bfloat16, float, double, int32}; strides: list(int); padding: "
                   "{'SAME','VALID','EXPLICIT'}; explicit_paddings: list(int) = []; data_format: "

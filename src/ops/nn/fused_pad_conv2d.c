@@ -259,6 +259,7 @@ const weir_op_module_t weir_ops_nn_fused_pad_conv2d = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "FusedPadConv2D",
+         .mixed = WEIR_MIXED_ALLOW,
          .summary = "Convolves images with a mirrored border",
          .attrs = "T: {half, bfloat16, float, double}; " CONV_ATTRS,
          .inputs = "input: T; paddings: int32; filter: T",
