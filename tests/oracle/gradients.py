@@ -51,9 +51,11 @@ COARSE = {
     'ResizeBilinear': 'sums in float, also for float64; Weir in the type',
     'ResizeBilinearGrad': 'weights in float',
     'MatrixSolveLs': 'the regularizer is a double of any matrices',
+    'CTCLoss': 'takes logarithms in float',
 }
 NOT_NUMERIC = {
     'StopGradient': 'no gradient by definition',
+    'CTCLoss': 'no gradient of the gradient that it makes',
     'Cholesky': 'reads one triangle, but the gradient is that of a symmetric matrix',
     'Betainc': 'no gradient of the first two arguments',
     'SparseSoftmax': 'the gradient takes the indices for sorted, in TensorFlow too',
