@@ -114,3 +114,20 @@ uint64_t weir_fingerprint64(const void* data, size_t size) {
   if (size <= 64) return hash_to_64(bytes, size);
   return hash_long(bytes, size);
 }
+
+uint64_t weir_murmur64(const void* data, size_t size) {
+  const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
+  const uint8_t* bytes = data;
+  uint64_t h = UINT64_C(0xdecafcaffe) ^ size * m;
+  for (; size >= 8; bytes += 8, size -= 8) {
+    uint64_t k = 0;
+    for (int i = 7; i >= 0; --i) k = k << 8 | bytes[i];
+    k *= m;
+    k = (k ^ k >> 47) * m;
+    h = (h ^ k) * m;
+  }
+  for (size_t i = size; i-- > 0;) h ^= (uint64_t)bytes[i] << (8 * i);
+  if (size > 0) h *= m;
+  h = (h ^ h >> 47) * m;
+  return h ^ h >> 47;
+}

@@ -230,3 +230,91 @@ def tables_of_tensors(p):
         wanted = draw_keys(p.rng, key, 7)
         p.step(find, size, feeds={keys: wanted, default: p.pick(some(1, shape)[0], some(7, shape), some(1, [5])[0])})
     p.step(tf.shape(export.keys), tf.shape(export.values))
+
+
+DENSE = [(object, np.int64), (object, np.int32), (object, np.float32), (object, np.float64), (object, np.bool_), (np.int64, np.int64), (np.int64, np.int32),
+         (np.int64, np.float32), (np.int64, np.float64), (np.int64, np.bool_), (np.int32, np.int32), (np.int32, np.float32), (np.int32, np.float64)]
+
+
+def dense_table(p, kind, key, value, shape, **more):
+    """A dense table and what is done with it; keys are scalars, or vectors of two."""
+    width = p.pick([], [], [2])
+    empty, deleted = (np.full(width, k, object if key is object else key) for k in ((b'', b'$') if key is object else (-100, -101)))
+    if p.rng.integers(12) == 0:
+        deleted = empty if p.rng.integers(2) else deleted.reshape([1] + width)
+    attrs = {'initial_num_buckets': p.pick(4, 4, 8, 32, 5), 'max_load_factor': p.pick(0.8, 0.8, 0.5, 0.1, 0.99, 1.0), 'value_shape': shape, **more}
+    table = getattr(raw, kind)(empty_key=p.hide(empty), deleted_key=p.hide(deleted), value_dtype=tf_type(value), **attrs)
+    return table, width, empty, deleted
+
+
+@program(50)
+def dense_tables(p):
+    """All places are exported: where keys are is compared, too."""
+    key, value = p.pick(*DENSE)
+    shape = p.pick([], [], [1], [3], [2, 2] if p.rng.integers(6) == 0 else [2])
+    table, width, empty, deleted = dense_table(p, 'MutableDenseHashTableV2', key, value, shape, shared_name=p.pick('', 'dense'))
+    keys, values = tf1.placeholder(tf_type(key), None), tf1.placeholder(tf_type(value), None)
+    default = tf1.placeholder(tf_type(value), None)
+    insert = raw.LookupTableInsertV2(table_handle=table, keys=keys, values=values)
+    find = raw.LookupTableFindV2(table_handle=table, keys=keys, default_value=default)
+    size, remove = raw.LookupTableSizeV2(table_handle=table), raw.LookupTableRemoveV2(table_handle=table, keys=keys)
+    export = raw.LookupTableExportV2(table_handle=table, Tkeys=tf_type(key), Tvalues=tf_type(value))
+
+    def some_keys(n):
+        out = draw_keys(p.rng, key, n)
+        if width:
+            out = np.stack([out, draw_keys(p.rng, key, n)], 1)
+        if n and p.rng.integers(9) == 0:
+            out[int(p.rng.integers(n))] = (empty if p.rng.integers(2) else deleted).ravel()[0]
+        return out
+
+    def some(n, dims):
+        return draw(p.rng, value, n * int(np.prod(dims, dtype=int))).reshape([n] + dims)
+    for _ in range(int(p.rng.integers(3, 9))):
+        n, action = int(p.rng.integers(0, 7)), int(p.rng.integers(7))
+        if action < 4:
+            p.step(insert, feeds={keys: some_keys(n), values: some(n, p.pick(shape, shape, shape, shape, [4]))})
+        elif action < 6:
+            p.step(remove, feeds={keys: some_keys(n)})
+        else:
+            p.step(find, feeds={keys: some_keys(4).reshape([2, 2] + width), default: some(1, shape)[0]})
+        n = int(p.rng.integers(0, 8))
+        p.step(find, feeds={keys: some_keys(n), default: p.pick(some(1, shape)[0], some(n, shape), some(1, [5])[0])})
+        p.step(size, export)
+
+
+@program(30)
+def dense_tables_restored(p):
+    """What one table exports another one imports, as checkpoints do."""
+    key, value = p.pick(*DENSE)
+    shape = p.pick([], [2])
+    first, width, _, _ = dense_table(p, 'MutableDenseHashTableV2', key, value, shape)
+    second = raw.MutableDenseHashTableV2(empty_key=b'' if key is object else tf_type(key).as_numpy_dtype(-100), deleted_key=b'$' if key is object else tf_type(key).as_numpy_dtype(-101),
+                                         value_dtype=tf_type(value), value_shape=shape, initial_num_buckets=4)
+    n = int(p.rng.integers(0, 8))
+    fed = draw_keys(p.rng, key, n)
+    fed = np.stack([fed, fed], 1) if width else fed
+    p.step(raw.LookupTableInsertV2(table_handle=first, keys=p.hide(fed), values=p.hide(draw(p.rng, value, n * (2 if shape else 1)).reshape([n] + shape))))
+    export = raw.LookupTableExportV2(table_handle=first, Tkeys=tf_type(key), Tvalues=tf_type(value))
+    if not width:
+        p.step(raw.LookupTableRemoveV2(table_handle=first, keys=p.hide(fed[:2])))
+        p.step(raw.LookupTableImportV2(table_handle=second, keys=export.keys, values=export.values))
+    more = draw_keys(p.rng, key, 5)
+    p.step(raw.LookupTableSizeV2(table_handle=second))
+    p.step(raw.LookupTableFindV2(table_handle=second, keys=p.hide(more), default_value=p.hide(draw(p.rng, value, 2 if shape else 1).reshape(shape))))
+    p.step(raw.LookupTableInsertV2(table_handle=second, keys=p.hide(more), values=p.hide(draw(p.rng, value, 5 * (2 if shape else 1)).reshape([5] + shape))))
+    p.step(raw.LookupTableExportV2(table_handle=second, Tkeys=tf_type(key), Tvalues=tf_type(value)))
+    p.step(raw.LookupTableImportV2(table_handle=second, keys=p.hide(more), values=p.hide(draw(p.rng, value, 4).reshape([2, 2]))))
+
+
+@program(20)
+def dense_tables_without_a_name(p):
+    key, value = p.pick(*DENSE)
+    table, width, _, _ = dense_table(p, 'AnonymousMutableDenseHashTable', key, value, [])
+    n = int(p.rng.integers(0, 6))
+    fed = draw_keys(p.rng, key, n)
+    fill = raw.LookupTableInsertV2(table_handle=table, keys=p.hide(np.stack([fed, fed], 1) if width else fed), values=p.hide(draw(p.rng, value, n)))
+    with tf.control_dependencies([fill]):
+        p.step(raw.LookupTableSizeV2(table_handle=table), raw.LookupTableExportV2(table_handle=table, Tkeys=tf_type(key), Tvalues=tf_type(value)))
+    old = raw.MutableDenseHashTable(empty_key=p.hide(np.int64(0)), value_dtype=tf.float32)  # lacks an input that its kernel wants
+    p.step(raw.LookupTableSize(table_handle=old))

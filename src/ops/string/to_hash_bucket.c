@@ -38,20 +38,9 @@ static uint64_t word_at(const char* data, size_t size) {
   return word;
 }
 
-// MurmurHash64A with the seed of TensorFlow's Hash64.
 static uint64_t legacy_hash(weir_view_t text, const uint64_t key[2]) {
   (void)key;
-  const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
-  uint64_t h = UINT64_C(0xdecafcaffe) ^ text.size * m;
-  size_t at = 0;
-  for (; at + 8 <= text.size; at += 8) {
-    uint64_t k = word_at(text.data + at, 8) * m;
-    k = (k ^ k >> 47) * m;
-    h = (h ^ k) * m;
-  }
-  if (at < text.size) h = (h ^ word_at(text.data + at, text.size - at)) * m;
-  h = (h ^ h >> 47) * m;
-  return h ^ h >> 47;
+  return weir_murmur64(text.data, text.size);
 }
 
 static weir_status_t* legacy_cpu(weir_kernel_ctx_t* ctx) {

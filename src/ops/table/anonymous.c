@@ -1,5 +1,5 @@
-// anonymous.c — AnonymousHashTable, AnonymousMutableHashTable, AnonymousMutableHashTableOfTensors:
-// tables that live as long as a handle to them.
+// anonymous.c — AnonymousHashTable, AnonymousMutableHashTable, AnonymousMutableHashTableOfTensors,
+// AnonymousMutableDenseHashTable: tables that live as long as a handle to them.
 #include <stdio.h>
 
 #include "op/shape_ctx.h"
@@ -40,6 +40,20 @@ static weir_status_t* make_table(weir_kernel_ctx_t* ctx, bool is_mutable) {
 
 static weir_status_t* hash_cpu(weir_kernel_ctx_t* ctx) { return make_table(ctx, false); }
 static weir_status_t* mutable_cpu(weir_kernel_ctx_t* ctx) { return make_table(ctx, true); }
+
+static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
+  weir_lookup_table_t* table = NULL;
+  weir_dense_table_config_t dense;
+  weir_lookup_table_config_t config;
+  WEIR_TRY(weir_lookup_table_read_dense(ctx, &dense, &config));
+  WEIR_TRY(weir_lookup_table_create(&config, &table));
+  return make_handle(ctx, table);
+}
+
+static weir_status_t* dense_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_set_scalar(ctx, 0));
+  return weir_dense_table_handle_shape(ctx);
+}
 
 static weir_status_t* table_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_set_scalar(ctx, 0));
@@ -83,10 +97,26 @@ static const weir_kernel_def_t tensor_kernels[] = {
     ANONYMOUS_KERNEL(mutable_cpu, "key_dtype: int32; value_dtype: int32, float, double"),
     {0}};
 
+static const weir_kernel_def_t dense_kernels[] = {
+    ANONYMOUS_KERNEL(dense_cpu,
+                     "key_dtype: string; value_dtype: resource, int64, int32, float, double, bool"),
+    ANONYMOUS_KERNEL(dense_cpu,
+                     "key_dtype: int64; value_dtype: variant, int64, int32, float, double, bool"),
+    ANONYMOUS_KERNEL(dense_cpu, "key_dtype: int32; value_dtype: int32, float, double"),
+    {0}};
+
 const weir_op_module_t weir_ops_table_anonymous = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){ANONYMOUS_OP("AnonymousHashTable", "", hash_kernels),
                                    ANONYMOUS_OP("AnonymousMutableHashTable", "", mutable_kernels),
                                    ANONYMOUS_OP("AnonymousMutableHashTableOfTensors",
                                                 "; value_shape: shape = { }", tensor_kernels),
+                                   {.name = "AnonymousMutableDenseHashTable",
+                                    .attrs = WEIR_DENSE_TABLE_ATTRS,
+                                    .inputs = "empty_key: key_dtype; deleted_key: key_dtype",
+                                    .outputs = "table_handle: resource",
+                                    .flags = WEIR_OP_STATEFUL,
+                                    .summary = "A dense table without a name",
+                                    .infer_shape = dense_shape,
+                                    .kernels = dense_kernels},
                                    {0}}};

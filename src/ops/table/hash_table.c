@@ -1,5 +1,5 @@
-// hash_table.c — The ops that name a table: HashTable, MutableHashTable and
-// MutableHashTableOfTensors, old and V2.
+// hash_table.c — The ops that name a table: HashTable, MutableHashTable, MutableHashTableOfTensors
+// and MutableDenseHashTable, old and V2.
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
 #include "ops/table/table_shape.h"
@@ -26,6 +26,13 @@ static weir_status_t* mutable_init(const weir_kernel_init_t* init, void* state) 
   return table_init(init, state, true);
 }
 
+static weir_status_t* dense_init(const weir_kernel_init_t* init, void* state) {
+  table_state_t* s = state;
+  s->config.key_dtype = weir_attrs_type(init->node->attrs, "key_dtype");
+  s->config.value_dtype = weir_attrs_type(init->node->attrs, "value_dtype");
+  return weir_shared_handle_init(init, WEIR_LOOKUP_TABLE_TYPE_NAME, &s->handle);
+}
+
 static void table_deinit(void* state) {
   weir_shared_handle_deinit(&((table_state_t*)state)->handle);
 }
@@ -48,15 +55,32 @@ static weir_status_t* check_same(const weir_lookup_table_t* table, const table_s
       weir_dtype_name(found->key_dtype), weir_dtype_name(found->value_dtype), s->handle.name);
 }
 
-static weir_status_t* table_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* name_table(weir_kernel_ctx_t* ctx, weir_lookup_table_config_t* config) {
   table_state_t* s = ctx->state;
   weir_resource_t* table = NULL;
-  WEIR_TRY(weir_shared_handle_create(ctx, &s->handle, &weir_lookup_table_type, make_table,
-                                     &s->config, &table));
+  WEIR_TRY(weir_shared_handle_create(ctx, &s->handle, &weir_lookup_table_type, make_table, config,
+                                     &table));
   weir_status_t* status = check_same((weir_lookup_table_t*)table, s);
   if (!status) weir_shared_handle_set(ctx, &s->handle);
   weir_resource_release(table);
   return status;
+}
+
+static weir_status_t* table_cpu(weir_kernel_ctx_t* ctx) {
+  return name_table(ctx, &((table_state_t*)ctx->state)->config);
+}
+
+static weir_status_t* dense_cpu(weir_kernel_ctx_t* ctx) {
+  weir_dense_table_config_t dense;
+  weir_lookup_table_config_t config;
+  WEIR_TRY(weir_lookup_table_read_dense(ctx, &dense, &config));
+  return name_table(ctx, &config);
+}
+
+static weir_status_t* dense_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shared_handle_shape(ctx));
+  if (weir_dtype_is_ref(ctx->node->output_types[0])) return NULL;
+  return weir_dense_table_handle_shape(ctx);
 }
 
 // The handle says that values are scalars, which gives lookups the shape of their keys.
@@ -97,6 +121,18 @@ static const weir_kernel_def_t tensor_kernels[] = {
     TABLE_KERNEL(mutable_init, "key_dtype: int32; value_dtype: int32, float, double"),
     {0}};
 
+#define DENSE_KERNEL(row_types)                                                    \
+  {                                                                                \
+    WEIR_DEVICE_CPU, .types = row_types, .compute = dense_cpu, .init = dense_init, \
+                     .state_size = sizeof(table_state_t), .deinit = table_deinit,  \
+                     .host_outputs = "table_handle"                                \
+  }
+static const weir_kernel_def_t dense_kernels[] = {
+    DENSE_KERNEL("key_dtype: string; value_dtype: resource, int64, int32, float, double, bool"),
+    DENSE_KERNEL("key_dtype: int64; value_dtype: variant, int64, int32, float, double, bool"),
+    DENSE_KERNEL("key_dtype: int32; value_dtype: int32, float, double"),
+    {0}};
+
 #define TABLE_ATTRS                                    \
   "container: string = ''; shared_name: string = ''; " \
   "use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type"
@@ -104,6 +140,16 @@ static const weir_kernel_def_t tensor_kernels[] = {
   {                                                                                        \
     .name = op, .attrs = specs, .outputs = "table_handle: " out,                           \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .infer_shape = table_shape, .kernels = rows \
+  }
+
+#define DENSE_OP(op, ins, out)                                                             \
+  {                                                                                        \
+    .name = op,                                                                            \
+    .attrs =                                                                               \
+        "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = " \
+        "false; " WEIR_DENSE_TABLE_ATTRS,                                                  \
+    .inputs = ins, .outputs = "table_handle: " out, .flags = WEIR_OP_STATEFUL,             \
+    .infer_shape = dense_shape, .kernels = dense_kernels                                   \
   }
 
 const weir_op_module_t weir_ops_table_hash_table = {
@@ -117,4 +163,7 @@ const weir_op_module_t weir_ops_table_hash_table = {
                  TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
         TABLE_OP("MutableHashTableOfTensorsV2", "resource",
                  TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
+        DENSE_OP("MutableDenseHashTable", "empty_key: key_dtype", "Ref(string)"),
+        DENSE_OP("MutableDenseHashTableV2", "empty_key: key_dtype; deleted_key: key_dtype",
+                 "resource"),
         {0}}};

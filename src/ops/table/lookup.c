@@ -163,8 +163,10 @@ static weir_status_t* size_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_scalar(ctx, 0);
 }
 
+// Keys are a vector, or a matrix where the table is dense, which no reference names.
 static weir_status_t* export_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(check_handle(ctx));
+  if (!weir_dtype_is_ref(ctx->node->input_types[0])) return NULL;
   return weir_shape_set_vector(ctx, 0, -1);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "ops/table/dense_table.h"
 #include "tensor/tensor.h"
 
 struct weir_lookup_table_t {
@@ -10,6 +11,7 @@ struct weir_lookup_table_t {
   weir_lookup_table_config_t config;  // immutable
   int64_t* value_dims;                // what the configuration points to
   int64_t width;                      // elements of a value; immutable
+  weir_dense_table_t* dense;          // immutable; where there is one, it has all entries
   weir_mutex_t mu;
   bool is_initialized;  // guarded by mu, as all below; a mutable table is so from the start
   size_t count;
@@ -203,13 +205,14 @@ static weir_status_t* check_types(const weir_lookup_table_t* t, const weir_tenso
 weir_status_t* weir_lookup_table_values_shape(const weir_lookup_table_t* table,
                                               const weir_tensor_t* keys, int* out_rank,
                                               int64_t* dims) {
-  *out_rank = keys->rank + table->config.value_rank;
+  int rank = keys->rank;
+  if (table->dense) WEIR_TRY(weir_dense_table_batch_rank(table->dense, keys, &rank));
+  *out_rank = rank + table->config.value_rank;
   if (*out_rank > WEIR_MAX_RANK)
     return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", *out_rank);
-  memcpy(dims, keys->dims, sizeof(int64_t) * keys->rank);
+  memcpy(dims, keys->dims, sizeof(int64_t) * (size_t)rank);
   if (table->config.value_rank > 0) {
-    memcpy(dims + keys->rank, table->value_dims,
-           sizeof(int64_t) * (size_t)table->config.value_rank);
+    memcpy(dims + rank, table->value_dims, sizeof(int64_t) * (size_t)table->config.value_rank);
   }
   return NULL;
 }
@@ -243,6 +246,7 @@ static const char* element(const weir_tensor_t* tensor, int64_t index) {
 
 // ---- operations ----
 int64_t weir_lookup_table_size(weir_lookup_table_t* table) {
+  if (table->dense) return weir_dense_table_size(table->dense);
   weir_mutex_lock(&table->mu);
   int64_t size = table->is_initialized ? (int64_t)table->count : 0;
   weir_mutex_unlock(&table->mu);
@@ -320,6 +324,7 @@ weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table, const weir_ten
                                       weir_tensor_t* out_values) {
   WEIR_TRY(check_types(table, keys, default_value));
   WEIR_TRY(check_default(table, keys, default_value));
+  if (table->dense) return weir_dense_table_find(table->dense, keys, default_value, out_values);
   weir_mutex_lock(&table->mu);
   weir_status_t* status = find_locked(table, keys, default_value, out_values);
   weir_mutex_unlock(&table->mu);
@@ -340,6 +345,7 @@ weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table, const weir_t
     return WEIR_STATUS(UNIMPLEMENTED,
                        "Insert not supported by InitializableLookupTable implementations");
   }
+  if (table->dense) return weir_dense_table_insert(table->dense, keys, values);
   weir_mutex_lock(&table->mu);
   weir_status_t* status = put_all(table, keys, values);
   weir_mutex_unlock(&table->mu);
@@ -348,6 +354,10 @@ weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table, const weir_t
 
 weir_status_t* weir_lookup_table_import(weir_lookup_table_t* table, const weir_tensor_t* keys,
                                         const weir_tensor_t* values) {
+  if (table->dense) {
+    WEIR_TRY(check_types(table, keys, values));
+    return weir_dense_table_import(table->dense, keys, values);
+  }
   WEIR_TRY(check_pairs(table, keys, values));
   weir_mutex_lock(&table->mu);
   weir_status_t* status = NULL;
@@ -367,6 +377,7 @@ weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table, const weir_t
     return WEIR_STATUS(UNIMPLEMENTED,
                        "Remove not supported by InitializableLookupTable implementations");
   }
+  if (table->dense) return weir_dense_table_remove(table->dense, keys);
   weir_mutex_lock(&table->mu);
   for (int64_t i = 0; i < keys->count; ++i) remove_key(table, element(keys, i));
   weir_mutex_unlock(&table->mu);
@@ -392,6 +403,7 @@ static weir_status_t* export_locked(weir_lookup_table_t* t, weir_tensor_t** out_
 weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table, weir_tensor_t** out_keys,
                                         weir_tensor_t** out_values) {
   weir_tensor_t *keys = NULL, *values = NULL;
+  if (table->dense) return weir_dense_table_export(table->dense, out_keys, out_values);
   weir_mutex_lock(&table->mu);
   weir_status_t* status = export_locked(table, &keys, &values);
   weir_mutex_unlock(&table->mu);
@@ -409,6 +421,7 @@ weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table, weir_tensor_
 static void table_destroy(weir_resource_t* resource) {
   weir_lookup_table_t* table = (weir_lookup_table_t*)resource;
   clear(table);
+  weir_dense_table_destroy(table->dense);
   weir_mutex_destroy(&table->mu);
   weir_free(table->value_dims);
   weir_free(table);
@@ -437,9 +450,12 @@ weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config
     return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", config->value_rank);
   int64_t width = 0;
   WEIR_TRY(weir_shape_count(config->value_dtype, config->value_rank, config->value_dims, &width));
+  weir_dense_table_t* dense = NULL;
+  if (config->dense) WEIR_TRY(weir_dense_table_create(config, &dense));
   weir_lookup_table_t* table = weir_calloc(1, sizeof(*table));
   int64_t* dims = weir_alloc_array((size_t)config->value_rank, sizeof(*dims));
   if (!table || !dims) {
+    weir_dense_table_destroy(dense);
     weir_free(table);
     weir_free(dims);
     return weir_out_of_memory();
@@ -448,6 +464,8 @@ weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config
   weir_mutex_init(&table->mu);
   table->config = *config;
   table->config.value_dims = table->value_dims = dims;
+  table->config.dense = NULL;
+  table->dense = dense;
   table->width = width;
   if (config->value_rank > 0)
     memcpy(dims, config->value_dims, sizeof(*dims) * (size_t)config->value_rank);

@@ -1,9 +1,10 @@
 // table.h — Lookup tables: from scalar keys (int32, int64, string) to values of any type, scalars
 // or tensors of one shape. Thread-safe.
 //
-// A table is filled once (HashTable: InitializeTable) or changes as it goes (MutableHashTable).
-// Errors are TensorFlow's: FAILED_PRECONDITION "Table not initialized.", INVALID_ARGUMENT on types
-// and shapes, UNIMPLEMENTED for a change of a table that is filled once.
+// A table is filled once (HashTable: InitializeTable) or changes as it goes (MutableHashTable). Of
+// the latter there is one whose places are seen from outside (MutableDenseHashTable,
+// dense_table.h). Errors are TensorFlow's: FAILED_PRECONDITION "Table not initialized.",
+// INVALID_ARGUMENT on types and shapes, UNIMPLEMENTED for a change of a table that is filled once.
 #ifndef WEIR_OPS_TABLE_TABLE_H_
 #define WEIR_OPS_TABLE_TABLE_H_
 
@@ -20,6 +21,7 @@ typedef struct weir_lookup_table_config_t {
   bool is_mutable;
   int value_rank;             // of every value; 0: scalars
   const int64_t* value_dims;  // borrowed where it is given, the table's own in what it returns
+  const struct weir_dense_table_config_t* dense;  // for a dense table; NULL in what it returns
 } weir_lookup_table_config_t;
 
 WEIR_MUST_USE weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config,
@@ -27,7 +29,8 @@ WEIR_MUST_USE weir_status_t* weir_lookup_table_create(const weir_lookup_table_co
 // Immutable after create.
 const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table);
 
-// The shape of the values of |keys|; |dims| has room for WEIR_MAX_RANK.
+// The shape of the values of |keys|; |dims| has room for WEIR_MAX_RANK. INVALID_ARGUMENT when
+// |keys| does not end with the shape of a key.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_values_shape(const weir_lookup_table_t* table,
                                                             const weir_tensor_t* keys,
                                                             int* out_rank, int64_t* dims);
@@ -49,15 +52,16 @@ WEIR_MUST_USE weir_status_t* weir_lookup_table_find(weir_lookup_table_t* table,
 WEIR_MUST_USE weir_status_t* weir_lookup_table_insert(weir_lookup_table_t* table,
                                                       const weir_tensor_t* keys,
                                                       const weir_tensor_t* values);
-// The table holds |keys| and nothing else afterwards. Initialises a table that is filled once.
+// The table holds |keys| and nothing else afterwards. Initialises a table that is filled once. A
+// dense table takes what one exports.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_import(weir_lookup_table_t* table,
                                                       const weir_tensor_t* keys,
                                                       const weir_tensor_t* values);
 // Keys that are not there are passed over.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_remove(weir_lookup_table_t* table,
                                                       const weir_tensor_t* keys);
-// All entries, in no particular order, as a vector of keys and a tensor of values; the caller owns
-// both.
+// All entries, in no particular order, as a vector of keys and a tensor of values; of a dense table
+// all places, also those without an entry, as matrices. The caller owns both.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_export(weir_lookup_table_t* table,
                                                       weir_tensor_t** out_keys,
                                                       weir_tensor_t** out_values);
