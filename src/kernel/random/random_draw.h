@@ -35,6 +35,12 @@ void weir_random_gamma(weir_pool_t* pool, const weir_draw_t* draw);
 // The Poisson distribution of rate |parameters|: half, float, double, int32, int64 for both types.
 void weir_random_poisson(weir_pool_t* pool, const weir_draw_t* draw);
 
+// How many of |count| trials succeed with probability |p|; NaN where one of them is. |index| is the
+// number of the draw, each of which has a stretch of the generator for itself, and |dtype|, half,
+// float or double, the type that both numbers came in.
+double weir_random_binomial(weir_philox_t philox, uint64_t index, weir_dtype_t dtype, double count,
+                            double p);
+
 // A normal distribution cut off at both ends. Bounds that are infinite on both sides or in the
 // wrong order, and deviations that are not positive, are for the caller to refuse.
 typedef struct weir_truncated_t {

@@ -13,4 +13,9 @@ WEIR_MUST_USE weir_status_t* weir_philox_of_seed(weir_kernel_ctx_t* ctx, int inp
 // Of inputs 1 to 3: key, counter and algorithm.
 WEIR_MUST_USE weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox);
 
+// Of the variable that is input 0, whose state begins at element |first|; it moves on by what
+// |count| numbers take.
+WEIR_MUST_USE weir_status_t* weir_philox_of_variable(weir_kernel_ctx_t* ctx, int first,
+                                                     uint64_t count, weir_philox_t* out_philox);
+
 #endif  // WEIR_OPS_RANDOM_GENERATORS_H_

@@ -67,9 +67,8 @@ static weir_status_t* advance_locked(weir_variable_t* variable, int first, uint6
   return NULL;
 }
 
-// The generator of input 0 as it is; its variable moves on by what |count| numbers take.
-static weir_status_t* advance(weir_kernel_ctx_t* ctx, int first, uint64_t count,
-                              weir_philox_t* out_philox) {
+weir_status_t* weir_philox_of_variable(weir_kernel_ctx_t* ctx, int first, uint64_t count,
+                                       weir_philox_t* out_philox) {
   weir_variable_t* variable = NULL;
   WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
   weir_mutex_lock(&variable->mu);
@@ -126,7 +125,7 @@ static weir_status_t* stateful(weir_kernel_ctx_t* ctx, weir_random_t kind, bool 
     WEIR_TRY(check_algorithm(weir_tensor_int_at(weir_kernel_input(ctx, 1), 0)));
   }
   WEIR_TRY(random_output(ctx, is_old ? 1 : 2, &out));
-  WEIR_TRY(advance(ctx, is_old ? 1 : 0, (uint64_t)out->count, &philox));
+  WEIR_TRY(weir_philox_of_variable(ctx, is_old ? 1 : 0, (uint64_t)out->count, &philox));
   if (out->count > 0) {
     weir_random_fill(weir_kernel_pool(ctx), &spec, philox, out->data, out->count);
   }
@@ -160,7 +159,7 @@ static weir_status_t* skip(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
   WEIR_TRY(check_scalar(algorithm, 1));
   WEIR_TRY(check_scalar(delta, 2));
   WEIR_TRY(check_algorithm(weir_tensor_int_at(algorithm, 0)));
-  return advance(ctx, 0, WEIR_TENSOR_DATA(delta, uint64_t)[0], out_philox);
+  return weir_philox_of_variable(ctx, 0, WEIR_TENSOR_DATA(delta, uint64_t)[0], out_philox);
 }
 
 static weir_status_t* skip_cpu(weir_kernel_ctx_t* ctx) {
