@@ -26,5 +26,23 @@ def binomial(check, rng):
         check('StatefulRandomBinomial', [resource(state), np.int64(1), np.int32([2]), np.float64(10), np.float64(0.5)])  # pylint: disable=undefined-variable
 
 
+def truncated(check, rng):
+    op = 'StatelessParameterizedTruncatedNormal'
+    for t in (np.float16, np.float32, np.float64):
+        near = {} if t is np.float64 else {'rtol': 2e-3 if t is np.float16 else 1e-6}
+        for shape, means, deviations, low, high in (
+                ([5], 0.0, 1.0, -8.0, 8.0), ([3, 2], [0.0, 1.0], 2.0, -1.4, 8.0), ([2, 4, 2], [[0.0]], [1.0, 0.5], 2.0, [3.0, 4.0]), ([6], 0.0, 1.0, 2.0, np.inf), ([6], 0.0, 1.0, -np.inf, -3.0),
+                ([2, 3], [[0.0], [1.0]], 1.0, [-1.0, 0.0, 1.0], 1.5), ([0], 0.0, 1.0, -1.0, 1.0), ([7, 1], [0.5], 1.0, 0.4, 0.6)):
+            for s in (np.int32, np.int64):
+                check(op, [np.array(shape, s), rng.integers(-2**31, 2**31, 2).astype(s), *(np.array(p, t) for p in (means, deviations, low, high))],
+                      gradient=s is np.int32 and len(shape) > 1, **near)
+    f = np.float32
+    for shape, means, deviations, low, high in (([2], 0, 0, -1, 1), ([2], 0, -1, -1, 1), ([2], 0, 1, 1, 0), ([2], 0, 1, -np.inf, np.inf), ([0], 0, -1, -1, 1), ([3], [0, 0], 1, -1, 1),
+                                                ([2, 3], [[0], [0]], 1, -1, 1), ([2], [0, 0, 0], [1, 1], -1, 1), ([], [1], 1, -1, 1), (3, 0, 1, -1, 1), ([-3], 0, 1, -1, 1)):
+        check(op, [np.int32(shape), np.int32([1, 2]), f(means), f(deviations), f(low), f(high)])
+    check(op, [np.int32([2]), np.int32([1, 2, 3]), f(0), f(1), f(-1), f(1)])
+
+
 def cases(check, rng):
     binomial(check, rng)
+    truncated(check, rng)

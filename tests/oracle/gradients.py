@@ -62,6 +62,7 @@ NOT_NUMERIC = {
     'MatrixSolveLs': 'no gradient of the regularizer',
     'SelfAdjointEigV2': 'reads one triangle, whose diagonal has no imaginary part',
     'RandomGamma': 'a draw that is rejected is a jump',
+    'StatelessParameterizedTruncatedNormal': 'a draw keeps its share below it, not its random numbers',
     'StatelessRandomGammaV2': 'a draw that is rejected is a jump',
     'StatelessRandomGammaV3': 'a draw that is rejected is a jump',
     'Qr': 'jumps where a column needs no reflection',
