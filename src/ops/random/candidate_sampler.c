@@ -8,9 +8,7 @@
 #include "base/map.h"
 #include "base/string.h"
 #include "file/fs.h"
-#include "kernel/random/random.h"
-#include "op/kernel.h"
-#include "op/shape_ctx.h"
+#include "ops/random/sampler.h"
 
 // ---- a table from classes to places, of a size known beforehand ----
 
@@ -43,29 +41,13 @@ static size_t table_slot(const table_t* table, int64_t key) {
 
 // ---- samplers ----
 
-typedef struct sampler_t {
-  weir_random_state_t random;
-  int64_t (*draw)(const struct sampler_t* sampler, weir_random_words_t* words);
-  float (*probability)(const struct sampler_t* sampler, int64_t value);
-  int64_t range;
-  double log_range;
-  int64_t true_count;  // classes a row
-  int64_t sample_count;
-  bool is_unique;
-  // Of given weights: by class, their sum, and Walker's table of aliases.
-  float* weights;
-  size_t weight_count, weight_capacity;
-  float total_weight;
-  struct alias_t* aliases;
-} sampler_t;
-
 static uint64_t draw_bits(weir_random_words_t* words) {
   uint64_t low = weir_random_word(words);
   return low | (uint64_t)weir_random_word(words) << 32;
 }
 
 // Rejects the lowest numbers so that every remainder is equally likely.
-static int64_t uniform_draw(const sampler_t* sampler, weir_random_words_t* words) {
+static int64_t uniform_draw(const weir_sampler_t* sampler, weir_random_words_t* words) {
   uint64_t range = (uint64_t)sampler->range;
   if ((range & (range - 1)) == 0) return (int64_t)(draw_bits(words) & (range - 1));
   const uint64_t rejected = UINT64_MAX % range + 1;
@@ -74,22 +56,22 @@ static int64_t uniform_draw(const sampler_t* sampler, weir_random_words_t* words
   return (int64_t)(bits % range);
 }
 
-static float uniform_probability(const sampler_t* sampler, int64_t value) {
+static float uniform_probability(const weir_sampler_t* sampler, int64_t value) {
   (void)value;
   return (float)(1.0 / (double)sampler->range);
 }
 
-static int64_t log_uniform_draw(const sampler_t* sampler, weir_random_words_t* words) {
+static int64_t log_uniform_draw(const weir_sampler_t* sampler, weir_random_words_t* words) {
   double value = exp(weir_random_double(words) * sampler->log_range);
   if (value >= 0x1p63) return 0;  // only by rounding, for a range next to the largest integer
   return ((int64_t)value - 1) % sampler->range;
 }
 
-static float log_uniform_probability(const sampler_t* sampler, int64_t value) {
+static float log_uniform_probability(const weir_sampler_t* sampler, int64_t value) {
   return (float)(log(((double)value + 2.0) / ((double)value + 1.0)) / sampler->log_range);
 }
 
-static weir_status_t* sampler_init(const weir_kernel_init_t* init, sampler_t* sampler) {
+weir_status_t* weir_sampler_init(const weir_kernel_init_t* init, weir_sampler_t* sampler) {
   weir_attrs_t attrs = init->node->attrs;
   weir_random_state_init(&sampler->random, weir_attrs_int(attrs, "seed"),
                          weir_attrs_int(attrs, "seed2"));
@@ -106,21 +88,21 @@ static weir_status_t* sampler_init(const weir_kernel_init_t* init, sampler_t* sa
 }
 
 static weir_status_t* uniform_init(const weir_kernel_init_t* init, void* state) {
-  sampler_t* sampler = state;
+  weir_sampler_t* sampler = state;
   sampler->draw = uniform_draw;
   sampler->probability = uniform_probability;
-  return sampler_init(init, sampler);
+  return weir_sampler_init(init, sampler);
 }
 
 static weir_status_t* log_uniform_init(const weir_kernel_init_t* init, void* state) {
-  sampler_t* sampler = state;
+  weir_sampler_t* sampler = state;
   sampler->draw = log_uniform_draw;
   sampler->probability = log_uniform_probability;
-  return sampler_init(init, sampler);
+  return weir_sampler_init(init, sampler);
 }
 
-static void sampler_deinit(void* state) {
-  sampler_t* sampler = state;
+void weir_sampler_deinit(void* state) {
+  weir_sampler_t* sampler = state;
   weir_random_state_deinit(&sampler->random);
   weir_free(sampler->weights);
   weir_free(sampler->aliases);
@@ -129,12 +111,12 @@ static void sampler_deinit(void* state) {
 // ---- classes of given weights ----
 
 // A class is drawn first, and then itself with |chance|, or |other|.
-typedef struct alias_t {
+typedef struct weir_alias_t {
   float chance;
   int other;
 } alias_t;
 
-static int64_t weighted_draw(const sampler_t* sampler, weir_random_words_t* words) {
+static int64_t weighted_draw(const weir_sampler_t* sampler, weir_random_words_t* words) {
   const uint32_t range = (uint32_t)sampler->weight_count;
   const uint32_t mantissa = weir_random_word(words) & 0x7fffffu;
   const float chance = (float)mantissa * 0x1p-23f;
@@ -146,11 +128,11 @@ static int64_t weighted_draw(const sampler_t* sampler, weir_random_words_t* word
   return chance < alias->chance ? (int64_t)index : alias->other;
 }
 
-static float weighted_probability(const sampler_t* sampler, int64_t value) {
+static float weighted_probability(const weir_sampler_t* sampler, int64_t value) {
   return sampler->weights[value] / sampler->total_weight;
 }
 
-static weir_status_t* add_weight(sampler_t* sampler, float weight) {
+static weir_status_t* add_weight(weir_sampler_t* sampler, float weight) {
   if (!WEIR_GROW(sampler->weights, sampler->weight_capacity, sampler->weight_count + 1)) {
     return weir_out_of_memory();
   }
@@ -176,7 +158,7 @@ static void pair_classes(double* shares, int* low, int low_count, int* high, int
   while (high_count > 0) shares[high[--high_count]] = 1.0;
 }
 
-static weir_status_t* make_aliases(sampler_t* sampler) {
+static weir_status_t* make_aliases(weir_sampler_t* sampler) {
   const size_t count = sampler->weight_count;
   double sum = 0;
   int low_count = 0, high_count = 0;
@@ -209,12 +191,12 @@ typedef struct shard_t {
   float distortion;
 } shard_t;
 
-static weir_status_t* take_weight(sampler_t* sampler, shard_t* shard, float weight) {
+static weir_status_t* take_weight(weir_sampler_t* sampler, shard_t* shard, float weight) {
   if (shard->seen++ % shard->count != shard->own) return NULL;
   return add_weight(sampler, powf(weight, shard->distortion));
 }
 
-static weir_status_t* load_weights(sampler_t* sampler, shard_t* shard, weir_view_t text) {
+static weir_status_t* load_weights(weir_sampler_t* sampler, shard_t* shard, weir_view_t text) {
   weir_view_t line;
   while (weir_view_next(&text, '\n', &line)) {
     weir_view_t column, last = weir_view("", 0);
@@ -230,7 +212,7 @@ static weir_status_t* load_weights(sampler_t* sampler, shard_t* shard, weir_view
   return NULL;
 }
 
-static weir_status_t* load_file(sampler_t* sampler, shard_t* shard, weir_view_t path) {
+static weir_status_t* load_file(weir_sampler_t* sampler, shard_t* shard, weir_view_t path) {
   weir_strbuf_t text = {0};
   char* name = weir_strndup(path.data, path.size);
   weir_status_t* status = name ? weir_fs_read_all(name, &text) : weir_out_of_memory();
@@ -241,7 +223,7 @@ static weir_status_t* load_file(sampler_t* sampler, shard_t* shard, weir_view_t 
 }
 
 static weir_status_t* fixed_init(const weir_kernel_init_t* init, void* state) {
-  sampler_t* sampler = state;
+  weir_sampler_t* sampler = state;
   const weir_attrs_t attrs = init->node->attrs;
   const weir_view_t file = weir_attrs_string(attrs, "vocab_file");
   const weir_attr_t* unigrams = weir_attrs_list(attrs, "unigrams");
@@ -250,7 +232,7 @@ static weir_status_t* fixed_init(const weir_kernel_init_t* init, void* state) {
                    .distortion = weir_attrs_float(attrs, "distortion")};
   sampler->draw = weighted_draw;
   sampler->probability = weighted_probability;
-  WEIR_TRY(sampler_init(init, sampler));
+  WEIR_TRY(weir_sampler_init(init, sampler));
   if ((file.size > 0) == (unigrams->count > 0)) {
     return WEIR_STATUS(INVALID_ARGUMENT, file.size > 0
                                              ? "Must provide only one of vocab_file and unigrams."
@@ -270,7 +252,7 @@ static weir_status_t* fixed_init(const weir_kernel_init_t* init, void* state) {
   return make_aliases(sampler);
 }
 
-static weir_status_t* check_classes(const sampler_t* sampler, const weir_tensor_t* classes) {
+static weir_status_t* check_classes(const weir_sampler_t* sampler, const weir_tensor_t* classes) {
   if (classes->rank != 2) {
     return WEIR_STATUS(INVALID_ARGUMENT, "true_classes must be a matrix");
   }
@@ -293,7 +275,7 @@ static weir_status_t* check_classes(const sampler_t* sampler, const weir_tensor_
 }
 
 // Draws until all are different.
-static weir_status_t* draw_unique(const sampler_t* sampler, weir_random_words_t* words,
+static weir_status_t* draw_unique(const weir_sampler_t* sampler, weir_random_words_t* words,
                                   int64_t* samples, int64_t* out_tries) {
   table_t used = {0};
   int64_t tries = 0, found = 0;
@@ -320,8 +302,8 @@ done:
 
 // How often each value is expected among the samples. For unique ones an approximation by the tries
 // it took: 1 - (1 - p)^tries.
-static void expect(const sampler_t* sampler, int64_t tries, const int64_t* values, int64_t count,
-                   float* expected) {
+static void expect(const weir_sampler_t* sampler, int64_t tries, const int64_t* values,
+                   int64_t count, float* expected) {
   for (int64_t i = 0; i < count; ++i) {
     float p = sampler->probability(sampler, values[i]);
     expected[i] =
@@ -329,8 +311,8 @@ static void expect(const sampler_t* sampler, int64_t tries, const int64_t* value
   }
 }
 
-static weir_status_t* sampler_cpu(weir_kernel_ctx_t* ctx) {
-  sampler_t* sampler = ctx->state;
+weir_status_t* weir_sampler_cpu(weir_kernel_ctx_t* ctx) {
+  weir_sampler_t* sampler = ctx->state;
   const weir_tensor_t* classes = weir_kernel_input(ctx, 0);
   const int64_t count = sampler->sample_count;
   weir_tensor_t *samples = NULL, *true_expected = NULL, *sampled_expected = NULL;
@@ -357,9 +339,9 @@ static weir_status_t* sampler_cpu(weir_kernel_ctx_t* ctx) {
 static weir_status_t* all_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* classes = weir_kernel_input(ctx, 0);
   const weir_attrs_t attrs = weir_kernel_attrs(ctx);
-  const sampler_t sampler = {.range = weir_attrs_int(attrs, "num_sampled"),
-                             .sample_count = weir_attrs_int(attrs, "num_sampled"),
-                             .true_count = weir_attrs_int(attrs, "num_true")};
+  const weir_sampler_t sampler = {.range = weir_attrs_int(attrs, "num_sampled"),
+                                  .sample_count = weir_attrs_int(attrs, "num_sampled"),
+                                  .true_count = weir_attrs_int(attrs, "num_true")};
   weir_tensor_t *samples = NULL, *true_expected = NULL, *sampled_expected = NULL;
   WEIR_TRY(check_classes(&sampler, classes));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, &sampler.range, &samples));
@@ -373,7 +355,7 @@ static weir_status_t* all_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* sampler_shape(weir_shape_ctx_t* ctx) {
+weir_status_t* weir_sampler_shape(weir_shape_ctx_t* ctx) {
   weir_attrs_t attrs = weir_shape_attrs(ctx);
   const weir_shape_t* classes = NULL;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 2, &classes));
@@ -464,53 +446,50 @@ static weir_status_t* hits_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-#define SAMPLER_ATTRS                                                                        \
-  "num_true: int >= 1; num_sampled: int >= 1; unique: bool; range_max: int >= 1; seed: int " \
-  "= 0; seed2: int = 0"
-#define SAMPLER_OUTPUTS \
-  "sampled_candidates: int64; true_expected_count: float; sampled_expected_count: float"
-
 const weir_op_module_t weir_ops_random_candidate_sampler = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "UniformCandidateSampler",
-         .attrs = SAMPLER_ATTRS,
+         .attrs = WEIR_SAMPLER_ATTRS,
          .inputs = "true_classes: int64",
-         .outputs = SAMPLER_OUTPUTS,
+         .outputs = WEIR_SAMPLER_OUTPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Samples classes, all equally likely",
-         .infer_shape = sampler_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = sampler_cpu, .state_size = sizeof(sampler_t),
-                                    .init = uniform_init, .deinit = sampler_deinit)},
+         .infer_shape = weir_sampler_shape,
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = weir_sampler_cpu, .state_size = sizeof(weir_sampler_t),
+                             .init = uniform_init, .deinit = weir_sampler_deinit)},
         {.name = "LogUniformCandidateSampler",
-         .attrs = SAMPLER_ATTRS,
+         .attrs = WEIR_SAMPLER_ATTRS,
          .inputs = "true_classes: int64",
-         .outputs = SAMPLER_OUTPUTS,
+         .outputs = WEIR_SAMPLER_OUTPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Samples classes, the first ones more likely, as in a vocabulary by frequency",
-         .infer_shape = sampler_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = sampler_cpu, .state_size = sizeof(sampler_t),
-                                    .init = log_uniform_init, .deinit = sampler_deinit)},
+         .infer_shape = weir_sampler_shape,
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = weir_sampler_cpu, .state_size = sizeof(weir_sampler_t),
+                             .init = log_uniform_init, .deinit = weir_sampler_deinit)},
         {.name = "FixedUnigramCandidateSampler",
          .attrs = "num_true: int >= 1; num_sampled: int >= 1; unique: bool; range_max: int >= 1; "
                   "vocab_file: string = ''; distortion: float = 1.0; num_reserved_ids: int = 0; "
                   "num_shards: int >= 1 = 1; shard: int >= 0 = 0; unigrams: list(float) = []; "
                   "seed: int = 0; seed2: int = 0",
          .inputs = "true_classes: int64",
-         .outputs = SAMPLER_OUTPUTS,
+         .outputs = WEIR_SAMPLER_OUTPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Samples classes by given weights",
-         .infer_shape = sampler_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = sampler_cpu, .state_size = sizeof(sampler_t),
-                                    .init = fixed_init, .deinit = sampler_deinit)},
+         .infer_shape = weir_sampler_shape,
+         .kernels =
+             WEIR_CPU_KERNEL(.compute = weir_sampler_cpu, .state_size = sizeof(weir_sampler_t),
+                             .init = fixed_init, .deinit = weir_sampler_deinit)},
         {.name = "AllCandidateSampler",
          .attrs = "num_true: int >= 1; num_sampled: int >= 1; unique: bool; seed: int = 0; seed2: "
                   "int = 0",
          .inputs = "true_classes: int64",
-         .outputs = SAMPLER_OUTPUTS,
+         .outputs = WEIR_SAMPLER_OUTPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Samples every class, for tests",
-         .infer_shape = sampler_shape,
+         .infer_shape = weir_sampler_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = all_cpu)},
         {.name = "ComputeAccidentalHits",
          .attrs = "num_true: int; seed: int = 0; seed2: int = 0",
