@@ -1,4 +1,6 @@
 // text_file.c — InitializeTableFromTextFile, old and V2: a table from the lines of a file.
+#include "ops/table/text_file.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,10 +9,9 @@
 #include "file/fs.h"
 #include "op/shape_ctx.h"
 #include "op/shared_handle.h"
-#include "ops/table/table.h"
 #include "tensor/tensor.h"
 
-enum { WHOLE_LINE = -2, LINE_NUMBER = -1 };  // others are columns
+enum { WHOLE_LINE = WEIR_TEXT_WHOLE_LINE, LINE_NUMBER = WEIR_TEXT_LINE_NUMBER };
 
 typedef struct text_state_t {
   int64_t key_index;
@@ -202,28 +203,43 @@ static weir_status_t* fill_table(const text_state_t* s, weir_lookup_table_t* tab
   return status;
 }
 
+static weir_status_t* read_file(const text_state_t* s, weir_lookup_table_t* table,
+                                weir_view_t name) {
+  weir_strbuf_t text = {0};
+  char* path = weir_strndup(name.data ? name.data : "", name.size);
+  if (!path) return weir_out_of_memory();
+  weir_status_t* status = weir_fs_read_all(path, &text);
+  if (!status) status = fill_table(s, table, path, weir_strbuf_view(&text));
+  weir_strbuf_free(&text);
+  weir_free(path);
+  return status;
+}
+
+weir_status_t* weir_lookup_table_read_file(weir_lookup_table_t* table, weir_view_t path,
+                                           int64_t key_index, int64_t value_index,
+                                           int64_t vocab_size) {
+  const text_state_t state = {.key_index = key_index,
+                              .value_index = value_index,
+                              .vocab_size = vocab_size,
+                              .delimiter = '\t'};
+  return read_file(&state, table, path);
+}
+
 static weir_status_t* text_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* name = weir_kernel_input(ctx, 1);
   weir_resource_t* table = NULL;
-  weir_strbuf_t text = {0};
   if (name->rank != 0) {
     char shape[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT, "filename should be a single string, but got %s",
                        weir_tensor_shape_text(name, shape));
   }
-  weir_view_t view = weir_string_view(name->data);
-  char* path = weir_strndup(view.data, view.size);
-  if (!path) return weir_out_of_memory();
-  weir_status_t* status = weir_shared_handle_resource(ctx, 0, &weir_lookup_table_type, &table);
+  WEIR_TRY(weir_shared_handle_resource(ctx, 0, &weir_lookup_table_type, &table));
+  weir_status_t* status =
+      check_types(ctx->state, weir_lookup_table_config((weir_lookup_table_t*)table));
   if (!status) {
-    status = check_types(ctx->state, weir_lookup_table_config((weir_lookup_table_t*)table));
+    status = read_file(ctx->state, (weir_lookup_table_t*)table, weir_string_view(name->data));
   }
-  if (!status) status = weir_fs_read_all(path, &text);
-  if (!status)
-    status = fill_table(ctx->state, (weir_lookup_table_t*)table, path, weir_strbuf_view(&text));
   weir_resource_release(table);
-  weir_strbuf_free(&text);
-  weir_free(path);
   return status;
 }
 
