@@ -111,7 +111,7 @@ void weir_sampler_deinit(void* state) {
 // ---- classes of given weights ----
 
 // A class is drawn first, and then itself with |chance|, or |other|.
-typedef struct weir_alias_t {
+typedef struct weir_sampler_alias_t {
   float chance;
   int other;
 } alias_t;

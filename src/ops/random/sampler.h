@@ -20,7 +20,7 @@ typedef struct weir_sampler_t {
   float* weights;
   size_t weight_count, weight_capacity;
   float total_weight;
-  struct weir_alias_t* aliases;
+  struct weir_sampler_alias_t* aliases;
 } weir_sampler_t;
 
 // Of the attributes; what draws is for the caller to set.
