@@ -18,7 +18,7 @@ def loss(check, rng):
             x = rng.standard_normal((time, batch, classes)).astype(dtype) * 2
             for lengths in ([time] * batch, [max(2 * n - 1, time - b) for b, n in enumerate(counts)]):
                 for attrs in ({}, {'ctc_merge_repeated': False}, {'preprocess_collapse_repeated': True}):
-                    check(op, [x, *labels(rng, counts, classes), np.int32(np.minimum(lengths, time))], attrs, **near)
+                    check(op, [x, *labels(rng, counts, classes), np.int32(np.minimum(lengths, time))], attrs, gradient=time < 40, **near)
         x = rng.standard_normal((5, 2, 4)).astype(dtype)
         for special in (np.nan, np.inf, -np.inf, 200, -200):
             y = x.copy()

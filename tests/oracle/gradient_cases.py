@@ -13,6 +13,7 @@ ELSEWHERE = {
     'DebugGradientRefIdentity': 'as RefIdentity',
     **{'TensorArray' + name + version: 'handles of old graphs are strings, and have no gradient in Weir'
        for name in ('Concat', 'Gather', 'Read', 'Scatter', 'Split', 'Write') for version in ('', 'V2')},
+    'BlockLSTMV2': 'tested as a whole graph: in TensorFlow it is wrong',
     'ArgMax': 'its output is an integer', 'ArgMin': 'its output is an integer',
     **{name: 'loops and conditionals are tested as whole graphs' for name in (
         'Case', 'Enter', 'Exit', 'If', 'LoopCond', 'Merge', 'NextIteration', 'RefEnter', 'RefExit', 'RefIdentity', 'RefMerge',
@@ -539,12 +540,28 @@ def ragged_whole():
     return [tf.square(back.output_dense_values)], [x]
 
 
+def block_lstm_grad(op, *grads):
+    return (None, *tf.raw_ops.BlockLSTMGradV2(**{arg.name: x for arg, x in zip(op.op_def.input_arg, op.inputs)},
+                                              **{arg.name: y for arg, y in zip(op.op_def.output_arg, op.outputs)},
+                                              cs_grad=grads[1], h_grad=grads[6], use_peephole=op.get_attr('use_peephole')))
+
+
+def block_lstm():
+    """TensorFlow's own gradient takes the gates of BlockLSTMV2 for those of BlockLSTM."""
+    rng = np.random.default_rng(5)
+    shapes = ((3, 2, 4), (2, 5), (2, 5), (9, 20), (5,), (5,), (5,), (20,))
+    xs = [tf.constant(normal(rng, shape, np.float32) * np.float32(0.5)) for shape in shapes]
+    with tf1.get_default_graph()._override_gradient_function({'BlockLSTMV2': block_lstm_grad}):  # pylint: disable=protected-access
+        y = tf.raw_ops.BlockLSTMV2(seq_len_max=np.int64(3), x=xs[0], cs_prev=xs[1], h_prev=xs[2], w=xs[3], wci=xs[4], wcf=xs[5], wco=xs[6], b=xs[7], use_peephole=True)
+    return [tf.square(y.h), y.cs], xs
+
+
 SCENARIOS = [svd_square, svd_wide, svd_tall, svd_full, svd_complex, self_adjoint_vectors, self_adjoint_complex, eigen_vectors,
              eigen_complex, use_twice, unconnected, through_integers, of_itself, several_ys, integer_x, variable_read, variable_handle,
              variable_rows, variable_rows_twice, variable_rows_and_dense, variable_elements, ref_variable_rows,
              slices_into_reshape, through_stop, third_derivative, softmax_regression, array_writes, array_rows, array_pieces,
              list_items, list_pushes, list_rows, list_pieces, csr_product, csr_product_turned, csr_product_flat, csr_forms,
-             csr_dense, csr_times_csr, ragged_rows, ragged_whole]
+             csr_dense, csr_times_csr, ragged_rows, ragged_whole, block_lstm]
 
 
 def as_tensor(x):
