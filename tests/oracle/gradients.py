@@ -50,6 +50,7 @@ TOLERANCE = {'float64': 1e-9, 'float32': 1e-4, 'complex128': 1e-9, 'complex64': 
 COARSE = {
     'ResizeBilinear': 'sums in float, also for float64; Weir in the type',
     'ResizeBilinearGrad': 'weights in float',
+    'CropAndResize': 'weights in float',
     'MatrixSolveLs': 'the regularizer is a double of any matrices',
     'CTCLoss': 'takes logarithms in float',
 }

@@ -17,21 +17,27 @@ weir_status_t* weir_resize_init(const weir_kernel_init_t* init, void* state) {
 }
 
 // ---- shapes and gradient ----
-weir_status_t* weir_resize_shape(weir_shape_ctx_t* ctx) {
-  const weir_shape_t *images, *size, *sizes;
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &images));
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &size));
+weir_status_t* weir_resize_set_shape(weir_shape_ctx_t* ctx, int64_t batch, int size_input,
+                                     int64_t channels) {
+  const weir_shape_t *size, *sizes;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, size_input), 1, &size));
   if (weir_shape_dim(size, 0) >= 0 && weir_shape_dim(size, 0) != 2) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Dimension must be 2 but is %lld",
                        (long long)weir_shape_dim(size, 0));
   }
-  int64_t dims[4] = {weir_shape_dim(images, 0), -1, -1, weir_shape_dim(images, 3)};
-  WEIR_TRY(weir_shape_from_value(ctx, 1, &sizes));
+  int64_t dims[4] = {batch, -1, -1, channels};
+  WEIR_TRY(weir_shape_from_value(ctx, size_input, &sizes));
   if (sizes->rank == 2) {
     dims[1] = weir_shape_dim(sizes, 0);
     dims[2] = weir_shape_dim(sizes, 1);
   }
   return weir_shape_set_dims(ctx, 0, 4, dims);
+}
+
+weir_status_t* weir_resize_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* images;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &images));
+  return weir_resize_set_shape(ctx, weir_shape_dim(images, 0), 1, weir_shape_dim(images, 3));
 }
 
 weir_status_t* weir_resize_grad_shape(weir_shape_ctx_t* ctx) {

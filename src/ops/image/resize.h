@@ -1,5 +1,5 @@
 // resize.h — What the ops that resize images share: attributes, sizes and conversion of pixels.
-// Private to ops/image/resize_*.c.
+// Private to ops/image/.
 #ifndef WEIR_OPS_IMAGE_RESIZE_H_
 #define WEIR_OPS_IMAGE_RESIZE_H_
 
@@ -25,6 +25,9 @@ typedef struct weir_resize_sizes_t {
 // Reads the attributes, half_pixel_centers where there is one; both at a time are refused.
 weir_status_t* weir_resize_init(const weir_kernel_init_t* init, void* state);
 
+// Output 0 is of images of the height and width that input |size_input| says.
+WEIR_MUST_USE weir_status_t* weir_resize_set_shape(weir_shape_ctx_t* ctx, int64_t batch,
+                                                   int size_input, int64_t channels);
 // The shape of images: T and size: int32.
 weir_status_t* weir_resize_shape(weir_shape_ctx_t* ctx);
 // The shape of a gradient is that of input 1, the original.
