@@ -51,6 +51,7 @@ COARSE = {
     'ResizeBilinear': 'sums in float, also for float64; Weir in the type',
     'ResizeBilinearGrad': 'weights in float',
     'CropAndResize': 'weights in float',
+    'ImageProjectiveTransformV2': 'blends in float', 'ImageProjectiveTransformV3': 'blends in float',
     'MatrixSolveLs': 'the regularizer is a double of any matrices',
     'CTCLoss': 'takes logarithms in float',
 }
