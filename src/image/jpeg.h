@@ -17,6 +17,8 @@ typedef struct weir_jpeg_options_t {
   bool is_fast;               // the less accurate inverse DCT
   bool recovers;              // a file that is cut off is decoded as far as it goes
   float acceptable_fraction;  // of the rows; else what is missing is black
+  bool crops;                 // to a window of the (smaller) image:
+  int64_t crop_y, crop_x, crop_height, crop_width;
 } weir_jpeg_options_t;
 
 typedef struct weir_jpeg_t weir_jpeg_t;
@@ -27,6 +29,9 @@ WEIR_MUST_USE weir_status_t* weir_jpeg_open(weir_view_t data, const weir_jpeg_op
 void weir_jpeg_destroy(weir_jpeg_t* jpeg);
 void weir_jpeg_size(const weir_jpeg_t* jpeg, int64_t* out_width, int64_t* out_height,
                     int* out_channels);
+// Reads the sizes that the headers of |data| say; |out_channels|: of the file.
+WEIR_MUST_USE weir_status_t* weir_jpeg_read_size(weir_view_t data, int64_t* out_width,
+                                                 int64_t* out_height, int* out_channels);
 // Decodes into |pixels|: height * width * channels bytes. To be called once.
 WEIR_MUST_USE weir_status_t* weir_jpeg_decode(weir_jpeg_t* jpeg, uint8_t* pixels);
 

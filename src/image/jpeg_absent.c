@@ -19,6 +19,12 @@ void weir_jpeg_size(const weir_jpeg_t* jpeg, int64_t* out_width, int64_t* out_he
   *out_width = *out_height = *out_channels = 0;
 }
 
+weir_status_t* weir_jpeg_read_size(weir_view_t data, int64_t* out_width, int64_t* out_height,
+                                   int* out_channels) {
+  (void)data, (void)out_width, (void)out_height, (void)out_channels;
+  return absent();
+}
+
 weir_status_t* weir_jpeg_decode(weir_jpeg_t* jpeg, uint8_t* pixels) {
   (void)jpeg, (void)pixels;
   return absent();

@@ -20,6 +20,7 @@ struct weir_jpeg_t {
   weir_jpeg_options_t options;
   weir_view_t data;
   int channels;
+  int64_t left, top, width, height;  // of the result within what libjpeg puts out
   uint8_t* pixels;
 };
 
@@ -106,13 +107,34 @@ static weir_status_t* check_size(const struct jpeg_decompress_struct* info, bool
                      info->image_width, info->image_height);
 }
 
+static weir_status_t* set_window(weir_jpeg_t* jpeg) {
+  const weir_jpeg_options_t* options = &jpeg->options;
+  const int64_t width = jpeg->info.output_width, height = jpeg->info.output_height;
+  jpeg->left = options->crops ? options->crop_x : 0;
+  jpeg->top = options->crops ? options->crop_y : 0;
+  jpeg->width = options->crops ? options->crop_width : width;
+  jpeg->height = options->crops ? options->crop_height : height;
+  if (jpeg->left >= 0 && jpeg->top >= 0 && jpeg->width > 0 && jpeg->height > 0 &&
+      jpeg->left + jpeg->width <= width && jpeg->top + jpeg->height <= height) {
+    return NULL;
+  }
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Invalid crop window: x=%lld, y=%lld, w=%lld, h=%lld for image_width: %lld "
+                     "and image_height: %lld",
+                     (long long)jpeg->left, (long long)jpeg->top, (long long)jpeg->width,
+                     (long long)jpeg->height, (long long)width, (long long)height);
+}
+
+static weir_status_t* read_sizes(weir_jpeg_t* jpeg) {
+  set_up(jpeg);
+  if (jpeg_read_header(&jpeg->info, TRUE) == JPEG_HEADER_OK) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid JPEG data: the header is cut off");
+}
+
 static weir_status_t* read_header(weir_jpeg_t* jpeg) {
   struct jpeg_decompress_struct* info = &jpeg->info;
   const weir_jpeg_options_t* options = &jpeg->options;
-  set_up(jpeg);
-  if (jpeg_read_header(info, TRUE) != JPEG_HEADER_OK) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid JPEG data: the header is cut off");
-  }
+  WEIR_TRY(read_sizes(jpeg));
   jpeg->channels = options->channels ? options->channels : WEIR_MIN(info->num_components, 3);
   if (jpeg->channels == 2) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid JPEG data: 2 components");
@@ -123,7 +145,8 @@ static weir_status_t* read_header(weir_jpeg_t* jpeg) {
   info->scale_num = 1;
   info->scale_denom = (unsigned)options->ratio;
   jpeg_calc_output_dimensions(info);
-  return check_size(info, jpeg_has_multiple_scans(info));
+  WEIR_TRY(check_size(info, jpeg_has_multiple_scans(info)));
+  return set_window(jpeg);
 }
 
 // Adobe's files hold complements.
@@ -134,30 +157,53 @@ static void to_rgb(const uint8_t* cmyk, bool is_adobe, JDIMENSION count, uint8_t
   }
 }
 
-// Reads rows until one is not there. The unread ones are black, if so many are acceptable.
+// Copies what is in the window of a row that was read.
+static void put_row(const weir_jpeg_t* jpeg, const uint8_t* row, int64_t y) {
+  const struct jpeg_decompress_struct* info = &jpeg->info;
+  const int64_t row_size = jpeg->width * jpeg->channels;
+  uint8_t* to = jpeg->pixels + (y - jpeg->top) * row_size;
+  if (y < jpeg->top) return;
+  if (info->out_color_space == JCS_CMYK) {
+    to_rgb(row + 4 * jpeg->left, info->saw_Adobe_marker, (JDIMENSION)jpeg->width, to);
+  } else {
+    memcpy(to, row + jpeg->left * jpeg->channels, (size_t)row_size);
+  }
+}
+
+// Reads rows until one is not there, or all of the window are. The unread ones are black, if so
+// many are acceptable.
 static weir_status_t* read_rows(weir_jpeg_t* jpeg) {
   struct jpeg_decompress_struct* info = &jpeg->info;
-  const size_t row_size = (size_t)info->output_width * (size_t)jpeg->channels;
-  const bool converts = info->out_color_space == JCS_CMYK;
+  const bool is_direct = info->out_color_space != JCS_CMYK && !jpeg->options.crops;
+  const int64_t end = jpeg->top + jpeg->height, row_size = jpeg->width * jpeg->channels;
   JSAMPROW row = NULL;
-  if (converts) {  // libjpeg frees it
+  if (!is_direct) {  // libjpeg frees it
     row = info->mem->alloc_large((j_common_ptr)info, JPOOL_IMAGE, 4 * (size_t)info->output_width);
   }
-  while (info->output_scanline < info->output_height) {
-    uint8_t* to = jpeg->pixels + info->output_scanline * row_size;
-    WEIR_TRY(weir_interrupt_poll(info->output_scanline));
-    if (!converts) row = to;
+  while (info->output_scanline < end) {
+    const int64_t y = info->output_scanline;
+    WEIR_TRY(weir_interrupt_poll(y));
+    if (is_direct) row = jpeg->pixels + y * row_size;
     if (jpeg_read_scanlines(info, &row, 1) == 0) break;
-    if (converts) to_rgb(row, info->saw_Adobe_marker, info->output_width, to);
+    if (!is_direct) put_row(jpeg, row, y);
   }
-  const float fraction = (float)info->output_scanline / (float)info->output_height;
+  const float fraction = (float)info->output_scanline / (float)end;
   if (fraction < WEIR_MIN(1.0f, jpeg->options.acceptable_fraction)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid JPEG data: it ends at line %u of %u",
                        info->output_scanline, info->output_height);
   }
-  memset(jpeg->pixels + info->output_scanline * row_size, 0,
-         (info->output_height - info->output_scanline) * row_size);
+  const int64_t unread = WEIR_MAX(info->output_scanline, jpeg->top);
+  memset(jpeg->pixels + (unread - jpeg->top) * row_size, 0, (size_t)((end - unread) * row_size));
   return NULL;
+}
+
+// Lets libjpeg pass over what is not in the window: all but the columns of blocks that it touches,
+// whose colors are interpolated as if there were no others.
+static void skip_outside(weir_jpeg_t* jpeg) {
+  JDIMENSION left = (JDIMENSION)jpeg->left, width = (JDIMENSION)jpeg->width;
+  jpeg_crop_scanline(&jpeg->info, &left, &width);
+  jpeg->left -= left;
+  if (jpeg->top > 0) jpeg_skip_scanlines(&jpeg->info, (JDIMENSION)jpeg->top);
 }
 
 static weir_status_t* decode(weir_jpeg_t* jpeg) {
@@ -165,6 +211,7 @@ static weir_status_t* decode(weir_jpeg_t* jpeg) {
   if (!jpeg_start_decompress(info)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Invalid JPEG data: it is cut off");
   }
+  if (jpeg->options.crops) skip_outside(jpeg);
   WEIR_TRY(read_rows(jpeg));
   // What follows may be cut off but not wrong.
   if (info->output_scanline == info->output_height) jpeg_finish_decompress(info);
@@ -173,20 +220,37 @@ static weir_status_t* decode(weir_jpeg_t* jpeg) {
 
 // ---- the interface ----
 
-weir_status_t* weir_jpeg_open(weir_view_t data, const weir_jpeg_options_t* options,
-                              weir_jpeg_t** out_jpeg) {
+static weir_status_t* open_with(weir_view_t data, const weir_jpeg_options_t* options,
+                                weir_status_t* (*step)(weir_jpeg_t* jpeg), weir_jpeg_t** out_jpeg) {
   weir_jpeg_t* jpeg = weir_calloc(1, sizeof *jpeg);
   if (!jpeg) return weir_out_of_memory();
   jpeg->data = data;
   jpeg->options = *options;
   jpeg->info.err = weir_jpeg_error_init(&jpeg->error, WEIR_INVALID_ARGUMENT, "Invalid JPEG data");
-  weir_status_t* status = guard(jpeg, read_header);
+  weir_status_t* status = guard(jpeg, step);
   if (status) {
     weir_jpeg_destroy(jpeg);
   } else {
     *out_jpeg = jpeg;
   }
   return status;
+}
+
+weir_status_t* weir_jpeg_open(weir_view_t data, const weir_jpeg_options_t* options,
+                              weir_jpeg_t** out_jpeg) {
+  return open_with(data, options, read_header, out_jpeg);
+}
+
+weir_status_t* weir_jpeg_read_size(weir_view_t data, int64_t* out_width, int64_t* out_height,
+                                   int* out_channels) {
+  const weir_jpeg_options_t options = {.ratio = 1};
+  weir_jpeg_t* jpeg = NULL;
+  WEIR_TRY(open_with(data, &options, read_sizes, &jpeg));
+  *out_width = jpeg->info.image_width;
+  *out_height = jpeg->info.image_height;
+  *out_channels = jpeg->info.num_components;
+  weir_jpeg_destroy(jpeg);
+  return NULL;
 }
 
 void weir_jpeg_destroy(weir_jpeg_t* jpeg) {
@@ -197,8 +261,8 @@ void weir_jpeg_destroy(weir_jpeg_t* jpeg) {
 
 void weir_jpeg_size(const weir_jpeg_t* jpeg, int64_t* out_width, int64_t* out_height,
                     int* out_channels) {
-  *out_width = jpeg->info.output_width;
-  *out_height = jpeg->info.output_height;
+  *out_width = jpeg->width;
+  *out_height = jpeg->height;
   *out_channels = jpeg->channels;
 }
 

@@ -1,4 +1,4 @@
-// encode_jpeg.c — EncodeJpeg: pixels to the bytes of a JPEG file.
+// encode_jpeg.c — EncodeJpeg and EncodeJpegVariableQuality: pixels to the bytes of a JPEG file.
 #include "image/jpeg.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -56,8 +56,7 @@ static weir_status_t* check_image(const encode_t* e, const weir_tensor_t* image)
   return NULL;
 }
 
-static weir_status_t* encode_cpu(weir_kernel_ctx_t* ctx) {
-  const encode_t* e = ctx->state;
+static weir_status_t* encode(weir_kernel_ctx_t* ctx, const encode_t* e) {
   const weir_tensor_t* image = weir_kernel_input(ctx, 0);
   weir_tensor_t* out = NULL;
   weir_strbuf_t file = {0};
@@ -78,6 +77,34 @@ static weir_status_t* encode_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
+static weir_status_t* encode_cpu(weir_kernel_ctx_t* ctx) { return encode(ctx, ctx->state); }
+
+// ---- EncodeJpegVariableQuality ----
+static weir_status_t* variable_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 3, NULL));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+
+static weir_status_t* variable_cpu(weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* quality = weir_kernel_input(ctx, 1);
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (quality->rank != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "quality must be scalar: %s",
+                       weir_tensor_shape_text(quality, text));
+  }
+  const int64_t value = weir_tensor_int_at(quality, 0);
+  if (value < 0 || value > 100) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "quality must be in [0,100], got %lld", (long long)value);
+  }
+  const encode_t e = {.params = {.quality = (int)value,
+                                 .has_small_chroma = true,
+                                 .density_unit = 1,
+                                 .x_density = 300,
+                                 .y_density = 300}};
+  return encode(ctx, &e);
+}
+
 const weir_op_module_t weir_ops_image_encode_jpeg = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -93,4 +120,11 @@ const weir_op_module_t weir_ops_image_encode_jpeg = {
          .infer_shape = encode_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = encode_cpu, .state_size = sizeof(encode_t),
                                     .init = encode_init)},
+        {.name = "EncodeJpegVariableQuality",
+         .summary = "An image as a JPEG file of a quality that is an input",
+         .inputs = "images: uint8; quality: int32",
+         .outputs = "contents: string",
+         .flags = WEIR_OP_NO_GRADIENT,
+         .infer_shape = variable_shape,
+         .kernels = WEIR_CPU_KERNEL(.compute = variable_cpu)},
         {0}}};
