@@ -8,14 +8,15 @@
 
 typedef struct weir_webp_t {
   int width, height;
-  int channels;  // 3 RGB, 4 RGBA
-  bool is_animated;
+  int channels;    // 3 RGB, 4 RGBA
+  int64_t frames;  // 0: it is not animated
 } weir_webp_t;
 
 // Reads the header. INVALID_ARGUMENT for what is none.
 WEIR_MUST_USE weir_status_t* weir_webp_open(weir_view_t data, weir_webp_t* out_webp);
-// Decodes an image that is not animated into height * width * channels bytes.
+// Decodes the image, or the first |frames| of an animated one, whose channels are 4, into frames *
+// height * width * channels bytes.
 WEIR_MUST_USE weir_status_t* weir_webp_decode(weir_view_t data, const weir_webp_t* webp,
-                                              uint8_t* pixels);
+                                              int64_t frames, uint8_t* pixels);
 
 #endif  // WEIR_IMAGE_WEBP_H_

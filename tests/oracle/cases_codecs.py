@@ -80,15 +80,27 @@ def decode_image(check, rng):
 
 def decode_webp(check, rng):
     for name, contents in picture_files.WEBP.items():
-        meant = {'weir_only_fails': True} if name == 'animated' else {}  # Weir reads no animations
         for channels in (0, 1, 3, 4):
-            wanted = meant if channels in (0, 4) else {}
-            check('DecodeWebP', [contents], {'channels': channels}, **wanted)
-            check('DecodeImage', [contents], {'channels': channels, 'expand_animations': False}, **wanted)
+            check('DecodeWebP', [contents], {'channels': channels})
+            check('DecodeImage', [contents], {'channels': channels, 'expand_animations': False})
+        check('DecodeImage', [contents])
         check('DecodeImage', [contents], {'dtype': np.float32})
-        if name != 'animated':
-            for size in range(13, len(contents), 37):
-                check('DecodeWebP', [contents[:size]])
+        for size in range(13, len(contents), 37):
+            check('DecodeWebP', [contents[:size]])
+    images = [picture_files.WEBP[name][12:] for name in ('lossless_alpha', 'clear', 'lossless')]
+    sizes = [(7, 6), (7, 6), (9, 7)]
+    for canvas in ((12, 10), (7, 6), (9, 7)):
+        for _ in range(8):
+            frames = []
+            for i in rng.integers(0, 3, 4):
+                width, height = sizes[i]
+                if width <= canvas[0] and height <= canvas[1]:
+                    left, top = rng.integers(0, canvas[0] - width + 1) // 2 * 2, rng.integers(0, canvas[1] - height + 1) // 2 * 2
+                    frames.append((left, top, width, height, int(rng.integers(0, 4)), images[i]))
+            check('DecodeWebP', [picture_files.animation(*canvas, frames)])
+    good = (0, 0, 7, 6, 0, images[0])
+    for frames in ([(2, 0, 7, 6, 0, images[0])], [(0, 0, 6, 6, 0, images[0])], [good, (0, 0, 7, 6, 0, images[0][:20])], [good, (0, 0, 7, 6, 0, b'')]):
+        check('DecodeWebP', [picture_files.animation(7, 6, frames)])
     # TensorFlow gives these four dimensions, whatever their shape functions say.
     for op in ('DecodePng', 'DecodeJpeg', 'DecodeBmp'):
         check(op, [picture_files.WEBP['lossless']], weir_only_fails=True)

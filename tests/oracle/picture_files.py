@@ -71,6 +71,21 @@ def bmp(rng, width, height, channels, header=54, extra=0, bits=None, magic=b'BM'
     size = max(0, row * abs(height) + extra) if abs(row * height) < 1 << 20 else 100
     return head + rng.integers(0, 256, size).astype('u1').tobytes()
 
+def chunk(name, data):
+    return name + struct.pack('<I', len(data)) + data + bytes(len(data) % 2)
+
+
+def animation(width, height, frames):
+    """A WebP file of frames: left, top, width, height, flags (1: disposed of, 2: not blended) and the image's chunks."""
+    def three(*numbers):
+        return b''.join(struct.pack('<I', number)[:3] for number in numbers)
+
+    data = b'WEBP' + chunk(b'VP8X', b'\x12\0\0\0' + three(width - 1, height - 1)) + chunk(b'ANIM', bytes(6))
+    for left, top, w, h, flags, image in frames:
+        data += chunk(b'ANMF', three(left // 2, top // 2, w - 1, h - 1, 100) + bytes([flags]) + image)
+    return b'RIFF' + struct.pack('<I', len(data)) + data
+
+
 # Of PIL, by libwebp: lossy of 30 by 21 pixels; lossless of less.
 WEBP = {
     'lossy': base64.b64decode(
@@ -94,4 +109,7 @@ WEBP = {
         'UklGRuIAAABXRUJQVlA4WAoAAAASAAAABgAABQAAQU5JTQYAAAAAAAAAAABBTk1GXAAAAAAAAAAAAAYAAAUAAAAAAAJWUDhMQwAAAC8GQAEQTyAQSEYbPU'
         'yBQBLaaKMLBJLQRh9tgCLo2khqdhEDagIAaZghqIH7n7+drED1iP7HzQ9iJo2Z1XLSkRN/TwQAQU5NRlIAAAAAAAAAAAAGAAAFAAAAAAACVlA4TDkAAAAv'
         'BkABED8wQAMkEEhGC320AQqSBho4gGIAYGJNuwWGsAiaQKdBACH0K6L/8S7AN7DdluyzKGuRDGcA'),
+    'clear': base64.b64decode(
+        'UklGRlQAAABXRUJQVlA4TEgAAAAvBkABEBAIECZNmrQhECBMmjRJIECYNGmSQCAZdtiwgnkGMhXpaeJdNYbTlADdvIpbLLML+K1fuceOyuKZx17bv+4TB5'
+        'waoQY='),
 }

@@ -127,17 +127,20 @@ static weir_status_t* decode_bmp(weir_kernel_ctx_t* ctx, weir_view_t contents) {
 }
 
 // A small file may hold many frames that each repeat a large one.
-static weir_status_t* check_frames(const weir_decode_t* d, const int64_t* dims) {
+static weir_status_t* check_size(const int64_t* dims) {
   const double most = 8589934592.0;
-  if (d->kind != WEIR_DECODE_GIF && d->kind != WEIR_DECODE_IMAGE && dims[0] != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Got %lld frames, but animated gifs can only be decoded by "
-                       "tf.io.decode_gif or tf.io.decode_image",
-                       (long long)dims[0]);
-  }
   if ((double)dims[0] * (double)(dims[1] * dims[2] * dims[3]) <= most) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid GIF data, %lld frames of %lld by %lld are too many",
+  return WEIR_STATUS(INVALID_ARGUMENT, "%lld frames of %lld by %lld pixels are too many",
                      (long long)dims[0], (long long)dims[2], (long long)dims[1]);
+}
+
+static weir_status_t* check_frames(const weir_decode_t* d, const int64_t* dims) {
+  if (d->kind == WEIR_DECODE_GIF || d->kind == WEIR_DECODE_IMAGE || dims[0] == 1)
+    return check_size(dims);
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Got %lld frames, but animated gifs can only be decoded by tf.io.decode_gif "
+                     "or tf.io.decode_image",
+                     (long long)dims[0]);
 }
 
 static weir_status_t* decode_gif(weir_kernel_ctx_t* ctx, weir_view_t contents) {
@@ -177,11 +180,12 @@ static weir_status_t* decode_webp(weir_kernel_ctx_t* ctx, weir_view_t contents) 
   if (d->channels != 0 && d->channels != webp.channels) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Number of channels requested does not match input");
   }
-  if (webp.is_animated)
-    return WEIR_STATUS(UNIMPLEMENTED, "WebP files: those with animations cannot be read");
-  const int64_t dims[4] = {1, webp.height, webp.width, webp.channels};
+  const int64_t frames = d->expands && webp.frames > 0 ? webp.frames : 1;
+  const int channels = webp.frames > 0 ? 4 : webp.channels;  // frames may leave parts empty
+  const int64_t dims[4] = {frames, webp.height, webp.width, channels};
+  WEIR_TRY(check_size(dims));
   WEIR_TRY(make_output(ctx, d->expands, dims, &out));
-  return weir_webp_decode(contents, &webp, out->data);
+  return weir_webp_decode(contents, &webp, frames, out->data);
 }
 
 // ---- all of them ----
