@@ -258,8 +258,15 @@ def batch_norms(check, rng):
                       dict(attrs, is_training=is_training))
 
 
+def images(check, rng):
+    # Of other types than float32 TensorFlow has no gradient here.
+    for kernel, antialias in (('lanczos3', True), ('triangle', False)):
+        check('ScaleAndTranslate', [normal(rng, (2, 5, 6, 2), np.float32), np.int32([4, 7]), np.float32([.7, 1.3]), np.float32([.5, -1])],
+              {'kernel_type': kernel, 'antialias': antialias})
+
+
 def cases(check, rng):
-    for group in (elementwise, reductions, products, arrays, networks):
+    for group in (elementwise, reductions, products, arrays, networks, images):
         group(check, rng)
 
 
