@@ -50,7 +50,7 @@ def crop_errors(check, rng):
         check('CropAndResizeGradImage', [dy, *pair, shape], {'T': np.float32})
         if pair[0].ndim == 2 and pair[0].shape[1] == 4:
             check('CropAndResizeGradBoxes', [dy, image, *pair])
-    for bad in (boxes * np.inf, boxes + np.nan):
+    for bad in (np.full_like(boxes, np.inf), boxes + np.nan):
         check('CropAndResize', [image, bad, index, size])
     for bad in ([0, 3], [4, -1], [4], [[4, 3]], 4):
         check('CropAndResize', [image, boxes, index, np.int32(bad)])
