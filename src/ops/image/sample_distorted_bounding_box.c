@@ -2,6 +2,7 @@
 // image that shows enough of one of its objects. The numbers are TensorFlow's for the same seeds.
 #include <math.h>
 
+#include "base/interrupt.h"
 #include "kernel/move/move.h"
 #include "kernel/random/random.h"
 #include "op/kernel.h"
@@ -249,15 +250,19 @@ static weir_status_t* read_image(const weir_kernel_ctx_t* ctx, image_t* image) {
   return check_boxes(s, image);
 }
 
-static rectangle_t draw_sample(const sample_t* s, const image_t* image, weir_philox_t philox) {
+// The whole image where no attempt was good.
+static weir_status_t* draw_sample(const sample_t* s, const image_t* image, weir_philox_t philox,
+                                  rectangle_t* out_crop) {
   weir_random_words_t words = weir_random_words(philox);
-  rectangle_t crop;
   for (int64_t i = 0; i < s->attempts; ++i) {
     const float ratio = draw_float(&words) * (s->most_ratio - s->least_ratio) + s->least_ratio;
-    if (draw_crop(s, image->width, image->height, ratio, &words, &crop) && covers(image, &crop))
-      return crop;
+    WEIR_TRY(weir_interrupt_poll(i));
+    if (draw_crop(s, image->width, image->height, ratio, &words, out_crop) &&
+        covers(image, out_crop))
+      return NULL;
   }
-  return (rectangle_t){.right = image->width, .bottom = image->height};
+  *out_crop = (rectangle_t){.right = image->width, .bottom = image->height};
+  return NULL;
 }
 
 // Stores three numbers in an integer type of any width.
@@ -273,6 +278,7 @@ static weir_status_t* put_three(weir_kernel_ctx_t* ctx, int i, const int64_t* va
 static weir_status_t* sample_cpu(weir_kernel_ctx_t* ctx) {
   sample_t* s = ctx->state;
   image_t image = {0};
+  rectangle_t crop;
   weir_philox_t philox;
   weir_tensor_t* out = NULL;
   if (s->has_generator) {
@@ -281,7 +287,7 @@ static weir_status_t* sample_cpu(weir_kernel_ctx_t* ctx) {
     WEIR_TRY(weir_philox_of_seed(ctx, 3, &philox));
   }
   WEIR_TRY(read_image(ctx, &image));
-  const rectangle_t crop = draw_sample(s, &image, philox);
+  WEIR_TRY(draw_sample(s, &image, philox, &crop));
   WEIR_TRY(put_three(ctx, 0, (int64_t[]){crop.top, crop.left, 0}));
   WEIR_TRY(put_three(ctx, 1, (int64_t[]){crop.bottom - crop.top, crop.right - crop.left, -1}));
   WEIR_TRY(weir_kernel_output(ctx, 2, 3, (int64_t[]){1, 1, 4}, &out));
