@@ -114,7 +114,20 @@ def scale_and_translate(check, rng):
     check('ScaleAndTranslateGrad', [x, x, one, none], {'kernel_type': 'Box'})
 
 
+def too_large(check, rng):
+    """Results that no memory holds."""
+    x, size = real(rng, (1, 2, 2, 3), np.float32), np.int32([2**31 - 1, 2**31 - 1])
+    for op in ('ResizeNearestNeighbor', 'ResizeNearestNeighborGrad', 'ResizeBicubic', 'ResizeArea'):
+        check(op, [x, size])
+    check('ScaleAndTranslate', [x, size, np.ones(2, np.float32), np.zeros(2, np.float32)])
+    check('CropAndResize', [x, np.zeros((1, 4), np.float32), np.int32([0]), size])
+    check('CropAndResizeGradImage', [x, np.zeros((1, 4), np.float32), np.int32([0]), np.int32([1, *size, 3])], {'T': np.float32})
+    check('ExtractGlimpse', [x, size, np.zeros((1, 2), np.float32)], {'noise': 'zero', 'uniform_noise': False})
+    check('ImageProjectiveTransformV2', [x, np.ones((1, 8), np.float32), size], {'interpolation': 'BILINEAR'})
+
+
 def cases(check, rng):
+    too_large(check, rng)
     nearest(check, rng)
     bicubic(check, rng)
     area(check, rng)
