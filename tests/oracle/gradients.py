@@ -50,6 +50,7 @@ TOLERANCE = {'float64': 1e-9, 'float32': 1e-4, 'complex128': 1e-9, 'complex64': 
 COARSE = {
     'ResizeBilinear': 'sums in float, also for float64; Weir in the type',
     'ResizeBilinearGrad': 'weights in float',
+    'ResizeBicubic': 'products in float, also for float64',
     'CropAndResize': 'weights in float',
     'ImageProjectiveTransformV2': 'blends in float', 'ImageProjectiveTransformV3': 'blends in float',
     'MatrixSolveLs': 'the regularizer is a double of any matrices',
