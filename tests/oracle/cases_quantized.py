@@ -53,6 +53,70 @@ def fake_quant_per_channel(check, rng):
     check('FakeQuantWithMinMaxVarsPerChannelGradient', [x, x, low, high], {'num_bits': 17})
 
 
+def round_trip(check, rng):
+    def step(*args, **options):  # gradients are straight, whatever the steps
+        check(*args, numeric=False, **options)
+    for t in (np.float32, np.float64):
+        zero = t(0)
+        for shape in ((), (0,), (50,), (3, 4, 5)):
+            x = (rng.standard_normal(shape) * 5).astype(t)
+            for signed in (True, False):
+                for bits, narrow in ((8, False), (4, True), (1, False), (20, True)):
+                    attrs = {'signed_input': signed, 'num_bits': bits, 'range_given': narrow}
+                    step('QuantizeAndDequantize', [x], {**attrs, 'input_min': -2.5, 'input_max': 3.0})
+                    attrs['narrow_range'] = narrow and signed
+                    for mode in ('HALF_TO_EVEN', 'HALF_UP'):
+                        step('QuantizeAndDequantizeV2', [x, t(-2.5), t(3)], {**attrs, 'round_mode': mode})
+                    step('QuantizeAndDequantizeV4', [x, t(-2), t(1)], attrs, second=False)
+                    del attrs['num_bits']
+                    step('QuantizeAndDequantizeV3', [x, t(-2), t(1), np.int32(bits)], attrs)
+            step('QuantizeAndDequantizeV4Grad', [x[..., None], x[..., None], t(-1), t(2)], second=False, gradient=False)
+        x = (rng.standard_normal((3, 4, 5)) * 5).astype(t)
+        for axis, size in enumerate(x.shape):
+            low, high = -np.arange(1, size + 1).astype(t), np.arange(2, size + 2).astype(t)
+            step('QuantizeAndDequantizeV2', [x, low, high], {'axis': axis})
+            step('QuantizeAndDequantizeV2', [x, low, high], {'axis': axis, 'range_given': True})  # scalars only
+            step('QuantizeAndDequantizeV3', [x, low, high, np.int32(4)], {'axis': axis})
+            step('QuantizeAndDequantizeV3', [x, low, high, np.int32(4)], {'axis': axis, 'range_given': False})
+            step('QuantizeAndDequantizeV4', [x, low, high], {'axis': axis}, second=False)
+            step('QuantizeAndDequantizeV4Grad', [x, x, low, high], {'axis': axis}, gradient=False)
+        halves = t([-1.5, -.5, .5, 1.5, 2.5, 7])
+        for mode in ('HALF_TO_EVEN', 'HALF_UP'):
+            step('QuantizeAndDequantizeV2', [halves, zero, zero], {'num_bits': 4, 'round_mode': mode})
+        step('QuantizeAndDequantizeV2', [t([np.nan, np.inf, -np.inf]), t(-1), t(2)], {'range_given': True})
+        step('QuantizeAndDequantizeV2', [t([1, 2, 3]), zero, zero], {'range_given': True})
+
+
+def round_trip_errors(check):
+    x = np.float32([[-1.3, .2, .5], [2.5, -.7, 1.1]])
+    low, high, bits = -x[1, 2], x[1, 0], np.int32(8)
+    for bad in ({'num_bits': 0}, {'num_bits': 62}, {'num_bits': 63, 'signed_input': False}):
+        check('QuantizeAndDequantize', [x], bad)
+        check('QuantizeAndDequantizeV2', [x, low, high], bad)
+        check('QuantizeAndDequantizeV4', [x, low, high], bad)
+    check('QuantizeAndDequantize', [x], {'range_given': True, 'input_min': 1.0})
+    for op in ('QuantizeAndDequantizeV2', 'QuantizeAndDequantizeV3', 'QuantizeAndDequantizeV4'):
+        more = [bits] if op[-1] == '3' else []
+        check(op, [x, high, low, *more], {'range_given': True})
+        check(op, [x, np.float32(np.nan), low, *more], {'range_given': True})
+        check(op, [x, low, high[None], *more], {'range_given': op[-1] != '3'})
+        check(op, [x, low[None], high[None], *more], {'axis': 2})
+        check(op, [x, low[None], high[None], *more], {'axis': -2})
+        check(op, [x, low, high, *more], {'axis': 0})
+        check(op, [x, low[None], x[0, :2], *more], {'axis': 0})
+    for bad in (np.int32([8]), np.int32(0), np.int32(62)):
+        check('QuantizeAndDequantizeV3', [x, low, high, bad])
+    check('QuantizeAndDequantizeV4Grad', [x[0], x, low, high])
+    check('QuantizeAndDequantizeV4Grad', [x, x, low[None], high])
+    check('QuantizeAndDequantizeV4Grad', [x, x, low, high[None]])
+    for axis in (-2, 0, 2):
+        check('QuantizeAndDequantizeV4Grad', [x, x, x[0], x[0]], {'axis': axis})
+        check('QuantizeAndDequantizeV4Grad', [x, x, low, high], {'axis': axis})
+
+
+# TensorFlow differentiates the ops that have second=False here only once.
 def cases(check, rng):
+    round_trip(check, rng)
+    round_trip_errors(check)
     fake_quant(check, rng)
     fake_quant_per_channel(check, rng)
