@@ -1,6 +1,7 @@
 """Cases of floats that are rounded to the steps of quantised ranges."""
 import numpy as np
 
+QUANTIZED = {name: np.dtype([(name, name[1:])]) for name in ('qint8', 'quint8', 'qint16', 'quint16', 'qint32')}
 SPECIAL = np.float32([-10, -6.02, -1, -.01, -0.0, 0, .3, 5.9, 7, np.nan, np.inf, -np.inf])
 
 
@@ -12,17 +13,17 @@ def fake_quant(check, rng):
             bounds = np.sort(rng.standard_normal(2) * 3).astype(np.float32)
             attrs = {'num_bits': bits, 'narrow_range': narrow}
             args = {**attrs, 'min': float(bounds[0]), 'max': float(bounds[1])}
-            check('FakeQuantWithMinMaxArgs', [x], args, second=False)
+            check('FakeQuantWithMinMaxArgs', [x], args)
             check('FakeQuantWithMinMaxArgsGradient', [dy, x], args)
-            check('FakeQuantWithMinMaxVars', [x, *bounds], attrs, second=False)
+            check('FakeQuantWithMinMaxVars', [x, *bounds], attrs)
             check('FakeQuantWithMinMaxVarsGradient', [dy, x, *bounds], attrs, atol=1e-5)
     for bounds in ((-6, 6), (1, 3), (-3, -1), (0, 0), (3, 1), (2, 2), (np.nan, 2), (-np.inf, 1)):
         bounds = np.float32(bounds)
-        check('FakeQuantWithMinMaxVars', [SPECIAL, *bounds], second=False)
+        check('FakeQuantWithMinMaxVars', [SPECIAL, *bounds])
         check('FakeQuantWithMinMaxVarsGradient', [np.ones_like(SPECIAL), SPECIAL, *bounds])
     x = SPECIAL[:3]
     for attrs in ({}, {'min': 3.0, 'max': 1.0}, {'min': 0.0, 'max': 0.0}, {'num_bits': 1}, {'num_bits': 17}):
-        check('FakeQuantWithMinMaxArgs', [SPECIAL], attrs, second=False)
+        check('FakeQuantWithMinMaxArgs', [SPECIAL], attrs)
         check('FakeQuantWithMinMaxArgsGradient', [SPECIAL[::-1], SPECIAL], attrs)
     check('FakeQuantWithMinMaxArgsGradient', [x, x[:2]])
     check('FakeQuantWithMinMaxVars', [x, x[0], x[1]], {'num_bits': 1})
@@ -42,7 +43,7 @@ def fake_quant_per_channel(check, rng):
         high = low + 4
         low[:1] = high[:1] = 0
         for attrs in ({}, {'num_bits': 4, 'narrow_range': True}):
-            check('FakeQuantWithMinMaxVarsPerChannel', [x, low, high], attrs, second=False)
+            check('FakeQuantWithMinMaxVarsPerChannel', [x, low, high], attrs)
             check('FakeQuantWithMinMaxVarsPerChannelGradient', [dy, x, low, high], attrs, atol=1e-5)
     x, low, high = np.float32([[1, 2, 3]]), np.float32([-1, 0, 2]), np.float32([1, 0, 3])
     check('FakeQuantWithMinMaxVarsPerChannel', [x, low, high], {'num_bits': 1})
@@ -114,9 +115,78 @@ def round_trip_errors(check):
         check('QuantizeAndDequantizeV4Grad', [x, x, low, high], {'axis': axis})
 
 
+def quantized(array, name):
+    """The array of integers as one of a quantised type."""
+    return np.ascontiguousarray(array, name[1:]).view(QUANTIZED[name]).reshape(np.shape(array))
+
+
+def any_quantized(rng, name, shape):
+    info = np.iinfo(name[1:])
+    return quantized(rng.integers(info.min, info.max, shape, name[1:], endpoint=True), name)
+
+
+def quantize(check, rng):
+    modes = [{'mode': 'MIN_COMBINED'}, {'mode': 'MIN_FIRST'}, {'mode': 'SCALED'}, {'mode': 'SCALED', 'round_mode': 'HALF_TO_EVEN'},
+             {'mode': 'SCALED', 'narrow_range': True}]
+    for name, t in QUANTIZED.items():
+        for mode in modes:
+            attrs = {'T': t, **mode}
+            for shape in ((), (0,), (40, 50)):
+                x = (rng.standard_normal(shape) * 5).astype(np.float32)
+                for bounds in ((-6, 5), (0, 7), (-3, -1), (2, 3), (0, 0)):
+                    if bounds[1] >= 0 or name[1] == 'i':  # else scales are so large that ranges are denormal, which TensorFlow flushes
+                        check('QuantizeV2', [x, *np.float32(bounds)], attrs)
+            check('QuantizeV2', [SPECIAL, *np.float32([-2, 3])], {**attrs, 'ensure_minimum_range': 1.5})
+            check('QuantizeV2', [np.arange(-8, 8).astype(np.float32) / 2, np.float32(-8), np.float32(7)], attrs)  # halves
+            x = (rng.standard_normal((3, 4, 5)) * 5).astype(np.float32)
+            for axis, size in enumerate(x.shape):
+                low, high = -np.arange(size).astype(np.float32), np.arange(1, size + 1).astype(np.float32)
+                check('QuantizeV2', [x, low, high], {**attrs, 'axis': axis})
+            check('QuantizeV2', [x[:1], low[:1], high[:1]], {**attrs, 'axis': 0}, tf_shape_differs=True)  # the kernel makes scalars
+    x = np.float32([[-1, 0, 1], [2, 3, 4]])
+    t = {'T': QUANTIZED['quint8']}
+    check('QuantizeV2', [x, x[0, 1], x[1, 1]], {**t, 'ensure_minimum_range': 0.0})
+    check('QuantizeV2', [x[:0], x[0, :0], x[0, :0]], {**t, 'axis': 0})
+    check('QuantizeV2', [x, x[1, 1], x[0, 1]], t)
+    check('QuantizeV2', [x, x[0, 1], x[1, 1]], {**t, 'round_mode': 'HALF_TO_EVEN'})
+    check('QuantizeV2', [x, x[0, :2], x[1, 0]], t)
+    check('QuantizeV2', [x, x[0, 0], x[1, :2]], t)
+    for axis in (-2, 0, 1, 2):
+        check('QuantizeV2', [x, x[0], x[1]], {**t, 'axis': axis})
+        check('QuantizeV2', [x, x[0, 0], x[1, 0]], {**t, 'axis': axis})
+    check('QuantizeV2', [x, x[0], x[1] - 5], {**t, 'axis': 1})
+
+
+def dequantize(check, rng):
+    for name in QUANTIZED:
+        for mode in ('MIN_COMBINED', 'MIN_FIRST', 'SCALED'):
+            for narrow in (False, True):
+                attrs = {'mode': mode, 'narrow_range': narrow}
+                for shape in ((), (0,), (300,)):
+                    q = any_quantized(rng, name, shape)
+                    for bounds in ((-6, 5), (0, 7), (3, 1), (4, 4), (np.nan, 1)):
+                        check('Dequantize', [q, *np.float32(bounds)], attrs)
+                q = any_quantized(rng, name, (3, 4, 5))
+                for axis, size in enumerate(q.shape):
+                    low, high = -np.arange(size).astype(np.float32), np.arange(1, size + 1).astype(np.float32)
+                    # Of an unknown rank TensorFlow's shape function takes no axis: its kernel is not asked by itself.
+                    check('Dequantize', [q, low, high], {**attrs, 'axis': axis}, tf_only_fails=mode == 'MIN_FIRST')
+        check('Dequantize', [q, low, high], {'axis': 2, 'dtype': 'bfloat16'})
+        check('Dequantize', [q, low[0], high[0]], {'dtype': 'bfloat16'})
+        check('Dequantize', [q, low[0], high[0]], {'dtype': 'bfloat16', 'mode': 'SCALED'})
+    check('Dequantize', [q, low[:2], high[0]])
+    check('Dequantize', [q, low[0], high[:2]])
+    check('Dequantize', [q[:0], low[:0], high[:0]], {'axis': 0})
+    for axis in (-2, 0, 3):
+        check('Dequantize', [q, low, high], {'axis': axis})
+        check('Dequantize', [q, low[0], high[0]], {'axis': axis})
+
+
 # TensorFlow differentiates the ops that have second=False here only once.
 def cases(check, rng):
     round_trip(check, rng)
     round_trip_errors(check)
     fake_quant(check, rng)
     fake_quant_per_channel(check, rng)
+    quantize(check, rng)
+    dequantize(check, rng)

@@ -287,9 +287,11 @@ def error_of(error):
     return 3, str(error)  # graph construction turns INVALID_ARGUMENT into ValueError
 
 
-def as_array(value):
-    """What a session returns, which is bytes for a string scalar: numpy's own strings lose trailing zeros."""
-    return np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
+def as_array(value, dtype=None):
+    """What a session returns, which is bytes for a string scalar: numpy's own strings lose trailing zeros. Numbers of quantised types
+    come as integers."""
+    array = np.array(value, dtype=object) if isinstance(value, bytes) else np.asarray(value)
+    return np.ascontiguousarray(array).view(dtype.as_numpy_dtype).reshape(array.shape) if dtype and dtype.is_quantized else array
 
 
 def run_tensorflow(cases, as_placeholders=False):
@@ -313,7 +315,7 @@ def run_tensorflow(cases, as_placeholders=False):
         values = session.run(fetches, feeds)
         for k, case in enumerate(cases):
             got = iter(values[k][1:])
-            outputs = [None if d in (tf.resource, tf.variant) else as_array(next(got)) for d in case.output_dtypes]
+            outputs = [None if d in (tf.resource, tf.variant) else as_array(next(got), d) for d in case.output_dtypes]
             shapes = [None if t.shape.rank is None else t.shape.as_list() for t in graph.get_operation_by_name(f'n{k}').outputs]
             variables = {}
             for i, x in enumerate(case.inputs):
