@@ -89,4 +89,14 @@ typedef struct weir_quantize_t {
 } weir_quantize_t;
 weir_quantize_t weir_quantize_in(weir_dtype_t dtype, float min, float max);
 
+// |value| of one range as a number of another, of type |dtype|.
+WEIR_INLINE int32_t weir_requantize_value(const weir_dequantize_t* from, const weir_quantize_t* to,
+                                          weir_dtype_t dtype, int32_t value) {
+  const float low = (float)weir_quantized_lowest(dtype);
+  const float high = fminf((float)weir_quantized_highest(dtype), to->top);
+  const float x = from->base + (float)value * from->scale;
+  const float v = roundf(x * to->scale) - to->shift;
+  return (int32_t)(v > low ? v < high ? v : high : v != v ? 0 : low);
+}
+
 #endif  // WEIR_KERNEL_QUANTIZED_RANGE_H_

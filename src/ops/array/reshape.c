@@ -1,4 +1,4 @@
-// reshape.c — Reshape, ExpandDims, Squeeze: other shapes for the same memory.
+// reshape.c — Reshape, QuantizedReshape, ExpandDims, Squeeze: other shapes for the same memory.
 #include "ops/array/common.h"
 
 static weir_status_t* set_view(weir_kernel_ctx_t* ctx, int rank, const int64_t* dims) {
@@ -136,6 +136,31 @@ static weir_status_t* reshape_cpu(weir_kernel_ctx_t* ctx) {
   return set_view(ctx, sizes.rank, sizes.dims);
 }
 
+// ---- QuantizedReshape: the same, and the bounds of the range passed on ----
+
+static weir_status_t* quantized_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(reshape_shape(ctx));
+  for (int i = 2; i < 4; ++i)
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
+  WEIR_TRY(weir_shape_set_scalar(ctx, 1));
+  return weir_shape_set_scalar(ctx, 2);
+}
+
+static weir_status_t* quantized_cpu(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(reshape_cpu(ctx));
+  for (int i = 2; i < 4; ++i) {
+    const weir_tensor_t* bound = weir_kernel_input(ctx, i);
+    weir_tensor_t* out = NULL;
+    if (bound->rank > 1 || bound->count != 1) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "input_%s must be a scalar or a vector of 1 element",
+                         i == 2 ? "min" : "max");
+    }
+    WEIR_TRY(weir_kernel_output(ctx, i - 1, 0, NULL, &out));
+    *WEIR_TENSOR_DATA(out, float) = *WEIR_TENSOR_DATA(bound, float);
+  }
+  return NULL;
+}
+
 // ---- ExpandDims ----
 
 static weir_status_t* expand_shape(weir_shape_ctx_t* ctx) {
@@ -260,6 +285,15 @@ const weir_op_module_t weir_ops_array_reshape = {
          .build_grad = array_grad_reshape,
          .simplify = array_simplify_same,
          .kernels = WEIR_PORTABLE_KERNEL(.compute = reshape_cpu, .host_inputs = "shape")},
+        {.name = "QuantizedReshape",
+         .attrs = "T: type; Tshape: {int32, int64} = DT_INT32",
+         .inputs = "tensor: T; shape: Tshape; input_min: float; input_max: float",
+         .outputs = "output: T; output_min: float; output_max: float",
+         .flags = WEIR_OP_VIEW | WEIR_OP_CHEAP,
+         .summary = "Gives a quantised tensor another shape",
+         .infer_shape = quantized_shape,
+         .kernels = WEIR_CPU_KERNEL(.types = "T: quint8, qint32", .compute = quantized_cpu,
+                                    .host_inputs = "shape")},
         {.name = "ExpandDims",
          .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type; Tdim: {int32, int64} = DT_INT32",
