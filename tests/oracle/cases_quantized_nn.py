@@ -64,6 +64,64 @@ def pool(check, rng):
         check(op, [x, LOW, TWO], attrs)
 
 
+def batch_norm(check, rng):
+    attrs = {'out_type': QUANTIZED['qint32'], 'variance_epsilon': 0.1, 'scale_after_normalization': True}
+    x = any_quantized(rng, 'quint8', (2, 3, 4, 5))
+    vectors = [any_quantized(rng, 'quint8', (5,)) for _ in range(4)]
+
+    def with_bounds(tensors, bounds=(LOW, HIGH), variance=(np.float32(0), HIGH), mean=(LOW, LOW)):
+        return [y for i, t in enumerate(tensors) for y in (t, *(mean if i == 1 else variance if i == 2 else bounds))]
+    op = 'QuantizedBatchNormWithGlobalNormalization'
+    # Means are all 0, or factors 1/2: where products are not exact, TensorFlow's sums with them are fused on ARM.
+    for bounds in ((LOW, HIGH), (LOW * 300, HIGH)):
+        for variance in ((np.float32(0), HIGH), (LOW * 9, LOW * 3)):
+            for scaled in (True, False):
+                check(op, with_bounds([x, *vectors], bounds, variance, (np.float32(0), np.float32(0))), {**attrs, 'scale_after_normalization': scaled})
+    four = (np.float32(4), np.float32(4))
+    check(op, with_bounds([x, *vectors], variance=four, mean=(LOW, HIGH)), {**attrs, 'variance_epsilon': 0.0, 'scale_after_normalization': False})
+    check(op, with_bounds([x[:0], *vectors]), attrs)
+    check(op, with_bounds([x[0], *vectors]), attrs)
+    check(op, with_bounds([x[..., :0], *[t[:0] for t in vectors]]), attrs)
+    for i in range(4):
+        check(op, with_bounds([x, *vectors[:i], vectors[i][:2], *vectors[i + 1:]]), attrs)
+        check(op, with_bounds([x, *vectors[:i], vectors[i][None], *vectors[i + 1:]]), attrs)
+        bad = with_bounds([x, *vectors])
+        bad[3 * i + 1 + i % 2] = TWO
+        check(op, bad, attrs)
+
+
+def instance_norm(check, rng):
+    # One image of sixteen channels has a kernel of its own on ARM, which rounds otherwise.
+    for shape in ((2, 3, 4, 5), (1, 8, 9, 3), (3, 1, 1, 2), (2, 5, 5, 16)):
+        x = any_quantized(rng, 'quint8', shape)
+        for bounds in ((LOW, HIGH), (HIGH, HIGH * 90)):
+            check('QuantizedInstanceNorm', [x, *bounds])
+            check('QuantizedInstanceNorm', [x, *bounds], {'output_range_given': True, 'given_y_min': -1.0, 'given_y_max': 0.75})
+        check('QuantizedInstanceNorm', [x, *bounds], {'min_separation': 30.0, 'variance_epsilon': 0.5})
+    check('QuantizedInstanceNorm', [x, HIGH, LOW])
+    check('QuantizedInstanceNorm', [x, TWO, HIGH])
+    check('QuantizedInstanceNorm', [x, LOW, TWO])
+    check('QuantizedInstanceNorm', [x, LOW, HIGH], {'output_range_given': True})
+
+
+def resize(check, rng):
+    # Of qint32 with one or three channels ARM's kernels round otherwise.
+    images = [any_quantized(rng, 'quint8', (2, 5, 6, 3)), any_quantized(rng, 'quint8', (1, 4, 4, 1)), any_quantized(rng, 'qint32', (2, 5, 6, 2)),
+              rng.standard_normal((2, 5, 6, 3)).astype(np.float32)]
+    for x in images:
+        for size in ((7, 9), (3, 2), (5, 6), (1, 1), (12, 30)):
+            for attrs in ({}, {'align_corners': True}):
+                check('QuantizedResizeBilinear', [x, np.int32(size), LOW, HIGH], attrs)
+        # A scale whose products are exact: TensorFlow fuses the multiplication with what follows on ARM.
+        check('QuantizedResizeBilinear', [x, np.int32([10, 12]), LOW, HIGH], {'half_pixel_centers': True})
+    for size in ((0, 3), (3, -1), (3,), ((3, 3),)):
+        check('QuantizedResizeBilinear', [x, np.int32(size), LOW, HIGH])
+    for bad in (x[0], x[:, :0], x[..., :0]):
+        check('QuantizedResizeBilinear', [bad, np.int32([3, 3]), LOW, HIGH])
+    check('QuantizedResizeBilinear', [x, np.int32([3, 3]), TWO, HIGH])
+    check('QuantizedResizeBilinear', [x, np.int32([3, 3]), LOW, TWO])
+
+
 def without_kernels(check, rng):
     """In TensorFlow these have kernels by oneDNN's rewriting of graphs alone, else ones that do nothing: what is compared is the
     definition, and that wrong shapes are refused."""
@@ -100,3 +158,6 @@ def cases(check, rng):
     matmul(check, rng)
     conv(check, rng)
     pool(check, rng)
+    batch_norm(check, rng)
+    instance_norm(check, rng)
+    resize(check, rng)
