@@ -37,6 +37,9 @@ def quantize(check, rng):
             check('UniformDequantize', [q, scales, zeros], {**limits(''), 'quantization_axis': axis})
         wrong_axes(check, 'UniformQuantize', [x[0, :2, :3]], [], attrs)
         wrong_axes(check, 'UniformDequantize', [q[0, :2, :3]], [], limits(''))
+    large, zero = quantized([221627655, -221627655, 2147483647], 'qint32'), np.int32(221627650)  # more than a float can tell
+    check('UniformDequantize', [large, np.float32(1), zero], limits(''))
+    check('UniformRequantize', [large, np.float32(1), zero, np.float32(1), ZERO], {'Tout': QUANTIZED['qint8'], **limits('input', 'output')})
     check('UniformQuantize', [x, SCALE, ZERO], {'Tout': QUANTIZED['qint8'], **limits('', low=-1 << 40)})
     check('UniformQuantize', [x, SCALE, ZERO], {'Tout': QUANTIZED['qint8'], **limits('', low=5, high=-5)})
 
@@ -78,7 +81,64 @@ def clip(check, rng):
     wrong_axes(check, 'UniformQuantizedClipByValue', [x, low, high], [], attrs)
 
 
+def add(check, rng):
+    attrs = limits('lhs', 'rhs', 'output', low=-100000, high=100000)
+    one = [SCALE, ZERO]
+    for a, b in (((), ()), ((40, 50), (40, 50)), ((40, 50), (50,)), ((), (4, 5)), ((4, 1, 5), (3, 1)), ((0, 2), (2,)), ((2, 3), (2,))):
+        x, y = (quantized(rng.integers(-9999, 9999, s), 'qint32') for s in (a, b))
+        check('UniformQuantizedAdd', [x, y, *one, SCALE * 3, np.int32(-7), SCALE / 2, np.int32(11)], attrs)
+        check('UniformQuantizedAdd', [any_quantized(rng, 'qint32', a), y, *one, *one, *one], {**attrs, **limits('output', low=-1 << 31, high=(1 << 31) - 1)})
+    x, y, row = (quantized(rng.integers(-9999, 9999, s), 'qint32') for s in ((2, 3), (2, 3), (3,)))
+    vector, two = [np.float32([1, 2, 4]), np.int32([1, 2, 3])], [np.float32([1, 2]), np.int32([1, 2])]
+    check('UniformQuantizedAdd', [x, y, *vector, *one, *one], {**attrs, 'lhs_quantization_axis': 1})
+    check('UniformQuantizedAdd', [x, row, *one, *vector, *one], {**attrs, 'rhs_quantization_axis': 0})
+    check('UniformQuantizedAdd', [x, row, *vector, *vector, *vector],
+          {**attrs, 'lhs_quantization_axis': 1, 'rhs_quantization_axis': 0, 'output_quantization_axis': 1})
+    check('UniformQuantizedAdd', [x, y, *vector, *one, *vector], {**attrs, 'lhs_quantization_axis': 1, 'output_quantization_axis': 1})
+    check('UniformQuantizedAdd', [x, y, *two, *one, *vector], {**attrs, 'lhs_quantization_axis': 0, 'output_quantization_axis': 1})
+    check('UniformQuantizedAdd', [x, row, *one, *vector, *two], {**attrs, 'rhs_quantization_axis': 0, 'output_quantization_axis': 0})
+    for i in (2, 4, 6):
+        bad = [x, y, *one, *one, *one]
+        bad[i] = np.float32(0)
+        check('UniformQuantizedAdd', bad, attrs)
+    wrong_axes(check, 'UniformQuantizedAdd', [x, y], [*one, *one], attrs, 'lhs_quantization_axis')
+    wrong_axes(check, 'UniformQuantizedAdd', [x, y, *one, *one], [], attrs, 'output_quantization_axis')
+
+
+def dot(check, rng):
+    attrs = {'Tout': QUANTIZED['qint32'], **limits('lhs', 'rhs', 'output', low=-100000, high=100000)}
+    one, hybrid = [SCALE, ZERO], {'Tout': np.float32, **limits('rhs')}
+    for m, k, n in ((2, 3, 4), (30, 70, 20), (0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1)):
+        a, b = any_quantized(rng, 'qint8', (m, k)), any_quantized(rng, 'qint8', (k, n))
+        vector = [np.arange(1, n + 1).astype(np.float32) / 9, np.arange(n).astype(np.int32) - 2]
+        check('UniformQuantizedDot', [a, b, *one, SCALE, np.int32(-5), SCALE * 4, np.int32(9)], attrs)
+        check('UniformQuantizedDot', [a, b, *one, *vector, *one], {**attrs, 'rhs_quantization_axis': 1})
+        check('UniformQuantizedDot', [a, b, *one, *vector, vector[0][::-1], vector[1]],
+              {**attrs, 'rhs_quantization_axis': 1, 'output_quantization_axis': 1})
+        if k:
+            x = rng.standard_normal((m, k)).astype(np.float32)
+            for shift in (0, 5, -5):
+                check('UniformQuantizedDotHybrid', [x + np.float32(shift), b, *one], hybrid)
+            check('UniformQuantizedDotHybrid', [x * 0, b, *vector], {**hybrid, 'rhs_quantization_axis': 1})
+            check('UniformQuantizedDotHybrid', [x, b, *vector], {**hybrid, 'rhs_quantization_axis': 1})
+    a, b, x = any_quantized(rng, 'qint8', (2, 3)), any_quantized(rng, 'qint8', (3, 4)), rng.standard_normal((2, 3)).astype(np.float32)
+    vector, bad = [np.float32([1, 2, 3, 4]), np.int32([1, 2, 3, 4])], [np.float32([1, 2, 3]), np.int32([1, 2, 3])]
+    for p, q in ((a, a), (a[0], b), (a, b[0])):
+        check('UniformQuantizedDot', [p, q, *one, *one, *one], attrs)
+        check('UniformQuantizedDotHybrid', [x if p is a else x[0], q, *one], hybrid)
+    for scales in ((vector, one, one), (one, one, vector), (one, bad, one), (one, vector, bad), (one, [SCALE, bad[1]], one), ([-SCALE, ZERO], one, one),
+                   (one, [-SCALE, ZERO], one), (one, one, [np.float32(0), ZERO]), ([np.float32(1e30), ZERO], [np.float32(1e30), ZERO], one)):
+        check('UniformQuantizedDot', [a, b, *[y for s in scales for y in s]], attrs)
+    for scales in (bad, [SCALE, bad[1]], [-SCALE, ZERO]):
+        check('UniformQuantizedDotHybrid', [x, b, *scales], hybrid)
+    for name, axis in (('lhs', 0), ('rhs', 0), ('output', 0)):
+        check('UniformQuantizedDot', [a, b, *one, *one, *one], {**attrs, name + '_quantization_axis': axis})
+    check('UniformQuantizedDotHybrid', [x, b, *one], {**hybrid, 'rhs_quantization_axis': 0})
+
+
 def cases(check, rng):
+    add(check, rng)
+    dot(check, rng)
     quantize(check, rng)
     requantize(check, rng)
     clip(check, rng)

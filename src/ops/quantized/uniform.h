@@ -69,6 +69,12 @@ WEIR_INLINE int32_t uniform_zero(const weir_tensor_t* zeros, int64_t i) {
   return WEIR_TENSOR_DATA(zeros, int32_t)[zeros->rank == 0 ? 0 : i];
 }
 
+// A qint32 as TensorFlow's kernels compute with it: by way of a float.
+WEIR_INLINE int32_t uniform_through_float(int32_t value) {
+  const float v = (float)value;
+  return v >= 0x1p31f ? INT32_MAX : (int32_t)v;
+}
+
 // A factor in fixed point: factor * 2^(shift - 31).
 typedef struct uniform_factor_t {
   int32_t factor;

@@ -73,7 +73,7 @@ WEIR_INLINE int32_t element(const weir_tensor_t* t, int64_t i) {
   switch (weir_tensor_type(t)) {
     case WEIR_DTYPE_QINT8: return WEIR_TENSOR_DATA(t, int8_t)[i];
     case WEIR_DTYPE_QUINT8: return WEIR_TENSOR_DATA(t, uint8_t)[i];
-    default: return WEIR_TENSOR_DATA(t, int32_t)[i];
+    default: return uniform_through_float(WEIR_TENSOR_DATA(t, int32_t)[i]);
   }
 }
 
@@ -124,7 +124,7 @@ static void clip_slice(const job_t* job, int64_t slice, int64_t begin, int64_t e
   const int32_t low = uniform_zero(job->low_bounds, slice);
   const int32_t high = uniform_zero(job->high_bounds, slice);
   for (int64_t i = begin; i < end; ++i) {
-    const int32_t v = element(job->x, i);
+    const int32_t v = WEIR_TENSOR_DATA(job->x, int32_t)[i];
     const int32_t raised = v > low ? v : low;
     set_element(job->y, i, raised < high ? raised : high);
   }
