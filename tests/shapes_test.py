@@ -239,6 +239,33 @@ def show(tensor, got, want):
 
 
 @pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, blocks, volumes, resources, gradients_of_functions])
+def quantised():
+    """Ops of quantised tensors: those without kernels are seen here alone."""
+    window = {'strides': [1, 2, 2, 1], 'padding': 'SAME'}
+    for image, kernel, bound in (([1, 5, 5, 2], [2, 2, 2, 3], []), ([1, None, 5, 2], [2, 2, None, 3], None), (None, None, [3])):
+        x, f, low = hidden(tf.quint8, image), hidden(tf.qint8, kernel), hidden(f32, [])
+        bias, ends = hidden(f32, [3]), {'min_filter': hidden(f32, bound), 'max_filter': hidden(f32, bound)}
+        both = {'input': x, 'filter': f, 'min_input': low, 'max_input': low, **window}
+        frozen = {'min_freezed_output': low, 'max_freezed_output': low}
+        raw.QuantizedConv2DAndRelu(**both, **ends)
+        raw.QuantizedConv2DPerChannel(**both, **ends)
+        raw.QuantizedConv2DAndReluAndRequantize(**both, **ends, **frozen)
+        raw.QuantizedConv2DAndRequantize(**both, min_filter=low, max_filter=low, **frozen)
+        raw.QuantizedConv2DWithBias(**both, **ends, bias=bias)
+        raw.QuantizedConv2DWithBiasAndRequantize(**both, **ends, **frozen, bias=bias)
+        raw.QuantizedConv2DWithBiasSumAndRelu(**both, **ends, bias=bias, summand=bias)
+        raw.QuantizedDepthwiseConv2DWithBias(**both, **ends, bias=bias)
+    for a, b in (([4, 2], [2, 3]), ([None, 2], None), (None, [2, 3])):
+        bounds = {name: low for name in ('min_a', 'max_a', 'min_b', 'max_b')}
+        factors = {'a': hidden(tf.quint8, a), 'b': hidden(tf.qint8, b), 'bias': bias, **bounds}
+        raw.QuantizedMatMulWithBias(**factors)
+        raw.QuantizedMatMulWithBiasAndRequantize(**factors, **frozen)
+        raw.QuantizedMatMulWithBiasAndDequantize(**factors, **frozen, Toutput=f32)
+    raw.QuantizedReluX(features=x, max_value=low, min_features=low, max_features=low)
+
+
+@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources, gradients_of_functions,
+                                   quantised])
 def test_shapes(build):
     differing = [show(*s) for s in shapes_of(build) if is_weaker(*s[1:]) or not are_compatible(*s[1:])]
     assert not differing, '\n'.join(differing)
