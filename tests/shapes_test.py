@@ -238,7 +238,6 @@ def show(tensor, got, want):
     return f'{tensor.op.type} {tensor.name} of {[str(i.shape) for i in tensor.op.inputs]}: {got}, in TensorFlow {want}'
 
 
-@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, blocks, volumes, resources, gradients_of_functions])
 def quantised():
     """Ops of quantised tensors: those without kernels are seen here alone."""
     window = {'strides': [1, 2, 2, 1], 'padding': 'SAME'}
@@ -264,8 +263,8 @@ def quantised():
     raw.QuantizedReluX(features=x, max_value=low, min_features=low, max_features=low)
 
 
-@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, resources, gradients_of_functions,
-                                   quantised])
+@pytest.mark.parametrize('build', [gathers, reductions, joins, slices, shaped_by_values, unchanged, windows, blocks, volumes, resources,
+                                   gradients_of_functions, quantised])
 def test_shapes(build):
     differing = [show(*s) for s in shapes_of(build) if is_weaker(*s[1:]) or not are_compatible(*s[1:])]
     assert not differing, '\n'.join(differing)

@@ -18,11 +18,7 @@ typedef struct widen_t {
 static void widen_range(void* arg, int64_t begin, int64_t end) {
   const widen_t* job = arg;
   const weir_eight_bits_t from = *job->from;
-  if (from.is_signed) {
-    for (int64_t i = begin; i < end; ++i) job->to[i] = number_at(&from, i);
-  } else {
-    for (int64_t i = begin; i < end; ++i) job->to[i] = number_at(&from, i);
-  }
+  for (int64_t i = begin; i < end; ++i) job->to[i] = number_at(&from, i);
 }
 
 static weir_status_t* create_wide(weir_pool_t* pool, const weir_eight_bits_t* from, int64_t count,
@@ -95,11 +91,11 @@ static void copy_windows(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-static weir_status_t* multiply_block(weir_pool_t* pool, const windows_t* job, int64_t count,
+static weir_status_t* multiply_block(weir_pool_t* pool, windows_t* job, int64_t count,
                                      const int32_t* filter, int32_t* out) {
   const weir_quantized_conv_t* c = job->conv;
   const int64_t size = c->filter_h * c->filter_w * c->in_depth;
-  weir_pool_for(pool, count, 0.5 * (double)size, copy_windows, (void*)job);
+  weir_pool_for(pool, count, 0.5 * (double)size, copy_windows, job);
   weir_gemm_args_t gemm = {.dtype_a = WEIR_DTYPE_INT32,
                            .dtype_b = WEIR_DTYPE_INT32,
                            .dtype_c = WEIR_DTYPE_INT32,
