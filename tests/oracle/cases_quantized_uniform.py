@@ -136,7 +136,48 @@ def dot(check, rng):
     check('UniformQuantizedDotHybrid', [x, b, *one], {**hybrid, 'rhs_quantization_axis': 0})
 
 
+def dimensions(lhs, rhs, out):
+    """A UniformQuantizedConvolutionDimensionNumbersAttr: of lhs and out batch, feature and axes, of rhs input feature, output feature and axes."""
+    data = b''
+    for i, (first, second, axes) in enumerate((lhs, rhs, out)):
+        data += bytes([(3 * i + 1) << 3, first, (3 * i + 2) << 3, second, (3 * i + 3) << 3 | 2, len(axes), *axes])
+    return data
+
+
+def convolution(check, rng):
+    attrs, one = {'Tout': QUANTIZED['qint32'], 'padding': 'VALID', **limits('lhs', 'rhs', 'output', low=-100000, high=100000)}, [SCALE, ZERO]
+    hybrid = {'Tout': np.float32, 'padding': 'VALID', **limits('rhs')}
+    last = {'dimension_numbers': dimensions((0, 3, [1, 2]), (2, 3, [0, 1]), (0, 3, [1, 2]))}
+    mixed = {'dimension_numbers': dimensions((1, 0, [3, 2]), (1, 2, [0, 3]), (2, 1, [0, 3]))}
+    for x, f, more in (((2, 3, 5, 6), (4, 3, 2, 3), {}), ((2, 5, 6, 3), (2, 3, 3, 4), last), ((3, 2, 6, 5), (2, 3, 4, 3), mixed), ((2, 4, 7), (6, 2, 3), {'feature_group_count': 2}),
+                       ((4, 3, 7), (6, 3, 3), {'batch_group_count': 2}), ((1, 2, 4, 3, 5), (3, 2, 2, 2, 2), {})):
+        a, b = any_quantized(rng, 'qint8', x), any_quantized(rng, 'qint8', f)
+        axes = len(x) - 2
+        for window in ({}, {'padding': 'SAME'}, {'padding': 'SAME', 'window_strides': [2] * axes, 'rhs_dilation': [2] * axes},
+                       {'padding': 'EXPLICIT', 'explicit_padding': [1, 2] * axes, 'lhs_dilation': [2] * axes, 'window_strides': [3] * axes}):
+            check('UniformQuantizedConvolution', [a, b, *one, SCALE, np.int32(-5), SCALE * 9, np.int32(7)], {**attrs, **more, **window})
+            y = rng.standard_normal(x).astype(np.float32)
+            check('UniformQuantizedConvolutionHybrid', [y, b, *one], {**hybrid, **more, **window})
+    a, b, y = any_quantized(rng, 'qint8', (2, 3, 5, 6)), any_quantized(rng, 'qint8', (4, 3, 2, 3)), rng.standard_normal((2, 3, 5, 6)).astype(np.float32)
+    vector = [np.float32([1, 2, 3, 4]), np.int32([1, 2, 3, 4])]
+    check('UniformQuantizedConvolution', [a, b, *one, *vector, *one], {**attrs, 'rhs_quantization_axis': 0})
+    check('UniformQuantizedConvolution', [a, b, *one, *vector, *vector], {**attrs, 'rhs_quantization_axis': 0, 'output_quantization_axis': 1})
+    check('UniformQuantizedConvolutionHybrid', [y, b, *vector], {**hybrid, 'rhs_quantization_axis': 0})
+    for bad in ({'padding': 'X'}, {'explicit_padding': [1]}, {'padding': 'EXPLICIT', 'explicit_padding': [1]}, {'padding': 'EXPLICIT', 'explicit_padding': [-1, 0, 0, 0]},
+                {'window_strides': [1]}, {'window_strides': [0, 1]}, {'lhs_dilation': [0, 1]}, {'rhs_dilation': [0, 1]}, {'feature_group_count': 0},
+                {'feature_group_count': 2}, {'batch_group_count': 0}, {'batch_group_count': 3}, {'dimension_numbers': b'\xff'}, {'rhs_quantization_axis': 1},
+                {'dimension_numbers': dimensions((0, 4, [1, 2]), (2, 3, [0, 1]), (0, 3, [1, 2]))}, {'dimension_numbers': dimensions((0, 3, [1]), (2, 3, [0]), (0, 3, [1]))}):
+        check('UniformQuantizedConvolution', [a, b, *one, *one, *one], {**attrs, **bad})
+        check('UniformQuantizedConvolutionHybrid', [y, b, *one], {**hybrid, **bad})
+    for p, q in ((a, b[0]), (a[0, 0], b[0, 0])):
+        check('UniformQuantizedConvolution', [p, q, *one, *one, *one], attrs)
+    # Not: a filter of one scale and an output of many, which ends TensorFlow's process.
+    for scales in ((vector, one, one), ([-SCALE, ZERO], one, one), (one, [-SCALE, ZERO], one), (one, one, [-SCALE, ZERO])):
+        check('UniformQuantizedConvolution', [a, b, *[v for s in scales for v in s]], attrs)
+
+
 def cases(check, rng):
+    convolution(check, rng)
     add(check, rng)
     dot(check, rng)
     quantize(check, rng)

@@ -18,6 +18,22 @@ WEIR_INLINE weir_status_t* uniform_attr(weir_attrs_t attrs, const char* name, in
   return NULL;
 }
 
+// Scales and zero points of inputs |first| and the next: scalars, or one for each of |columns|.
+WEIR_INLINE weir_status_t* uniform_scales_shape(weir_shape_ctx_t* ctx, int first, int rank,
+                                                int64_t columns) {
+  const weir_shape_t *scales = weir_shape_input(ctx, first),
+                     *zeros = weir_shape_input(ctx, first + 1);
+  int64_t size;
+  WEIR_TRY(weir_shape_at_most(ctx, scales, rank));
+  WEIR_TRY(weir_shape_at_most(ctx, zeros, rank));
+  if (scales->rank < 0 || zeros->rank < 0) return NULL;
+  if (scales->rank != zeros->rank)
+    return WEIR_STATUS(INVALID_ARGUMENT, "scales and zero_points must have same rank.");
+  if (scales->rank == 0) return NULL;
+  WEIR_TRY(weir_dim_join(ctx, scales->dims[0], columns, &size));
+  return weir_dim_join(ctx, zeros->dims[0], columns, &size);
+}
+
 WEIR_INLINE weir_status_t* uniform_same_shape(const weir_tensor_t* scales,
                                               const weir_tensor_t* zeros) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];

@@ -2,23 +2,9 @@
 // matrices, and of floats that are quantised row by row.
 #include "kernel/quantized/product.h"
 #include "ops/quantized/uniform.h"
+#include "ops/quantized/uniform_row.h"
 
 // ---- shapes ----
-
-// Scales and zero points of inputs |first| and the next: scalars, or one a column.
-static weir_status_t* check_scales(weir_shape_ctx_t* ctx, int first, int rank, int64_t columns) {
-  const weir_shape_t *scales = weir_shape_input(ctx, first),
-                     *zeros = weir_shape_input(ctx, first + 1);
-  int64_t size;
-  WEIR_TRY(weir_shape_at_most(ctx, scales, rank));
-  WEIR_TRY(weir_shape_at_most(ctx, zeros, rank));
-  if (scales->rank < 0 || zeros->rank < 0) return NULL;
-  if (scales->rank != zeros->rank)
-    return WEIR_STATUS(INVALID_ARGUMENT, "scales and zero_points must have same rank.");
-  if (scales->rank == 0) return NULL;
-  WEIR_TRY(weir_dim_join(ctx, scales->dims[0], columns, &size));
-  return weir_dim_join(ctx, zeros->dims[0], columns, &size);
-}
 
 static weir_status_t* product_shape(weir_shape_ctx_t* ctx, int64_t* out_columns) {
   const weir_shape_t *lhs, *rhs;
@@ -33,15 +19,15 @@ static weir_status_t* product_shape(weir_shape_ctx_t* ctx, int64_t* out_columns)
 static weir_status_t* dot_shape(weir_shape_ctx_t* ctx) {
   int64_t columns = 0;
   WEIR_TRY(product_shape(ctx, &columns));
-  WEIR_TRY(check_scales(ctx, 2, 0, columns));
-  WEIR_TRY(check_scales(ctx, 4, 1, columns));
-  return check_scales(ctx, 6, 1, columns);
+  WEIR_TRY(uniform_scales_shape(ctx, 2, 0, columns));
+  WEIR_TRY(uniform_scales_shape(ctx, 4, 1, columns));
+  return uniform_scales_shape(ctx, 6, 1, columns);
 }
 
 static weir_status_t* hybrid_shape(weir_shape_ctx_t* ctx) {
   int64_t columns = 0;
   WEIR_TRY(product_shape(ctx, &columns));
-  return check_scales(ctx, 2, 1, columns);
+  return uniform_scales_shape(ctx, 2, 1, columns);
 }
 
 // ---- kernels ----
@@ -210,37 +196,6 @@ static weir_status_t* dot_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- rows of floats ----
 
-// The zero point that is nearest where the error is least: at the end that is smaller.
-static int32_t find_zero(double low, double high, double scale) {
-  const double by_low = -128 - low / scale, by_high = 127 - high / scale;
-  const double error_low = 128 + fabs(low / scale), error_high = 127 + fabs(high / scale);
-  const double zero = error_low < error_high ? by_low : by_high;
-  return zero <= -128 ? -128 : zero >= 127 ? 127 : (int32_t)round(zero);
-}
-
-static void quantize_row(const float* x, int64_t count, int8_t* q, float* out_scale,
-                         int32_t* out_zero) {
-  float low = 0, high = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
-  }
-  if (low == high) {
-    memset(q, 0, (size_t)count);
-    *out_scale = 1;
-    *out_zero = 0;
-    return;
-  }
-  const double scale = ((double)high - (double)low) / 255.0;
-  const float inverse = 1.0f / (float)scale;
-  *out_scale = (float)scale;
-  *out_zero = find_zero((double)low, (double)high, scale);
-  for (int64_t i = 0; i < count; ++i) {
-    const float v = floorf(x[i] * inverse + 0.5f) + (float)*out_zero;
-    q[i] = (int8_t)(v > -128.0f ? v < 127.0f ? v : 127.0f : v != v ? 0.0f : -128.0f);
-  }
-}
-
 typedef struct hybrid_t {
   const float* x;
   int64_t depth, columns;
@@ -255,7 +210,8 @@ typedef struct hybrid_t {
 static void quantize_rows(void* arg, int64_t begin, int64_t end) {
   const hybrid_t* h = arg;
   for (int64_t i = begin; i < end; ++i)
-    quantize_row(h->x + i * h->depth, h->depth, h->q + i * h->depth, &h->scales[i], &h->zeros[i]);
+    uniform_quantize_row(h->x + i * h->depth, h->depth, h->q + i * h->depth, &h->scales[i],
+                         &h->zeros[i]);
 }
 
 static void finish_rows(void* arg, int64_t begin, int64_t end) {
