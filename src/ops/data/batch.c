@@ -1,10 +1,12 @@
 // batch.c — BatchDataset, BatchDatasetV2, ParallelBatchDataset: elements stacked.
+#include "ops/data/map.h"
 #include "ops/data/rows.h"
 
 typedef struct batch_t {
   weir_data_t base;
   int64_t size;
   bool drops_remainder;
+  bool is_fused;  // with the map below, as TensorFlow does: a batch fails as a whole
 } batch_t;
 
 static weir_status_t* set_components(weir_data_t* dataset) {
@@ -26,6 +28,7 @@ static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_int(ctx, 1, "batch_size", &self->size));
   int last = ctx->input_count - 1;  // where there is one beside the size
   if (last > 1) WEIR_TRY(weir_dataset_bool(ctx, last, "drop_remainder", &self->drops_remainder));
+  self->is_fused = last < 3 && weir_map_is_fusible(dataset->inputs[0]);
   return set_components(dataset);
 }
 
@@ -40,7 +43,8 @@ static weir_status_t* batch_next(weir_iterator_t* self, weir_cancel_t* cancel, w
   const batch_t* batch = (const batch_t*)self->dataset;
   weir_tensor_t*** elements = NULL;
   int64_t count = 0;
-  WEIR_TRY(weir_rows_pull(self, cancel, batch->size, &elements, &count));
+  weir_rows_limit_t limit = {.count = batch->size, .takes_all = batch->is_fused && self->place};
+  WEIR_TRY(weir_rows_pull(self, cancel, limit, &elements, &count, out_is_end));
   *out_is_end = count == 0 || (count < batch->size && batch->drops_remainder);
   int width = self->dataset->count;
   weir_status_t* status = *out_is_end ? NULL : weir_rows_stack(elements, count, width, out);

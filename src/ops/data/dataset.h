@@ -29,9 +29,10 @@ enum { WEIR_CARDINALITY_INFINITE = -1, WEIR_CARDINALITY_UNKNOWN = -2 };
 
 // What all iterators of one walk share. Outlives them.
 typedef struct weir_walk_t {
-  weir_functions_t* functions;  // may be NULL
-  weir_cancel_t* cancel;        // of what goes on between two calls of next
-  weir_pool_t* pool;            // threads for work side by side; may be NULL
+  weir_functions_t* functions;       // may be NULL
+  weir_cancel_t* cancel;             // of what goes on between two calls of next
+  weir_pool_t* pool;                 // threads for work side by side; may be NULL
+  struct weir_seed_places_t* seeds;  // of each place in the tree, see seeds.h; NULL: datasets' own
 } weir_walk_t;
 
 // ---- iterators ----
@@ -54,11 +55,16 @@ struct weir_iterator_t {  // every iterator starts with this
   weir_data_t* dataset;      // retained
   const weir_walk_t* walk;   // borrowed
   weir_iterator_t** inputs;  // one a dataset below, NULL until opened; owned
+  uint64_t place;            // in the tree of the walk; 0: a function made the dataset
   bool is_ended;
 };
 
 WEIR_MUST_USE weir_status_t* weir_iterator_create(weir_data_t* dataset, const weir_walk_t* walk,
                                                   weir_iterator_t** out_iterator);
+// The same for the dataset that a walk is over: it and those below have places in the walk's tree.
+WEIR_MUST_USE weir_status_t* weir_iterator_create_root(weir_data_t* dataset,
+                                                       const weir_walk_t* walk,
+                                                       weir_iterator_t** out_iterator);
 void weir_iterator_destroy(weir_iterator_t* iterator);  // NULL-safe
 // The next element. CANCELLED when |cancel| or the walk was. On an error |out| holds nothing, and
 // the next call goes on behind it; *|out_is_end| may be set as well, as in TensorFlow, where some

@@ -61,7 +61,8 @@ static weir_status_t* part_next(part_t* part, weir_cancel_t* cancel, weir_tensor
 }
 
 // Opens the place whose turn it is with the next element of the input, if there is one.
-static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* cancel) {
+static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* cancel,
+                                bool* out_is_end) {
   int width = self->base.dataset->inputs[0]->count;
   weir_tensor_t** element = weir_element_create(width);
   if (!element) return weir_out_of_memory();
@@ -71,7 +72,10 @@ static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* canc
     status = part_open(self, cancel, element, &self->parts[self->at]);
     if (!status) ++self->open_count;
   }
-  if (status && ((const interleave_t*)self->base.dataset)->is_flat) self->is_input_ended = false;
+  if (status && ((const interleave_t*)self->base.dataset)->is_flat) {
+    *out_is_end = self->is_input_ended;  // who is above takes it for an error or for the end
+    self->is_input_ended = false;
+  }
   weir_element_free(element, width);
   return status;
 }
@@ -100,7 +104,7 @@ static weir_status_t* interleave_next(weir_iterator_t* iterator, weir_cancel_t* 
       --self->open_count;
       next_turn(self);
     } else if (!self->is_input_ended) {
-      WEIR_TRY(open_next(self, cancel));
+      WEIR_TRY(open_next(self, cancel, out_is_end));
     } else {
       next_turn(self);
     }

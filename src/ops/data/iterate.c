@@ -1,20 +1,32 @@
 // iterate.c — What all iterators share: lifetime, walks over inputs, arrays of elements.
+#include "base/map.h"
 #include "ops/data/dataset.h"
 
-weir_status_t* weir_iterator_create(weir_data_t* dataset, const weir_walk_t* walk,
-                                    weir_iterator_t** out_iterator) {
+static weir_status_t* create_at(weir_data_t* dataset, const weir_walk_t* walk, uint64_t place,
+                                weir_iterator_t** out_iterator) {
   const weir_iterator_vtable_t* vtable = dataset->vtable->iterator;
   weir_iterator_t* self = weir_calloc(1, vtable->size);
   if (!self) return weir_out_of_memory();
   self->vtable = vtable;
   self->dataset = weir_dataset_retain(dataset);
   self->walk = walk;
+  self->place = place;
   self->inputs = weir_calloc((size_t)dataset->input_count + 1, sizeof(*self->inputs));
   weir_status_t* status = self->inputs ? NULL : weir_out_of_memory();
   if (!status && vtable->start) status = vtable->start(self);
   if (status) weir_iterator_destroy(self);
   else *out_iterator = self;
   return status;
+}
+
+weir_status_t* weir_iterator_create(weir_data_t* dataset, const weir_walk_t* walk,
+                                    weir_iterator_t** out_iterator) {
+  return create_at(dataset, walk, 0, out_iterator);
+}
+
+weir_status_t* weir_iterator_create_root(weir_data_t* dataset, const weir_walk_t* walk,
+                                         weir_iterator_t** out_iterator) {
+  return create_at(dataset, walk, 1, out_iterator);
 }
 
 void weir_iterator_destroy(weir_iterator_t* iterator) {
@@ -42,7 +54,8 @@ weir_status_t* weir_iterator_next(weir_iterator_t* iterator, weir_cancel_t* canc
 
 weir_status_t* weir_iterator_open(weir_iterator_t* self, int i) {
   weir_iterator_close(self, i);
-  return weir_iterator_create(self->dataset->inputs[i], self->walk, &self->inputs[i]);
+  uint64_t place = self->place ? weir_hash_mix(self->place * 31 + (uint64_t)i) | 1 : 0;
+  return create_at(self->dataset->inputs[i], self->walk, place, &self->inputs[i]);
 }
 
 void weir_iterator_close(weir_iterator_t* self, int i) {

@@ -5,6 +5,7 @@
 #include "ops/data/iterator_resource.h"
 
 #include "ops/data/monitor.h"
+#include "ops/data/seeds.h"
 
 // One walk, and whose turn it is to pull. Reference counted.
 typedef struct walk_t {
@@ -30,6 +31,7 @@ static void walk_release(walk_t* walk) {
   if (!walk || !weir_ref_dec(&walk->ref)) return;
   if (walk->base.cancel) weir_cancel_start(walk->base.cancel);  // threads of datasets end by it
   weir_iterator_destroy(walk->iterator);
+  weir_seed_places_destroy(walk->base.seeds);
   weir_cancel_destroy(walk->base.cancel);
   if (walk->base.functions) walk->base.functions->vtable->destroy(walk->base.functions);
   weir_monitor_destroy(&walk->monitor);
@@ -46,7 +48,8 @@ static weir_status_t* walk_create(const weir_kernel_ctx_t* ctx, weir_data_t* dat
   weir_functions_t* functions = ctx->step->functions;
   weir_status_t* status = weir_cancel_create(NULL, &walk->base.cancel);
   if (!status && functions) status = functions->vtable->clone(functions, &walk->base.functions);
-  if (!status) status = weir_iterator_create(dataset, &walk->base, &walk->iterator);
+  if (!status) status = weir_seed_places_create(&walk->base.seeds);
+  if (!status) status = weir_iterator_create_root(dataset, &walk->base, &walk->iterator);
   if (status) walk_release(walk);
   else *out_walk = walk;
   return status;

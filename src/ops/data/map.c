@@ -55,16 +55,16 @@ static weir_status_t* map_next(weir_iterator_t* self, weir_cancel_t* cancel, wei
   return status;
 }
 
-static const weir_iterator_vtable_t map_iterator = {.size = sizeof(weir_iterator_t),
-                                                    .start = weir_iterator_start_input,
-                                                    .next = map_next,
-                                                    .may_resume = true};
+const weir_iterator_vtable_t weir_map_iterator = {.size = sizeof(weir_iterator_t),
+                                                  .start = weir_iterator_start_input,
+                                                  .next = map_next,
+                                                  .may_resume = true};
 static const weir_dataset_vtable_t map_dataset = {.name = "Map",
                                                   .size = sizeof(weir_map_dataset_t),
                                                   .init = weir_map_init,
                                                   .deinit = weir_map_deinit,
                                                   .cardinality = weir_map_cardinality,
-                                                  .iterator = &map_iterator};
+                                                  .iterator = &weir_map_iterator};
 
 static weir_status_t* map_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &map_dataset);

@@ -25,6 +25,11 @@ WEIR_MUST_USE weir_status_t* weir_map_parallel_calls(weir_kernel_ctx_t* ctx, int
                                                      int64_t* out_calls);
 
 // Of ParallelMapDataset, for what is made of it. The dataset is a weir_map_dataset_t.
-extern const weir_iterator_vtable_t weir_parallel_map_iterator;
+extern const weir_iterator_vtable_t weir_parallel_map_iterator, weir_map_iterator;
+// Whether |dataset| maps, so that TensorFlow makes one dataset of it and a batch above it.
+WEIR_INLINE bool weir_map_is_fusible(const weir_data_t* dataset) {
+  const weir_iterator_vtable_t* iterator = dataset->vtable->iterator;
+  return iterator == &weir_parallel_map_iterator || iterator == &weir_map_iterator;
+}
 
 #endif  // WEIR_OPS_DATA_MAP_H_

@@ -46,35 +46,16 @@ static int64_t fused_cardinality(const weir_data_t* dataset) {
                                self->drops_remainder);
 }
 
-// A batch of which an element fails is lost as a whole.
-static weir_status_t* pull_batch(weir_iterator_t* self, weir_cancel_t* cancel,
-                                 weir_tensor_t*** elements, int64_t* out_count) {
-  int width = self->dataset->count;
-  int64_t size = ((const fused_t*)self->dataset)->size;
-  weir_status_t* first = NULL;
-  bool is_end = false;
-  for (int64_t i = 0; i < size && !is_end; ++i) {
-    weir_tensor_t** element = weir_element_create(width);
-    weir_status_t* status =
-        element ? weir_iterator_pull(self, 0, cancel, element, &is_end) : weir_out_of_memory();
-    if (!status && !is_end) elements[(*out_count)++] = element;
-    else weir_element_free(element, width);
-    if (!first) first = status;
-    else weir_status_destroy(status);
-    if (weir_cancel_is_cancelled(cancel)) break;
-  }
-  return first;
-}
-
 static weir_status_t* fused_next(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
                                  bool* out_is_end) {
   const fused_t* fused = (const fused_t*)self->dataset;
-  weir_tensor_t*** elements = weir_calloc((size_t)fused->size, sizeof(*elements));
-  if (!elements) return weir_out_of_memory();
+  weir_tensor_t*** elements = NULL;
   int64_t count = 0;
-  weir_status_t* status = pull_batch(self, cancel, elements, &count);
-  *out_is_end = !status && (count == 0 || (count < fused->size && fused->drops_remainder));
-  if (!status && !*out_is_end) status = weir_rows_stack(elements, count, self->dataset->count, out);
+  weir_rows_limit_t limit = {.count = fused->size, .takes_all = true};
+  WEIR_TRY(weir_rows_pull(self, cancel, limit, &elements, &count, out_is_end));
+  *out_is_end = count == 0 || (count < fused->size && fused->drops_remainder);
+  weir_status_t* status =
+      *out_is_end ? NULL : weir_rows_stack(elements, count, self->dataset->count, out);
   weir_rows_free(elements, count, self->dataset->count);
   return status;
 }

@@ -142,7 +142,8 @@ static weir_status_t* padded_next(weir_iterator_t* iterator, weir_cancel_t* canc
   const padded_t* self = (const padded_t*)iterator->dataset;
   weir_tensor_t*** elements = NULL;
   int64_t count = 0;
-  WEIR_TRY(weir_rows_pull(iterator, cancel, self->size, &elements, &count));
+  weir_rows_limit_t limit = {.count = self->size};
+  WEIR_TRY(weir_rows_pull(iterator, cancel, limit, &elements, &count, out_is_end));
   *out_is_end = count == 0 || (count < self->size && self->drops_remainder);
   int width = iterator->dataset->count;
   weir_status_t* status = NULL;

@@ -2,13 +2,15 @@
 // to.
 #include "ops/data/background_kernel.h"
 #include "ops/data/captured.h"
+#include "ops/data/seeds.h"
 
 // Walks over the dataset of input 0 within the step.
 static weir_status_t* begin(weir_kernel_ctx_t* ctx, const weir_walk_t* walk,
                             weir_iterator_t** out_iterator) {
   weir_data_t* dataset = NULL;
   WEIR_TRY(weir_dataset_of(weir_kernel_input(ctx, 0), &dataset));
-  return weir_iterator_create(dataset, walk, out_iterator);
+  return walk->seeds ? weir_iterator_create_root(dataset, walk, out_iterator)
+                     : weir_iterator_create(dataset, walk, out_iterator);
 }
 
 static weir_status_t* check_shapes(const weir_kernel_ctx_t* ctx, weir_tensor_t* const* items) {
@@ -87,6 +89,7 @@ static weir_status_t* reduce(weir_kernel_ctx_t* ctx) {
   int states = weir_captured_count(ctx, "Tstate"), width = 0;
   weir_status_t* status =
       weir_captured_init(ctx, "f", 1 + states, weir_captured_count(ctx, "Targuments"), &function);
+  if (!status) status = weir_seed_places_create(&walk.seeds);
   if (!status) status = begin(ctx, &walk, &iterator);
   if (!status) {
     width = iterator->dataset->count;
@@ -101,6 +104,7 @@ static weir_status_t* reduce(weir_kernel_ctx_t* ctx) {
   weir_element_free(args, states + width);
   weir_element_free(made, states);
   weir_iterator_destroy(iterator);
+  weir_seed_places_destroy(walk.seeds);
   weir_captured_deinit(&function);
   return status;
 }

@@ -1,5 +1,5 @@
 // repeat.c — RepeatDataset: a dataset several times, or for ever.
-#include "ops/data/dataset.h"
+#include "ops/data/seeds.h"
 
 typedef struct repeat_t {
   weir_data_t base;
@@ -34,6 +34,17 @@ static weir_status_t* begin_again(repeat_iterator_t* self, bool* out_is_end) {
   return weir_iterator_open(&self->base, 0);
 }
 
+// TensorFlow begins a walk more than it needs, which takes seeds that others do not get; but not
+// where it made one dataset of this and a shuffled input.
+static weir_status_t* finish(weir_iterator_t* self) {
+  bool is_fused =
+      self->place && self->dataset->inputs[0]->vtable->iterator == &weir_shuffle_iterator;
+  if (is_fused || ((const repeat_t*)self->dataset)->times <= 0) return NULL;
+  WEIR_TRY(weir_iterator_open(self, 0));
+  weir_iterator_close(self, 0);
+  return NULL;
+}
+
 static weir_status_t* repeat_start(weir_iterator_t* iterator) {
   bool is_empty = false;
   return begin_again((repeat_iterator_t*)iterator, &is_empty);
@@ -47,7 +58,7 @@ static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* canc
     bool is_over = false;
     if (!iterator->inputs[0]) {
       WEIR_TRY(begin_again(self, out_is_end));
-      if (*out_is_end) return NULL;
+      if (*out_is_end) return finish(iterator);
     }
     WEIR_TRY(weir_iterator_pull(iterator, 0, cancel, out, &is_over));
     if (!is_over) {

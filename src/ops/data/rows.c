@@ -66,25 +66,32 @@ weir_status_t* weir_rows_set_shape(weir_data_t* self, int i, int64_t size,
   return weir_dataset_set_shape(self, i, shape->rank + 1, dims);
 }
 
-weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel, int64_t limit,
-                              weir_tensor_t**** out_elements, int64_t* out_count) {
+weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel, weir_rows_limit_t limit,
+                              weir_tensor_t**** out_elements, int64_t* out_count,
+                              bool* out_is_end) {
   int width = self->dataset->inputs[0]->count;
   weir_tensor_t*** elements = NULL;
   size_t capacity = 0;
   int64_t count = 0;
   bool is_end = false;
-  weir_status_t* status = NULL;
-  while (count < limit && !status && !is_end) {
+  weir_status_t* first = NULL;
+  for (int64_t i = 0; i < limit.count && !is_end; ++i) {
     weir_tensor_t** element = weir_element_create(width);
-    if (!element || !WEIR_GROW(elements, capacity, (size_t)count + 1))
-      status = weir_out_of_memory();
-    else status = weir_iterator_pull(self, 0, cancel, element, &is_end);
+    bool has_place = element && WEIR_GROW(elements, capacity, (size_t)count + 1);
+    weir_status_t* status =
+        has_place ? weir_iterator_pull(self, 0, cancel, element, &is_end) : weir_out_of_memory();
     if (status || is_end) weir_element_free(element, width);
     else elements[count++] = element;
+    if (!first) first = status;
+    else weir_status_destroy(status);
+    if (first && (!limit.takes_all || weir_cancel_is_cancelled(cancel) ||
+                  weir_cancel_is_cancelled(self->walk->cancel)))
+      break;
   }
-  if (status) {
+  if (first) {
+    *out_is_end = is_end && !limit.takes_all;
     weir_rows_free(elements, count, width);
-    return status;
+    return first;
   }
   *out_elements = elements;
   *out_count = count;

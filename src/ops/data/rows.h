@@ -19,10 +19,15 @@ WEIR_MUST_USE weir_status_t* weir_rows_set_shape(weir_data_t* self, int i, int64
                                                  const weir_shape_t* shape);
 
 // Up to |limit| elements of input 0, in the order they came. |out_elements| is an array of |limit|
-// places; weir_rows_free.
+// places; weir_rows_free. With |takes_all|, |limit| elements are taken where some fail as well.
+// *|out_is_end| is set where the input failed and ended at once.
+typedef struct weir_rows_limit_t {
+  int64_t count;
+  bool takes_all;
+} weir_rows_limit_t;
 WEIR_MUST_USE weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel,
-                                            int64_t limit, weir_tensor_t**** out_elements,
-                                            int64_t* out_count);
+                                            weir_rows_limit_t limit, weir_tensor_t**** out_elements,
+                                            int64_t* out_count, bool* out_is_end);
 void weir_rows_free(weir_tensor_t*** elements, int64_t count, int width);  // NULL-safe
 
 // Which sizes batches of |n| elements make.

@@ -75,6 +75,58 @@ weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i, weir_seeds_t** out
   return NULL;
 }
 
+// ---- places ----
+
+typedef struct place_t {
+  uint64_t place;
+  weir_seeds_t* seeds;
+} place_t;
+
+struct weir_seed_places_t {
+  weir_mutex_t mu;
+  place_t* items;  // guarded by mu
+  size_t count, capacity;
+};
+
+weir_status_t* weir_seed_places_create(weir_seed_places_t** out_places) {
+  weir_seed_places_t* self = weir_calloc(1, sizeof(*self));
+  if (!self) return weir_out_of_memory();
+  weir_mutex_init(&self->mu);
+  *out_places = self;
+  return NULL;
+}
+
+void weir_seed_places_destroy(weir_seed_places_t* places) {
+  if (!places) return;
+  for (size_t i = 0; i < places->count; ++i) weir_seeds_release(places->items[i].seeds);
+  weir_free(places->items);
+  weir_mutex_destroy(&places->mu);
+  weir_free(places);
+}
+
+static weir_status_t* find_or_add(weir_seed_places_t* self, uint64_t place, const weir_seeds_t* own,
+                                  weir_seeds_t** out_seeds) {
+  for (size_t i = 0; i < self->count; ++i) {
+    *out_seeds = self->items[i].seeds;
+    if (self->items[i].place == place) return NULL;
+  }
+  if (!WEIR_GROW(self->items, self->capacity, self->count + 1)) return weir_out_of_memory();
+  WEIR_TRY(weir_seeds_create(own->seed, own->seed2, own->is_renewed, out_seeds));
+  self->items[self->count++] = (place_t){.place = place, .seeds = *out_seeds};
+  return NULL;
+}
+
+weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir_seeds_t* own,
+                             weir_seeds_t** out_seeds) {
+  weir_seed_places_t* places = iterator->walk->seeds;
+  *out_seeds = own;
+  if (!places || !iterator->place) return NULL;
+  weir_mutex_lock(&places->mu);
+  weir_status_t* status = find_or_add(places, iterator->place, own, out_seeds);
+  weir_mutex_unlock(&places->mu);
+  return status;
+}
+
 // ---- ops ----
 
 static weir_status_t* anonymous_cpu(weir_kernel_ctx_t* ctx) {

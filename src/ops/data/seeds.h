@@ -24,6 +24,18 @@ void weir_seeds_release(weir_seeds_t* seeds);  // NULL-safe
 // Numbers of the next walk.
 weir_samples_t weir_seeds_next(weir_seeds_t* seeds);
 
+// Seeds of each place in the tree of a walk. Where a dataset is below two others, each of them
+// walks over elements in the order that it would have alone. Thread-safe.
+typedef struct weir_seed_places_t weir_seed_places_t;
+WEIR_MUST_USE weir_status_t* weir_seed_places_create(weir_seed_places_t** out_places);
+void weir_seed_places_destroy(weir_seed_places_t* places);  // NULL-safe
+// The seeds at the place of |iterator|, whose dataset was given |own|; borrowed.
+WEIR_MUST_USE weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir_seeds_t* own,
+                                           weir_seeds_t** out_seeds);
+
+// Of datasets that shuffle. TensorFlow makes one dataset of such and a repetition above it.
+extern const weir_iterator_vtable_t weir_shuffle_iterator;
+
 // The seeds behind handle input |i|, or NULL where that is a dummy; retained.
 WEIR_MUST_USE weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i,
                                              weir_seeds_t** out_seeds);

@@ -10,6 +10,7 @@ typedef struct shuffle_t {
   int64_t buffer_size;  // WEIR_CARDINALITY_UNKNOWN: all elements
   int64_t times;        // walks over the input; -1: for ever
   weir_seeds_t* seeds;
+  bool has_own_seeds;  // not those of a handle, which all who have it share
 } shuffle_t;
 
 #define MAX_SLICES 3  // of walks that are begun before older ones are used up
@@ -20,6 +21,7 @@ typedef struct slice_t {  // [start, end), modulo the ring's size
 
 typedef struct shuffle_iterator_t {
   weir_iterator_t base;
+  weir_seeds_t* seeds;  // borrowed
   weir_samples_t samples;
   weir_tensor_t*** ring;
   size_t ring_size;      // of it, in use
@@ -99,7 +101,7 @@ static void drop_empty_slices(shuffle_iterator_t* self) {
   size_t empty = 0;
   while (empty < self->slice_count && self->slices[empty].start == self->slices[empty].end) {
     ++empty;
-    self->samples = weir_seeds_next(((const shuffle_t*)self->base.dataset)->seeds);
+    self->samples = weir_seeds_next(self->seeds);
   }
   self->slice_count -= empty;
   memmove(self->slices, self->slices + empty, self->slice_count * sizeof(*self->slices));
@@ -129,7 +131,9 @@ static weir_status_t* shuffle_next(weir_iterator_t* iterator, weir_cancel_t* can
 static weir_status_t* shuffle_start(weir_iterator_t* iterator) {
   shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
   const shuffle_t* shuffle = (const shuffle_t*)iterator->dataset;
-  self->samples = weir_seeds_next(shuffle->seeds);
+  self->seeds = shuffle->seeds;
+  if (shuffle->has_own_seeds) WEIR_TRY(weir_seeds_at(iterator, shuffle->seeds, &self->seeds));
+  self->samples = weir_seeds_next(self->seeds);
   if (shuffle->buffer_size == WEIR_CARDINALITY_UNKNOWN) return NULL;
   self->ring_size = (size_t)shuffle->buffer_size;
   self->ring = weir_calloc(self->ring_size, sizeof(*self->ring));
@@ -144,10 +148,10 @@ static void shuffle_stop(weir_iterator_t* iterator) {
   weir_free(self->slices);
 }
 
-static const weir_iterator_vtable_t shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
-                                                        .start = shuffle_start,
-                                                        .next = shuffle_next,
-                                                        .stop = shuffle_stop};
+const weir_iterator_vtable_t weir_shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
+                                                      .start = shuffle_start,
+                                                      .next = shuffle_next,
+                                                      .stop = shuffle_stop};
 
 // ---- datasets ----
 
@@ -159,6 +163,7 @@ static weir_status_t* find_seeds(weir_kernel_ctx_t* ctx, int i, bool has_own, sh
   if (has_own) WEIR_TRY(weir_dataset_int(ctx, 3, "seed2", &seed2));
   if (i >= 0) WEIR_TRY(weir_seeds_find(ctx, i, &self->seeds));
   const weir_attr_t* renews = weir_attrs_find(weir_kernel_attrs(ctx), "reshuffle_each_iteration");
+  self->has_own_seeds = !self->seeds;
   return self->seeds ? NULL : weir_seeds_create(seed, seed2, !renews || renews->u.b, &self->seeds);
 }
 
@@ -204,7 +209,7 @@ static int64_t shuffle_cardinality(const weir_data_t* dataset) {
 #define DATASET(label, init_fn)                                                          \
   {                                                                                      \
     .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit, \
-    .cardinality = shuffle_cardinality, .iterator = &shuffle_iterator                    \
+    .cardinality = shuffle_cardinality, .iterator = &weir_shuffle_iterator               \
   }
 static const weir_dataset_vtable_t shuffle_dataset = DATASET("Shuffle", shuffle_init);
 static const weir_dataset_vtable_t shuffle_v2_dataset = DATASET("Shuffle", shuffle_v2_init);
