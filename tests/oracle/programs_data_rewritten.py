@@ -29,4 +29,5 @@ def failing_at_the_end(p):
     flat = d.flat_map(lambda x: Dataset.range(2))
     walk(p, p.pick(lambda: Dataset.zip((flat, Dataset.range(3))), lambda: d.batch(2).window(2).flat_map(lambda w: w),
                    lambda: d.padded_batch(2).window(2).flat_map(lambda w: w), lambda: flat.window(3).flat_map(lambda w: w),
+                   lambda: d.map(lambda x: x + 1, num_parallel_calls=2).window(2).flat_map(lambda w: w),
                    lambda: d.map(lambda x: x + 1).batch(2).window(1).flat_map(lambda w: w))(), 8)

@@ -72,8 +72,9 @@ static bool pull(weir_ahead_t* ahead) {
   entry->ahead = ahead;
   entry->element = element;
   entry->status = weir_iterator_next(ahead->input, ahead->cancel, element, &entry->is_end);
-  if (entry->status) entry->is_end = false;
-  bool goes_on = !entry->is_end && !weir_cancel_is_cancelled(ahead->cancel);
+  // TensorFlow's maps hand on an end that comes with an error, what only buffers does not.
+  if (entry->status && !ahead->process) entry->is_end = false;
+  bool goes_on = (entry->status || !entry->is_end) && !weir_cancel_is_cancelled(ahead->cancel);
   bool is_ready = entry->status || entry->is_end || !ahead->process;
   if (is_ready && ahead->process) {  // as wide as what |process| would have made
     weir_free(element);
