@@ -1,6 +1,7 @@
 // example.c — Reading Example messages.
 #include "file/example.h"
 
+enum { SEQUENCE_CONTEXT = 1, SEQUENCE_LISTS = 2 };
 enum { EXAMPLE_FEATURES = 1, FEATURES_FEATURE = 1, LIST_VALUE = 1 };
 enum { FEATURE_BYTES = 1, FEATURE_FLOATS = 2, FEATURE_INTS = 3 };
 
@@ -59,21 +60,24 @@ static weir_status_t* parse_feature(weir_view_t message, weir_feature_t* out) {
   return out->dtype == WEIR_DTYPE_INVALID ? NULL : count_values(out);
 }
 
-static weir_status_t* parse_entry(weir_view_t message, weir_feature_fn_t visit, void* arg) {
-  weir_view_t name = {0};
-  weir_view_t value = {0};
+// An entry of a map from strings to messages.
+static weir_status_t* split_entry(weir_view_t message, weir_view_t* out_name,
+                                  weir_view_t* out_value) {
+  *out_name = *out_value = (weir_view_t){0};
   weir_wire_reader_t r = weir_wire_reader(message);
   while (weir_wire_next(&r)) {
     if (r.field != 1 && r.field != 2) continue;
     if (r.type != WEIR_WIRE_BYTES) return malformed("Features");
-    if (r.field == 1) {
-      name = r.bytes;
-    } else {
-      value = r.bytes;
-    }
+    if (r.field == 1) *out_name = r.bytes;
+    else *out_value = r.bytes;
   }
-  WEIR_TRY(weir_wire_check(&r, "Features"));
+  return weir_wire_check(&r, "Features");
+}
+
+static weir_status_t* parse_entry(weir_view_t message, weir_feature_fn_t visit, void* arg) {
+  weir_view_t name, value;
   weir_feature_t feature;
+  WEIR_TRY(split_entry(message, &name, &value));
   WEIR_TRY(parse_feature(value, &feature));
   visit(arg, name, &feature);
   return NULL;
@@ -97,6 +101,41 @@ weir_status_t* weir_example_parse(weir_view_t example, weir_feature_fn_t visit, 
     WEIR_TRY(parse_features(r.bytes, visit, arg));
   }
   return weir_wire_check(&r, "Example");
+}
+
+static weir_status_t* parse_lists(weir_view_t message, weir_feature_list_fn_t visit, void* arg) {
+  weir_wire_reader_t r = weir_wire_reader(message);
+  while (weir_wire_next(&r)) {
+    weir_view_t name, value;
+    if (r.field != FEATURES_FEATURE) continue;
+    if (r.type != WEIR_WIRE_BYTES) return malformed("FeatureLists");
+    WEIR_TRY(split_entry(r.bytes, &name, &value));
+    visit(arg, name, value);
+  }
+  return weir_wire_check(&r, "FeatureLists");
+}
+
+weir_status_t* weir_sequence_example_parse(weir_view_t example, weir_feature_fn_t visit,
+                                           weir_feature_list_fn_t visit_list, void* arg) {
+  weir_wire_reader_t r = weir_wire_reader(example);
+  while (weir_wire_next(&r)) {
+    if (r.field != SEQUENCE_CONTEXT && r.field != SEQUENCE_LISTS) continue;
+    if (r.type != WEIR_WIRE_BYTES) return malformed("SequenceExample");
+    WEIR_TRY(r.field == SEQUENCE_CONTEXT ? parse_features(r.bytes, visit, arg)
+                                         : parse_lists(r.bytes, visit_list, arg));
+  }
+  return weir_wire_check(&r, "SequenceExample");
+}
+
+weir_status_t* weir_feature_list_next(weir_wire_reader_t* reader, weir_feature_t* out_feature,
+                                      bool* out_is_end) {
+  while (weir_wire_next(reader)) {
+    if (reader->field != FEATURES_FEATURE) continue;
+    if (reader->type != WEIR_WIRE_BYTES) return malformed("FeatureList");
+    return parse_feature(reader->bytes, out_feature);
+  }
+  *out_is_end = true;
+  return weir_wire_check(reader, "FeatureList");
 }
 
 void weir_feature_read(const weir_feature_t* feature, void* out) {

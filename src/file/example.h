@@ -19,6 +19,18 @@ typedef void (*weir_feature_fn_t)(void* arg, weir_view_t name, const weir_featur
 WEIR_MUST_USE weir_status_t* weir_example_parse(weir_view_t example, weir_feature_fn_t visit,
                                                 void* arg);
 
+// The same for a SequenceExample: features of its context, and lists of features, whose content
+// weir_feature_list_next walks over.
+typedef void (*weir_feature_list_fn_t)(void* arg, weir_view_t name, weir_view_t list);
+WEIR_MUST_USE weir_status_t* weir_sequence_example_parse(weir_view_t example,
+                                                         weir_feature_fn_t visit,
+                                                         weir_feature_list_fn_t visit_list,
+                                                         void* arg);
+// Sets *|out_is_end| where there is no further feature. |reader| is weir_wire_reader(list) at
+// first.
+WEIR_MUST_USE weir_status_t* weir_feature_list_next(weir_wire_reader_t* reader,
+                                                    weir_feature_t* out_feature, bool* out_is_end);
+
 // Writes the values of |feature| to |out|, an array of |feature->count| floats or int64_t.
 void weir_feature_read(const weir_feature_t* feature, void* out);
 // Iterates over strings: false at the end. |reader| is weir_wire_reader(feature->list) at first.
