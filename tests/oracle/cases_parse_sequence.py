@@ -162,7 +162,7 @@ def sequences(check, rng):
                     sequence({'a': (kind, [])}, {'l': rows(1), 'o': rows(0, 0)}),
                     sequence({'a': (None, [])}, {'l': (None, [[], []])}), b'']
         for request in requests(kind, other, rng):
-            for message in messages:
+            for message in messages if kind == INT else messages[:1]:
                 request.all(check, message)
             for batched in (strings([]), strings(messages), strings(messages[:2]), strings([messages[0], messages[0], messages[3]])):
                 request.v2(check, batched)
@@ -189,10 +189,10 @@ def refused(check, rng):
     sparse.single(check, strings([good]))
     sparse.single(check, good, name=strings([b'n']))
     Request(sparse=[(strings([b'a']), INT)]).single(check, good)
-    # TensorFlow leaves the lengths of lists of rows without values unwritten.
+    # TensorFlow refuses rows without values, or leaves their number unwritten, by what else there is.
     empty = sequence({}, {'o': (INT, [[], []])})
     for run in (Request.v1, Request.v2):
-        run(Request(list_dense=[(b'o', INT, [0], True)]), check, strings([empty, good]), shapes_only=True)
+        run(Request(list_dense=[(b'o', INT, [0], True)]), check, strings([empty, good]), shapes_only=True, tf_only_fails=True)
     Request(list_dense=[(b'o', INT, [0], True)]).single(check, empty)
     # TensorFlow leaves the splits of one example unwritten.
     ragged = Request(ragged=[(b'a', INT, tf.int64)], list_ragged=[(b'l', INT, tf.int32)])
