@@ -1,12 +1,10 @@
 // files.c — One file after the other.
 #include "ops/data/files.h"
 
-weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self) {
+weir_status_t* weir_files_init_names(weir_kernel_ctx_t* ctx, weir_files_t* self) {
   const weir_tensor_t* names = weir_kernel_input(ctx, 0);
   if (names->rank > 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "`filenames` must be a scalar or a vector.");
-  WEIR_TRY(weir_dataset_set_components(1, (const weir_dtype_t[]){WEIR_DTYPE_STRING}, &self->base));
-  WEIR_TRY(weir_dataset_set_shape(&self->base, 0, 0, NULL));
   self->names = weir_calloc((size_t)names->count + 1, sizeof(*self->names));
   if (!self->names) return weir_out_of_memory();
   for (int64_t i = 0; i < names->count; ++i) {
@@ -18,6 +16,12 @@ weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self) {
     ++self->count;
   }
   return NULL;
+}
+
+weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self) {
+  WEIR_TRY(weir_dataset_set_components(1, (const weir_dtype_t[]){WEIR_DTYPE_STRING}, &self->base));
+  WEIR_TRY(weir_dataset_set_shape(&self->base, 0, 0, NULL));
+  return weir_files_init_names(ctx, self);
 }
 
 void weir_files_deinit(weir_data_t* dataset) {

@@ -30,6 +30,8 @@ typedef struct weir_files_iterator_t {
 
 // Input 0 holds the names, a scalar or a vector. Elements are strings.
 WEIR_MUST_USE weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_t* self);
+// The same, and what elements are is left to the caller.
+WEIR_MUST_USE weir_status_t* weir_files_init_names(weir_kernel_ctx_t* ctx, weir_files_t* self);
 void weir_files_deinit(weir_data_t* self);
 int64_t weir_files_cardinality(const weir_data_t* self);  // not known
 // The whole of next: the next record of this file, or of those after it. A file that cannot be
