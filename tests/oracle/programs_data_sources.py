@@ -156,3 +156,31 @@ def into_records(p):
                Dataset.from_tensors((b'a', b'b')))
     p.step(raw.DatasetToTFRecord(input_dataset=d._variant_tensor, filename=p.pick('out', 'out', 'none/out'), compression_type=kind))
     walk(p, tf.data.TFRecordDataset(['out'], kind if kind != 'XX' else None), 5)
+
+
+# ---- examples ----
+
+@program(12)
+def parsed_examples(p):
+    from cases_parse import BYTES, FLOAT, example
+    rows = [example(a=('int64', [k, k + 1]), b=(FLOAT, [.5] * (k % 3)), c=(BYTES, [b'x'] * k)) for k in range(5)]
+    if not p.rng.integers(3):
+        rows[int(p.rng.integers(5))] = p.pick(b'garbage', b'', example(a=(FLOAT, [1.])))
+    d = Dataset.from_tensor_slices(np.array(rows, object)).batch(int(p.rng.integers(1, 4)))
+    d = d.unbatch() if not p.rng.integers(5) else d
+    dense = p.pick(([], [], []), (['a'], [[2]], [p.hide(np.zeros(0, np.int64))]), (['a'], [[2]], [p.hide(np.int64([8, 9]))]),
+                   (['a'], [[3]], [p.hide(np.zeros(0, np.int64))]), (['a'], [[None]], [p.hide(np.int64([7]))]))
+    keys = sorted(dense[0] + ['b', 'c'])
+    kinds = {'a': tf.int64, 'b': tf.variant, 'c': tf.variant}
+    make, given = p.pick((raw.ParseExampleDataset, {'sloppy': False}), (raw.ParseExampleDatasetV2, {'deterministic': 'true'}))
+    made = make(input_dataset=d._variant_tensor, num_parallel_calls=p.hide(np.int64(p.pick(1, 2, -1, 0))), dense_defaults=dense[2], sparse_keys=['b'],
+                dense_keys=dense[0], sparse_types=[tf.float32], dense_shapes=dense[1], output_types=[kinds[k] for k in keys],
+                output_shapes=[None] * len(keys), ragged_keys=['c'], ragged_value_types=[tf.string], ragged_split_types=[tf.int32], **given)
+
+    def plain(*xs):
+        x = dict(zip(keys, xs))
+        return ([x['a']] if 'a' in x else []) + list(raw.DeserializeSparse(serialized_sparse=x['b'], dtype=tf.float32)) + \
+            list(tf.nest.flatten(raw.RaggedTensorFromVariant(encoded_ragged=x['c'], input_ragged_rank=1, output_ragged_rank=1,
+                                                             Tvalues=tf.string, Tsplits=tf.int32)))
+    walk(p, variant(made, *[tf.TensorSpec(None, kinds[k]) for k in keys]).map(lambda *xs: tuple(plain(*xs))), 7)
+    p.step(raw.DatasetCardinality(input_dataset=made))

@@ -38,11 +38,11 @@ static weir_status_t* ragged_add(const void* a, const void* b, void** out_sum) {
   return status;
 }
 
-static const weir_variant_type_t ragged_type = {.type_name = "RaggedTensorVariant",
-                                                .destroy = weir_parcel_destroy,
-                                                .map = weir_parcel_map,
-                                                .add = ragged_add,
-                                                .zeros_like = ragged_zeros};
+const weir_variant_type_t weir_ragged_variant_type = {.type_name = "RaggedTensorVariant",
+                                                      .destroy = weir_parcel_destroy,
+                                                      .map = weir_parcel_map,
+                                                      .add = ragged_add,
+                                                      .zeros_like = ragged_zeros};
 
 // ---- RaggedTensorToVariant ----
 
@@ -105,7 +105,7 @@ static weir_status_t* cut_dense(weir_tensor_t* values, int64_t row, weir_tensor_
 static weir_status_t* put_row(const weir_kernel_ctx_t* ctx, int levels, int64_t row,
                               weir_tensor_t* out) {
   weir_parcel_t* parcel = NULL;
-  WEIR_TRY(weir_parcel_create(&ragged_type, levels > 0 ? levels : 1, &parcel));
+  WEIR_TRY(weir_parcel_create(&weir_ragged_variant_type, levels > 0 ? levels : 1, &parcel));
   weir_status_t* status = levels > 0 ? cut_row(ctx, levels, row, parcel)
                                      : cut_dense(ctx->inputs[0].tensor, row, &parcel->items[0]);
   if (status) weir_variant_release(&parcel->base);
@@ -117,7 +117,7 @@ static weir_status_t* put_whole(weir_kernel_ctx_t* ctx, int levels) {
   weir_tensor_t* out = NULL;
   weir_parcel_t* parcel = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 0, NULL, &out));
-  WEIR_TRY(weir_parcel_create(&ragged_type, levels + 1, &parcel));
+  WEIR_TRY(weir_parcel_create(&weir_ragged_variant_type, levels + 1, &parcel));
   for (int i = 0; i <= levels; ++i) parcel->items[i] = weir_tensor_retain(ctx->inputs[i].tensor);
   weir_parcel_put(out, 0, parcel);
   return NULL;
@@ -175,7 +175,7 @@ static weir_status_t* from_variant_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* check_component(const weir_kernel_ctx_t* ctx, const weir_tensor_t* in,
                                       int64_t i, int64_t given_levels) {
   const int64_t in_levels = WEIR_MAX(given_levels, 0);
-  const weir_parcel_t* parcel = weir_parcel_at(in, i, &ragged_type);
+  const weir_parcel_t* parcel = weir_parcel_at(in, i, &weir_ragged_variant_type);
   const int levels = ctx->output_count - 1;
   if (!parcel) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -234,7 +234,7 @@ static weir_status_t* write_lengths(weir_kernel_ctx_t* ctx, const weir_tensor_t*
   int64_t at = 0;
   weir_move_set_int(splits, 0, 0);
   for (int64_t i = 0; i < in->count; ++i) {
-    at += component_rows(weir_parcel_at(in, i, &ragged_type), 0);
+    at += component_rows(weir_parcel_at(in, i, &weir_ragged_variant_type), 0);
     weir_move_set_int(splits, i + 1, at);
   }
   return NULL;
@@ -244,11 +244,11 @@ static weir_status_t* join_splits(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   weir_tensor_t* splits = NULL;
   int64_t count = 1, at = 0, offset = 0;
   for (int64_t i = 0; i < in->count; ++i)
-    count += weir_parcel_at(in, i, &ragged_type)->items[level]->count - 1;
+    count += weir_parcel_at(in, i, &weir_ragged_variant_type)->items[level]->count - 1;
   WEIR_TRY(weir_kernel_output(ctx, in->rank + level, 1, &count, &splits));
   weir_move_set_int(splits, 0, 0);
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &weir_ragged_variant_type)->items[level];
     for (int64_t k = 1; k < own->count; ++k)
       weir_move_set_int(splits, ++at, offset + weir_tensor_int_at(own, k));
     if (own->count > 0) offset += weir_tensor_int_at(own, own->count - 1);
@@ -262,7 +262,7 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   int rank = 1;
   int64_t rows = 0, at = 0;
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &weir_ragged_variant_type)->items[level];
     bool fits = i == 0 || (own->rank == rank && memcmp(own->dims + 1, dims + 1,
                                                        sizeof(int64_t) * (size_t)(rank - 1)) == 0);
     if (!fits) {
@@ -278,7 +278,7 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
   dims[0] = rows;
   WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank, dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[level];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &weir_ragged_variant_type)->items[level];
     WEIR_TRY(
         weir_elements_copy(weir_tensor_type(out), weir_sparse_at(out, at), own->data, own->count));
     at += own->count;
@@ -290,14 +290,15 @@ static weir_status_t* join_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* i
 static weir_status_t* stack_values(weir_kernel_ctx_t* ctx, const weir_tensor_t* in) {
   weir_tensor_t* out = NULL;
   int64_t dims[WEIR_MAX_RANK] = {in->count};
-  const weir_tensor_t* first = in->count > 0 ? weir_parcel_at(in, 0, &ragged_type)->items[0] : NULL;
+  const weir_tensor_t* first =
+      in->count > 0 ? weir_parcel_at(in, 0, &weir_ragged_variant_type)->items[0] : NULL;
   const int rank = first ? first->rank : 0;
   if (rank + 1 > WEIR_MAX_RANK)
     return WEIR_STATUS(INVALID_ARGUMENT, "Too many dimensions in tensor: %d", rank + 1);
   if (first) memcpy(dims + 1, first->dims, sizeof(int64_t) * (size_t)rank);
   WEIR_TRY(weir_kernel_output(ctx, ctx->output_count - 1, rank + 1, dims, &out));
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_tensor_t* own = weir_parcel_at(in, i, &ragged_type)->items[0];
+    const weir_tensor_t* own = weir_parcel_at(in, i, &weir_ragged_variant_type)->items[0];
     if (!first || !weir_tensor_same_shape(own, first)) {
       return WEIR_STATUS(
           INVALID_ARGUMENT,
@@ -335,7 +336,7 @@ static weir_status_t* from_variant_cpu(weir_kernel_ctx_t* ctx) {
     return stack_values(ctx, in);
   }
   if (in->rank == 0) {
-    const weir_parcel_t* parcel = weir_parcel_at(in, 0, &ragged_type);
+    const weir_parcel_t* parcel = weir_parcel_at(in, 0, &weir_ragged_variant_type);
     for (int k = 0; k < parcel->count; ++k)
       weir_kernel_set(ctx, k, weir_tensor_retain(parcel->items[k]));
     return NULL;
@@ -385,7 +386,7 @@ static weir_status_t* gradient_cpu(weir_kernel_ctx_t* ctx) {
   weir_move_zero(weir_tensor_type(out), out->data, out->count);
   int64_t at = 0;
   for (int64_t i = 0; i < in->count; ++i) {
-    const weir_parcel_t* parcel = weir_parcel_at(in, i, &ragged_type);
+    const weir_parcel_t* parcel = weir_parcel_at(in, i, &weir_ragged_variant_type);
     if (!parcel) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Input Variant element at index %" PRId64
