@@ -31,3 +31,14 @@ def failing_at_the_end(p):
                    lambda: d.padded_batch(2).window(2).flat_map(lambda w: w), lambda: flat.window(3).flat_map(lambda w: w),
                    lambda: d.map(lambda x: x + 1, num_parallel_calls=2).window(2).flat_map(lambda w: w),
                    lambda: d.map(lambda x: x + 1).batch(2).window(1).flat_map(lambda w: w))(), 8)
+
+
+@program(6)
+def interleave_of_failing(p):
+    k = int(p.rng.integers(2, 5))
+    d = Dataset.range(9).map(lambda x: 12 // (x % k))
+    make = lambda x: Dataset.range(x % 4).map(lambda y: 10 * x + y)
+    failing = lambda x: Dataset.range(12 // (x % k)).take(2)
+    source, function = p.pick((d, make), (Dataset.range(9), failing))
+    walk(p, source.interleave(function, cycle_length=int(p.rng.integers(2, 4)), block_length=int(p.rng.integers(1, 3)),
+                              num_parallel_calls=p.pick(None, 1, 2), deterministic=True), 20)

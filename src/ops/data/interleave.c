@@ -9,11 +9,13 @@ typedef struct interleave_t {
   int64_t cycle_length;  // datasets in turn
   int64_t block_length;  // elements of one before it is the next one's turn
   bool is_parallel;      // each of them makes elements ahead
+  bool keeps_failed;     // an element that gave no dataset has its turn all the same
   bool is_flat;          // FlatMapDataset: an input that fails at its end is asked again
 } interleave_t;
 
 typedef struct part_t {       // a dataset that the function made
   weir_iterator_t* iterator;  // NULL: none is open here
+  bool has_failed;            // instead of being opened
   weir_ahead_t ahead;
 } part_t;
 
@@ -72,6 +74,8 @@ static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* canc
     status = part_open(self, cancel, element, &self->parts[self->at]);
     if (!status) ++self->open_count;
   }
+  self->parts[self->at].has_failed =
+      status && ((const interleave_t*)self->base.dataset)->keeps_failed;
   if (status && ((const interleave_t*)self->base.dataset)->is_flat) {
     *out_is_end = self->is_input_ended;  // who is above takes it for an error or for the end
     self->is_input_ended = false;
@@ -103,8 +107,13 @@ static weir_status_t* interleave_next(weir_iterator_t* iterator, weir_cancel_t* 
       part_close(part);
       --self->open_count;
       next_turn(self);
+    } else if (part->has_failed) {
+      part->has_failed = false;
+      next_turn(self);
     } else if (!self->is_input_ended) {
-      WEIR_TRY(open_next(self, cancel, out_is_end));
+      weir_status_t* status = open_next(self, cancel, out_is_end);
+      if (part->has_failed && ++self->taken == block_length) next_turn(self);
+      if (status) return status;
     } else {
       next_turn(self);
     }
@@ -160,6 +169,7 @@ static weir_status_t* interleave_init(weir_kernel_ctx_t* ctx, weir_data_t* datas
 static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(interleave_init(ctx, dataset));
   ((interleave_t*)dataset)->is_parallel = true;
+  ((interleave_t*)dataset)->keeps_failed = true;
   int64_t calls = 0;
   WEIR_TRY(weir_dataset_int(ctx, ctx->input_count - 1, "num_parallel_calls", &calls));
   if (calls <= 0 && calls != -1)

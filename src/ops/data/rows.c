@@ -82,8 +82,11 @@ weir_status_t* weir_rows_pull(weir_iterator_t* self, weir_cancel_t* cancel, weir
         has_place ? weir_iterator_pull(self, 0, cancel, element, &is_end) : weir_out_of_memory();
     if (status || is_end) weir_element_free(element, width);
     else elements[count++] = element;
-    if (!first) first = status;
-    else weir_status_destroy(status);
+    // Without memory nothing was taken: that is what is said, whatever failed before.
+    bool is_exhausted = weir_status_code(status) == WEIR_RESOURCE_EXHAUSTED;
+    weir_status_destroy(is_exhausted ? first : first ? status : NULL);
+    if (is_exhausted || !first) first = status;
+    if (is_exhausted) break;
     if (first && (!limit.takes_all || weir_cancel_is_cancelled(cancel) ||
                   weir_cancel_is_cancelled(self->walk->cancel)))
       break;
