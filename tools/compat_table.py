@@ -29,7 +29,8 @@ results, error codes and random numbers for the same seeds are TensorFlow's, up 
 Known differences, seen by running TensorFlow's own Python tests against a server, and random programs in both:
 
 - An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
-- DecodeJpeg, DecodePng and their kin read JPEG and PNG only; where TensorFlow would read a GIF or BMP, it is UNIMPLEMENTED.
+- JPEG XL is UNIMPLEMENTED. WebP is read by DecodeWebP and DecodeImage, where libwebp is installed; DecodeJpeg, DecodePng and DecodeBmp refuse it.
+- FusedPadConv2D and FusedResizeAndPadConv2D compute each image of a batch; TensorFlow's give every image the first one's result.
 - DecodeJpeg with `try_recover_truncated` takes the image to be over where the file is; TensorFlow first decodes the last bytes once more.
   A JPEG of more than 500 scans, or one of several scans and a billion samples at full size, is refused.
 - The old ops of stacks put out names that are unique within a step, not within a process.
