@@ -87,7 +87,8 @@ def words(message):
 
 def share_said(got, want):
     """Of what TensorFlow's message |want| says, the share that Weir's says, too. All of it where the two tell of other features."""
-    if re.findall('(?:Key|Feature): (\\w+)', want) != re.findall('(?:Key|Feature): (\\w+)', got):
+    features = [re.findall('(?:Name|Key|Feature): ([\\w<>]+)', message) for message in (got, want)]
+    if features[0] != features[1]:
         return 1
     wanted, said = words(want), set(words(got))
     return sum(w in said for w in wanted) / max(1, len(wanted))
