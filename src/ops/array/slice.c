@@ -73,7 +73,7 @@ static weir_status_t* read_box(const weir_kernel_ctx_t* ctx, int64_t* begin, int
   const weir_tensor_t* begins = weir_kernel_input(ctx, 1);
   const weir_tensor_t* sizes = weir_kernel_input(ctx, 2);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (begins->rank > 1 || sizes->rank > 1 || begins->count != in->rank ||
+  if (begins->rank != 1 || sizes->rank != 1 || begins->count != in->rank ||
       sizes->count != in->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected begin and size arguments to be 1-D tensors of size %d, but got "

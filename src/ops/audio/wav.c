@@ -222,21 +222,27 @@ static int16_t to_sample(float value) {
   return (int16_t)(scaled < -32768 ? -32768 : scaled > 32767 ? 32767 : scaled);
 }
 
+// A tag has no terminator in the file.
+static char* store_tag(char* out, const char* tag) {
+  while (*tag) *out++ = *tag++;
+  return out;
+}
+
 static void write_wav(char* out, const weir_tensor_t* audio, uint32_t rate) {
   const uint64_t channels = (uint64_t)audio->dims[1], frame = SAMPLE_SIZE * channels;
   const uint64_t size = SAMPLE_SIZE * (uint64_t)audio->count;
-  memcpy(out, "RIFF", 4);
-  out = store(out + 4, HEADER_SIZE - 8 + size, 4);
-  memcpy(out, "WAVEfmt ", 8);
-  out = store(out + 8, FORMAT_SIZE, 4);
+  out = store_tag(out, "RIFF");
+  out = store(out, HEADER_SIZE - 8 + size, 4);
+  out = store_tag(out, "WAVEfmt ");
+  out = store(out, FORMAT_SIZE, 4);
   out = store(out, 1, 2);
   out = store(out, channels, 2);
   out = store(out, rate, 4);
   out = store(out, rate * frame, 4);  // modulo 2^32, as TensorFlow writes it
   out = store(out, frame, 2);
   out = store(out, 8 * SAMPLE_SIZE, 2);
-  memcpy(out, "data", 4);
-  out = store(out + 4, size, 4);
+  out = store_tag(out, "data");
+  out = store(out, size, 4);
   for (int64_t i = 0; i < audio->count; ++i) {
     out = store(out, (uint16_t)to_sample(WEIR_TENSOR_DATA(audio, float)[i]), 2);
   }
