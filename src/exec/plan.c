@@ -147,7 +147,8 @@ static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir
   // The ends of transfers are made anew, under the same names, for every signature.
   bool is_transfer = out->role == WEIR_ROLE_SEND || out->role == WEIR_ROLE_RECV;
   if (is_transfer) p->plan->has_transfers = true;
-  bool is_kept = weir_node_has(node, WEIR_OP_STATEFUL) && !is_transfer && !holds_functions(node);
+  bool is_kept = weir_node_has(node, WEIR_OP_STATEFUL) && !is_transfer &&
+                 (out->kernel->names_functions || !holds_functions(node));
   if (p->params->kernels && is_kept) {
     status = weir_kernel_cache_get(p->params->kernels, &init, out->kernel, &out->state);
   } else {

@@ -139,6 +139,8 @@ typedef struct weir_kernel_def_t {
   const char* tails;  // optional, of a weir_extended_t's op: what it can do besides, "BiasAdd,
                       // Relu", each at most once and in this order; nodes are rewritten to no other
   bool has_device_int32;  // but not with this one, which copies or reinterprets
+  bool names_functions;   // of an op with state and functions: the state is the session's all the
+                          // same, since it holds no handle of a function
   bool is_recordable;     // of an op with state: a step that a device repeats by itself (device.h:
                           // recordings) takes it on all the same
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,

@@ -33,9 +33,10 @@ INT = tf.TensorSpec([], tf.int64)
 @program(6)
 def one_shot(p):
     n = int(p.rng.integers(1, 5))
-    element = tf1.data.make_one_shot_iterator(Dataset.range(n).map(lambda x: x * x)).get_next()
+    iterator = tf1.data.make_one_shot_iterator(Dataset.range(n).map(lambda x: x * x))
+    elements = [iterator.get_next() for _ in range(2)]
     for _ in range(n + 2):
-        p.step(element)
+        p.step(p.pick(*elements))  # a signature of its own goes on where the other was
 
 
 @program(4)

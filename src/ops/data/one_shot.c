@@ -72,5 +72,6 @@ const weir_op_module_t weir_ops_data_one_shot = {
          .summary = "An iterator over the dataset that a function makes",
          .infer_shape = weir_shape_fn_scalar,
          .kernels = WEIR_CPU_KERNEL(.compute_async = one_shot_cpu, .state_size = sizeof(one_shot_t),
-                                    .init = one_shot_init, .deinit = one_shot_deinit)},
+                                    .init = one_shot_init, .deinit = one_shot_deinit,
+                                    .names_functions = true)},
         {0}}};
