@@ -124,12 +124,16 @@ def races(body, functions, keeps_size):
     for node in body.nodes:
         held = held_by(node, memory)
         if held and not (keeps_size and node.op in HANDS_ON):
-            users.append((node.name, held))
+            users.append((node.name, held, before[node.name]))
+        # Put in place, a conditional is a Switch for each input, which waits for nothing else, and each looks at the predicate.
+        predicate = node.inputs[0].split(':')[0] if node.attrs.get('_lower_using_switch_merge') == ('bool_', True) else None
+        if memory.get(predicate):
+            users.append((node.name, memory[predicate], before[predicate] | {predicate}))
         if held and is_write(node, functions):
             writers.append((node.name, held))
-    for user, held in users:
+    for user, held, earlier in users:
         for writer, others in writers:
-            if user != writer and held & others and user not in before[writer] and writer not in before[user]:
+            if user != writer and held & others and user not in before[writer] and writer not in earlier:
                 yield user, writer
 
 
