@@ -79,9 +79,7 @@ static weir_status_t* check_sizes(const weir_resize_sizes_t* s) {
   return check_last(s);
 }
 
-weir_status_t* weir_resize_read(const weir_kernel_ctx_t* ctx, weir_resize_sizes_t* out_sizes) {
-  const weir_tensor_t *images = weir_kernel_input(ctx, 0), *size = weir_kernel_input(ctx, 1);
-  const weir_resize_options_t* options = ctx->state;
+weir_status_t* weir_resize_check_ranks(const weir_tensor_t* images, const weir_tensor_t* size) {
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (images->rank != 4) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4-dimensional%s",
@@ -95,6 +93,13 @@ weir_status_t* weir_resize_read(const weir_kernel_ctx_t* ctx, weir_resize_sizes_
     return WEIR_STATUS(INVALID_ARGUMENT, "shape_t must have two elements%s",
                        weir_tensor_shape_text(size, text));
   }
+  return NULL;
+}
+
+weir_status_t* weir_resize_read(const weir_kernel_ctx_t* ctx, weir_resize_sizes_t* out_sizes) {
+  const weir_tensor_t *images = weir_kernel_input(ctx, 0), *size = weir_kernel_input(ctx, 1);
+  const weir_resize_options_t* options = ctx->state;
+  WEIR_TRY(weir_resize_check_ranks(images, size));
   *out_sizes = (weir_resize_sizes_t){.options = *options,
                                      .batch = images->dims[0],
                                      .channels = images->dims[3],

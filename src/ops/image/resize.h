@@ -33,7 +33,10 @@ weir_status_t* weir_resize_shape(weir_shape_ctx_t* ctx);
 // The shape of a gradient is that of input 1, the original.
 weir_status_t* weir_resize_grad_shape(weir_shape_ctx_t* ctx);
 
-// Checks inputs images and size, in TensorFlow's words.
+// That |images| have four dimensions and |size| two elements, in TensorFlow's words.
+WEIR_MUST_USE weir_status_t* weir_resize_check_ranks(const weir_tensor_t* images,
+                                                     const weir_tensor_t* size);
+// Checks inputs images and size whole.
 WEIR_MUST_USE weir_status_t* weir_resize_read(const weir_kernel_ctx_t* ctx,
                                               weir_resize_sizes_t* out_sizes);
 // The same of a gradient's inputs: those of the resized and the original images.

@@ -119,19 +119,7 @@ static weir_status_t* nearest_grad_init(const weir_kernel_init_t* init, void* st
 static weir_status_t* read_grad_sizes(const weir_kernel_ctx_t* ctx, weir_resize_sizes_t* s) {
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *size = weir_kernel_input(ctx, 1);
   const weir_resize_options_t* options = ctx->state;
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  if (dy->rank != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4-dimensional%s",
-                       weir_tensor_shape_text(dy, text));
-  }
-  if (size->rank != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "shape_t must be 1-dimensional%s",
-                       weir_tensor_shape_text(size, text));
-  }
-  if (size->count != 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "shape_t must have two elements%s",
-                       weir_tensor_shape_text(size, text));
-  }
+  WEIR_TRY(weir_resize_check_ranks(dy, size));
   *s = (weir_resize_sizes_t){.options = *options,
                              .batch = dy->dims[0],
                              .channels = dy->dims[3],
