@@ -156,12 +156,12 @@ class Weir:
         return json.loads(self.output('place', graph, '--json', *self.predicted(), *options))['step_ns'] / 1e6
 
     def sample(self, graph):
-        """For each node of a step its time, without what nodes waited for each other, and an event: the median of a few steps."""
+        """For each node of a step its time and an event: the median of a few steps."""
         file = self.folder / 'sample.json'
         found = collections.defaultdict(list)
         for _ in range(3):
             self.output('bench', graph, '--json', '--steps=3', '--seconds=0.1', '--warmup=1', *self.real(), f'--profile={file}')
-            for name, taken in busy_times(json.loads(file.read_text())['traceEvents']).items():
+            for name, taken in times_of_nodes(json.loads(file.read_text())['traceEvents']).items():
                 found[name].append(taken)
         return {name: sorted(taken, key=lambda t: t[0])[len(taken) // 2] for name, taken in found.items()}
 
@@ -208,17 +208,12 @@ def free_port():
         return found.getsockname()[1]
 
 
-def busy_times(events):
+def times_of_nodes(events):
     """For each node its time in all, one of its events, and how many there are."""
-    last = collections.defaultdict(float)
     found = {}
-    for event in sorted((e for e in events if e['ph'] == 'X'), key=lambda e: e['ts'] + e['dur']):
-        stream = event['args'].get('device', ''), event['tid']
-        end = event['ts'] + event['dur']
-        took = end - (max(event['ts'], last[stream]) if 'CPU' not in stream[0] else event['ts'])
-        last[stream] = end
+    for event in (e for e in events if e['ph'] == 'X'):
         total, first, visits = found.get(event['args']['name'], (0, event, 0))
-        found[event['args']['name']] = total + took, first, visits + 1
+        found[event['args']['name']] = total + event['dur'], first, visits + 1
     return found
 
 

@@ -293,18 +293,20 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
   if (is_last) end(run);
 }
 
+// |start_ns| may be 0: it never came to that.
 static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
                         weir_alloc_meter_t memory, weir_stream_span_t span,
                         const weir_value_t* outputs) {
   const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
   if (!run->params->trace) return;
+  const int64_t end_ns = weir_clock_ns();
   weir_trace_event_t event = {.node = node->def,
                               .memory = memory,
                               .span = span,
                               .device = node->device,
                               .ready_ns = item->since_ns,
-                              .start_ns = start_ns,
-                              .end_ns = weir_clock_ns()};
+                              .start_ns = start_ns ? start_ns : end_ns,
+                              .end_ns = end_ns};
   weir_trace_add(run->params->trace, event, outputs, node->output_count);
 }
 
@@ -364,8 +366,7 @@ typedef struct queued_t {
   weir_ref_t ref;  // one is the stream's, one its submitter's
   ready_t item;
   weir_kernel_ctx_t ctx;
-  int64_t start_ns;
-  weir_alloc_meter_t memory;  // of promises and of the kernel; only in traced runs
+  weir_submit_trace_t trace;  // of promises and of the kernel; only in traced runs
   weir_value_t* promised;     // NULL: they come with the end of the kernel
   weir_value_t* handed;       // the same once more, for the readers
   int32_t value_count;
@@ -397,8 +398,8 @@ static void queued_done(void* arg, weir_status_t* take_status) {
   queued_t* queued = arg;
   activation_t* activation = queued->item.activation;
   run_t* run = activation->run;
-  trace_async(run, &queued->item, queued->start_ns, queued->memory, (weir_stream_span_t){0},
-              queued->ctx.outputs);
+  trace_async(run, &queued->item, queued->trace.start_ns, queued->trace.memory,
+              (weir_stream_span_t){0}, queued->ctx.outputs);
   weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
   weir_mutex_lock(&run->mu);
   ++run->helpers;
@@ -435,12 +436,11 @@ static void start_queued(run_t* run, const ready_t* item, const weir_plan_node_t
   item->activation->in_flight += 2;  // until it is through, and until it is handed on
   weir_ref_inc(&queued->ref, 1);
   weir_mutex_unlock(&run->mu);
-  weir_alloc_meter_t* meter = run->params->trace ? &queued->memory : NULL;
-  queued->start_ns = meter ? weir_clock_ns() : 0;
-  if (meter) weir_alloc_meter_begin(meter);
+  weir_submit_trace_t* trace = run->params->trace ? &queued->trace : NULL;
+  if (trace) weir_alloc_meter_begin(&trace->memory);
   if (node->may_promise) promise(queued);
-  if (meter) weir_alloc_meter_end(meter);
-  weir_kernel_submit(&queued->ctx, queued->promised, meter,
+  if (trace) weir_alloc_meter_end(&trace->memory);
+  weir_kernel_submit(&queued->ctx, queued->promised, trace,
                      (weir_done_t){.fn = queued_done, .arg = queued});
   weir_mutex_lock(&run->mu);
   --item->activation->in_flight;

@@ -24,10 +24,16 @@ bool weir_promise_make(const weir_kernel_ctx_t* ctx, weir_value_t* promised);
 WEIR_MUST_USE weir_status_t* weir_promise_keep(const weir_kernel_ctx_t* ctx,
                                                const weir_value_t* promised);
 
+// What a kernel took: its memory, and when its turn came in the stream (0: it never did).
+typedef struct weir_submit_trace_t {
+  weir_alloc_meter_t memory;
+  int64_t start_ns;
+} weir_submit_trace_t;
+
 // Runs a synchronous kernel in the compute stream of its device; |promised| may be NULL, and so may
-// |meter|, which counts the memory it takes. |ctx| and all of them must live until |done|.
-// CANCELLED, and nothing done, where the step was before.
+// |trace|. |ctx| and all of them must live until |done|. CANCELLED, and nothing done, where the
+// step was before.
 void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised,
-                        weir_alloc_meter_t* meter, weir_done_t done);
+                        weir_submit_trace_t* trace, weir_done_t done);
 
 #endif  // WEIR_OP_PROMISE_H_

@@ -48,7 +48,7 @@ typedef struct submitted_t {
   weir_work_t work;  // first
   weir_kernel_ctx_t* ctx;
   const weir_value_t* promised;  // may be NULL
-  weir_alloc_meter_t* meter;     // may be NULL
+  weir_submit_trace_t* trace;    // may be NULL
   weir_status_t* status;
   weir_done_t done;
 } submitted_t;
@@ -97,9 +97,13 @@ static weir_status_t* compute(weir_kernel_ctx_t* ctx, const weir_value_t* promis
 
 static void run(weir_work_t* work) {
   submitted_t* self = (submitted_t*)work;
-  if (self->meter) weir_alloc_meter_resume(self->meter);
+  weir_submit_trace_t* trace = self->trace;
+  if (trace) {
+    trace->start_ns = weir_clock_ns();
+    weir_alloc_meter_resume(&trace->memory);
+  }
   self->status = compute(self->ctx, self->promised);
-  if (self->meter) weir_alloc_meter_end(self->meter);
+  if (trace) weir_alloc_meter_end(&trace->memory);
 }
 
 static void finish(weir_work_t* work) {
@@ -109,7 +113,7 @@ static void finish(weir_work_t* work) {
 }
 
 void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised,
-                        weir_alloc_meter_t* meter, weir_done_t done) {
+                        weir_submit_trace_t* trace, weir_done_t done) {
   submitted_t* self = weir_calloc(1, sizeof(*self));
   if (!self) {
     weir_done_call(done, weir_out_of_memory());
@@ -118,7 +122,7 @@ void weir_kernel_submit(weir_kernel_ctx_t* ctx, const weir_value_t* promised,
   *self = (submitted_t){.work = {.run = run, .done = finish},
                         .ctx = ctx,
                         .promised = promised,
-                        .meter = meter,
+                        .trace = trace,
                         .done = done};
   ctx->promised = promised;
   ctx->device->vtable->submit(ctx->device, WEIR_STREAM_COMPUTE, &self->work);

@@ -613,6 +613,45 @@ static void test_memory_in_traces(void** state) {
   weir_tensor_release(fed);
 }
 
+static int64_t stat_of(weir_strbuf_t* text, const char* name, const char* field) {
+  char* stats = stats_of(text, name);
+  const char* at = strstr(stats, field);
+  if (!at) fail_msg("no %s in\n%s", field, stats);
+  int64_t value = strtoll(at + strlen(field), NULL, 10);
+  weir_free(stats);
+  return value;
+}
+
+// A node of a stream starts when its turn comes, not when it was submitted: what it waits for is
+// not what it costs.
+static void test_times_in_traces(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t a = ON(w, "/device:GUARD:0", "Neg", "a", x);
+  weir_edge_t b = ON(w, "/device:GUARD:0", "Abs", "b", a);
+  weir_edge_t c = ON(w, "/device:GUARD:0", "Where", "c", b);
+  weir_session_t* session = open_on(w, "cpu:1,guard:1@speed=0.001", NULL, false);
+  weir_tensor_t *fed = FLOATS(0, 1, 0, 0), *result = NULL;
+  weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(c)};
+  char* metadata = NULL;
+  size_t size = 0;
+  weir_strbuf_t text = {0};
+  check_ok(weir_session_run_with(session, &spec, &(weir_run_options_t){.trace = true}, &result,
+                                 &metadata, &size));
+  check_ok(weir_text_print(&weir_message_run_metadata, weir_view(metadata, size), &text));
+  const char* const names[] = {"a", "b", "c"};
+  int64_t end = 0;
+  for (size_t i = 0; i < WEIR_COUNT_OF(names); ++i) {
+    int64_t start = stat_of(&text, names[i], "all_start_nanos: ");
+    assert_true(start >= end);
+    end = start + stat_of(&text, names[i], "all_end_rel_nanos: ");
+  }
+  weir_strbuf_free(&text);
+  weir_buffer_free(metadata);
+  weir_tensor_release(result);
+  weir_tensor_release(fed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -638,6 +677,7 @@ int main(void) {
       TEST(test_a_queue_stays_on_the_host),
       TEST(test_bad_options),
       TEST(test_memory_in_traces),
+      TEST(test_times_in_traces),
   };
   int failures = cmocka_run_group_tests(tests, NULL, NULL);
   last_option = "@staged";
