@@ -73,7 +73,7 @@ extern "C" __global__ void widen(const T* from, T* to, int64_t rows, int few, in
     P pack;
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) pack.at[k] = at + k < few ? from[row * few + at + k] : (T)0;
-    ((P*)to)[i] = pack;
+    store_whole((P*)to + i, pack);
   }
 }
 

@@ -64,6 +64,24 @@ struct alignas(sizeof(T) * N) pack_t {
   T at[N];
 };
 
+// Stores one whole. Left to itself the compiler stores element by element where they come by
+// different ways, and that takes memory several times as long.
+template <typename T, int N>
+__device__ __forceinline__ void store_whole(pack_t<T, N>* to, const pack_t<T, N>& pack) {
+  constexpr int size = sizeof(T) * N;
+  const uint32_t* words = (const uint32_t*)&pack;
+  if constexpr (size % 16 == 0) {
+#pragma unroll
+    for (int i = 0; i < size / 4; i += 4)
+      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"((uint32_t*)to + i),
+                   "r"(words[i]), "r"(words[i + 1]), "r"(words[i + 2]), "r"(words[i + 3]));
+  } else if constexpr (size == 8) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(to), "r"(words[0]), "r"(words[1]));
+  } else {
+    *to = pack;
+  }
+}
+
 // A number to divide by, 32 bits wide: |n| / size is (n * multiplier / 2^32 + n) >> shift, for n
 // below 2^31.
 struct divisor_t {

@@ -27,7 +27,7 @@ extern "C" __global__ void add_n(inputs_t inputs, T* y, int64_t n, int is_aligne
     }
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) out.at[k] = element_t<T>::store(sums[k]);
-    ((P*)y)[i] = out;
+    store_whole((P*)y + i, out);
   }
   for (int64_t i = packs * WIDTH + first; i < n; i += step) {
     ACC sum = element_t<T>::load(inputs.at[0][i]);

@@ -23,7 +23,7 @@ extern "C" __global__ void unary(const T* x, OUT* y, int64_t n, int is_aligned) 
     pack_t<OUT, WIDTH> out;
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) out.at[k] = value_of(in.at[k]);
-    ((pack_t<OUT, WIDTH>*)y)[i] = out;
+    store_whole((pack_t<OUT, WIDTH>*)y + i, out);
   }
   for (int64_t i = packs * WIDTH + first; i < n; i += step) y[i] = value_of(x[i]);
 }
@@ -49,7 +49,7 @@ extern "C" __global__ void binary(const T* x, const T* y, OUT* z, int64_t n, int
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k)
       out.at[k] = value_of(x_step ? left.at[k] : *x, y_step ? right.at[k] : *y);
-    ((pack_t<OUT, WIDTH>*)z)[i] = out;
+    store_whole((pack_t<OUT, WIDTH>*)z + i, out);
   }
   for (int64_t i = packs * WIDTH + first; i < n; i += step)
     z[i] = value_of(x[i * x_step], y[i * y_step]);

@@ -30,7 +30,7 @@ extern "C" __global__ void ternary(const X* x, const T* a, const T* b, T* y, int
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k)
       ys.at[k] = value_of(x_step ? xs.at[k] : *x, a_step ? as.at[k] : *a, b_step ? bs.at[k] : *b);
-    ((pack_t<T, WIDTH>*)y)[i] = ys;
+    store_whole((pack_t<T, WIDTH>*)y + i, ys);
   }
   for (int64_t i = packs * WIDTH + first; i < n; i += step)
     y[i] = value_of(x[i * x_step], a[i * a_step], b[i * b_step]);

@@ -249,7 +249,7 @@ static void test_reductions(void** state) {
                                "struct source_t {",
                                "held.x1 = *(const pack_t<float, N>*)(s.p1 + i % (I)s.n1);",
                                "steps(held.x0.at[k], held.x1.at[k], &y2.at[k], &reduced[k]);",
-                               "*(pack_t<float, N>*)(s.p2 + i) = y2;",
+                               "store_whole((pack_t<float, N>*)(s.p2 + i), y2);",
                                NULL};
   check_text(&f, 4, parts);
   f.steps[1].axes = WEIR_FUSED_KEEPS_SECOND;

@@ -449,7 +449,7 @@ static void write_take(const writer_t* w) {
     weir_strbuf_printf(w->out, "&y%d.at[k], ", v->results[i]);
   weir_strbuf_puts(w->out, "&reduced[k]);\n");
   for (int i = 0; i < v->result_count; ++i)
-    weir_strbuf_printf(w->out, "    *(pack_t<%s, N>*)(s.p%d + i) = y%d;\n",
+    weir_strbuf_printf(w->out, "    store_whole((pack_t<%s, N>*)(s.p%d + i), y%d);\n",
                        value_type(w, v->results[i]), v->results[i], v->results[i]);
   weir_strbuf_puts(w->out, "}\n");
 }

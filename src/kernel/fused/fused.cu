@@ -26,5 +26,5 @@ __device__ __forceinline__ pack<T> pack_at(const T* x, I i) {
 }
 template <typename T>
 __device__ __forceinline__ void store_pack(T* x, I i, pack<T> value) {
-  ((pack<T>*)x)[i] = value;
+  store_whole((pack<T>*)x + i, value);
 }

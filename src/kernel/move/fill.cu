@@ -8,7 +8,7 @@ __device__ __forceinline__ void fill_all(T* y, int64_t n, T value) {
   pack_t<T, WIDTH> pack;
 #pragma unroll
   for (int k = 0; k < WIDTH; ++k) pack.at[k] = value;
-  for (int64_t i = first; i < packs; i += step) ((pack_t<T, WIDTH>*)y)[i] = pack;
+  for (int64_t i = first; i < packs; i += step) store_whole((pack_t<T, WIDTH>*)y + i, pack);
   for (int64_t i = packs * WIDTH + first; i < n; i += step) y[i] = value;
 }
 

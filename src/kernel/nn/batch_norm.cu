@@ -15,6 +15,7 @@
 enum {
   BLOCK = 256,
   WARP = 32,
+  FINISH = 128,  // threads that join the pieces of a channel; cuda_batch_norm.c knows
   WIDTH = 16 / sizeof(T),
   SUM_ROWS = GRAD ? 2 : 4,  // read at once
   ROWS = 2,
@@ -145,7 +146,7 @@ __device__ __forceinline__ void add_pack(const tensors_t& t, int64_t at, running
     add(r[k * step], centers[k * step], loaded(xs.at[k]), dy, MASK == 2 ? loaded(ys.at[k]) : 0);
     if (MASK == 2) dys.at[k] = element_t<T>::store(dy);
   }
-  if (MASK == 2) *(values_t<N>*)(t.masked + at) = dys;
+  if (MASK == 2) store_whole((values_t<N>*)(t.masked + at), dys);
 }
 
 // Channels last: |across| threads, a power of two, have N neighbouring channels each, the others
@@ -248,19 +249,26 @@ extern "C" __global__ void norm_rows_packs(norm_t p, tensors_t t, grads_t g, sum
 
 // ---- what a pixel is made of, for each channel: vectors in |by| ----
 
+// The block's threads take pieces in turn; what comes out is the first thread's. There are hundreds
+// of them, and whoever waits for a step waits for these loads.
 __device__ __forceinline__ sums_t pieces_joined(const norm_t& p, const sums_t* partials,
                                                 int64_t channel) {
+  __shared__ sums_t shared[FINISH / WARP];
   sums_t s = {0, 0, 0};
-  for (int64_t i = threadIdx.x % WARP; i < p.pieces; i += WARP)
+  for (int64_t i = threadIdx.x; i < p.pieces; i += FINISH)
     s = joined(s, partials[channel * p.pieces + i]);
-  return warp_joined(s);
+  s = warp_joined(s);
+  __syncthreads();  // the channel before may still be read
+  if (threadIdx.x % WARP == 0) shared[threadIdx.x / WARP] = s;
+  __syncthreads();
+  for (int i = 1; i < FINISH / WARP && threadIdx.x == 0; ++i) s = joined(s, shared[i]);
+  return s;
 }
 
 #if !GRAD
 // y = (x - by[0]) * by[1] + by[2].
 extern "C" __global__ void norm_finish(norm_t p, moments_t m, const sums_t* partials, float* by) {
-  int64_t step = threads_of_grid() / WARP;
-  for (int64_t c = thread_of_grid() / WARP; c < p.channels; c += step) {
+  for (int64_t c = blockIdx.x; c < p.channels; c += gridDim.x) {
     float mean, variance, n = (float)(p.outer * p.inner);
     if (p.is_training) {
       sums_t s = pieces_joined(p, partials, c);
@@ -270,7 +278,7 @@ extern "C" __global__ void norm_finish(norm_t p, moments_t m, const sums_t* part
       mean = m.old_mean[c];
       variance = m.old_variance[c];
     }
-    if (threadIdx.x % WARP != 0) continue;
+    if (threadIdx.x != 0) continue;
     float unbiased = p.is_training ? variance * (n / (n > 1 ? n - 1 : 1)) : variance;
     bool is_mixed = p.is_training && p.factor != 1;
     m.mean[c] = is_mixed ? (1 - p.factor) * m.old_mean[c] + p.factor * mean : mean;
@@ -285,10 +293,9 @@ extern "C" __global__ void norm_finish(norm_t p, moments_t m, const sums_t* part
 #else
 // dx = (dy - by[3] - (x - by[0]) * by[4]) * by[1]; by[2] is for the mask.
 extern "C" __global__ void norm_finish(norm_t p, grads_t g, const sums_t* partials, float* by) {
-  int64_t step = threads_of_grid() / WARP;
-  for (int64_t c = thread_of_grid() / WARP; c < p.channels; c += step) {
+  for (int64_t c = blockIdx.x; c < p.channels; c += gridDim.x) {
     sums_t s = pieces_joined(p, partials, c);
-    if (threadIdx.x % WARP != 0) continue;
+    if (threadIdx.x != 0) continue;
     float n = (float)(p.outer * p.inner), inverse = 1 / (g.variance[c] + p.epsilon);
     g.doffset[c] = s.a;
     g.dscale[c] = s.b * sqrtf(inverse);
@@ -374,7 +381,7 @@ __device__ __forceinline__ void apply_columns(const norm_t& p, const tensors_t& 
       for (int k = 0; k < N; ++k)
         ys.at[k] = pixel<N>(p, f, k, loaded(xs[u].at[k]),
                             GRAD || other ? loaded(others[u].at[k]) : 0, other);
-      *(values_t<N>*)(out + at + u * step * p.channels) = ys;
+      store_whole((values_t<N>*)(out + at + u * step * p.channels), ys);
     }
   }
 }
@@ -403,7 +410,7 @@ __device__ __forceinline__ void apply_rows(const norm_t& p, const tensors_t& t, 
     for (int k = 0; k < N; ++k)
       ys.at[k] = pixel<1>(p, f, 0, loaded(xs.at[k]), GRAD || other ? loaded(others.at[k]) : 0,
                           other);
-    ((values_t<N>*)t.out)[i] = ys;
+    store_whole((values_t<N>*)t.out + i, ys);
   }
 }
 extern "C" __global__ void norm_apply_rows(norm_t p, tensors_t t, const float* by, int across) {

@@ -26,7 +26,7 @@ __device__ __forceinline__ void add_packs(const P* x, const T* bias, P* y, I pac
     }
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) out.at[k] = sum_of(in.at[k], to_add.at[k]);
-    y[i] = out;
+    store_whole(y + i, out);
   }
 }
 

@@ -7,7 +7,7 @@
 
 WEIR_CUDA_SOURCE(batch_norm);
 
-enum { BLOCK = 256, WARP = 32, SUMS_FLOATS = 3, VECTORS = 5 };
+enum { BLOCK = 256, WARP = 32, FINISH = 128, SUMS_FLOATS = 3, VECTORS = 5 };
 
 static weir_status_t* find(weir_device_t* device, weir_dtype_t dtype, bool is_grad,
                            weir_norm_mask_t mask, weir_cuda_norm_t* out) {
@@ -112,7 +112,8 @@ static weir_status_t* run_pixels(job_t* j, weir_tensor_t* partials, void* passed
   void* sums = partials ? partials->data : NULL;
   int64_t count = j->norm.outer * j->norm.channels * j->norm.inner;
   WEIR_TRY(weir_kernel_scratch(j->ctx, WEIR_DTYPE_FLOAT, VECTORS * j->norm.channels, &by));
-  weir_cuda_size_t size = weir_cuda_size_for(j->ctx->device, j->norm.channels * WARP);
+  weir_cuda_size_t size = {.grid = {(unsigned)WEIR_MIN(j->norm.channels, 65535), 1, 1},
+                           .block = {FINISH, 1, 1}};
   weir_status_t* status = weir_cuda_launch(j->ctx->device, j->f->finish, &size,
                                            WEIR_CUDA_ARGS(&j->norm, passed, &sums, &by->data));
   if (j->norm.inner > 1) size = weir_cuda_size_for(j->ctx->device, count / j->width);

@@ -82,7 +82,7 @@ template <int N>
 __device__ __forceinline__ void put(T* y, int64_t at, const ACC* values) {
   pack_t<T, N> out;
   EACH_CHANNEL out.at[k] = element_t<T>::store(values[k]);
-  *(pack_t<T, N>*)(y + at) = out;
+  store_whole((pack_t<T, N>*)(y + at), out);
 }
 
 #define EACH_PLACE \
@@ -226,7 +226,7 @@ template <typename S, int N>
 __device__ __forceinline__ void find_spots(const pool_t& p, const T* __restrict__ x, S* spots) {
   EACH_PLACE {
     window_t w = window_of(p, place_of<N>(p, i));
-    ((pack_t<S, N>*)spots)[i] = first_maxima<S, N>(p, w, x);
+    store_whole((pack_t<S, N>*)spots + i, first_maxima<S, N>(p, w, x));
   }
 }
 extern "C" __global__ void max_pool_spots(pool_t p, const T* __restrict__ x, uint8_t* spots) {
@@ -287,7 +287,8 @@ __device__ __forceinline__ void separate_gradients(const pool_t& p, const T* __r
       pack_t<T, N> out;
       EACH_CHANNEL
       out.at[k] = spot.at[k] == dh * WINDOW_W + dw ? in.at[k] : element_t<T>::store(0);
-      if (is_inside(p, w, dh, dw)) *(pack_t<T, N>*)(dx + pixel_at(p, w, dh, dw)) = out;
+      if (is_inside(p, w, dh, dw))
+        store_whole((pack_t<T, N>*)(dx + pixel_at(p, w, dh, dw)), out);
     }
   }
 }

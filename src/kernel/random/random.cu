@@ -148,7 +148,7 @@ extern "C" __global__ void fill(T* dst, int64_t count, philox_t philox, const ph
   for (int64_t g = thread_of_grid(); g < groups; g += threads_of_grid()) {
     group_t group = group_of(words_of(philox, (uint64_t)g), low, range);
     if (is_aligned && (g + 1) * GROUP <= count) {
-      ((group_t*)dst)[g] = group;
+      store_whole((group_t*)dst + g, group);
     } else {
 #pragma unroll
       for (int i = 0; i < GROUP; ++i) {

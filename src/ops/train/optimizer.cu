@@ -94,7 +94,7 @@ __device__ __forceinline__ void step_packs(const update_t& update, int64_t begin
       for (int s = 0; s < SLOTS; ++s) slots[s].at[k] = at[s];
     }
 #pragma unroll
-    for (int s = 0; s < SLOTS; ++s) ((wide_t*)update.slots[s])[i] = slots[s];
+    for (int s = 0; s < SLOTS; ++s) store_whole((wide_t*)update.slots[s] + i, slots[s]);
   }
 }
 
