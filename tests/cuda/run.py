@@ -6,6 +6,7 @@
     programs    recorded programs: state, control flow, functions, lists, queues
     random      recorded random programs
     models      losses of training steps as on the CPU, in IEEE float
+    ways        all that is tried for a convolution computes the same
     recorded    losses of steps that are repeated as CUDA graphs are those of steps that are not, to the bit
     growth      thousands of steps take no more memory than ten
     sanitizer   compute-sanitizer's memcheck, racecheck and synccheck over cases of every op
@@ -43,8 +44,8 @@ class Tests:
         self.probe = f'{self.build}/tests/oracle/libweir_probe.so'
 
     def replay(self, program, *more):
-        """Whether all is as recorded; and the last line."""
-        made = run(sys.executable, f'{ORACLE}/{program}.py', '--devices', self.ieee, '--jobs', os.cpu_count() // 2, *more)
+        """Whether all is as recorded; and the last line. Cases run several times, and must come out the same to the bit."""
+        made = run(sys.executable, f'{ORACLE}/{program}.py', '--devices', f'{self.ieee}@deterministic=1', '--jobs', os.cpu_count() // 2, *more)
         lines = made.stdout.strip().split('\n')
         if made.returncode:
             print('\n'.join(line for line in lines if line.startswith(('FAIL', ' ', 'CRASH'))))
@@ -112,6 +113,24 @@ class Tests:
         count = sum(is_recorded for _, _, is_recorded in results.values())
         return not wrong and count > 0, f'{len(results)} models, {count} recorded, {len(wrong)} differ'
 
+    # ---- convolutions ----
+
+    def ways(self):
+        """How far candidates are from each other, relative to the largest element, while a net searches for the fastest."""
+        graph, seen, worst = f'{HERE}/../../bench/graphs/alexnet_b16.pb', set(), 0
+        for options, limit in ((), 4e-3), (('--amp=bf16',), 4e-2):
+            with tempfile.TemporaryDirectory() as cache:
+                made = run(self.weir, 'bench', graph, '--device=cuda:0', '--steps=40', *options,
+                           env=dict(os.environ, WEIR_CUDNN_LOG='2', WEIR_CACHE_DIR=cache))
+            for way, difference in re.findall(r': tried: ([a-z ]+?)(?:, engine| *:).*differs by (\S+?)(?:,|\n)', made.stdout):
+                seen.add(way)
+                if not float(difference) <= limit:
+                    print(f'FAIL {way}: {difference}, with {options}')
+                    worst = float('inf')
+                worst = max(worst, float(difference) / limit)
+        missing = {'plain', 'fused', 'wide', 'folded', 'folded fused'} - seen
+        return not missing and worst <= 1, f'{", ".join(sorted(seen))}; missing: {", ".join(sorted(missing)) or "none"}; at most {worst:.2f} of what is allowed'
+
     # ---- memory ----
 
     def peak(self, graph, steps):
@@ -151,7 +170,7 @@ class Tests:
         return made.returncode == 0 and bool(found) and float(found[-1]) >= 99, made.stdout.strip().split('\n')[-1]
 
 
-NAMES = ('oracle', 'programs', 'random', 'models', 'recorded', 'growth', 'mnist', 'sanitizer')
+NAMES = ('oracle', 'programs', 'random', 'models', 'ways', 'recorded', 'growth', 'mnist', 'sanitizer')
 
 
 def main():

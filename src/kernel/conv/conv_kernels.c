@@ -34,8 +34,8 @@ static weir_status_t* find_layouts(weir_device_t* device, weir_dtype_t dtype,
     const char* name;
     weir_cuda_function_t* function;
   } all[] = {
-      {"transpose", &kernels->transpose}, {"turn", &kernels->turn},   {"pad", &kernels->pad},
-      {"crop", &kernels->crop},           {"widen", &kernels->widen}, {"narrow", &kernels->narrow}};
+      {"transpose", &kernels->transpose}, {"turn", &kernels->turn}, {"pad", &kernels->pad},
+      {"crop", &kernels->crop},           {"fold", &kernels->fold}, {"unfold", &kernels->unfold}};
   for (size_t i = 0; i < WEIR_COUNT_OF(all); ++i) {
     weir_strbuf_t definitions = {0};
     weir_strbuf_printf(&definitions, "#define T uint%zu_t\n", 8 * weir_dtype_size(dtype));

@@ -17,7 +17,7 @@ typedef enum weir_conv_tail_t {
 typedef struct weir_conv_kernels_t {
   weir_cuda_function_t transpose, turn;  // filters
   weir_cuda_function_t pad, crop;        // images in larger ones
-  weir_cuda_function_t widen, narrow;    // rows of channels
+  weir_cuda_function_t fold, unfold;     // pixels into channels
   weir_cuda_function_t bias, bias_relu;  // tails
 } weir_conv_kernels_t;
 

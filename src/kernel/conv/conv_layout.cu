@@ -59,26 +59,53 @@ extern "C" __global__ void crop(const T* from, T* to, frame_t f) {
   }
 }
 
-// Rows of |few| elements to rows of |many|, the others 0. |many| is a multiple of WIDTH, and |to| is
-// aligned: a pack is written at once.
+// Squares of |stride| by |stride| pixels become pixels of as many times the channels, and then some
+// that are 0: |folded_channels|, a multiple of WIDTH, so that a pack is written at once. The first
+// square begins so many lines and pixels before the image, where everything is 0, as it is behind.
 enum { WIDTH = 16 / sizeof(T) };
 
-extern "C" __global__ void widen(const T* from, T* to, int64_t rows, int few, int many) {
+struct fold_t {
+  int64_t batch, lines, pixels, channels;
+  int64_t folded_lines, folded_pixels, folded_channels;
+  int64_t stride, line, pixel;
+};
+
+extern "C" __global__ void fold(const T* from, T* to, fold_t f) {
   typedef pack_t<T, WIDTH> P;
-  int packs = many / WIDTH;
-  int64_t n = rows * packs, step = threads_of_grid();
+  const int channels = (int)f.channels, stride = (int)f.stride;
+  const int packs = (int)(f.folded_channels / WIDTH);
+  int64_t n = f.batch * f.folded_lines * f.folded_pixels * packs, step = threads_of_grid();
   for (int64_t i = thread_of_grid(); i < n; i += step) {
-    int64_t row = i / packs;
-    int at = (int)(i % packs) * WIDTH;
+    int64_t rest = i / packs;
+    const int first = (int)(i - rest * packs) * WIDTH;
+    int64_t x = rest % f.folded_pixels * stride - f.pixel;
+    rest /= f.folded_pixels;
+    int64_t y = rest % f.folded_lines * stride - f.line, image = rest / f.folded_lines;
     P pack;
 #pragma unroll
-    for (int k = 0; k < WIDTH; ++k) pack.at[k] = at + k < few ? from[row * few + at + k] : (T)0;
+    for (int k = 0; k < WIDTH; ++k) {
+      int spot = (first + k) / channels, channel = first + k - spot * channels;
+      int64_t line = y + spot / stride, pixel = x + spot % stride;
+      bool is_inside = spot < stride * stride && line >= 0 && line < f.lines && pixel >= 0 &&
+                       pixel < f.pixels;
+      pack.at[k] =
+          is_inside ? from[((image * f.lines + line) * f.pixels + pixel) * channels + channel]
+                    : (T)0;
+    }
     store_whole((P*)to + i, pack);
   }
 }
 
-// And back.
-extern "C" __global__ void narrow(const T* from, T* to, int64_t rows, int few, int many) {
-  int64_t n = rows * few, step = threads_of_grid();
-  for (int64_t i = thread_of_grid(); i < n; i += step) to[i] = from[i / few * many + i % few];
+// And back, where nothing is before the image.
+extern "C" __global__ void unfold(const T* from, T* to, fold_t f) {
+  int64_t n = f.batch * f.lines * f.pixels * f.channels, step = threads_of_grid();
+  for (int64_t i = thread_of_grid(); i < n; i += step) {
+    int64_t rest = i / f.channels, channel = i - rest * f.channels;
+    int64_t x = rest % f.pixels;
+    rest /= f.pixels;
+    int64_t y = rest % f.lines, image = rest / f.lines;
+    int64_t at = (image * f.folded_lines + y / f.stride) * f.folded_pixels + x / f.stride;
+    int64_t spot = y % f.stride * f.stride + x % f.stride;
+    to[i] = from[at * f.folded_channels + spot * f.channels + channel];
+  }
 }

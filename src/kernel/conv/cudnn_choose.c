@@ -2,11 +2,11 @@
 //
 // cuDNN proposes configurations of engines: those it thinks the fastest, best first, and those that
 // work for almost anything, among which are the fastest for some. It is asked in several ways
-// (WAY_TAIL, WAY_WIDE), and what a way needs before and after cuDNN's own kernels is measured with
-// them. Whatever works is run, and what is far behind the best is not run a second time; in the end
-// what differs from the best by one knob is tried, too. A search takes a moment each time that the
-// convolution runs, with the best so far, so that no step waits long. The fastest is remembered on
-// disk in the end, so that the next process need not search.
+// (WAY_TAIL, WAY_WIDE, WAY_FOLDED), and what a way needs before and after cuDNN's own kernels is
+// measured with them. Whatever works is run, and what is far behind the best is not run a second
+// time; in the end what differs from the best by one knob is tried, too. A search takes a moment
+// each time that the convolution runs, with the best so far, so that no step waits long. The
+// fastest is remembered on disk in the end, so that the next process need not search.
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ static int64_t run_time(const cudnn_task_t* task, const plan_t* plan, int64_t ti
 
 // ---- the search ----
 
-enum { GRAPHS = WAY_PRODUCT, MOST_CONFIGS = 48, LISTS = 5, MOST_VARIANTS = 96, MOST_SEEN = 512 };
+enum { GRAPHS = WAY_PRODUCT, MOST_CONFIGS = 48, LISTS = 7, MOST_VARIANTS = 96, MOST_SEEN = 512 };
 
 // What cuDNN proposes for the graph of a way.
 typedef struct list_t {
@@ -417,7 +417,8 @@ static bool recall_choice(const cudnn_task_t* task, choice_t* out_choice) {
                                                     out_choice, sizeof(*out_choice));
   weir_status_destroy(status);
   weir_strbuf_free(&key);
-  return is_there && out_choice->way >= 0 && out_choice->way < WAYS;
+  return is_there && out_choice->way >= 0 && out_choice->way < WAYS &&
+         weir_cudnn_way_names[out_choice->way];
 }
 
 static bool recall_product(const cudnn_task_t* task, const choice_t* choice, plan_t* out_plan) {
@@ -471,18 +472,13 @@ void weir_cudnn_search_free(const cudnn_t* dnn, search_t* s) {
   weir_free(s);
 }
 
-static bool has_way(const cudnn_task_t* task, int way) {
-  if (way & WAY_TAIL && task->conv->tail == WEIR_CONV_NO_TAIL) return false;
-  return !(way & WAY_WIDE) ||
-         weir_cudnn_wide_channels(task->dnn->device, task->conv) != task->conv->conv.in_c;
-}
-
 // The graph of each way that there is. cuDNN must know the plain one; what it does not take on, or
 // in no wider form, is done around it.
 static weir_status_t* describe_ways(const cudnn_task_t* task, search_t* s) {
   const cudnn_t* dnn = task->dnn;
   for (int way = 0; way < GRAPHS; ++way) {
-    if (!has_way(task, way)) continue;
+    weir_conv_t shape;
+    if (!weir_cudnn_shape(dnn->device, task->conv, way, &shape)) continue;
     weir_status_t* status = weir_cudnn_describe(dnn, task->conv, way, &s->graphs[way]);
     if (!status) continue;
     weir_cudnn_graph_drop(dnn, &s->graphs[way]);
@@ -494,7 +490,7 @@ static weir_status_t* describe_ways(const cudnn_task_t* task, search_t* s) {
 }
 
 static void tell_proposals(const cudnn_task_t* task, const search_t* s) {
-  char text[128] = "";
+  char text[256] = "";
   size_t used = 0;
   for (int i = 0; i < LISTS; ++i) {
     const list_t* list = &s->lists[i];
@@ -506,11 +502,9 @@ static void tell_proposals(const cudnn_task_t* task, const search_t* s) {
 }
 
 static void propose_all(const cudnn_task_t* task, search_t* s) {
-  static const list_t lists[LISTS] = {{.way = WAY_TAIL},
-                                      {.way = WAY_TAIL | WAY_WIDE},
-                                      {.way = 0},
-                                      {.way = WAY_WIDE},
-                                      {.way = 0, .is_fallback = true}};
+  static const list_t lists[LISTS] = {
+      {.way = WAY_TAIL}, {.way = WAY_TAIL | WAY_WIDE}, {.way = WAY_TAIL | WAY_FOLDED}, {.way = 0},
+      {.way = WAY_WIDE}, {.way = WAY_FOLDED},          {.way = 0, .is_fallback = true}};
   for (int i = 0; i < LISTS; ++i) {
     list_t* list = &s->lists[i];
     *list = lists[i];

@@ -478,6 +478,13 @@ static void test_a_tail_that_cudnn_does_not_take(void** state) {
   }
 }
 
+// What the convolution is in the graph of |way|; no channels: it has none.
+static weir_conv_t shape_of(const search_of_t* s, int way) {
+  weir_conv_t shape;
+  bool is_there = weir_cudnn_shape(s->task.dnn->device, &s->conv, way, &shape);
+  return is_there ? shape : (weir_conv_t){.in_c = 0};
+}
+
 // Three channels become four, where tensor cores may be used.
 static void test_few_channels_are_widened(void** state) {
   (void)state;
@@ -487,19 +494,62 @@ static void test_few_channels_are_widened(void** state) {
   library.times[1] = 500;
   open_device(&dnn, false);
   begin_conv(&s, &dnn, 1, 3, WEIR_CONV_NO_TAIL);
-  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 4);
+  assert_int_equal(shape_of(&s, WAY_WIDE).in_c, 4);
+  assert_int_equal(shape_of(&s, WAY_FOLDED).in_c, 0);  // it steps over nothing
   go_on_to_the_end(&s);
   s.plan.way = WAY_WIDE;
   assert_int_equal(launches_of(&s), 3);  // image and filter are widened
   s.conv.kind = WEIR_CONV_BY_FILTER;
   assert_int_equal(launches_of(&s), 3);  // the image is, and the result narrowed
   s.conv.kind = WEIR_CONV_BY_INPUT;
-  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 3);
+  assert_int_equal(shape_of(&s, WAY_WIDE).in_c, 0);
   s.conv.kind = WEIR_CONV_FORWARD;
   s.conv.dtype = WEIR_DTYPE_BFLOAT16;
-  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 8);
+  assert_int_equal(shape_of(&s, WAY_WIDE).in_c, 8);
   s.conv.dtype = WEIR_DTYPE_DOUBLE;
-  assert_int_equal(weir_cudnn_wide_channels(dnn.device, &s.conv), 3);
+  assert_int_equal(shape_of(&s, WAY_WIDE).in_c, 0);
+  end(&s);
+  close_device(&dnn);
+}
+
+// Windows of 7x7 that go by two pixels of three colours, and windows of 4x4 over squares of them.
+static void test_strides_are_folded(void** state) {
+  (void)state;
+  cudnn_t dnn;
+  search_of_t s;
+  memcpy(library.lists, (int64_t[LISTS][MOST]){{1}, {0}}, sizeof(library.lists));
+  library.times[1] = 500;
+  open_device(&dnn, false);
+  prepare(&s, &dnn, 2, 3);
+  for (int axis = 1; axis < 3; ++axis) {
+    s.conv.conv.in[axis] = 225;
+    s.conv.conv.filter[axis] = 7;
+    s.conv.conv.stride[axis] = 2;
+    s.conv.conv.pad[axis] = 2;
+    s.conv.conv.out[axis] = 112;
+  }
+  assert_null(weir_cudnn_search_begin(&s.task, &s.plan, &s.search));
+  weir_conv_t folded = shape_of(&s, WAY_FOLDED);
+  assert_int_equal(folded.in_c, 12);
+  assert_int_equal(folded.group_in, 12);
+  for (int axis = 1; axis < 3; ++axis) {
+    assert_int_equal(folded.filter[axis], 4);
+    assert_int_equal(folded.in[axis], 115);
+    assert_int_equal(folded.out[axis], 112);
+    assert_int_equal(folded.stride[axis], 1);
+    assert_int_equal(folded.pad[axis], 0);
+  }
+  assert_int_equal(shape_of(&s, WAY_FOLDED | WAY_WIDE).in_c, 0);
+  go_on_to_the_end(&s);
+  s.plan.way = WAY_FOLDED;
+  assert_int_equal(launches_of(&s), 3);
+  s.conv.kind = WEIR_CONV_BY_FILTER;
+  assert_int_equal(launches_of(&s), 3);
+  s.conv.kind = WEIR_CONV_FORWARD;
+  s.conv.dtype = WEIR_DTYPE_HALF;
+  assert_int_equal(shape_of(&s, WAY_FOLDED).in_c, 16);
+  s.conv.conv.stride[2] = 1;
+  assert_int_equal(shape_of(&s, WAY_FOLDED).in_c, 0);
   end(&s);
   close_device(&dnn);
 }
@@ -630,6 +680,7 @@ int main(void) {
       TEST(test_a_tail_is_ours_where_that_is_faster),
       TEST(test_a_tail_that_cudnn_does_not_take),
       TEST(test_few_channels_are_widened),
+      TEST(test_strides_are_folded),
       TEST(test_knobs_of_the_best_are_varied),
       TEST(test_windows_of_a_pixel_are_products),
       TEST(test_products_are_those_of_the_convolution),

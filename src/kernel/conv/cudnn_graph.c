@@ -15,7 +15,7 @@ typedef struct graph_ctx_t {
   const cudnn_t* dnn;
   const dnn_functions_t* call;
   const weir_cudnn_conv_t* conv;
-  weir_conv_t shape;  // the convolution's; of a wide graph with more channels
+  weir_conv_t shape;  // the convolution's, as it is in the graph
   cudnn_graph_t* graph;
 } graph_ctx_t;
 
@@ -175,14 +175,49 @@ static weir_status_t* describe_tail(const graph_ctx_t* g, dnn_t sums, dnn_t y, d
 
 // ---- the whole ----
 
-int64_t weir_cudnn_wide_channels(const weir_device_t* device, const weir_cudnn_conv_t* conv) {
-  const weir_conv_t* v = &conv->conv;
+static int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
+
+// Whether vectors of channels, 16 bytes each, would be welcome: images of few channels do not keep
+// tensor cores busy.
+static bool wants_vectors(const weir_device_t* device, const weir_cudnn_conv_t* conv) {
   bool has_tensor_cores = conv->dtype == WEIR_DTYPE_HALF || conv->dtype == WEIR_DTYPE_BFLOAT16 ||
                           (conv->dtype == WEIR_DTYPE_FLOAT && weir_cuda_allows_tf32(device));
-  if (!has_tensor_cores || conv->is_nchw || v->groups != 1 || conv->kind == WEIR_CONV_BY_INPUT)
-    return v->in_c;
-  int64_t width = 16 / (int64_t)weir_dtype_size(conv->dtype);
-  return (v->in_c + width - 1) / width * width;
+  return has_tensor_cores && !conv->is_nchw && conv->conv.groups == 1 &&
+         conv->kind != WEIR_CONV_BY_INPUT;
+}
+
+// Images of colours, say, whose windows go by two pixels or four.
+static bool is_foldable(const weir_conv_t* v) {
+  const int64_t few = 4, most = 4, stride = v->stride[1];
+  if (v->in[0] != 1 || v->filter[0] != 1 || v->in_c > few) return false;
+  if (stride < 2 || stride > most || v->stride[2] != stride) return false;
+  return v->dilation[1] == 1 && v->dilation[2] == 1;
+}
+
+// Squares of pixels become pixels, padding and all. Windows begin where such a square does, and go
+// on to the end of their last one, where weights are 0.
+static void fold_shape(const weir_conv_t* v, int64_t width, weir_conv_t* out) {
+  const int64_t stride = v->stride[1];
+  out->in_c = out->group_in = rounded_up(v->in_c * stride * stride, width);
+  for (int axis = 1; axis < 3; ++axis) {
+    out->filter[axis] = (v->filter[axis] + stride - 1) / stride;
+    out->in[axis] = v->out[axis] + out->filter[axis] - 1;
+    out->stride[axis] = 1;
+    out->pad[axis] = 0;
+  }
+}
+
+bool weir_cudnn_shape(const weir_device_t* device, const weir_cudnn_conv_t* conv, int way,
+                      weir_conv_t* out_shape) {
+  const weir_conv_t* v = &conv->conv;
+  const int64_t width = 16 / (int64_t)weir_dtype_size(conv->dtype);
+  *out_shape = *v;
+  if (way & WAY_TAIL && conv->tail == WEIR_CONV_NO_TAIL) return false;
+  if (!(way & (WAY_WIDE | WAY_FOLDED))) return true;
+  if ((way & WAY_WIDE && way & WAY_FOLDED) || !wants_vectors(device, conv)) return false;
+  if (way & WAY_WIDE) out_shape->in_c = out_shape->group_in = rounded_up(v->in_c, width);
+  else if (is_foldable(v)) fold_shape(v, width, out_shape);
+  return out_shape->in_c != v->in_c;
 }
 
 static weir_status_t* describe_graph(const graph_ctx_t* g, dnn_t* operations, int count) {
@@ -198,9 +233,9 @@ static weir_status_t* describe_graph(const graph_ctx_t* g, dnn_t* operations, in
 weir_status_t* weir_cudnn_describe(const cudnn_t* dnn, const weir_cudnn_conv_t* conv, int way,
                                    cudnn_graph_t* out_graph) {
   memset(out_graph, 0, sizeof(*out_graph));
-  graph_ctx_t g = {
-      .dnn = dnn, .call = &dnn->call, .conv = conv, .shape = conv->conv, .graph = out_graph};
-  if (way & WAY_WIDE) g.shape.in_c = g.shape.group_in = weir_cudnn_wide_channels(dnn->device, conv);
+  graph_ctx_t g = {.dnn = dnn, .call = &dnn->call, .conv = conv, .graph = out_graph};
+  if (!weir_cudnn_shape(dnn->device, conv, way, &g.shape))
+    return WEIR_STATUS(INVALID_ARGUMENT, "cuDNN: there is no such graph of this convolution");
   const weir_conv_t* v = &g.shape;
   tensors_t t = {NULL};
   dnn_t y = NULL, convolution = NULL, operations[3] = {NULL};

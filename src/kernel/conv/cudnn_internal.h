@@ -133,8 +133,9 @@ typedef struct dnn_functions_t {
 enum {
   WAY_TAIL = 1,  // with its tail; otherwise a kernel of ours follows
   WAY_WIDE = 2,  // of more input channels than there are, the added ones 0: a multiple of 16 bytes
-  WAY_PRODUCT = 4,  // as a product of matrices, where windows are single pixels
-  WAYS = 5,
+  WAY_FOLDED = 4,  // of the pixels that a stride steps over as channels of one, and without strides
+  WAY_PRODUCT = 8,  // as a product of matrices, where windows are single pixels
+  WAYS = 9,
 };
 
 typedef struct plan_t {
@@ -191,8 +192,9 @@ WEIR_MUST_USE weir_status_t* weir_cudnn_describe(const cudnn_t* dnn, const weir_
                                                  int way, cudnn_graph_t* out_graph);
 void weir_cudnn_graph_drop(const cudnn_t* dnn, cudnn_graph_t* graph);
 
-// Channels of the input in a wide graph; those there are: it has no such graph.
-int64_t weir_cudnn_wide_channels(const weir_device_t* device, const weir_cudnn_conv_t* conv);
+// What the convolution is in the graph of |way|. False: it has no such graph.
+bool weir_cudnn_shape(const weir_device_t* device, const weir_cudnn_conv_t* conv, int way,
+                      weir_conv_t* out_shape);
 
 // ---- running (cudnn_run.c) ----
 // Whether it is a product of matrices.

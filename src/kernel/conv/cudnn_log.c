@@ -5,7 +5,8 @@
 #include "base/log.h"
 #include "kernel/conv/cudnn_internal.h"
 
-const char* const weir_cudnn_way_names[WAYS] = {"plain", "fused", "wide", "wide fused", "product"};
+const char* const weir_cudnn_way_names[WAYS] = {
+    "plain", "fused", "wide", "wide fused", "folded", "folded fused", NULL, NULL, "product"};
 
 static void describe_choice(const choice_t* choice, char* text, size_t size) {
   size_t used =

@@ -6,9 +6,9 @@
 
 // Memory that kernels of ours hand to cuDNN's or take from them.
 typedef struct scratch_t {
-  weir_tensor_t* filter;       // in cuDNN's order
-  weir_tensor_t* wide_filter;  // and wide
-  weir_tensor_t* wide_image;
+  weir_tensor_t* filter;  // in cuDNN's order
+  // And both as a wide or folded graph has them.
+  weir_tensor_t *other_filter, *other_image;
 } scratch_t;
 
 static weir_status_t* scratch_of(const cudnn_task_t* task, weir_dtype_t dtype, int64_t count,
@@ -19,15 +19,23 @@ static weir_status_t* scratch_of(const cudnn_task_t* task, weir_dtype_t dtype, i
 
 static int64_t volume(const int64_t sizes[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
+static bool is_other(int way) { return way & (WAY_WIDE | WAY_FOLDED); }
+
+static weir_conv_t shape_of(const cudnn_task_t* task, int way) {
+  weir_conv_t shape;
+  bool is_there = weir_cudnn_shape(task->dnn->device, task->conv, way, &shape);
+  WEIR_CHECK(is_there);
+  return shape;
+}
+
 static weir_status_t* allocate(const cudnn_task_t* task, int way, scratch_t* s) {
-  const weir_conv_t* v = &task->conv->conv;
+  const weir_conv_t *v = &task->conv->conv, other = shape_of(task, way);
   weir_dtype_t dtype = task->conv->dtype;
-  int64_t channels = weir_cudnn_wide_channels(task->dnn->device, task->conv);
-  int64_t weights = v->out_c * volume(v->filter), pixels = v->batch * volume(v->in);
-  WEIR_TRY(scratch_of(task, dtype, weights * v->group_in, &s->filter));
-  if (!(way & WAY_WIDE)) return NULL;
-  WEIR_TRY(scratch_of(task, dtype, weights * channels, &s->wide_filter));
-  return scratch_of(task, dtype, pixels * channels, &s->wide_image);
+  WEIR_TRY(scratch_of(task, dtype, v->out_c * volume(v->filter) * v->group_in, &s->filter));
+  if (!is_other(way)) return NULL;
+  WEIR_TRY(scratch_of(task, dtype, other.out_c * volume(other.filter) * other.group_in,
+                      &s->other_filter));
+  return scratch_of(task, dtype, other.batch * volume(other.in) * other.in_c, &s->other_image);
 }
 
 // ---- filters and channels ----
@@ -51,13 +59,35 @@ static weir_status_t* turn_filter(const cudnn_task_t* task, const void* from, vo
                           WEIR_CUDA_ARGS(&from, &to, &rows, &columns));
 }
 
-// Of an image or a filter, whose rows of channels |kernel| makes wider or narrower.
-static weir_status_t* move_rows(const cudnn_task_t* task, weir_cuda_function_t kernel,
-                                const void* from, void* to, int64_t rows) {
+// As the kernels have it.
+typedef struct fold_t {
+  int64_t batch, lines, pixels, channels;
+  int64_t folded_lines, folded_pixels, folded_channels;
+  int64_t stride, line, pixel;
+} fold_t;
+
+// Images, or the filter in cuDNN's order, which is one for each output channel; and that one back.
+static weir_status_t* fold(const cudnn_task_t* task, int way, bool is_filter, bool is_back,
+                           const void* from, void* to) {
   weir_device_t* device = task->dnn->device;
-  int few = (int)task->conv->conv.in_c, many = (int)weir_cudnn_wide_channels(device, task->conv);
-  weir_cuda_size_t size = weir_cuda_size_for(device, rows * few);
-  return weir_cuda_launch(device, kernel, &size, WEIR_CUDA_ARGS(&from, &to, &rows, &few, &many));
+  const weir_conv_t *v = &task->conv->conv, other = shape_of(task, way);
+  const int64_t* sizes = is_filter ? v->filter : v->in;
+  const int64_t* folded = is_filter ? other.filter : other.in;
+  bool has_border = way & WAY_FOLDED && !is_filter;
+  fold_t f = {.batch = (is_filter ? v->out_c : v->batch) * sizes[0],
+              .lines = sizes[1],
+              .pixels = sizes[2],
+              .channels = v->in_c,
+              .folded_lines = folded[1],
+              .folded_pixels = folded[2],
+              .folded_channels = other.in_c,
+              .stride = way & WAY_FOLDED ? v->stride[1] : 1,
+              .line = has_border ? v->pad[1] : 0,
+              .pixel = has_border ? v->pad[2] : 0};
+  int64_t count = f.batch * f.folded_lines * f.folded_pixels * f.folded_channels;
+  weir_cuda_size_t size = weir_cuda_size_for(device, is_back ? count : count / 4);
+  return weir_cuda_launch(device, is_back ? task->kernels->unfold : task->kernels->fold, &size,
+                          WEIR_CUDA_ARGS(&from, &to, &f));
 }
 
 // ---- cuDNN's part ----
@@ -70,8 +100,8 @@ typedef struct pointers_t {
 static pointers_t pointers_of(const cudnn_task_t* task, int way, const scratch_t* s) {
   const weir_cudnn_operands_t* o = task->operands;
   weir_conv_kind_t kind = task->conv->kind;
-  const void* w = (way & WAY_WIDE ? s->wide_filter : s->filter)->data;
-  const void* x = way & WAY_WIDE ? s->wide_image->data : kind == WEIR_CONV_BY_INPUT ? o->out : o->a;
+  const void* w = (is_other(way) ? s->other_filter : s->filter)->data;
+  const void* x = is_other(way) ? s->other_image->data : kind == WEIR_CONV_BY_INPUT ? o->out : o->a;
   const void* y = kind == WEIR_CONV_FORWARD ? o->out : o->b;
   return (pointers_t){.x = x, .w = w, .y = y, .bias = o->bias};
 }
@@ -104,18 +134,15 @@ static weir_status_t* run_plan(const cudnn_task_t* task, const plan_t* plan, con
 
 static weir_status_t* run_in(const cudnn_task_t* task, const plan_t* plan, const scratch_t* s) {
   const weir_cudnn_operands_t* o = task->operands;
-  const weir_conv_t* v = &task->conv->conv;
-  const weir_conv_kernels_t* kernels = task->kernels;
-  bool is_wide = plan->way & WAY_WIDE, is_result = task->conv->kind == WEIR_CONV_BY_FILTER;
+  const int way = plan->way;
+  bool is_result = task->conv->kind == WEIR_CONV_BY_FILTER;
   const void* given = task->conv->kind == WEIR_CONV_FORWARD ? o->b : o->a;
-  int64_t weights = v->out_c * volume(v->filter);
-  void *filter = s->filter->data, *wide = is_wide ? s->wide_filter->data : NULL;
+  void *filter = s->filter->data, *other = is_other(way) ? s->other_filter->data : NULL;
   if (!is_result) WEIR_TRY(turn_filter(task, given, filter, false));
-  if (!is_result && is_wide) WEIR_TRY(move_rows(task, kernels->widen, filter, wide, weights));
-  if (is_wide)
-    WEIR_TRY(move_rows(task, kernels->widen, o->a, s->wide_image->data, v->batch * volume(v->in)));
+  if (!is_result && other) WEIR_TRY(fold(task, way, true, false, filter, other));
+  if (other) WEIR_TRY(fold(task, way, false, false, o->a, s->other_image->data));
   WEIR_TRY(run_plan(task, plan, s));
-  if (is_result && is_wide) WEIR_TRY(move_rows(task, kernels->narrow, wide, filter, weights));
+  if (is_result && other) WEIR_TRY(fold(task, way, true, true, other, filter));
   return is_result ? turn_filter(task, filter, o->out, true) : NULL;
 }
 
@@ -123,8 +150,8 @@ static weir_status_t* run_cudnn(const cudnn_task_t* task, const plan_t* plan) {
   scratch_t scratch = {NULL};
   weir_status_t* status = allocate(task, plan->way, &scratch);
   if (!status) status = run_in(task, plan, &scratch);
-  weir_tensor_release(scratch.wide_image);
-  weir_tensor_release(scratch.wide_filter);
+  weir_tensor_release(scratch.other_image);
+  weir_tensor_release(scratch.other_filter);
   weir_tensor_release(scratch.filter);
   return status;
 }
