@@ -29,34 +29,37 @@ extern "C" __global__ void turn(const T* from, T* to, int64_t a, int64_t b, int6
   }
 }
 
-// An image of |lines| by |pixels| of |channels| elements (channels first: |batch| has them, and
-// |channels| is 1), in a larger one that is 0 around it.
+// A volume, whose pixels have |channels| elements (channels first: |batch| has them, and |channels|
+// is 1), in a larger one that is 0 around it.
 struct frame_t {
-  int64_t batch, lines, pixels, channels;
-  int64_t large_lines, large_pixels, line, pixel;  // where it begins in the larger
+  int64_t batch, sizes[3], channels;
+  int64_t large[3], begin[3];  // where it begins in the larger
 };
 
+// The place in the other of place |i| in one of the two; below 0: it is not there.
+__device__ __forceinline__ int64_t moved(const frame_t& f, int64_t i, const int64_t* from,
+                                         const int64_t* to, int sign) {
+  int64_t channel = i % f.channels, rest = i / f.channels, at[3];
+  for (int axis = 2; axis >= 0; --axis) {
+    at[axis] = rest % from[axis] + sign * f.begin[axis];
+    rest /= from[axis];
+    if (at[axis] < 0 || at[axis] >= to[axis]) return -1;
+  }
+  return (((rest * to[0] + at[0]) * to[1] + at[1]) * to[2] + at[2]) * f.channels + channel;
+}
+
 extern "C" __global__ void pad(const T* from, T* to, frame_t f) {
-  int64_t n = f.batch * f.large_lines * f.large_pixels * f.channels, step = threads_of_grid();
-  for (int64_t i = thread_of_grid(); i < n; i += step) {
-    int64_t channel = i % f.channels, rest = i / f.channels;
-    int64_t x = rest % f.large_pixels - f.pixel;
-    rest /= f.large_pixels;
-    int64_t y = rest % f.large_lines - f.line, image = rest / f.large_lines;
-    bool is_inside = x >= 0 && x < f.pixels && y >= 0 && y < f.lines;
-    to[i] = is_inside ? from[((image * f.lines + y) * f.pixels + x) * f.channels + channel] : 0;
+  int64_t n = f.batch * f.large[0] * f.large[1] * f.large[2] * f.channels;
+  for (int64_t i = thread_of_grid(); i < n; i += threads_of_grid()) {
+    int64_t at = moved(f, i, f.large, f.sizes, -1);
+    to[i] = at < 0 ? 0 : from[at];
   }
 }
 
 extern "C" __global__ void crop(const T* from, T* to, frame_t f) {
-  int64_t n = f.batch * f.lines * f.pixels * f.channels, step = threads_of_grid();
-  for (int64_t i = thread_of_grid(); i < n; i += step) {
-    int64_t channel = i % f.channels, rest = i / f.channels;
-    int64_t x = rest % f.pixels + f.pixel;
-    rest /= f.pixels;
-    int64_t y = rest % f.lines + f.line, image = rest / f.lines;
-    to[i] = from[((image * f.large_lines + y) * f.large_pixels + x) * f.channels + channel];
-  }
+  int64_t n = f.batch * f.sizes[0] * f.sizes[1] * f.sizes[2] * f.channels;
+  for (int64_t i = thread_of_grid(); i < n; i += threads_of_grid())
+    to[i] = from[moved(f, i, f.sizes, f.large, 1)];
 }
 
 // Squares of |stride| by |stride| pixels become pixels of as many times the channels, and then some

@@ -1,4 +1,5 @@
-// cuda_conv.c — Images padded by hand where the padding is not the same before and after.
+// cuda_conv.c — Images and volumes padded by hand where the padding is not the same before and
+// after.
 #include "kernel/conv/cuda_conv.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ typedef struct call_t {
 
 // As the kernels have it.
 typedef struct frame_t {
-  int64_t batch, lines, pixels, channels;
-  int64_t large_lines, large_pixels, line, pixel;
+  int64_t batch, sizes[3], channels;
+  int64_t large[3], begin[3];
 } frame_t;
 
 // Padding after the last element of |axis| that the output needs.
@@ -54,14 +55,14 @@ static weir_status_t* move_image(const call_t* call, weir_cuda_function_t functi
                                  void* to) {
   const weir_conv_t* v = call->conv;
   frame_t frame = {.batch = call->is_nchw ? v->batch * v->in_c : v->batch,
-                   .lines = v->in[1],
-                   .pixels = v->in[2],
-                   .channels = call->is_nchw ? 1 : v->in_c,
-                   .large_lines = even->in[1],
-                   .large_pixels = even->in[2],
-                   .line = begin[1],
-                   .pixel = begin[2]};
-  int64_t count = v->batch * v->in_c * even->in[1] * even->in[2];
+                   .channels = call->is_nchw ? 1 : v->in_c};
+  int64_t count = v->batch * v->in_c;
+  for (int axis = 0; axis < 3; ++axis) {
+    frame.sizes[axis] = v->in[axis];
+    frame.large[axis] = even->in[axis];
+    frame.begin[axis] = begin[axis];
+    count *= even->in[axis];
+  }
   weir_cuda_size_t size = weir_cuda_size_for(call->ctx->device, count);
   return weir_cuda_launch(call->ctx->device, function, &size, WEIR_CUDA_ARGS(&from, &to, &frame));
 }
@@ -103,8 +104,6 @@ static weir_status_t* run(const call_t* call, const void* a, const void* b, void
   int64_t begin[3];
   const weir_conv_t* v = call->conv;
   if (!make_even(v, &even, begin)) return run_even(call, v, a, b, out);
-  if (even.in[0] != v->in[0])
-    return WEIR_STATUS(UNIMPLEMENTED, "uneven padding of volumes has no GPU kernel");
   weir_tensor_t* image = NULL;
   int64_t count = even.batch * even.in_c * even.in[0] * even.in[1] * even.in[2];
   WEIR_TRY(weir_kernel_scratch(call->ctx, call->dtype, count, &image));

@@ -24,13 +24,13 @@ static weir_status_t* by_filter_grad(weir_grad_ctx_t* g) {
   return weir_conv_op_by_filter_grad(g, &conv3d);
 }
 
-static weir_status_t* conv3d_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_forward(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_forward(ctx, &conv3d, ctx->state, NULL);
 }
-static weir_status_t* by_input_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_by_input(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_input(ctx, &conv3d);
 }
-static weir_status_t* by_filter_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* run_by_filter(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_filter(ctx, &conv3d);
 }
 
@@ -97,8 +97,8 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .infer_shape = weir_conv_op_shape,
          .cost = weir_conv_op_cost,
          .build_grad = conv3d_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = conv3d_cpu, .init = weir_conv_op_init,
-                                    .state_size = sizeof(weir_window_t))},
+         .kernels = WEIR_CONV_KERNELS(.compute = run_forward, .init = weir_conv_op_init,
+                                      .state_size = sizeof(weir_window_t))},
         {.name = "Conv3DBackpropInputV2",
          .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv3D by its input",
@@ -109,8 +109,8 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .cost = weir_conv_op_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_input_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "Conv3DBackpropFilterV2",
          .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv3D by its filter",
@@ -121,8 +121,8 @@ const weir_op_module_t weir_ops_nn_conv3d = {
          .cost = weir_conv_op_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
-             WEIR_CPU_KERNEL(.compute = by_filter_cpu, .init = weir_conv_op_init,
-                             .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
+             WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
+                               .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
         {.name = "Conv3DBackpropInput",
          .mixed = WEIR_MIXED_ALLOW,
          .summary = "Gradient of Conv3D by its input",
