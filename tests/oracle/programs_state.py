@@ -225,7 +225,7 @@ def optimize(p, is_resource):
         feeds = {gradient: rng.standard_normal((n, 3) if is_sparse else shape).astype(dtype)}
         if is_sparse:
             feeds[rows] = rng.permutation(4)[:n].astype(np.int32)
-        p.step(node, feeds=feeds)
+        p.step(node, feeds=feeds, **tolerance)
         p.step([raw.ReadVariableOp(resource=s, dtype=dtype) if is_resource else s for s in slots], **tolerance)
 
 
