@@ -60,7 +60,11 @@ static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* canc
       WEIR_TRY(begin_again(self, out_is_end));
       if (*out_is_end) return finish(iterator);
     }
-    WEIR_TRY(weir_iterator_pull(iterator, 0, cancel, out, &is_over));
+    weir_status_t* status = weir_iterator_pull(iterator, 0, cancel, out, &is_over);
+    if (status) {
+      *out_is_end = is_over;  // an input that fails at its end: who is above may take it for one
+      return status;
+    }
     if (!is_over) {
       self->is_fresh = false;
       return NULL;
