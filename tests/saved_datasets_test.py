@@ -1,4 +1,4 @@
-"""A dataset that Weir saves is loaded by TensorFlow, and the reverse."""
+"""A dataset that Weir saves or caches is loaded by TensorFlow, and the reverse."""
 import os
 import sys
 
@@ -52,3 +52,31 @@ def test_exchange(compression, tmp_path, monkeypatch):
     program.steps = steps[1:]
     programs.run_tensorflow(program)   # what Weir saved
     assert [(s.code, [v.tolist() for v in s.values]) for s in program.steps] == expected
+
+
+def make_cached(function):
+    program = programs.Program('cached', 0, 0)
+    with program.graph.as_default():
+        walk(program, elements().map(function).cache('kept'), 7)
+    program.finish()
+    return program
+
+
+def test_exchange_of_caches(tmp_path, monkeypatch):
+    """A cache that one wrote is read by the other, whose own dataset would fail; and the bytes are the same."""
+    lib = libweir.Library(os.path.abspath(os.path.join(BUILD, 'libweir.so')))
+    good, bad = make_cached(lambda *x: x), make_cached(lambda x, y: (12 // (x * 0), y))
+    for folder in ('theirs', 'ours'):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / 'theirs')
+    programs.run_tensorflow(good)
+    bad.steps = good.steps
+    run_weir(lib, bad, good.steps)
+    monkeypatch.chdir(tmp_path / 'ours')
+    run_weir(lib, good, good.steps)
+    expected = [(s.code, [v.tolist() for v in s.values]) for s in good.steps]
+    programs.run_tensorflow(bad)
+    assert [(s.code, [v.tolist() for v in s.values]) for s in bad.steps] == expected
+    for name in ('kept.index', 'kept.data-00000-of-00001'):
+        assert (tmp_path / 'ours' / name).read_bytes() == (tmp_path / 'theirs' / name).read_bytes(), name
+    assert sorted(os.listdir()) == ['kept.data-00000-of-00001', 'kept.index']

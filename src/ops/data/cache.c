@@ -1,5 +1,6 @@
 // cache.c — CacheDataset, V2, AnonymousMemoryCache, DummyMemoryCache, DeleteMemoryCache: elements
-// kept by the first walk that sees the end, for all that begin after it.
+// kept by the first walk that sees the end, for all that begin after it; in files see cache_file.c.
+#include "ops/data/cache_file.h"
 #include "ops/data/dataset.h"
 #include "ops/data/resources.h"
 
@@ -73,9 +74,6 @@ static weir_status_t* cache_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   weir_view_t filename;
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   WEIR_TRY(weir_dataset_string(ctx, 1, "filename", &filename));
-  if (filename.size > 0)
-    return WEIR_STATUS(UNIMPLEMENTED, "CacheDataset keeps elements in memory only, not in '%.*s'",
-                       WEIR_VIEW_ARG(filename));
   weir_resource_t* cache = NULL;
   WEIR_TRY(find_cache(ctx, &cache));
   ((cache_t*)dataset)->cache = (cache_resource_t*)cache;
@@ -153,7 +151,9 @@ static const weir_dataset_vtable_t cache_dataset = {.name = "Cache",
                                                     .iterator = &cache_iterator};
 
 static weir_status_t* cache_cpu(weir_kernel_ctx_t* ctx) {
-  return weir_dataset_output(ctx, &cache_dataset);
+  const weir_tensor_t* name = weir_kernel_input(ctx, 1);
+  bool has_files = name->rank == 0 && weir_string_view(name->data).size > 0;
+  return weir_dataset_output(ctx, has_files ? &weir_file_cache_dataset : &cache_dataset);
 }
 
 // ---- caches by handle ----
