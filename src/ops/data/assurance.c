@@ -60,6 +60,23 @@ static const char* count_text(int64_t count, char text[48]) {
   return text;
 }
 
+static weir_status_t* assert_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                 weir_tensor_t** out) {
+  char want[48];
+  int64_t wanted = ((const assert_t*)dataset)->cardinality;
+  if (wanted != WEIR_CARDINALITY_INFINITE && index >= wanted)
+    return WEIR_STATUS(OUT_OF_RANGE, "Index %lld greater than dataset size %lld", (long long)index,
+                       (long long)wanted);
+  weir_status_t* status = weir_dataset_get(dataset->inputs[0], walk, index, out);
+  if (weir_status_code(status) != WEIR_OUT_OF_RANGE) return status;
+  weir_status_t* other = WEIR_STATUS(
+      FAILED_PRECONDITION,
+      "Input dataset was expected to contain %s but index %lld could not be retrieved: %s",
+      count_text(wanted, want), (long long)index, weir_status_message(status));
+  weir_status_destroy(status);
+  return other;
+}
+
 static weir_status_t* assert_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                   weir_tensor_t** out, bool* out_is_end) {
   assert_iterator_t* self = (assert_iterator_t*)iterator;
@@ -84,6 +101,7 @@ static const weir_dataset_vtable_t assert_dataset = {.name = "AssertCardinality"
                                                      .size = sizeof(assert_t),
                                                      .init = assert_init,
                                                      .cardinality = assert_cardinality,
+                                                     .get = assert_get,
                                                      .iterator = &assert_iterator};
 
 static weir_status_t* assert_cpu(weir_kernel_ctx_t* ctx) {

@@ -29,13 +29,45 @@ static weir_status_t* batch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   int last = ctx->input_count - 1;  // where there is one beside the size
   if (last > 1) WEIR_TRY(weir_dataset_bool(ctx, last, "drop_remainder", &self->drops_remainder));
   self->is_fused = last < 3 && weir_map_is_fusible(dataset->inputs[0]);
-  return set_components(dataset);
+  WEIR_TRY(set_components(dataset));
+  dataset->batch_size = self->size;
+  return NULL;
+}
+
+// TensorFlow neither looks into these nor has single elements of them.
+static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
+  WEIR_TRY(batch_init(ctx, dataset));
+  dataset->batch_size = 0;
+  return NULL;
 }
 
 static int64_t batch_cardinality(const weir_data_t* dataset) {
   const batch_t* self = (const batch_t*)dataset;
   return weir_rows_cardinality(weir_dataset_cardinality(dataset->inputs[0]), self->size,
                                self->drops_remainder);
+}
+
+static weir_status_t* batch_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                weir_tensor_t** out) {
+  const batch_t* self = (const batch_t*)dataset;
+  weir_data_t* input = dataset->inputs[0];
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  int64_t begin = index * self->size, count = 0;
+  int64_t limit = WEIR_MIN(self->size, weir_dataset_cardinality(input) - begin);
+  weir_tensor_t*** elements = NULL;
+  size_t capacity = 0;
+  weir_status_t* status = NULL;
+  while (!status && count < limit) {
+    weir_tensor_t** element = weir_element_create(dataset->count);
+    bool has_place = element && WEIR_GROW(elements, capacity, (size_t)count + 1);
+    status =
+        has_place ? weir_dataset_get(input, walk, begin + count, element) : weir_out_of_memory();
+    if (status) weir_element_free(element, dataset->count);
+    else elements[count++] = element;
+  }
+  if (!status) status = weir_rows_stack(elements, count, dataset->count, out);
+  weir_rows_free(elements, count, dataset->count);
+  return status;
 }
 
 static weir_status_t* batch_next(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
@@ -58,10 +90,20 @@ static const weir_dataset_vtable_t batch_dataset = {.name = "Batch",
                                                     .size = sizeof(batch_t),
                                                     .init = batch_init,
                                                     .cardinality = batch_cardinality,
+                                                    .get = batch_get,
                                                     .iterator = &batch_iterator};
+static const weir_dataset_vtable_t parallel_dataset = {.name = "ParallelBatch",
+                                                       .size = sizeof(batch_t),
+                                                       .init = parallel_init,
+                                                       .cardinality = batch_cardinality,
+                                                       .iterator = &batch_iterator};
 
 static weir_status_t* batch_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &batch_dataset);
+}
+
+static weir_status_t* parallel_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &parallel_dataset);
 }
 
 const weir_op_module_t weir_ops_data_batch = {
@@ -92,5 +134,5 @@ const weir_op_module_t weir_ops_data_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements stacked, batch_size at a time",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+         .kernels = WEIR_CPU_KERNEL(.compute = parallel_cpu)},
         {0}}};

@@ -142,12 +142,54 @@ static void cache_stop(weir_iterator_t* iterator) {
   cache_clear(self->items, self->count, iterator->dataset->count);
 }
 
+// What the first walk over it gives. Where that ends for sure, it fills the cache.
+static weir_status_t* walk_to(weir_iterator_t* iterator, int64_t index, weir_tensor_t** out) {
+  int width = iterator->dataset->count;
+  weir_cancel_t* cancel = iterator->walk->cancel;
+  bool is_end = false;
+  for (int64_t i = 0; i <= index; ++i) {
+    weir_element_clear(out, width);
+    WEIR_TRY(weir_iterator_next(iterator, cancel, out, &is_end));
+    if (is_end)
+      return WEIR_STATUS(OUT_OF_RANGE, "Index out of range [0, %lld):%lld", (long long)i,
+                         (long long)index);
+  }
+  if (weir_dataset_cardinality(iterator->dataset) < 0) return NULL;
+  weir_tensor_t** scratch = weir_element_create(width);
+  weir_status_t* status = scratch ? NULL : weir_out_of_memory();
+  while (!status && !is_end) {
+    status = weir_iterator_next(iterator, cancel, scratch, &is_end);
+    if (!status) weir_element_clear(scratch, width);
+  }
+  weir_element_free(scratch, width);
+  weir_status_destroy(status);  // it is another element's
+  return NULL;
+}
+
+static weir_status_t* cache_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                weir_tensor_t** out) {
+  cache_resource_t* cache = ((cache_t*)dataset)->cache;
+  if (index >= 0 && is_complete(cache) && cache->width == dataset->count &&
+      (uint64_t)index < cache->count) {
+    weir_element_share(cache->items[index], out, dataset->count);
+    return NULL;
+  }
+  if (index < 0)
+    return WEIR_STATUS(OUT_OF_RANGE, "Index out of range [0, inf):%lld", (long long)index);
+  weir_iterator_t* iterator = NULL;
+  WEIR_TRY(weir_iterator_create(dataset, walk, &iterator));
+  weir_status_t* status = walk_to(iterator, index, out);
+  weir_iterator_destroy(iterator);
+  return status;
+}
+
 static const weir_iterator_vtable_t cache_iterator = {
     .size = sizeof(cache_iterator_t), .start = cache_start, .next = cache_next, .stop = cache_stop};
 static const weir_dataset_vtable_t cache_dataset = {.name = "Cache",
                                                     .size = sizeof(cache_t),
                                                     .init = cache_init,
                                                     .deinit = cache_deinit,
+                                                    .get = cache_get,
                                                     .iterator = &cache_iterator};
 
 static weir_status_t* cache_cpu(weir_kernel_ctx_t* ctx) {

@@ -54,6 +54,14 @@ static int64_t concatenate_cardinality(const weir_data_t* dataset) {
   return a < 0 || b < 0 ? WEIR_CARDINALITY_UNKNOWN : a + b;
 }
 
+static weir_status_t* concatenate_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                      weir_tensor_t** out) {
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  int64_t first = weir_dataset_cardinality(dataset->inputs[0]);
+  if (index < first) return weir_dataset_get(dataset->inputs[0], walk, index, out);
+  return weir_dataset_get(dataset->inputs[1], walk, index - first, out);
+}
+
 static weir_status_t* concatenate_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                        weir_tensor_t** out, bool* out_is_end) {
   concatenate_iterator_t* self = (concatenate_iterator_t*)iterator;
@@ -73,6 +81,7 @@ static const weir_dataset_vtable_t concatenate_dataset = {.name = "Concatenate",
                                                           .size = sizeof(weir_data_t),
                                                           .init = concatenate_init,
                                                           .cardinality = concatenate_cardinality,
+                                                          .get = concatenate_get,
                                                           .iterator = &concatenate_iterator};
 
 static weir_status_t* concatenate_cpu(weir_kernel_ctx_t* ctx) {

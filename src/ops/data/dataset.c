@@ -1,6 +1,8 @@
 // dataset.c — What all datasets share: lifetime, components, inputs.
 #include "ops/data/dataset.h"
 
+#include "ops/data/data_options.h"
+
 // ---- lifetime ----
 
 static void dataset_destroy(void* object) {
@@ -8,6 +10,7 @@ static void dataset_destroy(void* object) {
   if (self->vtable->deinit) self->vtable->deinit(self);
   for (int i = 0; i < self->input_count; ++i) weir_dataset_release(self->inputs[i]);
   for (int i = 0; i < self->count && self->shapes; ++i) weir_free(self->shapes[i]);
+  weir_strbuf_free(&self->options);
   weir_free(self->inputs);
   weir_free(self->shapes);
   weir_free(self->types);
@@ -46,6 +49,7 @@ weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx, const weir_dataset_vt
   weir_tensor_t* handle = NULL;
   WEIR_TRY(weir_dataset_create(vtable, &self));
   weir_status_t* status = vtable->init(ctx, self);
+  if (!status) status = weir_data_options_inherit(self);
   if (status) {
     weir_dataset_release(self);
     return status;

@@ -94,7 +94,11 @@ typedef struct weir_dataset_vtable_t {
   weir_status_t* (*init)(weir_kernel_ctx_t* ctx, weir_data_t* self);
   void (*deinit)(weir_data_t* self);                // optional; also after a failed init
   int64_t (*cardinality)(const weir_data_t* self);  // optional, default: that of input 0
-  const weir_iterator_vtable_t* iterator;           // required
+  // Optional, default UNIMPLEMENTED: element |index| without those before it, which may not be
+  // there: weir_dataset_check_index. See weir_dataset_get.
+  weir_status_t* (*get)(weir_data_t* self, const weir_walk_t* walk, int64_t index,
+                        weir_tensor_t** out);
+  const weir_iterator_vtable_t* iterator;  // required
 } weir_dataset_vtable_t;
 
 struct weir_data_t {           // a dataset; every one starts with this
@@ -105,12 +109,23 @@ struct weir_data_t {           // a dataset; every one starts with this
   weir_shape_t** shapes;  // likewise, as far as known
   weir_data_t** inputs;   // retained
   int input_count;
+  int64_t batch_size;     // elements in one of its elements, where it makes batches; 0: it does not
+  weir_strbuf_t options;  // Options, those of its inputs included; mostly empty
 };
 extern const weir_variant_type_t weir_dataset_type;
 
 weir_data_t* weir_dataset_retain(weir_data_t* dataset);
 void weir_dataset_release(weir_data_t* dataset);  // NULL-safe
 int64_t weir_dataset_cardinality(const weir_data_t* dataset);
+
+// Element |index|: as many owned references as it has components, or none. UNIMPLEMENTED where the
+// dataset can be walked over only, FAILED_PRECONDITION where it has no known size, OUT_OF_RANGE.
+WEIR_MUST_USE weir_status_t* weir_dataset_get(weir_data_t* dataset, const weir_walk_t* walk,
+                                              int64_t index, weir_tensor_t** out);
+WEIR_MUST_USE weir_status_t* weir_dataset_check_index(const weir_data_t* dataset, int64_t index);
+// A get that hands on that of input 0.
+weir_status_t* weir_dataset_get_input(weir_data_t* self, const weir_walk_t* walk, int64_t index,
+                                      weir_tensor_t** out);
 
 // A dataset op's kernel: makes a dataset of |vtable| from the node's inputs output 0.
 WEIR_MUST_USE weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx,
@@ -177,6 +192,12 @@ WEIR_INLINE void weir_element_share(weir_tensor_t* const* from, weir_tensor_t** 
   for (int i = 0; i < count; ++i) to[i] = weir_tensor_retain(from[i]);
 }
 
+// Makes an element the outputs of a kernel with attribute output_shapes, and takes it.
+// INVALID_ARGUMENT when it is not what the node declares.
+WEIR_MUST_USE weir_status_t* weir_element_output(weir_kernel_ctx_t* ctx, weir_tensor_t** items,
+                                                 int count);
+// Its shape function: outputs are as output_shapes says.
+weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx);
 // Whether components of |count| tensors are of these types and shapes. INVALID_ARGUMENT "Data type
 // mismatch at component 0: expected int64 but got float." and the like.
 WEIR_MUST_USE weir_status_t* weir_components_check_types(int count, const weir_dtype_t* types,

@@ -32,6 +32,14 @@ static int64_t list_cardinality(const weir_data_t* dataset) {
   return ((const list_t*)dataset)->item_count / dataset->count;
 }
 
+static weir_status_t* list_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                               weir_tensor_t** out) {
+  (void)walk;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  weir_element_share(((list_t*)dataset)->items + index * dataset->count, out, dataset->count);
+  return NULL;
+}
+
 static weir_status_t* list_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                 weir_tensor_t** out, bool* out_is_end) {
   (void)cancel;
@@ -50,6 +58,7 @@ static const weir_dataset_vtable_t list_dataset = {.name = "List",
                                                    .init = list_init,
                                                    .deinit = list_deinit,
                                                    .cardinality = list_cardinality,
+                                                   .get = list_get,
                                                    .iterator = &list_iterator};
 
 static weir_status_t* list_cpu(weir_kernel_ctx_t* ctx) {

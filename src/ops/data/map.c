@@ -55,6 +55,20 @@ static weir_status_t* map_next(weir_iterator_t* self, weir_cancel_t* cancel, wei
   return status;
 }
 
+weir_status_t* weir_map_get(weir_data_t* self, const weir_walk_t* walk, int64_t index,
+                            weir_tensor_t** out) {
+  int width = self->inputs[0]->count;
+  weir_tensor_t** element = weir_element_create(width);
+  if (!element) return weir_out_of_memory();
+  weir_status_t* status = weir_dataset_get(self->inputs[0], walk, index, element);
+  weir_results_t results = {.count = self->count, .types = self->types, .items = out};
+  if (!status)
+    status = weir_captured_call(&((weir_map_dataset_t*)self)->function, walk, walk->cancel, element,
+                                width, &results);
+  weir_element_free(element, width);
+  return status;
+}
+
 const weir_iterator_vtable_t weir_map_iterator = {.size = sizeof(weir_iterator_t),
                                                   .start = weir_iterator_start_input,
                                                   .next = map_next,
@@ -64,6 +78,7 @@ static const weir_dataset_vtable_t map_dataset = {.name = "Map",
                                                   .init = weir_map_init,
                                                   .deinit = weir_map_deinit,
                                                   .cardinality = weir_map_cardinality,
+                                                  .get = weir_map_get,
                                                   .iterator = &weir_map_iterator};
 
 static weir_status_t* map_cpu(weir_kernel_ctx_t* ctx) {

@@ -16,6 +16,8 @@ typedef struct weir_map_dataset_t {
 WEIR_MUST_USE weir_status_t* weir_map_init(weir_kernel_ctx_t* ctx, weir_data_t* self);
 void weir_map_deinit(weir_data_t* self);
 int64_t weir_map_cardinality(const weir_data_t* self);
+weir_status_t* weir_map_get(weir_data_t* self, const weir_walk_t* walk, int64_t index,
+                            weir_tensor_t** out);
 // What a call that ended with |take_status| means: OUT_OF_RANGE is the end, unless the function may
 // not end the dataset.
 WEIR_MUST_USE weir_status_t* weir_map_finish(const weir_data_t* self, weir_status_t* take_status,

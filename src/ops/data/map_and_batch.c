@@ -35,6 +35,7 @@ static weir_status_t* fused_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_int(ctx, first, "batch_size", &self->size));
   if (self->size <= 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "batch_size must be greater than zero.");
+  dataset->batch_size = self->size;
   WEIR_TRY(weir_dataset_bool(ctx, first + 2, "drop_remainder", &self->drops_remainder));
   WEIR_TRY(weir_dataset_set_attrs(ctx, "output_types", "output_shapes", dataset));
   return put_mapping(ctx, dataset);

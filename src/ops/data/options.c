@@ -1,19 +1,47 @@
 // options.c — OptionsDataset, ModelDataset, OptimizeDataset, V2, FinalizeDataset, RewriteDataset,
 // MaxIntraOpParallelismDataset, PrivateThreadPoolDataset: the same elements. What
 // they ask for concerns how TensorFlow makes them; here that is decided without being asked.
-#include "ops/data/dataset.h"
+#include "ops/data/data_options.h"
 
 static const weir_iterator_vtable_t same_iterator = {.size = sizeof(weir_iterator_t),
                                                      .start = weir_iterator_start_input,
                                                      .next = weir_iterator_next_input,
                                                      .may_resume = true};
-static const weir_dataset_vtable_t same_dataset = {.name = "Options",
+// Of those that nothing is known about but their elements.
+static const weir_dataset_vtable_t same_dataset = {.name = "Optimize",
                                                    .size = sizeof(weir_data_t),
                                                    .init = weir_dataset_init_like_input,
                                                    .iterator = &same_iterator};
+static const weir_dataset_vtable_t model_dataset = {.name = "Model",
+                                                    .size = sizeof(weir_data_t),
+                                                    .init = weir_dataset_init_like_input,
+                                                    .iterator = &same_iterator};
+
+// The node's options, which those of the input come before.
+static weir_status_t* options_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
+  const weir_attr_t* own = weir_attrs_find(weir_kernel_attrs(ctx), "serialized_options");
+  if (own)
+    WEIR_TRY(weir_data_options_parse(
+        weir_attrs_string(weir_kernel_attrs(ctx), "serialized_options"), dataset));
+  return weir_dataset_init_like_input(ctx, dataset);
+}
+
+static const weir_dataset_vtable_t options_dataset = {.name = "Options",
+                                                      .size = sizeof(weir_data_t),
+                                                      .init = options_init,
+                                                      .get = weir_dataset_get_input,
+                                                      .iterator = &same_iterator};
 
 static weir_status_t* same_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &same_dataset);
+}
+
+static weir_status_t* model_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &model_dataset);
+}
+
+static weir_status_t* options_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_dataset_output(ctx, &options_dataset);
 }
 
 static weir_status_t* parallelism_cpu(weir_kernel_ctx_t* ctx) {
@@ -43,10 +71,10 @@ const weir_op_module_t weir_ops_data_options = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         SAME("OptionsDataset", "serialized_options: string; " WEIR_DATASET_ATTRS, "",
-             weir_dataset_shape, same_cpu),
+             weir_dataset_shape, options_cpu),
         SAME("ModelDataset",
              "algorithm: int = 0; cpu_budget: int = 0; ram_budget: int = 0; " WEIR_DATASET_SPEC, "",
-             weir_dataset_shape, same_cpu),
+             weir_dataset_shape, model_cpu),
         SAME("OptimizeDataset", CONFIGS, "; optimizations: string", weir_dataset_shape, same_cpu),
         SAME("OptimizeDatasetV2", CONFIGS,
              "; optimizations_enabled: string; optimizations_disabled: string; "
@@ -55,7 +83,7 @@ const weir_op_module_t weir_ops_data_options = {
         SAME("FinalizeDataset", "has_captured_ref: bool = false; " WEIR_DATASET_SPEC, "",
              weir_dataset_shape, same_cpu),
         SAME("RewriteDataset", WEIR_DATASET_SPEC, "; rewrite_name: string",
-             weir_dataset_shape_scalars, same_cpu),
+             weir_dataset_shape_scalars, options_cpu),
         SAME("MaxIntraOpParallelismDataset", WEIR_DATASET_SPEC, "; max_intra_op_parallelism: int64",
              weir_dataset_shape, parallelism_cpu),
         SAME("PrivateThreadPoolDataset", WEIR_DATASET_SPEC, "; num_threads: int64",

@@ -67,6 +67,7 @@ static weir_status_t* padded_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) 
   if (ctx->input_count > 2 + 2 * count)
     WEIR_TRY(weir_dataset_bool(ctx, 2 + 2 * count, "drop_remainder", &self->drops_remainder));
   WEIR_TRY(read_padding(ctx, self, count));
+  dataset->batch_size = self->size;
   bool is_full = self->drops_remainder ||
                  weir_dataset_cardinality(dataset->inputs[0]) == WEIR_CARDINALITY_INFINITE;
   for (int i = 0; i < count; ++i)

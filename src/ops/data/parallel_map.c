@@ -91,6 +91,7 @@ static const weir_dataset_vtable_t parallel_dataset = {.name = "ParallelMap",
                                                        .init = parallel_init,
                                                        .deinit = weir_map_deinit,
                                                        .cardinality = weir_map_cardinality,
+                                                       .get = weir_map_get,
                                                        .iterator = &weir_parallel_map_iterator};
 
 static weir_status_t* parallel_cpu(weir_kernel_ctx_t* ctx) {

@@ -52,6 +52,7 @@ static const weir_iterator_vtable_t prefetch_iterator = {.size = sizeof(prefetch
 static const weir_dataset_vtable_t prefetch_dataset = {.name = "Prefetch",
                                                        .size = sizeof(prefetch_t),
                                                        .init = prefetch_init,
+                                                       .get = weir_dataset_get_input,
                                                        .iterator = &prefetch_iterator};
 
 static weir_status_t* prefetch_cpu(weir_kernel_ctx_t* ctx) {

@@ -32,10 +32,24 @@ static bool is_past(const range_t* self, int64_t value) {
 static int64_t range_cardinality(const weir_data_t* dataset) {
   const range_t* self = (const range_t*)dataset;
   if (is_past(self, self->start)) return 0;
+  if (self->stop == (self->step > 0 ? INT64_MAX : INT64_MIN)) return WEIR_CARDINALITY_INFINITE;
   uint64_t way = self->step > 0 ? (uint64_t)self->stop - (uint64_t)self->start
                                 : (uint64_t)self->start - (uint64_t)self->stop;
   uint64_t step = self->step > 0 ? (uint64_t)self->step : 0 - (uint64_t)self->step;
   return (int64_t)((way - 1) / step + 1);
+}
+
+static weir_status_t* make_number(const weir_data_t* dataset, int64_t value, weir_tensor_t** out) {
+  WEIR_TRY(weir_tensor_create(dataset->types[0], 0, NULL, &out[0]));
+  return weir_cast_elements(dataset->types[0], out[0]->data, WEIR_DTYPE_INT64, &value, 1);
+}
+
+static weir_status_t* range_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                weir_tensor_t** out) {
+  (void)walk;
+  const range_t* self = (const range_t*)dataset;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  return make_number(dataset, self->start + index * self->step, out);
 }
 
 static weir_status_t* range_start(weir_iterator_t* iterator) {
@@ -52,12 +66,10 @@ static weir_status_t* range_next(weir_iterator_t* iterator, weir_cancel_t* cance
     *out_is_end = true;
     return NULL;
   }
-  weir_dtype_t type = iterator->dataset->types[0];
-  WEIR_TRY(weir_tensor_create(type, 0, NULL, &out[0]));
   int64_t value = self->next;
   // A step that leaves the range of numbers leaves the dataset's as well.
   if (__builtin_add_overflow(value, range->step, &self->next)) self->next = range->stop;
-  return weir_cast_elements(type, out[0]->data, WEIR_DTYPE_INT64, &value, 1);
+  return make_number(iterator->dataset, value, out);
 }
 
 static const weir_iterator_vtable_t range_iterator = {
@@ -66,6 +78,7 @@ static const weir_dataset_vtable_t range_dataset = {.name = "Range",
                                                     .size = sizeof(range_t),
                                                     .init = range_init,
                                                     .cardinality = range_cardinality,
+                                                    .get = range_get,
                                                     .iterator = &range_iterator};
 
 static weir_status_t* range_cpu(weir_kernel_ctx_t* ctx) {

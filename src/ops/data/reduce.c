@@ -34,7 +34,7 @@ static weir_status_t* check_shapes(const weir_kernel_ctx_t* ctx, weir_tensor_t* 
   return NULL;
 }
 
-static weir_status_t* output(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int count) {
+weir_status_t* weir_element_output(weir_kernel_ctx_t* ctx, weir_tensor_t** items, int count) {
   if (count != ctx->output_count)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Number of components does not match: expected %d types but got %d.",
@@ -100,7 +100,7 @@ static weir_status_t* reduce(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < states && !status; ++i)
     args[i] = weir_tensor_retain(ctx->inputs[1 + i].tensor);
   if (!status) status = fold_all(ctx, &function, iterator, args, made, states);
-  if (!status) status = output(ctx, args, states);
+  if (!status) status = weir_element_output(ctx, args, states);
   weir_element_free(args, states + width);
   weir_element_free(made, states);
   weir_iterator_destroy(iterator);
@@ -121,7 +121,7 @@ static weir_status_t* take_only(weir_kernel_ctx_t* ctx, weir_iterator_t* iterato
   weir_cancel_t* cancel = ctx->step->cancel;
   WEIR_TRY(weir_iterator_next(iterator, cancel, element, &is_end));
   if (is_end) return WEIR_STATUS(INVALID_ARGUMENT, "Dataset was empty.");
-  WEIR_TRY(output(ctx, element, iterator->dataset->count));
+  WEIR_TRY(weir_element_output(ctx, element, iterator->dataset->count));
   WEIR_TRY(weir_iterator_next(iterator, cancel, another, &is_end));
   return is_end ? NULL : WEIR_STATUS(INVALID_ARGUMENT, "Dataset had more than one element.");
 }
@@ -151,7 +151,7 @@ static weir_status_t* cardinality_cpu(weir_kernel_ctx_t* ctx) {
   return weir_kernel_output_int(ctx, 0, weir_dataset_cardinality(dataset));
 }
 
-static weir_status_t* declared_shape(weir_shape_ctx_t* ctx) {
+weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx) {
   const weir_attr_t* shapes = weir_attrs_list(weir_shape_attrs(ctx), "output_shapes");
   if (shapes->count != (size_t)ctx->node->output_count)
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -173,7 +173,7 @@ const weir_op_module_t weir_ops_data_reduce = {
          .outputs = "components: output_types",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,
          .summary = "A state that a function makes of itself and each element",
-         .infer_shape = declared_shape,
+         .infer_shape = weir_element_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = reduce_cpu)},
         {.name = "DatasetToSingleElement",
          .attrs = WEIR_DATASET_ATTRS,
@@ -181,7 +181,7 @@ const weir_op_module_t weir_ops_data_reduce = {
          .outputs = "components: output_types",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,
          .summary = "The one element of a dataset",
-         .infer_shape = declared_shape,
+         .infer_shape = weir_element_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = single_cpu)},
         {.name = "DatasetCardinality",
          .attrs = "cardinality_options: string = ''",

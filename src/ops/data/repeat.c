@@ -25,6 +25,17 @@ static int64_t repeat_cardinality(const weir_data_t* dataset) {
   return n < 0 ? n : n * times;
 }
 
+// TensorFlow makes one dataset of this and a shuffled input, of which it has no right element.
+static weir_status_t* repeat_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                 weir_tensor_t** out) {
+  weir_data_t* input = dataset->inputs[0];
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  if (input->vtable->iterator == &weir_shuffle_iterator)
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "Random access is not implemented for dataset ShuffleAndRepeatDataset");
+  return weir_dataset_get(input, walk, index % weir_dataset_cardinality(input), out);
+}
+
 // Goes on with the next walk; |out_is_end| when there is none.
 static weir_status_t* begin_again(repeat_iterator_t* self, bool* out_is_end) {
   int64_t times = ((const repeat_t*)self->base.dataset)->times;
@@ -82,6 +93,7 @@ static const weir_dataset_vtable_t repeat_dataset = {.name = "Repeat",
                                                      .size = sizeof(repeat_t),
                                                      .init = repeat_init,
                                                      .cardinality = repeat_cardinality,
+                                                     .get = repeat_get,
                                                      .iterator = &repeat_iterator};
 
 static weir_status_t* repeat_cpu(weir_kernel_ctx_t* ctx) {

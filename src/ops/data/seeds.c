@@ -66,6 +66,11 @@ weir_samples_t weir_seeds_next(weir_seeds_t* seeds) {
   return weir_samples_create(seed, seed2);
 }
 
+// TensorFlow's generator of seeds that stay the same gives out the first for the second here.
+weir_samples_t weir_seeds_order(const weir_seeds_t* seeds) {
+  return weir_samples_create(seeds->seed, seeds->is_renewed ? seeds->seed2 : seeds->seed);
+}
+
 weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i, weir_seeds_t** out_seeds) {
   const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, i));
   if (!handle || !handle->object) return NULL;

@@ -24,6 +24,9 @@ void weir_seeds_release(weir_seeds_t* seeds);  // NULL-safe
 // Numbers of the next walk.
 weir_samples_t weir_seeds_next(weir_seeds_t* seeds);
 
+// Numbers of the order that single elements are found in: always the same.
+weir_samples_t weir_seeds_order(const weir_seeds_t* seeds);
+
 // Seeds of each place in the tree of a walk. Where a dataset is below two others, each of them
 // walks over elements in the order that it would have alone. Thread-safe.
 typedef struct weir_seed_places_t weir_seed_places_t;

@@ -34,6 +34,13 @@ static int64_t shard_cardinality(const weir_data_t* dataset) {
   return n < 0 ? n : n / self->shards + (self->index < n % self->shards ? 1 : 0);
 }
 
+static weir_status_t* shard_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                weir_tensor_t** out) {
+  const shard_t* self = (const shard_t*)dataset;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  return weir_dataset_get(dataset->inputs[0], walk, index * self->shards + self->index, out);
+}
+
 // Pulls and drops elements until |count| were seen.
 static weir_status_t* skip_to(shard_iterator_t* self, int64_t count, weir_cancel_t* cancel,
                               weir_tensor_t** scratch, bool* out_is_end) {
@@ -85,6 +92,7 @@ static const weir_dataset_vtable_t shard_dataset = {.name = "Shard",
                                                     .size = sizeof(shard_t),
                                                     .init = shard_init,
                                                     .cardinality = shard_cardinality,
+                                                    .get = shard_get,
                                                     .iterator = &shard_iterator};
 
 static weir_status_t* shard_cpu(weir_kernel_ctx_t* ctx) {

@@ -3,6 +3,8 @@
 //
 // Elements wait in a ring. A slice of it holds those of one walk over the input; the next element
 // is drawn from the oldest slice that is not empty, so that one walk is through before the next.
+#include <stdatomic.h>
+
 #include "ops/data/seeds.h"
 
 typedef struct shuffle_t {
@@ -10,7 +12,8 @@ typedef struct shuffle_t {
   int64_t buffer_size;  // WEIR_CARDINALITY_UNKNOWN: all elements
   int64_t times;        // walks over the input; -1: for ever
   weir_seeds_t* seeds;
-  bool has_own_seeds;  // not those of a handle, which all who have it share
+  bool has_own_seeds;       // not those of a handle, which all who have it share
+  _Atomic(int64_t*) order;  // in which single elements are found; NULL: nobody has asked
 } shuffle_t;
 
 #define MAX_SLICES 3  // of walks that are begun before older ones are used up
@@ -196,6 +199,7 @@ static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) 
 }
 
 static void shuffle_deinit(weir_data_t* dataset) {
+  weir_free(atomic_load(&((shuffle_t*)dataset)->order));
   weir_seeds_release(((shuffle_t*)dataset)->seeds);
 }
 
@@ -206,14 +210,53 @@ static int64_t shuffle_cardinality(const weir_data_t* dataset) {
   return n < 0 ? n : n * times;
 }
 
-#define DATASET(label, init_fn)                                                          \
-  {                                                                                      \
-    .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit, \
-    .cardinality = shuffle_cardinality, .iterator = &weir_shuffle_iterator               \
+// ---- single elements ----
+
+enum { kMaxOrdered = 1 << 26 };  // elements
+
+static weir_status_t* make_order(const shuffle_t* self, int64_t count, int64_t** out_order) {
+  if (count > kMaxOrdered)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                       "random access to a shuffled dataset of %lld elements, more than %d",
+                       (long long)count, kMaxOrdered);
+  int64_t* order = weir_alloc_array((size_t)count, sizeof(*order));
+  if (!order) return weir_out_of_memory();
+  weir_samples_t samples = weir_seeds_order(self->seeds);
+  for (int64_t i = 0; i < count; ++i) order[i] = i;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t chosen = i + weir_samples_next(&samples) % (count - i);
+    int64_t index = order[chosen];
+    order[chosen] = order[i];
+    order[i] = index;
   }
-static const weir_dataset_vtable_t shuffle_dataset = DATASET("Shuffle", shuffle_init);
-static const weir_dataset_vtable_t shuffle_v2_dataset = DATASET("Shuffle", shuffle_v2_init);
-static const weir_dataset_vtable_t repeat_dataset = DATASET("ShuffleAndRepeat", repeat_init);
+  *out_order = order;
+  return NULL;
+}
+
+// As in TensorFlow, this is not the order of any walk.
+static weir_status_t* shuffle_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                  weir_tensor_t** out) {
+  shuffle_t* self = (shuffle_t*)dataset;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  int64_t* order = atomic_load(&self->order);
+  if (!order) {
+    int64_t* made = NULL;
+    WEIR_TRY(make_order(self, weir_dataset_cardinality(dataset), &made));
+    if (atomic_compare_exchange_strong(&self->order, &order, made)) order = made;
+    else weir_free(made);
+  }
+  return weir_dataset_get(dataset->inputs[0], walk, order[index], out);
+}
+
+#define DATASET(label, init_fn, get_fn)                                                   \
+  {                                                                                       \
+    .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit,  \
+    .cardinality = shuffle_cardinality, .get = get_fn, .iterator = &weir_shuffle_iterator \
+  }
+static const weir_dataset_vtable_t shuffle_dataset = DATASET("Shuffle", shuffle_init, shuffle_get);
+static const weir_dataset_vtable_t shuffle_v2_dataset =
+    DATASET("Shuffle", shuffle_v2_init, shuffle_get);
+static const weir_dataset_vtable_t repeat_dataset = DATASET("ShuffleAndRepeat", repeat_init, NULL);
 
 static weir_status_t* shuffle_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &shuffle_dataset);

@@ -26,6 +26,12 @@ static int64_t take_cardinality(const weir_data_t* dataset) {
   return limit == -1 ? n : WEIR_MIN(n, limit);
 }
 
+static weir_status_t* take_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                               weir_tensor_t** out) {
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  return weir_dataset_get(dataset->inputs[0], walk, index, out);
+}
+
 static weir_status_t* take_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                 weir_tensor_t** out, bool* out_is_end) {
   take_iterator_t* self = (take_iterator_t*)iterator;
@@ -43,6 +49,7 @@ static const weir_dataset_vtable_t take_dataset = {.name = "Take",
                                                    .size = sizeof(take_t),
                                                    .init = take_init,
                                                    .cardinality = take_cardinality,
+                                                   .get = take_get,
                                                    .iterator = &take_iterator};
 
 static weir_status_t* take_cpu(weir_kernel_ctx_t* ctx) {
@@ -56,6 +63,12 @@ static int64_t skip_cardinality(const weir_data_t* dataset) {
   int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
   if (n < 0) return n;
   return count < 0 ? 0 : WEIR_MAX(0, n - count);
+}
+
+static weir_status_t* skip_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                               weir_tensor_t** out) {
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  return weir_dataset_get(dataset->inputs[0], walk, index + ((const take_t*)dataset)->limit, out);
 }
 
 static weir_status_t* skip_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
@@ -76,6 +89,7 @@ static const weir_dataset_vtable_t skip_dataset = {.name = "Skip",
                                                    .size = sizeof(take_t),
                                                    .init = take_init,
                                                    .cardinality = skip_cardinality,
+                                                   .get = skip_get,
                                                    .iterator = &skip_iterator};
 
 static weir_status_t* skip_cpu(weir_kernel_ctx_t* ctx) {

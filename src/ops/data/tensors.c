@@ -47,6 +47,14 @@ static int64_t tensor_cardinality(const weir_data_t* dataset) {
   return 1;
 }
 
+static weir_status_t* tensor_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                 weir_tensor_t** out) {
+  (void)walk;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  weir_element_share(((tensors_t*)dataset)->items, out, dataset->count);
+  return NULL;
+}
+
 static weir_status_t* tensor_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                   weir_tensor_t** out, bool* out_is_end) {
   (void)cancel;
@@ -64,6 +72,7 @@ static const weir_dataset_vtable_t tensor_dataset = {.name = "Tensor",
                                                      .init = tensor_init,
                                                      .deinit = tensors_deinit,
                                                      .cardinality = tensor_cardinality,
+                                                     .get = tensor_get,
                                                      .iterator = &tensor_iterator};
 
 static weir_status_t* tensor_cpu(weir_kernel_ctx_t* ctx) {
@@ -91,6 +100,15 @@ static int64_t slice_cardinality(const weir_data_t* dataset) {
   return ((const tensors_t*)dataset)->items[0]->dims[0];
 }
 
+static weir_status_t* slice_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                weir_tensor_t** out) {
+  (void)walk;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  for (int i = 0; i < dataset->count; ++i)
+    WEIR_TRY(weir_row_create(((const tensors_t*)dataset)->items[i], index, &out[i]));
+  return NULL;
+}
+
 static weir_status_t* slice_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
                                  weir_tensor_t** out, bool* out_is_end) {
   (void)cancel;
@@ -110,6 +128,7 @@ static const weir_dataset_vtable_t slice_dataset = {.name = "TensorSlice",
                                                     .init = slice_init,
                                                     .deinit = tensors_deinit,
                                                     .cardinality = slice_cardinality,
+                                                    .get = slice_get,
                                                     .iterator = &slice_iterator};
 
 static weir_status_t* slice_cpu(weir_kernel_ctx_t* ctx) {

@@ -45,19 +45,41 @@ static void unbatch_stop(weir_iterator_t* iterator) {
   weir_element_free(((unbatch_iterator_t*)iterator)->element, iterator->dataset->count);
 }
 
-static weir_status_t* check_element(const unbatch_iterator_t* self) {
-  for (int i = 0; i < self->base.dataset->count; ++i) {
-    const weir_tensor_t* item = self->element[i];
+static weir_status_t* check_element(weir_tensor_t* const* element, int count) {
+  for (int i = 0; i < count; ++i) {
+    const weir_tensor_t* item = element[i];
     if (item->rank == 0)
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Input element must have a non-scalar value in each component.");
-    if (item->dims[0] != self->element[0]->dims[0])
+    if (item->dims[0] != element[0]->dims[0])
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Input element must have the same batch size in each component. Component "
                          "0 had size %lld but component %d had size, %lld.",
-                         (long long)self->element[0]->dims[0], i, (long long)item->dims[0]);
+                         (long long)element[0]->dims[0], i, (long long)item->dims[0]);
   }
   return NULL;
+}
+
+static weir_status_t* get_row(weir_tensor_t** element, int count, int64_t row,
+                              weir_tensor_t** out) {
+  WEIR_TRY(check_element(element, count));
+  if (row >= element[0]->dims[0])
+    return WEIR_STATUS(INVALID_ARGUMENT, "an element has %lld rows, fewer than its shape said",
+                       (long long)element[0]->dims[0]);
+  for (int i = 0; i < count; ++i) WEIR_TRY(weir_row_create(element[i], row, &out[i]));
+  return NULL;
+}
+
+static weir_status_t* unbatch_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                                  weir_tensor_t** out) {
+  int64_t size = ((const unbatch_t*)dataset)->size;
+  WEIR_TRY(weir_dataset_check_index(dataset, index));  // |size| is known then
+  weir_tensor_t** element = weir_element_create(dataset->count);
+  if (!element) return weir_out_of_memory();
+  weir_status_t* status = weir_dataset_get(dataset->inputs[0], walk, index / size, element);
+  if (!status) status = get_row(element, dataset->count, index % size, out);
+  weir_element_free(element, dataset->count);
+  return status;
 }
 
 static weir_status_t* unbatch_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
@@ -69,7 +91,7 @@ static weir_status_t* unbatch_next(weir_iterator_t* iterator, weir_cancel_t* can
     self->row = self->row_count = 0;
     WEIR_TRY(weir_iterator_pull(iterator, 0, cancel, self->element, out_is_end));
     if (*out_is_end) return NULL;
-    WEIR_TRY(check_element(self));
+    WEIR_TRY(check_element(self->element, width));
     self->row_count = self->element[0]->dims[0];
   }
   for (int i = 0; i < width; ++i) WEIR_TRY(weir_row_create(self->element[i], self->row, &out[i]));
@@ -85,6 +107,7 @@ static const weir_dataset_vtable_t unbatch_dataset = {.name = "Unbatch",
                                                       .size = sizeof(unbatch_t),
                                                       .init = unbatch_init,
                                                       .cardinality = unbatch_cardinality,
+                                                      .get = unbatch_get,
                                                       .iterator = &unbatch_iterator};
 
 static weir_status_t* unbatch_cpu(weir_kernel_ctx_t* ctx) {

@@ -34,6 +34,16 @@ static int64_t zip_cardinality(const weir_data_t* dataset) {
   return least;
 }
 
+static weir_status_t* zip_get(weir_data_t* dataset, const weir_walk_t* walk, int64_t index,
+                              weir_tensor_t** out) {
+  WEIR_TRY(weir_dataset_check_index(dataset, index));
+  for (int i = 0; i < dataset->input_count; ++i) {
+    WEIR_TRY(weir_dataset_get(dataset->inputs[i], walk, index, out));
+    out += dataset->inputs[i]->count;
+  }
+  return NULL;
+}
+
 static weir_status_t* zip_start(weir_iterator_t* self) {
   for (int i = 0; i < self->dataset->input_count; ++i) WEIR_TRY(weir_iterator_open(self, i));
   return NULL;
@@ -64,6 +74,7 @@ static const weir_dataset_vtable_t zip_dataset = {.name = "Zip",
                                                   .size = sizeof(weir_data_t),
                                                   .init = zip_init,
                                                   .cardinality = zip_cardinality,
+                                                  .get = zip_get,
                                                   .iterator = &zip_iterator};
 
 static weir_status_t* zip_cpu(weir_kernel_ctx_t* ctx) {
