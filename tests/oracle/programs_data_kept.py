@@ -132,3 +132,19 @@ def cache_files_refused(p):
 def failing_ends(p):
     d = Dataset.range(1).apply(tf.data.experimental.assert_cardinality(3)).repeat(p.pick(2, None))
     walk(p, d.interleave(Dataset.from_tensors, cycle_length=3, block_length=2, num_parallel_calls=3, deterministic=True), 5)
+
+
+@program(4)
+def failing_among_shuffled(p):
+    """A shuffle that is repeated reads on before it has given out all."""
+    d = Dataset.range(-3, 13).map(lambda x: 12 // (x % 5)).shuffle(5, seed=24, reshuffle_each_iteration=p.pick(True, False))
+    walk(p, d.repeat(p.pick(2, 3, None)), 26)
+
+
+@program(4)
+def unlike_remainders(p):
+    """Of what is mapped into batches, rows that do not fit together are seen before they are dropped."""
+    d = Dataset.range(5)
+    ragged = lambda x: tf.range(x % 3 + 1)
+    walk(p, p.pick(d.skip(3).map(ragged).batch(3, drop_remainder=True), d.apply(tf.data.experimental.map_and_batch(ragged, 7, drop_remainder=True)),
+                   d.skip(3).map(ragged).prefetch(1).batch(3, drop_remainder=True)), 3)

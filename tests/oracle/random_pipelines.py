@@ -65,7 +65,10 @@ def trim(steps):
 
 
 def is_mistaken(words, steps):
-    """Whether TensorFlow refuses what is right: what it makes of a choice below a concatenation has the shape of the selector."""
+    """Whether TensorFlow refuses what is right: what it makes of a choice below a concatenation has the shape of the selector, and
+    what it makes of a shuffle that is repeated no times is an op that refuses that."""
+    if any(s.message.startswith('count must be greater than zero or equal to -1.') for s in steps):
+        return 'shuffle' in words and 'repeat' in words.partition('shuffle')[2]
     refused = any(s.message.startswith('Incompatible shapes at component') for s in steps)
     return refused and 'concatenate' in words.partition('choose')[2]
 

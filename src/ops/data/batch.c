@@ -77,9 +77,14 @@ static weir_status_t* batch_next(weir_iterator_t* self, weir_cancel_t* cancel, w
   int64_t count = 0;
   weir_rows_limit_t limit = {.count = batch->size, .takes_all = batch->is_fused && self->place};
   WEIR_TRY(weir_rows_pull(self, cancel, limit, &elements, &count, out_is_end));
-  *out_is_end = count == 0 || (count < batch->size && batch->drops_remainder);
   int width = self->dataset->count;
-  weir_status_t* status = *out_is_end ? NULL : weir_rows_stack(elements, count, width, out);
+  bool is_dropped = count < batch->size && batch->drops_remainder;
+  // What cannot be stacked is seen before it is dropped where TensorFlow maps into the batch.
+  weir_status_t* status = count == 0 || (is_dropped && !limit.takes_all)
+                              ? NULL
+                              : weir_rows_stack(elements, count, width, out);
+  *out_is_end = count == 0 || (is_dropped && !status);
+  if (*out_is_end) weir_element_clear(out, width);
   weir_rows_free(elements, count, width);
   return status;
 }

@@ -54,9 +54,12 @@ static weir_status_t* fused_next(weir_iterator_t* self, weir_cancel_t* cancel, w
   int64_t count = 0;
   weir_rows_limit_t limit = {.count = fused->size, .takes_all = true};
   WEIR_TRY(weir_rows_pull(self, cancel, limit, &elements, &count, out_is_end));
-  *out_is_end = count == 0 || (count < fused->size && fused->drops_remainder);
+  // What cannot be stacked is seen before it is dropped.
   weir_status_t* status =
-      *out_is_end ? NULL : weir_rows_stack(elements, count, self->dataset->count, out);
+      count == 0 ? NULL : weir_rows_stack(elements, count, self->dataset->count, out);
+  bool is_dropped = count < fused->size && fused->drops_remainder;
+  *out_is_end = count == 0 || (is_dropped && !status);
+  if (*out_is_end) weir_element_clear(out, self->dataset->count);
   weir_rows_free(elements, count, self->dataset->count);
   return status;
 }

@@ -10,6 +10,7 @@ typedef struct repeat_iterator_t {
   weir_iterator_t base;
   int64_t done;   // walks over the input that are through
   bool is_fresh;  // this one has given nothing yet
+  bool is_fused;  // with a shuffled input, which repeats
 } repeat_iterator_t;
 
 static weir_status_t* repeat_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
@@ -30,7 +31,7 @@ static weir_status_t* repeat_get(weir_data_t* dataset, const weir_walk_t* walk, 
                                  weir_tensor_t** out) {
   weir_data_t* input = dataset->inputs[0];
   WEIR_TRY(weir_dataset_check_index(dataset, index));
-  if (input->vtable->iterator == &weir_shuffle_iterator)
+  if (weir_shuffle_is_plain(input))
     return WEIR_STATUS(UNIMPLEMENTED,
                        "Random access is not implemented for dataset ShuffleAndRepeatDataset");
   return weir_dataset_get(input, walk, index % weir_dataset_cardinality(input), out);
@@ -45,19 +46,29 @@ static weir_status_t* begin_again(repeat_iterator_t* self, bool* out_is_end) {
   return weir_iterator_open(&self->base, 0);
 }
 
-// TensorFlow begins a walk more than it needs, which takes seeds that others do not get; but not
-// where it made one dataset of this and a shuffled input.
+// TensorFlow begins a walk more than it needs, which takes seeds that others do not get.
 static weir_status_t* finish(weir_iterator_t* self) {
-  bool is_fused =
-      self->place && self->dataset->inputs[0]->vtable->iterator == &weir_shuffle_iterator;
-  if (is_fused || ((const repeat_t*)self->dataset)->times <= 0) return NULL;
+  if (((const repeat_t*)self->dataset)->times <= 0) return NULL;
   WEIR_TRY(weir_iterator_open(self, 0));
   weir_iterator_close(self, 0);
   return NULL;
 }
 
+// One walk over a shuffled input that repeats by itself, as TensorFlow makes it: it reads what is
+// below again before it has given out all.
+static weir_status_t* start_fused(repeat_iterator_t* self) {
+  WEIR_TRY(weir_iterator_open(&self->base, 0));
+  weir_shuffle_set_times(self->base.inputs[0], ((const repeat_t*)self->base.dataset)->times);
+  self->is_fused = true;
+  return NULL;
+}
+
 static weir_status_t* repeat_start(weir_iterator_t* iterator) {
+  int64_t times = ((const repeat_t*)iterator->dataset)->times;
   bool is_empty = false;
+  if (iterator->place && (times > 0 || times == -1) &&
+      weir_shuffle_is_plain(iterator->dataset->inputs[0]))
+    return start_fused((repeat_iterator_t*)iterator);
   return begin_again((repeat_iterator_t*)iterator, &is_empty);
 }
 
@@ -65,6 +76,7 @@ static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* canc
                                   weir_tensor_t** out, bool* out_is_end) {
   repeat_iterator_t* self = (repeat_iterator_t*)iterator;
   bool is_endless = ((const repeat_t*)iterator->dataset)->times < 0;
+  if (self->is_fused) return weir_iterator_pull(iterator, 0, cancel, out, out_is_end);
   for (;;) {
     bool is_over = false;
     if (!iterator->inputs[0]) {

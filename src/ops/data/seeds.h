@@ -36,8 +36,12 @@ void weir_seed_places_destroy(weir_seed_places_t* places);  // NULL-safe
 WEIR_MUST_USE weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir_seeds_t* own,
                                            weir_seeds_t** out_seeds);
 
-// Of datasets that shuffle. TensorFlow makes one dataset of such and a repetition above it.
-extern const weir_iterator_vtable_t weir_shuffle_iterator;
+// Whether |dataset| shuffles what is below it and no more. TensorFlow makes one dataset of such and
+// a repetition above it.
+bool weir_shuffle_is_plain(const weir_data_t* dataset);
+// Lets a walk over such a dataset go |times| times over what is below, -1: for ever. Before the
+// first element.
+void weir_shuffle_set_times(weir_iterator_t* iterator, int64_t times);
 
 // The seeds behind handle input |i|, or NULL where that is a dummy; retained.
 WEIR_MUST_USE weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i,

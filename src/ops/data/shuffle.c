@@ -34,6 +34,7 @@ typedef struct shuffle_iterator_t {
   size_t slice_capacity;
   int64_t count;  // elements in the ring
   int64_t epoch;  // walks begun
+  int64_t times;  // of those; -1: for ever
   bool has_produced;
 } shuffle_iterator_t;
 
@@ -44,8 +45,7 @@ static bool is_growing(const shuffle_iterator_t* self) {
 // ---- filling ----
 
 static bool should_fill(const shuffle_iterator_t* self) {
-  int64_t times = ((const shuffle_t*)self->base.dataset)->times;
-  if (!self->base.inputs[0] && times != -1 && self->epoch >= times) return false;
+  if (!self->base.inputs[0] && self->times != -1 && self->epoch >= self->times) return false;
   if (self->slice_count > MAX_SLICES && self->count > 0) return false;
   return is_growing(self) || self->count < (int64_t)self->ring_size;
 }
@@ -92,7 +92,7 @@ static weir_status_t* fill(shuffle_iterator_t* self, weir_cancel_t* cancel) {
     if (status) return status;
     weir_iterator_close(&self->base, 0);
     // An input without elements for ever has none.
-    if (!self->has_produced && ((const shuffle_t*)self->base.dataset)->times == -1) return NULL;
+    if (!self->has_produced && self->times == -1) return NULL;
   }
   return NULL;
 }
@@ -135,6 +135,7 @@ static weir_status_t* shuffle_start(weir_iterator_t* iterator) {
   shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
   const shuffle_t* shuffle = (const shuffle_t*)iterator->dataset;
   self->seeds = shuffle->seeds;
+  self->times = shuffle->times;
   if (shuffle->has_own_seeds) WEIR_TRY(weir_seeds_at(iterator, shuffle->seeds, &self->seeds));
   self->samples = weir_seeds_next(self->seeds);
   if (shuffle->buffer_size == WEIR_CARDINALITY_UNKNOWN) return NULL;
@@ -151,10 +152,18 @@ static void shuffle_stop(weir_iterator_t* iterator) {
   weir_free(self->slices);
 }
 
-const weir_iterator_vtable_t weir_shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
-                                                      .start = shuffle_start,
-                                                      .next = shuffle_next,
-                                                      .stop = shuffle_stop};
+static const weir_iterator_vtable_t shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
+                                                        .start = shuffle_start,
+                                                        .next = shuffle_next,
+                                                        .stop = shuffle_stop};
+
+bool weir_shuffle_is_plain(const weir_data_t* dataset) {
+  return dataset->vtable->iterator == &shuffle_iterator && dataset->vtable->get;
+}
+
+void weir_shuffle_set_times(weir_iterator_t* iterator, int64_t times) {
+  ((shuffle_iterator_t*)iterator)->times = times;
+}
 
 // ---- datasets ----
 
@@ -248,10 +257,10 @@ static weir_status_t* shuffle_get(weir_data_t* dataset, const weir_walk_t* walk,
   return weir_dataset_get(dataset->inputs[0], walk, order[index], out);
 }
 
-#define DATASET(label, init_fn, get_fn)                                                   \
-  {                                                                                       \
-    .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit,  \
-    .cardinality = shuffle_cardinality, .get = get_fn, .iterator = &weir_shuffle_iterator \
+#define DATASET(label, init_fn, get_fn)                                                  \
+  {                                                                                      \
+    .name = label, .size = sizeof(shuffle_t), .init = init_fn, .deinit = shuffle_deinit, \
+    .cardinality = shuffle_cardinality, .get = get_fn, .iterator = &shuffle_iterator     \
   }
 static const weir_dataset_vtable_t shuffle_dataset = DATASET("Shuffle", shuffle_init, shuffle_get);
 static const weir_dataset_vtable_t shuffle_v2_dataset =
