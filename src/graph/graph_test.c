@@ -285,6 +285,25 @@ static void test_old_placeholders_have_any_shape(void** state) {
   }
 }
 
+// Newer graphs do not have some old ops.
+static void test_removed_ops(void** state) {
+  world_t* w = *state;
+  const char* const node =
+      "node {name: 'i' op: 'Placeholder' attr {key: 'dtype' value {type: DT_UINT8}}}"
+      "node {name: 's' op: 'Placeholder' attr {key: 'dtype' value {type: DT_INT64}}}"
+      "node {name: 'c' op: 'RandomCrop' input: 'i' input: 's'"
+      "      attr {key: 'T' value {type: DT_UINT8}}}";
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "versions {producer: 8} %s", node);
+  check_error(try_text(w->graph, text.data), WEIR_UNIMPLEMENTED,
+              "Op RandomCrop is not available in GraphDef version 8. It has been removed in "
+              "version 8. Random crop is now pure Python.");
+  text.size = 0;
+  weir_strbuf_printf(&text, "versions {producer: 7} %s", node);
+  check_ok(try_text(w->graph, text.data));
+  weir_strbuf_free(&text);
+}
+
 // A failed import leaves nothing of itself: no function, version or unknown field.
 static void test_failed_import_leaves_nothing(void** state) {
   world_t* w = *state;
@@ -529,6 +548,7 @@ int main(void) {
       TEST(test_input_map),
       TEST(test_malformed),
       TEST(test_old_placeholders_have_any_shape),
+      TEST(test_removed_ops),
       TEST(test_failed_import_leaves_nothing),
       TEST(test_damaged_bytes),
       TEST(test_function_library),
