@@ -20,6 +20,12 @@ typedef enum weir_field_type_t {
   WEIR_FIELD_STRING,
   WEIR_FIELD_BYTES,
   WEIR_FIELD_MESSAGE,
+  // Of messages that are described at run time; Weir's own have none of these.
+  WEIR_FIELD_SINT32,
+  WEIR_FIELD_SINT64,
+  WEIR_FIELD_SFIXED32,
+  WEIR_FIELD_SFIXED64,
+  WEIR_FIELD_GROUP,
 } weir_field_type_t;
 
 typedef struct weir_enum_value_t {
@@ -41,7 +47,7 @@ typedef struct weir_field_t {
 } weir_field_t;
 struct weir_message_t {
   const char* name;            // "GraphDef"
-  const weir_field_t* fields;  // by ascending number, at most 64
+  const weir_field_t* fields;  // by ascending number, at most 512
 };
 
 // Both return NULL when the message has no such field.
@@ -50,9 +56,9 @@ const weir_field_t* weir_message_field_named(const weir_message_t* message, weir
 
 // How one value of |type| stands on the wire.
 weir_wire_type_t weir_field_wire_type(weir_field_type_t type);
-// Whether repeated values of |type| may be packed: all but strings, bytes and messages.
+// Whether repeated values of |type| may be packed: all but strings, bytes, messages and groups.
 WEIR_INLINE bool weir_field_is_packable(weir_field_type_t type) {
-  return weir_field_wire_type(type) != WEIR_WIRE_BYTES;
+  return weir_field_wire_type(type) != WEIR_WIRE_BYTES && type != WEIR_FIELD_GROUP;
 }
 
 // Whether |a| and |b|, messages of the given kind, say the same: the entries of maps may stand in

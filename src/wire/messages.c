@@ -491,11 +491,16 @@ weir_wire_type_t weir_field_wire_type(weir_field_type_t type) {
     case WEIR_FIELD_UINT64:
     case WEIR_FIELD_UINT32:
     case WEIR_FIELD_BOOL:
+    case WEIR_FIELD_SINT32:
+    case WEIR_FIELD_SINT64:
     case WEIR_FIELD_ENUM: return WEIR_WIRE_VARINT;
     case WEIR_FIELD_FLOAT:
+    case WEIR_FIELD_SFIXED32:
     case WEIR_FIELD_FIXED32: return WEIR_WIRE_FIXED32;
     case WEIR_FIELD_DOUBLE:
+    case WEIR_FIELD_SFIXED64:
     case WEIR_FIELD_FIXED64: return WEIR_WIRE_FIXED64;
+    case WEIR_FIELD_GROUP: return WEIR_WIRE_GROUP;
     case WEIR_FIELD_STRING:
     case WEIR_FIELD_BYTES:
     case WEIR_FIELD_MESSAGE: break;

@@ -6,7 +6,7 @@
 
 #include "wire/utf8.h"
 
-enum { kMaxDepth = 100, kMaxNumberSize = 128 };
+enum { kMaxDepth = 100, kMaxNumberSize = 128, kMaxFields = 512 };
 
 typedef enum token_kind_t {
   TOKEN_END,
@@ -31,8 +31,8 @@ typedef struct parser_t {
 // A message being read.
 typedef struct body_t {
   const weir_message_t* message;
-  uint64_t seen;               // bit i: singular field i of the table was given
-  const weir_field_t* packed;  // the packed field now being written, or NULL
+  uint64_t seen[kMaxFields / 64];  // bit i: singular field i of the table was given
+  const weir_field_t* packed;      // the packed field now being written, or NULL
   size_t packed_begin;
 } body_t;
 
@@ -266,7 +266,11 @@ static bool parse_magnitude(weir_view_t text, uint64_t* out_value) {
 
 static uint64_t largest_magnitude(weir_field_type_t type, bool is_negative) {
   switch (type) {
+    case WEIR_FIELD_SINT64:
+    case WEIR_FIELD_SFIXED64:
     case WEIR_FIELD_INT64: return (uint64_t)INT64_MAX + is_negative;
+    case WEIR_FIELD_SINT32:
+    case WEIR_FIELD_SFIXED32:
     case WEIR_FIELD_INT32:
     case WEIR_FIELD_ENUM: return (uint64_t)INT32_MAX + is_negative;
     case WEIR_FIELD_UINT32:
@@ -394,6 +398,8 @@ static weir_status_t* parse_scalar(parser_t* p, body_t* body, const weir_field_t
     case WEIR_FIELD_ENUM: WEIR_TRY(parse_enum(p, field, &bits)); break;
     default: WEIR_TRY(parse_integer(p, field, &bits)); break;
   }
+  if (field->type == WEIR_FIELD_SINT32 || field->type == WEIR_FIELD_SINT64)
+    bits = bits << 1 ^ (bits >> 63 ? UINT64_MAX : 0);  // zigzag: small where the magnitude is
   weir_wire_type_t type = weir_field_wire_type(field->type);
   if (!field->is_repeated) {
     weir_wire_put_tag(p->out, field->number, type);
@@ -416,15 +422,23 @@ static weir_status_t* parse_message(parser_t* p, const weir_field_t* field) {
   }
   next_token(p);
   ++p->depth;
-  size_t begin = weir_wire_begin(p->out, field->number);
+  const bool is_group = field->type == WEIR_FIELD_GROUP;
+  size_t begin = 0;
+  if (is_group) weir_wire_put_tag(p->out, field->number, WEIR_WIRE_GROUP);
+  else begin = weir_wire_begin(p->out, field->number);
   WEIR_TRY(parse_body(p, field->message, is_angle ? '>' : '}'));
-  weir_wire_end(p->out, begin);
+  if (is_group) weir_wire_put_tag(p->out, field->number, WEIR_WIRE_END_GROUP);
+  else weir_wire_end(p->out, begin);
   --p->depth;
   return NULL;
 }
 
+static bool is_message(const weir_field_t* field) {
+  return field->type == WEIR_FIELD_MESSAGE || field->type == WEIR_FIELD_GROUP;
+}
+
 static weir_status_t* parse_value(parser_t* p, body_t* body, const weir_field_t* field) {
-  return field->type == WEIR_FIELD_MESSAGE ? parse_message(p, field) : parse_scalar(p, body, field);
+  return is_message(field) ? parse_message(p, field) : parse_scalar(p, body, field);
 }
 
 // [value, value, …]; the bracket was taken.
@@ -444,18 +458,47 @@ static weir_status_t* check_once(const parser_t* p, body_t* body, const weir_fie
   for (unsigned i = 0; fields[i].number != 0; ++i) {
     bool is_same = &fields[i] == field;
     bool excludes = is_same || (field->oneof != 0 && fields[i].oneof == field->oneof);
-    if (excludes && (body->seen >> i & 1)) {
+    if (i >= kMaxFields) {
+      return at_token(p, WEIR_STATUS(UNIMPLEMENTED, "%s has more than %d fields",
+                                     body->message->name, kMaxFields));
+    }
+    if (excludes && (body->seen[i / 64] >> i % 64 & 1)) {
       return at_token(p, WEIR_STATUS(INVALID_ARGUMENT, "%s may have '%s' once, not also '%s'",
                                      body->message->name, fields[i].name, field->name));
     }
-    if (is_same) body->seen |= (uint64_t)1 << i;
+    if (is_same) body->seen[i / 64] |= (uint64_t)1 << i % 64;
   }
   return NULL;
 }
 
+// A group may be given by the name of its type.
+static const weir_field_t* find_group(const weir_message_t* message, weir_view_t name) {
+  for (const weir_field_t* field = message->fields; field->number != 0; ++field) {
+    if (field->type != WEIR_FIELD_GROUP) continue;
+    const char* dot = strrchr(field->message->name, '.');
+    if (weir_view_is(name, dot ? dot + 1 : field->message->name)) return field;
+  }
+  return NULL;
+}
+
+// The name of an extension, in brackets: they and it become the current token.
+static weir_status_t* read_extension_name(parser_t* p) {
+  const char* begin = p->next;
+  do {
+    next_token(p);
+    if (p->kind != TOKEN_NAME) return expected(p, "an extension's name");
+    next_token(p);
+  } while (is_symbol(p, '.'));
+  if (!is_symbol(p, ']')) return expected(p, "']'");
+  p->token = weir_view_trim(weir_view(begin, (size_t)(p->token.data - begin)));
+  return NULL;
+}
+
 static weir_status_t* parse_field(parser_t* p, body_t* body) {
-  if (p->kind != TOKEN_NAME) return expected(p, "a field name");
+  if (is_symbol(p, '[')) WEIR_TRY(read_extension_name(p));
+  else if (p->kind != TOKEN_NAME) return expected(p, "a field name");
   const weir_field_t* field = weir_message_field_named(body->message, p->token);
+  if (!field) field = find_group(body->message, p->token);
   if (!field) {
     return at_token(p, WEIR_STATUS(INVALID_ARGUMENT, "%s has no field named '%.*s'",
                                    body->message->name, WEIR_VIEW_ARG(p->token)));
@@ -464,7 +507,7 @@ static weir_status_t* parse_field(parser_t* p, body_t* body) {
   if (field != body->packed) close_packed(p, body);
   next_token(p);
   bool has_colon = accept(p, ':');
-  if (!has_colon && field->type != WEIR_FIELD_MESSAGE) return expected(p, "':'");
+  if (!has_colon && !is_message(field)) return expected(p, "':'");
   if (field->is_repeated && accept(p, '[')) {
     WEIR_TRY(parse_list(p, body, field));
   } else {

@@ -196,7 +196,7 @@ static void test_errors(void** state) {
   expect_error(node, "attr { key: 'x' >", "expected a field name, not '>'");
   expect_error(node, "attr: 5", "expected '{', not '5'");
   expect_error(node, "}", "expected a field name, not '}'");
-  expect_error(node, "[tensorflow.x]: 1", "expected a field name, not '['");
+  expect_error(node, "[tensorflow.x]: 1", "has no field named 'tensorflow.x'");
   expect_error(node, "name: ['x']", "expected a string, not '['");
   expect_error(node, "input: ['x' 'y', ]", "expected a string, not ']'");
   expect_error(node, "input: ['x'; 'y']", "expected ',' or ']'");
