@@ -17,9 +17,9 @@ LACKING = {
     '_FusedConv2D': {'T': {'int8', 'qint8'}},  # quantised inference, with scales as arguments
     'QuantizedConv2D': {'Tfilter': {'qint8'}},  # a kernel that does nothing, as those below
 }
-# Ops whose kernels in TensorFlow do nothing: oneDNN puts others in their place when it rewrites graphs.
+# Ops whose kernels in TensorFlow do nothing: oneDNN puts others in their place when it rewrites graphs. And those others.
 IDLE = ('QuantizedConcatV2', 'QuantizedConv2DAnd', 'QuantizedConv2DPerChannel', 'QuantizedConv2DWith', 'QuantizedDepthwiseConv2D',
-        'QuantizedMatMulWith')
+        'QuantizedMatMulWith', '_FusedQuantized', '_QuantizedMatMul')
 # Ops that a plan adds and TensorFlow has under no name: copies between the memories of one process are no ops there,
 # nor are fused or joined nodes.
 OWN = {'_ApplyAdamAll', '_ApplyGradientDescentAll', '_ApplyMomentumAll', '_ApplyRMSPropAll', '_CopyFromPeer', '_CopyToDevice',

@@ -13,6 +13,7 @@ sys.path.insert(0, str(conftest.ROOT / 'tests' / 'oracle'))
 import libweir  # noqa: E402
 from probe import are_compatible, is_weaker  # noqa: E402
 
+AttrValue = tf.compat.v1.AttrValue
 raw, f32, i32 = tf.raw_ops, tf.float32, tf.int32
 
 
@@ -238,6 +239,24 @@ def show(tensor, got, want):
     return f'{tensor.op.type} {tensor.name} of {[str(i.shape) for i in tensor.op.inputs]}: {got}, in TensorFlow {want}'
 
 
+def rewritten(op, fused, bounds):
+    """A node that oneDNN's graphs are rewritten to."""
+    def types(dtypes):
+        return AttrValue(list=AttrValue.ListValue(type=[t.as_datatype_enum for t in dtypes]))
+    is_product = op == '_QuantizedMatMul'
+    inputs = [hidden(tf.quint8, [4, None] if is_product else [1, None, 5, 2]), hidden(tf.qint8, [2, 3] if is_product else [2, 2, 2, 3])]
+    inputs += [hidden(f32, [3])] * ('BiasAdd' in fused) + [hidden(f32)] * ('Sum' in fused)
+    inputs += [hidden(f32, []), hidden(f32), hidden(f32, bounds), hidden(f32, bounds)]
+    attrs = {'fused_ops': AttrValue(list=AttrValue.ListValue(s=[name.encode() for name in fused])), 'Tdevice_inputs': types([]),
+             'Thost_inputs': types([x.dtype for x in inputs]), 'Tdevice_outputs': types([f32]), 'Thost_outputs': types([f32, f32])}
+    if is_product:
+        attrs.update({'T1': AttrValue(type=tf.quint8.as_datatype_enum), 'T2': AttrValue(type=tf.qint8.as_datatype_enum)})
+    else:
+        attrs.update({'Tsummand': AttrValue(type=f32.as_datatype_enum), 'padding': AttrValue(s=b'SAME'),
+                      'strides': AttrValue(list=AttrValue.ListValue(i=[1, 2, 2, 1]))})
+    tf.compat.v1.get_default_graph().create_op(op, inputs, [f32, f32, f32], attrs=attrs, name='rewritten')
+
+
 def quantised():
     """Ops of quantised tensors: those without kernels are seen here alone."""
     window = {'strides': [1, 2, 2, 1], 'padding': 'SAME'}
@@ -260,6 +279,11 @@ def quantised():
         raw.QuantizedMatMulWithBias(**factors)
         raw.QuantizedMatMulWithBiasAndRequantize(**factors, **frozen)
         raw.QuantizedMatMulWithBiasAndDequantize(**factors, **frozen, Toutput=f32)
+    for bounds in ([], [3], None):
+        for fused in ([], ['BiasAdd'], ['Requantize'], ['BiasAdd', 'Sum', 'Relu', 'Requantize']):
+            rewritten('_FusedQuantizedConv2D', fused, bounds)
+            rewritten('_FusedQuantizedDepthwiseConv2D', fused, bounds)
+    rewritten('_QuantizedMatMul', [], [])
     raw.QuantizedReluX(features=x, max_value=low, min_features=low, max_features=low)
 
 
