@@ -106,3 +106,40 @@ def staging_map(p):
     p.step(whole, feeds={key: 1, a: 1, b: 2.0, indices: [0, 1]})
     p.step(*op('Unstage', key=key, indices=[0, 1], dtypes=[tf.float32, tf.float32]), feeds={key: 1})
     p.step(*sizes)
+
+
+@program(16)
+def staging_limits(p):
+    """What counts against a limit of memory: all of a tuple, but of one under a key only its last tensor; what is got, or looked at, is taken off."""
+    kind = p.pick('Map', 'OrderedMap')
+    area = {'shared_name': 'm', 'memory_limit': 100}
+    types = [tf.uint8, tf.uint8]
+    a, b = tf1.placeholder(tf.uint8, None), tf1.placeholder(tf.uint8, None)
+    key = tf1.placeholder(tf.int64, [])
+
+    def op(name, **kwargs):
+        return getattr(raw, kind + name)(dtypes=types, **area, **kwargs)
+
+    put, part = op('Stage', key=key, indices=[0, 1], values=[a, b]), op('Stage', key=key, indices=[1], values=[b])
+    peek, get, size = op('Peek', key=key, indices=[0, 1]), op('Unstage', key=key, indices=[0, 1]), op('Size')
+
+    def feeds(k, first, second):
+        return {key: k, a: np.zeros(first, np.uint8), b: np.zeros(second, np.uint8)}
+
+    p.step(put, feeds=feeds(0, 1, 101))
+    p.step(part, feeds=feeds(0, 1, 101))
+    p.step(put, feeds=feeds(0, 10, 40))
+    p.step(put, feeds=feeds(1, 1000, 40))
+    p.step(part, feeds=feeds(2, 0, 20))
+    p.step(size)
+    p.step(*get, feeds={key: 0})
+    p.step(put, feeds=feeds(4, 700, 50))
+    p.step(size)
+    p.step(op('Clear'))
+    p.step(put, feeds=feeds(5, 40, 40))
+    p.step(*peek, feeds={key: 5})
+    p.step(put, feeds=feeds(6, 100, 100))
+    p.step(size)
+    words = {'values': [tf.constant(['abc', 'd' * int(p.pick(48, 49))])], 'memory_limit': 99}
+    p.step(raw.Stage(shared_name='words', **words))
+    p.step(raw.MapStage(key=1, indices=[0], dtypes=[tf.string], shared_name='words_by_key', **words))

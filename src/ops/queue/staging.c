@@ -35,7 +35,7 @@ static void put_last(area_t* a, tuple_t* tuple) {
     a->head = tuple;
   }
   a->tail = tuple;
-  a->bytes += tuple_size(tuple);
+  a->bytes += tuple->size;
   ++a->count;
 }
 
@@ -44,7 +44,7 @@ static tuple_t* take_first(area_t* a) {
   a->head = tuple->next;
   if (!a->head) a->tail = NULL;
   tuple->next = NULL;
-  a->bytes -= tuple_size(tuple);
+  a->bytes -= tuple->size;
   --a->count;
   return tuple;
 }
@@ -62,7 +62,7 @@ static bool serve(area_t* a, request_t* r, weir_status_t** out_status) {
   *out_status = NULL;
   switch (r->kind) {
     case REQUEST_PUT:
-      if (!has_room(a, tuple_size(r->tuple))) return false;
+      if (!has_room(a, r->tuple->size)) return false;
       put_last(a, r->tuple);
       r->tuple = NULL;
       return true;
@@ -164,7 +164,7 @@ static weir_status_t* make_request(weir_kernel_ctx_t* ctx, area_t* a, request_ki
   if (kind == REQUEST_PUT) {
     r->tuple = tuple_of_inputs(ctx, 0);
     if (!r->tuple) return weir_out_of_memory();
-    return check_limit(tuple_size(r->tuple), a->memory_limit);
+    return check_limit(r->tuple->size, a->memory_limit);
   }
   if (kind != REQUEST_PEEK) return NULL;
   const weir_tensor_t* index = weir_kernel_input(ctx, 0);

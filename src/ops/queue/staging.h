@@ -11,6 +11,8 @@
 typedef struct tuple_t {
   struct tuple_t* next;  // of the list it is in
   int64_t key;           // of a map
+  int64_t size;          // of what was put, in bytes
+  int64_t last_size;     // and of its last part
   int count;
   weir_tensor_t* parts[];
 } tuple_t;
@@ -26,11 +28,21 @@ static inline void tuple_destroy(tuple_t* tuple) {
   weir_free(tuple);
 }
 
+// As TensorFlow counts: a string takes 24 bytes and its text.
+static inline int64_t part_size(const weir_tensor_t* part) {
+  if (weir_tensor_type(part) != WEIR_DTYPE_STRING) {
+    return part->count * (int64_t)weir_dtype_size(weir_tensor_type(part));
+  }
+  int64_t size = 24 * part->count;
+  const weir_string_t* texts = part->data;
+  for (int64_t i = 0; i < part->count; ++i) size += (int64_t)weir_string_view(&texts[i]).size;
+  return size;
+}
+
 static inline int64_t tuple_size(const tuple_t* tuple) {
   int64_t size = 0;
   for (int i = 0; i < tuple->count; ++i) {
-    const weir_tensor_t* part = tuple->parts[i];
-    if (part) size += part->count * (int64_t)weir_dtype_size(weir_tensor_type(part));
+    if (tuple->parts[i]) size += part_size(tuple->parts[i]);
   }
   return size;
 }
@@ -40,6 +52,8 @@ static inline tuple_t* tuple_of_inputs(const weir_kernel_ctx_t* ctx, int first) 
   tuple_t* tuple = tuple_create(ctx->input_count - first);
   for (int i = 0; tuple && i < tuple->count; ++i) {
     tuple->parts[i] = weir_tensor_retain(ctx->inputs[first + i].tensor);
+    tuple->last_size = part_size(tuple->parts[i]);
+    tuple->size += tuple->last_size;
   }
   return tuple;
 }
