@@ -9,6 +9,7 @@ typedef struct reader_state_t {
 } reader_state_t;
 
 static weir_status_t* init_handle(const weir_kernel_init_t* init, reader_state_t* s) {
+  s->config.name = init->node->name;
   return weir_shared_handle_init(init, WEIR_READER_TYPE_NAME, &s->handle);
 }
 

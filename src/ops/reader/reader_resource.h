@@ -20,7 +20,8 @@ typedef enum weir_reader_kind_t {
 // A value type.
 typedef struct weir_reader_config_t {
   weir_reader_kind_t kind;
-  int64_t skip_lines;                                       // TEXT_LINE: at the start of a file
+  const char* name;    // of the node that made it, for messages
+  int64_t skip_lines;  // TEXT_LINE: at the start of a file
   int64_t header_size, record_size, footer_size, hop_size;  // FIXED_LENGTH; hop 0: record_size
   bool is_compressed;                 // RECORD, FIXED_LENGTH: files are deflated
   weir_deflate_format_t compression;  // and how

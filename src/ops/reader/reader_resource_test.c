@@ -1,5 +1,5 @@
 // reader_resource_test.c — Readers: reads that wait for a name, take turns, are cancelled; many
-// empty files.
+// empty files; states that cannot be.
 
 #include "ops/reader/reader_resource.h"
 
@@ -182,11 +182,35 @@ static void test_passes_over_many_empty_files(void** state) {
   call_free(&a);
 }
 
+static void check_restore(weir_reader_t* reader, const char* state, size_t size, const char* text) {
+  weir_status_t* status = weir_reader_restore(reader, weir_view(state, size));
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  assert_string_equal(weir_status_message(status), text);
+  weir_status_destroy(status);
+}
+
+static void test_bad_states_name_the_reader(void** state) {
+  weir_reader_t* reader = NULL;
+  weir_reader_config_t config = {.kind = WEIR_READER_IDENTITY, .name = "names"};
+  (void)state;
+  assert_null(weir_reader_create(&config, &reader));
+  check_restore(reader, "BOGUS\n\"\377", 8,
+                "Could not parse state for IdentityReader 'names': BOGUS\\n\\\"\\377");
+  check_restore(reader, "\x08\x02\x10\x01\"\x02yz", 8,
+                "Inconsistent work started vs. finished when restoring in IdentityReader 'names': "
+                "\nwork_started: 2\nwork_finished: 1\ncurrent_work: \"yz\"");
+  check_restore(reader, "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11,
+                "Unexpected negative value when restoring in IdentityReader 'names': "
+                "\nnum_records_produced: -1");
+  weir_resource_release((weir_resource_t*)reader);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_reads_wait_and_take_turns, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cancelled_reads_let_others_go_on, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_passes_over_many_empty_files, set_up, tear_down),
+      cmocka_unit_test(test_bad_states_name_the_reader),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
