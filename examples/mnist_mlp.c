@@ -1,5 +1,5 @@
 // mnist_mlp.c — A perceptron with two hidden layers reads handwritten digits: layers with dropout,
-// a data set in memory, a learning rate by schedule, and the library's training loop.
+// a batcher, a learning rate by schedule, and the library's training loop.
 #include <weir/weir.h>
 
 #include "support.h"
@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   weir_tensor_t* columns[] = {digits.images, digits.labels};
   weir_graph_t* graph = NULL;
   weir_session_t* session = NULL;
-  weir_dataset_t* data = NULL;
-  check(weir_dataset_create(columns, 2, &data, .batch_size = BATCH, .seed = 1));
+  weir_batcher_t* data = NULL;
+  check(weir_batcher_create(columns, 2, &data, .batch_size = BATCH, .seed = 1));
   check(weir_graph_create(&graph));
   model_t m = build(graph, steps);
   check(weir_session_create(graph, NULL, &session));
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   printf("%.2f %% of %d test images right\n", 100 * test(session, &m, &others), others.count);
   weir_session_destroy(session);
   weir_graph_release(graph);
-  weir_dataset_destroy(data);
+  weir_batcher_destroy(data);
   unload(digits);
   unload(others);
   return 0;

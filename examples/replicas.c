@@ -93,11 +93,11 @@ static weir_session_t* connect_to(weir_graph_t* graph, const options_t* o) {
 // Takes steps until the chief, who takes them, too, says that it is enough.
 static void train(weir_session_t* session, const model_t* m, const options_t* o) {
   data_t digits = load("data/mnist", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
-  weir_dataset_t* data = NULL;
+  weir_batcher_t* data = NULL;
   weir_coordinator_t* coordinator = NULL;
   weir_fit_result_t result;
   const bool is_chief = o->worker == 0;
-  check(weir_dataset_create(((weir_tensor_t*[]){digits.images, digits.labels}), 2, &data,
+  check(weir_batcher_create(((weir_tensor_t*[]){digits.images, digits.labels}), 2, &data,
                             .batch_size = BATCH, .seed = 1 + (uint64_t)o->worker));
   check(weir_coordinator_create(&coordinator));
   check(weir_wait_initialized(session, m->missing, .init = is_chief ? m->init : NULL,
@@ -109,7 +109,7 @@ static void train(weir_session_t* session, const model_t* m, const options_t* o)
   check(weir_coordinator_join(coordinator, PATIENCE_MS));
   printf("worker %d took %lld steps\n", o->worker, (long long)result.step);
   weir_coordinator_destroy(coordinator);
-  weir_dataset_destroy(data);
+  weir_batcher_destroy(data);
   unload(digits);
 }
 

@@ -56,11 +56,11 @@ static void destroy(model_t m) {
   weir_graph_release(m.graph);
 }
 
-// Images of digits |first| to |first| + 4, at most |most|, as a data set of |batch| each. Their
+// Images of digits |first| to |first| + 4, at most |most|, as a batcher of |batch| each. Their
 // labels count from 0.
-static weir_dataset_t* select_digits(const data_t* d, int first, int most, int batch) {
+static weir_batcher_t* select_digits(const data_t* d, int first, int most, int batch) {
   weir_tensor_t* columns[2];
-  weir_dataset_t* data = NULL;
+  weir_batcher_t* data = NULL;
   const uint8_t *images = weir_tensor_data(d->images), *digits = weir_tensor_data(d->labels);
   check(weir_tensor_create(WEIR_DTYPE_UINT8, WEIR_DIMS(most, 28, 28), &columns[0]));
   check(weir_tensor_create(WEIR_DTYPE_INT32, WEIR_DIMS(most), &columns[1]));
@@ -75,20 +75,20 @@ static weir_dataset_t* select_digits(const data_t* d, int first, int most, int b
     check(weir_tensor_slice(all, 0, count, &columns[i]));
     weir_tensor_release(all);
   }
-  check(weir_dataset_create(columns, 2, &data, .batch_size = batch, .seed = 1));
+  check(weir_batcher_create(columns, 2, &data, .batch_size = batch, .seed = 1));
   for (int i = 0; i < 2; ++i) weir_tensor_release(columns[i]);
   return data;
 }
 
-static void train(const model_t* m, weir_dataset_t* data, int steps) {
+static void train(const model_t* m, weir_batcher_t* data, int steps) {
   weir_edge_t inputs[] = {m->images, m->labels};
   check(weir_fit(m->session, m->step, m->loss, NULL, .max_steps = steps, .data = data,
                  .inputs = inputs, .is_quiet = true));
 }
 
-static float test(const model_t* m, weir_dataset_t* data) {
+static float test(const model_t* m, weir_batcher_t* data) {
   weir_tensor_t *batch[2], *result = NULL;
-  check(weir_dataset_next(data, batch));
+  check(weir_batcher_next(data, batch));
   weir_step_spec_t spec = {WEIR_FEEDS({m->images, batch[0]}, {m->labels, batch[1]}),
                            WEIR_FETCHES(m->accuracy)};
   check(weir_session_run(m->session, &spec, &result));
@@ -100,10 +100,10 @@ int main(int argc, char** argv) {
   const int steps = steps_option(argc, argv, 400);
   data_t all = load("data/mnist", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
   data_t others = load("data/mnist", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte");
-  weir_dataset_t* low = select_digits(&all, 0, all.count, BATCH);
-  weir_dataset_t* low_test = select_digits(&others, 0, 2000, 2000);
-  weir_dataset_t* few = select_digits(&all, 5, FEW, FEW);
-  weir_dataset_t* high_test = select_digits(&others, 5, 2000, 2000);
+  weir_batcher_t* low = select_digits(&all, 0, all.count, BATCH);
+  weir_batcher_t* low_test = select_digits(&others, 0, 2000, 2000);
+  weir_batcher_t* few = select_digits(&all, 5, FEW, FEW);
+  weir_batcher_t* high_test = select_digits(&others, 5, 2000, 2000);
 
   model_t first = build(false);
   train(&first, low, steps);
@@ -124,8 +124,8 @@ int main(int argc, char** argv) {
   destroy(second);
 
   weir_buffer_free(path);
-  weir_dataset_t* sets[] = {low, low_test, few, high_test};
-  for (int i = 0; i < 4; ++i) weir_dataset_destroy(sets[i]);
+  weir_batcher_t* sets[] = {low, low_test, few, high_test};
+  for (int i = 0; i < 4; ++i) weir_batcher_destroy(sets[i]);
   unload(all);
   unload(others);
   return 0;

@@ -1,5 +1,6 @@
-// input.h — Input: records and Examples, data sets in memory, and pipelines of readers and queues
-// whose threads a coordinator starts and stops.
+// input.h — Input: records and Examples, batchers of tensors in memory, and pipelines of readers
+// and queues whose threads a coordinator starts and stops. weir/dataset.h has pipelines without
+// those.
 //
 //   weir_edge_t files = weir_string_input_producer(s, names, 2, .epochs = 1);
 //   weir_edge_t record = weir_read_records(s, files).value, batch;
@@ -150,33 +151,34 @@ WEIR_API void weir_example_bytes(weir_example_t* example, const char* name, cons
 WEIR_API WEIR_MUST_USE weir_status_t* weir_example_write(const weir_example_t* example,
                                                          weir_record_writer_t* writer);
 
-// ---- data sets in memory: batches of rows, in a new order every epoch. Thread-compatible. ----
-typedef struct weir_dataset_t weir_dataset_t;
-typedef struct weir_dataset_options_t {
+// ---- batchers: tensors in memory by batches of rows, in a new order every epoch.
+// Thread-compatible. ----
+typedef struct weir_batcher_t weir_batcher_t;
+typedef struct weir_batcher_options_t {
   int reserved;
   int batch_size;       // 0: 32
   bool no_shuffle;      // rows come in order, as views that copy nothing
   uint64_t seed;        // of the orders: the same gives the same
   int epochs;           // 0: for ever
   bool drop_remainder;  // no smaller batch at the end of an epoch
-} weir_dataset_options_t;
+} weir_batcher_options_t;
 // |tensors| (retained) have the same number of rows, at least one batch of them when the remainder
 // is dropped. INVALID_ARGUMENT says what does not fit.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_dataset_create_with(
-    weir_tensor_t* const* tensors, int count, const weir_dataset_options_t* options,
-    weir_dataset_t** out_dataset);
-#define weir_dataset_create(tensors, count, out_dataset, ...)                               \
-  weir_dataset_create_with(tensors, count, &(const weir_dataset_options_t){0, __VA_ARGS__}, \
-                           out_dataset)
-WEIR_API void weir_dataset_destroy(weir_dataset_t* dataset);
+WEIR_API WEIR_MUST_USE weir_status_t* weir_batcher_create_with(
+    weir_tensor_t* const* tensors, int count, const weir_batcher_options_t* options,
+    weir_batcher_t** out_batcher);
+#define weir_batcher_create(tensors, count, out_batcher, ...)                               \
+  weir_batcher_create_with(tensors, count, &(const weir_batcher_options_t){0, __VA_ARGS__}, \
+                           out_batcher)
+WEIR_API void weir_batcher_destroy(weir_batcher_t* batcher);
 // The next batch: one tensor each, the caller's to release. OUT_OF_RANGE after the last epoch.
-WEIR_API WEIR_MUST_USE weir_status_t* weir_dataset_next(weir_dataset_t* dataset,
+WEIR_API WEIR_MUST_USE weir_status_t* weir_batcher_next(weir_batcher_t* batcher,
                                                         weir_tensor_t** out_tensors);
-WEIR_API int weir_dataset_tensor_count(const weir_dataset_t* dataset);
-WEIR_API int64_t weir_dataset_batch_count(const weir_dataset_t* dataset);  // of one epoch
-WEIR_API int64_t weir_dataset_epoch(const weir_dataset_t* dataset);        // finished so far
+WEIR_API int weir_batcher_tensor_count(const weir_batcher_t* batcher);
+WEIR_API int64_t weir_batcher_batch_count(const weir_batcher_t* batcher);  // of one epoch
+WEIR_API int64_t weir_batcher_epoch(const weir_batcher_t* batcher);        // finished so far
 // Goes to batch |index|, counted over all epochs: where a resumed run goes on.
-WEIR_API void weir_dataset_seek(weir_dataset_t* dataset, int64_t index);
+WEIR_API void weir_batcher_seek(weir_batcher_t* batcher, int64_t index);
 
 #ifdef __cplusplus
 }

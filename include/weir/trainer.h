@@ -56,7 +56,7 @@ typedef struct weir_fit_options_t {
   weir_node_t* init;  // run first, unless a checkpoint is resumed; NULL: state is as it is
 
   // What to feed. A resumed run goes on in the data where the checkpoint was made.
-  weir_dataset_t* data;       // its batches, into
+  weir_batcher_t* data;       // its batches, into
   const weir_edge_t* inputs;  // one edge a tensor of it
   // Adds feeds of its own to |feeds|, of which |*count| are there; their tensors are released after
   // the step. OUT_OF_RANGE ends the loop.

@@ -1,4 +1,4 @@
-// input_test.c — Coordinators, queue runners, pipelines over record files, data sets in memory.
+// input_test.c — Coordinators, queue runners, pipelines over record files, batchers.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -342,25 +342,25 @@ static void test_runner_without_enqueue(void** state) {
   check_ok(weir_record_writer_close(NULL));
 }
 
-// ---- data sets ----
+// ---- batchers ----
 
-static void test_dataset_epochs(void** state) {
+static void test_batcher_epochs(void** state) {
   (void)state;
   weir_tensor_t* x = FLOATS(0, 1, 2, 3, 4, 5, 6);
   const char* texts[] = {"0", "1", "2", "3", "4", "5", "6"};
   weir_tensor_t* names = NULL;
   check_ok(weir_tensor_create_strings(1, &(int64_t){7}, texts, NULL, &names));
-  weir_dataset_t* d = NULL;
-  check_ok(weir_dataset_create(((weir_tensor_t*[]){x, names}), 2, &d, .batch_size = 3, .epochs = 2,
+  weir_batcher_t* d = NULL;
+  check_ok(weir_batcher_create(((weir_tensor_t*[]){x, names}), 2, &d, .batch_size = 3, .epochs = 2,
                                .seed = 9));
-  assert_int_equal(weir_dataset_batch_count(d), 3);
-  assert_int_equal(weir_dataset_tensor_count(d), 2);
+  assert_int_equal(weir_batcher_batch_count(d), 3);
+  assert_int_equal(weir_batcher_tensor_count(d), 2);
   float seen[2][7];
   int count = 0;
   weir_tensor_t* batch[2];
   for (int i = 0; i < 6; ++i) {
-    assert_int_equal(weir_dataset_epoch(d), i / 3);
-    check_ok(weir_dataset_next(d, batch));
+    assert_int_equal(weir_batcher_epoch(d), i / 3);
+    check_ok(weir_batcher_next(d, batch));
     assert_int_equal(weir_tensor_dim(batch[0], 0), i % 3 == 2 ? 1 : 3);
     for (int64_t k = 0; k < weir_tensor_count(batch[0]); ++k, ++count) {
       size_t size = 0;
@@ -370,7 +370,7 @@ static void test_dataset_epochs(void** state) {
     weir_tensor_release(batch[0]);
     weir_tensor_release(batch[1]);
   }
-  check_error(weir_dataset_next(d, batch), WEIR_OUT_OF_RANGE, "2 epochs");
+  check_error(weir_batcher_next(d, batch), WEIR_OUT_OF_RANGE, "2 epochs");
   int sums[2] = {0};
   for (int e = 0; e < 2; ++e)
     for (int i = 0; i < 7; ++i) sums[e] |= 1 << (int)seen[e][i];
@@ -378,37 +378,37 @@ static void test_dataset_epochs(void** state) {
   assert_int_equal(sums[1], 127);
   assert_memory_not_equal(seen[0], seen[1], sizeof(seen[0]));
   // Going back gives the same batches again.
-  weir_dataset_seek(d, 4);
-  check_ok(weir_dataset_next(d, batch));
+  weir_batcher_seek(d, 4);
+  check_ok(weir_batcher_next(d, batch));
   assert_memory_equal(weir_tensor_data(batch[0]), &seen[1][3], 3 * sizeof(float));
   weir_tensor_release(batch[0]);
   weir_tensor_release(batch[1]);
-  weir_dataset_destroy(d);
+  weir_batcher_destroy(d);
   weir_tensor_release(x);
   weir_tensor_release(names);
 }
 
-static void test_dataset_in_order(void** state) {
+static void test_batcher_in_order(void** state) {
   (void)state;
   weir_tensor_t *x = FLOATS(0, 1, 2, 3, 4), *batch = NULL;
-  weir_dataset_t* d = NULL;
+  weir_batcher_t* d = NULL;
   check_ok(
-      weir_dataset_create(&x, 1, &d, .batch_size = 2, .no_shuffle = true, .drop_remainder = true));
+      weir_batcher_create(&x, 1, &d, .batch_size = 2, .no_shuffle = true, .drop_remainder = true));
   const float expected[][2] = {{0, 1}, {2, 3}, {0, 1}};
   for (int i = 0; i < 3; ++i) {
-    check_ok(weir_dataset_next(d, &batch));
+    check_ok(weir_batcher_next(d, &batch));
     check_floats(batch, 0, expected[i][0], expected[i][1]);
     weir_tensor_release(batch);
   }
-  weir_dataset_destroy(d);
+  weir_batcher_destroy(d);
   weir_tensor_t* shorter = FLOATS(1, 2);
   weir_tensor_t* scalar = make_float(1);
-  check_error(weir_dataset_create(((weir_tensor_t*[]){x, shorter}), 2, &d), WEIR_INVALID_ARGUMENT,
+  check_error(weir_batcher_create(((weir_tensor_t*[]){x, shorter}), 2, &d), WEIR_INVALID_ARGUMENT,
               "has 2 rows");
-  check_error(weir_dataset_create(&scalar, 1, &d), WEIR_INVALID_ARGUMENT, "scalar");
-  check_error(weir_dataset_create(&x, 1, &d, .batch_size = 6, .drop_remainder = true),
+  check_error(weir_batcher_create(&scalar, 1, &d), WEIR_INVALID_ARGUMENT, "scalar");
+  check_error(weir_batcher_create(&x, 1, &d, .batch_size = 6, .drop_remainder = true),
               WEIR_INVALID_ARGUMENT, "do not make a batch");
-  check_error(weir_dataset_create(&x, 1, &d, .batch_size = -1), WEIR_INVALID_ARGUMENT, "-1 rows");
+  check_error(weir_batcher_create(&x, 1, &d, .batch_size = -1), WEIR_INVALID_ARGUMENT, "-1 rows");
   weir_tensor_release(x);
   weir_tensor_release(shorter);
   weir_tensor_release(scalar);
@@ -427,7 +427,7 @@ int main(void) {
                                      cmocka_unit_test(test_padded_and_many),
                                      cmocka_unit_test(test_pipeline_errors_stick),
                                      cmocka_unit_test(test_runner_without_enqueue),
-                                     cmocka_unit_test(test_dataset_epochs),
-                                     cmocka_unit_test(test_dataset_in_order)};
+                                     cmocka_unit_test(test_batcher_epochs),
+                                     cmocka_unit_test(test_batcher_in_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

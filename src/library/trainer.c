@@ -134,7 +134,7 @@ static weir_status_t* begin(loop_t* loop) {
     weir_buffer_free(prefix);
     if (status) return status;
   }
-  if (loop->result.is_resumed && o->data) weir_dataset_seek(o->data, loop->state.step);
+  if (loop->result.is_resumed && o->data) weir_batcher_seek(o->data, loop->state.step);
   if (loop->result.is_resumed || !o->init) return NULL;
   weir_tensor_t* none = NULL;
   return run_spec(loop, &(const weir_step_spec_t){WEIR_TARGETS(o->init)}, &none);
@@ -146,8 +146,8 @@ static weir_status_t* gather_feeds(loop_t* loop, weir_feed_t* feeds, int* count)
   const weir_fit_options_t* o = loop->o;
   if (o->data) {
     weir_tensor_t* batch[WEIR_FIT_MAX_FEEDS] = {NULL};
-    const int tensors = weir_dataset_tensor_count(o->data);
-    WEIR_TRY(weir_dataset_next(o->data, batch));
+    const int tensors = weir_batcher_tensor_count(o->data);
+    WEIR_TRY(weir_batcher_next(o->data, batch));
     for (int i = 0; i < tensors; ++i) feeds[(*count)++] = (weir_feed_t){o->inputs[i], batch[i]};
   }
   return o->feed ? o->feed(o->arg, loop->state.step, feeds, count) : NULL;
@@ -266,10 +266,10 @@ static weir_status_t* check_arguments(const loop_t* loop) {
                                                         : NULL;
   if (wrong) return WEIR_STATUS(INVALID_ARGUMENT, "fit: %s", wrong);
   if (!o->data) return NULL;
-  const int tensors = weir_dataset_tensor_count(o->data);
+  const int tensors = weir_batcher_tensor_count(o->data);
   if (o->inputs && tensors <= WEIR_FIT_MAX_FEEDS) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
-                     "fit: a data set of %d tensors needs as many inputs, at most %d", tensors,
+                     "fit: a batcher of %d tensors needs as many inputs, at most %d", tensors,
                      WEIR_FIT_MAX_FEEDS);
 }
 

@@ -18,7 +18,7 @@ typedef struct world_t {
   weir_edge_t x, y, w, loss, summaries;
   weir_node_t *init, *step;
   weir_saver_t* saver;
-  weir_dataset_t* data;
+  weir_batcher_t* data;
   int calls;  // of a callback
 } world_t;
 
@@ -40,7 +40,7 @@ static world_t open_world(void) {
   check_ok(weir_session_create(world.graph, NULL, &world.session));
   weir_tensor_t *x = FLOATS(1, 2, 3, 4), *y = FLOATS(3, 6, 9, 12);
   check_ok(
-      weir_dataset_create(((weir_tensor_t*[]){x, y}), 2, &world.data, .batch_size = 2, .seed = 1));
+      weir_batcher_create(((weir_tensor_t*[]){x, y}), 2, &world.data, .batch_size = 2, .seed = 1));
   weir_tensor_release(x);
   weir_tensor_release(y);
   return world;
@@ -50,7 +50,7 @@ static void close_world(world_t* world) {
   char command[128];
   snprintf(command, sizeof(command), "rm -rf '%s'", world->directory);
   assert_int_equal(system(command), 0);
-  weir_dataset_destroy(world->data);
+  weir_batcher_destroy(world->data);
   weir_saver_destroy(world->saver);
   weir_session_destroy(world->session);
   weir_graph_release(world->graph);
@@ -88,7 +88,7 @@ static void test_resumes(void** state) {
   check_ok(FIT(&whole, NULL, .max_steps = 9));
   check_ok(FIT(&cut, &result, .max_steps = 5, .directory = cut.directory, .saver = cut.saver));
   assert_false(result.is_resumed);
-  weir_dataset_seek(cut.data, 0);  // as in a new process
+  weir_batcher_seek(cut.data, 0);  // as in a new process
   check_ok(weir_session_run_target(cut.session, cut.init));
   check_ok(FIT(&cut, &result, .max_steps = 9, .directory = cut.directory, .saver = cut.saver));
   assert_true(result.is_resumed);
@@ -126,13 +126,13 @@ static void test_data_ends(void** state) {
   world_t w = open_world();
   weir_fit_result_t result;
   weir_tensor_t* x = FLOATS(1, 2, 3);
-  weir_dataset_t* once = NULL;
-  check_ok(weir_dataset_create(((weir_tensor_t*[]){x, x}), 2, &once, .batch_size = 2, .epochs = 2));
+  weir_batcher_t* once = NULL;
+  check_ok(weir_batcher_create(((weir_tensor_t*[]){x, x}), 2, &once, .batch_size = 2, .epochs = 2));
   check_ok(weir_fit(w.session, w.step, w.loss, &result, .is_quiet = true, .init = w.init,
                     .data = once, .inputs = (const weir_edge_t[]){w.x, w.y}));
   assert_int_equal(result.step, 4);
   assert_int_equal(result.reason, WEIR_STOP_DATA);
-  weir_dataset_destroy(once);
+  weir_batcher_destroy(once);
   weir_tensor_release(x);
   close_world(&w);
 }

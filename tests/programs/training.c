@@ -198,7 +198,7 @@ static int train(const char* directory) {
   const int64_t count = 4;
   weir_graph_t* graph = NULL;
   weir_session_t* session = NULL;
-  weir_dataset_t* data = NULL;
+  weir_batcher_t* data = NULL;
   weir_tensor_t* tensors[2] = {NULL};
   weir_fit_result_t result;
   check(weir_graph_create(&graph));
@@ -215,14 +215,14 @@ static int train(const char* directory) {
   check(weir_session_create(graph, NULL, &session));
   check(weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, &count, xs, &tensors[0]));
   check(weir_tensor_create_from(WEIR_DTYPE_FLOAT, 1, &count, ys, &tensors[1]));
-  check(weir_dataset_create(tensors, 2, &data, .batch_size = 2));
+  check(weir_batcher_create(tensors, 2, &data, .batch_size = 2));
   check(weir_fit(session, step, loss, &result, .max_steps = 2000000, .init = init, .data = data,
                  .inputs = (const weir_edge_t[]){x, y}, .directory = directory, .saver = saver,
                  .item_name = "points"));
   printf("%s at step %lld%s\n", result.reason == WEIR_STOP_SIGNAL ? "interrupted" : "done",
          (long long)result.step, result.is_resumed ? ", resumed" : "");
   for (int i = 0; i < 2; ++i) weir_tensor_release(tensors[i]);
-  weir_dataset_destroy(data);
+  weir_batcher_destroy(data);
   weir_saver_destroy(saver);
   weir_session_destroy(session);
   weir_graph_release(graph);

@@ -1,4 +1,4 @@
-// dataset.c — Data sets in memory: batches of rows, in a new order every epoch.
+// batcher.c — Batchers: tensors in memory by batches of rows, in a new order every epoch.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,8 +7,8 @@
 
 enum { DEFAULT_BATCH = 32 };
 
-struct weir_dataset_t {
-  weir_dataset_options_t options;
+struct weir_batcher_t {
+  weir_batcher_options_t options;
   weir_tensor_t** tensors;  // retained
   int count;
   int64_t rows;
@@ -20,13 +20,13 @@ struct weir_dataset_t {
 
 static weir_status_t* check(weir_tensor_t* const* tensors, int count, int64_t batch,
                             bool drop_remainder) {
-  if (count < 1) return WEIR_STATUS(INVALID_ARGUMENT, "a data set needs a tensor");
+  if (count < 1) return WEIR_STATUS(INVALID_ARGUMENT, "a batcher needs a tensor");
   for (int i = 0; i < count; ++i) {
     if (weir_tensor_rank(tensors[i]) < 1)
-      return WEIR_STATUS(INVALID_ARGUMENT, "tensor %d of the data set is a scalar: no rows", i);
+      return WEIR_STATUS(INVALID_ARGUMENT, "tensor %d of the batcher is a scalar: no rows", i);
     if (weir_tensor_dim(tensors[i], 0) == weir_tensor_dim(tensors[0], 0)) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "tensor %d of the data set has %lld rows, tensor 0 %lld",
-                       i, (long long)weir_tensor_dim(tensors[i], 0),
+    return WEIR_STATUS(INVALID_ARGUMENT, "tensor %d of the batcher has %lld rows, tensor 0 %lld", i,
+                       (long long)weir_tensor_dim(tensors[i], 0),
                        (long long)weir_tensor_dim(tensors[0], 0));
   }
   const int64_t rows = weir_tensor_dim(tensors[0], 0);
@@ -36,39 +36,39 @@ static weir_status_t* check(weir_tensor_t* const* tensors, int count, int64_t ba
                      (long long)batch);
 }
 
-weir_status_t* weir_dataset_create_with(weir_tensor_t* const* tensors, int count,
-                                        const weir_dataset_options_t* options,
-                                        weir_dataset_t** out_dataset) {
-  options = options ? options : &(const weir_dataset_options_t){0};
+weir_status_t* weir_batcher_create_with(weir_tensor_t* const* tensors, int count,
+                                        const weir_batcher_options_t* options,
+                                        weir_batcher_t** out_batcher) {
+  options = options ? options : &(const weir_batcher_options_t){0};
   WEIR_REQUIRE_ARG(tensors);
-  WEIR_REQUIRE_ARG(out_dataset);
+  WEIR_REQUIRE_ARG(out_batcher);
   const int64_t batch = options->batch_size ? options->batch_size : DEFAULT_BATCH;
   WEIR_TRY(check(tensors, count, batch, options->drop_remainder));
-  weir_dataset_t* dataset = weir_calloc(1, sizeof(*dataset));
-  if (!dataset) return weir_out_of_memory();
+  weir_batcher_t* batcher = weir_calloc(1, sizeof(*batcher));
+  if (!batcher) return weir_out_of_memory();
   const int64_t rows = weir_tensor_dim(tensors[0], 0);
-  *dataset = (weir_dataset_t){.options = *options, .rows = rows, .ordered = -1};
-  dataset->options.batch_size = (int)batch;
-  dataset->batches = options->drop_remainder ? rows / batch : (rows + batch - 1) / batch;
-  dataset->tensors = weir_calloc((size_t)count, sizeof(*dataset->tensors));
+  *batcher = (weir_batcher_t){.options = *options, .rows = rows, .ordered = -1};
+  batcher->options.batch_size = (int)batch;
+  batcher->batches = options->drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+  batcher->tensors = weir_calloc((size_t)count, sizeof(*batcher->tensors));
   if (!options->no_shuffle)
-    dataset->order = weir_alloc_array((size_t)rows, sizeof(*dataset->order));
-  if (!dataset->tensors || (!dataset->order && !options->no_shuffle)) {
-    weir_dataset_destroy(dataset);
+    batcher->order = weir_alloc_array((size_t)rows, sizeof(*batcher->order));
+  if (!batcher->tensors || (!batcher->order && !options->no_shuffle)) {
+    weir_batcher_destroy(batcher);
     return weir_out_of_memory();
   }
-  dataset->count = count;
-  for (int i = 0; i < count; ++i) dataset->tensors[i] = weir_tensor_retain(tensors[i]);
-  *out_dataset = dataset;
+  batcher->count = count;
+  for (int i = 0; i < count; ++i) batcher->tensors[i] = weir_tensor_retain(tensors[i]);
+  *out_batcher = batcher;
   return NULL;
 }
 
-void weir_dataset_destroy(weir_dataset_t* dataset) {
-  if (!dataset) return;
-  for (int i = 0; i < dataset->count; ++i) weir_tensor_release(dataset->tensors[i]);
-  weir_free(dataset->tensors);
-  weir_free(dataset->order);
-  weir_free(dataset);
+void weir_batcher_destroy(weir_batcher_t* batcher) {
+  if (!batcher) return;
+  for (int i = 0; i < batcher->count; ++i) weir_tensor_release(batcher->tensors[i]);
+  weir_free(batcher->tensors);
+  weir_free(batcher->order);
+  weir_free(batcher);
 }
 
 // ---- orders ----
@@ -82,17 +82,17 @@ static uint64_t draw(uint64_t* state) {
 }
 
 // The order of an epoch depends on seed and epoch alone, so that a resumed run goes on alike.
-static void shuffle(weir_dataset_t* dataset, int64_t epoch) {
-  uint64_t state = dataset->options.seed;
+static void shuffle(weir_batcher_t* batcher, int64_t epoch) {
+  uint64_t state = batcher->options.seed;
   state = draw(&state) + (uint64_t)epoch;
-  for (int64_t i = 0; i < dataset->rows; ++i) dataset->order[i] = i;
-  for (int64_t i = dataset->rows - 1; i > 0; --i) {
+  for (int64_t i = 0; i < batcher->rows; ++i) batcher->order[i] = i;
+  for (int64_t i = batcher->rows - 1; i > 0; --i) {
     const int64_t k = (int64_t)(draw(&state) % (uint64_t)(i + 1));
-    const int64_t other = dataset->order[k];
-    dataset->order[k] = dataset->order[i];
-    dataset->order[i] = other;
+    const int64_t other = batcher->order[k];
+    batcher->order[k] = batcher->order[i];
+    batcher->order[i] = other;
   }
-  dataset->ordered = epoch;
+  batcher->ordered = epoch;
 }
 
 // ---- batches ----
@@ -129,42 +129,42 @@ static weir_status_t* gather(const weir_tensor_t* from, const int64_t* rows, int
   return status;
 }
 
-weir_status_t* weir_dataset_next(weir_dataset_t* dataset, weir_tensor_t** out_tensors) {
-  WEIR_REQUIRE_ARG(dataset);
+weir_status_t* weir_batcher_next(weir_batcher_t* batcher, weir_tensor_t** out_tensors) {
+  WEIR_REQUIRE_ARG(batcher);
   WEIR_REQUIRE_ARG(out_tensors);
-  const int64_t epoch = dataset->next / dataset->batches;
-  const int epochs = dataset->options.epochs;
+  const int64_t epoch = batcher->next / batcher->batches;
+  const int epochs = batcher->options.epochs;
   if (epochs > 0 && epoch >= epochs)
-    return WEIR_STATUS(OUT_OF_RANGE, "the data set ends after %d epochs", epochs);
-  if (dataset->order && dataset->ordered != epoch) shuffle(dataset, epoch);
-  const int64_t begin = dataset->next % dataset->batches * dataset->options.batch_size;
-  const int64_t end = WEIR_MIN(begin + dataset->options.batch_size, dataset->rows);
+    return WEIR_STATUS(OUT_OF_RANGE, "the batcher ends after %d epochs", epochs);
+  if (batcher->order && batcher->ordered != epoch) shuffle(batcher, epoch);
+  const int64_t begin = batcher->next % batcher->batches * batcher->options.batch_size;
+  const int64_t end = WEIR_MIN(begin + batcher->options.batch_size, batcher->rows);
   weir_status_t* status = NULL;
   int made = 0;
-  for (; made < dataset->count && !status; made += !status) {
-    weir_tensor_t* tensor = dataset->tensors[made];
-    status = dataset->order
-                 ? gather(tensor, dataset->order + begin, end - begin, &out_tensors[made])
+  for (; made < batcher->count && !status; made += !status) {
+    weir_tensor_t* tensor = batcher->tensors[made];
+    status = batcher->order
+                 ? gather(tensor, batcher->order + begin, end - begin, &out_tensors[made])
                  : weir_tensor_slice(tensor, begin, end, &out_tensors[made]);
   }
-  if (!status) ++dataset->next;
+  if (!status) ++batcher->next;
   for (int i = 0; status && i < made; ++i) weir_tensor_release(out_tensors[i]);
   return status;
 }
 
-int weir_dataset_tensor_count(const weir_dataset_t* dataset) {
-  WEIR_ASSERT_ARG(dataset);
-  return dataset->count;
+int weir_batcher_tensor_count(const weir_batcher_t* batcher) {
+  WEIR_ASSERT_ARG(batcher);
+  return batcher->count;
 }
-int64_t weir_dataset_batch_count(const weir_dataset_t* dataset) {
-  WEIR_ASSERT_ARG(dataset);
-  return dataset->batches;
+int64_t weir_batcher_batch_count(const weir_batcher_t* batcher) {
+  WEIR_ASSERT_ARG(batcher);
+  return batcher->batches;
 }
-int64_t weir_dataset_epoch(const weir_dataset_t* dataset) {
-  WEIR_ASSERT_ARG(dataset);
-  return dataset->next / dataset->batches;
+int64_t weir_batcher_epoch(const weir_batcher_t* batcher) {
+  WEIR_ASSERT_ARG(batcher);
+  return batcher->next / batcher->batches;
 }
-void weir_dataset_seek(weir_dataset_t* dataset, int64_t index) {
-  WEIR_ASSERT_ARG(dataset);
-  dataset->next = index > 0 ? index : 0;
+void weir_batcher_seek(weir_batcher_t* batcher, int64_t index) {
+  WEIR_ASSERT_ARG(batcher);
+  batcher->next = index > 0 ? index : 0;
 }
