@@ -268,6 +268,38 @@ static void append_result(const weir_op_t* op, const char* snake, weir_strbuf_t*
   weir_strbuf_puts(out, "  return result;\n}\n");
 }
 
+static const char* length_attr(const weir_arg_t* arg) {
+  return arg->number_attr ? arg->number_attr : arg->type_list_attr;
+}
+
+// Whether an argument before |index| says how long it is by the same attribute.
+static bool is_said_before(const weir_op_t* op, int index) {
+  for (int i = 0; i < index; ++i) {
+    const char* attr = length_attr(&op->inputs[i]);
+    if (attr && uses(length_attr(&op->inputs[index]), attr)) return true;
+  }
+  return false;
+}
+
+// Inputs alone do not tell where one list ends and another begins: the attributes that do are set.
+static void append_lengths(const weir_op_t* op, weir_strbuf_t* out) {
+  int lengths = 0;
+  for (int i = 0; i < op->input_count; ++i)
+    lengths += is_list_arg(&op->inputs[i]) && !is_said_before(op, i);
+  for (int i = 0; lengths > 1 && i < op->input_count; ++i) {
+    const weir_arg_t* arg = &op->inputs[i];
+    if (!is_list_arg(arg) || is_said_before(op, i)) continue;
+    const char* name = safe_name(arg->name);
+    if (arg->number_attr)
+      weir_strbuf_printf(out,
+                         "  weir_attr_list_add(&attr_list_, weir_attr_int(\"%s\", %s_count));\n",
+                         arg->number_attr, name);
+    else
+      weir_strbuf_printf(out, "  weir_attr_list_add_types_of(&attr_list_, \"%s\", %s, %s_count);\n",
+                         arg->type_list_attr, name, name);
+  }
+}
+
 static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
   weir_strbuf_t out = {0};
   int options = option_count(op);
@@ -289,6 +321,7 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
       weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, %s, %s_count);\n", name, name);
     else weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, &%s, 1);\n", name);
   }
+  append_lengths(op, &out);
   for (int i = 0; i < op->attr_count; ++i) {
     if (!is_parameter(op, &op->attrs[i])) continue;
     weir_strbuf_puts(&out, "  ");

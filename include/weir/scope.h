@@ -89,6 +89,8 @@ WEIR_API weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int6
                                        const float* values);
 WEIR_API weir_edge_t weir_const_bool(weir_scope_t* scope, bool value);
 WEIR_API weir_edge_t weir_const_string(weir_scope_t* scope, const char* value);
+WEIR_API weir_edge_t weir_const_strings(weir_scope_t* scope, const char* const* values,
+                                        int count);  // string vector
 #define WEIR_DIMS(...) \
   (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
 

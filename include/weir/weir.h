@@ -10,6 +10,7 @@
 #include "weir/edge.h"
 #include "weir/embedding.h"
 #include "weir/file.h"
+#include "weir/function.h"
 #include "weir/graph.h"
 #include "weir/initializer.h"
 #include "weir/input.h"

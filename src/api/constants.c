@@ -50,15 +50,31 @@ weir_edge_t weir_const_floats(weir_scope_t* scope, int rank, const int64_t* dims
   return const_of(scope, WEIR_DTYPE_FLOAT, rank, dims, values);
 }
 
-weir_edge_t weir_const_string(weir_scope_t* scope, const char* value) {
-  WEIR_ASSERT_ARG(scope);
+static weir_edge_t const_of_strings(weir_scope_t* scope, int rank, const int64_t* dims,
+                                    const char* const* values) {
   weir_tensor_t* tensor = NULL;
-  if (!WEIR_HAS_ARG(scope, value)) return WEIR_NO_EDGE;
-  weir_status_t* status = weir_tensor_create_strings(0, NULL, &value, NULL, &tensor);
+  weir_status_t* status = weir_tensor_create_strings(rank, dims, values, NULL, &tensor);
   if (status) weir_scope_fail(scope, status);
   weir_edge_t edge = weir_const(scope, tensor);
   weir_tensor_release(tensor);
   return edge;
+}
+
+weir_edge_t weir_const_string(weir_scope_t* scope, const char* value) {
+  WEIR_ASSERT_ARG(scope);
+  if (!WEIR_HAS_ARG(scope, value)) return WEIR_NO_EDGE;
+  return const_of_strings(scope, 0, NULL, &value);
+}
+
+weir_edge_t weir_const_strings(weir_scope_t* scope, const char* const* values, int count) {
+  WEIR_ASSERT_ARG(scope);
+  const int64_t size = count;
+  if (!weir_scope_has_count(scope, count, __func__, "count")) return WEIR_NO_EDGE;
+  if (count > 0 && !WEIR_HAS_ARG(scope, values)) return WEIR_NO_EDGE;
+  for (int i = 0; i < count; ++i) {
+    if (!WEIR_HAS_ARG(scope, values[i])) return WEIR_NO_EDGE;
+  }
+  return const_of_strings(scope, 1, &size, values);
 }
 
 // ---- variables ----
@@ -97,6 +113,13 @@ static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge
   if (!name || weir_edge_is_none(initial)) {
     weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' has no %s",
                                        name ? name : "", name ? "initial value" : "name"));
+    return WEIR_NO_EDGE;
+  }
+  if (root->function) {
+    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT,
+                                       "variable '%s' is made inside a function: make it outside, "
+                                       "and use its value",
+                                       name));
     return WEIR_NO_EDGE;
   }
   weir_status_t* status = weir_graph_check_edge(root->graph, initial, "initial value", 0);

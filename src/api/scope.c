@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "api/control.h"
+#include "api/function.h"
 
 weir_scope_t* weir_scope_create(weir_graph_t* graph) {
   WEIR_ASSERT_ARG(graph);
@@ -253,6 +254,7 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
   scope->next_name = NULL;
   weir_control_inputs_t in = {
       .inputs = inputs, .controls = scope->controls, .control_count = scope->control_count};
+  if (scope->root->function && !weir_function_capture(scope, &in.inputs)) return NULL;
   bool has_control = scope->control || scope->root->controls;
   if (has_control && !weir_control_place(scope, op, &in)) return NULL;
   weir_node_params_t params = {.op = op,
@@ -331,6 +333,21 @@ void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_sh
     if (!shapes[i]) return;
   }
   weir_attr_list_add(list, weir_attr_shapes(name, shapes, (size_t)value.count));
+}
+
+void weir_attr_list_add_types_of(weir_attr_list_t* list, const char* name, const weir_edge_t* edges,
+                                 int count) {
+  if (list->scope->root->status || count < 0) return;
+  weir_dtype_t* types = weir_arena_array(&list->scope->root->arena, (size_t)count, sizeof(*types));
+  if (!types) {
+    weir_scope_fail(list->scope, weir_out_of_memory());
+    return;
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!weir_control_is_edge(edges[i])) return;
+    types[i] = weir_dtype_base(weir_edge_dtype(edges[i]));
+  }
+  weir_attr_list_add(list, weir_attr_types(name, types, (size_t)count));
 }
 
 void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count) {

@@ -29,8 +29,9 @@ typedef struct weir_scope_root_t {
   weir_scope_collection_t* collections;
   weir_control_t** controls;  // by node id, where a node is inside a loop or branch; on the heap
   size_t control_capacity;
-  struct weir_capture_t* tokens;  // nodes → values that come after them
-  int64_t seed;                   // of what is random; 0: the machine's
+  struct weir_capture_t* tokens;           // nodes → values that come after them
+  int64_t seed;                            // of what is random; 0: the machine's
+  struct weir_function_scope_t* function;  // NULL: nodes are no function's (api/function.h)
 } weir_scope_root_t;
 
 struct weir_scope_t {
@@ -65,10 +66,13 @@ void weir_attr_list_add_func(weir_attr_list_t* list, const char* name, const cha
 void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims_t value);
 void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value);
 void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_shapes_t value);
-// Inputs of an op, lists flattened.
+// The types of |edges|; left out where one is none, which the graph refuses.
+void weir_attr_list_add_types_of(weir_attr_list_t* list, const char* name, const weir_edge_t* edges,
+                                 int count);
 // Whether |count| is one; if not, INVALID_ARGUMENT that names |function| and |name| sticks.
 bool weir_scope_has_count(weir_scope_t* scope, int count, const char* function, const char* name);
 
+// Inputs of an op, lists flattened.
 typedef struct weir_edge_list_t {
   weir_edge_t* items;
   int count;

@@ -57,7 +57,8 @@ WEIR_MUST_USE weir_status_t* weir_function_instantiate(weir_function_library_t* 
                                                        weir_function_body_t* out_body);
 void weir_function_body_free(weir_function_body_t* body);
 
-// Makes a FunctionDef of a body and adds it under |name|: how gradients of functions come to be.
+// Makes a FunctionDef of a body (its arguments and results, and all nodes of its graph) and adds it
+// under |name|, which must be free (function_def.c).
 WEIR_MUST_USE weir_status_t* weir_function_library_add_body(weir_function_library_t* library,
                                                             const char* name,
                                                             const weir_function_body_t* body);

@@ -75,33 +75,51 @@ weir_status_t* weir_node_def_parse(weir_view_t message, weir_arena_t* arena,
   return weir_status_prefix(status, "node '%.*s': ", WEIR_VIEW_ARG(out_node->name));
 }
 
-static void write_input(weir_edge_t edge, weir_strbuf_t* out) {
-  size_t begin = weir_wire_begin(out, NODE_INPUT);
+static void write_value(weir_edge_t edge, weir_strbuf_t* out) {
   weir_strbuf_puts(out, edge.node->def.name);
   if (edge.index > 0) weir_strbuf_printf(out, ":%d", edge.index);
-  weir_wire_end(out, begin);
 }
 
-weir_status_t* weir_node_def_write(const weir_node_t* node, weir_strbuf_t* out) {
-  weir_wire_put_string(out, NODE_NAME, node->def.name);
-  weir_wire_put_string(out, NODE_OP, node->def.op_name);
-  for (int i = 0; i < node->def.input_count; ++i) write_input(node->inputs[i], out);
+// How an output is named where the node is.
+typedef void (*write_value_fn_t)(weir_edge_t edge, weir_strbuf_t* out);
+
+static void write_inputs(const weir_node_t* node, write_value_fn_t value, weir_strbuf_t* out) {
+  for (int i = 0; i < node->def.input_count; ++i) {
+    size_t begin = weir_wire_begin(out, NODE_INPUT);
+    value(node->inputs[i], out);
+    weir_wire_end(out, begin);
+  }
   for (int i = 0; i < node->control_count; ++i) {
     size_t begin = weir_wire_begin(out, NODE_INPUT);
     weir_strbuf_putc(out, '^');
     weir_strbuf_puts(out, node->control_inputs[i]->def.name);
     weir_wire_end(out, begin);
   }
+}
+
+static weir_status_t* write_node(const weir_node_t* node, write_value_fn_t value,
+                                 weir_strbuf_t* out) {
+  weir_wire_put_string(out, NODE_NAME, node->def.name);
+  weir_wire_put_string(out, NODE_OP, node->def.op_name);
+  write_inputs(node, value, out);
   if (*node->def.device) weir_wire_put_string(out, NODE_DEVICE, node->def.device);
   for (size_t i = 0; i < node->def.attrs.count; ++i) {
     const weir_named_attr_t* attr = &node->def.attrs.items[i];
     size_t entry = weir_wire_begin(out, NODE_ATTR);
     weir_wire_put_string(out, ENTRY_KEY, attr->name);
-    size_t value = weir_wire_begin(out, ENTRY_VALUE);
+    size_t begin = weir_wire_begin(out, ENTRY_VALUE);
     WEIR_TRY(weir_attr_write(&attr->value, out));
-    weir_wire_end(out, value);
+    weir_wire_end(out, begin);
     weir_wire_end(out, entry);
   }
   weir_strbuf_append(out, node->unknown_fields.data, node->unknown_fields.size);
   return NULL;
+}
+
+weir_status_t* weir_node_def_write(const weir_node_t* node, weir_strbuf_t* out) {
+  return write_node(node, write_value, out);
+}
+
+weir_status_t* weir_function_node_write(const weir_node_t* node, weir_strbuf_t* out) {
+  return write_node(node, weir_function_write_value, out);
 }

@@ -21,5 +21,8 @@ WEIR_MUST_USE weir_status_t* weir_node_def_parse(weir_view_t message, weir_arena
                                                  weir_parsed_node_t* out_node);
 // Appends the fields of |node| as a NodeDef message.
 WEIR_MUST_USE weir_status_t* weir_node_def_write(const weir_node_t* node, weir_strbuf_t* out);
+// The same of a node within a FunctionDef, where outputs have other names (function_def.c).
+WEIR_MUST_USE weir_status_t* weir_function_node_write(const weir_node_t* node, weir_strbuf_t* out);
+void weir_function_write_value(weir_edge_t edge, weir_strbuf_t* out);
 
 #endif  // WEIR_GRAPH_NODE_DEF_H_

@@ -32,19 +32,6 @@ int weir_queue_runners(weir_scope_t* scope, weir_queue_runner_t* out_runners, in
 
 // ---- strings and records ----
 
-static weir_edge_t string_vector(weir_scope_t* scope, const char* const* strings, int count) {
-  weir_tensor_t* tensor = NULL;
-  const int64_t size = count;
-  weir_status_t* status = weir_tensor_create_strings(1, &size, strings, NULL, &tensor);
-  if (status) {
-    weir_scope_fail(scope, status);
-    return WEIR_LIB_NONE;
-  }
-  weir_edge_t edge = weir_const(scope, tensor);
-  weir_tensor_release(tensor);
-  return edge;
-}
-
 weir_edge_t weir_string_input_producer_with(weir_scope_t* scope, const char* const* strings,
                                             int count, const weir_producer_options_t* options) {
   options = options ? options : &(const weir_producer_options_t){0};
@@ -54,7 +41,7 @@ weir_edge_t weir_string_input_producer_with(weir_scope_t* scope, const char* con
     return WEIR_LIB_NONE;
   }
   weir_scope_t* s = weir_scope_in(scope, "input_producer");
-  weir_edge_t all = string_vector(s, strings, count);
+  weir_edge_t all = weir_const_strings(s, strings, count);
   if (!options->no_shuffle) {
     weir_lib_seeds_t seeds = weir_lib_seeds(s, options->seed, 0);
     all = weir_random_shuffle(s, all, .seed = seeds.seed, .seed2 = seeds.seed2);
@@ -210,9 +197,9 @@ void weir_parse_dense(weir_scope_t* scope, weir_edge_t serialized,
     defaults[i] = dense_default(s, &features[i]);
     shapes[i] = features[i].shape.is_set ? features[i].shape : WEIR_SCALAR_SHAPE;
   }
-  weir_edge_t none = string_vector(s, NULL, 0);
+  weir_edge_t none = weir_const_strings(s, NULL, 0);
   weir_edge_t first =
-      weir_parse_example_v2(s, serialized, none, none, string_vector(s, names, count), none,
+      weir_parse_example_v2(s, serialized, none, none, weir_const_strings(s, names, count), none,
                             defaults, count, 0, ((weir_types_t){0}), ((weir_types_t){0}),
                             ((weir_types_t){0}), ((weir_shapes_t){shapes, count}))
           .dense_values;
