@@ -111,8 +111,8 @@ class SessionOptions(ctypes.Structure):
 
 
 class FitOptions(ctypes.Structure):
-    _fields_ = [('reserved', ctypes.c_int), ('max_steps', ctypes.c_int64), ('init', ctypes.c_void_p), ('data', ctypes.c_void_p),
-                ('inputs', ctypes.c_void_p), ('feed', ctypes.c_void_p), ('arg', ctypes.c_void_p), ('directory', ctypes.c_char_p),
+    _fields_ = [('reserved', ctypes.c_int), ('max_steps', ctypes.c_int64), ('init', ctypes.c_void_p), ('start', ctypes.c_void_p),
+                ('data', ctypes.c_void_p), ('inputs', ctypes.c_void_p), ('feed', ctypes.c_void_p), ('arg', ctypes.c_void_p), ('directory', ctypes.c_char_p),
                 ('events', ctypes.c_void_p), ('summaries', Edge), ('summary_every', ctypes.c_int), ('saver', ctypes.c_void_p),
                 ('save_every', ctypes.c_int), ('save_every_seconds', ctypes.c_double), ('no_resume', ctypes.c_bool),
                 ('evaluate', ctypes.c_void_p), ('evaluate_every', ctypes.c_int), ('patience', ctypes.c_int),

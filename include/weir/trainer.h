@@ -54,6 +54,8 @@ typedef struct weir_fit_options_t {
   int reserved;
   int64_t max_steps;  // in all; 0: until something else ends it
   weir_node_t* init;  // run first, unless a checkpoint is resumed; NULL: state is as it is
+  // Run after that in any case: what no checkpoint has, such as iterators of datasets. NULL: none.
+  weir_node_t* start;
 
   // What to feed. A resumed run goes on in the data where the checkpoint was made.
   weir_batcher_t* data;       // its batches, into

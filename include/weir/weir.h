@@ -6,6 +6,7 @@
 #include "weir/attention.h"
 #include "weir/clip.h"
 #include "weir/control.h"
+#include "weir/dataset.h"
 #include "weir/dtype.h"
 #include "weir/edge.h"
 #include "weir/embedding.h"

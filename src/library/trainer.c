@@ -121,6 +121,11 @@ static int64_t step_of(const char* prefix) {
   return end != dash + 1 && !*end && step > 0 ? step : 0;
 }
 
+static weir_status_t* run_node(loop_t* loop, weir_node_t* node) {
+  weir_tensor_t* none = NULL;
+  return run_spec(loop, &(const weir_step_spec_t){WEIR_TARGETS(node)}, &none);
+}
+
 // Restores the latest checkpoint or, without one, initialises.
 static weir_status_t* begin(loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
@@ -135,9 +140,8 @@ static weir_status_t* begin(loop_t* loop) {
     if (status) return status;
   }
   if (loop->result.is_resumed && o->data) weir_batcher_seek(o->data, loop->state.step);
-  if (loop->result.is_resumed || !o->init) return NULL;
-  weir_tensor_t* none = NULL;
-  return run_spec(loop, &(const weir_step_spec_t){WEIR_TARGETS(o->init)}, &none);
+  if (!loop->result.is_resumed && o->init) WEIR_TRY(run_node(loop, o->init));
+  return o->start ? run_node(loop, o->start) : NULL;
 }
 
 // ---- one step ----
