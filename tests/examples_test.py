@@ -102,6 +102,17 @@ def test_mnist_mlp():
     assert number(r'^([0-9.]+) % of 10000 test images right', run('mnist_mlp', '--steps=300').stdout) > 93
 
 
+def test_mnist_records(tmp_path):
+    (tmp_path / 'data').symlink_to(ROOT / 'data')
+    command = [BUILD / 'examples' / 'mnist_records', '--steps=200']
+    out = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert number(r'^([0-9.]+) % of 10000 test images right', out) > 88
+    names = sorted(str(path) for path in tmp_path.glob('runs/mnist_records/*.tfrecord'))
+    assert len(names) == 8
+    count = tf.data.TFRecordDataset(names).reduce(np.int64(0), lambda n, _: n + 1)
+    assert count.numpy() == 70000  # TensorFlow reads the files, too
+
+
 def test_char_lstm():
     out = run('char_lstm', '--steps=100').stdout
     assert number(r'^step 100  perplexity ([0-9.]+)', out) < 30  # there are 65 characters
