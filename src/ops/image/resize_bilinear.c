@@ -54,10 +54,12 @@ static void resize_free(resize_t* r) {
 }
 
 // ---- ResizeBilinear ----
+// The pixels of a row from |first| on.
 static void blend_row(const resize_t* r, const float* top, const float* bottom, float weight,
-                      float* restrict out) {
+                      int64_t first, float* restrict out) {
   const int64_t channels = r->s.channels;
-  for (int64_t x = 0; x < r->s.out_w; ++x, out += channels) {
+  out += first * channels;
+  for (int64_t x = first; x < r->s.out_w; ++x, out += channels) {
     const float wx = r->columns[x].weight;
     const int64_t left = r->columns[x].lower * channels, right = r->columns[x].upper * channels;
     for (int64_t c = 0; c < channels; ++c) {
@@ -68,14 +70,47 @@ static void blend_row(const resize_t* r, const float* top, const float* bottom, 
   }
 }
 
+// Pixels of three channels, as four numbers each: the fourth is the next pixel's first, and is
+// written over by it. The last ones, which nothing follows, are left to others. Returns how many
+// were made.
+typedef float four_t __attribute__((vector_size(16)));
+WEIR_INLINE four_t load_four(const float* from) {
+  four_t value;
+  memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+static int64_t blend_colours(const resize_t* r, const float* top, const float* bottom, float weight,
+                             float* restrict out) {
+  const int64_t limit = (r->s.image_w - 1) * 3;  // of what is read as four
+  int64_t x = 0;
+  for (; x < r->s.out_w - 1; ++x) {
+    const float wx = r->columns[x].weight;
+    const int64_t left = r->columns[x].lower * 3, right = r->columns[x].upper * 3;
+    if (right >= limit) break;
+    const four_t above_left = load_four(top + left), below_left = load_four(bottom + left);
+    const four_t above = above_left + (load_four(top + right) - above_left) * wx;
+    const four_t below = below_left + (load_four(bottom + right) - below_left) * wx;
+    const four_t value = above + (below - above) * weight;
+    memcpy(out + x * 3, &value, sizeof(value));
+  }
+  return x;
+}
+
+static void resize_row(const resize_t* r, const float* top, const float* bottom, float weight,
+                       float* restrict out) {
+  const int64_t done = r->s.channels == 3 ? blend_colours(r, top, bottom, weight, out) : 0;
+  blend_row(r, top, bottom, weight, done, out);
+}
+
 static void resize_rows(void* arg, int64_t begin, int64_t end) {
   const resize_t* r = arg;
   const int64_t in_row = r->s.image_w * r->s.channels;
   for (int64_t i = begin; i < end; ++i) {
     const spot_t* spot = &r->rows[i % r->s.out_h];
     const float* image = r->src + i / r->s.out_h * r->s.image_h * in_row;
-    blend_row(r, image + spot->lower * in_row, image + spot->upper * in_row, spot->weight,
-              (float*)r->dst + i * r->s.out_w * r->s.channels);
+    resize_row(r, image + spot->lower * in_row, image + spot->upper * in_row, spot->weight,
+               (float*)r->dst + i * r->s.out_w * r->s.channels);
   }
 }
 
