@@ -22,6 +22,23 @@ static void read_bytes(png_structp png, png_bytep to, size_t size) {
   p->rest = weir_view(p->rest.data + size, p->rest.size - size);
 }
 
+// Whether a part of the file says that it is longer than what is left: libpng would ask for that
+// much memory, up to 2 GB, before it reads the first byte of it.
+static bool is_cut_off(weir_view_t file) {
+  enum { kSignature = 8, kHead = 8, kSum = 4 };
+  if (file.size < kSignature || png_sig_cmp((png_const_bytep)file.data, 0, kSignature))
+    return false;
+  size_t at = kSignature;
+  while (file.size - at >= kHead + kSum) {
+    png_const_bytep head = (png_const_bytep)file.data + at;
+    const size_t length = png_get_uint_32(head);
+    if (length > file.size - at - kHead - kSum) return true;
+    if (memcmp(head + 4, "IEND", 4) == 0) break;
+    at += kHead + length + kSum;
+  }
+  return false;  // what is missing then is no more than a head: libpng says so
+}
+
 // ---- steps, each under a guard ----
 
 // Runs |step|, and returns its error or libpng's.
@@ -99,6 +116,7 @@ static weir_status_t* decode(weir_png_t* p) {
 // ---- the interface ----
 
 weir_status_t* weir_png_open(weir_view_t data, weir_png_t** out_png) {
+  if (is_cut_off(data)) return WEIR_STATUS(INVALID_ARGUMENT, "Invalid PNG: it is cut off");
   weir_png_t* p = weir_calloc(1, sizeof *p);
   if (!p) return weir_out_of_memory();
   p->rest = data;

@@ -73,6 +73,21 @@ static void test_damage(void** state) {
   weir_strbuf_free(&file);
 }
 
+// A file of 45 bytes with a part that says that it has 2 GB: refused before memory is asked for,
+// but that of the status.
+static void test_a_part_longer_than_the_file(void** state) {
+  (void)state;
+  static const uint8_t file[] =
+      "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\5\0\0\0\4\4\3\0\0\0\xb4\x1d\xe8\x73"
+      "\x7f\xff\xff\xffsPLTabcd";
+  weir_png_t* png = NULL;
+  weir_alloc_fail_at(2, true);
+  weir_status_t* status = weir_png_open(weir_view(file, sizeof file - 1), &png);
+  weir_alloc_fail_at(0, false);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  weir_status_destroy(status);
+}
+
 static void test_no_pixels(void** state) {
   (void)state;
   weir_strbuf_t file = {0};
@@ -85,8 +100,8 @@ static void test_no_pixels(void** state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                     cmocka_unit_test(test_damage),
-                                     cmocka_unit_test(test_no_pixels)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_round_trip), cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_a_part_longer_than_the_file), cmocka_unit_test(test_no_pixels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
