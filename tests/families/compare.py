@@ -13,7 +13,7 @@ from clusters import tf, tf1
 
 FORMS = ('graph', 'functions', 'tasks')
 STATE, WORK = '/job:ps/task:0', '/job:worker/task:0'
-KEEPERS = ('Dataset', 'Iterator', 'Var', 'Assign', 'Resource', 'Table', 'Queue')  # in names of ops that keep state
+KEEPERS = ('Dataset', 'Iterator', 'VarHandle', 'VarIs', 'Variable', 'Assign', 'Resource', 'Table', 'Queue')  # in names of ops that keep state
 
 
 class Form:
