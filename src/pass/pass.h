@@ -22,6 +22,7 @@ typedef struct weir_pass_ctx_t {
   weir_node_t** targets;  // nodes that must run; a pass may replace an entry by an equivalent node
   int target_count;
   bool has_moving_args;        // the body of a function: see weir_plan_params_t
+  bool is_part;                // cut out by a master: who named targets is not known here
   weir_dtype_t mixed;          // HALF or BFLOAT16: floats may become this type; INVALID: none does
   weir_evaluator_t evaluator;  // evaluate may be NULL: nothing is folded
 } weir_pass_ctx_t;

@@ -57,6 +57,7 @@ static weir_status_t* visit(unread_t* u, weir_node_t* node) {
 }
 
 weir_status_t* weir_pass_unread(weir_pass_ctx_t* ctx) {
+  if (ctx->is_part) return NULL;  // the master knows the targets, and has done it
   unread_t u = {0};
   weir_status_t* status = weir_rewrite_init(&u.rewrite, ctx->graph);
   if (!status) status = weir_rewrite_mark_live(ctx, &u.rewrite.arena, &u.live);

@@ -124,6 +124,7 @@ static weir_pass_ctx_t pass_ctx(weir_program_t* program, const weir_source_t* so
                            .targets = source->targets,
                            .target_count = source->target_count,
                            .has_moving_args = source->is_function,
+                           .is_part = source->is_part,
                            .mixed = program->mixed,
                            .evaluator = {.evaluate = evaluate, .self = program}};
 }

@@ -59,6 +59,7 @@ typedef struct weir_source_t {
   int ret_count;
   bool is_function;  // the body of one: it keeps the state of its kernels to itself
   bool is_on_host;   // all of it runs on the first device, a CPU
+  bool is_part;      // cut out by a master: |targets| are its ends, not all that a client named
 } weir_source_t;
 // Optimises the graph in place.
 WEIR_MUST_USE weir_status_t* weir_program_optimize(weir_program_t* program,

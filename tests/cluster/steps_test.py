@@ -387,3 +387,16 @@ def test_steps_leave_nothing(any_server):
         before = any_server.memory()
         churn(150)
         wait_until(lambda: any_server.memory() - before < 8 << 20)
+
+
+@pytest.mark.parametrize('device', [None, '/job:ps/task:1'], ids=['here', 'elsewhere'])
+def test_a_target_that_others_wait_for_is_run(cluster, device):
+    """Nobody reads its value, but the client has named it: it fails, and so does the step."""
+    with session(cluster) as s:
+        x = tf1.placeholder(tf.float32, [2, 2])
+        with tf.device(device):
+            inverse = tf.linalg.inv(x)
+            with tf.control_dependencies([inverse]):
+                after = tf.constant(1.) + x[0, 0]
+        assert isinstance(error_of(s.run, [after, inverse.op], {x: np.zeros([2, 2])}), tf.errors.InvalidArgumentError)
+        assert s.run([after, inverse.op], {x: np.eye(2)}) == [2., None]

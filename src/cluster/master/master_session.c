@@ -391,7 +391,8 @@ static weir_status_t* make_parts(weir_master_session_t* session, weir_part_t* pa
                             .targets = parts[i].sinks,
                             .target_count = parts[i].sink_count,
                             .arg_count = arg_count,
-                            .ret_count = ret_count};
+                            .ret_count = ret_count,
+                            .is_part = true};
     WEIR_TRY(weir_program_compile(session->program, &source, &run->local));
   }
   for (int i = 0; i < count; ++i) {

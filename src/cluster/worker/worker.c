@@ -135,7 +135,8 @@ static weir_status_t* graph_create(worker_session_t* owner, weir_view_t def, wei
   if (!status) status = weir_graph_copy(source, NULL, &arena, &copy, NULL);
   if (!status) status = weir_graph_sinks(copy, &sinks, &sink_count);
   if (!status) {
-    weir_source_t wanted = {.graph = copy, .targets = sinks, .target_count = sink_count};
+    weir_source_t wanted = {
+        .graph = copy, .targets = sinks, .target_count = sink_count, .is_part = true};
     status = weir_program_compile(graph->program, &wanted, &graph->plan);
     copy = NULL;
   }
