@@ -39,6 +39,7 @@ def batches(paths):
     return dataset.map(lambda i, l: (tf.ensure_shape(i, [None, None, 3]), l)).map(distort).batch(4).prefetch(1)
 
 
+@pytest.mark.parametrize('check', ['graph', 'tasks'], indirect=True)
 @pytest.mark.parametrize('kind', ['png', 'jpg'])
 def test_training_on_distorted_images(check, files, kind):
     def program(s, _):

@@ -5,6 +5,8 @@ import pytest
 from clusters import tf, tf1
 from compare import falls, train, variables
 
+pytestmark = pytest.mark.parametrize('check', ['graph', 'tasks'], indirect=True)  # no loops, no functions but those of the data
+
 
 @pytest.fixture(scope='module')
 def paths(tmp_path_factory):

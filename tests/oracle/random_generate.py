@@ -3,6 +3,7 @@ import random
 
 from random_actions import ACTIONS, make_queue, make_reference, make_resource
 from random_blocks import fill
+import random_families  # noqa: F401  # more actions
 from random_builder import Builder
 from random_graph import BOOL, FLOAT, INT32, Run, shape, type_
 

@@ -66,7 +66,7 @@ class Servers:
         if self.count > 1:
             place(program)
         outcomes = random_run.run_session(lib, program, program.encode(), target=self.target, timeout_ms=timeout_ms,
-                                          is_plain=program.disabled == 'all')
+                                          is_plain=program.disabled == 'all' or 'unread' in program.disabled)  # all or none
         if self.dead():
             what = f'task {self.dead()[0]} died with {self.tasks[self.dead()[0]].returncode}'
             self.start()
