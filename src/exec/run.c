@@ -20,7 +20,9 @@ static void init_step(const weir_run_params_t* params, weir_step_t* step) {
                         .devices = params->devices,
                         .device_count = params->device_count,
                         .functions = params->functions,
-                        .inter_pool = params->inter_pool};
+                        .inter_pool = params->inter_pool,
+                        .hub = params->hub,
+                        .scope = params->scope};
   weir_rendezvous_retain(params->rendezvous);
   atomic_init(&step->next_id, 0);
   for (int32_t i = 0; i < params->plan->ret_count; ++i) params->rets[i] = NULL;

@@ -19,6 +19,8 @@ typedef struct weir_run_params_t {
   weir_rendezvous_t* rendezvous;  // may be NULL
   weir_functions_t* functions;    // may be NULL
   weir_pool_t* inter_pool;        // threads for nodes that may run side by side
+  struct weir_hub_t* hub;         // where collectives meet; may be NULL
+  uint64_t scope;                 // of whose steps |step_id| is one; 0: the only ones of |hub|
   int64_t step_id;
   int64_t deadline_ns;  // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
   weir_trace_t* trace;  // may be NULL

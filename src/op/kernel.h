@@ -78,6 +78,8 @@ typedef struct weir_step_t {
   int device_count;
   weir_functions_t* functions;  // may be NULL
   weir_pool_t* inter_pool;      // for continuations of asynchronous kernels
+  struct weir_hub_t* hub;       // where collectives meet (ops/collective/hub.h); may be NULL
+  uint64_t scope;               // of whose steps |id| is one: a number of the session
   atomic_llong next_id;         // for unique names within the step
 } weir_step_t;
 

@@ -284,5 +284,6 @@ weir_run_params_t weir_program_step(weir_program_t* program, weir_plan_t* plan) 
                              .devices = program->runtime->devices,
                              .device_count = program->runtime->device_count,
                              .functions = weir_function_plans_base(program->functions),
-                             .inter_pool = program->runtime->pool};
+                             .inter_pool = program->runtime->pool,
+                             .hub = program->runtime->hub};
 }

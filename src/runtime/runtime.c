@@ -1,8 +1,11 @@
 // runtime.c — Making and ending a runtime.
 #include "runtime/runtime.h"
 
+#include "ops/collective/hub.h"
+
 static void destroy(weir_runtime_t* runtime) {
   if (runtime->owns_resources) weir_resources_destroy(runtime->resources);
+  weir_hub_destroy(runtime->hub);
   weir_devices_release(runtime->devices, runtime->device_count);
   if (runtime->owns_pool) weir_pool_destroy(runtime->pool);
   weir_free(runtime);
@@ -12,6 +15,7 @@ static weir_status_t* init(weir_runtime_t* runtime, const weir_runtime_options_t
   runtime->pool = options->pool;
   runtime->owns_pool = !options->pool;
   if (!options->pool) WEIR_TRY(weir_pool_create(options->threads, &runtime->pool));
+  WEIR_TRY(weir_hub_create(runtime->pool, &runtime->hub));
   runtime->resources = options->resources;
   runtime->owns_resources = !options->resources;
   if (!options->resources) WEIR_TRY(weir_resources_create(options->container, &runtime->resources));

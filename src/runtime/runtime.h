@@ -17,6 +17,7 @@ typedef struct weir_runtime_t {
   int device_count;
   weir_resources_t* resources;  // variables, queues, tables: of all programs but isolated ones
   bool owns_resources;
+  struct weir_hub_t* hub;  // where the collectives of its programs meet
 } weir_runtime_t;
 
 typedef struct weir_runtime_options_t {

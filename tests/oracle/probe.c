@@ -7,6 +7,7 @@
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/collective/hub.h"
 #include "runtime/op_call.h"
 #include "tensor/tensor_proto.h"
 #include "testing/cuda_fake.h"
@@ -366,6 +367,7 @@ static weir_status_t* call_kernel(probe_t* p, weir_value_t* inputs) {
                       .device_count = device_count};
   weir_status_t* status = weir_cancel_create(NULL, &step.cancel);
   if (!status) status = weir_local_rendezvous_create(&step.rendezvous);
+  if (!status) status = weir_hub_create(inter_pool, &step.hub);
   alarm(MAX_SECONDS);  // of a kernel that never ends the driver is told by the signal
   weir_alloc_fail_at(failing, false);
   if (!status) status = weir_op_call_create(&p->node, p->device, &call);
@@ -374,6 +376,7 @@ static weir_status_t* call_kernel(probe_t* p, weir_value_t* inputs) {
   alarm(0);
   weir_op_call_destroy(call);
   weir_rendezvous_release(step.rendezvous);
+  weir_hub_destroy(step.hub);
   weir_cancel_destroy(step.cancel);
   for (int i = 0; i < p->node.output_count && !status; ++i) {
     weir_variable_t* ref = p->outputs[i].ref;

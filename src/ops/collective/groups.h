@@ -1,0 +1,41 @@
+// groups.h — Which devices form a group, by group key: the first so many that came. Guarded by the
+// hub's mutex.
+#ifndef WEIR_OPS_COLLECTIVE_GROUPS_H_
+#define WEIR_OPS_COLLECTIVE_GROUPS_H_
+
+#include "ops/collective/hub.h"
+
+typedef struct weir_group_device_t {
+  char* name;
+  uint64_t incarnation;
+  uint64_t scope;  // of its last step
+} weir_group_device_t;
+
+typedef struct weir_group_t {
+  int key, size;
+  weir_group_device_t* devices;
+  int device_count;
+  size_t device_capacity;
+  int meeting_count;  // that have not ended
+} weir_group_t;
+
+typedef struct weir_groups_t {
+  weir_map_t map;  // key (4 bytes) → weir_group_t
+} weir_groups_t;
+
+void weir_groups_init(weir_groups_t* groups);
+void weir_groups_free(weir_groups_t* groups);
+// Finds or makes the group that |what| is about, with its device in it. INTERNAL, in TensorFlow's
+// words, where it is of another size or of other devices. Groups outlive their meetings, so that
+// later ones can disagree with them; but other sessions may use an idle group's key anew.
+// |out_group| is set where a group has the key, also with an error.
+WEIR_MUST_USE weir_status_t* weir_groups_enter(weir_groups_t* groups, const weir_collective_t* what,
+                                               weir_group_t** out_group);
+// Whether a device of task |task| is in the group.
+bool weir_group_has_task(const weir_group_t* group, weir_view_t task);
+// All groups forget the devices of |task|.
+void weir_groups_lose(weir_groups_t* groups, weir_view_t task);
+// Whether |device| is of the task |task|.
+bool weir_device_is_of_task(const char* device, weir_view_t task);
+
+#endif  // WEIR_OPS_COLLECTIVE_GROUPS_H_

@@ -1,0 +1,27 @@
+// member.h — A kernel that takes part in a collective: what its node says, and its way to the hub.
+#ifndef WEIR_OPS_COLLECTIVE_MEMBER_H_
+#define WEIR_OPS_COLLECTIVE_MEMBER_H_
+
+#include "op/kernel.h"
+#include "ops/collective/hub.h"
+
+// Reads the attributes that a node has: T, merge_op, final_op, timeout_seconds, and the keys where
+// they are attributes.
+WEIR_MUST_USE weir_status_t* weir_member_init(const weir_kernel_init_t* init,
+                                              weir_collective_kind_t kind, weir_collective_t* what);
+// Reads the scalar int32 input |i|. INVALID_ARGUMENT names it |name|.
+WEIR_MUST_USE weir_status_t* weir_member_scalar(const weir_kernel_ctx_t* ctx, int i,
+                                                const char* name, int* out_value);
+// Reads the keys from the inputs group_size, group_key and instance_key, of which |first| is the
+// first.
+WEIR_MUST_USE weir_status_t* weir_member_keys(const weir_kernel_ctx_t* ctx, int first,
+                                              weir_collective_t* what);
+// Called when all have met, in place of setting output 0 to |tensor|.
+typedef weir_status_t* (*weir_member_finish_fn_t)(weir_kernel_ctx_t* ctx,
+                                                  const weir_collective_t* what);
+// An asynchronous kernel's whole course from there. |tensor|, what it brings, may be NULL; |finish|
+// likewise. |what| gets the device, step and loop of |ctx|.
+void weir_member_start(weir_kernel_ctx_t* ctx, weir_collective_t* what, weir_tensor_t* tensor,
+                       weir_member_finish_fn_t finish, weir_done_t done);
+
+#endif  // WEIR_OPS_COLLECTIVE_MEMBER_H_
