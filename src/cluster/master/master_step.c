@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/details.h"
+#include "cluster/task/collectives.h"
 #include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "wire/wire.h"
@@ -220,6 +221,7 @@ static void start_local(weir_master_step_t* step) {
   params.cancel = step->cancel;
   params.rendezvous = step->rendezvous;
   params.step_id = step->id;
+  params.scope = weir_collectives_scope(weir_view_of(step->session->handle));
   params.trace = step->is_traced ? &step->trace : NULL;
   params.is_brief = true;
   weir_run_start(&params, (weir_done_t){.fn = local_done, .arg = step});

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/elastic.h"
 #include "base/philox.h"
+#include "cluster/task/collectives.h"
 #include "pass/place.h"
 
 enum {
@@ -63,7 +64,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
       .task = task->name, .container = task->job, .pool = task->pool, .devices = options->devices};
   WEIR_TRY(weir_runtime_create(&runtime, &task->runtime));
   weir_rpc_loop_options_t loop = {.thread_count = options->io_threads};
-  return weir_rpc_loop_create(&loop, &task->loop);
+  WEIR_TRY(weir_rpc_loop_create(&loop, &task->loop));
+  return weir_collectives_create(task, &task->collectives);
 }
 
 weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task) {
@@ -88,10 +90,12 @@ weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_
 void weir_task_destroy(weir_task_t* task) {
   if (!task) return;
   weir_task_end_all_steps(task);
+  if (task->runtime) weir_hub_stop(task->runtime->hub);
   weir_map_entry_t* entry;
   for (size_t i = 0; (entry = weir_map_next(&task->channels, &i));)
     weir_rpc_channel_destroy(entry->value);
   weir_map_free(&task->channels);
+  weir_collectives_destroy(task->collectives);
   weir_map_free(&task->steps);
   weir_mutex_lock(&task->mu);
   while (task->waiting_count > 0) weir_cond_wait(&task->waited, &task->mu);

@@ -33,6 +33,7 @@ typedef struct weir_task_t {
   weir_request_ids_t request_ids;
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
+  struct weir_collectives_t* collectives;
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
   weir_mutex_t mu;         // guards all below

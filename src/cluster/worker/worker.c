@@ -22,6 +22,8 @@
 #include <stdio.h>
 
 #include "base/details.h"
+#include "cluster/task/collective_message.h"
+#include "cluster/task/collectives.h"
 #include "cluster/task/fields.h"
 #include "cluster/worker/worker_internal.h"
 #include "pass/partition.h"
@@ -271,6 +273,7 @@ static void handle_create_session(void* self, weir_rpc_call_t* call) {
   if (!status) status = session_create(worker, is_isolated, &session);
   if (status) weir_alias_release(alias);
   else session->alias = alias;
+  if (!status) session->scope = weir_collectives_scope(handle);
   if (!status && master.size) {
     session->incarnation = incarnation;
     session->master = weir_strndup(master.data, master.size);
@@ -457,6 +460,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(Logging), handle_logging, .is_inline = true},
     {WORKER(Tracing), handle_nothing, .is_inline = true},
     {WORKER(MarkRecvFinished), weir_handle_mark_recv_finished, .is_inline = true},
+    {WEIR_JOIN_COLLECTIVE_PATH, weir_handle_join_collective, .is_inline = false},
     {NULL, NULL, false}};
 
 weir_status_t* weir_worker_create(weir_task_t* task, weir_worker_t** out_worker) {

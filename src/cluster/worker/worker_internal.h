@@ -17,6 +17,7 @@ typedef struct worker_session_t {
   weir_kernel_cache_t kernels;      // random generators go on from graph to graph
   char* master;                     // the task whose master made it; NULL: it did not say
   int64_t incarnation;              // of that task
+  uint64_t scope;                   // of its steps, in collectives
   weir_alias_t* alias;              // what this task is called in it; NULL: as everywhere
   // Guarded by the worker's mu:
   weir_map_t graphs;     // handle → worker_graph_t
@@ -70,5 +71,8 @@ void weir_worker_end_partials(weir_worker_t* worker);
 // ---- worker_tensor.c: handlers of tensors that other workers fetch ----
 void weir_handle_recv_tensor(void* self, weir_rpc_call_t* call);
 void weir_handle_mark_recv_finished(void* self, weir_rpc_call_t* call);
+
+// ---- worker_collective.c ----
+void weir_handle_join_collective(void* self, weir_rpc_call_t* call);
 
 #endif  // WEIR_CLUSTER_WORKER_WORKER_INTERNAL_H_

@@ -183,6 +183,7 @@ static void run_start(step_run_t* run, const run_request_t* request) {
   params.cancel = run->cancel;
   params.rendezvous = run->rendezvous;
   params.step_id = request->step_id;
+  params.scope = run->graph->owner->scope;
   params.trace = run->is_traced ? &run->trace : NULL;
   params.is_brief = true;
   weir_run_start(&params, (weir_done_t){.fn = run_done, .arg = run});

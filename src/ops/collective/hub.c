@@ -46,7 +46,10 @@ static weir_status_t* member_create(weir_hub_t* hub, const weir_collective_t* wh
   member->what = *what;
   member->tensor = weir_tensor_retain(tensor);
   member->caller = *caller;
-  if (what->timeout_ns > 0) member->deadline_ns = weir_clock_ns() + what->timeout_ns;
+  int64_t now = weir_clock_ns();
+  member->deadline_ns = what->timeout_ns > 0 ? now + what->timeout_ns : INT64_MAX;
+  bool is_watched = hub->watch && what->space != WEIR_COLLECTIVE_SPACE_SHARD;
+  member->watch_ns = is_watched ? now + hub->watch_delay_ns : INT64_MAX;
   weir_status_t* status = member_init(member, what);
   if (status) member_free(member);
   else *out_member = member;
@@ -81,6 +84,7 @@ void weir_hub_take_out(weir_hub_t* hub, meeting_t* meeting) {
   }
   meeting->next = NULL;
   if (meeting->group) --meeting->group->meeting_count;
+  if (hub->is_watching && hub->meetings.count == 0) weir_cond_signal(&hub->alarm);
   for (member_t* member = meeting->first; member; member = member->next) {
     member->meeting = NULL;
     weir_hub_untime(hub, member);
@@ -123,7 +127,8 @@ static const char* shape_text(const member_t* member, char buffer[WEIR_SHAPE_TEX
   int64_t shown[WEIR_MAX_RANK];
   int rank = shape_of(member, &dims);
   if (rank) memcpy(shown, dims, sizeof(*dims) * (size_t)rank);
-  if (rank && member->what.kind == WEIR_COLLECTIVE_GATHER) shown[0] *= member->what.group_size;
+  if (rank && member->what.kind == WEIR_COLLECTIVE_GATHER)
+    shown[0] = (int64_t)((uint64_t)shown[0] * (uint64_t)member->what.group_size);
   return weir_shape_text(rank, shown, buffer);
 }
 
@@ -218,6 +223,34 @@ static weir_status_t* check_in(const meeting_t* meeting, const member_t* member)
   return weir_collective_check(&member->what, member->tensor);
 }
 
+// Notes that the members of |ended| and |member| disagree, for those who are still to come.
+static void note_quarrel(weir_hub_t* hub, const member_t* member, const meeting_t* ended,
+                         const weir_group_t* group, const weir_status_t* status)
+    WEIR_REQUIRES(hub->mu) {
+  meeting_key_t key = key_of(&member->what);
+  bool is_of_group = group->size != member->what.group_size;
+  weir_quarrel_t* quarrel =
+      weir_quarrels_add(&hub->quarrels, &key, is_of_group, group->size, status);
+  weir_quarrel_tell(quarrel, &member->what);
+  for (; ended; ended = ended->next) {
+    for (const member_t* other = ended->first; other; other = other->next)
+      weir_quarrel_tell(quarrel, &other->what);
+  }
+}
+
+// Finds the group, unless its members disagree about that.
+static weir_status_t* enter_group(weir_hub_t* hub, const member_t* member, weir_group_t** out_group,
+                                  meeting_t** out_ended) WEIR_REQUIRES(hub->mu) {
+  meeting_key_t key = key_of(&member->what);
+  WEIR_TRY(weir_quarrels_find(&hub->quarrels, &key, &member->what));
+  weir_status_t* status = weir_groups_enter(&hub->groups, &member->what, out_group);
+  const weir_group_t* group = *out_group;
+  if (!status || !group) return status;
+  *out_ended = take_group_out(hub, group);
+  if (group->size != member->what.group_size) note_quarrel(hub, member, *out_ended, group, status);
+  return status;
+}
+
 // Puts the member into its meeting. |out_ended|: meetings that are over thereby. With a status the
 // member is in none.
 static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_ended)
@@ -225,14 +258,11 @@ static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_e
   weir_group_t* group = NULL;
   meeting_t* meeting = NULL;
   if (member->is_cancelled) return WEIR_STATUS(CANCELLED, "op cancelled");
-  if (member->what.space != WEIR_COLLECTIVE_SPACE_SHARD) {
-    weir_status_t* status = weir_groups_enter(&hub->groups, &member->what, &group);
-    if (status && group) *out_ended = take_group_out(hub, group);
-    if (status) return status;
-  }
+  if (member->what.space != WEIR_COLLECTIVE_SPACE_SHARD)
+    WEIR_TRY(enter_group(hub, member, &group, out_ended));
   WEIR_TRY(find_meeting(hub, member, group, &meeting));
   weir_status_t* status = check_in(meeting, member);
-  if (!status && member->deadline_ns) status = weir_hub_time(hub, member);
+  if (!status && meeting->count + 1 < member->what.group_size) status = weir_hub_time(hub, member);
   if (!status) {
     *meeting->last = member;
     meeting->last = &member->next;
@@ -241,6 +271,7 @@ static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_e
   }
   if (!status && meeting->count < member->what.group_size) return NULL;
   weir_hub_take_out(hub, meeting);
+  if (status && group) note_quarrel(hub, member, meeting, group, status);
   *out_ended = meeting;
   return status;
 }
@@ -348,12 +379,19 @@ void weir_hub_put_before(weir_hub_t* hub, weir_hub_enter_fn_t enter, void* self)
   hub->before_self = self;
 }
 
+void weir_hub_watch(weir_hub_t* hub, weir_hub_watch_fn_t fn, void* self, int64_t delay_ns) {
+  hub->watch = fn;
+  hub->watch_self = self;
+  hub->watch_delay_ns = delay_ns;
+}
+
 void weir_hub_destroy(weir_hub_t* hub) {
   if (!hub) return;
-  weir_hub_stop_timer(hub);
+  weir_hub_stop(hub);
   WEIR_CHECK(hub->meetings.count == 0);
   weir_map_free(&hub->meetings);
   weir_groups_free(&hub->groups);
+  weir_quarrels_free(&hub->quarrels);
   weir_cond_destroy(&hub->alarm);
   weir_mutex_destroy(&hub->mu);
   weir_free(hub);

@@ -87,6 +87,14 @@ void weir_hub_destroy(weir_hub_t* hub);  // NULL-safe; nobody may be in it
 // From now on kernels come to |enter|, which brings them to this or another hub. Before the first.
 void weir_hub_put_before(weir_hub_t* hub, weir_hub_enter_fn_t enter, void* self);
 
+// Has |fn| called, from a thread of the hub's, for every device of a group that some members have
+// waited for more than |delay_ns|: it may be gone, and whoever finds that out says so by
+// weir_hub_lose. With a NULL device: nobody waits any more. Before the first member.
+typedef void (*weir_hub_watch_fn_t)(void* self, const char* device, uint64_t incarnation);
+void weir_hub_watch(weir_hub_t* hub, weir_hub_watch_fn_t fn, void* self, int64_t delay_ns);
+// Ends the hub's thread. Nobody joins any more.
+void weir_hub_stop(weir_hub_t* hub);
+
 // For kernels: joins where members of the cluster meet.
 void weir_hub_enter(weir_hub_t* hub, const weir_collective_t* what, weir_tensor_t* tensor,
                     const weir_hub_caller_t* caller);

@@ -4,6 +4,7 @@
 
 #include "device/device.h"
 #include "ops/collective/groups.h"
+#include "ops/collective/quarrels.h"
 
 typedef struct meeting_t meeting_t;
 
@@ -20,17 +21,11 @@ typedef struct member_t {
   weir_hub_caller_t caller;
   weir_cancel_token_t token;
   bool is_cancelled;                     // guarded by the hub's mu
-  int64_t deadline_ns;                   // 0: none
+  int64_t deadline_ns, watch_ns;         // INT64_MAX: none
   struct member_t *later, **timed_from;  // in the hub's list of those with deadlines; guarded
   weir_status_t* status;                 // what it is told
   weir_tensor_t* output;
 } member_t;
-
-// What is alike for all members of a meeting. Compared as bytes.
-typedef struct meeting_key_t {
-  int64_t space, group_key, instance_key, iteration;
-  uint64_t id;
-} meeting_key_t;
 
 struct meeting_t {
   meeting_key_t key;
@@ -44,14 +39,19 @@ struct weir_hub_t {
   weir_pool_t* pool;
   weir_hub_enter_fn_t before;  // immutable once kernels run; NULL: none
   void* before_self;
+  weir_hub_watch_fn_t watch;  // likewise
+  void* watch_self;
+  int64_t watch_delay_ns;
   weir_mutex_t mu;      // guards all below
   weir_map_t meetings;  // meeting_key_t → the oldest meeting of it
   weir_groups_t groups;
+  weir_quarrels_t quarrels;
   member_t* timed;   // members with deadlines
   int64_t alarm_ns;  // the timer wakes up then; INT64_MAX: when it is told
   weir_cond_t alarm;
   pthread_t timer;
   bool has_timer, is_ending;
+  bool is_watching;  // the watcher was called, and not yet told that nobody waits
 };
 
 // ---- hub.c ----
@@ -68,10 +68,10 @@ void weir_hub_settle(weir_hub_t* hub, meeting_t* take_meetings, member_t* own);
 void weir_meeting_complete(weir_hub_t* hub, meeting_t* meeting);
 
 // ---- hub_timer.c ----
-// Watches a member's deadline. RESOURCE_EXHAUSTED where there is no thread to be had.
+// Watches a member's deadlines, if it has any. RESOURCE_EXHAUSTED where there is no thread to be
+// had.
 WEIR_MUST_USE weir_status_t* weir_hub_time(weir_hub_t* hub, member_t* member)
     WEIR_REQUIRES(hub->mu);
 void weir_hub_untime(weir_hub_t* hub, member_t* member) WEIR_REQUIRES(hub->mu);
-void weir_hub_stop_timer(weir_hub_t* hub);
 
 #endif  // WEIR_OPS_COLLECTIVE_HUB_INTERNAL_H_

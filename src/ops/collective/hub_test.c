@@ -256,6 +256,35 @@ static void test_disagreement_is_told_to_all(void** state) {
   }
 }
 
+// Members of sessions of their own are told, however late; once, and not those of later steps.
+static void test_disagreement_is_told_to_who_comes_late(void** state) {
+  for (int is_size = 0; is_size < 2; ++is_size) {
+    outcome_t a = {0}, b = {0}, c = {0};
+    weir_collective_t what[3];
+    for (int i = 0; i < 3; ++i) {
+      what[i] = sum_of(i, 3);
+      what[i].scope = (uint64_t)i + 1;
+      what[i].group_key = 1 + is_size;
+    }
+    if (is_size) what[1].group_size = 4;
+    join(*state, &what[0], FLOATS(1, 2), &a);
+    join(*state, &what[1], is_size ? FLOATS(1, 2) : FLOATS(1), &b);
+    join(*state, &what[2], FLOATS(1, 2), &c);
+    weir_code_t code = is_size ? WEIR_INTERNAL : WEIR_INVALID_ARGUMENT;
+    const char* text = is_size ? "size4, but that group has size 3" : "Shape mismatch";
+    expect_error(&a, code, text);
+    expect_error(&b, code, text);
+    expect_error(&c, code, text);
+    what[1].group_size = 3;
+    join(*state, &what[2], make_float(1), &c);
+    join(*state, &what[0], make_float(1), &a);
+    join(*state, &what[1], make_float(1), &b);
+    EXPECT(&a, 3);
+    EXPECT(&b, 3);
+    EXPECT(&c, 3);
+  }
+}
+
 static void test_a_full_group_takes_no_other(void** state) {
   outcome_t outcomes[3] = {{0}};
   for (int i = 0; i < 3; ++i) {
@@ -446,6 +475,7 @@ int main(void) {
                                      TEST(test_steps_of_a_session_do_not_mix),
                                      TEST(test_sessions_meet_in_order),
                                      TEST(test_disagreement_is_told_to_all),
+                                     TEST(test_disagreement_is_told_to_who_comes_late),
                                      TEST(test_a_full_group_takes_no_other),
                                      TEST(test_whoever_leaves_ends_it_for_all),
                                      TEST(test_timeouts_end_it_for_all),
