@@ -1,5 +1,6 @@
 // iterator.c — Iterator, IteratorV2, AnonymousIterator to V3, MakeIterator, DeleteIterator:
 // iterators that a dataset is given to.
+#include "ops/data/iterator_handle.h"
 #include "ops/data/iterator_names.h"
 #include "ops/data/resources.h"
 
@@ -13,7 +14,7 @@ typedef struct named_t {
 static weir_status_t* named_init(const weir_kernel_init_t* init, void* state) {
   named_t* self = state;
   WEIR_TRY(weir_element_spec_of(init->node->attrs, &self->spec));
-  return weir_iterator_names_init(init, &self->names);
+  return weir_iterator_names_init(init, &weir_iterator_resource_type, &self->names);
 }
 
 static void named_deinit(void* state) { weir_iterator_names_deinit(&((named_t*)state)->names); }
@@ -29,23 +30,29 @@ static weir_status_t* named_cpu(weir_kernel_ctx_t* ctx) {
 
 // ---- by handle alone ----
 
+static weir_status_t* create(weir_kernel_ctx_t* ctx, weir_resource_t** out_resource) {
+  weir_element_spec_t spec;
+  WEIR_TRY(weir_element_spec_of(weir_kernel_attrs(ctx), &spec));
+  return weir_iterator_resource_create(&spec, out_resource);
+}
+
 // The handle keeps the iterator alive: it is gone with the last copy.
 static weir_status_t* anonymous_cpu(weir_kernel_ctx_t* ctx) {
-  weir_element_spec_t spec;
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_element_spec_of(weir_kernel_attrs(ctx), &spec));
-  WEIR_TRY(weir_iterator_resource_create(&spec, &resource));
+  WEIR_TRY(create(ctx, &resource));
   return weir_data_output_handle(ctx, resource, "AnonymousIterator", WEIR_ITERATOR_TYPE_NAME);
 }
 
+// AnonymousIterator's is there until someone deletes it: a string may be all that is left of the
+// handle.
+static weir_status_t* kept_cpu(weir_kernel_ctx_t* ctx) {
+  weir_resource_t* resource = NULL;
+  WEIR_TRY(create(ctx, &resource));
+  return weir_data_output_kept(ctx, resource, "AnonymousIterator", WEIR_ITERATOR_TYPE_NAME);
+}
+
 static weir_status_t* delete_cpu(weir_kernel_ctx_t* ctx) {
-  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
-  if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "handle is not a resource handle");
-  if (handle->object) return NULL;
-  weir_resources_t* manager = NULL;
-  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
-  return weir_resources_remove(manager, weir_view_of(handle->container), weir_view_of(handle->name),
-                               &weir_iterator_resource_type);
+  return weir_iterator_handle_delete(ctx, &weir_iterator_resource_type);
 }
 
 // ---- what is walked over ----
@@ -61,23 +68,22 @@ static weir_status_t* make_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
-#define SPEC "output_types: list(type) >= 1; output_shapes: list(shape) >= 1"
-#define NAMED(op)                                                                   \
-  {                                                                                 \
-    .name = op, .attrs = "shared_name: string; container: string; " SPEC,           \
-    .outputs = "handle: resource",                                                  \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,            \
-    .summary = "An iterator by name, shared by all who name it so",                 \
-    .infer_shape = weir_shape_fn_scalar,                                            \
-    .kernels = WEIR_CPU_KERNEL(.compute = named_cpu, .state_size = sizeof(named_t), \
-                               .init = named_init, .deinit = named_deinit)          \
+#define NAMED(op)                                                                       \
+  {                                                                                     \
+    .name = op, .attrs = "shared_name: string; container: string; " WEIR_ITERATOR_SPEC, \
+    .outputs = "handle: resource",                                                      \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                \
+    .summary = "An iterator by name, shared by all who name it so",                     \
+    .infer_shape = weir_shape_fn_scalar,                                                \
+    .kernels = WEIR_CPU_KERNEL(.compute = named_cpu, .state_size = sizeof(named_t),     \
+                               .init = named_init, .deinit = named_deinit)              \
   }
-#define ANONYMOUS(op, handles)                                                                \
-  {                                                                                           \
-    .name = op, .attrs = SPEC, .outputs = handles,                                            \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                      \
-    .summary = "An iterator that lives as long as its handle",                                \
-    .infer_shape = weir_shape_fn_scalar, .kernels = WEIR_CPU_KERNEL(.compute = anonymous_cpu) \
+#define ANONYMOUS(op, handles, kernel)                                                       \
+  {                                                                                          \
+    .name = op, .attrs = WEIR_ITERATOR_SPEC, .outputs = handles,                             \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                     \
+    .summary = "An iterator without a name of its own", .infer_shape = weir_shape_fn_scalar, \
+    .kernels = WEIR_CPU_KERNEL(.compute = kernel)                                            \
   }
 
 const weir_op_module_t weir_ops_data_iterator = {
@@ -85,9 +91,9 @@ const weir_op_module_t weir_ops_data_iterator = {
     .ops = (const weir_op_def_t[]){
         NAMED("Iterator"),
         NAMED("IteratorV2"),
-        ANONYMOUS("AnonymousIterator", "handle: resource"),
-        ANONYMOUS("AnonymousIteratorV2", "handle: resource; deleter: variant"),
-        ANONYMOUS("AnonymousIteratorV3", "handle: resource"),
+        ANONYMOUS("AnonymousIterator", "handle: resource", kept_cpu),
+        ANONYMOUS("AnonymousIteratorV2", "handle: resource; deleter: variant", anonymous_cpu),
+        ANONYMOUS("AnonymousIteratorV3", "handle: resource", anonymous_cpu),
         {.name = "MakeIterator",
          .inputs = "dataset: variant; iterator: resource",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,

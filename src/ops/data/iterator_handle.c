@@ -1,6 +1,8 @@
 // iterator_handle.c — IteratorToStringHandle, IteratorFromStringHandle, V2, IteratorGetDevice:
 // handles that a client feeds.
-#include "ops/data/iterator_resource.h"
+#include "ops/data/iterator_handle.h"
+
+#include "ops/data/resources.h"
 #include "tensor/tensor_proto.h"
 
 static weir_status_t* output_text(weir_kernel_ctx_t* ctx, weir_view_t text) {
@@ -9,10 +11,11 @@ static weir_status_t* output_text(weir_kernel_ctx_t* ctx, weir_view_t text) {
   return weir_tensor_set_string(out, 0, text.data, text.size);
 }
 
-static weir_status_t* to_string_cpu(weir_kernel_ctx_t* ctx) {
+weir_status_t* weir_iterator_handle_to_string(weir_kernel_ctx_t* ctx,
+                                              const weir_resource_type_t* type) {
   weir_resource_t* resource = NULL;
   weir_strbuf_t text = {0};
-  WEIR_TRY(weir_kernel_resource(ctx, 0, &weir_iterator_resource_type, &resource));
+  WEIR_TRY(weir_kernel_resource(ctx, 0, type, &resource));
   weir_resource_release(resource);
   weir_handle_write(weir_tensor_handle(weir_kernel_input(ctx, 0)), &text);
   weir_status_t* status = weir_strbuf_finish(&text);
@@ -29,10 +32,25 @@ static bool is_here(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
   return !strcmp(handle->device, ctx->device->name);
 }
 
-// An iterator of that name must be here, with the components that the node declares, if it does.
-static weir_status_t* check_handle(weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
-  weir_element_spec_t spec;
+// The iterator of that name: one that its handle carries, or one of the manager. |handle| carries
+// the former from now on.
+static weir_status_t* find(weir_kernel_ctx_t* ctx, const weir_resource_type_t* type,
+                           weir_handle_t* handle, weir_resource_t** out_resource) {
   weir_resources_t* manager = NULL;
+  *out_resource = weir_data_find_named(weir_view_of(handle->name), type);
+  if (*out_resource) {
+    weir_data_carry(handle, weir_resource_retain(*out_resource));
+    return NULL;
+  }
+  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
+  return weir_resources_find(manager, weir_view_of(handle->container), weir_view_of(handle->name),
+                             type, out_resource);
+}
+
+// It must be here, with the components that the node declares, if it does.
+static weir_status_t* check_handle(weir_kernel_ctx_t* ctx, const weir_resource_type_t* type,
+                                   weir_iterator_match_fn_t match, weir_handle_t* handle) {
+  weir_element_spec_t spec;
   weir_resource_t* resource = NULL;
   if (!is_here(ctx, handle))
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -40,17 +58,15 @@ static weir_status_t* check_handle(weir_kernel_ctx_t* ctx, const weir_handle_t* 
                        "device \"%s\"",
                        ctx->device->name, handle->device);
   WEIR_TRY(weir_element_spec_of(weir_kernel_attrs(ctx), &spec));
-  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
-  WEIR_TRY(weir_resources_find(manager, weir_view_of(handle->container), weir_view_of(handle->name),
-                               &weir_iterator_resource_type, &resource));
-  weir_status_t* status =
-      spec.count ? weir_iterator_resource_matches((weir_iterator_resource_t*)resource, &spec)
-                 : NULL;
+  WEIR_TRY(find(ctx, type, handle, &resource));
+  weir_status_t* status = spec.count ? match(resource, &spec) : NULL;
   weir_resource_release(resource);
   return status;
 }
 
-static weir_status_t* from_string_cpu(weir_kernel_ctx_t* ctx) {
+weir_status_t* weir_iterator_handle_from_string(weir_kernel_ctx_t* ctx,
+                                                const weir_resource_type_t* type,
+                                                weir_iterator_match_fn_t match) {
   const weir_tensor_t* text = weir_kernel_input(ctx, 0);
   if (text->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "string_handle must be a scalar");
   weir_handle_t* handle = NULL;
@@ -61,11 +77,41 @@ static weir_status_t* from_string_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse string_handle as a valid ResourceHandle");
   }
   if (status) return status;
-  status = check_handle(ctx, handle);
+  status = check_handle(ctx, type, match, handle);
   if (!status) status = weir_tensor_create_handle(handle, &out);
   weir_handle_release(handle);
   if (!status) weir_kernel_set(ctx, 0, out);
   return status;
+}
+
+weir_status_t* weir_iterator_handle_delete(weir_kernel_ctx_t* ctx,
+                                           const weir_resource_type_t* type) {
+  const weir_handle_t* handle = weir_tensor_handle(weir_kernel_input(ctx, 0));
+  if (!handle) return WEIR_STATUS(INVALID_ARGUMENT, "handle is not a resource handle");
+  if (handle->object) return NULL;  // goes with its handles
+  weir_resources_t* manager = NULL;
+  WEIR_TRY(weir_kernel_manager(ctx, handle, &manager));
+  return weir_resources_remove(manager, weir_view_of(handle->container), weir_view_of(handle->name),
+                               type);
+}
+
+weir_status_t* weir_iterator_handle_shape(weir_shape_ctx_t* ctx) {
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  return weir_shape_set_scalar(ctx, 0);
+}
+
+// ---- ops ----
+
+static weir_status_t* to_string_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_iterator_handle_to_string(ctx, &weir_iterator_resource_type);
+}
+
+static weir_status_t* matches(weir_resource_t* resource, const weir_element_spec_t* spec) {
+  return weir_iterator_resource_matches((weir_iterator_resource_t*)resource, spec);
+}
+
+static weir_status_t* from_string_cpu(weir_kernel_ctx_t* ctx) {
+  return weir_iterator_handle_from_string(ctx, &weir_iterator_resource_type, matches);
 }
 
 static weir_status_t* device_cpu(weir_kernel_ctx_t* ctx) {
@@ -74,19 +120,13 @@ static weir_status_t* device_cpu(weir_kernel_ctx_t* ctx) {
   return output_text(ctx, weir_view_of(handle->device));
 }
 
-static weir_status_t* from_string_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
-  return weir_shape_set_scalar(ctx, 0);
-}
-
-#define FROM_STRING(op)                                                                  \
-  {                                                                                      \
-    .name = op,                                                                          \
-    .attrs = "output_types: list(type) >= 0 = []; output_shapes: list(shape) >= 0 = []", \
-    .inputs = "string_handle: string", .outputs = "resource_handle: resource",           \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                 \
-    .summary = "The iterator that a string names", .infer_shape = from_string_shape,     \
-    .kernels = WEIR_CPU_KERNEL(.compute = from_string_cpu)                               \
+#define FROM_STRING(op)                                                                       \
+  {                                                                                           \
+    .name = op, .attrs = WEIR_ITERATOR_MAYBE_SPEC, .inputs = "string_handle: string",         \
+    .outputs = "resource_handle: resource",                                                   \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                      \
+    .summary = "The iterator that a string names", .infer_shape = weir_iterator_handle_shape, \
+    .kernels = WEIR_CPU_KERNEL(.compute = from_string_cpu)                                    \
   }
 
 const weir_op_module_t weir_ops_data_iterator_handle = {

@@ -4,9 +4,7 @@
 #include "ops/data/iterator_resource.h"
 #include "ops/list/optional.h"
 
-// ---- what comes out is what the node declares ----
-
-static weir_status_t* check_element(weir_attrs_t attrs, weir_tensor_t* const* items, int count) {
+weir_status_t* weir_element_check(weir_attrs_t attrs, weir_tensor_t* const* items, int count) {
   weir_element_spec_t spec;
   WEIR_TRY(weir_element_spec_of(attrs, &spec));
   if (count != spec.count)
@@ -45,7 +43,7 @@ static weir_status_t* pull(weir_kernel_ctx_t* ctx, weir_tensor_t*** out_element,
   weir_status_t* status =
       element ? weir_iterator_resource_next(iterator, ctx->step->cancel, element, &is_end)
               : weir_out_of_memory();
-  if (!status && !is_end) status = check_element(weir_kernel_attrs(ctx), element, count);
+  if (!status && !is_end) status = weir_element_check(weir_kernel_attrs(ctx), element, count);
   weir_resource_release(resource);
   if (status || is_end) {
     weir_element_free(element, count);
@@ -83,9 +81,10 @@ static void next_as_optional_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_background_kernel(ctx, done, next_as_optional);
 }
 
-static weir_status_t* next_shape(weir_shape_ctx_t* ctx) {
+weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx) {
   const weir_attr_t* shapes = weir_attrs_list(weir_shape_attrs(ctx), "output_shapes");
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 0, NULL));
+  for (int i = 0; i < ctx->node->input_count; ++i)
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
   if (shapes->count != (size_t)ctx->node->output_count)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "`output_shapes` must be the same length as `output_types` (%zu vs. %d)",
@@ -101,7 +100,7 @@ static weir_status_t* next_shape(weir_shape_ctx_t* ctx) {
     .inputs = "iterator: resource", .outputs = "components: output_types",                   \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED, \
     .summary = "The next element of an iterator; OUT_OF_RANGE after the last",               \
-    .infer_shape = next_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu)         \
+    .infer_shape = weir_element_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu) \
   }
 
 const weir_op_module_t weir_ops_data_iterator_next = {

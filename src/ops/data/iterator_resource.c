@@ -106,7 +106,7 @@ static void resource_destroy(weir_resource_t* resource) {
 }
 
 const weir_resource_type_t weir_iterator_resource_type = {
-    .name = "tensorflow::data::IteratorResource",
+    .name = WEIR_ITERATOR_TYPE_NAME,  // as TensorFlow's messages name it
     .destroy = resource_destroy,
     .close = resource_close};
 
@@ -145,6 +145,14 @@ weir_status_t* weir_iterator_resource_create(const weir_element_spec_t* spec,
   return NULL;
 }
 
+weir_status_t* weir_iterator_resource_like(const weir_iterator_resource_t* like,
+                                           weir_resource_t** out_resource) {
+  weir_element_spec_t spec = {.count = like->count,
+                              .types = like->types,
+                              .shapes = (const weir_shape_t* const*)like->shapes};
+  return weir_iterator_resource_create(&spec, out_resource);
+}
+
 static weir_status_t* check(const weir_iterator_resource_t* self, int count,
                             const weir_dtype_t* types, const weir_shape_t* const* shapes) {
   WEIR_TRY(weir_components_check_types(self->count, self->types, count, types));
@@ -154,7 +162,9 @@ static weir_status_t* check(const weir_iterator_resource_t* self, int count,
 
 weir_status_t* weir_iterator_resource_matches(weir_iterator_resource_t* resource,
                                               const weir_element_spec_t* spec) {
-  return check(resource, spec->count, spec->types, spec->shapes);
+  WEIR_TRY(weir_components_check_types(spec->count, spec->types, resource->count, resource->types));
+  return weir_components_check_shapes(spec->count, spec->shapes, resource->count,
+                                      (const weir_shape_t* const*)resource->shapes);
 }
 
 weir_status_t* weir_iterator_resource_set(weir_iterator_resource_t* resource,

@@ -15,12 +15,21 @@ typedef struct weir_element_spec_t {
 WEIR_MUST_USE weir_status_t* weir_element_spec_of(weir_attrs_t attrs,
                                                   weir_element_spec_t* out_spec);
 
+// Whether an element is what a node with those attributes declares. INVALID_ARGUMENT otherwise.
+WEIR_MUST_USE weir_status_t* weir_element_check(weir_attrs_t attrs, weir_tensor_t* const* items,
+                                                int count);
+// Shape function of nodes that give an element: inputs are scalars, outputs as declared.
+weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx);
+
 typedef struct weir_iterator_resource_t weir_iterator_resource_t;
 extern const weir_resource_type_t weir_iterator_resource_type;
 #define WEIR_ITERATOR_TYPE_NAME "N10tensorflow4data16IteratorResourceE"
 
 WEIR_MUST_USE weir_status_t* weir_iterator_resource_create(const weir_element_spec_t* spec,
                                                            weir_resource_t** out_resource);
+// One with the components of |like|, not set.
+WEIR_MUST_USE weir_status_t* weir_iterator_resource_like(const weir_iterator_resource_t* like,
+                                                         weir_resource_t** out_resource);
 // Whether an op that declares |spec| may use it. INVALID_ARGUMENT otherwise.
 WEIR_MUST_USE weir_status_t* weir_iterator_resource_matches(weir_iterator_resource_t* resource,
                                                             const weir_element_spec_t* spec);

@@ -14,7 +14,7 @@ static weir_status_t* one_shot_init(const weir_kernel_init_t* init, void* state)
   one_shot_t* self = state;
   weir_mutex_init(&self->making);
   WEIR_TRY(weir_element_spec_of(init->node->attrs, &self->spec));
-  return weir_iterator_names_init(init, &self->names);
+  return weir_iterator_names_init(init, &weir_iterator_resource_type, &self->names);
 }
 
 static void one_shot_deinit(void* state) {
