@@ -81,26 +81,19 @@ static void next_as_optional_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_background_kernel(ctx, done, next_as_optional);
 }
 
-weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx) {
-  const weir_attr_t* shapes = weir_attrs_list(weir_shape_attrs(ctx), "output_shapes");
+weir_status_t* weir_iterator_next_shape(weir_shape_ctx_t* ctx) {
   for (int i = 0; i < ctx->node->input_count; ++i)
     WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
-  if (shapes->count != (size_t)ctx->node->output_count)
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "`output_shapes` must be the same length as `output_types` (%zu vs. %d)",
-                       shapes->count, ctx->node->output_count);
-  for (size_t i = 0; i < shapes->count; ++i)
-    WEIR_TRY(weir_shape_set(ctx, (int)i, shapes->u.shapes[i]));
-  return NULL;
+  return weir_element_shape(ctx);
 }
 
-#define NEXT(op)                                                                             \
-  {                                                                                          \
-    .name = op, .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1",   \
-    .inputs = "iterator: resource", .outputs = "components: output_types",                   \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED, \
-    .summary = "The next element of an iterator; OUT_OF_RANGE after the last",               \
-    .infer_shape = weir_element_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu) \
+#define NEXT(op)                                                                                   \
+  {                                                                                                \
+    .name = op, .attrs = "output_types: list(type) >= 1; output_shapes: list(shape) >= 1",         \
+    .inputs = "iterator: resource", .outputs = "components: output_types",                         \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,       \
+    .summary = "The next element of an iterator; OUT_OF_RANGE after the last",                     \
+    .infer_shape = weir_iterator_next_shape, .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu) \
   }
 
 const weir_op_module_t weir_ops_data_iterator_next = {

@@ -19,7 +19,7 @@ WEIR_MUST_USE weir_status_t* weir_element_spec_of(weir_attrs_t attrs,
 WEIR_MUST_USE weir_status_t* weir_element_check(weir_attrs_t attrs, weir_tensor_t* const* items,
                                                 int count);
 // Shape function of nodes that give an element: inputs are scalars, outputs as declared.
-weir_status_t* weir_element_shape(weir_shape_ctx_t* ctx);
+weir_status_t* weir_iterator_next_shape(weir_shape_ctx_t* ctx);
 
 typedef struct weir_iterator_resource_t weir_iterator_resource_t;
 extern const weir_resource_type_t weir_iterator_resource_type;

@@ -153,7 +153,7 @@ const weir_op_module_t weir_ops_data_multi_device = {
          .outputs = "components: output_types",
          .flags = FLAGS | WEIR_OP_UNBOUNDED,
          .summary = "The next element for one device; OUT_OF_RANGE after the last",
-         .infer_shape = weir_element_shape,
+         .infer_shape = weir_iterator_next_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = next_cpu)},
         {.name = "MultiDeviceIteratorToStringHandle",
          .inputs = "multi_device_iterator: resource",
