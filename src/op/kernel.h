@@ -49,6 +49,9 @@ typedef struct weir_functions_vtable_t {
   // runs on the first CPU, whatever devices it asks for.
   weir_status_t* (*instantiate_on_host)(weir_functions_t* self, const weir_func_t* func,
                                         weir_function_handle_t* out_handle);
+  // Optional, default none: the FunctionDef that a name stands for, valid as long as the library;
+  // empty: there is none.
+  weir_view_t (*definition)(weir_functions_t* self, weir_view_t name);
   // How many results the function of a handle has; -1: there is none of that handle.
   int (*result_count)(weir_functions_t* self, weir_function_handle_t handle);
   // Runs it within the step of |ctx|. |call| and its arrays must live until |done|.

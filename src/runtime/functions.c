@@ -172,9 +172,16 @@ static void functions_destroy(weir_functions_t* base) {
   weir_program_destroy(((weir_function_plans_t*)base)->program);
 }
 
+static weir_view_t functions_definition(weir_functions_t* base, weir_view_t name) {
+  weir_function_library_t* library = ((weir_function_plans_t*)base)->program->graph->library;
+  const weir_function_t* function = weir_function_find(library, name);
+  return function ? function->def : weir_view("", 0);
+}
+
 static const weir_functions_vtable_t functions_vtable = {
     .instantiate = functions_instantiate,
     .instantiate_on_host = functions_instantiate_on_host,
+    .definition = functions_definition,
     .result_count = functions_result_count,
     .call = functions_call,
     .start = functions_start,

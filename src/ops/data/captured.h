@@ -48,6 +48,9 @@ WEIR_MUST_USE weir_status_t* weir_captured_walk(const weir_captured_t* captured,
                                                 weir_tensor_t* const* args, int arg_count,
                                                 weir_iterator_t** out_iterator);
 
+// The function of a dataset that makes datasets of elements (interleave.c); NULL: it is another.
+const weir_func_t* weir_interleave_function(const weir_data_t* dataset);
+
 // Says in a message which dataset's function failed. Consumes |take_status|.
 WEIR_MUST_USE weir_status_t* weir_captured_blame(const weir_data_t* dataset,
                                                  weir_status_t* take_status);

@@ -44,6 +44,24 @@ weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable, weir_dat
   return NULL;
 }
 
+static weir_status_t* put_over(weir_data_t* input, weir_data_t* self) {
+  self->inputs = weir_calloc(1, sizeof(*self->inputs));
+  if (!self->inputs) return weir_out_of_memory();
+  self->inputs[self->input_count++] = weir_dataset_retain(input);
+  WEIR_TRY(weir_dataset_set_like(input, self));
+  return weir_data_options_inherit(self);
+}
+
+weir_status_t* weir_dataset_create_over(const weir_dataset_vtable_t* vtable, weir_data_t* input,
+                                        weir_data_t** out_dataset) {
+  weir_data_t* self = NULL;
+  WEIR_TRY(weir_dataset_create(vtable, &self));
+  weir_status_t* status = put_over(input, self);
+  if (status) weir_dataset_release(self);
+  else *out_dataset = self;
+  return status;
+}
+
 weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx, const weir_dataset_vtable_t* vtable) {
   weir_data_t* self = NULL;
   weir_tensor_t* handle = NULL;

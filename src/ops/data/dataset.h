@@ -28,11 +28,13 @@ typedef struct weir_iterator_t weir_iterator_t;
 enum { WEIR_CARDINALITY_INFINITE = -1, WEIR_CARDINALITY_UNKNOWN = -2 };
 
 // What all iterators of one walk share. Outlives them.
+struct weir_instead_t;
 typedef struct weir_walk_t {
   weir_functions_t* functions;       // may be NULL
   weir_cancel_t* cancel;             // of what goes on between two calls of next
   weir_pool_t* pool;                 // threads for work side by side; may be NULL
   struct weir_seed_places_t* seeds;  // of each place in the tree, see seeds.h; NULL: datasets' own
+  const struct weir_instead_t* instead;  // what AutoShardDataset put in place of inputs, or NULL
 } weir_walk_t;
 
 // ---- iterators ----
@@ -85,6 +87,16 @@ weir_status_t* weir_iterator_start_input(weir_iterator_t* self);
 weir_status_t* weir_iterator_next_input(weir_iterator_t* self, weir_cancel_t* cancel,
                                         weir_tensor_t** out, bool* out_is_end);
 
+// A dataset that is walked over instead of an input of |parent|. A list.
+typedef struct weir_instead_t {
+  struct weir_instead_t* next;
+  const weir_data_t* parent;  // borrowed
+  int input;
+  weir_data_t* dataset;  // retained
+} weir_instead_t;
+// What stands there by |list|, which may be NULL: the input itself where that says nothing.
+weir_data_t* weir_instead_find(const weir_instead_t* list, const weir_data_t* parent, int input);
+
 // ---- datasets ----
 
 typedef struct weir_dataset_vtable_t {
@@ -133,6 +145,10 @@ WEIR_MUST_USE weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx,
 // Without a kernel: a zeroed dataset of |vtable| for datasets that iterators make (windows).
 WEIR_MUST_USE weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable,
                                                  weir_data_t** out_dataset);
+// The same over |input|, whose components and options it has.
+WEIR_MUST_USE weir_status_t* weir_dataset_create_over(const weir_dataset_vtable_t* vtable,
+                                                      weir_data_t* input,
+                                                      weir_data_t** out_dataset);
 // The dataset that a tensor holds; borrowed. INVALID_ARGUMENT when it holds none.
 WEIR_MUST_USE weir_status_t* weir_dataset_of(const weir_tensor_t* tensor,
                                              weir_data_t** out_dataset);

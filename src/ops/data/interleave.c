@@ -221,6 +221,11 @@ static weir_status_t* legacy_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &legacy_dataset);
 }
 
+const weir_func_t* weir_interleave_function(const weir_data_t* dataset) {
+  bool is_one = dataset->vtable->iterator == &interleave_iterator;
+  return is_one ? &((const interleave_t*)dataset)->function.func : NULL;
+}
+
 #define INTERLEAVE(op, before, after, numbers, kernel)                                  \
   {                                                                                     \
     .name = op,                                                                         \

@@ -55,7 +55,14 @@ weir_status_t* weir_iterator_next(weir_iterator_t* iterator, weir_cancel_t* canc
 weir_status_t* weir_iterator_open(weir_iterator_t* self, int i) {
   weir_iterator_close(self, i);
   uint64_t place = self->place ? weir_hash_mix(self->place * 31 + (uint64_t)i) | 1 : 0;
-  return create_at(self->dataset->inputs[i], self->walk, place, &self->inputs[i]);
+  weir_data_t* input = weir_instead_find(self->walk->instead, self->dataset, i);
+  return create_at(input, self->walk, place, &self->inputs[i]);
+}
+
+weir_data_t* weir_instead_find(const weir_instead_t* list, const weir_data_t* parent, int input) {
+  for (; list; list = list->next)
+    if (list->parent == parent && list->input == input) return list->dataset;
+  return parent->inputs[input];
 }
 
 void weir_iterator_close(weir_iterator_t* self, int i) {

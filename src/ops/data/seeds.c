@@ -53,6 +53,11 @@ weir_status_t* weir_seeds_create(int64_t seed, int64_t seed2, bool is_renewed,
   return NULL;
 }
 
+weir_seeds_t* weir_seeds_retain(weir_seeds_t* seeds) {
+  weir_resource_retain(&seeds->base);
+  return seeds;
+}
+
 void weir_seeds_release(weir_seeds_t* seeds) {
   if (seeds) weir_resource_release(&seeds->base);
 }

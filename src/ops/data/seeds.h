@@ -20,6 +20,7 @@ typedef struct weir_seeds_t weir_seeds_t;
 // Seeds that are both zero are drawn.
 WEIR_MUST_USE weir_status_t* weir_seeds_create(int64_t seed, int64_t seed2, bool is_renewed,
                                                weir_seeds_t** out_seeds);
+weir_seeds_t* weir_seeds_retain(weir_seeds_t* seeds);
 void weir_seeds_release(weir_seeds_t* seeds);  // NULL-safe
 // Numbers of the next walk.
 weir_samples_t weir_seeds_next(weir_seeds_t* seeds);
@@ -39,6 +40,10 @@ WEIR_MUST_USE weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir
 // Whether |dataset| shuffles what is below it and no more. TensorFlow makes one dataset of such and
 // a repetition above it.
 bool weir_shuffle_is_plain(const weir_data_t* dataset);
+// Another such dataset over |input|, with the same seeds. Owned.
+WEIR_MUST_USE weir_status_t* weir_shuffle_create_like(const weir_data_t* dataset,
+                                                      weir_data_t* input,
+                                                      weir_data_t** out_dataset);
 // Lets a walk over such a dataset go |times| times over what is below, -1: for ever. Before the
 // first element.
 void weir_shuffle_set_times(weir_iterator_t* iterator, int64_t times);

@@ -1,5 +1,7 @@
 // shard.c — ShardDataset: every so many-th element.
-#include "ops/data/dataset.h"
+#include "ops/data/shard.h"
+
+enum { kHint = -1 };  // for the number of shards: AutoShardDataset says it
 
 typedef struct shard_t {
   weir_data_t base;
@@ -19,6 +21,7 @@ static weir_status_t* shard_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   self->is_strict = weir_attrs_bool(weir_kernel_attrs(ctx), "require_non_empty");
   WEIR_TRY(weir_dataset_int(ctx, 1, "num_shards", &self->shards));
   WEIR_TRY(weir_dataset_int(ctx, 2, "index", &self->index));
+  if (self->shards == kHint) return NULL;
   if (self->shards <= 0)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Number of shards must be greater than zero (currently num_shards = %lld).",
@@ -61,15 +64,16 @@ static weir_status_t* check_enough(shard_iterator_t* self, weir_cancel_t* cancel
   weir_status_t* status = skip_to(self, shard->shards, cancel, scratch, &is_end);
   weir_element_free(scratch, width);
   if (status || !is_end) return status;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "There aren't enough elements in this dataset for each shard to have at least "
-                     "one element (# elems = %lld, # shards = %lld). If you are using datasets "
-                     "with distribution strategy, considering setting the auto sharding policy to "
-                     "either DATA or OFF using the `experimental_distribute.auto_shard_policy` "
-                     "option of `tf.data.Options()`. Or, split your input files into a larger "
-                     "number of small files such that number of files is greater than number of "
-                     "shards/workers.",
-                     (long long)self->seen, (long long)shard->shards);
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Could not apply FILE based sharding: the dataset only has %lld file(s), which "
+      "is not enough for the required %lld shards/workers. If you are using "
+      "datasets with distribution strategy, consider setting the auto sharding "
+      "policy to either DATA or OFF using the "
+      "`experimental_distribute.auto_shard_policy` option of `tf.data.Options()`. "
+      "Or, split your input files into a larger number of small files such that "
+      "number of files is greater than number of shards/workers.",
+      (long long)self->seen, (long long)shard->shards);
 }
 
 static weir_status_t* shard_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
@@ -86,14 +90,39 @@ static weir_status_t* shard_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return shard->is_strict && self->seen < shard->shards ? check_enough(self, cancel) : NULL;
 }
 
+static weir_status_t* shard_start(weir_iterator_t* iterator) {
+  if (!weir_shard_is_hint(iterator->dataset)) return weir_iterator_open(iterator, 0);
+  return WEIR_STATUS(FAILED_PRECONDITION,
+                     "`tf.data.Dataset.shard(SHARD_HINT, ...)` can only be used in "
+                     "`tf.distribute.Strategy.experimental_distribute_dataset()` with "
+                     "`tf.data.experimental.AutoShardPolicy.HINT` policy, or tf.data service with "
+                     "`tf.data.experimental.service.ShardingPolicy.HINT` processing mode.");
+}
+
 static const weir_iterator_vtable_t shard_iterator = {
-    .size = sizeof(shard_iterator_t), .start = weir_iterator_start_input, .next = shard_next};
+    .size = sizeof(shard_iterator_t), .start = shard_start, .next = shard_next};
 static const weir_dataset_vtable_t shard_dataset = {.name = "Shard",
                                                     .size = sizeof(shard_t),
                                                     .init = shard_init,
                                                     .cardinality = shard_cardinality,
                                                     .get = shard_get,
                                                     .iterator = &shard_iterator};
+
+bool weir_shard_is_hint(const weir_data_t* dataset) {
+  return dataset->vtable == &shard_dataset && ((const shard_t*)dataset)->shards == kHint;
+}
+
+weir_status_t* weir_shard_create(weir_data_t* input, int64_t count, int64_t index,
+                                 weir_data_t** out_dataset) {
+  weir_data_t* dataset = NULL;
+  WEIR_TRY(weir_dataset_create_over(&shard_dataset, input, &dataset));
+  shard_t* self = (shard_t*)dataset;
+  self->shards = count;
+  self->index = index;
+  self->is_strict = true;
+  *out_dataset = dataset;
+  return NULL;
+}
 
 static weir_status_t* shard_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &shard_dataset);

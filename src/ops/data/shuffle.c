@@ -267,6 +267,18 @@ static const weir_dataset_vtable_t shuffle_v2_dataset =
     DATASET("Shuffle", shuffle_v2_init, shuffle_get);
 static const weir_dataset_vtable_t repeat_dataset = DATASET("ShuffleAndRepeat", repeat_init, NULL);
 
+weir_status_t* weir_shuffle_create_like(const weir_data_t* dataset, weir_data_t* input,
+                                        weir_data_t** out_dataset) {
+  const shuffle_t* like = (const shuffle_t*)dataset;
+  WEIR_TRY(weir_dataset_create_over(dataset->vtable, input, out_dataset));
+  shuffle_t* self = (shuffle_t*)*out_dataset;
+  self->buffer_size = like->buffer_size;
+  self->times = like->times;
+  self->seeds = weir_seeds_retain(like->seeds);
+  self->has_own_seeds = like->has_own_seeds;
+  return NULL;
+}
+
 static weir_status_t* shuffle_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &shuffle_dataset);
 }
