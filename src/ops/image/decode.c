@@ -3,6 +3,7 @@
 
 #include "image/bmp.h"
 #include "image/gif.h"
+#include "image/jxl.h"
 #include "image/png.h"
 #include "image/webp.h"
 
@@ -188,6 +189,24 @@ static weir_status_t* decode_webp(weir_kernel_ctx_t* ctx, weir_view_t contents) 
   return weir_webp_decode(contents, &webp, frames, out->data);
 }
 
+static weir_status_t* decode_jxl(weir_kernel_ctx_t* ctx, weir_view_t contents) {
+  const weir_decode_t* d = ctx->state;
+  weir_jxl_t jxl;
+  weir_tensor_t* out = NULL;
+  // In TensorFlow these put out other shapes than they said.
+  if (d->kind == WEIR_DECODE_GIF || d->kind == WEIR_DECODE_WEBP || d->kind == WEIR_DECODE_CROP)
+    return refuse(ctx, "JPEG XL");
+  if (d->dtype != WEIR_DTYPE_UINT8)
+    return WEIR_STATUS(INVALID_ARGUMENT, "JXL only supports uint8 for dtype");
+  WEIR_TRY(weir_jxl_open(contents, &jxl));
+  if (d->channels != 0 && d->channels != jxl.channels)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Number of channels requested does not match input");
+  const int64_t dims[4] = {1, jxl.height, jxl.width, jxl.channels};
+  WEIR_TRY(check_size(dims));
+  WEIR_TRY(make_output(ctx, false, dims, &out));
+  return weir_jxl_decode(contents, &jxl, out->data);
+}
+
 // ---- all of them ----
 
 static bool begins(weir_view_t contents, const char* magic, size_t size) {
@@ -203,7 +222,7 @@ weir_status_t* weir_decode(weir_kernel_ctx_t* ctx, weir_view_t contents) {
       memcmp(contents.data + 8, "WEBP", 4) == 0)
     return decode_webp(ctx, contents);
   if (begins(contents, "\xff\x0a", 2) || begins(contents, "\0\0\0\x0cJXL \r\n\x87\n", 12))
-    return WEIR_STATUS(UNIMPLEMENTED, "JPEG XL files cannot be read");
+    return decode_jxl(ctx, contents);
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "Unknown image file format. One of JPEG, JPEG XL, PNG, GIF, BMP, WebP "
                      "required.");

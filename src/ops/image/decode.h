@@ -13,7 +13,8 @@ typedef enum weir_decode_kind_t {
   WEIR_DECODE_PNG,
   WEIR_DECODE_GIF,
   WEIR_DECODE_BMP,
-  WEIR_DECODE_WEBP
+  WEIR_DECODE_WEBP,
+  WEIR_DECODE_JXL
 } weir_decode_kind_t;
 
 typedef struct weir_decode_t {

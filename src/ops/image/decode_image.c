@@ -1,5 +1,6 @@
-// decode_image.c — DecodeImage, DecodeJpeg, DecodePng, DecodeGif, DecodeBmp and DecodeWebP: the
-// bytes of an image file to pixels. As in TensorFlow, most read the other formats, too.
+// decode_image.c — DecodeImage, DecodeJpeg, DecodePng, DecodeGif, DecodeBmp, DecodeWebP and
+// DecodeJxl: the bytes of an image file to pixels. As in TensorFlow, most read the other formats,
+// too.
 #include "op/shape_ctx.h"
 #include "ops/image/decode.h"
 
@@ -21,7 +22,8 @@ static weir_decode_kind_t kind_of(const weir_kernel_init_t* init) {
     weir_decode_kind_t kind;
   } kKinds[] = {{"DecodeImage", WEIR_DECODE_IMAGE},
                 {"DecodePng", WEIR_DECODE_PNG},
-                {"DecodeBmp", WEIR_DECODE_BMP}};
+                {"DecodeBmp", WEIR_DECODE_BMP},
+                {"DecodeJxl", WEIR_DECODE_JXL}};
   for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) {
     if (strcmp(init->node->op->name, kKinds[i].op) == 0) return kKinds[i].kind;
   }
@@ -208,6 +210,14 @@ const weir_op_module_t weir_ops_image_decode_image = {
          .outputs = "image: dtype",
          .flags = DECODE_FLAGS,
          .infer_shape = webp_shape,
+         .kernels = DECODE_KERNEL(plain_init)},
+        {.name = "DecodeJxl",
+         .summary = "The pixels of a JPEG XL file",
+         .attrs = "channels: int = 0; dtype: {uint8} = DT_UINT8",
+         .inputs = "contents: string",
+         .outputs = "image: dtype",
+         .flags = DECODE_FLAGS,
+         .infer_shape = decode_shape,
          .kernels = DECODE_KERNEL(plain_init)},
         {.name = "DecodeImage",
          .summary = "The pixels of an image file of any format",
