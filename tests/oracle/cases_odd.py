@@ -72,7 +72,16 @@ def adjust_contrast(check, rng):
         check('AdjustContrast', [x] + [f([1]) if i == at else f(1) for i in range(3)])
 
 
+def rows_of_nothing(check):
+    """Whose ids nobody looks at."""
+    for op in ('UnsortedSegmentSum', 'UnsortedSegmentProd', 'UnsortedSegmentMax', 'UnsortedSegmentMin'):
+        for ids in ([5, 1, 2], [-1, 1, 2]):
+            check(op, [np.zeros((3, 0), f), i32(ids), i32(4)], gradient=False)
+            check(op, [np.zeros((3, 2), f), i32(ids), i32(4)], gradient=False)
+
+
 def cases(check, rng):
+    rows_of_nothing(check)
     sobol(check)
     stochastic_cast(check, rng)
     random_crop(check, rng)

@@ -44,6 +44,8 @@ def forward_errors(check, rng, op):
         check(op, [x, np.int32(indices), np.int32(ids)])
         check(op + 'WithNumSegments', [x, np.int32(indices), np.int32(ids), np.int32(4)])
     check(op, [np.float32(1), np.int32([0]), np.int32([0])])
+    for ids in (np.int32([2**31 - 1]), np.int64([2**31 - 1]), np.int64([0, 2**63 - 1]), np.int32([2**31 - 1, 0])):
+        check(op, [x, np.zeros(len(ids), np.int32), ids])
     for segments in (np.int32(1), np.int32(-1), np.int32([3]), np.int32(0)):
         check(op + 'WithNumSegments', [x, np.int32([0, 1]), np.int32([0, 1]), segments])
 

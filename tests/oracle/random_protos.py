@@ -38,7 +38,6 @@ KNOWN = re.compile('|'.join((
     'BarrierInsertMany.*Shape mismatch in tuple component',  # when the value comes, not when its tuple is complete
     'a variant that is a Unheard cannot be read',  # UNIMPLEMENTED
     'Signature mismatch, have: ',  # of a gradient for an accumulator of another type
-    'Cannot specify a negative value for num_segments',  # Weir says that a dimension is negative
     'malformed Feature: varint is cut short',  # TensorFlow reads on beyond it
     'Shape mismatch in tuple component [1-9]',  # of two that are wrong
     'No unary variant unary_op function found',
@@ -49,8 +48,7 @@ KNOWN = re.compile('|'.join((
     'is both fed and fetched|n must be a scalar, not shape|Need data',  # of two faults
     'Expected begin.*when input.dim_size',  # of a dimension of nothing
     'need 0 <= index <.*Indices are not valid',  # Weir says which
-    'segment_ids.*is out of range',  # of rows of nothing
-    'Last segment id must be < kintmax|index of slice .* exceeded limits',
+    'index of slice .* exceeded limits',
     'Shape must be a vector, got \\[\\]|OOM when allocating',
     'Resource(Scatter|Gather).*(at least rank 1|Could not find variable)|at least rank 1.*Resource(Scatter|Gather)',
     'does not say .(Shape must be|scalar but has rank)',  # of two ranks that are wrong

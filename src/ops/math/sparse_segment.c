@@ -112,7 +112,13 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
     }
     *out_rows = weir_tensor_int_at(rows, 0);
   } else {
-    *out_rows = ids->count ? weir_tensor_int_at(ids, ids->count - 1) + 1 : 0;
+    const int64_t last = ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
+    if (last >= INT32_MAX) {  // whatever the type of the ids
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Last segment id must be < kintmax, got %" PRId64 " limit %d", last,
+                         INT32_MAX);
+    }
+    *out_rows = last + 1;
   }
   if (*out_rows < 0 || (ctx->input_count == 3 && ids->count && *out_rows == 0))
     return WEIR_STATUS(INVALID_ARGUMENT, "segment ids must be >= 0");
@@ -212,10 +218,7 @@ static weir_status_t* sparse_shape(weir_shape_ctx_t* ctx) {
     if (value) {
       rows = weir_tensor_int_at(value, 0);
       if (rows < 0) {
-        return WEIR_STATUS(INVALID_ARGUMENT,
-                           "Dimension size, given by scalar input 3, must be non-negative but is "
-                           "%" PRId64,
-                           rows);
+        return WEIR_STATUS(INVALID_ARGUMENT, "Cannot specify a negative value for num_segments");
       }
     }
   }

@@ -131,7 +131,8 @@ static weir_status_t* unsorted(weir_kernel_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK + 1];
   dims[0] = weir_tensor_int_at(segments, 0);
   WEIR_TRY(check_inputs(data, ids, dims[0]));
-  if (!s->is_gpu) WEIR_TRY(check_ids(ids, dims[0]));
+  // Ids of rows of nothing may be any, as in TensorFlow.
+  if (!s->is_gpu && data->count > 0) WEIR_TRY(check_ids(ids, dims[0]));
   weir_dtype_t dtype = weir_tensor_type(data);
   unsorted_job_t job = {.ids = ids,
                         .x = data->data,
