@@ -16,7 +16,9 @@ static bool is_by_hand(const char* op) {
 static bool is_public(const weir_op_t* op) { return op->name[0] != '_' && !is_by_hand(op->name); }
 
 // BatchMatMulV2 → batch_mat_mul_v2, Conv2D → conv2d, FIFOQueueV2 → fifo_queue_v2.
+// weir_batch is input.h's: the op that batches steps is weir_batch_steps.
 static void append_snake(const char* name, weir_strbuf_t* out) {
+  if (strcmp(name, "Batch") == 0) name = "BatchSteps";
   for (const char* c = name; *c; ++c) {
     bool starts_word = isupper((unsigned char)*c) && c > name &&
                        (islower((unsigned char)c[-1]) ||

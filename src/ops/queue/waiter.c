@@ -30,11 +30,15 @@ void weir_waiters_init(weir_waiters_t* list, weir_mutex_t* mu,
   *list = (weir_waiters_t){.mu = mu, .flush = flush};
 }
 
+void weir_waiter_hold(weir_waiter_t* waiter) {
+  take_out(waiter->list, waiter);
+  waiter->list = NULL;
+}
+
 void weir_waiter_complete(weir_waiter_t* waiter, weir_status_t* take_status,
                           weir_waiters_t* completed) {
   waiter->status = take_status;
-  take_out(waiter->list, waiter);
-  waiter->list = NULL;
+  if (waiter->list) weir_waiter_hold(waiter);
   append(completed, waiter);
 }
 

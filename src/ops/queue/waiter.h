@@ -51,7 +51,10 @@ void weir_waiters_init(weir_waiters_t* list, weir_mutex_t* mu,
 // cancellation. No mutex held.
 void weir_waiter_submit(weir_waiters_t* list, weir_waiter_t* take_waiter, weir_resource_t* owner,
                         weir_kernel_ctx_t* ctx, weir_done_t done);
-// Moves a waiter from its list to |completed|, with its outcome. |mu| held.
+// Takes a waiter out of its list without an outcome: cancellation of its step leaves it alone from
+// now on, until it is completed. |mu| held.
+void weir_waiter_hold(weir_waiter_t* waiter);
+// Moves a waiter from its list, or one that is held, to |completed|, with its outcome. |mu| held.
 void weir_waiter_complete(weir_waiter_t* waiter, weir_status_t* take_status,
                           weir_waiters_t* completed);
 // Finishes, answers and frees every waiter of |completed|. No mutex held. A completion that leads
