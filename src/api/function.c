@@ -112,16 +112,30 @@ static weir_spec_t spec_of(weir_scope_t* scope, const weir_edge_t* edges, int co
   return (weir_spec_t){.types = {types, count}, .shapes = {shapes, count}};
 }
 
+// Adds it under a free name. Another scope of the graph may take that in the meantime.
+static const char* add_unique(weir_scope_t* scope, const char* base,
+                              const weir_function_body_t* body) {
+  weir_function_library_t* library = scope->root->graph->library;
+  for (;;) {
+    const char* name = unique_name(scope, base);
+    if (!name) return NULL;
+    weir_status_t* status = weir_function_library_add_body(library, name, body);
+    if (!status) return name;
+    if (!weir_function_find(library, weir_view_of(name))) {
+      weir_scope_fail(scope, status);
+      return NULL;
+    }
+    weir_status_destroy(status);
+  }
+}
+
 static weir_defined_t add_to_library(weir_scope_t* scope, const char* name,
                                      const weir_function_body_t* body) {
-  weir_defined_t defined = {.name = unique_name(scope, name)};
   weir_edge_t* edges = weir_scope_alloc(scope, (size_t)body->ret_count + 1, sizeof(*edges));
-  if (!defined.name || !edges) return (weir_defined_t){0};
+  if (!edges) return (weir_defined_t){0};
   for (int i = 0; i < body->ret_count; ++i) edges[i] = body->rets[i]->inputs[0];
-  defined.results = spec_of(scope, edges, body->ret_count);
-  weir_status_t* status =
-      weir_function_library_add_body(scope->root->graph->library, defined.name, body);
-  if (status) weir_scope_fail(scope, status);
+  weir_defined_t defined = {.results = spec_of(scope, edges, body->ret_count)};
+  defined.name = add_unique(scope, name, body);
   return scope->root->status ? (weir_defined_t){0} : defined;
 }
 
