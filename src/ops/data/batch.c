@@ -70,27 +70,52 @@ static weir_status_t* batch_get(weir_data_t* dataset, const weir_walk_t* walk, i
   return status;
 }
 
-static weir_status_t* batch_next(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
-                                 bool* out_is_end) {
-  const batch_t* batch = (const batch_t*)self->dataset;
+typedef struct batch_iterator_t {
+  weir_iterator_t base;
+  bool has_filled;  // the last batch was whole
+} batch_iterator_t;
+
+// Stacks what was pulled, unless there is too little of it. What cannot be stacked is seen before
+// it is dropped where TensorFlow maps into the batch.
+static weir_status_t* finish(batch_iterator_t* self, bool is_mapped_into, weir_stack_t* stack,
+                             weir_tensor_t** out, bool* out_is_end) {
+  const batch_t* batch = (const batch_t*)self->base.dataset;
+  bool is_dropped = stack->count < batch->size && batch->drops_remainder;
+  weir_status_t* status = NULL;
+  self->has_filled = stack->count == batch->size;
+  if (stack->count > 0 && (!is_dropped || is_mapped_into)) status = weir_stack_finish(stack, out);
+  *out_is_end = stack->count == 0 || (is_dropped && !status);
+  if (*out_is_end) weir_element_clear(out, self->base.dataset->count);
+  return status;
+}
+
+// Elements are copied into the batch as they come where one as large has been filled before: until
+// then nobody knows that there are so many, and memory for them is not asked for.
+static weir_status_t* batch_next(weir_iterator_t* iterator, weir_cancel_t* cancel,
+                                 weir_tensor_t** out, bool* out_is_end) {
+  batch_iterator_t* self = (batch_iterator_t*)iterator;
+  const batch_t* batch = (const batch_t*)iterator->dataset;
+  const int width = iterator->dataset->count;
   weir_tensor_t*** elements = NULL;
   int64_t count = 0;
-  weir_rows_limit_t limit = {.count = batch->size, .takes_all = batch->is_fused && self->place};
-  WEIR_TRY(weir_rows_pull(self, cancel, limit, &elements, &count, out_is_end));
-  int width = self->dataset->count;
-  bool is_dropped = count < batch->size && batch->drops_remainder;
-  // What cannot be stacked is seen before it is dropped where TensorFlow maps into the batch.
-  weir_status_t* status = count == 0 || (is_dropped && !limit.takes_all)
-                              ? NULL
-                              : weir_rows_stack(elements, count, width, out);
-  *out_is_end = count == 0 || (is_dropped && !status);
-  if (*out_is_end) weir_element_clear(out, width);
-  weir_rows_free(elements, count, width);
+  weir_stack_t stack;
+  WEIR_TRY(weir_stack_init(&stack, batch->size, width));
+  weir_rows_limit_t limit = {.count = batch->size,
+                             .takes_all = batch->is_fused && iterator->place,
+                             .stack = self->has_filled ? &stack : NULL};
+  weir_status_t* status = weir_rows_pull(iterator, cancel, limit, &elements, &count, out_is_end);
+  if (!status && !self->has_filled) {
+    stack.rows = count;
+    for (int64_t i = 0; i < count; ++i) weir_stack_add(&stack, elements[i]);
+    weir_rows_free(elements, count, width);
+  }
+  if (!status) status = finish(self, limit.takes_all, &stack, out, out_is_end);
+  weir_stack_free(&stack);
   return status;
 }
 
 static const weir_iterator_vtable_t batch_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = batch_next};
+    .size = sizeof(batch_iterator_t), .start = weir_iterator_start_input, .next = batch_next};
 static const weir_dataset_vtable_t batch_dataset = {.name = "Batch",
                                                     .size = sizeof(batch_t),
                                                     .init = batch_init,
