@@ -23,7 +23,7 @@ const weir_op_module_t weir_ops_collective_all_to_all = {
          .inputs = "input: T; group_size: int32; group_key: int32; instance_key: int32; "
                    "ordering_token: Nordering_token * resource",
          .outputs = "data: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "Row i of the member of each rank, where i is the member's own",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = WEIR_CPU_KERNEL(.compute_async = exchange_cpu, .init = exchange_init,

@@ -94,16 +94,16 @@ static weir_status_t* received_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, shape);
 }
 
-#define BROADCAST(op_name, op_attrs, op_inputs, text, shape_fn, init_fn, cpu)   \
-  {                                                                             \
-    .name = (op_name),                                                          \
-    .attrs = "T: {bool, float, half, double, int32, int64}; " op_attrs          \
-             "communication_hint: string = 'auto'; timeout_seconds: float = 0", \
-    .inputs = (op_inputs), .outputs = "data: T",                                \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED, .summary = (text),   \
-    .infer_shape = (shape_fn),                                                  \
-    .kernels = WEIR_CPU_KERNEL(.compute_async = (cpu), .init = (init_fn),       \
-                               .state_size = sizeof(weir_collective_t))         \
+#define BROADCAST(op_name, op_attrs, op_inputs, text, shape_fn, init_fn, cpu)                     \
+  {                                                                                               \
+    .name = (op_name),                                                                            \
+    .attrs = "T: {bool, float, half, double, int32, int64}; " op_attrs                            \
+             "communication_hint: string = 'auto'; timeout_seconds: float = 0",                   \
+    .inputs = (op_inputs), .outputs = "data: T",                                                  \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED, .summary = (text), \
+    .infer_shape = (shape_fn),                                                                    \
+    .kernels = WEIR_CPU_KERNEL(.compute_async = (cpu), .init = (init_fn),                         \
+                               .state_size = sizeof(weir_collective_t))                           \
   }
 #define KEYS "group_size: int; group_key: int; instance_key: int; shape: shape; "
 #define KEY_INPUTS "group_size: int32; group_key: int32; instance_key: int32"

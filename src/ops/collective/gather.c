@@ -46,7 +46,7 @@ const weir_op_module_t weir_ops_collective_gather = {
                   "timeout_seconds: float = 0",
          .inputs = "input: T",
          .outputs = "data: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = gather_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = gather_cpu, .init = gather_init,
@@ -58,7 +58,7 @@ const weir_op_module_t weir_ops_collective_gather = {
          .inputs = "input: T; group_size: int32; group_key: int32; instance_key: int32; "
                    "ordering_token: Nordering_token * resource",
          .outputs = "data: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = keyed_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = keyed_cpu, .init = gather_init,

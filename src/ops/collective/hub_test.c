@@ -350,6 +350,34 @@ static void test_lost_tasks_are_not_waited_for(void** state) {
   EXPECT(&other, 2);
 }
 
+typedef struct watcher_t {
+  atomic_int devices, ends;
+} watcher_t;
+
+static void on_watch(void* self, const char* device, uint64_t incarnation) {
+  watcher_t* watcher = self;
+  assert_true(!device || incarnation == 9);
+  atomic_fetch_add(device ? &watcher->devices : &watcher->ends, 1);
+}
+
+// Whoever is waited for is watched, until nobody waits.
+static void test_watches_who_is_waited_for(void** state) {
+  outcome_t a = {0}, b = {0};
+  watcher_t watcher = {0};
+  weir_collective_t x = sum_of(0, 2), y = sum_of(1, 2);
+  x.incarnation = y.incarnation = 9;
+  weir_hub_watch(*state, on_watch, &watcher, 1000000);
+  for (int round = 1; round <= 2; ++round) {
+    join(*state, &x, make_float(1), &a);
+    while (atomic_load(&watcher.devices) < 2 * round - 1) sched_yield();
+    join(*state, &y, make_float(1), &b);
+    EXPECT(&a, 2);
+    EXPECT(&b, 2);
+    while (atomic_load(&watcher.ends) < round) sched_yield();
+  }
+  assert_int_equal(watcher.devices, 3);  // itself, when nobody else was known; then both
+}
+
 static void test_rosters(void** state) {
   outcome_t a = {0}, b = {0};
   const int64_t dims[] = {1 << 30};
@@ -480,6 +508,7 @@ int main(void) {
                                      TEST(test_whoever_leaves_ends_it_for_all),
                                      TEST(test_timeouts_end_it_for_all),
                                      TEST(test_lost_tasks_are_not_waited_for),
+                                     TEST(test_watches_who_is_waited_for),
                                      TEST(test_rosters),
                                      TEST(test_ranks),
                                      TEST(test_out_of_memory),

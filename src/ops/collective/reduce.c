@@ -34,21 +34,22 @@ static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, in->rank, dims);
 }
 
-#define REDUCE_V2(op_name, shape_fn, init_fn, text)                                          \
-  {                                                                                          \
-    .name = (op_name),                                                                       \
-    .attrs =                                                                                 \
-        "T: {bfloat16, float, half, double, int32, int64}; merge_op: {'Min', 'Max', 'Mul', " \
-        "'Add'}; final_op: {'Id', 'Div'}; communication_hint: string = 'auto'; "             \
-        "timeout_seconds: float = 0; is_stateless: bool = false; Nordering_token: int >= 0 " \
-        "= 0; max_subdivs_per_device: int = -1",                                             \
-    .inputs =                                                                                \
-        "input: T; group_size: int32; group_key: int32; instance_key: int32; "               \
-        "ordering_token: Nordering_token * resource",                                        \
-    .outputs = "data: T", .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED,             \
-    .summary = (text), .infer_shape = (shape_fn),                                            \
-    .kernels = WEIR_CPU_KERNEL(.compute_async = keyed_cpu, .init = (init_fn),                \
-                               .state_size = sizeof(weir_collective_t))                      \
+#define REDUCE_V2(op_name, shape_fn, init_fn, text)                                               \
+  {                                                                                               \
+    .name = (op_name),                                                                            \
+    .attrs =                                                                                      \
+        "T: {bfloat16, float, half, double, int32, int64}; merge_op: {'Min', 'Max', 'Mul', "      \
+        "'Add'}; final_op: {'Id', 'Div'}; communication_hint: string = 'auto'; "                  \
+        "timeout_seconds: float = 0; is_stateless: bool = false; Nordering_token: int >= 0 "      \
+        "= 0; max_subdivs_per_device: int = -1",                                                  \
+    .inputs =                                                                                     \
+        "input: T; group_size: int32; group_key: int32; instance_key: int32; "                    \
+        "ordering_token: Nordering_token * resource",                                             \
+    .outputs = "data: T",                                                                         \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED, .summary = (text), \
+    .infer_shape = (shape_fn),                                                                    \
+    .kernels = WEIR_CPU_KERNEL(.compute_async = keyed_cpu, .init = (init_fn),                     \
+                               .state_size = sizeof(weir_collective_t))                           \
   }
 
 const weir_op_module_t weir_ops_collective_reduce = {
@@ -61,7 +62,7 @@ const weir_op_module_t weir_ops_collective_reduce = {
                   "communication_hint: string = 'auto'; timeout_seconds: float = 0",
          .inputs = "input: T",
          .outputs = "data: T",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The elements of all members of a group, merged",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels = WEIR_CPU_KERNEL(.compute_async = reduce_cpu, .init = reduce_init,
