@@ -74,6 +74,22 @@ static bool is_left(const weir_group_t* group, const weir_collective_t* what) {
   return group->meeting_count == 0;
 }
 
+// Makes room for the device of |what| in the place of one that another session used, and that
+// nobody waits on.
+static void replace_one(weir_group_t* group, const weir_collective_t* what) {
+  for (int i = 0; i < group->device_count; ++i) {
+    const weir_group_device_t* device = &group->devices[i];
+    if (device->scope == what->scope || device->waiting > 0) continue;
+    forget_device(group, i);
+    return;
+  }
+}
+
+void weir_group_count(weir_group_t* group, const char* device, int change) {
+  weir_group_device_t* known = find_device(group, device);
+  if (known) known->waiting += change;
+}
+
 static weir_status_t* add_device(weir_group_t* group, const weir_collective_t* what) {
   if (!WEIR_GROW(group->devices, group->device_capacity, (size_t)group->device_count + 1))
     return weir_out_of_memory();
@@ -96,6 +112,8 @@ weir_status_t* weir_groups_enter(weir_groups_t* groups, const weir_collective_t*
     group->size = what->group_size;
     device = NULL;
   }
+  if (!device && group->size == what->group_size && group->device_count == group->size)
+    replace_one(group, what);
   if (group->size != what->group_size) {
     return WEIR_STATUS(INTERNAL,
                        "Device %s is joining a group with size%d, but that group has size %d "

@@ -9,6 +9,7 @@ typedef struct weir_group_device_t {
   char* name;
   uint64_t incarnation;
   uint64_t scope;  // of its last step
+  int waiting;     // members on it that are in a meeting
 } weir_group_device_t;
 
 typedef struct weir_group_t {
@@ -27,10 +28,13 @@ void weir_groups_init(weir_groups_t* groups);
 void weir_groups_free(weir_groups_t* groups);
 // Finds or makes the group that |what| is about, with its device in it. INTERNAL, in TensorFlow's
 // words, where it is of another size or of other devices. Groups outlive their meetings, so that
-// later ones can disagree with them; but other sessions may use an idle group's key anew.
+// later ones can disagree with them; but other sessions may use an idle group's key anew, and take
+// the places of devices that do not wait.
 // |out_group| is set where a group has the key, also with an error.
 WEIR_MUST_USE weir_status_t* weir_groups_enter(weir_groups_t* groups, const weir_collective_t* what,
                                                weir_group_t** out_group);
+// A member on |device| has come to a meeting of the group, or is no longer in one.
+void weir_group_count(weir_group_t* group, const char* device, int change);
 // Whether a device of task |task| is in the group.
 bool weir_group_has_task(const weir_group_t* group, weir_view_t task);
 // All groups forget the devices of |task|.

@@ -88,6 +88,7 @@ void weir_hub_take_out(weir_hub_t* hub, meeting_t* meeting) {
   for (member_t* member = meeting->first; member; member = member->next) {
     member->meeting = NULL;
     weir_hub_untime(hub, member);
+    if (meeting->group) weir_group_count(meeting->group, member->device, -1);
   }
 }
 
@@ -268,6 +269,7 @@ static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_e
     meeting->last = &member->next;
     member->meeting = meeting;
     ++meeting->count;
+    if (group) weir_group_count(group, member->device, 1);
   }
   if (!status && meeting->count < member->what.group_size) return NULL;
   weir_hub_take_out(hub, meeting);

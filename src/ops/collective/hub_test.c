@@ -301,6 +301,21 @@ static void test_a_full_group_takes_no_other(void** state) {
   EXPECT(&outcomes[2], 1);
 }
 
+// A later session whose group has one device in place of another.
+static void test_places_in_a_group_are_taken_over(void** state) {
+  const int members[][2] = {{0, 1}, {0, 2}, {3, 2}};
+  for (int k = 0; k < 3; ++k) {
+    outcome_t outcomes[2] = {{0}};
+    for (int i = 0; i < 2; ++i) {
+      weir_collective_t what = sum_of(members[k][i], 2);
+      what.scope = (uint64_t)k;
+      join(*state, &what, make_float(1), &outcomes[i]);
+    }
+    EXPECT(&outcomes[0], 2);
+    EXPECT(&outcomes[1], 2);
+  }
+}
+
 static void test_whoever_leaves_ends_it_for_all(void** state) {
   outcome_t a = {0}, b = {0}, c = {0};
   weir_cancel_t* cancel = NULL;
@@ -505,6 +520,7 @@ int main(void) {
                                      TEST(test_disagreement_is_told_to_all),
                                      TEST(test_disagreement_is_told_to_who_comes_late),
                                      TEST(test_a_full_group_takes_no_other),
+                                     TEST(test_places_in_a_group_are_taken_over),
                                      TEST(test_whoever_leaves_ends_it_for_all),
                                      TEST(test_timeouts_end_it_for_all),
                                      TEST(test_lost_tasks_are_not_waited_for),
