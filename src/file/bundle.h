@@ -60,7 +60,7 @@ typedef struct weir_bundle_writer_t weir_bundle_writer_t;
 WEIR_MUST_USE weir_status_t* weir_bundle_writer_create(const char* prefix, size_t alignment,
                                                        weir_bundle_writer_t** out_writer);
 // Writes one tensor. INVALID_ARGUMENT for a key that is there already, UNIMPLEMENTED for resources
-// and variants.
+// and variants that are neither TensorLists nor numbers nor states of iterators.
 WEIR_MUST_USE weir_status_t* weir_bundle_add(weir_bundle_writer_t* writer, weir_view_t key,
                                              const weir_tensor_t* tensor);
 // Writes |tensor| as the part |slice| of a tensor of shape |dims|.
@@ -91,6 +91,12 @@ WEIR_MUST_USE weir_status_t* weir_bundle_parse_entry(weir_view_t proto,
 void weir_bundle_write_entry(const weir_bundle_entry_t* entry, weir_strbuf_t* out);
 // Parses BundleHeaderProto, refusing what cannot be read.
 WEIR_MUST_USE weir_status_t* weir_bundle_parse_header(weir_view_t proto, int* out_shard_count);
+// The bytes of a variant tensor, and their checksum; and back.
+WEIR_MUST_USE weir_status_t* weir_bundle_write_variants(weir_writer_t* out,
+                                                        const weir_tensor_t* tensor,
+                                                        uint32_t* out_crc);
+WEIR_MUST_USE weir_status_t* weir_bundle_parse_variants(weir_view_t bytes, weir_tensor_t* tensor,
+                                                        uint32_t* out_crc);
 // A tensor of the index: its key and its BundleEntryProto.
 typedef struct weir_bundle_row_t {
   weir_view_t key;

@@ -185,21 +185,35 @@ static weir_status_t* decode_strings(const weir_bundle_entry_t* entry, weir_view
   return check_crc(entry, crc);
 }
 
-static weir_status_t* read_strings(weir_file_t* file, const weir_bundle_entry_t* entry,
-                                   weir_tensor_t* tensor) {
-  char* bytes = weir_malloc((size_t)entry->size);
-  if (!bytes) return weir_out_of_memory();
-  weir_status_t* status = weir_file_read_exactly(file, entry->offset, bytes, (size_t)entry->size);
-  if (!status) status = decode_strings(entry, weir_view(bytes, (size_t)entry->size), tensor);
-  weir_free(bytes);
+static weir_status_t* decode_variants(const weir_bundle_entry_t* entry, weir_view_t bytes,
+                                      weir_tensor_t* tensor) {
+  uint32_t crc = 0;
+  WEIR_TRY(weir_bundle_parse_variants(bytes, tensor, &crc));
+  return check_crc(entry, crc);
+}
+
+// Of strings and variants.
+static weir_status_t* read_coded(weir_file_t* file, const weir_bundle_entry_t* entry,
+                                 weir_tensor_t* tensor) {
+  char* data = weir_malloc((size_t)entry->size);
+  if (!data) return weir_out_of_memory();
+  weir_view_t bytes = weir_view(data, (size_t)entry->size);
+  weir_status_t* status = weir_file_read_exactly(file, entry->offset, data, bytes.size);
+  if (!status)
+    status = entry->dtype == WEIR_DTYPE_STRING ? decode_strings(entry, bytes, tensor)
+                                               : decode_variants(entry, bytes, tensor);
+  weir_free(data);
   return status;
 }
 
-// Each string has a length of at least one byte; each other element its size.
+// Each string has a length of at least one byte, a variant five with its checksum; each other
+// element its size.
 static weir_status_t* check_size(const weir_bundle_entry_t* entry) {
   int64_t count = 0;
   WEIR_TRY(weir_shape_count(entry->dtype, entry->rank, entry->dims, &count));
-  size_t least = entry->dtype == WEIR_DTYPE_STRING ? 1 : weir_dtype_size(entry->dtype);
+  size_t least = entry->dtype == WEIR_DTYPE_STRING    ? 1
+                 : entry->dtype == WEIR_DTYPE_VARIANT ? 5
+                                                      : weir_dtype_size(entry->dtype);
   if ((uint64_t)count <= entry->size / least) return NULL;
   return WEIR_STATUS(DATA_LOSS, "Invalid size in bundle entry: stored size %llu for %lld elements",
                      (unsigned long long)entry->size, (long long)count);
@@ -210,8 +224,8 @@ static weir_status_t* read_entry(weir_bundle_t* bundle, const weir_bundle_entry_
                                  weir_tensor_t** out_tensor) {
   weir_file_t* file = NULL;
   weir_tensor_t* tensor = NULL;
-  bool is_string = entry->dtype == WEIR_DTYPE_STRING;
-  if (!is_string && !weir_dtype_is_plain(entry->dtype)) {
+  bool is_coded = entry->dtype == WEIR_DTYPE_STRING || entry->dtype == WEIR_DTYPE_VARIANT;
+  if (!is_coded && !weir_dtype_is_plain(entry->dtype)) {
     return WEIR_STATUS(UNIMPLEMENTED, "reading tensors of type %s from checkpoints",
                        weir_dtype_name(entry->dtype));
   }
@@ -219,7 +233,7 @@ static weir_status_t* read_entry(weir_bundle_t* bundle, const weir_bundle_entry_
   WEIR_TRY(find_shard(bundle, entry, &file));
   WEIR_TRY(weir_tensor_create(entry->dtype, entry->rank, entry->dims, &tensor));
   weir_status_t* status =
-      is_string ? read_strings(file, entry, tensor) : read_plain(file, entry, tensor);
+      is_coded ? read_coded(file, entry, tensor) : read_plain(file, entry, tensor);
   if (status) {
     weir_tensor_release(tensor);
     return status;

@@ -142,6 +142,7 @@ done:
 static weir_status_t* write_elements(weir_writer_t* out, const weir_tensor_t* tensor,
                                      uint32_t* out_crc) {
   if (tensor->dtype == WEIR_DTYPE_STRING) return write_strings(out, tensor, out_crc);
+  if (tensor->dtype == WEIR_DTYPE_VARIANT) return weir_bundle_write_variants(out, tensor, out_crc);
   size_t size = weir_tensor_byte_size(tensor);
   *out_crc = weir_crc32c(tensor->data, size);
   return weir_writer_write(out, tensor->data, size);
@@ -162,7 +163,7 @@ weir_status_t* weir_bundle_add(weir_bundle_writer_t* writer, weir_view_t key,
   row_t* row = NULL;
   uint32_t crc = 0;
   WEIR_TRY(check_key(writer, key));
-  if (!weir_dtype_is_plain(dtype) && dtype != WEIR_DTYPE_STRING) {
+  if (!weir_dtype_is_plain(dtype) && dtype != WEIR_DTYPE_STRING && dtype != WEIR_DTYPE_VARIANT) {
     return WEIR_STATUS(UNIMPLEMENTED, "tensor %.*s: saving tensors of type %s", WEIR_VIEW_ARG(key),
                        weir_dtype_name(dtype));
   }

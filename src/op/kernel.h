@@ -40,6 +40,8 @@ typedef struct weir_call_t {
   weir_tensor_t** rets;  // filled with owned references on success
   int ret_count;
 } weir_call_t;
+typedef weir_status_t* (*weir_function_visit_fn_t)(void* arg, const weir_op_t* op,
+                                                   weir_view_t node_def);
 typedef struct weir_functions_vtable_t {
   // Instantiates |func| (name and attributes) once; the same pair gives the same handle. NOT_FOUND
   // for an unknown name.
@@ -60,6 +62,11 @@ typedef struct weir_functions_vtable_t {
   // arrays, |cancel| and the session's or worker's graph must live until |done|, which is called on
   // any thread, maybe before the return.
   void (*start)(weir_functions_t* self, weir_cancel_t* cancel, weir_call_t* call, weir_done_t done);
+  // Calls |fn| for every node of the body of function |name|, as it was defined: with its op, NULL
+  // where that is another function, and its NodeDef. Until the first that returns an error, which
+  // is returned. NOT_FOUND for an unknown name.
+  weir_status_t* (*visit)(weir_functions_t* self, weir_view_t name, weir_function_visit_fn_t fn,
+                          void* arg);
   // Creates functions of the same library for state that calls them after the step, and maybe after
   // the session or graph of it: iterators. The clone must not outlive the resources that it is part
   // of.

@@ -5,6 +5,7 @@
 #include "graph/function.h"
 #include "graph/function_gradient.h"
 #include "runtime/program.h"
+#include "wire/wire.h"
 
 typedef struct instance_t {
   weir_plan_t* plan;  // owned
@@ -161,6 +162,33 @@ static void functions_start(weir_functions_t* base, weir_cancel_t* cancel, weir_
   weir_run_start(&params, done);
 }
 
+static weir_status_t* visit_node(const weir_registry_t* registry, weir_view_t node,
+                                 weir_function_visit_fn_t fn, void* arg) {
+  enum { NODE_OP = 2 };
+  weir_view_t name = {0};
+  weir_wire_reader_t reader = weir_wire_reader(node);
+  while (weir_wire_next(&reader)) {
+    if (reader.field == NODE_OP && reader.type == WEIR_WIRE_BYTES) name = reader.bytes;
+  }
+  WEIR_TRY(weir_wire_check(&reader, "NodeDef"));
+  return fn(arg, weir_registry_find(registry, name), node);
+}
+
+static weir_status_t* functions_visit(weir_functions_t* base, weir_view_t name,
+                                      weir_function_visit_fn_t fn, void* arg) {
+  enum { FUNCTION_NODE = 3 };
+  const weir_graph_t* graph = ((weir_function_plans_t*)base)->program->graph;
+  const weir_function_t* function = weir_function_find(graph->library, name);
+  if (!function)
+    return WEIR_STATUS(NOT_FOUND, "Function '%.*s' is not defined", WEIR_VIEW_ARG(name));
+  weir_wire_reader_t reader = weir_wire_reader(function->def);
+  while (weir_wire_next(&reader)) {
+    if (reader.field != FUNCTION_NODE || reader.type != WEIR_WIRE_BYTES) continue;
+    WEIR_TRY(visit_node(graph->registry, reader.bytes, fn, arg));
+  }
+  return weir_wire_check(&reader, "FunctionDef");
+}
+
 static weir_status_t* functions_clone(weir_functions_t* base, weir_functions_t** out_functions) {
   weir_program_t* clone = NULL;
   WEIR_TRY(weir_program_clone(((weir_function_plans_t*)base)->program, &clone));
@@ -185,6 +213,7 @@ static const weir_functions_vtable_t functions_vtable = {
     .result_count = functions_result_count,
     .call = functions_call,
     .start = functions_start,
+    .visit = functions_visit,
     .clone = functions_clone,
     .destroy = functions_destroy};
 

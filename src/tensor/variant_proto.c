@@ -1,9 +1,10 @@
-// variant_proto.c — Variant tensors to and from TensorProto: TensorLists and numbers, element by
-// element.
+// variant_proto.c — Variant tensors to and from TensorProto: TensorLists, numbers and states of
+// iterators, element by element.
 #include "tensor/variant_proto.h"
 
 #include "tensor/tensor_list.h"
 #include "tensor/tensor_proto.h"
+#include "tensor/variant_data.h"
 #include "tensor/variant_number.h"
 #include "wire/wire.h"
 
@@ -40,8 +41,25 @@ static void write_metadata(const weir_list_t* list, weir_strbuf_t* out) {
   weir_wire_end(out, at);
 }
 
-static weir_status_t* write_element(const weir_variant_object_t* object, weir_strbuf_t* out) {
+static weir_status_t* write_tensors(weir_tensor_t* const* tensors, size_t count,
+                                    weir_strbuf_t* out) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!tensors[i]) continue;
+    size_t at = weir_wire_begin(out, VARIANT_TENSORS);
+    WEIR_TRY(write_tensor(tensors[i], out));
+    weir_wire_end(out, at);
+  }
+  return NULL;
+}
+
+weir_status_t* weir_variant_element_write(const weir_variant_object_t* object, weir_strbuf_t* out) {
   if (!object) return NULL;
+  if (object->type == &weir_iterator_state_type) {
+    const weir_variant_data_t* data = (const weir_variant_data_t*)object;
+    weir_wire_put_string(out, VARIANT_TYPE, object->type->type_name);
+    weir_wire_put_bytes(out, VARIANT_METADATA, data->bytes.data, data->bytes.size);
+    return write_tensors(data->tensors, data->count, out);
+  }
   if (weir_variant_is_number(object)) {
     weir_view_t bytes = weir_variant_number_bytes(object);
     weir_wire_put_string(out, VARIANT_TYPE, object->type->type_name);
@@ -55,13 +73,7 @@ static weir_status_t* write_element(const weir_variant_object_t* object, weir_st
   const weir_list_t* list = (const weir_list_t*)object;
   weir_wire_put_string(out, VARIANT_TYPE, object->type->type_name);
   write_metadata(list, out);
-  for (size_t i = 0; i < list->count; ++i) {
-    if (!list->items[i]) continue;
-    size_t at = weir_wire_begin(out, VARIANT_TENSORS);
-    WEIR_TRY(write_tensor(list->items[i], out));
-    weir_wire_end(out, at);
-  }
-  return NULL;
+  return write_tensors(list->items, list->count, out);
 }
 
 weir_status_t* weir_variant_write(const weir_tensor_t* tensor, weir_strbuf_t* out) {
@@ -71,7 +83,8 @@ weir_status_t* weir_variant_write(const weir_tensor_t* tensor, weir_strbuf_t* ou
   weir_wire_end(out, shape);
   for (int64_t i = 0; i < tensor->count; ++i) {
     size_t at = weir_wire_begin(out, TENSOR_VARIANT);
-    WEIR_TRY(write_element(WEIR_TENSOR_DATA(tensor, const weir_variant_t)[i].object, out));
+    WEIR_TRY(
+        weir_variant_element_write(WEIR_TENSOR_DATA(tensor, const weir_variant_t)[i].object, out));
     weir_wire_end(out, at);
   }
   return weir_strbuf_finish(out);
@@ -161,6 +174,24 @@ static weir_status_t* parse_list(weir_view_t proto, weir_view_t bytes, size_t se
   return status;
 }
 
+static weir_status_t* parse_data(weir_view_t proto, weir_view_t bytes, int depth,
+                                 weir_variant_object_t** out_object) {
+  weir_variant_data_t* data = NULL;
+  WEIR_TRY(weir_variant_data_create(&data));
+  weir_strbuf_append(&data->bytes, bytes.data, bytes.size);
+  weir_status_t* status = weir_strbuf_finish(&data->bytes);
+  weir_wire_reader_t reader = weir_wire_reader(proto);
+  while (!status && weir_wire_next(&reader)) {
+    weir_tensor_t* tensor = NULL;
+    if (reader.field != VARIANT_TENSORS || reader.type != WEIR_WIRE_BYTES) continue;
+    status = parse_tensor(reader.bytes, depth + 1, &tensor);
+    if (!status) status = weir_variant_data_add(data, tensor);
+  }
+  if (status) weir_variant_data_release(data);
+  else *out_object = &data->base;
+  return status;
+}
+
 static weir_status_t* parse_element(weir_view_t proto, int depth,
                                     weir_variant_object_t** out_object) {
   weir_view_t type = {0}, metadata = {0};
@@ -176,6 +207,8 @@ static weir_status_t* parse_element(weir_view_t proto, int depth,
   if (type.size == 0) return NULL;
   const weir_variant_type_t* number = weir_variant_number_type(type);
   if (number) return weir_variant_number_create(number, metadata, out_object);
+  if (weir_view_is(type, weir_iterator_state_type.type_name))
+    return parse_data(proto, metadata, depth, out_object);
   if (!weir_view_equal(type, weir_view_of(weir_list_type.type_name))) {
     return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %.*s cannot be read",
                        WEIR_VIEW_ARG(type));
@@ -285,4 +318,8 @@ bool weir_variant_is_proto(weir_view_t proto) {
 
 weir_status_t* weir_variant_parse(weir_view_t proto, weir_tensor_t** out_tensor) {
   return parse_tensor(proto, 0, out_tensor);
+}
+
+weir_status_t* weir_variant_element_parse(weir_view_t proto, weir_variant_object_t** out_object) {
+  return parse_element(proto, 0, out_object);
 }

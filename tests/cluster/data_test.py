@@ -78,3 +78,43 @@ def test_training_from_a_dataset(server):
         for _ in range(60):
             s.run(train)
         assert s.run([w, b]) == pytest.approx([3, 1], abs=1e-3)
+
+
+def test_an_iterator_is_saved_and_restored(server, tmp_path):
+    """By the client's own Saver, with a variable beside it."""
+    with session(server) as s:
+        dataset = tf.data.Dataset.range(20).shuffle(6, seed=1).map(lambda x: x * x).batch(3).repeat(2).prefetch(2)
+        iterator = tf1.data.make_initializable_iterator(dataset)
+        element = iterator.get_next()
+        steps = tf1.get_variable(unique(), initializer=0, use_resource=True)
+        saver = tf1.train.Saver({'steps': steps, 'iterator': tf1.data.experimental.make_saveable_from_iterator(iterator)})
+        s.run([steps.initializer, iterator.initializer])
+        before = [s.run(element).tolist() for _ in range(4)]
+        s.run(steps.assign(4))
+        saver.save(s, str(tmp_path / 'model'))
+        after = [x.tolist() for x in elements(s, element)]
+        s.run([steps.initializer, iterator.initializer])
+        assert s.run(element).tolist() == before[0]
+        saver.restore(s, str(tmp_path / 'model'))
+        assert s.run(steps) == 4
+        assert [x.tolist() for x in elements(s, element)] == after
+
+
+def test_an_iterator_with_state_outside_is_not_saved(server, tmp_path):
+    with session(server) as s:
+        iterator = tf1.data.make_initializable_iterator(tf.data.Dataset.range(3).map(lambda x: x + tf.random.uniform([], 0, 9, tf.int64)))
+        saver = tf1.train.Saver({'iterator': tf1.data.experimental.make_saveable_from_iterator(iterator)})
+        s.run(iterator.initializer)
+        error = error_of(saver.save, s, str(tmp_path / 'model'))
+        assert isinstance(error, tf.errors.FailedPreconditionError) and 'is stateful' in error.message
+
+
+def test_an_iterator_deals_elements_to_devices(server):
+    from tensorflow.python.data.ops import multi_device_iterator_ops
+    with session(server) as s:
+        iterator = multi_device_iterator_ops.MultiDeviceIterator(tf.data.Dataset.range(5), ['/cpu:0', '/cpu:0'])
+        s.run(iterator.initializer)
+        first, second = iterator.get_next()
+        assert [s.run([first, second]) for _ in range(2)] == [[0, 1], [2, 3]]
+        assert s.run(first) == 4
+        assert isinstance(error_of(s.run, second), tf.errors.OutOfRangeError)

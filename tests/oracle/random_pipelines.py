@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Random tf.data pipelines in Weir and in TensorFlow, element by element: values, types, shapes, errors, the end.
 
-    random_pipelines.py [--seed N] [--count N] [--jobs N] [--lib FILE] [--verbose]
+    random_pipelines.py [--seed N] [--count N] [--jobs N] [--lib FILE] [--saves] [--verbose]
 
 Each seed is a pipeline: a source, up to six transformations of it, an iterator. TensorFlow's client builds the graph; its session
 and libweir run the initialiser and ask for elements until after the end, going on after errors. pipeline_steps.py has the sources
 and transformations. A pipeline that differs is printed with its seed: --seed N --count 1 runs it again.
+
+With --saves, Weir saves the iterator's state twice on the way, and goes on with an iterator that was restored from it; TensorFlow
+does not, and must give the same.
 """
 import argparse
+import copy
 import os
 import signal
 import sys
@@ -31,8 +35,49 @@ DEPTH = 6
 HANG_S = 20  # TensorFlow, too, may loop for ever
 
 
-def build(p):
-    """Draws a pipeline into the program |p|; returns what it is, in words."""
+class Saves:
+    """Iterators that take over from one another, and the steps that let them."""
+
+    def __init__(self, p, dataset, words, seed):
+        rng = np.random.default_rng([seed, 1])
+        self.iterators = [tf1.data.make_initializable_iterator(dataset) for _ in range(3)]
+        self.elements = [[t.name for t in tf.nest.flatten(i.get_next(), expand_composites=True)] for i in self.iterators]
+        self.places = sorted(int(k) for k in rng.integers(0, rng.integers(1, ELEMENTS), 2))
+        pairs = list(zip(self.iterators, self.iterators[1:]))
+        # Datasets among the elements, which windows are, go into no checkpoint.
+        in_memory = 'window' in ' '.join(words) or rng.integers(2)
+        self.steps = [(self.hand_over if in_memory else self.hand_over_by_file)(*pair) for pair in pairs]
+
+    @staticmethod
+    def hand_over(old, new):
+        state = tf.raw_ops.SerializeIterator(resource_handle=old._iterator_resource, external_state_policy=1)
+        return [[new.initializer], [tf.raw_ops.DeserializeIterator(resource_handle=new._iterator_resource, serialized=state)]]
+
+    @staticmethod
+    def hand_over_by_file(old, new):
+        state = tf.raw_ops.SerializeIterator(resource_handle=old._iterator_resource, external_state_policy=1)
+        where = dict(prefix='state', tensor_names=['iterator'], shape_and_slices=[''])
+        read = tf.raw_ops.RestoreV2(dtypes=[tf.variant], **where)
+        return [[new.initializer], [tf.raw_ops.SaveV2(tensors=[state], **where)],
+                [tf.raw_ops.DeserializeIterator(resource_handle=new._iterator_resource, serialized=read[0])]]
+
+    def insert(self, steps):
+        """|steps| as Weir takes them: behind each place elements are the next iterator's."""
+        first = next(i for i, s in enumerate(steps) if s.fetches == self.elements[0])
+        made, turn = [], 0
+        for i, step in enumerate(steps):
+            while turn < 2 and i - first == self.places[turn]:
+                for targets in self.steps[turn]:
+                    made.append(program_run.Step([], [t.name for t in targets], steps[0].feeds, step.timeout_ms, {}))
+                turn += 1
+            made.append(copy.copy(step))
+            if step.fetches == self.elements[0]:
+                made[-1].fetches = self.elements[turn]
+        return made
+
+
+def build(p, seed=None):
+    """Draws a pipeline into the program |p|; returns what it is, in words, and with |seed| its saves."""
     words = []
     context = pipeline_steps.Context(p)
     dataset = pipeline_steps.draw_source(context, words)
@@ -40,6 +85,12 @@ def build(p):
         dataset = pipeline_steps.draw_step(context, dataset, words)
     context.initialize()
     cardinality = tf.raw_ops.DatasetCardinality(input_dataset=dataset._variant_tensor)
+    if seed is not None:
+        saves = Saves(p, dataset, words, seed)
+        p.step(saves.iterators[0].initializer)
+        for _ in range(ELEMENTS):
+            p.step(*(p.graph.get_tensor_by_name(name) for name in saves.elements[0]))
+        return ' . '.join(words), saves
     if p.rng.integers(4):
         iterator = tf1.data.make_initializable_iterator(dataset)
         p.step(iterator.initializer)
@@ -53,7 +104,7 @@ def build(p):
     element = tf.nest.flatten(iterator.get_next(), expand_composites=True)
     for _ in range(ELEMENTS):
         p.step(*element)
-    return ' . '.join(words)
+    return ' . '.join(words), None
 
 
 def trim(steps):
@@ -73,14 +124,14 @@ def is_mistaken(words, steps):
     return refused and 'concatenate' in words.partition('choose')[2]
 
 
-def run_one(lib, seed, note):
+def run_one(lib, seed, has_saves, note):
     """(words, problem). note(phase) says what it is at."""
     p = programs.Program('pipeline', seed, 0)
     words = ''
     try:
         with p.graph.as_default():
             tf1.set_random_seed(seed)
-            words = build(p)
+            words, saves = build(p, seed if has_saves else None)
     except Exception:  # pylint: disable=broad-except
         return words, f'the pipeline itself is bad: {traceback.format_exc()}'
     p.finish()
@@ -90,8 +141,12 @@ def run_one(lib, seed, note):
     if is_mistaken(words, p.steps):
         return words, None
     note('weir')
+    steps = trim(p.steps)
+    if saves and not any(s.code for s in p.steps if not s.fetches):
+        words += f' | saved at {saves.places}'
+        steps = saves.insert(steps)
     with program_run.in_folder(p.files):
-        problem = program_run.run_weir(lib, p.graph_def.SerializeToString(), trim(p.steps), p.threads, p.passes, False)
+        problem = program_run.run_weir(lib, p.graph_def.SerializeToString(), steps, p.threads, p.passes, False)
     return words, problem
 
 
@@ -102,7 +157,7 @@ def run(options, seeds, current):
         note = lambda phase: current.set(f'{seed} {phase} {failures}')  # read after a crash
         note('build')
         signal.alarm(HANG_S)
-        words, problem = run_one(lib, seed, note)
+        words, problem = run_one(lib, seed, options.saves, note)
         failures += problem is not None
         if options.verbose:
             print(f'seed {seed}: {words}', flush=True)
@@ -140,6 +195,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=100)
     parser.add_argument('--jobs', type=int, default=2, help='processes')
+    parser.add_argument('--saves', action='store_true', help='save and restore on the way')
     parser.add_argument('--verbose', action='store_true')
     options = parser.parse_args()
     np.seterr(all='ignore')

@@ -37,9 +37,14 @@ void weir_ahead_stop(weir_ahead_t* ahead) {
 
 static bool wait_for_room(weir_ahead_t* ahead) {
   weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, ahead->cancel);
-  while (ahead->count >= ahead->limit && weir_monitor_wait(&ahead->monitor, ahead->cancel))
+  ahead->is_waiting = true;
+  if (ahead->is_paused) weir_cond_broadcast(&ahead->monitor.changed);
+  while ((ahead->count >= ahead->limit || ahead->is_paused) &&
+         weir_monitor_wait(&ahead->monitor, ahead->cancel))
     continue;
-  bool has_room = ahead->count < ahead->limit && !weir_cancel_is_cancelled(ahead->cancel);
+  ahead->is_waiting = false;
+  bool has_room =
+      !ahead->is_paused && ahead->count < ahead->limit && !weir_cancel_is_cancelled(ahead->cancel);
   weir_monitor_leave(&ahead->monitor, ahead->cancel, token);
   return has_room;
 }
@@ -147,4 +152,81 @@ weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel, weir_
   if (!status && !entry->is_end) weir_element_move(entry->element, out, ahead->out_width);
   entry_free(entry, ahead->out_width);
   return status;
+}
+
+// ---- saving and restoring ----
+
+static void resume(void* arg) {
+  weir_ahead_t* ahead = arg;
+  weir_mutex_lock(&ahead->monitor.mu);
+  ahead->is_paused = false;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  weir_mutex_unlock(&ahead->monitor.mu);
+}
+
+// Waits until the thread does, and until all that was pulled is made.
+static weir_status_t* pause(weir_ahead_t* ahead, weir_cancel_t* cancel) {
+  weir_cancel_token_t token = weir_monitor_enter(&ahead->monitor, cancel);
+  ahead->is_paused = true;
+  weir_cond_broadcast(&ahead->monitor.changed);
+  bool is_busy = true;
+  do is_busy = (ahead->is_running && !ahead->is_waiting) || ahead->pending > 0;
+  while (is_busy && weir_monitor_wait(&ahead->monitor, cancel));
+  weir_monitor_leave(&ahead->monitor, cancel, token);
+  if (!is_busy) return NULL;
+  resume(ahead);
+  return WEIR_STATUS(CANCELLED, "Iterator was cancelled");
+}
+
+static void entry_state(weir_ahead_entry_t* entry, weir_state_t* state,
+                        weir_components_t components) {
+  weir_state_bool(state, "is_end", &entry->is_end);
+  weir_state_status(state, "status", &entry->status);
+  weir_state_maybe_element(state, "element", components, entry->element);
+}
+
+static weir_ahead_entry_t* create_entry(weir_ahead_t* ahead, weir_state_t* state) {
+  weir_ahead_entry_t* entry = weir_calloc(1, sizeof(*entry));
+  if (entry) entry->element = weir_element_create(ahead->out_width);
+  if (entry && entry->element) {
+    entry->ahead = ahead;
+    append(ahead, entry, true);
+    return entry;
+  }
+  weir_free(entry);
+  weir_state_fail(state, weir_out_of_memory());
+  return NULL;
+}
+
+// An entry has an element, an error, or is the end.
+static bool is_whole(const weir_ahead_entry_t* entry) {
+  return entry->status || entry->is_end || entry->element[0];
+}
+
+static void entries_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components) {
+  size_t count = (size_t)ahead->count;
+  weir_state_count(state, "ahead", &count);
+  weir_ahead_entry_t* entry = ahead->head;
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    if (state->is_restoring) entry = create_entry(ahead, state);
+    if (!entry) return;
+    entry_state(entry, state, components);
+    if (weir_state_is_good(state) && state->is_restoring && !is_whole(entry))
+      weir_state_fail(state, WEIR_STATUS(INVALID_ARGUMENT, "an element made ahead is empty"));
+    entry = entry->next;
+  }
+}
+
+void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components) {
+  if (!state->is_restoring) {
+    weir_status_t* status = pause(ahead, state->cancel);
+    weir_state_fail(state, status);
+    if (status) return;
+    weir_state_defer(state, resume, ahead);
+    if (!weir_state_is_good(state)) return;
+  }
+  bool is_over = ahead->is_started && !ahead->is_running;  // nobody else writes these now
+  weir_state_bool(state, "is_over", &is_over);
+  if (state->is_restoring) ahead->is_started = is_over;
+  entries_state(ahead, state, components);
 }

@@ -5,6 +5,7 @@
 
 #include "ops/data/dataset.h"
 #include "ops/data/monitor.h"
+#include "ops/data/state.h"
 
 typedef struct weir_ahead_t weir_ahead_t;
 
@@ -32,6 +33,8 @@ struct weir_ahead_t {
   weir_cancel_t* cancel;  // of the thread and of what |process| does
   bool is_made, is_started;
   bool is_running;                  // guarded by monitor: the thread, of which there is one
+  bool is_paused;                   // guarded by monitor: the thread shall not pull
+  bool is_waiting;                  // guarded by monitor: it does not
   bool is_out_of_memory;            // guarded by monitor: that is why it ended
   int64_t count;                    // guarded by monitor: entries in the queue
   int64_t pending;                  // guarded by monitor: of those, the ones that are not ready
@@ -44,5 +47,10 @@ void weir_ahead_stop(weir_ahead_t* ahead);  // ends the thread and frees all; al
 WEIR_MUST_USE weir_status_t* weir_ahead_next(weir_ahead_t* ahead, weir_cancel_t* cancel,
                                              weir_tensor_t** out, bool* out_is_end);
 void weir_ahead_ready(weir_ahead_entry_t* entry);
+
+// Hands over what was made ahead, elements of |components|. Where that is saved nobody pulls from
+// the iterator below, nor is anything being made, until the whole walk is: who calls hands that
+// iterator over next.
+void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components);
 
 #endif  // WEIR_OPS_DATA_AHEAD_H_

@@ -2,7 +2,7 @@
 // as was said.
 #include <stdio.h>
 
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 // ---- IgnoreErrorsDataset ----
 
@@ -21,8 +21,10 @@ static int64_t ignore_cardinality(const weir_data_t* dataset) {
   return n < 0 ? n : WEIR_CARDINALITY_UNKNOWN;
 }
 
-static const weir_iterator_vtable_t ignore_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = ignore_next};
+static const weir_iterator_vtable_t ignore_iterator = {.size = sizeof(weir_iterator_t),
+                                                       .start = weir_iterator_start_input,
+                                                       .next = ignore_next,
+                                                       .state = weir_state_inputs};
 static const weir_dataset_vtable_t ignore_dataset = {.name = "IgnoreErrors",
                                                      .size = sizeof(weir_data_t),
                                                      .init = weir_dataset_init_like_input,
@@ -95,8 +97,16 @@ static weir_status_t* assert_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return NULL;
 }
 
-static const weir_iterator_vtable_t assert_iterator = {
-    .size = sizeof(assert_iterator_t), .start = weir_iterator_start_input, .next = assert_next};
+static void assert_state(weir_iterator_t* iterator, weir_state_t* state) {
+  assert_iterator_t* self = (assert_iterator_t*)iterator;
+  weir_state_int(state, "count", &self->count, 0, INT64_MAX);
+  weir_state_inputs(iterator, state);
+}
+
+static const weir_iterator_vtable_t assert_iterator = {.size = sizeof(assert_iterator_t),
+                                                       .start = weir_iterator_start_input,
+                                                       .next = assert_next,
+                                                       .state = assert_state};
 static const weir_dataset_vtable_t assert_dataset = {.name = "AssertCardinality",
                                                      .size = sizeof(assert_t),
                                                      .init = assert_init,

@@ -114,8 +114,10 @@ static weir_status_t* batch_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return status;
 }
 
-static const weir_iterator_vtable_t batch_iterator = {
-    .size = sizeof(batch_iterator_t), .start = weir_iterator_start_input, .next = batch_next};
+static const weir_iterator_vtable_t batch_iterator = {.size = sizeof(batch_iterator_t),
+                                                      .start = weir_iterator_start_input,
+                                                      .next = batch_next,
+                                                      .state = weir_state_inputs};
 static const weir_dataset_vtable_t batch_dataset = {.name = "Batch",
                                                     .size = sizeof(batch_t),
                                                     .init = batch_init,

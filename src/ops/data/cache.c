@@ -1,8 +1,8 @@
 // cache.c — CacheDataset, V2, AnonymousMemoryCache, DummyMemoryCache, DeleteMemoryCache: elements
 // kept by the first walk that sees the end, for all that begin after it; in files see cache_file.c.
 #include "ops/data/cache_file.h"
-#include "ops/data/dataset.h"
 #include "ops/data/resources.h"
+#include "ops/data/state.h"
 
 // Elements, complete or none.
 typedef struct cache_resource_t {
@@ -183,8 +183,27 @@ static weir_status_t* cache_get(weir_data_t* dataset, const weir_walk_t* walk, i
   return status;
 }
 
-static const weir_iterator_vtable_t cache_iterator = {
-    .size = sizeof(cache_iterator_t), .start = cache_start, .next = cache_next, .stop = cache_stop};
+// What is in the cache, where it is complete, goes with the state: the next process has none.
+static void cache_state(weir_iterator_t* iterator, weir_state_t* state) {
+  cache_iterator_t* self = (cache_iterator_t*)iterator;
+  cache_resource_t* cache = ((cache_t*)iterator->dataset)->cache;
+  weir_components_t components = weir_components_of(iterator->dataset);
+  weir_state_bool(state, "reads", &self->reads);
+  weir_state_size(state, "next", &self->next, SIZE_MAX);
+  if (self->reads && !state->is_restoring)
+    weir_state_elements(state, "items", components, &cache->items, &cache->count, NULL);
+  else weir_state_elements(state, "items", components, &self->items, &self->count, &self->capacity);
+  if (weir_state_is_good(state) && state->is_restoring && self->reads) complete(self);
+  weir_state_input(iterator, state, 0);
+  weir_state_require(state, self->reads || iterator->inputs[0]);
+  if (self->reads) weir_state_require(state, cache->width == components.count);
+}
+
+static const weir_iterator_vtable_t cache_iterator = {.size = sizeof(cache_iterator_t),
+                                                      .start = cache_start,
+                                                      .next = cache_next,
+                                                      .stop = cache_stop,
+                                                      .state = cache_state};
 static const weir_dataset_vtable_t cache_dataset = {.name = "Cache",
                                                     .size = sizeof(cache_t),
                                                     .init = cache_init,

@@ -2,7 +2,7 @@
 #ifndef WEIR_OPS_DATA_CAPTURED_H_
 #define WEIR_OPS_DATA_CAPTURED_H_
 
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 // A function as a dataset holds it. Part of the dataset's struct; immutable after init.
 typedef struct weir_captured_t {
@@ -50,6 +50,11 @@ WEIR_MUST_USE weir_status_t* weir_captured_walk(const weir_captured_t* captured,
 
 // The function of a dataset that makes datasets of elements (interleave.c); NULL: it is another.
 const weir_func_t* weir_interleave_function(const weir_data_t* dataset);
+
+// For |state| of an iterator: whether what the function makes depends on more than its arguments,
+// and what the state's policy says to that. FAILED_PRECONDITION "RandomUniform is stateful."
+void weir_captured_state(const weir_captured_t* captured, const weir_iterator_t* iterator,
+                         weir_state_t* state);
 
 // Says in a message which dataset's function failed. Consumes |take_status|.
 WEIR_MUST_USE weir_status_t* weir_captured_blame(const weir_data_t* dataset,

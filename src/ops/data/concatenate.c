@@ -1,5 +1,5 @@
 // concatenate.c — ConcatenateDataset: one dataset after another.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct concatenate_iterator_t {
   weir_iterator_t base;
@@ -74,9 +74,19 @@ static weir_status_t* concatenate_next(weir_iterator_t* iterator, weir_cancel_t*
   }
 }
 
+static void concatenate_state(weir_iterator_t* iterator, weir_state_t* state) {
+  concatenate_iterator_t* self = (concatenate_iterator_t*)iterator;
+  int64_t at = self->at;
+  weir_state_int(state, "at", &at, 0, iterator->dataset->input_count - 1);
+  self->at = (int)at;
+  for (int i = 0; i < iterator->dataset->input_count; ++i) weir_state_input(iterator, state, i);
+  weir_state_require(state, iterator->inputs[self->at] != NULL);
+}
+
 static const weir_iterator_vtable_t concatenate_iterator = {.size = sizeof(concatenate_iterator_t),
                                                             .start = weir_iterator_start_input,
-                                                            .next = concatenate_next};
+                                                            .next = concatenate_next,
+                                                            .state = concatenate_state};
 static const weir_dataset_vtable_t concatenate_dataset = {.name = "Concatenate",
                                                           .size = sizeof(weir_data_t),
                                                           .init = concatenate_init,

@@ -306,8 +306,22 @@ static void csv_deinit(weir_data_t* dataset) {
   weir_files_deinit(dataset);
 }
 
+static void csv_state(weir_iterator_t* iterator, weir_state_t* state) {
+  csv_iterator_t* self = (csv_iterator_t*)iterator;
+  int64_t count = ((const csv_t*)iterator->dataset)->files.count;
+  int64_t offset = (int64_t)self->stream.offset;
+  bool is_open = self->files.is_open;
+  weir_state_int(state, "file", &self->files.at, 0, count);
+  weir_state_bool(state, "is_open", &is_open);
+  weir_state_int(state, "offset", &offset, 0, INT64_MAX);
+  if (!state->is_restoring || !weir_state_is_good(state) || !is_open) return;
+  weir_state_require(state, self->files.at < count);
+  if (weir_state_is_good(state)) weir_state_fail(state, open_file(self));
+  if (weir_state_is_good(state)) weir_file_stream_seek(&self->stream, (uint64_t)offset);
+}
+
 static const weir_iterator_vtable_t csv_iterator = {
-    .size = sizeof(csv_iterator_t), .next = csv_next, .stop = csv_stop};
+    .size = sizeof(csv_iterator_t), .next = csv_next, .stop = csv_stop, .state = csv_state};
 static const weir_dataset_vtable_t csv_dataset = {.name = "CSV",
                                                   .size = sizeof(csv_t),
                                                   .init = csv_init,

@@ -5,11 +5,12 @@
 // iterator is one walk over a dataset and owns iterators over the datasets below. An element is an
 // array of tensors, as many as the dataset has components.
 //
-// A dataset op is two tables and four to six short functions, see take.c:
+// A dataset op is two tables and four to seven short functions, see take.c:
 //   init     reads the kernel's inputs and attributes into the dataset;
 //   start    makes what a walk needs, mostly iterators over the inputs;
 //   next     makes the next element, or says that there is none;
-//   stop     frees what start and next made, beyond iterators over inputs.
+//   stop     frees what start and next made, beyond iterators over inputs;
+//   state    saves what they made, or restores it: see state.h.
 //
 // Threads: an iterator is thread-confined; who shares one locks around it (iterator_resource.h).
 // next may wait: for a function, a file, a thread of its own. So it is called on threads that no
@@ -23,6 +24,7 @@
 
 typedef struct weir_data_t weir_data_t;
 typedef struct weir_iterator_t weir_iterator_t;
+typedef struct weir_state_t weir_state_t;  // state.h
 
 // How many elements there are, where it is not a number.
 enum { WEIR_CARDINALITY_INFINITE = -1, WEIR_CARDINALITY_UNKNOWN = -2 };
@@ -48,6 +50,9 @@ typedef struct weir_iterator_vtable_t {
   weir_status_t* (*next)(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
                          bool* out_is_end);
   void (*stop)(weir_iterator_t* self);  // optional; also after a failed start
+  // Optional, default: it cannot be saved. Hands over what it holds, or takes that over just after
+  // |start|, see state.h. Called between two calls of next.
+  void (*state)(weir_iterator_t* self, weir_state_t* state);
   bool may_resume;  // next is called after an end as well: there may be more (a function's
                     // OUT_OF_RANGE)
 } weir_iterator_vtable_t;

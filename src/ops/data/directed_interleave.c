@@ -1,6 +1,6 @@
 // directed_interleave.c — DirectedInterleaveDataset: elements of several datasets, as another says
 // whose.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct directed_t {
   weir_data_t base;  // input 0 is the selector
@@ -97,8 +97,19 @@ static weir_status_t* directed_next(weir_iterator_t* iterator, weir_cancel_t* ca
   return NULL;
 }
 
-static const weir_iterator_vtable_t directed_iterator = {
-    .size = sizeof(directed_iterator_t), .start = directed_start, .next = directed_next};
+static void directed_state(weir_iterator_t* iterator, weir_state_t* state) {
+  directed_iterator_t* self = (directed_iterator_t*)iterator;
+  int64_t count = self->open_count;
+  weir_state_int(state, "open_count", &count, 0, iterator->dataset->input_count - 1);
+  self->open_count = (int)count;
+  for (int i = 0; i < iterator->dataset->input_count; ++i) weir_state_input(iterator, state, i);
+  weir_state_require(state, iterator->inputs[0] != NULL);
+}
+
+static const weir_iterator_vtable_t directed_iterator = {.size = sizeof(directed_iterator_t),
+                                                         .start = directed_start,
+                                                         .next = directed_next,
+                                                         .state = directed_state};
 static const weir_dataset_vtable_t directed_dataset = {.name = "DirectedInterleave",
                                                        .size = sizeof(directed_t),
                                                        .init = directed_init,

@@ -31,6 +31,11 @@ void weir_file_stream_close(weir_file_stream_t* stream) {
   *stream = (weir_file_stream_t){.file = NULL};
 }
 
+void weir_file_stream_seek(weir_file_stream_t* stream, uint64_t offset) {
+  stream->offset = stream->buffer_offset = offset;
+  stream->buffer.size = 0;
+}
+
 weir_status_t* weir_file_stream_look(weir_file_stream_t* stream, size_t size,
                                      weir_view_t* out_bytes) {
   weir_strbuf_t* buffer = &stream->buffer;

@@ -24,6 +24,8 @@ typedef struct weir_file_stream_t {
 WEIR_MUST_USE weir_status_t* weir_file_stream_open(weir_compression_t compression, const char* path,
                                                    weir_file_stream_t* out_stream);
 void weir_file_stream_close(weir_file_stream_t* stream);
+// Goes on at |offset|.
+void weir_file_stream_seek(weir_file_stream_t* stream, uint64_t offset);
 // Makes at least |size| bytes from |offset| on readable, fewer only at the end; borrowed until the
 // next call. Does not advance.
 WEIR_MUST_USE weir_status_t* weir_file_stream_look(weir_file_stream_t* stream, size_t size,

@@ -69,3 +69,17 @@ weir_status_t* weir_files_next(weir_files_iterator_t* self, const weir_files_rea
   *out_is_end = true;
   return NULL;
 }
+
+void weir_files_state(weir_files_iterator_t* self, const weir_files_reader_t* reader,
+                      const weir_files_place_t* place, weir_state_t* state) {
+  int64_t count = ((const weir_files_t*)self->base.dataset)->count;
+  int64_t offset = self->is_open ? (int64_t)place->tell(&self->base) : 0;
+  bool is_open = self->is_open;
+  weir_state_int(state, "file", &self->at, 0, count);
+  weir_state_bool(state, "is_open", &is_open);
+  weir_state_int(state, "offset", &offset, 0, INT64_MAX);
+  if (!state->is_restoring || !weir_state_is_good(state) || !is_open) return;
+  weir_state_require(state, self->at < count);
+  if (weir_state_is_good(state)) weir_state_fail(state, open_file(self, reader));
+  if (weir_state_is_good(state)) place->seek(&self->base, (uint64_t)offset);
+}

@@ -3,8 +3,8 @@
 #ifndef WEIR_OPS_DATA_FILES_H_
 #define WEIR_OPS_DATA_FILES_H_
 
-#include "ops/data/dataset.h"
 #include "ops/data/file_stream.h"
+#include "ops/data/state.h"
 
 typedef struct weir_files_t {  // a dataset starts with this
   weir_data_t base;
@@ -39,5 +39,12 @@ int64_t weir_files_cardinality(const weir_data_t* self);  // not known
 WEIR_MUST_USE weir_status_t* weir_files_next(weir_files_iterator_t* self,
                                              const weir_files_reader_t* reader, weir_tensor_t** out,
                                              bool* out_is_end);
+// The whole of state. |place| is where the open file is read next, in bytes.
+typedef struct weir_files_place_t {
+  uint64_t (*tell)(weir_iterator_t* self);
+  void (*seek)(weir_iterator_t* self, uint64_t offset);
+} weir_files_place_t;
+void weir_files_state(weir_files_iterator_t* self, const weir_files_reader_t* reader,
+                      const weir_files_place_t* place, weir_state_t* state);
 
 #endif  // WEIR_OPS_DATA_FILES_H_

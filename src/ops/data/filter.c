@@ -49,16 +49,25 @@ static weir_status_t* while_next(weir_iterator_t* self, weir_cancel_t* cancel, w
   return NULL;
 }
 
-static const weir_iterator_vtable_t filter_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = filter_next};
+static void filter_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_captured_state(&((const filter_t*)iterator->dataset)->predicate, iterator, state);
+  weir_state_inputs(iterator, state);
+}
+
+static const weir_iterator_vtable_t filter_iterator = {.size = sizeof(weir_iterator_t),
+                                                       .start = weir_iterator_start_input,
+                                                       .next = filter_next,
+                                                       .state = filter_state};
 static const weir_dataset_vtable_t filter_dataset = {.name = "Filter",
                                                      .size = sizeof(filter_t),
                                                      .init = filter_init,
                                                      .deinit = filter_deinit,
                                                      .cardinality = filter_cardinality,
                                                      .iterator = &filter_iterator};
-static const weir_iterator_vtable_t while_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = while_next};
+static const weir_iterator_vtable_t while_iterator = {.size = sizeof(weir_iterator_t),
+                                                      .start = weir_iterator_start_input,
+                                                      .next = while_next,
+                                                      .state = filter_state};
 static const weir_dataset_vtable_t while_dataset = {.name = "TakeWhile",
                                                     .size = sizeof(filter_t),
                                                     .init = filter_init,

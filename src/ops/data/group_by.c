@@ -51,6 +51,43 @@ static void free_groups(groups_t* groups, int width, int state_count) {
   weir_free(groups->items);
 }
 
+// What a group gathered.
+static void group_state(group_t* group, weir_components_t components, weir_state_t* state) {
+  size_t count = (size_t)group->count;
+  weir_state_int(state, "key", &group->key, INT64_MIN, INT64_MAX);
+  weir_state_int(state, "window", &group->window, INT64_MIN, INT64_MAX);
+  weir_state_elements(state, "items", components, &group->items, &count, &group->capacity);
+  group->count = (int64_t)count;
+}
+
+static void reduced_state(group_t* group, int count, weir_state_t* state) {
+  bool is_there = group->state != NULL;
+  weir_state_bool(state, "is_begun", &is_there);
+  if (!is_there || !weir_state_is_good(state)) return;
+  if (!group->state) group->state = weir_element_create(count + 1);
+  if (!group->state) weir_state_fail(state, weir_out_of_memory());
+  else weir_state_element(state, "state", (weir_components_t){.count = count}, group->state);
+}
+
+// All groups, each with a state of |state_count| tensors.
+static void groups_state(groups_t* groups, weir_state_t* state, weir_components_t components,
+                         int state_count) {
+  size_t count = groups->count;
+  weir_state_count(state, "groups", &count);
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    if (state->is_restoring) {
+      if (!WEIR_GROW(groups->items, groups->capacity, i + 1)) {
+        weir_state_fail(state, weir_out_of_memory());
+        return;
+      }
+      groups->items[groups->count++] = (group_t){.key = 0};
+    }
+    group_state(&groups->items[i], components, state);
+    weir_state_require(state, i == 0 || groups->items[i - 1].key < groups->items[i].key);
+    reduced_state(&groups->items[i], state_count, state);
+  }
+}
+
 // Calls a function that gives a number.
 static weir_status_t* call_number(const weir_captured_t* function, const weir_iterator_t* iterator,
                                   weir_cancel_t* cancel, weir_tensor_t* const* args, int count,
@@ -100,8 +137,13 @@ static weir_status_t* members_next(weir_iterator_t* iterator, weir_cancel_t* can
   return NULL;
 }
 
-static const weir_iterator_vtable_t members_iterator = {.size = sizeof(members_iterator_t),
-                                                        .next = members_next};
+static void members_state(weir_iterator_t* iterator, weir_state_t* state) {
+  members_iterator_t* self = (members_iterator_t*)iterator;
+  weir_state_int(state, "next", &self->next, 0, INT64_MAX);
+}
+
+static const weir_iterator_vtable_t members_iterator = {
+    .size = sizeof(members_iterator_t), .next = members_next, .state = members_state};
 static const weir_dataset_vtable_t members_dataset = {.name = "Window",
                                                       .size = sizeof(members_t),
                                                       .deinit = members_deinit,
@@ -138,6 +180,7 @@ typedef struct by_window_iterator_t {
   weir_iterator_t base;
   groups_t groups;
   weir_iterator_t* current;  // over what was made of a group
+  weir_tensor_t* args[2];    // what it was made of: key and members
   bool is_input_ended;
 } by_window_iterator_t;
 
@@ -182,13 +225,19 @@ static weir_status_t* find_window(const by_window_iterator_t* self, weir_cancel_
 // Walks over what reduce_func makes of a group.
 static weir_status_t* flush(by_window_iterator_t* self, weir_cancel_t* cancel, group_t* group) {
   const by_window_t* by = (const by_window_t*)self->base.dataset;
-  weir_tensor_t* args[2] = {NULL, NULL};
-  weir_status_t* status = create_key(group->key, &args[0]);
-  if (!status) status = create_members(group, by->base.inputs[0], &args[1]);
+  weir_status_t* status = create_key(group->key, &self->args[0]);
+  if (!status) status = create_members(group, by->base.inputs[0], &self->args[1]);
   if (!status)
-    status = weir_captured_walk(&by->reduce, self->base.walk, cancel, args, 2, &self->current);
-  weir_element_clear(args, 2);
+    status =
+        weir_captured_walk(&by->reduce, self->base.walk, cancel, self->args, 2, &self->current);
+  if (status) weir_element_clear(self->args, 2);
   return status;
+}
+
+static void leave(by_window_iterator_t* self) {
+  weir_iterator_destroy(self->current);
+  self->current = NULL;
+  weir_element_clear(self->args, 2);
 }
 
 // Puts an element into its group, and flushes that when it is whole. Consumes |take_element|.
@@ -238,8 +287,7 @@ static weir_status_t* by_window_next(weir_iterator_t* iterator, weir_cancel_t* c
     if (self->current) {
       WEIR_TRY(weir_iterator_next(self->current, cancel, out, &is_end));
       if (!is_end) return NULL;
-      weir_iterator_destroy(self->current);
-      self->current = NULL;
+      leave(self);
     }
     WEIR_TRY(gather(self, cancel));
   } while (self->current || !self->is_input_ended);
@@ -249,14 +297,49 @@ static weir_status_t* by_window_next(weir_iterator_t* iterator, weir_cancel_t* c
 
 static void by_window_stop(weir_iterator_t* iterator) {
   by_window_iterator_t* self = (by_window_iterator_t*)iterator;
-  weir_iterator_destroy(self->current);
+  leave(self);
   free_groups(&self->groups, iterator->dataset->inputs[0]->count, 0);
+}
+
+// The group that is walked over, made anew where it is restored.
+static void current_state(by_window_iterator_t* self, weir_state_t* state) {
+  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  bool is_open = self->current != NULL;
+  weir_state_bool(state, "is_open", &is_open);
+  if (!is_open) return;
+  group_t group = {.key = 0};
+  if (!state->is_restoring) {
+    const members_t* members =
+        (const members_t*)WEIR_TENSOR_DATA(self->args[1], weir_variant_t)->object;
+    group = (group_t){.key = *WEIR_TENSOR_DATA(self->args[0], int64_t),
+                      .items = members->items,
+                      .count = members->size};
+  }
+  group_state(&group, components, state);
+  if (state->is_restoring) {
+    if (weir_state_is_good(state)) weir_state_fail(state, flush(self, state->cancel, &group));
+    free_elements(group.items, group.count, components.count);
+  }
+  if (weir_state_is_good(state)) weir_state_iterator(self->current, state);
+}
+
+static void by_window_state(weir_iterator_t* iterator, weir_state_t* state) {
+  by_window_iterator_t* self = (by_window_iterator_t*)iterator;
+  const by_window_t* by = (const by_window_t*)iterator->dataset;
+  weir_captured_state(&by->key, iterator, state);
+  weir_captured_state(&by->reduce, iterator, state);
+  weir_captured_state(&by->window_size, iterator, state);
+  weir_state_bool(state, "is_input_ended", &self->is_input_ended);
+  groups_state(&self->groups, state, weir_components_of(by->base.inputs[0]), 0);
+  current_state(self, state);
+  weir_state_inputs(iterator, state);
 }
 
 static const weir_iterator_vtable_t by_window_iterator = {.size = sizeof(by_window_iterator_t),
                                                           .start = weir_iterator_start_input,
                                                           .next = by_window_next,
-                                                          .stop = by_window_stop};
+                                                          .stop = by_window_stop,
+                                                          .state = by_window_state};
 static const weir_dataset_vtable_t by_window_dataset = {.name = "GroupByWindow",
                                                         .size = sizeof(by_window_t),
                                                         .init = by_window_init,
@@ -373,6 +456,8 @@ static weir_status_t* by_reducer_next(weir_iterator_t* iterator, weir_cancel_t* 
     if (status) return status;
     self->is_gathered = true;
   }
+  while (self->next < self->groups.count && !self->groups.items[self->next].state)
+    ++self->next;  // init_func failed for its key
   *out_is_end = self->next >= self->groups.count;
   if (*out_is_end) return NULL;
   const group_t* group = &self->groups.items[self->next++];
@@ -386,10 +471,25 @@ static void by_reducer_stop(weir_iterator_t* iterator) {
   free_groups(&self->groups, 0, self->state_count);
 }
 
+static void by_reducer_state(weir_iterator_t* iterator, weir_state_t* state) {
+  by_reducer_iterator_t* self = (by_reducer_iterator_t*)iterator;
+  const by_reducer_t* by = (const by_reducer_t*)iterator->dataset;
+  const weir_captured_t* functions[] = {&by->key, &by->init, &by->reduce, &by->finalize};
+  for (int i = 0; i < 4; ++i) weir_captured_state(functions[i], iterator, state);
+  if (state->is_restoring)
+    weir_state_fail(state,
+                    weir_captured_result_count(&by->init, iterator->walk, &self->state_count));
+  weir_state_bool(state, "is_gathered", &self->is_gathered);
+  weir_state_size(state, "next", &self->next, SIZE_MAX);
+  groups_state(&self->groups, state, (weir_components_t){.count = 0}, self->state_count);
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t by_reducer_iterator = {.size = sizeof(by_reducer_iterator_t),
                                                            .start = weir_iterator_start_input,
                                                            .next = by_reducer_next,
-                                                           .stop = by_reducer_stop};
+                                                           .stop = by_reducer_stop,
+                                                           .state = by_reducer_state};
 static const weir_dataset_vtable_t by_reducer_dataset = {.name = "GroupByReducer",
                                                          .size = sizeof(by_reducer_t),
                                                          .init = by_reducer_init,

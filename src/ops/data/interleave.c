@@ -15,6 +15,7 @@ typedef struct interleave_t {
 
 typedef struct part_t {       // a dataset that the function made
   weir_iterator_t* iterator;  // NULL: none is open here
+  weir_tensor_t** args;       // the element that it was made of
   bool has_failed;            // instead of being opened
   weir_ahead_t ahead;
 } part_t;
@@ -30,20 +31,28 @@ typedef struct interleave_iterator_t {
 
 // ---- parts ----
 
-static void part_close(part_t* part) {
+static void part_close(part_t* part, int width) {
   weir_ahead_stop(&part->ahead);
   part->ahead = (weir_ahead_t){.input = NULL};
   weir_iterator_destroy(part->iterator);
   part->iterator = NULL;
+  weir_element_free(part->args, width);
+  part->args = NULL;
 }
 
+// Consumes |take_element|.
 static weir_status_t* part_open(const interleave_iterator_t* self, weir_cancel_t* cancel,
-                                weir_tensor_t* const* element, part_t* part) {
+                                weir_tensor_t** take_element, part_t* part) {
   const interleave_t* interleave = (const interleave_t*)self->base.dataset;
   const weir_data_t* dataset = &interleave->base;
+  int width = dataset->inputs[0]->count;
+  part->args = take_element;
   weir_status_t* status = weir_captured_walk(&interleave->function, self->base.walk, cancel,
-                                             element, dataset->inputs[0]->count, &part->iterator);
-  if (status) return weir_captured_blame(dataset, status);
+                                             take_element, width, &part->iterator);
+  if (status) {
+    part_close(part, width);
+    return weir_captured_blame(dataset, status);
+  }
   const weir_data_t* made = part->iterator->dataset;
   status = weir_components_check_types(dataset->count, dataset->types, made->count, made->types);
   if (!status && interleave->is_parallel) {
@@ -52,7 +61,7 @@ static weir_status_t* part_open(const interleave_iterator_t* self, weir_cancel_t
     part->ahead.limit = interleave->block_length;
     status = weir_ahead_init(&part->ahead, self->base.walk);
   }
-  if (status) part_close(part);
+  if (status) part_close(part, width);
   return status;
 }
 
@@ -72,6 +81,7 @@ static weir_status_t* open_next(interleave_iterator_t* self, weir_cancel_t* canc
       weir_iterator_pull(&self->base, 0, cancel, element, &self->is_input_ended);
   if (!status && !self->is_input_ended) {
     status = part_open(self, cancel, element, &self->parts[self->at]);
+    element = NULL;
     if (!status) ++self->open_count;
   }
   self->parts[self->at].has_failed =
@@ -104,7 +114,7 @@ static weir_status_t* interleave_next(weir_iterator_t* iterator, weir_cancel_t* 
         if (++self->taken == block_length) next_turn(self);
         return NULL;
       }
-      part_close(part);
+      part_close(part, iterator->dataset->inputs[0]->count);
       --self->open_count;
       next_turn(self);
     } else if (part->has_failed) {
@@ -132,14 +142,62 @@ static weir_status_t* interleave_start(weir_iterator_t* iterator) {
 static void interleave_stop(weir_iterator_t* iterator) {
   interleave_iterator_t* self = (interleave_iterator_t*)iterator;
   int64_t count = ((const interleave_t*)iterator->dataset)->cycle_length;
-  for (int64_t i = 0; i < count && self->parts; ++i) part_close(&self->parts[i]);
+  for (int64_t i = 0; i < count && self->parts; ++i)
+    part_close(&self->parts[i], iterator->dataset->inputs[0]->count);
   weir_free(self->parts);
+}
+
+// ---- saving and restoring ----
+
+// Calls the function again, on what it was called on.
+static void part_reopen(interleave_iterator_t* self, weir_state_t* state, part_t* part) {
+  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  weir_tensor_t** args = weir_element_create(components.count);
+  if (!args) {
+    weir_state_fail(state, weir_out_of_memory());
+    return;
+  }
+  weir_state_element(state, "args", components, args);
+  if (weir_state_is_good(state)) {
+    weir_state_fail(state, part_open(self, state->cancel, args, part));
+    if (part->iterator) ++self->open_count;
+  } else {
+    weir_element_free(args, components.count);
+  }
+}
+
+static void part_state(interleave_iterator_t* self, weir_state_t* state, part_t* part) {
+  bool is_open = part->iterator != NULL;
+  weir_state_bool(state, "has_failed", &part->has_failed);
+  weir_state_bool(state, "is_open", &is_open);
+  if (!is_open) return;
+  if (state->is_restoring) part_reopen(self, state, part);
+  else
+    weir_state_element(state, "args", weir_components_of(self->base.dataset->inputs[0]),
+                       part->args);
+  if (!weir_state_is_good(state)) return;
+  if (part->ahead.is_made)
+    weir_ahead_state(&part->ahead, state, weir_components_of(self->base.dataset));
+  weir_state_iterator(part->iterator, state);
+}
+
+static void interleave_state(weir_iterator_t* iterator, weir_state_t* state) {
+  interleave_iterator_t* self = (interleave_iterator_t*)iterator;
+  const interleave_t* interleave = (const interleave_t*)iterator->dataset;
+  weir_captured_state(&interleave->function, iterator, state);
+  weir_state_int(state, "at", &self->at, 0, interleave->cycle_length - 1);
+  weir_state_int(state, "taken", &self->taken, 0, interleave->block_length - 1);
+  weir_state_bool(state, "is_input_ended", &self->is_input_ended);
+  for (int64_t i = 0; i < interleave->cycle_length && weir_state_is_good(state); ++i)
+    part_state(self, state, &self->parts[i]);
+  weir_state_inputs(iterator, state);
 }
 
 static const weir_iterator_vtable_t interleave_iterator = {.size = sizeof(interleave_iterator_t),
                                                            .start = interleave_start,
                                                            .next = interleave_next,
-                                                           .stop = interleave_stop};
+                                                           .stop = interleave_stop,
+                                                           .state = interleave_state};
 
 // ---- datasets ----
 

@@ -6,6 +6,7 @@
 
 #include "ops/data/monitor.h"
 #include "ops/data/seeds.h"
+#include "ops/data/state.h"
 
 // One walk, and whose turn it is to pull. Reference counted.
 typedef struct walk_t {
@@ -175,6 +176,48 @@ weir_status_t* weir_iterator_resource_set(weir_iterator_resource_t* resource,
   WEIR_TRY(walk_create(ctx, dataset, &walk));
   replace_walk(resource, walk);
   return NULL;
+}
+
+// ---- saving and restoring ----
+
+static void walk_state(walk_t* walk, weir_state_t* state) {
+  weir_state_iterator(walk->iterator, state);
+  weir_seed_places_state(walk->base.seeds, state);
+}
+
+static weir_status_t* not_initialized(const char* what, const char* doing) {
+  return WEIR_STATUS(FAILED_PRECONDITION,
+                     "%s() failed because the iterator has not been initialized. Ensure that you "
+                     "have run the initializer operation for this iterator before %s it.",
+                     what, doing);
+}
+
+weir_status_t* weir_iterator_resource_save(weir_iterator_resource_t* resource,
+                                           weir_state_t* state) {
+  walk_t* walk = retain_walk(resource);
+  if (!walk) return not_initialized("Save", "saving");
+  weir_status_t* status = walk_take(walk, state->cancel);
+  if (!status) {
+    walk_state(walk, state);
+    status = weir_state_finish(state);
+    walk_give(walk);
+  }
+  walk_release(walk);
+  return status;
+}
+
+weir_status_t* weir_iterator_resource_restore(weir_iterator_resource_t* resource,
+                                              const weir_kernel_ctx_t* ctx, weir_state_t* state) {
+  walk_t *old = retain_walk(resource), *walk = NULL;
+  if (!old) return not_initialized("Restore", "restoring");
+  weir_status_t* status = walk_create(ctx, old->iterator->dataset, &walk);
+  walk_release(old);
+  if (status) return status;
+  walk_state(walk, state);
+  status = weir_state_finish(state);
+  if (status) walk_release(walk);
+  else replace_walk(resource, walk);
+  return status;
 }
 
 bool weir_iterator_resource_is_set(weir_iterator_resource_t* resource) {

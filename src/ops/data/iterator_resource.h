@@ -38,6 +38,15 @@ WEIR_MUST_USE weir_status_t* weir_iterator_resource_matches(weir_iterator_resour
 WEIR_MUST_USE weir_status_t* weir_iterator_resource_set(weir_iterator_resource_t* resource,
                                                         const weir_kernel_ctx_t* ctx,
                                                         weir_data_t* dataset);
+// Saves what the walk holds, between two pulls; ends |state|. FAILED_PRECONDITION when there is no
+// walk.
+WEIR_MUST_USE weir_status_t* weir_iterator_resource_save(weir_iterator_resource_t* resource,
+                                                         weir_state_t* state);
+// Replaces the walk by one over the same dataset that goes on from |state|, which it ends; leaves
+// the walk as it is where that fails. FAILED_PRECONDITION when there is none.
+WEIR_MUST_USE weir_status_t* weir_iterator_resource_restore(weir_iterator_resource_t* resource,
+                                                            const weir_kernel_ctx_t* ctx,
+                                                            weir_state_t* state);
 bool weir_iterator_resource_is_set(weir_iterator_resource_t* resource);
 // The next element: spec.count owned references. FAILED_PRECONDITION when it was not set. Waits for
 // others that ask for theirs; CANCELLED with |cancel|.

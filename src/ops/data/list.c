@@ -1,5 +1,5 @@
 // list.c — ListDataset, WindowOp: tensors in a list, so many to an element.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct list_t {
   weir_data_t base;
@@ -51,8 +51,13 @@ static weir_status_t* list_next(weir_iterator_t* iterator, weir_cancel_t* cancel
   return NULL;
 }
 
-static const weir_iterator_vtable_t list_iterator = {.size = sizeof(list_iterator_t),
-                                                     .next = list_next};
+static void list_state(weir_iterator_t* iterator, weir_state_t* state) {
+  list_iterator_t* self = (list_iterator_t*)iterator;
+  weir_state_int(state, "next", &self->next, 0, INT64_MAX);
+}
+
+static const weir_iterator_vtable_t list_iterator = {
+    .size = sizeof(list_iterator_t), .next = list_next, .state = list_state};
 static const weir_dataset_vtable_t list_dataset = {.name = "List",
                                                    .size = sizeof(list_t),
                                                    .init = list_init,

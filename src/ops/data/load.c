@@ -91,8 +91,24 @@ static void shard_stop(weir_iterator_t* iterator) {
   weir_names_free(&self->files);
 }
 
+static void shard_state(weir_iterator_t* iterator, weir_state_t* state) {
+  shard_iterator_t* self = (shard_iterator_t*)iterator;
+  int64_t offset = self->reader ? (int64_t)weir_record_tell(self->reader) : 0;
+  bool is_open = self->reader != NULL, is_end = false;
+  weir_state_size(state, "next", &self->next, SIZE_MAX);
+  weir_state_bool(state, "is_open", &is_open);
+  weir_state_int(state, "offset", &offset, 0, INT64_MAX);
+  if (!state->is_restoring || !weir_state_is_good(state) || !is_open) return;
+  weir_state_require(state, self->next > 0);
+  if (!weir_state_is_good(state)) return;
+  --self->next;
+  weir_state_fail(state, open_file(self, &is_end));
+  weir_state_require(state, !is_end);
+  if (weir_state_is_good(state)) weir_record_seek(self->reader, (uint64_t)offset);
+}
+
 static const weir_iterator_vtable_t shard_iterator = {
-    .size = sizeof(shard_iterator_t), .next = shard_next, .stop = shard_stop};
+    .size = sizeof(shard_iterator_t), .next = shard_next, .stop = shard_stop, .state = shard_state};
 static const weir_dataset_vtable_t shard_dataset = {.name = "SnapshotReader",
                                                     .size = sizeof(shard_t),
                                                     .deinit = shard_deinit,
@@ -143,8 +159,12 @@ static weir_status_t* shards_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return status;
 }
 
-static const weir_iterator_vtable_t shards_iterator = {.size = sizeof(shards_iterator_t),
-                                                       .next = shards_next};
+static void shards_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_state_size(state, "next", &((shards_iterator_t*)iterator)->next, SIZE_MAX);
+}
+
+static const weir_iterator_vtable_t shards_iterator = {
+    .size = sizeof(shards_iterator_t), .next = shards_next, .state = shards_state};
 static const weir_dataset_vtable_t shards_dataset = {.name = "SnapshotNestedDataset",
                                                      .size = sizeof(shards_t),
                                                      .deinit = shards_deinit,
@@ -247,8 +267,18 @@ static void load_stop(weir_iterator_t* iterator) {
   weir_iterator_destroy(((load_iterator_t*)iterator)->made);
 }
 
+static void load_state(weir_iterator_t* iterator, weir_state_t* state) {
+  load_iterator_t* self = (load_iterator_t*)iterator;
+  bool is_begun = self->made != NULL;
+  weir_captured_state(&((const load_t*)iterator->dataset)->function, iterator, state);
+  weir_state_bool(state, "is_begun", &is_begun);
+  if (!is_begun || !weir_state_is_good(state)) return;
+  if (state->is_restoring) weir_state_fail(state, begin(self, state->cancel));
+  if (weir_state_is_good(state)) weir_state_iterator(self->made, state);
+}
+
 static const weir_iterator_vtable_t load_iterator = {
-    .size = sizeof(load_iterator_t), .next = load_next, .stop = load_stop};
+    .size = sizeof(load_iterator_t), .next = load_next, .stop = load_stop, .state = load_state};
 static const weir_dataset_vtable_t load_dataset = {.name = "Load",
                                                    .size = sizeof(load_t),
                                                    .init = load_init,

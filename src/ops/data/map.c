@@ -69,9 +69,15 @@ weir_status_t* weir_map_get(weir_data_t* self, const weir_walk_t* walk, int64_t 
   return status;
 }
 
+static void map_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_captured_state(&((const weir_map_dataset_t*)iterator->dataset)->function, iterator, state);
+  weir_state_inputs(iterator, state);
+}
+
 const weir_iterator_vtable_t weir_map_iterator = {.size = sizeof(weir_iterator_t),
                                                   .start = weir_iterator_start_input,
                                                   .next = map_next,
+                                                  .state = map_state,
                                                   .may_resume = true};
 static const weir_dataset_vtable_t map_dataset = {.name = "Map",
                                                   .size = sizeof(weir_map_dataset_t),

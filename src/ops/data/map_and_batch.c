@@ -64,8 +64,10 @@ static weir_status_t* fused_next(weir_iterator_t* self, weir_cancel_t* cancel, w
   return status;
 }
 
-static const weir_iterator_vtable_t fused_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = fused_next};
+static const weir_iterator_vtable_t fused_iterator = {.size = sizeof(weir_iterator_t),
+                                                      .start = weir_iterator_start_input,
+                                                      .next = fused_next,
+                                                      .state = weir_state_inputs};
 static const weir_dataset_vtable_t fused_dataset = {.name = "MapAndBatch",
                                                     .size = sizeof(fused_t),
                                                     .init = fused_init,

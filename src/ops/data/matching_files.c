@@ -48,8 +48,25 @@ static void matching_stop(weir_iterator_t* iterator) {
   weir_names_free(&((matching_iterator_t*)iterator)->names);
 }
 
-static const weir_iterator_vtable_t matching_iterator = {
-    .size = sizeof(matching_iterator_t), .next = matching_next, .stop = matching_stop};
+// The names as they were found, not as they are found now.
+static void matching_state(weir_iterator_t* iterator, weir_state_t* state) {
+  matching_iterator_t* self = (matching_iterator_t*)iterator;
+  size_t count = self->names.count;
+  weir_state_bool(state, "is_begun", &self->is_begun);
+  weir_state_size(state, "next", &self->next, SIZE_MAX);
+  weir_state_count(state, "names", &count);
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    weir_view_t name = state->is_restoring ? weir_view("", 0) : weir_view_of(self->names.items[i]);
+    weir_state_bytes(state, "name", &name);
+    if (state->is_restoring && weir_state_is_good(state))
+      weir_state_fail(state, weir_names_add(&self->names, name));
+  }
+}
+
+static const weir_iterator_vtable_t matching_iterator = {.size = sizeof(matching_iterator_t),
+                                                         .next = matching_next,
+                                                         .stop = matching_stop,
+                                                         .state = matching_state};
 static const weir_dataset_vtable_t matching_dataset = {.name = "MatchingFiles",
                                                        .size = sizeof(weir_files_t),
                                                        .init = matching_init,

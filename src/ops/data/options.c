@@ -2,10 +2,12 @@
 // MaxIntraOpParallelismDataset, PrivateThreadPoolDataset: the same elements. What
 // they ask for concerns how TensorFlow makes them; here that is decided without being asked.
 #include "ops/data/data_options.h"
+#include "ops/data/state.h"
 
 static const weir_iterator_vtable_t same_iterator = {.size = sizeof(weir_iterator_t),
                                                      .start = weir_iterator_start_input,
                                                      .next = weir_iterator_next_input,
+                                                     .state = weir_state_inputs,
                                                      .may_resume = true};
 // Of those that nothing is known about but their elements.
 static const weir_dataset_vtable_t same_dataset = {.name = "Optimize",

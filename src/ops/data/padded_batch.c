@@ -1,6 +1,7 @@
 // padded_batch.c — PaddedBatchDataset, V2: elements stacked, the smaller ones filled up.
 #include "kernel/move/move.h"
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 
 typedef struct padded_t {
   weir_data_t base;
@@ -154,8 +155,10 @@ static weir_status_t* padded_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return status;
 }
 
-static const weir_iterator_vtable_t padded_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = padded_next};
+static const weir_iterator_vtable_t padded_iterator = {.size = sizeof(weir_iterator_t),
+                                                       .start = weir_iterator_start_input,
+                                                       .next = padded_next,
+                                                       .state = weir_state_inputs};
 static const weir_dataset_vtable_t padded_dataset = {.name = "PaddedBatch",
                                                      .size = sizeof(padded_t),
                                                      .init = padded_init,

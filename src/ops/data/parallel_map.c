@@ -74,10 +74,18 @@ static weir_status_t* parallel_next(weir_iterator_t* iterator, weir_cancel_t* ca
   return weir_ahead_next(&((parallel_iterator_t*)iterator)->ahead, cancel, out, out_is_end);
 }
 
+static void parallel_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_captured_state(&((const weir_map_dataset_t*)iterator->dataset)->function, iterator, state);
+  weir_ahead_state(&((parallel_iterator_t*)iterator)->ahead, state,
+                   weir_components_of(iterator->dataset));
+  weir_state_inputs(iterator, state);
+}
+
 const weir_iterator_vtable_t weir_parallel_map_iterator = {.size = sizeof(parallel_iterator_t),
                                                            .start = parallel_start,
                                                            .next = parallel_next,
                                                            .stop = parallel_stop,
+                                                           .state = parallel_state,
                                                            .may_resume = true};
 
 static weir_status_t* parallel_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {

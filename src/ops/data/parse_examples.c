@@ -249,8 +249,17 @@ static weir_status_t* parse_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return weir_ahead_next(&((parse_iterator_t*)iterator)->ahead, cancel, out, out_is_end);
 }
 
-static const weir_iterator_vtable_t parse_iterator = {
-    .size = sizeof(parse_iterator_t), .start = parse_start, .next = parse_next, .stop = parse_stop};
+static void parse_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_ahead_state(&((parse_iterator_t*)iterator)->ahead, state,
+                   weir_components_of(iterator->dataset));
+  weir_state_inputs(iterator, state);
+}
+
+static const weir_iterator_vtable_t parse_iterator = {.size = sizeof(parse_iterator_t),
+                                                      .start = parse_start,
+                                                      .next = parse_next,
+                                                      .stop = parse_stop,
+                                                      .state = parse_state};
 static const weir_dataset_vtable_t parse_dataset = {.name = "ParseExample",
                                                     .size = sizeof(parse_t),
                                                     .init = parse_init,

@@ -45,10 +45,17 @@ static weir_status_t* prefetch_next(weir_iterator_t* iterator, weir_cancel_t* ca
   return weir_ahead_next(&self->ahead, cancel, out, out_is_end);
 }
 
+static void prefetch_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_ahead_state(&((prefetch_iterator_t*)iterator)->ahead, state,
+                   weir_components_of(iterator->dataset));
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t prefetch_iterator = {.size = sizeof(prefetch_iterator_t),
                                                          .start = prefetch_start,
                                                          .next = prefetch_next,
-                                                         .stop = prefetch_stop};
+                                                         .stop = prefetch_stop,
+                                                         .state = prefetch_state};
 static const weir_dataset_vtable_t prefetch_dataset = {.name = "Prefetch",
                                                        .size = sizeof(prefetch_t),
                                                        .init = prefetch_init,

@@ -22,6 +22,12 @@ static weir_status_t* create_seeds(weir_kernel_ctx_t* ctx, int first, bool is_re
   return weir_seeds_create(seed, seed2, is_renewed, &self->seeds);
 }
 
+static void random_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_samples_state(&((random_iterator_t*)iterator)->samples, state);
+  weir_seeds_state(((const random_t*)iterator->dataset)->seeds, state);
+  weir_state_inputs(iterator, state);
+}
+
 // ---- RandomDataset ----
 
 static weir_status_t* random_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
@@ -52,8 +58,10 @@ static weir_status_t* random_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return weir_tensor_create_from(WEIR_DTYPE_INT64, 0, NULL, &value, &out[0]);
 }
 
-static const weir_iterator_vtable_t random_iterator = {
-    .size = sizeof(random_iterator_t), .start = random_start, .next = random_next};
+static const weir_iterator_vtable_t random_iterator = {.size = sizeof(random_iterator_t),
+                                                       .start = random_start,
+                                                       .next = random_next,
+                                                       .state = random_state};
 static const weir_dataset_vtable_t random_dataset = {.name = "Random",
                                                      .size = sizeof(random_t),
                                                      .init = random_init,
@@ -101,8 +109,10 @@ static weir_status_t* sampling_next(weir_iterator_t* iterator, weir_cancel_t* ca
   }
 }
 
-static const weir_iterator_vtable_t sampling_iterator = {
-    .size = sizeof(random_iterator_t), .start = sampling_start, .next = sampling_next};
+static const weir_iterator_vtable_t sampling_iterator = {.size = sizeof(random_iterator_t),
+                                                         .start = sampling_start,
+                                                         .next = sampling_next,
+                                                         .state = random_state};
 static const weir_dataset_vtable_t sampling_dataset = {.name = "Sampling",
                                                        .size = sizeof(random_t),
                                                        .init = sampling_init,

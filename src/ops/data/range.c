@@ -1,5 +1,5 @@
 // range.c — RangeDataset: numbers from start to stop, without it.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 #include "tensor/cast.h"
 
 typedef struct range_t {
@@ -72,8 +72,15 @@ static weir_status_t* range_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return make_number(iterator->dataset, value, out);
 }
 
-static const weir_iterator_vtable_t range_iterator = {
-    .size = sizeof(range_iterator_t), .start = range_start, .next = range_next};
+static void range_state(weir_iterator_t* iterator, weir_state_t* state) {
+  range_iterator_t* self = (range_iterator_t*)iterator;
+  weir_state_int(state, "next", &self->next, INT64_MIN, INT64_MAX);
+}
+
+static const weir_iterator_vtable_t range_iterator = {.size = sizeof(range_iterator_t),
+                                                      .start = range_start,
+                                                      .next = range_next,
+                                                      .state = range_state};
 static const weir_dataset_vtable_t range_dataset = {.name = "Range",
                                                     .size = sizeof(range_t),
                                                     .init = range_init,

@@ -1,5 +1,6 @@
 // rebatch.c — RebatchDatasetV2: rows of batches in batches of other sizes.
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 
 typedef struct rebatch_t {
   weir_data_t base;
@@ -122,10 +123,25 @@ static weir_status_t* rebatch_next(weir_iterator_t* iterator, weir_cancel_t* can
   return status;
 }
 
+static void rebatch_state(weir_iterator_t* iterator, weir_state_t* state) {
+  rebatch_iterator_t* self = (rebatch_iterator_t*)iterator;
+  if (self->row >= self->row_count) weir_element_clear(self->element, iterator->dataset->count);
+  weir_state_maybe_element(state, "element", weir_components_of(iterator->dataset->inputs[0]),
+                           self->element);
+  weir_state_int(state, "row", &self->row, 0, INT64_MAX);
+  weir_state_int(state, "next", &self->next, 0, ((const rebatch_t*)iterator->dataset)->count - 1);
+  if (weir_state_is_good(state) && state->is_restoring && self->element[0]) {
+    weir_state_fail(state, check_element(self));
+    if (weir_state_is_good(state)) self->row_count = self->element[0]->dims[0];
+  }
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t rebatch_iterator = {.size = sizeof(rebatch_iterator_t),
                                                         .start = rebatch_start,
                                                         .next = rebatch_next,
-                                                        .stop = rebatch_stop};
+                                                        .stop = rebatch_stop,
+                                                        .state = rebatch_state};
 static const weir_dataset_vtable_t rebatch_dataset = {.name = "Rebatch",
                                                       .size = sizeof(rebatch_t),
                                                       .init = rebatch_init,

@@ -1,5 +1,5 @@
 // rebatch_replicas.c — RebatchDataset: each batch in as many parts as there are replicas.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct replicas_t {
   weir_data_t base;
@@ -74,10 +74,22 @@ static weir_status_t* replicas_next(weir_iterator_t* iterator, weir_cancel_t* ca
   return NULL;
 }
 
+static void replicas_state(weir_iterator_t* iterator, weir_state_t* state) {
+  replicas_iterator_t* self = (replicas_iterator_t*)iterator;
+  int64_t count = ((const replicas_t*)iterator->dataset)->count;
+  weir_state_int(state, "part", &self->part, 0, count - 1);
+  weir_state_maybe_element(state, "element", weir_components_of(iterator->dataset->inputs[0]),
+                           self->element);
+  weir_state_require(state, self->part == 0 || self->element[0]);
+  if (weir_state_is_good(state) && self->part > 0) weir_state_fail(state, check_element(self));
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t replicas_iterator = {.size = sizeof(replicas_iterator_t),
                                                          .start = replicas_start,
                                                          .next = replicas_next,
-                                                         .stop = replicas_stop};
+                                                         .stop = replicas_stop,
+                                                         .state = replicas_state};
 static const weir_dataset_vtable_t replicas_dataset = {.name = "Rebatch",
                                                        .size = sizeof(replicas_t),
                                                        .init = replicas_init,

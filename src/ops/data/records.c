@@ -81,8 +81,23 @@ static weir_status_t* records_next(weir_iterator_t* iterator, weir_cancel_t* can
   return weir_files_next((weir_files_iterator_t*)iterator, &records_reader, out, out_is_end);
 }
 
-static const weir_iterator_vtable_t records_iterator = {
-    .size = sizeof(records_iterator_t), .next = records_next, .stop = records_close};
+static uint64_t records_tell(weir_iterator_t* iterator) {
+  return weir_record_tell(((records_iterator_t*)iterator)->reader);
+}
+
+static void records_seek(weir_iterator_t* iterator, uint64_t offset) {
+  weir_record_seek(((records_iterator_t*)iterator)->reader, offset);
+}
+
+static void records_state(weir_iterator_t* iterator, weir_state_t* state) {
+  const weir_files_place_t place = {.tell = records_tell, .seek = records_seek};
+  weir_files_state((weir_files_iterator_t*)iterator, &records_reader, &place, state);
+}
+
+static const weir_iterator_vtable_t records_iterator = {.size = sizeof(records_iterator_t),
+                                                        .next = records_next,
+                                                        .stop = records_close,
+                                                        .state = records_state};
 static const weir_dataset_vtable_t records_dataset = {.name = "TFRecord",
                                                       .size = sizeof(records_t),
                                                       .init = records_init,

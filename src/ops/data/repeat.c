@@ -1,5 +1,6 @@
 // repeat.c — RepeatDataset: a dataset several times, or for ever.
 #include "ops/data/seeds.h"
+#include "ops/data/state.h"
 
 typedef struct repeat_t {
   weir_data_t base;
@@ -99,8 +100,17 @@ static weir_status_t* repeat_next(weir_iterator_t* iterator, weir_cancel_t* canc
   }
 }
 
-static const weir_iterator_vtable_t repeat_iterator = {
-    .size = sizeof(repeat_iterator_t), .start = repeat_start, .next = repeat_next};
+static void repeat_state(weir_iterator_t* iterator, weir_state_t* state) {
+  repeat_iterator_t* self = (repeat_iterator_t*)iterator;
+  weir_state_int(state, "done", &self->done, 0, INT64_MAX);
+  weir_state_bool(state, "is_fresh", &self->is_fresh);
+  weir_state_input(iterator, state, 0);
+}
+
+static const weir_iterator_vtable_t repeat_iterator = {.size = sizeof(repeat_iterator_t),
+                                                       .start = repeat_start,
+                                                       .next = repeat_next,
+                                                       .state = repeat_state};
 static const weir_dataset_vtable_t repeat_dataset = {.name = "Repeat",
                                                      .size = sizeof(repeat_t),
                                                      .init = repeat_init,

@@ -98,10 +98,19 @@ static weir_status_t* scan_next(weir_iterator_t* iterator, weir_cancel_t* cancel
   return status;
 }
 
+static void scan_state(weir_iterator_t* iterator, weir_state_t* state) {
+  const scan_t* scan = (const scan_t*)iterator->dataset;
+  weir_components_t components = {.count = scan->state_count, .types = scan->state_types};
+  weir_captured_state(&scan->map.function, iterator, state);
+  weir_state_element(state, "state", components, ((scan_iterator_t*)iterator)->state);
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t scan_iterator = {.size = sizeof(scan_iterator_t),
                                                      .start = scan_start,
                                                      .next = scan_next,
                                                      .stop = scan_stop,
+                                                     .state = scan_state,
                                                      .may_resume = true};
 static const weir_dataset_vtable_t scan_dataset = {.name = "Scan",
                                                    .size = sizeof(scan_t),

@@ -16,13 +16,22 @@ uint32_t weir_samples_next(weir_samples_t* samples) {
   return samples->group[samples->used++];
 }
 
+void weir_samples_state(weir_samples_t* samples, weir_state_t* state) {
+  int64_t used = samples->used;
+  weir_state_words(state, "counter", samples->philox.counter, 4);
+  weir_state_words(state, "key", samples->philox.key, 2);
+  weir_state_words(state, "group", samples->group, 4);
+  weir_state_int(state, "used", &used, 0, 4);
+  samples->used = (int)used;
+}
+
 // ---- seeds ----
 
 struct weir_seeds_t {
   weir_resource_t base;
   weir_mutex_t mu;
   bool is_renewed;
-  int64_t seed, seed2;
+  int64_t seed, seed2;     // guarded by mu, as a state may replace them
   weir_samples_t samples;  // guarded by mu; seeds to come
 };
 
@@ -63,10 +72,9 @@ void weir_seeds_release(weir_seeds_t* seeds) {
 }
 
 weir_samples_t weir_seeds_next(weir_seeds_t* seeds) {
-  if (!seeds->is_renewed) return weir_samples_create(seeds->seed, seeds->seed2);
   weir_mutex_lock(&seeds->mu);
-  int64_t seed = weir_samples_next(&seeds->samples);
-  int64_t seed2 = weir_samples_next(&seeds->samples);
+  int64_t seed = seeds->is_renewed ? weir_samples_next(&seeds->samples) : seeds->seed;
+  int64_t seed2 = seeds->is_renewed ? weir_samples_next(&seeds->samples) : seeds->seed2;
   weir_mutex_unlock(&seeds->mu);
   return weir_samples_create(seed, seed2);
 }
@@ -74,6 +82,14 @@ weir_samples_t weir_seeds_next(weir_seeds_t* seeds) {
 // TensorFlow's generator of seeds that stay the same gives out the first for the second here.
 weir_samples_t weir_seeds_order(const weir_seeds_t* seeds) {
   return weir_samples_create(seeds->seed, seeds->is_renewed ? seeds->seed2 : seeds->seed);
+}
+
+void weir_seeds_state(weir_seeds_t* seeds, weir_state_t* state) {
+  weir_mutex_lock(&seeds->mu);
+  weir_state_int(state, "seed", &seeds->seed, INT64_MIN, INT64_MAX);
+  weir_state_int(state, "seed2", &seeds->seed2, INT64_MIN, INT64_MAX);
+  weir_samples_state(&seeds->samples, state);
+  weir_mutex_unlock(&seeds->mu);
 }
 
 weir_status_t* weir_seeds_find(weir_kernel_ctx_t* ctx, int i, weir_seeds_t** out_seeds) {
@@ -135,6 +151,21 @@ weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir_seeds_t* own,
   weir_status_t* status = find_or_add(places, iterator->place, own, out_seeds);
   weir_mutex_unlock(&places->mu);
   return status;
+}
+
+void weir_seed_places_state(weir_seed_places_t* places, weir_state_t* state) {
+  size_t count = places->count;
+  weir_state_count(state, "places", &count);
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    int64_t place = state->is_restoring ? 0 : (int64_t)places->items[i].place;
+    bool is_renewed = !state->is_restoring && places->items[i].seeds->is_renewed;
+    weir_state_int(state, "place", &place, INT64_MIN, INT64_MAX);
+    weir_state_bool(state, "is_renewed", &is_renewed);
+    weir_seeds_t* seeds = state->is_restoring ? NULL : places->items[i].seeds;
+    const weir_seeds_t like = {.is_renewed = is_renewed, .seed = 1};
+    if (!seeds) weir_state_fail(state, find_or_add(places, (uint64_t)place, &like, &seeds));
+    if (weir_state_is_good(state)) weir_seeds_state(seeds, state);
+  }
 }
 
 // ---- ops ----

@@ -4,7 +4,7 @@
 #define WEIR_OPS_DATA_SEEDS_H_
 
 #include "base/philox.h"
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 // Numbers of 32 bits, one at a time. A value type.
 typedef struct weir_samples_t {
@@ -14,6 +14,8 @@ typedef struct weir_samples_t {
 } weir_samples_t;
 weir_samples_t weir_samples_create(int64_t seed, int64_t seed2);
 uint32_t weir_samples_next(weir_samples_t* samples);
+
+void weir_samples_state(weir_samples_t* samples, weir_state_t* state);
 
 // Seeds for one walk after another: other ones each time, or the same. Thread-safe, a resource.
 typedef struct weir_seeds_t weir_seeds_t;
@@ -27,12 +29,16 @@ weir_samples_t weir_seeds_next(weir_seeds_t* seeds);
 
 // Numbers of the order that single elements are found in: always the same.
 weir_samples_t weir_seeds_order(const weir_seeds_t* seeds);
+// Which walk is the next.
+void weir_seeds_state(weir_seeds_t* seeds, weir_state_t* state);
 
 // Seeds of each place in the tree of a walk. Where a dataset is below two others, each of them
 // walks over elements in the order that it would have alone. Thread-safe.
 typedef struct weir_seed_places_t weir_seed_places_t;
 WEIR_MUST_USE weir_status_t* weir_seed_places_create(weir_seed_places_t** out_places);
 void weir_seed_places_destroy(weir_seed_places_t* places);  // NULL-safe
+// Those of all places, also where nobody walks just now.
+void weir_seed_places_state(weir_seed_places_t* places, weir_state_t* state);
 // The seeds at the place of |iterator|, whose dataset was given |own|; borrowed.
 WEIR_MUST_USE weir_status_t* weir_seeds_at(const weir_iterator_t* iterator, weir_seeds_t* own,
                                            weir_seeds_t** out_seeds);

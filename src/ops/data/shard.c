@@ -1,6 +1,8 @@
 // shard.c — ShardDataset: every so many-th element.
 #include "ops/data/shard.h"
 
+#include "ops/data/state.h"
+
 enum { kHint = -1 };  // for the number of shards: AutoShardDataset says it
 
 typedef struct shard_t {
@@ -99,8 +101,16 @@ static weir_status_t* shard_start(weir_iterator_t* iterator) {
                      "`tf.data.experimental.service.ShardingPolicy.HINT` processing mode.");
 }
 
-static const weir_iterator_vtable_t shard_iterator = {
-    .size = sizeof(shard_iterator_t), .start = shard_start, .next = shard_next};
+static void shard_state(weir_iterator_t* iterator, weir_state_t* state) {
+  shard_iterator_t* self = (shard_iterator_t*)iterator;
+  weir_state_int(state, "seen", &self->seen, 0, INT64_MAX);
+  weir_state_inputs(iterator, state);
+}
+
+static const weir_iterator_vtable_t shard_iterator = {.size = sizeof(shard_iterator_t),
+                                                      .start = shard_start,
+                                                      .next = shard_next,
+                                                      .state = shard_state};
 static const weir_dataset_vtable_t shard_dataset = {.name = "Shard",
                                                     .size = sizeof(shard_t),
                                                     .init = shard_init,

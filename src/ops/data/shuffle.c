@@ -50,14 +50,20 @@ static bool should_fill(const shuffle_iterator_t* self) {
   return is_growing(self) || self->count < (int64_t)self->ring_size;
 }
 
-static weir_status_t* begin_epoch(shuffle_iterator_t* self) {
+static weir_status_t* add_slice(shuffle_iterator_t* self) {
   if (!WEIR_GROW(self->slices, self->slice_capacity, self->slice_count + 1))
     return weir_out_of_memory();
   int64_t at = self->slice_count ? self->slices[self->slice_count - 1].end : 0;
-  WEIR_TRY(weir_iterator_open(&self->base, 0));
   self->slices[self->slice_count++] = (slice_t){.start = at, .end = at};
-  ++self->epoch;
   return NULL;
+}
+
+static weir_status_t* begin_epoch(shuffle_iterator_t* self) {
+  WEIR_TRY(weir_iterator_open(&self->base, 0));
+  weir_status_t* status = add_slice(self);
+  if (status) weir_iterator_close(&self->base, 0);
+  else ++self->epoch;
+  return status;
 }
 
 static weir_status_t* add(shuffle_iterator_t* self, weir_tensor_t** take_element) {
@@ -152,10 +158,56 @@ static void shuffle_stop(weir_iterator_t* iterator) {
   weir_free(self->slices);
 }
 
+// ---- saving and restoring ----
+
+static void place_state(shuffle_iterator_t* self, slice_t* slice, weir_state_t* state) {
+  int width = self->base.dataset->count;
+  weir_components_t components = weir_components_of(self->base.dataset);
+  weir_tensor_t** element = NULL;
+  if (!state->is_restoring) {
+    weir_state_element(state, "element", components,
+                       self->ring[(size_t)slice->end++ % self->ring_size]);
+    return;
+  }
+  weir_state_require(state, is_growing(self) || self->count < (int64_t)self->ring_size);
+  if (weir_state_is_good(state) && !(element = weir_element_create(width)))
+    weir_state_fail(state, weir_out_of_memory());
+  if (!weir_state_is_good(state)) return;
+  weir_state_element(state, "element", components, element);
+  weir_state_fail(state, add(self, element));
+}
+
+// Slices of the ring one after the other, as if the first began at its front.
+static void slices_state(shuffle_iterator_t* self, weir_state_t* state) {
+  size_t slices = self->slice_count;
+  weir_state_count(state, "slices", &slices);
+  for (size_t i = 0; i < slices && weir_state_is_good(state); ++i) {
+    if (state->is_restoring) weir_state_fail(state, add_slice(self));
+    if (!weir_state_is_good(state)) return;
+    slice_t saved = {.start = self->slices[i].start, .end = self->slices[i].start};
+    size_t count = (size_t)(self->slices[i].end - self->slices[i].start);
+    weir_state_count(state, "elements", &count);
+    for (size_t k = 0; k < count && weir_state_is_good(state); ++k)
+      place_state(self, &saved, state);
+  }
+}
+
+static void shuffle_state(weir_iterator_t* iterator, weir_state_t* state) {
+  shuffle_iterator_t* self = (shuffle_iterator_t*)iterator;
+  weir_state_int(state, "epoch", &self->epoch, 0, INT64_MAX);
+  slices_state(self, state);
+  weir_state_bool(state, "has_produced", &self->has_produced);
+  weir_state_input(iterator, state, 0);
+  weir_state_require(state, !iterator->inputs[0] || self->slice_count > 0);
+  weir_samples_state(&self->samples, state);
+  weir_seeds_state(self->seeds, state);
+}
+
 static const weir_iterator_vtable_t shuffle_iterator = {.size = sizeof(shuffle_iterator_t),
                                                         .start = shuffle_start,
                                                         .next = shuffle_next,
-                                                        .stop = shuffle_stop};
+                                                        .stop = shuffle_stop,
+                                                        .state = shuffle_state};
 
 bool weir_shuffle_is_plain(const weir_data_t* dataset) {
   return dataset->vtable->iterator == &shuffle_iterator && dataset->vtable->get;

@@ -1,5 +1,6 @@
 // sliding_window.c — SlidingWindowDataset: elements of windows, stacked.
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 
 typedef struct sliding_t {
   weir_data_t base;
@@ -98,10 +99,21 @@ static void sliding_stop(weir_iterator_t* iterator) {
   weir_rows_free(self->buffer, self->count, iterator->dataset->count);
 }
 
+static void sliding_state(weir_iterator_t* iterator, weir_state_t* state) {
+  sliding_iterator_t* self = (sliding_iterator_t*)iterator;
+  size_t count = (size_t)self->count;
+  weir_state_elements(state, "buffer", weir_components_of(iterator->dataset->inputs[0]),
+                      &self->buffer, &count, &self->capacity);
+  self->count = (int64_t)count;
+  weir_state_int(state, "to_skip", &self->to_skip, 0, INT64_MAX);
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t sliding_iterator = {.size = sizeof(sliding_iterator_t),
                                                         .start = weir_iterator_start_input,
                                                         .next = sliding_next,
-                                                        .stop = sliding_stop};
+                                                        .stop = sliding_stop,
+                                                        .state = sliding_state};
 static const weir_dataset_vtable_t sliding_dataset = {.name = "SlidingWindow",
                                                       .size = sizeof(sliding_t),
                                                       .init = sliding_init,

@@ -1,6 +1,7 @@
 // sparse_batch.c — DenseToSparseBatchDataset: elements of different sizes in one sparse tensor.
 #include "kernel/move/move.h"
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 #include "tensor/parcel.h"
 
 typedef struct sparse_batch_t {
@@ -142,8 +143,10 @@ static weir_status_t* sparse_batch_next(weir_iterator_t* iterator, weir_cancel_t
   return status;
 }
 
-static const weir_iterator_vtable_t sparse_batch_iterator = {
-    .size = sizeof(weir_iterator_t), .start = weir_iterator_start_input, .next = sparse_batch_next};
+static const weir_iterator_vtable_t sparse_batch_iterator = {.size = sizeof(weir_iterator_t),
+                                                             .start = weir_iterator_start_input,
+                                                             .next = sparse_batch_next,
+                                                             .state = weir_state_inputs};
 static const weir_dataset_vtable_t sparse_batch_dataset = {.name = "DenseToSparseBatch",
                                                            .size = sizeof(sparse_batch_t),
                                                            .init = sparse_batch_init,

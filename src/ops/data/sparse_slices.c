@@ -1,6 +1,6 @@
 // sparse_slices.c — SparseTensorSliceDataset: the rows of a sparse tensor, also those without
 // values.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 #include "ops/sparse/batch.h"
 
 typedef struct slices_t {
@@ -93,8 +93,14 @@ static weir_status_t* slices_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return weir_sparse_cut_row(&s, begin, self->at, out);
 }
 
-static const weir_iterator_vtable_t slices_iterator = {.size = sizeof(slices_iterator_t),
-                                                       .next = slices_next};
+static void slices_state(weir_iterator_t* iterator, weir_state_t* state) {
+  slices_iterator_t* self = (slices_iterator_t*)iterator;
+  weir_state_int(state, "row", &self->row, 0, INT64_MAX);
+  weir_state_int(state, "at", &self->at, 0, sparse_of((const slices_t*)iterator->dataset).count);
+}
+
+static const weir_iterator_vtable_t slices_iterator = {
+    .size = sizeof(slices_iterator_t), .next = slices_next, .state = slices_state};
 static const weir_dataset_vtable_t slices_dataset = {.name = "SparseTensorSlice",
                                                      .size = sizeof(slices_t),
                                                      .init = slices_init,

@@ -1,5 +1,5 @@
 // take.c — TakeDataset, SkipDataset: the first elements, or all but those.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct take_t {
   weir_data_t base;
@@ -14,6 +14,11 @@ typedef struct take_iterator_t {
 static weir_status_t* take_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
   WEIR_TRY(weir_dataset_init_like_input(ctx, dataset));
   return weir_dataset_int(ctx, 1, "count", &((take_t*)dataset)->limit);
+}
+
+static void take_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_state_int(state, "taken", &((take_iterator_t*)iterator)->taken, 0, INT64_MAX);
+  weir_state_inputs(iterator, state);
 }
 
 // ---- TakeDataset ----
@@ -43,8 +48,10 @@ static weir_status_t* take_next(weir_iterator_t* iterator, weir_cancel_t* cancel
   return NULL;
 }
 
-static const weir_iterator_vtable_t take_iterator = {
-    .size = sizeof(take_iterator_t), .start = weir_iterator_start_input, .next = take_next};
+static const weir_iterator_vtable_t take_iterator = {.size = sizeof(take_iterator_t),
+                                                     .start = weir_iterator_start_input,
+                                                     .next = take_next,
+                                                     .state = take_state};
 static const weir_dataset_vtable_t take_dataset = {.name = "Take",
                                                    .size = sizeof(take_t),
                                                    .init = take_init,
@@ -83,8 +90,10 @@ static weir_status_t* skip_next(weir_iterator_t* iterator, weir_cancel_t* cancel
   return *out_is_end ? NULL : weir_iterator_pull(iterator, 0, cancel, out, out_is_end);
 }
 
-static const weir_iterator_vtable_t skip_iterator = {
-    .size = sizeof(take_iterator_t), .start = weir_iterator_start_input, .next = skip_next};
+static const weir_iterator_vtable_t skip_iterator = {.size = sizeof(take_iterator_t),
+                                                     .start = weir_iterator_start_input,
+                                                     .next = skip_next,
+                                                     .state = take_state};
 static const weir_dataset_vtable_t skip_dataset = {.name = "Skip",
                                                    .size = sizeof(take_t),
                                                    .init = take_init,

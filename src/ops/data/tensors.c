@@ -1,5 +1,6 @@
 // tensors.c — TensorDataset, TensorSliceDataset: given tensors, as one element or row by row.
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 
 typedef struct tensors_t {
   weir_data_t base;
@@ -30,6 +31,10 @@ static weir_status_t* check_declared(weir_kernel_ctx_t* ctx, const weir_data_t* 
   const weir_attr_t* shapes = weir_attrs_list(weir_kernel_attrs(ctx), "output_shapes");
   return weir_components_check_shapes((int)shapes->count, shapes->u.shapes, dataset->count,
                                       (const weir_shape_t* const*)dataset->shapes);
+}
+
+static void tensors_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_state_int(state, "next", &((tensors_iterator_t*)iterator)->next, 0, INT64_MAX);
 }
 
 // ---- TensorDataset ----
@@ -65,8 +70,8 @@ static weir_status_t* tensor_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return NULL;
 }
 
-static const weir_iterator_vtable_t tensor_iterator = {.size = sizeof(tensors_iterator_t),
-                                                       .next = tensor_next};
+static const weir_iterator_vtable_t tensor_iterator = {
+    .size = sizeof(tensors_iterator_t), .next = tensor_next, .state = tensors_state};
 static const weir_dataset_vtable_t tensor_dataset = {.name = "Tensor",
                                                      .size = sizeof(tensors_t),
                                                      .init = tensor_init,
@@ -121,8 +126,8 @@ static weir_status_t* slice_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return NULL;
 }
 
-static const weir_iterator_vtable_t slice_iterator = {.size = sizeof(tensors_iterator_t),
-                                                      .next = slice_next};
+static const weir_iterator_vtable_t slice_iterator = {
+    .size = sizeof(tensors_iterator_t), .next = slice_next, .state = tensors_state};
 static const weir_dataset_vtable_t slice_dataset = {.name = "TensorSlice",
                                                     .size = sizeof(tensors_t),
                                                     .init = slice_init,

@@ -35,6 +35,18 @@ static weir_status_t* check_buffer_size(weir_kernel_ctx_t* ctx, int i) {
   return WEIR_STATUS(INVALID_ARGUMENT, "`buffer_size` must be >= 0 (0 == default)");
 }
 
+// ---- places ----
+
+static uint64_t tell(weir_iterator_t* iterator) {
+  return ((pieces_iterator_t*)iterator)->stream.offset;
+}
+
+static void seek(weir_iterator_t* iterator, uint64_t offset) {
+  weir_file_stream_seek(&((pieces_iterator_t*)iterator)->stream, offset);
+}
+
+static const weir_files_place_t place = {.tell = tell, .seek = seek};
+
 // ---- lines ----
 
 static weir_status_t* lines_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) {
@@ -58,8 +70,14 @@ static weir_status_t* lines_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return weir_files_next((weir_files_iterator_t*)iterator, &lines_reader, out, out_is_end);
 }
 
-static const weir_iterator_vtable_t lines_iterator = {
-    .size = sizeof(pieces_iterator_t), .next = lines_next, .stop = close_stream};
+static void lines_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_files_state((weir_files_iterator_t*)iterator, &lines_reader, &place, state);
+}
+
+static const weir_iterator_vtable_t lines_iterator = {.size = sizeof(pieces_iterator_t),
+                                                      .next = lines_next,
+                                                      .stop = close_stream,
+                                                      .state = lines_state};
 static const weir_dataset_vtable_t lines_dataset = {.name = "TextLine",
                                                     .size = sizeof(weir_files_t),
                                                     .init = lines_init,
@@ -139,8 +157,14 @@ static weir_status_t* pieces_next(weir_iterator_t* iterator, weir_cancel_t* canc
   return weir_files_next((weir_files_iterator_t*)iterator, &pieces_reader, out, out_is_end);
 }
 
-static const weir_iterator_vtable_t pieces_iterator = {
-    .size = sizeof(pieces_iterator_t), .next = pieces_next, .stop = close_stream};
+static void pieces_state(weir_iterator_t* iterator, weir_state_t* state) {
+  weir_files_state((weir_files_iterator_t*)iterator, &pieces_reader, &place, state);
+}
+
+static const weir_iterator_vtable_t pieces_iterator = {.size = sizeof(pieces_iterator_t),
+                                                       .next = pieces_next,
+                                                       .stop = close_stream,
+                                                       .state = pieces_state};
 static const weir_dataset_vtable_t pieces_dataset = {.name = "FixedLengthRecord",
                                                      .size = sizeof(pieces_t),
                                                      .init = pieces_init,

@@ -1,7 +1,7 @@
 // thread_pool.c — ThreadPoolHandle, ThreadPoolDataset: the same elements. Threads of their own are
 // what TensorFlow's datasets have them for; here the walk's are taken.
 #include "op/shared_handle.h"
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 static void pool_destroy(weir_resource_t* resource) { weir_free(resource); }
 
@@ -35,6 +35,7 @@ static weir_status_t* handle_cpu(weir_kernel_ctx_t* ctx) {
 static const weir_iterator_vtable_t same_iterator = {.size = sizeof(weir_iterator_t),
                                                      .start = weir_iterator_start_input,
                                                      .next = weir_iterator_next_input,
+                                                     .state = weir_state_inputs,
                                                      .may_resume = true};
 static const weir_dataset_vtable_t same_dataset = {.name = "ThreadPool",
                                                    .size = sizeof(weir_data_t),

@@ -1,5 +1,6 @@
 // unbatch.c — UnbatchDataset: the rows of elements.
 #include "ops/data/rows.h"
+#include "ops/data/state.h"
 
 typedef struct unbatch_t {
   weir_data_t base;
@@ -99,10 +100,24 @@ static weir_status_t* unbatch_next(weir_iterator_t* iterator, weir_cancel_t* can
   return NULL;
 }
 
+static void unbatch_state(weir_iterator_t* iterator, weir_state_t* state) {
+  unbatch_iterator_t* self = (unbatch_iterator_t*)iterator;
+  if (self->row >= self->row_count) weir_element_clear(self->element, iterator->dataset->count);
+  weir_state_maybe_element(state, "element", weir_components_of(iterator->dataset->inputs[0]),
+                           self->element);
+  weir_state_int(state, "row", &self->row, 0, INT64_MAX);
+  if (weir_state_is_good(state) && state->is_restoring && self->element[0]) {
+    weir_state_fail(state, check_element(self));
+    if (weir_state_is_good(state)) self->row_count = self->element[0]->dims[0];
+  }
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t unbatch_iterator = {.size = sizeof(unbatch_iterator_t),
                                                         .start = unbatch_start,
                                                         .next = unbatch_next,
-                                                        .stop = unbatch_stop};
+                                                        .stop = unbatch_stop,
+                                                        .state = unbatch_state};
 static const weir_dataset_vtable_t unbatch_dataset = {.name = "Unbatch",
                                                       .size = sizeof(unbatch_t),
                                                       .init = unbatch_init,

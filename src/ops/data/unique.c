@@ -1,6 +1,6 @@
 // unique.c — UniqueDataset: elements that were not there before.
 #include "base/map.h"
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 typedef struct unique_iterator_t {
   weir_iterator_t base;
@@ -69,10 +69,25 @@ static void unique_stop(weir_iterator_t* iterator) {
   weir_map_free(&((unique_iterator_t*)iterator)->seen);
 }
 
+static void unique_state(weir_iterator_t* iterator, weir_state_t* state) {
+  unique_iterator_t* self = (unique_iterator_t*)iterator;
+  size_t count = self->seen.count, at = 0;
+  weir_state_count(state, "seen", &count);
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    const weir_map_entry_t* entry = state->is_restoring ? NULL : weir_map_next(&self->seen, &at);
+    weir_view_t key = entry ? entry->key : weir_view("", 0);
+    weir_state_bytes(state, "element", &key);
+    if (weir_state_is_good(state) && !entry)
+      weir_state_fail(state, weir_map_put(&self->seen, key, self));
+  }
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t unique_iterator = {.size = sizeof(unique_iterator_t),
                                                        .start = unique_start,
                                                        .next = unique_next,
-                                                       .stop = unique_stop};
+                                                       .stop = unique_stop,
+                                                       .state = unique_state};
 static const weir_dataset_vtable_t unique_dataset = {.name = "Unique",
                                                      .size = sizeof(weir_data_t),
                                                      .init = unique_init,

@@ -1,5 +1,5 @@
 // window.c — WindowDataset: windows over elements, each component of one a dataset of its own.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 // ---- a component of a window ----
 
@@ -33,8 +33,13 @@ static weir_status_t* piece_next(weir_iterator_t* iterator, weir_cancel_t* cance
   return NULL;
 }
 
-static const weir_iterator_vtable_t piece_iterator = {.size = sizeof(piece_iterator_t),
-                                                      .next = piece_next};
+static void piece_state(weir_iterator_t* iterator, weir_state_t* state) {
+  piece_iterator_t* self = (piece_iterator_t*)iterator;
+  weir_state_int(state, "next", &self->next, 0, INT64_MAX);
+}
+
+static const weir_iterator_vtable_t piece_iterator = {
+    .size = sizeof(piece_iterator_t), .next = piece_next, .state = piece_state};
 static const weir_dataset_vtable_t piece_dataset = {.name = "Window",
                                                     .size = sizeof(piece_t),
                                                     .deinit = piece_deinit,
@@ -187,10 +192,38 @@ static void window_stop(weir_iterator_t* iterator) {
   weir_free(self->places);
 }
 
+static void places_state(window_iterator_t* self, weir_state_t* state) {
+  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  size_t count = (size_t)self->count;
+  weir_state_count(state, "places", &count);
+  for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
+    if (state->is_restoring) {
+      place_t place = {.element = weir_element_create(components.count)};
+      if (!place.element || !WEIR_GROW(self->places, self->capacity, i + 1)) {
+        weir_free(place.element);
+        weir_state_fail(state, weir_out_of_memory());
+        return;
+      }
+      self->places[self->count++] = place;
+    }
+    weir_state_status(state, "status", &self->places[i].status);
+    weir_state_maybe_element(state, "element", components, self->places[i].element);
+    weir_state_require(state, self->places[i].status || self->places[i].element[0]);
+  }
+}
+
+static void window_state(weir_iterator_t* iterator, weir_state_t* state) {
+  window_iterator_t* self = (window_iterator_t*)iterator;
+  places_state(self, state);
+  weir_state_bool(state, "is_input_ended", &self->is_input_ended);
+  weir_state_inputs(iterator, state);
+}
+
 static const weir_iterator_vtable_t window_iterator = {.size = sizeof(window_iterator_t),
                                                        .start = weir_iterator_start_input,
                                                        .next = window_next,
-                                                       .stop = window_stop};
+                                                       .stop = window_stop,
+                                                       .state = window_state};
 static const weir_dataset_vtable_t window_dataset = {.name = "Window",
                                                      .size = sizeof(window_t),
                                                      .init = window_init,

@@ -1,5 +1,5 @@
 // zip.c — ZipDataset: elements of several datasets side by side.
-#include "ops/data/dataset.h"
+#include "ops/data/state.h"
 
 static weir_status_t* gather_components(weir_data_t* dataset, int count) {
   weir_dtype_t* types = weir_alloc_array((size_t)count, sizeof(*types));
@@ -68,8 +68,10 @@ static weir_status_t* zip_next(weir_iterator_t* self, weir_cancel_t* cancel, wei
   return first;
 }
 
-static const weir_iterator_vtable_t zip_iterator = {
-    .size = sizeof(weir_iterator_t), .start = zip_start, .next = zip_next};
+static const weir_iterator_vtable_t zip_iterator = {.size = sizeof(weir_iterator_t),
+                                                    .start = zip_start,
+                                                    .next = zip_next,
+                                                    .state = weir_state_inputs};
 static const weir_dataset_vtable_t zip_dataset = {.name = "Zip",
                                                   .size = sizeof(weir_data_t),
                                                   .init = zip_init,
