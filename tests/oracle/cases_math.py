@@ -309,6 +309,10 @@ def sums(check, rng):
     check('AddN', [make(rng, np.float32, (2,)), make(rng, np.float32, (3,))], {'N': 2})
     check('AddN', [make(rng, np.float32, (5000,)) for _ in range(5)], {'N': 5}, rtol=1e-5, atol=1e-5)
     for op in ('Cumsum', 'Cumprod'):
+        for shape, axis, exclusive, reverse in [((2, 6500), 1, False, False), ((5000, 3), 0, True, True), ((40, 70), 0, False, True),
+                                                ((3, 100), 1, True, False), ((2, 33, 3), 1, False, False)]:
+            check(op, [make(rng, np.float32, shape, 0.99, 1.01), np.int32(axis)], {'exclusive': exclusive, 'reverse': reverse},
+                  rtol=1e-3)
         for dtype in NUMBER:
             for exclusive in (False, True):
                 for reverse in (False, True):

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "kernel/reduce/cuda_scan.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
@@ -10,6 +11,8 @@ typedef struct scan_state_t {
   weir_binary_op_t op;
   bool exclusive;
   bool reverse;
+  bool is_gpu;
+  weir_cuda_scan_t gpu;  // of a GPU
 } scan_state_t;
 
 static weir_status_t* scan_init(const weir_kernel_init_t* init, scan_state_t* s,
@@ -17,7 +20,10 @@ static weir_status_t* scan_init(const weir_kernel_init_t* init, scan_state_t* s,
   s->op = op;
   s->exclusive = weir_attrs_bool(init->node->attrs, "exclusive");
   s->reverse = weir_attrs_bool(init->node->attrs, "reverse");
-  return NULL;
+  s->is_gpu = weir_device_is_cuda(init->device);
+  if (!s->is_gpu) return NULL;
+  return weir_cuda_scan_find(init->device, op, weir_dtype_base(init->node->input_types[0]),
+                             &s->gpu);
 }
 static weir_status_t* cumsum_init(const weir_kernel_init_t* init, void* state) {
   return scan_init(init, state, WEIR_BINARY_ADD);
@@ -66,8 +72,7 @@ static void scan_range(void* arg, int64_t begin, int64_t end) {
     scan_slab(job, job->x + (size_t)i * slab, job->y + (size_t)i * slab);
 }
 
-static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
-  const scan_state_t* s = ctx->state;
+static weir_status_t* read_axis(const weir_kernel_ctx_t* ctx, int64_t* out_axis) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* axis_tensor = weir_kernel_input(ctx, 1);
   if (axis_tensor->rank != 0) {
@@ -81,23 +86,41 @@ static weir_status_t* scan_cpu(weir_kernel_ctx_t* ctx) {
                        "ScanOp: Expected scan axis in the range [%d, %d), but got %" PRId64,
                        -x->rank, x->rank, axis);
   }
-  axis = axis < 0 ? axis + x->rank : axis;
-  weir_tensor_t* y = NULL;
-  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, x->dims, &y));
-  if (y->count == 0) return NULL;
+  *out_axis = axis < 0 ? axis + x->rank : axis;
+  return NULL;
+}
+
+static weir_status_t* scan_on_cpu(weir_kernel_ctx_t* ctx, const weir_scan_shape_t* shape,
+                                  const weir_tensor_t* x, weir_tensor_t* y) {
+  const scan_state_t* s = ctx->state;
   scan_job_t job = {.state = s,
                     .fn = weir_binary_find(s->op, weir_tensor_type(x)),
                     .x = x->data,
                     .y = y->data,
                     .size = weir_dtype_size(weir_tensor_type(x)),
-                    .length = x->dims[axis],
-                    .inner = 1};
+                    .length = shape->length,
+                    .inner = shape->inner};
   double identity = s->op == WEIR_BINARY_MUL ? 1 : s->op == WEIR_BINARY_ADD ? 0 : -INFINITY;
   WEIR_TRY(weir_cast_elements(weir_tensor_type(x), job.identity, WEIR_DTYPE_DOUBLE, &identity, 1));
-  for (int i = (int)axis + 1; i < x->rank; ++i) job.inner *= x->dims[i];
-  int64_t slab = job.length * job.inner;
-  weir_pool_for(weir_kernel_pool(ctx), y->count / slab, 2.0 * (double)slab, scan_range, &job);
+  weir_pool_for(weir_kernel_pool(ctx), shape->outer, 2.0 * (double)(job.length * job.inner),
+                scan_range, &job);
   return NULL;
+}
+
+static weir_status_t* scan(weir_kernel_ctx_t* ctx) {
+  const scan_state_t* s = ctx->state;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int64_t axis = 0;
+  WEIR_TRY(read_axis(ctx, &axis));
+  weir_tensor_t* y = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, x->dims, &y));
+  if (y->count == 0) return NULL;
+  weir_scan_shape_t shape = {
+      .length = x->dims[axis], .inner = 1, .is_exclusive = s->exclusive, .is_reverse = s->reverse};
+  for (int i = (int)axis + 1; i < x->rank; ++i) shape.inner *= x->dims[i];
+  shape.outer = y->count / (shape.length * shape.inner);
+  if (!s->is_gpu) return scan_on_cpu(ctx, &shape, x, y);
+  return weir_cuda_scan(ctx, &s->gpu, &shape, x->data, y->data);
 }
 
 static weir_edge_t scan_node(weir_grad_ctx_t* g, const char* op, weir_edge_t x, bool flip) {
@@ -146,6 +169,12 @@ static weir_status_t* logsumexp_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, node2(g, "Sub", logsumexp_part(g, true), logsumexp_part(g, false)));
 }
 
+#define SCAN_ROW(device, types_, init_fn)                                                          \
+  {                                                                                                \
+    device, .types = types_, .compute = scan, .init = init_fn, .state_size = sizeof(scan_state_t), \
+            .host_inputs = "axis"                                                                  \
+  }
+#define GPU_TYPES "T: bfloat16, half, float, double"
 #define SCAN_OP(op_name, text, grad, init_fn)                                                   \
   {                                                                                             \
     .name = op_name,                                                                            \
@@ -155,13 +184,8 @@ static weir_status_t* logsumexp_grad(weir_grad_ctx_t* g) {
     .inputs = "x: T; axis: Tidx", .outputs = "out: T", .summary = text,                         \
     .infer_shape = weir_shape_fn_unchanged, .build_grad = grad,                                 \
     .kernels = (const weir_kernel_def_t[]) {                                                    \
-      {WEIR_DEVICE_CPU,                                                                         \
-       .types = CPU_NUMBER,                                                                     \
-       .compute = scan_cpu,                                                                     \
-       .init = init_fn,                                                                         \
-       .state_size = sizeof(scan_state_t),                                                      \
-       .host_inputs = "axis"},                                                                  \
-      {                                                                                         \
+      SCAN_ROW(WEIR_DEVICE_CPU, CPU_NUMBER, init_fn),                                           \
+          SCAN_ROW(WEIR_DEVICE_GPU, GPU_TYPES, init_fn), {                                      \
         0                                                                                       \
       }                                                                                         \
     }                                                                                           \
@@ -180,6 +204,8 @@ const weir_op_module_t weir_ops_math_cumsum = {
          .summary = "Running logarithms of sums of exponentials along an axis",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = logsumexp_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = scan_cpu, .init = logsumexp_init,
-                                    .state_size = sizeof(scan_state_t), .host_inputs = "axis")},
+         .kernels =
+             (const weir_kernel_def_t[]){SCAN_ROW(WEIR_DEVICE_CPU, NULL, logsumexp_init),
+                                         SCAN_ROW(WEIR_DEVICE_GPU, GPU_TYPES, logsumexp_init),
+                                         {0}}},
         {0}}};
