@@ -91,6 +91,12 @@ __device__ __forceinline__ uint32_t quotient_of(uint32_t n, const divisor_t& by)
   return (__umulhi(n, by.multiplier) + n) >> by.shift;
 }
 
+// Of numbers that are not negative: by 32 bits where they fit, which takes a fraction of the time.
+__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
+  return ((uint64_t)n | (uint64_t)by) <= 0xffffffff ? (int64_t)((uint32_t)n / (uint32_t)by)
+                                                    : n / by;
+}
+
 // Threads of a grid in one row: this one, and how many there are.
 __device__ __forceinline__ int64_t thread_of_grid() {
   return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

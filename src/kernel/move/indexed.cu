@@ -2,11 +2,6 @@
 // type, and of E, a type as large as an element. Where an index is out of range there is nothing: a
 // GPU has no way to complain.
 
-__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
-  return ((uint64_t)n | (uint64_t)by) <= 0xffffffff ? (int64_t)((uint32_t)n / (uint32_t)by)
-                                                    : n / by;
-}
-
 // As weir_move_gather_t, rows of |inner| elements.
 struct gather_t {
   int64_t batch, outer, rows, index_count, inner;

@@ -10,11 +10,6 @@
 // many floating-point numbers depend on who comes when, as in TensorFlow.
 typedef pack_t<uint32_t, 4> uint128_t;
 
-__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
-  return ((uint64_t)n | (uint64_t)by) <= 0xffffffff ? (int64_t)((uint32_t)n / (uint32_t)by)
-                                                    : n / by;
-}
-
 // A row of |depth| indices names one of the slices, which have |inner| elements.
 struct places_t {
   int depth;

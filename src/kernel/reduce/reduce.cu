@@ -63,10 +63,6 @@ struct reduction_t {
   int64_t per_piece;  // elements, or rows where the innermost run is kept
 };
 
-__device__ __forceinline__ int64_t quotient_of(int64_t n, int64_t by) {
-  return (uint64_t)(n | by) >> 32 ? n / by : (int64_t)((uint32_t)n / (uint32_t)by);
-}
-
 __device__ __forceinline__ int64_t offset_of(const axes_t& axes, int64_t index) {
   int64_t offset = 0;
 #pragma unroll 1  // of a few; what is around it is unrolled
