@@ -21,7 +21,7 @@ static weir_status_t* diag_part_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, half, dims);
 }
 
-static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t dims[2 * WEIR_MAX_RANK];
@@ -31,12 +31,12 @@ static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < in->rank; ++i) dims[i] = dims[in->rank + i] = in->dims[i];
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 2 * in->rank, dims, &out));
-  weir_move_zero(dtype, out->data, out->count);
+  WEIR_TRY(weir_kernel_move_zero(ctx, dtype, out->data, out->count));
   weir_move_dim_t box[] = {{in->count, 1, in->count + 1}};
-  return weir_move_box(weir_kernel_pool(ctx), dtype, 1, box, in->data, out->data);
+  return weir_kernel_move_box(ctx, dtype, 1, box, in->data, out->data);
 }
 
-static weir_status_t* diag_part_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* diag_part(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   char text[WEIR_SHAPE_TEXT_SIZE];
   int half = in->rank / 2;
@@ -54,7 +54,7 @@ static weir_status_t* diag_part_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, half, in->dims, &out));
   weir_move_dim_t box[] = {{out->count, out->count + 1, 1}};
-  return weir_move_box(weir_kernel_pool(ctx), weir_tensor_type(in), 1, box, in->data, out->data);
+  return weir_kernel_move_box(ctx, weir_tensor_type(in), 1, box, in->data, out->data);
 }
 
 static weir_status_t* diag_grad(weir_grad_ctx_t* g) {
@@ -66,6 +66,11 @@ static weir_status_t* diag_part_grad(weir_grad_ctx_t* g) {
 }
 
 #define DIAG_TYPES "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}"
+#define GPU_TYPES "T: bfloat16, half, float, double, int64, complex64, complex128"
+#define DIAG_KERNELS(fn)                                                                        \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = fn},                                \
+                               WEIR_MOVE_GPU_ROW(GPU_TYPES, weir_move_gpu_init, .compute = fn), \
+                               {0}})
 
 const weir_op_module_t weir_ops_array_diag = {
     .file = __FILE__,
@@ -77,7 +82,7 @@ const weir_op_module_t weir_ops_array_diag = {
          .summary = "Returns a tensor of twice the rank with the given diagonal.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = diag_cpu)},
+         .kernels = DIAG_KERNELS(diag)},
         {.name = "DiagPart",
          .attrs = DIAG_TYPES,
          .inputs = "input: T",
@@ -85,5 +90,5 @@ const weir_op_module_t weir_ops_array_diag = {
          .summary = "Returns the diagonal of a tensor of even rank.",
          .infer_shape = diag_part_shape,
          .build_grad = diag_part_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = diag_part_cpu)},
+         .kernels = DIAG_KERNELS(diag_part)},
         {0}}};

@@ -3,6 +3,7 @@
 #ifndef WEIR_OPS_ARRAY_MATRIX_BAND_H_
 #define WEIR_OPS_ARRAY_MATRIX_BAND_H_
 
+#include "kernel/move/diagonals.h"
 #include "ops/array/common.h"
 
 // The diagonals [lower, upper]: 0 is the main one, positive ones are above it.
@@ -57,6 +58,17 @@ static inline void read_align(weir_attrs_t attrs, layout_t* layout) {
   weir_view_t align = weir_attrs_string(attrs, "align");
   layout->left_above = weir_view_is(align, "LEFT_LEFT") || weir_view_is(align, "LEFT_RIGHT");
   layout->left_below = weir_view_is(align, "LEFT_LEFT") || weir_view_is(align, "RIGHT_LEFT");
+}
+
+// The same as GPUs have it.
+static inline weir_diagonals_t gpu_layout(const layout_t* l) {
+  return (weir_diagonals_t){.lower = l->band.lower,
+                            .upper = l->band.upper,
+                            .rows = l->rows,
+                            .columns = l->columns,
+                            .length = l->length,
+                            .left_above = l->left_above,
+                            .left_below = l->left_below};
 }
 
 // Diagonal |d| in a matrix and in the packed rows: the first element's places and how many.
@@ -138,5 +150,12 @@ static inline weir_attrs_t align_attr(weir_grad_ctx_t* g, weir_named_attr_t* ite
 #define MATRIX_TYPES                                                                           \
   "T: bool, complex64, complex128, float, double, half, bfloat16, int8, int16, int32, int64, " \
   "uint8, uint16, uint32, uint64"
+// A GPU's row has a function as state, which is how it is told where elements are.
+#define BAND_KERNELS(fn, init_, host, gpu_host)                                        \
+  ((const weir_kernel_def_t[]){                                                        \
+      {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = fn, .host_inputs = host},    \
+      {WEIR_DEVICE_GPU, .types = "T: " WEIR_MOVED_TYPES, .compute = fn, .init = init_, \
+       .state_size = sizeof(weir_cuda_function_t), .host_inputs = gpu_host},           \
+      {0}})
 
 #endif  // WEIR_OPS_ARRAY_MATRIX_BAND_H_

@@ -1,5 +1,6 @@
 // matrix_diag.c — MatrixDiag, MatrixDiagPart, MatrixSetDiag, MatrixBandPart: diagonals and bands of
 // batches of matrices.
+#include "kernel/move/diagonals.h"
 #include "ops/array/common.h"
 
 // ---- MatrixDiag, MatrixDiagPart ----
@@ -25,7 +26,7 @@ static weir_status_t* part_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, in->rank - 1, dims);
 }
 
-static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t dims[WEIR_MAX_RANK + 1];
@@ -37,9 +38,9 @@ static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank + 1, dims, &out));
   if (out->count == 0) return NULL;
-  weir_move_zero(dtype, out->data, out->count);
+  WEIR_TRY(weir_kernel_move_zero(ctx, dtype, out->data, out->count));
   weir_move_dim_t box[] = {{in->count / n, n, n * n}, {n, 1, n + 1}};
-  return weir_move_box(weir_kernel_pool(ctx), dtype, 2, box, in->data, out->data);
+  return weir_kernel_move_box(ctx, dtype, 2, box, in->data, out->data);
 }
 
 static weir_status_t* check_matrices(const weir_tensor_t* in) {
@@ -49,7 +50,7 @@ static weir_status_t* check_matrices(const weir_tensor_t* in) {
                      weir_tensor_shape_text(in, text));
 }
 
-static weir_status_t* part_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* part(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t dims[WEIR_MAX_RANK];
   WEIR_TRY(check_matrices(in));
@@ -61,7 +62,7 @@ static weir_status_t* part_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank - 1, dims, &out));
   if (out->count == 0) return NULL;
   weir_move_dim_t box[] = {{out->count / n, rows * columns, n}, {n, columns + 1, 1}};
-  return weir_move_box(weir_kernel_pool(ctx), weir_tensor_type(in), 2, box, in->data, out->data);
+  return weir_kernel_move_box(ctx, weir_tensor_type(in), 2, box, in->data, out->data);
 }
 
 static weir_status_t* diag_grad(weir_grad_ctx_t* g) {
@@ -107,7 +108,7 @@ static bool is_diagonal_of(const weir_tensor_t* diagonal, const weir_tensor_t* i
   return diagonal->dims[in->rank - 2] == WEIR_MIN(in->dims[in->rank - 2], in->dims[in->rank - 1]);
 }
 
-static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* diagonal = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(in);
@@ -126,10 +127,9 @@ static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));
   if (out->count == 0) return NULL;
-  if (out->data != data)
-    WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, data, out->data, out->count));
+  if (out->data != data) WEIR_TRY(weir_kernel_move_copy(ctx, dtype, data, out->data, out->count));
   weir_move_dim_t box[] = {{diagonal->count / n, n, rows * columns}, {n, 1, columns + 1}};
-  return weir_move_box(weir_kernel_pool(ctx), dtype, 2, box, diagonal->data, out->data);
+  return weir_kernel_move_box(ctx, dtype, 2, box, diagonal->data, out->data);
 }
 
 static weir_status_t* set_grad(weir_grad_ctx_t* g) {
@@ -182,7 +182,16 @@ static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int input, const 
   return NULL;
 }
 
-static weir_status_t* band_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* band_on_gpu(const weir_kernel_ctx_t* ctx, const band_t* band,
+                                  const weir_tensor_t* out) {
+  weir_diagonals_t kept = {.lower = band->lower < 0 ? -band->rows : -band->lower,
+                           .upper = band->upper < 0 ? band->columns : band->upper,
+                           .rows = band->rows,
+                           .columns = band->columns};
+  return weir_gpu_keep_band(ctx, kept, band->src, out);
+}
+
+static weir_status_t* band_part(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   WEIR_TRY(check_matrices(in));
   band_t band = {
@@ -193,6 +202,7 @@ static weir_status_t* band_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));
   if (out->count == 0) return NULL;
+  if (ctx->state) return band_on_gpu(ctx, &band, out);
   band.dst = out->data;
   weir_pool_for(weir_kernel_pool(ctx), out->count / band.columns,
                 5 + 0.1 * (double)band.columns * (double)band.size, band_range, &band);
@@ -217,6 +227,20 @@ static weir_status_t* band_grad(weir_grad_ctx_t* g) {
   "uint8, uint16, uint32, "                                                                    \
   "uint64"
 
+#define MATRIX_KERNELS(fn)                                                          \
+  ((const weir_kernel_def_t[]){                                                     \
+      {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = fn},                      \
+      WEIR_MOVE_GPU_ROW("T: " WEIR_MOVED_TYPES, weir_move_gpu_init, .compute = fn), \
+      {0}})
+#define BAND_KERNELS                                                                \
+  ((const weir_kernel_def_t[]){                                                     \
+      {WEIR_DEVICE_CPU, .types = MATRIX_TYPES, .compute = band_part,                \
+       .host_inputs = "num_lower, num_upper"},                                      \
+      {WEIR_DEVICE_GPU, .types = "T: " WEIR_MOVED_TYPES, .compute = band_part,      \
+       .init = weir_gpu_keep_band_init, .state_size = sizeof(weir_cuda_function_t), \
+       .host_inputs = "num_lower, num_upper"},                                      \
+      {0}})
+
 const weir_op_module_t weir_ops_array_matrix_diag = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -227,7 +251,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Returns square matrices with the given diagonals.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu)},
+         .kernels = MATRIX_KERNELS(diag)},
         {.name = "MatrixDiagPart",
          .attrs = "T: type",
          .inputs = "input: T",
@@ -235,7 +259,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Returns the diagonals of matrices.",
          .infer_shape = part_shape,
          .build_grad = part_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu)},
+         .kernels = MATRIX_KERNELS(part)},
         {.name = "MatrixSetDiag",
          .attrs = "T: type",
          .inputs = "input: T; diagonal: T",
@@ -243,7 +267,7 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Replaces the diagonals of matrices.",
          .infer_shape = set_shape,
          .build_grad = set_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = set_cpu)},
+         .kernels = MATRIX_KERNELS(set)},
         {.name = "MatrixBandPart",
          .attrs = "T: type; Tindex: {int32, int64} = DT_INT64",
          .inputs = "input: T; num_lower: Tindex; num_upper: Tindex",
@@ -251,35 +275,33 @@ const weir_op_module_t weir_ops_array_matrix_diag = {
          .summary = "Keeps a band around the diagonals of matrices and makes the rest zero.",
          .infer_shape = band_shape,
          .build_grad = band_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = band_cpu,
-                                    .host_inputs = "num_lower, num_upper")},
+         .kernels = BAND_KERNELS},
         {.name = "BatchMatrixDiag",
          .attrs = "T: type",
          .inputs = "diagonal: T",
          .outputs = "output: T",
          .summary = "MatrixDiag of old graphs",
          .infer_shape = diag_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu)},
+         .kernels = MATRIX_KERNELS(diag)},
         {.name = "BatchMatrixDiagPart",
          .attrs = "T: type",
          .inputs = "input: T",
          .outputs = "diagonal: T",
          .summary = "MatrixDiagPart of old graphs",
          .infer_shape = part_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu)},
+         .kernels = MATRIX_KERNELS(part)},
         {.name = "BatchMatrixSetDiag",
          .attrs = "T: type",
          .inputs = "input: T; diagonal: T",
          .outputs = "output: T",
          .summary = "MatrixSetDiag of old graphs",
          .infer_shape = set_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = set_cpu)},
+         .kernels = MATRIX_KERNELS(set)},
         {.name = "BatchMatrixBandPart",
          .attrs = "T: type",
          .inputs = "input: T; num_lower: int64; num_upper: int64",
          .outputs = "band: T",
          .summary = "MatrixBandPart of old graphs",
          .infer_shape = band_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = band_cpu,
-                                    .host_inputs = "num_lower, num_upper")},
+         .kernels = BAND_KERNELS},
         {0}}};

@@ -62,7 +62,7 @@ static weir_status_t* diag_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, rank, dims);
 }
 
-static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* padding = weir_kernel_input(ctx, 4);
   int64_t dims[WEIR_MAX_RANK + 1];
@@ -86,6 +86,7 @@ static weir_status_t* diag_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   if (out->count == 0) return NULL;
+  if (ctx->state) return weir_gpu_put_diagonals(ctx, gpu_layout(&l), in, NULL, padding->data, out);
   WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out), padding->data, out->data,
                           out->count));
   return move_diagonals(ctx, &l, false, in, out);
@@ -109,7 +110,7 @@ static weir_status_t* part_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, rank, dims);
 }
 
-static weir_status_t* part_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* part(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* padding = weir_kernel_input(ctx, 2);
   int64_t dims[WEIR_MAX_RANK];
@@ -130,6 +131,7 @@ static weir_status_t* part_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   if (out->count == 0) return NULL;
+  if (ctx->state) return weir_gpu_take_diagonals(ctx, gpu_layout(&l), in, padding->data, out);
   WEIR_TRY(weir_move_fill(weir_kernel_pool(ctx), weir_tensor_type(out), padding->data, out->data,
                           out->count));
   return move_diagonals(ctx, &l, true, in, out);
@@ -182,8 +184,8 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "Returns matrices with the given diagonals, other elements being the padding.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu,
-                                    .host_inputs = "k, num_rows, num_cols")},
+         .kernels = BAND_KERNELS(diag, weir_gpu_put_diagonals_init, "k, num_rows, num_cols",
+                                 "k, num_rows, num_cols, padding_value")},
         {.name = "MatrixDiagPartV3",
          .attrs = "T: type; " ALIGN,
          .inputs = "input: T; k: int32; padding_value: T",
@@ -191,8 +193,7 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "Returns the diagonals k[0] to k[1] of matrices.",
          .infer_shape = part_shape,
          .build_grad = part_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu, .host_inputs = "k")},
+         .kernels = BAND_KERNELS(part, weir_gpu_take_diagonals_init, "k", "k, padding_value")},
         {.name = "MatrixDiagV2",
          .attrs = "T: type",
          .inputs = "diagonal: T; k: int32; num_rows: int32; num_cols: int32; padding_value: T",
@@ -200,8 +201,8 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "MatrixDiagV3 of diagonals that stand left.",
          .infer_shape = diag_shape,
          .build_grad = diag_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = diag_cpu,
-                                    .host_inputs = "k, num_rows, num_cols")},
+         .kernels = BAND_KERNELS(diag, weir_gpu_put_diagonals_init, "k, num_rows, num_cols",
+                                 "k, num_rows, num_cols, padding_value")},
         {.name = "MatrixDiagPartV2",
          .attrs = "T: type",
          .inputs = "input: T; k: int32; padding_value: T",
@@ -209,6 +210,5 @@ const weir_op_module_t weir_ops_array_matrix_diag_v3 = {
          .summary = "MatrixDiagPartV3 with diagonals that stand left.",
          .infer_shape = part_shape,
          .build_grad = part_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = part_cpu, .host_inputs = "k")},
+         .kernels = BAND_KERNELS(part, weir_gpu_take_diagonals_init, "k", "k, padding_value")},
         {0}}};

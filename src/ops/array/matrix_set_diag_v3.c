@@ -48,7 +48,7 @@ static weir_status_t* check_diagonal(const weir_tensor_t* in, const weir_tensor_
                      weir_tensor_shape_text(in, a), weir_tensor_shape_text(diagonal, b));
 }
 
-static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* diagonal = weir_kernel_input(ctx, 1);
   const weir_dtype_t dtype = weir_tensor_type(in);
@@ -71,6 +71,7 @@ static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));
   if (out->count == 0) return NULL;
+  if (ctx->state) return weir_gpu_put_diagonals(ctx, gpu_layout(&l), diagonal, data, NULL, out);
   if (out->data != data)
     WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, data, out->data, out->count));
   return move_diagonals(ctx, &l, false, diagonal, out);
@@ -99,7 +100,7 @@ const weir_op_module_t weir_ops_array_matrix_set_diag_v3 = {
          .summary = "Replaces the diagonals k[0] to k[1] of matrices.",
          .infer_shape = set_shape,
          .build_grad = set_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = set_cpu, .host_inputs = "k")},
+         .kernels = BAND_KERNELS(set, weir_gpu_put_diagonals_init, "k", "k")},
         {.name = "MatrixSetDiagV2",
          .attrs = "T: type",
          .inputs = "input: T; diagonal: T; k: int32",
@@ -107,5 +108,5 @@ const weir_op_module_t weir_ops_array_matrix_set_diag_v3 = {
          .summary = "MatrixSetDiagV3 of diagonals that stand left.",
          .infer_shape = set_shape,
          .build_grad = set_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = MATRIX_TYPES, .compute = set_cpu, .host_inputs = "k")},
+         .kernels = BAND_KERNELS(set, weir_gpu_put_diagonals_init, "k", "k")},
         {0}}};
