@@ -66,6 +66,26 @@ __device__ __forceinline__ void fill_one_hot(const INDEX* __restrict__ indices,
   }
 }
 
+// Dimensions of |batch| entries and of places in a sequence, each |..._stride| elements apart. Of each
+// entry the first places are reversed, as many as the indices say.
+struct sequences_t {
+  int64_t count, batch, batch_stride, places, place_stride;
+};
+
+template <typename B>
+__device__ __forceinline__ void reverse_sequences(const B* __restrict__ src,
+                                                  const INDEX* __restrict__ lengths,
+                                                  B* __restrict__ dst, const sequences_t& s) {
+  for (int64_t i = thread_of_grid(); i < s.count; i += threads_of_grid()) {
+    int64_t entry = quotient_of(i, s.batch_stride), place = quotient_of(i, s.place_stride);
+    entry -= quotient_of(entry, s.batch) * s.batch;
+    place -= quotient_of(place, s.places) * s.places;
+    int64_t length = lengths[entry];
+    if (length > s.places) length = s.places;
+    dst[i] = src[place < length ? i + (length - 1 - 2 * place) * s.place_stride : i];
+  }
+}
+
 extern "C" __global__ void gather(const E* src, const INDEX* indices, E* dst, gather_t gather) {
   gather_rows(src, indices, dst, gather);
 }
@@ -75,4 +95,8 @@ extern "C" __global__ void slices(const E* src, const INDEX* indices, E* dst, pl
 extern "C" __global__ void one_hot(const INDEX* indices, E* dst, const E* on, const E* off,
                                    int64_t count, int64_t depth, int64_t suffix) {
   fill_one_hot(indices, dst, on, off, count, depth, suffix);
+}
+extern "C" __global__ void sequences(const E* src, const INDEX* lengths, E* dst,
+                                     sequences_t sequences) {
+  reverse_sequences(src, lengths, dst, sequences);
 }

@@ -376,3 +376,20 @@ weir_status_t* weir_gpu_move_slices(const weir_kernel_ctx_t* ctx, weir_dtype_t d
                           weir_move_gpu(ctx)->indexed[size_class(size * (size_t)width)], &grid,
                           WEIR_CUDA_ARGS(&src, &index, &dst, &p));
 }
+
+weir_status_t* weir_gpu_move_sequences(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
+                                       const weir_move_sequences_t* sequences, const void* src,
+                                       const weir_tensor_t* lengths, void* dst) {
+  weir_move_sequences_t s = *sequences;
+  if (s.count == 0) return NULL;
+  const void* index = lengths->data;
+  size_t size = weir_dtype_size(dtype);
+  int64_t width = widening(size, s.batch_stride | s.place_stride, src, dst);
+  s.count /= width;
+  s.batch_stride /= width;
+  s.place_stride /= width;
+  weir_cuda_size_t grid = weir_cuda_size_for(ctx->device, s.count);
+  return weir_cuda_launch(ctx->device,
+                          weir_move_gpu(ctx)->indexed[size_class(size * (size_t)width)], &grid,
+                          WEIR_CUDA_ARGS(&src, &index, &dst, &s));
+}

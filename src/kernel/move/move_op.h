@@ -124,5 +124,15 @@ WEIR_MUST_USE weir_status_t* weir_gpu_places(const weir_move_places_t* places,
 WEIR_MUST_USE weir_status_t* weir_gpu_move_slices(const weir_kernel_ctx_t* ctx, weir_dtype_t dtype,
                                                   const weir_move_places_t* places, const void* src,
                                                   void* dst);
+// Dimensions of |batch| entries and of |places| in a sequence, each |..._stride| elements apart: of
+// each entry the first places, as many as |lengths| say, are reversed, at most all.
+typedef struct weir_move_sequences_t {
+  int64_t count, batch, batch_stride, places, place_stride;
+} weir_move_sequences_t;
+WEIR_MUST_USE weir_status_t* weir_gpu_move_sequences(const weir_kernel_ctx_t* ctx,
+                                                     weir_dtype_t dtype,
+                                                     const weir_move_sequences_t* sequences,
+                                                     const void* src, const weir_tensor_t* lengths,
+                                                     void* dst);
 
 #endif  // WEIR_KERNEL_MOVE_MOVE_OP_H_

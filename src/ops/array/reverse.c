@@ -132,8 +132,8 @@ static weir_status_t* sequence_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, in->rank, dims);
 }
 
-static weir_status_t* check_lengths(const weir_tensor_t* in, const weir_tensor_t* lengths,
-                                    int64_t batch, int64_t seq) {
+static weir_status_t* check_dims(const weir_tensor_t* in, const weir_tensor_t* lengths,
+                                 int64_t batch, int64_t seq) {
   if (lengths->rank != 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "seq_lens input must be 1-dim, not %d", lengths->rank);
   }
@@ -151,6 +151,11 @@ static weir_status_t* check_lengths(const weir_tensor_t* in, const weir_tensor_t
     return WEIR_STATUS(INVALID_ARGUMENT, "Length of seq_lens != input.dims(%lld), (%lld vs. %lld)",
                        (long long)batch, (long long)lengths->count, (long long)in->dims[batch]);
   }
+  return NULL;
+}
+
+static weir_status_t* check_lengths(const weir_tensor_t* in, const weir_tensor_t* lengths,
+                                    int64_t seq) {
   for (int64_t i = 0; i < lengths->count; ++i) {
     int64_t length = weir_tensor_int_at(lengths, i);
     if (length < 0) return WEIR_STATUS(INVALID_ARGUMENT, "seq_lens(%lld) < 0", (long long)i);
@@ -193,18 +198,39 @@ static weir_status_t* reverse_entry(weir_kernel_ctx_t* ctx, const weir_tensor_t*
   return NULL;
 }
 
-static weir_status_t* sequence_cpu(weir_kernel_ctx_t* ctx) {
+// The lengths are the device's: what is too long is all.
+static weir_status_t* sequence_on_gpu(weir_kernel_ctx_t* ctx, int64_t batch, int64_t seq,
+                                      weir_tensor_t* out) {
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  weir_move_sequences_t s = {.count = in->count,
+                             .batch = in->dims[batch],
+                             .batch_stride = 1,
+                             .places = in->dims[seq],
+                             .place_stride = 1};
+  for (int i = (int)batch + 1; i < in->rank; ++i) s.batch_stride *= in->dims[i];
+  for (int i = (int)seq + 1; i < in->rank; ++i) s.place_stride *= in->dims[i];
+  return weir_gpu_move_sequences(ctx, weir_tensor_type(in), &s, in->data, weir_kernel_input(ctx, 1),
+                                 out->data);
+}
+
+static weir_status_t* sequence(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* lengths = weir_kernel_input(ctx, 1);
-  weir_attrs_t attrs = weir_kernel_attrs(ctx);
-  WEIR_TRY(check_lengths(in, lengths, weir_attrs_int(attrs, "batch_dim"),
-                         weir_attrs_int(attrs, "seq_dim")));
+  int64_t batch = weir_attrs_int(weir_kernel_attrs(ctx), "batch_dim");
+  int64_t seq = weir_attrs_int(weir_kernel_attrs(ctx), "seq_dim");
+  WEIR_TRY(check_dims(in, lengths, batch, seq));
+  if (!weir_move_gpu(ctx)) WEIR_TRY(check_lengths(in, lengths, seq));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
+  if (weir_move_gpu(ctx)) return sequence_on_gpu(ctx, batch, seq, out);
   for (int64_t i = 0; i < lengths->count && in->count > 0; ++i) {
     WEIR_TRY(reverse_entry(ctx, in, i, weir_tensor_int_at(lengths, i), out));
   }
   return NULL;
+}
+
+static weir_status_t* sequence_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return weir_move_indexed_gpu_init(init, state, "sequences", 1);
 }
 
 static weir_status_t* sequence_grad(weir_grad_ctx_t* g) {
@@ -242,7 +268,8 @@ const weir_op_module_t weir_ops_array_reverse = {
          .summary = "Reverses a tensor along the dimensions that are marked.",
          .infer_shape = old_shape,
          .build_grad = old_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = old_reverse)},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", old_reverse, "tensor, dims", "output",
+                                           .host_inputs = "dims")},
         {.name = "ReverseSequence",
          .attrs = "seq_dim: int; batch_dim: int = 0; T: type; Tlen: {int32, int64} = DT_INT64",
          .inputs = "input: T; seq_lengths: Tlen",
@@ -250,5 +277,9 @@ const weir_op_module_t weir_ops_array_reverse = {
          .summary = "Reverses the beginnings of sequences, each of a length of its own.",
          .infer_shape = sequence_shape,
          .build_grad = sequence_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = sequence_cpu)},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = sequence},
+                 WEIR_MOVE_GPU_ROW("T: " WEIR_MOVED_TYPES, sequence_gpu_init, .compute = sequence),
+                 {0}}},
         {0}}};
