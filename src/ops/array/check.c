@@ -76,7 +76,7 @@ static weir_status_t* ensure_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, merged);
 }
 
-static weir_status_t* ensure_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* ensure(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_shape_t* expected = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
   if (!weir_shape_accepts(expected, x->rank, x->dims)) {
@@ -128,5 +128,5 @@ const weir_op_module_t weir_ops_array_check = {
          .summary = "Fails when a tensor's shape is not compatible with the one expected.",
          .infer_shape = ensure_shape,
          .build_grad = ensure_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = ensure_cpu)},
+         .kernels = WEIR_PORTABLE_KERNEL(.compute = ensure)},
         {0}}};
