@@ -1,4 +1,5 @@
 // mirror_pad.c — MirrorPad and MirrorPadGrad: a border that mirrors the tensor.
+#include "kernel/cuda/source.h"
 #include "kernel/elementwise/element_add.h"
 #include "ops/array/common.h"
 
@@ -222,6 +223,60 @@ static weir_status_t* mirror_pad_grad_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
+// ---- GPU ----
+
+WEIR_CUDA_SOURCE(fold);
+static weir_status_t* mirror_pad_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n",
+                     weir_cuda_type_name(weir_dtype_base(init->node->output_types[0])));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_fold, "fold_border", state);
+}
+
+// fold_t of fold.cu.
+enum { MAX_FOLD_RANK = 16 };
+typedef struct fold_t {
+  int rank;
+  int64_t offset;
+  int64_t count;
+  int64_t inner[MAX_FOLD_RANK], before[MAX_FOLD_RANK], after[MAX_FOLD_RANK], strides[MAX_FOLD_RANK];
+} fold_t;
+
+// Neighbours without a border are one dimension. False when too many are left.
+static bool merge(const mirror_t* m, fold_t* f) {
+  bool is_last_plain = false;
+  for (int i = 0; i < m->rank; ++i) {
+    bool is_plain = m->before[i] == 0 && m->after[i] == 0;
+    if (is_plain && is_last_plain) {
+      f->inner[f->rank - 1] *= m->inner[i];
+      f->strides[f->rank - 1] = m->strides[i];
+      continue;
+    }
+    if (f->rank == MAX_FOLD_RANK) return false;
+    f->inner[f->rank] = m->inner[i];
+    f->before[f->rank] = m->before[i];
+    f->after[f->rank] = m->after[i];
+    f->strides[f->rank++] = m->strides[i];
+    is_last_plain = is_plain;
+  }
+  return true;
+}
+
+static weir_status_t* mirror_pad_grad_gpu(weir_kernel_ctx_t* ctx) {
+  const void* x = weir_kernel_input(ctx, 0)->data;
+  mirror_t m;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(read_mirror(ctx, -1, &m));
+  WEIR_TRY(weir_kernel_output(ctx, 0, m.rank, m.inner, &out));
+  if (out->count == 0) return NULL;
+  fold_t f = {.offset = m.offset, .count = out->count};
+  if (!merge(&m, &f))
+    return WEIR_STATUS(UNIMPLEMENTED, "Borders in more than %d dimensions", MAX_FOLD_RANK);
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, f.count);
+  return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                          WEIR_CUDA_ARGS(&x, &out->data, &f));
+}
+
 // ---- gradients: each is the other's ----
 
 static weir_status_t* other_grad(weir_grad_ctx_t* g, const char* op) {
@@ -257,5 +312,11 @@ const weir_op_module_t weir_ops_array_mirror_pad = {
          .summary = "Folds a mirrored border back into the tensor by addition.",
          .infer_shape = mirror_pad_grad_shape,
          .build_grad = mirror_pad_grad_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = mirror_pad_grad_cpu, .host_inputs = "paddings")},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = mirror_pad_grad_cpu, .host_inputs = "paddings"},
+                 {WEIR_DEVICE_GPU, .types = "T: bfloat16, half, float, double",
+                  .compute = mirror_pad_grad_gpu, .init = mirror_pad_grad_gpu_init,
+                  .state_size = sizeof(weir_cuda_function_t), .host_inputs = "paddings"},
+                 {0}}},
         {0}}};
