@@ -107,7 +107,7 @@ static void unbatch_state(weir_iterator_t* iterator, weir_state_t* state) {
                            self->element);
   weir_state_int(state, "row", &self->row, 0, INT64_MAX);
   if (weir_state_is_good(state) && state->is_restoring && self->element[0]) {
-    weir_state_fail(state, check_element(self));
+    weir_state_fail(state, check_element(self->element, iterator->dataset->count));
     if (weir_state_is_good(state)) self->row_count = self->element[0]->dims[0];
   }
   weir_state_inputs(iterator, state);
