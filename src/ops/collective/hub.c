@@ -88,7 +88,7 @@ void weir_hub_take_out(weir_hub_t* hub, meeting_t* meeting) {
   for (member_t* member = meeting->first; member; member = member->next) {
     member->meeting = NULL;
     weir_hub_untime(hub, member);
-    if (meeting->group) weir_group_count(meeting->group, member->device, -1);
+    if (meeting->group) weir_roster_count(meeting->group, member->device, -1);
   }
 }
 
@@ -178,7 +178,7 @@ static meeting_key_t key_of(const weir_collective_t* what) {
                          .id = what->id};
 }
 
-static weir_status_t* find_meeting(weir_hub_t* hub, const member_t* member, weir_group_t* group,
+static weir_status_t* find_meeting(weir_hub_t* hub, const member_t* member, weir_roster_t* group,
                                    meeting_t** out_meeting) {
   meeting_key_t key = key_of(&member->what);
   weir_view_t view = weir_view((const char*)&key, sizeof(key));
@@ -203,7 +203,7 @@ static weir_status_t* find_meeting(weir_hub_t* hub, const member_t* member, weir
 }
 
 // Takes all meetings of |group| out, as its members disagree about it.
-static meeting_t* take_group_out(weir_hub_t* hub, const weir_group_t* group)
+static meeting_t* take_group_out(weir_hub_t* hub, const weir_roster_t* group)
     WEIR_REQUIRES(hub->mu) {
   meeting_t* taken = NULL;
   weir_map_entry_t* entry;
@@ -226,7 +226,7 @@ static weir_status_t* check_in(const meeting_t* meeting, const member_t* member)
 
 // Notes that the members of |ended| and |member| disagree, for those who are still to come.
 static void note_quarrel(weir_hub_t* hub, const member_t* member, const meeting_t* ended,
-                         const weir_group_t* group, const weir_status_t* status)
+                         const weir_roster_t* group, const weir_status_t* status)
     WEIR_REQUIRES(hub->mu) {
   meeting_key_t key = key_of(&member->what);
   bool is_of_group = group->size != member->what.group_size;
@@ -240,12 +240,13 @@ static void note_quarrel(weir_hub_t* hub, const member_t* member, const meeting_
 }
 
 // Finds the group, unless its members disagree about that.
-static weir_status_t* enter_group(weir_hub_t* hub, const member_t* member, weir_group_t** out_group,
-                                  meeting_t** out_ended) WEIR_REQUIRES(hub->mu) {
+static weir_status_t* enter_group(weir_hub_t* hub, const member_t* member,
+                                  weir_roster_t** out_group, meeting_t** out_ended)
+    WEIR_REQUIRES(hub->mu) {
   meeting_key_t key = key_of(&member->what);
   WEIR_TRY(weir_quarrels_find(&hub->quarrels, &key, &member->what));
-  weir_status_t* status = weir_groups_enter(&hub->groups, &member->what, out_group);
-  const weir_group_t* group = *out_group;
+  weir_status_t* status = weir_rosters_enter(&hub->groups, &member->what, out_group);
+  const weir_roster_t* group = *out_group;
   if (!status || !group) return status;
   *out_ended = take_group_out(hub, group);
   if (group->size != member->what.group_size) note_quarrel(hub, member, *out_ended, group, status);
@@ -256,7 +257,7 @@ static weir_status_t* enter_group(weir_hub_t* hub, const member_t* member, weir_
 // member is in none.
 static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_ended)
     WEIR_REQUIRES(hub->mu) {
-  weir_group_t* group = NULL;
+  weir_roster_t* group = NULL;
   meeting_t* meeting = NULL;
   if (member->is_cancelled) return WEIR_STATUS(CANCELLED, "op cancelled");
   if (member->what.space != WEIR_COLLECTIVE_SPACE_SHARD)
@@ -269,7 +270,7 @@ static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_e
     meeting->last = &member->next;
     member->meeting = meeting;
     ++meeting->count;
-    if (group) weir_group_count(group, member->device, 1);
+    if (group) weir_roster_count(group, member->device, 1);
   }
   if (!status && meeting->count < member->what.group_size) return NULL;
   weir_hub_take_out(hub, meeting);
@@ -335,7 +336,7 @@ void weir_hub_enter(weir_hub_t* hub, const weir_collective_t* what, weir_tensor_
 // ---- tasks that are gone ----
 
 static bool awaits_task(const meeting_t* meeting, weir_view_t task) {
-  if (meeting->group && weir_group_has_task(meeting->group, task)) return true;
+  if (meeting->group && weir_roster_has_task(meeting->group, task)) return true;
   for (const member_t* member = meeting->first; member; member = member->next) {
     if (weir_device_is_of_task(member->device, task)) return true;
   }
@@ -355,7 +356,7 @@ void weir_hub_lose(weir_hub_t* hub, weir_view_t task, const weir_status_t* statu
       ended = meeting;
     }
   }
-  weir_groups_lose(&hub->groups, task);
+  weir_rosters_lose(&hub->groups, task);
   weir_mutex_unlock(&hub->mu);
   for (meeting_t* meeting = ended; meeting; meeting = meeting->next)
     weir_meeting_fail(meeting, status);
@@ -371,7 +372,7 @@ weir_status_t* weir_hub_create(weir_pool_t* pool, weir_hub_t** out_hub) {
   weir_mutex_init(&hub->mu);
   weir_cond_init(&hub->alarm);
   hub->meetings.owns_keys = true;
-  weir_groups_init(&hub->groups);
+  weir_rosters_init(&hub->groups);
   *out_hub = hub;
   return NULL;
 }
@@ -392,7 +393,7 @@ void weir_hub_destroy(weir_hub_t* hub) {
   weir_hub_stop(hub);
   WEIR_CHECK(hub->meetings.count == 0);
   weir_map_free(&hub->meetings);
-  weir_groups_free(&hub->groups);
+  weir_rosters_free(&hub->groups);
   weir_quarrels_free(&hub->quarrels);
   weir_cond_destroy(&hub->alarm);
   weir_mutex_destroy(&hub->mu);

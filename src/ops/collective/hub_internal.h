@@ -3,8 +3,8 @@
 #define WEIR_OPS_COLLECTIVE_HUB_INTERNAL_H_
 
 #include "device/device.h"
-#include "ops/collective/groups.h"
 #include "ops/collective/quarrels.h"
+#include "ops/collective/rosters.h"
 
 typedef struct meeting_t meeting_t;
 
@@ -30,7 +30,7 @@ typedef struct member_t {
 struct meeting_t {
   meeting_key_t key;
   meeting_t* next;  // of the same key: a later one, in the hub's table; or of a list of ended ones
-  weir_group_t* group;  // NULL for shards
+  weir_roster_t* group;  // NULL for shards
   member_t *first, **last;
   int count;
 };
@@ -44,7 +44,7 @@ struct weir_hub_t {
   int64_t watch_delay_ns;
   weir_mutex_t mu;      // guards all below
   weir_map_t meetings;  // meeting_key_t → the oldest meeting of it
-  weir_groups_t groups;
+  weir_rosters_t groups;
   weir_quarrels_t quarrels;
   member_t* timed;   // members with deadlines
   int64_t alarm_ns;  // the timer wakes up then; INT64_MAX: when it is told

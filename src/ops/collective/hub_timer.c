@@ -26,7 +26,7 @@ typedef struct watched_t {
 // Has all devices watched that the member's group is known to have. Without memory to note them
 // they are not: nothing is lost but time.
 static void watch_group(weir_hub_t* hub, member_t* member) {
-  const weir_group_t* group = member->meeting->group;
+  const weir_roster_t* group = member->meeting->group;
   int count = group->device_count;
   watched_t* watched = weir_calloc((size_t)count, sizeof(*watched));
   for (int i = 0; i < count && watched; ++i) {
