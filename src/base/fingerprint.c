@@ -115,10 +115,10 @@ uint64_t weir_fingerprint64(const void* data, size_t size) {
   return hash_long(bytes, size);
 }
 
-uint64_t weir_murmur64(const void* data, size_t size) {
+uint64_t weir_murmur64_seeded(const void* data, size_t size, uint64_t seed) {
   const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
   const uint8_t* bytes = data;
-  uint64_t h = UINT64_C(0xdecafcaffe) ^ size * m;
+  uint64_t h = seed ^ size * m;
   for (; size >= 8; bytes += 8, size -= 8) {
     uint64_t k = 0;
     for (int i = 7; i >= 0; --i) k = k << 8 | bytes[i];
@@ -130,4 +130,8 @@ uint64_t weir_murmur64(const void* data, size_t size) {
   if (size > 0) h *= m;
   h = (h ^ h >> 47) * m;
   return h ^ h >> 47;
+}
+
+uint64_t weir_murmur64(const void* data, size_t size) {
+  return weir_murmur64_seeded(data, size, UINT64_C(0xdecafcaffe));
 }

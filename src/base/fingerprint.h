@@ -8,5 +8,6 @@
 uint64_t weir_fingerprint64(const void* data, size_t size);
 // MurmurHash64A with the seed of TensorFlow's Hash64, which older formats and orders depend on.
 uint64_t weir_murmur64(const void* data, size_t size);
+uint64_t weir_murmur64_seeded(const void* data, size_t size, uint64_t seed);
 
 #endif  // WEIR_BASE_FINGERPRINT_H_

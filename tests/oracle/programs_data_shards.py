@@ -87,3 +87,27 @@ def sharded_by_hint(p):
 def sharded_refused(p):
     workers, index, policy = p.pick((0, 0, AUTO), (-1, 0, AUTO), (2, 2, AUTO), (2, -1, AUTO), (1, 5, DATA), (2, 1, 9))
     p.step(raw.DatasetCardinality(input_dataset=sharded(Dataset.range(7), p.hide(np.int64(workers)), p.hide(np.int64(index)), policy)[0]))
+
+
+# ---- RecordInput: one thread that reads and a buffer that holds an epoch, or TensorFlow's order depends on threads ----
+
+@program(8)
+def record_input(p):
+    files(p)
+    p.write('long', record_file([b'%d' % j for j in range(40)]))
+    p.write('empty', b'')
+    count = int(p.rng.integers(1, 6))
+    chosen = [p.pick(*NAMES, 'long', 'empty') for _ in range(count)] + ['r1']
+    made = raw.RecordInput(file_pattern=','.join(chosen), batch_size=int(p.rng.integers(1, 9)), file_parallelism=1, file_buffer_size=1000,
+                           file_random_seed=p.pick(301, 7), file_shuffle_shift_ratio=p.pick(0., .3, .5, .9))
+    for _ in range(9):
+        p.step(made)
+
+
+@program(4)
+def record_input_refused(p):
+    p.write('bad', b'this is not a record at all')
+    name, says = p.pick(('none*', 'Found no files at none*'), ('bad', 'corrupted record at 0'))
+    made = raw.RecordInput(file_pattern=name, batch_size=2, file_parallelism=1)
+    for _ in range(2):
+        p.step(made, says=says)
