@@ -56,8 +56,11 @@ def decoders(check, rng):
                     check(beam, [x, lengths], {'beam_width': width, 'top_paths': paths, 'merge_repeated': merge}, rtol=1e-5)
     x = rng.standard_normal((5, 2, 4)).astype(np.float32)
     zero = np.zeros((6, 1, 3), np.float32)
-    for width, paths in ((1, 1), (3, 2), (5, 5)):  # whom a tie leaves out; in wide beams the order of equals is not TensorFlow's
+    for width, paths in ((1, 1), (3, 2), (5, 5), (10, 5), (17, 17), (100, 60)):  # whom a tie leaves out, and the order of equals
         check(beam, [zero, np.int32([6])], {'beam_width': width, 'top_paths': paths})
+        for dtype in (np.float32, np.float64):
+            drawn = rng.integers(0, 3, (4, 1, 12)).astype(dtype)
+            check(beam, [drawn, np.int32([4])], {'beam_width': width, 'top_paths': paths}, rtol=1e-5)
     for op, attrs in ((greedy, {}), (beam, {'beam_width': 3, 'top_paths': 2})):
         for special in (np.nan, np.inf, -np.inf):
             y = x.copy()
