@@ -96,7 +96,7 @@ const weir_op_module_t weir_ops_quantized_fused = {
          .summary = "A quantised product and what follows it: no kernel without oneDNN",
          .attrs = LISTS(" = []") "T1: quantizedtype; T2: quantizedtype; Tbias: " WIDE "U: " WIDE
                                  "Tout: " WIDE "transpose_a: bool = false; transpose_b: bool = "
-                                               "false; is_weight_const: bool = true; "
+                                 "false; is_weight_const: bool = true; "
                                  "is_bias_const: bool = true; fused_ops: list(string) = []; "
                                  "input_quant_mode: {'MIN_FIRST','SCALED'} = 'SCALED'; "
                                  "output_quant_mode: {'MIN_FIRST','SCALED'} = 'SCALED'; "
