@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "ops/batch/batcher_internal.h"
 
+enum { MEMORY_WAIT_NS = 10000000 };
+
 // ---- sizes ----
 
 static int64_t padded_size(const weir_batcher_t* b, int64_t size) {
@@ -82,7 +84,8 @@ static batch_t* take_first(batch_queue_t* q) {
   return batch;
 }
 
-// The next batch of |q| to be run; NULL: none. Without memory for another, one that is due waits.
+// The next batch of |q| to be run; NULL: none. Without memory for another, one that is due
+// waits for it.
 static batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now) {
   if (q->count == 1) {
     if (!is_due(b, q, now)) return NULL;
@@ -124,20 +127,27 @@ static void begin_batch(weir_batcher_t* b, batch_t* batch) {
   ++b->running_count;
 }
 
-// A batch that is due already waits for another to end, not for the alarm.
+// A batch that is due already waits for another to end, not for the alarm; but where none has to,
+// it waits for memory.
 static void set_alarm(weir_batcher_t* b, int64_t now) {
+  const bool lacks_memory = b->running_count < b->config.thread_count;
   int64_t earliest = INT64_MAX;
   bool is_new = false;
   for (const batch_queue_t* q = b->queues; q; q = q->next) {
-    if (!q->open->first || is_due(b, q, now)) continue;
-    earliest = WEIR_MIN(earliest, q->open_ns + b->timeout_ns);
+    if (!q->open->first) continue;
+    if (!is_due(b, q, now)) {
+      earliest = WEIR_MIN(earliest, q->open_ns + b->timeout_ns);
+    } else if (lacks_memory) {
+      earliest = WEIR_MIN(earliest, now + MEMORY_WAIT_NS);
+    }
   }
   if (earliest == INT64_MAX) {
     if (weir_alarm_clear(&b->alarm)) weir_resource_release(&b->base);
     return;
   }
   if (!weir_alarm_set(&b->alarm, earliest, &is_new)) {
-    b->has_no_alarm = b->dispatches_again = true;
+    b->dispatches_again = !b->has_no_alarm;
+    b->has_no_alarm = true;
   }
   if (is_new) weir_resource_retain(&b->base);
 }
