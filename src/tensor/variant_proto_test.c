@@ -1,6 +1,8 @@
-// variant_proto_test.c — TensorLists through TensorProto and back; malformed ones.
+// variant_proto_test.c — TensorLists and composite tensors through TensorProto and back; malformed
+// ones.
 #include "tensor/variant_proto.h"
 
+#include "tensor/composite.h"
 #include "tensor/tensor_list.h"
 #include "testing/cmocka.h"
 #include "wire/wire.h"
@@ -154,6 +156,39 @@ static void test_fewer_and_more(void** state) {
   }
 }
 
+// Components and metadata, and none of either; cut off anywhere it is read or refused.
+static void test_composite(void** state) {
+  (void)state;
+  for (int count = 0; count < 3; ++count) {
+    weir_tensor_t *tensor = NULL, *copy = NULL;
+    weir_parcel_t* parcel = NULL;
+    weir_strbuf_t proto = {0};
+    const int32_t number = 7;
+    assert_null(weir_composite_create(count, weir_view("meta", count ? 4 : 0), &parcel));
+    for (int i = 0; i < count; ++i) {
+      assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &number, &parcel->items[i]));
+    }
+    assert_null(weir_tensor_create_variant(&parcel->base, &tensor));
+    assert_null(weir_variant_write(tensor, &proto));
+    assert_null(weir_variant_parse(weir_strbuf_view(&proto), &copy));
+    const weir_parcel_t* got = weir_parcel_at(copy, 0, &weir_composite_variant_type);
+    assert_non_null(got);
+    assert_int_equal(got->count, count + 1);
+    assert_int_equal(weir_composite_metadata(got).size, count ? 4 : 0);
+    for (int i = 0; i < count; ++i) {
+      assert_int_equal(WEIR_TENSOR_DATA(got->items[i], int32_t)[0], 7);
+    }
+    weir_tensor_release(copy);
+    for (size_t size = 0; size < proto.size; ++size) {
+      copy = NULL;
+      weir_status_destroy(weir_variant_parse(weir_view(proto.data, size), &copy));
+      weir_tensor_release(copy);
+    }
+    weir_tensor_release(tensor);
+    weir_strbuf_free(&proto);
+  }
+}
+
 static void test_other_kinds(void** state) {
   (void)state;
   weir_strbuf_t proto = {0};
@@ -174,6 +209,7 @@ int main(void) {
                                      cmocka_unit_test(test_cut),
                                      cmocka_unit_test(test_numbers),
                                      cmocka_unit_test(test_fewer_and_more),
+                                     cmocka_unit_test(test_composite),
                                      cmocka_unit_test(test_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
