@@ -1,8 +1,9 @@
-// variant_proto.c — Variant tensors to and from TensorProto: TensorLists, composite tensors,
-// numbers and states of iterators, element by element.
+// variant_proto.c — Variant tensors to and from TensorProto: TensorLists, composite and ragged
+// tensors, maps, numbers and states of iterators, element by element.
 #include "tensor/variant_proto.h"
 
 #include "tensor/composite.h"
+#include "tensor/parcel_kinds.h"
 #include "tensor/tensor_list.h"
 #include "tensor/tensor_proto.h"
 #include "tensor/variant_data.h"
@@ -60,6 +61,11 @@ static weir_status_t* write_composite(const weir_parcel_t* parcel, weir_strbuf_t
   return write_tensors(parcel->items, (size_t)parcel->count - 1, out);  // the last is the metadata
 }
 
+static weir_status_t* write_parcel(const weir_parcel_t* parcel, weir_strbuf_t* out) {
+  weir_wire_put_string(out, VARIANT_TYPE, parcel->base.type->type_name);
+  return write_tensors(parcel->items, (size_t)parcel->count, out);
+}
+
 weir_status_t* weir_variant_element_write(const weir_variant_object_t* object, weir_strbuf_t* out) {
   if (!object) return NULL;
   if (object->type == &weir_iterator_state_type) {
@@ -76,6 +82,9 @@ weir_status_t* weir_variant_element_write(const weir_variant_object_t* object, w
   }
   if (object->type == &weir_composite_variant_type) {
     return write_composite((const weir_parcel_t*)object, out);
+  }
+  if (object->type == weir_parcel_kind(weir_view_of(object->type->type_name))) {
+    return write_parcel((const weir_parcel_t*)object, out);
   }
   if (object->type != &weir_list_type) {
     return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %s cannot be sent to another task",
@@ -203,17 +212,28 @@ static weir_status_t* parse_data(weir_view_t proto, weir_view_t bytes, int depth
   return status;
 }
 
-static weir_status_t* parse_composite(weir_view_t proto, weir_view_t metadata, size_t count,
-                                      int depth, weir_variant_object_t** out_object) {
-  weir_parcel_t* parcel = NULL;
-  weir_status_t* status = NULL;
-  int place = 0;
-  if (count >= INT32_MAX) return WEIR_STATUS(INVALID_ARGUMENT, "a variant of too many tensors");
-  WEIR_TRY(weir_composite_create((int)count, metadata, &parcel));
+// Reads the tensors of |proto|, as many as were counted.
+static weir_status_t* parse_items(weir_view_t proto, int depth, weir_tensor_t** items) {
   weir_wire_reader_t reader = weir_wire_reader(proto);
-  while (!status && weir_wire_next(&reader)) {
+  while (weir_wire_next(&reader)) {
     if (reader.field != VARIANT_TENSORS || reader.type != WEIR_WIRE_BYTES) continue;
-    status = parse_tensor(reader.bytes, depth + 1, &parcel->items[place++]);
+    WEIR_TRY(parse_tensor(reader.bytes, depth + 1, items++));
+  }
+  return NULL;
+}
+
+// |kind| NULL: a composite tensor.
+static weir_status_t* parse_parcel(const weir_variant_type_t* kind, weir_view_t proto,
+                                   weir_view_t metadata, size_t count, int depth,
+                                   weir_variant_object_t** out_object) {
+  weir_parcel_t* parcel = NULL;
+  if (count >= INT32_MAX) return WEIR_STATUS(INVALID_ARGUMENT, "a variant of too many tensors");
+  WEIR_TRY(kind ? weir_parcel_create(kind, (int)count, &parcel)
+                : weir_composite_create((int)count, metadata, &parcel));
+  weir_status_t* status = parse_items(proto, depth, parcel->items);
+  if (!status && kind && !weir_parcel_is_valid(parcel)) {
+    status =
+        WEIR_STATUS(INVALID_ARGUMENT, "the tensors of a variant do not make a %s", kind->type_name);
   }
   if (status) weir_variant_release(&parcel->base);
   else *out_object = &parcel->base;
@@ -237,8 +257,9 @@ static weir_status_t* parse_element(weir_view_t proto, int depth,
   if (number) return weir_variant_number_create(number, metadata, out_object);
   if (weir_view_is(type, weir_iterator_state_type.type_name))
     return parse_data(proto, metadata, depth, out_object);
-  if (weir_view_is(type, weir_composite_variant_type.type_name)) {
-    return parse_composite(proto, metadata, count, depth, out_object);
+  const weir_variant_type_t* kind = weir_parcel_kind(type);
+  if (kind || weir_view_is(type, weir_composite_variant_type.type_name)) {
+    return parse_parcel(kind, proto, metadata, count, depth, out_object);
   }
   if (!weir_view_equal(type, weir_view_of(weir_list_type.type_name))) {
     return WEIR_STATUS(UNIMPLEMENTED, "a variant that is a %.*s cannot be read",

@@ -1,8 +1,9 @@
-// variant_proto_test.c — TensorLists and composite tensors through TensorProto and back; malformed
-// ones.
+// variant_proto_test.c — TensorLists, composite and ragged tensors and maps through TensorProto and
+// back; malformed ones.
 #include "tensor/variant_proto.h"
 
 #include "tensor/composite.h"
+#include "tensor/parcel_kinds.h"
 #include "tensor/tensor_list.h"
 #include "testing/cmocka.h"
 #include "wire/wire.h"
@@ -189,6 +190,62 @@ static void test_composite(void** state) {
   }
 }
 
+// Sends a parcel of |type| with the int32 vectors |items|, and reads it.
+static weir_status_t* send(const weir_variant_type_t* type, int count, const char* const* items,
+                           weir_tensor_t** out_copy) {
+  weir_tensor_t* tensor = NULL;
+  weir_parcel_t* parcel = NULL;
+  weir_strbuf_t proto = {0};
+  assert_null(weir_parcel_create(type, count, &parcel));
+  for (int i = 0; i < count; ++i) {
+    const int64_t size = (int64_t)strlen(items[i]);
+    assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, &size, &parcel->items[i]));
+    for (int64_t k = 0; k < size; ++k) {
+      WEIR_TENSOR_DATA(parcel->items[i], int32_t)[k] = items[i][k] - '0';
+    }
+  }
+  assert_null(weir_tensor_create_variant(&parcel->base, &tensor));
+  assert_null(weir_variant_write(tensor, &proto));
+  weir_status_t* status = weir_variant_parse(weir_strbuf_view(&proto), out_copy);
+  weir_tensor_release(tensor);
+  weir_strbuf_free(&proto);
+  return status;
+}
+
+static void check_sent(const weir_variant_type_t* type, int count, const char* const* items) {
+  weir_tensor_t* copy = NULL;
+  assert_null(send(type, count, items, &copy));
+  const weir_parcel_t* got = weir_parcel_at(copy, 0, type);
+  assert_non_null(got);
+  assert_int_equal(got->count, count);
+  for (int i = 0; i < count; ++i) assert_int_equal(got->items[i]->count, strlen(items[i]));
+  weir_tensor_release(copy);
+}
+
+static void check_refused(const weir_variant_type_t* type, int count, const char* const* items) {
+  weir_tensor_t* copy = NULL;
+  weir_status_t* status = send(type, count, items, &copy);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  assert_null(copy);
+  weir_status_destroy(status);
+}
+
+#define ITEMS(...) ((const char* const[]){__VA_ARGS__})
+
+static void test_parcels(void** state) {
+  (void)state;
+  check_sent(&weir_map_variant_type, 0, ITEMS(""));
+  check_sent(&weir_map_variant_type, 4, ITEMS("1", "22", "3", ""));
+  check_refused(&weir_map_variant_type, 3, ITEMS("1", "22", "3"));
+  check_sent(&weir_ragged_variant_type, 1, ITEMS("123"));
+  check_sent(&weir_ragged_variant_type, 3, ITEMS("012", "023", "777"));
+  check_refused(&weir_ragged_variant_type, 0, ITEMS(""));
+  check_refused(&weir_ragged_variant_type, 2, ITEMS("", "123"));
+  check_refused(&weir_ragged_variant_type, 2, ITEMS("024", "123"));
+  check_refused(&weir_ragged_variant_type, 2, ITEMS("0213", "123"));
+  check_refused(&weir_ragged_variant_type, 2, ITEMS("123", "123"));
+}
+
 static void test_other_kinds(void** state) {
   (void)state;
   weir_strbuf_t proto = {0};
@@ -210,6 +267,7 @@ int main(void) {
                                      cmocka_unit_test(test_numbers),
                                      cmocka_unit_test(test_fewer_and_more),
                                      cmocka_unit_test(test_composite),
+                                     cmocka_unit_test(test_parcels),
                                      cmocka_unit_test(test_other_kinds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

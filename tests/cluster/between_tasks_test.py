@@ -525,3 +525,23 @@ def test_other_calls_to_a_worker_fail(all_pairs, method):
         pair.relays['worker'].reply()
     for task in pair.tasks:
         task.wait_until_idle()
+
+
+def test_variants_of_tensors(pair):
+    """Ragged rows, maps and composite tensors."""
+    raw = tf.raw_ops
+    with session(pair) as s:
+        x, y = tf1.placeholder(tf.float32, [3]), tf1.placeholder(tf.int32, [2])
+        with on_worker():
+            ragged = raw.RaggedTensorToVariant(rt_nested_splits=[tf.constant([0, 2, 3], tf.int64)], rt_dense_values=tf.identity(x),
+                                               batched_input=True)
+            a_map = raw.TensorMapInsert(input_handle=raw.EmptyTensorMap(), key=tf.constant('k'), value=tf.identity(y))
+            composite = raw.CompositeTensorVariantFromComponents(components=[y + 1, tf.constant('seven')], metadata=b'')
+        with on_master():
+            rows = raw.RaggedTensorFromVariant(encoded_ragged=ragged, input_ragged_rank=0, output_ragged_rank=1, Tvalues=tf.float32)
+            found = raw.TensorMapLookup(input_handle=a_map, key=tf.constant('k'), value_dtype=tf.int32)
+            parts = raw.CompositeTensorVariantToComponents(encoded=composite, metadata=b'', Tcomponents=[tf.int32, tf.string])
+        splits, values, got, number, text = s.run([rows.output_nested_splits[0], rows.output_dense_values, found, *parts],
+                                                  {x: [1, 2, 3], y: [4, 5]})
+        assert splits.tolist() == [0, 2, 3] and values.tolist() == [1, 2, 3]
+        assert got.tolist() == [4, 5] and number.tolist() == [5, 6] and text == b'seven'

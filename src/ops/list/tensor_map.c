@@ -3,23 +3,10 @@
 #include "base/string.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
-#include "tensor/parcel.h"
+#include "tensor/parcel_kinds.h"
 
 // A map is a parcel of keys and values in turn. Whoever changes one makes another; the tensors
 // within are shared.
-
-static weir_status_t* map_zeros(const void* object, void** out_zeros) {
-  const weir_parcel_t* map = object;
-  weir_parcel_t* zeros = NULL;
-  WEIR_TRY(weir_parcel_create(map->base.type, 0, &zeros));
-  *out_zeros = zeros;
-  return NULL;
-}
-
-static const weir_variant_type_t map_type = {.type_name = "tensorflow::TensorMap",
-                                             .destroy = weir_parcel_destroy,
-                                             .map = weir_parcel_map,
-                                             .zeros_like = map_zeros};
 
 static bool is_same_key(const weir_tensor_t* a, const weir_tensor_t* b) {
   if (a->dtype != b->dtype || !weir_tensor_same_shape(a, b)) return false;
@@ -49,7 +36,7 @@ static weir_status_t* read_map(const weir_kernel_ctx_t* ctx, const weir_parcel_t
     return WEIR_STATUS(INVALID_ARGUMENT, "Input map must be a scalar. Saw: %s",
                        weir_tensor_shape_text(in, text));
   }
-  *out = weir_parcel_at(in, 0, &map_type);
+  *out = weir_parcel_at(in, 0, &weir_map_variant_type);
   if (*out) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Input handle is not a map. Saw: 'Variant<type: %s>'",
                      weir_variant_name_at(in, 0));
@@ -66,7 +53,8 @@ static weir_status_t* put_map(weir_kernel_ctx_t* ctx, weir_parcel_t* take_map) {
 // items at the end.
 static weir_status_t* copy_map(const weir_parcel_t* from, int skip, int more, weir_parcel_t** out) {
   int at = 0;
-  WEIR_TRY(weir_parcel_create(&map_type, from->count - (skip < 0 ? 0 : 2) + more, out));
+  WEIR_TRY(
+      weir_parcel_create(&weir_map_variant_type, from->count - (skip < 0 ? 0 : 2) + more, out));
   for (int i = 0; i < from->count; ++i) {
     if (skip >= 0 && (i == skip || i == skip + 1)) continue;
     (*out)->items[at++] = weir_tensor_retain(from->items[i]);
@@ -88,7 +76,7 @@ static weir_status_t* no_key(const weir_tensor_t* key, const char* what) {
 
 static weir_status_t* empty_cpu(weir_kernel_ctx_t* ctx) {
   weir_parcel_t* map = NULL;
-  WEIR_TRY(weir_parcel_create(&map_type, 0, &map));
+  WEIR_TRY(weir_parcel_create(&weir_map_variant_type, 0, &map));
   return put_map(ctx, map);
 }
 

@@ -2,47 +2,7 @@
 // tensors as elements of variant tensors, one or a batch of them.
 #include "ops/math/common.h"
 #include "ops/ragged/ragged.h"
-#include "tensor/accumulate.h"
-#include "tensor/parcel.h"
-
-// ---- the object: splits of all levels, then the values ----
-
-static weir_status_t* ragged_zeros(const void* object, void** out_zeros) {
-  const weir_parcel_t* from = object;
-  weir_parcel_t* zeros = NULL;
-  WEIR_TRY(weir_parcel_create(from->base.type, from->count, &zeros));
-  const weir_tensor_t* values = from->items[from->count - 1];
-  for (int i = 0; i + 1 < from->count; ++i) zeros->items[i] = weir_tensor_retain(from->items[i]);
-  weir_status_t* status = weir_tensor_create_zeros(weir_tensor_type(values), values->rank,
-                                                   values->dims, &zeros->items[from->count - 1]);
-  if (status) weir_variant_release(&zeros->base);
-  else *out_zeros = zeros;
-  return status;
-}
-
-static weir_status_t* ragged_add(const void* a, const void* b, void** out_sum) {
-  const weir_parcel_t* x = a;
-  const weir_parcel_t* y = b;
-  weir_parcel_t* sum = NULL;
-  const int last = x->count - 1;
-  if (x->count != y->count || x->items[last]->dtype != y->items[last]->dtype ||
-      !weir_tensor_same_shape(x->items[last], y->items[last])) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Can't add RaggedTensorVariants of different dtypes or shapes");
-  }
-  WEIR_TRY(weir_parcel_create(x->base.type, x->count, &sum));
-  for (int i = 0; i < x->count; ++i) sum->items[i] = weir_tensor_retain(x->items[i]);
-  weir_status_t* status = weir_tensor_accumulate(&sum->items[last], y->items[last]);
-  if (status) weir_variant_release(&sum->base);
-  else *out_sum = sum;
-  return status;
-}
-
-const weir_variant_type_t weir_ragged_variant_type = {.type_name = "RaggedTensorVariant",
-                                                      .destroy = weir_parcel_destroy,
-                                                      .map = weir_parcel_map,
-                                                      .add = ragged_add,
-                                                      .zeros_like = ragged_zeros};
+#include "tensor/parcel_kinds.h"
 
 // ---- RaggedTensorToVariant ----
 
