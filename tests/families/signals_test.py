@@ -1,8 +1,11 @@
 """Numerics: filters by Fourier transforms, and a Gaussian process by Cholesky factors."""
 import numpy as np
+import pytest
 
 from clusters import tf, tf1
 from compare import falls, train
+
+pytestmark = pytest.mark.parametrize('check', ['functions', 'tasks'], indirect=True)
 
 
 def test_filter_recovers_a_signal(check):

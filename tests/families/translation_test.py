@@ -1,9 +1,11 @@
 """A toy translator: an encoder and a decoder with attention, trained to reverse its input, then searched with beams."""
 import numpy as np
+import pytest
 
 from clusters import tf, tf1
 from compare import falls, train, variables
 
+pytestmark = pytest.mark.parametrize('check', ['functions', 'tasks'], indirect=True)  # older and newer loops
 WORDS, UNITS, LENGTH, BEAMS, END = 6, 12, 4, 3, 5
 
 
