@@ -54,6 +54,19 @@ static void test_order_is_kept(void** state) {
   assert_int_equal(find(t->graph, "between_unread")->control_count, 2);
 }
 
+// A part does not know what a client named: nothing gives way in it.
+static void test_parts_keep_all(void** state) {
+  testing_t* t = *state;
+  weir_edge_t x = add_x(t, "x");
+  weir_edge_t between = ADD(t->graph, "Add", "between", x, x);
+  weir_edge_t last = ADD(t->graph, "Effect", "last", x);
+  check_ok(weir_graph_add_control(last.node, between.node));
+  weir_node_t* end = last.node;
+  weir_pass_ctx_t ctx = {.graph = t->graph, .targets = &end, .target_count = 1, .is_part = true};
+  check_ok(weir_pass_unread(&ctx));
+  check_input(t->graph, "last", 0, "^between");
+}
+
 // Effects, guards, what has no inputs or is a target, and whatever they read.
 static void test_kept(void** state) {
   testing_t* t = *state;
@@ -93,9 +106,8 @@ static void test_branches(void** state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, testing_setup, testing_teardown)
-      TEST(test_chain_gives_way),
-      TEST(test_order_is_kept),
-      TEST(test_kept),
+      TEST(test_chain_gives_way), TEST(test_order_is_kept),
+      TEST(test_parts_keep_all),  TEST(test_kept),
       TEST(test_branches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
