@@ -26,13 +26,6 @@ weir_status_t* weir_collective_check(const weir_collective_t* what, const weir_t
                        "the group size (%d)",
                        rank < 1 ? 0LL : (long long)dims[0], what->group_size);
   }
-  bool is_declared = tensor && what->dims;
-  if (is_declared &&
-      (tensor->rank != rank || memcmp(tensor->dims, dims, sizeof(*dims) * (size_t)rank) != 0)) {
-    return WEIR_STATUS(INTERNAL,
-                       "Declared shape of instance %d does not match shape of input: the op on %s",
-                       what->instance_key, what->device);
-  }
   return NULL;
 }
 

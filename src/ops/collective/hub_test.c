@@ -285,6 +285,26 @@ static void test_disagreement_is_told_to_who_comes_late(void** state) {
   }
 }
 
+// A later session with the same keys has nothing to do with it.
+static void test_quarrels_stay_within_a_session(void** state) {
+  for (int k = 0; k < 3; ++k) {
+    outcome_t outcomes[3] = {{0}};
+    for (int i = 0; i < 2 + (k == 2); ++i) {
+      weir_collective_t what = sum_of(i, 3);
+      what.scope = (uint64_t)k;
+      if (k == 0) what.group_size += i;
+      if (k == 1) what.instance_key = i;
+      if (k == 1) what.kind = WEIR_COLLECTIVE_ALL_TO_ALL;
+      join(*state, &what, make_float(1), &outcomes[i]);
+    }
+    for (int i = 0; i < 2 + (k == 2); ++i) {
+      if (k == 2) EXPECT(&outcomes[i], 3);
+      else if (k == 1) expect_error(&outcomes[i], WEIR_INVALID_ARGUMENT, "input to all-to-all");
+      else expect_error(&outcomes[i], WEIR_INTERNAL, "is joining a group with size4");
+    }
+  }
+}
+
 static void test_a_full_group_takes_no_other(void** state) {
   outcome_t outcomes[3] = {{0}};
   for (int i = 0; i < 3; ++i) {
@@ -519,6 +539,7 @@ int main(void) {
                                      TEST(test_sessions_meet_in_order),
                                      TEST(test_disagreement_is_told_to_all),
                                      TEST(test_disagreement_is_told_to_who_comes_late),
+                                     TEST(test_quarrels_stay_within_a_session),
                                      TEST(test_a_full_group_takes_no_other),
                                      TEST(test_places_in_a_group_are_taken_over),
                                      TEST(test_whoever_leaves_ends_it_for_all),

@@ -31,6 +31,18 @@ static weir_status_t* check_ranks(member_t* const* members, int count) {
   return NULL;
 }
 
+// A sender may declare another shape than it sends. It is told when all agree with what it
+// declared.
+static weir_status_t* check_declared(const member_t* source) {
+  const weir_tensor_t* tensor = source->tensor;
+  if (!source->dims) return NULL;
+  bool is_same = tensor->rank == source->what.dim_count &&
+                 !memcmp(tensor->dims, source->dims, sizeof(*source->dims) * tensor->rank);
+  if (is_same) return NULL;
+  return WEIR_STATUS(INTERNAL, "Declared shape of instance %d does not match shape of input",
+                     source->what.instance_key);
+}
+
 static weir_status_t* check_source(member_t* const* members, int count) {
   int source = -1;
   for (int i = 0; i < count; ++i) {
@@ -42,7 +54,7 @@ static weir_status_t* check_source(member_t* const* members, int count) {
     }
     source = i;
   }
-  if (source >= 0) return NULL;
+  if (source >= 0) return check_declared(members[source]);
   return WEIR_STATUS(INTERNAL,
                      "Instance %d found no source for broadcast.  This could mean that there were "
                      "group_size=%d BcastRecvs but no BcastSend.",

@@ -93,17 +93,21 @@ void weir_quarrel_tell(weir_quarrel_t* quarrel, const weir_collective_t* what) {
 }
 
 // Whether |what| is of the meeting, or the group, and has not been told: by the rules by which
-// members find each other.
+// members find each other. What members of one session quarrel about is nobody else's business: a
+// later session may use the same keys.
 static bool concerns(const weir_quarrel_t* quarrel, const meeting_key_t* key,
                      const weir_collective_t* what) {
   bool is_same = quarrel->is_of_group ? quarrel->key.group_key == key->group_key
                                       : !memcmp(&quarrel->key, key, sizeof(*key));
   if (!is_same || quarrel->told_count >= quarrel->group_size) return false;
+  bool is_shared = false, is_of_session = false;
   for (const told_t* told = quarrel->told; told; told = told->next) {
     if (!strcmp(told->device, what->device)) return false;
     if (told->scope == what->scope && told->step_id != what->step_id) return false;
+    is_of_session |= told->scope == what->scope;
+    is_shared |= told->scope != quarrel->told->scope;
   }
-  return quarrel->end_ns > weir_clock_ns();
+  return (is_shared || is_of_session) && quarrel->end_ns > weir_clock_ns();
 }
 
 weir_status_t* weir_quarrels_find(weir_quarrels_t* quarrels, const meeting_key_t* key,
