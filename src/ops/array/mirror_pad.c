@@ -264,7 +264,7 @@ static bool merge(const mirror_t* m, fold_t* f) {
 
 static weir_status_t* mirror_pad_grad_gpu(weir_kernel_ctx_t* ctx) {
   const void* x = weir_kernel_input(ctx, 0)->data;
-  mirror_t m;
+  mirror_t m = {0};
   weir_tensor_t* out = NULL;
   WEIR_TRY(read_mirror(ctx, -1, &m));
   WEIR_TRY(weir_kernel_output(ctx, 0, m.rank, m.inner, &out));

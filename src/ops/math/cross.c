@@ -2,7 +2,7 @@
 #include "kernel/cuda/source.h"
 #include "ops/math/common.h"
 
-static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_tensor_t** out_product) {
+static weir_status_t* check(const weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   const weir_tensor_t* b = weir_kernel_input(ctx, 1);
   if (!weir_tensor_same_shape(a, b)) {
@@ -16,7 +16,7 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_tensor_t** out_produc
     return WEIR_STATUS(FAILED_PRECONDITION,
                        "Cross-products are only defined for 3-element vectors.");
   }
-  return weir_kernel_output(ctx, 0, a->rank, a->dims, out_product);
+  return NULL;
 }
 
 // product[k] = a[i] b[j] - a[j] b[i] for (k, i, j) in cyclic order, over vectors laid out one after
@@ -24,7 +24,8 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_tensor_t** out_produc
 static weir_status_t* cross_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   weir_tensor_t* c = NULL;
-  WEIR_TRY(prepare(ctx, &c));
+  WEIR_TRY(check(ctx));
+  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &c));
   weir_dtype_t dtype = weir_tensor_type(a);
   size_t size = weir_dtype_size(dtype);
   weir_binary_fn_t mul = weir_binary_find(WEIR_BINARY_MUL, dtype);
@@ -55,15 +56,16 @@ static weir_status_t* cross_gpu_init(const weir_kernel_init_t* init, void* state
 }
 
 static weir_status_t* cross_gpu(weir_kernel_ctx_t* ctx) {
-  const void* a = weir_kernel_input(ctx, 0)->data;
-  const void* b = weir_kernel_input(ctx, 1)->data;
+  const weir_tensor_t* a = weir_kernel_input(ctx, 0);
+  const void *x = a->data, *y = weir_kernel_input(ctx, 1)->data;
   weir_tensor_t* c = NULL;
-  WEIR_TRY(prepare(ctx, &c));
+  WEIR_TRY(check(ctx));
+  WEIR_TRY(weir_kernel_output(ctx, 0, a->rank, a->dims, &c));
   int64_t vectors = c->count / 3;
   if (vectors == 0) return NULL;
   weir_cuda_size_t size = weir_cuda_size_for(ctx->device, vectors);
   return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
-                          WEIR_CUDA_ARGS(&a, &b, &c->data, &vectors));
+                          WEIR_CUDA_ARGS(&x, &y, &c->data, &vectors));
 }
 
 static weir_status_t* cross_shape(weir_shape_ctx_t* ctx) {

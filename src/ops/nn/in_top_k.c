@@ -26,7 +26,7 @@ static bool is_in_top_k(const float* row, int64_t classes, int64_t target, int64
   return likelier < k;
 }
 
-static weir_status_t* prepare(weir_kernel_ctx_t* ctx, int64_t* out_k, weir_tensor_t** out_top) {
+static weir_status_t* check(const weir_kernel_ctx_t* ctx, int64_t* out_k) {
   const weir_tensor_t *predictions = weir_kernel_input(ctx, 0),
                       *targets = weir_kernel_input(ctx, 1);
   if (ctx->input_count > 2) {
@@ -45,7 +45,7 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, int64_t* out_k, weir_tenso
                        "First dimension of predictions %lld must match length of targets %lld",
                        (long long)predictions->dims[0], (long long)targets->dims[0]);
   }
-  return weir_kernel_output(ctx, 0, 1, targets->dims, out_top);
+  return NULL;
 }
 
 static weir_status_t* in_top_k_cpu(weir_kernel_ctx_t* ctx) {
@@ -53,7 +53,8 @@ static weir_status_t* in_top_k_cpu(weir_kernel_ctx_t* ctx) {
                       *targets = weir_kernel_input(ctx, 1);
   weir_tensor_t* out = NULL;
   int64_t k = 0;
-  WEIR_TRY(prepare(ctx, &k, &out));
+  WEIR_TRY(check(ctx, &k));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, targets->dims, &out));
   int64_t classes = predictions->dims[1];
   for (int64_t i = 0; i < targets->count; ++i) {
     const float* row = WEIR_TENSOR_DATA(predictions, const float) + i * classes;
@@ -72,16 +73,18 @@ static weir_status_t* in_top_k_gpu_init(const weir_kernel_init_t* init, void* st
 
 static weir_status_t* in_top_k_gpu(weir_kernel_ctx_t* ctx) {
   enum { WARP = 32 };
-  const weir_tensor_t* predictions = weir_kernel_input(ctx, 0);
-  const void *x = predictions->data, *targets = weir_kernel_input(ctx, 1)->data;
+  const weir_tensor_t *predictions = weir_kernel_input(ctx, 0),
+                      *targets = weir_kernel_input(ctx, 1);
+  const void *x = predictions->data, *chosen = targets->data;
   weir_tensor_t* out = NULL;
   int64_t k = 0;
-  WEIR_TRY(prepare(ctx, &k, &out));
+  WEIR_TRY(check(ctx, &k));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 1, targets->dims, &out));
   int64_t rows = out->count, classes = predictions->dims[1];
   if (rows == 0) return NULL;
   weir_cuda_size_t size = weir_cuda_size_for(ctx->device, rows * WARP);
   return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
-                          WEIR_CUDA_ARGS(&x, &targets, &out->data, &rows, &classes, &k));
+                          WEIR_CUDA_ARGS(&x, &chosen, &out->data, &rows, &classes, &k));
 }
 
 #define IN_TOP_K_KERNELS(...)                                               \
