@@ -66,7 +66,7 @@ static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* padding = weir_kernel_input(ctx, 4);
   int64_t dims[WEIR_MAX_RANK + 1];
-  layout_t l;
+  layout_t l = {0};
   WEIR_TRY(read_band(weir_kernel_input(ctx, 1), &l.band));
   WEIR_TRY(check_scalar(weir_kernel_input(ctx, 2), "num_rows"));
   WEIR_TRY(check_scalar(weir_kernel_input(ctx, 3), "num_cols"));
@@ -115,7 +115,7 @@ static weir_status_t* part(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* padding = weir_kernel_input(ctx, 2);
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
-  layout_t l;
+  layout_t l = {0};
   char text[WEIR_SHAPE_TEXT_SIZE];
   WEIR_TRY(read_band(weir_kernel_input(ctx, 1), &l.band));
   WEIR_TRY(check_scalar(padding, "padding_value"));

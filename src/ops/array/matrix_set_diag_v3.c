@@ -54,7 +54,7 @@ static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
-  layout_t l;
+  layout_t l = {0};
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (in->rank < 2) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must be at least 2-dim, received shape: %s",
