@@ -57,7 +57,7 @@ static weir_status_t* check_sizes_shape(const weir_tensor_t* sizes, const weir_t
 static weir_status_t* check_sizes(const weir_kernel_ctx_t* ctx, const proto_source_t* s) {
   const weir_tensor_t* sizes = weir_kernel_input(ctx, 0);
   const int32_t* size = WEIR_TENSOR_DATA(sizes, int32_t);
-  for (int64_t k = 0; k < sizes->count; ++k) {
+  for (int64_t k = 0; s->count > 0 && k < sizes->count; ++k) {
     const int64_t field = k % (int64_t)s->count;
     const weir_tensor_t* value = weir_kernel_input(ctx, 1 + (int)field);
     const int64_t most = value->dims[value->rank - 1];
