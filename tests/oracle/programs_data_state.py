@@ -168,3 +168,16 @@ def lists_in_checkpoints(p):
         read = raw.RestoreV2(**{**mine, 'prefix': prefix}, dtypes=[tf.variant] * 3)
         for handle in (read[0], read[1], read[2][0], read[2][1]):
             p.step(raw.TensorListStack(input_handle=handle, element_shape=np.int32([]), element_dtype=tf.int64))
+
+
+@program(2)
+def states_as_strings(p):
+    one, two = (tf1.data.make_initializable_iterator(Dataset.range(9).shuffle(4, seed=1)) for _ in range(2))
+    p.step(one.initializer)
+    p.step(one.get_next())
+    p.step(two.initializer)
+    text = raw.SerializeTensor(tensor=state_of(one))
+    p.step(restored(two, raw.ParseTensor(serialized=text, out_type=tf.variant)))
+    element = two.get_next()
+    for _ in range(9):
+        p.step(element)

@@ -3,13 +3,17 @@
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "tensor/tensor_proto.h"
+#include "tensor/variant_proto.h"
 #include "wire/wire.h"
 
 static weir_status_t* serialize_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   weir_strbuf_t proto = {0};
   weir_status_t* status = weir_kernel_output(ctx, 0, 0, NULL, &out);
-  if (!status) status = weir_tensor_write(weir_kernel_input(ctx, 0), &proto);
+  const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  if (!status)
+    status = weir_tensor_type(in) == WEIR_DTYPE_VARIANT ? weir_variant_write(in, &proto)
+                                                        : weir_tensor_write(in, &proto);
   if (!status) status = weir_strbuf_finish(&proto);
   if (!status) status = weir_string_set(out->data, proto.data, proto.size);
   weir_strbuf_free(&proto);
@@ -35,7 +39,7 @@ static weir_status_t* parse_cpu(weir_kernel_ctx_t* ctx) {
   if (!is_message(proto)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse `serialized` as TensorProto");
   }
-  weir_status_t* status = weir_tensor_parse(proto, &tensor);
+  weir_status_t* status = weir_variant_parse(proto, &tensor);
   if (status) return weir_status_prefix(status, "Cannot parse tensor from proto: ");
   if (weir_tensor_type(tensor) != wanted) {
     status =
