@@ -4,7 +4,7 @@
 
 // ---- queues ----
 
-void weir_batch_append(batch_t* batch, batch_piece_t* piece) {
+void weir_batch_append(step_batch_t* batch, batch_piece_t* piece) {
   piece->next = NULL;
   if (batch->last) {
     batch->last->next = piece;
@@ -17,7 +17,7 @@ void weir_batch_append(batch_t* batch, batch_piece_t* piece) {
 }
 
 weir_status_t* weir_batch_queue_open(batch_queue_t* q) {
-  batch_t* fresh = weir_batch_create();
+  step_batch_t* fresh = weir_batch_create();
   if (!fresh) return weir_out_of_memory();
   if (q->open) {
     q->open->next = fresh;
@@ -30,7 +30,7 @@ weir_status_t* weir_batch_queue_open(batch_queue_t* q) {
 }
 
 void weir_batch_queue_destroy(batch_queue_t* q) {
-  for (batch_t *batch = q->first, *next; batch; batch = next) {
+  for (step_batch_t *batch = q->first, *next; batch; batch = next) {
     next = batch->next;
     weir_batch_destroy(batch);
   }
@@ -85,9 +85,9 @@ weir_status_t* weir_batch_queue_find(weir_batcher_t* b, weir_view_t name,
 
 void weir_batch_job_take_back(batch_job_t* job) {
   batch_queue_t* q = job->queue;
-  batch_t** link = &q->first;
+  step_batch_t** link = &q->first;
   while (*link) {
-    batch_t* batch = *link;
+    step_batch_t* batch = *link;
     batch_piece_t* pieces = batch->first;
     batch->first = batch->last = NULL;
     batch->size = batch->piece_count = 0;

@@ -4,9 +4,9 @@
 #include "ops/batch/batch_rows.h"
 #include "ops/batch/batcher_internal.h"
 
-batch_t* weir_batch_create(void) { return weir_calloc(1, sizeof(batch_t)); }
+step_batch_t* weir_batch_create(void) { return weir_calloc(1, sizeof(step_batch_t)); }
 
-void weir_batch_destroy(batch_t* batch) {
+void weir_batch_destroy(step_batch_t* batch) {
   for (batch_piece_t *piece = batch->first, *next; piece; piece = next) {
     next = piece->next;
     weir_batch_job_release(piece->job);
@@ -24,7 +24,7 @@ void weir_batch_destroy(batch_t* batch) {
 // ---- arguments ----
 
 // Creates input |i| of all pieces as one.
-static weir_status_t* join_input(const batch_t* batch, weir_tensor_t** parts, int i,
+static weir_status_t* join_input(const step_batch_t* batch, weir_tensor_t** parts, int i,
                                  weir_tensor_t** out) {
   weir_status_t* status = NULL;
   int count = 0;
@@ -42,7 +42,7 @@ static weir_status_t* join_input(const batch_t* batch, weir_tensor_t** parts, in
   return status;
 }
 
-static weir_status_t* join_inputs(batch_t* batch) {
+static weir_status_t* join_inputs(step_batch_t* batch) {
   weir_tensor_t** parts = weir_alloc_array((size_t)batch->piece_count, sizeof(*parts));
   weir_status_t* status = parts ? NULL : weir_out_of_memory();
   for (int i = 0; i < batch->carrier->input_count && !status; ++i) {
@@ -53,7 +53,7 @@ static weir_status_t* join_inputs(batch_t* batch) {
   return status;
 }
 
-static weir_status_t* make_arguments(batch_t* batch) {
+static weir_status_t* make_arguments(step_batch_t* batch) {
   const batch_job_t* job = batch->carrier;
   const int arg_count = job->input_count + job->capture_count;
   const int ret_count = job->output_count;
@@ -92,7 +92,8 @@ static void end_piece(const batch_piece_t* piece, weir_tensor_t** take_outputs,
 
 // Ends all pieces: with the outputs of |outputs|, one piece's after the other's, where there are
 // any.
-static void end_batch(batch_t* take_batch, weir_tensor_t** outputs, weir_status_t* take_status) {
+static void end_batch(step_batch_t* take_batch, weir_tensor_t** outputs,
+                      weir_status_t* take_status) {
   weir_batcher_t* b = take_batch->owner;
   const int output_count = take_batch->carrier->output_count;
   weir_waiters_t completed = {0};
@@ -118,7 +119,7 @@ static void end_batch(batch_t* take_batch, weir_tensor_t** outputs, weir_status_
 
 // ---- BatchFunction ----
 
-static weir_status_t* check_result(const batch_t* batch, const weir_tensor_t* result) {
+static weir_status_t* check_result(const step_batch_t* batch, const weir_tensor_t* result) {
   if (result->rank == 0) {
     return WEIR_STATUS(FAILED_PRECONDITION, "Batched output tensor has 0 dimensions");
   }
@@ -131,7 +132,7 @@ static weir_status_t* check_result(const batch_t* batch, const weir_tensor_t* re
 }
 
 // Cuts result |i| up into rows of |outputs|.
-static weir_status_t* split_result(const batch_t* batch, int i, weir_tensor_t** outputs) {
+static weir_status_t* split_result(const step_batch_t* batch, int i, weir_tensor_t** outputs) {
   weir_tensor_t* result = batch->call.rets[i];
   int64_t row = 0;
   WEIR_TRY(check_result(batch, result));
@@ -149,7 +150,7 @@ static weir_status_t* split_result(const batch_t* batch, int i, weir_tensor_t** 
 }
 
 static void on_called(void* arg, weir_status_t* take_status) {
-  batch_t* batch = arg;
+  step_batch_t* batch = arg;
   weir_status_t* status = take_status;
   const size_t count = (size_t)batch->piece_count * (size_t)batch->call.ret_count;
   weir_tensor_t** outputs = NULL;
@@ -165,7 +166,7 @@ static void on_called(void* arg, weir_status_t* take_status) {
   weir_free(outputs);
 }
 
-static void call_function(batch_t* batch) {
+static void call_function(step_batch_t* batch) {
   weir_kernel_ctx_t* ctx = batch->carrier->request->base.ctx;
   weir_functions_t* functions = ctx->step->functions;
   if (functions->vtable->result_count(functions, batch->call.function) != batch->call.ret_count) {
@@ -179,7 +180,7 @@ static void call_function(batch_t* batch) {
 // ---- Batch ----
 
 // [id, first row, end of rows] of each piece.
-static weir_status_t* make_index(const batch_t* batch, weir_tensor_t** out_index) {
+static weir_status_t* make_index(const step_batch_t* batch, weir_tensor_t** out_index) {
   int64_t row = 0;
   weir_tensor_t* index = NULL;
   WEIR_TRY(
@@ -196,7 +197,7 @@ static weir_status_t* make_index(const batch_t* batch, weir_tensor_t** out_index
 
 // The carrier's outputs are the batch and its index; the others' are empty. The carrier's request
 // is held: nobody else looks at its outputs.
-static void hand_over(batch_t* batch) {
+static void hand_over(step_batch_t* batch) {
   batch_job_t* job = batch->carrier;
   weir_tensor_t* index = NULL;
   weir_status_t* status = make_index(batch, &index);
@@ -214,7 +215,7 @@ static void hand_over(batch_t* batch) {
   end_batch(batch, NULL, status);
 }
 
-void weir_batcher_run(batch_t* take_batch) {
+void weir_batcher_run(step_batch_t* take_batch) {
   weir_status_t* status = make_arguments(take_batch);
   if (status) {
     end_batch(take_batch, NULL, status);

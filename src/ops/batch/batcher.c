@@ -55,7 +55,7 @@ static bool is_due(const weir_batcher_t* b, const batch_queue_t* q, int64_t now)
 }
 
 // Leaves to the next batch what this one would need padding for, if that is whole pieces.
-static void trim(const weir_batcher_t* b, batch_queue_t* q, batch_t* batch) {
+static void trim(const weir_batcher_t* b, batch_queue_t* q, step_batch_t* batch) {
   const int64_t size = size_without_padding(b, batch->size);
   int64_t rows = 0;
   batch_piece_t* last = batch->first;
@@ -76,8 +76,8 @@ static void trim(const weir_batcher_t* b, batch_queue_t* q, batch_t* batch) {
   }
 }
 
-static batch_t* take_first(batch_queue_t* q) {
-  batch_t* batch = q->first;
+static step_batch_t* take_first(batch_queue_t* q) {
+  step_batch_t* batch = q->first;
   q->first = batch->next;
   batch->next = NULL;
   --q->count;
@@ -86,7 +86,7 @@ static batch_t* take_first(batch_queue_t* q) {
 
 // The next batch of |q| to be run; NULL: none. Without memory for another, one that is due
 // waits for it.
-static batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now) {
+static step_batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now) {
   if (q->count == 1) {
     if (!is_due(b, q, now)) return NULL;
     weir_status_t* status = weir_batch_queue_open(q);
@@ -100,10 +100,10 @@ static batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now) {
 }
 
 // Queues take turns.
-static batch_t* take_next(weir_batcher_t* b, int64_t now) {
+static step_batch_t* take_next(weir_batcher_t* b, int64_t now) {
   batch_queue_t* begin = b->turn ? b->turn : b->queues;
   batch_queue_t* q = begin;
-  batch_t* batch = NULL;
+  step_batch_t* batch = NULL;
   while (q && !batch) {
     batch = take_from(b, q, now);
     q = q->next ? q->next : b->queues;
@@ -114,7 +114,7 @@ static batch_t* take_next(weir_batcher_t* b, int64_t now) {
 }
 
 // Chooses the step that carries |batch|: the last whose step goes on.
-static void begin_batch(weir_batcher_t* b, batch_t* batch) {
+static void begin_batch(weir_batcher_t* b, step_batch_t* batch) {
   for (const batch_piece_t* p = batch->first; p; p = p->next) {
     weir_kernel_ctx_t* ctx = p->job->request->base.ctx;
     if (!batch->carrier || !weir_cancel_is_cancelled(ctx->step->cancel)) batch->carrier = p->job;
@@ -165,7 +165,7 @@ void weir_batcher_dispatch(weir_batcher_t* b) {
   while (b->dispatches_again) {
     b->dispatches_again = false;
     const int64_t now = weir_clock_ns();
-    batch_t* batch = b->running_count < b->config.thread_count ? take_next(b, now) : NULL;
+    step_batch_t* batch = b->running_count < b->config.thread_count ? take_next(b, now) : NULL;
     if (!batch) {
       set_alarm(b, now);
       continue;

@@ -6,9 +6,9 @@
 
 // Pieces in order of arrival. In a queue it is guarded by the batcher's mutex; under way it is its
 // runner's.
-typedef struct batch_t {
-  struct batch_t* next;   // of the queue, towards the open one
-  weir_batcher_t* owner;  // retained while it is under way
+typedef struct step_batch_t {
+  struct step_batch_t* next;  // of the queue, towards the open one
+  weir_batcher_t* owner;      // retained while it is under way
   batch_piece_t* first;
   batch_piece_t* last;
   int64_t size;  // rows
@@ -19,15 +19,15 @@ typedef struct batch_t {
   weir_call_t call;
   weir_tensor_t** tensors;  // the arguments of the batch, then the results; references
   int joined_count;         // of the arguments: those that are the batch's own
-} batch_t;
+} step_batch_t;
 
 struct batch_queue_t {
   batch_queue_t* next;
   char* name;
-  batch_t* first;   // waiting ones; the last is open, the others are not
-  batch_t* open;    // never NULL
-  int64_t count;    // of them, at least 1
-  int64_t open_ns;  // when the open batch got its first piece
+  step_batch_t* first;  // waiting ones; the last is open, the others are not
+  step_batch_t* open;   // never NULL
+  int64_t count;        // of them, at least 1
+  int64_t open_ns;      // when the open batch got its first piece
 };
 
 struct weir_batcher_t {
@@ -56,7 +56,7 @@ WEIR_MUST_USE weir_status_t* weir_batch_queue_find(weir_batcher_t* b, weir_view_
 void weir_batch_queue_destroy(batch_queue_t* q);
 // Closes the open batch and opens another.
 WEIR_MUST_USE weir_status_t* weir_batch_queue_open(batch_queue_t* q);
-void weir_batch_append(batch_t* batch, batch_piece_t* take_piece);
+void weir_batch_append(step_batch_t* batch, batch_piece_t* take_piece);
 // Puts |job| into batches of its queue. UNAVAILABLE when there are too many of them.
 WEIR_MUST_USE weir_status_t* weir_batch_job_admit(weir_batcher_t* b, batch_job_t* job);
 // Takes what is not run yet of |job| out of its queue.
@@ -65,9 +65,9 @@ void weir_batch_job_take_back(batch_job_t* job);
 // ---- batches ----
 
 // Creates an empty batch; NULL when out of memory.
-batch_t* weir_batch_create(void);
-void weir_batch_destroy(batch_t* batch);
+step_batch_t* weir_batch_create(void);
+void weir_batch_destroy(step_batch_t* batch);
 // Runs |take_batch|, which has a carrier and a reference on its owner.
-void weir_batcher_run(batch_t* take_batch);
+void weir_batcher_run(step_batch_t* take_batch);
 
 #endif  // WEIR_OPS_BATCH_BATCHER_INTERNAL_H_

@@ -18,7 +18,7 @@ typedef struct regatherer_t {
   weir_waiters_t batches;
 } regatherer_t;
 
-typedef struct batch_request_t {
+typedef struct grad_request_t {
   weir_waiter_t base;
   int64_t id;
   bool is_admitted;
@@ -27,7 +27,7 @@ typedef struct batch_request_t {
   weir_tensor_t* grad;    // its own
   weir_tensor_t** parts;  // those of the batch, in its order, when all are there
   int64_t part_count;
-} batch_request_t;
+} grad_request_t;
 
 // ---- gradients that are there; |mu| held ----
 
@@ -58,25 +58,25 @@ static weir_status_t* add_grad(regatherer_t* g, int64_t id, weir_tensor_t* tenso
 
 // ---- batches; |mu| held ----
 
-static int64_t id_at(const batch_request_t* r, int64_t i) {
+static int64_t id_at(const grad_request_t* r, int64_t i) {
   return WEIR_TENSOR_DATA(r->index, const int64_t)[3 * i];
 }
 
-static bool wants(const batch_request_t* r, int64_t id) {
+static bool wants(const grad_request_t* r, int64_t id) {
   for (int64_t i = 0; !r->is_empty && i < r->index->dims[0]; ++i) {
     if (id_at(r, i) == id) return true;
   }
   return false;
 }
 
-static bool is_complete(regatherer_t* g, const batch_request_t* r) {
+static bool is_complete(regatherer_t* g, const grad_request_t* r) {
   for (int64_t i = 0; i < r->index->dims[0]; ++i) {
     if (!*find_grad(g, id_at(r, i))) return false;
   }
   return true;
 }
 
-static weir_status_t* take_parts(regatherer_t* g, batch_request_t* r) {
+static weir_status_t* take_parts(regatherer_t* g, grad_request_t* r) {
   for (int64_t i = 0; i < r->index->dims[0]; ++i) {
     grad_t** link = find_grad(g, id_at(r, i));
     if (!*link) return WEIR_STATUS(INTERNAL, "bad bookkeeping of available tensors.");
@@ -86,18 +86,18 @@ static weir_status_t* take_parts(regatherer_t* g, batch_request_t* r) {
 }
 
 // INVALID_ARGUMENT when a gradient that |r| lacks is another's.
-static weir_status_t* check_missing(regatherer_t* g, const batch_request_t* r) {
+static weir_status_t* check_missing(regatherer_t* g, const grad_request_t* r) {
   for (int64_t i = 0; i < r->index->dims[0]; ++i) {
     if (*find_grad(g, id_at(r, i))) continue;
     for (const weir_waiter_t* w = g->batches.head; w; w = w->next) {
-      if (w == &r->base || !wants((const batch_request_t*)w, id_at(r, i))) continue;
+      if (w == &r->base || !wants((const grad_request_t*)w, id_at(r, i))) continue;
       return WEIR_STATUS(INVALID_ARGUMENT, "Missing tensor wanted by more than one batch.");
     }
   }
   return NULL;
 }
 
-static void admit(regatherer_t* g, batch_request_t* r, weir_waiters_t* completed) {
+static void admit(regatherer_t* g, grad_request_t* r, weir_waiters_t* completed) {
   weir_status_t* status = add_grad(g, r->id, r->grad);
   r->is_admitted = true;
   if (!status && !r->is_empty) status = check_missing(g, r);
@@ -107,12 +107,12 @@ static void admit(regatherer_t* g, batch_request_t* r, weir_waiters_t* completed
 // A gradient that came can only complete the batches that want it.
 static void flush(weir_resource_t* owner, weir_waiters_t* completed) {
   regatherer_t* g = (regatherer_t*)owner;
-  batch_request_t* newest = (batch_request_t*)g->batches.tail;
+  grad_request_t* newest = (grad_request_t*)g->batches.tail;
   if (!newest || newest->is_admitted) return;
   const int64_t id = newest->id;
   admit(g, newest, completed);
   for (weir_waiter_t *w = g->batches.head, *next; w; w = next) {
-    batch_request_t* r = (batch_request_t*)w;
+    grad_request_t* r = (grad_request_t*)w;
     next = w->next;
     if ((w != &newest->base && !wants(r, id)) || !is_complete(g, r)) continue;
     weir_waiter_complete(w, take_parts(g, r), completed);
@@ -121,12 +121,12 @@ static void flush(weir_resource_t* owner, weir_waiters_t* completed) {
 
 static void abandon(weir_waiter_t* waiter) {
   regatherer_t* g = (regatherer_t*)waiter->owner;
-  grad_t** link = find_grad(g, ((batch_request_t*)waiter)->id);
+  grad_t** link = find_grad(g, ((grad_request_t*)waiter)->id);
   if (*link) weir_tensor_release(take_grad(link));
 }
 
 static weir_status_t* request_finish(weir_waiter_t* waiter) {
-  batch_request_t* r = (batch_request_t*)waiter;
+  grad_request_t* r = (grad_request_t*)waiter;
   weir_tensor_t* out = NULL;
   if (!r->is_empty) {
     weir_pool_t* pool = weir_kernel_pool(waiter->ctx);
@@ -144,7 +144,7 @@ static weir_status_t* request_finish(weir_waiter_t* waiter) {
 }
 
 static void request_destroy(weir_waiter_t* waiter) {
-  batch_request_t* r = (batch_request_t*)waiter;
+  grad_request_t* r = (grad_request_t*)waiter;
   for (int64_t i = 0; i < r->part_count; ++i) weir_tensor_release(r->parts[i]);
   weir_free(r->parts);
   weir_tensor_release(r->index);
@@ -215,7 +215,7 @@ static weir_status_t* check_inputs(const weir_kernel_ctx_t* ctx, bool is_empty) 
                      (long long)(3 * rows), (long long)index->count);
 }
 
-static weir_status_t* make_request(weir_kernel_ctx_t* ctx, batch_request_t* r) {
+static weir_status_t* make_request(weir_kernel_ctx_t* ctx, grad_request_t* r) {
   r->is_empty = weir_kernel_input(ctx, 0)->count == 0;
   WEIR_TRY(check_inputs(ctx, r->is_empty));
   r->id = WEIR_TENSOR_DATA(weir_kernel_input(ctx, 3), int64_t)[0];
@@ -232,7 +232,7 @@ static weir_status_t* make_request(weir_kernel_ctx_t* ctx, batch_request_t* r) {
 
 static void grad_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_resource_t* resource = NULL;
-  batch_request_t* r = weir_calloc(1, sizeof(*r));
+  grad_request_t* r = weir_calloc(1, sizeof(*r));
   weir_status_t* status = r ? make_request(ctx, r) : weir_out_of_memory();
   if (!status) {
     status = weir_shared_handle_create(ctx, ctx->state, &regatherer_type, regatherer_create, NULL,
