@@ -179,7 +179,7 @@ static weir_status_t* pause(weir_ahead_t* ahead, weir_cancel_t* cancel) {
 }
 
 static void entry_state(weir_ahead_entry_t* entry, weir_state_t* state,
-                        weir_components_t components) {
+                        weir_element_types_t components) {
   weir_state_bool(state, "is_end", &entry->is_end);
   weir_state_status(state, "status", &entry->status);
   weir_state_maybe_element(state, "element", components, entry->element);
@@ -203,7 +203,8 @@ static bool is_whole(const weir_ahead_entry_t* entry) {
   return entry->status || entry->is_end || entry->element[0];
 }
 
-static void entries_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components) {
+static void entries_state(weir_ahead_t* ahead, weir_state_t* state,
+                          weir_element_types_t components) {
   size_t count = (size_t)ahead->count;
   weir_state_count(state, "ahead", &count);
   weir_ahead_entry_t* entry = ahead->head;
@@ -217,7 +218,7 @@ static void entries_state(weir_ahead_t* ahead, weir_state_t* state, weir_compone
   }
 }
 
-void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components) {
+void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_element_types_t components) {
   if (!state->is_restoring) {
     weir_status_t* status = pause(ahead, state->cancel);
     weir_state_fail(state, status);

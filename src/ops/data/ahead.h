@@ -51,6 +51,6 @@ void weir_ahead_ready(weir_ahead_entry_t* entry);
 // Hands over what was made ahead, elements of |components|. Where that is saved nobody pulls from
 // the iterator below, nor is anything being made, until the whole walk is: who calls hands that
 // iterator over next.
-void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_components_t components);
+void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_element_types_t components);
 
 #endif  // WEIR_OPS_DATA_AHEAD_H_

@@ -187,7 +187,7 @@ static weir_status_t* cache_get(weir_data_t* dataset, const weir_walk_t* walk, i
 static void cache_state(weir_iterator_t* iterator, weir_state_t* state) {
   cache_iterator_t* self = (cache_iterator_t*)iterator;
   cache_resource_t* cache = ((cache_t*)iterator->dataset)->cache;
-  weir_components_t components = weir_components_of(iterator->dataset);
+  weir_element_types_t components = weir_element_types_of(iterator->dataset);
   weir_state_bool(state, "reads", &self->reads);
   weir_state_size(state, "next", &self->next, SIZE_MAX);
   if (self->reads && !state->is_restoring)

@@ -135,7 +135,7 @@ static void by_reducer_state(weir_iterator_t* iterator, weir_state_t* state) {
                     weir_captured_result_count(&by->init, iterator->walk, &self->state_count));
   weir_state_bool(state, "is_gathered", &self->is_gathered);
   weir_state_size(state, "next", &self->next, SIZE_MAX);
-  weir_groups_state(&self->groups, state, (weir_components_t){.count = 0}, self->state_count);
+  weir_groups_state(&self->groups, state, (weir_element_types_t){.count = 0}, self->state_count);
   weir_state_inputs(iterator, state);
 }
 

@@ -201,7 +201,7 @@ static void by_window_stop(weir_iterator_t* iterator) {
 
 // The group that is walked over, made anew where it is restored.
 static void current_state(by_window_iterator_t* self, weir_state_t* state) {
-  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  weir_element_types_t components = weir_element_types_of(self->base.dataset->inputs[0]);
   bool is_open = self->current != NULL;
   weir_state_bool(state, "is_open", &is_open);
   if (!is_open) return;
@@ -228,7 +228,7 @@ static void by_window_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_captured_state(&by->reduce, iterator, state);
   weir_captured_state(&by->window_size, iterator, state);
   weir_state_bool(state, "is_input_ended", &self->is_input_ended);
-  weir_groups_state(&self->groups, state, weir_components_of(by->base.inputs[0]), 0);
+  weir_groups_state(&self->groups, state, weir_element_types_of(by->base.inputs[0]), 0);
   current_state(self, state);
   weir_state_inputs(iterator, state);
 }

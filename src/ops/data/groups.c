@@ -32,7 +32,7 @@ void weir_groups_free(weir_groups_t* groups, int width, int state_count) {
   weir_free(groups->items);
 }
 
-void weir_group_state(weir_group_t* group, weir_components_t components, weir_state_t* state) {
+void weir_group_state(weir_group_t* group, weir_element_types_t components, weir_state_t* state) {
   size_t count = (size_t)group->count;
   weir_state_int(state, "key", &group->key, INT64_MIN, INT64_MAX);
   weir_state_int(state, "window", &group->window, INT64_MIN, INT64_MAX);
@@ -46,10 +46,10 @@ static void reduced_state(weir_group_t* group, int count, weir_state_t* state) {
   if (!is_there || !weir_state_is_good(state)) return;
   if (!group->state) group->state = weir_element_create(count + 1);
   if (!group->state) weir_state_fail(state, weir_out_of_memory());
-  else weir_state_element(state, "state", (weir_components_t){.count = count}, group->state);
+  else weir_state_element(state, "state", (weir_element_types_t){.count = count}, group->state);
 }
 
-void weir_groups_state(weir_groups_t* groups, weir_state_t* state, weir_components_t components,
+void weir_groups_state(weir_groups_t* groups, weir_state_t* state, weir_element_types_t components,
                        int state_count) {
   size_t count = groups->count;
   weir_state_count(state, "groups", &count);

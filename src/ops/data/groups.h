@@ -27,9 +27,9 @@ void weir_group_free_items(weir_tensor_t*** items, int64_t count, int width);
 void weir_groups_free(weir_groups_t* groups, int width, int state_count);
 
 // Hands over what a group gathered, elements of |components|.
-void weir_group_state(weir_group_t* group, weir_components_t components, weir_state_t* state);
+void weir_group_state(weir_group_t* group, weir_element_types_t components, weir_state_t* state);
 // All groups, each with a state of |state_count| tensors.
-void weir_groups_state(weir_groups_t* groups, weir_state_t* state, weir_components_t components,
+void weir_groups_state(weir_groups_t* groups, weir_state_t* state, weir_element_types_t components,
                        int state_count);
 
 // Calls a function that gives a number. INVALID_ARGUMENT "`|name|` must return a scalar int64."

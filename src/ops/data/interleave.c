@@ -151,7 +151,7 @@ static void interleave_stop(weir_iterator_t* iterator) {
 
 // Calls the function again, on what it was called on.
 static void part_reopen(interleave_iterator_t* self, weir_state_t* state, part_t* part) {
-  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  weir_element_types_t components = weir_element_types_of(self->base.dataset->inputs[0]);
   weir_tensor_t** args = weir_element_create(components.count);
   if (!args) {
     weir_state_fail(state, weir_out_of_memory());
@@ -173,11 +173,11 @@ static void part_state(interleave_iterator_t* self, weir_state_t* state, part_t*
   if (!is_open) return;
   if (state->is_restoring) part_reopen(self, state, part);
   else
-    weir_state_element(state, "args", weir_components_of(self->base.dataset->inputs[0]),
+    weir_state_element(state, "args", weir_element_types_of(self->base.dataset->inputs[0]),
                        part->args);
   if (!weir_state_is_good(state)) return;
   if (part->ahead.is_made)
-    weir_ahead_state(&part->ahead, state, weir_components_of(self->base.dataset));
+    weir_ahead_state(&part->ahead, state, weir_element_types_of(self->base.dataset));
   weir_state_iterator(part->iterator, state);
 }
 

@@ -77,7 +77,7 @@ static weir_status_t* parallel_next(weir_iterator_t* iterator, weir_cancel_t* ca
 static void parallel_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_captured_state(&((const weir_map_dataset_t*)iterator->dataset)->function, iterator, state);
   weir_ahead_state(&((parallel_iterator_t*)iterator)->ahead, state,
-                   weir_components_of(iterator->dataset));
+                   weir_element_types_of(iterator->dataset));
   weir_state_inputs(iterator, state);
 }
 

@@ -251,7 +251,7 @@ static weir_status_t* parse_next(weir_iterator_t* iterator, weir_cancel_t* cance
 
 static void parse_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_ahead_state(&((parse_iterator_t*)iterator)->ahead, state,
-                   weir_components_of(iterator->dataset));
+                   weir_element_types_of(iterator->dataset));
   weir_state_inputs(iterator, state);
 }
 

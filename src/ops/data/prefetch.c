@@ -47,7 +47,7 @@ static weir_status_t* prefetch_next(weir_iterator_t* iterator, weir_cancel_t* ca
 
 static void prefetch_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_ahead_state(&((prefetch_iterator_t*)iterator)->ahead, state,
-                   weir_components_of(iterator->dataset));
+                   weir_element_types_of(iterator->dataset));
   weir_state_inputs(iterator, state);
 }
 

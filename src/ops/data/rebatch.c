@@ -126,7 +126,7 @@ static weir_status_t* rebatch_next(weir_iterator_t* iterator, weir_cancel_t* can
 static void rebatch_state(weir_iterator_t* iterator, weir_state_t* state) {
   rebatch_iterator_t* self = (rebatch_iterator_t*)iterator;
   if (self->row >= self->row_count) weir_element_clear(self->element, iterator->dataset->count);
-  weir_state_maybe_element(state, "element", weir_components_of(iterator->dataset->inputs[0]),
+  weir_state_maybe_element(state, "element", weir_element_types_of(iterator->dataset->inputs[0]),
                            self->element);
   weir_state_int(state, "row", &self->row, 0, INT64_MAX);
   weir_state_int(state, "next", &self->next, 0, ((const rebatch_t*)iterator->dataset)->count - 1);

@@ -78,7 +78,7 @@ static void replicas_state(weir_iterator_t* iterator, weir_state_t* state) {
   replicas_iterator_t* self = (replicas_iterator_t*)iterator;
   int64_t count = ((const replicas_t*)iterator->dataset)->count;
   weir_state_int(state, "part", &self->part, 0, count - 1);
-  weir_state_maybe_element(state, "element", weir_components_of(iterator->dataset->inputs[0]),
+  weir_state_maybe_element(state, "element", weir_element_types_of(iterator->dataset->inputs[0]),
                            self->element);
   weir_state_require(state, self->part == 0 || self->element[0]);
   if (weir_state_is_good(state) && self->part > 0) weir_state_fail(state, check_element(self));

@@ -100,7 +100,7 @@ static weir_status_t* scan_next(weir_iterator_t* iterator, weir_cancel_t* cancel
 
 static void scan_state(weir_iterator_t* iterator, weir_state_t* state) {
   const scan_t* scan = (const scan_t*)iterator->dataset;
-  weir_components_t components = {.count = scan->state_count, .types = scan->state_types};
+  weir_element_types_t components = {.count = scan->state_count, .types = scan->state_types};
   weir_captured_state(&scan->map.function, iterator, state);
   weir_state_element(state, "state", components, ((scan_iterator_t*)iterator)->state);
   weir_state_inputs(iterator, state);

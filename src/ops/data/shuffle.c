@@ -162,7 +162,7 @@ static void shuffle_stop(weir_iterator_t* iterator) {
 
 static void place_state(shuffle_iterator_t* self, slice_t* slice, weir_state_t* state) {
   int width = self->base.dataset->count;
-  weir_components_t components = weir_components_of(self->base.dataset);
+  weir_element_types_t components = weir_element_types_of(self->base.dataset);
   weir_tensor_t** element = NULL;
   if (!state->is_restoring) {
     weir_state_element(state, "element", components,

@@ -102,7 +102,7 @@ static void sliding_stop(weir_iterator_t* iterator) {
 static void sliding_state(weir_iterator_t* iterator, weir_state_t* state) {
   sliding_iterator_t* self = (sliding_iterator_t*)iterator;
   size_t count = (size_t)self->count;
-  weir_state_elements(state, "buffer", weir_components_of(iterator->dataset->inputs[0]),
+  weir_state_elements(state, "buffer", weir_element_types_of(iterator->dataset->inputs[0]),
                       &self->buffer, &count, &self->capacity);
   self->count = (int64_t)count;
   weir_state_int(state, "to_skip", &self->to_skip, 0, INT64_MAX);

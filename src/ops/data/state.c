@@ -199,7 +199,7 @@ static void get_tensor(weir_state_t* state, const char* key, const weir_dtype_t*
   *tensor = weir_tensor_retain(saved);
 }
 
-void weir_state_element(weir_state_t* state, const char* key, weir_components_t components,
+void weir_state_element(weir_state_t* state, const char* key, weir_element_types_t components,
                         weir_tensor_t** element) {
   int64_t count = components.count;
   weir_state_int(state, key, &count, components.count, components.count);
@@ -210,14 +210,14 @@ void weir_state_element(weir_state_t* state, const char* key, weir_components_t 
   }
 }
 
-void weir_state_maybe_element(weir_state_t* state, const char* key, weir_components_t components,
+void weir_state_maybe_element(weir_state_t* state, const char* key, weir_element_types_t components,
                               weir_tensor_t** element) {
   bool is_there = element && element[0];
   weir_state_bool(state, key, &is_there);
   if (is_there) weir_state_element(state, key, components, element);
 }
 
-void weir_state_elements(weir_state_t* state, const char* key, weir_components_t components,
+void weir_state_elements(weir_state_t* state, const char* key, weir_element_types_t components,
                          weir_tensor_t**** elements, size_t* count, size_t* capacity) {
   size_t total = *count;
   weir_state_count(state, key, &total);

@@ -63,22 +63,22 @@ void weir_state_count(weir_state_t* state, const char* key, size_t* count);
 // Restoring: borrowed from the state.
 void weir_state_bytes(weir_state_t* state, const char* key, weir_view_t* bytes);
 // Tensors. What was there before is released. The second form: or none of them.
-typedef struct weir_components_t {
+typedef struct weir_element_types_t {
   int count;
   const weir_dtype_t* types;  // NULL: any
-} weir_components_t;
-void weir_state_element(weir_state_t* state, const char* key, weir_components_t components,
+} weir_element_types_t;
+void weir_state_element(weir_state_t* state, const char* key, weir_element_types_t components,
                         weir_tensor_t** element);
-void weir_state_maybe_element(weir_state_t* state, const char* key, weir_components_t components,
+void weir_state_maybe_element(weir_state_t* state, const char* key, weir_element_types_t components,
                               weir_tensor_t** element);
 // |count| elements in an array of its own each. Restoring: the array of pointers, which is NULL
 // before, is made.
-void weir_state_elements(weir_state_t* state, const char* key, weir_components_t components,
+void weir_state_elements(weir_state_t* state, const char* key, weir_element_types_t components,
                          weir_tensor_t**** elements, size_t* count, size_t* capacity);
 // An error that is kept for later; may be NULL.
 void weir_state_status(weir_state_t* state, const char* key, weir_status_t** status);
-WEIR_INLINE weir_components_t weir_components_of(const weir_data_t* dataset) {
-  return (weir_components_t){.count = dataset->count, .types = dataset->types};
+WEIR_INLINE weir_element_types_t weir_element_types_of(const weir_data_t* dataset) {
+  return (weir_element_types_t){.count = dataset->count, .types = dataset->types};
 }
 
 // ---- iterators ----

@@ -13,7 +13,7 @@ typedef struct held_t {
 } held_t;
 
 static const weir_dtype_t kInt = WEIR_DTYPE_INT64;
-static const weir_components_t kOne = {.count = 1, .types = &kInt};
+static const weir_element_types_t kOne = {.count = 1, .types = &kInt};
 
 static void hand_over(held_t* held, weir_state_t* state) {
   weir_state_int(state, "number", &held->number, -9, 9);

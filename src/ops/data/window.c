@@ -193,7 +193,7 @@ static void window_stop(weir_iterator_t* iterator) {
 }
 
 static void places_state(window_iterator_t* self, weir_state_t* state) {
-  weir_components_t components = weir_components_of(self->base.dataset->inputs[0]);
+  weir_element_types_t components = weir_element_types_of(self->base.dataset->inputs[0]);
   size_t count = (size_t)self->count;
   weir_state_count(state, "places", &count);
   for (size_t i = 0; i < count && weir_state_is_good(state); ++i) {
