@@ -29,7 +29,14 @@ results, error codes and random numbers for the same seeds are TensorFlow's, up 
 Known differences, seen by running TensorFlow's own Python tests against a server, and random programs in both:
 
 - An op that is not listed is refused by name when a step needs it: NOT_FOUND "Op type not registered".
-- JPEG XL is UNIMPLEMENTED. WebP is read by DecodeWebP and DecodeImage, where libwebp is installed; DecodeJpeg, DecodePng and DecodeBmp refuse it.
+- WebP is read by DecodeWebP and DecodeImage, where libwebp is installed; DecodeJpeg, DecodePng and DecodeBmp refuse it. JPEG XL is read where
+  libjxl is.
+- Collectives go between Weir's servers, not between those and TensorFlow's; `collective_group_leader` is not read. Members that do not agree
+  on what to do with their tensors get an error, where TensorFlow computes something.
+- SobolSample has 1111 dimensions. DecodeProtoV2 with `local://` knows the messages that Weir itself reads.
+- The state of an iterator is written in a form of Weir's own. Windows and other datasets that are held as elements do not go into checkpoints.
+- Regular expressions have no Unicode classes by `\\p`, and UnicodeTranscode no euc_kr. PyFunc runs in the Python process alone, and not on a server.
+- SegmentMin and its like keep NaN; TensorFlow's do in whole vectors, and not in what is left of a row.
 - FusedPadConv2D and FusedResizeAndPadConv2D compute each image of a batch; TensorFlow's give every image the first one's result.
 - DecodeJpeg with `try_recover_truncated` takes the image to be over where the file is; TensorFlow first decodes the last bytes once more.
   A JPEG of more than 500 scans, or one of several scans and a billion samples at full size, is refused.
