@@ -10,7 +10,7 @@ enum { ADAPTIVE_THREADS = 64 };
 
 typedef struct batch_state_t {
   weir_shared_handle_t handle;
-  weir_batcher_config_t config;  // borrows from the node
+  weir_step_batcher_config_t config;  // borrows from the node
   weir_strbuf_t queue;
   weir_callee_t callee;
   int input_count;
@@ -25,7 +25,7 @@ static weir_status_t* read_int(const weir_kernel_init_t* init, const char* attr,
                      (long long)*out);
 }
 
-static weir_status_t* check_allowed(const weir_batcher_config_t* c, bool may_differ) {
+static weir_status_t* check_allowed(const weir_step_batcher_config_t* c, bool may_differ) {
   for (size_t i = 1; i < c->allowed_count; ++i) {
     if (c->allowed_sizes[i] > c->allowed_sizes[i - 1]) continue;
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -39,7 +39,7 @@ static weir_status_t* check_allowed(const weir_batcher_config_t* c, bool may_dif
 }
 
 static weir_status_t* common_init(const weir_kernel_init_t* init, batch_state_t* s) {
-  weir_batcher_config_t* c = &s->config;
+  weir_step_batcher_config_t* c = &s->config;
   const weir_attr_t* allowed = weir_attrs_list(init->node->attrs, "allowed_batch_sizes");
   WEIR_TRY(read_int(init, "num_batch_threads", &c->thread_count));
   WEIR_TRY(read_int(init, "max_batch_size", &c->max_batch_size));
@@ -73,7 +73,7 @@ static weir_status_t* name_queue(const weir_kernel_init_t* init, batch_state_t* 
 
 static weir_status_t* function_init(const weir_kernel_init_t* init, void* state) {
   batch_state_t* s = state;
-  weir_batcher_config_t* c = &s->config;
+  weir_step_batcher_config_t* c = &s->config;
   const weir_attrs_t attrs = init->node->attrs;
   const bool splits = weir_attrs_bool(attrs, "enable_large_batch_splitting");
   weir_callee_init(&s->callee, weir_attrs_func(attrs, "f"));
@@ -142,20 +142,20 @@ static weir_status_t* set_empty(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-static weir_status_t* find_batcher(weir_kernel_ctx_t* ctx, weir_batcher_t** out_batcher) {
+static weir_status_t* find_batcher(weir_kernel_ctx_t* ctx, weir_step_batcher_t** out_batcher) {
   batch_state_t* s = ctx->state;
   weir_resource_t* resource = NULL;
-  WEIR_TRY(weir_shared_handle_create(ctx, &s->handle, &weir_batcher_type, weir_batcher_create,
-                                     &s->config, &resource));
-  *out_batcher = (weir_batcher_t*)resource;
-  if (weir_batcher_is_function(*out_batcher) == s->config.is_function) return NULL;
+  WEIR_TRY(weir_shared_handle_create(ctx, &s->handle, &weir_step_batcher_type,
+                                     weir_step_batcher_create, &s->config, &resource));
+  *out_batcher = (weir_step_batcher_t*)resource;
+  if (weir_step_batcher_is_function(*out_batcher) == s->config.is_function) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is shared between Batch and BatchFunction",
                      s->handle.name);
 }
 
 static void batch_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   batch_state_t* s = ctx->state;
-  weir_batcher_t* batcher = NULL;
+  weir_step_batcher_t* batcher = NULL;
   weir_batch_call_t call = {.queue = weir_view(s->queue.data, s->queue.size),
                             .input_count = s->input_count};
   weir_status_t* status = NULL;
@@ -169,7 +169,7 @@ static void batch_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
     weir_done_call(done, status);
     return;
   }
-  weir_batcher_submit(batcher, &call, ctx, done);
+  weir_step_batcher_submit(batcher, &call, ctx, done);
   weir_resource_release((weir_resource_t*)batcher);
 }
 

@@ -38,8 +38,8 @@ void weir_batch_queue_destroy(batch_queue_t* q) {
   weir_free(q);
 }
 
-static weir_status_t* check_config(const weir_batcher_t* b) {
-  const weir_batcher_config_t* c = &b->config;
+static weir_status_t* check_config(const weir_step_batcher_t* b) {
+  const weir_step_batcher_config_t* c = &b->config;
   if (c->max_batch_size == 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input_batch_size_limit must be positive; was 0");
   }
@@ -60,7 +60,7 @@ static weir_status_t* check_config(const weir_batcher_t* b) {
   return NULL;
 }
 
-weir_status_t* weir_batch_queue_find(weir_batcher_t* b, weir_view_t name,
+weir_status_t* weir_batch_queue_find(weir_step_batcher_t* b, weir_view_t name,
                                      batch_queue_t** out_queue) {
   for (batch_queue_t* q = b->queues; q; q = q->next) {
     if (!weir_view_is(name, q->name)) continue;
@@ -112,7 +112,8 @@ void weir_batch_job_take_back(batch_job_t* job) {
 
 // ---- coming in ----
 
-static weir_status_t* add_piece(weir_batcher_t* b, batch_job_t* job, int64_t begin, int64_t end) {
+static weir_status_t* add_piece(weir_step_batcher_t* b, batch_job_t* job, int64_t begin,
+                                int64_t end) {
   batch_queue_t* q = job->queue;
   if (q->open->size >= b->max_size || (q->open->size + end - begin) > b->max_size) {
     WEIR_TRY(weir_batch_queue_open(q));
@@ -129,9 +130,9 @@ static weir_status_t* add_piece(weir_batcher_t* b, batch_job_t* job, int64_t beg
   return NULL;
 }
 
-static weir_status_t* check_room(const weir_batcher_t* b, const batch_job_t* job) {
+static weir_status_t* check_room(const weir_step_batcher_t* b, const batch_job_t* job) {
   const batch_queue_t* q = job->queue;
-  const weir_batcher_config_t* c = &b->config;
+  const weir_step_batcher_config_t* c = &b->config;
   const int64_t free_rows = b->max_size - q->open->size;
   if (job->size > c->max_batch_size) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Task size %lld is larger than %s %lld",
@@ -160,7 +161,7 @@ static weir_status_t* check_room(const weir_batcher_t* b, const batch_job_t* job
       (long long)b->max_size);
 }
 
-static weir_status_t* add_pieces(weir_batcher_t* b, batch_job_t* job) {
+static weir_status_t* add_pieces(weir_step_batcher_t* b, batch_job_t* job) {
   if (!b->config.splits) return add_piece(b, job, 0, job->size);
   for (int64_t row = 0, end; row < job->size; row = end) {
     const int64_t free_rows = b->max_size - job->queue->open->size;
@@ -170,7 +171,7 @@ static weir_status_t* add_pieces(weir_batcher_t* b, batch_job_t* job) {
   return NULL;
 }
 
-weir_status_t* weir_batch_job_admit(weir_batcher_t* b, batch_job_t* job) {
+weir_status_t* weir_batch_job_admit(weir_step_batcher_t* b, batch_job_t* job) {
   WEIR_TRY(check_room(b, job));
   weir_status_t* status = add_pieces(b, job);
   if (!status && job->is_function) {

@@ -94,7 +94,7 @@ static void end_piece(const batch_piece_t* piece, weir_tensor_t** take_outputs,
 // any.
 static void end_batch(step_batch_t* take_batch, weir_tensor_t** outputs,
                       weir_status_t* take_status) {
-  weir_batcher_t* b = take_batch->owner;
+  weir_step_batcher_t* b = take_batch->owner;
   const int output_count = take_batch->carrier->output_count;
   weir_waiters_t completed = {0};
   int at = 0;
@@ -113,7 +113,7 @@ static void end_batch(step_batch_t* take_batch, weir_tensor_t** outputs,
   weir_batch_destroy(take_batch);
   weir_status_destroy(take_status);
   weir_waiters_answer(&completed);
-  weir_batcher_dispatch(b);
+  weir_step_batcher_dispatch(b);
   weir_resource_release(&b->base);
 }
 
@@ -215,7 +215,7 @@ static void hand_over(step_batch_t* batch) {
   end_batch(batch, NULL, status);
 }
 
-void weir_batcher_run(step_batch_t* take_batch) {
+void weir_step_batcher_run(step_batch_t* take_batch) {
   weir_status_t* status = make_arguments(take_batch);
   if (status) {
     end_batch(take_batch, NULL, status);

@@ -11,7 +11,7 @@ enum { MEMORY_WAIT_NS = 10000000 };
 
 // ---- sizes ----
 
-static int64_t padded_size(const weir_batcher_t* b, int64_t size) {
+static int64_t padded_size(const weir_step_batcher_t* b, int64_t size) {
   for (size_t i = 0; i < b->config.allowed_count; ++i) {
     if (b->config.allowed_sizes[i] >= size) return b->config.allowed_sizes[i];
   }
@@ -19,7 +19,7 @@ static int64_t padded_size(const weir_batcher_t* b, int64_t size) {
 }
 
 // The largest size up to |size| that needs no padding; 0: none.
-static int64_t size_without_padding(const weir_batcher_t* b, int64_t size) {
+static int64_t size_without_padding(const weir_step_batcher_t* b, int64_t size) {
   int64_t largest = b->config.allowed_count ? 0 : size;
   for (size_t i = 0; i < b->config.allowed_count && b->config.allowed_sizes[i] <= size; ++i) {
     largest = b->config.allowed_sizes[i];
@@ -31,7 +31,7 @@ static int64_t size_without_padding(const weir_batcher_t* b, int64_t size) {
 
 // Lets the newest request in, if it is not yet.
 static void flush(weir_resource_t* owner, weir_waiters_t* completed) {
-  weir_batcher_t* b = (weir_batcher_t*)owner;
+  weir_step_batcher_t* b = (weir_step_batcher_t*)owner;
   batch_request_t* request = (batch_request_t*)b->requests.tail;
   if (!request || request->job->is_admitted) return;
   request->job->is_admitted = true;
@@ -49,13 +49,13 @@ static void abandon(weir_waiter_t* waiter) {
 
 // ---- going out; |mu| held ----
 
-static bool is_due(const weir_batcher_t* b, const batch_queue_t* q, int64_t now) {
+static bool is_due(const weir_step_batcher_t* b, const batch_queue_t* q, int64_t now) {
   if (!q->open->first) return false;
   return q->open->size >= b->max_size || b->has_no_alarm || now - q->open_ns >= b->timeout_ns;
 }
 
 // Leaves to the next batch what this one would need padding for, if that is whole pieces.
-static void trim(const weir_batcher_t* b, batch_queue_t* q, step_batch_t* batch) {
+static void trim(const weir_step_batcher_t* b, batch_queue_t* q, step_batch_t* batch) {
   const int64_t size = size_without_padding(b, batch->size);
   int64_t rows = 0;
   batch_piece_t* last = batch->first;
@@ -86,7 +86,7 @@ static step_batch_t* take_first(batch_queue_t* q) {
 
 // The next batch of |q| to be run; NULL: none. Without memory for another, one that is due
 // waits for it.
-static step_batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now) {
+static step_batch_t* take_from(weir_step_batcher_t* b, batch_queue_t* q, int64_t now) {
   if (q->count == 1) {
     if (!is_due(b, q, now)) return NULL;
     weir_status_t* status = weir_batch_queue_open(q);
@@ -100,7 +100,7 @@ static step_batch_t* take_from(weir_batcher_t* b, batch_queue_t* q, int64_t now)
 }
 
 // Queues take turns.
-static step_batch_t* take_next(weir_batcher_t* b, int64_t now) {
+static step_batch_t* take_next(weir_step_batcher_t* b, int64_t now) {
   batch_queue_t* begin = b->turn ? b->turn : b->queues;
   batch_queue_t* q = begin;
   step_batch_t* batch = NULL;
@@ -114,7 +114,7 @@ static step_batch_t* take_next(weir_batcher_t* b, int64_t now) {
 }
 
 // Chooses the step that carries |batch|: the last whose step goes on.
-static void begin_batch(weir_batcher_t* b, step_batch_t* batch) {
+static void begin_batch(weir_step_batcher_t* b, step_batch_t* batch) {
   for (const batch_piece_t* p = batch->first; p; p = p->next) {
     weir_kernel_ctx_t* ctx = p->job->request->base.ctx;
     if (!batch->carrier || !weir_cancel_is_cancelled(ctx->step->cancel)) batch->carrier = p->job;
@@ -129,7 +129,7 @@ static void begin_batch(weir_batcher_t* b, step_batch_t* batch) {
 
 // A batch that is due already waits for another to end, not for the alarm; but where none has to,
 // it waits for memory.
-static void set_alarm(weir_batcher_t* b, int64_t now) {
+static void set_alarm(weir_step_batcher_t* b, int64_t now) {
   const bool lacks_memory = b->running_count < b->config.thread_count;
   int64_t earliest = INT64_MAX;
   bool is_new = false;
@@ -152,9 +152,9 @@ static void set_alarm(weir_batcher_t* b, int64_t now) {
   if (is_new) weir_resource_retain(&b->base);
 }
 
-static void run_task(void* arg) { weir_batcher_run(arg); }
+static void run_task(void* arg) { weir_step_batcher_run(arg); }
 
-void weir_batcher_dispatch(weir_batcher_t* b) {
+void weir_step_batcher_dispatch(weir_step_batcher_t* b) {
   weir_mutex_lock(&b->mu);
   b->dispatches_again = true;
   if (b->is_dispatching) {
@@ -177,7 +177,7 @@ void weir_batcher_dispatch(weir_batcher_t* b) {
     if (pool) {
       weir_pool_submit(pool, run_task, batch);
     } else {
-      weir_batcher_run(batch);
+      weir_step_batcher_run(batch);
     }
     weir_mutex_lock(&b->mu);
   }
@@ -186,15 +186,16 @@ void weir_batcher_dispatch(weir_batcher_t* b) {
 }
 
 static void on_alarm(weir_alarm_t* alarm) {
-  weir_batcher_t* b = (weir_batcher_t*)((char*)alarm - offsetof(weir_batcher_t, alarm));
-  weir_batcher_dispatch(b);
+  weir_step_batcher_t* b =
+      (weir_step_batcher_t*)((char*)alarm - offsetof(weir_step_batcher_t, alarm));
+  weir_step_batcher_dispatch(b);
   weir_resource_release(&b->base);
 }
 
 // ---- life ----
 
 static void batcher_destroy(weir_resource_t* resource) {
-  weir_batcher_t* b = (weir_batcher_t*)resource;
+  weir_step_batcher_t* b = (weir_step_batcher_t*)resource;
   for (batch_queue_t *q = b->queues, *next; q; q = next) {
     next = q->next;
     weir_batch_queue_destroy(q);
@@ -205,7 +206,7 @@ static void batcher_destroy(weir_resource_t* resource) {
 }
 
 static void batcher_close(weir_resource_t* resource) {
-  weir_batcher_t* b = (weir_batcher_t*)resource;
+  weir_step_batcher_t* b = (weir_step_batcher_t*)resource;
   weir_waiters_t completed = {0};
   weir_mutex_lock(&b->mu);
   while (b->requests.head) {
@@ -219,17 +220,17 @@ static void batcher_close(weir_resource_t* resource) {
   if (was_set) weir_resource_release(resource);
 }
 
-const weir_resource_type_t weir_batcher_type = {
+const weir_resource_type_t weir_step_batcher_type = {
     .name = "BatchResource", .destroy = batcher_destroy, .close = batcher_close};
 
-weir_status_t* weir_batcher_create(void* config, weir_resource_t** out_resource) {
-  const weir_batcher_config_t* c = config;
+weir_status_t* weir_step_batcher_create(void* config, weir_resource_t** out_resource) {
+  const weir_step_batcher_config_t* c = config;
   const int64_t unlimited_us = INT64_MAX / 4000;
   if (c->thread_count <= 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "num_batch_threads must be positive; was %lld",
                        (long long)c->thread_count);
   }
-  weir_batcher_t* b = weir_calloc(1, sizeof(*b));
+  weir_step_batcher_t* b = weir_calloc(1, sizeof(*b));
   int64_t* sizes = weir_calloc(c->allowed_count + 1, sizeof(*sizes));
   if (!b || !sizes) {
     weir_free(b);
@@ -237,7 +238,7 @@ weir_status_t* weir_batcher_create(void* config, weir_resource_t** out_resource)
     return weir_out_of_memory();
   }
   for (size_t i = 0; i < c->allowed_count; ++i) sizes[i] = c->allowed_sizes[i];
-  weir_resource_init(&b->base, &weir_batcher_type);
+  weir_resource_init(&b->base, &weir_step_batcher_type);
   weir_mutex_init(&b->mu);
   weir_waiters_init(&b->requests, &b->mu, flush);
   b->config = *c;
@@ -252,10 +253,10 @@ weir_status_t* weir_batcher_create(void* config, weir_resource_t** out_resource)
   return NULL;
 }
 
-bool weir_batcher_is_function(const weir_batcher_t* b) { return b->config.is_function; }
+bool weir_step_batcher_is_function(const weir_step_batcher_t* b) { return b->config.is_function; }
 
-void weir_batcher_submit(weir_batcher_t* b, const weir_batch_call_t* call, weir_kernel_ctx_t* ctx,
-                         weir_done_t done) {
+void weir_step_batcher_submit(weir_step_batcher_t* b, const weir_batch_call_t* call,
+                              weir_kernel_ctx_t* ctx, weir_done_t done) {
   batch_request_t* request = NULL;
   weir_status_t* status = weir_batch_job_create(ctx, call, &request);
   if (!status) {
@@ -271,5 +272,5 @@ void weir_batcher_submit(weir_batcher_t* b, const weir_batch_call_t* call, weir_
   }
   request->base.abandon = abandon;
   weir_waiter_submit(&b->requests, &request->base, &b->base, ctx, done);
-  weir_batcher_dispatch(b);
+  weir_step_batcher_dispatch(b);
 }

@@ -16,7 +16,7 @@
 #include "ops/queue/waiter.h"
 
 // A value type. Numbers are as in the ops' attributes.
-typedef struct weir_batcher_config_t {
+typedef struct weir_step_batcher_config_t {
   bool is_function;            // BatchFunction: batches are arguments of a function
   bool is_adaptive;            // no number of threads was given
   bool splits;                 // large jobs go into several batches
@@ -27,13 +27,13 @@ typedef struct weir_batcher_config_t {
   int64_t timeout_us;
   const int64_t* allowed_sizes;  // ascending; batches are padded to one of them
   size_t allowed_count;
-} weir_batcher_config_t;
+} weir_step_batcher_config_t;
 
-typedef struct weir_batcher_t weir_batcher_t;
-extern const weir_resource_type_t weir_batcher_type;
-// Creates one by the weir_batcher_config_t |config|.
-WEIR_MUST_USE weir_status_t* weir_batcher_create(void* config, weir_resource_t** out_resource);
-bool weir_batcher_is_function(const weir_batcher_t* b);
+typedef struct weir_step_batcher_t weir_step_batcher_t;
+extern const weir_resource_type_t weir_step_batcher_type;
+// Creates one by the weir_step_batcher_config_t |config|.
+WEIR_MUST_USE weir_status_t* weir_step_batcher_create(void* config, weir_resource_t** out_resource);
+bool weir_step_batcher_is_function(const weir_step_batcher_t* b);
 
 // An asynchronous kernel's body: puts the first |input_count| inputs of |ctx| into queue |queue|,
 // and completes with the kernel's part of the results. |function| is called with the inputs of all
@@ -44,7 +44,7 @@ typedef struct weir_batch_call_t {
   weir_function_handle_t function;
   int input_count;
 } weir_batch_call_t;
-void weir_batcher_submit(weir_batcher_t* b, const weir_batch_call_t* call, weir_kernel_ctx_t* ctx,
-                         weir_done_t done);
+void weir_step_batcher_submit(weir_step_batcher_t* b, const weir_batch_call_t* call,
+                              weir_kernel_ctx_t* ctx, weir_done_t done);
 
 #endif  // WEIR_OPS_BATCH_BATCHER_H_

@@ -7,8 +7,8 @@
 // Pieces in order of arrival. In a queue it is guarded by the batcher's mutex; under way it is its
 // runner's.
 typedef struct step_batch_t {
-  struct step_batch_t* next;  // of the queue, towards the open one
-  weir_batcher_t* owner;      // retained while it is under way
+  struct step_batch_t* next;   // of the queue, towards the open one
+  weir_step_batcher_t* owner;  // retained while it is under way
   batch_piece_t* first;
   batch_piece_t* last;
   int64_t size;  // rows
@@ -30,11 +30,11 @@ struct batch_queue_t {
   int64_t open_ns;      // when the open batch got its first piece
 };
 
-struct weir_batcher_t {
+struct weir_step_batcher_t {
   weir_resource_t base;
   weir_mutex_t mu;
-  weir_batcher_config_t config;  // immutable, as |max_size|; |allowed_sizes| is owned
-  int64_t max_size;              // rows of a batch
+  weir_step_batcher_config_t config;  // immutable, as |max_size|; |allowed_sizes| is owned
+  int64_t max_size;                   // rows of a batch
   int64_t timeout_ns;
   batch_queue_t* queues;  // guarded by mu, as all below
   batch_queue_t* turn;    // the queue that is looked at first
@@ -46,19 +46,19 @@ struct weir_batcher_t {
 };
 
 // Runs whatever batches may be run. No mutex held; the caller holds a reference.
-void weir_batcher_dispatch(weir_batcher_t* b);
+void weir_step_batcher_dispatch(weir_step_batcher_t* b);
 
 // ---- queues; |mu| held ----
 
 // The queue of that name, created if need be.
-WEIR_MUST_USE weir_status_t* weir_batch_queue_find(weir_batcher_t* b, weir_view_t name,
+WEIR_MUST_USE weir_status_t* weir_batch_queue_find(weir_step_batcher_t* b, weir_view_t name,
                                                    batch_queue_t** out_queue);
 void weir_batch_queue_destroy(batch_queue_t* q);
 // Closes the open batch and opens another.
 WEIR_MUST_USE weir_status_t* weir_batch_queue_open(batch_queue_t* q);
 void weir_batch_append(step_batch_t* batch, batch_piece_t* take_piece);
 // Puts |job| into batches of its queue. UNAVAILABLE when there are too many of them.
-WEIR_MUST_USE weir_status_t* weir_batch_job_admit(weir_batcher_t* b, batch_job_t* job);
+WEIR_MUST_USE weir_status_t* weir_batch_job_admit(weir_step_batcher_t* b, batch_job_t* job);
 // Takes what is not run yet of |job| out of its queue.
 void weir_batch_job_take_back(batch_job_t* job);
 
@@ -68,6 +68,6 @@ void weir_batch_job_take_back(batch_job_t* job);
 step_batch_t* weir_batch_create(void);
 void weir_batch_destroy(step_batch_t* batch);
 // Runs |take_batch|, which has a carrier and a reference on its owner.
-void weir_batcher_run(step_batch_t* take_batch);
+void weir_step_batcher_run(step_batch_t* take_batch);
 
 #endif  // WEIR_OPS_BATCH_BATCHER_INTERNAL_H_

@@ -64,18 +64,18 @@ typedef struct world_t {
   fake_t fake;
   weir_pool_t* pool;
   weir_device_t* device;
-  weir_batcher_t* batcher;
+  weir_step_batcher_t* batcher;
 } world_t;
 
-static void make_world(world_t* w, int threads, const weir_batcher_config_t* config) {
-  weir_batcher_config_t copy = *config;
+static void make_world(world_t* w, int threads, const weir_step_batcher_config_t* config) {
+  weir_step_batcher_config_t copy = *config;
   weir_resource_t* resource = NULL;
   *w = (world_t){.fake = {.base = {.vtable = &fake_vtable}}};
   copy.is_function = true;
   assert_null(weir_pool_create(threads, &w->pool));
   assert_null(weir_cpu_device_create("", 0, w->pool, &w->device));
-  assert_null(weir_batcher_create(&copy, &resource));
-  w->batcher = (weir_batcher_t*)resource;
+  assert_null(weir_step_batcher_create(&copy, &resource));
+  w->batcher = (weir_step_batcher_t*)resource;
 }
 
 static void end_world(world_t* w) {
@@ -124,7 +124,8 @@ static void start(world_t* w, call_t* call, float first, int64_t count) {
                                   .input_count = 1,
                                   .output_count = 1};
   weir_batch_call_t batch = {.queue = weir_view("q", 1), .function = FUNCTION, .input_count = 1};
-  weir_batcher_submit(w->batcher, &batch, &call->ctx, (weir_done_t){.fn = on_done, .arg = call});
+  weir_step_batcher_submit(w->batcher, &batch, &call->ctx,
+                           (weir_done_t){.fn = on_done, .arg = call});
 }
 
 // Waits for the end of a call, which must be |code|, and of the right values when that is OK.
@@ -150,10 +151,10 @@ static void test_runs_when_full(void** state) {
   call_t a, b, c;
   (void)state;
   make_world(&w, 1,
-             &(weir_batcher_config_t){.thread_count = 1,
-                                      .max_batch_size = 4,
-                                      .max_enqueued_count = 10,
-                                      .timeout_us = FOREVER_US});
+             &(weir_step_batcher_config_t){.thread_count = 1,
+                                           .max_batch_size = 4,
+                                           .max_enqueued_count = 10,
+                                           .timeout_us = FOREVER_US});
   start(&w, &a, 1, 3);
   assert_false(atomic_load(&a.is_done));
   start(&w, &b, 10, 1);
@@ -178,11 +179,11 @@ static void test_runs_after_a_while(void** state) {
   (void)state;
   for (int threads = 1; threads <= 3; threads += 2) {
     make_world(&w, threads,
-               &(weir_batcher_config_t){.thread_count = 1,
-                                        .max_batch_size = 8,
-                                        .timeout_us = 2000,
-                                        .allowed_sizes = allowed,
-                                        .allowed_count = 2});
+               &(weir_step_batcher_config_t){.thread_count = 1,
+                                             .max_batch_size = 8,
+                                             .timeout_us = 2000,
+                                             .allowed_sizes = allowed,
+                                             .allowed_count = 2});
     for (int i = 0; i < 3; ++i) {
       start(&w, &a, 7, i + 1);
       end(&a, WEIR_OK);
@@ -197,13 +198,13 @@ static void test_splits_large_jobs(void** state) {
   call_t a, b;
   (void)state;
   make_world(&w, 1,
-             &(weir_batcher_config_t){.thread_count = 1,
-                                      .splits = true,
-                                      .max_batch_size = 20,
-                                      .max_enqueued_count = 10,
-                                      .timeout_us = 2000,
-                                      .allowed_sizes = (const int64_t[]){1, 4},
-                                      .allowed_count = 2});
+             &(weir_step_batcher_config_t){.thread_count = 1,
+                                           .splits = true,
+                                           .max_batch_size = 20,
+                                           .max_enqueued_count = 10,
+                                           .timeout_us = 2000,
+                                           .allowed_sizes = (const int64_t[]){1, 4},
+                                           .allowed_count = 2});
   start(&w, &a, 1, 3);
   start(&w, &b, 50, 10);
   end(&a, WEIR_OK);
@@ -215,9 +216,9 @@ static void test_errors_reach_every_step(void** state) {
   world_t w;
   call_t a, b;
   (void)state;
-  make_world(
-      &w, 1,
-      &(weir_batcher_config_t){.thread_count = 1, .max_batch_size = 2, .timeout_us = FOREVER_US});
+  make_world(&w, 1,
+             &(weir_step_batcher_config_t){
+                 .thread_count = 1, .max_batch_size = 2, .timeout_us = FOREVER_US});
   w.fake.fails = true;
   start(&w, &a, 1, 1);
   start(&w, &b, 2, 1);
@@ -233,9 +234,9 @@ static void test_cancelled_steps_leave(void** state) {
   world_t w;
   call_t a, b, c;
   (void)state;
-  make_world(
-      &w, 1,
-      &(weir_batcher_config_t){.thread_count = 1, .max_batch_size = 4, .timeout_us = FOREVER_US});
+  make_world(&w, 1,
+             &(weir_step_batcher_config_t){
+                 .thread_count = 1, .max_batch_size = 4, .timeout_us = FOREVER_US});
   start(&w, &a, 1, 2);
   weir_cancel_start(a.step.cancel);
   end(&a, WEIR_CANCELLED);
@@ -258,9 +259,9 @@ static void test_queues_are_full(void** state) {
   world_t w;
   call_t calls[4];
   (void)state;
-  make_world(
-      &w, 1,
-      &(weir_batcher_config_t){.thread_count = 1, .max_batch_size = 1, .max_enqueued_count = 2});
+  make_world(&w, 1,
+             &(weir_step_batcher_config_t){
+                 .thread_count = 1, .max_batch_size = 1, .max_enqueued_count = 2});
   w.fake.holds = true;
   for (int i = 0; i < 4; ++i) start(&w, &calls[i], (float)i, 1);
   end(&calls[3], WEIR_UNAVAILABLE);
@@ -275,11 +276,11 @@ static void test_ends_who_waits(void** state) {
   world_t w;
   call_t a;
   (void)state;
-  make_world(
-      &w, 1,
-      &(weir_batcher_config_t){.thread_count = 1, .max_batch_size = 4, .timeout_us = FOREVER_US});
+  make_world(&w, 1,
+             &(weir_step_batcher_config_t){
+                 .thread_count = 1, .max_batch_size = 4, .timeout_us = FOREVER_US});
   start(&w, &a, 1, 2);
-  weir_batcher_type.close((weir_resource_t*)w.batcher);
+  weir_step_batcher_type.close((weir_resource_t*)w.batcher);
   end(&a, WEIR_CANCELLED);
   end_world(&w);
 }
@@ -316,13 +317,13 @@ static void test_many_threads(void** state) {
     pthread_t threads[6];
     client_t clients[6];
     make_world(&w, 3,
-               &(weir_batcher_config_t){.thread_count = 2,
-                                        .splits = splits,
-                                        .max_batch_size = 8,
-                                        .max_enqueued_count = 100,
-                                        .timeout_us = 300,
-                                        .allowed_sizes = (const int64_t[]){1, 2, 4},
-                                        .allowed_count = splits ? 3 : 0});
+               &(weir_step_batcher_config_t){.thread_count = 2,
+                                             .splits = splits,
+                                             .max_batch_size = 8,
+                                             .max_enqueued_count = 100,
+                                             .timeout_us = 300,
+                                             .allowed_sizes = (const int64_t[]){1, 2, 4},
+                                             .allowed_count = splits ? 3 : 0});
     for (int i = 0; i < 6; ++i) {
       clients[i] = (client_t){.world = &w, .number = i};
       assert_int_equal(pthread_create(&threads[i], NULL, client_main, &clients[i]), 0);
