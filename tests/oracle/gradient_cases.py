@@ -28,7 +28,8 @@ ELSEWHERE = {
     'ReadVariableOp': 'variables are tested as whole graphs', 'ResourceGather': 'variables are tested as whole graphs',
     'ResourceGatherNd': 'variables are tested as whole graphs', 'AccumulateNV2': 'has no kernel',
     **{name: 'variants are tested as whole graphs' for name in (
-        'CSRSparseMatrixToDense', 'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix', 'RaggedTensorFromVariant', 'RaggedTensorToVariant',
+        'CompositeTensorVariantFromComponents', 'CompositeTensorVariantToComponents', 'CSRSparseMatrixToDense',
+        'CSRSparseMatrixToSparseTensor', 'DenseToCSRSparseMatrix', 'RaggedTensorFromVariant', 'RaggedTensorToVariant',
         'SparseMatrixMatMul', 'SparseMatrixSparseMatMul', 'SparseMatrixTranspose', 'SparseTensorToCSRSparseMatrix')},
     'OptionalFromValue': 'tested as programs', 'OptionalGetValue': 'tested as programs', 'TopK': 'TensorFlow refuses it',
 }
@@ -548,6 +549,14 @@ def ragged_whole():
     return [tf.square(back.output_dense_values)], [x]
 
 
+def composite():
+    """Of two tensors of numbers one is read, and the rows have no gradient."""
+    x, y = tf.constant(np.linspace(-1, 1, 5)), tf.constant(np.linspace(1, 2, 3))
+    whole = tf.raw_ops.CompositeTensorVariantFromComponents(components=[tf.exp(x), np.array([0, 2, 5], np.int64), tf.sin(y)], metadata='')
+    back = tf.raw_ops.CompositeTensorVariantToComponents(encoded=whole, metadata='', Tcomponents=[tf.float64, tf.int64, tf.float64])
+    return [tf.square(back[0])], [x, y]
+
+
 def block_lstm_grad(op, *grads):
     return (None, *tf.raw_ops.BlockLSTMGradV2(**{arg.name: x for arg, x in zip(op.op_def.input_arg, op.inputs)},
                                               **{arg.name: y for arg, y in zip(op.op_def.output_arg, op.outputs)},
@@ -569,7 +578,7 @@ SCENARIOS = [svd_square, svd_wide, svd_tall, svd_full, svd_complex, self_adjoint
              variable_rows, variable_rows_twice, variable_rows_and_dense, variable_elements, ref_variable_rows,
              slices_into_reshape, through_stop, third_derivative, softmax_regression, array_writes, array_rows, array_pieces,
              list_items, list_pushes, list_rows, list_pieces, csr_product, csr_product_turned, csr_product_flat, csr_forms,
-             csr_dense, csr_times_csr, ragged_rows, ragged_whole, block_lstm]
+             csr_dense, csr_times_csr, ragged_rows, ragged_whole, composite, block_lstm]
 
 
 def as_tensor(x):

@@ -81,6 +81,7 @@ class Program:
         self.fed, self.steps, self.files = {}, [], {}
         self.captures = False  # whether what steps print is compared
         self.is_about_memory = False  # whether results depend on which values share memory
+        self.is_spread = True  # whether further runs have its nodes on several devices
         self.threads, self.passes = int(self.rng.integers(1, 4)), bool(self.rng.integers(4))
 
     def hide(self, value):
@@ -230,7 +231,7 @@ def run_one(options, lib, function, number, current, writer):
 def places(options, program):
     """Where the nodes of the program go that its further runs are of. What a variable's reader sees of later writes depends on
     where it is, so a program about that has its own: run_placed."""
-    if not options.devices or program.is_about_memory:
+    if not options.devices or program.is_about_memory or not program.is_spread:
         return []
     return [options.place] if options.place else ['/device:GUARD:0', f'random:{program.number}']
 

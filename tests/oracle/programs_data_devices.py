@@ -25,6 +25,7 @@ def anonymous_by_string(p):
 
 @program(2)
 def anonymous_is_destroyed(p):
+    p.is_spread = False  # a string does not bring those who read it to the iterator's device
     handle = raw.AnonymousIterator(**SPEC)
     text = raw.IteratorToStringHandle(resource_handle=handle)
     again = raw.IteratorFromStringHandleV2(string_handle=text, **SPEC)

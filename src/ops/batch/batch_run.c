@@ -6,17 +6,19 @@
 
 step_batch_t* weir_batch_create(void) { return weir_calloc(1, sizeof(step_batch_t)); }
 
+static void release_tensors(const step_batch_t* batch) {
+  for (int i = 0; i < batch->joined_count; ++i) weir_tensor_release(batch->tensors[i]);
+  for (int i = 0; i < batch->call.ret_count; ++i)
+    weir_tensor_release(batch->tensors[batch->call.arg_count + i]);
+}
+
 void weir_batch_destroy(step_batch_t* batch) {
   for (batch_piece_t *piece = batch->first, *next; piece; piece = next) {
     next = piece->next;
     weir_batch_job_release(piece->job);
     weir_free(piece);
   }
-  const int arg_count = batch->tensors ? batch->call.arg_count : 0;
-  for (int i = 0; i < batch->joined_count; ++i) weir_tensor_release(batch->tensors[i]);
-  for (int i = 0; batch->tensors && i < batch->call.ret_count; ++i) {
-    weir_tensor_release(batch->tensors[arg_count + i]);
-  }
+  if (batch->tensors) release_tensors(batch);
   weir_free(batch->tensors);
   weir_free(batch);
 }

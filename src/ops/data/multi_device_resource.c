@@ -30,6 +30,7 @@ typedef struct deal_t {
   bool is_started;    // guarded by monitor
   bool is_cancelled;  // guarded by monitor
   bool is_ended;      // guarded by monitor: there will be no more entries
+  bool is_starved;    // for want of memory, and not because the dataset is at its end
   shard_t shards[];   // guarded by monitor
 } deal_t;
 
@@ -108,9 +109,10 @@ static bool wait_for_room(deal_t* deal, const shard_t* shard) {
   return goes_on;
 }
 
-static void put(deal_t* deal, shard_t* shard, entry_t* take_entry, bool is_end) {
+static void put(deal_t* deal, shard_t* shard, entry_t* take_entry, bool is_end, bool is_starved) {
   weir_mutex_lock(&deal->monitor.mu);
   deal->is_ended |= is_end;
+  deal->is_starved |= is_starved;
   if (take_entry) {
     if (shard->tail) shard->tail->next = take_entry;
     else shard->head = take_entry;
@@ -121,27 +123,28 @@ static void put(deal_t* deal, shard_t* shard, entry_t* take_entry, bool is_end) 
   weir_mutex_unlock(&deal->monitor.mu);
 }
 
-// Pulls once for |shard|; false when that was the last time.
+// Pulls once for |shard|; false when that was the last time. Without memory nobody may take what is
+// missing for the end.
 static bool pull(deal_t* deal, shard_t* shard) {
   entry_t* entry = weir_calloc(1, sizeof(*entry));
   weir_tensor_t** element = weir_element_create(deal->width);
-  bool is_end = false;
-  if (entry) {
-    entry->element = element;
-    entry->status = element ? weir_iterator_resource_next((weir_iterator_resource_t*)deal->host,
-                                                          deal->cancel, element, &is_end)
-                            : weir_out_of_memory();
-    if (entry->status) is_end = !element;
-  } else {
+  bool is_end = false, is_starved = !entry || !element;
+  if (is_starved) {
     weir_element_free(element, deal->width);
-    is_end = true;
+    weir_free(entry);
+    entry = NULL;
+  } else {
+    entry->element = element;
+    entry->status = weir_iterator_resource_next((weir_iterator_resource_t*)deal->host, deal->cancel,
+                                                element, &is_end);
+    if (entry->status) is_end = false;
   }
-  if (entry && is_end && !entry->status) {
+  if (is_end) {
     entry_free(entry, deal->width);
     entry = NULL;
   }
-  put(deal, shard, entry, is_end);
-  return !is_end;
+  put(deal, shard, entry, is_end || is_starved, is_starved);
+  return !is_end && !is_starved;
 }
 
 static void run(void* arg) {
@@ -173,6 +176,7 @@ static weir_status_t* wait_for_entry(deal_t* deal, shard_t* shard, weir_cancel_t
          weir_monitor_wait(&deal->monitor, cancel))
     continue;
   *out_entry = status ? NULL : entry_take(shard);
+  if (!status && !*out_entry && deal->is_starved) status = weir_out_of_memory();
   if (!status && !*out_entry && !deal->is_ended)
     status = WEIR_STATUS(CANCELLED, deal->is_cancelled ? "Cancelled Multidevice iterator"
                                                        : "Iterator was cancelled");

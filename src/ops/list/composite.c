@@ -146,7 +146,11 @@ static weir_status_t* to_grad(weir_grad_ctx_t* g) {
   weir_edge_t* parts = weir_alloc_array((size_t)WEIR_MAX(count, 1), sizeof(*parts));
   if (!parts) return weir_out_of_memory();
   for (int i = 0; i < count; ++i) {
-    parts[i] = weir_grad_has_dy(g, i) ? weir_grad_dy(g, i) : weir_grad_output(g, i);
+    // What has no gradient, rows say, is part of the composite one as it is; numbers get zeros.
+    bool is_number = weir_dtype_is_floating(g->node->output_types[i]) ||
+                     weir_dtype_is_complex(g->node->output_types[i]);
+    bool is_dy = is_number || weir_grad_has_dy(g, i);
+    parts[i] = is_dy ? weir_grad_dy(g, i) : weir_grad_output(g, i);
   }
   weir_edge_t whole =
       weir_grad_node_like(g, "CompositeTensorVariantFromComponents",
