@@ -185,7 +185,7 @@ static void unite_state(placer_t* placer, const weir_node_t* node) {
 
 // Nodes that name the same state, and ask for the same device, get the same.
 static weir_status_t* unite_names(placer_t* placer, const weir_node_t* node, weir_map_t* named) {
-  if (!placer->groups[node->id].holds_state) return NULL;
+  if (!weir_node_has(node, WEIR_OP_STATEFUL)) return NULL;
   const weir_attr_t* shared = weir_attrs_find(node->def.attrs, "shared_name");
   if (!shared || shared->kind != WEIR_ATTR_STRING || shared->u.s.size == 0) return NULL;
   const weir_attr_t* in = weir_attrs_find(node->def.attrs, "container");

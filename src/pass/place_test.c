@@ -183,6 +183,29 @@ static void test_nodes_of_one_name(void** state) {
 #undef NAMED
 }
 
+// So are what stages tensors and what asks how many there are, which no kernel holds on either.
+static void test_a_staging_area_is_on_one_device(void** state) {
+  static const weir_placement_t both[] = {{.device = WORKER0, .type = "CPU", .incarnation = 1},
+                                          {.device = "/job:worker/replica:0/task:0/device:GPU:0",
+                                           .type = "GPU",
+                                           .has_queue = true,
+                                           .preference = 1,
+                                           .incarnation = 2}};
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "")
+              "node {name: 'put' op: 'Stage' input: 'x' attr {key: 'shared_name' value {s: 'a'}} "
+              "attr {key: 'dtypes' value {list {type: DT_FLOAT}}}}"
+              "node {name: 'size' op: 'StageSize' attr {key: 'shared_name' value {s: 'a'}} "
+              "attr {key: 'dtypes' value {list {type: DT_FLOAT}}}}");
+  weir_arena_t arena = {0};
+  int* device_of = NULL;
+  weir_place_params_t params = {.graph = w->graph, .devices = both, .device_count = 2};
+  check_ok(weir_place(&params, &arena, &device_of));
+  const weir_node_t* put = weir_graph_find(w->graph, weir_view_of("put"));
+  check_device(w, "size", put->def.device);
+  weir_arena_free(&arena);
+}
+
 // State is where its maker wants it, also where soft placement might give up both wishes: other
 // graphs, without that reader, look for it there.
 static void test_readers_do_not_move_state(void** state) {
@@ -246,6 +269,7 @@ int main(void) {
       TEST(test_colocation_that_cannot_be),
       TEST(test_references_stay_with_their_variable),
       TEST(test_nodes_of_one_name),
+      TEST(test_a_staging_area_is_on_one_device),
       TEST(test_readers_do_not_move_state),
       TEST(test_sources_follow_their_reader),
       TEST(test_back_edges_stay_with_their_loop),
