@@ -136,9 +136,11 @@ weir_status_t* weir_data_options_parse(weir_view_t serialized, weir_data_t* data
 
 weir_status_t* weir_data_options_inherit(weir_data_t* dataset) {
   weir_strbuf_t all = {0}, merged = {0};
-  for (int i = 0; i < dataset->input_count; ++i)
-    weir_strbuf_append(&all, dataset->inputs[i]->options.data, dataset->inputs[i]->options.size);
-  if (all.size == 0 && !all.failed) return NULL;
+  for (int i = 0; i < dataset->input_count; ++i) {
+    const weir_strbuf_t* options = &dataset->inputs[i]->options;
+    if (options->size) weir_strbuf_append(&all, options->data, options->size);
+  }
+  if (all.size == 0 && !all.failed) return NULL;  // and nothing was taken
   weir_strbuf_append(&all, dataset->options.data, dataset->options.size);
   weir_status_t* status = weir_strbuf_finish(&all);
   if (!status) put_message(&options_message, weir_strbuf_view(&all), &merged);
