@@ -51,8 +51,8 @@ test-python: build/.python
 	$(MAKE) --no-print-directory -j2 -Otarget test-ops test-gradients test-programs test-random
 	$(PYTHON) tests/oracle/oracle.py --core build/dev/oracle.json build/dev/gradients.json build/dev/programs.json
 	$(PYTHON) tests/oracle/compile_kernels.py --probe $(PROBE)
-	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster
-	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster
+	$(PYTHON) -m pytest -q -n 3 --dist loadfile tests --ignore=tests/cluster --ignore=tests/families
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile tests/cluster tests/families
 
 # Each keeps one core busy, so test-python runs two at a time.
 test-ops:
