@@ -31,7 +31,7 @@ def inputs_of(op_def, attrs):
     """One of each, all scalars; handles are empty."""
     for arg in op_def.input_arg:
         types = attrs[arg.type_list_attr] if arg.type_list_attr else [attrs[arg.type_attr] if arg.type_attr else tf.as_dtype(arg.type)]
-        for dtype in list(types) * (attrs[arg.number_attr] if arg.number_attr else 1):
+        for dtype in list(types) * (attrs.get(arg.number_attr, 0) if arg.number_attr else 1):
             proto = tensor_pb2.TensorProto(dtype=dtype.base_dtype.as_datatype_enum)
             proto.tensor_shape.SetInParent()
             yield weir_probe.Input(weir_probe.TENSOR, 0, proto.SerializeToString())

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nodes.h"
 #include "weir/clip.h"
 #include "weir/ops.h"
 
@@ -20,8 +21,9 @@ weir_edge_t weir_rate_value(weir_scope_t* scope, weir_rate_t rate, weir_dtype_t 
 }
 
 weir_edge_t weir_library_cast(weir_scope_t* scope, weir_edge_t edge, weir_dtype_t dtype) {
-  if (!edge.node || weir_edge_type(edge) == dtype) return edge;
-  return weir_cast(scope, edge, dtype);
+  if (!edge.node) return edge;
+  if (!weir_lib_ready(scope, "cast", edge)) return (weir_edge_t){.node = NULL};
+  return weir_edge_type(edge) == dtype ? edge : weir_cast(scope, edge, dtype);
 }
 
 weir_edge_t weir_library_scalar(weir_scope_t* scope, float value, weir_dtype_t dtype) {

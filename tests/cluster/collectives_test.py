@@ -220,7 +220,12 @@ def test_a_task_that_dies(three, victim, large):
         assert isinstance(client.error, tf.errors.UnavailableError), client.error
         assert client.ended - killed < 10
     three.start('worker', victim)
-    for client in join(clients(three, build)):
+    # A connection to the task that died may be found dead by the first call over it.
+    for _ in range(5):
+        again = join(clients(three, build))
+        if not any(isinstance(client.error, tf.errors.UnavailableError) for client in again):
+            break
+    for client in again:
         assert client.error is None, client.error
         np.testing.assert_array_equal(client.results[0], np.full(size, 3, np.float32))
     three.wait_until_idle()
