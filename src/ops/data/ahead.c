@@ -227,6 +227,8 @@ void weir_ahead_state(weir_ahead_t* ahead, weir_state_t* state, weir_element_typ
     if (!weir_state_is_good(state)) return;
   }
   bool is_over = ahead->is_started && !ahead->is_running;  // nobody else writes these now
+  // A walk that stopped for want of memory is not at its end, and must not seem so when restored.
+  if (ahead->is_out_of_memory) weir_state_fail(state, weir_out_of_memory());
   weir_state_bool(state, "is_over", &is_over);
   if (state->is_restoring) ahead->is_started = is_over;
   entries_state(ahead, state, components);
