@@ -251,6 +251,16 @@ static weir_status_t* fetch_link(step_t* step, fetch_t* fetch) {
   return status;
 }
 
+// Lets a cancellation find the fetch. One that comes after this, and before there is a request, is
+// seen by fetch_ask; one that came before is the status.
+static weir_status_t* fetch_register(fetch_t* fetch, weir_view_t key) {
+  fetch->token = weir_cancel_register(fetch->cancel, fetch_cancel, fetch);
+  if (fetch->token || !fetch->cancel) return NULL;
+  if (!weir_cancel_is_cancelled(fetch->cancel)) return weir_out_of_memory();
+  return WEIR_STATUS(CANCELLED, "the step was cancelled before it received '%.*s'",
+                     WEIR_VIEW_ARG(key));
+}
+
 static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir_cancel_t* cancel,
                          weir_recv_done_fn_t done, void* arg) {
   weir_rpc_channel_t* channel = NULL;
@@ -265,9 +275,7 @@ static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir
     fetch->cancel = cancel;
     status = fetch_link(step, fetch);
   }
-  if (!status && weir_cancel_is_cancelled(cancel))
-    status = WEIR_STATUS(CANCELLED, "the step was cancelled before it received '%.*s'",
-                         WEIR_VIEW_ARG(key));
+  if (!status) status = fetch_register(fetch, key);
   if (status) {
     if (fetch) fetch_unlink(fetch);
     if (fetch) weir_ref_dec(&fetch->ref);
@@ -281,7 +289,6 @@ static void fetch_remote(step_t* step, weir_view_t source, weir_view_t key, weir
     fetch->start_us = weir_wall_clock_us();
   }
   weir_strbuf_t request = recv_request(fetch, key);
-  fetch->token = weir_cancel_register(cancel, fetch_cancel, fetch);
   fetch_ask(fetch, &request);
 }
 

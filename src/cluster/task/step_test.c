@@ -1,5 +1,8 @@
 // step_test.c — The rendezvous of a step: values sent here, values fetched from another task, in
 // either order, aborted, cancelled and cleaned up.
+#include <pthread.h>
+
+#include "base/perturb.h"
 #include "testing/task_pair.h"
 
 #define KEY(from, to) TASK(from) "/device:CPU:0;1;" TASK(to) "/device:CPU:0;edge;0:0"
@@ -32,13 +35,21 @@ static void receive_done(void* arg, weir_status_t* take_status, weir_tensor_t* t
   weir_mutex_unlock(&receive->mu);
 }
 
-static void receive_start(receive_t* receive, weir_rendezvous_t* rendezvous, const char* key) {
+static void receive_init(receive_t* receive) {
   memset(receive, 0, sizeof(*receive));
   weir_mutex_init(&receive->mu);
   weir_cond_init(&receive->cond);
   check_ok(weir_cancel_create(NULL, &receive->cancel));
+}
+
+static void receive_begin(receive_t* receive, weir_rendezvous_t* rendezvous, const char* key) {
   rendezvous->vtable->recv_async(rendezvous, weir_view_of(key), receive->cancel, receive_done,
                                  receive);
+}
+
+static void receive_start(receive_t* receive, weir_rendezvous_t* rendezvous, const char* key) {
+  receive_init(receive);
+  receive_begin(receive, rendezvous, key);
 }
 
 static weir_status_t* receive_join(receive_t* receive) {
@@ -137,6 +148,30 @@ static void test_dead_and_large(void** state) {
   weir_rendezvous_release(to);
 }
 
+static void* cancel_it(void* arg) {
+  weir_cancel_start(arg);
+  return NULL;
+}
+
+// A cancellation that comes while a receive begins, at any point of it, ends the receive.
+static void test_cancelled_as_it_begins(void** state) {
+  pair_t* pair = *state;
+  weir_rendezvous_t* to = step_of(pair, 0, 8);
+  for (uint64_t seed = 1; seed <= 400; ++seed) {
+    receive_t receive;
+    receive_init(&receive);
+    weir_perturb_start(seed);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_it, receive.cancel), 0);
+    receive_begin(&receive, to, KEY(1, 0));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    weir_perturb_start(0);
+    check_error(receive_join(&receive), WEIR_CANCELLED, "");
+  }
+  end_steps(pair, 8);
+  weir_rendezvous_release(to);
+}
+
 static void test_cancelled(void** state) {
   pair_t* pair = *state;
   for (int i = 0; i < 30; ++i) {
@@ -203,9 +238,10 @@ static void test_unknown_peer(void** state) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pair_stop)
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_within_a_task), TEST(test_between_tasks), TEST(test_dead_and_large),
-      TEST(test_cancelled),     TEST(test_aborted),       TEST(test_cleanup_ends_receivers),
-      TEST(test_unknown_peer),
+      TEST(test_within_a_task),          TEST(test_between_tasks),
+      TEST(test_dead_and_large),         TEST(test_cancelled),
+      TEST(test_cancelled_as_it_begins), TEST(test_aborted),
+      TEST(test_cleanup_ends_receivers), TEST(test_unknown_peer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
