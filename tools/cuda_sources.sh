@@ -3,13 +3,13 @@
 # adam.inc weir_cuda_source_adam.
 #
 # usage: cuda_sources.sh FILE...
-# They are compiled on the GPU's machine, by NVRTC. Lines that are comments are left out.
+# They are compiled on the GPU's machine, by NVRTC. Comments and indentation are left out.
 set -eu
 for file in "$@"; do
   name=$(basename "$file")
   name=weir_cuda_source_${name%.*}
   echo "extern const char $name[];"
   echo "const char $name[] ="
-  sed -e '/^ *\/\//d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n"/' "$file"
+  sed -e 's, *//\( .*\)*$,,' -e 's/^ *//' -e '/^$/d' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n"/' "$file"
   echo "    ;"
 done

@@ -14,10 +14,11 @@ const char* weir_version(void) { return WEIR_VERSION; }
 int64_t weir_peak_bytes(void) { return weir_host_allocator_peak(); }
 void weir_reset_peak_bytes(void) { weir_host_allocator_reset_peak(); }
 
-// The types of |attr| for which some kernel exists.
+// The types of |attr| for which some kernel exists beside the op's definition.
 static uint64_t kernel_types(const weir_op_t* op, const char* attr) {
   uint64_t mask = 0;
-  for (const weir_kernel_def_t* k = op->def->kernels; k && k->device; ++k)
+  for (const weir_kernel_def_t* k = op->def->kernels ? op->kernel_tables[0] : NULL; k && k->device;
+       ++k)
     mask |= weir_kernel_types(op, k, attr);
   return mask;
 }

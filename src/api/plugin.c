@@ -42,11 +42,14 @@ static weir_status_t* convert_kernels(const weir_plugin_kernel_t* rows, weir_are
   weir_kernel_def_t* kernels = weir_arena_array(arena, count + 1, sizeof(*kernels));
   if (!kernels) return weir_out_of_memory();
   for (size_t i = 0; i < count; ++i) {
+    if (rows[i].state_size > UINT32_MAX)
+      return WEIR_STATUS(INVALID_ARGUMENT, "a kernel's state has %zu bytes, more than %u",
+                         rows[i].state_size, UINT32_MAX);
     kernels[i] = (weir_kernel_def_t){.device = rows[i].device,
                                      .types = rows[i].types,
                                      .compute = rows[i].compute,
                                      .compute_async = rows[i].compute_async,
-                                     .state_size = rows[i].state_size,
+                                     .state_size = (uint32_t)rows[i].state_size,
                                      .init = rows[i].init,
                                      .deinit = rows[i].deinit,
                                      .host_inputs = rows[i].host_inputs,

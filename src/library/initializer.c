@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "nodes.h"
+#include "weir/plugin.h"
 
 // A normal distribution cut off at two deviations has this deviation itself.
 static const double TRUNCATED_DEVIATION = .87962566103423978;
@@ -147,11 +148,15 @@ static weir_edge_t orthogonal(const builder_t* b, double gain) {
   builder_t tall = *b;
   tall.dims =
       is_wide ? weir_lib_vector(b->scope, columns, rows) : weir_lib_vector(b->scope, rows, columns);
-  weir_qr_result_t factors = weir_qr(b->scope, normal(&tall, 0, 1));
-  weir_edge_t signs = weir_sign(b->scope, weir_matrix_diag_part(b->scope, factors.r));
-  weir_edge_t q = weir_mul(b->scope, factors.q, signs);
-  if (is_wide) q = weir_transpose(b->scope, q, weir_lib_vector(b->scope, 1, 0));
-  return weir_mul(b->scope, number(b, gain), weir_reshape(b->scope, q, b->dims));
+  weir_edge_t matrix = normal(&tall, 0, 1);
+  // By its name: there are builds without linear algebra, whose scopes say so.
+  weir_node_t* qr = weir_scope_node(b->scope, "Qr", &matrix, 1, NULL, 0);
+  if (!qr) return WEIR_LIB_NONE;
+  const weir_edge_t q = {qr, 0}, r = {qr, 1};
+  weir_edge_t signs = weir_sign(b->scope, weir_matrix_diag_part(b->scope, r));
+  weir_edge_t unique = weir_mul(b->scope, q, signs);
+  if (is_wide) unique = weir_transpose(b->scope, unique, weir_lib_vector(b->scope, 1, 0));
+  return weir_mul(b->scope, number(b, gain), weir_reshape(b->scope, unique, b->dims));
 }
 
 static weir_edge_t build(const builder_t* b, const weir_init_t* init) {

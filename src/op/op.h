@@ -129,20 +129,22 @@ typedef struct weir_kernel_def_t {
   weir_status_t* (*compute)(weir_kernel_ctx_t* ctx);
   void (*compute_async)(weir_kernel_ctx_t* ctx,
                         weir_done_t done);  // calls done exactly once, on any thread
-  size_t state_size;  // bytes of the kernel's own struct, zeroed, ctx->state; made once a plan
   weir_status_t* (*init)(const weir_kernel_init_t* init,
                          void* state);  // optional: parses attributes into |state|
   void (*deinit)(void* state);          // optional; also after a failed init
-  bool is_portable;  // it touches elements in host memory only: it serves every kind of device that
-                     // has no kernel of its own for the node. There int32, the type of shapes and
-                     // counters, stays in host memory with it, as in TensorFlow
+  uint32_t state_size;   // bytes of the kernel's own struct, zeroed, ctx->state; made once a plan
+  bool is_portable : 1;  // it touches elements in host memory only: it serves every kind of device
+                         // that has no kernel of its own for the node. There int32, the type of
+                         // shapes and counters, stays in host memory with it, as in TensorFlow
+  bool has_device_int32 : 1;  // but not with this one, which copies or reinterprets
+  bool names_functions : 1;   // of an op with state and functions: the state is the session's all
+                              // the same, since it holds no handle of a function
+  bool is_recordable : 1;     // of an op with state: a step that a device repeats by itself
+                              // (device.h: recordings) takes it on all the same
+  bool is_only : 1;           // no other row comes after it, nor one that ends the table
+  bool keeps_int32 : 1;       // set by the registry, with |abroad|: in host memory
   const char* tails;  // optional, of a weir_extended_t's op: what it can do besides, "BiasAdd,
                       // Relu", each at most once and in this order; nodes are rewritten to no other
-  bool has_device_int32;  // but not with this one, which copies or reinterprets
-  bool names_functions;   // of an op with state and functions: the state is the session's all the
-                          // same, since it holds no handle of a function
-  bool is_recordable;     // of an op with state: a step that a device repeats by itself (device.h:
-                          // recordings) takes it on all the same
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,
                             // "shape, axis"
   const char* host_outputs;  // likewise for outputs
@@ -151,13 +153,12 @@ typedef struct weir_kernel_def_t {
   uint64_t host_input_args;
   uint64_t host_output_args;
   const struct weir_kernel_def_t* abroad;  // likewise: a portable row, as other kinds have it
-  bool keeps_int32;                        // in such a row: in host memory
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
-#define WEIR_CPU_KERNEL(...) ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__}, {0}})
+#define WEIR_CPU_KERNEL(...) \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .is_only = true, __VA_ARGS__}})
 // The same, for one that hands tensors on or looks at their shapes: .is_portable.
-#define WEIR_PORTABLE_KERNEL(...) \
-  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .is_portable = true, __VA_ARGS__}, {0}})
+#define WEIR_PORTABLE_KERNEL(...) WEIR_CPU_KERNEL(.is_portable = true, __VA_ARGS__)
 
 // The kernels of an op that names a variable of type attribute "dtype": on every kind of device,
 // but those of int32, which counts and must not move with every reader, and of what only a host can

@@ -124,12 +124,19 @@ static bool is_kernel_row(const weir_op_def_t* def) {
   return def->kernels && !def->infer_shape && !def->attrs && !def->inputs && !def->outputs;
 }
 
-// A copy of |rows|, each of them complete.
+static size_t count_rows(const weir_kernel_def_t* rows) {
+  size_t count = 0;
+  while (rows[count].device) {
+    if (rows[count++].is_only) break;
+  }
+  return count;
+}
+
+// A copy of |rows|, each of them complete, and ended by a zero row.
 static weir_status_t* copy_kernels(weir_registry_t* registry, const char* file, const weir_op_t* op,
                                    const weir_kernel_def_t* rows,
                                    const weir_kernel_def_t** out_rows) {
-  size_t count = 0;
-  while (rows[count].device) ++count;
+  const size_t count = count_rows(rows);
   weir_kernel_def_t* copy = weir_arena_array(&registry->arena, count + 1, sizeof(*copy));
   if (!copy) return weir_out_of_memory();
   for (size_t i = 0; i < count; ++i) {

@@ -2,7 +2,7 @@
 // the last dimensions.
 #include "kernel/fft/fft.h"
 
-#include "ops/math/fft_grad.h"
+#include "ops/signal/fft_grad.h"
 
 enum { MOST_AXES = 3 };
 
@@ -265,7 +265,7 @@ static weir_status_t* fft_cpu(weir_kernel_ctx_t* ctx) {
     .infer_shape = shape, .build_grad = grad, .kernels = FFT_KERNEL("fft_length")              \
   }
 
-const weir_op_module_t weir_ops_math_fft = {
+const weir_op_module_t weir_ops_signal_fft = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         COMPLEX_OP("FFT", "Fourier transforms along the last dimension", fft1_shape, fft1_grad),

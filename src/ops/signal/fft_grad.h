@@ -1,6 +1,6 @@
 // fft_grad.h — Gradients of the Fourier transforms of fft.c.
-#ifndef WEIR_OPS_MATH_FFT_GRAD_H_
-#define WEIR_OPS_MATH_FFT_GRAD_H_
+#ifndef WEIR_OPS_SIGNAL_FFT_GRAD_H_
+#define WEIR_OPS_SIGNAL_FFT_GRAD_H_
 
 #include "ops/math/common.h"
 
@@ -146,4 +146,4 @@ static inline weir_status_t* irfft_grad(weir_grad_ctx_t* g, const char* forward,
 static weir_status_t* irfft1_grad(weir_grad_ctx_t* g) { return irfft_grad(g, "RFFT", 1); }
 static weir_status_t* irfft2_grad(weir_grad_ctx_t* g) { return irfft_grad(g, "RFFT2D", 2); }
 
-#endif  // WEIR_OPS_MATH_FFT_GRAD_H_
+#endif  // WEIR_OPS_SIGNAL_FFT_GRAD_H_
