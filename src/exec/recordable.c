@@ -5,8 +5,9 @@
 // in host memory. Shapes follow from shapes, of arguments and of variables, and from elements in
 // host memory. So it is enough to know which of those follow from constants and shapes alone; they
 // are found by following all others, round loops too. Kernels never wait for the device, so what
-// they tell the host does not depend on elements there. A recording is refused, too, where a node
-// that the host runs does more than compute: it will not be run again.
+// they tell the host does not depend on elements there; with those that do, such as Where, nothing
+// is recorded. A recording is refused, too, where a node that the host runs does more than compute:
+// it will not be run again.
 #include "exec/recordable.h"
 
 bool weir_plan_node_uploads(const weir_plan_node_t* node) {

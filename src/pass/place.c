@@ -224,7 +224,8 @@ bool weir_place_can_run(const weir_placement_t* device, const weir_node_t* node)
   if (!device->has_queue || !node->def.op || role == WEIR_ROLE_ARG || role == WEIR_ROLE_RETVAL)
     return true;
   const weir_kernel_def_t* kernel = weir_op_kernel(&node->def, type);
-  return kernel && kernel->compute;
+  // One that was written for the device waits for nobody else.
+  return kernel && (kernel->compute || !strcmp(kernel->device, device->type));
 }
 
 static bool can_run_group(placer_t* placer, int device, int root) {

@@ -38,7 +38,7 @@ typedef struct weir_placement_t {
   const char* device;       // full name, "/job:ps/replica:0/task:0/device:CPU:0"; borrowed
   const char* type;         // "CPU"
   const char* kernel_type;  // whose kernels it runs; NULL: |type|'s
-  bool has_queue;           // it runs no kernels that wait for others (queues, transfers)
+  bool has_queue;           // it borrows no kernels that wait for others (queues, transfers)
   int preference;           // weir_device_t's
   uint64_t incarnation;     // part of the keys by which tensors leave it
   int task;                 // devices of one process have the same number

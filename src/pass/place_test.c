@@ -206,6 +206,32 @@ static void test_a_staging_area_is_on_one_device(void** state) {
   weir_arena_free(&arena);
 }
 
+// A kernel that ends later is on a device that it was written for, which it waits for; borrowed
+// ones wait for others, on the host.
+static void test_kernels_that_wait_for_their_device(void** state) {
+#define CHECKED(name, device)                                              \
+  "node {name: '" name "' op: 'CheckNumerics' input: 'x' device: '" device \
+  "' attr {key: 'T' value {type: DT_FLOAT}} attr {key: 'message' value {s: 'm'}}}"
+  static const weir_placement_t all[] = {{.device = WORKER0, .type = "CPU", .incarnation = 1},
+                                         {.device = "/job:worker/replica:0/task:0/device:GPU:0",
+                                          .type = "GPU",
+                                          .has_queue = true,
+                                          .preference = 1,
+                                          .incarnation = 2}};
+  world_t* w = *state;
+  import_text(w, PLACEHOLDER("x", "") CHECKED("check", "")
+              "node {name: 'get' op: 'Unstage' attr {key: 'shared_name' value {s: 'a'}} "
+              "attr {key: 'dtypes' value {list {type: DT_FLOAT}}}}");
+  weir_arena_t arena = {0};
+  int* device_of = NULL;
+  weir_place_params_t params = {.graph = w->graph, .devices = all, .device_count = 2};
+  check_ok(weir_place(&params, &arena, &device_of));
+  check_device(w, "check", all[1].device);
+  check_device(w, "get", WORKER0);
+  weir_arena_free(&arena);
+#undef CHECKED
+}
+
 // State is where its maker wants it, also where soft placement might give up both wishes: other
 // graphs, without that reader, look for it there.
 static void test_readers_do_not_move_state(void** state) {
@@ -270,6 +296,7 @@ int main(void) {
       TEST(test_references_stay_with_their_variable),
       TEST(test_nodes_of_one_name),
       TEST(test_a_staging_area_is_on_one_device),
+      TEST(test_kernels_that_wait_for_their_device),
       TEST(test_readers_do_not_move_state),
       TEST(test_sources_follow_their_reader),
       TEST(test_back_edges_stay_with_their_loop),

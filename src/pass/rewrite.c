@@ -153,7 +153,8 @@ bool weir_rewrite_may_wait(const weir_node_t* node) {
   }
   for (const weir_kernel_def_t* const* table = op->kernel_tables; table && *table; ++table) {
     for (const weir_kernel_def_t* kernel = *table; kernel->device; ++kernel) {
-      if (kernel->compute_async) return true;
+      bool is_host = !strcmp(kernel->device, WEIR_DEVICE_CPU);  // others wait for their device
+      if (kernel->compute_async && is_host) return true;
     }
   }
   return false;

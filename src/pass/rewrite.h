@@ -52,7 +52,7 @@ bool weir_rewrite_is_anchor(const weir_node_t* node);
 // have none.
 bool weir_rewrite_has_effect(const weir_node_t* node);
 // Whether |node| may wait for more than its inputs, and so through another task or a queue for a
-// node that no edge leads to it from: asynchronous kernels, transfers, calls.
+// node that no edge leads to it from: asynchronous kernels of the host, transfers, calls.
 bool weir_rewrite_may_wait(const weir_node_t* node);
 // Whether |node| reads a reference variable: it fails where that was never set, whatever shape the
 // variable's node declares.

@@ -321,7 +321,8 @@ static void check_shapes(probe_t* p, knowledge_t knowledge, const char* what) {
 static weir_status_t* choose_device(probe_t* p, int ordinal) {
   p->device = devices[ordinal];
   weir_status_t* status = weir_op_find_kernel(&p->node, p->device->kernel_type, &p->kernel);
-  if (!status && !p->kernel->compute) p->device = devices[0];
+  bool is_own = !status && strcmp(p->kernel->device, p->device->type) == 0;
+  if (!status && !p->kernel->compute && !is_own) p->device = devices[0];
   return status;
 }
 

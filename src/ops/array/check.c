@@ -1,6 +1,8 @@
 // check.c — CheckNumerics, CheckNumericsV2, EnsureShape: pass a tensor on if it is as expected.
 #include <math.h>
 
+#include "kernel/cuda/answer.h"
+#include "kernel/cuda/source.h"
 #include "ops/array/common.h"
 #include "tensor/numeric.h"
 
@@ -39,8 +41,8 @@ static const char* describe(int found, bool is_v2) {
   return found == HAS_NAN ? "NaN" : "Inf and NaN";
 }
 
-static weir_status_t* check_cpu(weir_kernel_ctx_t* ctx) {
-  int found = scan(weir_kernel_input(ctx, 0));
+// Passes the tensor on unless something was |found|.
+static weir_status_t* judge(weir_kernel_ctx_t* ctx, int found) {
   if (found) {
     bool is_v2 = strcmp(ctx->node->op_name, "CheckNumericsV2") == 0;
     weir_view_t message = weir_attrs_string(weir_kernel_attrs(ctx), "message");
@@ -50,6 +52,48 @@ static weir_status_t* check_cpu(weir_kernel_ctx_t* ctx) {
   weir_kernel_pass(ctx, 0, 0);
   return NULL;
 }
+
+static weir_status_t* check_cpu(weir_kernel_ctx_t* ctx) {
+  return judge(ctx, scan(weir_kernel_input(ctx, 0)));
+}
+
+WEIR_CUDA_SOURCE(check_numerics);
+static weir_status_t* check_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_strbuf_t text = {0};
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  weir_strbuf_printf(&text, "#define T %s\n", weir_cuda_type_name(dtype));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_check_numerics, "check_numerics",
+                         state);
+}
+
+static weir_status_t* scan_gpu(weir_answer_t* answer) {
+  weir_kernel_ctx_t* ctx = answer->ctx;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  const void* data = x->data;
+  int64_t count = x->count, *found = NULL;
+  if (count == 0) return judge(ctx, 0);
+  WEIR_TRY(weir_answer_numbers(answer, 1, &found));
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, count);
+  return weir_cuda_launch(ctx->device, *(const weir_cuda_function_t*)ctx->state, &size,
+                          WEIR_CUDA_ARGS(&data, &count, &found));
+}
+
+static weir_status_t* judge_gpu(weir_answer_t* answer, const int64_t* numbers) {
+  return judge(answer->ctx, (int)numbers[0]);
+}
+
+static void check_gpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  static const weir_answer_fns_t fns = {
+      .size = sizeof(weir_answer_t), .before = scan_gpu, .after = judge_gpu};
+  weir_answer_run(ctx, &fns, done);
+}
+
+#define CHECK_KERNELS                                                       \
+  ((const weir_kernel_def_t[]){                                             \
+      {WEIR_DEVICE_CPU, .compute = check_cpu},                              \
+      {WEIR_DEVICE_GPU, .compute_async = check_gpu, .init = check_gpu_init, \
+       .state_size = sizeof(weir_cuda_function_t)},                         \
+      {0}})
 
 static weir_status_t* check_grad(weir_grad_ctx_t* g) {
   weir_strbuf_t text = {0};
@@ -109,7 +153,7 @@ const weir_op_module_t weir_ops_array_check = {
          .summary = "Fails when a tensor holds a NaN or an infinity.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = check_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = check_cpu)},
+         .kernels = CHECK_KERNELS},
         {.name = "CheckNumericsV2",
          .attrs = "T: {bfloat16, half, float, double}; message: string",
          .inputs = "tensor: T",
@@ -118,7 +162,7 @@ const weir_op_module_t weir_ops_array_check = {
          .summary = "Fails when a tensor holds a NaN or an infinity, saying of which sign.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = check_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = check_cpu)},
+         .kernels = CHECK_KERNELS},
         {.name = "EnsureShape",
          .mixed = WEIR_MIXED_CLEAR,
          .attrs = "shape: shape; T: type",
