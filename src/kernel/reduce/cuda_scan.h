@@ -11,7 +11,8 @@ typedef struct weir_cuda_scan_t {
   weir_cuda_function_t columns, rows, totals, carries;
 } weir_cuda_scan_t;
 
-// Finds the functions for |op|, one of ADD, MUL and LOG_ADD_EXP, of floating-point numbers.
+// Finds the functions for |op|, one of ADD, MUL and LOG_ADD_EXP, of floating-point numbers, or ADD
+// of int64.
 WEIR_MUST_USE weir_status_t* weir_cuda_scan_find(weir_device_t* device, weir_binary_op_t op,
                                                  weir_dtype_t dtype, weir_cuda_scan_t* out);
 

@@ -1,4 +1,8 @@
 // where.c — Where: the places of elements that are not zero.
+#include <stdio.h>
+
+#include "kernel/cuda/source.h"
+#include "kernel/move/cuda_pick.h"
 #include "ops/array/common.h"
 #include "tensor/cast.h"
 
@@ -63,9 +67,14 @@ static void advance(const weir_tensor_t* x, int64_t* place, int64_t distance) {
   }
 }
 
+static weir_status_t* check_rank(const weir_tensor_t* x) {
+  if (x->rank > 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: 0");
+}
+
 static weir_status_t* where_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
-  if (x->rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "WhereOp : Unhandled input dimensions: 0");
+  WEIR_TRY(check_rank(x));
   const int64_t dims[] = {count_nonzero(x), x->rank};
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, dims, &out));
@@ -84,6 +93,67 @@ static weir_status_t* where_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+// ---- on a GPU ----
+
+WEIR_CUDA_SOURCE(where);
+
+// choice_t of where.cu.
+typedef struct choice_t {
+  const void* x;
+  int64_t* places;
+  int64_t most;
+  int rank;
+  int64_t dims[WEIR_MAX_RANK];
+} choice_t;
+
+typedef struct where_t {
+  weir_answer_t answer;  // first
+  choice_t choice;
+  weir_cuda_picks_t picks;
+} where_t;
+
+static weir_status_t* where_gpu_init(const weir_kernel_init_t* init, void* state) {
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  char definitions[128];
+  snprintf(definitions, sizeof(definitions), "#define T %s\n#define PARTS %d\n#define RANK %d\n",
+           weir_cuda_type_name(part_type(dtype)), weir_dtype_is_complex(dtype) ? 2 : 1,
+           WEIR_MAX_RANK);
+  return weir_cuda_pick_find(init->device, definitions, weir_cuda_source_where, state);
+}
+
+static weir_status_t* where_count(weir_answer_t* answer) {
+  where_t* self = (where_t*)answer;
+  const weir_tensor_t* x = weir_kernel_input(answer->ctx, 0);
+  weir_tensor_t* none = NULL;
+  WEIR_TRY(check_rank(x));
+  if (x->count == 0)
+    return weir_kernel_output(answer->ctx, 0, 2, (const int64_t[]){0, x->rank}, &none);
+  self->choice = (choice_t){.x = x->data, .rank = x->rank};
+  memcpy(self->choice.dims, x->dims, (size_t)x->rank * sizeof(*x->dims));
+  self->picks = (weir_cuda_picks_t){
+      .functions = answer->ctx->state, .choice = &self->choice, .count = x->count};
+  return weir_cuda_pick_count(answer, &self->picks);
+}
+
+static weir_status_t* where_write(weir_answer_t* answer, const int64_t* numbers) {
+  where_t* self = (where_t*)answer;
+  const int64_t dims[] = {numbers[0], self->choice.rank};
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(weir_kernel_output(answer->ctx, 0, 2, dims, &out));
+  if (out->count == 0) return NULL;
+  self->choice.places = out->data;
+  self->choice.most = numbers[0];
+  return weir_cuda_pick_put(answer, &self->picks);
+}
+
+static void where_gpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  static const weir_answer_fns_t fns = {
+      .size = sizeof(where_t), .before = where_count, .after = where_write};
+  weir_answer_run(ctx, &fns, done);
+}
+
+#define GPU_TYPES "T: int32, " WEIR_MOVED_TYPES
+
 const weir_op_module_t weir_ops_array_where = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -95,5 +165,9 @@ const weir_op_module_t weir_ops_array_where = {
          .outputs = "index: int64",
          .summary = "Returns the places of all elements that are true or not zero.",
          .infer_shape = where_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = where_cpu)},
+         .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = where_cpu},
+                                                {WEIR_DEVICE_GPU, .types = GPU_TYPES,
+                                                 .compute_async = where_gpu, .init = where_gpu_init,
+                                                 .state_size = sizeof(weir_cuda_pick_t)},
+                                                {0}}},
         {0}}};
