@@ -1,6 +1,10 @@
 // unique.c — Unique, UniqueV2, UniqueWithCounts, UniqueWithCountsV2: distinct elements in order of
 // first appearance.
+#include <stdio.h>
+
 #include "base/interrupt.h"
+#include "kernel/cuda/source.h"
+#include "kernel/move/cuda_pick.h"
 #include "ops/array/element_set.h"
 
 static weir_status_t* unique_shape(weir_shape_ctx_t* ctx) {
@@ -106,33 +110,180 @@ static weir_status_t* unique(weir_kernel_ctx_t* ctx, int axis) {
   return status;
 }
 
-static weir_status_t* unique_cpu(weir_kernel_ctx_t* ctx) {
-  if (weir_kernel_input(ctx, 0)->rank != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "unique expects a 1D vector.");
-  return unique(ctx, 0);
-}
-
-static weir_status_t* unique_v2_cpu(weir_kernel_ctx_t* ctx) {
+// The axis whose slices are compared, of the inputs' checked shapes.
+static weir_status_t* find_axis(const weir_kernel_ctx_t* ctx, int* out_axis) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
-  const weir_tensor_t* axis_input = weir_kernel_input(ctx, 1);
-  if (axis_input->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "axis expects a 1D vector.");
-  if (axis_input->count > 1) {
+  const weir_tensor_t* axis = ctx->input_count > 1 ? weir_kernel_input(ctx, 1) : NULL;
+  if (axis && axis->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "axis expects a 1D vector.");
+  if (axis && axis->count > 1) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "axis does not support input tensors larger than 1 elements");
   }
-  if (axis_input->count == 0) return unique_cpu(ctx);
-  int axis = 0;
-  int64_t value = weir_tensor_int_at(axis_input, 0);
+  *out_axis = 0;
+  if (!axis || axis->count == 0)
+    return x->rank == 1 ? NULL : WEIR_STATUS(INVALID_ARGUMENT, "unique expects a 1D vector.");
+  int64_t value = weir_tensor_int_at(axis, 0);
   if (value < -x->rank || value >= x->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT, "axis has to be between [0, %d)", x->rank);
   }
-  axis = (int)(value < 0 ? value + x->rank : value);
+  *out_axis = (int)(value < 0 ? value + x->rank : value);
+  return NULL;
+}
+
+static weir_status_t* unique_cpu(weir_kernel_ctx_t* ctx) {
+  int axis = 0;
+  WEIR_TRY(find_axis(ctx, &axis));
   return unique(ctx, axis);
 }
 
-#define UNIQUE_TYPES                                                                           \
+// ---- on a GPU ----
+
+WEIR_CUDA_SOURCE(unique);
+
+typedef struct unique_gpu_t {
+  weir_cuda_function_t insert, index, rows;
+  weir_cuda_pick_t pick;
+} unique_gpu_t;
+
+// As unique.cu has them.
+typedef struct rows_t {
+  const void* x;
+  int64_t count, outer, inner;
+} rows_t;
+typedef struct choice_t {
+  void *slots, *slot_of, *firsts, *numbers;
+} choice_t;
+
+typedef struct unique_call_t {
+  weir_answer_t answer;  // first
+  int axis;
+  rows_t rows;
+  choice_t choice;
+} unique_call_t;
+
+static const char* infinite_bits(weir_dtype_t dtype) {
+  switch (dtype) {
+    case WEIR_DTYPE_HALF: return "0x7c00";
+    case WEIR_DTYPE_BFLOAT16: return "0x7f80";
+    case WEIR_DTYPE_FLOAT: return "0x7f800000";
+    default: return "0x7ff0000000000000";
+  }
+}
+
+static weir_status_t* unique_gpu_init(const weir_kernel_init_t* init, void* state) {
+  unique_gpu_t* self = state;
+  const char* const names[] = {"unique_insert", "unique_index", "unique_rows"};
+  weir_cuda_function_t* const found[] = {&self->insert, &self->index, &self->rows};
+  weir_dtype_t dtype = weir_dtype_base(init->node->input_types[0]);
+  char definitions[192];
+  snprintf(definitions, sizeof(definitions),
+           "#define T %s\n#define INDEX %s\n#define IS_FLOATING %d\n#define INFINITE %s\n",
+           weir_cuda_bytes_name(weir_dtype_size(dtype)),
+           weir_cuda_type_name(init->node->output_types[1]), weir_dtype_is_floating(dtype),
+           infinite_bits(dtype));
+  for (int i = 0; i < 3; ++i) {
+    weir_strbuf_t text = {0};
+    weir_strbuf_puts(&text, definitions);
+    WEIR_TRY(weir_cuda_build(init->device, &text, weir_cuda_source_unique, names[i], found[i]));
+  }
+  return weir_cuda_pick_find(init->device, definitions, weir_cuda_source_unique, &self->pick);
+}
+
+static weir_cuda_picks_t picks_of(const unique_call_t* self) {
+  const unique_gpu_t* functions = self->answer.ctx->state;
+  return (weir_cuda_picks_t){
+      .functions = &functions->pick, .choice = &self->choice, .count = self->rows.count};
+}
+
+// Finds the first of each row's equals.
+static weir_status_t* insert_rows(unique_call_t* self) {
+  enum { FIRST_SCRATCH = 2, UNSET = 0xff };  // those before are of the picks
+  weir_answer_t* answer = &self->answer;
+  const unique_gpu_t* functions = answer->ctx->state;
+  weir_device_t* device = answer->ctx->device;
+  choice_t* c = &self->choice;
+  int64_t count = self->rows.count, slots = 16;
+  while (slots < 2 * count && slots < (int64_t)1 << 31) slots *= 2;
+  void** const made[] = {&c->slots, &c->slot_of, &c->firsts, &c->numbers};
+  for (int i = 0; i < 4; ++i)
+    WEIR_TRY(weir_answer_scratch(answer, FIRST_SCRATCH + i, WEIR_DTYPE_UINT32, i ? count : slots,
+                                 i ? WEIR_ANSWER_ANY : UNSET, made[i]));
+  uint32_t mask = (uint32_t)(slots - 1);
+  weir_cuda_size_t size = weir_cuda_size_for(device, count);
+  return weir_cuda_launch(device, functions->insert, &size,
+                          WEIR_CUDA_ARGS(&self->rows, &c->slots, &mask, &c->slot_of));
+}
+
+static weir_status_t* write_unique(weir_answer_t* answer, const int64_t* numbers);
+
+static weir_status_t* count_unique(weir_answer_t* answer) {
+  unique_call_t* self = (unique_call_t*)answer;
+  const weir_tensor_t* x = weir_kernel_input(answer->ctx, 0);
+  WEIR_TRY(find_axis(answer->ctx, &self->axis));
+  self->rows = (rows_t){.x = x->data, .count = x->dims[self->axis], .outer = 1, .inner = 1};
+  for (int i = 0; i < x->rank; ++i) {
+    if (i < self->axis) self->rows.outer *= x->dims[i];
+    if (i > self->axis) self->rows.inner *= x->dims[i];
+  }
+  if (self->rows.count > INT32_MAX)
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "unique does not support input tensors larger than %d elements", INT32_MAX);
+  if (self->rows.count == 0) return write_unique(answer, (const int64_t[]){0});
+  weir_cuda_picks_t picks = picks_of(self);
+  WEIR_TRY(insert_rows(self));
+  WEIR_TRY(weir_cuda_pick_count(answer, &picks));
+  return weir_cuda_pick_put(answer, &picks);
+}
+
+static weir_status_t* copy_distinct(const unique_call_t* self, int64_t distinct) {
+  weir_kernel_ctx_t* ctx = self->answer.ctx;
+  const unique_gpu_t* functions = ctx->state;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int64_t dims[WEIR_MAX_RANK];
+  weir_tensor_t* y = NULL;
+  for (int i = 0; i < x->rank; ++i) dims[i] = i == self->axis ? distinct : x->dims[i];
+  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, dims, &y));
+  if (y->count == 0) return NULL;
+  rows_t rows = self->rows;
+  void* firsts = self->choice.firsts;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, y->count);
+  return weir_cuda_launch(ctx->device, functions->rows, &size,
+                          WEIR_CUDA_ARGS(&rows, &firsts, &distinct, &y->data));
+}
+
+static weir_status_t* write_unique(weir_answer_t* answer, const int64_t* numbers) {
+  unique_call_t* self = (unique_call_t*)answer;
+  weir_kernel_ctx_t* ctx = answer->ctx;
+  const unique_gpu_t* functions = ctx->state;
+  weir_tensor_t *index = NULL, *counts = NULL;
+  int64_t distinct = numbers[0], count = self->rows.count;
+  WEIR_TRY(copy_distinct(self, distinct));
+  WEIR_TRY(weir_kernel_output(ctx, 1, 1, &count, &index));
+  if (ctx->output_count > 2) WEIR_TRY(weir_kernel_output(ctx, 2, 1, &distinct, &counts));
+  if (count == 0) return NULL;
+  void* count_data = counts ? counts->data : NULL;
+  if (counts && counts->count)
+    WEIR_TRY(weir_cuda_zero(ctx->device, counts->data, weir_tensor_byte_size(counts)));
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, count);
+  return weir_cuda_launch(ctx->device, functions->index, &size,
+                          WEIR_CUDA_ARGS(&self->choice, &count, &index->data, &count_data));
+}
+
+static void unique_gpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  static const weir_answer_fns_t fns = {
+      .size = sizeof(unique_call_t), .before = count_unique, .after = write_unique};
+  weir_answer_run(ctx, &fns, done);
+}
+
+#define GPU_TYPES                                                                              \
   "T: float, double, half, bfloat16, bool, int8, int16, int32, int64, uint8, uint16, uint32, " \
-  "uint64, string"
+  "uint64"
+#define UNIQUE_KERNELS(...)                                                                       \
+  ((const weir_kernel_def_t[]){                                                                   \
+      {WEIR_DEVICE_CPU, .types = GPU_TYPES ", string", .compute = unique_cpu, __VA_ARGS__},       \
+      {WEIR_DEVICE_GPU, .types = GPU_TYPES, .compute_async = unique_gpu, .init = unique_gpu_init, \
+       .state_size = sizeof(unique_gpu_t), __VA_ARGS__},                                          \
+      {0}})
 
 const weir_op_module_t weir_ops_array_unique = {
     .file = __FILE__,
@@ -143,28 +294,26 @@ const weir_op_module_t weir_ops_array_unique = {
          .outputs = "y: T; idx: out_idx",
          .summary = "Returns the distinct elements of a vector and the number of each element's.",
          .infer_shape = unique_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = UNIQUE_TYPES, .compute = unique_cpu)},
+         .kernels = UNIQUE_KERNELS(.host_inputs = NULL)},
         {.name = "UniqueV2",
          .attrs = "T: type; Taxis: {int32, int64} = DT_INT64; out_idx: {int32, int64} = DT_INT32",
          .inputs = "x: T; axis: Taxis",
          .outputs = "y: T; idx: out_idx",
          .summary = "Returns the distinct slices of a tensor along an axis.",
          .infer_shape = unique_v2_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = UNIQUE_TYPES, .compute = unique_v2_cpu,
-                                    .host_inputs = "axis")},
+         .kernels = UNIQUE_KERNELS(.host_inputs = "axis")},
         {.name = "UniqueWithCounts",
          .attrs = "T: type; out_idx: {int32, int64} = DT_INT32",
          .inputs = "x: T",
          .outputs = "y: T; idx: out_idx; count: out_idx",
          .summary = "As Unique, with the number of times each element occurs.",
          .infer_shape = unique_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = UNIQUE_TYPES, .compute = unique_cpu)},
+         .kernels = UNIQUE_KERNELS(.host_inputs = NULL)},
         {.name = "UniqueWithCountsV2",
          .attrs = "T: type; Taxis: {int32, int64} = DT_INT64; out_idx: {int32, int64} = DT_INT32",
          .inputs = "x: T; axis: Taxis",
          .outputs = "y: T; idx: out_idx; count: out_idx",
          .summary = "As UniqueV2, with the number of times each slice occurs.",
          .infer_shape = unique_v2_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = UNIQUE_TYPES, .compute = unique_v2_cpu,
-                                    .host_inputs = "axis")},
+         .kernels = UNIQUE_KERNELS(.host_inputs = "axis")},
         {0}}};
