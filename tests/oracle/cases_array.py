@@ -51,6 +51,11 @@ def identities(check, rng):
             check('CheckNumerics', [np.array([1, bad, 2]).astype(t)], {'message': 'm'})
     check('CheckNumericsV2', [np.array([1, np.inf, 2], np.float32)], {'message': 'm'})
     check('CheckNumericsV2', [np.array([1, 2], np.float32)], {'message': 'm'})
+    for bad in (0, np.nan, -np.inf):
+        x = make(rng, np.float32, (100, 300))
+        x[77, 123] = bad
+        check('CheckNumericsV2', [x], {'message': 'm'})
+    check('CheckNumerics', [np.zeros((0, 3), np.float32)], {'message': 'm'})
 
 
 def shapes(check, rng):
@@ -377,6 +382,20 @@ def searches(check, rng):
     check('Where', [np.array(True)])
     check('Where', [np.zeros((0, 2), np.bool_)])
     check('Where', [np.zeros((3, 2), np.bool_)])
+    for share in (0, 0.3, 1):  # more than a block of threads takes at once
+        check('Where', [rng.random((9, 700)) < share])
+    check('Where', [(rng.random(70000) < 0.5).astype(np.float32)])
+    check('Where', [np.where(rng.random((2,) * 8) < 0.5, 1j, 0).astype(np.complex128)])
+    for top in (2, 500, 1000000):
+        for t in (np.int32, np.int64, np.float32):
+            check('UniqueWithCounts', [rng.integers(0, top, 9000).astype(t)], {'out_idx': np.int64})
+    x = rng.integers(-2, 3, 3000).astype(np.float64)
+    x[rng.integers(0, 3000, 500)] = np.nan
+    x[rng.integers(0, 3000, 500)] = -0.
+    check('UniqueWithCounts', [x])
+    for axis in (0, 1, 2):
+        check('UniqueWithCountsV2', [rng.integers(0, 2, size=(5, 700, 3)).astype(np.float32), ints(axis)])
+        check('UniqueWithCountsV2', [np.zeros((2, 0, 3), np.float32), ints(axis)])
     check('Unique', [make(rng, object, (30,))])
     check('ListDiff', [make(rng, object, (30,)), make(rng, object, (10,))], {'out_idx': np.int64})
     check('Unique', [np.array([np.nan, 0., -0., np.nan, 1], np.float32)])
@@ -473,6 +492,14 @@ def partitions(check, rng):
         check('ParallelDynamicStitch', [ints(1, 0), ints(2), make(rng, t, (2, 2)), make(rng, t, (1, 2))], {'N': 2})
     check('DynamicPartition', [make(rng, np.float32, (2, 3, 4)), rng.integers(0, 3, size=(2, 3)).astype(np.int32)],
           {'num_partitions': 3})
+    for parts in (1, 3, 150):  # rows that several warps deal, outputs that several launches fill
+        for shape in ((5000,), (5000, 3), (1700, 8)):
+            owners = rng.integers(0, parts, size=shape[0]).astype(np.int32)
+            check('DynamicPartition', [make(rng, np.float32, shape), owners], {'num_partitions': parts})
+    owners = rng.integers(0, 3, size=5000).astype(np.int32)
+    owners[[777, 4000]] = 3, -1
+    check('DynamicPartition', [make(rng, np.float32, (5000,)), owners], {'num_partitions': 3})
+    check('DynamicPartition', [np.zeros((5000, 0), np.float32), np.minimum(owners, 2) % 3], {'num_partitions': 3})
     check('DynamicPartition', [np.float32(1), np.int32(1)], {'num_partitions': 2})
     check('DynamicPartition', [make(rng, np.float32, (2,)), ints(0, 3)], {'num_partitions': 2})
     check('DynamicPartition', [make(rng, np.float32, (2,)), ints(0, -1)], {'num_partitions': 2})
