@@ -3,19 +3,31 @@
 #include <inttypes.h>
 
 #include "kernel/move/move.h"
+#include "kernel/move/upload.h"
+#include "kernel/reduce/cuda_segment.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
 typedef struct segment_state_t {
   weir_binary_op_t op;
   bool is_mean;
+  weir_cuda_function_t upload;  // of a GPU, both
+  weir_cuda_segment_t gpu;
 } segment_state_t;
 
-#define SEGMENT_INIT(name, OP, mean)                                                       \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {                \
-    (void)init;                                                                            \
-    *(segment_state_t*)state = (segment_state_t){.op = WEIR_BINARY_##OP, .is_mean = mean}; \
-    return NULL;                                                                           \
+static weir_status_t* segment_init(const weir_kernel_init_t* init, weir_binary_op_t op,
+                                   bool is_mean, segment_state_t* s) {
+  s->op = op;
+  s->is_mean = is_mean;
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  const weir_dtype_t* types = init->node->input_types;
+  WEIR_TRY(weir_upload_find(init, &s->upload));
+  return weir_cuda_segment_find(init, op, types[0], types[1], types[1], &s->gpu);
+}
+
+#define SEGMENT_INIT(name, OP, mean)                                        \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
+    return segment_init(init, WEIR_BINARY_##OP, mean, state);               \
   }
 SEGMENT_INIT(sum_init, ADD, false)
 SEGMENT_INIT(mean_init, ADD, true)
@@ -113,6 +125,27 @@ static weir_status_t* segment_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+// The ids are in host memory: the last one is the size of the output.
+static weir_status_t* segment_gpu(weir_kernel_ctx_t* ctx) {
+  const segment_state_t* s = ctx->state;
+  const weir_tensor_t* data = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 1);
+  int64_t dims[WEIR_MAX_RANK];
+  memcpy(dims, data->dims, sizeof(int64_t) * data->rank);
+  WEIR_TRY(check_ids(data, ids, &dims[0]));
+  weir_tensor_t *y = NULL, *uploaded = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, data->rank, dims, &y));
+  if (y->count == 0) return NULL;
+  WEIR_TRY(weir_gpu_uploaded(ctx, s->upload, ids, &uploaded));
+  weir_segments_t segments = {.data = data,
+                              .ids = uploaded->data,
+                              .id_count = ids->count,
+                              .norm = s->is_mean ? WEIR_SEGMENT_MEAN : WEIR_SEGMENT_SUM};
+  weir_status_t* status = weir_cuda_segment(ctx, &s->gpu, &segments, y);
+  weir_tensor_release(uploaded);
+  return status;
+}
+
 static weir_status_t* segment_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* data = weir_shape_input(ctx, 0);
   WEIR_TRY(weir_shape_at_least(ctx, data, 1));
@@ -168,13 +201,19 @@ static weir_status_t* prod_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_mul(g, gather(g, dy), slope));
 }
 
-#define SEGMENT_OP(op_name, types_, text, grad, init_fn, constraint)                           \
+#define SEGMENT_OP(op_name, types_, text, grad, init_fn, constraint, gpu_types)                \
   {                                                                                            \
     .name = op_name, .attrs = "T: " types_ "; Tindices: {int32,int64}",                        \
     .inputs = "data: T; segment_ids: Tindices", .outputs = "output: T", .summary = text,       \
     .infer_shape = segment_shape, .build_grad = grad, .kernels = (const weir_kernel_def_t[]) { \
       {WEIR_DEVICE_CPU, .types = constraint, .compute = segment_cpu, .init = init_fn,          \
        .state_size = sizeof(segment_state_t)},                                                 \
+          {WEIR_DEVICE_GPU,                                                                    \
+           .types = "T: " gpu_types,                                                           \
+           .compute = segment_gpu,                                                             \
+           .init = init_fn,                                                                    \
+           .state_size = sizeof(segment_state_t),                                              \
+           .host_inputs = "segment_ids"},                                                      \
       {                                                                                        \
         0                                                                                      \
       }                                                                                        \
@@ -185,13 +224,13 @@ const weir_op_module_t weir_ops_math_segment = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         SEGMENT_OP("SegmentSum", "numbertype", "Sums of rows with equal, sorted ids", sum_grad,
-                   sum_init, CPU_NUMBER),
+                   sum_init, CPU_NUMBER, WEIR_SEGMENT_NUMBERS),
         SEGMENT_OP("SegmentMean", "numbertype", "Means of rows with equal, sorted ids", mean_grad,
-                   mean_init, CPU_NUMBER),
+                   mean_init, CPU_NUMBER, WEIR_SEGMENT_FLOATS),
         SEGMENT_OP("SegmentProd", "numbertype", "Products of rows with equal, sorted ids",
-                   prod_grad, prod_init, CPU_NUMBER),
+                   prod_grad, prod_init, CPU_NUMBER, WEIR_SEGMENT_NUMBERS),
         SEGMENT_OP("SegmentMax", "realnumbertype", "Maxima of rows with equal, sorted ids",
-                   extreme_grad, max_init, NULL),
+                   extreme_grad, max_init, NULL, WEIR_SEGMENT_NUMBERS),
         SEGMENT_OP("SegmentMin", "realnumbertype", "Minima of rows with equal, sorted ids",
-                   extreme_grad, min_init, NULL),
+                   extreme_grad, min_init, NULL, WEIR_SEGMENT_NUMBERS),
         {0}}};

@@ -5,26 +5,35 @@
 
 #include "base/alloc.h"
 #include "kernel/move/move.h"
+#include "kernel/move/upload.h"
+#include "kernel/reduce/cuda_segment.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
 #define CHUNK 256  // columns summed at a time where the sum has a wider type than the rows
 
-typedef enum norm_t { NORM_NONE, NORM_MEAN, NORM_SQRT } norm_t;
-
 typedef struct sparse_state_t {
-  norm_t norm;
+  weir_segment_norm_t norm;
+  weir_cuda_function_t upload;  // of a GPU, both
+  weir_cuda_segment_t gpu;
 } sparse_state_t;
+
+static weir_status_t* sparse_init(const weir_kernel_init_t* init, weir_segment_norm_t norm,
+                                  sparse_state_t* s) {
+  s->norm = norm;
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  const weir_dtype_t* types = init->node->input_types;
+  WEIR_TRY(weir_upload_find(init, &s->upload));
+  return weir_cuda_segment_find(init, WEIR_BINARY_ADD, types[0], types[2], types[1], &s->gpu);
+}
 
 #define SPARSE_INIT(name, NORM)                                             \
   static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
-    (void)init;                                                             \
-    ((sparse_state_t*)state)->norm = NORM;                                  \
-    return NULL;                                                            \
+    return sparse_init(init, WEIR_SEGMENT_##NORM, state);                   \
   }
-SPARSE_INIT(sum_init, NORM_NONE)
-SPARSE_INIT(mean_init, NORM_MEAN)
-SPARSE_INIT(sqrt_init, NORM_SQRT)
+SPARSE_INIT(sum_init, SUM)
+SPARSE_INIT(mean_init, MEAN)
+SPARSE_INIT(sqrt_init, SQRT)
 
 typedef struct sparse_job_t {
   const weir_tensor_t* indices;
@@ -38,7 +47,7 @@ typedef struct sparse_job_t {
   weir_dtype_t sum_dtype;  // float for half and bfloat16
   size_t size;
   int64_t inner;
-  norm_t norm;
+  weir_segment_norm_t norm;
 } sparse_job_t;
 
 static const char* row_at(const sparse_job_t* job, int64_t i) {
@@ -46,8 +55,8 @@ static const char* row_at(const sparse_job_t* job, int64_t i) {
 }
 
 static void divide_sum(const sparse_job_t* job, char* sum, int64_t n, int64_t count) {
-  if (job->norm == NORM_NONE || count < 2) return;
-  double divisor = job->norm == NORM_MEAN ? (double)count : sqrt((double)count);
+  if (job->norm == WEIR_SEGMENT_SUM || count < 2) return;
+  double divisor = job->norm == WEIR_SEGMENT_MEAN ? (double)count : sqrt((double)count);
   char element[16];
   weir_status_destroy(weir_cast_elements(job->sum_dtype, element, WEIR_DTYPE_DOUBLE, &divisor,
                                          1));  // a number type: no error
@@ -125,28 +134,31 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
   return NULL;
 }
 
-// Checks every index and id before anything is read, and notes where runs start. |has_rows|: the
-// number of rows was asked for.
+// |has_rows|: the number of rows was asked for.
+static weir_status_t* check_id(int64_t id, int64_t last, int64_t rows, bool has_rows) {
+  if (id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+  if (id >= rows && has_rows) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "segment ids must be < num_segments: id %" PRId64 " of %" PRId64 " segments",
+                       id, rows);
+  }
+  if (id >= 0 && id < rows) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Segment id %" PRId64 " out of range [0, %" PRId64
+                     "), possibly because 'segment_ids' input is not sorted.",
+                     id, rows);
+}
+
+// Checks every index and id before anything is read, and notes where runs start.
 static weir_status_t* find_runs(const weir_tensor_t* indices, const weir_tensor_t* ids,
                                 int64_t data_rows, int64_t rows, bool has_rows, int64_t* starts,
                                 int64_t* out_count) {
   int64_t count = 0;
-  int64_t last = -1;
+  int64_t last = INT64_MIN;
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = weir_tensor_int_at(ids, i);
     int64_t index = weir_tensor_int_at(indices, i);
-    if (i > 0 && id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
-    if (id >= rows && has_rows) {
-      return WEIR_STATUS(
-          INVALID_ARGUMENT,
-          "segment ids must be < num_segments: id %" PRId64 " of %" PRId64 " segments", id, rows);
-    }
-    if (id < 0 || id >= rows) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Segment id %" PRId64 " out of range [0, %" PRId64
-                         "), possibly because 'segment_ids' input is not sorted.",
-                         id, rows);
-    }
+    WEIR_TRY(check_id(id, last, rows, has_rows));
     if (index < 0 || index >= data_rows) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Bad: indices[%" PRId64 "] == %" PRId64 " out of range [0, %" PRId64 ")",
@@ -198,6 +210,42 @@ static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
   }
 done:
   weir_free(starts);
+  return status;
+}
+
+// ---- on GPUs ----
+
+// Where nobody says how many segments there are, the last id does, so that the ids are in host
+// memory. All else is on the device, which leaves out what is out of range.
+static weir_status_t* make_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out_y) {
+  const weir_tensor_t* data = weir_kernel_input(ctx, 0);
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  int64_t dims[WEIR_MAX_RANK], last = INT64_MIN;
+  WEIR_TRY(check_shapes(ctx));
+  memcpy(dims, data->dims, sizeof(int64_t) * data->rank);
+  WEIR_TRY(count_segments(ctx, &dims[0]));
+  for (int64_t i = 0; ctx->input_count == 3 && i < ids->count; ++i) {
+    int64_t id = weir_tensor_int_at(ids, i);
+    WEIR_TRY(check_id(id, last, dims[0], false));
+    last = id;
+  }
+  return weir_kernel_output(ctx, 0, data->rank, dims, out_y);
+}
+
+static weir_status_t* sparse_gpu(weir_kernel_ctx_t* ctx) {
+  const sparse_state_t* s = ctx->state;
+  const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  weir_tensor_t *y = NULL, *uploaded = NULL;
+  WEIR_TRY(make_output(ctx, &y));
+  if (y->count == 0) return NULL;
+  if (ctx->input_count == 3) WEIR_TRY(weir_gpu_uploaded(ctx, s->upload, ids, &uploaded));
+  weir_segments_t segments = {.data = weir_kernel_input(ctx, 0),
+                              .indices = weir_kernel_input(ctx, 1)->data,
+                              .ids = uploaded ? uploaded->data : ids->data,
+                              .id_count = ids->count,
+                              .norm = s->norm};
+  weir_status_t* status = weir_cuda_segment(ctx, &s->gpu, &segments, y);
+  weir_tensor_release(uploaded);
   return status;
 }
 
@@ -266,28 +314,31 @@ static weir_status_t* sqrt_grad(weir_grad_ctx_t* g) {
 
 #define REAL_TYPES "{float,double,int32,uint8,int16,int8,int64,bfloat16,uint16,half,uint32,uint64}"
 #define INDEX_TYPE(name) name ": {int32,int64} = DT_INT32; "
-#define SPARSE_ROW(op_name, attrs_, inputs_, text, grad, init_fn)                                 \
+#define SPARSE_ROW(op_name, attrs_, inputs_, text, grad, init_fn, host)                           \
   {                                                                                               \
     .name = op_name, .attrs = attrs_, .inputs = inputs_, .outputs = "output: T", .summary = text, \
     .infer_shape = sparse_shape, .build_grad = grad, .kernels = (const weir_kernel_def_t[]) {     \
       {WEIR_DEVICE_CPU, .compute = sparse_cpu, .init = init_fn,                                   \
        .state_size = sizeof(sparse_state_t)},                                                     \
+          {WEIR_DEVICE_GPU, .types = "T: " WEIR_SEGMENT_FLOATS,   .compute = sparse_gpu,          \
+           .init = init_fn, .state_size = sizeof(sparse_state_t), .host_inputs = host},           \
       {                                                                                           \
         0                                                                                         \
       }                                                                                           \
     }                                                                                             \
   }
-#define SPARSE_OP(op_name, types_, text, grad, init_fn)                     \
-  SPARSE_ROW(op_name,                                                       \
-             "T: " types_ "; " INDEX_TYPE("Tidx")                           \
-                 INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false", \
-             "data: T; indices: Tidx; segment_ids: Tsegmentids", text, grad, init_fn)
+#define SPARSE_OP(op_name, types_, text, grad, init_fn)                               \
+  SPARSE_ROW(op_name,                                                                 \
+             "T: " types_ "; " INDEX_TYPE("Tidx")                                     \
+                 INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false",           \
+             "data: T; indices: Tidx; segment_ids: Tsegmentids", text, grad, init_fn, \
+             "segment_ids")
 #define SPARSE_SIZED_OP(op_name, types_, text, grad, init_fn)                                \
   SPARSE_ROW(op_name "WithNumSegments",                                                      \
              "T: " types_ "; " INDEX_TYPE("Tidx") INDEX_TYPE("Tnumsegments")                 \
                  INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false",                  \
              "data: T; indices: Tidx; segment_ids: Tsegmentids; num_segments: Tnumsegments", \
-             text ", their number given", grad, init_fn)
+             text ", their number given", grad, init_fn, "num_segments")
 #define SPARSE_PAIR(op_name, types_, text, grad, init_fn) \
   SPARSE_OP(op_name, types_, text, grad, init_fn),        \
       SPARSE_SIZED_OP(op_name, types_, text, grad, init_fn)

@@ -6,30 +6,39 @@
 
 #include "base/alloc.h"
 #include "kernel/move/move.h"
+#include "kernel/move/upload.h"
+#include "kernel/reduce/cuda_segment_grad.h"
 #include "ops/math/common.h"
 #include "tensor/cast.h"
 
 #define CHUNK 256  // columns scaled at a time
 
-typedef enum norm_t { NORM_NONE, NORM_MEAN, NORM_SQRT } norm_t;
-
 typedef struct grad_state_t {
-  norm_t norm;
+  weir_segment_norm_t norm;
   bool is_sparse;
+  weir_cuda_function_t upload;  // of a GPU, both
+  weir_cuda_segment_grad_t gpu;
 } grad_state_t;
 
-#define GRAD_INIT(name, NORM, sparse)                                          \
-  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {    \
-    (void)init;                                                                \
-    *(grad_state_t*)state = (grad_state_t){.norm = NORM, .is_sparse = sparse}; \
-    return NULL;                                                               \
+static weir_status_t* grad_init(const weir_kernel_init_t* init, weir_segment_norm_t norm,
+                                bool is_sparse, grad_state_t* s) {
+  s->norm = norm;
+  s->is_sparse = is_sparse;
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  WEIR_TRY(weir_upload_find(init, &s->upload));
+  return weir_cuda_segment_grad_find(init, &s->gpu);
+}
+
+#define GRAD_INIT(name, NORM, sparse)                                       \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) { \
+    return grad_init(init, WEIR_SEGMENT_##NORM, sparse, state);             \
   }
-GRAD_INIT(sum_init, NORM_NONE, false)
-GRAD_INIT(mean_init, NORM_MEAN, false)
-GRAD_INIT(sqrt_init, NORM_SQRT, false)
-GRAD_INIT(sum_sparse_init, NORM_NONE, true)
-GRAD_INIT(mean_sparse_init, NORM_MEAN, true)
-GRAD_INIT(sqrt_sparse_init, NORM_SQRT, true)
+GRAD_INIT(sum_init, SUM, false)
+GRAD_INIT(mean_init, MEAN, false)
+GRAD_INIT(sqrt_init, SQRT, false)
+GRAD_INIT(sum_sparse_init, SUM, true)
+GRAD_INIT(mean_sparse_init, MEAN, true)
+GRAD_INIT(sqrt_sparse_init, SQRT, true)
 
 // One gathered row: its place in the output, and the row of the gradient it takes from.
 typedef struct entry_t {
@@ -56,19 +65,20 @@ typedef struct grad_job_t {
   weir_dtype_t dtype;
   size_t size;
   int64_t inner;
-  grad_state_t state;
+  weir_segment_norm_t norm;
+  bool is_sparse;
 } grad_job_t;
 
 // out += (or =, for the first) the segment's row times its scale.
 static void add_row(const grad_job_t* job, int64_t id, bool is_first, char* out) {
   const char* row = job->x + (size_t)(id * job->inner) * job->size;
   int64_t count = job->counts[id];
-  if (job->state.norm == NORM_NONE || count < 2) {
+  if (job->norm == WEIR_SEGMENT_SUM || count < 2) {
     if (is_first) memcpy(out, row, (size_t)job->inner * job->size);
     if (!is_first) job->add(out, row, out, job->inner, WEIR_SPAN_BOTH);
     return;
   }
-  double scale = job->state.norm == NORM_MEAN ? 1.0 / (double)count : 1.0 / sqrt((double)count);
+  double scale = job->norm == WEIR_SEGMENT_MEAN ? 1.0 / (double)count : 1.0 / sqrt((double)count);
   char element[16];
   weir_status_destroy(weir_cast_elements(job->dtype, element, WEIR_DTYPE_DOUBLE, &scale,
                                          1));  // a number type: no error
@@ -85,7 +95,7 @@ static void grad_range(void* arg, int64_t begin, int64_t end) {
   const grad_job_t* job = arg;
   for (int64_t run = begin; run < end; ++run) {
     int64_t first = job->starts[run];
-    int64_t row = job->state.is_sparse ? run : job->entries[first].index;
+    int64_t row = job->is_sparse ? run : job->entries[first].index;
     char* out = job->y + (size_t)(row * job->inner) * job->size;
     for (int64_t i = first; i < job->starts[run + 1]; ++i)
       add_row(job, weir_tensor_int_at(job->ids, job->entries[i].position), i == first, out);
@@ -159,6 +169,7 @@ static weir_status_t* make_outputs(weir_kernel_ctx_t* ctx, const entry_t* entrie
 }
 
 static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
+  const grad_state_t* s = ctx->state;
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
   int64_t rows = 0;
@@ -184,7 +195,8 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
                     .dtype = dtype,
                     .size = weir_dtype_size(dtype),
                     .inner = y->count / y->dims[0],
-                    .state = *(const grad_state_t*)ctx->state};
+                    .norm = s->norm,
+                    .is_sparse = s->is_sparse};
   if (runs < y->dims[0]) weir_move_zero(dtype, y->data, y->count);
   if (runs > 0) {
     double cost = 0.7 * (double)job.inner * ((double)ids->count / (double)runs) + 10;
@@ -194,6 +206,80 @@ done:
   weir_free(entries);
   weir_free(starts);
   weir_free(counts);
+  return status;
+}
+
+// ---- on GPUs ----
+
+static weir_status_t* grad_gpu(weir_kernel_ctx_t* ctx) {
+  const grad_state_t* s = ctx->state;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int64_t dims[WEIR_MAX_RANK], rows = 0;
+  WEIR_TRY(check_shapes(ctx, &rows));
+  memcpy(dims, x->dims, sizeof(int64_t) * x->rank);
+  dims[0] = rows;
+  weir_tensor_t* y = NULL;
+  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, dims, &y));
+  return weir_cuda_segment_grad(ctx, &s->gpu, s->norm, weir_kernel_input(ctx, 1),
+                                weir_kernel_input(ctx, 2)->data, y);
+}
+
+// What rows of the output the indices stand for, and which indices these are; all in host memory.
+typedef struct touched_t {
+  weir_tensor_t *places, *unique;
+} touched_t;
+
+static weir_status_t* find_touched(weir_kernel_ctx_t* ctx, int64_t rows, touched_t* out) {
+  const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
+  const weir_dtype_t dtype = weir_tensor_type(indices);
+  int64_t count = indices->count, segments = weir_kernel_input(ctx, 0)->dims[0], runs = 0;
+  entry_t* entries = weir_alloc_array((size_t)count + 1, sizeof(entry_t));
+  int64_t* starts = weir_alloc_array((size_t)count + 1, sizeof(int64_t));
+  int64_t* counts = weir_alloc_array((size_t)segments + 1, sizeof(int64_t));
+  weir_status_t* status = !entries || !starts || !counts ? weir_out_of_memory() : NULL;
+  if (!status) status = plan_rows(ctx, rows, entries, starts, counts, &runs);
+  if (!status) status = weir_tensor_create(dtype, 1, &count, &out->places);
+  if (!status) status = weir_tensor_create(dtype, 1, &runs, &out->unique);
+  for (int64_t run = 0; !status && run < runs; ++run) {
+    weir_move_set_int(out->unique, run, entries[starts[run]].index);
+    for (int64_t i = starts[run]; i < starts[run + 1]; ++i)
+      weir_move_set_int(out->places, entries[i].position, run);
+  }
+  weir_free(entries);
+  weir_free(starts);
+  weir_free(counts);
+  return status;
+}
+
+static weir_status_t* add_touched(weir_kernel_ctx_t* ctx, const touched_t* touched) {
+  const grad_state_t* s = ctx->state;
+  const weir_tensor_t* x = weir_kernel_input(ctx, 0);
+  int64_t dims[WEIR_MAX_RANK];
+  weir_tensor_t *y = NULL, *unique = NULL, *places = NULL, *ids = NULL;
+  memcpy(dims, x->dims, sizeof(int64_t) * x->rank);
+  dims[0] = touched->unique->count;
+  WEIR_TRY(weir_kernel_output(ctx, 0, x->rank, dims, &y));
+  WEIR_TRY(weir_kernel_output(ctx, 1, 1, dims, &unique));
+  WEIR_TRY(weir_gpu_upload(ctx, s->upload, touched->unique->data,
+                           weir_tensor_byte_size(touched->unique), unique->data));
+  if (y->count == 0) return NULL;
+  WEIR_TRY(weir_gpu_uploaded(ctx, s->upload, touched->places, &places));
+  weir_status_t* status = weir_gpu_uploaded(ctx, s->upload, weir_kernel_input(ctx, 2), &ids);
+  if (!status) status = weir_cuda_segment_grad(ctx, &s->gpu, s->norm, places, ids->data, y);
+  weir_tensor_release(places);
+  weir_tensor_release(ids);
+  return status;
+}
+
+// Indices and ids are in host memory: how many differ is the size of the outputs.
+static weir_status_t* touched_gpu(weir_kernel_ctx_t* ctx) {
+  int64_t rows = 0;
+  touched_t touched = {0};
+  WEIR_TRY(check_shapes(ctx, &rows));
+  weir_status_t* status = find_touched(ctx, rows, &touched);
+  if (!status) status = add_touched(ctx, &touched);
+  weir_tensor_release(touched.places);
+  weir_tensor_release(touched.unique);
   return status;
 }
 
@@ -233,7 +319,7 @@ static weir_status_t* touched_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_vector(ctx, 1, -1);
 }
 
-#define GRAD_ROW(op_name, rows_, outputs_, text, shape_fn, init_fn)                                \
+#define GRAD_ROW(op_name, rows_, outputs_, text, shape_fn, init_fn, gpu_fn, host)                  \
   {                                                                                                \
     .name = op_name,                                                                               \
     .attrs = "T: " FLOATING_TYPES                                                                  \
@@ -242,16 +328,18 @@ static weir_status_t* touched_shape(weir_shape_ctx_t* ctx) {
     .outputs = outputs_, .summary = text, .infer_shape = shape_fn,                                 \
     .kernels = (const weir_kernel_def_t[]) {                                                       \
       {WEIR_DEVICE_CPU, .compute = grad_cpu, .init = init_fn, .state_size = sizeof(grad_state_t)}, \
+          {WEIR_DEVICE_GPU, .compute = gpu_fn, .init = init_fn,                                    \
+           .state_size = sizeof(grad_state_t), .host_inputs = host rows_},                         \
       {                                                                                            \
         0                                                                                          \
       }                                                                                            \
     }                                                                                              \
   }
 #define DENSE_OP(op_name, text, init_fn) \
-  GRAD_ROW(op_name, "output_dim0", "output: T", text, dense_shape, init_fn)
+  GRAD_ROW(op_name, "output_dim0", "output: T", text, dense_shape, init_fn, grad_gpu, "")
 #define TOUCHED_OP(op_name, text, init_fn)                                               \
   GRAD_ROW(op_name, "dense_output_dim0", "output: T; sorted_unique_indices: Tidx", text, \
-           touched_shape, init_fn)
+           touched_shape, init_fn, touched_gpu, "indices, segment_ids, ")
 
 const weir_op_module_t weir_ops_math_sparse_segment_grad = {
     .file = __FILE__,
