@@ -4,6 +4,7 @@
 //   T      the type of the elements; where they replace others, one of their size
 //   INDEX  that of the indices
 //   MODE   as in weir_scatter_t: ASSIGN, ADD, SUB, MUL, DIV, MIN or MAX
+//   WRAPS  whether indices go round: -1 is the last one, and so is twice the size less one
 //
 // Where an index is out of range nothing is put. Of several slices for one place that are to
 // replace it, the last one does. A few rows are added up in their order, as on the CPU; sums of
@@ -21,6 +22,10 @@ __device__ __forceinline__ int64_t place_of(const INDEX* indices, const places_t
   int64_t at = 0;
   for (int k = 0; k < p.depth; ++k) {
     int64_t index = indices[row * p.depth + k];
+#if WRAPS
+    index %= p.dims[k];
+    if (index < 0) index += p.dims[k];
+#endif
     if ((uint64_t)index >= (uint64_t)p.dims[k]) return -1;
     at = at * p.dims[k] + index;
   }

@@ -30,32 +30,54 @@ static const char* moved_type(weir_dtype_t dtype) {
   }
 }
 
-static weir_status_t* find(const weir_kernel_init_t* init, weir_scatter_t mode, weir_dtype_t dtype,
-                           weir_dtype_t index, const char* name,
+typedef struct kind_t {
+  weir_scatter_t mode;
+  weir_dtype_t dtype, index;
+  bool wraps;
+} kind_t;
+
+static weir_status_t* find(const weir_kernel_init_t* init, const kind_t* kind, const char* name,
                            weir_cuda_function_t* out_function) {
   weir_strbuf_t definitions = {0};
+  const weir_dtype_t dtype = kind->dtype;
   const char* added = added_type(dtype);
-  weir_strbuf_printf(&definitions, "#define T %s\n#define INDEX %s\n#define MODE %d\n",
-                     mode == WEIR_SCATTER_ASSIGN ? moved_type(dtype) : weir_cuda_type_name(dtype),
-                     weir_cuda_type_name(index), (int)mode);
+  bool moves = kind->mode == WEIR_SCATTER_ASSIGN;
+  weir_strbuf_printf(&definitions,
+                     "#define T %s\n#define INDEX %s\n#define MODE %d\n#define WRAPS %d\n",
+                     moves ? moved_type(dtype) : weir_cuda_type_name(dtype),
+                     weir_cuda_type_name(kind->index), (int)kind->mode, kind->wraps);
   weir_strbuf_printf(&definitions,
                      "#define IS_FLOATING %d\n#define HAS_ATOMIC_ADD %d\n#define ADDED %s\n",
                      weir_dtype_is_floating(dtype), added != NULL, added ? added : "T");
   return weir_cuda_build(init->device, &definitions, weir_cuda_source_scatter, name, out_function);
 }
 
-weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t mode, int updates,
-                                 int indices, weir_scatter_state_t* out_state) {
-  weir_dtype_t dtype = init->node->input_types[updates], index = init->node->input_types[indices];
+static weir_status_t* find_all(const weir_kernel_init_t* init, const kind_t* kind,
+                               weir_scatter_state_t* out_state) {
+  const weir_scatter_t mode = kind->mode;
   out_state->mode = mode;
   out_state->depends_on_order =
-      weir_dtype_is_floating(dtype) && mode >= WEIR_SCATTER_ADD && mode <= WEIR_SCATTER_DIV;
+      weir_dtype_is_floating(kind->dtype) && mode >= WEIR_SCATTER_ADD && mode <= WEIR_SCATTER_DIV;
   if (out_state->depends_on_order)
-    WEIR_TRY(find(init, mode, dtype, index, "scatter_few", &out_state->scatter_few));
-  WEIR_TRY(find(init, mode, dtype, index, "scatter", &out_state->scatter));
-  return mode == WEIR_SCATTER_ASSIGN
-             ? find(init, mode, dtype, index, "find_last", &out_state->find_last)
-             : find(init, mode, dtype, index, "fill", &out_state->fill);
+    WEIR_TRY(find(init, kind, "scatter_few", &out_state->scatter_few));
+  WEIR_TRY(find(init, kind, "scatter", &out_state->scatter));
+  return mode == WEIR_SCATTER_ASSIGN ? find(init, kind, "find_last", &out_state->find_last)
+                                     : find(init, kind, "fill", &out_state->fill);
+}
+
+weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t mode, int updates,
+                                 int indices, weir_scatter_state_t* out_state) {
+  const weir_dtype_t* types = init->node->input_types;
+  kind_t kind = {.mode = mode, .dtype = types[updates], .index = types[indices]};
+  return find_all(init, &kind, out_state);
+}
+
+weir_status_t* weir_scatter_find_wrapping(const weir_kernel_init_t* init, weir_scatter_t mode,
+                                          int updates, int indices,
+                                          weir_scatter_state_t* out_state) {
+  const weir_dtype_t* types = init->node->input_types;
+  kind_t kind = {.mode = mode, .dtype = types[updates], .index = types[indices], .wraps = true};
+  return find_all(init, &kind, out_state);
 }
 
 // ---- one run ----

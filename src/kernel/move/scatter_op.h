@@ -28,6 +28,11 @@ typedef struct weir_scatter_state_t {
 WEIR_MUST_USE weir_status_t* weir_scatter_find(const weir_kernel_init_t* init, weir_scatter_t mode,
                                                int updates, int indices,
                                                weir_scatter_state_t* out_state);
+// The same for indices that go round: -1 is the last one, and so is twice the size less one.
+WEIR_MUST_USE weir_status_t* weir_scatter_find_wrapping(const weir_kernel_init_t* init,
+                                                        weir_scatter_t mode, int updates,
+                                                        int indices,
+                                                        weir_scatter_state_t* out_state);
 // Puts |updates|, a slice of |dst| for each of |places|, or one element for all, into |dst|, which
 // has |slices| of them. What has no place is left out.
 WEIR_MUST_USE weir_status_t* weir_gpu_scatter(weir_kernel_ctx_t* ctx,

@@ -104,15 +104,29 @@ static weir_status_t* empty_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, out);
 }
 
-static weir_status_t* empty_cpu(weir_kernel_ctx_t* ctx) {
+// |*out_is_zero|: elements are to be set.
+static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, bool* out_is_zero) {
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
   WEIR_TRY(read_dims(weir_kernel_input(ctx, 0), dims, &rank));
-  weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
-  if (weir_attrs_bool(weir_kernel_attrs(ctx), "init"))
-    weir_move_zero(weir_tensor_type(out), out->data, out->count);
+  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, out));
+  *out_is_zero = (*out)->count > 0 && weir_attrs_bool(weir_kernel_attrs(ctx), "init");
   return NULL;
+}
+
+static weir_status_t* empty_cpu(weir_kernel_ctx_t* ctx) {
+  weir_tensor_t* out = NULL;
+  bool is_zero = false;
+  WEIR_TRY(empty_output(ctx, &out, &is_zero));
+  if (is_zero) weir_move_zero(weir_tensor_type(out), out->data, out->count);
+  return NULL;
+}
+
+static weir_status_t* empty_gpu(weir_kernel_ctx_t* ctx) {
+  weir_tensor_t* out = NULL;
+  bool is_zero = false;
+  WEIR_TRY(empty_output(ctx, &out, &is_zero));
+  return is_zero ? weir_cuda_zero(ctx->device, out->data, weir_tensor_byte_size(out)) : NULL;
 }
 
 // ---- ZerosLike, OnesLike ----
@@ -181,15 +195,15 @@ static weir_status_t* ones_like_gpu(weir_kernel_ctx_t* ctx) {
   return launch_fill(ctx, out, element);
 }
 
-#define GPU_TYPES                                                                               \
-  "T: float, double, half, bfloat16, int8, int16, int64, uint8, uint16, uint32, uint64, bool, " \
+#define GPU_TYPES                                                                            \
+  "float, double, half, bfloat16, int8, int16, int64, uint8, uint16, uint32, uint64, bool, " \
   "complex64, complex128"
 // int32, the type of shapes and counters, stays in host memory.
 #define KERNELS(cpu, gpu, gpu_init, state, host, all, result)                      \
   (const weir_kernel_def_t[]) {                                                    \
     {WEIR_DEVICE_CPU, .compute = cpu, .host_inputs = host},                        \
-        {WEIR_DEVICE_GPU,  .types = GPU_TYPES,  .compute = gpu,                    \
-         .init = gpu_init, .state_size = state, .host_inputs = host},              \
+        {WEIR_DEVICE_GPU,  .types = "T: " GPU_TYPES, .compute = gpu,               \
+         .init = gpu_init, .state_size = state,      .host_inputs = host},         \
         {WEIR_DEVICE_GPU, .types = "T: int32", .compute = cpu, .host_inputs = all, \
          .host_outputs = result},                                                  \
     {                                                                              \
@@ -217,7 +231,14 @@ const weir_op_module_t weir_ops_array_fill = {
          .flags = WEIR_OP_STATEFUL,
          .summary = "Creates a tensor whose elements are not set unless init is true.",
          .infer_shape = empty_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = empty_cpu, .host_inputs = "shape")},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = empty_cpu, .host_inputs = "shape"},
+                 {WEIR_DEVICE_GPU, .types = "dtype: " GPU_TYPES, .compute = empty_gpu,
+                  .is_recordable = true, .host_inputs = "shape"},
+                 {WEIR_DEVICE_GPU, .types = "dtype: int32", .compute = empty_cpu,
+                  .host_inputs = "shape", .host_outputs = "output"},
+                 {0}}},
         {.name = "ZerosLike",
          .mixed = WEIR_MIXED_CLEAR,
          .attrs = "T: type",

@@ -1,5 +1,6 @@
 // inplace.c — InplaceUpdate, InplaceAdd, InplaceSub: rows of a tensor replaced or added to.
 #include "kernel/elementwise/update.h"
+#include "kernel/move/scatter_op.h"
 #include "ops/array/common.h"
 
 typedef enum inplace_t { INPLACE_UPDATE, INPLACE_ADD, INPLACE_SUB } inplace_t;
@@ -52,6 +53,17 @@ static weir_status_t* put_rows(inplace_t mode, const weir_tensor_t* i, const wei
   return NULL;
 }
 
+// The same on a GPU, whose rows alone have a state.
+static weir_status_t* put_rows_on_gpu(weir_kernel_ctx_t* ctx, weir_tensor_t* out) {
+  const weir_tensor_t* i = weir_kernel_input(ctx, 1);
+  weir_move_places_t places = {.indices = i,
+                               .count = i->count,
+                               .depth = 1,
+                               .dims = out->dims,
+                               .inner = out->count / out->dims[0]};
+  return weir_gpu_scatter(ctx, ctx->state, &places, weir_kernel_input(ctx, 2), false, out);
+}
+
 // The output takes x's memory only where nobody else reads it: other readers keep their values.
 static weir_status_t* inplace(weir_kernel_ctx_t* ctx, inplace_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
@@ -62,30 +74,45 @@ static weir_status_t* inplace(weir_kernel_ctx_t* ctx, inplace_t mode) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
   if (out->data != data) {
-    WEIR_TRY(
-        weir_move_copy(weir_kernel_pool(ctx), weir_tensor_type(out), data, out->data, out->count));
+    WEIR_TRY(weir_kernel_move_copy(ctx, weir_tensor_type(out), data, out->data, out->count));
   }
-  return out->count == 0 || v->count == 0 ? NULL : put_rows(mode, i, v, out);
+  if (out->count == 0 || v->count == 0) return NULL;
+  return ctx->state ? put_rows_on_gpu(ctx, out) : put_rows(mode, i, v, out);
 }
 
-static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_UPDATE); }
-static weir_status_t* add_cpu(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_ADD); }
-static weir_status_t* sub_cpu(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_SUB); }
+static weir_status_t* update(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_UPDATE); }
+static weir_status_t* add(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_ADD); }
+static weir_status_t* sub(weir_kernel_ctx_t* ctx) { return inplace(ctx, INPLACE_SUB); }
 
-// Rows of the table below.
-#define INPLACE(op, fn, text)                                                            \
-  {                                                                                      \
-    .name = op, .attrs = "T: type", .inputs = "x: T; i: int32; v: T", .outputs = "y: T", \
-    .summary = text, .infer_shape = weir_shape_fn_unchanged,                             \
-    .kernels = (const weir_kernel_def_t[]) {                                             \
-      {WEIR_DEVICE_CPU, .compute = fn}, { 0 }                                            \
-    }                                                                                    \
+#define INPLACE_GPU_INIT(name, MODE)                                           \
+  static weir_status_t* name(const weir_kernel_init_t* init, void* state) {    \
+    return weir_scatter_find_wrapping(init, WEIR_SCATTER_##MODE, 2, 1, state); \
+  }
+INPLACE_GPU_INIT(update_gpu, ASSIGN)
+INPLACE_GPU_INIT(add_gpu, ADD)
+INPLACE_GPU_INIT(sub_gpu, SUB)
+
+// Rows of the table below. int32 is in host memory, as in TensorFlow.
+#define INPLACE(op, fn, gpu_types, text)                                                  \
+  {                                                                                       \
+    .name = op, .attrs = "T: type", .inputs = "x: T; i: int32; v: T", .outputs = "y: T",  \
+    .summary = text, .infer_shape = weir_shape_fn_unchanged,                              \
+    .kernels = (const weir_kernel_def_t[]) {                                              \
+      {WEIR_DEVICE_CPU, .compute = fn},                                                   \
+          {WEIR_DEVICE_GPU, .types = "T: " gpu_types, .compute = fn, .init = fn##_gpu,    \
+           .state_size = sizeof(weir_scatter_state_t)},                                   \
+          {WEIR_DEVICE_GPU, .types = "T: int32", .compute = fn, .host_inputs = "x, i, v", \
+           .host_outputs = "y"},                                                          \
+      {                                                                                   \
+        0                                                                                 \
+      }                                                                                   \
+    }                                                                                     \
   }
 
 const weir_op_module_t weir_ops_array_inplace = {
     .file = __FILE__,
-    .ops =
-        (const weir_op_def_t[]){INPLACE("InplaceUpdate", update_cpu, "Replaces rows of a tensor."),
-                                INPLACE("InplaceAdd", add_cpu, "Adds to rows of a tensor."),
-                                INPLACE("InplaceSub", sub_cpu, "Subtracts from rows of a tensor."),
-                                {0}}};
+    .ops = (const weir_op_def_t[]){
+        INPLACE("InplaceUpdate", update, WEIR_MOVED_TYPES, "Replaces rows of a tensor."),
+        INPLACE("InplaceAdd", add, WEIR_SCATTERED_NUMBERS, "Adds to rows of a tensor."),
+        INPLACE("InplaceSub", sub, WEIR_SCATTERED_NUMBERS, "Subtracts from rows of a tensor."),
+        {0}}};

@@ -1,4 +1,6 @@
 // sparse_to_dense.c — SparseToDense: listed values in a tensor of a default.
+#include "kernel/cuda/source.h"
+#include "kernel/move/scatter_op.h"
 #include "ops/array/common.h"
 
 static weir_status_t* sparse_to_dense_shape(weir_shape_ctx_t* ctx) {
@@ -100,6 +102,42 @@ static weir_status_t* sparse_to_dense_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+// ---- on GPUs ----
+
+WEIR_CUDA_SOURCE(fill);
+typedef struct sparse_to_dense_gpu_t {
+  weir_cuda_function_t fill;
+  weir_scatter_state_t scatter;
+} sparse_to_dense_gpu_t;
+
+static weir_status_t* sparse_to_dense_gpu_init(const weir_kernel_init_t* init, void* state) {
+  sparse_to_dense_gpu_t* self = state;
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n",
+                     weir_cuda_bytes_name(weir_dtype_size(init->node->output_types[0])));
+  WEIR_TRY(weir_cuda_build(init->device, &text, weir_cuda_source_fill, "fill_with", &self->fill));
+  return weir_scatter_find(init, WEIR_SCATTER_ASSIGN, 2, 0, &self->scatter);
+}
+
+// Values whose indices are out of range are left out; whether those are sorted, nobody looks.
+static weir_status_t* sparse_to_dense_gpu(weir_kernel_ctx_t* ctx) {
+  const sparse_to_dense_gpu_t* self = ctx->state;
+  const weir_tensor_t* value = weir_kernel_input(ctx, 3);
+  sparse_t s;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(read_sparse(ctx, &s));
+  WEIR_TRY(weir_kernel_output(ctx, 0, s.rank, s.dims, &out));
+  if (out->count == 0) return NULL;
+  _Alignas(16) char element[16] = {0};
+  memcpy(element, value->data, weir_dtype_size(weir_tensor_type(value)));
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, out->count / 4 + 1);
+  WEIR_TRY(weir_cuda_launch(ctx->device, self->fill, &size,
+                            WEIR_CUDA_ARGS(&out->data, &out->count, element)));
+  weir_move_places_t places = {
+      .indices = s.indices, .count = s.count, .depth = s.rank, .dims = s.dims, .inner = 1};
+  return weir_gpu_scatter(ctx, &self->scatter, &places, s.values, s.values->rank == 0, out);
+}
+
 static weir_status_t* sparse_to_dense_grad(weir_grad_ctx_t* g) {
   weir_edge_t dy = weir_grad_dy(g, 0);
   weir_edge_t dvalues = weir_grad_node(g, "GatherNd", WEIR_EDGES(dy, weir_grad_input(g, 0)));
@@ -121,5 +159,12 @@ const weir_op_module_t weir_ops_array_sparse_to_dense = {
          .summary = "Puts listed values into a tensor filled with a default.",
          .infer_shape = sparse_to_dense_shape,
          .build_grad = sparse_to_dense_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = sparse_to_dense_cpu, .host_inputs = "output_shape")},
+         .kernels =
+             (const weir_kernel_def_t[]){
+                 {WEIR_DEVICE_CPU, .compute = sparse_to_dense_cpu, .host_inputs = "output_shape"},
+                 {WEIR_DEVICE_GPU, .types = "T: int32, " WEIR_MOVED_TYPES,
+                  .compute = sparse_to_dense_gpu, .init = sparse_to_dense_gpu_init,
+                  .state_size = sizeof(sparse_to_dense_gpu_t),
+                  .host_inputs = "output_shape, default_value"},
+                 {0}}},
         {0}}};

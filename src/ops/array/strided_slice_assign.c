@@ -1,5 +1,6 @@
 // strided_slice_assign.c — StridedSliceAssign, ResourceStridedSliceAssign,
 // TensorStridedSliceUpdate: values put where Python's slices point.
+#include "kernel/move/move_op.h"
 #include "kernel/move/strided_slice.h"
 #include "ops/array/common.h"
 
@@ -91,8 +92,8 @@ static weir_status_t* put(const weir_kernel_ctx_t* ctx, const weir_strided_slice
     if (axis >= 0 && value->dims[i] != 1) box[axis].src_stride = stride;
     stride *= value->dims[i];
   }
-  return weir_move_box(weir_kernel_pool(ctx), dtype, slice->rank, box, value->data,
-                       (char*)target->data + (size_t)offset * weir_dtype_size(dtype));
+  return weir_kernel_move_box(ctx, dtype, slice->rank, box, value->data,
+                              (char*)target->data + (size_t)offset * weir_dtype_size(dtype));
 }
 
 static weir_status_t* assign_locked(weir_kernel_ctx_t* ctx, weir_variable_t* variable, int mode) {
@@ -110,13 +111,13 @@ static weir_status_t* assign_locked(weir_kernel_ctx_t* ctx, weir_variable_t* var
   return is_empty ? NULL : put(ctx, &slice, variable->tensor);
 }
 
-static weir_status_t* assign_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* assign(weir_kernel_ctx_t* ctx) {
   weir_variable_t* variable = NULL;
   WEIR_TRY(weir_kernel_live_variable(ctx, 0, &variable));
   return weir_kernel_update_variable(ctx, variable, assign_locked, 0);
 }
 
-static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* update(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const void* data = x->data;
   weir_strided_slice_t slice;
@@ -125,8 +126,7 @@ static weir_status_t* update_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, x->rank, x->dims, &out));
   if (out->data != data) {
-    WEIR_TRY(
-        weir_move_copy(weir_kernel_pool(ctx), weir_tensor_type(out), data, out->data, out->count));
+    WEIR_TRY(weir_kernel_move_copy(ctx, weir_tensor_type(out), data, out->data, out->count));
   }
   return is_empty ? NULL : put(ctx, &slice, out);
 }
@@ -188,6 +188,12 @@ static weir_status_t* update_grad(weir_grad_ctx_t* g) {
   "begin_mask: int = 0; end_mask: int = 0; ellipsis_mask: int = 0; new_axis_mask: int = 0; " \
   "shrink_axis_mask: int = 0"
 #define SPEC_INPUTS "begin: Index; end: Index; strides: Index; value: T"
+// Variables of int32 are the CPU's.
+#define ASSIGN_KERNELS(host)                                                                 \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = assign, .host_inputs = host},    \
+                               WEIR_MOVE_GPU_ROW("T: " WEIR_MOVED_TYPES, weir_move_gpu_init, \
+                                                 .compute = assign, .host_inputs = host),    \
+                               {0}})
 
 const weir_op_module_t weir_ops_array_strided_slice_assign = {
     .file = __FILE__,
@@ -198,15 +204,14 @@ const weir_op_module_t weir_ops_array_strided_slice_assign = {
          .outputs = "output_ref: Ref(T)",
          .summary = "Assigns to a slice of a variable.",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "begin, end, strides")},
+         .kernels = ASSIGN_KERNELS("begin, end, strides")},
         {.name = "ResourceStridedSliceAssign",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "ref: resource; " SPEC_INPUTS,
          .flags = WEIR_OP_STATEFUL,
          .summary = "Assigns to a slice of a variable.",
          .infer_shape = weir_shape_fn_none,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = assign_cpu, .host_inputs = "ref, begin, end, strides")},
+         .kernels = ASSIGN_KERNELS("ref, begin, end, strides")},
         {.name = "TensorStridedSliceUpdate",
          .attrs = "T: type; Index: {int32, int64}; " MASKS,
          .inputs = "input: T; " SPEC_INPUTS,
@@ -214,5 +219,6 @@ const weir_op_module_t weir_ops_array_strided_slice_assign = {
          .summary = "Returns a tensor with a slice replaced.",
          .infer_shape = weir_shape_fn_unchanged,
          .build_grad = update_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = update_cpu, .host_inputs = "begin, end, strides")},
+         .kernels = WEIR_MOVE_HOST_KERNELS("T", update, "input, begin, end, strides, value",
+                                           "output", .host_inputs = "begin, end, strides")},
         {0}}};
