@@ -1,4 +1,5 @@
 // top_k.c — TopKV2, the older TopK and ApproxTopK: the largest elements of rows.
+#include "kernel/reduce/cuda_top_k.h"
 #include "ops/array/common.h"
 #include "ops/array/sort_key.h"
 
@@ -140,7 +141,8 @@ static void top_k_range(void* arg, int64_t begin, int64_t end) {
   weir_free(entries);
 }
 
-static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {
+// Checks the input, and makes the outputs.
+static weir_status_t* make_outputs(weir_kernel_ctx_t* ctx, int64_t k, top_k_job_t* job) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t dims[WEIR_MAX_RANK];
   char text[WEIR_SHAPE_TEXT_SIZE];
@@ -149,39 +151,52 @@ static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input must be >= 1-D, got shape %s",
                        weir_tensor_shape_text(in, text));
   }
-  int64_t columns = in->dims[in->rank - 1];
-  if (columns < k) {
+  job->in = in;
+  job->columns = in->dims[in->rank - 1];
+  job->k = k;
+  if (job->columns < k) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "input must have at least k columns. Had %lld, needed %lld",
-                       (long long)columns, (long long)k);
+                       (long long)job->columns, (long long)k);
   }
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   dims[in->rank - 1] = k;
-  top_k_job_t job = {.in = in, .columns = columns, .k = k};
+  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &job->values));
+  return weir_kernel_output(ctx, 1, in->rank, dims, &job->indices);
+}
+
+// Only a GPU's rows have a state.
+static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {
+  top_k_job_t job = {0};
   atomic_init(&job.failed, false);
-  WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, dims, &job.values));
-  WEIR_TRY(weir_kernel_output(ctx, 1, in->rank, dims, &job.indices));
+  WEIR_TRY(make_outputs(ctx, k, &job));
+  if (ctx->state) return weir_cuda_top_k(ctx, ctx->state, job.in, job.values, job.indices);
   if (job.values->count == 0) return NULL;
-  double cost_ns = 4 * (double)columns + 30 * (double)k;
+  double cost_ns = 4 * (double)job.columns + 30 * (double)k;
   weir_pool_for(weir_kernel_pool(ctx), job.values->count / k, cost_ns, top_k_range, &job);
   return atomic_load(&job.failed) ? weir_out_of_memory() : NULL;
 }
 
-static weir_status_t* top_k_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* top_k(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* k = weir_kernel_input(ctx, 1);
   if (k->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got rank %d", k->rank);
   return top_k_compute(ctx, weir_move_int_at(k, 0));
 }
 
-static weir_status_t* top_k_v1_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* top_k_v1(weir_kernel_ctx_t* ctx) {
   return top_k_compute(ctx, weir_attrs_int(weir_kernel_attrs(ctx), "k"));
+}
+
+static weir_status_t* top_k_gpu_init(const weir_kernel_init_t* init, void* state) {
+  const weir_node_def_t* node = init->node;
+  return weir_cuda_top_k_find(init->device, node->input_types[0], node->output_types[1], state);
 }
 
 // Of what ApproxTopK asks for, a CPU has the largest elements along the last dimension, exactly.
 static weir_status_t* approx_top_k_cpu(weir_kernel_ctx_t* ctx) {
   const weir_attrs_t attrs = weir_kernel_attrs(ctx);
   if (weir_attrs_bool(attrs, "is_max_k") && weir_attrs_int(attrs, "reduction_dimension") == -1) {
-    return top_k_v1_cpu(ctx);
+    return top_k_v1(ctx);
   }
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "ApproxTopK has a kernel for is_max_k and reduction_dimension -1 alone");
@@ -233,6 +248,12 @@ static weir_status_t* top_k_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 0, weir_grad_node(g, "Reshape", WEIR_EDGES(dx, x_shape)));
 }
 
+#define TOP_K_KERNELS(...)                                                             \
+  ((const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, __VA_ARGS__},                         \
+                               {WEIR_DEVICE_GPU, .init = top_k_gpu_init,               \
+                                .state_size = sizeof(weir_cuda_top_k_t), __VA_ARGS__}, \
+                               {0}})
+
 const weir_op_module_t weir_ops_array_top_k = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -246,7 +267,7 @@ const weir_op_module_t weir_ops_array_top_k = {
          .summary = "As TopKV2, with k an attribute.",
          .infer_shape = top_k_v1_shape,
          .build_grad = top_k_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = top_k_v1_cpu)},
+         .kernels = TOP_K_KERNELS(.compute = top_k_v1)},
         {.name = "TopKV2",
          .mixed = WEIR_MIXED_CLEAR,
          .attrs = "sorted: bool = true; T: {float, double, int32, uint8, int16, int8, int64, "
@@ -259,7 +280,7 @@ const weir_op_module_t weir_ops_array_top_k = {
              "Returns the k largest elements of each row and their places, the largest first.",
          .infer_shape = top_k_shape,
          .build_grad = top_k_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = top_k_cpu, .host_inputs = "k")},
+         .kernels = TOP_K_KERNELS(.compute = top_k, .host_inputs = "k")},
         {.name = "ApproxTopK",
          .attrs = "k: int >= 0; reduction_dimension: int = -1; recall_target: float = 0.95; "
                   "is_max_k: bool = true; reduction_input_size_override: int = -1; "
