@@ -2,7 +2,7 @@
 // between four pixels.
 #include <math.h>
 
-#include "ops/image/resize.h"
+#include "ops/image/cuda_resize.h"
 #include "tensor/cast.h"
 
 // Between which two elements of an axis one element of the resized axis lies.
@@ -195,6 +195,50 @@ static weir_status_t* resize_grad_cpu(weir_kernel_ctx_t* ctx) {
   return status;
 }
 
+// ---- GPU ----
+static weir_status_t* resize_gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(weir_resize_init(init, state));
+  return weir_cuda_resize_find(init, "bilinear", init->node->input_types[0], state);
+}
+
+static weir_status_t* resize_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(weir_resize_init(init, state));
+  return weir_cuda_resize_find(init, "bilinear_grad", init->node->output_types[0], state);
+}
+
+static weir_status_t* resize_gpu(weir_kernel_ctx_t* ctx) {
+  weir_resize_sizes_t s;
+  weir_tensor_t* out;
+  WEIR_TRY(weir_resize_read(ctx, &s));
+  const int64_t dims[4] = {s.batch, s.out_h, s.out_w, s.channels};
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
+  return weir_cuda_resize_run(ctx, &s, weir_kernel_input(ctx, 0), out);
+}
+
+static weir_status_t* resize_grad_gpu(weir_kernel_ctx_t* ctx) {
+  weir_resize_sizes_t s;
+  weir_tensor_t* out;
+  WEIR_TRY(weir_resize_read_grad(ctx, &s));
+  const int64_t dims[4] = {s.batch, s.image_h, s.image_w, s.channels};
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
+  return weir_cuda_resize_run(ctx, &s, weir_kernel_input(ctx, 0), out);
+}
+
+#define KERNELS(NAME, host)                                             \
+  (const weir_kernel_def_t[]) {                                         \
+    {WEIR_DEVICE_CPU, .compute = NAME##_cpu, .init = weir_resize_init,  \
+     .state_size = sizeof(weir_resize_options_t), .host_inputs = host}, \
+        {WEIR_DEVICE_GPU,                                               \
+         .types = "T: bfloat16, half, float, double",                   \
+         .compute = NAME##_gpu,                                         \
+         .init = NAME##_gpu_init,                                       \
+         .state_size = sizeof(weir_cuda_resize_t),                      \
+         .host_inputs = host},                                          \
+    {                                                                   \
+      0                                                                 \
+    }                                                                   \
+  }
+
 const weir_op_module_t weir_ops_image_resize_bilinear = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -206,9 +250,7 @@ const weir_op_module_t weir_ops_image_resize_bilinear = {
          .outputs = "resized_images: float",
          .infer_shape = weir_resize_shape,
          .build_grad = resize_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = resize_cpu, .init = weir_resize_init,
-                             .state_size = sizeof(weir_resize_options_t), .host_inputs = "size")},
+         .kernels = KERNELS(resize, "size")},
         {.name = "ResizeBilinearGrad",
          .summary = "Gradient of ResizeBilinear by its images",
          .attrs = "T: {float, bfloat16, half, double}; " WEIR_RESIZE_ATTRS,
@@ -216,6 +258,5 @@ const weir_op_module_t weir_ops_image_resize_bilinear = {
          .outputs = "output: T",
          .flags = WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_resize_grad_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = resize_grad_cpu, .init = weir_resize_init,
-                                    .state_size = sizeof(weir_resize_options_t))},
+         .kernels = KERNELS(resize_grad, NULL)},
         {0}}};

@@ -4,7 +4,7 @@
 
 #include "kernel/elementwise/element_add.h"
 #include "kernel/move/move.h"
-#include "ops/image/resize.h"
+#include "ops/image/cuda_resize.h"
 
 typedef struct nearest_t {
   weir_resize_sizes_t s;
@@ -55,17 +55,22 @@ static void nearest_rows(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-static weir_status_t* nearest_cpu(weir_kernel_ctx_t* ctx) {
-  nearest_t n = {0};
-  weir_tensor_t* out = NULL;
-  WEIR_TRY(weir_resize_read(ctx, &n.s));
-  const weir_tensor_t* images = weir_kernel_input(ctx, 0);
-  const weir_resize_sizes_t* s = &n.s;
+static weir_status_t* make_output(weir_kernel_ctx_t* ctx, weir_resize_sizes_t* s,
+                                  weir_tensor_t** out) {
+  WEIR_TRY(weir_resize_read(ctx, s));
   if (s->image_h >= 1 << 24 || s->image_w >= 1 << 24) {
     return WEIR_STATUS(INVALID_ARGUMENT, "nearest neighbor requires max height & width of 2^24");
   }
   const int64_t dims[4] = {s->batch, s->out_h, s->out_w, s->channels};
-  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
+  return weir_kernel_output(ctx, 0, 4, dims, out);
+}
+
+static weir_status_t* nearest_cpu(weir_kernel_ctx_t* ctx) {
+  nearest_t n = {0};
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(make_output(ctx, &n.s, &out));
+  const weir_tensor_t* images = weir_kernel_input(ctx, 0);
+  const weir_resize_sizes_t* s = &n.s;
   if (out->count == 0) return NULL;
   n.pixel_size = s->channels * (int64_t)weir_dtype_size(weir_tensor_type(images));
   n.src = images->data;
@@ -131,14 +136,19 @@ static weir_status_t* read_grad_sizes(const weir_kernel_ctx_t* ctx, weir_resize_
   return WEIR_STATUS(INVALID_ARGUMENT, "shape_t's elements must be positive");
 }
 
+static weir_status_t* make_grad_output(weir_kernel_ctx_t* ctx, weir_resize_sizes_t* s,
+                                       weir_tensor_t** out) {
+  WEIR_TRY(read_grad_sizes(ctx, s));
+  const int64_t dims[4] = {s->batch, s->image_h, s->image_w, s->channels};
+  return weir_kernel_output(ctx, 0, 4, dims, out);
+}
+
 static weir_status_t* nearest_grad_cpu(weir_kernel_ctx_t* ctx) {
   nearest_t n = {0};
   weir_tensor_t* out = NULL;
-  WEIR_TRY(read_grad_sizes(ctx, &n.s));
+  WEIR_TRY(make_grad_output(ctx, &n.s, &out));
   const weir_tensor_t* dy = weir_kernel_input(ctx, 0);
   const weir_resize_sizes_t* s = &n.s;
-  const int64_t dims[4] = {s->batch, s->image_h, s->image_w, s->channels};
-  WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
   if (out->count == 0) return NULL;
   n.pixel_size = s->channels * (int64_t)weir_dtype_size(weir_tensor_type(dy));
   n.add = weir_element_add_fn(weir_tensor_type(dy));
@@ -155,6 +165,46 @@ static weir_status_t* nearest_grad_cpu(weir_kernel_ctx_t* ctx) {
   nearest_free(&n);
   return status;
 }
+
+// ---- GPU ----
+static weir_status_t* nearest_gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(weir_resize_init(init, state));
+  return weir_cuda_resize_find(init, "nearest", init->node->output_types[0], state);
+}
+
+static weir_status_t* nearest_grad_gpu_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(nearest_grad_init(init, state));
+  return weir_cuda_resize_find(init, "nearest_grad", init->node->output_types[0], state);
+}
+
+static weir_status_t* nearest_gpu(weir_kernel_ctx_t* ctx) {
+  weir_resize_sizes_t s;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(make_output(ctx, &s, &out));
+  return weir_cuda_resize_run(ctx, &s, weir_kernel_input(ctx, 0), out);
+}
+
+static weir_status_t* nearest_grad_gpu(weir_kernel_ctx_t* ctx) {
+  weir_resize_sizes_t s;
+  weir_tensor_t* out = NULL;
+  WEIR_TRY(make_grad_output(ctx, &s, &out));
+  return weir_cuda_resize_run(ctx, &s, weir_kernel_input(ctx, 0), out);
+}
+
+#define KERNELS(NAME, init_)                                              \
+  (const weir_kernel_def_t[]) {                                           \
+    {WEIR_DEVICE_CPU, .compute = NAME##_cpu, .init = init_,               \
+     .state_size = sizeof(weir_resize_options_t), .host_inputs = "size"}, \
+        {WEIR_DEVICE_GPU,                                                 \
+         .types = "T: bfloat16, half, float, double",                     \
+         .compute = NAME##_gpu,                                           \
+         .init = NAME##_gpu_init,                                         \
+         .state_size = sizeof(weir_cuda_resize_t),                        \
+         .host_inputs = "size"},                                          \
+    {                                                                     \
+      0                                                                   \
+    }                                                                     \
+  }
 
 // dx = ResizeNearestNeighborGrad(dy, height and width of the images)
 static weir_status_t* nearest_grad(weir_grad_ctx_t* g) {
@@ -180,16 +230,12 @@ const weir_op_module_t weir_ops_image_resize_nearest_neighbor = {
          .outputs = "resized_images: T",
          .infer_shape = weir_resize_shape,
          .build_grad = nearest_grad,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = nearest_cpu, .init = weir_resize_init,
-                             .state_size = sizeof(weir_resize_options_t), .host_inputs = "size")},
+         .kernels = KERNELS(nearest, weir_resize_init)},
         {.name = "ResizeNearestNeighborGrad",
          .summary = "Gradient of ResizeNearestNeighbor by its images",
          .attrs = "T: {uint8, int8, int32, half, float, double, bfloat16}; " WEIR_RESIZE_ATTRS,
          .inputs = "grads: T; size: int32",
          .outputs = "output: T",
          .infer_shape = weir_resize_shape,
-         .kernels =
-             WEIR_CPU_KERNEL(.compute = nearest_grad_cpu, .init = nearest_grad_init,
-                             .state_size = sizeof(weir_resize_options_t), .host_inputs = "size")},
+         .kernels = KERNELS(nearest_grad, nearest_grad_init)},
         {0}}};
