@@ -1,36 +1,16 @@
 // adjust.c — AdjustContrastv2, AdjustHue and AdjustSaturation: colours of images.
+#include "ops/image/adjust.h"
+
 #include <math.h>
 
 #include "kernel/simd.h"
-#include "op/kernel.h"
 #include "op/shape_ctx.h"
 
-// ---- shapes and checks ----
+// ---- shapes ----
 static weir_status_t* adjust_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_at_least(ctx, weir_shape_input(ctx, 0), 3));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
-}
-
-// Images of rank 3 or more and a scalar; three channels for those that mix colours.
-static weir_status_t* check_inputs(const weir_kernel_ctx_t* ctx, const char* scalar_name,
-                                   bool is_rgb) {
-  const weir_tensor_t *images = weir_kernel_input(ctx, 0), *scalar = weir_kernel_input(ctx, 1);
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  if (images->rank < 3) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "input must be at least 3-D, got shape%s",
-                       weir_tensor_shape_text(images, text));
-  }
-  if (scalar->rank != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s must be scalar: %s", scalar_name,
-                       weir_tensor_shape_text(scalar, text));
-  }
-  if (is_rgb && images->dims[images->rank - 1] != 3) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "input must have 3 channels but instead has %lld channels.",
-                       (long long)images->dims[images->rank - 1]);
-  }
-  return NULL;
 }
 
 // ---- contrast ----
@@ -98,7 +78,7 @@ static void contrast_images(void* arg, int64_t begin, int64_t end) {
 }
 
 static weir_status_t* contrast_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_inputs(ctx, "contrast_factor", false));
+  WEIR_TRY(check_adjusted(ctx, "contrast_factor", false));
   const weir_tensor_t* images = weir_kernel_input(ctx, 0);
   const int rank = images->rank;
   contrast_t a = {.pixels = images->dims[rank - 3] * images->dims[rank - 2],
@@ -119,61 +99,9 @@ static weir_status_t* contrast_cpu(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
-// ---- hue ----
-// One pixel; |delta| in sixths of the circle. The hue is a sector (0 to 5) and a place in it; the
-// largest and smallest colour stay.
-static void turn_hue(const float* in, float delta, float* out) {
-  // For each sector: the channels with the largest, the middle and the smallest colour.
-  static const uint8_t order[6][3] = {{0, 1, 2}, {1, 0, 2}, {1, 2, 0},
-                                      {2, 1, 0}, {2, 0, 1}, {0, 2, 1}};
-  const float r = in[0], g = in[1], b = in[2];
-  int sector = r < g ? (b < r ? 1 : b > g ? 3 : 2) : (b < g ? 0 : b > r ? 4 : 5);
-  const float high = in[order[sector][0]], mid = in[order[sector][1]], low = in[order[sector][2]];
-  float hue = 0;
-  if (high != low) {
-    float place = (mid - low) / (high - low);
-    hue = (float)sector + (sector % 2 == 0 ? place : 1 - place);
-  }
-  hue += delta;
-  if (hue < 0 || hue >= 6) {
-    hue = fmodf(hue, 6.0f);
-    if (hue < 0) hue += 6.0f;
-    if (hue >= 6) hue -= 6.0f;
-  }
-  sector = hue >= 0 && hue < 6 ? (int)hue : 5;  // 5 for a NaN too
-  float place = hue - (float)sector;
-  if (sector % 2 != 0) place = 1 - place;
-  out[order[sector][0]] = high;
-  out[order[sector][1]] = low + place * (high - low);
-  out[order[sector][2]] = low;
-}
-
-// ---- saturation ----
-static void scale_saturation(const float* in, float scale, float* out) {
-  const float r = in[0], g = in[1], b = in[2];
-  const float high = fmaxf(r, fmaxf(g, b)), low = fminf(r, fminf(g, b)), range = high - low;
-  float saturation = high > 0 ? range / high : 0.0f;
-  float hue = 0;
-  if (range > 0) {
-    const float norm = 1.0f / (6.0f * range);
-    hue = r == high   ? norm * (g - b)
-          : g == high ? norm * (b - r) + 2.0f / 6.0f
-                      : norm * (r - g) + 4.0f / 6.0f;
-    if (hue < 0) hue += 1.0f;
-  }
-  saturation = fminf(1.0f, fmaxf(0.0f, saturation * scale));
-  // Back: the chroma |c|, and |x| for the colour between.
-  const float c = saturation * high, base = high - c, turn = hue * 6.0f;
-  const int sector = turn >= 0 && turn < 6 ? (int)turn : 6;
-  const float x = c * (1.0f - fabsf(fmodf(turn, 2.0f) - 1.0f));
-  const float parts[3] = {c, x, 0};
-  // For each sector: which part each channel takes. Past the last: the base alone.
-  static const uint8_t parts_of[7][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}, {2, 1, 0},
-                                         {1, 2, 0}, {0, 2, 1}, {2, 2, 2}};
-  for (int i = 0; i < 3; ++i) out[i] = parts[parts_of[sector][i]] + base;
-}
-
 // ---- kernels over pixels ----
+#include "ops/image/colour.inc"
+
 typedef struct pixels_t {
   const float* src;
   float* dst;
@@ -204,12 +132,12 @@ static weir_status_t* run_pixels(weir_kernel_ctx_t* ctx, float amount, weir_rang
 }
 
 static weir_status_t* hue_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_inputs(ctx, "delta", true));
+  WEIR_TRY(check_adjusted(ctx, "delta", true));
   return run_pixels(ctx, *WEIR_TENSOR_DATA(weir_kernel_input(ctx, 1), float) * 6.0f, hue_pixels);
 }
 
 static weir_status_t* saturation_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_inputs(ctx, "scale", true));
+  WEIR_TRY(check_adjusted(ctx, "scale", true));
   return run_pixels(ctx, *WEIR_TENSOR_DATA(weir_kernel_input(ctx, 1), float), saturation_pixels);
 }
 
