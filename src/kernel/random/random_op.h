@@ -22,4 +22,12 @@ WEIR_MUST_USE weir_status_t* weir_kernel_random_draw(const weir_kernel_ctx_t* ct
                                                      weir_random_state_t* generator,
                                                      weir_tensor_t* out);
 
+// The next |groups| groups of |generator|, for a kernel of its own: from |*out_philox| on, or,
+// where
+// |*out_anew| is not NULL, from what a recorded kernel finds there, in the device's memory.
+WEIR_MUST_USE weir_status_t* weir_kernel_random_reserve(const weir_kernel_ctx_t* ctx,
+                                                        weir_random_state_t* generator,
+                                                        uint64_t groups, weir_philox_t* out_philox,
+                                                        void** out_anew);
+
 #endif  // WEIR_KERNEL_RANDOM_RANDOM_OP_H_

@@ -2,10 +2,15 @@
 // log-probabilities.
 #include <math.h>
 
-#include "kernel/random/random.h"
-#include "op/kernel.h"
+#include "kernel/cuda/source.h"
+#include "kernel/random/random_op.h"
 #include "op/shape_ctx.h"
 #include "tensor/cast.h"
+
+typedef struct multinomial_t {
+  weir_random_state_t generator;        // of Multinomial
+  weir_cuda_function_t cumulate, draw;  // of a GPU
+} multinomial_t;
 
 typedef struct draw_t {
   const weir_tensor_t* logits;
@@ -88,39 +93,55 @@ static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int64_t* out_samples)
   return NULL;
 }
 
-// |state| NULL: |philox| is the generator.
-static weir_status_t* draw(weir_kernel_ctx_t* ctx, weir_random_state_t* state,
-                           weir_philox_t philox) {
-  const weir_tensor_t* logits = weir_kernel_input(ctx, 0);
-  weir_tensor_t* scratch = NULL;
-  weir_tensor_t* out = NULL;
-  int64_t samples = 0;
-  WEIR_TRY(check_inputs(ctx, &samples));
-  const int64_t rows = logits->dims[0], classes = logits->dims[1];
-  WEIR_TRY(weir_kernel_output(ctx, 0, 2, (const int64_t[]){rows, samples}, &out));
-  if (out->count == 0) return NULL;
-  WEIR_TRY(weir_kernel_scratch(ctx, WEIR_DTYPE_DOUBLE, logits->count, &scratch));
-  if (state) {
-    uint64_t words = (uint64_t)rows * (uint64_t)((samples + 3) / 4 * 4) * 2;
-    philox = weir_random_reserve(state, words * WEIR_RANDOM_GROUPS_PER_OUTPUT);
+static weir_status_t* draw_on_gpu(weir_kernel_ctx_t* ctx, const draw_t* d, void* anew) {
+  const multinomial_t* s = ctx->state;
+  const void* logits = d->logits->data;
+  void *sums = d->scratch, *out = d->out->data;
+  int64_t rows = d->logits->dims[0], classes = d->classes, samples = d->samples;
+  weir_philox_t philox = d->philox;
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, rows * 256);
+  WEIR_TRY(weir_cuda_launch(ctx->device, s->cumulate, &size,
+                            WEIR_CUDA_ARGS(&logits, &sums, &rows, &classes)));
+  size = weir_cuda_size_for(ctx->device, rows * samples);
+  return weir_cuda_launch(ctx->device, s->draw, &size,
+                          WEIR_CUDA_ARGS(&sums, &out, &rows, &classes, &samples, &philox, &anew));
+}
+
+// |generator| NULL: |d| has the numbers.
+static weir_status_t* draw_all(weir_kernel_ctx_t* ctx, weir_random_state_t* generator, draw_t* d) {
+  const int64_t rows = d->logits->dims[0];
+  void* anew = NULL;
+  if (generator) {
+    uint64_t words = (uint64_t)rows * (uint64_t)((d->samples + 3) / 4 * 4) * 2;
+    WEIR_TRY(weir_kernel_random_reserve(ctx, generator, words * WEIR_RANDOM_GROUPS_PER_OUTPUT,
+                                        &d->philox, &anew));
   }
-  draw_t d = {.logits = logits,
-              .out = out,
-              .philox = philox,
-              .classes = classes,
-              .samples = samples,
-              .scratch = WEIR_TENSOR_DATA(scratch, double)};
-  weir_pool_for(weir_kernel_pool(ctx), rows, 10.0 * (double)classes + 30.0 * (double)samples,
-                draw_rows, &d);
-  weir_tensor_release(scratch);
+  if (weir_device_is_cuda(ctx->device)) return draw_on_gpu(ctx, d, anew);
+  weir_pool_for(weir_kernel_pool(ctx), rows, 10.0 * (double)d->classes + 30.0 * (double)d->samples,
+                draw_rows, d);
   return NULL;
 }
 
-static weir_status_t* multinomial_cpu(weir_kernel_ctx_t* ctx) {
-  return draw(ctx, ctx->state, (weir_philox_t){{0}, {0}});
+static weir_status_t* draw(weir_kernel_ctx_t* ctx, weir_random_state_t* generator,
+                           weir_philox_t philox) {
+  draw_t d = {.logits = weir_kernel_input(ctx, 0), .philox = philox};
+  weir_tensor_t* scratch = NULL;
+  WEIR_TRY(check_inputs(ctx, &d.samples));
+  d.classes = d.logits->dims[1];
+  WEIR_TRY(weir_kernel_output(ctx, 0, 2, (const int64_t[]){d.logits->dims[0], d.samples}, &d.out));
+  if (d.out->count == 0) return NULL;
+  WEIR_TRY(weir_kernel_scratch(ctx, WEIR_DTYPE_DOUBLE, d.logits->count, &scratch));
+  d.scratch = WEIR_TENSOR_DATA(scratch, double);
+  weir_status_t* status = draw_all(ctx, generator, &d);
+  weir_tensor_release(scratch);
+  return status;
 }
 
-static weir_status_t* stateless_cpu(weir_kernel_ctx_t* ctx) {
+static weir_status_t* multinomial(weir_kernel_ctx_t* ctx) {
+  return draw(ctx, &((multinomial_t*)ctx->state)->generator, (weir_philox_t){{0}, {0}});
+}
+
+static weir_status_t* stateless(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* seed = weir_kernel_input(ctx, 2);
   if (seed->rank != 1 || seed->dims[0] != 2) {
     char text[WEIR_SHAPE_TEXT_SIZE];
@@ -132,13 +153,35 @@ static weir_status_t* stateless_cpu(weir_kernel_ctx_t* ctx) {
                                    (uint64_t)weir_tensor_int_at(seed, 1)));
 }
 
-static weir_status_t* multinomial_init(const weir_kernel_init_t* init, void* state) {
-  weir_random_state_init(state, weir_attrs_int(init->node->attrs, "seed"),
-                         weir_attrs_int(init->node->attrs, "seed2"));
-  return NULL;
+WEIR_CUDA_SOURCE(philox);
+WEIR_CUDA_SOURCE(multinomial);
+
+static weir_status_t* find(const weir_kernel_init_t* init, const char* name,
+                           weir_cuda_function_t* out_function) {
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n#define OUT %s\n%s",
+                     weir_cuda_type_name(init->node->input_types[0]),
+                     weir_cuda_type_name(init->node->output_types[0]), weir_cuda_source_philox);
+  return weir_cuda_build(init->device, &text, weir_cuda_source_multinomial, name, out_function);
 }
 
-static void multinomial_deinit(void* state) { weir_random_state_deinit(state); }
+static weir_status_t* stateless_init(const weir_kernel_init_t* init, void* state) {
+  multinomial_t* s = state;
+  if (!weir_device_is_cuda(init->device)) return NULL;
+  WEIR_TRY(find(init, "cumulate", &s->cumulate));
+  return find(init, "draw", &s->draw);
+}
+
+static weir_status_t* multinomial_init(const weir_kernel_init_t* init, void* state) {
+  weir_random_state_init(&((multinomial_t*)state)->generator,
+                         weir_attrs_int(init->node->attrs, "seed"),
+                         weir_attrs_int(init->node->attrs, "seed2"));
+  return stateless_init(init, state);
+}
+
+static void multinomial_deinit(void* state) {
+  weir_random_state_deinit(&((multinomial_t*)state)->generator);
+}
 
 static weir_status_t* multinomial_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* logits = NULL;
@@ -157,29 +200,39 @@ static weir_status_t* multinomial_shape(weir_shape_ctx_t* ctx) {
 
 #define LOGIT_TYPES \
   "{float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}"
-#define KERNEL_TYPES "T: double, float, bfloat16, half"
+#define ROW(device_, fn, host, ...)                                                         \
+  {                                                                                         \
+    device_, .types = "T: double, float, bfloat16, half", .compute = fn, .init = fn##_init, \
+             .state_size = sizeof(multinomial_t), .host_inputs = host, __VA_ARGS__          \
+  }
 
 const weir_op_module_t weir_ops_random_multinomial = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Multinomial",
-         .attrs = "seed: int = 0; seed2: int = 0; T: " LOGIT_TYPES
-                  "; output_dtype: {int32, int64} = DT_INT64",
-         .inputs = "logits: T; num_samples: int32",
-         .outputs = "output: output_dtype",
-         .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-         .infer_shape = multinomial_shape,
-         .kernels =
-             WEIR_CPU_KERNEL(.types = KERNEL_TYPES, .compute = multinomial_cpu,
-                             .state_size = sizeof(weir_random_state_t), .init = multinomial_init,
-                             .deinit = multinomial_deinit, .host_inputs = "num_samples")},
-        {.name = "StatelessMultinomial",
-         .attrs = "T: " LOGIT_TYPES
-                  "; Tseed: {int32, int64} = DT_INT64; output_dtype: {int32, int64} = DT_INT64",
-         .inputs = "logits: T; num_samples: int32; seed: Tseed",
-         .outputs = "output: output_dtype",
-         .flags = WEIR_OP_NO_GRADIENT,
-         .infer_shape = multinomial_shape,
-         .kernels = WEIR_CPU_KERNEL(.types = KERNEL_TYPES, .compute = stateless_cpu,
-                                    .host_inputs = "num_samples, seed")},
-        {0}}};
+    .ops =
+        (const weir_op_def_t[]){
+            {.name = "Multinomial",
+             .attrs = "seed: int = 0; seed2: int = 0; T: " LOGIT_TYPES
+                      "; output_dtype: {int32, int64} = DT_INT64",
+             .inputs = "logits: T; num_samples: int32",
+             .outputs = "output: output_dtype",
+             .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
+             .infer_shape = multinomial_shape,
+             .kernels =
+                 (const weir_kernel_def_t[]){
+                     ROW(WEIR_DEVICE_CPU, multinomial, "num_samples", .deinit = multinomial_deinit),
+                     ROW(WEIR_DEVICE_GPU, multinomial, "num_samples", .deinit = multinomial_deinit,
+                         .is_recordable = true),
+                     {0}}},
+            {.name = "StatelessMultinomial",
+             .attrs = "T: " LOGIT_TYPES
+                      "; Tseed: {int32, int64} = DT_INT64; output_dtype: {int32, int64} = DT_INT64",
+             .inputs = "logits: T; num_samples: int32; seed: Tseed",
+             .outputs = "output: output_dtype",
+             .flags = WEIR_OP_NO_GRADIENT,
+             .infer_shape = multinomial_shape,
+             .kernels =
+                 (const weir_kernel_def_t[]){
+                     ROW(WEIR_DEVICE_CPU, stateless, "num_samples, seed", .deinit = NULL),
+                     ROW(WEIR_DEVICE_GPU, stateless, "num_samples, seed", .deinit = NULL),
+                     {0}}},
+            {0}}};
