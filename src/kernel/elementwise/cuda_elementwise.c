@@ -6,7 +6,6 @@
 #include "kernel/elementwise/cwise.h"
 
 WEIR_CUDA_SOURCE(elementwise);
-WEIR_CUDA_SOURCE(formula);
 
 weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, const char* formula,
                                       weir_dtype_t dtype, weir_dtype_t result,
@@ -20,8 +19,8 @@ weir_status_t* weir_cuda_formula_find(weir_device_t* device, bool is_unary, cons
     weir_strbuf_printf(&text, "#define T %s\n#define OUT %s\n#define R T\n#define U %s\n",
                        weir_cuda_type_name(dtype), weir_cuda_type_name(result),
                        weir_cuda_wrapping_name(dtype));
-    weir_strbuf_printf(&text, "#define UNARY %d\n#define FORMULA %s\n%s", is_unary, formula,
-                       weir_cuda_source_formula);
+    weir_strbuf_printf(&text, "#define UNARY %d\n#define FORMULA %s\n", is_unary, formula);
+    weir_cuda_put_words(&text);
     WEIR_TRY(weir_cuda_build(device, &text, weir_cuda_source_elementwise, names[i], functions[i]));
   }
   return NULL;

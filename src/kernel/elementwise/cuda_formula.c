@@ -5,6 +5,14 @@
 
 #include "kernel/cuda/source.h"
 
+WEIR_CUDA_SOURCE(formula);
+WEIR_CUDA_SOURCE(gamma);
+
+void weir_cuda_put_words(weir_strbuf_t* out) {
+  weir_strbuf_puts(out, weir_cuda_source_formula);
+  weir_strbuf_puts(out, weir_cuda_source_gamma);
+}
+
 typedef struct formula_t {
   const char* real;
   const char* integer;

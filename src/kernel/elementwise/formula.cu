@@ -38,3 +38,4 @@ __device__ __forceinline__ uint64_t power_of(uint64_t base, uint64_t exponent) {
   return power;
 }
 #define weir_lgamma(v) lgamma((ACC)(v))
+#define SPECIAL static __device__

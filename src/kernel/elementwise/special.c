@@ -7,29 +7,12 @@
 
 #define PI 3.14159265358979323846
 
+#define SPECIAL
+#include "kernel/elementwise/gamma.inc"
+
 double weir_lgamma(double x) {
   int sign;
   return lgamma_r(x, &sign);
-}
-
-double weir_digamma(double x) {
-  double result = 0;
-  if (x <= 0) {
-    if (x == floor(x)) return NAN;
-    // Reflection: psi(x) = psi(1 - x) - pi cot(pi x), with the period of cot taken off first.
-    double fraction = x - floor(x + 0.5);
-    result = fraction == 0.5 || fraction == -0.5 ? 0 : -PI / tan(PI * fraction);
-    x = 1 - x;
-  }
-  for (; x < 10; x += 1) result -= 1 / x;
-  double s = 1 / (x * x);
-  double tail =
-      x < 1e17 ? s * (1.0 / 12 -
-                      s * (1.0 / 120 -
-                           s * (1.0 / 252 -
-                                s * (1.0 / 240 - s * (1.0 / 132 - s * (691.0 / 32760 - s / 12))))))
-               : 0;
-  return result + log(x) - 0.5 / x - tail;
 }
 
 // Starting value for the lower tail, p <= 1/2: the rational approximation 26.2.23 of Abramowitz and
@@ -71,43 +54,6 @@ double weir_erfinv(double x) {
     y -= step / (1 + y * step);
   }
   return copysign(y, x);
-}
-
-double weir_zeta(double x, double q) {
-  if (x == 1) return INFINITY;
-  if (!(x > 1)) return NAN;
-  if (q <= 0) {
-    if (q == floor(q)) return x == floor(x) && fmod(x, 2) == 0 ? INFINITY : NAN;
-    if (x != floor(x)) return NAN;  // q^-x would not be real
-  }
-  // Euler and Maclaurin: ten terms, the integral, then B_2k corrections.
-  static const double bernoulli[] = {1.0 / 6,       -1.0 / 30,      1.0 / 42, -1.0 / 30,
-                                     5.0 / 66,      -691.0 / 2730,  7.0 / 6,  -3617.0 / 510,
-                                     43867.0 / 798, -174611.0 / 330};
-  double sum = 0;
-  double a = q;
-  for (int i = 0; i < 10 || a <= 9; ++i, a += 1) sum += pow(a, -x);
-  double power = pow(a, -x);
-  sum += a * power / (x - 1) + 0.5 * power;
-  double rising = x;     // x (x+1) ... (x+2k-2)
-  double factorial = 2;  // (2k)!
-  double scale = power / a;
-  for (int k = 0; k < 10; ++k) {
-    double term = bernoulli[k] * rising * scale / factorial;
-    sum += term;
-    if (fabs(term) < fabs(sum) * 1e-17) break;
-    rising *= (x + 2 * k + 1) * (x + 2 * k + 2);
-    factorial *= (2 * k + 3) * (2 * k + 4);
-    scale /= a * a;
-  }
-  return sum;
-}
-
-double weir_polygamma(double n, double x) {
-  if (n < 0 || n != floor(n)) return NAN;
-  if (n == 0) return weir_digamma(x);
-  double sign = fmod(n, 2) == 0 ? -1 : 1;
-  return sign * exp(weir_lgamma(n + 1)) * weir_zeta(n + 1, x);
 }
 
 // (x/2)^order sum (x^2/4)^k / (k! (k + order)!): no term is negative, so nothing cancels.

@@ -15,7 +15,6 @@
 #include "kernel/fused/cuda_launch.h"
 #include "kernel/nn/cuda_activation.h"
 
-WEIR_CUDA_SOURCE(formula);
 WEIR_CUDA_SOURCE(fused);
 
 enum {
@@ -493,9 +492,10 @@ static weir_status_t* write_all(writer_t* w, weir_fused_variant_t* variant) {
   find_functions(w);
   variant->width = find_width(w);
   for (int i = 0; i < variant->operand_count; ++i) w->ones += variant->kinds[i] == WEIR_FUSED_ONE;
-  weir_strbuf_printf(w->out, "%s\n#define INDEX %s\nenum { WIDTH = %d };\n%s\n",
-                     weir_cuda_source_formula, variant->is_wide ? "uint64_t" : "uint32_t",
-                     variant->width, weir_cuda_source_fused);
+  weir_cuda_put_words(w->out);
+  weir_strbuf_printf(w->out, "#define INDEX %s\nenum { WIDTH = %d };\n%s\n",
+                     variant->is_wide ? "uint64_t" : "uint32_t", variant->width,
+                     weir_cuda_source_fused);
   for (int i = 0; i < w->code->program.step_count; ++i) {
     if (w->is_needed[i] && w->function[i] == i) WEIR_TRY(write_function(w, i));
   }

@@ -5,7 +5,6 @@
 #include "kernel/elementwise/cuda_formula.h"
 #include "kernel/nn/cuda_activation.h"
 
-WEIR_CUDA_SOURCE(formula);
 WEIR_CUDA_SOURCE(fused_tail);
 
 static void put_formula(const weir_fused_tail_t* tail, weir_dtype_t dtype, weir_strbuf_t* out) {
@@ -41,8 +40,8 @@ weir_status_t* weir_cuda_tail_find(weir_device_t* device, const weir_fused_tail_
     return WEIR_STATUS(UNIMPLEMENTED, "No GPU kernel has a batch normalisation behind a product");
   weir_strbuf_printf(&text, "#define T %s\n#define R T\ntypedef element_t<T>::acc_t ACC;\n",
                      weir_cuda_type_name(dtype));
-  weir_strbuf_puts(&text, weir_cuda_source_formula);
-  weir_strbuf_puts(&text, "\n#define RESULT(a) (");
+  weir_cuda_put_words(&text);
+  weir_strbuf_puts(&text, "#define RESULT(a) (");
   put_formula(tail, dtype, &text);
   weir_strbuf_puts(&text, ")\n");
   return weir_cuda_build(device, &text, weir_cuda_source_fused_tail, "fused_tail", out_function);

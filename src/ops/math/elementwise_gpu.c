@@ -120,6 +120,7 @@ UNARY_FNS(erfc, ERFC)
 UNARY_FNS(erfinv, ERFINV)
 UNARY_FNS(ndtri, NDTRI)
 UNARY_FNS(lgamma, LGAMMA)
+UNARY_FNS(digamma, DIGAMMA)
 UNARY_FNS(floor, FLOOR)
 UNARY_FNS(ceil, CEIL)
 UNARY_FNS(rint, RINT)
@@ -137,6 +138,7 @@ BINARY_HOST_FNS(div, DIV)
 BINARY_HOST_FNS(floor_div, FLOOR_DIV)
 BINARY_HOST_FNS(floor_mod, FLOOR_MOD)
 BINARY_HOST_FNS(truncate_div, TRUNCATE_DIV)
+BINARY_HOST_FNS(truncate_mod, TRUNCATE_MOD)
 BINARY_HOST_FNS(pow, POW)
 BINARY_HOST_FNS(squared_difference, SQUARED_DIFFERENCE)
 BINARY_HOST_FNS(maximum, MAXIMUM)
@@ -148,6 +150,8 @@ BINARY_FNS(xlogy, XLOGY)
 BINARY_FNS(xlog1py, XLOG1PY)
 BINARY_FNS(atan2, ATAN2)
 BINARY_FNS(next_after, NEXT_AFTER)
+BINARY_FNS(zeta, ZETA)
+BINARY_FNS(polygamma, POLYGAMMA)
 BINARY_FNS(tanh_grad, TANH_GRAD)
 BINARY_FNS(sigmoid_grad, SIGMOID_GRAD)
 BINARY_FNS(sqrt_grad, SQRT_GRAD)
@@ -198,6 +202,7 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         UNARY(Erfinv, erfinv, WIDE),
         UNARY(Ndtri, ndtri, WIDE),
         UNARY(Lgamma, lgamma, FLOATING),
+        UNARY(Digamma, digamma, "T: half, float, double"),
         UNARY(Floor, floor, FLOATING),
         UNARY(Ceil, ceil, FLOATING),
         UNARY(Rint, rint, WIDE),
@@ -216,6 +221,8 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY_CHECKED(FloorDiv, floor_div),
         BINARY_CHECKED(FloorMod, floor_mod),
         BINARY_CHECKED(TruncateDiv, truncate_div),
+        BINARY_ROWS(TruncateMod, truncate_mod, WIDE, "T: int64, int32"),
+        BINARY_ROWS(Mod, truncate_mod, WIDE, "T: int64, int32"),
         BINARY_CHECKED(Pow, pow),
         BINARY_HOST(SquaredDifference, squared_difference, FLOATING ", int64"),
         BINARY_HOST(Maximum, maximum, NUMBERS),
@@ -227,6 +234,8 @@ const weir_op_module_t weir_ops_math_elementwise_gpu = {
         BINARY(Xlog1py, xlog1py, FLOATING),
         BINARY(Atan2, atan2, FLOATING),
         BINARY(NextAfter, next_after, WIDE),
+        BINARY(Zeta, zeta, WIDE),
+        BINARY(Polygamma, polygamma, WIDE),
         BINARY_FLAT(TanhGrad, tanh_grad, FLOATING),
         BINARY_FLAT(SigmoidGrad, sigmoid_grad, FLOATING),
         BINARY_FLAT(SqrtGrad, sqrt_grad, FLOATING),
