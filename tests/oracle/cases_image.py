@@ -149,17 +149,17 @@ def conv3d_errors(check, rng):
     check('Conv3DBackpropFilterV2', [x, np.int32(f.shape), dy[0]], same)
 
 
-def dilation2d_all(check, rng, shape, size, strides=(1, 1), rates=(1, 1), padding='SAME', dtype=np.float32, **keywords):
-    """Dilation2D and both gradients of one geometry."""
+def dilation2d_all(check, rng, shape, size, strides=(1, 1), rates=(1, 1), padding='SAME', dtype=np.float32, sums=None):
+    """Dilation2D and both gradients of one geometry. |sums|: how near those of the filter's gradient come."""
     out = []
     for n, k, s, r in zip(shape[1:3], size, strides, rates):
         out.append(-(-n // s) if padding == 'SAME' else (n - (k - 1) * r - 1) // s + 1)
     attrs = {'strides': [1, *strides, 1], 'rates': [1, *rates, 1], 'padding': padding}
     x, f = real(rng, shape, dtype), real(rng, (*size, shape[3]), dtype)
     dy = real(rng, (shape[0], *out, shape[3]), dtype)
-    check('Dilation2D', [x, f], attrs, **keywords)
-    check('Dilation2DBackpropInput', [x, f, dy], attrs, **keywords)
-    check('Dilation2DBackpropFilter', [x, f, dy], attrs, **(keywords or LOOSE.get(dtype, {})))
+    check('Dilation2D', [x, f], attrs)
+    check('Dilation2DBackpropInput', [x, f, dy], attrs)
+    check('Dilation2DBackpropFilter', [x, f, dy], attrs, **(sums or LOOSE.get(dtype, {})))
 
 
 def dilation2d(check, rng):
@@ -169,7 +169,8 @@ def dilation2d(check, rng):
     for padding in ('SAME', 'VALID'):
         for k, s, r in ((1, 1, 1), (1, 3, 1), (2, 1, 3), (3, 2, 2), (4, 1, 1)):
             dilation2d_all(check, rng, (3, 9, 8, 4), (k, k), (s, s), (r, r), padding, np.float64)
-    dilation2d_all(check, rng, (10, 20, 21, 5), (3, 3))
+    # Hundreds of terms, which TensorFlow adds one by one: its own error is up to 1e-4.
+    dilation2d_all(check, rng, (10, 20, 21, 5), (3, 3), sums=dict(rtol=2e-5, atol=2e-4))
     dilation2d_all(check, rng, (0, 4, 4, 2), (2, 2))
     attrs = {'strides': [1] * 4, 'rates': [1] * 4, 'padding': 'SAME'}
     x, f, dy = normal(rng, (2, 4, 5, 3)), normal(rng, (2, 2, 3)), normal(rng, (2, 4, 5, 3))

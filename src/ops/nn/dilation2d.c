@@ -2,6 +2,7 @@
 #include "kernel/pool/dilation2d.h"
 
 #include "kernel/conv/window.h"
+#include "kernel/cuda/source.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 
@@ -130,21 +131,30 @@ static weir_status_t* check_dy(const weir_dilation2d_t* g, const weir_tensor_t* 
 typedef void (*backprop_fn_t)(weir_pool_t* pool, weir_dtype_t dtype, const weir_dilation2d_t* geo,
                               const void* in, const void* filter, const void* dy, void* out);
 
-// The gradient by input |of|, in its shape.
-static weir_status_t* backprop(weir_kernel_ctx_t* ctx, int of, backprop_fn_t fn) {
+// Checks all, and makes the gradient by input |of|, in its shape. |*out_is_zero|: nothing wins.
+static weir_status_t* prepare_backprop(weir_kernel_ctx_t* ctx, int of, weir_dilation2d_t* g,
+                                       weir_tensor_t** out, bool* out_is_zero) {
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *filter = weir_kernel_input(ctx, 1);
   const weir_tensor_t *dy = weir_kernel_input(ctx, 2), *like = weir_kernel_input(ctx, of);
+  WEIR_TRY(make_geometry(ctx->state, in, filter, g));
+  WEIR_TRY(check_dy(g, dy));
+  *out_is_zero = dy->count == 0 || in->count == 0 || filter->count == 0;
+  return weir_kernel_output(ctx, 0, like->rank, like->dims, out);
+}
+
+static weir_status_t* backprop(weir_kernel_ctx_t* ctx, int of, backprop_fn_t fn) {
+  const weir_tensor_t *in = weir_kernel_input(ctx, 0), *filter = weir_kernel_input(ctx, 1);
   weir_dilation2d_t g;
   weir_tensor_t* out;
-  WEIR_TRY(make_geometry(ctx->state, in, filter, &g));
-  WEIR_TRY(check_dy(&g, dy));
-  WEIR_TRY(weir_kernel_output(ctx, 0, like->rank, like->dims, &out));
+  bool is_zero;
+  WEIR_TRY(prepare_backprop(ctx, of, &g, &out, &is_zero));
   if (out->count == 0) return NULL;
-  if (dy->count == 0 || in->count == 0 || filter->count == 0) {  // nothing wins
+  if (is_zero) {
     memset(out->data, 0, weir_tensor_byte_size(out));
     return NULL;
   }
-  fn(weir_kernel_pool(ctx), weir_tensor_type(in), &g, in->data, filter->data, dy->data, out->data);
+  fn(weir_kernel_pool(ctx), weir_tensor_type(in), &g, in->data, filter->data,
+     weir_kernel_input(ctx, 2)->data, out->data);
   return NULL;
 }
 
@@ -156,32 +166,127 @@ static weir_status_t* backprop_filter_cpu(weir_kernel_ctx_t* ctx) {
   return backprop(ctx, 1, weir_dilation2d_backprop_filter);
 }
 
+// ---- GPU ----
+WEIR_CUDA_SOURCE(dilation2d);
+
+typedef struct gpu_state_t {
+  weir_window_t window;             // first: make_geometry reads it
+  weir_cuda_function_t find, sums;  // the values, or those who win; and what those are given
+} gpu_state_t;
+
+static const char* lowest_text(weir_dtype_t dtype) {
+  switch (dtype) {
+    case WEIR_DTYPE_HALF: return "-65504.0f";
+    case WEIR_DTYPE_BFLOAT16: return "-0x1.fep127f";
+    case WEIR_DTYPE_FLOAT: return "-0x1.fffffep127f";
+    default: return "-0x1.fffffffffffffp1023";
+  }
+}
+
+static weir_status_t* find_function(const weir_kernel_init_t* init, const char* name,
+                                    weir_cuda_function_t* out_function) {
+  weir_dtype_t dtype = weir_dtype_base(init->node->output_types[0]);
+  weir_strbuf_t text = {0};
+  weir_strbuf_printf(&text, "#define T %s\n#define LOWEST %s\n", weir_cuda_type_name(dtype),
+                     lowest_text(dtype));
+  return weir_cuda_build(init->device, &text, weir_cuda_source_dilation2d, name, out_function);
+}
+
+static weir_status_t* dilation2d_gpu_init(const weir_kernel_init_t* init, void* state) {
+  gpu_state_t* s = state;
+  WEIR_TRY(read_window(init->node->attrs, &s->window));
+  return find_function(init, "forward", &s->find);
+}
+
+static weir_status_t* backprop_gpu_init(const weir_kernel_init_t* init, void* state,
+                                        const char* name) {
+  gpu_state_t* s = state;
+  WEIR_TRY(read_window(init->node->attrs, &s->window));
+  WEIR_TRY(find_function(init, "winners", &s->find));
+  return find_function(init, name, &s->sums);
+}
+static weir_status_t* backprop_input_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return backprop_gpu_init(init, state, "input_grad");
+}
+static weir_status_t* backprop_filter_gpu_init(const weir_kernel_init_t* init, void* state) {
+  return backprop_gpu_init(init, state, "filter_grad");
+}
+
+// |out|: the values of a dilation, or the taps that win.
+static weir_status_t* launch_find(weir_kernel_ctx_t* ctx, weir_dilation2d_t* g, void* out) {
+  const gpu_state_t* s = ctx->state;
+  const void *in = weir_kernel_input(ctx, 0)->data, *filter = weir_kernel_input(ctx, 1)->data;
+  weir_cuda_size_t size =
+      weir_cuda_size_for(ctx->device, g->batch * g->out_h * g->out_w * g->depth);
+  return weir_cuda_launch(ctx->device, s->find, &size, WEIR_CUDA_ARGS(g, &in, &filter, &out));
+}
+
+static weir_status_t* dilation2d_gpu(weir_kernel_ctx_t* ctx) {
+  weir_dilation2d_t g;
+  weir_tensor_t* out;
+  WEIR_TRY(make_geometry(ctx->state, weir_kernel_input(ctx, 0), weir_kernel_input(ctx, 1), &g));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, (int64_t[]){g.batch, g.out_h, g.out_w, g.depth}, &out));
+  return out->count == 0 ? NULL : launch_find(ctx, &g, out->data);
+}
+
+// |threads|: for each element of the result.
+static weir_status_t* backprop_gpu(weir_kernel_ctx_t* ctx, int of, int64_t threads) {
+  const gpu_state_t* s = ctx->state;
+  const weir_tensor_t* dy = weir_kernel_input(ctx, 2);
+  const void* dy_data = dy->data;
+  weir_dilation2d_t g;
+  weir_tensor_t *out, *taps = NULL;
+  bool is_zero;
+  WEIR_TRY(prepare_backprop(ctx, of, &g, &out, &is_zero));
+  if (out->count == 0) return NULL;
+  if (is_zero) return weir_cuda_zero(ctx->device, out->data, weir_tensor_byte_size(out));
+  WEIR_TRY(weir_kernel_scratch(ctx, WEIR_DTYPE_INT32, dy->count, &taps));
+  weir_status_t* status = launch_find(ctx, &g, taps->data);
+  weir_cuda_size_t size = weir_cuda_size_for(ctx->device, out->count * threads);
+  if (!status)
+    status = weir_cuda_launch(ctx->device, s->sums, &size,
+                              WEIR_CUDA_ARGS(&g, &taps->data, &dy_data, &out->data));
+  weir_tensor_release(taps);
+  return status;
+}
+static weir_status_t* backprop_input_gpu(weir_kernel_ctx_t* ctx) { return backprop_gpu(ctx, 0, 1); }
+static weir_status_t* backprop_filter_gpu(weir_kernel_ctx_t* ctx) {
+  return backprop_gpu(ctx, 1, 256);
+}
+
+#define KERNELS(NAME)                                                                         \
+  (const weir_kernel_def_t[]) {                                                               \
+    {WEIR_DEVICE_CPU, .compute = NAME##_cpu, .init = dilation_init,                           \
+     .state_size = sizeof(weir_window_t)},                                                    \
+        {WEIR_DEVICE_GPU, .types = "T: bfloat16, half, float, double", .compute = NAME##_gpu, \
+         .init = NAME##_gpu_init, .state_size = sizeof(gpu_state_t)},                         \
+    {                                                                                         \
+      0                                                                                       \
+    }                                                                                         \
+  }
+
 const weir_op_module_t weir_ops_nn_dilation2d = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){
-        {.name = "Dilation2D",
-         .summary = "Largest sum of image and filter under a window",
-         .attrs = DILATION_ATTRS,
-         .inputs = "input: T; filter: T",
-         .outputs = "output: T",
-         .infer_shape = dilation2d_shape,
-         .build_grad = dilation2d_grad,
-         .kernels = WEIR_CPU_KERNEL(.compute = dilation2d_cpu, .init = dilation_init,
-                                    .state_size = sizeof(weir_window_t))},
-        {.name = "Dilation2DBackpropInput",
-         .summary = "Gradient of Dilation2D by its input",
-         .attrs = DILATION_ATTRS,
-         .inputs = "input: T; filter: T; out_backprop: T",
-         .outputs = "in_backprop: T",
-         .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute = backprop_input_cpu, .init = dilation_init,
-                                    .state_size = sizeof(weir_window_t))},
-        {.name = "Dilation2DBackpropFilter",
-         .summary = "Gradient of Dilation2D by its filter",
-         .attrs = DILATION_ATTRS,
-         .inputs = "input: T; filter: T; out_backprop: T",
-         .outputs = "filter_backprop: T",
-         .infer_shape = backprop_filter_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = backprop_filter_cpu, .init = dilation_init,
-                                    .state_size = sizeof(weir_window_t))},
-        {0}}};
+    .ops = (const weir_op_def_t[]){{.name = "Dilation2D",
+                                    .summary = "Largest sum of image and filter under a window",
+                                    .attrs = DILATION_ATTRS,
+                                    .inputs = "input: T; filter: T",
+                                    .outputs = "output: T",
+                                    .infer_shape = dilation2d_shape,
+                                    .build_grad = dilation2d_grad,
+                                    .kernels = KERNELS(dilation2d)},
+                                   {.name = "Dilation2DBackpropInput",
+                                    .summary = "Gradient of Dilation2D by its input",
+                                    .attrs = DILATION_ATTRS,
+                                    .inputs = "input: T; filter: T; out_backprop: T",
+                                    .outputs = "in_backprop: T",
+                                    .infer_shape = weir_shape_fn_unchanged,
+                                    .kernels = KERNELS(backprop_input)},
+                                   {.name = "Dilation2DBackpropFilter",
+                                    .summary = "Gradient of Dilation2D by its filter",
+                                    .attrs = DILATION_ATTRS,
+                                    .inputs = "input: T; filter: T; out_backprop: T",
+                                    .outputs = "filter_backprop: T",
+                                    .infer_shape = backprop_filter_shape,
+                                    .kernels = KERNELS(backprop_filter)},
+                                   {0}}};
