@@ -22,7 +22,7 @@ MOST_NODES = 12  # of a graph that was fused, arguments, results and copies incl
 MOST_OF_SUMS = 8  # of one with sums that were taken along
 FLOATING = (tf.float32, tf.float64, tf.half, tf.bfloat16) if tf else ()
 UNARY = ('Abs Neg Sign Square Reciprocal Sqrt Rsqrt Exp Expm1 Log Log1p Tanh Sigmoid Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh '
-         'Acosh Atanh Erf Erfc Lgamma Floor Ceil Round Relu Relu6 LeakyRelu Elu Selu Softplus Softsign').split()
+         'Acosh Atanh Erf Erfc Lgamma Digamma Floor Ceil Round Relu Relu6 LeakyRelu Elu Selu Softplus Softsign').split()
 BINARY = ('AddV2 Sub Mul RealDiv FloorDiv FloorMod TruncateDiv Pow SquaredDifference Maximum Minimum DivNoNan MulNoNan Xdivy Xlogy '
           'Xlog1py Atan2 TanhGrad SigmoidGrad SqrtGrad RsqrtGrad ReciprocalGrad ReluGrad Relu6Grad LeakyReluGrad EluGrad SeluGrad '
           'SoftplusGrad SoftsignGrad').split()
@@ -61,8 +61,9 @@ def functions(dtype):
     """Each function's value goes on into the next one's, unless it is infinite or no number."""
     x, y = feed(dtype), feed(dtype)
     wide = dtype in (tf.float32, tf.float64)
-    values = [lambda v, n=name: raw(n, v) for name in UNARY + ['Rint', 'Erfinv', 'Ndtri'] * wide if name != 'Lgamma' or dtype != tf.bfloat16]
-    values += [lambda v, n=name: raw(n, v, x) for name in BINARY + ['NextAfter'] * wide]
+    values = [lambda v, n=name: raw(n, v) for name in UNARY + ['Rint', 'Erfinv', 'Ndtri'] * wide
+              if name not in ('Lgamma', 'Digamma') or dtype != tf.bfloat16]
+    values += [lambda v, n=name: raw(n, v, x) for name in BINARY + ['NextAfter', 'TruncateMod', 'Zeta', 'Polygamma'] * wide]
     for value in values:
         z = value(y)
         bad = tf.raw_ops.LogicalOr(x=raw('IsInf', z), y=tf.raw_ops.LogicalAnd(x=raw('IsNan', z), y=tf.logical_not(raw('IsFinite', z))))
