@@ -243,7 +243,9 @@ static weir_status_t* batch_grad(weir_grad_ctx_t* g) {
   }
 #define GPU_TYPES "T: bfloat16, half, float, double"
 #define V3_TYPES "{bfloat16,half,float,double,uint8,int8,int16,int32,int64,complex64,complex128}"
-#define V3_SAME(type) BATCH_KERNEL("Ta: " type "; Tb: " type "; Tout: " type, broadcast_init)
+#define SAME_TYPES(type) "Ta: " type "; Tb: " type "; Tout: " type
+#define V3_SAME(type) BATCH_KERNEL(SAME_TYPES(type), broadcast_init)
+#define V3_GPU(type) BATCH_GPU_KERNEL(SAME_TYPES(type), broadcast_init)
 
 const weir_op_module_t weir_ops_math_batch_matmul = {
     .file = __FILE__,
@@ -302,5 +304,9 @@ const weir_op_module_t weir_ops_math_batch_matmul = {
                  BATCH_KERNEL("Ta: int8, uint8; Tb: int8, uint8; Tout: int32", broadcast_init),
                  BATCH_KERNEL("Ta: int8, uint8; Tb: bfloat16; Tout: bfloat16", broadcast_init),
                  BATCH_KERNEL("Ta: bfloat16; Tb: int8, uint8; Tout: bfloat16", broadcast_init),
+                 V3_GPU("bfloat16"),
+                 V3_GPU("half"),
+                 V3_GPU("float"),
+                 V3_GPU("double"),
                  {0}}},
         {0}}};
