@@ -167,16 +167,6 @@ static weir_status_t* shape_of_value(weir_shape_ctx_t* ctx, const weir_tensor_t*
     return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor must be int32 or int64, but was %s",
                        weir_dtype_name(dtype));
   }
-  if (value->rank == 0) {
-    if (weir_tensor_int_at(value, 0) != -1) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Input tensor must be rank 1, or if its rank 0 it must have value -1 "
-                         "(representing an unknown shape).  Saw value: %" PRId64,
-                         weir_tensor_int_at(value, 0));
-    }
-    *out_shape = &weir_shape_unknown;
-    return NULL;
-  }
   if (value->rank != 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be rank 1 but is rank %d", value->rank);
   }
@@ -197,18 +187,14 @@ static weir_status_t* shape_of_value(weir_shape_ctx_t* ctx, const weir_tensor_t*
 }
 
 weir_status_t* weir_shape_from_value(weir_shape_ctx_t* ctx, int i, const weir_shape_t** out_shape) {
-  if (ctx->input_values[i]) return shape_of_value(ctx, ctx->input_values[i], out_shape);
   const weir_shape_t* shape = ctx->input_shapes[i];
+  WEIR_TRY(weir_shape_with_rank(ctx, shape, 1, NULL));
+  if (ctx->input_values[i]) return shape_of_value(ctx, ctx->input_values[i], out_shape);
   const weir_shape_t* partial = ctx->input_values_as_shape ? ctx->input_values_as_shape[i] : NULL;
   if (partial && partial->rank >= 0) {
     *out_shape = partial;
     return NULL;
   }
-  if (shape->rank == 0) {  // a scalar can only be -1, which only the value tells
-    *out_shape = &weir_shape_unknown;
-    return NULL;
-  }
-  WEIR_TRY(weir_shape_with_rank(ctx, shape, 1, NULL));
   int64_t length = weir_shape_dim(shape, 0);
   if (length < 0 || length > WEIR_MAX_RANK) {
     *out_shape = &weir_shape_unknown;
@@ -216,6 +202,21 @@ weir_status_t* weir_shape_from_value(weir_shape_ctx_t* ctx, int i, const weir_sh
   }
   *out_shape = unknown_of_rank(ctx, (int)length);
   return *out_shape ? NULL : weir_out_of_memory();
+}
+
+weir_status_t* weir_shape_from_value_or_scalar(weir_shape_ctx_t* ctx, int i,
+                                               const weir_shape_t** out_shape) {
+  *out_shape = &weir_shape_unknown;
+  const weir_tensor_t* value = weir_shape_value(ctx, i);
+  if (value && value->rank == 0 && weir_tensor_int_at(value, 0) != -1) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Received an invalid shape scalar with a static value that is not '-1': "
+                       "%" PRId64,
+                       weir_tensor_int_at(value, 0));
+  }
+  if (weir_shape_input(ctx, i)->rank != 1)
+    return weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1);
+  return weir_shape_from_value(ctx, i, out_shape);
 }
 
 // ---- pieces ----

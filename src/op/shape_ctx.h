@@ -67,6 +67,9 @@ WEIR_MUST_USE weir_status_t* weir_shape_broadcast(weir_shape_ctx_t* ctx, const w
 // known) when it is not constant.
 WEIR_MUST_USE weir_status_t* weir_shape_from_value(weir_shape_ctx_t* ctx, int i,
                                                    const weir_shape_t** out_shape);
+// As that, where the scalar -1 spells a shape of which nothing is known.
+WEIR_MUST_USE weir_status_t* weir_shape_from_value_or_scalar(weir_shape_ctx_t* ctx, int i,
+                                                             const weir_shape_t** out_shape);
 // Dimension |axis| (negative counts from the end) or -1 when unknown.
 int64_t weir_shape_dim(const weir_shape_t* shape, int axis);
 // NULL when out of memory, also where |a| or |b| is, for want of it.

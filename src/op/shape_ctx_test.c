@@ -160,6 +160,29 @@ static void test_from_value(void** state) {
   expect_error(weir_shape_from_value(&f->ctx, 0, &out), "Shape must be rank 1 but is rank 2");
 }
 
+// A scalar spells a shape where -1 may stand for any, and nowhere else: whatever its value is.
+static void test_from_scalar(void** state) {
+  fixture_t* f = *state;
+  const weir_shape_t* out = NULL;
+  int32_t data = -1;
+  weir_tensor_t* value = NULL;
+  assert_null(weir_tensor_create_from(WEIR_DTYPE_INT32, 0, NULL, &data, &value));
+  f->inputs[0] = shape(f, "");
+  for (int is_known = 0; is_known < 2; ++is_known) {
+    f->values[0] = is_known ? value : NULL;
+    expect_error(weir_shape_from_value(&f->ctx, 0, &out), "Shape must be rank 1 but is rank 0");
+    assert_null(weir_shape_from_value_or_scalar(&f->ctx, 0, &out));
+    expect_shape(f, out, "?");
+  }
+  *(int32_t*)value->data = 2;
+  expect_error(weir_shape_from_value_or_scalar(&f->ctx, 0, &out), "that is not '-1': 2");
+  weir_tensor_release(value);
+  f->values[0] = NULL;
+  f->inputs[0] = shape(f, "2");
+  assert_null(weir_shape_from_value_or_scalar(&f->ctx, 0, &out));
+  expect_shape(f, out, "-1,-1");
+}
+
 static void test_functions(void** state) {
   fixture_t* f = *state;
   f->inputs[0] = shape(f, "2,-1");
@@ -186,6 +209,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_join, setup, teardown),
       cmocka_unit_test_setup_teardown(test_ranks, setup, teardown),
       cmocka_unit_test_setup_teardown(test_from_value, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_from_scalar, setup, teardown),
       cmocka_unit_test_setup_teardown(test_functions, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

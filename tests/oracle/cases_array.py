@@ -76,6 +76,7 @@ def shapes(check, rng):
     check('Reshape', [make(rng, np.float32, (0, 3)), ints(3, -1)])
     check('Reshape', [make(rng, np.float32, (0,)), ints(0, 5)])
     check('Reshape', [x, np.ones((2, 2), np.int32)])
+    check('Reshape', [x, np.int32(-1)])
     for t in MOVED:
         check('Reshape', [make(rng, t, (2, 3)), ints(3, 2)])
         check('ExpandDims', [make(rng, t, (2, 3)), np.int32(1)])

@@ -187,6 +187,21 @@ def gathers(p):
 
 
 @program(1)
+def scatters(p):
+    def both(indices, updates, dims, one, other):
+        ids, rows = fed(np.zeros(indices, np.int32)), fed(np.zeros(updates, np.float32))
+        p.step(raw.ScatterNd(indices=ids, updates=rows, shape=fed(np.int32(dims))), says=one)
+        p.step(raw.TensorScatterAdd(tensor=fed(np.zeros(dims, np.float32)), indices=ids, updates=rows), says=other)
+
+    both([4, 1], [4, 2], [4, 2, 2], 'Dimensions [1,3) of input[shape=[4,2,2]] must match dimensions [1,2) of updates[shape=[4,2]]',
+         'Inner dimensions of output shape must match inner dimensions of updates shape. Output: [4,2,2] updates: [4,2]')
+    both([4, 1], [3, 2], [4, 2], 'Dimensions [0,1) of indices[shape=[4,1]] must match dimensions [0,1) of updates[shape=[3,2]]',
+         'Outer dimensions of indices and update must match. Indices shape: [4,1], updates shape:[3,2]')
+    both([], [4], [4], *['Indices shape must have rank at least one. Found:[]'] * 2)
+    both([4, 1], [], [4], *['Updates shape must have rank at least one. Found:[]'] * 2)
+
+
+@program(1)
 def windows(p):
     for bad, says in enumerate(('ksize', 'stride')):
         sizes = [fed(np.ones(3 if i == bad else 4, np.int32)) for i in range(2)]

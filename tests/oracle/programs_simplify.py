@@ -38,6 +38,20 @@ def moved(p):
            raw.ReverseV2(tensor=x, axis=np.int32(p.pick([], [0], [0, 1]))))
 
 
+@program(10)
+def moved_by_chance(p):
+    """The shape is as if nothing moved, but the values that say so are those of the step."""
+    x = fed(p, p.rng.standard_normal((2, 3)).astype(np.float32))
+    n = int(p.rng.integers(0, 5))
+    hidden = tf1.placeholder_with_default(np.int32(n), [])
+    x.set_shape([2, 3])
+    p.step(raw.Slice(input=x, begin=tf.stack([0, hidden]), size=[2, 3]))
+    p.step(raw.Slice(input=x, begin=tf.stack([hidden, 0]), size=[-1, 3]))
+    p.step(raw.Reshape(tensor=x, shape=tf.stack([2, hidden])))
+    p.step(raw.BroadcastTo(input=x, shape=tf.stack([2, hidden])))
+    p.step(raw.Tile(input=x, multiples=tf.stack([1, hidden])))
+
+
 @program(30)
 def transposed(p):
     """Of as many along each axis, so that the shape says nothing."""

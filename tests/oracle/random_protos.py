@@ -228,11 +228,11 @@ class Worker:
                 return ('steps', i), f'step {i}: none, not {outcome.show()}'
             if MORE.search(outcome.message):
                 break
+            feeds = program.runs[i].feeds
+            if 'Cannot feed value of shape' in got[i].message and not all(
+                    fits(a, want_shapes[n.split(':')[0], 0]) for n, a in feeds.items()):
+                break  # as TensorFlow's Python says, its C library does not
             if outcome.code != got[i].code:
-                feeds = program.runs[i].feeds
-                if 'Cannot feed value of shape' in got[i].message and not all(
-                        fits(a, want_shapes[n.split(':')[0], 0]) for n, a in feeds.items()):
-                    break  # as TensorFlow's Python says, its C library does not
                 return ('code', got[i].code, outcome.code), f'step {i}: {got[i].show()}, not {outcome.show()}'
             text = random_run.differs(got[i], outcome, program.runs[i].fetches)
             if text:

@@ -13,26 +13,56 @@ static weir_status_t* scatter_nd_shape(weir_shape_ctx_t* ctx) {
 
 // ---- kernels ----
 
-static weir_status_t* check_inputs(const weir_tensor_t* indices, const weir_tensor_t* updates,
-                                   int rank, const int64_t* dims) {
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE], c[WEIR_SHAPE_TEXT_SIZE];
+static weir_status_t* check_ranks(const weir_tensor_t* indices, const weir_tensor_t* updates) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (indices->rank < 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:%s",
-                       weir_tensor_shape_text(indices, a));
+                       weir_tensor_shape_text(indices, text));
   }
+  if (updates->rank < 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:%s",
+                       weir_tensor_shape_text(updates, text));
+  }
+  return NULL;
+}
+
+// Whether there is an update for each row of indices.
+static bool fits_outside(const weir_tensor_t* indices, const weir_tensor_t* updates) {
+  int outer = indices->rank - 1;
+  bool fits = updates->rank >= outer;
+  for (int i = 0; fits && i < outer; ++i) fits = updates->dims[i] == indices->dims[i];
+  return fits;
+}
+
+// Whether each update is a slice of the output.
+static bool fits_inside(const weir_tensor_t* indices, const weir_tensor_t* updates, int rank,
+                        const int64_t* dims) {
   int outer = indices->rank - 1;
   int64_t depth = indices->dims[outer];
   bool fits = depth <= rank && updates->rank == outer + rank - depth;
-  for (int i = 0; fits && i < updates->rank; ++i) {
-    fits = updates->dims[i] == (i < outer ? indices->dims[i] : dims[i - outer + depth]);
+  for (int i = outer; fits && i < updates->rank; ++i)
+    fits = updates->dims[i] == dims[i - outer + depth];
+  return fits;
+}
+
+static weir_status_t* check_inputs(const weir_tensor_t* indices, const weir_tensor_t* updates,
+                                   int rank, const int64_t* dims) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  WEIR_TRY(check_ranks(indices, updates));
+  int outer = indices->rank - 1;
+  weir_tensor_shape_text(updates, b);
+  if (!fits_outside(indices, updates)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
+                       "updates[shape=%s]",
+                       outer, weir_tensor_shape_text(indices, a), outer, b);
   }
-  if (fits) return NULL;
+  if (fits_inside(indices, updates, rank, dims)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Outer dimensions of indices and update must match, and inner ones those of "
-                     "the output. Indices "
-                     "shape: %s, updates shape:%s, output shape: %s",
-                     weir_tensor_shape_text(indices, a), weir_tensor_shape_text(updates, b),
-                     weir_shape_text(rank, dims, c));
+                     "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%d,%d) of "
+                     "updates[shape=%s]",
+                     (long long)indices->dims[outer], rank, weir_shape_text(rank, dims, a), outer,
+                     updates->rank, b);
 }
 
 // TensorFlow refuses updates that no index places.
@@ -66,11 +96,29 @@ static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   return nd_scatter_at(ctx, &nd, updates, ND_SCATTER_ADD, out);
 }
 
+static weir_status_t* check_tensors(const weir_tensor_t* indices, const weir_tensor_t* updates,
+                                    const weir_tensor_t* x) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  WEIR_TRY(check_ranks(indices, updates));
+  weir_tensor_shape_text(updates, b);
+  if (!fits_outside(indices, updates)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Outer dimensions of indices and update must match. Indices shape: %s, "
+                       "updates shape:%s",
+                       weir_tensor_shape_text(indices, a), b);
+  }
+  if (fits_inside(indices, updates, x->rank, x->dims)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Inner dimensions of output shape must match inner dimensions of updates "
+                     "shape. Output: %s updates: %s",
+                     weir_tensor_shape_text(x, a), b);
+}
+
 static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
-  WEIR_TRY(check_inputs(indices, updates, x->rank, x->dims));
+  WEIR_TRY(check_tensors(indices, updates, x));
   WEIR_TRY(check_empty(indices, updates, x->count));
   if (indices->rank == 1 && indices->count > 0) {
     // One row of indices to TensorFlow's shape functions, a column to its kernels: never both.

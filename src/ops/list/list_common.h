@@ -109,27 +109,11 @@ static inline const weir_shape_t* list_known_shape(const weir_shape_ctx_t* ctx, 
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
-// The shape spelled by input |i|, where a scalar means unknown.
-static inline weir_status_t* list_shape_from_value(weir_shape_ctx_t* ctx, int i,
-                                                   const weir_shape_t** out_shape) {
-  *out_shape = &weir_shape_unknown;
-  const weir_tensor_t* value = weir_shape_value(ctx, i);
-  if (value && value->rank == 0 && weir_tensor_int_at(value, 0) != -1) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "Received an invalid shape scalar with a static value that is not '-1': %lld",
-        (long long)weir_tensor_int_at(value, 0));
-  }
-  if (weir_shape_input(ctx, i)->rank != 1)
-    return weir_shape_at_most(ctx, weir_shape_input(ctx, i), 1);
-  return weir_shape_from_value(ctx, i, out_shape);
-}
-
 // What is known of elements by input |shape_input| and by the list at input |list_input|.
 static inline weir_status_t* list_infer_element(weir_shape_ctx_t* ctx, int list_input,
                                                 int shape_input, const weir_shape_t** out_shape) {
   const weir_shape_t* given = NULL;
-  WEIR_TRY(list_shape_from_value(ctx, shape_input, &given));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, shape_input, &given));
   return weir_shape_join(ctx, given, list_known_shape(ctx, list_input), out_shape);
 }
 

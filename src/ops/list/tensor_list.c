@@ -11,7 +11,7 @@ static weir_dtype_t element_dtype(const weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* create_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* element = NULL;
-  WEIR_TRY(list_shape_from_value(ctx, 0, &element));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, 0, &element));
   return list_set_handle(ctx, 0, element);
 }
 

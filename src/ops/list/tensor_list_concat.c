@@ -151,7 +151,7 @@ static weir_status_t* concat_shape(weir_shape_ctx_t* ctx) {
   if (ctx->node->input_count == 1) {
     given = weir_attrs_shape(weir_shape_attrs(ctx), "element_shape");
   } else {
-    WEIR_TRY(list_shape_from_value(ctx, 1, &given));
+    WEIR_TRY(weir_shape_from_value_or_scalar(ctx, 1, &given));
   }
   WEIR_TRY(weir_shape_join(ctx, given, list_known_shape(ctx, 0), &element));
   WEIR_TRY(weir_shape_set_vector(ctx, 1, -1));
@@ -176,7 +176,7 @@ static weir_status_t* split_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* tensor = weir_shape_input(ctx, 0);
   int64_t piece[WEIR_MAX_RANK] = {-1};
   WEIR_TRY(weir_shape_at_least(ctx, tensor, 1));
-  WEIR_TRY(list_shape_from_value(ctx, 1, &element));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, 1, &element));
   for (int i = 1; i < tensor->rank; ++i) piece[i] = tensor->dims[i];
   WEIR_TRY(
       weir_shape_join(ctx, weir_shape_make(ctx->arena, tensor->rank, piece), element, &joined));

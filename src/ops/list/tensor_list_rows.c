@@ -138,7 +138,7 @@ static weir_status_t* from_rows_shape(weir_shape_ctx_t* ctx, int shape_input) {
   const weir_shape_t* element = NULL;
   const weir_shape_t* tensor = weir_shape_input(ctx, 0);
   WEIR_TRY(weir_shape_at_least(ctx, tensor, 1));
-  WEIR_TRY(list_shape_from_value(ctx, shape_input, &given));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, shape_input, &given));
   const weir_shape_t* row =
       tensor->rank > 0 ? weir_shape_sub(ctx, tensor, 1, tensor->rank) : &weir_shape_unknown;
   if (!row) return weir_out_of_memory();

@@ -146,20 +146,6 @@ static weir_status_t* check_default(dims_t value, dims_t values) {
   return NULL;
 }
 
-static weir_status_t* asked_shape(weir_shape_ctx_t* ctx, const weir_shape_t** out) {
-  WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 0), 1));
-  const weir_tensor_t* value = weir_shape_value(ctx, 0);
-  if (weir_shape_input(ctx, 0)->rank == 0) {
-    *out = &weir_shape_unknown;
-    if (!value || weir_tensor_int_at(value, 0) == -1) return NULL;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Received an invalid shape scalar with a static value that is not '-1': "
-                       "%" PRId64,
-                       weir_tensor_int_at(value, 0));
-  }
-  return weir_shape_from_value(ctx, 0, out);
-}
-
 static weir_status_t* to_tensor_shape(weir_shape_ctx_t* ctx) {
   const weir_attr_t* list = weir_attrs_list(weir_shape_attrs(ctx), "row_partition_types");
   const weir_shape_t* asked = NULL;
@@ -168,7 +154,7 @@ static weir_status_t* to_tensor_shape(weir_shape_ctx_t* ctx) {
   partition_t* types = weir_arena_array(ctx->arena, list->count + 1, sizeof(*types));
   if (!types) return weir_out_of_memory();
   WEIR_TRY(parse_types(weir_shape_attrs(ctx), types, &levels));
-  WEIR_TRY(asked_shape(ctx, &asked));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, 0, &asked));
   for (int i = 0; i < (int)list->count; ++i) {
     const weir_shape_t* partition = weir_shape_input(ctx, 3 + i);
     const int want = types[i] == FIRST_DIM_SIZE ? 0 : 1;

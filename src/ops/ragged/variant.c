@@ -332,7 +332,7 @@ static weir_status_t* from_variant_grad(weir_grad_ctx_t* g) {
 
 static weir_status_t* gradient_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* out = NULL;
-  WEIR_TRY(weir_shape_from_value(ctx, 2, &out));
+  WEIR_TRY(weir_shape_from_value_or_scalar(ctx, 2, &out));
   return weir_shape_set(ctx, 0, out);
 }
 
