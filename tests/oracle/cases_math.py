@@ -345,6 +345,15 @@ def segments(check, rng):
         check(op, [x, np.int32([-1, 0, 0, 1])])
         check(op, [x, np.int32([0, 1])])
         check(op, [x, np.int32([[0, 1], [1, 1]])])
+        # Many rows whose ids do not occur, and more than there can be.
+        check(op, [np.float32([2, 3]), np.int32([7, 3000000])])
+        for last in (2**40, 2**63 - 1):
+            check(op, [x, np.int64([0, 1, 1, last])], gradient=False)
+    numbers = [np.nan, 3, 1, np.nan, 2, 5, np.nan, np.nan, 4, np.nan, np.inf]
+    for dtype in FLOATING:  # a NaN is forgotten when a number comes
+        for op in ('SegmentMax', 'SegmentMin'):
+            check(op, [np.array(numbers, dtype), np.int32([0, 0, 0, 1, 1, 1, 2, 4, 4, 4, 5])], gradient=False)
+            check('Unsorted' + op, [np.array(numbers, dtype), np.int32([0, 0, 1, 0, 0, 1, 2, 4, 1, 4, 5]), np.int32(7)], gradient=False)
     for op in ('UnsortedSegmentSum', 'UnsortedSegmentProd', 'UnsortedSegmentMax', 'UnsortedSegmentMin'):
         types = FLOATING + INTEGER if op[-3:] in ('Max', 'Min') else NUMBER
         for dtype in types:

@@ -73,10 +73,12 @@ class Builder:
             dims = self.dims()
         return self.array(dtype, dims)
 
-    def value(self, array, wrong=0.1):
+    def value(self, array, wrong=0.1, most=None):
         """A node that gives |array|, or mostly so: a constant that shape functions see, or one that they do not."""
         if not self.is_wrong and self.chance(wrong):
             array, self.is_wrong = self.other(array), True
+        if most is not None:
+            array = np.minimum(array, most).astype(array.dtype)
         const = self.node('Const', dtype=type_(ENUM[array.dtype]), value=('array', array))
         if self.chance(0.3):
             return const
@@ -412,7 +414,8 @@ def stateless(b):
     elif what == 6:
         ids = b.array(np.int32, [n], 0, 4)
         ids = ids if b.odd((False,), True) else np.sort(ids)
-        out = b.node(b.pick('SegmentSum', 'SegmentMean', 'SegmentMax', 'SegmentProd', 'SegmentMin'), f([n] + tail), b.value(ids), T=type_(FLOAT), Tindices=I)
+        out = b.node(b.pick('SegmentSum', 'SegmentMean', 'SegmentMax', 'SegmentProd', 'SegmentMin'), f([n] + tail),
+                     b.value(ids, most=10**6), T=type_(FLOAT), Tindices=I)  # the last one says how many rows there are
     elif what == 7:
         out = b.node(b.pick('UnsortedSegmentSum', 'UnsortedSegmentMax', 'UnsortedSegmentProd'), f([n] + tail), i([n], -1), scalar(b.odd((4, 5), 0, 1, -1)), T=type_(FLOAT), Tindices=I,
                      Tnumsegments=I)

@@ -1,12 +1,12 @@
 // segment.c — SegmentSum, SegmentMean, SegmentProd, SegmentMax, SegmentMin: reductions of runs of
 // rows with equal ids.
+#include "ops/math/segment.h"
+
 #include <inttypes.h>
 
 #include "kernel/move/move.h"
 #include "kernel/move/upload.h"
 #include "kernel/reduce/cuda_segment.h"
-#include "ops/math/common.h"
-#include "tensor/cast.h"
 
 typedef struct segment_state_t {
   weir_binary_op_t op;
@@ -50,6 +50,12 @@ static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* 
     if (id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
     last = id;
   }
+  if (last == INT64_MAX) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Expected a non-negative size, got %" PRId64
+                       ": one more than the last segment id, %" PRId64,
+                       INT64_MIN, last);
+  }
   *out_rows = last + 1;
   return NULL;
 }
@@ -63,7 +69,7 @@ typedef struct segment_job_t {
   weir_dtype_t dtype;
   size_t size;
   int64_t inner;
-  char gap[16];  // an element of rows whose id does not occur
+  bool forgets_nan;
 } segment_job_t;
 
 // The mean of |count| rows whose sum is |out|.
@@ -80,23 +86,37 @@ static void segment_range(void* arg, int64_t begin, int64_t end) {
   const segment_job_t* job = arg;
   size_t row = (size_t)job->inner * job->size;
   const char* x = job->x + (size_t)begin * job->size;
-  char* out = job->y + (size_t)begin * job->size;  // the row of |next|
+  char* y = job->y + (size_t)begin * job->size;
   int64_t n = end - begin;
-  int64_t next = 0;  // the first id not dealt with
-  for (int64_t i = 0; i < job->ids->count; ++next, out += row) {
+  for (int64_t i = 0; i < job->ids->count;) {
     int64_t id = weir_tensor_int_at(job->ids, i);
-    for (; next < id; ++next, out += row) {
-      weir_status_destroy(
-          weir_move_fill(NULL, job->dtype, job->gap, out, n));  // a number type: no error
-    }
     int64_t first = i;
     const char* sum = x + (size_t)i * row;
+    char* out = y + (size_t)id * row;
     for (++i; i < job->ids->count && weir_tensor_int_at(job->ids, i) == id; ++i, sum = out) {
-      job->fn(sum, x + (size_t)i * row, out, n, WEIR_SPAN_BOTH);
+      const char* next = x + (size_t)i * row;
+      if (job->forgets_nan) sum = segment_without_nan(job->dtype, sum, next);
+      job->fn(sum, next, out, n, WEIR_SPAN_BOTH);
     }
     if (sum != out) memcpy(out, sum, (size_t)n * job->size);
     if (job->divide) divide(job, out, n, i - first);
   }
+}
+
+// Fills the rows whose ids do not occur: those between two ids, however many, at once.
+static weir_status_t* fill_gaps(weir_kernel_ctx_t* ctx, const segment_job_t* job, double value) {
+  char gap[16];
+  WEIR_TRY(weir_cast_elements(job->dtype, gap, WEIR_DTYPE_DOUBLE, &value, 1));
+  int64_t next = 0;
+  for (int64_t i = 0; i < job->ids->count; ++i) {
+    int64_t id = weir_tensor_int_at(job->ids, i);
+    char* out = job->y + (size_t)(next * job->inner) * job->size;
+    if (id > next)
+      WEIR_TRY(
+          weir_move_fill(weir_kernel_pool(ctx), job->dtype, gap, out, (id - next) * job->inner));
+    next = id + 1;
+  }
+  return NULL;
 }
 
 static weir_status_t* segment_cpu(weir_kernel_ctx_t* ctx) {
@@ -119,8 +139,8 @@ static weir_status_t* segment_cpu(weir_kernel_ctx_t* ctx) {
                        .inner = 1};
   if (y->count == 0) return NULL;
   for (int i = 1; i < data->rank; ++i) job.inner *= data->dims[i];
-  double gap = s->op == WEIR_BINARY_MUL ? 1 : 0;
-  WEIR_TRY(weir_cast_elements(dtype, job.gap, WEIR_DTYPE_DOUBLE, &gap, 1));
+  job.forgets_nan = segment_forgets_nan(s->op, dtype, job.inner);
+  WEIR_TRY(fill_gaps(ctx, &job, s->op == WEIR_BINARY_MUL ? 1 : 0));
   weir_pool_for(weir_kernel_pool(ctx), job.inner, 0.5 * (double)ids->count, segment_range, &job);
   return NULL;
 }

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/move/scatter_op.h"
-#include "ops/math/common.h"
-#include "tensor/cast.h"
+#include "ops/math/segment.h"
 
 typedef struct unsorted_state_t {
   weir_binary_op_t op;
@@ -61,8 +60,10 @@ typedef struct unsorted_job_t {
   const char* x;
   char* y;
   weir_binary_fn_t fn;
+  weir_dtype_t dtype;
   size_t size;
   int64_t inner;
+  bool forgets_nan;
 } unsorted_job_t;
 
 // Columns [begin, end) of all rows, in order: the result does not depend on the split.
@@ -74,7 +75,9 @@ static void unsorted_range(void* arg, int64_t begin, int64_t end) {
     int64_t id = id_at(job->ids, i);
     if (id < 0) continue;
     char* out = job->y + (size_t)id * row + offset;
-    job->fn(out, job->x + (size_t)i * row + offset, out, end - begin, WEIR_SPAN_BOTH);
+    const char* next = job->x + (size_t)i * row + offset;
+    const char* sum = job->forgets_nan ? segment_without_nan(job->dtype, out, next) : out;
+    job->fn(sum, next, out, end - begin, WEIR_SPAN_BOTH);
   }
 }
 
@@ -137,6 +140,7 @@ static weir_status_t* unsorted(weir_kernel_ctx_t* ctx) {
   unsorted_job_t job = {.ids = ids,
                         .x = data->data,
                         .fn = weir_binary_find(s->op, dtype),
+                        .dtype = dtype,
                         .size = weir_dtype_size(dtype),
                         .inner = 1};
   int rank = 1;
@@ -147,6 +151,7 @@ static weir_status_t* unsorted(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* y = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &y));
   job.y = y->data;
+  job.forgets_nan = segment_forgets_nan(s->op, dtype, job.inner);
   char value[16];
   WEIR_TRY(empty_value(s->op, dtype, value));
   if (s->is_gpu) return run_on_gpu(ctx, dims[0], job.inner, value, y);
