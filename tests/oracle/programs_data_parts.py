@@ -114,3 +114,21 @@ def batch_sizes(p):
     p.step(*[raw.ComputeBatchSize(input_dataset=f(base)._variant_tensor) for f in SIZES])
     for wrap in (raw.ModelDataset, raw.FinalizeDataset):
         p.step(raw.ComputeBatchSize(input_dataset=wrap(input_dataset=base._variant_tensor, output_types=[tf.int64], output_shapes=[None])))
+
+
+@program(1)
+def sizes(p):
+    """What is known of how many elements there are, above inputs with an end, without one, and with an end that is not known."""
+    few = lambda *_: Dataset.range(2)
+    odd = lambda x: x % 2
+    steps = (lambda d: d.interleave(few, 2), lambda d: d.interleave(few, 2, num_parallel_calls=2), lambda d: d.flat_map(few),
+             lambda d: d.apply(tf.data.experimental.parallel_interleave(few, 2)), lambda d: d.filter(lambda x: x > 1),
+             lambda d: d.take_while(lambda x: x > 1), lambda d: d.batch(2).unbatch(), lambda d: d.unique(), lambda d: d.ignore_errors(),
+             lambda d: d.window(2, 3, drop_remainder=True), lambda d: d.group_by_window(odd, lambda k, w: w, 2),
+             lambda d: d.apply(tf.data.experimental.group_by_reducer(
+                 odd, tf.data.experimental.Reducer(lambda k: 0, lambda s, x: s, lambda s: s))),
+             lambda d: d.batch(2).rebatch(3), lambda d: Dataset.choose_from_datasets([d, few()], few()),
+             lambda d: Dataset.sample_from_datasets([d, few()]), lambda d: Dataset.zip((d, few())), lambda d: few().concatenate(d),
+             lambda d: d.skip(2), lambda d: d.take(2), lambda d: d.repeat(2), lambda d: d.repeat(0), lambda d: d.shard(2, 1))
+    for d in (Dataset.range(4), Dataset.range(0), Dataset.range(3).repeat(), Dataset.range(4).filter(lambda x: x > 1)):
+        p.step(*(tf.raw_ops.DatasetCardinality(input_dataset=step(d)._variant_tensor) for step in steps))

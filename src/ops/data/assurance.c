@@ -16,11 +16,6 @@ static weir_status_t* ignore_next(weir_iterator_t* self, weir_cancel_t* cancel, 
   }
 }
 
-static int64_t ignore_cardinality(const weir_data_t* dataset) {
-  int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
-  return n < 0 ? n : WEIR_CARDINALITY_UNKNOWN;
-}
-
 static const weir_iterator_vtable_t ignore_iterator = {.size = sizeof(weir_iterator_t),
                                                        .start = weir_iterator_start_input,
                                                        .next = ignore_next,
@@ -28,7 +23,7 @@ static const weir_iterator_vtable_t ignore_iterator = {.size = sizeof(weir_itera
 static const weir_dataset_vtable_t ignore_dataset = {.name = "IgnoreErrors",
                                                      .size = sizeof(weir_data_t),
                                                      .init = weir_dataset_init_like_input,
-                                                     .cardinality = ignore_cardinality,
+                                                     .cardinality = weir_dataset_unknown_size,
                                                      .iterator = &ignore_iterator};
 
 static weir_status_t* ignore_cpu(weir_kernel_ctx_t* ctx) {

@@ -326,7 +326,7 @@ static const weir_dataset_vtable_t csv_dataset = {.name = "CSV",
                                                   .size = sizeof(csv_t),
                                                   .init = csv_init,
                                                   .deinit = csv_deinit,
-                                                  .cardinality = weir_files_cardinality,
+                                                  .cardinality = weir_dataset_unknown_size,
                                                   .iterator = &csv_iterator};
 
 static weir_status_t* csv_cpu(weir_kernel_ctx_t* ctx) {

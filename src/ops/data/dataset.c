@@ -34,6 +34,16 @@ int64_t weir_dataset_cardinality(const weir_data_t* dataset) {
   return weir_dataset_cardinality(dataset->inputs[0]);
 }
 
+int64_t weir_dataset_unknown_size(const weir_data_t* dataset) {
+  (void)dataset;
+  return WEIR_CARDINALITY_UNKNOWN;
+}
+
+int64_t weir_dataset_endless_size(const weir_data_t* dataset) {
+  int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
+  return n == WEIR_CARDINALITY_INFINITE ? n : WEIR_CARDINALITY_UNKNOWN;
+}
+
 weir_status_t* weir_dataset_create(const weir_dataset_vtable_t* vtable, weir_data_t** out_dataset) {
   weir_data_t* self = weir_calloc(1, vtable->size);
   if (!self) return weir_out_of_memory();

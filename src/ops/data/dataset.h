@@ -134,6 +134,9 @@ extern const weir_variant_type_t weir_dataset_type;
 weir_data_t* weir_dataset_retain(weir_data_t* dataset);
 void weir_dataset_release(weir_data_t* dataset);  // NULL-safe
 int64_t weir_dataset_cardinality(const weir_data_t* dataset);
+// For vtables: not known; not known unless input 0 is without end.
+int64_t weir_dataset_unknown_size(const weir_data_t* dataset);
+int64_t weir_dataset_endless_size(const weir_data_t* dataset);
 
 // Element |index|: as many owned references as it has components, or none. UNIMPLEMENTED where the
 // dataset can be walked over only, FAILED_PRECONDITION where it has no known size, OUT_OF_RANGE.

@@ -30,11 +30,6 @@ void weir_files_deinit(weir_data_t* dataset) {
   weir_free(self->names);
 }
 
-int64_t weir_files_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static void leave_file(weir_files_iterator_t* self, const weir_files_reader_t* reader) {
   reader->close(&self->base);
   self->is_open = false;

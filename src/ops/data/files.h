@@ -33,7 +33,6 @@ WEIR_MUST_USE weir_status_t* weir_files_init(weir_kernel_ctx_t* ctx, weir_files_
 // The same, and what elements are is left to the caller.
 WEIR_MUST_USE weir_status_t* weir_files_init_names(weir_kernel_ctx_t* ctx, weir_files_t* self);
 void weir_files_deinit(weir_data_t* self);
-int64_t weir_files_cardinality(const weir_data_t* self);  // not known
 // The whole of next: the next record of this file, or of those after it. A file that cannot be
 // opened is tried again by the next call, as in TensorFlow.
 WEIR_MUST_USE weir_status_t* weir_files_next(weir_files_iterator_t* self,

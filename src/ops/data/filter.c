@@ -17,11 +17,6 @@ static void filter_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&((filter_t*)dataset)->predicate);
 }
 
-static int64_t filter_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 // Pulls an element and asks the function about it.
 static weir_status_t* pull_tested(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
                                   bool* out_is_end, bool* out_is_true) {
@@ -62,7 +57,7 @@ static const weir_dataset_vtable_t filter_dataset = {.name = "Filter",
                                                      .size = sizeof(filter_t),
                                                      .init = filter_init,
                                                      .deinit = filter_deinit,
-                                                     .cardinality = filter_cardinality,
+                                                     .cardinality = weir_dataset_unknown_size,
                                                      .iterator = &filter_iterator};
 static const weir_iterator_vtable_t while_iterator = {.size = sizeof(weir_iterator_t),
                                                       .start = weir_iterator_start_input,
@@ -72,7 +67,7 @@ static const weir_dataset_vtable_t while_dataset = {.name = "TakeWhile",
                                                     .size = sizeof(filter_t),
                                                     .init = filter_init,
                                                     .deinit = filter_deinit,
-                                                    .cardinality = filter_cardinality,
+                                                    .cardinality = weir_dataset_unknown_size,
                                                     .iterator = &while_iterator};
 
 static weir_status_t* filter_cpu(weir_kernel_ctx_t* ctx) {

@@ -31,11 +31,6 @@ static void generator_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&self->finalize);
 }
 
-static int64_t generator_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* begin(generator_iterator_t* self, weir_cancel_t* cancel) {
   const generator_t* generator = (const generator_t*)self->base.dataset;
   const weir_walk_t* walk = self->base.walk;
@@ -93,7 +88,7 @@ static const weir_dataset_vtable_t generator_dataset = {.name = "Generator",
                                                         .size = sizeof(generator_t),
                                                         .init = generator_init,
                                                         .deinit = generator_deinit,
-                                                        .cardinality = generator_cardinality,
+                                                        .cardinality = weir_dataset_unknown_size,
                                                         .iterator = &generator_iterator};
 
 static weir_status_t* generator_cpu(weir_kernel_ctx_t* ctx) {

@@ -37,11 +37,6 @@ static void by_reducer_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&self->finalize);
 }
 
-static int64_t unknown_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* begin_state(by_reducer_iterator_t* self, weir_cancel_t* cancel,
                                   weir_group_t* group) {
   const by_reducer_t* by = (const by_reducer_t*)self->base.dataset;
@@ -148,7 +143,7 @@ static const weir_dataset_vtable_t by_reducer_dataset = {.name = "GroupByReducer
                                                          .size = sizeof(by_reducer_t),
                                                          .init = by_reducer_init,
                                                          .deinit = by_reducer_deinit,
-                                                         .cardinality = unknown_cardinality,
+                                                         .cardinality = weir_dataset_unknown_size,
                                                          .iterator = &by_reducer_iterator};
 
 static weir_status_t* by_reducer_cpu(weir_kernel_ctx_t* ctx) {

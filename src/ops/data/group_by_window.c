@@ -100,11 +100,6 @@ static void by_window_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&self->window_size);
 }
 
-static int64_t unknown_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* find_window(const by_window_iterator_t* self, weir_cancel_t* cancel,
                                   weir_group_t* group) {
   const by_window_t* by = (const by_window_t*)self->base.dataset;
@@ -242,7 +237,7 @@ static const weir_dataset_vtable_t by_window_dataset = {.name = "GroupByWindow",
                                                         .size = sizeof(by_window_t),
                                                         .init = by_window_init,
                                                         .deinit = by_window_deinit,
-                                                        .cardinality = unknown_cardinality,
+                                                        .cardinality = weir_dataset_endless_size,
                                                         .iterator = &by_window_iterator};
 
 static weir_status_t* by_window_cpu(weir_kernel_ctx_t* ctx) {

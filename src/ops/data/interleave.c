@@ -251,20 +251,19 @@ static void interleave_deinit(weir_data_t* dataset) {
   weir_captured_deinit(&((interleave_t*)dataset)->function);
 }
 
-static int64_t interleave_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
-#define DATASET(label, init_fn)                                                                \
+#define DATASET(label, init_fn, size_fn)                                                       \
   {                                                                                            \
     .name = label, .size = sizeof(interleave_t), .init = init_fn, .deinit = interleave_deinit, \
-    .cardinality = interleave_cardinality, .iterator = &interleave_iterator                    \
+    .cardinality = size_fn, .iterator = &interleave_iterator                                   \
   }
-static const weir_dataset_vtable_t flat_map_dataset = DATASET("FlatMap", flat_map_init);
-static const weir_dataset_vtable_t interleave_dataset = DATASET("Interleave", interleave_init);
-static const weir_dataset_vtable_t parallel_dataset = DATASET("ParallelInterleave", parallel_init);
-static const weir_dataset_vtable_t legacy_dataset = DATASET("ParallelInterleave", legacy_init);
+static const weir_dataset_vtable_t flat_map_dataset =
+    DATASET("FlatMap", flat_map_init, weir_dataset_unknown_size);
+static const weir_dataset_vtable_t interleave_dataset =
+    DATASET("Interleave", interleave_init, weir_dataset_unknown_size);
+static const weir_dataset_vtable_t parallel_dataset =
+    DATASET("ParallelInterleave", parallel_init, weir_dataset_endless_size);
+static const weir_dataset_vtable_t legacy_dataset =
+    DATASET("ParallelInterleave", legacy_init, weir_dataset_unknown_size);
 
 static weir_status_t* flat_map_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &flat_map_dataset);

@@ -23,11 +23,6 @@ typedef struct shard_iterator_t {
 
 static void shard_deinit(weir_data_t* dataset) { weir_free(((shard_t*)dataset)->folder); }
 
-static int64_t shard_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* list_files(shard_iterator_t* self) {
   char* pattern = NULL;
   WEIR_TRY(
@@ -112,7 +107,7 @@ static const weir_iterator_vtable_t shard_iterator = {
 static const weir_dataset_vtable_t shard_dataset = {.name = "SnapshotReader",
                                                     .size = sizeof(shard_t),
                                                     .deinit = shard_deinit,
-                                                    .cardinality = shard_cardinality,
+                                                    .cardinality = weir_dataset_unknown_size,
                                                     .iterator = &shard_iterator};
 
 // ---- all shards: elements are datasets ----

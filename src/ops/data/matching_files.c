@@ -71,7 +71,7 @@ static const weir_dataset_vtable_t matching_dataset = {.name = "MatchingFiles",
                                                        .size = sizeof(weir_files_t),
                                                        .init = matching_init,
                                                        .deinit = weir_files_deinit,
-                                                       .cardinality = weir_files_cardinality,
+                                                       .cardinality = weir_dataset_unknown_size,
                                                        .iterator = &matching_iterator};
 
 static weir_status_t* matching_cpu(weir_kernel_ctx_t* ctx) {

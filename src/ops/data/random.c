@@ -84,11 +84,6 @@ static weir_status_t* sampling_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset
   return create_seeds(ctx, 2, false, self);
 }
 
-static int64_t sampling_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* sampling_start(weir_iterator_t* iterator) {
   WEIR_TRY(random_start(iterator));
   return weir_iterator_open(iterator, 0);
@@ -117,7 +112,7 @@ static const weir_dataset_vtable_t sampling_dataset = {.name = "Sampling",
                                                        .size = sizeof(random_t),
                                                        .init = sampling_init,
                                                        .deinit = random_deinit,
-                                                       .cardinality = sampling_cardinality,
+                                                       .cardinality = weir_dataset_unknown_size,
                                                        .iterator = &sampling_iterator};
 
 static weir_status_t* sampling_cpu(weir_kernel_ctx_t* ctx) {

@@ -38,11 +38,6 @@ static weir_status_t* rebatch_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset)
 
 static void rebatch_deinit(weir_data_t* dataset) { weir_free(((rebatch_t*)dataset)->sizes); }
 
-static int64_t rebatch_cardinality(const weir_data_t* dataset) {
-  int64_t n = weir_dataset_cardinality(dataset->inputs[0]);
-  return n == WEIR_CARDINALITY_INFINITE || n == 0 ? n : WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* rebatch_start(weir_iterator_t* iterator) {
   rebatch_iterator_t* self = (rebatch_iterator_t*)iterator;
   self->element = weir_element_create(iterator->dataset->count);
@@ -146,7 +141,7 @@ static const weir_dataset_vtable_t rebatch_dataset = {.name = "Rebatch",
                                                       .size = sizeof(rebatch_t),
                                                       .init = rebatch_init,
                                                       .deinit = rebatch_deinit,
-                                                      .cardinality = rebatch_cardinality,
+                                                      .cardinality = weir_dataset_unknown_size,
                                                       .iterator = &rebatch_iterator};
 
 static weir_status_t* rebatch_cpu(weir_kernel_ctx_t* ctx) {

@@ -20,11 +20,6 @@ static weir_status_t* replicas_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset
   return WEIR_STATUS(INVALID_ARGUMENT, "num_replicas must be greater than zero.");
 }
 
-static int64_t replicas_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static weir_status_t* replicas_start(weir_iterator_t* iterator) {
   replicas_iterator_t* self = (replicas_iterator_t*)iterator;
   self->element = weir_element_create(iterator->dataset->count);
@@ -93,7 +88,7 @@ static const weir_iterator_vtable_t replicas_iterator = {.size = sizeof(replicas
 static const weir_dataset_vtable_t replicas_dataset = {.name = "Rebatch",
                                                        .size = sizeof(replicas_t),
                                                        .init = replicas_init,
-                                                       .cardinality = replicas_cardinality,
+                                                       .cardinality = weir_dataset_unknown_size,
                                                        .iterator = &replicas_iterator};
 
 static weir_status_t* replicas_cpu(weir_kernel_ctx_t* ctx) {

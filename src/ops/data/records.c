@@ -102,7 +102,7 @@ static const weir_dataset_vtable_t records_dataset = {.name = "TFRecord",
                                                       .size = sizeof(records_t),
                                                       .init = records_init,
                                                       .deinit = records_deinit,
-                                                      .cardinality = weir_files_cardinality,
+                                                      .cardinality = weir_dataset_unknown_size,
                                                       .iterator = &records_iterator};
 
 static weir_status_t* records_cpu(weir_kernel_ctx_t* ctx) {

@@ -75,11 +75,6 @@ static void sql_deinit(weir_data_t* dataset) {
   weir_free(((sql_t*)dataset)->query);
 }
 
-static int64_t sql_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 // ---- iterator ----
 
 static weir_status_t* begin_query(const sql_t* self, weir_sqlite_t* db) {
@@ -147,7 +142,7 @@ static const weir_dataset_vtable_t sql_dataset = {.name = "Sql",
                                                   .size = sizeof(sql_t),
                                                   .init = sql_init,
                                                   .deinit = sql_deinit,
-                                                  .cardinality = sql_cardinality,
+                                                  .cardinality = weir_dataset_unknown_size,
                                                   .iterator = &sql_iterator};
 
 static weir_status_t* sql_cpu(weir_kernel_ctx_t* ctx) {

@@ -82,7 +82,7 @@ static const weir_dataset_vtable_t lines_dataset = {.name = "TextLine",
                                                     .size = sizeof(weir_files_t),
                                                     .init = lines_init,
                                                     .deinit = weir_files_deinit,
-                                                    .cardinality = weir_files_cardinality,
+                                                    .cardinality = weir_dataset_unknown_size,
                                                     .iterator = &lines_iterator};
 
 static weir_status_t* lines_cpu(weir_kernel_ctx_t* ctx) {
@@ -169,7 +169,7 @@ static const weir_dataset_vtable_t pieces_dataset = {.name = "FixedLengthRecord"
                                                      .size = sizeof(pieces_t),
                                                      .init = pieces_init,
                                                      .deinit = weir_files_deinit,
-                                                     .cardinality = weir_files_cardinality,
+                                                     .cardinality = weir_dataset_unknown_size,
                                                      .iterator = &pieces_iterator};
 
 static weir_status_t* pieces_cpu(weir_kernel_ctx_t* ctx) {

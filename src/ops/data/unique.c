@@ -20,11 +20,6 @@ static weir_status_t* unique_init(weir_kernel_ctx_t* ctx, weir_data_t* dataset) 
                      "`tf.string` component.");
 }
 
-static int64_t unique_cardinality(const weir_data_t* dataset) {
-  (void)dataset;
-  return WEIR_CARDINALITY_UNKNOWN;
-}
-
 static void append_key(const weir_tensor_t* tensor, weir_strbuf_t* key) {
   weir_strbuf_append(key, tensor->dims, tensor->rank * sizeof(*tensor->dims));
   weir_strbuf_append(key, &tensor->rank, sizeof(tensor->rank));
@@ -91,7 +86,7 @@ static const weir_iterator_vtable_t unique_iterator = {.size = sizeof(unique_ite
 static const weir_dataset_vtable_t unique_dataset = {.name = "Unique",
                                                      .size = sizeof(weir_data_t),
                                                      .init = unique_init,
-                                                     .cardinality = unique_cardinality,
+                                                     .cardinality = weir_dataset_unknown_size,
                                                      .iterator = &unique_iterator};
 
 static weir_status_t* unique_cpu(weir_kernel_ctx_t* ctx) {
