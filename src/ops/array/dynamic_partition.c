@@ -139,9 +139,9 @@ static weir_status_t* build(const weir_kernel_init_t* init, size_t size, const c
 static weir_status_t* partition_gpu_init(const weir_kernel_init_t* init, void* state) {
   partition_gpu_t* self = state;
   size_t size = weir_dtype_size(weir_dtype_base(init->node->input_types[0]));
-  WEIR_TRY(build(init, size, "deal_count", &self->count));
-  WEIR_TRY(build(init, size, "deal_starts", &self->starts));
-  WEIR_TRY(build(init, size, "deal_order", &self->order));
+  WEIR_TRY(build(init, WIDE, "deal_count", &self->count));
+  WEIR_TRY(build(init, WIDE, "deal_starts", &self->starts));
+  WEIR_TRY(build(init, WIDE, "deal_order", &self->order));
   WEIR_TRY(build(init, size, "deal_rows", &self->rows));
   WEIR_TRY(build(init, WIDE, "deal_rows", &self->wide_rows));
   return weir_cuda_scan_find(init->device, WEIR_BINARY_ADD, WEIR_DTYPE_INT64, &self->scan);

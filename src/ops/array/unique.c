@@ -139,6 +139,7 @@ static weir_status_t* unique_cpu(weir_kernel_ctx_t* ctx) {
 // ---- on a GPU ----
 
 WEIR_CUDA_SOURCE(unique);
+WEIR_CUDA_SOURCE(pick);
 
 typedef struct unique_gpu_t {
   weir_cuda_function_t insert, index, rows;
@@ -183,8 +184,8 @@ static weir_status_t* unique_gpu_init(const weir_kernel_init_t* init, void* stat
            infinite_bits(dtype));
   for (int i = 0; i < 3; ++i) {
     weir_strbuf_t text = {0};
-    weir_strbuf_puts(&text, definitions);
-    WEIR_TRY(weir_cuda_build(init->device, &text, weir_cuda_source_unique, names[i], found[i]));
+    weir_strbuf_printf(&text, "%s%s", definitions, weir_cuda_source_unique);  // all of one text
+    WEIR_TRY(weir_cuda_build(init->device, &text, weir_cuda_source_pick, names[i], found[i]));
   }
   return weir_cuda_pick_find(init->device, definitions, weir_cuda_source_unique, &self->pick);
 }
