@@ -35,8 +35,9 @@ def sparse_segments(check, rng):
                 check(op, [x, indices, ids], **close)
                 check(op + 'WithNumSegments', [x, indices, ids, np.int32(most + 2)], **close)
                 dy = rng.uniform(0.5, 2, (most,) + tail)
-                check(op + 'Grad', [dy, indices, ids, np.int32(60)], **close)
-                check(op + 'GradV2', [dy, indices, ids, np.int32(60)], **close)
+                few = slice(0, 2500, 3)  # so that GPUs add them in their order
+                check(op + 'Grad', [dy, indices[few], ids[few], np.int32(60)], **close)
+                check(op + 'GradV2', [dy, indices[few].astype(np.int64), ids[few], np.int32(60)], **close)
 
 
 def stitches(check, rng):

@@ -6,7 +6,7 @@ struct rows_t {
   uint64_t at[480];  // where they are; 0: a row of zeros
 };
 
-extern "C" __global__ void stitch(E* dst, rows_t rows) {
+extern "C" __global__ void stitch(E* dst, const __grid_constant__ rows_t rows) {
   int64_t count = rows.count * rows.inner;
   for (int64_t i = thread_of_grid(); i < count; i += threads_of_grid()) {
     int64_t row = quotient_of(i, rows.inner);

@@ -9,7 +9,7 @@
 // A block has a row. Where that is too long to be sorted as a whole, the least of the entries to be
 // taken is found digit by digit, and those from it on are sorted. Entries are all different, as
 // each has another place: so nothing depends on who comes when.
-enum { DIGITS = 256, COPIES = 8, PLACE_BYTES = 4 };
+enum { DIGITS = 256, COPIES = 8, PLACE_BYTES = 4, EACH = 8 };
 
 struct entry_t {
   KEY key;         // larger for larger elements; the largest for NaN
@@ -40,10 +40,26 @@ __device__ __forceinline__ KEY key_of(T v) {
 #endif
 }
 
-__device__ __forceinline__ entry_t entry_at(const T* row, uint32_t i) {
-  entry_t entry = {key_of(row[i]), ~i};
-  return entry;
+// Calls |fn| with every entry of a row and its index. A thread reads several at once.
+template <typename F>
+__device__ __forceinline__ void for_each(const T* row, uint32_t columns, F fn) {
+  for (uint32_t first = threadIdx.x; first < columns; first += blockDim.x * EACH) {
+    T v[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      uint32_t i = first + k * blockDim.x;
+      if (i < columns) v[k] = row[i];
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+      uint32_t i = first + k * blockDim.x;
+      if (i >= columns) break;
+      entry_t entry = {key_of(v[k]), ~i};
+      fn(entry, i);
+    }
+  }
 }
+
 __device__ __forceinline__ bool is_before(const entry_t& a, const entry_t& b) {
   return a.key != b.key ? a.key > b.key : a.place > b.place;
 }
@@ -73,12 +89,11 @@ __device__ __forceinline__ void count_bytes(const T* row, uint32_t columns, cons
                                             const entry_t& mask, int digit, choice_t* c) {
   for (uint32_t i = threadIdx.x; i < DIGITS * COPIES; i += blockDim.x) c->counts[i] = 0;
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < columns; i += blockDim.x) {
-    entry_t e = entry_at(row, i);
-    if ((e.key ^ prefix.key) & mask.key || (e.place ^ prefix.place) & mask.place) continue;
+  for_each(row, columns, [&](const entry_t& e, uint32_t) {
+    if ((e.key ^ prefix.key) & mask.key || (e.place ^ prefix.place) & mask.place) return;
     uint32_t byte = (uint32_t)((is_in_key(digit) ? e.key : (KEY)e.place) >> shift_of(digit)) & 255;
     atomicAdd(&c->counts[byte * COPIES + threadIdx.x % COPIES], 1u);
-  }
+  });
   __syncthreads();
   for (uint32_t byte = threadIdx.x; byte < DIGITS; byte += blockDim.x) {
     uint32_t total = 0;
@@ -146,12 +161,11 @@ __device__ __forceinline__ void collect(const T* row, const top_k_t& t, choice_t
   if (!is_whole) least = least_of(row, t.columns, t.k, c);
   if (threadIdx.x == 0) *taken = 0;
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < t.columns; i += blockDim.x) {
-    entry_t e = entry_at(row, i);
-    if (is_before(least, e)) continue;
+  for_each(row, t.columns, [&](const entry_t& e, uint32_t i) {
+    if (is_before(least, e)) return;
     uint32_t at = is_whole ? i : atomicAdd(taken, 1u);
     if (at < count) entries[at] = e;
-  }
+  });
   for (uint32_t i = count + threadIdx.x; i < t.capacity; i += blockDim.x) {
     entry_t last = {0, 0};
     entries[i] = last;
