@@ -3,88 +3,10 @@
 
 #include <inttypes.h>
 
-#include "kernel/elementwise/cwise.h"
-#include "kernel/gemm/gemm.h"
-#include "kernel/move/move.h"
-#include "tensor/cast.h"
+#include "kernel/gemm/einsum_steps.h"
 
-#define ELLIPSIS "..."
 #define FIRST_BROADCAST 256  // labels are bytes; axes of the ellipsis follow, the last one first
 #define MAX_LABELS (FIRST_BROADCAST + WEIR_MAX_RANK)
-#define FEW_BATCHES 8  // fewer than this many products are split within, more are run side by side
-
-// ---- equations ----
-
-static weir_status_t* parse_subscripts(weir_view_t view, const char* what,
-                                       weir_einsum_subscripts_t* out) {
-  int periods = 0;
-  *out = (weir_einsum_subscripts_t){.ellipsis = -1};
-  for (size_t i = 0; i < view.size; ++i) periods += view.data[i] == '.';
-  for (size_t i = 0; i < view.size; ++i) {
-    if (periods == 3 && view.size - i >= 3 && memcmp(view.data + i, ELLIPSIS, 3) == 0) {
-      out->ellipsis = out->count;
-      i += 2;
-      continue;
-    }
-    if (view.data[i] == '.') {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Expected at most one ellipsis (...), but found %d periods (.) in the %s "
-                         "subscript: %.*s",
-                         periods, what, WEIR_VIEW_ARG(view));
-    }
-    if (out->count == WEIR_MAX_RANK)
-      return WEIR_STATUS(INVALID_ARGUMENT, "More than %d labels in the %s subscript", WEIR_MAX_RANK,
-                         what);
-    out->text[out->count++] = view.data[i];
-  }
-  return NULL;
-}
-
-static weir_status_t* parse_inputs(weir_view_t whole, weir_view_t left,
-                                   weir_einsum_equation_t* out) {
-  size_t commas = 0;
-  size_t comma = left.size;
-  for (size_t i = 0; i < left.size; ++i) {
-    if (left.data[i] != ',') continue;
-    comma = i;
-    ++commas;
-  }
-  if (commas > 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Expecting 1 or 2 input subscripts in equation '%.*s' but got: %zu",
-                       WEIR_VIEW_ARG(whole), commas + 1);
-  }
-  out->input_count = (int)commas + 1;
-  WEIR_TRY(parse_subscripts(weir_view(left.data, comma), "input", &out->inputs[0]));
-  if (!commas) return NULL;
-  return parse_subscripts(weir_view(left.data + comma + 1, left.size - comma - 1), "input",
-                          &out->inputs[1]);
-}
-
-weir_status_t* weir_einsum_parse(const weir_node_def_t* node, weir_einsum_equation_t* out) {
-  weir_view_t text = weir_attrs_string(node->attrs, "equation");
-  size_t arrow = 0;
-  int arrows = 0;
-  for (size_t i = 0; i + 1 < text.size; ++i) {
-    if (text.data[i] != '-' || text.data[i + 1] != '>') continue;
-    arrow = i;
-    ++arrows;
-  }
-  if (arrows != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expecting exactly one '->' in einsum equation: %.*s",
-                       WEIR_VIEW_ARG(text));
-  }
-  WEIR_TRY(parse_inputs(text, weir_view(text.data, arrow), out));
-  WEIR_TRY(parse_subscripts(weir_view(text.data + arrow + 2, text.size - arrow - 2), "output",
-                            &out->output));
-  if (out->input_count != node->input_count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expected %d inputs for equation %.*s but got: %d",
-                       out->input_count, WEIR_VIEW_ARG(text), node->input_count);
-  }
-  return NULL;
-}
-
-// ---- kernel ----
 
 // A tensor by its labels: a label that occurs twice walks the diagonal.
 typedef struct operand_t {
@@ -108,7 +30,6 @@ typedef struct group_t {
 enum { IN_X = 1, IN_Y = 2, IN_Z = 4 };
 
 typedef struct einsum_t {
-  weir_pool_t* pool;
   weir_dtype_t dtype;
   int64_t dims[MAX_LABELS];
   uint8_t places[MAX_LABELS];
@@ -213,35 +134,20 @@ static bool is_ordered(const einsum_t* e, const operand_t* operand,
   return true;
 }
 
-// Sums the last |k| elements of each of |m| rows: a product with ones.
+// Sums the last |k| elements of each of |m| rows.
 static weir_status_t* sum_rows(weir_kernel_ctx_t* ctx, einsum_t* e, operand_t* operand, int64_t m,
                                int64_t k) {
-  weir_tensor_t* ones = NULL;
   weir_tensor_t* sums = NULL;
-  double one = 1;
-  char element[16];
-  weir_status_t* status = weir_cast_elements(e->dtype, element, WEIR_DTYPE_DOUBLE, &one, 1);
-  if (!status) status = weir_kernel_scratch(ctx, e->dtype, k, &ones);
-  if (!status) status = weir_move_fill(e->pool, e->dtype, element, ones->data, k);
-  if (!status) status = weir_kernel_scratch(ctx, e->dtype, m, &sums);
-  if (status) goto done;
-  weir_gemm_args_t args = {.dtype_a = e->dtype, .dtype_b = e->dtype, .dtype_c = e->dtype};
-  args.m = m;
-  args.n = 1;
-  args.k = k;
-  args.a = operand->data;
-  args.b = ones->data;
-  args.c = sums->data;
-  status = weir_gemm_any(e->pool, &args);
-  if (status) goto done;
+  WEIR_TRY(weir_kernel_scratch(ctx, e->dtype, m, &sums));
+  weir_status_t* status = weir_einsum_sum(ctx, e->dtype, m, k, operand->data, sums->data);
+  if (status) {
+    weir_tensor_release(sums);
+    return status;
+  }
   weir_tensor_release(operand->scratch);
   operand->scratch = sums;
   operand->data = sums->data;
-  sums = NULL;
-done:
-  weir_tensor_release(ones);
-  weir_tensor_release(sums);
-  return status;
+  return NULL;
 }
 
 // Brings operand |i| into the order batch, rows, columns, without a copy where it is in it, or in
@@ -261,60 +167,25 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, einsum_t* e, int i, const 
     weir_move_dim_t dims[2 * WEIR_MAX_RANK];
     int n = join_groups(e, operand, plain, dims);
     WEIR_TRY(weir_kernel_scratch(ctx, e->dtype, kept * e->reduce[i].size, &operand->scratch));
-    WEIR_TRY(weir_move_box(e->pool, e->dtype, n, dims, operand->data, operand->scratch->data));
+    WEIR_TRY(weir_einsum_move(ctx, e->dtype, n, dims, operand->data, operand->scratch->data));
     operand->data = operand->scratch->data;
   }
   return e->reduce[i].size == 1 ? NULL : sum_rows(ctx, e, operand, kept, e->reduce[i].size);
 }
 
-typedef struct product_job_t {
-  weir_pool_t* pool;  // for the inside of one product; NULL when products run side by side
-  weir_gemm_args_t args;
-  size_t size;  // of an element
-  weir_first_error_t error;
-} product_job_t;
-
-static void product_range(void* arg, int64_t begin, int64_t end) {
-  product_job_t* job = arg;
-  for (int64_t i = begin; i < end; ++i) {
-    weir_gemm_args_t args = job->args;
-    args.a = (const char*)args.a + (size_t)(i * args.m * args.k) * job->size;
-    args.b = (const char*)args.b + (size_t)(i * args.k * args.n) * job->size;
-    args.c = (char*)args.c + (size_t)(i * args.m * args.n) * job->size;
-    if (args.m * args.n * args.k == 1) {  // elementwise: all at once
-      weir_binary_find(WEIR_BINARY_MUL, args.dtype_a)(args.a, args.b, args.c, end - begin,
-                                                      WEIR_SPAN_BOTH);
-      return;
-    }
-    weir_status_t* status = weir_gemm_any(job->pool, &args);
-    if (!status) continue;
-    weir_first_error_set(&job->error, status);
-    return;
-  }
-}
-
-static weir_status_t* multiply(einsum_t* e, int x, void* out) {
-  product_job_t job = {.size = weir_dtype_size(e->dtype),
-                       .args = {.dtype_a = e->dtype,
-                                .dtype_b = e->dtype,
-                                .dtype_c = e->dtype,
-                                .trans_a = e->operands[x].trans,
-                                .trans_b = e->operands[1 - x].trans,
-                                .m = e->free[x].size,
-                                .n = e->free[1 - x].size,
-                                .k = e->contract.size,
-                                .a = e->operands[x].data,
-                                .b = e->operands[1 - x].data,
-                                .c = out}};
-  double cost = 0.15 * (double)job.args.m * (double)job.args.n * (double)job.args.k;
-  bool is_elementwise = job.args.m * job.args.n * job.args.k == 1;
-  if (e->batch.size < FEW_BATCHES && !is_elementwise) {
-    job.pool = e->pool;
-    product_range(&job, 0, e->batch.size);
-  } else {
-    weir_pool_for(e->pool, e->batch.size, is_elementwise ? 0.5 : cost + 100, product_range, &job);
-  }
-  return job.error.status;
+static weir_status_t* multiply(weir_kernel_ctx_t* ctx, const einsum_t* e, int x, void* out) {
+  weir_gemm_args_t args = {.dtype_a = e->dtype,
+                           .dtype_b = e->dtype,
+                           .dtype_c = e->dtype,
+                           .trans_a = e->operands[x].trans,
+                           .trans_b = e->operands[1 - x].trans,
+                           .m = e->free[x].size,
+                           .n = e->free[1 - x].size,
+                           .k = e->contract.size,
+                           .a = e->operands[x].data,
+                           .b = e->operands[1 - x].data,
+                           .c = out};
+  return weir_einsum_multiply(ctx, &args, e->batch.size);
 }
 
 // The product in its own order, then brought into that of the output.
@@ -326,10 +197,10 @@ static weir_status_t* compute_product(weir_kernel_ctx_t* ctx, einsum_t* e, weir_
   WEIR_TRY(prepare(ctx, e, x, &e->free[x], &e->contract));
   WEIR_TRY(prepare(ctx, e, 1 - x, &e->contract, &e->free[1 - x]));
   const group_t* const* chosen = x ? swapped : order;
-  if (count == z->count && is_ordered(e, &e->output, chosen)) return multiply(e, x, z->data);
+  if (count == z->count && is_ordered(e, &e->output, chosen)) return multiply(ctx, e, x, z->data);
   weir_tensor_t* product = NULL;
   weir_status_t* status = weir_kernel_scratch(ctx, e->dtype, count, &product);
-  if (!status) status = multiply(e, x, product->data);
+  if (!status) status = multiply(ctx, e, x, product->data);
   if (status) goto done;
   weir_move_dim_t dims[2 * WEIR_MAX_RANK];
   int n = join_groups(e, &e->output, chosen, dims);
@@ -338,8 +209,9 @@ static weir_status_t* compute_product(weir_kernel_ctx_t* ctx, einsum_t* e, weir_
     dims[i].src_stride = dims[i].dst_stride;
     dims[i].dst_stride = stride;
   }
-  if (count != z->count) weir_move_zero(e->dtype, z->data, z->count);  // off the diagonal
-  status = weir_move_box(e->pool, e->dtype, n, dims, product->data, z->data);
+  if (count != z->count)
+    status = weir_einsum_zero(ctx, e->dtype, z->data, z->count);  // off the diagonal
+  if (!status) status = weir_einsum_move(ctx, e->dtype, n, dims, product->data, z->data);
 done:
   weir_tensor_release(product);
   return status;
@@ -354,8 +226,8 @@ static weir_status_t* compute_single(weir_kernel_ctx_t* ctx, einsum_t* e, weir_t
   int n = join_groups(e, x, order, dims);
   if (e->reduce[0].size != 1) weir_move_contiguous_src(n, dims);
   for (int i = 0; i < n; ++i) dims[i].dst_stride = e->output.strides[e->free[0].labels[i]];
-  if (e->free[0].size != z->count) weir_move_zero(e->dtype, z->data, z->count);
-  return weir_move_box(e->pool, e->dtype, n, dims, x->data, z->data);
+  if (e->free[0].size != z->count) WEIR_TRY(weir_einsum_zero(ctx, e->dtype, z->data, z->count));
+  return weir_einsum_move(ctx, e->dtype, n, dims, x->data, z->data);
 }
 
 static weir_status_t* make_output(weir_kernel_ctx_t* ctx, einsum_t* e,
@@ -408,17 +280,15 @@ static weir_status_t* run_einsum(weir_kernel_ctx_t* ctx, const weir_einsum_equat
   WEIR_TRY(make_output(ctx, e, &equation->output, broadcast, &z));
   collect_groups(e);
   if (z->count == 0) return NULL;
-  if (e->contract.size * e->reduce[0].size * e->reduce[1].size == 0) {
-    weir_move_zero(e->dtype, z->data, z->count);
-    return NULL;
-  }
+  if (e->contract.size * e->reduce[0].size * e->reduce[1].size == 0)
+    return weir_einsum_zero(ctx, e->dtype, z->data, z->count);
   return equation->input_count == 1 ? compute_single(ctx, e, z) : compute_product(ctx, e, z);
 }
 
-weir_status_t* weir_einsum_run(weir_kernel_ctx_t* ctx, const weir_einsum_equation_t* equation) {
-  einsum_t e = {.pool = weir_kernel_pool(ctx),
-                .dtype = weir_tensor_type(weir_kernel_input(ctx, 0))};
-  weir_status_t* status = run_einsum(ctx, equation, &e);
+weir_status_t* weir_einsum_run(weir_kernel_ctx_t* ctx) {
+  const weir_einsum_t* state = ctx->state;
+  einsum_t e = {.dtype = weir_tensor_type(weir_kernel_input(ctx, 0))};
+  weir_status_t* status = run_einsum(ctx, &state->equation, &e);
   for (int i = 0; i < 2; ++i) weir_tensor_release(e.operands[i].scratch);
   return status;
 }

@@ -8,14 +8,6 @@
 #define ELLIPSIS "..."
 #define LABELS 256  // labels are bytes
 
-static weir_status_t* einsum_init(const weir_kernel_init_t* init, void* state) {
-  return weir_einsum_parse(init->node, state);
-}
-
-static weir_status_t* einsum_cpu(weir_kernel_ctx_t* ctx) {
-  return weir_einsum_run(ctx, ctx->state);
-}
-
 // ---- shapes ----
 
 // Merges the dimensions of one input's labels into |dims| (-2: not seen), and its ellipsis into
@@ -239,6 +231,12 @@ static weir_status_t* einsum_grad(weir_grad_ctx_t* g) {
   return weir_grad_set(g, 1, dy);
 }
 
+#define EINSUM_ROW(device_, types_)                                                 \
+  {                                                                                 \
+    device_, .types = types_, .compute = weir_einsum_run, .init = weir_einsum_init, \
+             .state_size = sizeof(weir_einsum_t)                                    \
+  }
+
 const weir_op_module_t weir_ops_math_einsum = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -250,8 +248,10 @@ const weir_op_module_t weir_ops_math_einsum = {
          .summary = "Sums of products over labelled axes",
          .infer_shape = einsum_shape,
          .build_grad = einsum_grad,
-         .kernels = WEIR_CPU_KERNEL(.types = "T: int64, int32, half, float, double, "
-                                             "complex64, complex128, bfloat16",
-                                    .compute = einsum_cpu, .init = einsum_init,
-                                    .state_size = sizeof(weir_einsum_equation_t))},
+         .kernels = (const weir_kernel_def_t[]){EINSUM_ROW(WEIR_DEVICE_CPU,
+                                                           "T: int64, int32, half, float, double, "
+                                                           "complex64, complex128, bfloat16"),
+                                                EINSUM_ROW(WEIR_DEVICE_GPU,
+                                                           "T: bfloat16, half, float, double"),
+                                                {0}}},
         {0}}};
