@@ -69,6 +69,7 @@ def joins():
         raw.Split(axis=axis, value=b, num_split=2)
         raw.SplitV(value=b, size_splits=[1, -1], axis=axis, num_split=2)
         raw.SplitV(value=b, size_splits=hidden(i32, [2]), axis=axis, num_split=2)
+        raw.SplitV(value=hidden(f32, [None, 3, None]), size_splits=[2], axis=axis, num_split=1)
 
 
 def slices():

@@ -56,6 +56,7 @@ KNOWN = re.compile('|'.join((
     'does not index into param shape',  # of two indices that are wrong
     'All input tensors must have the same size in the 0th dimension',  # and not of the shape
     'Barrier .* is closed',  # also where no key is inserted
+    'not OUT_OF_RANGE PriorityQueue .*insufficient elements.*queuedequeueupto',  # of a closed queue, which loses what it has
     'element shape .* is not fully defined. Currently only static shapes',  # Weir packs no elements, too
     'Expected a non-negative size, got',  # of an int32 that overflows; Weir counts on
     'split_dim must be a scalar but has rank',  # a Split into one part is no Split
