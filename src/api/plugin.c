@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
+#include "base/library.h"
 #include "base/thread.h"
 #include "op/shape_ctx.h"
 #include "ops/builtin_ops.h"
@@ -140,9 +141,8 @@ weir_status_t* weir_plugin_load(const char* path) {
   void* object = NULL;
   WEIR_TRY(open_object(path, &object));
   modules_fn_t modules = NULL;
-  void* symbol = dlsym(object, "weir_plugin_modules");
-  memcpy(&modules, &symbol, sizeof(modules));  // the way from void* to a function that C has not
-  const weir_plugin_t* plugin = modules ? modules() : NULL;
+  const bool is_found = weir_library_find(object, "weir_plugin_modules", &modules);
+  const weir_plugin_t* plugin = is_found ? modules() : NULL;
   weir_status_t* status =
       plugin ? weir_plugin_register(plugin)
              : WEIR_STATUS(NOT_FOUND, "it exports no weir_plugin_modules() or that gives nothing");

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "base/alloc.h"
+#include "base/library.h"
 #include "base/thread.h"
 
 // Of SQLite's interface, which promises that these stay as they are.
@@ -35,13 +36,6 @@ static library_t g_library;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static bool g_is_there;
 
-// POSIX lets dlsym's result be a function; ISO C needs the copy.
-static bool find(void* library, const char* name, void* out_function) {
-  void* symbol = dlsym(library, name);
-  memcpy(out_function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
 // A process may hold another SQLite, whose symbols everybody sees: TensorFlow's has one. The two
 // must not be mixed, so the library's calls of itself stay within it; sanitizers cannot have that.
 #ifndef __has_feature
@@ -56,20 +50,21 @@ enum { kFlags = RTLD_NOW | RTLD_LOCAL };
 
 static void load(void) {
   void* library = dlopen("libsqlite3.so.0", kFlags);
-  g_is_there = library && find(library, "sqlite3_open_v2", &g_library.open) &&
-               find(library, "sqlite3_close_v2", &g_library.close) &&
-               find(library, "sqlite3_extended_result_codes", &g_library.extended_codes) &&
-               find(library, "sqlite3_progress_handler", &g_library.progress) &&
-               find(library, "sqlite3_errmsg", &g_library.message) &&
-               find(library, "sqlite3_errstr", &g_library.code_message) &&
-               find(library, "sqlite3_prepare_v2", &g_library.prepare) &&
-               find(library, "sqlite3_step", &g_library.step) &&
-               find(library, "sqlite3_finalize", &g_library.finalize) &&
-               find(library, "sqlite3_column_count", &g_library.column_count) &&
-               find(library, "sqlite3_column_int64", &g_library.column_int) &&
-               find(library, "sqlite3_column_double", &g_library.column_double) &&
-               find(library, "sqlite3_column_blob", &g_library.column_blob) &&
-               find(library, "sqlite3_column_bytes", &g_library.column_size);
+  g_is_there =
+      library && weir_library_find(library, "sqlite3_open_v2", &g_library.open) &&
+      weir_library_find(library, "sqlite3_close_v2", &g_library.close) &&
+      weir_library_find(library, "sqlite3_extended_result_codes", &g_library.extended_codes) &&
+      weir_library_find(library, "sqlite3_progress_handler", &g_library.progress) &&
+      weir_library_find(library, "sqlite3_errmsg", &g_library.message) &&
+      weir_library_find(library, "sqlite3_errstr", &g_library.code_message) &&
+      weir_library_find(library, "sqlite3_prepare_v2", &g_library.prepare) &&
+      weir_library_find(library, "sqlite3_step", &g_library.step) &&
+      weir_library_find(library, "sqlite3_finalize", &g_library.finalize) &&
+      weir_library_find(library, "sqlite3_column_count", &g_library.column_count) &&
+      weir_library_find(library, "sqlite3_column_int64", &g_library.column_int) &&
+      weir_library_find(library, "sqlite3_column_double", &g_library.column_double) &&
+      weir_library_find(library, "sqlite3_column_blob", &g_library.column_blob) &&
+      weir_library_find(library, "sqlite3_column_bytes", &g_library.column_size);
 }
 
 // TensorFlow's code for one of SQLite's, whose low byte is the kind of error.

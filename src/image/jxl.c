@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "base/interrupt.h"
+#include "base/library.h"
 #include "base/thread.h"
 
 // What libjxl's interface has of an image; it has been so since version 0.7.
@@ -50,28 +51,21 @@ static library_t g_library;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static bool g_is_there;
 
-// POSIX lets dlsym's result be a function; ISO C needs the copy.
-static bool find(void* library, const char* name, void* out_function) {
-  void* symbol = dlsym(library, name);
-  memcpy(out_function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
 static void load(void) {
   static const char* const kNames[] = {"libjxl.so.0.11", "libjxl.so.0.10", "libjxl.so.0.9",
                                        "libjxl.so.0.8", "libjxl.so.0.7"};
   void* library = NULL;
   for (size_t i = 0; !library && i < WEIR_COUNT_OF(kNames); ++i)
     library = dlopen(kNames[i], RTLD_NOW | RTLD_LOCAL);
-  g_is_there = library && find(library, "JxlDecoderCreate", &g_library.create) &&
-               find(library, "JxlDecoderDestroy", &g_library.destroy) &&
-               find(library, "JxlDecoderSubscribeEvents", &g_library.subscribe) &&
-               find(library, "JxlDecoderSetInput", &g_library.set_input) &&
-               find(library, "JxlDecoderCloseInput", &g_library.close_input) &&
-               find(library, "JxlDecoderProcessInput", &g_library.process) &&
-               find(library, "JxlDecoderGetBasicInfo", &g_library.get_info) &&
-               find(library, "JxlDecoderImageOutBufferSize", &g_library.get_size) &&
-               find(library, "JxlDecoderSetImageOutBuffer", &g_library.set_output);
+  g_is_there = library && weir_library_find(library, "JxlDecoderCreate", &g_library.create) &&
+               weir_library_find(library, "JxlDecoderDestroy", &g_library.destroy) &&
+               weir_library_find(library, "JxlDecoderSubscribeEvents", &g_library.subscribe) &&
+               weir_library_find(library, "JxlDecoderSetInput", &g_library.set_input) &&
+               weir_library_find(library, "JxlDecoderCloseInput", &g_library.close_input) &&
+               weir_library_find(library, "JxlDecoderProcessInput", &g_library.process) &&
+               weir_library_find(library, "JxlDecoderGetBasicInfo", &g_library.get_info) &&
+               weir_library_find(library, "JxlDecoderImageOutBufferSize", &g_library.get_size) &&
+               weir_library_find(library, "JxlDecoderSetImageOutBuffer", &g_library.set_output);
 }
 
 // A decoder that has all of |data| before it and tells of |events|; NULL: it has not.

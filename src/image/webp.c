@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/interrupt.h"
+#include "base/library.h"
 #include "base/thread.h"
 #include "image/webp_frames.h"
 
@@ -28,18 +29,12 @@ static library_t g_library;
 static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 static bool g_is_there;
 
-// POSIX lets dlsym's result be a function; ISO C needs the copy.
-static bool find(void* library, const char* name, void* out_function) {
-  void* symbol = dlsym(library, name);
-  memcpy(out_function, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
 static void load(void) {
   void* library = dlopen("libwebp.so.7", RTLD_NOW | RTLD_LOCAL);
-  g_is_there = library && find(library, "WebPGetFeaturesInternal", &g_library.get_features) &&
-               find(library, "WebPDecodeRGBInto", &g_library.decode_rgb) &&
-               find(library, "WebPDecodeRGBAInto", &g_library.decode_rgba);
+  g_is_there = library &&
+               weir_library_find(library, "WebPGetFeaturesInternal", &g_library.get_features) &&
+               weir_library_find(library, "WebPDecodeRGBInto", &g_library.decode_rgb) &&
+               weir_library_find(library, "WebPDecodeRGBAInto", &g_library.decode_rgba);
 }
 
 static bool get_features(weir_view_t data, features_t* features) {

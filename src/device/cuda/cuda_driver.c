@@ -3,7 +3,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <string.h>
+
+#include "base/library.h"
 
 // ---- libraries ----
 
@@ -18,10 +19,7 @@ weir_status_t* weir_cuda_open(const char* const* sonames, const char* const* sym
   void* library = open_first(sonames);
   if (!library) return WEIR_STATUS(UNAVAILABLE, "%s cannot be opened", sonames[0]);
   for (size_t i = 0; i < count; ++i) {
-    void* symbol = dlsym(library, symbols[i]);
-    // POSIX lets dlsym's result be a function; ISO C needs the copy.
-    memcpy((char*)out_functions + i * sizeof(symbol), &symbol, sizeof(symbol));
-    if (!symbol) {
+    if (!weir_library_find(library, symbols[i], (char*)out_functions + i * sizeof(void*))) {
       dlclose(library);
       return WEIR_STATUS(UNAVAILABLE, "%s has no %s", sonames[0], symbols[i]);
     }

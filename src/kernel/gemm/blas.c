@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/library.h"
 #include "base/log.h"
 
 #ifndef WEIR_BLAS_PATH
@@ -29,30 +30,27 @@ static void* open_with_one_thread(const char* path) {
   return library;
 }
 
-// POSIX lets dlsym's result be a function; ISO C needs the copy.
-static bool find(void* library, const char* name, void* out_function) {
-  void* symbol = dlsym(library, name);
-  memcpy(out_function, &symbol, sizeof(symbol));
-  return symbol != NULL;
-}
-
 static bool may_be_called_concurrently(void* library) {
   enum { SERIAL = 0, THREADED = 1 };
   int (*get_parallel)(void) = NULL;
   void (*set_num_threads)(int count) = NULL;
-  if (!find(library, "openblas_get_parallel", &get_parallel) || get_parallel() != THREADED)
+  if (!weir_library_find(library, "openblas_get_parallel", &get_parallel) ||
+      get_parallel() != THREADED)
     return false;
-  if (find(library, "openblas_set_num_threads", &set_num_threads)) set_num_threads(1);
+  if (weir_library_find(library, "openblas_set_num_threads", &set_num_threads)) set_num_threads(1);
   return true;
 }
 
 static bool load(const char* path) {
   void* library = open_with_one_thread(path);
   if (!library) return false;
-  if (may_be_called_concurrently(library) && find(library, "cblas_sgemm", &blas.sgemm) &&
-      find(library, "cblas_dgemm", &blas.dgemm) && find(library, "cblas_cgemm", &blas.cgemm) &&
-      find(library, "cblas_zgemm", &blas.zgemm) && find(library, "cblas_sgemv", &blas.sgemv) &&
-      find(library, "cblas_dgemv", &blas.dgemv)) {
+  if (may_be_called_concurrently(library) &&
+      weir_library_find(library, "cblas_sgemm", &blas.sgemm) &&
+      weir_library_find(library, "cblas_dgemm", &blas.dgemm) &&
+      weir_library_find(library, "cblas_cgemm", &blas.cgemm) &&
+      weir_library_find(library, "cblas_zgemm", &blas.zgemm) &&
+      weir_library_find(library, "cblas_sgemv", &blas.sgemv) &&
+      weir_library_find(library, "cblas_dgemv", &blas.dgemv)) {
     return true;
   }
   dlclose(library);

@@ -6,13 +6,6 @@ static weir_status_t* exchange_init(const weir_kernel_init_t* init, void* state)
   return weir_member_init(init, WEIR_COLLECTIVE_ALL_TO_ALL, state);
 }
 
-static void exchange_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_status_t* status = weir_member_keys(ctx, 1, &what);
-  if (status) weir_done_call(done, status);
-  else weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
 const weir_op_module_t weir_ops_collective_all_to_all = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
@@ -26,6 +19,6 @@ const weir_op_module_t weir_ops_collective_all_to_all = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "Row i of the member of each rank, where i is the member's own",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = exchange_cpu, .init = exchange_init,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = exchange_init,
                                     .state_size = sizeof(weir_collective_t))},
         {0}}};

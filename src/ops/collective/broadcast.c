@@ -42,21 +42,9 @@ static weir_status_t* keyed_recv_init(const weir_kernel_init_t* init, void* stat
   return weir_member_init(init, WEIR_COLLECTIVE_BROADCAST, state);
 }
 
-static void send_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
 static void recv_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_collective_t what = *(const weir_collective_t*)ctx->state;
   weir_member_start(ctx, &what, NULL, NULL, done);
-}
-
-static void keyed_send_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_status_t* status = weir_member_keys(ctx, 1, &what);
-  if (status) weir_done_call(done, status);
-  else weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
 }
 
 // Reads the shape to be received from the last input.
@@ -114,10 +102,10 @@ const weir_op_module_t weir_ops_collective_broadcast = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         BROADCAST("CollectiveBcastSend", KEYS, "input: T", SENDS, declared_shape, send_init,
-                  send_cpu),
+                  weir_member_cpu),
         BROADCAST("CollectiveBcastRecv", KEYS, NULL, RECEIVES, declared_shape, recv_init, recv_cpu),
         BROADCAST("CollectiveBcastSendV2", "", "input: T; " KEY_INPUTS, SENDS,
-                  weir_shape_fn_unchanged, keyed_send_init, keyed_send_cpu),
+                  weir_shape_fn_unchanged, keyed_send_init, weir_member_keyed_cpu),
         BROADCAST("CollectiveBcastRecvV2", "Tshape: {int32, int64} = DT_INT32; ",
                   KEY_INPUTS "; shape: Tshape", RECEIVES, received_shape, keyed_recv_init,
                   keyed_recv_cpu),

@@ -6,18 +6,6 @@ static weir_status_t* gather_init(const weir_kernel_init_t* init, void* state) {
   return weir_member_init(init, WEIR_COLLECTIVE_GATHER, state);
 }
 
-static void gather_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
-static void keyed_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_status_t* status = weir_member_keys(ctx, 1, &what);
-  if (status) weir_done_call(done, status);
-  else weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
 // The input's shape, with |factor| times the rows; negative: nobody knows.
 static weir_status_t* set_rows(weir_shape_ctx_t* ctx, int64_t factor) {
   const weir_shape_t* in = weir_shape_input(ctx, 0);
@@ -49,7 +37,7 @@ const weir_op_module_t weir_ops_collective_gather = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = gather_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = gather_cpu, .init = gather_init,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_cpu, .init = gather_init,
                                     .state_size = sizeof(weir_collective_t))},
         {.name = "CollectiveGatherV2",
          .attrs = "T: {float, half, double, int32, int64}; communication_hint: string = 'auto'; "
@@ -61,6 +49,6 @@ const weir_op_module_t weir_ops_collective_gather = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = keyed_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = keyed_cpu, .init = gather_init,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = gather_init,
                                     .state_size = sizeof(weir_collective_t))},
         {0}}};

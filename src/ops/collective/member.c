@@ -124,3 +124,15 @@ void weir_member_start(weir_kernel_ctx_t* ctx, weir_collective_t* what, weir_ten
   weir_hub_enter(step->hub, what, own, &caller);
   weir_tensor_release(own);
 }
+
+void weir_member_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  weir_collective_t what = *(const weir_collective_t*)ctx->state;
+  weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
+}
+
+void weir_member_keyed_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  weir_collective_t what = *(const weir_collective_t*)ctx->state;
+  weir_status_t* status = weir_member_keys(ctx, 1, &what);
+  if (status) weir_done_call(done, status);
+  else weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
+}

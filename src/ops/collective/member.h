@@ -24,4 +24,9 @@ typedef weir_status_t* (*weir_member_finish_fn_t)(weir_kernel_ctx_t* ctx,
 void weir_member_start(weir_kernel_ctx_t* ctx, weir_collective_t* what, weir_tensor_t* tensor,
                        weir_member_finish_fn_t finish, weir_done_t done);
 
+// Kernels whose state is a weir_collective_t and who bring input 0: with keys that are attributes,
+// and with keys that are the inputs after it.
+void weir_member_cpu(weir_kernel_ctx_t* ctx, weir_done_t done);
+void weir_member_keyed_cpu(weir_kernel_ctx_t* ctx, weir_done_t done);
+
 #endif  // WEIR_OPS_COLLECTIVE_MEMBER_H_

@@ -11,18 +11,6 @@ static weir_status_t* scatter_init(const weir_kernel_init_t* init, void* state) 
   return weir_member_init(init, WEIR_COLLECTIVE_REDUCE_SCATTER, state);
 }
 
-static void reduce_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
-static void keyed_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
-  weir_collective_t what = *(const weir_collective_t*)ctx->state;
-  weir_status_t* status = weir_member_keys(ctx, 1, &what);
-  if (status) weir_done_call(done, status);
-  else weir_member_start(ctx, &what, ctx->inputs[0].tensor, NULL, done);
-}
-
 // As many rows as the group has parts: not known before.
 static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* in = weir_shape_input(ctx, 0);
@@ -48,7 +36,7 @@ static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
     .outputs = "data: T",                                                                         \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED, .summary = (text), \
     .infer_shape = (shape_fn),                                                                    \
-    .kernels = WEIR_CPU_KERNEL(.compute_async = keyed_cpu, .init = (init_fn),                     \
+    .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = (init_fn),         \
                                .state_size = sizeof(weir_collective_t))                           \
   }
 
@@ -65,7 +53,7 @@ const weir_op_module_t weir_ops_collective_reduce = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The elements of all members of a group, merged",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = reduce_cpu, .init = reduce_init,
+         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_cpu, .init = reduce_init,
                                     .state_size = sizeof(weir_collective_t))},
         REDUCE_V2("CollectiveReduceV2", weir_shape_fn_unchanged, reduce_init,
                   "The elements of all members of a group, merged"),
