@@ -352,8 +352,10 @@ def segments(check, rng):
     numbers = [np.nan, 3, 1, np.nan, 2, 5, np.nan, np.nan, 4, np.nan, np.inf]
     for dtype in FLOATING:  # a NaN is forgotten when a number comes
         for op in ('SegmentMax', 'SegmentMin'):
-            check(op, [np.array(numbers, dtype), np.int32([0, 0, 0, 1, 1, 1, 2, 4, 4, 4, 5])], gradient=False)
-            check('Unsorted' + op, [np.array(numbers, dtype), np.int32([0, 0, 1, 0, 0, 1, 2, 4, 1, 4, 5]), np.int32(7)], gradient=False)
+            check(op, [np.array(numbers, dtype), np.int32([0, 0, 0, 1, 1, 1, 2, 4, 4, 4, 5])], gradient=False,
+                  in_turn=True)
+            check('Unsorted' + op, [np.array(numbers, dtype), np.int32([0, 0, 1, 0, 0, 1, 2, 4, 1, 4, 5]), np.int32(7)], gradient=False,
+                  in_turn=True)
     for op in ('UnsortedSegmentSum', 'UnsortedSegmentProd', 'UnsortedSegmentMax', 'UnsortedSegmentMin'):
         types = FLOATING + INTEGER if op[-3:] in ('Max', 'Min') else NUMBER
         for dtype in types:

@@ -24,7 +24,8 @@ A case file defines one function:
 
 rng is a numpy Generator; its seed is fixed unless --fresh draws one, which is printed. check compares types, shapes and values of
 all outputs (NaN equals NaN), the values of variables afterwards, and error codes. Keywords: rtol, atol (by default from the
-type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), tf_only_fails=True /
+type), exact=True (bit for bit, also the sign of zero), shapes_only=True (random values), in_turn=True (by the order of elements, which is
+another on GPUs: there only shapes), tf_only_fails=True /
 weir_only_fails=True for documented differences, tf_shape_differs=True where TensorFlow infers another shape than its kernel gives, needs_value=True where Weir's shape function refuses the node only by the
 value of an input, up_to='svd' (or another key of values.DETERMINED: what is compared is made of the outputs, which signs or the
 order leave open by themselves), gradient=False (gradients.py leaves the case out), name='text' for the report.
