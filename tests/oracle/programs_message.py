@@ -162,8 +162,8 @@ def examples(p):
     text = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b'x', b'y', b'z']))
     written = tf.train.Example(features=tf.train.Features(feature={'a': feature([1, 2]), 't': text})).SerializeToString()
 
-    def dense(key, dtype, shape, names=()):
-        return raw.ParseExampleV2(serialized=fed(np.array([written], object)), names=np.array(names, object).astype('S'),
+    def dense(key, dtype, shape, names=(), before=()):
+        return raw.ParseExampleV2(serialized=fed(np.array([*before, written], object)), names=np.array(names, object).astype('S'),
                                   sparse_keys=np.array([], 'S'), dense_keys=[key.encode()], ragged_keys=np.array([], 'S'),
                                   dense_defaults=[np.zeros(0, dtype)], num_sparse=0, sparse_types=[], ragged_value_types=[],
                                   ragged_split_types=[], dense_shapes=[shape])
@@ -172,6 +172,9 @@ def examples(p):
            says='Name: first, Key: a, Index: 0.  Number of int64 values != expected.  Values size: 2 but output shape: [1]')
     p.step(dense('a', np.float32, [2]), says="Name: <unknown>, Key: a, Index: 0.  Data types don't match. Data type: int64 but expected")
     p.step(dense('b', np.int64, [2]), says='Name: <unknown>, Feature: b (data type: int64) is required but could not be found.')
+    # Of two examples that are wrong, the first.
+    p.step(dense('a', np.float32, [2], before=[b'']), says='Name: <unknown>, Feature: a (data type: float) is required but could not be found.')
+    p.step(dense('a', np.int64, [1], before=[b'x']), says='Could not parse example input')
     p.step(dense('t', np.dtype('S'), [5]), says='Key: t, Index: 0.  Number of bytes values != expected.  Values size: 3')
 
 
@@ -184,6 +187,14 @@ def gathers(p):
     rows([3], np.int32(0), 'indices must be at least a vector')
     rows([3], np.zeros((2, 2), np.int32), 'index innermost dimension length must be <= params rank; saw: 2 vs. 1')
     rows([3], np.array([[0], [3]], np.int32), 'indices[1] = [3] does not index into param shape [3]')
+
+
+@program(1)
+def stitches(p):
+    for op in (raw.DynamicStitch, raw.ParallelDynamicStitch):
+        p.step(op(indices=[fed(np.int32([0, -1, 3]))], data=[fed(np.zeros((1, 3), np.float32))]), says='is out of range')
+        p.step(op(indices=[fed(np.int32([0, 1, 3]))], data=[fed(np.zeros((1, 3), np.float32))]),
+               says='data[0].shape = [1,3] does not start with indices[0].shape = [3]')
 
 
 @program(1)

@@ -50,7 +50,7 @@ KNOWN = re.compile('|'.join((
     'need 0 <= index <.*Indices are not valid',  # Weir says which
     'index of slice .* exceeded limits',
     'Shape must be a vector, got \\[\\]|OOM when allocating',
-    'Resource(Scatter|Gather).*(at least rank 1|Could not find variable)|at least rank 1.*Resource(Scatter|Gather)',
+    'Resource(Scatter|Gather).*(at least rank 1|must be at least 1-D|Could not find variable)|at least rank 1.*Resource(Scatter|Gather)',
     'does not say .(Shape must be|scalar but has rank)',  # of two ranks that are wrong
     'Expected at least one dimension, got',  # TensorFlow says a number that nobody wrote
     'does not index into param shape',  # of two indices that are wrong

@@ -91,8 +91,8 @@ static weir_status_t* make_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, i
   const weir_tensor_t* index0 = weir_kernel_input(ctx, 0);
   const weir_tensor_t* data0 = weir_kernel_input(ctx, n);
   int64_t dims[WEIR_MAX_RANK + 1], rows = 0, row = 1;
-  for (int i = 0; i < n; ++i) WEIR_TRY(check_pair(ctx, i));
   WEIR_TRY(count_rows(ctx, &rows));
+  for (int i = 0; i < n; ++i) WEIR_TRY(check_pair(ctx, i));
   int rest = data0->rank - index0->rank;
   dims[0] = rows;
   for (int k = 0; k < rest; ++k) {

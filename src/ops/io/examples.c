@@ -106,17 +106,70 @@ static weir_dtype_t type_of(const weir_examples_plan_t* plan, int64_t key) {
                                  : plan->ragged_types[key - plan->dense_count];
 }
 
-static weir_status_t* check_types(const parse_t* p) {
+// ---- what is wrong with an example ----
+
+static weir_status_t* bad_type(const parse_t* p, int64_t example, int64_t key) {
+  return at_key(
+      p, example, p->plan->keys[key],
+      WEIR_STATUS(INVALID_ARGUMENT, "Data types don't match. Data type: %s but expected type: %s",
+                  weir_dtype_name(feature_at(p, example, key)->dtype),
+                  weir_dtype_name(type_of(p->plan, key))));
+}
+
+static weir_status_t* bad_dense(const parse_t* p, int64_t example, int64_t d, int64_t count,
+                                const weir_shape_t* shape) {
+  const weir_view_t key = p->plan->keys[p->plan->sparse_count + d];
+  const weir_dtype_t dtype = p->plan->dense_types[d];
+  const char* type = dtype == WEIR_DTYPE_STRING ? "bytes" : weir_dtype_name(dtype);
+  weir_strbuf_t text = {0};
+  weir_shape_append(shape, &text);
+  const weir_view_t expected = weir_strbuf_view(&text);
+  weir_status_t* status =
+      is_variable(shape)
+          ? WEIR_STATUS(INVALID_ARGUMENT,
+                        "Number of %s values is not a multiple of stride length. Saw %lld values "
+                        "but output shape is: %.*s",
+                        type, (long long)count, WEIR_VIEW_ARG(expected))
+          : WEIR_STATUS(INVALID_ARGUMENT,
+                        "Number of %s values != expected.  Values size: %lld but output shape: "
+                        "%.*s",
+                        type, (long long)count, WEIR_VIEW_ARG(expected));
+  weir_strbuf_free(&text);
+  return at_key(p, example, key, status);
+}
+
+static weir_status_t* missing(const parse_t* p, int64_t example, int64_t d) {
+  const weir_view_t key = p->plan->keys[p->plan->sparse_count + d];
+  weir_status_t* status = WEIR_STATUS(
+      INVALID_ARGUMENT, "Feature: %.*s (data type: %s) is required but could not be found.",
+      WEIR_VIEW_ARG(key), weir_dtype_name(p->plan->dense_types[d]));
+  if (!p->is_batch) return status;
+  return weir_status_prefix(status, "Name: %.*s, ", WEIR_VIEW_ARG(example_name(p, example)));
+}
+
+static bool is_count_right(const weir_shape_t* shape, int64_t count) {
+  const int64_t stride = stride_of(shape);
+  if (!is_variable(shape)) return count == stride;
+  return stride > 0 ? count % stride == 0 : count == 0;
+}
+
+// The first fault of an example that is read: in what it has, before what it lacks.
+static weir_status_t* check_example(const parse_t* p, int64_t e) {
+  const weir_examples_plan_t* plan = p->plan;
   for (int64_t key = 0; key < p->key_count; ++key) {
-    const weir_dtype_t dtype = type_of(p->plan, key);
-    for (int64_t i = 0; i < p->batch; ++i) {
-      const weir_dtype_t got = feature_at(p, i, key)->dtype;
-      if (got == WEIR_DTYPE_INVALID || got == dtype) continue;
-      return at_key(p, i, p->plan->keys[key],
-                    WEIR_STATUS(INVALID_ARGUMENT,
-                                "Data types don't match. Data type: %s but expected type: %s",
-                                weir_dtype_name(got), weir_dtype_name(dtype)));
-    }
+    const weir_feature_t* feature = feature_at(p, e, key);
+    const int64_t d = key - plan->sparse_count;
+    if (feature->dtype == WEIR_DTYPE_INVALID) continue;
+    if (feature->dtype != type_of(plan, key)) return bad_type(p, e, key);
+    bool is_dense = d >= 0 && d < plan->dense_count;
+    if (is_dense && !is_count_right(plan->dense_shapes[d], feature->count))
+      return bad_dense(p, e, d, feature->count, plan->dense_shapes[d]);
+  }
+  for (int64_t d = 0; d < plan->dense_count; ++d) {
+    const weir_shape_t* shape = plan->dense_shapes[d];
+    if (feature_at(p, e, plan->sparse_count + d)->dtype != WEIR_DTYPE_INVALID) continue;
+    bool is_needed = !is_variable(shape) && stride_of(shape) > 0 && plan->defaults[d]->count == 0;
+    if (is_needed) return missing(p, e, d);
   }
   return NULL;
 }
@@ -129,8 +182,9 @@ static weir_status_t* read_examples(parse_t* p) {
     p->row = feature_at(p, i, 0);
     weir_status_t* status = weir_example_parse(io_string(p->serialized, i), keep_feature, p);
     WEIR_TRY(weir_status_prefix(status, "Could not parse example input %lld: ", (long long)i));
+    WEIR_TRY(check_example(p, i));
   }
-  return check_types(p);
+  return NULL;
 }
 
 weir_status_t* weir_feature_put(const weir_feature_t* feature, weir_tensor_t* out, int64_t at) {
@@ -210,58 +264,13 @@ static weir_status_t* put_ragged(const parse_t* p, int64_t r) {
 
 // ---- dense ----
 
-static weir_status_t* bad_dense(const parse_t* p, int64_t example, int64_t d, int64_t count,
-                                const weir_shape_t* shape) {
-  const weir_view_t key = p->plan->keys[p->plan->sparse_count + d];
-  const weir_dtype_t dtype = p->plan->dense_types[d];
-  const char* type = dtype == WEIR_DTYPE_STRING ? "bytes" : weir_dtype_name(dtype);
-  weir_strbuf_t text = {0};
-  weir_shape_append(shape, &text);
-  const weir_view_t expected = weir_strbuf_view(&text);
-  weir_status_t* status =
-      is_variable(shape)
-          ? WEIR_STATUS(INVALID_ARGUMENT,
-                        "Number of %s values is not a multiple of stride length. Saw %lld values "
-                        "but output shape is: %.*s",
-                        type, (long long)count, WEIR_VIEW_ARG(expected))
-          : WEIR_STATUS(INVALID_ARGUMENT,
-                        "Number of %s values != expected.  Values size: %lld but output shape: "
-                        "%.*s",
-                        type, (long long)count, WEIR_VIEW_ARG(expected));
-  weir_strbuf_free(&text);
-  return at_key(p, example, key, status);
-}
-
-static weir_status_t* missing(const parse_t* p, int64_t example, int64_t d) {
-  const weir_view_t key = p->plan->keys[p->plan->sparse_count + d];
-  weir_status_t* status = WEIR_STATUS(
-      INVALID_ARGUMENT, "Feature: %.*s (data type: %s) is required but could not be found.",
-      WEIR_VIEW_ARG(key), weir_dtype_name(p->plan->dense_types[d]));
-  if (!p->is_batch) return status;
-  return weir_status_prefix(status, "Name: %.*s, ", WEIR_VIEW_ARG(example_name(p, example)));
-}
-
-// Checks the values of dense key |d| in all examples; sets the largest number of strides.
-static weir_status_t* measure_dense(const parse_t* p, int64_t d, const weir_shape_t* shape,
-                                    int64_t* out_strides) {
-  const weir_tensor_t* given = p->plan->defaults[d];
-  const int64_t stride = stride_of(shape);
-  *out_strides = 0;
-  for (int64_t e = 0; e < p->batch; ++e) {
-    const weir_feature_t* feature = feature_at(p, e, p->plan->sparse_count + d);
-    if (is_variable(shape)) {
-      if (stride > 0 ? feature->count % stride != 0 : feature->count != 0) {
-        return bad_dense(p, e, d, feature->count, shape);
-      }
-      if (stride > 0) *out_strides = WEIR_MAX(*out_strides, feature->count / stride);
-    } else if (feature->dtype == WEIR_DTYPE_INVALID) {
-      if (given->count > 0 || stride == 0) continue;
-      return missing(p, e, d);
-    } else if (feature->count != stride) {
-      return bad_dense(p, e, d, feature->count, shape);
-    }
-  }
-  return NULL;
+// The largest number of strides that an example has of dense key |d|.
+static int64_t longest_dense(const parse_t* p, int64_t d) {
+  const int64_t stride = stride_of(p->plan->dense_shapes[d]);
+  int64_t strides = 0;
+  for (int64_t e = 0; stride > 0 && e < p->batch; ++e)
+    strides = WEIR_MAX(strides, feature_at(p, e, p->plan->sparse_count + d)->count / stride);
+  return strides;
 }
 
 // Elements [begin, end) of |out| are the default: all of it, or its one element again and again.
@@ -285,8 +294,7 @@ static weir_status_t* put_dense(const parse_t* p, int64_t d) {
   const weir_examples_plan_t* plan = p->plan;
   const weir_shape_t* shape = plan->dense_shapes[d];
   const weir_tensor_t* given = p->plan->defaults[d];
-  int64_t strides = 0;
-  WEIR_TRY(measure_dense(p, d, shape, &strides));
+  const int64_t strides = longest_dense(p, d);
   int64_t dims[WEIR_MAX_RANK + 1];
   int rank = 0;
   if (p->is_batch) dims[rank++] = p->batch;
