@@ -3,6 +3,7 @@ import ctypes
 import os
 import sys
 
+import numpy as np
 import pytest
 
 import conftest
@@ -293,6 +294,31 @@ def quantised():
 def test_shapes(build):
     differing = [show(*s) for s in shapes_of(build) if is_weaker(*s[1:]) or not are_compatible(*s[1:])]
     assert not differing, '\n'.join(differing)
+
+
+def inserted(keys, values):
+    raw.BarrierInsertMany(handle=raw.Barrier(component_types=[i32]), keys=hidden(tf.string, keys), values=hidden(i32, values), component_index=0)
+
+
+@pytest.mark.parametrize('build, shapes, says', [
+    (lambda dims: raw.Reshape(tensor=np.zeros((1, 2), np.float32), shape=hidden(i32, dims)), ([],), 'Shape must be rank 1 but is rank 0'),
+    (lambda dims: raw.Fill(dims=hidden(i32, dims), value=0), ([],), 'Shape must be rank 1 but is rank 0'),
+    (inserted, ([1], []), 'Shape must be at least rank 1 but is rank 0'),
+    (inserted, ([], [1]), 'Shape must be rank 1 but is rank 0'),
+    (inserted, ([2], [3]), 'must be equal, but are 2 and 3')])
+def test_refused(build, shapes, says):
+    """What TensorFlow refuses as it reads a graph."""
+    with tf.Graph().as_default() as graph:
+        build(*[None for _ in shapes])
+    graph_def = graph.as_graph_def()
+    placeholders = [n for n in graph_def.node if n.op == 'Placeholder']
+    for node, dims in zip(placeholders, shapes, strict=True):
+        node.attr['shape'].shape.CopyFrom(tf.TensorShape(dims).as_proto())
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=says):
+        tf.import_graph_def(graph_def)
+    with pytest.raises(libweir.Error) as error:
+        libweir.Graph(libweir.Library(str(conftest.BUILD / 'libweir.so')), graph_def.SerializeToString())
+    assert says in error.value.message
 
 
 def test_no_guess():

@@ -45,6 +45,8 @@ def accumulators(p):
     other = raw.ConditionalAccumulator(dtype=tf.float32, shape=None, shared_name='sums')
     p.step(raw.AccumulatorNumAccumulated(handle=one))
     p.step(raw.AccumulatorNumAccumulated(handle=other))
+    p.step(raw.AccumulatorSetGlobalStep(handle=one, new_global_step=fed(np.int64([1]))),
+           says='Argument num_required must be scalar, but had bad shape [1]')
     # Last, since TensorFlow says so and adds the gradient nevertheless.
     p.step(raw.AccumulatorApplyGradient(handle=one, local_step=fed(np.int64([0])), gradient=np.ones(2, np.float32)),
            says='Argument local_step must be scalar, but had bad shape [1]')
@@ -116,6 +118,13 @@ def arrays(p):
     data, ids = np.ones((4, 2), np.float32), np.int32([0, 5])
     p.step(raw.SparseSegmentSumWithNumSegments(data=data, indices=np.int32([0, 1]), segment_ids=ids, num_segments=fed(np.int32(3))),
            says='segment ids must be < num_segments')
+
+
+@program(1)
+def parts_of_arrays(p):
+    array = raw.TensorArrayV3(size=2, dtype=tf.float32)
+    p.step(raw.TensorArraySplitV3(handle=array.handle, value=fed(np.zeros(3, np.float32)), lengths=fed(np.int64([1, -2])), flow_in=array.flow),
+           says="Expected sum of lengths to be equal to values.shape[0], but sum of lengths is -1 and value's shape is: [3]")
 
 
 @program(1)

@@ -39,6 +39,7 @@ KNOWN = re.compile('|'.join((
     'a variant that is a Unheard cannot be read',  # UNIMPLEMENTED
     'Signature mismatch, have: ',  # of a gradient for an accumulator of another type
     'malformed Feature: varint is cut short',  # TensorFlow reads on beyond it
+    'malformed Example: length runs past the end',  # of a field that nobody knows
     'Shape mismatch in tuple component [1-9]',  # of two that are wrong
     'No unary variant unary_op function found',
     'Received a shape scalar with unknown static value',

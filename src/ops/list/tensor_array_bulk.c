@@ -344,18 +344,21 @@ static weir_status_t* check_split(const weir_tensor_t* value, const weir_tensor_
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected value to be at least a vector, but received shape: []");
   }
+  int64_t least = 0;
   for (int64_t i = 0; i < lengths->count; ++i) {
     int64_t length = WEIR_TENSOR_DATA(lengths, const int64_t)[i];
-    if (length < 0)
-      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in lengths: %lld", (long long)length);
+    least = WEIR_MIN(least, length);
     if (__builtin_add_overflow(total, length, &total)) total = INT64_MAX;
   }
-  if (total == value->dims[0]) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Expected sum of lengths to be equal to values.shape[0], but sum of lengths "
-                     "is %lld and value's shape "
-                     "is: %s",
-                     (long long)total, weir_tensor_shape_text(value, shape));
+  if (total != value->dims[0]) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Expected sum of lengths to be equal to values.shape[0], but sum of lengths "
+                       "is %lld and value's shape is: %s",
+                       (long long)total, weir_tensor_shape_text(value, shape));
+  }
+  if (least < 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in lengths: %lld", (long long)least);
+  return NULL;
 }
 
 static weir_status_t* split_cpu(weir_kernel_ctx_t* ctx) {

@@ -206,7 +206,7 @@ weir_status_t* weir_accumulator_count_cpu(weir_kernel_ctx_t* ctx) {
 weir_status_t* weir_accumulator_set_step_cpu(weir_kernel_ctx_t* ctx) {
   weir_resource_t* resource = NULL;
   int64_t step = 0;
-  WEIR_TRY(weir_kernel_int(ctx, 1, &step));
+  WEIR_TRY(scalar_argument(ctx, "num_required", &step));  // as TensorFlow names it
   WEIR_TRY(weir_shared_handle_resource(ctx, 0, &weir_accumulator_type, &resource));
   weir_accumulator_t* a = (weir_accumulator_t*)resource;
   weir_mutex_lock(&a->mu);

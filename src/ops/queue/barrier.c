@@ -343,6 +343,15 @@ static void take_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   weir_resource_release(resource);
 }
 
+static weir_status_t* insert_shape(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* keys = weir_shape_input(ctx, 1);
+  const weir_shape_t* values = weir_shape_input(ctx, 2);
+  int64_t count = 0;
+  WEIR_TRY(weir_shape_with_rank(ctx, keys, 1, NULL));
+  WEIR_TRY(weir_shape_at_least(ctx, values, 1));
+  return weir_dim_join(ctx, weir_shape_dim(keys, 0), weir_shape_dim(values, 0), &count);
+}
+
 static weir_status_t* take_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   WEIR_TRY(weir_shape_set_vector(ctx, 0, -1));
@@ -401,7 +410,7 @@ const weir_op_module_t weir_ops_queue_barrier = {
         {.name = "BarrierInsertMany",
          .attrs = "T: type; component_index: int",
          .inputs = "handle: Ref(string); keys: string; values: T",
-         .infer_shape = weir_shape_fn_none,
+         .infer_shape = insert_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = insert_cpu)},
         {.name = "BarrierTakeMany",
          .attrs = "component_types: list(type) >= 1; allow_small_batch: bool = false; "
