@@ -118,6 +118,8 @@ def arrays(p):
     data, ids = np.ones((4, 2), np.float32), np.int32([0, 5])
     p.step(raw.SparseSegmentSumWithNumSegments(data=data, indices=np.int32([0, 1]), segment_ids=ids, num_segments=fed(np.int32(3))),
            says='segment ids must be < num_segments')
+    p.step(raw.SparseSegmentSumWithNumSegments(data=data, indices=np.int32([9, 1]), segment_ids=ids, num_segments=fed(np.int32(3))),
+           says='segment ids must be < num_segments')
 
 
 @program(1)

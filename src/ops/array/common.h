@@ -104,11 +104,11 @@ static inline const char* array_place_text(const weir_tensor_t* tensor, int64_t 
 
 // ---- simplifications ----
 
-// For ops whose output equals input 0 whenever both have the same shape. Where the shape follows from
-// values that are not constant, these may still be wrong, which the kernel says.
+// For ops whose output equals input 0 whenever both have the same shape. Where the shape follows
+// from values that are not constant, these may still be wrong, which the kernel says.
 static inline weir_status_t* array_simplify_same(weir_simplify_ctx_t* ctx) {
-  bool is_known = ctx->node->input_count == 1 ||
-                  ctx->builder->vtable->constant(ctx->builder, ctx->inputs[1]);
+  bool is_known =
+      ctx->node->input_count == 1 || ctx->builder->vtable->constant(ctx->builder, ctx->inputs[1]);
   if (!is_known) return NULL;
   return weir_simplify_to_input(ctx, 0);
 }

@@ -112,6 +112,7 @@ static weir_status_t* check_shapes(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
+  const int64_t last = ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
   if (ctx->input_count > 3) {
     const weir_tensor_t* rows = weir_kernel_input(ctx, 3);
     if (rows->rank != 0) {
@@ -120,8 +121,13 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
                          weir_tensor_shape_text(rows, text));
     }
     *out_rows = weir_tensor_int_at(rows, 0);
+    if (*out_rows >= 0 && last >= *out_rows) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "segment ids must be < num_segments: id %" PRId64 " of %" PRId64
+                         " segments",
+                         last, *out_rows);
+    }
   } else {
-    const int64_t last = ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
     if (last >= INT32_MAX) {  // whatever the type of the ids
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Last segment id must be < kintmax, got %" PRId64 " limit %d", last,
@@ -134,14 +140,8 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
   return NULL;
 }
 
-// |has_rows|: the number of rows was asked for.
-static weir_status_t* check_id(int64_t id, int64_t last, int64_t rows, bool has_rows) {
+static weir_status_t* check_id(int64_t id, int64_t last, int64_t rows) {
   if (id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
-  if (id >= rows && has_rows) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "segment ids must be < num_segments: id %" PRId64 " of %" PRId64 " segments",
-                       id, rows);
-  }
   if (id >= 0 && id < rows) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "Segment id %" PRId64 " out of range [0, %" PRId64
@@ -151,14 +151,14 @@ static weir_status_t* check_id(int64_t id, int64_t last, int64_t rows, bool has_
 
 // Checks every index and id before anything is read, and notes where runs start.
 static weir_status_t* find_runs(const weir_tensor_t* indices, const weir_tensor_t* ids,
-                                int64_t data_rows, int64_t rows, bool has_rows, int64_t* starts,
+                                int64_t data_rows, int64_t rows, int64_t* starts,
                                 int64_t* out_count) {
   int64_t count = 0;
   int64_t last = INT64_MIN;
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = weir_tensor_int_at(ids, i);
     int64_t index = weir_tensor_int_at(indices, i);
-    WEIR_TRY(check_id(id, last, rows, has_rows));
+    WEIR_TRY(check_id(id, last, rows));
     if (index < 0 || index >= data_rows) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Bad: indices[%" PRId64 "] == %" PRId64 " out of range [0, %" PRId64 ")",
@@ -184,8 +184,7 @@ static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
   if (!starts) return weir_out_of_memory();
   int64_t run_count = 0;
   weir_tensor_t* y = NULL;
-  weir_status_t* status =
-      find_runs(indices, ids, data->dims[0], dims[0], ctx->input_count == 4, starts, &run_count);
+  weir_status_t* status = find_runs(indices, ids, data->dims[0], dims[0], starts, &run_count);
   if (!status) status = weir_kernel_output(ctx, 0, data->rank, dims, &y);
   if (status || y->count == 0) goto done;
   weir_dtype_t dtype = weir_tensor_type(data);
@@ -226,7 +225,7 @@ static weir_status_t* make_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out_y)
   WEIR_TRY(count_segments(ctx, &dims[0]));
   for (int64_t i = 0; ctx->input_count == 3 && i < ids->count; ++i) {
     int64_t id = weir_tensor_int_at(ids, i);
-    WEIR_TRY(check_id(id, last, dims[0], false));
+    WEIR_TRY(check_id(id, last, dims[0]));
     last = id;
   }
   return weir_kernel_output(ctx, 0, data->rank, dims, out_y);
