@@ -130,6 +130,16 @@ def parts_of_arrays(p):
 
 
 @program(1)
+def items_of_lists(p):
+    empty = raw.EmptyTensorList(element_shape=fed(np.int32([2])), max_num_elements=1, element_dtype=tf.float32)
+    for index in (0, -1, 3):
+        for dims, says in (([2, 1], 'Tried to set a tensor with incompatible shape at a list index. Item element shape: [2,1] list shape: [2]'),
+                           ([2], f'Trying to modify element {index} in a list with 0 elements')):
+            made = raw.TensorListSetItem(input_handle=empty, index=fed(np.int32(index)), item=fed(np.zeros(dims, np.float32)))
+            p.step(raw.TensorListLength(input_handle=made), says=says)
+
+
+@program(1)
 def sizes_of_ranges(p):
     """More than fits is an error before there is memory for it."""
     number = lambda value: fed(value)

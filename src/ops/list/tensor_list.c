@@ -203,10 +203,10 @@ static weir_status_t* set_cpu(weir_kernel_ctx_t* ctx) {
   bool grows = weir_attrs_bool(weir_kernel_attrs(ctx), "resize_if_index_out_of_bounds");
   WEIR_TRY(weir_list_input_typed(ctx, 0, element_dtype(ctx), &list));
   WEIR_TRY(weir_kernel_int(ctx, 1, &index));
-  if (!grows || index < 0) WEIR_TRY(list_check_index("modify", index, list->count));
   WEIR_TRY(check_item(
       list, weir_kernel_input(ctx, 2),
       "Tried to set a tensor with incompatible shape at a list index. Item element shape: "));
+  if (!grows || index < 0) WEIR_TRY(list_check_index("modify", index, list->count));
   WEIR_TRY(weir_list_forward(ctx, 0, 0, &out));
   if (index >= (int64_t)out->count) WEIR_TRY(weir_list_resize(out, (size_t)index + 1));
   weir_tensor_release(out->items[index]);
