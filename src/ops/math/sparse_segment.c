@@ -110,9 +110,20 @@ static weir_status_t* check_shapes(weir_kernel_ctx_t* ctx) {
   return NULL;
 }
 
+static int64_t last_id(const weir_tensor_t* ids) {
+  return ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
+}
+
+// Of ids in host memory: a GPU leaves out what is out of range.
+static weir_status_t* check_last_id(const weir_tensor_t* ids, int64_t rows) {
+  if (last_id(ids) < rows) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "segment ids must be < num_segments: id %" PRId64 " of %" PRId64 " segments",
+                     last_id(ids), rows);
+}
+
 static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
-  const int64_t last = ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
   if (ctx->input_count > 3) {
     const weir_tensor_t* rows = weir_kernel_input(ctx, 3);
     if (rows->rank != 0) {
@@ -121,13 +132,8 @@ static weir_status_t* count_segments(weir_kernel_ctx_t* ctx, int64_t* out_rows) 
                          weir_tensor_shape_text(rows, text));
     }
     *out_rows = weir_tensor_int_at(rows, 0);
-    if (*out_rows >= 0 && last >= *out_rows) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "segment ids must be < num_segments: id %" PRId64 " of %" PRId64
-                         " segments",
-                         last, *out_rows);
-    }
   } else {
+    const int64_t last = last_id(ids);
     if (last >= INT32_MAX) {  // whatever the type of the ids
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Last segment id must be < kintmax, got %" PRId64 " limit %d", last,
@@ -180,6 +186,7 @@ static weir_status_t* sparse_cpu(weir_kernel_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK];
   memcpy(dims, data->dims, sizeof(int64_t) * data->rank);
   WEIR_TRY(count_segments(ctx, &dims[0]));
+  if (ctx->input_count > 3) WEIR_TRY(check_last_id(ids, dims[0]));
   int64_t* starts = weir_alloc_array((size_t)ids->count + 1, sizeof(int64_t));
   if (!starts) return weir_out_of_memory();
   int64_t run_count = 0;
