@@ -28,6 +28,43 @@ static inline int64_t nd_scatter_count(const weir_shape_t* shape) {
   return count;
 }
 
+// Dimensions [begin, end) of a shape, as far as it has them.
+typedef struct nd_scatter_part_t {
+  const char* name;
+  const weir_shape_t* shape;
+  int begin;
+  int end;
+} nd_scatter_part_t;
+
+// "dimensions [0,1) of indices[shape=[2,1]] = [2]".
+static inline void nd_scatter_describe(const nd_scatter_part_t* part, const weir_shape_t* own,
+                                       weir_strbuf_t* text) {
+  weir_strbuf_printf(text, "imensions [%d,%d) of %s[shape=", part->begin, part->end, part->name);
+  weir_shape_append(part->shape, text);
+  weir_strbuf_puts(text, "] = ");
+  weir_shape_append(own, text);
+}
+
+// Checks that both parts may be the same.
+static inline weir_status_t* nd_scatter_join_parts(weir_shape_ctx_t* ctx,
+                                                   const nd_scatter_part_t parts[2]) {
+  const weir_shape_t *own[2], *joined;
+  for (int i = 0; i < 2; ++i) {
+    own[i] = weir_shape_sub(ctx, parts[i].shape, parts[i].begin, parts[i].end);
+    if (!own[i]) return weir_out_of_memory();
+  }
+  weir_status_t* status = weir_shape_join(ctx, own[0], own[1], &joined);
+  if (weir_status_code(status) != WEIR_INVALID_ARGUMENT) return status;
+  weir_strbuf_t text = {0};
+  weir_strbuf_puts(&text, "D");
+  nd_scatter_describe(&parts[0], own[0], &text);
+  weir_strbuf_puts(&text, " must match d");
+  nd_scatter_describe(&parts[1], own[1], &text);
+  status = weir_status_prefix(status, "%s: ", text.data ? text.data : "");
+  weir_strbuf_free(&text);
+  return status;
+}
+
 // Checks that |updates| is a slice of |out| for each row of |indices|, as far as shapes are known.
 static inline weir_status_t* nd_scatter_check_shapes(weir_shape_ctx_t* ctx,
                                                      const weir_shape_t* indices,
@@ -41,19 +78,13 @@ static inline weir_status_t* nd_scatter_check_shapes(weir_shape_ctx_t* ctx,
       indices->dims[indices->rank - 1] < 0)
     return NULL;
   int outer = indices->rank - 1;
-  int64_t depth = indices->dims[outer];
-  if (depth > out->rank || updates->rank != outer + out->rank - depth) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Shapes of indices, updates and output do not fit: ranks %d, %d and %d with "
-                       "%lld indices a row",
-                       indices->rank, updates->rank, out->rank, (long long)depth);
-  }
-  for (int i = 0; i < updates->rank; ++i) {
-    int64_t expected = i < outer ? indices->dims[i] : out->dims[i - outer + depth];
-    int64_t joined = 0;
-    WEIR_TRY(weir_dim_join(ctx, expected, updates->dims[i], &joined));
-  }
-  return NULL;
+  const nd_scatter_part_t rows[2] = {{"indices", indices, 0, outer},
+                                     {"updates", updates, 0, outer}};
+  int depth = (int)WEIR_MIN(indices->dims[outer], WEIR_MAX_RANK);
+  const nd_scatter_part_t slices[2] = {{"input", out, depth, out->rank},
+                                       {"updates", updates, outer, updates->rank}};
+  WEIR_TRY(nd_scatter_join_parts(ctx, rows));
+  return nd_scatter_join_parts(ctx, slices);
 }
 
 // Indices a row. To TensorFlow's kernels, though not to its shape functions, a vector is a column.
@@ -61,31 +92,95 @@ static inline int64_t nd_scatter_depth(const weir_tensor_t* indices) {
   return indices->rank > 1 ? indices->dims[indices->rank - 1] : 1;
 }
 
+// A slice of a tensor of |rank| and |dims| for each row of |indices|.
+typedef struct nd_scatter_fit_t {
+  const weir_tensor_t* indices;
+  const weir_tensor_t* updates;
+  int rank;
+  const int64_t* dims;
+  int outer;      // dimensions of the rows
+  int64_t depth;  // indices a row
+} nd_scatter_fit_t;
+
+static inline bool nd_scatter_rows_fit(const nd_scatter_fit_t* f) {
+  bool fits = f->updates->rank >= f->outer;
+  for (int i = 0; fits && i < f->outer; ++i) fits = f->updates->dims[i] == f->indices->dims[i];
+  return fits;
+}
+
+static inline bool nd_scatter_slices_fit(const nd_scatter_fit_t* f) {
+  bool fits = f->depth <= f->rank && f->updates->rank - f->outer == f->rank - f->depth;
+  for (int i = f->outer; fits && i < f->updates->rank; ++i)
+    fits = f->updates->dims[i] == f->dims[i - f->outer + f->depth];
+  return fits;
+}
+
+// Checks it in the words of TensorFlow's scatters into variables and zeros.
+static inline weir_status_t* nd_scatter_check_fit(const nd_scatter_fit_t* f) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (!nd_scatter_rows_fit(f)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
+                       "updates[shape=%s]",
+                       f->outer, weir_tensor_shape_text(f->indices, a), f->outer,
+                       weir_tensor_shape_text(f->updates, b));
+  }
+  if (nd_scatter_slices_fit(f)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%d,%d) of "
+                     "updates[shape=%s]",
+                     (long long)f->depth, f->rank, weir_shape_text(f->rank, f->dims, a), f->outer,
+                     f->updates->rank, weir_tensor_shape_text(f->updates, b));
+}
+
+// And in those of its scatters into tensors.
+static inline weir_status_t* nd_scatter_check_tensor_fit(const nd_scatter_fit_t* f) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  int64_t inner = f->rank - f->depth;
+  weir_tensor_shape_text(f->updates, b);
+  if (f->updates->rank < 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:%s", b);
+  }
+  if (!nd_scatter_rows_fit(f)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Outer dimensions of indices and update must match. Indices shape: %s, "
+                       "updates shape:%s",
+                       weir_tensor_shape_text(f->indices, a), b);
+  }
+  if (inner < 0 || f->updates->rank - f->outer != inner) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Inner dimensions of output shape must match inner dimensions of updates "
+                       "shape. Output: %s updates: %s",
+                       weir_shape_text(f->rank, f->dims, a), b);
+  }
+  if (nd_scatter_slices_fit(f)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "The inner %lld dimensions of output.shape=%s must match the inner %lld "
+                     "dimensions of updates.shape=%s",
+                     (long long)inner, weir_shape_text(f->rank, f->dims, a), (long long)inner, b);
+}
+
 // The same for tensors. TensorFlow also refuses updates that no index places.
 static inline weir_status_t* nd_scatter_check(const weir_tensor_t* indices,
                                               const weir_tensor_t* updates,
-                                              const weir_tensor_t* out) {
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE], c[WEIR_SHAPE_TEXT_SIZE];
+                                              const weir_tensor_t* out, bool is_variable) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (indices->rank < 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:%s",
-                       weir_tensor_shape_text(indices, a));
+                       weir_tensor_shape_text(indices, text));
   }
   bool has_any = indices->count > 0 || updates->count > 0;
   if (has_any && (out->count == 0 || indices->count == 0 || updates->count == 0))
-    return WEIR_STATUS(INVALID_ARGUMENT, "Indices and updates specified for empty output");
-  int outer = WEIR_MAX(indices->rank - 1, 1);
-  int64_t depth = nd_scatter_depth(indices);
-  bool fits = depth <= out->rank && updates->rank == outer + out->rank - depth;
-  for (int i = 0; fits && i < updates->rank; ++i) {
-    fits = updates->dims[i] == (i < outer ? indices->dims[i] : out->dims[i - outer + depth]);
-  }
-  if (fits) return NULL;
-  return WEIR_STATUS(
-      INVALID_ARGUMENT,
-      "Dimensions [0,%d) of indices[shape=%s] must match those of updates[shape=%s], "
-      "and the inner ones of updates those of the output[shape=%s]",
-      outer, weir_tensor_shape_text(indices, a), weir_tensor_shape_text(updates, b),
-      weir_tensor_shape_text(out, c));
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Indices and updates specified for empty output.  indices shape: %s",
+                       weir_tensor_shape_text(indices, text));
+  const nd_scatter_fit_t fit = {.indices = indices,
+                                .updates = updates,
+                                .rank = out->rank,
+                                .dims = out->dims,
+                                .outer = WEIR_MAX(indices->rank - 1, 1),
+                                .depth = nd_scatter_depth(indices)};
+  return is_variable ? nd_scatter_check_fit(&fit) : nd_scatter_check_tensor_fit(&fit);
 }
 
 static inline nd_index_t nd_scatter_index(const weir_tensor_t* indices, const weir_tensor_t* out) {

@@ -6,7 +6,7 @@ static weir_status_t* scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
-  WEIR_TRY(nd_scatter_check(indices, updates, x));
+  WEIR_TRY(nd_scatter_check(indices, updates, x, mode == ND_SCATTER_ADD));
   // TensorFlow reads a vector of indices both as a row and as a column here: nothing fits both.
   if (mode != ND_SCATTER_ADD && indices->rank == 1 && x->count > 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,

@@ -13,56 +13,20 @@ static weir_status_t* scatter_nd_shape(weir_shape_ctx_t* ctx) {
 
 // ---- kernels ----
 
-static weir_status_t* check_ranks(const weir_tensor_t* indices, const weir_tensor_t* updates) {
+static weir_status_t* find_fit(const weir_tensor_t* indices, const weir_tensor_t* updates, int rank,
+                               const int64_t* dims, nd_scatter_fit_t* out_fit) {
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (indices->rank < 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:%s",
                        weir_tensor_shape_text(indices, text));
   }
-  if (updates->rank < 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:%s",
-                       weir_tensor_shape_text(updates, text));
-  }
+  *out_fit = (nd_scatter_fit_t){.indices = indices,
+                                .updates = updates,
+                                .rank = rank,
+                                .dims = dims,
+                                .outer = indices->rank - 1,
+                                .depth = indices->dims[indices->rank - 1]};
   return NULL;
-}
-
-// Whether there is an update for each row of indices.
-static bool fits_outside(const weir_tensor_t* indices, const weir_tensor_t* updates) {
-  int outer = indices->rank - 1;
-  bool fits = updates->rank >= outer;
-  for (int i = 0; fits && i < outer; ++i) fits = updates->dims[i] == indices->dims[i];
-  return fits;
-}
-
-// Whether each update is a slice of the output.
-static bool fits_inside(const weir_tensor_t* indices, const weir_tensor_t* updates, int rank,
-                        const int64_t* dims) {
-  int outer = indices->rank - 1;
-  int64_t depth = indices->dims[outer];
-  bool fits = depth <= rank && updates->rank == outer + rank - depth;
-  for (int i = outer; fits && i < updates->rank; ++i)
-    fits = updates->dims[i] == dims[i - outer + depth];
-  return fits;
-}
-
-static weir_status_t* check_inputs(const weir_tensor_t* indices, const weir_tensor_t* updates,
-                                   int rank, const int64_t* dims) {
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  WEIR_TRY(check_ranks(indices, updates));
-  int outer = indices->rank - 1;
-  weir_tensor_shape_text(updates, b);
-  if (!fits_outside(indices, updates)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
-                       "updates[shape=%s]",
-                       outer, weir_tensor_shape_text(indices, a), outer, b);
-  }
-  if (fits_inside(indices, updates, rank, dims)) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%d,%d) of "
-                     "updates[shape=%s]",
-                     (long long)indices->dims[outer], rank, weir_shape_text(rank, dims, a), outer,
-                     updates->rank, b);
 }
 
 // TensorFlow refuses updates that no index places.
@@ -77,6 +41,7 @@ static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* indices = weir_kernel_input(ctx, 0);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 1);
   const weir_tensor_t* shape = weir_kernel_input(ctx, 2);
+  nd_scatter_fit_t fit = {0};
   int64_t dims[WEIR_MAX_RANK];
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (shape->rank != 1 || shape->count > WEIR_MAX_RANK) {
@@ -88,7 +53,8 @@ static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < rank; ++i) dims[i] = weir_move_int_at(shape, i);
   WEIR_TRY(weir_shape_count(weir_tensor_type(updates), rank, dims, &count));
   WEIR_TRY(check_empty(indices, updates, count));
-  WEIR_TRY(check_inputs(indices, updates, rank, dims));
+  WEIR_TRY(find_fit(indices, updates, rank, dims, &fit));
+  WEIR_TRY(nd_scatter_check_fit(&fit));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   WEIR_TRY(weir_kernel_move_zero(ctx, weir_tensor_type(out), out->data, out->count));
@@ -96,29 +62,13 @@ static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   return nd_scatter_at(ctx, &nd, updates, ND_SCATTER_ADD, out);
 }
 
-static weir_status_t* check_tensors(const weir_tensor_t* indices, const weir_tensor_t* updates,
-                                    const weir_tensor_t* x) {
-  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  WEIR_TRY(check_ranks(indices, updates));
-  weir_tensor_shape_text(updates, b);
-  if (!fits_outside(indices, updates)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Outer dimensions of indices and update must match. Indices shape: %s, "
-                       "updates shape:%s",
-                       weir_tensor_shape_text(indices, a), b);
-  }
-  if (fits_inside(indices, updates, x->rank, x->dims)) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Inner dimensions of output shape must match inner dimensions of updates "
-                     "shape. Output: %s updates: %s",
-                     weir_tensor_shape_text(x, a), b);
-}
-
 static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
-  WEIR_TRY(check_tensors(indices, updates, x));
+  nd_scatter_fit_t fit = {0};
+  WEIR_TRY(find_fit(indices, updates, x->rank, x->dims, &fit));
+  WEIR_TRY(nd_scatter_check_tensor_fit(&fit));
   WEIR_TRY(check_empty(indices, updates, x->count));
   if (indices->rank == 1 && indices->count > 0) {
     // One row of indices to TensorFlow's shape functions, a column to its kernels: never both.

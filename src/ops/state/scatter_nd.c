@@ -19,7 +19,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
                        weir_dtype_name(weir_tensor_type(updates)),
                        weir_dtype_name(weir_tensor_type(params)));
   }
-  WEIR_TRY(nd_scatter_check(indices, updates, params));
+  WEIR_TRY(nd_scatter_check(indices, updates, params, true));
   if (indices->count == 0 && updates->count == 0) return NULL;
   return nd_scatter(ctx, indices, updates, (nd_scatter_t)mode, params);
 }
