@@ -158,6 +158,8 @@ static void test_from_value(void** state) {
   f->as_shapes[0] = NULL;
   f->inputs[0] = shape(f, "2,2");
   expect_error(weir_shape_from_value(&f->ctx, 0, &out), "Shape must be rank 1 but is rank 2");
+  f->inputs[0] = &weir_shape_scalar;
+  expect_error(weir_shape_from_value(&f->ctx, 0, &out), "Shape must be rank 1 but is rank 0");
 }
 
 // A scalar spells a shape where -1 may stand for any, and nowhere else: whatever its value is.

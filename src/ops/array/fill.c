@@ -106,9 +106,15 @@ static weir_status_t* empty_shape(weir_shape_ctx_t* ctx) {
 
 // |*out_is_zero|: elements are to be set.
 static weir_status_t* empty_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out, bool* out_is_zero) {
+  const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
-  WEIR_TRY(read_dims(weir_kernel_input(ctx, 0), dims, &rank));
+  if (shape->rank != 1) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "shape must be a vector of int32, got shape %s",
+                       weir_tensor_shape_text(shape, text));
+  }
+  WEIR_TRY(read_dims(shape, dims, &rank));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, out));
   *out_is_zero = (*out)->count > 0 && weir_attrs_bool(weir_kernel_attrs(ctx), "init");
   return NULL;

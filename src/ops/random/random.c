@@ -49,7 +49,7 @@ static weir_status_t* random_output(weir_kernel_ctx_t* ctx, weir_tensor_t** out)
   const weir_tensor_t* shape = weir_kernel_input(ctx, 0);
   int64_t dims[WEIR_MAX_RANK];
   int rank = 0;
-  if (shape->rank > 1) {
+  if (shape->rank != 1) {
     char text[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT, "shape must be a vector of {int32,int64}, got shape %s",
                        weir_tensor_shape_text(shape, text));
