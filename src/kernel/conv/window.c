@@ -120,6 +120,9 @@ weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
   weir_window_t* w = out_window;
   *w = (weir_window_t){.dilation = {1, 1}};
   WEIR_TRY(read_format(attrs, w));
+  if (ksize[0] != 1 || strides[0] != 1) {
+    return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
+  }
   for (int i = 0; i < 4; ++i) {
     if (ksize[i] <= 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
@@ -132,9 +135,6 @@ weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
       return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld",
                          (long long)strides[i]);
     }
-  }
-  if (ksize[0] != 1 || strides[0] != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
   }
   for (int axis = 0; axis < 2; ++axis) {
     int d = weir_window_axis(w, axis);
@@ -281,6 +281,14 @@ weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int rank, const i
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "Size of %s doesn't match computed: actual = %s, computed = %s", what,
                      weir_tensor_shape_text(tensor, actual), weir_shape_text(rank, dims, wanted));
+}
+
+weir_status_t* weir_window_expect_pooled(const weir_tensor_t* tensor, const int64_t dims[4],
+                                         const char* what) {
+  if (tensor->rank == 4 && memcmp(tensor->dims, dims, 4 * sizeof(*dims)) == 0) return NULL;
+  char actual[WEIR_SHAPE_TEXT_SIZE], wanted[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected %s shape to be %s, but got %s", what,
+                     weir_shape_text(4, dims, wanted), weir_tensor_shape_text(tensor, actual));
 }
 
 weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w) {

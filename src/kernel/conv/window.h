@@ -70,6 +70,9 @@ void weir_window_dims(const weir_window_t* w, int64_t n, const int64_t* sizes, i
 // Fails unless |tensor| has the |rank| dimensions given. |what| names it: "out_backprop".
 WEIR_MUST_USE weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int rank,
                                                 const int64_t* dims, const char* what);
+// The same in the words of TensorFlow's gradients of pooling.
+WEIR_MUST_USE weir_status_t* weir_window_expect_pooled(const weir_tensor_t* tensor,
+                                                       const int64_t dims[4], const char* what);
 
 // Output shape of a pooling with window |w| over input 0.
 WEIR_MUST_USE weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w);

@@ -21,11 +21,13 @@ static weir_status_t* batch_norm_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t *x = weir_shape_input(ctx, 0), *vector;
   weir_attrs_t attrs = weir_shape_attrs(ctx);
   bool is_5d = weir_attrs_string(attrs, "data_format").size == 5;
-  WEIR_TRY(weir_shape_with_rank(ctx, x, is_5d ? 5 : x->rank == 5 ? 5 : 4, &x));
+  WEIR_TRY(weir_shape_with_rank(ctx, x, is_5d ? 5 : 4, &x));
   int axis = is_channels_first(attrs) ? 1 : x->rank - 1;
   int64_t channels = weir_shape_dim(x, axis);
-  int count =
-      weir_attrs_bool(attrs, "is_training") ? 3 : 5;  // the moments given count at inference only
+  // The moments given count at inference, and where the new ones are mixed with them.
+  bool has_moments = !weir_attrs_bool(attrs, "is_training") ||
+                     weir_attrs_float(attrs, "exponential_avg_factor") != 1;
+  int count = has_moments ? 5 : 3;
   for (int i = 1; i < count; ++i) {
     WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 1, &vector));
     WEIR_TRY(weir_dim_join(ctx, channels, weir_shape_dim(vector, 0), &channels));

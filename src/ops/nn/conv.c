@@ -69,7 +69,13 @@ static weir_status_t* check_groups(weir_attrs_t attrs, int64_t depth, int64_t fi
   if (depth >= 0 && depth % groups != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Number of groups should divide input depth");
   }
-  if (depth < 0 || filter_depth < 0 || depth / filter_depth == groups) return NULL;
+  if (depth < 0 || filter_depth < 0) return NULL;
+  if (depth % filter_depth != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Depth of input (%lld) is not a multiple of input depth of filter (%lld)",
+                       (long long)depth, (long long)filter_depth);
+  }
+  if (depth / filter_depth == groups) return NULL;
   return WEIR_STATUS(
       INVALID_ARGUMENT,
       "Input depth divided by filter input depth does not match with groups parameter (%lld)",

@@ -27,14 +27,16 @@ static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first) {
                       *strides = weir_shape_value(ctx, first + 1);
   int64_t values[2][4];
   weir_window_t w;
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, NULL));
+  for (int i = first; i < first + 2; ++i) {
+    const weir_shape_t* sizes = NULL;
+    int64_t four = 0;
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 1, &sizes));
+    WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(sizes, 0), 4, &four));
+  }
   if (!ksize || !strides) {
-    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, NULL));
     return weir_shape_set_dims(
         ctx, 0, 4, (const int64_t[]){weir_shape_dim(weir_shape_input(ctx, 0), 0), -1, -1, -1});
-  }
-  if (ksize->count != 4 || strides->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Sliding window ksize and strides must specify 4 dimensions");
   }
   for (int i = 0; i < 4; ++i) {
     values[0][i] = weir_tensor_int_at(ksize, i);
@@ -240,8 +242,9 @@ static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w,
   WEIR_TRY(weir_window_pool2d(w, in->dims, out_pool));
   weir_window_dims(w, in->dims[0], (const int64_t[]){out_pool->out_h, out_pool->out_w},
                    out_pool->channels, dims);
-  WEIR_TRY(weir_window_expect(weir_kernel_input(ctx, 1), 4, dims, "orig_output"));
-  return weir_window_expect(weir_kernel_input(ctx, 2), 4, grad_is_output ? dims : in->dims, "grad");
+  WEIR_TRY(weir_window_expect_pooled(weir_kernel_input(ctx, 1), dims, "orig_output"));
+  return weir_window_expect_pooled(weir_kernel_input(ctx, 2), grad_is_output ? dims : in->dims,
+                                   "grad");
 }
 
 static weir_status_t* max_pool_grad_cpu(weir_kernel_ctx_t* ctx) {

@@ -80,6 +80,7 @@ static weir_status_t* argmax_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t *out, *argmax, *offsets = NULL;
   weir_pool2d_t p;
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
+  if (in->count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must not be empty (2)");
   WEIR_TRY(weir_window_pool2d(ctx->state, in->dims, &p));
   const int64_t dims[4] = {p.batch, p.out_h, p.out_w, p.channels};
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
@@ -140,8 +141,8 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
   WEIR_TRY(weir_window_pool2d(ctx->state, in->dims, &p));
   const int64_t dims[4] = {p.batch, p.out_h, p.out_w, p.channels};
-  WEIR_TRY(weir_window_expect(grad, 4, dims, "grad"));
-  WEIR_TRY(weir_window_expect(argmax, 4, dims, "argmax"));
+  WEIR_TRY(weir_window_expect_pooled(grad, dims, "grad"));
+  WEIR_TRY(weir_window_expect_pooled(argmax, dims, "argmax"));
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, in->dims, &out));
   weir_dtype_t compute = weir_compute_type(weir_tensor_type(grad));
   bool has_batch = weir_attrs_bool(weir_kernel_attrs(ctx), "include_batch_in_index");
