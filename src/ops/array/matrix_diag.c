@@ -115,11 +115,12 @@ static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   WEIR_TRY(check_matrices(in));
   if (!is_diagonal_of(diagonal, in)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "must have diagonal.shape == input.shape[:-2] + min(input.shape[-2:]), but "
-                       "received input shape: "
-                       "%s and diagonal shape: %s",
-                       weir_tensor_shape_text(in, a), weir_tensor_shape_text(diagonal, b));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Either first dimensions of diagonal don't match input.shape[:-2], or "
+        "diagonal.shape[:-1] is not equal to the longests diagonal in range "
+        "[lower_diag_index:upper_diag_index]. Input shape: %s and diagonal shape: %s",
+        weir_tensor_shape_text(in, a), weir_tensor_shape_text(diagonal, b));
   }
   int64_t rows = in->dims[in->rank - 2], columns = in->dims[in->rank - 1],
           n = WEIR_MIN(rows, columns);
@@ -171,8 +172,10 @@ static void band_range(void* arg, int64_t begin, int64_t end) {
 static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int input, const char* name,
                                  const char* of, int64_t limit, int64_t* out_bound) {
   const weir_tensor_t* t = weir_kernel_input(ctx, input);
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (t->rank != 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s must be scalar, got rank %d", name, t->rank);
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s must be scalar, got shape %s", name,
+                       weir_tensor_shape_text(t, text));
   *out_bound = weir_tensor_int_at(t, 0);
   if (*out_bound > limit) {
     return WEIR_STATUS(INVALID_ARGUMENT,

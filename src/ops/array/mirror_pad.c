@@ -34,6 +34,10 @@ static weir_status_t* mirror_shape(weir_shape_ctx_t* ctx, int sign) {
     rank = in->rank;
   }
   if (rank < 0 || rank > WEIR_MAX_RANK) return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  for (int64_t i = 0; value && i < value->count; ++i) {
+    if (weir_tensor_int_at(value, i) >= 0) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "Paddings must be non-negative");
+  }
   for (int i = 0; i < rank; ++i) {
     dims[i] = -1;
     if (!value || value->count != 2 * rank || in->rank < 0 || in->dims[i] < 0) continue;
@@ -68,7 +72,7 @@ static weir_status_t* read_mirror(const weir_kernel_ctx_t* ctx, int sign, mirror
     m->before[i] = before;
     m->after[i] = after;
     if (before < 0 || after < 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "paddings must be non-negative: %lld %lld",
+      return WEIR_STATUS(INVALID_ARGUMENT, "Paddings must be non-negative: %lld, %lld",
                          (long long)before, (long long)after);
     }
     m->inner[i] = sign > 0 ? in->dims[i] : in->dims[i] - before - after;

@@ -112,8 +112,10 @@ static weir_status_t* pad(weir_kernel_ctx_t* ctx) {
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t dims[WEIR_MAX_RANK];
   WEIR_TRY(check_paddings(in, paddings));
-  if (ctx->input_count > 2 && weir_kernel_input(ctx, 2)->count != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "constant_values must be a scalar");
+  if (ctx->input_count > 2 && weir_kernel_input(ctx, 2)->rank != 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "constant_values must be a scalar. Found: %s",
+                       weir_tensor_shape_text(weir_kernel_input(ctx, 2), text));
   }
   bool is_same = true;
   for (int i = 0; i < in->rank; ++i) {

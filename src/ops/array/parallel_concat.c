@@ -71,8 +71,8 @@ static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
   const int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (value->rank < 1 || !is_row_of(row, value->rank, value->dims)) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "update of shape %s is no row of %s",
-                       weir_tensor_shape_text(row, a), weir_tensor_shape_text(value, b));
+    return WEIR_STATUS(INVALID_ARGUMENT, "value and update shape doesn't match: %s vs. %s",
+                       weir_tensor_shape_text(value, b), weir_tensor_shape_text(row, a));
   }
   if (at < 0 || at >= value->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT, "loc %lld is not in [0, %lld)", (long long)at,

@@ -183,13 +183,20 @@ static void lin_space_double(double* y, double start, double stop, int64_t num) 
   y[num - 1] = num == 1 ? start : stop;
 }
 
+static weir_status_t* check_rank0_input(const weir_tensor_t* t, const char* name) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (t->rank == 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s must be a scalar, not shape %s", name,
+                     weir_tensor_shape_text(t, text));
+}
+
 static weir_status_t* lin_space_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* start = weir_kernel_input(ctx, 0);
   const weir_tensor_t* stop = weir_kernel_input(ctx, 1);
   const weir_tensor_t* num_input = weir_kernel_input(ctx, 2);
-  WEIR_TRY(check_scalar_input(start, "start"));
-  WEIR_TRY(check_scalar_input(stop, "stop"));
-  WEIR_TRY(check_scalar_input(num_input, "num"));
+  WEIR_TRY(check_rank0_input(start, "start"));
+  WEIR_TRY(check_rank0_input(stop, "stop"));
+  WEIR_TRY(check_rank0_input(num_input, "num"));
   int64_t num = weir_tensor_int_at(num_input, 0);
   if (num <= 0) return WEIR_STATUS(INVALID_ARGUMENT, "Requires num > 0: %lld", (long long)num);
   weir_tensor_t* out = NULL;

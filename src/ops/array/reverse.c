@@ -53,7 +53,8 @@ static weir_status_t* reverse(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* axes = weir_kernel_input(ctx, 1);
   bool marks[WEIR_MAX_RANK];
-  if (axes->rank > 1) return WEIR_STATUS(INVALID_ARGUMENT, "'axis' must be a vector");
+  if (axes->rank != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", axes->rank);
   if (in->rank == 0) {
     weir_kernel_pass(ctx, 0, 0);
     return NULL;

@@ -22,6 +22,8 @@ static weir_status_t* unique_v2_shape(weir_shape_ctx_t* ctx) {
   array_input_ints(ctx, 1, &axis_ints);
   if (ctx->node->output_count > 2) WEIR_TRY(weir_shape_set_vector(ctx, 2, -1));
   WEIR_TRY(weir_shape_set_vector(ctx, 1, -1));
+  if (weir_shape_value(ctx, 1) && weir_shape_value(ctx, 1)->rank != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "axis expects a 1D vector.");
   if (x->rank < 0 || !axis_ints.is_exact) return weir_shape_set(ctx, 0, &weir_shape_unknown);
   int axis = 0;
   if (axis_ints.count == 0) {

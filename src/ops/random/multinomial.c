@@ -187,6 +187,12 @@ static weir_status_t* multinomial_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* logits = NULL;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 2, &logits));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
+  if (ctx->node->input_count > 2) {  // the seed of StatelessMultinomial
+    const weir_shape_t* seed = NULL;
+    int64_t two = 0;
+    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 1, &seed));
+    WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(seed, 0), 2, &two));
+  }
   const weir_tensor_t* samples = weir_shape_value(ctx, 1);
   int64_t dims[2] = {weir_shape_dim(logits, 0),
                      samples && samples->count == 1 ? weir_tensor_int_at(samples, 0) : -1};

@@ -27,18 +27,23 @@ weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_phi
   const weir_tensor_t* alg = weir_kernel_input(ctx, 3);
   char text[WEIR_SHAPE_TEXT_SIZE];
   if (alg->rank != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "algorithm must be of shape [], not %s",
+    return WEIR_STATUS(INVALID_ARGUMENT, "input 3 (0-based) must have shape [], not %s",
                        weir_tensor_shape_text(alg, text));
   }
   int64_t id = weir_tensor_int_at(alg, 0);
   if (key->rank != 1 || key->dims[0] != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "key must have shape [1], not %s",
-                       weir_tensor_shape_text(key, text));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
+        weir_tensor_shape_text(key, text));
   }
+  const int least = id == ALG_PHILOX ? 2 : 1;
   if (counter->rank != 1 || counter->dims[0] < (id == ALG_THREEFRY ? 1 : 2)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "counter must be a vector with length at least 2; got shape: %s",
-                       weir_tensor_shape_text(counter, text));
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "counter must be a vector with length at least %d; got shape: %s. (Note that "
+        "batched counters are not supported yet.)",
+        least, weir_tensor_shape_text(counter, text));
   }
   if (id == ALG_THREEFRY)
     return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);

@@ -92,7 +92,11 @@ static weir_status_t* read_inputs(const weir_kernel_ctx_t* ctx, weir_sparse_t* h
                        weir_tensor_shape_text(truth->shape, x),
                        weir_tensor_shape_text(hypothesis->shape, y));
   }
-  return NULL;
+  int64_t count = 0;
+  WEIR_TRY(weir_shape_count(WEIR_DTYPE_INT8, hypothesis->rank,
+                            WEIR_TENSOR_DATA(hypothesis->shape, int64_t), &count));
+  return weir_shape_count(WEIR_DTYPE_INT8, truth->rank, WEIR_TENSOR_DATA(truth->shape, int64_t),
+                          &count);
 }
 
 // ---- distances ----
