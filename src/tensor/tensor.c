@@ -87,8 +87,8 @@ static weir_status_t* bad_shape(weir_dtype_t dtype, int rank, const int64_t* dim
   for (int i = 0; i < rank; ++i) {
     if (dims[i] < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "shape %s of a %s tensor has the negative dimension %" PRId64, text,
-                         type_name, dims[i]);
+                         "Dimension %" PRId64 " must be >= 0 in shape %s of a %s tensor", dims[i],
+                         text, type_name);
     }
   }
   int64_t count = 1;

@@ -140,7 +140,7 @@ static void test_wrap(void** state) {
   assert_int_equal(calls, 2);
   expect_error(weir_tensor_wrap(WEIR_DTYPE_INT32, 1, (int64_t[]){-4}, memory, 64, count_call,
                                 &calls, &tensor),
-               WEIR_INVALID_ARGUMENT, "negative");
+               WEIR_INVALID_ARGUMENT, "must be >= 0");
   assert_int_equal(calls, 3);
 }
 

@@ -62,11 +62,13 @@ weir_status_t* weir_kernel_broadcast(const weir_kernel_ctx_t* ctx, int i, int j,
 }
 
 weir_status_t* weir_cwise_flat_error(weir_shape_view_t x, weir_shape_view_t y) {
-  char x_text[WEIR_SHAPE_TEXT_SIZE];
-  char y_text[WEIR_SHAPE_TEXT_SIZE];
+  int64_t counts[2] = {1, 1};
+  for (int i = 0; i < x.rank; ++i) counts[0] *= x.dims[i];
+  for (int i = 0; i < y.rank; ++i) counts[1] *= y.dims[i];
   return WEIR_STATUS(
-      INVALID_ARGUMENT, "Inputs must have the same number of elements, not shapes %s and %s",
-      weir_shape_text(x.rank, x.dims, x_text), weir_shape_text(y.rank, y.dims, y_text));
+      INVALID_ARGUMENT,
+      "The two arguments to a cwise op must have same number of elements, got %lld and %lld",
+      (long long)counts[0], (long long)counts[1]);
 }
 
 weir_status_t* weir_cwise_select_error(weir_shape_view_t condition, weir_shape_view_t t,

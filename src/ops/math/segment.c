@@ -39,7 +39,8 @@ SEGMENT_INIT(min_init, MINIMUM, false)
 static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* ids,
                                 int64_t* out_rows) {
   if (ids->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids should be a vector.");
-  if (data->rank < 1 || ids->count != data->dims[0]) {
+  if (data->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "input must be at least rank 1");
+  if (ids->count != data->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "segment_ids should be the same size as dimension 0 of input.");
   }

@@ -115,8 +115,7 @@ static weir_status_t* check_shapes(weir_kernel_ctx_t* ctx, int64_t* out_rows) {
     return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids and indices should have same size.");
   *out_rows = weir_tensor_int_at(rows, 0);
   if (*out_rows < 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "output_dim0 must be non-negative but is %" PRId64,
-                       *out_rows);
+    return WEIR_STATUS(INVALID_ARGUMENT, "Expected a non-negative size, got %" PRId64, *out_rows);
   return NULL;
 }
 

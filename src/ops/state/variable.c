@@ -222,7 +222,11 @@ static weir_status_t* count_locked(weir_kernel_ctx_t* ctx, weir_variable_t* vari
                                    int64_t* out_before) {
   WEIR_TRY(weir_variable_make_sole_locked(variable, ctx->node->name));
   weir_tensor_t* t = variable->tensor;
-  if (t->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "input is not a scalar: rank %d", t->rank);
+  if (t->rank != 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "input is not a scalar: %s",
+                       weir_tensor_shape_text(t, text));
+  }
   *out_before = weir_tensor_int_at(t, 0);
   if (*out_before >= limit)
     return WEIR_STATUS(OUT_OF_RANGE, "Reached limit of %lld", (long long)limit);
