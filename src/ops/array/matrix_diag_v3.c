@@ -22,7 +22,8 @@ static weir_status_t* resolve_sizes(layout_t* l) {
   if (l->rows == least_rows || l->columns == least_columns) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "The number of rows or columns is not consistent with the specified d_lower, "
-                     "d_upper, and diagonal.");
+                     "d_upper, and diagonal: num_rows and num_cols are not consistent with "
+                     "lower_diag_index, upper_diag_index, and the length of the given diagonals.");
 }
 
 static weir_status_t* check_packed(band_t band, int rank, const int64_t* dims) {

@@ -219,8 +219,9 @@ static weir_status_t* squeeze_marks(weir_attrs_t attrs, int rank, bool* marks, b
     int64_t dim = list->u.ints[i];
     if (dim < -rank || dim >= rank) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Tried to squeeze dim index %lld for tensor with %d dimensions.",
-                         (long long)dim, rank);
+                         "Tried to squeeze dim index %lld for tensor with %d dimensions: "
+                         "squeeze_dims[%zu] not in [%d,%d).",
+                         (long long)dim, rank, i, -rank, rank);
     }
     marks[dim < 0 ? dim + rank : dim] = true;
   }

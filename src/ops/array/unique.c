@@ -15,6 +15,14 @@ static weir_status_t* unique_shape(weir_shape_ctx_t* ctx) {
   return ctx->node->output_count > 2 ? weir_shape_set_vector(ctx, 2, -1) : NULL;
 }
 
+static weir_status_t* read_axis(int64_t axis, int rank, int* out_axis) {
+  if (axis < -rank || axis >= rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "axis expects to be in the range [%d, %d)", -rank, rank);
+  }
+  *out_axis = (int)(axis < 0 ? axis + rank : axis);
+  return NULL;
+}
+
 static weir_status_t* unique_v2_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* x = weir_shape_input(ctx, 0);
   array_ints_t axis_ints;
@@ -32,7 +40,7 @@ static weir_status_t* unique_v2_shape(weir_shape_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "axis does not support input tensors larger than 1 elements.");
   } else {
-    WEIR_TRY(array_axis(axis_ints.values[0], x->rank, &axis));
+    WEIR_TRY(read_axis(axis_ints.values[0], x->rank, &axis));
   }
   for (int i = 0; i < x->rank; ++i) dims[i] = i == axis ? -1 : x->dims[i];
   WEIR_TRY(weir_shape_set_vector(ctx, 1, x->dims[axis]));

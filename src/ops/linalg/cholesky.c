@@ -45,16 +45,23 @@ static void grad_range(void* arg, int64_t begin, int64_t end) {
   }
 }
 
+static weir_status_t* check_alike(const weir_tensor_t* l, const weir_tensor_t* dl) {
+  if (l->rank != dl->rank && l->rank >= 2)
+    return WEIR_STATUS(INVALID_ARGUMENT, "All input tensors must have the same rank.");
+  for (int i = 0; i < l->rank - 2; ++i) {
+    if (l->dims[i] != dl->dims[i])
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "All input tensors must have the same outer dimensions.");
+  }
+  if (weir_tensor_same_shape(l, dl)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Inputs (L and grad) must have the same shape.");
+}
+
 static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
-  WEIR_TRY(check_square(ctx, 0));
-  WEIR_TRY(check_square(ctx, 1));
   const weir_tensor_t* l = weir_kernel_input(ctx, 0);
   const weir_tensor_t* dl = weir_kernel_input(ctx, 1);
-  if (!weir_tensor_same_shape(l, dl)) {
-    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "Inputs must have the same shape, got %s and %s",
-                       weir_tensor_shape_text(l, a), weir_tensor_shape_text(dl, b));
-  }
+  WEIR_TRY(check_alike(l, dl));
+  WEIR_TRY(check_square(ctx, 0));
   factor_job_t job = {.a = l, .dl = dl, .n = l->dims[l->rank - 1]};
   WEIR_TRY(weir_kernel_output(ctx, 0, l->rank, l->dims, &job.out));
   if (job.out->count == 0) return NULL;

@@ -44,13 +44,8 @@ static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* 
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "segment_ids should be the same size as dimension 0 of input.");
   }
-  int64_t last = -1;
-  for (int64_t i = 0; i < ids->count; ++i) {
-    int64_t id = weir_tensor_int_at(ids, i);
-    if (id < 0) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids must be >= 0");
-    if (id < last) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
-    last = id;
-  }
+  const int64_t last = ids->count ? weir_tensor_int_at(ids, ids->count - 1) : -1;
+  if (ids->count && last < 0) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids must be >= 0");
   if (last == INT64_MAX) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected a non-negative size, got %" PRId64
@@ -58,7 +53,15 @@ static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* 
                        INT64_MIN, last);
   }
   *out_rows = last + 1;
-  return NULL;
+  for (int64_t i = 1; i < ids->count; ++i) {
+    if (weir_tensor_int_at(ids, i) < weir_tensor_int_at(ids, i - 1))
+      return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+  }
+  if (ids->count == 0 || weir_tensor_int_at(ids, 0) >= 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Segment id %" PRId64 " out of range [0, %" PRId64
+                     "), possibly because 'segment_ids' input is not sorted.",
+                     weir_tensor_int_at(ids, 0), *out_rows);
 }
 
 typedef struct segment_job_t {

@@ -37,13 +37,12 @@ weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_phi
         "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
         weir_tensor_shape_text(key, text));
   }
-  const int least = id == ALG_PHILOX ? 2 : 1;
   if (counter->rank != 1 || counter->dims[0] < (id == ALG_THREEFRY ? 1 : 2)) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
-        "counter must be a vector with length at least %d; got shape: %s. (Note that "
+        "counter must be a vector with length at least %lld; got shape: %s. (Note that "
         "batched counters are not supported yet.)",
-        least, weir_tensor_shape_text(counter, text));
+        (long long)id, weir_tensor_shape_text(counter, text));
   }
   if (id == ALG_THREEFRY)
     return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);

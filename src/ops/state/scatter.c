@@ -55,6 +55,18 @@ static void scatter_columns(void* arg, int64_t begin, int64_t end) {
   }
 }
 
+// TensorFlow's scatters by handle look at the indices first.
+static weir_status_t* check_prefix(const weir_tensor_t* indices, const weir_tensor_t* updates) {
+  bool fits = updates->rank == 0 || updates->rank >= indices->rank;
+  for (int d = 0; fits && updates->rank > 0 && d < indices->rank; ++d)
+    fits = updates->dims[d] == indices->dims[d];
+  if (fits) return NULL;
+  char i[WEIR_SHAPE_TEXT_SIZE], u[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "The shape of indices (%s) must be a prefix of the shape of updates (%s)",
+                     weir_tensor_shape_text(indices, i), weir_tensor_shape_text(updates, u));
+}
+
 static weir_status_t* check_shapes(const weir_tensor_t* params, const weir_tensor_t* indices,
                                    const weir_tensor_t* updates) {
   char p[WEIR_SHAPE_TEXT_SIZE], i[WEIR_SHAPE_TEXT_SIZE], u[WEIR_SHAPE_TEXT_SIZE];
@@ -119,6 +131,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
                        weir_dtype_name(weir_tensor_type(updates)),
                        weir_dtype_name(weir_tensor_type(params)));
   }
+  if (!ctx->inputs[0].ref) WEIR_TRY(check_prefix(indices, updates));
   WEIR_TRY(check_shapes(params, indices, updates));
   if (ctx->state) return scatter_on_gpu(ctx, params);
   WEIR_TRY(check_indices(params, indices));

@@ -218,6 +218,10 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be one-dimensional");
+  if (grad->rank > 0 && grad->dims[0] != indices->dims[0]) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "grad must be the same size as indices in the first dimension.");
+  }
   bool fits = grad->rank == var->rank;
   bool is_empty = false;
   for (int d = 1; fits && d < var->rank; ++d) {
@@ -228,10 +232,6 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "var and grad must match in all dimensions but the first: %s vs. %s",
                        weir_tensor_shape_text(var, a), weir_tensor_shape_text(grad, b));
-  }
-  if (grad->dims[0] != indices->dims[0]) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "grad must be the same size as indices in the first dimension.");
   }
   if (is_empty && s->family->refuses_empty_rows) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Inner dimension should be greater than zero.");
@@ -269,7 +269,7 @@ static const char* range_name(char range) {
     case '+': return "positive";
     case '0': return "non-negative";
     case '-': return "non-positive";
-    default: return "positive (or zero if the flag is set)";
+    default: return "positive (or zero if multiply_linear_by_lr is set)";
   }
 }
 
@@ -281,7 +281,9 @@ static weir_status_t* check_scalar(const weir_optimizer_state_t* s, int i,
   char text[WEIR_SHAPE_TEXT_SIZE];
   double value = 0;
   if (scalar->rank != 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a scalar: %s", family->scalars[i],
+    const bool is_ranged = is_sparse && ranges[i] != ' ';
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s is not a %s%sscalar: %s", family->scalars[i],
+                       is_ranged ? range_name(ranges[i]) : "", is_ranged ? " " : "",
                        weir_tensor_shape_text(scalar, text));
   }
   if (!ranges || ranges[i] == ' ' || s->is_cuda) return NULL;
