@@ -72,6 +72,7 @@ test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --variables resource --devices cpu:2,guard:2
 	$(PYTHON) tests/oracle/random_protos.py --lib $(LIB) --count 400
 	$(PYTHON) tests/oracle/random_recursion.py --lib $(LIB) --count 30
+	$(PYTHON) tests/oracle/bad_inputs.py --probe $(PROBE) --count 16
 
 # On a machine with a GPU: needs a compiler, CMake, Python with NumPy, and the recorded cases in tests/cuda.
 test-cuda:
@@ -89,6 +90,7 @@ oracle: build/.python
 	cmake --preset dev >/dev/null
 	cmake --build --preset dev
 	$(PYTHON) tests/oracle/oracle.py --strict --probe $(PROBE) --devices cpu,guard --fresh --rounds $(ROUNDS)
+	$(PYTHON) tests/oracle/bad_inputs.py --probe $(PROBE) --fresh --count 50
 	$(PYTHON) tests/oracle/programs.py --lib $(LIB) --devices cpu:2,guard:2 --fresh --rounds $(ROUNDS)
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --fresh --quota 5
 	$(PYTHON) tests/oracle/gradients.py --lib $(LIB) --devices cpu,guard --fresh --quota 5

@@ -500,17 +500,21 @@ def depends_on_files(case):
     return any(folder in x.proto for x in probe_inputs(case)) or folder in case.node.SerializeToString()
 
 
-def make_record(writer, case, pair):
+def add_record(writer, case, pair, types, **more):
+    """A pair without results is of a case that ends TensorFlow."""
     def result(r):
-        return r and {'code': r.code, 'message': first_message(r.message)[:200],
+        return r and {'code': r.code, 'message': first_message(r.message)[:400 if case.options.get('says') else 200],
                       'early': r.early, 'outputs': [writer.array(a) for a in r.outputs or []], 'shapes': r.shapes or [],
                       'variables': {i: writer.array(a) for i, a in (r.variables or {}).items()}}
     writer.add({'op': case.op, 'where': case.where, 'text': case.describe(),
                 'node': writer.blob(case.node.SerializeToString()),
                 'inputs': [[x.kind, x.dtype, writer.blob(x.proto)] for x in probe_inputs(case)],
-                'options': record.plain(case.options), 'types': [t.as_datatype_enum for t in case.output_dtypes or []],
-                'whole': result(pair[0]), 'kernel': result(pair[1]), 'typed': typed_variables(case, pair),
-                'exhausted': is_exhausted(case, pair)})
+                'options': record.plain(case.options), 'types': types, 'whole': result(pair[0]), 'kernel': result(pair[1]), **more})
+
+
+def make_record(writer, case, pair):
+    add_record(writer, case, pair, [t.as_datatype_enum for t in case.output_dtypes or []],
+               typed=typed_variables(case, pair), exhausted=is_exhausted(case, pair))
 
 
 def probe_inputs(case):

@@ -513,10 +513,10 @@ EXPORT probe_t* weir_probe_run(int ordinal, const char* node, size_t node_size, 
   for (int i = 0; i < input_count && !p->kernel_status; ++i) {
     if (kinds[i] == INPUT_RESOURCE) p->kernel_status = make_handle(p, i);
   }
-  if (!p->kernel_status) p->kernel_status = run_twice(p);
-  const weir_shape_t* unused[MAX_VALUES];
+  const weir_shape_t* unused[MAX_VALUES];  // inferred first: a kernel may change its variables
   p->unvalued_status = infer(p, KNOW_SHAPES, unused);
   p->shape_status = infer(p, KNOW_VALUES, p->shapes);
+  if (!p->kernel_status) p->kernel_status = run_twice(p);
   if (p->kernel_status || p->shape_status) return p;
   check_outputs(p);
   compare_shapes(p, p->shapes, "constant inputs");

@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 
+from messages import compare_messages
 from values import OPAQUE, code_name, compare_determined, compare_values, first_message, read_tensor, write_tensor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -155,7 +156,18 @@ def compare_failure(options, whole, kernel, shape_result, kernel_result):
         problems.append("TensorFlow's kernel fails by itself, Weir's does not" + messages)
     elif kernel.code and kernel.code != kernel_result.code:
         problems.append('the codes of the kernels differ' + messages)
+    elif options.get('says'):
+        problems += [f'{what} {text}{messages}' for what, text in unlike_messages(whole, kernel, shape_result, kernel_result)][:1]
     return problems
+
+
+def unlike_messages(whole, kernel, shape_result, kernel_result):
+    """(whose, what is wrong with it) where a message does not say what TensorFlow's says. What Weir's shape function refuses before
+    TensorFlow's kernel does need not be said as there; the kernel then says it."""
+    pairs = ('the shape function', shape_result, whole, whole.early), ('the kernel', kernel_result, kernel, not kernel.early)
+    found = [(what, compare_messages(got.message, want.message)) for what, got, want, is_same in pairs
+             if is_same and got.code and got.code == want.code]
+    return [(what, text) for what, text in found if text]
 
 
 def compare(options, output_dtypes, pair, weir, warnings):

@@ -25,6 +25,7 @@ import random_programs
 import random_run
 import random_shrink
 import random_tensorflow
+from messages import LEAST_SAID, bare, share_said
 from random_graph import read_script
 from random_run import Outcome
 
@@ -66,32 +67,12 @@ KNOWN = re.compile('|'.join((
     'Expected axis in the range .*Shape must be at least rank')), re.S)
 # Shape functions that know less than TensorFlow's.
 LESS = ('TensorArrayReadV3', 'TensorArrayGatherV3', 'TensorListConcatV2', 'Tile')
-LEAST_SAID = 0.55  # of TensorFlow's words: programs look for them
 LATE = random_tensorflow.DEADLINE_EXCEEDED
 
 
 def unsaid(names, got, want):
     """The node that TensorFlow's message |want| names and Weir's does not."""
     return next((n for n in names if n in want and n not in got), None)
-
-
-def bare(message):
-    """|message| without the node that TensorFlow names at its end."""
-    return re.split(r" for '\{\{node| with input shapes:|\n\t \[\[\{\{node|; NodeDef: |NodeDef '", message)[0]
-
-
-def words(message):
-    """Words, numbers and shapes."""
-    return re.findall(r'[A-Za-z]{2,}|\[[^\]]*\]|-?\d+', message)
-
-
-def share_said(got, want):
-    """Of what TensorFlow's message |want| says, the share that Weir's says, too. All of it where the two tell of other features."""
-    features = [re.findall('(?:Name|Key|Feature): ([\\w<>]+)', message) for message in (got, want)]
-    if features[0] != features[1]:
-        return 1
-    wanted, said = words(want), set(words(got))
-    return sum(w in said for w in wanted) / max(1, len(wanted))
 
 
 def is_refused(outcomes):

@@ -41,6 +41,8 @@ def run_nodes(options, reader, part, current):
             continue
         row = rows.setdefault(case['op'], [0, 0, 0])
         row[0] += 1
+        if pair[0] is None:  # ends TensorFlow; that it did not end here is what is asked
+            continue
         if pair[1] and is_unreported(options.devices, pair[1].code, weir[1].code):
             row[2] += 1
             continue

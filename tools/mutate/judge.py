@@ -22,6 +22,7 @@ NEIGHBOURS = {
     'wire': ['tensor', 'graph', 'file'],
 }
 LIMIT = 400  # seconds for a check that has not passed yet
+BAD = 40  # cases with bad inputs of an op
 TIMES = 0.3  # how many of each program's cases are recorded; of all programs a third of these are run
 # And which of the tests that drive it from outside.
 OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'cluster/raw_calls_test.py', 'cluster/sessions_test.py',
@@ -192,6 +193,9 @@ def checks_for(tree, path, records):
     record = records.oracle(ops_tried(path))
     if record:
         checks.append(Check('oracle', 'fast', ['weir_probe'], [python, oracle + 'oracle.py', '--strict', '--replay', record, '--probe', probe]))
+    bad = records.bad_inputs(ops_tried(path)) if folder in ('ops', 'kernel') else None
+    if bad:
+        checks.append(Check('bad inputs', 'fast', ['weir_probe'], [python, oracle + 'oracle.py', '--replay', bad, '--probe', probe]))
     if record and folder in ('device', 'exec', 'op', 'runtime', 'tensor'):
         checks.append(Check('oracle on a guard', 'fast', ['weir_probe'], checks[-1].command + ['--devices', 'cpu,guard']))
     ops = ops_of(path) if folder == 'ops' else []
@@ -231,26 +235,31 @@ class Records:
 
     def __init__(self, folder, python):
         self.folder, self.python = folder, python
-        self.cases = self.steps = None  # where the records are
+        self.cases = self.bad = self.steps = None  # where the records are
 
     def prepare(self, tree, paths):
         """Records the ops of |paths|, and the programs, with the library of |tree|."""
         tree.must(['ninja', '-C', tree.build('fast'), 'weir', 'weir_probe'])
         ops = sorted({op for path in paths for op in ops_tried(path)} & self.ops_with_cases())
         if ops:
-            self.cases = self.make(tree, 'oracle', ['--probe', tree.build('fast') + '/tests/oracle/libweir_probe.so', *ops])
+            probe = ['--probe', tree.build('fast') + '/tests/oracle/libweir_probe.so']
+            self.cases = self.make(tree, 'oracle', [*probe, *ops])
+            self.bad = self.make(tree, 'bad_inputs', [*probe, '--count', str(BAD), *ops], may_be_none=True)
         self.steps = self.make(tree, 'programs', ['--lib', tree.build('fast') + '/libweir.so', '--times', str(TIMES)])
 
     def ops_with_cases(self):
         return set(subprocess.check_output([self.python, f'{ROOT}/tests/oracle/oracle.py', '--list'], text=True).split())
 
-    def make(self, tree, program, more):
+    def make(self, tree, program, more, may_be_none=False):
         cases = [open(source, 'rb').read() for source in sorted(glob.glob(f'{ROOT}/tests/oracle/*.py'))]
         path = self.path(program, cases, more)
         if not os.path.exists(path):
             command = [self.python, f'{ROOT}/tests/oracle/{program}.py', '--record', path + '.new', *more]
             tree.run(command, 3600)  # a case that fails is recorded as well, and its check then fails without a fault
-            if not os.path.exists(path + '.new') or not read_record(path + '.new')[0]['cases']:
+            is_empty = not os.path.exists(path + '.new') or not read_record(path + '.new')[0]['cases']
+            if is_empty and may_be_none:
+                return None
+            if is_empty:
                 sys.exit(f'nothing was recorded: {" ".join(command)}\n{tree.tail(3000)}')
             os.rename(path + '.new', path)
         return path
@@ -261,6 +270,10 @@ class Records:
     def oracle(self, ops):
         """A record of the cases of |ops|; None if they have none."""
         return self.cases and self.part(self.cases, ops, lambda case, blobs: case['op'] in ops)
+
+    def bad_inputs(self, ops):
+        """A record of the cases with a fault of |ops|; None if they have none."""
+        return self.bad and self.part(self.bad, ops, lambda case, blobs: case['op'] in ops)
 
     def programs(self, ops):
         """A record of the programs in whose graphs any of |ops| is, or, without, of some of all; None if there are none."""

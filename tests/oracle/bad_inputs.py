@@ -1,0 +1,405 @@
+#!/usr/bin/env python3
+"""What ops make of bad inputs, in Weir and in TensorFlow: good cases of the oracle with one thing changed by rule.
+
+    bad_inputs.py [--probe FILE] [--seed N] [--count N] [--record FILE] [names...]
+
+Of each op |count| changed cases are drawn (bad_draw.py) from a few small good ones; names are those of oracle.py. Both systems run
+them, shape function and kernel apart, each in a process with limits on time and memory. Wanted are the same results or the same
+codes, and messages that say what TensorFlow's say, with its numbers (messages.py). A crash or a hang of Weir's is a failure; what ends
+TensorFlow is only run. MEANT says which differences there are for a reason; bad_inputs_open.txt has those of an op and a kind that are
+not mended yet. --record keeps the cases that pass, for oracle.py --replay.
+"""
+import argparse
+import ctypes
+import os
+import pickle
+import random
+import re
+import resource
+import select
+import signal
+import struct
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import bad_draw
+import oracle
+import probe as weir_probe
+import random_tensorflow
+import record
+from probe import REF, Result
+from random_graph import Run
+from values import OPAQUE
+
+SEED = 20161102
+BASES = 4  # good cases of an op that others are made of
+MEMORY = 3 << 30  # more than a process has when it begins
+LIMIT_S = 20  # for a case
+DRAW_S = 300  # for drawing all
+WAITING = re.compile('Collective.*')  # for others, who are not there: tests/cluster asks them
+
+# Differences that are meant, by op and by what is said of them.
+MEANT = {
+    ('.*', 'NOT_FOUND: Container localhost does not exist'),  # nor does the container of a probe's variables
+    ('DebugGradientRefIdentity', 'Attempting to use uninitialized value node'),  # the fetch finds that, not the op
+    ('EnsureShape', 'Shape must be rank -1 but'),  # TensorFlow's shape function takes an unknown shape for one of rank -1
+    ('ImageProjectiveTransformV[23]', 'Invalid (interpolation|mode)'),  # TensorFlow logs that, and takes it as another
+    ('(Eig|SelfAdjointEigV2|Svd)', 'by TensorFlow as \\[0\\]'),  # which its kernel's outputs are not
+}
+# And those that nobody has looked into: lines of an op and a kind.
+OPEN = os.path.join(HERE, 'bad_inputs_open.txt')
+# Kinds of difference by what probe.compare() says.
+KINDS = {'says ': 'text', 'Weir ended': 'crash', 'TensorFlow fails, Weir does not': 'accepts', 'kernel fails by itself': 'accepts',
+         '^(kernel|shape function) fails': 'refuses', 'the codes': 'code', 'shape function fails': 'early', 'is inferred': 'shape',
+         '': 'value'}
+
+
+def kind_of(problem):
+    return next(kind for text, kind in KINDS.items() if re.search(text, problem.split('\n')[0]))
+
+
+def read_open():
+    with open(OPEN) as f:
+        return {tuple(line.split()) for line in f if not line.startswith('#')}
+
+
+def is_meant(case, problem):
+    return any(re.fullmatch(op, case.op) and re.search(text, problem, re.S) for op, text in MEANT)
+
+
+# ---- processes ----
+
+def limit_memory():
+    with open('/proc/self/statm') as f:
+        size = int(f.read().split()[0]) * os.sysconf('SC_PAGE_SIZE')
+    resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Child:
+    """A process that answers questions with what |make|() returns, a function; it is replaced when it ends or takes too long."""
+
+    def __init__(self, make, limit=LIMIT_S):
+        self.make, self.limit, self.pid = make, limit, None
+
+    def ask(self, question):
+        """(answer, None), or (None, what ended it)."""
+        if self.pid is None:
+            self.start()
+        try:
+            write_whole(self.to_child, pickle.dumps(question))
+            return pickle.loads(self.read()), None
+        except EOFError:
+            return None, self.end()
+
+    def start(self):
+        to_read, self.to_child = os.pipe()
+        self.from_child, to_write = os.pipe()
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid:
+            os.close(to_read)
+            os.close(to_write)
+            return
+        try:
+            os.close(self.to_child)
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # with the parent: PR_SET_PDEATHSIG
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            answer = self.make()
+            limit_memory()
+            while True:
+                write_whole(to_write, pickle.dumps(answer(pickle.loads(read_whole(to_read)))))
+        except BaseException as error:  # pylint: disable=broad-except
+            if not isinstance(error, EOFError):
+                import traceback
+                traceback.print_exc(file=sys.stdout)
+                sys.stdout.flush()
+            os._exit(3)
+
+    def read(self):
+        if not select.select([self.from_child], [], [], self.limit)[0]:
+            os.kill(self.pid, signal.SIGKILL)
+        return read_whole(self.from_child)
+
+    def end(self):
+        """What ended it."""
+        os.close(self.to_child)
+        os.close(self.from_child)
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = None
+        if not os.WIFSIGNALED(status):
+            return f'exit {os.WEXITSTATUS(status)}'
+        number = os.WTERMSIG(status)
+        return f'{self.limit} s' if number == signal.SIGKILL else signal.Signals(number).name
+
+
+def write_whole(fd, data):
+    data = struct.pack('<Q', len(data)) + data
+    try:
+        while data:
+            data = data[os.write(fd, data):]
+    except BrokenPipeError as error:
+        raise EOFError from error
+
+
+def read_whole(fd):
+    def read(size):
+        data = b''
+        while len(data) < size:
+            more = os.read(fd, min(size - len(data), 1 << 20))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+    return read(struct.unpack('<Q', read(8))[0])
+
+
+# ---- TensorFlow ----
+
+class TensorFlow:
+    def __init__(self):
+        self.lib = random_tensorflow.Library()
+
+    def pair(self, case):
+        """As oracle.tensorflow_results() gives it, with the types of the outputs."""
+        whole, types = self.run(case, False)
+        if not whole.code:
+            return whole, None, types
+        if whole.early and self.run(case, 'of known shapes')[0].early:
+            whole = whole._replace(early=2)
+        return whole, self.run(case, True)[0], types
+
+    def run(self, case, as_placeholders):
+        graph, feeds, inits = oracle.build_graph([case], as_placeholders)
+        if as_placeholders is True:
+            hide_shapes(graph)
+        try:
+            session = random_tensorflow.Session(self.lib, graph.SerializeToString())
+        except random_tensorflow.Error as error:
+            return Result(error.code, rename(error.message), None, None, None, 1), []
+        try:
+            if as_placeholders == 'of known shapes':
+                return Result(0, '', None, None, None), []
+            return self.step(session, case, feeds, inits)
+        except random_tensorflow.Error as error:
+            return Result(error.code, rename(error.message), None, None, None), []
+        finally:
+            session.close()
+
+    def step(self, session, case, feeds, inits):
+        lib, c = self.lib, self.lib.c
+        node = session.node('n0')
+        types, shapes = [], []
+        for i in range(c.TF_OperationNumOutputs(ctypes.c_void_p(node))):
+            output, dims = random_tensorflow.Output(node, i), (ctypes.c_int64 * 256)()
+            rank = c.TF_GraphGetTensorNumDims(session.graph, output, lib.status)
+            if rank > 0:
+                c.TF_GraphGetTensorShape(session.graph, output, dims, rank, lib.status)
+            types.append(c.TF_OperationOutputType(output) % 100)
+            shapes.append(None if rank < 0 else [None if d < 0 else d for d in dims[:rank]])
+        self.session_run(session, targets=inits)
+        fetched = [i for i, t in enumerate(types) if t not in OPAQUE]
+        values = self.session_run(session, [f'n0:{i}' for i in fetched], feeds, ['n0'])
+        outputs = [None] * len(types)
+        for i, value in zip(fetched, values):
+            outputs[i] = value
+        return Result(0, '', outputs, shapes, self.variables(session, case)), types
+
+    def session_run(self, session, fetches=(), feeds=None, targets=()):
+        feeds = {k.removesuffix(':0'): v for k, v in (feeds or {}).items()}
+        if not fetches and not targets:
+            return []
+        return session.run(Run(fetches, targets, feeds), 'four', LIMIT_S * 1000)
+
+    def variables(self, session, case):
+        out = {}
+        for i, x in enumerate(case.inputs):
+            if isinstance(x, oracle.Variable):
+                try:
+                    out[i] = self.session_run(session, [f'n0_in{i}' + (':0' if x.kind == REF else '_read:0')])[0]
+                except random_tensorflow.Error:
+                    out[i] = None
+        return out
+
+
+def hide_shapes(graph):
+    """Of variables, so that their nodes' kernels are asked."""
+    for node in graph.node:
+        if node.op in ('VariableV2', 'VarHandleOp'):
+            node.attr['shape'].shape.Clear()
+            node.attr['shape'].shape.unknown_rank = True
+        elif node.op == 'Assign' and node.name.endswith('_init'):
+            node.attr['validate_shape'].b = False
+
+
+def rename(message):
+    """Of the node."""
+    return re.sub(r'\bn0\b', 'node', message)
+
+
+def tensorflow_of(cases):
+    tensorflow = TensorFlow()
+    return lambda k: tensorflow.pair(cases[k])
+
+
+# ---- Weir ----
+
+def weir_of(options, cases):
+    probe = weir_probe.Probe(options.probe, options.lib, 1)
+
+    def answer(k):
+        if not probe.has_op(cases[k].op):
+            return None
+        return probe.run(cases[k].node.SerializeToString(), oracle.probe_inputs(cases[k]))
+    return answer
+
+
+# ---- the cases ----
+
+def choose_bases(options, cases):
+    """{op: a few of its small good cases}, which differ in types, ranks or attributes."""
+    by_op = {}
+    for k in sorted(range(len(cases)), key=lambda k: bad_draw.size_of(cases[k])):
+        case = cases[k]
+        if not WAITING.fullmatch(case.op) and not {'tf_only_fails', 'weir_only_fails', 'tf_shape_differs'} & set(case.options):
+            by_op.setdefault(case.op, []).append(k)
+    weir, out = Child(lambda: weir_of(options, cases)), {}
+    for op, numbers in sorted(by_op.items()):
+        kinds, chosen = set(), []
+        for k in numbers:
+            kind = tuple(None if x is None else (str(x.dtype), x.ndim) for x in arrays_of(cases[k])), len(cases[k].attrs)
+            if kind in kinds:
+                continue
+            answer, _ = weir.ask(k)
+            if answer and not answer[0].code and not answer[1].code:
+                kinds.add(kind)
+                chosen.append(cases[k])
+            if len(chosen) == BASES:
+                break
+        out[op] = chosen
+    return out
+
+
+def arrays_of(case):
+    return [x.value if isinstance(x, oracle.Variable) else x for x in case.inputs]
+
+
+def draw(options):
+    cases = oracle.load(options, oracle.Report(5))
+    out = []
+    for op, bases in choose_bases(options, cases).items():
+        out += bad_draw.draw_cases(bases, options.count, random.Random(f'{options.seed} {op}'))
+    for case in out:
+        case.options = {**case.options, 'says': True}
+    return out
+
+
+# ---- judging ----
+
+class Counts:
+    def __init__(self):
+        self.cases = self.failed = self.refused = self.ends = self.undetermined = self.meant = self.open = 0
+
+
+class Driver:
+    def __init__(self, options, cases):
+        self.options, self.cases, self.counts = options, cases, Counts()
+        self.open = set() if options.all else read_open()
+        self.weir = Child(lambda: weir_of(options, cases))
+        self.tensorflow = Child(lambda: tensorflow_of(cases))
+        self.writer = record.Writer('oracle', options.seed) if options.record else None
+
+    def run(self):
+        for k, case in enumerate(self.cases):
+            self.judge(k, case)
+        if self.writer:
+            self.writer.save(self.options.record)
+        return self.counts
+
+    def judge(self, k, case):
+        weir, ended = self.weir.ask(k)
+        if ended:
+            return self.fail(case, f'Weir ended by {ended}')  # whatever is open
+        if weir is None:
+            return None  # an op that this build lacks
+        self.counts.cases += 1
+        pair, ended = self.tensorflow.ask(k)
+        if ended:
+            self.counts.ends += 1
+            if self.options.verbose:
+                print(f'TensorFlow ended by {ended}: {case.rule}: {case.describe()}', flush=True)
+            return self.record(case, (None, None), [])
+        *pair, types = pair
+        self.counts.refused += bool(pair[0].code)
+        warnings = []
+        problems = weir_probe.compare(case.options, types, pair, weir, warnings) + warnings
+        if not problems:
+            return self.record(case, pair, types)
+        if is_meant(case, '\n'.join(problems)):
+            self.counts.meant += 1
+        elif (case.op, kind_of(problems[0])) in self.open:
+            self.counts.open += 1
+        elif self.is_determined(k, case, pair, types):
+            self.fail(case, '\n    '.join(problems))
+        else:
+            self.counts.undetermined += 1
+            if self.options.verbose:
+                print(f'undetermined: {case.rule}: {case.describe()}: {problems[0]}', flush=True)
+        return None
+
+    def is_determined(self, k, case, pair, types):
+        """Whether TensorFlow gives the same once more."""
+        answer, ended = self.tensorflow.ask(k)
+        if ended:
+            return False
+        whole, kernel, _ = answer
+        if (whole.code, whole.early) != (pair[0].code, pair[0].early):
+            return False
+        if whole.code:
+            return (kernel.code, kernel.message) == (pair[1].code, pair[1].message)
+        again = Result(0, '', whole.outputs, whole.shapes, whole.variables)
+        return not weir_probe.compare(case.options, types, pair, (again, again, ''), [])
+
+    def fail(self, case, text):
+        self.counts.failed += 1
+        print(f'FAIL {case.op} {kind_of(text)} {case.where} {case.rule}: {case.describe()}\n    {text}', flush=True)
+
+    def record(self, case, pair, types):
+        if self.writer and not oracle.depends_on_files(case):
+            oracle.add_record(self.writer, case, pair, types)
+
+
+def main():
+    sys.modules.setdefault('oracle', oracle)
+    parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    parser.add_argument('--probe', help='libweir_probe.so, built already')
+    parser.add_argument('--lib', default=os.path.join(tempfile.gettempdir(), 'weir_probe'))
+    parser.add_argument('--seed', type=int, default=SEED)
+    parser.add_argument('--fresh', action='store_true', help='draw the seed')
+    parser.add_argument('--count', type=int, default=40, help='of each op')
+    parser.add_argument('--verbose', action='store_true', help='says what ends TensorFlow, and what it does differently the second time')
+    parser.add_argument('--all', action='store_true', help=f'prints what is in {os.path.basename(OPEN)}, too')
+    parser.add_argument('--record', metavar='FILE', help='write the cases that pass, and TensorFlow\'s results')
+    parser.add_argument('names', nargs='*')
+    options = parser.parse_args()
+    if options.fresh:
+        options.seed = random.randrange(1 << 31)
+    print(f'seed {options.seed}', flush=True)
+    start = time.monotonic()
+    # Elsewhere: case files may call TensorFlow, whose threads a process that is forked later would lack.
+    cases, ended = Child(lambda: lambda question: draw(options), DRAW_S).ask(None)
+    if ended:
+        raise SystemExit(f'no cases are drawn: {ended}')
+    print(f'{len(cases)} cases of {len({c.op for c in cases})} ops, drawn in {time.monotonic() - start:.0f} s', flush=True)
+    counts = Driver(options, cases).run()
+    print(f'{counts.cases} cases in {time.monotonic() - start:.0f} s: {counts.refused} refused by TensorFlow, {counts.ends} end it; '
+          f'{counts.failed} differ, {counts.meant} as is meant, {counts.open} as in {os.path.basename(OPEN)}, {counts.undetermined} undetermined')
+    return int(counts.failed > 0)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
