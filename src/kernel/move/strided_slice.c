@@ -44,10 +44,10 @@ static weir_status_t* count_new_axes(const weir_strided_slice_spec_t* spec, int*
                                      bool* out_ellipsis) {
   *out_after_ellipsis = 0;
   *out_ellipsis = false;
+  if (spec->ellipsis_mask & (spec->ellipsis_mask - 1))
+    return WEIR_STATUS(INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
   for (int i = 0; i < spec->count; ++i) {
     if (bit(spec->ellipsis_mask, i)) {
-      if (*out_ellipsis)
-        return WEIR_STATUS(INVALID_ARGUMENT, "Multiple ellipses in slice spec not allowed");
       *out_ellipsis = true;
     } else if (*out_ellipsis && bit(spec->new_axis_mask, i)) {
       ++*out_after_ellipsis;
@@ -73,6 +73,7 @@ static weir_status_t* spread(const weir_strided_slice_spec_t* spec, int rank, de
     } else if (bit(spec->new_axis_mask, i)) {
       WEIR_TRY(push_axis(slice, -1));
     } else {
+      if (rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Attempting to slice scalar input.");
       if (axis == rank) {
         return WEIR_STATUS(INVALID_ARGUMENT,
                            "Index out of range using input dim %d; input has only %d dims", axis,

@@ -300,6 +300,7 @@ static inline weir_status_t* nd_scatter_output(weir_kernel_ctx_t* ctx, weir_tens
 // Shape function of (tensor, indices, updates) -> output.
 static inline weir_status_t* nd_scatter_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* out = weir_shape_input(ctx, 0);
+  for (int i = 0; i < 3; ++i) WEIR_TRY(weir_shape_at_least(ctx, weir_shape_input(ctx, i), 1));
   WEIR_TRY(nd_scatter_check_shapes(ctx, weir_shape_input(ctx, 1), weir_shape_input(ctx, 2), out));
   return weir_shape_set(ctx, 0, out);
 }

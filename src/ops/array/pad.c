@@ -29,7 +29,14 @@ static weir_status_t* pad_shape(weir_shape_ctx_t* ctx) {
     int64_t after = value ? weir_tensor_int_at(value, 2 * i + 1) : 0;
     if (before < 0 || after < 0)
       return WEIR_STATUS(INVALID_ARGUMENT, "Paddings must be non-negative");
-    dims[i] = value && dim >= 0 ? dim + before + after : -1;
+    int64_t sum = 0;
+    if (__builtin_add_overflow(before, after, &sum) ||
+        __builtin_add_overflow(sum, WEIR_MAX(dim, 0), &sum)) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Dimension size overflow from adding %lld and %lld to %lld",
+                         (long long)before, (long long)after, (long long)dim);
+    }
+    dims[i] = value && dim >= 0 ? sum : -1;
   }
   return weir_shape_set_dims(ctx, 0, (int)rank, dims);
 }
@@ -119,9 +126,14 @@ static weir_status_t* pad(weir_kernel_ctx_t* ctx) {
   }
   bool is_same = true;
   for (int i = 0; i < in->rank; ++i) {
-    int64_t extra = weir_tensor_int_at(paddings, 2 * i) + weir_tensor_int_at(paddings, 2 * i + 1);
-    dims[i] = in->dims[i] + extra;
-    is_same = is_same && extra == 0;
+    const int64_t before = weir_tensor_int_at(paddings, 2 * i);
+    const int64_t after = weir_tensor_int_at(paddings, 2 * i + 1);
+    if (__builtin_add_overflow(in->dims[i], before, &dims[i]) ||
+        __builtin_add_overflow(dims[i], after, &dims[i])) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Expected a non-negative size, got %lld",
+                         (long long)dims[i]);
+    }
+    is_same = is_same && before == 0 && after == 0;
   }
   if (is_same) {
     weir_kernel_pass(ctx, 0, 0);

@@ -104,9 +104,13 @@ static weir_status_t* split_v_shape(weir_shape_ctx_t* ctx) {
   int axis = 0;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, NULL));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
+  const weir_tensor_t* sizes = weir_shape_value(ctx, 1);
+  if (sizes && sizes->count != ctx->node->output_count) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Length of size_splits should be equal to num_outputs");
+  }
   WEIR_TRY(known_axis(ctx, 2, in, &axis));
   if (axis < 0) return set_unknown_parts(ctx, in);
-  return set_parts(ctx, in, axis, weir_shape_value(ctx, 1));
+  return set_parts(ctx, in, axis, sizes);
 }
 
 // ---- kernels ----

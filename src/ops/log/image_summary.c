@@ -156,6 +156,12 @@ static weir_status_t* put_summary(weir_kernel_ctx_t* ctx, int first, const weir_
   const weir_tensor_t* tag = weir_kernel_input(ctx, first);
   const weir_tensor_t* tensor = weir_kernel_input(ctx, first + 1);
   WEIR_TRY(check_inputs(tag, tensor));
+  if (first == 0 && (tensor->dims[1] == 0 || tensor->dims[2] == 0)) {  // of ImageSummary
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "input tensor must have non-zero dims. Found: [%lld, %lld, %lld, %lld].",
+                       (long long)tensor->dims[0], (long long)tensor->dims[1],
+                       (long long)tensor->dims[2], (long long)tensor->dims[3]);
+  }
   images_t s = {.tensor = tensor,
                 .pixels = tensor->dims[1] * tensor->dims[2],
                 .depth = (int)tensor->dims[3],

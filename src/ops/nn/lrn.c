@@ -40,7 +40,7 @@ static weir_status_t* lrn_init(const weir_kernel_init_t* init, void* state) {
                       .bias = weir_attrs_float(attrs, "bias"),
                       .alpha = weir_attrs_float(attrs, "alpha"),
                       .beta = weir_attrs_float(attrs, "beta")};
-  if (lrn->radius >= 0 && lrn->radius <= INT32_MAX) return NULL;
+  if (lrn->radius >= 0 && lrn->radius < INT32_MAX) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "depth_radius = %lld larger than int max",
                      (long long)lrn->radius);
 }

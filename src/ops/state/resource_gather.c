@@ -84,7 +84,14 @@ static weir_status_t* gather_offsets(const weir_tensor_t* params, const weir_ten
   for (int64_t i = 0; i < indices->count; ++i) {
     int64_t index = weir_tensor_int_at(indices, i);
     if (index < 0 || index >= limit) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "indices[%lld] = %lld is not in [0, %lld)", (long long)i,
+      char place[WEIR_SHAPE_TEXT_SIZE];
+      int64_t at[WEIR_MAX_RANK], rest = i;
+      for (int d = indices->rank - 1; d >= 0; --d) {
+        at[d] = rest % indices->dims[d];
+        rest /= indices->dims[d];
+      }
+      return WEIR_STATUS(INVALID_ARGUMENT, "indices%s = %lld is not in [0, %lld)",
+                         indices->rank > 0 ? weir_shape_text(indices->rank, at, place) : "",
                          (long long)index, (long long)limit);
     }
     offsets[i] = (inner ? i / inner : 0) * limit + index;
@@ -165,11 +172,13 @@ done:
 static weir_status_t* gather_shape(weir_shape_ctx_t* ctx) {
   const weir_handle_info_t* info = ctx->input_handles[0];
   const weir_shape_t* indices = weir_shape_input(ctx, 1);
+  const int64_t batch_dims = weir_attrs_int(weir_shape_attrs(ctx), "batch_dims");
+  if (batch_dims < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)batch_dims);
+  }
   if (!info || !info->shape || info->shape->rank < 0 || indices->rank < 0) return NULL;
   WEIR_TRY(weir_shape_at_least(ctx, info->shape, 1));
-  int64_t batch_dims = weir_attrs_int(weir_shape_attrs(ctx), "batch_dims");
-  if (batch_dims < 0) batch_dims += indices->rank;
-  if (batch_dims < 0 || batch_dims > indices->rank || batch_dims >= info->shape->rank) {
+  if (batch_dims > indices->rank || batch_dims >= info->shape->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT, "batch_dims (%lld) must be less than rank(params) (%d)",
                        (long long)batch_dims, info->shape->rank);
   }
