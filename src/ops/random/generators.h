@@ -4,6 +4,7 @@
 
 #include "kernel/random/random.h"
 #include "op/kernel.h"
+#include "op/shape_ctx.h"
 
 enum { ALG_PHILOX = 1, ALG_THREEFRY = 2, ALG_AUTO = 3 };
 
@@ -17,5 +18,8 @@ WEIR_MUST_USE weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_phi
 // |count| numbers take.
 WEIR_MUST_USE weir_status_t* weir_philox_of_variable(weir_kernel_ctx_t* ctx, int first,
                                                      uint64_t count, weir_philox_t* out_philox);
+
+// For shape functions: that inputs |first| and |first| + 1, minval and maxval, are scalars.
+WEIR_MUST_USE weir_status_t* weir_random_check_bounds(weir_shape_ctx_t* ctx, int first);
 
 #endif  // WEIR_OPS_RANDOM_GENERATORS_H_

@@ -4,6 +4,7 @@
 #include "op/cost.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/random/generators.h"
 
 typedef struct random_t {
   weir_random_state_t generator;
@@ -39,8 +40,7 @@ static weir_status_t* random_shape(weir_shape_ctx_t* ctx) {
 }
 
 static weir_status_t* uniform_int_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
-  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 0, NULL));
+  WEIR_TRY(weir_random_check_bounds(ctx, 1));
   return random_shape(ctx);
 }
 

@@ -207,6 +207,7 @@ static weir_status_t* output_shape(weir_shape_ctx_t* ctx, int input) {
 }
 
 static weir_status_t* stateful_shape(weir_shape_ctx_t* ctx) {
+  if (ctx->node->input_count == 5) WEIR_TRY(weir_random_check_bounds(ctx, 3));
   WEIR_TRY(scalars_but(ctx, 2));
   return output_shape(ctx, 2);
 }

@@ -174,23 +174,32 @@ static weir_status_t* output_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, shape);
 }
 
-static weir_status_t* check_scalars(weir_shape_ctx_t* ctx, int begin) {
-  for (int i = begin; i < ctx->node->input_count; ++i) {
-    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 0, NULL));
+weir_status_t* weir_random_check_bounds(weir_shape_ctx_t* ctx, int first) {
+  for (int i = 0; i < 2; ++i) {
+    const weir_shape_t* shape = weir_shape_input(ctx, first + i);
+    if (shape->rank <= 0) continue;
+    weir_strbuf_t text = {0};
+    weir_shape_append(shape, &text);
+    weir_status_t* status =
+        WEIR_STATUS(INVALID_ARGUMENT, "%s must be a scalar; got a tensor of shape %s",
+                    i ? "maxval" : "minval", text.data ? text.data : "");
+    weir_strbuf_free(&text);
+    return status;
   }
   return NULL;
 }
 
 static weir_status_t* v1_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(check_vector(ctx, 1, 2));
-  WEIR_TRY(check_scalars(ctx, 2));
+  if (ctx->node->input_count == 4) WEIR_TRY(weir_random_check_bounds(ctx, 2));
   return output_shape(ctx);
 }
 
 static weir_status_t* v2_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(check_vector(ctx, 1, 1));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 1, NULL));
-  WEIR_TRY(check_scalars(ctx, 3));
+  WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 3), 0, NULL));
+  if (ctx->node->input_count == 6) WEIR_TRY(weir_random_check_bounds(ctx, 4));
   return output_shape(ctx);
 }
 
