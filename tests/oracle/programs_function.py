@@ -240,6 +240,17 @@ def for_loop(p):
                     input=[tf.constant(1), tf.constant(0.5)], body=body))
 
 
+@program(6)
+def for_loop_of_another_body(p):
+    @function.Defun(tf.int32, tf.float32, func_name='too_many')
+    def body(i, last):
+        return last, last
+
+    limit = int(p.rng.integers(0, 3))  # nobody looks at what is not called
+    says = [None, 'Expect to produce 1 tensors, but only get 2', 'For loop body returned 2 arguments. Expected: 1'][limit]
+    p.step(*raw.For(start=0, limit=p.maybe_hide(np.int32(limit)), delta=1, input=[tf.constant(0.5)], body=body), says=says)
+
+
 @program(10)
 def remote_call(p):
     @function.Defun(tf.float32, func_name='twice')

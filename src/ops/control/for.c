@@ -89,9 +89,11 @@ static weir_status_t* take_results(for_loop_t* loop) {
   return NULL;
 }
 
-static bool is_over(const for_loop_t* loop) {
-  return loop->delta > 0 ? loop->at >= loop->limit : loop->at <= loop->limit;
+static bool is_beyond(const for_loop_t* loop, int64_t at) {
+  return loop->delta > 0 ? at >= loop->limit : at <= loop->limit;
 }
+
+static bool is_over(const for_loop_t* loop) { return is_beyond(loop, loop->at); }
 
 static void for_drive(for_loop_t* loop, bool is_first) {
   do {
@@ -126,6 +128,20 @@ static weir_status_t* read_range(const weir_kernel_ctx_t* ctx, for_loop_t* loop)
                      (long long)loop->at, (long long)loop->limit, (long long)loop->delta);
 }
 
+// Results that do not fit are noticed by the next turn, or where there is none, by who takes them;
+// those of a body that is never called, by nobody.
+static weir_status_t* check_body(const for_loop_t* loop) {
+  weir_functions_t* functions = loop->ctx->step->functions;
+  const int count = functions->vtable->result_count(functions, loop->body);
+  if (count == loop->count || is_over(loop)) return NULL;
+  if (is_beyond(loop, loop->at + loop->delta)) {
+    return WEIR_STATUS(INTERNAL, "Expect to produce %d tensors, but only get %d", loop->count,
+                       count);
+  }
+  return WEIR_STATUS(INVALID_ARGUMENT, "For loop body returned %d arguments. Expected: %d", count,
+                     loop->count);
+}
+
 static void for_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   const int count = ctx->input_count - 3;
   for_loop_t* loop =
@@ -140,6 +156,7 @@ static void for_cpu(weir_kernel_ctx_t* ctx, weir_done_t done) {
   atomic_init(&loop->barrier, 0);
   weir_status_t* status = read_range(ctx, loop);
   if (!status) status = weir_callee_handle(&((for_state_t*)ctx->state)->body, ctx, &loop->body);
+  if (!status) status = check_body(loop);
   if (status) {
     weir_free(loop);
     weir_done_call(done, status);
