@@ -74,6 +74,7 @@ class Library:
 
     def to_string(self, text):
         """The 24 bytes of a TF_TString: inline, or with memory of its own, which is never freed."""
+        text = text.encode() if isinstance(text, str) else text
         if len(text) <= 22:
             return bytes([len(text) << 2]) + text.ljust(23, b'\0')
         memory = self.malloc(len(text) + 1)
