@@ -157,7 +157,7 @@ static void test_references_stay_with_their_variable(void** state) {
 static void test_nodes_of_one_name(void** state) {
 #define NAMED(name, device)                                  \
   "node {name: '" name "' op: 'VariableV2' device: '" device \
-  "' attr {key: 'dtype' value {type: DT_FLOAT}} "            \
+  "' attr {key: 'dtype' value {type: DT_INT64}} "            \
   "attr {key: 'shape' value {shape {}}} attr {key: 'shared_name' value {s: 'v'}}}"
   static const weir_placement_t both[] = {{.device = WORKER0, .type = "CPU", .incarnation = 1},
                                           {.device = "/job:worker/replica:0/task:0/device:GPU:0",
@@ -167,11 +167,8 @@ static void test_nodes_of_one_name(void** state) {
                                            .incarnation = 2}};
   world_t* w = *state;
   import_text(w, NAMED("v", "") NAMED("too", "") NAMED("other", "/device:GPU:0")
-                     "node {name: 'gone' op: 'StridedSliceAssign' input: 'v' input: 'b' input: 'b' "
-                     "input: 'b' input: 'x' attr {key: 'T' value {type: DT_FLOAT}} "
-                     "attr {key: 'Index' value {type: DT_INT32}}}"
-                     "node {name: 'b' op: 'Placeholder' attr {key: 'dtype' value {type: DT_INT32}}}"
-                         PLACEHOLDER("x", ""));
+                     "node {name: 'gone' op: 'CountUpTo' input: 'v' attr {key: 'T' value {type: "
+                     "DT_INT64}} attr {key: 'limit' value {i: 9}}}");
   weir_arena_t arena = {0};
   int* device_of = NULL;
   weir_place_params_t params = {.graph = w->graph, .devices = both, .device_count = 2};
