@@ -20,6 +20,10 @@ static weir_status_t* find_fit(const weir_tensor_t* indices, const weir_tensor_t
     return WEIR_STATUS(INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:%s",
                        weir_tensor_shape_text(indices, text));
   }
+  if (updates->rank < 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Updates shape must have rank at least one. Found:%s",
+                       weir_tensor_shape_text(updates, text));
+  }
   *out_fit = (nd_scatter_fit_t){.indices = indices,
                                 .updates = updates,
                                 .rank = rank,
