@@ -157,6 +157,21 @@ static void test_fewer_and_more(void** state) {
   }
 }
 
+// Fewer bytes than variants are refused before there is a tensor of them.
+static void test_content_too_short(void** state) {
+  (void)state;
+  weir_strbuf_t proto = {0};
+  weir_tensor_t* tensor = NULL;
+  weir_wire_put_int(&proto, 1, WEIR_DTYPE_VARIANT);
+  weir_wire_put_bytes(&proto, 2, "\x12\x05\x08\x80\x80\x80\x08", 7);  // [2^24]
+  weir_wire_put_bytes(&proto, 4, "\x01\x01", 2);
+  weir_status_t* status = weir_variant_parse(weir_strbuf_view(&proto), &tensor);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  assert_non_null(strstr(weir_status_message(status), "has not the 16777216 variants"));
+  weir_status_destroy(status);
+  weir_strbuf_free(&proto);
+}
+
 // Components and metadata, and none of either; cut off anywhere it is read or refused.
 static void test_composite(void** state) {
   (void)state;
@@ -266,6 +281,7 @@ int main(void) {
                                      cmocka_unit_test(test_cut),
                                      cmocka_unit_test(test_numbers),
                                      cmocka_unit_test(test_fewer_and_more),
+                                     cmocka_unit_test(test_content_too_short),
                                      cmocka_unit_test(test_composite),
                                      cmocka_unit_test(test_parcels),
                                      cmocka_unit_test(test_other_kinds)};

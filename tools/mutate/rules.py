@@ -113,7 +113,7 @@ def faults(path, text):
             for m in re.compile(pattern, re.M).finditer(code, begin, end):
                 line = text[text.rfind('\n', 0, m.start()) + 1:text.find('\n', m.end())]
                 new = change(m)
-                if new is None or '\n' in m.group() or 'out_of_memory' in line:
+                if new is None or '\n' in m.group() or 'out_of_memory' in line or '_gpu(' in line:
                     continue
                 key = rule, line, m.group(), new
                 seen[key] = seen.get(key, 0) + 1
