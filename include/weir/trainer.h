@@ -30,7 +30,7 @@ typedef enum weir_stop_t {
 
 // Where the loop stands.
 typedef struct weir_fit_state_t {
-  int64_t step;    // taken in all, those before a resume included
+  int64_t step;    // taken in all, those before a resume included; or the global step
   float loss;      // of that step
   double seconds;  // since the loop began
   weir_session_t* session;
@@ -45,6 +45,7 @@ typedef struct weir_fit_result_t {
   weir_stop_t reason;
   bool is_resumed;
   bool is_cut;  // by a signal: a step was cancelled, of which some variables may have been updated
+  int recoveries;  // times that servers were lost, and the loop went on
 } weir_fit_result_t;
 
 enum { WEIR_FIT_MAX_FEEDS = 32 };
@@ -85,6 +86,22 @@ typedef struct weir_fit_options_t {
   // After each step. Sets |*stop| to end the loop.
   weir_status_t* (*on_step)(void* arg, const weir_fit_state_t* state, bool* stop);
   weir_coordinator_t* coordinator;  // its stop ends the loop; NULL: none
+
+  // In a cluster (weir/replicas.h). Every process runs the loop.
+  // Names of variables without a value (weir_uninitialized). Where there are any, the chief
+  // restores its latest checkpoint or, without one, runs |init|; where there are none it goes on
+  // with what the servers have. It is looked at again when a step ends with UNAVAILABLE or ABORTED,
+  // since servers were lost then: the loop waits for them, and goes on. The step that failed may
+  // have been taken in part. No node: such errors end the loop.
+  weir_edge_t uninitialized;
+  bool is_worker;       // not the chief: waits for it, and neither initialises, restores nor writes
+  double lost_seconds;  // how long no step may succeed; 0: 600, negative: such errors end the loop
+  // What steps, checkpoints and events are counted by, max_steps too: the value of the variable
+  // that all of them count on (weir_global_step). No node: the steps of this loop.
+  weir_edge_t global_step;
+  // A step that takes longer is cancelled and, with |uninitialized|, counts for a lost server; else
+  // DEADLINE_EXCEEDED ends the loop. 0: for ever.
+  double step_seconds;
 
   // Progress.
   bool is_quiet;

@@ -3,59 +3,43 @@
 #include "weir/trainer.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "progress.h"
+#include "loop.h"
 #include "signals.h"
 
 enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, SAVE_SECONDS = 600, GRACE_SECONDS = 5 };
 
-// A running loop.
-typedef struct loop_t {
-  const weir_fit_options_t* o;
-  weir_session_t* session;
-  weir_node_t* target;
-  weir_edge_t loss;
-  weir_fit_state_t state;
-  weir_fit_result_t result;
-  weir_events_t* own_events;  // to be closed
-  weir_progress_t progress;
-  double saved_at;      // seconds, of the last checkpoint
-  int64_t saved_step;   // -1: none
-  int evaluations_bad;  // in a row
-  bool is_over;         // result.reason says why
-  // What ends a step that goes on after a signal:
-  weir_cancellation_t* cancellation;  // NULL: nothing
-  atomic_bool is_beginning;           // variables are initialised or restored
-  atomic_bool is_overdue;             // a signal came, and the grace after it is over
-} loop_t;
-
-static double now(void) {
+double weir_loop_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void stop(loop_t* loop, weir_stop_t reason) {
+void weir_loop_stop(weir_loop_t* loop, weir_stop_t reason) {
   if (!loop->is_over) loop->result.reason = reason;
   loop->is_over = true;
+}
+
+void weir_loop_heed(weir_loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  if (weir_signals_caught()) weir_loop_stop(loop, WEIR_STOP_SIGNAL);
+  if (o->coordinator && weir_coordinator_should_stop(o->coordinator))
+    weir_loop_stop(loop, WEIR_STOP_REQUEST);
 }
 
 // ---- signals ----
 
 // Called on another thread when the grace after a signal is over.
 static void end_step(void* arg) {
-  loop_t* loop = arg;
+  weir_loop_t* loop = arg;
   atomic_store(&loop->is_overdue, true);
   weir_cancellation_cancel(loop->cancellation);
   if (atomic_load(&loop->is_beginning)) weir_session_cancel(loop->session);  // a saver's run
 }
 
-static weir_status_t* catch_signals(loop_t* loop) {
+static weir_status_t* catch_signals(weir_loop_t* loop) {
   const double grace = loop->o->grace_seconds;
   if (loop->o->no_signals) return NULL;
   WEIR_TRY(weir_cancellation_create(&loop->cancellation));
@@ -66,87 +50,63 @@ static weir_status_t* catch_signals(loop_t* loop) {
   return status;
 }
 
-static void restore_signals(loop_t* loop) {
+static void restore_signals(weir_loop_t* loop) {
   if (loop->cancellation) weir_signals_restore();
   weir_cancellation_destroy(loop->cancellation);
 }
 
 // Whether |*status| is what end_step did, and no error then.
-static bool was_ended(loop_t* loop, weir_status_t** status) {
+static bool was_ended(weir_loop_t* loop, weir_status_t** status) {
   const bool is_ended =
       weir_status_code(*status) == WEIR_CANCELLED && atomic_load(&loop->is_overdue);
   if (!is_ended) return false;
   weir_status_destroy(*status);
   *status = NULL;
   loop->result.is_cut = true;
-  stop(loop, WEIR_STOP_SIGNAL);
+  weir_loop_stop(loop, WEIR_STOP_SIGNAL);
   return true;
 }
 
-static weir_status_t* run_spec(loop_t* loop, const weir_step_spec_t* spec,
-                               weir_tensor_t** results) {
-  const weir_run_options_t options = {.cancellation = loop->cancellation};
+weir_status_t* weir_loop_run(weir_loop_t* loop, const weir_step_spec_t* spec, double seconds,
+                             weir_tensor_t** results) {
+  const weir_run_options_t options = {.cancellation = loop->cancellation,
+                                      .timeout_ms = (int64_t)ceil(1000 * seconds)};
   return weir_session_run_with(loop->session, spec, &options, results, NULL, NULL);
 }
 
 // ---- checkpoints ----
 
-static weir_status_t* save(loop_t* loop) {
+static weir_status_t* save(weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
-  if (!o->saver || !o->directory || loop->saved_step == loop->state.step) return NULL;
+  if (!o->saver || !o->directory || o->is_worker) return NULL;
+  WEIR_TRY(weir_loop_count(loop));
+  if (loop->saved_step == loop->state.step) return NULL;
   char prefix[4096];
   int size = snprintf(prefix, sizeof(prefix), "%s/model.ckpt", o->directory);
   if (size >= (int)sizeof(prefix))
     return WEIR_STATUS(INVALID_ARGUMENT, "fit: the name of the directory is too long");
   WEIR_TRY(weir_saver_save(o->saver, loop->session, prefix, loop->state.step, NULL));
   loop->saved_step = loop->state.step;
-  loop->saved_at = now();
+  loop->saved_at = weir_loop_now();
   return NULL;
 }
 
-static bool is_save_due(const loop_t* loop) {
+// Whether the last step was, or passed, one of each |every|: others count the global step on, too.
+static bool is_due(const weir_loop_t* loop, int every) {
+  return loop->state.step / every != loop->step_before / every;
+}
+
+static bool is_save_due(const weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
-  if (o->save_every > 0 && loop->state.step % o->save_every == 0) return true;
+  if (o->save_every > 0 && is_due(loop, o->save_every)) return true;
   double seconds = o->save_every_seconds;
   if (seconds <= 0) seconds = o->save_every > 0 ? INFINITY : SAVE_SECONDS;
-  return now() - loop->saved_at >= seconds;
-}
-
-// "dir/model.ckpt-120" was made after step 120.
-static int64_t step_of(const char* prefix) {
-  const char* dash = strrchr(prefix, '-');
-  char* end = NULL;
-  if (!dash) return 0;
-  const int64_t step = strtoll(dash + 1, &end, 10);
-  return end != dash + 1 && !*end && step > 0 ? step : 0;
-}
-
-static weir_status_t* run_node(loop_t* loop, weir_node_t* node) {
-  weir_tensor_t* none = NULL;
-  return run_spec(loop, &(const weir_step_spec_t){WEIR_TARGETS(node)}, &none);
-}
-
-// Restores the latest checkpoint or, without one, initialises.
-static weir_status_t* begin(loop_t* loop) {
-  const weir_fit_options_t* o = loop->o;
-  char* prefix = NULL;
-  if (o->saver && o->directory && !o->no_resume) {
-    WEIR_TRY(weir_latest_checkpoint(o->directory, &prefix));
-    weir_status_t* status = weir_saver_recover(o->saver, o->directory);
-    if (!status && prefix) status = weir_saver_restore(o->saver, loop->session, prefix);
-    loop->result.is_resumed = prefix != NULL;
-    if (prefix) loop->state.step = loop->saved_step = step_of(prefix);
-    weir_buffer_free(prefix);
-    if (status) return status;
-  }
-  if (loop->result.is_resumed && o->data) weir_batcher_seek(o->data, loop->state.step);
-  if (!loop->result.is_resumed && o->init) WEIR_TRY(run_node(loop, o->init));
-  return o->start ? run_node(loop, o->start) : NULL;
+  return weir_loop_now() - loop->saved_at >= seconds;
 }
 
 // ---- one step ----
 
-static weir_status_t* gather_feeds(loop_t* loop, weir_feed_t* feeds, int* count) {
+static weir_status_t* gather_feeds(weir_loop_t* loop, weir_feed_t* feeds, int* count) {
   const weir_fit_options_t* o = loop->o;
   if (o->data) {
     weir_tensor_t* batch[WEIR_FIT_MAX_FEEDS] = {NULL};
@@ -157,33 +117,46 @@ static weir_status_t* gather_feeds(loop_t* loop, weir_feed_t* feeds, int* count)
   return o->feed ? o->feed(o->arg, loop->state.step, feeds, count) : NULL;
 }
 
-static weir_status_t* note_loss(loop_t* loop, weir_tensor_t* value) {
+static weir_status_t* note_loss(weir_loop_t* loop, weir_tensor_t* value) {
   if (weir_tensor_dtype(value) != WEIR_DTYPE_FLOAT || weir_tensor_count(value) != 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "fit: the loss is not a float scalar");
   loop->state.loss = *(const float*)weir_tensor_data(value);
-  ++loop->state.step;
   if (!loop->state.events) return NULL;
   return weir_events_scalar(loop->state.events, "loss", loop->state.loss, loop->state.step);
 }
 
-static weir_status_t* take_step(loop_t* loop) {
+// The step read the global step at some moment, perhaps before it was counted. It is not said to
+// go back, for that.
+static weir_status_t* note_step(weir_loop_t* loop, const weir_tensor_t* global_step) {
+  int64_t step = loop->state.step + 1;
+  if (global_step) WEIR_TRY(weir_loop_read_step(global_step, &step));
+  loop->step_before = loop->state.step;
+  if (step > loop->state.step) loop->state.step = step;
+  ++loop->taken;
+  loop->lost_since = loop->retry_pause = 0;
+  return NULL;
+}
+
+static weir_status_t* take_step(weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   weir_feed_t feeds[WEIR_FIT_MAX_FEEDS];
-  weir_tensor_t* results[2] = {NULL, NULL};
+  weir_tensor_t* results[3] = {NULL, NULL, NULL};
   int count = 0;
   const int every = o->summary_every > 0 ? o->summary_every : SUMMARY_EVERY;
-  const bool is_summary =
-      o->summaries.node && loop->state.events && (loop->state.step + 1) % every == 0;
-  const weir_edge_t fetches[] = {loop->loss, o->summaries};
+  const bool is_summary = o->summaries.node && loop->state.events && (loop->taken + 1) % every == 0;
+  const int counter = is_summary ? 2 : 1;  // where the global step is
+  const weir_edge_t fetches[] = {loop->loss, is_summary ? o->summaries : o->global_step,
+                                 o->global_step};
   weir_status_t* status = gather_feeds(loop, feeds, &count);
   if (status) goto done;
   weir_step_spec_t spec = {.feeds = feeds,
                            .feed_count = count,
                            .fetches = fetches,
-                           .fetch_count = is_summary ? 2 : 1,
+                           .fetch_count = counter + (o->global_step.node != NULL),
                            .targets = &loop->target,
                            .target_count = 1};
-  status = run_spec(loop, &spec, results);
+  status = weir_loop_run(loop, &spec, o->step_seconds, results);
+  if (!status) status = note_step(loop, results[counter]);
   if (!status) status = note_loss(loop, results[0]);
   if (!status && is_summary)
     status = weir_events_add_summary(loop->state.events, results[1], loop->state.step);
@@ -191,18 +164,17 @@ static weir_status_t* take_step(loop_t* loop) {
   if (has_rows) loop->progress.items += weir_tensor_dim(feeds[0].tensor, 0);
 done:
   for (int i = 0; i < count; ++i) weir_tensor_release(feeds[i].tensor);
-  weir_tensor_release(results[0]);
-  weir_tensor_release(results[1]);
+  for (int i = 0; i < 3; ++i) weir_tensor_release(results[i]);
   return status;
 }
 
 // ---- after a step ----
 
-static weir_status_t* evaluate(loop_t* loop) {
+static weir_status_t* evaluate(weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   const int every = o->evaluate_every > 0 ? o->evaluate_every : EVALUATE_EVERY;
   float metric = NAN;
-  if (!o->evaluate || loop->state.step % every) return NULL;
+  if (!o->evaluate || !is_due(loop, every)) return NULL;
   WEIR_TRY(o->evaluate(o->arg, &loop->state, &metric));
   const float gain =
       o->higher_is_better ? metric - loop->result.best_metric : loop->result.best_metric - metric;
@@ -212,45 +184,51 @@ static weir_status_t* evaluate(loop_t* loop) {
     loop->result.best_step = loop->state.step;
     loop->evaluations_bad = 0;
   } else if (++loop->evaluations_bad >= o->patience && o->patience > 0) {
-    stop(loop, WEIR_STOP_METRIC);
+    weir_loop_stop(loop, WEIR_STOP_METRIC);
   }
   if (!loop->state.events) return NULL;
   return weir_events_scalar(loop->state.events, "metric", metric, loop->state.step);
 }
 
-static weir_status_t* after_step(loop_t* loop) {
-  const weir_fit_options_t* o = loop->o;
-  bool is_asked = false;
-  loop->state.seconds = now() - loop->progress.began;
-  if (o->on_step) WEIR_TRY(o->on_step(o->arg, &loop->state, &is_asked));
-  WEIR_TRY(evaluate(loop));
-  if (is_save_due(loop)) WEIR_TRY(save(loop));
-  if (is_asked) stop(loop, WEIR_STOP_REQUEST);
-  if (o->max_steps > 0 && loop->state.step >= o->max_steps) stop(loop, WEIR_STOP_STEPS);
+static weir_status_t* check_steps(weir_loop_t* loop) {
+  const int64_t most = loop->o->max_steps;
+  if (most <= 0 || loop->state.step + 1 < most) return NULL;
+  WEIR_TRY(weir_loop_count(loop));
+  if (loop->state.step >= most) weir_loop_stop(loop, WEIR_STOP_STEPS);
   return NULL;
 }
 
-static weir_status_t* run(loop_t* loop) {
+static weir_status_t* after_step(weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
-  weir_status_t* status = NULL;
-  if (o->max_steps > 0 && loop->state.step >= o->max_steps) stop(loop, WEIR_STOP_STEPS);
+  bool is_asked = false;
+  loop->state.seconds = weir_loop_now() - loop->progress.began;
+  if (o->on_step) WEIR_TRY(o->on_step(o->arg, &loop->state, &is_asked));
+  WEIR_TRY(evaluate(loop));
+  if (is_save_due(loop)) WEIR_TRY(save(loop));
+  if (is_asked) weir_loop_stop(loop, WEIR_STOP_REQUEST);
+  return check_steps(loop);
+}
+
+static weir_status_t* run(weir_loop_t* loop) {
+  weir_status_t* status = check_steps(loop);
   while (!loop->is_over && !status) {
-    if (weir_signals_caught()) stop(loop, WEIR_STOP_SIGNAL);
-    if (o->coordinator && weir_coordinator_should_stop(o->coordinator))
-      stop(loop, WEIR_STOP_REQUEST);
+    weir_loop_heed(loop);
     if (loop->is_over) break;
     status = take_step(loop);
     if (was_ended(loop, &status)) break;
     if (weir_status_code(status) == WEIR_OUT_OF_RANGE) {
       weir_status_destroy(status);
       status = NULL;
-      stop(loop, WEIR_STOP_DATA);
+      weir_loop_stop(loop, WEIR_STOP_DATA);
       break;
     }
     if (!status) status = after_step(loop);
     if (!status) {
       loop->progress.is_last = loop->is_over;
-      weir_progress_show(&loop->progress, loop->state.step, loop->state.loss, now());
+      weir_progress_show(&loop->progress, loop->state.step, loop->state.loss, weir_loop_now());
+    } else {
+      status = weir_loop_recover(loop, status);
+      if (was_ended(loop, &status)) break;
     }
   }
   weir_progress_end(&loop->progress);
@@ -258,7 +236,7 @@ static weir_status_t* run(loop_t* loop) {
 }
 
 // What would be passed over in silence is taken for a mistake.
-static weir_status_t* check_arguments(const loop_t* loop) {
+static weir_status_t* check_arguments(const weir_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   const char* wrong = !loop->session                    ? "session is NULL"
                       : !loop->target                   ? "step is NULL: nothing would be trained"
@@ -267,7 +245,10 @@ static weir_status_t* check_arguments(const loop_t* loop) {
                       : o->inputs && !o->data           ? "inputs are given, but data is NULL"
                       : o->saver && !o->directory       ? "a saver is given, but directory is NULL"
                       : o->patience > 0 && !o->evaluate ? "patience is given, but evaluate is NULL"
-                                                        : NULL;
+                      : o->is_worker && !o->uninitialized.node
+                          ? "a worker needs uninitialized, to know what to wait for"
+                      : o->step_seconds < 0 ? "step_seconds is negative"
+                                            : NULL;
   if (wrong) return WEIR_STATUS(INVALID_ARGUMENT, "fit: %s", wrong);
   if (!o->data) return NULL;
   const int tensors = weir_batcher_tensor_count(o->data);
@@ -277,28 +258,28 @@ static weir_status_t* check_arguments(const loop_t* loop) {
                      WEIR_FIT_MAX_FEEDS);
 }
 
-static weir_status_t* fit(loop_t* loop) {
-  atomic_store(&loop->is_beginning, true);
-  weir_status_t* status = begin(loop);
-  atomic_store(&loop->is_beginning, false);
-  if (was_ended(loop, &status)) return NULL;  // there is nothing to save
-  loop->saved_at = now();
-  weir_progress_begin(&loop->progress, loop->o, loop->state.step, now());
-  return status ? status : run(loop);
+static weir_status_t* fit(weir_loop_t* loop) {
+  weir_progress_begin(&loop->progress, loop->o, 0, weir_loop_now());
+  weir_status_t* status = weir_loop_begin(loop);
+  if (was_ended(loop, &status)) return NULL;
+  if (status || loop->is_over) return status;  // there is nothing to save
+  loop->saved_at = weir_loop_now();
+  weir_progress_begin(&loop->progress, loop->o, loop->state.step, weir_loop_now());
+  return run(loop);
 }
 
 weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
                              const weir_fit_options_t* options, weir_fit_result_t* out_result) {
   options = options ? options : &(const weir_fit_options_t){0};
-  loop_t loop = {.o = options,
-                 .session = session,
-                 .target = step,
-                 .loss = loss,
-                 .state = {.loss = NAN, .session = session, .events = options->events},
-                 .result = {.best_metric = NAN},
-                 .saved_step = -1};
+  weir_loop_t loop = {.o = options,
+                      .session = session,
+                      .target = step,
+                      .loss = loss,
+                      .state = {.loss = NAN, .session = session, .events = options->events},
+                      .result = {.best_metric = NAN},
+                      .saved_step = -1};
   WEIR_TRY(check_arguments(&loop));
-  if (options->directory && !options->events) {
+  if (options->directory && !options->events && !options->is_worker) {
     WEIR_TRY(weir_events_create(options->directory, &loop.own_events));
     loop.state.events = loop.own_events;
   }

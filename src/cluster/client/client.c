@@ -1,4 +1,9 @@
 // client.c — A session on a master elsewhere: the graph is sent as it grows, steps are RPCs.
+//
+// The master's session is lost when the master or one of its tasks restarts: a step then ends with
+// ABORTED or UNAVAILABLE, which its caller gets, for what it was to do may be half done and state
+// may be gone. The next step makes a new one, so the client's session lasts as long as it is
+// wanted. Steps hold the master's session that they run on; it is closed when the last is through.
 #include "cluster/client/client.h"
 
 #include <sys/random.h>
@@ -16,6 +21,14 @@
 #define MASTER "/tensorflow.MasterService/"
 enum { CLOSE_TIMEOUT_S = 10 };
 
+// A session of the master.
+typedef struct hosted_t {
+  char* handle;
+  int64_t version;    // of the master's graph,
+  size_t sent_count;  // and how many nodes it has; both are of the thread that is sending
+  int users;          // guarded by the client's mu: the steps, and the client until it is lost
+} hosted_t;
+
 typedef struct client_t {
   weir_remote_session_t base;
   weir_graph_t* graph;
@@ -24,12 +37,10 @@ typedef struct client_t {
   weir_session_options_t options;  // without its strings
   char* device_filters;            // separated by commas; NULL: none
   weir_dtype_t mixed;              // of mixed precision; INVALID: none
-  weir_mutex_t mu;                 // guards the next five
+  weir_mutex_t mu;                 // guards the next three
   weir_cond_t sent;                // signalled when |is_sending| ends
-  bool is_sending;         // one thread brings the master's graph up to date, and alone uses
-  char* handle;            // these: the session, NULL before the first run,
-  int64_t version;         // of the master's graph,
-  size_t sent_count;       // and how many nodes it has
+  bool is_sending;         // one thread makes the master's session, and brings its graph up to date
+  hosted_t* hosted;        // NULL before the first run, and after it was lost
   weir_mutex_t cancel_mu;  // guards all below; taken after |mu|
   weir_cancel_t**
       cancels;  // the last is of the calls started now; one more each weir_session_cancel
@@ -91,6 +102,70 @@ static weir_status_t* call_and_wait(client_t* client, const char* method,
   return status;
 }
 
+// ---- the master's session ----
+
+static hosted_t* hold(client_t* client) {
+  weir_mutex_lock(&client->mu);
+  hosted_t* hosted = client->hosted;
+  if (hosted) ++hosted->users;
+  weir_mutex_unlock(&client->mu);
+  return hosted;
+}
+
+static weir_rpc_message_t* close_request(const hosted_t* hosted) {
+  weir_strbuf_t request = {0};
+  weir_rpc_message_t* message = weir_rpc_message_create();
+  weir_wire_put_string(&request, CLOSE_SESSION_REQUEST_SESSION_HANDLE, hosted->handle);
+  weir_rpc_message_append_strbuf(message, &request);
+  return message;
+}
+
+static weir_rpc_call_options_t close_options(void) {
+  const int64_t timeout_ns = CLOSE_TIMEOUT_S * INT64_C(1000000000);
+  return (weir_rpc_call_options_t){.deadline_ns = weir_clock_ns() + timeout_ns};
+}
+
+static void closed(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
+  (void)self;
+  if (take_status) WEIR_LOG(INFO, "CloseSession: %s", weir_status_message(take_status));
+  weir_status_destroy(take_status);
+  weir_rpc_buffer_release(take_message);
+}
+
+static void hosted_free(hosted_t* hosted) {
+  if (!hosted) return;
+  weir_free(hosted->handle);
+  weir_free(hosted);
+}
+
+// Whoever lets go of a lost session last has it closed, and does not wait for that: a master that
+// is alive keeps what the session has until then.
+static void let_go(client_t* client, hosted_t* hosted) {
+  if (!hosted) return;
+  weir_mutex_lock(&client->mu);
+  const bool is_last = --hosted->users == 0;
+  weir_mutex_unlock(&client->mu);
+  if (!is_last) return;
+  const weir_rpc_call_options_t options = close_options();
+  weir_rpc_channel_call_async(client->channel, MASTER "CloseSession", close_request(hosted),
+                              &options, closed, NULL, NULL);
+  hosted_free(hosted);
+}
+
+// The next step makes another.
+static void lose(client_t* client, hosted_t* hosted) {
+  weir_mutex_lock(&client->mu);
+  const bool is_current = hosted && client->hosted == hosted;
+  if (is_current) client->hosted = NULL;
+  weir_mutex_unlock(&client->mu);
+  if (is_current) let_go(client, hosted);
+}
+
+static bool is_loss(const weir_status_t* status) {
+  const weir_code_t code = weir_status_code(status);
+  return code == WEIR_ABORTED || code == WEIR_UNAVAILABLE;
+}
+
 // ---- creating and extending ----
 
 static weir_status_t* call_master(client_t* client, const char* method, weir_strbuf_t* take_request,
@@ -123,52 +198,73 @@ static weir_status_t* put_graph(client_t* client, int field, size_t first, weir_
   return status;
 }
 
-static weir_status_t* create_session(client_t* client, const weir_run_options_t* options,
-                                     size_t* out_count) {
-  weir_strbuf_t request = {0};
-  weir_status_t* status =
-      put_graph(client, CREATE_SESSION_REQUEST_GRAPH_DEF, 0, &request, out_count);
-  size_t config = weir_wire_begin(&request, CREATE_SESSION_REQUEST_CONFIG);
-  put_filters(&request, client->device_filters);
+static void put_config(const client_t* client, weir_strbuf_t* request) {
+  size_t config = weir_wire_begin(request, CREATE_SESSION_REQUEST_CONFIG);
+  put_filters(request, client->device_filters);
   if (client->options.allow_soft_placement)
-    weir_wire_put_bool(&request, CONFIG_PROTO_ALLOW_SOFT_PLACEMENT, true);
+    weir_wire_put_bool(request, CONFIG_PROTO_ALLOW_SOFT_PLACEMENT, true);
   if (client->options.isolate_state)
-    weir_wire_put_bool(&request, CONFIG_PROTO_ISOLATE_SESSION_STATE, true);
-  weir_config_put_mixed_precision(client->mixed, &request);
-  weir_wire_end(&request, config);
-  weir_rpc_buffer_t* response = NULL;
-  if (!status) status = call_master(client, MASTER "CreateSession", &request, options, &response);
-  weir_strbuf_free(&request);
-  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
-  while (!status && weir_wire_next(&reader)) {
-    if (reader.field == CREATE_SESSION_RESPONSE_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES &&
-        !client->handle)
-      client->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
-    if (reader.field == CREATE_SESSION_RESPONSE_GRAPH_VERSION)
-      client->version = weir_wire_int(&reader);
-  }
-  weir_rpc_buffer_release(response);
-  if (!status && !client->handle)
-    status = WEIR_STATUS(INTERNAL, "CreateSession gave no session handle");
-  return status;
+    weir_wire_put_bool(request, CONFIG_PROTO_ISOLATE_SESSION_STATE, true);
+  weir_config_put_mixed_precision(client->mixed, request);
+  weir_wire_end(request, config);
 }
 
-static weir_status_t* extend_session(client_t* client, const weir_run_options_t* options,
-                                     size_t* out_count) {
+static weir_status_t* parse_created(weir_rpc_buffer_t* response, hosted_t* hosted) {
+  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
+  while (weir_wire_next(&reader)) {
+    if (reader.field == CREATE_SESSION_RESPONSE_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES &&
+        !hosted->handle)
+      hosted->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
+    if (reader.field == CREATE_SESSION_RESPONSE_GRAPH_VERSION)
+      hosted->version = weir_wire_int(&reader);
+  }
+  return hosted->handle ? NULL : WEIR_STATUS(INTERNAL, "CreateSession gave no session handle");
+}
+
+// |out_hosted| is held for the caller.
+static weir_status_t* create_session(client_t* client, const weir_run_options_t* options,
+                                     hosted_t** out_hosted) {
   weir_strbuf_t request = {0};
-  weir_wire_put_string(&request, EXTEND_SESSION_REQUEST_SESSION_HANDLE, client->handle);
+  weir_rpc_buffer_t* response = NULL;
+  hosted_t* hosted = weir_calloc(1, sizeof(*hosted));
+  if (!hosted) return weir_out_of_memory();
   weir_status_t* status =
-      put_graph(client, EXTEND_SESSION_REQUEST_GRAPH_DEF, client->sent_count, &request, out_count);
-  weir_wire_put_int(&request, EXTEND_SESSION_REQUEST_CURRENT_GRAPH_VERSION, client->version);
+      put_graph(client, CREATE_SESSION_REQUEST_GRAPH_DEF, 0, &request, &hosted->sent_count);
+  put_config(client, &request);
+  if (!status) status = call_master(client, MASTER "CreateSession", &request, options, &response);
+  weir_strbuf_free(&request);
+  if (!status) status = parse_created(response, hosted);
+  weir_rpc_buffer_release(response);
+  if (status) {
+    hosted_free(hosted);
+    return status;
+  }
+  hosted->users = 2;  // the client, and its caller
+  weir_mutex_lock(&client->mu);
+  client->hosted = hosted;
+  weir_mutex_unlock(&client->mu);
+  *out_hosted = hosted;
+  return NULL;
+}
+
+static weir_status_t* extend_session(client_t* client, hosted_t* hosted,
+                                     const weir_run_options_t* options) {
+  weir_strbuf_t request = {0};
+  size_t count = 0;
+  weir_wire_put_string(&request, EXTEND_SESSION_REQUEST_SESSION_HANDLE, hosted->handle);
+  weir_status_t* status =
+      put_graph(client, EXTEND_SESSION_REQUEST_GRAPH_DEF, hosted->sent_count, &request, &count);
+  weir_wire_put_int(&request, EXTEND_SESSION_REQUEST_CURRENT_GRAPH_VERSION, hosted->version);
   weir_rpc_buffer_t* response = NULL;
   if (!status) status = call_master(client, MASTER "ExtendSession", &request, options, &response);
   weir_strbuf_free(&request);
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (!status && weir_wire_next(&reader)) {
     if (reader.field == EXTEND_SESSION_RESPONSE_NEW_GRAPH_VERSION)
-      client->version = weir_wire_int(&reader);
+      hosted->version = weir_wire_int(&reader);
   }
   weir_rpc_buffer_release(response);
+  if (!status) hosted->sent_count = count;
   return status;
 }
 
@@ -217,26 +313,24 @@ static void end_sending(client_t* client) {
   weir_mutex_unlock(&client->mu);
 }
 
-static bool is_sent(client_t* client) {
+static bool is_sent(client_t* client, const hosted_t* hosted) {
   weir_mutex_lock(&client->graph->mu);
   size_t count = client->graph->node_count;
   weir_mutex_unlock(&client->graph->mu);
-  return client->handle && count <= client->sent_count;
+  return count <= hosted->sent_count;
 }
 
-// Makes the master's graph what the client's is, and puts the session's handle into |request|.
-static weir_status_t* send_graph(client_t* client, const weir_run_options_t* options,
-                                 weir_strbuf_t* request) {
+// A session of the master whose graph is what the client's is, held for the caller: also after an
+// error, unless it is NULL.
+static weir_status_t* get_ready(client_t* client, const weir_run_options_t* options,
+                                hosted_t** out_hosted) {
   weir_status_t* status = NULL;
-  size_t count = 0;
   WEIR_TRY(start_sending(client, options));
-  if (!is_sent(client)) {
-    status = client->handle ? extend_session(client, options, &count)
-                            : create_session(client, options, &count);
-    if (!status) client->sent_count = count;
-  }
-  if (!status) weir_wire_put_string(request, RUN_STEP_REQUEST_SESSION_HANDLE, client->handle);
+  hosted_t* hosted = hold(client);
+  if (!hosted) status = create_session(client, options, &hosted);
+  else if (!is_sent(client, hosted)) status = extend_session(client, hosted, options);
   end_sending(client);
+  *out_hosted = hosted;
   return status;
 }
 
@@ -246,11 +340,11 @@ static void put_edge_name(weir_strbuf_t* name, weir_edge_t edge) {
   weir_strbuf_printf(name, "%s:%d", edge.node->def.name, edge.index);
 }
 
-static weir_status_t* run_request(client_t* client, const weir_step_spec_t* spec,
+static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t* spec,
                                   const weir_run_options_t* run, weir_rpc_message_t** out_message) {
   weir_message_builder_t builder = {.message = NULL};
   uint64_t id = 0;
-  WEIR_TRY(send_graph(client, run, &builder.head));
+  weir_wire_put_string(&builder.head, RUN_STEP_REQUEST_SESSION_HANDLE, hosted->handle);
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_strbuf_t name = {0};
     put_edge_name(&name, spec->feeds[i].edge);
@@ -323,10 +417,14 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
   for (int i = 0; i < spec->feed_count; ++i)
     WEIR_TRY(weir_signature_check_feed(spec->feeds[i].edge, spec->feeds[i].tensor));
   memset(results, 0, sizeof(*results) * (size_t)spec->fetch_count);
-  WEIR_TRY(run_request(client, spec, options, &message));
-  weir_status_t* status = call_and_wait(client, MASTER "RunStep", message, options, &response);
+  hosted_t* hosted = NULL;
+  weir_status_t* status = get_ready(client, options, &hosted);
+  if (!status) status = run_request(hosted, spec, options, &message);
+  if (!status) status = call_and_wait(client, MASTER "RunStep", message, options, &response);
   if (!status) status = parse_response(response, spec, results, out_metadata);
   weir_rpc_buffer_release(response);
+  if (is_loss(status)) lose(client, hosted);
+  let_go(client, hosted);
   for (int i = 0; i < spec->fetch_count && status; ++i) {
     weir_tensor_release(results[i]);
     results[i] = NULL;
@@ -367,30 +465,22 @@ static void client_reset(weir_remote_session_t* self, const char* const* contain
   weir_rpc_buffer_release(response);
   weir_mutex_lock(&client->mu);
   while (client->is_sending) weir_cond_wait(&client->sent, &client->mu);
-  weir_free(client->handle);  // Reset closes every session: the next run makes a new one
-  client->handle = NULL;
-  client->sent_count = 0;
+  hosted_t* hosted = client->hosted;
   weir_mutex_unlock(&client->mu);
+  lose(client, hosted);  // Reset closes every session
 }
 
 static void close_session(client_t* client) {
-  weir_strbuf_t request = {0};
   weir_rpc_buffer_t* response = NULL;
-  weir_wire_put_string(&request, CLOSE_SESSION_REQUEST_SESSION_HANDLE, client->handle);
-  weir_rpc_message_t* message = weir_rpc_message_create();
-  weir_rpc_message_append_strbuf(message, &request);
-  weir_rpc_call_options_t options = {.deadline_ns =
-                                         weir_clock_ns() + CLOSE_TIMEOUT_S * INT64_C(1000000000)};
-  weir_status_t* status =
-      weir_rpc_channel_call(client->channel, MASTER "CloseSession", message, &options, &response);
-  if (status) WEIR_LOG(INFO, "CloseSession: %s", weir_status_message(status));
-  weir_status_destroy(status);
-  weir_rpc_buffer_release(response);
+  const weir_rpc_call_options_t options = close_options();
+  weir_status_t* status = weir_rpc_channel_call(client->channel, MASTER "CloseSession",
+                                                close_request(client->hosted), &options, &response);
+  closed(NULL, status, response);
 }
 
 static void client_destroy(weir_remote_session_t* self) {
   client_t* client = (client_t*)self;
-  if (client->handle) close_session(client);
+  if (client->hosted) close_session(client);
   weir_rpc_channel_destroy(client->channel);
   weir_rpc_loop_destroy(client->loop);
   for (size_t i = 0; i < client->cancel_count; ++i) weir_cancel_destroy(client->cancels[i]);
@@ -399,7 +489,7 @@ static void client_destroy(weir_remote_session_t* self) {
   weir_mutex_destroy(&client->mu);
   weir_mutex_destroy(&client->cancel_mu);
   weir_graph_unref(client->graph);
-  weir_free(client->handle);
+  hosted_free(client->hosted);
   weir_free(client->device_filters);
   weir_free(client);
 }

@@ -1,0 +1,55 @@
+// loop.h — A running training loop, as trainer.c (its steps) and loop_begin.c (where it begins, and
+// begins again) share it. Not public.
+#ifndef WEIR_LIBRARY_LOOP_H_
+#define WEIR_LIBRARY_LOOP_H_
+
+#include <stdatomic.h>
+
+#include "progress.h"
+#include "weir/trainer.h"
+
+typedef struct weir_loop_t {
+  const weir_fit_options_t* o;
+  weir_session_t* session;
+  weir_node_t* target;
+  weir_edge_t loss;
+  weir_fit_state_t state;
+  weir_fit_result_t result;
+  weir_events_t* own_events;  // to be closed
+  weir_progress_t progress;
+  int64_t taken;        // steps of this loop, and those before a resume
+  int64_t step_before;  // state.step before the last step
+  double saved_at;      // seconds, of the last checkpoint
+  int64_t saved_step;   // -1: none
+  int evaluations_bad;  // in a row
+  bool is_over;         // result.reason says why
+  // Servers that are lost:
+  double lost_since;   // seconds, of the first failure after the last step; 0: none
+  double retry_pause;  // seconds before the next attempt
+  // What ends a step that goes on after a signal:
+  weir_cancellation_t* cancellation;  // NULL: nothing
+  atomic_bool is_beginning;           // variables are initialised or restored
+  atomic_bool is_overdue;             // a signal came, and the grace after it is over
+} weir_loop_t;
+
+double weir_loop_now(void);  // seconds of a clock that never goes back
+void weir_loop_stop(weir_loop_t* loop, weir_stop_t reason);
+// Ends the loop if a signal or the coordinator says so.
+void weir_loop_heed(weir_loop_t* loop);
+// |seconds| is how long it may take; 0: for ever.
+WEIR_MUST_USE weir_status_t* weir_loop_run(weir_loop_t* loop, const weir_step_spec_t* spec,
+                                           double seconds, weir_tensor_t** results);
+
+// ---- loop_begin.c ----
+
+// Brings the state to where steps can be taken: initialised, restored, or waited for. Waits for
+// servers that are not there (yet).
+WEIR_MUST_USE weir_status_t* weir_loop_begin(weir_loop_t* loop);
+// After a step that failed: if servers were lost, waits for them and begins again. Else, or when it
+// takes too long, the error.
+WEIR_MUST_USE weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status);
+// Asks for the global step, where there is one; |state.step| is it then.
+WEIR_MUST_USE weir_status_t* weir_loop_count(weir_loop_t* loop);
+WEIR_MUST_USE weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step);
+
+#endif  // WEIR_LIBRARY_LOOP_H_

@@ -1,0 +1,162 @@
+// loop_begin.c — How a training loop comes to its state, at its beginning and whenever servers were
+// lost: the chief initialises or restores what has no value, the others wait for it.
+//
+// A step that ends with UNAVAILABLE or ABORTED met a server that died, restarts or cannot be
+// reached. The session makes itself anew with the next run, so all there is to do is to try again
+// to begin, with growing pauses, until it works or has not for too long. A loop that only waits for
+// the chief does the same: what it waits for is UNAVAILABLE.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "loop.h"
+#include "signals.h"
+
+enum { LOST_SECONDS = 600 };
+static const double kFirstPause = 0.05, kLongestPause = 2, kSlice = 0.05;  // seconds
+
+// ---- patience ----
+
+// Whether servers that are lost are waited for.
+static bool is_patient(const weir_loop_t* loop) {
+  return loop->o->uninitialized.node && loop->o->lost_seconds >= 0;
+}
+
+// Seconds; negative: it is over.
+static double patience_left(const weir_loop_t* loop) {
+  const double most = loop->o->lost_seconds > 0 ? loop->o->lost_seconds : LOST_SECONDS;
+  return loop->lost_since > 0 ? loop->lost_since + most - weir_loop_now() : most;
+}
+
+// A master that waits for its tasks answers when they are there, which may be never.
+static double limit(const weir_loop_t* loop) {
+  return is_patient(loop) ? fmax(patience_left(loop), kFirstPause) : 0;
+}
+
+static weir_status_t* run_node(weir_loop_t* loop, weir_node_t* node) {
+  weir_tensor_t* none = NULL;
+  return weir_loop_run(loop, &(const weir_step_spec_t){WEIR_TARGETS(node)}, limit(loop), &none);
+}
+
+static weir_status_t* fetch(weir_loop_t* loop, weir_edge_t edge, weir_tensor_t** out_value) {
+  return weir_loop_run(loop, &(const weir_step_spec_t){WEIR_FETCHES(edge)}, limit(loop), out_value);
+}
+
+// ---- where it stands ----
+
+// "dir/model.ckpt-120" was made after step 120.
+static int64_t step_of(const char* prefix) {
+  const char* dash = strrchr(prefix, '-');
+  char* end = NULL;
+  if (!dash) return 0;
+  const int64_t step = strtoll(dash + 1, &end, 10);
+  return end != dash + 1 && !*end && step > 0 ? step : 0;
+}
+
+weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step) {
+  if (weir_tensor_dtype(value) != WEIR_DTYPE_INT64 || weir_tensor_count(value) != 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "fit: the global step is not an int64 scalar");
+  *out_step = *(const int64_t*)weir_tensor_data(value);
+  return NULL;
+}
+
+weir_status_t* weir_loop_count(weir_loop_t* loop) {
+  weir_tensor_t* value = NULL;
+  if (!loop->o->global_step.node) return NULL;
+  WEIR_TRY(fetch(loop, loop->o->global_step, &value));
+  weir_status_t* status = weir_loop_read_step(value, &loop->state.step);
+  weir_tensor_release(value);
+  return status;
+}
+
+// ---- state ----
+
+// Restores the latest checkpoint or, without one, initialises.
+static weir_status_t* make_state(weir_loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  char* prefix = NULL;
+  if (o->saver && o->directory && !o->no_resume) {
+    WEIR_TRY(weir_latest_checkpoint(o->directory, &prefix));
+    weir_status_t* status = weir_saver_recover(o->saver, o->directory);
+    if (!status && prefix) status = weir_saver_restore(o->saver, loop->session, prefix);
+    loop->result.is_resumed = prefix != NULL;
+    if (prefix) loop->state.step = loop->saved_step = step_of(prefix);
+    weir_buffer_free(prefix);
+    if (status) return status;
+  }
+  return !loop->result.is_resumed && o->init ? run_node(loop, o->init) : NULL;
+}
+
+static weir_status_t* still_missing(const weir_tensor_t* names) {
+  char text[256] = "";
+  size_t used = 0;
+  for (int64_t i = 0; i < weir_tensor_count(names) && used < sizeof(text) - 1; ++i) {
+    size_t size = 0;
+    const char* name = weir_tensor_string(names, i, &size);
+    const int more =
+        snprintf(text + used, sizeof(text) - used, "%s%.*s", i ? ", " : "", (int)size, name);
+    used += more > 0 ? (size_t)more : 0;
+  }
+  return WEIR_STATUS(UNAVAILABLE, "the chief has not initialised: %s", text);
+}
+
+// What servers have is kept: a chief that was started again goes on where the others are.
+static weir_status_t* make_missing_state(weir_loop_t* loop) {
+  weir_tensor_t* names = NULL;
+  weir_status_t* status = NULL;
+  WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
+  if (weir_tensor_count(names))
+    status = loop->o->is_worker ? still_missing(names) : make_state(loop);
+  weir_tensor_release(names);
+  return status;
+}
+
+static weir_status_t* begin(weir_loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  atomic_store(&loop->is_beginning, true);
+  weir_status_t* status = o->uninitialized.node ? make_missing_state(loop) : make_state(loop);
+  if (!status) status = weir_loop_count(loop);
+  loop->taken = loop->state.step;
+  if (!status && loop->result.is_resumed && o->data) weir_batcher_seek(o->data, loop->taken);
+  if (!status && o->start) status = run_node(loop, o->start);
+  atomic_store(&loop->is_beginning, false);
+  return status;
+}
+
+// ---- again ----
+
+// A step that takes too long hangs, as far as anyone can tell.
+static bool is_lost(const weir_loop_t* loop, const weir_status_t* status) {
+  const weir_code_t code = weir_status_code(status);
+  return is_patient(loop) &&
+         (code == WEIR_UNAVAILABLE || code == WEIR_ABORTED || code == WEIR_DEADLINE_EXCEEDED);
+}
+
+// Sleeps, but not past a signal.
+static void rest(weir_loop_t* loop) {
+  loop->retry_pause = fmin(fmax(2 * loop->retry_pause, kFirstPause), kLongestPause);
+  const double until = weir_loop_now() + loop->retry_pause;
+  while (!loop->is_over && weir_loop_now() < until) {
+    const struct timespec slice = {.tv_nsec = (long)(1e9 * kSlice)};
+    nanosleep(&slice, NULL);
+    weir_loop_heed(loop);
+  }
+}
+
+weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status) {
+  const bool was_lost = is_lost(loop, take_status);
+  if (was_lost && loop->lost_since == 0) loop->lost_since = weir_loop_now();
+  while (!loop->is_over && is_lost(loop, take_status) && patience_left(loop) > 0) {
+    if (loop->retry_pause == 0)
+      weir_progress_note(&loop->progress, "lost a server, trying again", take_status);
+    weir_status_destroy(take_status);
+    rest(loop);
+    take_status = loop->is_over ? NULL : begin(loop);
+  }
+  if (was_lost && !take_status && !loop->is_over) ++loop->result.recoveries;
+  return take_status;
+}
+
+weir_status_t* weir_loop_begin(weir_loop_t* loop) { return weir_loop_recover(loop, begin(loop)); }

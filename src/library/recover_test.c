@@ -1,0 +1,302 @@
+// recover_test.c — Training in a cluster whose servers are lost and come back: sessions are made
+// anew, the chief restores or goes on, workers wait.
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "testing/tensors.h"
+#include "weir/replicas.h"
+#include "weir/server.h"
+#include "weir/weir.h"
+
+enum { PS = 0, WORKER = 1, SERVER_COUNT = 2 };
+
+// A parameter server, and a worker that is the sessions' master.
+typedef struct world_t {
+  weir_server_t* servers[SERVER_COUNT];
+  char paths[SERVER_COUNT][96];
+  char cluster[256];
+  char target[128];
+  char directory[64];
+} world_t;
+
+// One process of the training: it moves x towards 0.
+typedef struct process_t {
+  world_t* world;
+  weir_graph_t* graph;
+  weir_scope_t* scope;
+  weir_session_t* session;
+  weir_edge_t x, loss, missing, global_step;
+  weir_node_t *step, *init;
+  weir_saver_t* saver;
+  weir_fit_result_t result;
+  weir_status_t* status;  // of a loop on a thread of its own
+  int64_t lose_at[2];     // at which steps which servers restart; 0: never
+} process_t;
+
+// ---- servers ----
+
+// False in a build without clusters.
+static bool start(world_t* w, int i) {
+  weir_server_options_t options = {
+      .cluster = w->cluster, .job = i == PS ? "ps" : "worker", .threads = 1};
+  weir_status_t* status = weir_server_create(&options, &w->servers[i]);
+  const bool is_there = weir_status_code(status) != WEIR_UNIMPLEMENTED;
+  if (is_there) check_ok(status);
+  else weir_status_destroy(status);
+  return is_there;
+}
+
+static void end(world_t* w, int i) {
+  weir_server_destroy(w->servers[i], 0);
+  w->servers[i] = NULL;
+}
+
+static void restart(world_t* w, int i) {
+  end(w, i);
+  start(w, i);
+}
+
+static int setup(void** state) {
+  world_t* w = calloc(1, sizeof(*w));
+  for (int i = 0; i < SERVER_COUNT; ++i)
+    snprintf(w->paths[i], sizeof(w->paths[i]), "unix:/tmp/weir_recover_test.%d.%d", (int)getpid(),
+             i);
+  snprintf(w->cluster, sizeof(w->cluster), "ps|%s,worker|%s", w->paths[PS], w->paths[WORKER]);
+  snprintf(w->target, sizeof(w->target), "grpc://%s", w->paths[WORKER]);
+  snprintf(w->directory, sizeof(w->directory), "/tmp/weir_recover_test.XXXXXX");
+  assert_non_null(mkdtemp(w->directory));
+  *state = w;
+  return 0;
+}
+
+static int teardown(void** state) {
+  world_t* w = *state;
+  for (int i = 0; i < SERVER_COUNT; ++i) {
+    end(w, i);
+    unlink(w->paths[i] + strlen("unix:"));
+  }
+  char command[96];
+  snprintf(command, sizeof(command), "rm -rf '%s'", w->directory);
+  assert_int_equal(system(command), 0);
+  free(w);
+  return 0;
+}
+
+static void start_all(world_t* w) {
+  for (int i = 0; i < SERVER_COUNT; ++i) {
+    if (!start(w, i)) skip();
+  }
+}
+
+// ---- the program ----
+
+static process_t* open_process(world_t* w) {
+  process_t* p = calloc(1, sizeof(*p));
+  p->world = w;
+  check_ok(weir_graph_create(&p->graph));
+  p->scope = weir_scope_create(p->graph);
+  weir_scope_t* s = weir_scope_replica(p->scope, 1, 0);
+  weir_optimizer_t sgd = weir_sgd(0.25f);
+  p->x = weir_variable(s, "x", weir_const_float(s, 1024));
+  p->loss = weir_square(s, p->x);
+  p->global_step = weir_global_step(s);
+  p->step = weir_minimize(s, &sgd, p->loss, .global_step = p->global_step);
+  p->missing = weir_uninitialized(s);
+  p->saver = weir_saver_create(s);
+  p->init = weir_initializer(s);
+  check_ok(weir_status_copy(weir_scope_status(s)));
+  check_ok(weir_session_create(p->graph, &(const weir_session_options_t){.target = w->target},
+                               &p->session));
+  return p;
+}
+
+static void close_process(process_t* p) {
+  weir_session_destroy(p->session);
+  weir_saver_destroy(p->saver);
+  weir_status_destroy(weir_scope_finish(p->scope));
+  weir_graph_release(p->graph);
+  free(p);
+}
+
+static float value_of(process_t* p, weir_edge_t edge) {
+  float value = 0;
+  check_ok(weir_session_fetch_float(p->session, edge, &value));
+  return value;
+}
+
+static weir_status_t* lose_servers(void* arg, const weir_fit_state_t* state, bool* stop) {
+  process_t* p = arg;
+  (void)stop;
+  for (int i = 0; i < SERVER_COUNT; ++i) {
+    if (p->lose_at[i] && state->step >= p->lose_at[i]) {
+      restart(p->world, i);
+      p->lose_at[i] = 0;
+    }
+  }
+  return NULL;
+}
+
+static weir_status_t* fit(process_t* p, bool is_worker, int64_t steps) {
+  return weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = steps, .init = p->init,
+                  .uninitialized = p->missing, .is_worker = is_worker,
+                  .global_step = p->global_step, .saver = p->saver,
+                  .directory = p->world->directory, .save_every = 4, .on_step = lose_servers,
+                  .arg = p, .lost_seconds = 60, .is_quiet = true, .no_signals = true);
+}
+
+// ---- tests ----
+
+// Whoever loses a server is told, and the session goes on.
+static void test_session(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  for (int i = 0; i < SERVER_COUNT; ++i) {
+    check_ok(weir_wait_initialized(p->session, p->missing, .init = p->init));
+    assert_true(value_of(p, p->x) == 1024);
+    restart(w, i);
+    float value = 0;
+    weir_status_t* lost = weir_session_fetch_float(p->session, p->x, &value);
+    const weir_code_t code = weir_status_code(lost);
+    assert_true(code == WEIR_UNAVAILABLE || code == WEIR_ABORTED);
+    weir_status_destroy(lost);
+    if (i == WORKER) assert_true(value_of(p, p->x) == 1024);  // the parameter server has it
+    else
+      check_error(weir_session_fetch_float(p->session, p->x, &value), WEIR_FAILED_PRECONDITION,
+                  "x");
+  }
+  close_process(p);
+}
+
+// The parameter server restarts empty: the chief restores what was saved after step 8.
+static void test_parameter_server(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  p->lose_at[PS] = 10;
+  check_ok(fit(p, false, 16));
+  assert_int_equal(p->result.recoveries, 1);
+  assert_true(p->result.is_resumed);
+  assert_int_equal(p->result.step, 16);
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);  // 16 halvings, none lost, none twice
+  close_process(p);
+}
+
+// The master restarts: the state is elsewhere, and nothing is restored.
+static void test_master(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  p->lose_at[WORKER] = 10;
+  check_ok(fit(p, false, 16));
+  assert_int_equal(p->result.recoveries, 1);
+  assert_false(p->result.is_resumed);
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);
+  close_process(p);
+}
+
+// Nothing was saved: it begins from the beginning.
+static void test_without_checkpoint(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  p->lose_at[PS] = 3;
+  check_ok(fit(p, false, 16));
+  assert_false(p->result.is_resumed);
+  assert_int_equal(p->result.recoveries, 1);
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);
+  close_process(p);
+}
+
+// A chief that is started again goes on with what the servers have, which is newer than its files.
+static void test_chief(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  check_ok(fit(p, false, 4));
+  for (int i = 0; i < 3; ++i) check_ok(weir_session_run_target(p->session, p->step));
+  close_process(p);
+  p = open_process(w);
+  check_ok(fit(p, false, 16));
+  assert_false(p->result.is_resumed);
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);
+  close_process(p);
+}
+
+static void* run_worker(void* arg) {
+  process_t* p = arg;
+  p->status = fit(p, true, 64);
+  return NULL;
+}
+
+// A worker that is there before servers and chief waits for both, at the beginning and later.
+static void test_worker(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  end(w, PS);
+  process_t *worker = open_process(w), *chief = open_process(w);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, run_worker, worker), 0);
+  usleep(100000);
+  start(w, PS);
+  chief->lose_at[PS] = 20;
+  check_ok(fit(chief, false, 64));
+  pthread_join(thread, NULL);
+  check_ok(worker->status);
+  assert_true(worker->result.recoveries >= 1);
+  assert_false(worker->result.is_resumed);
+  assert_true(worker->result.step >= 64 && chief->result.step >= 64);
+  close_process(worker);
+  close_process(chief);
+}
+
+// It does not wait for ever.
+static void test_gives_up(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  end(w, PS);
+  process_t* p = open_process(w);
+  check_error(weir_fit(p->session, p->step, p->loss, NULL, .uninitialized = p->missing,
+                       .is_worker = true, .lost_seconds = 0.5, .is_quiet = true),
+              WEIR_DEADLINE_EXCEEDED, "");
+  start(w, PS);
+  check_error(weir_fit(p->session, p->step, p->loss, NULL, .uninitialized = p->missing,
+                       .is_worker = true, .lost_seconds = 0.5, .is_quiet = true),
+              WEIR_UNAVAILABLE, "the chief has not initialised: x, global_step");
+  check_error(weir_fit(p->session, p->step, p->loss, NULL, .is_worker = true),
+              WEIR_INVALID_ARGUMENT, "uninitialized");
+  check_error(weir_fit(p->session, p->step, p->loss, NULL, .init = p->init, .max_steps = 2,
+                       .global_step = p->x, .is_quiet = true),
+              WEIR_INVALID_ARGUMENT, "not an int64 scalar");
+  close_process(p);
+}
+
+// A step that hangs is ended, and the next one goes on.
+static void test_step_limit(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  weir_scope_t* s = weir_scope_on(p->scope, "/job:ps/task:0");
+  weir_edge_t queue = weir_fifo_queue_v2(s, WEIR_TYPES(WEIR_DTYPE_FLOAT), .shared_name = "held");
+  weir_edge_t one = weir_const_float(s, 1);
+  weir_node_t* put = weir_queue_enqueue_v2(s, queue, &one, 1);
+  weir_edge_t taken = weir_queue_dequeue_v2(s, queue, WEIR_TYPES(WEIR_DTYPE_FLOAT));
+  check_ok(weir_session_run_target(p->session, p->init));
+  for (int i = 0; i < 3; ++i) check_ok(weir_session_run_target(p->session, put));
+  check_error(weir_fit(p->session, p->step, taken, &p->result, .max_steps = 5, .step_seconds = 0.2,
+                       .uninitialized = p->missing, .lost_seconds = 1, .is_quiet = true),
+              WEIR_DEADLINE_EXCEEDED, "");
+  assert_int_equal(p->result.step, 3);
+  assert_true(p->result.recoveries >= 1);
+  close_process(p);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+  const struct CMUnitTest tests[] = {TEST(test_session),  TEST(test_parameter_server),
+                                     TEST(test_master),   TEST(test_without_checkpoint),
+                                     TEST(test_chief),    TEST(test_worker),
+                                     TEST(test_gives_up), TEST(test_step_limit)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
