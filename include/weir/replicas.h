@@ -8,9 +8,13 @@
 //   weir_edge_t missing = weir_uninitialized(s);
 //   weir_node_t* init = weir_initializer(s);              // after the step was built
 //   …                                                     // finish the scope, open the session
-//   check(weir_wait_initialized(session, missing, .init = is_chief ? init : NULL));
 //   if (is_chief) check(weir_sync_replicas_lead(&sync, session, coordinator, 10000));
-//   check(weir_fit(session, sync.step, loss, NULL, .init = sync.begin, …));  // until it is closed
+//   check(weir_fit(session, sync.step, loss, NULL, .init = init, .start = sync.begin,
+//                  .uninitialized = missing, .is_worker = !is_chief,
+//                  .global_step = sync.global_step, .saver = saver, …));  // until it is closed
+//
+// Servers may be lost and come back, also without their state, and so may any of the processes: the
+// loop waits and goes on, the chief's from its latest checkpoint where state is missing.
 //
 // Every process must build the same graph but for the number of its worker: what they share, they
 // find by name. One worker is the chief: it initialises, and leads synchronous training.
@@ -127,11 +131,12 @@ WEIR_API weir_sync_replicas_t weir_sync_replicas_with(weir_scope_t* scope,
 
 // The chief's part, on a thread of |coordinator|: runs |chief_begin|, then |advance| until the
 // global step is |last_step| (0: without end) or the coordinator's stop is requested, then |close|.
-// Call it when variables are initialised. Returns once the thread is started; what goes wrong later
-// stops the coordinator, whose join returns it. |session| must outlive the thread: join first. A
-// chief that died may be started again and leads on, leaving out one number; until then workers
-// wait. Queues that were closed stay so: another training on the same servers needs another name,
-// or weir_session_reset.
+// Returns once the thread is started; what goes wrong later stops the coordinator, whose join
+// returns it. Servers that are lost and variables that have no value (yet) are waited for, up to
+// ten minutes; then it leads on from the global step that it finds. |session| must outlive the
+// thread: join first. A chief that died may be started again and leads on, leaving out one number;
+// until then workers wait. Queues that were closed stay so: another training on the same servers
+// needs another name, or weir_session_reset.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync,
                                                               weir_session_t* session,
                                                               weir_coordinator_t* coordinator,

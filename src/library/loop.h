@@ -26,6 +26,7 @@ typedef struct weir_loop_t {
   // Servers that are lost:
   double lost_since;   // seconds, of the first failure after the last step; 0: none
   double retry_pause;  // seconds before the next attempt
+  int unready;         // how often a variable had no value since then
   // What ends a step that goes on after a signal:
   weir_cancellation_t* cancellation;  // NULL: nothing
   atomic_bool is_beginning;           // variables are initialised or restored

@@ -4,7 +4,8 @@
 // A step that ends with UNAVAILABLE or ABORTED met a server that died, restarts or cannot be
 // reached. The session makes itself anew with the next run, so all there is to do is to try again
 // to begin, with growing pauses, until it works or has not for too long. A loop that only waits for
-// the chief does the same: what it waits for is UNAVAILABLE.
+// the chief does the same: what it waits for is UNAVAILABLE. Where several threads share a session
+// only one is told of the loss; the others find variables without a value, FAILED_PRECONDITION.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "loop.h"
 #include "signals.h"
 
-enum { LOST_SECONDS = 600 };
+enum { LOST_SECONDS = 600, MOST_UNREADY = 5 };
 static const double kFirstPause = 0.05, kLongestPause = 2, kSlice = 0.05;  // seconds
 
 // ---- patience ----
@@ -128,10 +129,15 @@ static weir_status_t* begin(weir_loop_t* loop) {
 // ---- again ----
 
 // A step that takes too long hangs, as far as anyone can tell.
-static bool is_lost(const weir_loop_t* loop, const weir_status_t* status) {
-  const weir_code_t code = weir_status_code(status);
-  return is_patient(loop) &&
-         (code == WEIR_UNAVAILABLE || code == WEIR_ABORTED || code == WEIR_DEADLINE_EXCEEDED);
+static bool is_lost(weir_loop_t* loop, const weir_status_t* status) {
+  if (!status || !is_patient(loop)) return false;
+  switch (weir_status_code(status)) {
+    case WEIR_UNAVAILABLE:
+    case WEIR_ABORTED:
+    case WEIR_DEADLINE_EXCEEDED: return true;
+    case WEIR_FAILED_PRECONDITION: return ++loop->unready <= MOST_UNREADY;  // else it is no loss
+    default: return false;
+  }
 }
 
 // Sleeps, but not past a signal.
@@ -147,13 +153,15 @@ static void rest(weir_loop_t* loop) {
 
 weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status) {
   const bool was_lost = is_lost(loop, take_status);
+  bool is_still = was_lost;
   if (was_lost && loop->lost_since == 0) loop->lost_since = weir_loop_now();
-  while (!loop->is_over && is_lost(loop, take_status) && patience_left(loop) > 0) {
+  while (is_still && patience_left(loop) > 0) {
     if (loop->retry_pause == 0)
       weir_progress_note(&loop->progress, "lost a server, trying again", take_status);
     weir_status_destroy(take_status);
     rest(loop);
     take_status = loop->is_over ? NULL : begin(loop);
+    is_still = is_lost(loop, take_status);
   }
   if (was_lost && !take_status && !loop->is_over) ++loop->result.recoveries;
   return take_status;

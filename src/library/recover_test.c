@@ -1,5 +1,6 @@
 // recover_test.c — Training in a cluster whose servers are lost and come back: sessions are made
 // anew, the chief restores or goes on, workers wait.
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ typedef struct process_t {
   weir_scope_t* scope;
   weir_session_t* session;
   weir_edge_t x, loss, missing, global_step;
-  weir_node_t *step, *init;
+  weir_node_t *step, *init, *start;
+  weir_sync_replicas_t sync;
   weir_saver_t* saver;
   weir_fit_result_t result;
   weir_status_t* status;  // of a loop on a thread of its own
@@ -91,7 +93,8 @@ static void start_all(world_t* w) {
 
 // ---- the program ----
 
-static process_t* open_process(world_t* w) {
+// Of |workers| synchronous ones, or alone.
+static process_t* open_one_of(world_t* w, int worker, int workers) {
   process_t* p = calloc(1, sizeof(*p));
   p->world = w;
   check_ok(weir_graph_create(&p->graph));
@@ -101,7 +104,9 @@ static process_t* open_process(world_t* w) {
   p->x = weir_variable(s, "x", weir_const_float(s, 1024));
   p->loss = weir_square(s, p->x);
   p->global_step = weir_global_step(s);
-  p->step = weir_minimize(s, &sgd, p->loss, .global_step = p->global_step);
+  if (workers) p->sync = weir_sync_replicas(s, &sgd, p->loss, worker, workers);
+  p->start = p->sync.begin;
+  p->step = workers ? p->sync.step : weir_minimize(s, &sgd, p->loss, .global_step = p->global_step);
   p->missing = weir_uninitialized(s);
   p->saver = weir_saver_create(s);
   p->init = weir_initializer(s);
@@ -110,6 +115,8 @@ static process_t* open_process(world_t* w) {
                                &p->session));
   return p;
 }
+
+static process_t* open_process(world_t* w) { return open_one_of(w, 0, 0); }
 
 static void close_process(process_t* p) {
   weir_session_destroy(p->session);
@@ -139,7 +146,7 @@ static weir_status_t* lose_servers(void* arg, const weir_fit_state_t* state, boo
 
 static weir_status_t* fit(process_t* p, bool is_worker, int64_t steps) {
   return weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = steps, .init = p->init,
-                  .uninitialized = p->missing, .is_worker = is_worker,
+                  .start = p->start, .uninitialized = p->missing, .is_worker = is_worker,
                   .global_step = p->global_step, .saver = p->saver,
                   .directory = p->world->directory, .save_every = 4, .on_step = lose_servers,
                   .arg = p, .lost_seconds = 60, .is_quiet = true, .no_signals = true);
@@ -226,7 +233,7 @@ static void test_chief(void** state) {
 
 static void* run_worker(void* arg) {
   process_t* p = arg;
-  p->status = fit(p, true, 64);
+  p->status = fit(p, true, p->start ? 0 : 64);  // synchronous ones are told the end
   return NULL;
 }
 
@@ -247,6 +254,32 @@ static void test_worker(void** state) {
   assert_true(worker->result.recoveries >= 1);
   assert_false(worker->result.is_resumed);
   assert_true(worker->result.step >= 64 && chief->result.step >= 64);
+  close_process(worker);
+  close_process(chief);
+}
+
+// Synchronous replicas: accumulators and queues go with the server, and are made anew.
+static void test_synchronous(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t *worker = open_one_of(w, 1, 2), *chief = open_one_of(w, 0, 2);
+  weir_coordinator_t* coordinator = NULL;
+  pthread_t thread;
+  check_ok(weir_coordinator_create(&coordinator));
+  check_ok(weir_sync_replicas_lead(&chief->sync, chief->session, coordinator, 24));
+  assert_int_equal(pthread_create(&thread, NULL, run_worker, worker), 0);
+  chief->lose_at[PS] = 10;
+  check_ok(fit(chief, false, 0));
+  pthread_join(thread, NULL);
+  check_ok(worker->status);
+  check_ok(weir_coordinator_join(coordinator, 10000));
+  assert_int_equal(chief->result.reason, WEIR_STOP_DATA);
+  assert_true(chief->result.recoveries >= 1 && chief->result.is_resumed);
+  assert_int_equal(chief->result.step, 24);
+  // A checkpoint may be of the midst of a step, and has x of the one after it then.
+  const float halvings = log2f(1024 / value_of(chief, chief->x));
+  assert_true(halvings == 24 || halvings == 25);
+  weir_coordinator_destroy(coordinator);
   close_process(worker);
   close_process(chief);
 }
@@ -294,9 +327,10 @@ static void test_step_limit(void** state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {TEST(test_session),  TEST(test_parameter_server),
-                                     TEST(test_master),   TEST(test_without_checkpoint),
-                                     TEST(test_chief),    TEST(test_worker),
-                                     TEST(test_gives_up), TEST(test_step_limit)};
+  const struct CMUnitTest tests[] = {TEST(test_session),     TEST(test_parameter_server),
+                                     TEST(test_master),      TEST(test_without_checkpoint),
+                                     TEST(test_chief),       TEST(test_worker),
+                                     TEST(test_synchronous), TEST(test_gives_up),
+                                     TEST(test_step_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,19 +138,21 @@ static weir_run_options_t limit(const waiting_t* w) {
   return options;
 }
 
-// One look. A server that is not there, or has restarted, is a reason to look again.
+// A server that is not there, or has restarted, is a reason to look again.
+static weir_status_t* unless_lost(waiting_t* w, weir_status_t* take_status) {
+  const weir_code_t code = weir_status_code(take_status);
+  if (code != WEIR_UNAVAILABLE && code != WEIR_ABORTED) return take_status;
+  snprintf(w->missing, sizeof(w->missing), "(%s)", weir_status_message(take_status));
+  weir_status_destroy(take_status);
+  return NULL;
+}
+
 static weir_status_t* look(waiting_t* w, bool* out_is_ready) {
   weir_tensor_t* names = NULL;
   weir_step_spec_t spec = {WEIR_FETCHES(w->uninitialized)};
   weir_run_options_t options = limit(w);
   weir_status_t* status = weir_session_run_with(w->session, &spec, &options, &names, NULL, NULL);
-  const weir_code_t code = weir_status_code(status);
-  if (code == WEIR_UNAVAILABLE || code == WEIR_ABORTED) {
-    snprintf(w->missing, sizeof(w->missing), "(%s)", weir_status_message(status));
-    weir_status_destroy(status);
-    return NULL;
-  }
-  if (status) return status;
+  if (status) return unless_lost(w, status);
   *out_is_ready = weir_tensor_count(names) == 0;
   describe(w, names);
   weir_tensor_release(names);
@@ -159,7 +161,7 @@ static weir_status_t* look(waiting_t* w, bool* out_is_ready) {
   options = limit(w);
   status = weir_session_run_with(w->session, &init, &options, &names, NULL, NULL);
   *out_is_ready = !status;
-  return status;
+  return unless_lost(w, status);
 }
 
 static weir_status_t* rest(const waiting_t* w, int64_t wait_ms) {

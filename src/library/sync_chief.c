@@ -1,7 +1,5 @@
 // sync_chief.c — The chief's part of synchronous training: means of gradients, the update, and the
 // next step for every worker.
-#include <limits.h>
-
 #include "nodes.h"
 #include "optimizer.h"
 #include "sync_replicas.h"
@@ -40,9 +38,10 @@ static weir_node_t* tell(const weir_sync_t* b, weir_edge_t step, const char* nam
   return nodes ? weir_group(b->scope, name, nodes, b->worker_count) : NULL;
 }
 
+// Not before there is a global step: an attempt that came too early leaves nothing behind.
 static void note_leader(weir_scope_t* s, weir_edge_t* out, void* user) {
   const weir_sync_t* b = user;
-  *out = weir_lib_number(s, WEIR_DTYPE_INT64, 1);
+  *out = weir_sync_read_step(s, b->global_step.handle);
   weir_node_t* noted = weir_assign_variable_op(s, b->is_led, *out);
   *out = weir_identity(weir_scope_after(s, &noted, 1), *out);
 }
@@ -139,27 +138,4 @@ weir_node_t* weir_sync_close(const weir_sync_t* b) {
   for (int i = 0; nodes && i < b->worker_count; ++i)
     nodes[i] = weir_queue_close_v2(b->clock, b->queues[i]);
   return nodes ? weir_group(b->clock, "close", nodes, b->worker_count) : NULL;
-}
-
-// ---- leading ----
-
-weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync, weir_session_t* session,
-                                       weir_coordinator_t* coordinator, int64_t last_step) {
-  WEIR_REQUIRE_ARG(sync);
-  if (!sync->advance || !session || !coordinator)
-    return WEIR_STATUS(INVALID_ARGUMENT, "nothing to lead: no nodes, session or coordinator");
-  weir_tensor_t* result = NULL;
-  weir_step_spec_t spec = {WEIR_FETCHES(sync->global_step)};
-  WEIR_TRY(weir_session_run_target(session, sync->chief_begin));
-  WEIR_TRY(weir_session_run(session, &spec, &result));
-  const int64_t left = last_step - *(const int64_t*)weir_tensor_data(result);
-  weir_tensor_release(result);
-  if (last_step > 0 && left <= 0) return weir_session_run_target(session, sync->close);
-  if (last_step > 0 && left > INT_MAX)
-    return WEIR_STATUS(INVALID_ARGUMENT, "%lld steps are more than can be led", (long long)left);
-  weir_queue_runner_t runner = {.enqueue = sync->advance,
-                                .close = sync->close,
-                                .cancel = sync->close,
-                                .runs = last_step > 0 ? (int)left : 0};
-  return weir_queue_runner_start(&runner, session, coordinator);
 }

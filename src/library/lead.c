@@ -1,0 +1,139 @@
+// lead.c — The chief's thread of synchronous training: step after step until the last, through the
+// loss of servers.
+//
+// A parameter server that restarts has neither accumulators nor queues, and no variables until
+// somebody restores them. All of that shows as an error of |advance|, and is over when
+// |chief_begin| works again: it makes accumulators and queues anew and reads the global step.
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "weir/replicas.h"
+
+enum { LOST_SECONDS = 600, FIRST_PAUSE_MS = 50, LONGEST_PAUSE_MS = 2000, LOOK_MS = 50 };
+
+// Shared by the thread that leads and the one that wakes it; the last to leave frees it.
+typedef struct lead_t {
+  weir_sync_replicas_t sync;
+  weir_session_t* session;
+  weir_coordinator_t* coordinator;
+  weir_cancellation_t* cancellation;  // of the steps
+  int64_t step, last_step;            // last 0: without end
+  time_t lost_since;                  // seconds; 0: no server is lost
+  int64_t pause_ms;                   // before the next attempt
+  atomic_int users;
+  atomic_bool is_done;
+} lead_t;
+
+static void release(lead_t* l) {
+  if (atomic_fetch_sub(&l->users, 1) > 1) return;
+  weir_cancellation_destroy(l->cancellation);
+  free(l);
+}
+
+static time_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec + 1;  // never 0
+}
+
+static weir_status_t* run(lead_t* l, const weir_step_spec_t* spec, weir_tensor_t** results) {
+  const weir_run_options_t options = {.cancellation = l->cancellation};
+  return weir_session_run_with(l->session, spec, &options, results, NULL, NULL);
+}
+
+static weir_status_t* begin(lead_t* l) {
+  weir_tensor_t* value = NULL;
+  const weir_step_spec_t first = {WEIR_TARGETS(l->sync.chief_begin)};
+  const weir_step_spec_t second = {WEIR_FETCHES(l->sync.global_step)};
+  WEIR_TRY(run(l, &first, &value));
+  WEIR_TRY(run(l, &second, &value));
+  l->step = *(const int64_t*)weir_tensor_data(value);
+  weir_tensor_release(value);
+  return NULL;
+}
+
+static weir_status_t* advance(lead_t* l) {
+  weir_tensor_t* none = NULL;
+  const weir_step_spec_t spec = {WEIR_TARGETS(l->sync.advance)};
+  WEIR_TRY(run(l, &spec, &none));
+  ++l->step;
+  l->lost_since = 0;
+  l->pause_ms = 0;
+  return NULL;
+}
+
+// FAILED_PRECONDITION: a variable without a value.
+static bool is_lost(const weir_status_t* status) {
+  const weir_code_t code = weir_status_code(status);
+  return code == WEIR_UNAVAILABLE || code == WEIR_ABORTED || code == WEIR_FAILED_PRECONDITION;
+}
+
+// Begins (again), as soon as that works.
+static weir_status_t* rejoin(lead_t* l, weir_status_t* take_status) {
+  while (is_lost(take_status)) {
+    if (l->lost_since == 0) l->lost_since = now();
+    if (now() - l->lost_since >= LOST_SECONDS) return take_status;
+    l->pause_ms = l->pause_ms ? 2 * l->pause_ms : FIRST_PAUSE_MS;
+    if (l->pause_ms > LONGEST_PAUSE_MS) l->pause_ms = LONGEST_PAUSE_MS;
+    weir_status_destroy(take_status);
+    if (weir_coordinator_wait(l->coordinator, l->pause_ms)) return NULL;
+    take_status = begin(l);
+  }
+  return take_status;
+}
+
+static bool is_at_end(const lead_t* l) {
+  return weir_coordinator_should_stop(l->coordinator) ||
+         (l->last_step > 0 && l->step >= l->last_step);
+}
+
+// What a step ends with once a stop is requested says nothing.
+static weir_status_t* unless_stopping(const lead_t* l, weir_status_t* take_status) {
+  if (!take_status || !weir_coordinator_should_stop(l->coordinator)) return take_status;
+  weir_status_destroy(take_status);
+  return NULL;
+}
+
+static weir_status_t* lead(weir_coordinator_t* coordinator, void* arg) {
+  lead_t* l = arg;
+  (void)coordinator;
+  weir_status_t* status = rejoin(l, begin(l));
+  while (!status && !is_at_end(l)) status = rejoin(l, advance(l));
+  status = unless_stopping(l, status);
+  atomic_store(&l->is_done, true);
+  if (!status) status = unless_stopping(l, weir_session_run_target(l->session, l->sync.close));
+  release(l);
+  return status;
+}
+
+// Wakes the other when a stop is requested while it waits for gradients.
+static weir_status_t* watch(weir_coordinator_t* coordinator, void* arg) {
+  lead_t* l = arg;
+  while (!atomic_load(&l->is_done) && !weir_coordinator_wait(coordinator, LOOK_MS)) continue;
+  weir_cancellation_cancel(l->cancellation);
+  release(l);
+  return NULL;
+}
+
+weir_status_t* weir_sync_replicas_lead(const weir_sync_replicas_t* sync, weir_session_t* session,
+                                       weir_coordinator_t* coordinator, int64_t last_step) {
+  WEIR_REQUIRE_ARG(sync);
+  if (!sync->advance || !session || !coordinator)
+    return WEIR_STATUS(INVALID_ARGUMENT, "nothing to lead: no nodes, session or coordinator");
+  lead_t* l = calloc(1, sizeof(*l));
+  if (!l) return WEIR_STATUS(RESOURCE_EXHAUSTED, "no memory to lead replicas");
+  l->sync = *sync;
+  l->session = session;
+  l->coordinator = coordinator;
+  l->last_step = last_step;
+  atomic_store(&l->users, 2);
+  weir_status_t* status = weir_cancellation_create(&l->cancellation);
+  if (!status) status = weir_coordinator_start(coordinator, watch, l);
+  if (status) release(l);  // for the one who watches
+  else status = weir_coordinator_start(coordinator, lead, l);
+  if (!status) return NULL;
+  atomic_store(&l->is_done, true);
+  release(l);
+  return status;
+}
