@@ -1,14 +1,17 @@
 // replicas.c — The perceptron of mnist_mlp.c trained by many processes: every worker of a cluster
 // runs this program, variables are on parameter servers, and a step takes the gradients of all but
-// the slowest workers.
+// the slowest workers. Any of them may die and be started again: with --directory, also those that
+// have the variables.
 #include <weir/weir.h>
 
 #include "support.h"
 
-enum { BATCH = 100, PATIENCE_MS = 60000 };
+enum { BATCH = 100, SAVE_EVERY = 50, PATIENCE_MS = 60000 };
 
 typedef struct options_t {
   const char* target;  // this worker's server; NULL: one process, no cluster
+  const char*
+      directory;  // of the chief's checkpoints, which the parameter servers write; NULL: none
   int worker, workers, ps, backups, steps;
 } options_t;
 
@@ -17,6 +20,7 @@ typedef struct model_t {
   weir_edge_t loss, accuracy, missing;
   weir_sync_replicas_t sync;
   weir_node_t* init;
+  weir_saver_t* saver;
 } model_t;
 
 static options_t parse(int argc, char** argv) {
@@ -33,6 +37,10 @@ static options_t parse(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     bool is_known = !strncmp(argv[i], "--target=", 9);
     if (is_known) o.target = argv[i] + 9;
+    if (!strncmp(argv[i], "--directory=", 12)) {
+      o.directory = argv[i] + 12;
+      is_known = true;
+    }
     for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers) && !is_known; ++k) {
       const size_t size = strlen(numbers[k].name);
       char* end = NULL;
@@ -45,7 +53,7 @@ static options_t parse(int argc, char** argv) {
     if (is_known && i + 1 < argc) continue;  // what does not fit yet may do so later
     fprintf(stderr,
             "usage: %s [--target=grpc://HOST:PORT] [--worker=N] [--workers=N] [--ps=N] "
-            "[--backups=N] [--steps=N]\n",
+            "[--backups=N] [--steps=N] [--directory=DIR]\n",
             argv[0]);
     exit(2);
   }
@@ -77,6 +85,7 @@ static model_t build(weir_graph_t* graph, const options_t* o) {
                               .needed = o->workers - o->backups);
   m.missing = weir_uninitialized(s);
   m.init = weir_initializer(s);
+  m.saver = weir_saver_create(s, .is_sharded = true);
   check(weir_scope_finish(root));
   return m;
 }
@@ -100,14 +109,17 @@ static void train(weir_session_t* session, const model_t* m, const options_t* o)
   check(weir_batcher_create(((weir_tensor_t*[]){digits.images, digits.labels}), 2, &data,
                             .batch_size = BATCH, .seed = 1 + (uint64_t)o->worker));
   check(weir_coordinator_create(&coordinator));
-  check(weir_wait_initialized(session, m->missing, .init = is_chief ? m->init : NULL,
-                              .timeout_ms = PATIENCE_MS));
   if (is_chief) check(weir_sync_replicas_lead(&m->sync, session, coordinator, o->steps));
-  check(weir_fit(session, m->sync.step, m->loss, &result, .init = m->sync.begin, .data = data,
-                 .inputs = m->inputs, .item_name = "images"));
+  check(weir_fit(session, m->sync.step, m->loss, &result, .init = m->init,
+                 .start = is_chief ? m->sync.chief_start : m->sync.begin, .data = data,
+                 .inputs = m->inputs, .item_name = "images", .uninitialized = m->missing,
+                 .is_worker = !is_chief, .global_step = m->sync.global_step,
+                 .saver = o->directory ? m->saver : NULL, .directory = o->directory,
+                 .save_every = SAVE_EVERY));
   weir_coordinator_request_stop(coordinator, NULL);  // after Ctrl-C the chief ends it for all
   check(weir_coordinator_join(coordinator, PATIENCE_MS));
-  printf("worker %d took %lld steps\n", o->worker, (long long)result.step);
+  printf("worker %d took %lld steps\n", o->worker, (long long)result.taken);
+  if (result.recoveries) printf("servers were lost %d times\n", result.recoveries);
   weir_coordinator_destroy(coordinator);
   weir_batcher_destroy(data);
   unload(digits);
@@ -131,6 +143,7 @@ int main(int argc, char** argv) {
   weir_session_t* session = connect_to(graph, &o);
   train(session, &m, &o);
   if (o.worker == 0) test(session, &m);
+  weir_saver_destroy(m.saver);
   weir_session_destroy(session);
   weir_graph_release(graph);
   return 0;

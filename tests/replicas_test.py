@@ -21,16 +21,26 @@ class Cluster:
         spec = 'ps|' + ';'.join(addresses[:SERVERS]) + ',worker|' + ';'.join(addresses[SERVERS:])
         self.targets = ['grpc://' + address for address in addresses[SERVERS:]]
         self.servers, self.programs = {}, {}
+        self.spec = spec
         for job, count in (('ps', SERVERS), ('worker', WORKERS)):
             for i in range(count):
-                command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={spec}', f'--job={job}', f'--task={i}', '--threads=1']
-                self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                self.start_server(job, i)
         for server in self.servers.values():
             assert b'listening' in server.stdout.readline()
 
-    def start(self, worker, steps, backups=0, workers=WORKERS):
+    def start_server(self, job, i):
+        command = [BUILD / 'cli' / 'weir', 'server', f'--cluster={self.spec}', f'--job={job}', f'--task={i}', '--threads=1']
+        self.servers[job, i] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def restart_server(self, job, i):
+        """After kill -9, without anything that it had."""
+        self.servers[job, i].kill()
+        self.servers[job, i].communicate()
+        self.start_server(job, i)
+
+    def start(self, worker, steps, backups=0, workers=WORKERS, more=()):
         command = [BUILD / 'examples' / 'replicas', f'--target={self.targets[worker]}', f'--worker={worker}', f'--steps={steps}',
-                   f'--workers={workers}', f'--ps={SERVERS}', f'--backups={backups}']
+                   f'--workers={workers}', f'--ps={SERVERS}', f'--backups={backups}', *more]
         self.programs[worker] = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
 
     def kill(self, worker, with_server):
@@ -142,6 +152,20 @@ def test_no_cluster():
     out = subprocess.run([BUILD / 'examples' / 'replicas', '--steps=100'], cwd=ROOT, check=True, capture_output=True, text=True,
                          timeout=PATIENCE).stdout
     assert steps_of(out, 0) == 100 and accuracy(out) > 85
+
+
+@pytest.mark.parametrize('job', ['ps', 'worker'])
+def test_a_server_is_killed(cluster, tmp_path, job):
+    """A parameter server loses its variables: the chief restores them. A worker's has none."""
+    for worker in range(WORKERS):
+        cluster.start(worker, steps=600, more=[f'--directory={tmp_path}'])
+    cluster.wait_for_line(0, r'step 2\d\d')
+    cluster.restart_server(job, 0)
+    outputs = cluster.results()
+    assert accuracy(outputs[0]) > 90
+    assert 'servers were lost' in outputs[0]
+    assert steps_of(outputs[0], 0) > 400
+    assert (tmp_path / 'checkpoint').exists()
 
 
 @pytest.mark.parametrize('flags', [['--bogus'], ['--steps=0'], ['--workers=x'], ['--worker=1'], ['--workers=2', '--backups=2']])

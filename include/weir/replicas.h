@@ -9,7 +9,8 @@
 //   weir_node_t* init = weir_initializer(s);              // after the step was built
 //   …                                                     // finish the scope, open the session
 //   if (is_chief) check(weir_sync_replicas_lead(&sync, session, coordinator, 10000));
-//   check(weir_fit(session, sync.step, loss, NULL, .init = init, .start = sync.begin,
+//   check(weir_fit(session, sync.step, loss, NULL, .init = init,
+//                  .start = is_chief ? sync.chief_start : sync.begin,
 //                  .uninitialized = missing, .is_worker = !is_chief,
 //                  .global_step = sync.global_step, .saver = saver, …));  // until it is closed
 //
@@ -105,9 +106,11 @@ typedef struct weir_sync_replicas_t {
   weir_edge_t global_step;  // its value
 
   // For the chief: what weir_sync_replicas_lead runs.
-  weir_node_t* chief_begin;  // once: accumulators and queues learn the global step
+  weir_node_t* chief_begin;  // at first: accumulators and queues learn the global step
   weir_node_t* advance;      // each time: waits for gradients, updates, tells the workers
   weir_node_t* close;        // at the end: workers' steps are OUT_OF_RANGE from now on
+  // The chief's |begin|: |chief_begin| before it, since what was restored may have another step.
+  weir_node_t* chief_start;
 } weir_sync_replicas_t;
 
 typedef struct weir_sync_replicas_options_t {

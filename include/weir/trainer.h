@@ -38,8 +38,9 @@ typedef struct weir_fit_state_t {
 } weir_fit_state_t;
 
 typedef struct weir_fit_result_t {
-  int64_t step;  // taken in all
-  float loss;    // of the last step; NaN when none was taken
+  int64_t step;   // taken in all; or the global step
+  int64_t taken;  // by this loop
+  float loss;     // of the last step; NaN when none was taken
   float best_metric;
   int64_t best_step;
   weir_stop_t reason;

@@ -10,6 +10,7 @@ static const double kRedraw = 0.1;  // seconds: more often is only flicker
 void weir_progress_begin(weir_progress_t* p, const weir_fit_options_t* options, int64_t step,
                          double now) {
   *p = (weir_progress_t){.first = step,
+                         .shown_step = step,
                          .last = options->max_steps,
                          .item_name = options->item_name ? options->item_name : "items",
                          .every = options->log_every > 0 ? options->log_every : LOG_EVERY,
@@ -38,9 +39,12 @@ static void print_line(const weir_progress_t* p, int64_t step, float loss, doubl
 
 void weir_progress_show(weir_progress_t* p, int64_t step, float loss, double now) {
   if (p->is_quiet) return;
-  const bool is_due = p->is_terminal ? now - p->shown >= kRedraw : step % p->every == 0;
+  // A step counted by others, too, may pass the one at which a line is due.
+  const bool is_next = step / p->every != p->shown_step / p->every;
+  const bool is_due = p->is_terminal ? now - p->shown >= kRedraw : is_next;
   if (!is_due && !p->is_last) return;
   p->shown = now;
+  p->shown_step = step;
   if (p->is_terminal) fputs("\r", stdout);
   if (p->is_terminal && p->last > 0) print_bar(step < p->last ? step : p->last, p->last);
   print_line(p, step, loss, now - p->began);

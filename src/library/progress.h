@@ -10,6 +10,7 @@ typedef struct weir_progress_t {
   int64_t items;          // since the beginning
   const char* item_name;  // borrowed
   int64_t every;          // steps between lines
+  int64_t shown_step;     // of the last line
   double began, shown;    // seconds
   bool is_quiet;
   bool is_terminal;

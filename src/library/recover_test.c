@@ -105,7 +105,7 @@ static process_t* open_one_of(world_t* w, int worker, int workers) {
   p->loss = weir_square(s, p->x);
   p->global_step = weir_global_step(s);
   if (workers) p->sync = weir_sync_replicas(s, &sgd, p->loss, worker, workers);
-  p->start = p->sync.begin;
+  p->start = worker ? p->sync.begin : p->sync.chief_start;
   p->step = workers ? p->sync.step : weir_minimize(s, &sgd, p->loss, .global_step = p->global_step);
   p->missing = weir_uninitialized(s);
   p->saver = weir_saver_create(s);
@@ -276,9 +276,10 @@ static void test_synchronous(void** state) {
   assert_int_equal(chief->result.reason, WEIR_STOP_DATA);
   assert_true(chief->result.recoveries >= 1 && chief->result.is_resumed);
   assert_int_equal(chief->result.step, 24);
-  // A checkpoint may be of the midst of a step, and has x of the one after it then.
+  // A checkpoint may be of the midst of a step, and has x of the one after it then. Each beginning
+  // of the chief after its first leaves out a number.
   const float halvings = log2f(1024 / value_of(chief, chief->x));
-  assert_true(halvings == 24 || halvings == 25);
+  assert_true(halvings >= 20 && halvings <= 25);
   weir_coordinator_destroy(coordinator);
   close_process(worker);
   close_process(chief);

@@ -113,11 +113,12 @@ typedef struct wait_t {
   weir_edge_t queue, local;
 } wait_t;
 
-// As long as the token is not newer than the step that is done, and there are newer ones.
+// As long as the token is of the step that is done, or there are newer ones: later in the queue, if
+// not higher, since a checkpoint may have been restored.
 static weir_edge_t is_old(weir_scope_t* s, const weir_edge_t* token, void* user) {
   const wait_t* wait = user;
   weir_edge_t has_more = weir_greater(s, weir_queue_size_v2(s, wait->queue), weir_const_int(s, 0));
-  return weir_logical_or(s, weir_less_equal(s, *token, wait->local), has_more);
+  return weir_logical_or(s, weir_equal(s, *token, wait->local), has_more);
 }
 
 static void take_token(weir_scope_t* s, weir_edge_t* token, void* user) {
@@ -146,6 +147,13 @@ static weir_node_t* add_worker_step(const weir_sync_t* b) {
 static weir_node_t* add_worker_begin(const weir_sync_t* b) {
   return weir_assign_variable_op(weir_scope_name(b->scope, "begin"), b->local_step,
                                  weir_sync_read_step(b->clock, b->global_step.handle));
+}
+
+static weir_node_t* add_chief_start(const weir_sync_t* b, weir_node_t* chief_begin) {
+  if (weir_scope_status(b->scope)) return NULL;
+  weir_scope_t* after = weir_scope_after(b->clock, &chief_begin, 1);
+  return weir_assign_variable_op(weir_scope_name(b->scope, "chief_start"), b->local_step,
+                                 weir_sync_read_step(after, b->global_step.handle));
 }
 
 // ---- both ----
@@ -210,6 +218,7 @@ weir_sync_replicas_t weir_sync_replicas_with(weir_scope_t* scope, const weir_opt
   sync.begin = add_worker_begin(&b);
   sync.step = add_worker_step(&b);
   sync.chief_begin = weir_sync_chief_begin(&b);
+  sync.chief_start = add_chief_start(&b, sync.chief_begin);
   sync.advance = weir_sync_advance(&b, optimizer, &options->minimize);
   sync.close = weir_sync_close(&b);
   return weir_scope_status(scope) ? (weir_sync_replicas_t){0} : sync;

@@ -133,6 +133,7 @@ static weir_status_t* note_step(weir_loop_t* loop, const weir_tensor_t* global_s
   loop->step_before = loop->state.step;
   if (step > loop->state.step) loop->state.step = step;
   ++loop->taken;
+  ++loop->result.taken;
   loop->lost_since = loop->retry_pause = 0;
   loop->unready = 0;
   return NULL;
