@@ -109,7 +109,8 @@ typedef struct weir_sync_replicas_t {
   weir_node_t* chief_begin;  // at first: accumulators and queues learn the global step
   weir_node_t* advance;      // each time: waits for gradients, updates, tells the workers
   weir_node_t* close;        // at the end: workers' steps are OUT_OF_RANGE from now on
-  // The chief's |begin|: |chief_begin| before it, since what was restored may have another step.
+  // The chief's |begin|: |chief_begin| before it, since what was restored may have another step. A
+  // number is left out each time but the first.
   weir_node_t* chief_start;
 } weir_sync_replicas_t;
 
