@@ -182,6 +182,7 @@ static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int input, const 
                        "%s must be negative or less or equal to number of %s (%lld) got: %lld",
                        name, of, (long long)limit, (long long)*out_bound);
   }
+  *out_bound = (int32_t)*out_bound;  // as TensorFlow's loops take it
   return NULL;
 }
 
