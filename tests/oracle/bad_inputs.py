@@ -63,6 +63,7 @@ MEANT = {
     ('RaggedBincount', 'There must be as many weights'),  # TensorFlow reads past them
     ('RequantizePerChannel', 'input_min has incorrect size'),  # TensorFlow writes past its output, or leaves channels unwritten
     ('ParseSingleSequenceExample', '(not fully defined|not of one length)'),  # TensorFlow reads past the shapes, or takes none for one
+    ('ResourceSparseApply.*', 'var and grad must match in all dimensions'),  # TensorFlow reads a part of a gradient that has more
     ('ParallelConcat', "shape's first dimension is .*but there are"),  # TensorFlow leaves rows unwritten
     ('_FusedMatMul', 'fused argument . must be a vector of'),  # TensorFlow reads a part of it, or past it
     ('AdjustHue', 'input 1: value nan'),  # which number a NaN becomes as an int is the processor's affair

@@ -182,7 +182,6 @@ static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int input, const 
                        "%s must be negative or less or equal to number of %s (%lld) got: %lld",
                        name, of, (long long)limit, (long long)*out_bound);
   }
-  *out_bound = (int32_t)*out_bound;  // as TensorFlow's loops take it
   return NULL;
 }
 
@@ -202,6 +201,12 @@ static weir_status_t* band_part(weir_kernel_ctx_t* ctx) {
       .rows = in->dims[in->rank - 2], .columns = in->dims[in->rank - 1], .src = in->data};
   WEIR_TRY(read_bound(ctx, 1, "num_lower", "rows", band.rows, &band.lower));
   WEIR_TRY(read_bound(ctx, 2, "num_upper", "columns", band.columns, &band.upper));
+  const bool keeps_all =
+      (band.lower < 0 || band.lower == band.rows) && (band.upper < 0 || band.upper == band.columns);
+  if (!keeps_all) {  // TensorFlow's loops count in ints
+    band.lower = (int32_t)band.lower;
+    band.upper = (int32_t)band.upper;
+  }
   band.size = weir_dtype_size(weir_tensor_type(in));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));

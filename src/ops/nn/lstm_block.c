@@ -130,8 +130,7 @@ static weir_status_t* forward(weir_kernel_ctx_t* ctx, int first, bool is_v2) {
   int64_t length = 1;
   const bool has_peepholes = weir_attrs_bool(attrs, "use_peephole");
   WEIR_TRY(check_inputs(ctx, first, first > 0 || has_peepholes, &lstm));
-  WEIR_TRY(first > 0 ? read_length(ctx, lstm.steps, &length)
-                     : check_not_empty(ctx, has_peepholes));
+  WEIR_TRY(first > 0 ? read_length(ctx, lstm.steps, &length) : check_not_empty(ctx, has_peepholes));
   const int64_t dims[] = {lstm.steps, lstm.batch, lstm.cells};
   for (int i = 0; i < STATES; ++i) {
     WEIR_TRY(weir_kernel_output(ctx, i, first == 0 ? 2 : 3, first == 0 ? dims + 1 : dims,
@@ -167,8 +166,7 @@ static void zero(const weir_rnn_io_t* io, int i) {
 static weir_status_t* cell_grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_lstm_t lstm = {0};
   weir_rnn_io_t io = {.output_count = 5};
-  WEIR_TRY(
-      check_inputs(ctx, 0, weir_attrs_bool(weir_kernel_attrs(ctx), "use_peephole"), &lstm));
+  WEIR_TRY(check_inputs(ctx, 0, weir_attrs_bool(weir_kernel_attrs(ctx), "use_peephole"), &lstm));
   WEIR_TRY(check_states(ctx, 0, &lstm));
   const int64_t dims[] = {lstm.batch, lstm.cells}, gates[] = {lstm.batch, 4 * lstm.cells};
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, dims, &io.outputs[0]));
@@ -261,7 +259,11 @@ static weir_status_t* cell_grad_shape(weir_shape_ctx_t* ctx) {
   const int64_t gates = dims[1] < 0 || dims[1] > INT64_MAX / 4 ? -1 : 4 * dims[1];
   WEIR_TRY(weir_shape_set_dims(ctx, 0, 2, dims));
   WEIR_TRY(weir_shape_set_dims(ctx, 1, 2, (const int64_t[]){dims[0], gates}));
-  for (int i = 2; i < 5; ++i) WEIR_TRY(weir_shape_set_vector(ctx, i, dims[1]));
+  for (int i = 2; i < 5; ++i) {  // peepholes that are not used may have any size
+    const weir_shape_t* peephole = weir_shape_input(ctx, WCI + i - 2);
+    const int64_t size = peephole->rank == 1 ? peephole->dims[0] : -1;
+    WEIR_TRY(weir_shape_set_vector(ctx, i, size >= 0 ? size : dims[1]));
+  }
   return NULL;
 }
 

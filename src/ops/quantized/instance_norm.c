@@ -91,8 +91,8 @@ static void find_range(const state_t* self, const job_t* job, int64_t count, flo
   for (int64_t i = 0; i < count && !self->has_range; ++i) {
     const float low = normed(job, &job->channels[i], job->channels[i].low);
     const float high = normed(job, &job->channels[i], job->channels[i].high);
-    *min = low < *min ? low : *min;
-    *max = high > *max ? high : *max;
+    *min = i == 0 || low < *min ? low : *min;
+    *max = i == 0 || high > *max ? high : *max;
   }
   if (*max - *min < self->separation) *max = *min + self->separation;
 }
@@ -123,7 +123,8 @@ static weir_status_t* norm_cpu(weir_kernel_ctx_t* ctx) {
   weir_pool_for(pool, count, 3.0 * (double)job.pixels, find_channels, &job);
   find_range(self, &job, count, &min, &max);
   job.to = weir_quantize_in(WEIR_DTYPE_QUINT8, min, max);
-  weir_pool_for(pool, in->count / WEIR_MAX(job.depth, 1), 2.0 * (double)job.depth, run_pixels, &job);
+  weir_pool_for(pool, in->count / WEIR_MAX(job.depth, 1), 2.0 * (double)job.depth, run_pixels,
+                &job);
   weir_free(job.channels);
   return quantized_set_bounds(ctx, min, max);
 }
