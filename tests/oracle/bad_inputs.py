@@ -67,6 +67,7 @@ MEANT = {
     ('ParallelConcat', "shape's first dimension is .*but there are"),  # TensorFlow leaves rows unwritten
     ('_FusedMatMul', 'fused argument . must be a vector of'),  # TensorFlow reads a part of it, or past it
     ('AdjustHue', 'input 1: value nan'),  # which number a NaN becomes as an int is the processor's affair
+    ('LRN(Grad)?', 'attribute (alpha|bias): is -1.0.*elements differ'),  # sums cancel out: rounding decides
     ('MatrixLogarithm', 'elements differ'),  # of singular matrices, which have none: rounding decides
     ('QuantizedResizeBilinear', 'elements differ.*qint32'),  # TensorFlow's NEON rounds otherwise than its portable code
 }

@@ -174,7 +174,7 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   int64_t rows = 0;
   weir_tensor_t* y = NULL;
   WEIR_TRY(check_shapes(ctx, &rows));
-  if (rows == 0 && !s->is_sparse) return make_outputs(ctx, NULL, NULL, 0, 0, &y);
+  if (rows == 0) return make_outputs(ctx, NULL, NULL, 0, 0, &y);
   entry_t* entries = weir_alloc_array((size_t)ids->count + 1, sizeof(entry_t));
   int64_t* starts = weir_alloc_array((size_t)ids->count + 1, sizeof(int64_t));
   int64_t* counts = weir_alloc_array((size_t)x->dims[0] + 1, sizeof(int64_t));

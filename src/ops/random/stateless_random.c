@@ -38,7 +38,9 @@ static weir_status_t* read_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox
         "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
         weir_tensor_shape_text(key, text));
   }
-  if (counter->rank != 1 || counter->dims[0] < (id == ALG_THREEFRY ? 1 : 2)) {
+  // TensorFlow asks for as many elements as the number of an algorithm that it does not know.
+  const int64_t needed = id == ALG_PHILOX || id == ALG_AUTO ? 2 : id;
+  if (counter->rank != 1 || counter->dims[0] < needed) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "counter must be a vector with length at least %lld; got shape: %s. (Note that "
@@ -46,7 +48,7 @@ static weir_status_t* read_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox
         (long long)id, weir_tensor_shape_text(counter, text));
   }
   const uint64_t k = WEIR_TENSOR_DATA(key, const uint64_t)[0];
-  const uint64_t low = WEIR_TENSOR_DATA(counter, const uint64_t)[0];
+  const uint64_t low = counter->count > 0 ? WEIR_TENSOR_DATA(counter, const uint64_t)[0] : 0;
   const uint64_t high = counter->count > 1 ? WEIR_TENSOR_DATA(counter, const uint64_t)[1] : 0;
   *out_philox = (weir_philox_t){
       .counter = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)},
