@@ -449,6 +449,8 @@ def turns(check, rng):
     check('Roll', [x, ints(1, 2, 3), ints(0, 0, 2)])
     check('Roll', [x, ints(1, 2, 1), ints(0, 1, 2)])
     check('Roll', [x, ints(1, 2), ints(0)])
+    for shift in (2 ** 32 + 1, 2 ** 63 - 1, -2 ** 63):  # TensorFlow takes shifts and axes as ints
+        check('Roll', [x, np.int64(shift), np.int64(2 ** 32)])
     check('Roll', [np.float32(1), np.int32(1), np.int32(0)])
     check('Roll', [np.zeros((0, 2), np.float32), np.int32(1), np.int32(0)])
     for a, b in (((3, 1), (3, 4)), ((), (2, 2)), ((1,), ()), ((2,), (3,)), ((1, 1, 2), (5, 3, 2)), ((0,), (2, 0)),
@@ -533,6 +535,8 @@ def diagonals(check, rng):
     for lower in (-1, 0, 1, 4, 5):
         for upper in (-1, 0, 2, 3, 4):
             check('MatrixBandPart', [make(rng, np.float32, (4, 3)), np.int32(lower), np.int32(upper)])
+    for lower, upper in ((-2 ** 63, 0), (1, -2 ** 63), (-2 ** 63, -1)):
+        check('MatrixBandPart', [np.ones((3, 4), np.float32), np.int64(lower), np.int64(upper)])
     check('MatrixBandPart', [ints(1), np.int32(0), np.int32(0)])
     check('MatrixDiagPart', [make(rng, np.float32, (4, 2))])
     check('MatrixDiag', [np.float32(1)])

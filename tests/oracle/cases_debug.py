@@ -39,6 +39,8 @@ def debug(check, rng):
     for name in ('', 'a', 'a:b', 'a:1:2', 'a:'):
         check('DebugNanCount', [x], {'tensor_name': name}, tf_shape_differs=True)
         check('DebugNumericSummary', [x], {'tensor_name': name})
+    for op in ('DebugIdentity', 'DebugNanCount', 'DebugNumericSummary'):
+        check(op, [x], {'tensor_name': 'a:0', 'gated_grpc': True}, tf_shape_differs=True)
     check('DebugGradientRefIdentity', [ref(x)])  # pylint: disable=undefined-variable  # set by the oracle
 
 

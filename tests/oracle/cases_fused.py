@@ -105,6 +105,8 @@ def rows(check, rng):
             check('_ParallelConcatUpdate', [np.zeros((3, 4), dtype), normal(rng, (1, 4)).astype(dtype)], {'loc': at})
     check('_ParallelConcatUpdate', [np.zeros((3, 4), np.float32), normal(rng, (1, 3))], {'loc': 0})
     check('_ParallelConcatUpdate', [np.zeros((3, 4), np.float32), normal(rng, (1, 4))], {'loc': 3})
+    for at in (-1, -5):
+        check('_ParallelConcatUpdate', [np.zeros((3, 4), np.float32), np.ones((1, 4), np.float32)], {'loc': at})
 
 
 def cases(check, rng):

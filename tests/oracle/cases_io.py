@@ -134,7 +134,7 @@ def media_cases(check, rng):
         check('AudioSummaryV2', ['t', sound, np.float32(100)], {'max_outputs': 4})
     sound = np.float32([[1, -1, 0.99999, -2, 3, 1 / 65536, 0.5 / 65536, np.inf, -np.inf]])
     check('AudioSummaryV2', ['t', sound, np.float32(1e5)])
-    for rate in (0, -1, np.nan):
+    for rate in (0, -1, np.nan, [100], [[100]], [100, 100], []):
         check('AudioSummaryV2', ['t', sound, np.float32(rate)])
     check('AudioSummaryV2', ['t', sound[0], np.float32(1)])
     check('AudioSummaryV2', ['t', sound[None, None], np.float32(1)])

@@ -377,6 +377,9 @@ def segments(check, rng):
             check('DenseBincount', [ids, np.int32(5), np.zeros((0,), dtype)], {'binary_output': binary_output})
             check('DenseBincount', [np.int64([[1, 1, 3], [0, 7, 2]]), np.int64(5), np.zeros((0,), dtype)], {'binary_output': binary_output})
         check('DenseBincount', [np.int64([[1, 1, 3], [0, 7, 2]]), np.int64(5), make(rng, dtype, (2, 3))])
+    for shape in ((1, 4), (2, 2), (3,)):
+        for op in ('Bincount', 'DenseBincount'):
+            check(op, [np.int32([1, 1, 3, 0]), np.int32(5), np.ones(shape, np.float32)])
     check('Bincount', [np.int32([1, -1]), np.int32(5), np.zeros((0,), np.float32)])
     check('DenseBincount', [np.int32([1, -1]), np.int32(5), np.zeros((0,), np.float32)])
 

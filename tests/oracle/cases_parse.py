@@ -96,6 +96,9 @@ def cases(check, rng):
         run(check, bad, sparse=[(b'a', INT)])
     run(check, strings([b'']), sparse=[(b'a', INT)], ragged=[(b'r', FLOAT, tf.int32)])
     run(check, b'', sparse=[(b'a', INT)], ragged=[(b'r', FLOAT, tf.int32)])
+    for keys in (np.array(b'a', object), strings([b'a']).reshape(1, 1), strings([b'a', b'b'])):
+        check('ParseExampleV2', [good, strings([]), keys, strings([]), strings([]).reshape(0, 2)],
+              {'num_sparse': 1, 'sparse_types': [tf.int64], 'Tdense': [], 'dense_shapes': [], 'ragged_value_types': [], 'ragged_split_types': []})
     run(check, good.reshape(1, 1), sparse=[(b'a', INT)])
     run(check, good, sparse=[(b'a', INT)], names=[b'n'])
     run(check, good, sparse=[(b'a', INT)], names=[b'n', b'm'])

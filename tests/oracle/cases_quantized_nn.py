@@ -98,6 +98,8 @@ def instance_norm(check, rng):
             check('QuantizedInstanceNorm', [x, *bounds])
             check('QuantizedInstanceNorm', [x, *bounds], {'output_range_given': True, 'given_y_min': -1.0, 'given_y_max': 0.75})
         check('QuantizedInstanceNorm', [x, *bounds], {'min_separation': 30.0, 'variance_epsilon': 0.5})
+    for given in (False, True):
+        check('QuantizedInstanceNorm', [x[:, :0], LOW, HIGH], {'output_range_given': given, 'given_y_min': -1.0, 'given_y_max': 0.75})
     check('QuantizedInstanceNorm', [x, HIGH, LOW])
     check('QuantizedInstanceNorm', [x, TWO, HIGH])
     check('QuantizedInstanceNorm', [x, LOW, TWO])

@@ -130,6 +130,8 @@ def counts(check, rng):
                     check('RaggedBincount', [s, v, index(7), w], {'binary_output': binary})
                     check('RaggedBincount', [s, v, index(3), w], {'binary_output': binary})
                     check('RaggedCountSparseOutput', [s, v, w], {'binary_output': binary, 'output_type': t})
+    for shape, binary in (((5,), False), ((2, 4), False), ((1,), True)):
+        check('RaggedBincount', [np.array([0, 1, 4], I64), np.int32([1, 0, 2, 2]), np.int32(3), np.ones(shape, np.float32)], {'binary_output': binary})
     base = {'binary_output': False, 'output_type': np.float32}
     none = np.zeros(0, np.float32)
     s, v = np.array([0, 2, 2, 5], I64), np.array([1, 1, 4, 0, 2], I64)

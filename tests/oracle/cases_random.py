@@ -43,6 +43,8 @@ def stateless(check):
             inputs[i] = bad
             # TensorFlow reads past a counter that is too short.
             check(op + 'V2', inputs, {'dtype': np.float32}, exact=True, weir_only_fails=i == 2 and len(bad) < 2)
+        check(op + 'V2', [np.array([0], np.int32), *good[1:3], np.int32(0)], {'dtype': np.float32})  # nothing is drawn by any algorithm
+        check(op + 'V2', [np.array([0], np.int32), *good[1:3], np.int32(7)], {'dtype': np.float32})
     for dtype in (np.int32, np.int64):
         info = np.iinfo(dtype)
         for low, high in ((0, 10), (-7, 5), (info.min, info.max), (3, 3)):

@@ -32,6 +32,9 @@ def lstm_cells(check, rng):
         if at != 4:
             check('LSTMBlockCellGrad', bad + states, {'use_peephole': True})
     check('LSTMBlockCell', [*inputs[:4], draw(rng, dtype, 6), *inputs[5:]])
+    unused = [*inputs[:4], np.zeros(0, dtype), np.zeros(6, dtype), np.zeros(1, dtype), inputs[7]]
+    check('LSTMBlockCell', unused)
+    check('LSTMBlockCellGrad', unused + states, {'use_peephole': False}, tf_shape_differs=True)
     for at in range(8):
         for shape in ((3, 5), (2, 4)):
             check('LSTMBlockCellGrad', [*inputs, *states[:at], draw(rng, dtype, *shape), *states[at + 1:]], {'use_peephole': True})

@@ -53,6 +53,10 @@ def weighted(check, rng):
     fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], num_reserved_ids=2, range_max=6)
     fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], num_shards=2, shard=1, range_max=2)
     fixed([[0, 1]], [1.0, 2.0, 3.0, 4.0], num_shards=2, shard=1, range_max=2)
+    for reserved in (1, 2, 3):
+        for shard in (0, 1):
+            for most in (2, 3):
+                fixed([[0, 1]], [1.0, 2.0, 3.0, 4.0], num_shards=2, shard=shard, range_max=most, num_reserved_ids=reserved)
     fixed([[1, 2]], [1.0, 2.0, 3.0, 4.0], range_max=5)
     fixed([[1, 9]], [1.0, 2.0, 3.0, 4.0])
     fixed([1, 2], [1.0, 2.0, 3.0, 4.0])

@@ -98,6 +98,9 @@ def slices(check, rng):
         for index in (i32, np.int64):
             each(numbers(rng, dtype, (4, 5)), [1, 0], [3, 5], [1, 2], numbers(rng, dtype, (2, 3)), {}, index)
     each(strings(4, 2), [3], [0], [-2], strings(2, 2), {})
+    for shape in ((1, 2, 3), (1, 1, 2, 1), (2, 1, 3), (2, 2, 3)):
+        each(np.zeros((4, 5), np.float32), [1, 0], [3, 5], [1, 2], np.arange(np.prod(shape), dtype=np.float32).reshape(shape), {})
+    each(np.zeros(4, np.float32), [1], [2], [1], np.ones((1, 1), np.float32), {'shrink_axis_mask': 1})
     x = rng.standard_normal((4, 5, 3))
     shapes = {0: (2, 2, 3), 1: (3, 2, 3), 2: (3, 4, 3), 3: (2, 3), 4: (1, 2, 5, 3), 5: (4, 5, 2)}
     for k, mask in enumerate(masks):

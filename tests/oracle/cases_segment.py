@@ -65,7 +65,8 @@ def backward(check, rng, op):
         check(op, [make(rng, dtype, (0, 3)), np.zeros((0,), np.int32), np.zeros((0,), np.int32), np.int32(4)], shapes_only=True)
     x = make(rng, np.float32, (3, 2))
     for indices, ids, rows in (([0, 4], [0, 1], 4), ([0, -1], [0, 1], 4), ([0, 1], [0, 3], 4), ([0, 1], [-1, 0], 4),
-                               ([0, 1, 2], [0, 1], 4), ([[0, 1]], [[0, 1]], 4), ([0, 1], [0, 1], [4]), ([0, 1], [0, 1], -1)):
+                               ([0, 1, 2], [0, 1], 4), ([[0, 1]], [[0, 1]], 4), ([0, 1], [0, 1], [4]), ([0, 1], [0, 1], -1),
+                               ([0, 1], [0, 1], 0)):
         check(op, [x, np.int32(indices), np.int32(ids), np.int32(rows)])
     check(op, [np.float32(1), np.int32([0]), np.int32([0]), np.int32(1)])
 

@@ -230,6 +230,8 @@ def dense_matmul(check, rng):
     check('SparseTensorDenseMatMul', sparse(rng, np.float32, (4, 5, 2), 0.3) + [dense(rng, np.float32, (5, 3))])
     i, v, s = sparse(rng, np.float64, (4, 5))
     check('SparseTensorDenseMatMul', [i[[0, 0, 1, 1]], v[:4], s, dense(rng, np.float64, (5, 3))])
+    check('SparseTensorDenseMatMul', [i, v, np.array([0, 5], I64), np.ones((5, 3))])  # indices are not looked at
+    check('SparseTensorDenseMatMul', [i, v, np.array([2, 5], I64), np.ones((5, 0))])
     x = dense(rng, np.float64, (5, 3))
     x[1] = np.nan
     check('SparseTensorDenseMatMul', [i, v, s, x], name='specials')

@@ -59,6 +59,17 @@ def one(check, rng, name, dtype, attrs, wrap, is_sparse, shape=(6, 3), rows=(4, 
     check(op, inputs, attrs, **LOOSE.get(dtype, dict(rtol=1e-10, atol=1e-12)))
 
 
+def longer_rows(check):
+    """Gradients with more dimensions than the variable, of one element each."""
+    for shape, grad in (((4,), (2, 1)), ((4, 3), (2, 3, 1)), ((4, 3), (2, 1, 3))):
+        rows, values = np.array([3, 1], np.int32), np.linspace(-1, 1, int(np.prod(grad)), dtype=np.float32).reshape(grad)
+        slot = lambda: resource(np.full(shape, 0.5, np.float32))
+        rate = np.float32(0.25)
+        check('ResourceSparseApplyMomentum', [slot(), slot(), rate, values, rows, rate], rtol=1e-6)
+        check('ResourceSparseApplyFtrl', [slot(), slot(), slot(), values, rows, rate, rate, rate, np.float32(-0.5)], rtol=1e-5)
+        check('ResourceSparseApplyAdagrad', [slot(), slot(), rate, values, rows], rtol=1e-6)
+
+
 def proximal(check, rng):
     """Thresholds: off, negative, above every value; rows of one element; large steps."""
     for dtype in WIDE:
@@ -216,6 +227,7 @@ def cases(check, rng):
         check('ResourceApplyFtrl', [resource(x), resource(x * 2), resource(x * 3), x * 4] +
               [np.float32(s) for s in (0.1, 0.2, 0.3, power)], rtol=1e-5)
     proximal(check, rng)
+    longer_rows(check)
     signs(check)
     odd_values(check)
     mismatches(check)

@@ -183,4 +183,15 @@ static inline weir_status_t* array_check_tensor_name(weir_view_t name) {
                      (int)(end - colon - 1), colon + 1);
 }
 
+// Whether a debug op gives a vector without elements: its gates are at its debug URLs, and it has
+// none of those.
+static inline bool array_is_gated_off(weir_attrs_t attrs) {
+  return weir_attrs_bool(attrs, "gated_grpc");
+}
+
+static inline weir_status_t* array_gated_off(weir_kernel_ctx_t* ctx) {
+  weir_tensor_t* out = NULL;
+  return weir_kernel_output(ctx, 0, 1, (const int64_t[]){0}, &out);
+}
+
 #endif  // WEIR_OPS_ARRAY_COMMON_H_

@@ -7,11 +7,17 @@ static weir_status_t* debug_identity_shape(weir_shape_ctx_t* ctx) {
   return array_pass_value(ctx, 0, 0);
 }
 
+static weir_status_t* gated_identity_shape(weir_shape_ctx_t* ctx) {
+  if (array_is_gated_off(weir_shape_attrs(ctx))) return weir_shape_set_vector(ctx, 0, 0);
+  return debug_identity_shape(ctx);
+}
+
 static weir_status_t* debug_identity_cpu(weir_kernel_ctx_t* ctx) {
   if (weir_attrs_list(weir_kernel_attrs(ctx), "debug_urls")->count > 0) {
     return WEIR_STATUS(UNIMPLEMENTED, "%s: debug_urls are not supported", ctx->node->name);
   }
   WEIR_TRY(array_check_tensor_name(weir_attrs_string(weir_kernel_attrs(ctx), "tensor_name")));
+  if (array_is_gated_off(weir_kernel_attrs(ctx))) return array_gated_off(ctx);
   weir_kernel_pass(ctx, 0, 0);
   return NULL;
 }
@@ -48,7 +54,7 @@ const weir_op_module_t weir_ops_array_debug_identity = {
          .outputs = "output: T",
          .flags = WEIR_OP_VIEW | WEIR_OP_UNINITIALIZED_INPUT | WEIR_OP_CHEAP,
          .summary = "Returns its input.",
-         .infer_shape = debug_identity_shape,
+         .infer_shape = gated_identity_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = debug_identity_cpu)},
         {.name = "DebugIdentityV2",
          .attrs =

@@ -59,6 +59,7 @@ static weir_status_t* nan_count_cpu(weir_kernel_ctx_t* ctx) {
   tally_t t;
   WEIR_TRY(check_urls(ctx));
   WEIR_TRY(array_check_tensor_name(weir_attrs_string(weir_kernel_attrs(ctx), "tensor_name")));
+  if (array_is_gated_off(weir_kernel_attrs(ctx))) return array_gated_off(ctx);
   WEIR_TRY(tally(in, 0, 0, &t));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, (const int64_t[]){1}, &out));
   WEIR_TENSOR_DATA(out, int64_t)[0] = t.nan;
@@ -83,6 +84,7 @@ static weir_status_t* summary_cpu(weir_kernel_ctx_t* ctx) {
   tally_t t;
   WEIR_TRY(check_urls(ctx));
   WEIR_TRY(array_check_tensor_name(weir_attrs_string(attrs, "tensor_name")));
+  if (array_is_gated_off(attrs)) return array_gated_off(ctx);
   WEIR_TRY(tally(in, (double)weir_attrs_float(attrs, "lower_bound"),
                  (double)weir_attrs_float(attrs, "upper_bound"), &t));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, (const int64_t[]){14 + in->rank}, &out));
@@ -111,7 +113,9 @@ static weir_status_t* summary_cpu(weir_kernel_ctx_t* ctx) {
 }
 
 // TensorFlow's says a scalar, which its kernel does not give.
-static weir_status_t* one_shape(weir_shape_ctx_t* ctx) { return weir_shape_set_vector(ctx, 0, 1); }
+static weir_status_t* nan_count_shape(weir_shape_ctx_t* ctx) {
+  return weir_shape_set_vector(ctx, 0, array_is_gated_off(weir_shape_attrs(ctx)) ? 0 : 1);
+}
 
 // ---- DebugNumericSummaryV2 ----
 
@@ -215,7 +219,7 @@ const weir_op_module_t weir_ops_array_debug_summary = {
          .outputs = "output: int64",
          .flags = WEIR_OP_UNINITIALIZED_INPUT,
          .summary = "How many elements are not a number.",
-         .infer_shape = one_shape,
+         .infer_shape = nan_count_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = nan_count_cpu,
                                     .types = "T: bfloat16, double, float, half, int16, int32, "
                                              "int64, int8, uint16, uint32, uint64, uint8")},

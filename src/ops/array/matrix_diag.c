@@ -201,6 +201,12 @@ static weir_status_t* band_part(weir_kernel_ctx_t* ctx) {
       .rows = in->dims[in->rank - 2], .columns = in->dims[in->rank - 1], .src = in->data};
   WEIR_TRY(read_bound(ctx, 1, "num_lower", "rows", band.rows, &band.lower));
   WEIR_TRY(read_bound(ctx, 2, "num_upper", "columns", band.columns, &band.upper));
+  const bool keeps_all =
+      (band.lower < 0 || band.lower == band.rows) && (band.upper < 0 || band.upper == band.columns);
+  if (!keeps_all) {  // TensorFlow's loops count in ints
+    band.lower = (int32_t)band.lower;
+    band.upper = (int32_t)band.upper;
+  }
   band.size = weir_dtype_size(weir_tensor_type(in));
   weir_tensor_t* out = NULL;
   WEIR_TRY(weir_kernel_forward(ctx, 0, 0, in->rank, in->dims, &out));

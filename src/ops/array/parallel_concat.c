@@ -68,16 +68,17 @@ static weir_status_t* start_cpu(weir_kernel_ctx_t* ctx) {
 // Writes into memory that others hold: what reads it waits for every row by control edges.
 static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *value = weir_kernel_input(ctx, 0), *row = weir_kernel_input(ctx, 1);
-  const int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");
+  int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");  // from the end where negative
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (value->rank < 1 || !is_row_of(row, value->rank, value->dims)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "value and update shape doesn't match: %s vs. %s",
                        weir_tensor_shape_text(value, b), weir_tensor_shape_text(row, a));
   }
-  if (at < 0 || at >= value->dims[0]) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "loc %lld is not in [0, %lld)", (long long)at,
-                       (long long)value->dims[0]);
+  if (at >= value->dims[0] || value->dims[0] == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "0th dimension of value = %lld is less than loc=%lld",
+                       (long long)value->dims[0], (long long)at);
   }
+  if (at < 0) at = (at % value->dims[0] + value->dims[0]) % value->dims[0];
   const weir_dtype_t dtype = weir_tensor_type(value);
   char* dst = (char*)value->data + (size_t)(at * row->count) * weir_dtype_size(dtype);
   WEIR_TRY(weir_move_copy(weir_kernel_pool(ctx), dtype, row->data, dst, row->count));

@@ -27,13 +27,13 @@ static weir_status_t* read_shifts(const weir_kernel_ctx_t* ctx, int64_t* shifts)
   }
   memset(shifts, 0, (size_t)in->rank * sizeof(*shifts));
   for (int64_t i = 0; i < axis->count; ++i) {
-    int64_t value = weir_tensor_int_at(axis, i);
+    const int32_t value = (int32_t)weir_tensor_int_at(axis, i);  // as TensorFlow takes both
     int64_t at = value < 0 ? value + in->rank : value;
     if (at < 0 || at >= in->rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "axis %lld is out of range", (long long)value);
+      return WEIR_STATUS(INVALID_ARGUMENT, "axis %d is out of range", (int)value);
     }
     int64_t size = WEIR_MAX(in->dims[at], 1);
-    int64_t step = weir_tensor_int_at(shift, i) % size;
+    int64_t step = (int32_t)weir_tensor_int_at(shift, i) % size;
     shifts[at] = (shifts[at] + step + size) % size;
   }
   return NULL;

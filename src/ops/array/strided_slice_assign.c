@@ -48,11 +48,12 @@ static weir_status_t* read_spec(const weir_kernel_ctx_t* ctx, spec_values_t* val
   return NULL;
 }
 
+// A value may have more dimensions than the slice: |lead| is then negative, and they must be 1.
 static bool can_broadcast(const weir_tensor_t* value, const weir_strided_slice_t* slice) {
   int lead = slice->out_rank - value->rank;
-  if (lead < 0) return false;
   for (int i = 0; i < value->rank; ++i) {
-    if (value->dims[i] != 1 && value->dims[i] != slice->out_dims[lead + i]) return false;
+    if (value->dims[i] == 1) continue;
+    if (lead + i < 0 || value->dims[i] != slice->out_dims[lead + i]) return false;
   }
   return true;
 }
@@ -88,8 +89,9 @@ static weir_status_t* put(const weir_kernel_ctx_t* ctx, const weir_strided_slice
   }
   int64_t stride = 1;
   for (int i = value->rank - 1; i >= 0; --i) {  // new axes and repeated ones keep a stride of 0
+    if (value->dims[i] == 1) continue;
     int axis = slice->out_axis[slice->out_rank - value->rank + i];
-    if (axis >= 0 && value->dims[i] != 1) box[axis].src_stride = stride;
+    if (axis >= 0) box[axis].src_stride = stride;
     stride *= value->dims[i];
   }
   return weir_kernel_move_box(ctx, dtype, slice->rank, box, value->data,

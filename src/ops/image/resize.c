@@ -41,7 +41,15 @@ weir_status_t* weir_resize_shape(weir_shape_ctx_t* ctx) {
 }
 
 weir_status_t* weir_resize_grad_shape(weir_shape_ctx_t* ctx) {
-  return weir_shape_set(ctx, 0, weir_shape_input(ctx, 1));
+  const weir_shape_t *dy = weir_shape_input(ctx, 0), *image = weir_shape_input(ctx, 1);
+  if (dy->rank != 4 || image->rank != 4) return weir_shape_set(ctx, 0, image);
+  int64_t dims[4];
+  for (int i = 0; i < 4; ++i) dims[i] = image->dims[i];
+  // Kernels make as many images and channels as |dy| has, where the original image has others.
+  for (int i = 0; i < 4; i += 3) {
+    if (dy->dims[i] >= 0 && dims[i] >= 0 && dy->dims[i] != dims[i]) dims[i] = -1;
+  }
+  return weir_shape_set_dims(ctx, 0, 4, dims);
 }
 
 weir_status_t* weir_resize_grad(weir_grad_ctx_t* g, const char* op) {

@@ -77,11 +77,7 @@ static weir_status_t* take_keys(const weir_kernel_ctx_t* ctx, int input, const c
                                 const char* types, weir_view_t** keys) {
   const weir_tensor_t* tensor = weir_kernel_input(ctx, input);
   const int64_t expected = (int64_t)list_count(ctx, types);
-  char text[WEIR_SHAPE_TEXT_SIZE];
   if (input == 3) types = "dense_types";
-  if (tensor->rank != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expected %s to be a vector, got shape: %s", name,
-                       weir_tensor_shape_text(tensor, text));
   if (tensor->count != expected)
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected len(%s) == len(%s), got: %lld vs. %lld", name,
                        types, (long long)tensor->count, (long long)expected);
@@ -247,8 +243,6 @@ static weir_status_t* set_shapes(weir_shape_ctx_t* ctx, const weir_shape_t* seri
 static weir_status_t* v2_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* serialized = weir_shape_input(ctx, 0);
   WEIR_TRY(weir_shape_at_most(ctx, serialized, 1));
-  for (int i = 2; i <= 4; ++i)
-    WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, i), 1, NULL));
   WEIR_TRY(check_lists(weir_shape_attrs(ctx)));
   return set_shapes(ctx, serialized);
 }

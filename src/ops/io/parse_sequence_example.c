@@ -125,12 +125,11 @@ static weir_status_t* parse_v1(weir_kernel_ctx_t* ctx, weir_sequences_plan_t* pl
   return parse_to_outputs(ctx, plan, weir_kernel_input(ctx, 1));
 }
 
-// ---- ParseSequenceExampleV2: keys are vectors ----
+// ---- ParseSequenceExampleV2: keys are vectors, or of another shape with as many ----
 
 static weir_status_t* put_vector_keys(const weir_kernel_ctx_t* ctx, int input, const char* name,
                                       int64_t expected, weir_view_t** at) {
   const weir_tensor_t* keys = weir_kernel_input(ctx, input);
-  WEIR_TRY(expect_rank(keys, 1, name));
   if (keys->count != expected)
     return WEIR_STATUS(INVALID_ARGUMENT, "Expected len(%s) == %lld, got: %lld", name,
                        (long long)expected, (long long)keys->count);
@@ -157,7 +156,6 @@ static weir_status_t* parse_v2(weir_kernel_ctx_t* ctx, weir_sequences_plan_t* pl
   WEIR_TRY(check_batch(ctx));
   WEIR_TRY(put_set_keys(ctx, 2, context_names, &plan->context, lists->context_keys));
   WEIR_TRY(put_set_keys(ctx, 5, list_names, &plan->lists, lists->list_keys));
-  WEIR_TRY(expect_rank(missing, 1, "feature_list_dense_missing_assumed_empty"));
   if (missing->count != plan->lists.dense_count)
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Expected len(feature_list_dense_missing_assumed_empty to match "

@@ -15,7 +15,7 @@ static weir_status_t* refuse(weir_view_t source) {
 
 static weir_status_t* load_file(weir_view_t source, weir_descriptors_t** out) {
   weir_strbuf_t bytes = {0};
-  if (source.size == 0 || memchr(source.data, '\0', source.size)) return refuse(source);
+  if (memchr(source.data, '\0', source.size)) return refuse(source);
   char* path = weir_strndup(source.data, source.size);
   if (!path) return weir_out_of_memory();
   weir_status_t* status = weir_fs_read_all(path, &bytes);
@@ -33,7 +33,8 @@ static weir_status_t* load_file(weir_view_t source, weir_descriptors_t** out) {
 static weir_status_t* load(weir_view_t source, weir_descriptors_t** out) {
   static const char kBytes[] = "bytes://";
   weir_status_t* status = NULL;
-  if (weir_view_is(source, "local://")) return weir_descriptors_create_local(out);
+  if (source.size == 0 || weir_view_is(source, "local://"))
+    return weir_descriptors_create_local(out);
   const bool has_bytes = weir_view_starts_with(source, kBytes);
   if (has_bytes) {
     const size_t skip = sizeof kBytes - 1;

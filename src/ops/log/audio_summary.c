@@ -109,9 +109,10 @@ static weir_status_t* read_rate(const weir_kernel_ctx_t* ctx, float* out_rate) {
     return NULL;
   }
   const weir_tensor_t* rate = weir_kernel_input(ctx, 2);
-  if (rate->rank != 0) {
+  if (rate->count != 1) {
     char text[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT, "sample_rate must be a scalar, got shape %s",
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "sample_rate must be rank-0 or contain a single value, got shape %s",
                        weir_tensor_shape_text(rate, text));
   }
   *out_rate = *WEIR_TENSOR_DATA(rate, float);

@@ -47,13 +47,6 @@ static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t
   const weir_tensor_t* ids = weir_kernel_input(ctx, 0);
   const weir_tensor_t* weights = weir_kernel_input(ctx, 2);
   weir_dtype_t dtype = weir_tensor_type(weights);
-  if (weights->count > 0 && !weir_tensor_same_shape(weights, ids)) {
-    char a[WEIR_SHAPE_TEXT_SIZE];
-    char b[WEIR_SHAPE_TEXT_SIZE];
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "If weights are passed, they must have the same shape (%s) as arr (%s)",
-                       weir_tensor_shape_text(weights, a), weir_tensor_shape_text(ids, b));
-  }
   char one[16];
   const double one_value = 1;
   WEIR_TRY(weir_cast_elements(dtype, one, WEIR_DTYPE_DOUBLE, &one_value, 1));
@@ -78,6 +71,10 @@ static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t
 static weir_status_t* bincount_cpu(weir_kernel_ctx_t* ctx) {
   int64_t size = 0;
   WEIR_TRY(read_size(ctx, &size));
+  const int64_t weights = weir_kernel_input(ctx, 2)->count;
+  if (weights > 0 && weights != weir_kernel_input(ctx, 0)->count) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Input indices and weights must have the same size.");
+  }
   return count_rows(ctx, false, 1, 1, &size);
 }
 
@@ -85,8 +82,16 @@ static weir_status_t* dense_bincount_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 0);
   if (ids->rank > 2)
     return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at most rank 2 but is rank %d", ids->rank);
+  const weir_tensor_t* weights = weir_kernel_input(ctx, 2);
   int64_t size = 0;
   WEIR_TRY(read_size(ctx, &size));
+  if (weights->count > 0 && !weir_tensor_same_shape(weights, ids)) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which "
+                       "case it acts as all weights equal to 1. Received %s",
+                       weir_tensor_shape_text(weights, text));
+  }
   int64_t rows = ids->rank == 2 ? ids->dims[0] : 1;
   const int64_t dims[] = {rows, size};
   int rank = ids->rank == 2 ? 2 : 1;

@@ -172,12 +172,13 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* x = weir_kernel_input(ctx, 0);
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
   int64_t rows = 0;
+  weir_tensor_t* y = NULL;
   WEIR_TRY(check_shapes(ctx, &rows));
+  if (rows == 0) return make_outputs(ctx, NULL, NULL, 0, 0, &y);
   entry_t* entries = weir_alloc_array((size_t)ids->count + 1, sizeof(entry_t));
   int64_t* starts = weir_alloc_array((size_t)ids->count + 1, sizeof(int64_t));
   int64_t* counts = weir_alloc_array((size_t)x->dims[0] + 1, sizeof(int64_t));
   int64_t runs = 0;
-  weir_tensor_t* y = NULL;
   weir_status_t* status = !entries || !starts || !counts ? weir_out_of_memory() : NULL;
   if (!status) status = plan_rows(ctx, rows, entries, starts, counts, &runs);
   if (!status) status = make_outputs(ctx, entries, starts, runs, rows, &y);

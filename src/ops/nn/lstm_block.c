@@ -85,12 +85,13 @@ static void set_weights(weir_kernel_ctx_t* ctx, const weir_rnn_io_t* io, bool is
   lstm->is_forget_second = is_forget_second;
 }
 
-// A single step refuses inputs without elements.
-static weir_status_t* check_not_empty(weir_kernel_ctx_t* ctx) {
+// A single step refuses inputs without elements; peepholes it looks at where it uses them.
+static weir_status_t* check_not_empty(weir_kernel_ctx_t* ctx, bool has_peepholes) {
   static const char* const names[] = {"cs_prev", "h_prev", "w", "wci", "wcf", "wco", "b"};
   char text[WEIR_SHAPE_TEXT_SIZE];
   for (int i = CS_PREV; i <= B; ++i) {
     if (weir_kernel_input(ctx, i)->count > 0) continue;
+    if (i >= WCI && i <= WCO && !has_peepholes) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "%s_tensor is empty, has shape: %s", names[i - CS_PREV],
                        weir_tensor_shape_text(weir_kernel_input(ctx, i), text));
   }
@@ -127,8 +128,9 @@ static weir_status_t* forward(weir_kernel_ctx_t* ctx, int first, bool is_v2) {
                       .clip = weir_attrs_float(attrs, "cell_clip")};
   weir_rnn_io_t io = {.output_count = STATES};
   int64_t length = 1;
-  WEIR_TRY(check_inputs(ctx, first, first > 0 || weir_attrs_bool(attrs, "use_peephole"), &lstm));
-  WEIR_TRY(first > 0 ? read_length(ctx, lstm.steps, &length) : check_not_empty(ctx));
+  const bool has_peepholes = weir_attrs_bool(attrs, "use_peephole");
+  WEIR_TRY(check_inputs(ctx, first, first > 0 || has_peepholes, &lstm));
+  WEIR_TRY(first > 0 ? read_length(ctx, lstm.steps, &length) : check_not_empty(ctx, has_peepholes));
   const int64_t dims[] = {lstm.steps, lstm.batch, lstm.cells};
   for (int i = 0; i < STATES; ++i) {
     WEIR_TRY(weir_kernel_output(ctx, i, first == 0 ? 2 : 3, first == 0 ? dims + 1 : dims,
@@ -164,12 +166,15 @@ static void zero(const weir_rnn_io_t* io, int i) {
 static weir_status_t* cell_grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_lstm_t lstm = {0};
   weir_rnn_io_t io = {.output_count = 5};
-  WEIR_TRY(check_inputs(ctx, 0, true, &lstm));
+  WEIR_TRY(check_inputs(ctx, 0, weir_attrs_bool(weir_kernel_attrs(ctx), "use_peephole"), &lstm));
   WEIR_TRY(check_states(ctx, 0, &lstm));
   const int64_t dims[] = {lstm.batch, lstm.cells}, gates[] = {lstm.batch, 4 * lstm.cells};
   WEIR_TRY(weir_kernel_output(ctx, 0, 2, dims, &io.outputs[0]));
   WEIR_TRY(weir_kernel_output(ctx, 1, 2, gates, &io.outputs[1]));
-  for (int i = 2; i < 5; ++i) WEIR_TRY(weir_kernel_output(ctx, i, 1, dims + 1, &io.outputs[i]));
+  for (int i = 2; i < 5; ++i) {
+    const int64_t* size = weir_kernel_input(ctx, WCI + i - 2)->dims;
+    WEIR_TRY(weir_kernel_output(ctx, i, 1, size, &io.outputs[i]));
+  }
   weir_status_t* status = weir_rnn_stage(ctx, 0, CELL_INPUTS, &io);
   set_weights(ctx, &io, false, &lstm);
   if (!status) {
@@ -254,7 +259,11 @@ static weir_status_t* cell_grad_shape(weir_shape_ctx_t* ctx) {
   const int64_t gates = dims[1] < 0 || dims[1] > INT64_MAX / 4 ? -1 : 4 * dims[1];
   WEIR_TRY(weir_shape_set_dims(ctx, 0, 2, dims));
   WEIR_TRY(weir_shape_set_dims(ctx, 1, 2, (const int64_t[]){dims[0], gates}));
-  for (int i = 2; i < 5; ++i) WEIR_TRY(weir_shape_set_vector(ctx, i, dims[1]));
+  for (int i = 2; i < 5; ++i) {  // peepholes that are not used may have any size
+    const weir_shape_t* peephole = weir_shape_input(ctx, WCI + i - 2);
+    const int64_t size = peephole->rank == 1 ? peephole->dims[0] : -1;
+    WEIR_TRY(weir_shape_set_vector(ctx, i, size >= 0 ? size : dims[1]));
+  }
   return NULL;
 }
 

@@ -141,7 +141,6 @@ static weir_status_t* pool_v2_init(const weir_kernel_init_t* init, void* state) 
 // The window: from the attributes, or from inputs |first| and |first| + 1.
 static weir_status_t* get_window(weir_kernel_ctx_t* ctx, int first, weir_window_t* out_window) {
   int64_t ksize[4], strides[4];
-  int ksize_count, stride_count;
   const pool_state_t* s = ctx->state;
   if (s->has_window) {
     *out_window = s->window;
@@ -153,8 +152,10 @@ static weir_status_t* get_window(weir_kernel_ctx_t* ctx, int first, weir_window_
                          i == first ? "ksize" : "stride");
     }
   }
-  WEIR_TRY(weir_kernel_ints(ctx, first, ksize, 4, &ksize_count));
-  WEIR_TRY(weir_kernel_ints(ctx, first + 1, strides, 4, &stride_count));
+  for (int i = 0; i < 4; ++i) {
+    ksize[i] = weir_tensor_int_at(weir_kernel_input(ctx, first), i);
+    strides[i] = weir_tensor_int_at(weir_kernel_input(ctx, first + 1), i);
+  }
   return weir_window_read_pool(weir_kernel_attrs(ctx), ksize, strides, out_window);
 }
 

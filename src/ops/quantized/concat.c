@@ -1,5 +1,7 @@
 // concat.c — QuantizedConcat, QuantizedConcatV2: quantised tensors joined, in a range that holds
 // all of theirs.
+#include <float.h>
+
 #include "kernel/quantized/range.h"
 #include "ops/array/concat_shape.h"
 #include "ops/quantized/common.h"
@@ -26,13 +28,13 @@ static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int i, int index,
 // The range of the result: at most 0 at its lower end, symmetric for signed types.
 static weir_status_t* find_bounds(const weir_kernel_ctx_t* ctx, int count, float* out_min,
                                   float* out_max) {
-  float least = 0, most = 0;
+  float least = 0, most = -FLT_MAX;  // which a NaN does not replace
   for (int i = 0; i < count; ++i) {
     float min = 0, max = 0;
     WEIR_TRY(read_bound(ctx, 1 + count + i, i, "input_mins", &min));
     WEIR_TRY(read_bound(ctx, 1 + 2 * count + i, i, "input_maxes", &max));
     least = min < least ? min : least;
-    most = i == 0 || max > most ? max : most;
+    most = max > most ? max : most;
   }
   const float widest = fabsf(least) < fabsf(most) ? fabsf(most) : fabsf(least);
   const bool is_signed = weir_quantized_lowest(ctx->node->output_types[0]) != 0;
@@ -133,10 +135,12 @@ static weir_status_t* concat_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_kernel_output(ctx, 0, first->rank, dims, &out));
   for (int k = (int)at + 1; k < first->rank; ++k) inner *= dims[k];
   part_t part = {.columns = dims[at] * inner, .out = out->data};
-  for (int i = 0; i < count && out->count > 0; ++i) {
+  // Values without elements are left out before ranges are given to them, as in TensorFlow.
+  for (int i = 0, range = 0; i < count; ++i) {
     part.t = weir_kernel_input(ctx, 1 + i);
+    if (part.t->count == 0) continue;
     part.width = part.t->dims[at] * inner;
-    copy_part(ctx, count, i, min, max, &part);
+    copy_part(ctx, count, range++, min, max, &part);
     part.at += part.width;
   }
   return quantized_set_bounds(ctx, min, max);

@@ -86,8 +86,8 @@ static void run_pixels(void* arg, int64_t begin, int64_t end) {
 // The range of all that is normed: a scale that is positive keeps the order.
 static void find_range(const state_t* self, const job_t* job, int64_t count, float* min,
                        float* max) {
-  *min = self->min;
-  *max = self->max;
+  *min = self->has_range ? self->min : INFINITY;
+  *max = self->has_range ? self->max : -INFINITY;
   for (int64_t i = 0; i < count && !self->has_range; ++i) {
     const float low = normed(job, &job->channels[i], job->channels[i].low);
     const float high = normed(job, &job->channels[i], job->channels[i].high);
@@ -108,15 +108,14 @@ static weir_status_t* norm_cpu(weir_kernel_ctx_t* ctx) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input_min must be less than input_max : %g >= %g",
                        (double)low, (double)high);
   }
-  if (in->rank != 4 || in->count == 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "x must be 4-dimensional and not empty");
+  if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "x must be 4-dimensional");
   WEIR_TRY(weir_kernel_output(ctx, 0, in->rank, in->dims, &out));
-  const int64_t count = in->dims[0] * in->dims[3];
+  const int64_t count = in->count > 0 ? in->dims[0] * in->dims[3] : 0;
   job_t job = {.pixels = in->dims[1] * in->dims[2],
                .depth = in->dims[3],
                .scale = (high - low) / 255.0f,
                .epsilon = self->epsilon,
-               .channels = weir_alloc_array((size_t)count, sizeof(channel_t)),
+               .channels = weir_alloc_array((size_t)count + 1, sizeof(channel_t)),
                .x = in->data,
                .y = out->data};
   if (!job.channels) return weir_out_of_memory();
@@ -124,7 +123,8 @@ static weir_status_t* norm_cpu(weir_kernel_ctx_t* ctx) {
   weir_pool_for(pool, count, 3.0 * (double)job.pixels, find_channels, &job);
   find_range(self, &job, count, &min, &max);
   job.to = weir_quantize_in(WEIR_DTYPE_QUINT8, min, max);
-  weir_pool_for(pool, in->count / job.depth, 2.0 * (double)job.depth, run_pixels, &job);
+  weir_pool_for(pool, in->count / WEIR_MAX(job.depth, 1), 2.0 * (double)job.depth, run_pixels,
+                &job);
   weir_free(job.channels);
   return quantized_set_bounds(ctx, min, max);
 }

@@ -72,7 +72,8 @@ static weir_status_t* bincount_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_count_size(weir_kernel_input(ctx, 2), &size));
   if (splits->count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Splits must be non-empty");
   WEIR_TRY(check_ends(splits, values));
-  if (weights->count > 0 && weights->count != values->count) {
+  const bool is_binary = weir_attrs_bool(weir_kernel_attrs(ctx), "binary_output");
+  if (weights->count > 0 && weights->count < values->count && !is_binary) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "There must be as many weights (%" PRId64 ") as values (%" PRId64 ")",
                        weights->count, values->count);

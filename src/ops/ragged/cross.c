@@ -207,16 +207,12 @@ static weir_status_t* cross_cpu(weir_kernel_ctx_t* ctx) {
   const weir_attrs_t attrs = weir_kernel_attrs(ctx);
   const inputs_t in = inputs_of(attrs);
   const weir_view_t order = weir_attrs_string(attrs, "input_order");
+  const bool is_text = weir_attrs_type(attrs, "out_values_type") == WEIR_DTYPE_STRING;
   weir_cross_t cross = {
-      .kind = weir_attrs_bool(attrs, "hashed_output") ? WEIR_CROSS_HASH : WEIR_CROSS_TEXT,
+      .kind = is_text ? WEIR_CROSS_TEXT : WEIR_CROSS_HASH,  // whatever hashed_output says
       .separator = weir_view_of("_X_"),
       .key = (uint64_t)weir_attrs_int(attrs, "hash_key"),
       .buckets = weir_attrs_int(attrs, "num_buckets")};
-  const bool is_text = weir_attrs_type(attrs, "out_values_type") == WEIR_DTYPE_STRING;
-  if (is_text != (cross.kind == WEIR_CROSS_TEXT)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "out_values_type must be int64 where hashed_output is true, else string");
-  }
   WEIR_TRY(check_inputs(ctx, &in));
   WEIR_TRY(count_rows(ctx, &in, &cross.rows));
   WEIR_TRY(check_order(order, &in));

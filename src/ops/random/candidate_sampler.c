@@ -239,7 +239,10 @@ static weir_status_t* fixed_init(const weir_kernel_init_t* init, void* state) {
                                              : "Must provide either vocab_file or unigrams.");
   }
   const int64_t reserved = weir_attrs_int(attrs, "num_reserved_ids");
-  for (int64_t i = 0; i < reserved; ++i) WEIR_TRY(add_weight(sampler, 0));
+  for (int64_t i = 0; i < reserved; ++i) {
+    if (i % shard.count == shard.own) WEIR_TRY(add_weight(sampler, 0));
+  }
+  shard.seen = (int64_t)sampler->weight_count;  // of this shard alone, as in TensorFlow
   if (file.size > 0) WEIR_TRY(load_file(sampler, &shard, file));
   for (size_t i = 0; i < unigrams->count; ++i) {
     WEIR_TRY(take_weight(sampler, &shard, unigrams->u.floats[i]));

@@ -21,7 +21,8 @@ weir_status_t* weir_philox_of_seed(weir_kernel_ctx_t* ctx, int input, weir_philo
   return NULL;
 }
 
-weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
+// The algorithm is not looked at: see check_algorithm().
+static weir_status_t* read_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
   const weir_tensor_t* key = weir_kernel_input(ctx, 1);
   const weir_tensor_t* counter = weir_kernel_input(ctx, 2);
   const weir_tensor_t* alg = weir_kernel_input(ctx, 3);
@@ -37,24 +38,33 @@ weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_phi
         "key must have shape [1], not %s. (Note that batched keys are not supported yet.)",
         weir_tensor_shape_text(key, text));
   }
-  if (counter->rank != 1 || counter->dims[0] < (id == ALG_THREEFRY ? 1 : 2)) {
+  // TensorFlow asks for as many elements as the number of an algorithm that it does not know.
+  const int64_t needed = id == ALG_PHILOX || id == ALG_AUTO ? 2 : id;
+  if (counter->rank != 1 || counter->dims[0] < needed) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "counter must be a vector with length at least %lld; got shape: %s. (Note that "
         "batched counters are not supported yet.)",
         (long long)id, weir_tensor_shape_text(counter, text));
   }
-  if (id == ALG_THREEFRY)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);
-  if (id != ALG_PHILOX && id != ALG_AUTO) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);
-  }
   const uint64_t k = WEIR_TENSOR_DATA(key, const uint64_t)[0];
-  const uint64_t* c = WEIR_TENSOR_DATA(counter, const uint64_t);
+  const uint64_t low = counter->count > 0 ? WEIR_TENSOR_DATA(counter, const uint64_t)[0] : 0;
+  const uint64_t high = counter->count > 1 ? WEIR_TENSOR_DATA(counter, const uint64_t)[1] : 0;
   *out_philox = (weir_philox_t){
-      .counter = {(uint32_t)c[0], (uint32_t)(c[0] >> 32), (uint32_t)c[1], (uint32_t)(c[1] >> 32)},
+      .counter = {(uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32)},
       .key = {(uint32_t)k, (uint32_t)(k >> 32)}};
   return NULL;
+}
+
+static weir_status_t* check_algorithm(const weir_kernel_ctx_t* ctx) {
+  const int64_t id = weir_tensor_int_at(weir_kernel_input(ctx, 3), 0);
+  if (id == ALG_PHILOX || id == ALG_AUTO) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Unsupported algorithm id: %lld", (long long)id);
+}
+
+weir_status_t* weir_philox_of_key(weir_kernel_ctx_t* ctx, weir_philox_t* out_philox) {
+  WEIR_TRY(read_key(ctx, out_philox));
+  return check_algorithm(ctx);
 }
 
 // ---- kernels. V1 takes (shape, seed, ...), V2 (shape, key, counter, alg, ...) ----
@@ -94,9 +104,10 @@ static weir_status_t* int_bounds(weir_kernel_ctx_t* ctx, int first, weir_random_
 static weir_status_t* stateless(weir_kernel_ctx_t* ctx, weir_random_t kind, bool is_v2) {
   weir_philox_t philox;
   weir_tensor_t* out = NULL;
-  WEIR_TRY(is_v2 ? weir_philox_of_key(ctx, &philox) : weir_philox_of_seed(ctx, 1, &philox));
+  WEIR_TRY(is_v2 ? read_key(ctx, &philox) : weir_philox_of_seed(ctx, 1, &philox));
   WEIR_TRY(random_output(ctx, &out));
   if (out->count == 0) return NULL;
+  if (is_v2) WEIR_TRY(check_algorithm(ctx));
   weir_random_spec_t spec = {.kind = kind, .dtype = weir_tensor_type(out)};
   if (kind == WEIR_RANDOM_UNIFORM_INT) WEIR_TRY(int_bounds(ctx, is_v2 ? 4 : 2, &spec));
   return weir_kernel_random_fill(ctx, ctx->state, &spec, philox, out);

@@ -130,7 +130,9 @@ static weir_status_t* dense_matmul_cpu(weir_kernel_ctx_t* ctx) {
                        weir_tensor_shape_text(b, text));
   }
   WEIR_TRY(weir_sparse_check_dims((const int64_t[]){rows, width}, 2, NULL));
-  weir_tensor_t* flipped = NULL;
+  weir_tensor_t *flipped = NULL, *nothing = NULL;
+  if (rows == 0 || width == 0)  // indices are not looked at
+    return weir_kernel_output(ctx, 0, 2, (const int64_t[]){rows, width}, &nothing);
   int64_t* work = weir_alloc_array((size_t)values->count * 4 + (size_t)rows + 1, sizeof(*work));
   weir_status_t* status = work ? NULL : weir_out_of_memory();
   if (!status && adjoint_b) status = adjoint_of(ctx, b, &flipped);

@@ -222,11 +222,13 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
   }
-  bool fits = grad->rank == var->rank;
+  // More dimensions will do where they are 1.
+  bool fits = s->family->needs_same_rank ? grad->rank == var->rank : grad->rank >= var->rank;
   bool is_empty = false;
-  for (int d = 1; fits && d < var->rank; ++d) {
-    fits = grad->dims[d] == var->dims[d];
-    is_empty = is_empty || var->dims[d] == 0;
+  for (int d = 1; fits && d < grad->rank; ++d) {
+    const int64_t size = d < var->rank ? var->dims[d] : 1;
+    fits = grad->dims[d] == size;
+    is_empty = is_empty || size == 0;
   }
   if (!fits) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -485,7 +487,8 @@ static const weir_shape_t* slot_shape(weir_shape_ctx_t* ctx, int i) {
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
-// A gradient of some rows of |var|, one for each index.
+// A gradient of some rows of |var|, one for each index. Of a resource's, kernels look at dimensions
+// that |var| has not.
 static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* var,
                                  const weir_shape_t* grad, const weir_shape_t* indices) {
   int64_t rows = 0;
@@ -493,8 +496,10 @@ static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* var,
   if (grad->rank > 0 && indices->rank == 1)
     WEIR_TRY(weir_dim_join(ctx, indices->dims[0], grad->dims[0], &rows));
   if (var->rank <= 0 || grad->rank <= 0) return NULL;
+  const bool is_resource = ctx->node->input_types[0] == WEIR_DTYPE_RESOURCE;
+  const int end = is_resource ? WEIR_MIN(grad->rank, var->rank) : grad->rank;
   return weir_shape_join(ctx, weir_shape_sub(ctx, var, 1, var->rank),
-                         weir_shape_sub(ctx, grad, 1, grad->rank), &joined);
+                         weir_shape_sub(ctx, grad, 1, end), &joined);
 }
 
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {

@@ -30,6 +30,7 @@ typedef struct weir_optimizer_family_t {
   const char* sparse_ranges;
   const char* flag;         // name of a boolean attribute; NULL: none
   bool refuses_empty_rows;  // sparse updates of rows without elements are an error
+  bool needs_same_rank;     // of a sparse update's gradient and the variable
   double cost_ns;           // of one element
   weir_optimizer_fn_t run_float, run_double, run_complex64,
       run_complex128;  // NULL: not for the type
