@@ -28,6 +28,7 @@ weir_status_t* weir_loaded_program(const weir_program_t* program, weir_view_t li
 static weir_status_t* compile(weir_program_t* program, weir_view_t fetch, weir_plan_t** out_plan) {
   weir_edge_t edge;
   weir_node_t** targets = NULL;
+  if (fetch.size == 0) return WEIR_STATUS(NOT_FOUND, "FetchOutputs node : not found");
   WEIR_TRY(weir_graph_find_edge(program->graph, fetch, &edge));
   weir_prune_params_t params = {.graph = program->graph, .fetches = WEIR_EDGES(edge)};
   weir_source_t source = {.ret_count = 1, .is_function = true, .is_on_host = true};

@@ -89,7 +89,7 @@ static int depth_of(const weir_tensor_t* tensor) {
 
 // Walks, and the end of a dataset, go down as many calls as there are datasets within it.
 static weir_status_t* check_depth(const weir_data_t* self) {
-  enum { MAX_DEPTH = 10000 };
+  enum { MAX_DEPTH = 5000 };
   if (self->depth <= MAX_DEPTH) return NULL;
   return WEIR_STATUS(RESOURCE_EXHAUSTED, "more than %d datasets are within one another", MAX_DEPTH);
 }

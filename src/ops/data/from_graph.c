@@ -26,7 +26,7 @@ typedef struct loaded_t {
 
 typedef struct loaded_iterator_t {
   weir_iterator_t base;
-  weir_walk_t walk;  // with functions of its own, once it has begun
+  weir_walk_t walk;  // of those below: with functions of its own, once it has begun
 } loaded_iterator_t;
 
 static const weir_dataset_vtable_t loaded_dataset;
@@ -95,12 +95,16 @@ static weir_status_t* loaded_write(weir_data_t* self, weir_graph_out_t* out,
 
 static weir_status_t* loaded_start(weir_iterator_t* iterator) {
   loaded_iterator_t* self = (loaded_iterator_t*)iterator;
+  const weir_walk_t* walk = iterator->walk;
   weir_functions_t* own = NULL;
-  WEIR_TRY(own_functions(iterator->dataset, iterator->walk->functions, &own));
-  self->walk = *iterator->walk;
+  WEIR_TRY(own_functions(iterator->dataset, walk->functions, &own));
+  self->walk = *walk;
   self->walk.functions = own;
+  // Those below have it; who walks over this one goes on with the functions of before.
   iterator->walk = &self->walk;
-  return weir_iterator_open(iterator, 0);
+  weir_status_t* status = weir_iterator_open(iterator, 0);
+  iterator->walk = walk;
+  return status;
 }
 
 static weir_status_t* loaded_next(weir_iterator_t* self, weir_cancel_t* cancel, weir_tensor_t** out,
@@ -133,7 +137,6 @@ static const weir_dataset_vtable_t loaded_dataset = {.name = "FromGraph",
 
 typedef struct found_t {
   weir_view_t result;  // what is returned; empty: nothing is
-  bool has_result;
   library_t* library;
 } found_t;
 
@@ -146,10 +149,7 @@ static bool read_node(weir_view_t node, found_t* found) {
     if (reader.field == NODE_OP) op = reader.bytes;
     if (reader.field == NODE_INPUT && input.size == 0) input = reader.bytes;
   }
-  if (weir_view_is(op, "_Retval")) {
-    found->has_result = true;
-    found->result = input;
-  }
+  if (weir_view_is(op, "_Retval")) found->result = input;
   return !reader.error;
 }
 
@@ -165,11 +165,6 @@ static weir_status_t* read_graph(weir_view_t graph_def, found_t* found) {
       weir_strbuf_append(library, reader.bytes.data, reader.bytes.size);
   }
   if (!is_good || reader.error) return WEIR_STATUS(INVALID_ARGUMENT, "Could not parse GraphDef");
-  if (!found->has_result) return WEIR_STATUS(NOT_FOUND, "FetchOutputs node : not found");
-  if (found->result.size == 0 || found->result.data[0] == '^')
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "NodeDef expected inputs 'variant' do not match 0 inputs "
-                       "specified, of the _Retval of the graph");
   return weir_strbuf_finish(library);
 }
 
@@ -184,8 +179,9 @@ static weir_status_t* run_graph(weir_kernel_ctx_t* ctx, weir_view_t graph_def, c
       functions->vtable->run_graph(functions, ctx->step->cancel, graph_def, found->result, &made));
   weir_status_t* status = NULL;
   if (weir_tensor_type(made) != WEIR_DTYPE_VARIANT)
-    status = WEIR_STATUS(INVALID_ARGUMENT, "Type mismatch: actual %s vs. expect variant",
-                         weir_dtype_name(weir_tensor_type(made)));
+    status =
+        WEIR_STATUS(INTERNAL, "Output 0 of type %s does not match declared output type variant",
+                    weir_dtype_name(weir_tensor_type(made)));
   if (!status) status = weir_dataset_of(made, &dataset);
   if (!status && found->library->bytes.size == 0) *out_tensor = weir_tensor_retain(made);
   else if (!status) status = create_loaded(dataset, found->library, out_tensor);

@@ -161,16 +161,47 @@ static weir_status_t* write_dataset(weir_graph_out_t* out, weir_data_t* self,
   return status;
 }
 
+static const char* find_known(const weir_graph_out_t* out, const weir_data_t* dataset) {
+  return weir_map_find(&out->datasets, weir_view((const char*)&dataset, sizeof(dataset)));
+}
+
+static weir_status_t* write_new(weir_graph_out_t* out, weir_data_t* dataset) {
+  const char* name = NULL;
+  WEIR_TRY(write_dataset(out, dataset, &name));
+  return weir_map_put(&out->datasets, weir_view((const char*)&dataset, sizeof(dataset)),
+                      (void*)(uintptr_t)name);
+}
+
+// A dataset that the node of |self| was given and that is not written yet; NULL: there is none.
+static weir_data_t* find_below(const weir_graph_out_t* out, const weir_data_t* self) {
+  for (int i = 0; i < self->arg_count && !self->vtable->write; ++i) {
+    if (!holds_datasets(self->args[i])) continue;
+    const weir_variant_t* variants = WEIR_TENSOR_DATA(self->args[i], const weir_variant_t);
+    for (int64_t k = 0; k < self->args[i]->count; ++k)
+      if (!find_known(out, (weir_data_t*)variants[k].object))
+        return (weir_data_t*)variants[k].object;
+  }
+  return NULL;
+}
+
+// Those below are written first, from a list: thousands may be within one another, which is too
+// deep for calls within calls.
 weir_status_t* weir_graph_out_dataset(weir_graph_out_t* out, weir_data_t* dataset,
                                       const char** out_name) {
-  weir_view_t address = weir_view((const char*)&dataset, sizeof(dataset));
-  const char* known = weir_map_find(&out->datasets, address);
-  if (known) {
-    *out_name = known;
-    return NULL;
+  weir_data_t** open = NULL;
+  size_t count = 0, capacity = 0;
+  weir_status_t* status = NULL;
+  weir_data_t* next = find_known(out, dataset) ? NULL : dataset;
+  while ((next || count > 0) && !status) {
+    if (next && !WEIR_GROW(open, capacity, count + 1)) status = weir_out_of_memory();
+    else if (next) open[count++] = next;
+    if (status) break;
+    next = find_below(out, open[count - 1]);
+    if (!next) status = write_new(out, open[--count]);
   }
-  WEIR_TRY(write_dataset(out, dataset, out_name));
-  return weir_map_put(&out->datasets, address, (void*)(uintptr_t)*out_name);
+  weir_free(open);
+  if (!status) *out_name = find_known(out, dataset);
+  return status;
 }
 
 weir_status_t* weir_graph_out_window(weir_graph_out_t* out, const weir_data_t* self,
