@@ -113,10 +113,11 @@ static weir_status_t* loaded_next(weir_iterator_t* self, weir_cancel_t* cancel, 
   return *out_is_end ? NULL : pass_on(self->dataset, out);
 }
 
-// Functions are called until the last iterator below is gone.
+// Functions are called until the last iterator below is gone. Also where there was no memory for
+// those.
 static void loaded_stop(weir_iterator_t* iterator) {
   loaded_iterator_t* self = (loaded_iterator_t*)iterator;
-  weir_iterator_close(iterator, 0);
+  if (iterator->inputs) weir_iterator_close(iterator, 0);
   if (self->walk.functions) self->walk.functions->vtable->destroy(self->walk.functions);
 }
 

@@ -7,6 +7,15 @@
 // Of a variable that nobody else can name.
 #define ANONYMOUS_NAME "cd2c89b7-88b7-44c8-ad83-06c2a9158347"
 
+// Where the resource lives: on another device than the kernel's, maybe.
+static weir_resources_t* manager_of(const weir_kernel_ctx_t* ctx, const weir_handle_t* handle) {
+  const weir_step_t* step = ctx->step;
+  for (int i = 0; i < step->device_count; ++i)
+    if (strcmp(handle->device, step->devices[i]->name) == 0)
+      return weir_resources_of(step->session_resources, i);
+  return weir_kernel_resources(ctx);
+}
+
 static weir_status_t* find(weir_graph_out_t* out, const weir_handle_t* handle,
                            const weir_resource_type_t* type, weir_resource_t** out_resource) {
   weir_resource_t* carried = handle->object;
@@ -14,10 +23,8 @@ static weir_status_t* find(weir_graph_out_t* out, const weir_handle_t* handle,
     *out_resource = weir_resource_retain(carried);
     return NULL;
   }
-  weir_resources_t* manager = NULL;
-  WEIR_TRY(weir_kernel_manager(out->ctx, handle, &manager));
-  return weir_resources_find(manager, weir_view_of(handle->container), weir_view_of(handle->name),
-                             type, out_resource);
+  return weir_resources_find(manager_of(out->ctx, handle), weir_view_of(handle->container),
+                             weir_view_of(handle->name), type, out_resource);
 }
 
 // |resource| once |filler| has run.
