@@ -69,6 +69,7 @@ test-random:
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --devices cpu:2
 	$(PYTHON) tests/oracle/random_pipelines.py --lib $(LIB) --seed 1000 --count 150 --jobs 1
 	$(PYTHON) tests/oracle/random_pipelines.py --lib $(LIB) --seed 2200 --count 40 --jobs 1 --saves
+	$(PYTHON) tests/oracle/random_pipelines.py --lib $(LIB) --seed 3300 --count 40 --jobs 1 --graphs
 	$(PYTHON) tests/oracle/random_programs.py --lib $(LIB) --count 200 --jobs 1 --variables resource --devices cpu:2,guard:2
 	$(PYTHON) tests/oracle/random_protos.py --lib $(LIB) --count 400
 	$(PYTHON) tests/oracle/random_recursion.py --lib $(LIB) --count 30

@@ -36,6 +36,14 @@ const weir_function_t* weir_function_find(weir_function_library_t* library,
 WEIR_MUST_USE weir_status_t* weir_function_library_write(weir_function_library_t* library,
                                                          weir_strbuf_t* out);
 
+// Calls |fn| for function |name| and for all that it needs, each once: those that it calls, those
+// that attributes of its nodes name, its gradient, and what these need (function_needs.c). Until
+// the first that returns an error, which is returned. NOT_FOUND for an unknown name.
+typedef weir_status_t* (*weir_function_needed_fn_t)(void* arg, const weir_function_t* function);
+WEIR_MUST_USE weir_status_t* weir_function_visit_needed(weir_function_library_t* library,
+                                                        weir_view_t name,
+                                                        weir_function_needed_fn_t fn, void* arg);
+
 // The body of |function| under |attrs| as a graph: _Arg nodes "arg0…" for inputs, _Retval nodes for
 // outputs.
 typedef struct weir_function_body_t {

@@ -42,6 +42,13 @@ typedef struct weir_call_t {
 } weir_call_t;
 typedef weir_status_t* (*weir_function_visit_fn_t)(void* arg, const weir_op_t* op,
                                                    weir_view_t node_def);
+// A function of a library, by its messages; borrowed.
+typedef struct weir_function_text_t {
+  weir_view_t name;
+  weir_view_t def;       // FunctionDef
+  weir_view_t gradient;  // the name of the function that is its gradient; empty: none
+} weir_function_text_t;
+typedef weir_status_t* (*weir_function_text_fn_t)(void* arg, const weir_function_text_t* function);
 typedef struct weir_functions_vtable_t {
   // Instantiates |func| (name and attributes) once; the same pair gives the same handle. NOT_FOUND
   // for an unknown name.
@@ -67,10 +74,24 @@ typedef struct weir_functions_vtable_t {
   // is returned. NOT_FOUND for an unknown name.
   weir_status_t* (*visit)(weir_functions_t* self, weir_view_t name, weir_function_visit_fn_t fn,
                           void* arg);
+  // Calls |fn| for function |name| and for all that it needs, each once: those that it calls or
+  // names, and what these need. Otherwise as |visit|.
+  weir_status_t* (*visit_needed)(weir_functions_t* self, weir_view_t name,
+                                 weir_function_text_fn_t fn, void* arg);
+  // Runs what output |fetch| of a GraphDef ("name" or "name:1") needs, with the functions that the
+  // graph brings and with this program's state: on the first CPU, as a step of its own, which
+  // |cancel| ends. Waits, so it is not called on threads of a pool. RESOURCE_EXHAUSTED where graphs
+  // that run graphs are nested too deep.
+  weir_status_t* (*run_graph)(weir_functions_t* self, weir_cancel_t* cancel, weir_view_t graph_def,
+                              weir_view_t fetch, weir_tensor_t** out_tensor);
   // Creates functions of the same library for state that calls them after the step, and maybe after
   // the session or graph of it: iterators. The clone must not outlive the resources that it is part
   // of.
   weir_status_t* (*clone)(weir_functions_t* self, weir_functions_t** out_functions);
+  // The same with the functions of |library|, a FunctionDefLibrary, instead of its own. It is as
+  // deep as a graph that is run.
+  weir_status_t* (*clone_with)(weir_functions_t* self, weir_view_t library,
+                               weir_functions_t** out_functions);
   void (*destroy)(weir_functions_t* self);  // of a clone, when none of its calls is under way
 } weir_functions_vtable_t;
 struct weir_functions_t {

@@ -4,6 +4,7 @@
 
 #include "graph/function.h"
 #include "graph/function_gradient.h"
+#include "runtime/loaded.h"
 #include "runtime/program.h"
 #include "wire/wire.h"
 
@@ -189,6 +190,44 @@ static weir_status_t* functions_visit(weir_functions_t* base, weir_view_t name,
   return weir_wire_check(&reader, "FunctionDef");
 }
 
+typedef struct needed_t {
+  weir_function_text_fn_t fn;
+  void* arg;
+} needed_t;
+
+static weir_status_t* hand_over(void* arg, const weir_function_t* function) {
+  const needed_t* needed = arg;
+  weir_function_text_t text = {.name = weir_view_of(function->name), .def = function->def};
+  if (function->gradient) text.gradient = weir_view_of(function->gradient);
+  return needed->fn(needed->arg, &text);
+}
+
+static weir_status_t* functions_visit_needed(weir_functions_t* base, weir_view_t name,
+                                             weir_function_text_fn_t fn, void* arg) {
+  needed_t needed = {.fn = fn, .arg = arg};
+  const weir_graph_t* graph = ((weir_function_plans_t*)base)->program->graph;
+  return weir_function_visit_needed(graph->library, name, hand_over, &needed);
+}
+
+// ---- graphs that kernels bring ----
+
+static weir_status_t* functions_run_graph(weir_functions_t* base, weir_cancel_t* cancel,
+                                          weir_view_t graph_def, weir_view_t fetch,
+                                          weir_tensor_t** out_tensor) {
+  weir_function_plans_t* self = (weir_function_plans_t*)base;
+  int64_t id = atomic_fetch_sub_explicit(&self->next_step_id, 1, memory_order_relaxed);
+  weir_loaded_t loaded = {.graph_def = graph_def, .fetch = fetch, .cancel = cancel, .step_id = id};
+  return weir_loaded_run(self->program, &loaded, out_tensor);
+}
+
+static weir_status_t* functions_clone_with(weir_functions_t* base, weir_view_t library,
+                                           weir_functions_t** out_functions) {
+  weir_program_t* clone = NULL;
+  WEIR_TRY(weir_loaded_program(((weir_function_plans_t*)base)->program, library, &clone));
+  *out_functions = weir_function_plans_base(clone->functions);
+  return NULL;
+}
+
 static weir_status_t* functions_clone(weir_functions_t* base, weir_functions_t** out_functions) {
   weir_program_t* clone = NULL;
   WEIR_TRY(weir_program_clone(((weir_function_plans_t*)base)->program, &clone));
@@ -214,7 +253,10 @@ static const weir_functions_vtable_t functions_vtable = {
     .call = functions_call,
     .start = functions_start,
     .visit = functions_visit,
+    .visit_needed = functions_visit_needed,
+    .run_graph = functions_run_graph,
     .clone = functions_clone,
+    .clone_with = functions_clone_with,
     .destroy = functions_destroy};
 
 weir_status_t* weir_function_plans_create(weir_program_t* program,

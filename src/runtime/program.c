@@ -65,22 +65,30 @@ static weir_status_t* copy_library(const weir_graph_t* graph, weir_graph_t** out
   return NULL;
 }
 
-weir_status_t* weir_program_clone(const weir_program_t* program, weir_program_t** out_clone) {
+weir_status_t* weir_program_clone_for(const weir_program_t* program, weir_graph_t* graph,
+                                      weir_program_t** out_clone) {
   weir_program_options_t options = {.runtime = program->runtime,
+                                    .graph = graph,
                                     .resources = program->resources,
                                     .disabled_passes = program->disabled_passes,
                                     .allow_soft_placement = program->allow_soft_placement,
                                     .is_placed = program->is_placed};
   weir_program_t* clone = NULL;
-  WEIR_TRY(copy_library(program->graph, &options.graph));
-  weir_status_t* status = weir_program_create(&options, &clone);
-  weir_graph_unref(options.graph);
-  if (status) return status;
+  WEIR_TRY(weir_program_create(&options, &clone));
   clone->mixed = program->mixed;
+  clone->depth = program->depth;
   clone->is_lent_runtime = program->is_lent_runtime || program->runtime->owns_resources;
   if (clone->is_lent_runtime) weir_runtime_release(clone->runtime);
   *out_clone = clone;
   return NULL;
+}
+
+weir_status_t* weir_program_clone(const weir_program_t* program, weir_program_t** out_clone) {
+  weir_graph_t* graph = NULL;
+  WEIR_TRY(copy_library(program->graph, &graph));
+  weir_status_t* status = weir_program_clone_for(program, graph, out_clone);
+  weir_graph_unref(graph);
+  return status;
 }
 
 // ---- compiling ----

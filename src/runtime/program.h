@@ -25,6 +25,7 @@ struct weir_program_t {
   struct weir_placing_t* placing;  // what placement by cost knows and remembers
   struct weir_homes_t* homes;      // of state that it shares with others; may be NULL
   bool is_placed;
+  int depth;  // how many graphs that kernels run it is within (loaded.h)
 };
 
 typedef struct weir_program_options_t {
@@ -49,6 +50,10 @@ void weir_program_destroy(weir_program_t* program);  // NULL-safe
 // a resource may own it.
 WEIR_MUST_USE weir_status_t* weir_program_clone(const weir_program_t* program,
                                                 weir_program_t** out_clone);
+// The same with the library of |graph|, which it retains, in place of the program's.
+WEIR_MUST_USE weir_status_t* weir_program_clone_for(const weir_program_t* program,
+                                                    weir_graph_t* graph,
+                                                    weir_program_t** out_clone);
 
 // A graph that is to become a plan: pruned, thread-confined to the caller.
 typedef struct weir_source_t {

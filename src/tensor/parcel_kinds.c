@@ -85,9 +85,11 @@ const weir_variant_type_t weir_map_variant_type = {.type_name = "tensorflow::Ten
 const weir_variant_type_t* weir_parcel_kind(weir_view_t type_name) {
   if (weir_view_is(type_name, weir_ragged_variant_type.type_name)) return &weir_ragged_variant_type;
   if (weir_view_is(type_name, weir_map_variant_type.type_name)) return &weir_map_variant_type;
+  if (weir_view_is(type_name, weir_tensor_variant_type.type_name)) return &weir_tensor_variant_type;
   return NULL;
 }
 
 bool weir_parcel_is_valid(const weir_parcel_t* parcel) {
+  if (parcel->base.type == &weir_tensor_variant_type) return parcel->count == 1;
   return parcel->base.type == &weir_map_variant_type ? parcel->count % 2 == 0 : is_ragged(parcel);
 }

@@ -1,4 +1,5 @@
-// parcel_kinds.h — Parcels that go to other tasks as they are: rows of ragged tensors, and maps.
+// parcel_kinds.h — Parcels that go to other tasks as they are: rows of ragged tensors, maps, and
+// tensors alone.
 #ifndef WEIR_TENSOR_PARCEL_KINDS_H_
 #define WEIR_TENSOR_PARCEL_KINDS_H_
 

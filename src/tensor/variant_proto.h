@@ -8,8 +8,8 @@
 // Whether the type in |proto| is variant; nothing else of it is checked.
 bool weir_variant_is_proto(weir_view_t proto);
 // Reads a TensorProto; if its type is variant, one whose elements are TensorLists, composite or
-// ragged tensors, maps, numbers, states of iterators or empty. INVALID_ARGUMENT on a malformed one,
-// UNIMPLEMENTED for elements of other kinds.
+// ragged tensors, maps, tensors alone, numbers, states of iterators or empty. INVALID_ARGUMENT on a
+// malformed one, UNIMPLEMENTED for elements of other kinds.
 WEIR_MUST_USE weir_status_t* weir_variant_parse(weir_view_t proto, weir_tensor_t** out_tensor);
 // Appends the fields of a TensorProto. UNIMPLEMENTED for elements of other kinds.
 WEIR_MUST_USE weir_status_t* weir_variant_write(const weir_tensor_t* tensor, weir_strbuf_t* out);

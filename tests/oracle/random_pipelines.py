@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random tf.data pipelines in Weir and in TensorFlow, element by element: values, types, shapes, errors, the end.
 
-    random_pipelines.py [--seed N] [--count N] [--jobs N] [--lib FILE] [--saves] [--verbose]
+    random_pipelines.py [--seed N] [--count N] [--jobs N] [--lib FILE] [--saves | --graphs] [--verbose]
 
 Each seed is a pipeline: a source, up to six transformations of it, an iterator. TensorFlow's client builds the graph; its session
 and libweir run the initialiser and ask for elements until after the end, going on after errors. pipeline_steps.py has the sources
@@ -9,6 +9,9 @@ and transformations. A pipeline that differs is printed with its seed: --seed N 
 
 With --saves, Weir saves the iterator's state twice on the way, and goes on with an iterator that was restored from it; TensorFlow
 does not, and must give the same.
+
+With --graphs, both make a GraphDef of the dataset (DatasetToGraphV2), and each makes a dataset of both (DatasetFromGraph): all
+four must give the elements that TensorFlow gives of the dataset itself.
 """
 import argparse
 import copy
@@ -76,14 +79,58 @@ class Saves:
         return made
 
 
-def build(p, seed=None):
-    """Draws a pipeline into the program |p|; returns what it is, in words, and with |seed| its saves."""
+class Graphs:
+    """The dataset as a GraphDef, and an iterator over what is made of one."""
+
+    def __init__(self, p, dataset):
+        self.made = tf.raw_ops.DatasetToGraphV2(input_dataset=dataset._variant_tensor, external_state_policy=1)
+        self.given = tf1.placeholder(tf.string, [])
+        loaded = tf.raw_ops.DatasetFromGraph(graph_def=self.given)
+        iterator = tf1.data.make_initializable_iterator(tf.data.experimental.from_variant(loaded, dataset.element_spec))
+        self.start = iterator.initializer.name
+        self.elements = [t.name for t in tf.nest.flatten(iterator.get_next(), expand_composites=True)]
+        self.count = len(p.steps)  # of steps that make what functions capture
+
+    def makers(self, steps):
+        """Steps that make the GraphDef."""
+        last = program_run.Step([self.made.name], [], steps[-1].feeds, program_run.TIMEOUT_MS, {})
+        return [copy.copy(s) for s in steps[:self.count]] + [last]
+
+    def loaders(self, steps, graph):
+        """|steps|, which start an iterator and ask for elements, over what |graph| makes."""
+        made = [copy.copy(s) for s in steps]
+        for step in made[self.count:]:
+            step.feeds = {**step.feeds, self.given.name: np.array(graph, object)}
+            step.fetches, step.targets = (self.elements, []) if step.fetches else ([], [self.start])
+        return made
+
+
+def draw(p):
+    """(a dataset, what else it needs, words) drawn into the program |p|."""
     words = []
     context = pipeline_steps.Context(p)
     dataset = pipeline_steps.draw_source(context, words)
     for _ in range(int(p.rng.integers(0, DEPTH + 1))):
         dataset = pipeline_steps.draw_step(context, dataset, words)
     context.initialize()
+    return dataset, context, words
+
+
+def build_graphs(p):
+    """Draws a pipeline; returns what it is, in words, and its graphs."""
+    dataset, _, words = draw(p)
+    graphs = Graphs(p, dataset)
+    iterator = tf1.data.make_initializable_iterator(dataset)
+    p.step(iterator.initializer)
+    element = tf.nest.flatten(iterator.get_next(), expand_composites=True)
+    for _ in range(ELEMENTS):
+        p.step(*element)
+    return ' . '.join(words), graphs
+
+
+def build(p, seed=None):
+    """Draws a pipeline into the program |p|; returns what it is, in words, and with |seed| its saves."""
+    dataset, context, words = draw(p)
     cardinality = tf.raw_ops.DatasetCardinality(input_dataset=dataset._variant_tensor)
     if seed is not None:
         saves = Saves(p, dataset, words, seed)
@@ -124,6 +171,73 @@ def is_mistaken(words, steps):
     return refused and 'concatenate' in words.partition('choose')[2]
 
 
+def run_made(p, steps):
+    """Runs other |steps| than the program's in TensorFlow; returns them."""
+    other = copy.copy(p)
+    other.steps = steps
+    with program_run.in_folder(p.files):
+        programs.run_tensorflow(other)
+    return other.steps
+
+
+def graph_of_weir(lib, p, steps):
+    """The GraphDef that the last of |steps| gives."""
+    graph = libweir.Graph(lib, p.graph_def.SerializeToString(), threads=p.threads, passes=p.passes)
+    try:
+        with program_run.in_folder(p.files):
+            for step in steps:
+                values = graph.run([graph.edge(n) for n in step.fetches], step.feeds, step.targets, step.timeout_ms)
+        return values[0].item()
+    finally:
+        graph.close()
+
+
+def compare_graphs(lib, p, graphs, note):
+    """None, or what differs between the program's steps and those over datasets that were graphs in between."""
+    steps = trim(p.steps)
+    note('tensorflow')
+    theirs = run_made(p, graphs.makers(steps))[-1]
+    note('weir')
+    try:
+        ours = graph_of_weir(lib, p, graphs.makers(steps))
+    except libweir.Error as error:
+        same = error.code == theirs.code
+        return None if same else f'{error}, not {theirs.code} {theirs.message}'
+    if theirs.code:
+        return f'no error of {theirs.code} {theirs.message}'
+    note('tensorflow')
+    for step, want in zip(run_made(p, graphs.loaders(steps, ours)), steps):
+        problem = program_run.compare_step(want, step.code, step.message, step.values, '')
+        if problem:
+            return f'TensorFlow, of the graph by Weir: {problem}'
+    note('weir')
+    for name, graph in ('TensorFlow', theirs.values[0].item()), ('Weir', ours):
+        with program_run.in_folder(p.files):
+            problem = program_run.run_weir(lib, p.graph_def.SerializeToString(), graphs.loaders(steps, graph), p.threads, p.passes,
+                                           False)
+        if problem:
+            return f'Weir, of the graph by {name}: {problem}'
+    return None
+
+
+def run_graphs(lib, seed, note):
+    """(words, problem) of a pipeline that becomes a graph on the way."""
+    p = programs.Program('pipeline', seed, 0)
+    words = ''
+    try:
+        with p.graph.as_default():
+            tf1.set_random_seed(seed)
+            words, graphs = build_graphs(p)
+    except Exception:  # pylint: disable=broad-except
+        return words, f'the pipeline itself is bad: {traceback.format_exc()}'
+    p.finish()
+    note('tensorflow')
+    with program_run.in_folder(p.files):
+        programs.run_tensorflow(p)
+    is_made = not any(s.code for s in p.steps if not s.fetches)
+    return words, compare_graphs(lib, p, graphs, note) if is_made and not is_mistaken(words, p.steps) else None
+
+
 def run_one(lib, seed, has_saves, note):
     """(words, problem). note(phase) says what it is at."""
     p = programs.Program('pipeline', seed, 0)
@@ -157,7 +271,7 @@ def run(options, seeds, current):
         note = lambda phase: current.set(f'{seed} {phase} {failures}')  # read after a crash
         note('build')
         signal.alarm(HANG_S)
-        words, problem = run_one(lib, seed, options.saves, note)
+        words, problem = run_graphs(lib, seed, note) if options.graphs else run_one(lib, seed, options.saves, note)
         failures += problem is not None
         if options.verbose:
             print(f'seed {seed}: {words}', flush=True)
@@ -196,6 +310,7 @@ def main():
     parser.add_argument('--count', type=int, default=100)
     parser.add_argument('--jobs', type=int, default=2, help='processes')
     parser.add_argument('--saves', action='store_true', help='save and restore on the way')
+    parser.add_argument('--graphs', action='store_true', help='make graphs of datasets, and datasets of those')
     parser.add_argument('--verbose', action='store_true')
     options = parser.parse_args()
     np.seterr(all='ignore')

@@ -123,7 +123,7 @@ const weir_op_module_t weir_ops_data_assurance = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements without those that could not be made",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = ignore_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(ignore_cpu)},
         {.name = "AssertCardinalityDataset",
          .attrs = WEIR_DATASET_SPEC,
          .inputs = "input_dataset: variant; cardinality: int64",
@@ -131,5 +131,5 @@ const weir_op_module_t weir_ops_data_assurance = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The same elements; an error where they are not so many",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = assert_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(assert_cpu)},
         {0}}};

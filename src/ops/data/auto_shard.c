@@ -255,5 +255,5 @@ const weir_op_module_t weir_ops_data_auto_shard = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A worker's part of a dataset: some of its files, or of its elements",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = auto_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(auto_cpu)},
         {0}}};

@@ -148,7 +148,7 @@ const weir_op_module_t weir_ops_data_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements stacked, batch_size at a time",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(batch_cpu)},
         {.name = "BatchDatasetV2",
          .attrs = "parallel_copy: bool = false; " WEIR_DATASET_ATTRS,
          .inputs = "input_dataset: variant; batch_size: int64; drop_remainder: bool",
@@ -156,7 +156,7 @@ const weir_op_module_t weir_ops_data_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements stacked, batch_size at a time",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = batch_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(batch_cpu)},
         {.name = "ParallelBatchDataset",
          .attrs = "parallel_copy: bool = false; " WEIR_DATASET_SPEC
                   "; deterministic: string = 'default'; metadata: string = ''",
@@ -166,5 +166,5 @@ const weir_op_module_t weir_ops_data_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements stacked, batch_size at a time",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = parallel_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(parallel_cpu)},
         {0}}};

@@ -3,12 +3,22 @@
 
 #include "base/outcome.h"
 
+// As in TensorFlow, a dataset is not made without its functions.
+static weir_status_t* check_defined(const weir_kernel_ctx_t* ctx, const weir_func_t* func) {
+  weir_functions_t* functions = ctx->step->functions;
+  if (!functions || !functions->vtable->definition) return NULL;
+  if (functions->vtable->definition(functions, func->name).size > 0) return NULL;
+  return WEIR_STATUS(FAILED_PRECONDITION, "Could not find required function definition %.*s",
+                     WEIR_VIEW_ARG(func->name));
+}
+
 weir_status_t* weir_captured_init(weir_kernel_ctx_t* ctx, const char* attr, int first, int count,
                                   weir_captured_t* captured) {
   weir_attr_t copy = {0};
   WEIR_TRY(weir_attr_clone(weir_attrs_find(weir_kernel_attrs(ctx), attr), &captured->arena,
                            &captured->tensors, &copy));
   captured->func = *copy.u.func;
+  WEIR_TRY(check_defined(ctx, &captured->func));
   captured->values = weir_calloc((size_t)count + 1, sizeof(*captured->values));
   if (!captured->values) return weir_out_of_memory();
   captured->count = count;

@@ -107,5 +107,5 @@ const weir_op_module_t weir_ops_data_concatenate = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "One dataset after another",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = concatenate_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(concatenate_cpu)},
                                    {0}}};

@@ -364,7 +364,7 @@ static weir_status_t* csv_shape(weir_shape_ctx_t* ctx) {
     .outputs = "handle: variant",                                                         \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                  \
     .summary = "Records of comma-separated values in files", .infer_shape = csv_shape,    \
-    .kernels = WEIR_CPU_KERNEL(.compute = csv_cpu)                                        \
+    .kernels = WEIR_DATASET_KERNEL(csv_cpu)                                               \
   }
 
 const weir_op_module_t weir_ops_data_csv = {

@@ -11,6 +11,8 @@ static void dataset_destroy(void* object) {
   for (int i = 0; i < self->input_count; ++i) weir_dataset_release(self->inputs[i]);
   for (int i = 0; i < self->count && self->shapes; ++i) weir_free(self->shapes[i]);
   weir_strbuf_free(&self->options);
+  weir_element_free(self->args, self->arg_count);
+  weir_origin_release(self->origin);
   weir_free(self->inputs);
   weir_free(self->shapes);
   weir_free(self->types);
@@ -58,6 +60,7 @@ static weir_status_t* put_over(weir_data_t* input, weir_data_t* self) {
   self->inputs = weir_calloc(1, sizeof(*self->inputs));
   if (!self->inputs) return weir_out_of_memory();
   self->inputs[self->input_count++] = weir_dataset_retain(input);
+  self->depth = input->depth + 1;
   WEIR_TRY(weir_dataset_set_like(input, self));
   return weir_data_options_inherit(self);
 }
@@ -72,12 +75,46 @@ weir_status_t* weir_dataset_create_over(const weir_dataset_vtable_t* vtable, wei
   return status;
 }
 
+// How deep the datasets among the elements of |tensor| are.
+static int depth_of(const weir_tensor_t* tensor) {
+  int depth = 0;
+  if (weir_tensor_type(tensor) != WEIR_DTYPE_VARIANT) return 0;
+  for (int64_t i = 0; i < tensor->count; ++i) {
+    const weir_variant_object_t* object = WEIR_TENSOR_DATA(tensor, const weir_variant_t)[i].object;
+    if (object && object->type == &weir_dataset_type)
+      depth = WEIR_MAX(depth, ((const weir_data_t*)object)->depth);
+  }
+  return depth;
+}
+
+// Walks, and the end of a dataset, go down as many calls as there are datasets within it.
+static weir_status_t* check_depth(const weir_data_t* self) {
+  enum { MAX_DEPTH = 5000 };
+  if (self->depth <= MAX_DEPTH) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED, "more than %d datasets are within one another", MAX_DEPTH);
+}
+
+// Remembers what it was made of, to be made again.
+static weir_status_t* keep_origin(const weir_kernel_ctx_t* ctx, weir_data_t* self) {
+  if (ctx->state) self->origin = weir_origin_retain(*(weir_origin_t**)ctx->state);
+  self->args = weir_element_create(ctx->input_count + 1);
+  if (!self->args) return weir_out_of_memory();
+  self->arg_count = ctx->input_count;
+  for (int i = 0; i < ctx->input_count; ++i) {
+    self->args[i] = weir_tensor_retain(ctx->inputs[i].tensor);
+    self->depth = WEIR_MAX(self->depth, depth_of(self->args[i]));
+  }
+  ++self->depth;
+  return check_depth(self);
+}
+
 weir_status_t* weir_dataset_output(weir_kernel_ctx_t* ctx, const weir_dataset_vtable_t* vtable) {
   weir_data_t* self = NULL;
   weir_tensor_t* handle = NULL;
   WEIR_TRY(weir_dataset_create(vtable, &self));
   weir_status_t* status = vtable->init(ctx, self);
   if (!status) status = weir_data_options_inherit(self);
+  if (!status) status = keep_origin(ctx, self);
   if (status) {
     weir_dataset_release(self);
     return status;

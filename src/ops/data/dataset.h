@@ -20,11 +20,13 @@
 
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
+#include "ops/data/origin.h"
 #include "tensor/handle.h"
 
 typedef struct weir_data_t weir_data_t;
 typedef struct weir_iterator_t weir_iterator_t;
-typedef struct weir_state_t weir_state_t;  // state.h
+typedef struct weir_state_t weir_state_t;          // state.h
+typedef struct weir_graph_out_t weir_graph_out_t;  // graph_out.h
 
 // How many elements there are, where it is not a number.
 enum { WEIR_CARDINALITY_INFINITE = -1, WEIR_CARDINALITY_UNKNOWN = -2 };
@@ -115,6 +117,9 @@ typedef struct weir_dataset_vtable_t {
   // there: weir_dataset_check_index. See weir_dataset_get.
   weir_status_t* (*get)(weir_data_t* self, const weir_walk_t* walk, int64_t index,
                         weir_tensor_t** out);
+  // Optional, default: the node that made it, UNIMPLEMENTED where there was none. Writes it as
+  // nodes that make it again: for datasets that iterators make. See graph_out.h.
+  weir_status_t* (*write)(weir_data_t* self, weir_graph_out_t* out, const char** out_name);
   const weir_iterator_vtable_t* iterator;  // required
 } weir_dataset_vtable_t;
 
@@ -128,6 +133,10 @@ struct weir_data_t {           // a dataset; every one starts with this
   int input_count;
   int64_t batch_size;     // elements in one of its elements, where it makes batches; 0: it does not
   weir_strbuf_t options;  // Options, those of its inputs included; mostly empty
+  weir_origin_t* origin;  // retained; NULL: no node made it
+  weir_tensor_t** args;   // the inputs of that node; retained
+  int arg_count;
+  int depth;  // of datasets that it holds, one within another
 };
 extern const weir_variant_type_t weir_dataset_type;
 

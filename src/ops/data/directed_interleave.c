@@ -130,5 +130,5 @@ const weir_op_module_t weir_ops_data_directed_interleave = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements of several datasets, as another says whose",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = directed_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(directed_cpu)},
         {0}}};

@@ -88,7 +88,7 @@ const weir_op_module_t weir_ops_data_filter = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements that a function says yes to",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = filter_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(filter_cpu)},
         {.name = "ParallelFilterDataset",
          .attrs = "predicate: func; deterministic: string = 'default'; "
                   "Targuments: list(type) >= 0; " WEIR_DATASET_ATTRS,
@@ -97,7 +97,7 @@ const weir_op_module_t weir_ops_data_filter = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements that a function says yes to",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = filter_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(filter_cpu)},
         {.name = "TakeWhileDataset",
          .attrs = "predicate: func; Targuments: list(type) >= 0; " WEIR_DATASET_ATTRS,
          .inputs = "input_dataset: variant; other_arguments: Targuments",
@@ -105,5 +105,5 @@ const weir_op_module_t weir_ops_data_filter = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements before the first that a function says no to",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = while_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(while_cpu)},
         {0}}};

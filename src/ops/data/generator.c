@@ -108,5 +108,5 @@ const weir_op_module_t weir_ops_data_generator = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements that a function makes of a state that another made",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = generator_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(generator_cpu)},
         {0}}};

@@ -150,25 +150,25 @@ static weir_status_t* by_reducer_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &by_reducer_dataset);
 }
 
-#define BY_REDUCER(op)                                                                       \
-  {                                                                                          \
-    .name = op,                                                                              \
-    .attrs =                                                                                 \
-        "key_func: func; init_func: func; reduce_func: func; finalize_func: func; "          \
-        "Tkey_func_other_arguments: list(type) >= 0; "                                       \
-        "Tinit_func_other_arguments: list(type) >= 0; "                                      \
-        "Treduce_func_other_arguments: list(type) >= 0; "                                    \
-        "Tfinalize_func_other_arguments: list(type) >= 0; " WEIR_DATASET_SPEC,               \
-    .inputs =                                                                                \
-        "input_dataset: variant; "                                                           \
-        "key_func_other_arguments: Tkey_func_other_arguments; "                              \
-        "init_func_other_arguments: Tinit_func_other_arguments; "                            \
-        "reduce_func_other_arguments: Treduce_func_other_arguments; "                        \
-        "finalize_func_other_arguments: Tfinalize_func_other_arguments",                     \
-    .outputs = "handle: variant",                                                            \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                     \
-    .summary = "A state for each key, which a function makes of the elements with it",       \
-    .infer_shape = weir_dataset_shape, .kernels = WEIR_CPU_KERNEL(.compute = by_reducer_cpu) \
+#define BY_REDUCER(op)                                                                 \
+  {                                                                                    \
+    .name = op,                                                                        \
+    .attrs =                                                                           \
+        "key_func: func; init_func: func; reduce_func: func; finalize_func: func; "    \
+        "Tkey_func_other_arguments: list(type) >= 0; "                                 \
+        "Tinit_func_other_arguments: list(type) >= 0; "                                \
+        "Treduce_func_other_arguments: list(type) >= 0; "                              \
+        "Tfinalize_func_other_arguments: list(type) >= 0; " WEIR_DATASET_SPEC,         \
+    .inputs =                                                                          \
+        "input_dataset: variant; "                                                     \
+        "key_func_other_arguments: Tkey_func_other_arguments; "                        \
+        "init_func_other_arguments: Tinit_func_other_arguments; "                      \
+        "reduce_func_other_arguments: Treduce_func_other_arguments; "                  \
+        "finalize_func_other_arguments: Tfinalize_func_other_arguments",               \
+    .outputs = "handle: variant",                                                      \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,               \
+    .summary = "A state for each key, which a function makes of the elements with it", \
+    .infer_shape = weir_dataset_shape, .kernels = WEIR_DATASET_KERNEL(by_reducer_cpu)  \
   }
 
 const weir_op_module_t weir_ops_data_group_by_reducer = {

@@ -1,5 +1,6 @@
 // group_by_window.c — GroupByWindowDataset: what a function makes of groups of elements with one
 // key.
+#include "ops/data/graph_out.h"
 #include "ops/data/groups.h"
 
 // ---- a group as a dataset ----
@@ -39,12 +40,25 @@ static void members_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_state_int(state, "next", &self->next, 0, INT64_MAX);
 }
 
+static weir_status_t* members_write(weir_data_t* dataset, weir_graph_out_t* out,
+                                    const char** out_name) {
+  const members_t* self = (const members_t*)dataset;
+  int width = dataset->count, count = (int)self->size * width;
+  weir_tensor_t** items = weir_element_create(count + 1);  // borrowed
+  if (!items) return weir_out_of_memory();
+  for (int i = 0; i < count; ++i) items[i] = self->items[i / width][i % width];
+  weir_status_t* status = weir_graph_out_window(out, dataset, items, count, out_name);
+  weir_free(items);
+  return status;
+}
+
 static const weir_iterator_vtable_t members_iterator = {
     .size = sizeof(members_iterator_t), .next = members_next, .state = members_state};
 static const weir_dataset_vtable_t members_dataset = {.name = "Window",
                                                       .size = sizeof(members_t),
                                                       .deinit = members_deinit,
                                                       .cardinality = members_cardinality,
+                                                      .write = members_write,
                                                       .iterator = &members_iterator};
 
 // The elements of |group|, which it loses, as elements of |like|'s kind.
@@ -260,5 +274,5 @@ const weir_op_module_t weir_ops_data_group_by_window = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "What a function makes of groups of elements with one key",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = by_window_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(by_window_cpu)},
         {0}}};

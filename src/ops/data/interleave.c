@@ -293,7 +293,7 @@ const weir_func_t* weir_interleave_function(const weir_data_t* dataset) {
         "block_length: int64" numbers,                                                  \
     .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,     \
     .summary = "The elements of datasets that a function makes, several in turn",       \
-    .infer_shape = weir_dataset_shape, .kernels = WEIR_CPU_KERNEL(.compute = kernel)    \
+    .infer_shape = weir_dataset_shape, .kernels = WEIR_DATASET_KERNEL(kernel)           \
   }
 #define DETERMINISTIC "deterministic: string = 'default'; "
 #define BUFFERS "; buffer_output_elements: int64; prefetch_input_elements: int64"
@@ -309,7 +309,7 @@ const weir_op_module_t weir_ops_data_interleave = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements of datasets that a function makes, one after the other",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = flat_map_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(flat_map_cpu)},
         INTERLEAVE("InterleaveDataset", "", "", "", interleave_cpu),
         INTERLEAVE("ParallelInterleaveDataset", "", "", "; sloppy: bool" BUFFERS, legacy_cpu),
         INTERLEAVE("LegacyParallelInterleaveDatasetV2", DETERMINISTIC, "", BUFFERS, legacy_cpu),

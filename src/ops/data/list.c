@@ -80,7 +80,7 @@ const weir_op_module_t weir_ops_data_list = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Given tensors, so many to an element",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = list_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(list_cpu)},
         {.name = "WindowOp",
          .attrs = WEIR_DATASET_SPEC "; Tinputs: list(type) >= 1",
          .inputs = "inputs: Tinputs",
@@ -88,5 +88,5 @@ const weir_op_module_t weir_ops_data_list = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Given tensors, so many to an element",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = list_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(list_cpu)},
         {0}}};

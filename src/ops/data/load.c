@@ -296,5 +296,5 @@ const weir_op_module_t weir_ops_data_load = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements that were saved in a folder",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = load_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(load_cpu)},
         {0}}};

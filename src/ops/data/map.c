@@ -103,5 +103,5 @@ const weir_op_module_t weir_ops_data_map = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = map_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(map_cpu)},
         {0}}};

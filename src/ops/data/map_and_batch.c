@@ -90,5 +90,5 @@ const weir_op_module_t weir_ops_data_map_and_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element, and what it makes stacked",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = fused_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(fused_cpu)},
         {0}}};

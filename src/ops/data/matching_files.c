@@ -87,5 +87,5 @@ const weir_op_module_t weir_ops_data_matching_files = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Names of files that match patterns, sorted",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = matching_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(matching_cpu)},
         {0}}};

@@ -65,7 +65,7 @@ static weir_status_t* thread_pool_cpu(weir_kernel_ctx_t* ctx) {
     .name = op, .attrs = attributes, .inputs = "input_dataset: variant" others,     \
     .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY, \
     .summary = "The same elements", .infer_shape = shape_fn,                        \
-    .kernels = WEIR_CPU_KERNEL(.compute = kernel)                                   \
+    .kernels = WEIR_DATASET_KERNEL(kernel)                                          \
   }
 #define CONFIGS WEIR_DATASET_SPEC "; optimization_configs: list(string) = []"
 

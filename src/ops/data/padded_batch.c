@@ -186,7 +186,7 @@ const weir_op_module_t weir_ops_data_padded_batch = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "Elements stacked, the smaller ones filled up",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = padded_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(padded_cpu)},
                                    {.name = "PaddedBatchDatasetV2",
                                     .attrs = "parallel_copy: bool = false; " ATTRS,
                                     .inputs = INPUTS "; drop_remainder: bool",
@@ -194,5 +194,5 @@ const weir_op_module_t weir_ops_data_padded_batch = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "Elements stacked, the smaller ones filled up",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = padded_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(padded_cpu)},
                                    {0}}};

@@ -118,7 +118,7 @@ const weir_op_module_t weir_ops_data_parallel_map = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element, on several at a time",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = parallel_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(parallel_cpu)},
         {.name = "ParallelMapDatasetV2",
          .attrs = "f: func; Targuments: list(type) >= 0; " WEIR_DATASET_SPEC
                   "; use_inter_op_parallelism: bool = true; deterministic: string = 'default'; "
@@ -129,5 +129,5 @@ const weir_op_module_t weir_ops_data_parallel_map = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A function on every element, on several at a time",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = parallel_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(parallel_cpu)},
         {0}}};

@@ -281,7 +281,7 @@ static weir_status_t* parse_cpu(weir_kernel_ctx_t* ctx) {
     .inputs = "input_dataset: variant; num_parallel_calls: int64; dense_defaults: Tdense",         \
     .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                \
     .summary = "Batches of Example messages as tensors", .infer_shape = weir_dataset_shape,        \
-    .kernels = WEIR_CPU_KERNEL(.compute = parse_cpu)                                               \
+    .kernels = WEIR_DATASET_KERNEL(parse_cpu)                                                      \
   }
 
 const weir_op_module_t weir_ops_data_parse_examples = {

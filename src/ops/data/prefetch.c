@@ -77,5 +77,5 @@ const weir_op_module_t weir_ops_data_prefetch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The same elements, made ahead by a thread of their own",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = prefetch_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(prefetch_cpu)},
         {0}}};

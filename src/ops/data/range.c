@@ -107,5 +107,5 @@ const weir_op_module_t weir_ops_data_range = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Numbers from start to stop, without it",
          .infer_shape = range_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = range_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(range_cpu)},
         {0}}};

@@ -158,5 +158,5 @@ const weir_op_module_t weir_ops_data_rebatch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The rows of batches in batches of other sizes",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = rebatch_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(rebatch_cpu)},
         {0}}};

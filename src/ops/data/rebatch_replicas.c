@@ -104,5 +104,5 @@ const weir_op_module_t weir_ops_data_rebatch_replicas = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "Each batch in as many parts as there are replicas",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = replicas_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(replicas_cpu)},
                                    {0}}};

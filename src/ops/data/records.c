@@ -119,7 +119,7 @@ const weir_op_module_t weir_ops_data_records = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The records of TFRecord files",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = records_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(records_cpu)},
         {.name = "TFRecordDatasetV2",
          .attrs = "metadata: string = ''",
          .inputs = "filenames: string; compression_type: string; buffer_size: int64; "
@@ -128,5 +128,5 @@ const weir_op_module_t weir_ops_data_records = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The records of TFRecord files, from given places on",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = records_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(records_cpu)},
         {0}}};

@@ -132,5 +132,5 @@ const weir_op_module_t weir_ops_data_repeat = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "A dataset count times, for ever where that is negative",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = repeat_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(repeat_cpu)},
         {0}}};

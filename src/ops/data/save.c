@@ -170,5 +170,5 @@ const weir_op_module_t weir_ops_data_save = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The same elements, saved in a folder as they are asked for",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = saving_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(saving_cpu)},
         {0}}};

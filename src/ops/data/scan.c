@@ -136,5 +136,5 @@ const weir_op_module_t weir_ops_data_scan = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "What a function makes of each element and of a state, which it renews",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = scan_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(scan_cpu)},
         {0}}};

@@ -148,5 +148,5 @@ const weir_op_module_t weir_ops_data_shard = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Every num_shards-th element, from index on",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = shard_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(shard_cpu)},
         {0}}};

@@ -347,7 +347,7 @@ static weir_status_t* repeat_cpu(weir_kernel_ctx_t* ctx) {
     .inputs = "input_dataset: variant; buffer_size: int64" others, .outputs = "handle: variant", \
     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | (traits),                                 \
     .summary = "The same elements in a random order", .infer_shape = weir_dataset_shape_scalars, \
-    .kernels = WEIR_CPU_KERNEL(.compute = kernel)                                                \
+    .kernels = WEIR_DATASET_KERNEL(kernel)                                                       \
   }
 #define RENEWS "reshuffle_each_iteration: bool = true"
 #define SEEDS "; seed: int64; seed2: int64"

@@ -135,5 +135,5 @@ const weir_op_module_t weir_ops_data_sliding_window = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The elements of windows, stacked",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = sliding_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(sliding_cpu)},
         {0}}};

@@ -167,5 +167,5 @@ const weir_op_module_t weir_ops_data_sparse_batch = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements of different sizes in sparse tensors",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = sparse_batch_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(sparse_batch_cpu)},
         {0}}};

@@ -122,5 +122,5 @@ const weir_op_module_t weir_ops_data_sparse_slices = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The rows of a sparse tensor",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = slices_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(slices_cpu)},
         {0}}};

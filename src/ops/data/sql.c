@@ -164,5 +164,5 @@ const weir_op_module_t weir_ops_data_sql = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The rows of a query of an SQLite database",
          .infer_shape = sql_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = sql_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(sql_cpu)},
         {0}}};

@@ -114,7 +114,7 @@ const weir_op_module_t weir_ops_data_take = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "At most count elements",
                                     .infer_shape = weir_dataset_shape_scalars,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = take_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(take_cpu)},
                                    {.name = "SkipDataset",
                                     .attrs = WEIR_DATASET_ATTRS,
                                     .inputs = "input_dataset: variant; count: int64",
@@ -122,5 +122,5 @@ const weir_op_module_t weir_ops_data_take = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "All but the first count elements",
                                     .infer_shape = weir_dataset_shape_scalars,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = skip_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(skip_cpu)},
                                    {0}}};

@@ -151,7 +151,7 @@ const weir_op_module_t weir_ops_data_tensors = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Given tensors as the one element",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = tensor_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(tensor_cpu)},
         {.name = "TensorSliceDataset",
          .attrs = "Toutput_types: list(type) >= 1; output_shapes: list(shape) >= 1; "
                   "is_files: bool = false; metadata: string = ''; "
@@ -161,5 +161,5 @@ const weir_op_module_t weir_ops_data_tensors = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The rows of given tensors",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = slice_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(slice_cpu)},
         {0}}};

@@ -69,5 +69,5 @@ const weir_op_module_t weir_ops_data_thread_pool = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "The same elements",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = dataset_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(dataset_cpu)},
         {0}}};

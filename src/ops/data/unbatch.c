@@ -138,5 +138,5 @@ const weir_op_module_t weir_ops_data_unbatch = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "The rows of elements",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = unbatch_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(unbatch_cpu)},
                                    {0}}};

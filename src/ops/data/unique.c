@@ -102,5 +102,5 @@ const weir_op_module_t weir_ops_data_unique = {
                                     .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
                                     .summary = "Elements that were not there before",
                                     .infer_shape = weir_dataset_shape,
-                                    .kernels = WEIR_CPU_KERNEL(.compute = unique_cpu)},
+                                    .kernels = WEIR_DATASET_KERNEL(unique_cpu)},
                                    {0}}};

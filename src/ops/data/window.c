@@ -1,5 +1,5 @@
 // window.c — WindowDataset: windows over elements, each component of one a dataset of its own.
-#include "ops/data/state.h"
+#include "ops/data/graph_out.h"
 
 // ---- a component of a window ----
 
@@ -38,12 +38,19 @@ static void piece_state(weir_iterator_t* iterator, weir_state_t* state) {
   weir_state_int(state, "next", &self->next, 0, INT64_MAX);
 }
 
+static weir_status_t* piece_write(weir_data_t* dataset, weir_graph_out_t* out,
+                                  const char** out_name) {
+  const piece_t* self = (const piece_t*)dataset;
+  return weir_graph_out_window(out, dataset, self->items, (int)self->size, out_name);
+}
+
 static const weir_iterator_vtable_t piece_iterator = {
     .size = sizeof(piece_iterator_t), .next = piece_next, .state = piece_state};
 static const weir_dataset_vtable_t piece_dataset = {.name = "Window",
                                                     .size = sizeof(piece_t),
                                                     .deinit = piece_deinit,
                                                     .cardinality = piece_cardinality,
+                                                    .write = piece_write,
                                                     .iterator = &piece_iterator};
 
 // ---- windows ----
@@ -245,5 +252,5 @@ const weir_op_module_t weir_ops_data_window = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Windows over elements, each a dataset",
          .infer_shape = weir_dataset_shape_scalars,
-         .kernels = WEIR_CPU_KERNEL(.compute = window_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(window_cpu)},
         {0}}};

@@ -93,5 +93,5 @@ const weir_op_module_t weir_ops_data_zip = {
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
          .summary = "Elements of several datasets side by side, until one ends",
          .infer_shape = weir_dataset_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute = zip_cpu)},
+         .kernels = WEIR_DATASET_KERNEL(zip_cpu)},
         {0}}};

@@ -477,3 +477,5 @@ weir_status_t* weir_lookup_table_create(const weir_lookup_table_config_t* config
 const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table) {
   return &table->config;
 }
+
+bool weir_lookup_table_is_dense(const weir_lookup_table_t* table) { return table->dense != NULL; }

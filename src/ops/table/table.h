@@ -29,6 +29,8 @@ WEIR_MUST_USE weir_status_t* weir_lookup_table_create(const weir_lookup_table_co
 // Immutable after create.
 const weir_lookup_table_config_t* weir_lookup_table_config(const weir_lookup_table_t* table);
 
+bool weir_lookup_table_is_dense(const weir_lookup_table_t* table);
+
 // The shape of the values of |keys|; |dims| has room for WEIR_MAX_RANK. INVALID_ARGUMENT when
 // |keys| does not end with the shape of a key.
 WEIR_MUST_USE weir_status_t* weir_lookup_table_values_shape(const weir_lookup_table_t* table,
