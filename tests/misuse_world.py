@@ -117,7 +117,8 @@ class FitOptions(ctypes.Structure):
                 ('save_every', ctypes.c_int), ('save_every_seconds', ctypes.c_double), ('no_resume', ctypes.c_bool),
                 ('evaluate', ctypes.c_void_p), ('evaluate_every', ctypes.c_int), ('patience', ctypes.c_int),
                 ('min_delta', ctypes.c_float), ('higher_is_better', ctypes.c_bool), ('on_step', ctypes.c_void_p),
-                ('coordinator', ctypes.c_void_p), ('is_quiet', ctypes.c_bool), ('item_name', ctypes.c_char_p),
+                ('coordinator', ctypes.c_void_p), ('uninitialized', Edge), ('is_worker', ctypes.c_bool), ('lost_seconds', ctypes.c_double),
+                ('global_step', Edge), ('step_seconds', ctypes.c_double), ('is_quiet', ctypes.c_bool), ('item_name', ctypes.c_char_p),
                 ('log_every', ctypes.c_int), ('no_signals', ctypes.c_bool), ('grace_seconds', ctypes.c_double)]
 
 
