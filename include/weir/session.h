@@ -16,8 +16,8 @@ typedef struct weir_session_t weir_session_t;
 // Zero-initialise; every zero is the default.
 typedef struct weir_session_options_t {
   // "grpc://host:port" or "grpc+tls://…": a master that runs the steps; NULL: this process does. A
-  // step that finds the master, or a task that it needs, gone or restarted is UNAVAILABLE or
-  // ABORTED; the next one begins on a new session of the master.
+  // step that needs a task which is gone is UNAVAILABLE; ABORTED if it, or the master, restarted
+  // meanwhile, and the next step begins on a new session of the master.
   const char* target;
   // |target| only. Tasks that the steps may use, besides the master: "/job:ps,/job:worker/task:1";
   // others are neither waited for nor missed when they die. NULL: all of the cluster.

@@ -8,7 +8,7 @@
 #include "progress.h"
 #include "weir/trainer.h"
 
-typedef struct weir_loop_t {
+typedef struct weir_fit_loop_t {
   const weir_fit_options_t* o;
   weir_session_t* session;
   weir_node_t* target;
@@ -31,26 +31,26 @@ typedef struct weir_loop_t {
   weir_cancellation_t* cancellation;  // NULL: nothing
   atomic_bool is_beginning;           // variables are initialised or restored
   atomic_bool is_overdue;             // a signal came, and the grace after it is over
-} weir_loop_t;
+} weir_fit_loop_t;
 
 double weir_loop_now(void);  // seconds of a clock that never goes back
-void weir_loop_stop(weir_loop_t* loop, weir_stop_t reason);
+void weir_loop_stop(weir_fit_loop_t* loop, weir_stop_t reason);
 // Ends the loop if a signal or the coordinator says so.
-void weir_loop_heed(weir_loop_t* loop);
+void weir_loop_heed(weir_fit_loop_t* loop);
 // |seconds| is how long it may take; 0: for ever.
-WEIR_MUST_USE weir_status_t* weir_loop_run(weir_loop_t* loop, const weir_step_spec_t* spec,
+WEIR_MUST_USE weir_status_t* weir_loop_run(weir_fit_loop_t* loop, const weir_step_spec_t* spec,
                                            double seconds, weir_tensor_t** results);
 
 // ---- loop_begin.c ----
 
 // Brings the state to where steps can be taken: initialised, restored, or waited for. Waits for
 // servers that are not there (yet).
-WEIR_MUST_USE weir_status_t* weir_loop_begin(weir_loop_t* loop);
+WEIR_MUST_USE weir_status_t* weir_loop_begin(weir_fit_loop_t* loop);
 // After a step that failed: if servers were lost, waits for them and begins again. Else, or when it
 // takes too long, the error.
-WEIR_MUST_USE weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status);
+WEIR_MUST_USE weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_status);
 // Asks for the global step, where there is one; |state.step| is it then.
-WEIR_MUST_USE weir_status_t* weir_loop_count(weir_loop_t* loop);
+WEIR_MUST_USE weir_status_t* weir_loop_count(weir_fit_loop_t* loop);
 WEIR_MUST_USE weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step);
 
 #endif  // WEIR_LIBRARY_LOOP_H_

@@ -2,7 +2,7 @@
 // lost: the chief initialises or restores what has no value, the others wait for it.
 //
 // A step that ends with UNAVAILABLE or ABORTED met a server that died, restarts or cannot be
-// reached. The session makes itself anew with the next run, so all there is to do is to try again
+// reached. The session makes itself anew when they are back, so all there is to do is to try again
 // to begin, with growing pauses, until it works or has not for too long. A loop that only waits for
 // the chief does the same: what it waits for is UNAVAILABLE. Where several threads share a session
 // only one is told of the loss; the others find variables without a value, FAILED_PRECONDITION.
@@ -21,27 +21,27 @@ static const double kFirstPause = 0.05, kLongestPause = 2, kSlice = 0.05;  // se
 // ---- patience ----
 
 // Whether servers that are lost are waited for.
-static bool is_patient(const weir_loop_t* loop) {
+static bool is_patient(const weir_fit_loop_t* loop) {
   return loop->o->uninitialized.node && loop->o->lost_seconds >= 0;
 }
 
 // Seconds; negative: it is over.
-static double patience_left(const weir_loop_t* loop) {
+static double patience_left(const weir_fit_loop_t* loop) {
   const double most = loop->o->lost_seconds > 0 ? loop->o->lost_seconds : LOST_SECONDS;
   return loop->lost_since > 0 ? loop->lost_since + most - weir_loop_now() : most;
 }
 
 // A master that waits for its tasks answers when they are there, which may be never.
-static double limit(const weir_loop_t* loop) {
+static double limit(const weir_fit_loop_t* loop) {
   return is_patient(loop) ? fmax(patience_left(loop), kFirstPause) : 0;
 }
 
-static weir_status_t* run_node(weir_loop_t* loop, weir_node_t* node) {
+static weir_status_t* run_node(weir_fit_loop_t* loop, weir_node_t* node) {
   weir_tensor_t* none = NULL;
   return weir_loop_run(loop, &(const weir_step_spec_t){WEIR_TARGETS(node)}, limit(loop), &none);
 }
 
-static weir_status_t* fetch(weir_loop_t* loop, weir_edge_t edge, weir_tensor_t** out_value) {
+static weir_status_t* fetch(weir_fit_loop_t* loop, weir_edge_t edge, weir_tensor_t** out_value) {
   return weir_loop_run(loop, &(const weir_step_spec_t){WEIR_FETCHES(edge)}, limit(loop), out_value);
 }
 
@@ -63,7 +63,7 @@ weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step
   return NULL;
 }
 
-weir_status_t* weir_loop_count(weir_loop_t* loop) {
+weir_status_t* weir_loop_count(weir_fit_loop_t* loop) {
   weir_tensor_t* value = NULL;
   if (!loop->o->global_step.node) return NULL;
   WEIR_TRY(fetch(loop, loop->o->global_step, &value));
@@ -75,7 +75,7 @@ weir_status_t* weir_loop_count(weir_loop_t* loop) {
 // ---- state ----
 
 // Restores the latest checkpoint or, without one, initialises.
-static weir_status_t* make_state(weir_loop_t* loop) {
+static weir_status_t* make_state(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   char* prefix = NULL;
   if (o->saver && o->directory && !o->no_resume) {
@@ -104,7 +104,7 @@ static weir_status_t* still_missing(const weir_tensor_t* names) {
 }
 
 // What servers have is kept: a chief that was started again goes on where the others are.
-static weir_status_t* make_missing_state(weir_loop_t* loop) {
+static weir_status_t* make_missing_state(weir_fit_loop_t* loop) {
   weir_tensor_t* names = NULL;
   weir_status_t* status = NULL;
   WEIR_TRY(fetch(loop, loop->o->uninitialized, &names));
@@ -114,7 +114,7 @@ static weir_status_t* make_missing_state(weir_loop_t* loop) {
   return status;
 }
 
-static weir_status_t* begin(weir_loop_t* loop) {
+static weir_status_t* begin(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   atomic_store(&loop->is_beginning, true);
   weir_status_t* status = o->uninitialized.node ? make_missing_state(loop) : make_state(loop);
@@ -129,7 +129,7 @@ static weir_status_t* begin(weir_loop_t* loop) {
 // ---- again ----
 
 // A step that takes too long hangs, as far as anyone can tell.
-static bool is_lost(weir_loop_t* loop, const weir_status_t* status) {
+static bool is_lost(weir_fit_loop_t* loop, const weir_status_t* status) {
   if (!status || !is_patient(loop)) return false;
   switch (weir_status_code(status)) {
     case WEIR_UNAVAILABLE:
@@ -141,7 +141,7 @@ static bool is_lost(weir_loop_t* loop, const weir_status_t* status) {
 }
 
 // Sleeps, but not past a signal.
-static void rest(weir_loop_t* loop) {
+static void rest(weir_fit_loop_t* loop) {
   loop->retry_pause = fmin(fmax(2 * loop->retry_pause, kFirstPause), kLongestPause);
   const double until = weir_loop_now() + loop->retry_pause;
   while (!loop->is_over && weir_loop_now() < until) {
@@ -151,7 +151,7 @@ static void rest(weir_loop_t* loop) {
   }
 }
 
-weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status) {
+weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_status) {
   const bool was_lost = is_lost(loop, take_status);
   bool is_still = was_lost;
   if (was_lost && loop->lost_since == 0) loop->lost_since = weir_loop_now();
@@ -167,4 +167,6 @@ weir_status_t* weir_loop_recover(weir_loop_t* loop, weir_status_t* take_status) 
   return take_status;
 }
 
-weir_status_t* weir_loop_begin(weir_loop_t* loop) { return weir_loop_recover(loop, begin(loop)); }
+weir_status_t* weir_loop_begin(weir_fit_loop_t* loop) {
+  return weir_loop_recover(loop, begin(loop));
+}

@@ -17,12 +17,12 @@ double weir_loop_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void weir_loop_stop(weir_loop_t* loop, weir_stop_t reason) {
+void weir_loop_stop(weir_fit_loop_t* loop, weir_stop_t reason) {
   if (!loop->is_over) loop->result.reason = reason;
   loop->is_over = true;
 }
 
-void weir_loop_heed(weir_loop_t* loop) {
+void weir_loop_heed(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   if (weir_signals_caught()) weir_loop_stop(loop, WEIR_STOP_SIGNAL);
   if (o->coordinator && weir_coordinator_should_stop(o->coordinator))
@@ -33,13 +33,13 @@ void weir_loop_heed(weir_loop_t* loop) {
 
 // Called on another thread when the grace after a signal is over.
 static void end_step(void* arg) {
-  weir_loop_t* loop = arg;
+  weir_fit_loop_t* loop = arg;
   atomic_store(&loop->is_overdue, true);
   weir_cancellation_cancel(loop->cancellation);
   if (atomic_load(&loop->is_beginning)) weir_session_cancel(loop->session);  // a saver's run
 }
 
-static weir_status_t* catch_signals(weir_loop_t* loop) {
+static weir_status_t* catch_signals(weir_fit_loop_t* loop) {
   const double grace = loop->o->grace_seconds;
   if (loop->o->no_signals) return NULL;
   WEIR_TRY(weir_cancellation_create(&loop->cancellation));
@@ -50,13 +50,13 @@ static weir_status_t* catch_signals(weir_loop_t* loop) {
   return status;
 }
 
-static void restore_signals(weir_loop_t* loop) {
+static void restore_signals(weir_fit_loop_t* loop) {
   if (loop->cancellation) weir_signals_restore();
   weir_cancellation_destroy(loop->cancellation);
 }
 
 // Whether |*status| is what end_step did, and no error then.
-static bool was_ended(weir_loop_t* loop, weir_status_t** status) {
+static bool was_ended(weir_fit_loop_t* loop, weir_status_t** status) {
   const bool is_ended =
       weir_status_code(*status) == WEIR_CANCELLED && atomic_load(&loop->is_overdue);
   if (!is_ended) return false;
@@ -67,7 +67,7 @@ static bool was_ended(weir_loop_t* loop, weir_status_t** status) {
   return true;
 }
 
-weir_status_t* weir_loop_run(weir_loop_t* loop, const weir_step_spec_t* spec, double seconds,
+weir_status_t* weir_loop_run(weir_fit_loop_t* loop, const weir_step_spec_t* spec, double seconds,
                              weir_tensor_t** results) {
   const weir_run_options_t options = {.cancellation = loop->cancellation,
                                       .timeout_ms = (int64_t)ceil(1000 * seconds)};
@@ -76,7 +76,7 @@ weir_status_t* weir_loop_run(weir_loop_t* loop, const weir_step_spec_t* spec, do
 
 // ---- checkpoints ----
 
-static weir_status_t* save(weir_loop_t* loop) {
+static weir_status_t* save(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   if (!o->saver || !o->directory || o->is_worker) return NULL;
   WEIR_TRY(weir_loop_count(loop));
@@ -92,11 +92,11 @@ static weir_status_t* save(weir_loop_t* loop) {
 }
 
 // Whether the last step was, or passed, one of each |every|: others count the global step on, too.
-static bool is_due(const weir_loop_t* loop, int every) {
+static bool is_due(const weir_fit_loop_t* loop, int every) {
   return loop->state.step / every != loop->step_before / every;
 }
 
-static bool is_save_due(const weir_loop_t* loop) {
+static bool is_save_due(const weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   if (o->save_every > 0 && is_due(loop, o->save_every)) return true;
   double seconds = o->save_every_seconds;
@@ -106,7 +106,7 @@ static bool is_save_due(const weir_loop_t* loop) {
 
 // ---- one step ----
 
-static weir_status_t* gather_feeds(weir_loop_t* loop, weir_feed_t* feeds, int* count) {
+static weir_status_t* gather_feeds(weir_fit_loop_t* loop, weir_feed_t* feeds, int* count) {
   const weir_fit_options_t* o = loop->o;
   if (o->data) {
     weir_tensor_t* batch[WEIR_FIT_MAX_FEEDS] = {NULL};
@@ -117,7 +117,7 @@ static weir_status_t* gather_feeds(weir_loop_t* loop, weir_feed_t* feeds, int* c
   return o->feed ? o->feed(o->arg, loop->state.step, feeds, count) : NULL;
 }
 
-static weir_status_t* note_loss(weir_loop_t* loop, weir_tensor_t* value) {
+static weir_status_t* note_loss(weir_fit_loop_t* loop, weir_tensor_t* value) {
   if (weir_tensor_dtype(value) != WEIR_DTYPE_FLOAT || weir_tensor_count(value) != 1)
     return WEIR_STATUS(INVALID_ARGUMENT, "fit: the loss is not a float scalar");
   loop->state.loss = *(const float*)weir_tensor_data(value);
@@ -127,7 +127,7 @@ static weir_status_t* note_loss(weir_loop_t* loop, weir_tensor_t* value) {
 
 // The step read the global step at some moment, perhaps before it was counted. It is not said to
 // go back, for that.
-static weir_status_t* note_step(weir_loop_t* loop, const weir_tensor_t* global_step) {
+static weir_status_t* note_step(weir_fit_loop_t* loop, const weir_tensor_t* global_step) {
   int64_t step = loop->state.step + 1;
   if (global_step) WEIR_TRY(weir_loop_read_step(global_step, &step));
   loop->step_before = loop->state.step;
@@ -139,7 +139,7 @@ static weir_status_t* note_step(weir_loop_t* loop, const weir_tensor_t* global_s
   return NULL;
 }
 
-static weir_status_t* take_step(weir_loop_t* loop) {
+static weir_status_t* take_step(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   weir_feed_t feeds[WEIR_FIT_MAX_FEEDS];
   weir_tensor_t* results[3] = {NULL, NULL, NULL};
@@ -172,7 +172,7 @@ done:
 
 // ---- after a step ----
 
-static weir_status_t* evaluate(weir_loop_t* loop) {
+static weir_status_t* evaluate(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   const int every = o->evaluate_every > 0 ? o->evaluate_every : EVALUATE_EVERY;
   float metric = NAN;
@@ -192,7 +192,7 @@ static weir_status_t* evaluate(weir_loop_t* loop) {
   return weir_events_scalar(loop->state.events, "metric", metric, loop->state.step);
 }
 
-static weir_status_t* check_steps(weir_loop_t* loop) {
+static weir_status_t* check_steps(weir_fit_loop_t* loop) {
   const int64_t most = loop->o->max_steps;
   if (most <= 0 || loop->state.step + 1 < most) return NULL;
   WEIR_TRY(weir_loop_count(loop));
@@ -200,7 +200,7 @@ static weir_status_t* check_steps(weir_loop_t* loop) {
   return NULL;
 }
 
-static weir_status_t* after_step(weir_loop_t* loop) {
+static weir_status_t* after_step(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   bool is_asked = false;
   loop->state.seconds = weir_loop_now() - loop->progress.began;
@@ -211,7 +211,7 @@ static weir_status_t* after_step(weir_loop_t* loop) {
   return check_steps(loop);
 }
 
-static weir_status_t* run(weir_loop_t* loop) {
+static weir_status_t* run(weir_fit_loop_t* loop) {
   weir_status_t* status = check_steps(loop);
   while (!loop->is_over && !status) {
     weir_loop_heed(loop);
@@ -238,7 +238,7 @@ static weir_status_t* run(weir_loop_t* loop) {
 }
 
 // What would be passed over in silence is taken for a mistake.
-static weir_status_t* check_arguments(const weir_loop_t* loop) {
+static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   const char* wrong = !loop->session                    ? "session is NULL"
                       : !loop->target                   ? "step is NULL: nothing would be trained"
@@ -260,7 +260,7 @@ static weir_status_t* check_arguments(const weir_loop_t* loop) {
                      WEIR_FIT_MAX_FEEDS);
 }
 
-static weir_status_t* fit(weir_loop_t* loop) {
+static weir_status_t* fit(weir_fit_loop_t* loop) {
   weir_progress_begin(&loop->progress, loop->o, 0, weir_loop_now());
   weir_status_t* status = weir_loop_begin(loop);
   if (was_ended(loop, &status)) return NULL;
@@ -273,13 +273,13 @@ static weir_status_t* fit(weir_loop_t* loop) {
 weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
                              const weir_fit_options_t* options, weir_fit_result_t* out_result) {
   options = options ? options : &(const weir_fit_options_t){0};
-  weir_loop_t loop = {.o = options,
-                      .session = session,
-                      .target = step,
-                      .loss = loss,
-                      .state = {.loss = NAN, .session = session, .events = options->events},
-                      .result = {.best_metric = NAN},
-                      .saved_step = -1};
+  weir_fit_loop_t loop = {.o = options,
+                          .session = session,
+                          .target = step,
+                          .loss = loss,
+                          .state = {.loss = NAN, .session = session, .events = options->events},
+                          .result = {.best_metric = NAN},
+                          .saved_step = -1};
   WEIR_TRY(check_arguments(&loop));
   if (options->directory && !options->events && !options->is_worker) {
     WEIR_TRY(weir_events_create(options->directory, &loop.own_events));

@@ -1,9 +1,10 @@
 // client.c — A session on a master elsewhere: the graph is sent as it grows, steps are RPCs.
 //
 // The master's session is lost when the master or one of its tasks restarts: a step then ends with
-// ABORTED or UNAVAILABLE, which its caller gets, for what it was to do may be half done and state
-// may be gone. The next step makes a new one, so the client's session lasts as long as it is
-// wanted. Steps hold the master's session that they run on; it is closed when the last is through.
+// ABORTED, which its caller gets, for what it was to do may be half done and state may be gone. The
+// next step makes a new one, so the client's session lasts as long as it is wanted. A task that is
+// gone (UNAVAILABLE) is no reason: steps that do not need it go on, while a new session would wait
+// for it. Steps hold the master's session that they run on; it is closed when the last is through.
 #include "cluster/client/client.h"
 
 #include <sys/random.h>
@@ -159,11 +160,6 @@ static void lose(client_t* client, hosted_t* hosted) {
   if (is_current) client->hosted = NULL;
   weir_mutex_unlock(&client->mu);
   if (is_current) let_go(client, hosted);
-}
-
-static bool is_loss(const weir_status_t* status) {
-  const weir_code_t code = weir_status_code(status);
-  return code == WEIR_ABORTED || code == WEIR_UNAVAILABLE;
 }
 
 // ---- creating and extending ----
@@ -423,7 +419,7 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
   if (!status) status = call_and_wait(client, MASTER "RunStep", message, options, &response);
   if (!status) status = parse_response(response, spec, results, out_metadata);
   weir_rpc_buffer_release(response);
-  if (is_loss(status)) lose(client, hosted);
+  if (weir_status_code(status) == WEIR_ABORTED) lose(client, hosted);
   let_go(client, hosted);
   for (int i = 0; i < spec->fetch_count && status; ++i) {
     weir_tensor_release(results[i]);
