@@ -485,16 +485,21 @@ static const weir_shape_t* slot_shape(weir_shape_ctx_t* ctx, int i) {
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
-// A gradient of some rows of |var|, one for each index.
-static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* var,
-                                 const weir_shape_t* grad, const weir_shape_t* indices) {
-  int64_t rows = 0;
-  const weir_shape_t* joined = NULL;
-  if (grad->rank > 0 && indices->rank == 1)
-    WEIR_TRY(weir_dim_join(ctx, indices->dims[0], grad->dims[0], &rows));
-  if (var->rank <= 0 || grad->rank <= 0) return NULL;
-  return weir_shape_join(ctx, weir_shape_sub(ctx, var, 1, var->rank),
-                         weir_shape_sub(ctx, grad, 1, grad->rank), &joined);
+// A gradient of some rows of |*var|, one for each index.
+static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* grad,
+                                 const weir_shape_t* indices, const weir_shape_t** var) {
+  int64_t count = 0, dims[WEIR_MAX_RANK];
+  const weir_shape_t* vector = NULL;
+  WEIR_TRY(weir_shape_with_rank(ctx, indices, 1, &vector));
+  if (grad->rank == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Argument grad must not be a scalar. Got grad with rank 0");
+  }
+  if (grad->rank < 0) return NULL;
+  WEIR_TRY(weir_dim_join(ctx, vector->dims[0], grad->dims[0], &count));
+  memcpy(dims, grad->dims, (size_t)grad->rank * sizeof(*dims));
+  dims[0] = -1;  // which rows they are is not said
+  return weir_shape_join(ctx, *var, weir_shape_make(ctx->arena, grad->rank, dims), var);
 }
 
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
@@ -512,7 +517,7 @@ weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
     } else if (indices < 0) {
       WEIR_TRY(weir_shape_join(ctx, var, weir_shape_input(ctx, i), &var));
     } else {
-      WEIR_TRY(check_rows(ctx, var, weir_shape_input(ctx, i), weir_shape_input(ctx, indices)));
+      WEIR_TRY(check_rows(ctx, weir_shape_input(ctx, i), weir_shape_input(ctx, indices), &var));
     }
   }
   return node->output_count > 0 ? weir_shape_set(ctx, 0, var) : NULL;
