@@ -82,6 +82,9 @@ static weir_status_t* count_rows(const weir_kernel_ctx_t* ctx, int64_t* out_rows
       *out_rows = WEIR_MAX(*out_rows, at + 1);
     }
   }
+  if (*out_rows > INT32_MAX) {  // TensorFlow counts them as int32
+    return WEIR_STATUS(INVALID_ARGUMENT, "Expected a non-negative size, got %d", INT32_MIN);
+  }
   return NULL;
 }
 

@@ -190,6 +190,10 @@ static weir_status_t* split(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 1);
   int64_t num = ctx->output_count;
   int axis = 0;
+  if (weir_kernel_input(ctx, 0)->rank != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                       weir_kernel_input(ctx, 0)->rank);
+  }
   WEIR_TRY(split_axis(weir_kernel_input(ctx, 0), in, &axis));
   if (in->dims[axis] % num != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
