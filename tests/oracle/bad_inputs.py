@@ -51,6 +51,11 @@ MEANT = {
     ('QuantizedMul', 'elements differ'),  # TensorFlow reads past an input that is broadcast
     ('EnsureShape', 'Shape must be rank -1 but'),  # TensorFlow's shape function takes an unknown shape for one of rank -1
     ('ImageProjectiveTransformV[23]', 'Invalid (interpolation|mode)'),  # TensorFlow logs that, and takes it as another
+    ('.*', 'Missing \\d+-th output from'),  # TensorFlow's kernel forgets one where there is nothing to compute
+    ('UniformQuantizedConvolution.*', 'OOM when allocating'),  # TensorFlow writes out what is dilated or padded
+    ('Slice', 'OOM .* shape\\[.*9223372036854775807'),  # TensorFlow's sum of begin and size overflows
+    ('.*Conv.*', 'CPU implementations? .*dilat|does not support dilations'),  # Weir's kernels take dilations on CPUs, too
+    ('Conv3D.*', 'must have the same number of channels|must match last dimension of input'),  # and groups of volumes
     ('(Eig|SelfAdjointEigV2|Svd)', 'by TensorFlow as \\[0\\]'),  # which its kernel's outputs are not
 }
 # And those that nobody has looked into: lines of an op and a kind.

@@ -12,6 +12,7 @@ WEIR_CUDA_SOURCE(adagrad);
 
 static const weir_optimizer_family_t adagrad_family = {.scalars = {"lr"},
                                                        .flag = "update_slots",
+                                                       .compares_ranks = true,
                                                        .refuses_empty_rows = true,
                                                        .cost_ns = 1.5,
                                                        .cuda_source = weir_cuda_source_adagrad,
@@ -26,6 +27,7 @@ static weir_status_t* adagrad_init(const weir_kernel_init_t* init, void* state) 
 
 static const weir_optimizer_family_t adagrad_v2_family = {.scalars = {"lr", "epsilon"},
                                                           .flag = "update_slots",
+                                                          .compares_ranks = true,
                                                           .refuses_empty_rows = true,
                                                           .cost_ns = 1.5,
                                                           .cuda_source = weir_cuda_source_adagrad,

@@ -218,7 +218,9 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be one-dimensional");
-  if (grad->rank > 0 && grad->dims[0] != indices->dims[0]) {
+  if (grad->rank != var->rank && s->family->compares_ranks)
+    return WEIR_STATUS(INVALID_ARGUMENT, "grad must have the same number of dimensions as var");
+  if (grad->rank == 0 || grad->dims[0] != indices->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
   }
