@@ -124,6 +124,21 @@ weir_status_t* weir_shape_count(weir_dtype_t dtype, int rank, const int64_t* dim
   return NULL;
 }
 
+weir_status_t* weir_shape_check_sizes(int rank, const int64_t* dims) {
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i) {
+    const int64_t before = count;
+    if (dims[i] < 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Expected a non-negative size, got %" PRId64, dims[i]);
+    }
+    if (!__builtin_mul_overflow(before, dims[i], &count)) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Encountered overflow when multiplying %" PRId64 " with %" PRId64, before,
+                       dims[i]);
+  }
+  return NULL;
+}
+
 // ---- blocks ----
 
 WEIR_INLINE size_t header_size(int rank) {

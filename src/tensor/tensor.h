@@ -86,6 +86,8 @@ WEIR_MUST_USE weir_status_t* weir_tensor_freeze(weir_tensor_t** tensor);
 // overflow (of bytes too).
 WEIR_MUST_USE weir_status_t* weir_shape_count(weir_dtype_t dtype, int rank, const int64_t* dims,
                                               int64_t* out_count);
+// The same checks in the words of TensorFlow's kernels that make a shape of numbers they are given.
+WEIR_MUST_USE weir_status_t* weir_shape_check_sizes(int rank, const int64_t* dims);
 
 // ---- memory spaces ----
 WEIR_INLINE const weir_space_t* weir_tensor_space(const weir_tensor_t* tensor) {

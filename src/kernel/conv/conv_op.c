@@ -1,37 +1,30 @@
 // conv_op.c — Shape functions, gradients and kernels that all convolution ops share.
 #include "kernel/conv/conv_op.h"
 
+#include "kernel/conv/conv_grad.h"
 #include "kernel/conv/cuda_conv.h"
 #include "kernel/move/staging.h"
 
-enum { MAX_RANK = 5, FIRST_ARG = 2 };  // where the arguments of a tail begin
+enum { MAX_RANK = WEIR_CONV_MAX_RANK, FIRST_ARG = 2 };  // where the arguments of a tail begin
 
 // ---- shapes ----
 // Sizes along the axes; |out_dims| is [n, sizes…, |channels|] in the order of the data format.
 static weir_status_t* spatial_dims(const weir_window_t* w, const weir_shape_t* in,
                                    const weir_shape_t* filter, int64_t channels,
                                    int64_t out_dims[MAX_RANK]) {
-  int64_t sizes[3], pad;
+  int64_t sizes[3];
   for (int axis = 0; axis < w->axes; ++axis) {
     int64_t size = weir_shape_dim(in, weir_window_axis(w, axis));
-    int64_t filter_size = weir_shape_dim(filter, axis);
-    WEIR_TRY(weir_window_output(w, axis, size, filter_size, &sizes[axis], &pad));
-    // The kernel would give no voxels where the filter is longer than the input by no more than the
-    // stride; TensorFlow's shape function of volumes refuses that too.
-    int64_t extent = (filter_size - 1) * w->dilation[axis] + 1;
-    if (w->axes == 3 && w->padding == WEIR_PADDING_VALID && size >= 0 && extent > size) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Negative dimension size caused by subtracting %lld from %lld",
-                         (long long)extent, (long long)size);
-    }
+    WEIR_TRY(weir_window_output_shape(w, axis, size, weir_shape_dim(filter, axis), &sizes[axis]));
   }
   weir_window_dims(w, weir_shape_dim(in, 0), sizes, channels, out_dims);
   return NULL;
 }
 
-static weir_status_t* read_inputs(weir_shape_ctx_t* ctx, weir_window_t* w, const weir_shape_t** in,
-                                  const weir_shape_t** filter) {
-  WEIR_TRY(weir_window_read_conv(weir_shape_attrs(ctx), w));
+static weir_status_t* read_inputs(weir_shape_ctx_t* ctx, bool is_depthwise, weir_window_t* w,
+                                  const weir_shape_t** in, const weir_shape_t** filter) {
+  WEIR_TRY(weir_window_read_conv_shape(weir_shape_attrs(ctx),
+                                       is_depthwise ? "DepthwiseConv2D" : NULL, w));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), w->axes + 2, in));
   return weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), w->axes + 2, filter);
 }
@@ -56,7 +49,7 @@ weir_status_t* weir_conv_op_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
   const weir_shape_t *in, *filter;
   int64_t dims[MAX_RANK];
-  WEIR_TRY(read_inputs(ctx, &w, &in, &filter));
+  WEIR_TRY(read_inputs(ctx, false, &w, &in, &filter));
   int64_t out_depth = weir_shape_dim(filter, w.axes + 1);
   WEIR_TRY(check_groups(weir_shape_dim(in, weir_window_channels(&w)),
                         weir_shape_dim(filter, w.axes), out_depth));
@@ -68,7 +61,7 @@ weir_status_t* weir_conv_op_depthwise_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
   const weir_shape_t *in, *filter;
   int64_t dims[MAX_RANK], depth;
-  WEIR_TRY(read_inputs(ctx, &w, &in, &filter));
+  WEIR_TRY(read_inputs(ctx, true, &w, &in, &filter));
   WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(in, weir_window_channels(&w)),
                          weir_shape_dim(filter, w.axes), &depth));
   int64_t multiplier = weir_shape_dim(filter, w.axes + 1);
@@ -79,11 +72,10 @@ weir_status_t* weir_conv_op_depthwise_shape(weir_shape_ctx_t* ctx) {
 
 // A gradient has the shape that input |i| says.
 static weir_status_t* sizes_shape(weir_shape_ctx_t* ctx, int i) {
-  weir_window_t w;
   const weir_shape_t* shape;
-  WEIR_TRY(weir_window_read_conv(weir_shape_attrs(ctx), &w));
+  const int rank = (int)weir_attrs_string(weir_shape_attrs(ctx), "data_format").size;
   WEIR_TRY(weir_shape_from_value(ctx, i, &shape));
-  WEIR_TRY(weir_shape_with_rank(ctx, shape, w.axes + 2, &shape));
+  WEIR_TRY(weir_shape_with_rank(ctx, shape, rank, &shape));
   return weir_shape_set(ctx, 0, shape);
 }
 
@@ -127,8 +119,13 @@ weir_status_t* weir_conv_op_by_filter_grad(weir_grad_ctx_t* g, const weir_conv_f
 
 // ---- kernels ----
 weir_status_t* weir_conv_op_init(const weir_kernel_init_t* init, void* state) {
+  return weir_conv_op_init_as(init, WEIR_INVALID_ARGUMENT, state);
+}
+
+weir_status_t* weir_conv_op_init_as(const weir_kernel_init_t* init, weir_code_t unsupported,
+                                    void* state) {
   const weir_conv_kernels_t* kernels;  // are compiled now, not in the first step
-  WEIR_TRY(weir_window_read_conv(init->node->attrs, state));
+  WEIR_TRY(weir_window_read_conv(init->node->attrs, unsupported, state));
   if (!weir_device_is_cuda(init->device)) return NULL;
   return weir_conv_kernels_find(init->device, weir_attrs_type(init->node->attrs, "T"), &kernels);
 }
@@ -140,46 +137,8 @@ static weir_status_t* check_rank(const weir_window_t* w, const weir_tensor_t* t,
                      weir_tensor_shape_text(t, text));
 }
 
-// Reads a shape given as a vector: of |rank| dimensions, or of |least|.
-static weir_status_t* read_sizes(const weir_kernel_ctx_t* ctx, int i, const char* name, int rank,
-                                 int least, int64_t sizes[MAX_RANK], int* out_count) {
-  const weir_tensor_t* t = weir_kernel_input(ctx, i);
-  int64_t elements;
-  if (t->rank != 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s input must be 1-dim, not %d", name, t->rank);
-  }
-  if (t->count != rank && t->count != least) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s requires %d values, but got: %lld", name, rank,
-                       (long long)t->count);
-  }
-  WEIR_TRY(weir_kernel_ints(ctx, i, sizes, rank, out_count));
-  return weir_shape_count(WEIR_DTYPE_FLOAT, *out_count, sizes, &elements);
-}
-
-// The dimensions of a gradient, from input |i|.
-static weir_status_t* gradient_dims(const weir_kernel_ctx_t* ctx, const weir_conv_family_t* f,
-                                    int i, int least, int64_t dims[MAX_RANK], int* out_count) {
-  const weir_window_t* w = ctx->state;
-  const weir_tensor_t* t = weir_kernel_input(ctx, i);
-  const int rank = w->axes + 2;
-  if (!f->takes_tensors)
-    return read_sizes(ctx, i, i == 0 ? "input_sizes" : "filter_sizes", rank, least, dims,
-                      out_count);
-  WEIR_TRY(check_rank(w, t, i == 0 ? "input" : "filter"));
-  memcpy(dims, t->dims, (size_t)rank * sizeof(*dims));
-  *out_count = rank;
-  return NULL;
-}
-
 static void out_dims(const weir_window_t* w, const weir_conv_t* conv, int64_t dims[MAX_RANK]) {
   weir_window_dims(w, conv->batch, conv->out + 3 - w->axes, conv->out_c, dims);
-}
-
-static weir_status_t* check_dy(const weir_window_t* w, const weir_conv_t* conv,
-                               const weir_tensor_t* dy) {
-  int64_t dims[MAX_RANK];
-  out_dims(w, conv, dims);
-  return weir_window_expect(dy, w->axes + 2, dims, "out_backprop");
 }
 
 // A tensor of a convolution, and whether its channels come first (those of filters never do).
@@ -258,16 +217,21 @@ weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx, const weir_conv_fam
   weir_conv_t conv;
   int64_t dims[MAX_RANK];
   int count;
-  WEIR_TRY(check_rank(w, filter, "filter"));
-  WEIR_TRY(check_rank(w, dy, "out_backprop"));
-  WEIR_TRY(gradient_dims(ctx, f, 0, f->has_short_sizes ? w->axes : rank, dims, &count));
+  const weir_conv_grad_t grad = {.family = f,
+                                 .window = w,
+                                 .label = f->by_input_label,
+                                 .in = dims,
+                                 .filter = filter->dims,
+                                 .dy = dy};
+  WEIR_TRY(weir_conv_grad_sizes(ctx, &grad, 0, dims, &count));
+  WEIR_TRY(weir_conv_grad_rank(&grad, filter, "filter"));
+  WEIR_TRY(weir_conv_grad_rank(&grad, dy, f->has_short_sizes ? "input_sizes" : "out_backprop"));
   if (count != rank) {
     int64_t sizes[3];
     memcpy(sizes, dims, (size_t)count * sizeof(*sizes));
     weir_window_dims(w, dy->dims[0], sizes, filter->dims[w->axes], dims);
   }
-  WEIR_TRY(weir_window_conv(w, f->by_input, dims, filter->dims, f->is_depthwise, &conv));
-  WEIR_TRY(check_dy(w, &conv, dy));
+  WEIR_TRY(weir_conv_grad_conv(&grad, &conv));
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
   return run(ctx, &conv, f, WEIR_CONV_BY_INPUT, (operand_t){filter, false},
              (operand_t){dy, w->is_nchw}, w->is_nchw, NULL);
@@ -276,17 +240,21 @@ weir_status_t* weir_conv_op_by_input(weir_kernel_ctx_t* ctx, const weir_conv_fam
 weir_status_t* weir_conv_op_by_filter(weir_kernel_ctx_t* ctx, const weir_conv_family_t* f) {
   const weir_window_t* w = ctx->state;
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *dy = weir_kernel_input(ctx, 2);
-  const int rank = w->axes + 2;
   weir_tensor_t* out;
   weir_conv_t conv;
   int64_t dims[MAX_RANK];
   int count;
-  WEIR_TRY(check_rank(w, in, "input"));
-  WEIR_TRY(check_rank(w, dy, "out_backprop"));
-  WEIR_TRY(gradient_dims(ctx, f, 1, rank, dims, &count));
-  WEIR_TRY(weir_window_conv(w, f->by_filter, in->dims, dims, f->is_depthwise, &conv));
-  WEIR_TRY(check_dy(w, &conv, dy));
-  WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &out));
+  const weir_conv_grad_t grad = {.family = f,
+                                 .window = w,
+                                 .label = f->by_filter_label,
+                                 .in = in->dims,
+                                 .filter = dims,
+                                 .dy = dy};
+  WEIR_TRY(weir_conv_grad_sizes(ctx, &grad, 1, dims, &count));
+  WEIR_TRY(weir_conv_grad_rank(&grad, in, "input"));
+  WEIR_TRY(weir_conv_grad_rank(&grad, dy, "out_backprop"));
+  WEIR_TRY(weir_conv_grad_conv(&grad, &conv));
+  WEIR_TRY(weir_kernel_output(ctx, 0, count, dims, &out));
   if (in->count == 0 && !weir_device_is_cuda(ctx->device)) {
     if (out->count > 0) memset(out->data, 0, weir_tensor_byte_size(out));
     return NULL;

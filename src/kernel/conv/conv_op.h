@@ -12,7 +12,8 @@
 // A forward op (input, filter), its gradient by the input (input_sizes, filter, dy) and its
 // gradient by the filter (input, filter_sizes, dy). The three agree in all window attributes.
 typedef struct weir_conv_family_t {
-  const char *forward, *by_input, *by_filter;  // names of the ops
+  const char *forward, *by_input, *by_filter;    // names of the ops
+  const char *by_input_label, *by_filter_label;  // what TensorFlow calls kernels in messages
   weir_conv_fn_t run_forward, run_by_input, run_by_filter;
   bool is_depthwise;
   bool has_short_sizes;  // input_sizes may be those of the axes alone
@@ -42,6 +43,10 @@ WEIR_MUST_USE weir_status_t* weir_conv_op_by_filter_grad(weir_grad_ctx_t* g,
 
 // ---- kernels, whose state is a weir_window_t ----
 WEIR_MUST_USE weir_status_t* weir_conv_op_init(const weir_kernel_init_t* init, void* state);
+// The same where strides and dilations along batch and channels are |unsupported|, not
+// INVALID_ARGUMENT.
+WEIR_MUST_USE weir_status_t* weir_conv_op_init_as(const weir_kernel_init_t* init,
+                                                  weir_code_t unsupported, void* state);
 // |tail| is applied to the result, with arguments from input 2 on; may be NULL.
 WEIR_MUST_USE weir_status_t* weir_conv_op_forward(weir_kernel_ctx_t* ctx,
                                                   const weir_conv_family_t* f,

@@ -3,7 +3,7 @@
 
 static weir_status_t* read_format(weir_attrs_t attrs, weir_window_t* out) {
   if (!weir_attrs_find(attrs, "data_format")) {  // ops that know of channels last alone
-    out->axes = weir_attrs_list(attrs, "strides")->count == 5 ? 3 : 2;
+    out->axes = weir_attrs_list(attrs, "strides")->count >= 5 ? 3 : 2;
     return NULL;
   }
   weir_view_t format = weir_attrs_string(attrs, "data_format");
@@ -60,9 +60,14 @@ static weir_status_t* read_padding(weir_attrs_t attrs, weir_window_t* out) {
   return read_explicit(attrs, out);
 }
 
-// One value a dimension, of which those of batch and depth must be 1.
-static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const weir_window_t* w,
-                                 int64_t out_rates[3]) {
+static const char* rate_name(const char* name, int axes) {
+  if (strcmp(name, "dilations") == 0) return "Dilated rates";
+  return axes == 3 ? "Spatial strides" : "Row and column strides";
+}
+
+// One value a dimension, of which those of batch and depth must be 1: |unsupported| otherwise.
+static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, weir_code_t unsupported,
+                                 const weir_window_t* w, int64_t out_rates[3]) {
   const weir_attr_t* list = weir_attrs_list(attrs, name);
   if (list->count != (size_t)(w->axes + 2)) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -72,32 +77,61 @@ static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const wei
   const int64_t* values = list->u.ints;
   if (values[0] != 1 || values[weir_window_channels(w)] != 1) {
     return weir_status_create(
-        w->axes == 3 ? WEIR_INVALID_ARGUMENT : WEIR_UNIMPLEMENTED, __FILE__, __LINE__,
+        unsupported, __FILE__, __LINE__,
         "Current implementation does not yet support %s in the batch and depth dimensions.", name);
   }
   for (int axis = 0; axis < w->axes; ++axis) {
     out_rates[axis] = values[weir_window_axis(w, axis)];
-    if (out_rates[axis] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s should be larger than 0, but got %lld",
-                         strcmp(name, "dilations") == 0 ? "Dilated rates"
-                         : w->axes == 3                 ? "Spatial strides"
-                                                        : "Row and column strides",
-                         (long long)out_rates[axis]);
-    }
+    if (out_rates[axis] > 0) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s should be larger than 0, but got %lld",
+                       rate_name(name, w->axes), (long long)out_rates[axis]);
   }
   return NULL;
 }
 
-weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_window) {
-  *out_window = (weir_window_t){.depth_size = 1, .depth_stride = 1};
-  WEIR_TRY(read_format(attrs, out_window));
-  WEIR_TRY(read_rates(attrs, "strides", out_window, out_window->stride));
-  for (int axis = 0; axis < 3; ++axis) out_window->dilation[axis] = 1;
-  // None at all is the default of Conv, but an error elsewhere.
-  const weir_attr_t* dilations = weir_attrs_find(attrs, "dilations");
-  bool has_default = !dilations || (dilations->count == 0 && weir_attrs_find(attrs, "batch_dims"));
-  if (!has_default) WEIR_TRY(read_rates(attrs, "dilations", out_window, out_window->dilation));
-  return read_padding(attrs, out_window);
+static void start_conv(weir_window_t* out) {
+  *out = (weir_window_t){.depth_size = 1, .depth_stride = 1, .dilation = {1, 1, 1}};
+}
+
+// None at all is the default of Conv, but an error elsewhere.
+static bool has_dilations(weir_attrs_t attrs) {
+  const weir_attr_t* list = weir_attrs_find(attrs, "dilations");
+  return list && (list->count > 0 || !weir_attrs_find(attrs, "batch_dims"));
+}
+
+weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_code_t unsupported,
+                                     weir_window_t* out_window) {
+  weir_window_t* w = out_window;
+  start_conv(w);
+  WEIR_TRY(read_format(attrs, w));
+  WEIR_TRY(read_rates(attrs, "strides", unsupported, w, w->stride));
+  if (has_dilations(attrs)) WEIR_TRY(read_rates(attrs, "dilations", unsupported, w, w->dilation));
+  return read_padding(attrs, w);
+}
+
+// As shape functions read them: what the values are is the kernel's concern.
+static weir_status_t* read_shape_rates(weir_attrs_t attrs, const char* name, const char* op,
+                                       const weir_window_t* w, int64_t out_rates[3]) {
+  const weir_attr_t* list = weir_attrs_list(attrs, name);
+  if (list->count != (size_t)(w->axes + 2)) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT, "%s requires the %s attribute to contain %d values, but got: %zu", op,
+        strcmp(name, "strides") == 0 ? "stride" : "dilation", w->axes + 2, list->count);
+  }
+  for (int axis = 0; axis < w->axes; ++axis)
+    out_rates[axis] = list->u.ints[weir_window_axis(w, axis)];
+  return NULL;
+}
+
+weir_status_t* weir_window_read_conv_shape(weir_attrs_t attrs, const char* op,
+                                           weir_window_t* out_window) {
+  weir_window_t* w = out_window;
+  start_conv(w);
+  WEIR_TRY(read_format(attrs, w));
+  if (!op) op = w->axes == 3 ? "Conv3D" : "Conv2D";
+  if (has_dilations(attrs)) WEIR_TRY(read_shape_rates(attrs, "dilations", op, w, w->dilation));
+  WEIR_TRY(read_shape_rates(attrs, "strides", op, w, w->stride));
+  return read_padding(attrs, w);
 }
 
 // A window that lies in the padding alone would have no maximum.
@@ -118,24 +152,8 @@ static weir_status_t* check_pool_pads(const weir_window_t* w) {
 weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
                                      const int64_t* strides, weir_window_t* out_window) {
   weir_window_t* w = out_window;
-  *w = (weir_window_t){.dilation = {1, 1}};
+  *w = (weir_window_t){.batch_size = ksize[0], .batch_stride = strides[0], .dilation = {1, 1}};
   WEIR_TRY(read_format(attrs, w));
-  if (ksize[0] != 1 || strides[0] != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
-  }
-  for (int i = 0; i < 4; ++i) {
-    if (ksize[i] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Sliding window ksize must be positive. The specified or inferred ksize "
-                         "is: %lld,%lld,%lld,%lld",
-                         (long long)ksize[0], (long long)ksize[1], (long long)ksize[2],
-                         (long long)ksize[3]);
-    }
-    if (strides[i] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld",
-                         (long long)strides[i]);
-    }
-  }
   for (int axis = 0; axis < 2; ++axis) {
     int d = weir_window_axis(w, axis);
     w->size[axis] = ksize[d];
@@ -144,7 +162,7 @@ weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
   w->depth_size = ksize[weir_window_channels(w)];
   w->depth_stride = strides[weir_window_channels(w)];
   WEIR_TRY(read_padding(attrs, w));
-  return check_pool_pads(w);
+  return w->padding == WEIR_PADDING_EXPLICIT ? check_pool_pads(w) : NULL;
 }
 
 weir_status_t* weir_window_read_pool_attrs(weir_attrs_t attrs, weir_window_t* out_window) {
@@ -159,36 +177,138 @@ weir_status_t* weir_window_read_pool_attrs(weir_attrs_t attrs, weir_window_t* ou
   return weir_window_read_pool(attrs, ksize->u.ints, strides->u.ints, out_window);
 }
 
+weir_status_t* weir_window_read_pool_shape(weir_attrs_t attrs, const char* op,
+                                           weir_window_t* out_window) {
+  static const char* const names[2][2] = {{"strides", "stride"}, {"ksize", "ksize"}};
+  for (int i = 0; i < 2; ++i) {
+    size_t count = weir_attrs_list(attrs, names[i][0])->count;
+    if (count == 4) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "%s requires the %s attribute to contain 4 values, but got: %zu", op,
+                       names[i][1], count);
+  }
+  return weir_window_read_pool_attrs(attrs, out_window);
+}
+
+weir_status_t* weir_window_check_pool_sizes(const weir_window_t* w) {
+  int64_t dims[4];
+  if (w->batch_size > 0 && w->size[0] > 0 && w->size[1] > 0 && w->depth_size > 0) return NULL;
+  weir_window_dims(w, w->batch_size, w->size, w->depth_size, dims);
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Sliding window ksize must be positive. The specified or inferred ksize "
+                     "is: %lld,%lld,%lld,%lld",
+                     (long long)dims[0], (long long)dims[1], (long long)dims[2],
+                     (long long)dims[3]);
+}
+
+weir_status_t* weir_window_check_pool_batch(const weir_window_t* w) {
+  if (w->batch_size == 1 && w->batch_stride == 1) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
+}
+
+weir_status_t* weir_window_check_pool_input(const weir_tensor_t* in) {
+  if (in->rank == 4) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in_shape must have 2 spatial dimensions. %d 0",
+                     in->rank);
+}
+
+static weir_status_t* check_stride(int64_t stride) {
+  if (stride > 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld", (long long)stride);
+}
+
+weir_status_t* weir_window_check_pool_stride(const weir_window_t* w) {
+  return check_stride(w->depth_stride);
+}
+
+weir_status_t* weir_window_check_pool_depth(const weir_window_t* w, int64_t channels) {
+  if (w->depth_size == 1) return NULL;
+  if (w->size[0] != 1 || w->size[1] != 1) {
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "MaxPooling supports exactly one of pooling across depth or pooling across width/height.");
+  }
+  if (w->depth_size <= 0) return WEIR_STATUS(INVALID_ARGUMENT, "depth_window must not be 0");
+  if (channels % w->depth_size != 0) {
+    return WEIR_STATUS(
+        UNIMPLEMENTED,
+        "Depthwise max pooling requires the depth window to evenly divide the input depth");
+  }
+  if (w->depth_size == w->depth_stride) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED,
+                     "Depthwise max pooling requires the depth window to equal the depth stride.");
+}
+
+// ---- sizes ----
+
+// What a window of |size| elements covers.
+static weir_status_t* find_extent(int64_t size, int64_t dilation, int64_t* out_extent) {
+  if (!__builtin_mul_overflow(size - 1, dilation, out_extent) &&
+      !__builtin_add_overflow(*out_extent, 1, out_extent)) {
+    return NULL;
+  }
+  return WEIR_STATUS(INVALID_ARGUMENT, "window of %lld elements with dilation %lld is too large",
+                     (long long)size, (long long)dilation);
+}
+
 weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in, int64_t size,
                                   int64_t* out_size, int64_t* out_pad) {
-  int64_t stride = w->stride[axis];
-  *out_size = -1;
-  *out_pad = 0;
-  if (in < 0 || (size < 0 && w->padding != WEIR_PADDING_SAME)) return NULL;
-  int64_t extent = 0;
-  if (size >= 0 && (__builtin_mul_overflow(size - 1, w->dilation[axis], &extent) ||
-                    __builtin_add_overflow(extent, 1, &extent))) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "window of %lld elements with dilation %lld is too large",
-                       (long long)size, (long long)w->dilation[axis]);
-  }
+  int64_t stride = w->stride[axis], extent = 0;
+  WEIR_TRY(check_stride(stride));
+  WEIR_TRY(find_extent(size, w->dilation[axis], &extent));
   if (w->padding == WEIR_PADDING_SAME) {
     *out_size = in == 0 ? 0 : (in - 1) / stride + 1;
-    int64_t needed = size < 0 ? 0 : (*out_size - 1) * stride + extent - in;
-    *out_pad = WEIR_MAX(needed, 0) / 2;
+    *out_pad = WEIR_MAX((*out_size - 1) * stride + extent - in, 0) / 2;
     return NULL;
   }
   int64_t padded = in + w->pads[axis][0] + w->pads[axis][1];
   *out_pad = w->pads[axis][0];
-  int64_t output = (padded - extent + stride) / stride;
-  if (padded - extent + stride < 0 || output < 0) {
+  *out_size = (padded - extent + stride) / stride;  // less than a stride too short: none
+  if (*out_size >= 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Computed output size would be negative: %lld [input_size: %lld, "
+                     "effective_filter_size: %lld, "
+                     "stride: %lld]",
+                     (long long)*out_size, (long long)in, (long long)extent, (long long)stride);
+}
+
+weir_status_t* weir_window_output_if_known(const weir_window_t* w, int axis, int64_t in,
+                                           int64_t size, int64_t* out_size) {
+  int64_t pad;
+  const bool is_known = in >= 0 && (size >= 0 || w->padding == WEIR_PADDING_SAME);
+  *out_size = -1;
+  return is_known ? weir_window_output(w, axis, in, size, out_size, &pad)
+                  : check_stride(w->stride[axis]);
+}
+
+// Windows of |extent| elements within |in|, neither of which need be known; -1: nor is the result.
+static weir_status_t* count_windows(int64_t in, int64_t extent, int64_t stride, int64_t* out_size) {
+  *out_size = -1;
+  WEIR_TRY(check_stride(stride));
+  if (in < 0 || extent == -1) return NULL;
+  if (extent > in) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Computed output size would be negative: %lld [input_size: %lld, "
-                       "effective_filter_size: %lld, "
-                       "stride: %lld]",
-                       (long long)output, (long long)in, (long long)extent, (long long)stride);
+                       "Negative dimension size caused by subtracting %lld from %lld",
+                       (long long)extent, (long long)in);
   }
-  *out_size = output;
+  *out_size = (in - extent + stride) / stride;
   return NULL;
+}
+
+weir_status_t* weir_window_output_shape(const weir_window_t* w, int axis, int64_t in, int64_t size,
+                                        int64_t* out_size) {
+  int64_t extent = -1, pads = w->pads[axis][0] + w->pads[axis][1];
+  if (w->dilation[axis] < 1) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Dilation rate must be >= 1, but got %lld",
+                       (long long)w->dilation[axis]);
+  }
+  if (w->padding == WEIR_PADDING_SAME) {  // whatever the window
+    WEIR_TRY(check_stride(w->stride[axis]));
+    *out_size = in <= 0 ? in : (in - 1) / w->stride[axis] + 1;
+    return NULL;
+  }
+  if (size != -1) WEIR_TRY(find_extent(size, w->dilation[axis], &extent));
+  return count_windows(in < 0 ? -1 : in + pads, extent, w->stride[axis], out_size);
 }
 
 // |filter| is what the filter has behind its axes.
@@ -291,17 +411,29 @@ weir_status_t* weir_window_expect_pooled(const weir_tensor_t* tensor, const int6
                      weir_shape_text(4, dims, wanted), weir_tensor_shape_text(tensor, actual));
 }
 
-weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w) {
+// |is_strict|: channels are counted by their stride even where the window takes one at a time.
+static weir_status_t* pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w, bool is_strict) {
   const weir_shape_t* in;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &in));
-  int64_t sizes[2], pad, dims[4];
+  int64_t sizes[2], dims[4], depth = weir_shape_dim(in, weir_window_channels(w));
   for (int axis = 0; axis < 2; ++axis) {
     int64_t size = weir_shape_dim(in, weir_window_axis(w, axis));
-    WEIR_TRY(weir_window_output(w, axis, size, w->size[axis], &sizes[axis], &pad));
+    WEIR_TRY(weir_window_output_shape(w, axis, size, w->size[axis], &sizes[axis]));
   }
-  int64_t depth = weir_shape_dim(in, weir_window_channels(w));
-  if (depth >= 0 && w->depth_size > 1)
-    depth = (depth - w->depth_size + w->depth_stride) / w->depth_stride;
+  WEIR_TRY(check_stride(w->depth_stride));
+  if (w->depth_size != 1 || is_strict) {
+    const weir_window_t along = {
+        .padding = w->padding, .stride = {w->depth_stride}, .dilation = {1}};
+    WEIR_TRY(weir_window_output_shape(&along, 0, depth, w->depth_size, &depth));
+  }
   weir_window_dims(w, weir_shape_dim(in, 0), sizes, depth, dims);
   return weir_shape_set_dims(ctx, 0, 4, dims);
+}
+
+weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w) {
+  return pool_shape(ctx, w, false);
+}
+
+weir_status_t* weir_window_pool_grad_shape(weir_shape_ctx_t* ctx, const weir_window_t* w) {
+  return pool_shape(ctx, w, true);
 }

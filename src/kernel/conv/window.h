@@ -27,6 +27,8 @@ typedef struct weir_window_t {
   int64_t size[2];     // poolings only: convolutions take it from the filter
   int64_t depth_size;  // poolings: the window along the channels, 1 when there is none
   int64_t depth_stride;
+  int64_t batch_size;  // poolings: the window along the batch, which must be 1
+  int64_t batch_stride;
 } weir_window_t;
 
 // Dimensions of a tensor of the window's data format: of axis |axis|, and of the channels.
@@ -37,23 +39,49 @@ WEIR_INLINE int weir_window_channels(const weir_window_t* w) {
   return w->is_nchw ? 1 : w->axes + 1;
 }
 
-// Reads strides, dilations, padding, explicit_paddings and data_format; of what the op lacks, all
-// but the first is as if it had TensorFlow's default. INVALID_ARGUMENT or UNIMPLEMENTED as
+// Reads strides, dilations, padding, explicit_paddings and data_format for a kernel; of what the op
+// lacks, all but the first is as if it had TensorFlow's default. Strides and dilations along batch
+// or channels are |unsupported|, all else that is wrong INVALID_ARGUMENT or UNIMPLEMENTED as in
 // TensorFlow.
-WEIR_MUST_USE weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_window_t* out_window);
+WEIR_MUST_USE weir_status_t* weir_window_read_conv(weir_attrs_t attrs, weir_code_t unsupported,
+                                                   weir_window_t* out_window);
+// The same for a shape function, which asks for less; |op| names it in messages (NULL: Conv2D, or
+// Conv3D).
+WEIR_MUST_USE weir_status_t* weir_window_read_conv_shape(weir_attrs_t attrs, const char* op,
+                                                         weir_window_t* out_window);
 // Reads ksize and strides (from |ksize| and |strides|, four values each), padding and data_format.
+// What values they are is not asked.
 WEIR_MUST_USE weir_status_t* weir_window_read_pool(weir_attrs_t attrs, const int64_t* ksize,
                                                    const int64_t* strides,
                                                    weir_window_t* out_window);
 // As above, from the attributes ksize and strides.
 WEIR_MUST_USE weir_status_t* weir_window_read_pool_attrs(weir_attrs_t attrs,
                                                          weir_window_t* out_window);
+// The same in the words of TensorFlow's shape functions; |op| names it in them.
+WEIR_MUST_USE weir_status_t* weir_window_read_pool_shape(weir_attrs_t attrs, const char* op,
+                                                         weir_window_t* out_window);
 
-// Output size and leading padding along |axis| for |in| elements under a window
-// of |size|. Unknown (-1) sizes give an unknown result. INVALID_ARGUMENT when the output would be
-// negative.
+// What kernels of poolings refuse, each in an order of its own: sizes that are not positive,
+// windows along the batch, what is no batch of images, and windows along |channels| where these are
+// not all that is pooled.
+WEIR_MUST_USE weir_status_t* weir_window_check_pool_sizes(const weir_window_t* w);
+WEIR_MUST_USE weir_status_t* weir_window_check_pool_batch(const weir_window_t* w);
+WEIR_MUST_USE weir_status_t* weir_window_check_pool_input(const weir_tensor_t* in);
+WEIR_MUST_USE weir_status_t* weir_window_check_pool_depth(const weir_window_t* w, int64_t channels);
+WEIR_MUST_USE weir_status_t* weir_window_check_pool_stride(const weir_window_t* w);
+
+// Output size and leading padding along |axis| for |in| elements under a window of |size|.
+// INVALID_ARGUMENT when the output would be negative.
 WEIR_MUST_USE weir_status_t* weir_window_output(const weir_window_t* w, int axis, int64_t in,
                                                 int64_t size, int64_t* out_size, int64_t* out_pad);
+// The output size for the shape functions that find it as kernels do; -1 where it is not known.
+WEIR_MUST_USE weir_status_t* weir_window_output_if_known(const weir_window_t* w, int axis,
+                                                         int64_t in, int64_t size,
+                                                         int64_t* out_size);
+// The output size as most shape functions find it: unknown (-1) sizes give an unknown result, and a
+// window must fit into the input.
+WEIR_MUST_USE weir_status_t* weir_window_output_shape(const weir_window_t* w, int axis, int64_t in,
+                                                      int64_t size, int64_t* out_size);
 
 // The full geometry of a convolution of an input by a filter [axes…, c, n]; |op| names the caller
 // in messages. For a depthwise filter [axes…, channels, multiplier] use |is_depthwise|.
@@ -74,7 +102,12 @@ WEIR_MUST_USE weir_status_t* weir_window_expect(const weir_tensor_t* tensor, int
 WEIR_MUST_USE weir_status_t* weir_window_expect_pooled(const weir_tensor_t* tensor,
                                                        const int64_t dims[4], const char* what);
 
-// Output shape of a pooling with window |w| over input 0.
+// Output shape of a pooling with window |w| over input 0. One channel at a time leaves all of them,
+// whatever the stride.
 WEIR_MUST_USE weir_status_t* weir_window_pool_shape(weir_shape_ctx_t* ctx, const weir_window_t* w);
+// The same where the stride counts, as TensorFlow's shape functions have it: where kernels know of
+// no such stride, the result is compared with other shapes.
+WEIR_MUST_USE weir_status_t* weir_window_pool_grad_shape(weir_shape_ctx_t* ctx,
+                                                         const weir_window_t* w);
 
 #endif  // WEIR_KERNEL_CONV_WINDOW_H_

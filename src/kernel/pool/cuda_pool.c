@@ -40,7 +40,7 @@ static const char* const names[WEIR_CUDA_POOL_FUNCTIONS] = {"max_pool",
 static bool is_small_square(const weir_window_t* w) {
   enum { MOST = 3 };
   return w->depth_size == 1 && w->size[0] == w->size[1] && w->stride[0] == w->stride[1] &&
-         w->size[0] <= MOST;
+         w->size[0] > 0 && w->size[0] <= MOST && w->stride[0] > 0;
 }
 
 static bool has_function(const weir_cuda_pool_t* f, int which) {

@@ -28,6 +28,16 @@ static weir_status_t* check_int32(weir_attrs_t attrs, const char* name) {
   return NULL;
 }
 
+static weir_status_t* check_lengths(weir_attrs_t attrs) {
+  if (weir_attrs_list(attrs, "ksize")->count != 5) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window ksize field must specify 5 dimensions");
+  }
+  if (weir_attrs_list(attrs, "strides")->count != 5) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window stride field must specify 5 dimensions");
+  }
+  return NULL;
+}
+
 static weir_status_t* check_strides(const weir_window_t* w) {
   for (int axis = 0; axis < 3; ++axis) {
     if (w->stride[axis] > 0) continue;
@@ -46,20 +56,31 @@ static weir_status_t* check_sizes(const weir_attr_t* size) {
   return NULL;
 }
 
+weir_status_t* weir_pool3d_check_window(const weir_pool3d_window_t* w) {
+  for (int axis = 0; axis < 3; ++axis) {
+    if (w->size[axis] > 0) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Sliding window ksize field must have non-negative dimensions");
+  }
+  return NULL;
+}
+
 weir_status_t* weir_pool3d_read(weir_attrs_t attrs, const char* what,
                                 weir_pool3d_window_t* out_window) {
+  WEIR_TRY(check_int32(attrs, "ksize"));
+  WEIR_TRY(check_lengths(attrs));
+  WEIR_TRY(check_sizes(weir_attrs_list(attrs, "ksize")));
+  return weir_pool3d_read_grad(attrs, what, out_window);
+}
+
+weir_status_t* weir_pool3d_read_grad(weir_attrs_t attrs, const char* what,
+                                     weir_pool3d_window_t* out_window) {
   const weir_attr_t *size = weir_attrs_list(attrs, "ksize"),
                     *stride = weir_attrs_list(attrs, "strides");
   WEIR_TRY(check_int32(attrs, "ksize"));
   WEIR_TRY(check_int32(attrs, "strides"));
-  if (size->count != 5) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window ksize field must specify 5 dimensions");
-  }
-  if (stride->count != 5) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Sliding window stride field must specify 5 dimensions");
-  }
+  WEIR_TRY(check_lengths(attrs));
   read_lists(attrs, out_window);
-  WEIR_TRY(check_sizes(size));
   if (size->u.ints[0] != 1 || stride->u.ints[0] != 1) {
     return WEIR_STATUS(UNIMPLEMENTED, "Pooling is not yet supported on the batch dimension.");
   }
@@ -93,13 +114,13 @@ void weir_pool3d_skip(const weir_pool3d_window_t* w, weir_pool3d_t* p) {
   }
 }
 
-weir_status_t* weir_pool3d_shape(weir_shape_ctx_t* ctx, int64_t out_dims[5]) {
+weir_status_t* weir_pool3d_shape(weir_shape_ctx_t* ctx, bool is_grad, int64_t out_dims[5]) {
   weir_attrs_t attrs = weir_shape_attrs(ctx);
   size_t sizes = weir_attrs_list(attrs, "ksize")->count;
   size_t strides = weir_attrs_list(attrs, "strides")->count;
   weir_pool3d_window_t w;
   const weir_shape_t* in;
-  int64_t out[3], pad;
+  int64_t out[3];
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 5, &in));
   WEIR_TRY(check_int32(attrs, "ksize"));
   WEIR_TRY(check_int32(attrs, "strides"));
@@ -115,15 +136,10 @@ weir_status_t* weir_pool3d_shape(weir_shape_ctx_t* ctx, int64_t out_dims[5]) {
   }
   read_lists(attrs, &w);
   WEIR_TRY(check_strides(&w.window));
-  WEIR_TRY(check_sizes(weir_attrs_list(attrs, "ksize")));
+  if (!is_grad) WEIR_TRY(check_sizes(weir_attrs_list(attrs, "ksize")));
   for (int axis = 0; axis < 3; ++axis) {
     int64_t size = weir_shape_dim(in, weir_window_axis(&w.window, axis));
-    if (w.window.padding == WEIR_PADDING_VALID && size >= 0 && w.size[axis] > size) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Negative dimension size caused by subtracting %lld from %lld",
-                         (long long)w.size[axis], (long long)size);
-    }
-    WEIR_TRY(weir_window_output(&w.window, axis, size, w.size[axis], &out[axis], &pad));
+    WEIR_TRY(weir_window_output_shape(&w.window, axis, size, w.size[axis], &out[axis]));
   }
   weir_window_dims(&w.window, weir_shape_dim(in, 0), out,
                    weir_shape_dim(in, weir_window_channels(&w.window)), out_dims);

@@ -46,9 +46,15 @@ static weir_status_t* concat(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* first = weir_kernel_input(ctx, in.first);
   const weir_dtype_t dtype = weir_tensor_type(first);
   if (axis_input->count != 1 || axis_input->rank > 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "%s tensor should be a scalar integer, but got shape %s",
+                       in.axis == 0 ? "concat_dim" : "axis",
+                       weir_tensor_shape_text(axis_input, text));
+  }
+  for (int i = 0; i < in.count; ++i) {
+    if (weir_kernel_input(ctx, in.first + i)->rank > 0) continue;
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Concat dim tensor should be a scalar integer, but got rank %d",
-                       axis_input->rank);
+                       "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
   }
   int64_t value = weir_tensor_int_at(axis_input, 0);
   if (value < -first->rank || value >= first->rank) {

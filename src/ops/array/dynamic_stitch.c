@@ -10,10 +10,7 @@ static weir_status_t* join_tail(weir_shape_ctx_t* ctx, int i, const weir_shape_t
   const weir_shape_t* index = weir_shape_input(ctx, i);
   const weir_shape_t* data = weir_shape_input(ctx, n + i);
   if (index->rank < 0 || data->rank < 0) return NULL;
-  if (data->rank < index->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "data[%d] has rank %d, less than its indices", i,
-                       data->rank);
-  }
+  WEIR_TRY(weir_shape_at_least(ctx, data, index->rank));
   for (int k = 0; k < index->rank; ++k) {
     int64_t joined = 0;
     WEIR_TRY(weir_dim_join(ctx, index->dims[k], data->dims[k], &joined));
@@ -81,6 +78,9 @@ static weir_status_t* count_rows(const weir_kernel_ctx_t* ctx, int64_t* out_rows
       }
       *out_rows = WEIR_MAX(*out_rows, at + 1);
     }
+  }
+  if (*out_rows > INT32_MAX) {  // TensorFlow counts them as int32
+    return WEIR_STATUS(INVALID_ARGUMENT, "Expected a non-negative size, got %d", INT32_MIN);
   }
   return NULL;
 }

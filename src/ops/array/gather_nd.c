@@ -1,4 +1,5 @@
 // gather_nd.c — GatherNd: slices of a tensor by rows of indices.
+#include "base/string.h"
 #include "ops/array/nd_index.h"
 
 static weir_status_t* gather_nd_shape(weir_shape_ctx_t* ctx) {
@@ -10,10 +11,16 @@ static weir_status_t* gather_nd_shape(weir_shape_ctx_t* ctx) {
   }
   int64_t depth = indices->dims[indices->rank - 1];
   if (depth > params->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "indices.shape[-1] must be <= params.rank, but saw indices shape ending in "
-                       "%lld and params of rank %d",
-                       (long long)depth, params->rank);
+    weir_strbuf_t text = {0};
+    weir_strbuf_puts(&text, "indices shape: ");
+    weir_shape_append(indices, &text);
+    weir_strbuf_puts(&text, " and params shape: ");
+    weir_shape_append(params, &text);
+    weir_status_t* status =
+        WEIR_STATUS(INVALID_ARGUMENT, "indices.shape[-1] must be <= params.rank, but saw %s",
+                    text.data ? text.data : "shapes that do not fit");
+    weir_strbuf_free(&text);
+    return status;
   }
   const weir_shape_t* head = weir_shape_sub(ctx, indices, 0, indices->rank - 1);
   const weir_shape_t* tail = weir_shape_sub(ctx, params, (int)depth, params->rank);

@@ -11,7 +11,10 @@ static weir_status_t* set_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_at_least(ctx, in, 2));
   WEIR_TRY(weir_shape_at_least(ctx, diagonal, 1));
   WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 2), 1));
-  if (in->rank >= 0) WEIR_TRY(weir_shape_at_least(ctx, diagonal, in->rank - 1));
+  if (in->rank >= 0) {
+    WEIR_TRY(weir_shape_at_least(ctx, diagonal, in->rank - 1));
+    WEIR_TRY(weir_shape_at_most(ctx, diagonal, in->rank));
+  }
   array_input_ints(ctx, 2, &k);
   const weir_shape_t* out = in;
   if (k.is_exact) {

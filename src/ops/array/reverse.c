@@ -90,6 +90,9 @@ static weir_status_t* old_reverse(weir_kernel_ctx_t* ctx) {
     weir_kernel_pass(ctx, 0, 0);
     return NULL;
   }
+  if (in->dims[0] == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid input first dimension. Found 0.");
+  }
   if (dims->rank != 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "'dims' must be 1-dimension, not %d", dims->rank);
   }

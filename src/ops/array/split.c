@@ -13,8 +13,8 @@ static weir_status_t* known_axis(weir_shape_ctx_t* ctx, int input, const weir_sh
   int64_t axis = ints.values[0];
   if (axis < -in->rank || axis >= in->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Dimension size, given by scalar input %d must be in range [%d, %d)", input,
-                       -in->rank, in->rank);
+                       "Dimension size, given by scalar input %lld must be in range [%d, %d)",
+                       (long long)axis, -in->rank, in->rank);
   }
   *out_axis = (int)(axis < 0 ? axis + in->rank : axis);
   return NULL;
@@ -41,7 +41,8 @@ static weir_status_t* split_shape(weir_shape_ctx_t* ctx) {
   if (dims[axis] >= 0) {
     if (dims[axis] % num != 0) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Dimension size must be evenly divisible by %lld but is %lld",
+                         "Dimension size must be evenly divisible by %lld but is %lld\n\tNumber of "
+                         "ways to split should evenly divide the split dimension",
                          (long long)num, (long long)dims[axis]);
     }
     dims[axis] /= num;
@@ -190,6 +191,10 @@ static weir_status_t* split(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 1);
   int64_t num = ctx->output_count;
   int axis = 0;
+  if (weir_kernel_input(ctx, 0)->rank != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "split_dim must be a scalar but has rank %d",
+                       weir_kernel_input(ctx, 0)->rank);
+  }
   WEIR_TRY(split_axis(weir_kernel_input(ctx, 0), in, &axis));
   if (in->dims[axis] % num != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,

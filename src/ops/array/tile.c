@@ -23,7 +23,14 @@ static weir_status_t* tile_shape(weir_shape_ctx_t* ctx) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Expected multiples[%d] >= 0, but got %lld", i,
                          (long long)multiple);
     }
-    dims[i] = in->rank >= 0 && in->dims[i] >= 0 && multiple >= 0 ? in->dims[i] * multiple : -1;
+    dims[i] = -1;
+    if (in->rank < 0 || in->dims[i] < 0 || multiple < 0) continue;
+    if (__builtin_mul_overflow(in->dims[i], multiple, &dims[i])) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Negative dimension size caused by overflow when multiplying %lld and "
+                         "%lld",
+                         (long long)in->dims[i], (long long)multiple);
+    }
   }
   return weir_shape_set_dims(ctx, 0, (int)rank, dims);
 }
@@ -58,6 +65,7 @@ static weir_status_t* tile(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < in->rank; ++i) {
     int64_t multiple = weir_tensor_int_at(multiples, i);
     if (__builtin_mul_overflow(in->dims[i], multiple, &dims[i])) {
+      WEIR_TRY(weir_shape_check_sizes(i + 1, dims));  // TensorFlow's words, of what is left of it
       return WEIR_STATUS(INVALID_ARGUMENT, "multiples[%d] = %lld makes the output too large", i,
                          (long long)multiple);
     }

@@ -25,8 +25,11 @@ static weir_status_t* top_k_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   array_input_ints(ctx, 1, &k_ints);
   int64_t k = k_ints.is_exact && k_ints.count == 1 ? k_ints.values[0] : -1;
-  if (k_ints.is_exact && k < 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Need k >= 0, got %lld", (long long)k);
+  if (k_ints.is_exact && k < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Dimension size, given by scalar input 1, must be non-negative but is %lld",
+                       (long long)k);
+  }
   return top_k_shape_with(ctx, k);
 }
 
@@ -179,7 +182,11 @@ static weir_status_t* top_k_compute(weir_kernel_ctx_t* ctx, int64_t k) {
 
 static weir_status_t* top_k(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* k = weir_kernel_input(ctx, 1);
-  if (k->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got rank %d", k->rank);
+  char text[WEIR_SHAPE_TEXT_SIZE];
+  if (k->rank != 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "k must be scalar, got shape %s",
+                       weir_tensor_shape_text(k, text));
+  }
   return top_k_compute(ctx, weir_move_int_at(k, 0));
 }
 

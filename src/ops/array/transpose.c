@@ -36,8 +36,10 @@ static weir_status_t* transpose_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* read_perm(const weir_tensor_t* in, const weir_tensor_t* perm, int* out) {
   bool seen[WEIR_MAX_RANK] = {false};
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (perm->rank != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "perm must be rank 1, got rank %d", perm->rank);
+    return WEIR_STATUS(INVALID_ARGUMENT, "perm must be rank 1, got shape %s",
+                       weir_tensor_shape_text(perm, text));
   if (perm->count != in->rank) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
@@ -48,7 +50,7 @@ static weir_status_t* read_perm(const weir_tensor_t* in, const weir_tensor_t* pe
     int64_t from = weir_tensor_int_at(perm, i);
     int64_t axis = from < 0 ? from + in->rank : from;
     if (axis < 0 || axis >= in->rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)from,
+      return WEIR_STATUS(INVALID_ARGUMENT, "%lld is out of range [0 .. %d)", (long long)axis,
                          in->rank);
     }
     seen[axis] = true;

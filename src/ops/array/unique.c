@@ -35,7 +35,7 @@ static weir_status_t* unique_v2_shape(weir_shape_ctx_t* ctx) {
   if (x->rank < 0 || !axis_ints.is_exact) return weir_shape_set(ctx, 0, &weir_shape_unknown);
   int axis = 0;
   if (axis_ints.count == 0) {
-    WEIR_TRY(weir_shape_with_rank(ctx, x, 1, NULL));
+    if (x->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "x expects a 1D vector.");
   } else if (axis_ints.count > 1) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "axis does not support input tensors larger than 1 elements.");

@@ -1,4 +1,5 @@
 // unravel_index.c — UnravelIndex: flat indices as coordinates.
+#include "base/string.h"
 #include "ops/array/common.h"
 
 static weir_status_t* unravel_shape(weir_shape_ctx_t* ctx) {
@@ -15,7 +16,19 @@ static weir_status_t* unravel_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, 2, out);
 }
 
+static weir_status_t* refuse_product(const weir_tensor_t* dims) {
+  weir_strbuf_t text = {0};
+  for (int64_t i = 0; i < dims->count; ++i)
+    weir_strbuf_printf(&text, "%s%lld", i > 0 ? " " : "", (long long)weir_tensor_int_at(dims, i));
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "Input dims product is causing integer overflow: (%s)",
+                  text.data ? text.data : "");
+  weir_strbuf_free(&text);
+  return status;
+}
+
 static weir_status_t* check_dims(const weir_tensor_t* dims, int64_t* out_size) {
+  const int64_t most = weir_tensor_type(dims) == WEIR_DTYPE_INT32 ? INT32_MAX : INT64_MAX;
   *out_size = 1;
   for (int64_t i = 0; i < dims->count; ++i) {
     int64_t dim = weir_tensor_int_at(dims, i);
@@ -29,9 +42,8 @@ static weir_status_t* check_dims(const weir_tensor_t* dims, int64_t* out_size) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "Input dims cannot be negative. Got dim = %lld at index %lld",
                          (long long)dim, (long long)i);
-    if (__builtin_mul_overflow(*out_size, dim, out_size)) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Input dims product is causing integer overflow");
-    }
+    if (__builtin_mul_overflow(*out_size, dim, out_size) || *out_size > most)
+      return refuse_product(dims);
   }
   return NULL;
 }

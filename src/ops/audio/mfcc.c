@@ -42,9 +42,9 @@ static weir_status_t* mfcc_init(const weir_kernel_init_t* init, void* state) {
 }
 
 static bool is_valid(const mfcc_t* self, int64_t bins, int64_t rate) {
-  return self->channel_count >= 1 && rate > 0 && bins >= 2 && self->lower_limit >= 0 &&
-         self->upper_limit > self->lower_limit && self->coefficient_count >= 1 &&
-         self->coefficient_count <= self->channel_count;
+  return self->channel_count >= 1 && self->channel_count < INT32_MAX && rate > 0 && bins >= 2 &&
+         self->lower_limit >= 0 && self->upper_limit > self->lower_limit &&
+         self->coefficient_count >= 1 && self->coefficient_count <= self->channel_count;
 }
 
 // The bin at |place|, which may be beyond all of them.

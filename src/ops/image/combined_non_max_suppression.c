@@ -8,6 +8,14 @@
 #include "op/shape_ctx.h"
 
 // ---- shape ----
+static weir_status_t* check_scalar(weir_shape_ctx_t* ctx, int i) {
+  const weir_tensor_t* t = weir_shape_value(ctx, i);
+  if (!t || weir_tensor_int_at(t, 0) >= 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Dimension size, given by scalar input %d, must be non-negative but is %lld",
+                     i, (long long)weir_tensor_int_at(t, 0));
+}
+
 static weir_status_t* scalar_value(weir_shape_ctx_t* ctx, int i, int64_t* out_value) {
   const weir_tensor_t* t = weir_shape_value(ctx, i);
   *out_value = t ? weir_tensor_int_at(t, 0) : -1;
@@ -40,6 +48,7 @@ static weir_status_t* combined_shape(weir_shape_ctx_t* ctx) {
                        "third dimension of boxes must be either 1 or equal to the third dimension "
                        "of scores");
   }
+  for (int i = 2; i < 4; ++i) WEIR_TRY(check_scalar(ctx, i));
   WEIR_TRY(scalar_value(ctx, 3, &total));
   if (!weir_attrs_bool(weir_shape_attrs(ctx), "pad_per_class") || total < 0)
     return set_shapes(ctx, batch, total);

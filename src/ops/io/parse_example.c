@@ -243,6 +243,7 @@ static weir_status_t* set_shapes(weir_shape_ctx_t* ctx, const weir_shape_t* seri
 static weir_status_t* v2_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* serialized = weir_shape_input(ctx, 0);
   WEIR_TRY(weir_shape_at_most(ctx, serialized, 1));
+  WEIR_TRY(weir_shape_at_most(ctx, weir_shape_input(ctx, 1), 1));  // names
   WEIR_TRY(check_lists(weir_shape_attrs(ctx)));
   return set_shapes(ctx, serialized);
 }

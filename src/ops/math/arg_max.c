@@ -140,9 +140,10 @@ static void arg_range(void* arg, int64_t begin, int64_t end) {
 }
 
 static weir_status_t* read_axis(const weir_tensor_t* t, int rank, int* out_axis) {
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (t->rank != 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "dim must be a scalar, but received tensor of rank %d",
-                       t->rank);
+    return WEIR_STATUS(INVALID_ARGUMENT, "dim must be a scalar, but received tensor of shape: %s",
+                       weir_tensor_shape_text(t, text));
   int64_t axis =
       t->dtype == WEIR_DTYPE_INT16 ? WEIR_TENSOR_DATA(t, int16_t)[0] : weir_tensor_int_at(t, 0);
   return weir_kernel_axis(axis, rank, out_axis);

@@ -84,7 +84,7 @@ static weir_status_t* read_axis(const weir_kernel_ctx_t* ctx, int64_t* out_axis)
   if (axis < -(int64_t)x->rank || axis >= x->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "ScanOp: Expected scan axis in the range [%d, %d), but got %" PRId64,
-                       -x->rank, x->rank, axis);
+                       -x->rank, x->rank, axis < 0 ? axis + x->rank : axis);  // its words
   }
   *out_axis = axis < 0 ? axis + x->rank : axis;
   return NULL;

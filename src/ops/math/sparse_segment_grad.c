@@ -107,7 +107,7 @@ static weir_status_t* check_shapes(weir_kernel_ctx_t* ctx, int64_t* out_rows) {
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
   const weir_tensor_t* rows = weir_kernel_input(ctx, 3);
   if (weir_kernel_input(ctx, 0)->rank < 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank 1");
+    return WEIR_STATUS(INVALID_ARGUMENT, "Index must be less than 0, got 0");
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices should be a vector.");
   if (ids->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "segment_ids should be a vector.");
   if (rows->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "output_dim0 should be a scalar.");
@@ -129,6 +129,9 @@ static weir_status_t* plan_rows(weir_kernel_ctx_t* ctx, int64_t rows, entry_t* e
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = weir_tensor_int_at(ids, i);
     int64_t index = weir_tensor_int_at(indices, i);
+    if (id >= segments && i + 1 == ids->count) {  // the last, of ids in order
+      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid number of segments");
+    }
     if (id < 0 || id >= segments) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Segment id %" PRId64 " out of range [0, %" PRId64 ").",
                          id, segments);

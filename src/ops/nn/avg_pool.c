@@ -10,7 +10,8 @@
 
 static weir_status_t* avg_pool_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
-  WEIR_TRY(weir_window_read_pool_attrs(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(weir_window_read_pool_shape(weir_shape_attrs(ctx), "AvgPool", &w));
+  w.depth_size = w.depth_stride = 1;
   return weir_window_pool_shape(ctx, &w);
 }
 
@@ -43,15 +44,22 @@ typedef struct pool_state_t {
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
   weir_window_t* w = &((pool_state_t*)state)->window;
   WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, w));
+  return weir_window_check_pool_batch(w);
+}
+
+static weir_status_t* check_spatial(const weir_window_t* w) {
   if (w->depth_size == 1) return NULL;  // whatever the stride
-  return WEIR_STATUS(UNIMPLEMENTED, "Non-spatial pooling is not yet supported.");
+  return WEIR_STATUS(UNIMPLEMENTED, "Non-spatial pooling is not yet supported. Volunteers? :)");
 }
 
 static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_pool2d_t* p, weir_tensor_t** out) {
   const weir_window_t* w = &((const pool_state_t*)ctx->state)->window;
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t dims[4];
-  if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional");
+  WEIR_TRY(weir_window_check_pool_sizes(w));
+  WEIR_TRY(weir_window_check_pool_input(in));
+  WEIR_TRY(weir_window_check_pool_depth(w, in->dims[weir_window_channels(w)]));
+  WEIR_TRY(check_spatial(w));
   WEIR_TRY(weir_window_pool2d(w, in->dims, p));
   weir_window_dims(w, p->batch, (const int64_t[]){p->out_h, p->out_w}, p->channels, dims);
   return weir_kernel_output(ctx, 0, 4, dims, out);
@@ -79,19 +87,21 @@ done:
 static weir_status_t* prepare_grad(weir_kernel_ctx_t* ctx, weir_pool2d_t* p, weir_tensor_t** out) {
   const weir_window_t* w = &((const pool_state_t*)ctx->state)->window;
   const weir_tensor_t *shape = weir_kernel_input(ctx, 0), *grad = weir_kernel_input(ctx, 1);
-  int64_t in_dims[4], dims[4], total;
+  int64_t in_dims[4], dims[4];
   int count;
+  WEIR_TRY(check_spatial(w));
   if (shape->rank != 1 || shape->count != 4) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "out_backprop: orig_input_shape must be 1-dimensional and 4 elements");
   }
   if (grad->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop must be 4-dimensional");
   WEIR_TRY(weir_kernel_ints(ctx, 0, in_dims, 4, &count));
-  WEIR_TRY(weir_shape_count(weir_tensor_type(grad), 4, in_dims, &total));
+  WEIR_TRY(weir_shape_check_sizes(4, in_dims));
+  WEIR_TRY(weir_kernel_output(ctx, 0, 4, in_dims, out));
   WEIR_TRY(weir_window_pool2d(w, in_dims, p));
   weir_window_dims(w, p->batch, (const int64_t[]){p->out_h, p->out_w}, p->channels, dims);
   WEIR_TRY(weir_window_expect(grad, 4, dims, "out_backprop"));
-  return weir_kernel_output(ctx, 0, 4, in_dims, out);
+  return weir_window_check_pool_sizes(w);
 }
 
 static weir_status_t* avg_pool_grad_cpu(weir_kernel_ctx_t* ctx) {

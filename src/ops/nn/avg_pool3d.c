@@ -11,7 +11,7 @@
 
 static weir_status_t* pool_shape(weir_shape_ctx_t* ctx) {
   int64_t dims[5];
-  WEIR_TRY(weir_pool3d_shape(ctx, dims));
+  WEIR_TRY(weir_pool3d_shape(ctx, false, dims));
   return weir_shape_set_dims(ctx, 0, 5, dims);
 }
 

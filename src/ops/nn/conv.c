@@ -53,7 +53,7 @@ static weir_status_t* read_window(weir_attrs_t attrs, int64_t rank, weir_window_
       .axes = (int)rank - 2,
       .is_nchw = weir_view_is(weir_attrs_string(attrs, "data_format"), "CHANNELS_FIRST")};
   WEIR_TRY(check_supported(attrs, out));
-  WEIR_TRY(weir_window_read_conv(attrs, out));
+  WEIR_TRY(weir_window_read_conv(attrs, WEIR_INVALID_ARGUMENT, out));
   if (rank == 4 || out->padding != WEIR_PADDING_EXPLICIT) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Explicit padding not supported for 3D Convolution");
 }
@@ -86,15 +86,8 @@ static weir_status_t* check_groups(weir_attrs_t attrs, int64_t depth, int64_t fi
 static weir_status_t* spatial_dims(const weir_window_t* w, const weir_shape_t* filter,
                                    int64_t* dims) {
   for (int axis = 0; axis < w->axes; ++axis) {
-    int64_t size = dims[axis], taps = weir_shape_dim(filter, axis), pad;
-    WEIR_TRY(weir_window_output(w, axis, size, taps, &dims[axis], &pad));
-    int64_t extent = (taps - 1) * w->dilation[axis] + 1;
-    if (w->padding == WEIR_PADDING_SAME || size < 0 || taps < 0) continue;
-    size += w->pads[axis][0] + w->pads[axis][1];
-    if (extent <= size) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Negative dimension size caused by subtracting %lld from %lld",
-                       (long long)extent, (long long)size);
+    WEIR_TRY(
+        weir_window_output_shape(w, axis, dims[axis], weir_shape_dim(filter, axis), &dims[axis]));
   }
   return NULL;
 }

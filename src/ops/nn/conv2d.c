@@ -11,6 +11,8 @@ static const weir_conv_family_t conv2d = {
     .forward = "Conv2D",
     .by_input = "Conv2DBackpropInput",
     .by_filter = "Conv2DBackpropFilter",
+    .by_input_label = "Conv2DCustomBackpropInput",
+    .by_filter_label = "Conv2DCustomBackpropFilter",
     .run_forward = weir_conv_forward,
     .run_by_input = weir_conv_backprop_input,
     .run_by_filter = weir_conv_backprop_filter,
@@ -23,6 +25,11 @@ static weir_status_t* by_input_grad(weir_grad_ctx_t* g) {
 }
 static weir_status_t* by_filter_grad(weir_grad_ctx_t* g) {
   return weir_conv_op_by_filter_grad(g, &conv2d);
+}
+
+// Alone of the three, the gradient by the filter calls such strides wrong, not missing.
+static weir_status_t* conv2d_init(const weir_kernel_init_t* init, void* state) {
+  return weir_conv_op_init_as(init, WEIR_UNIMPLEMENTED, state);
 }
 
 // Without this a filter of no elements would make zeros; TensorFlow refuses it.
@@ -55,12 +62,18 @@ static weir_status_t* by_input_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t *shape, *filter, *dy;
   weir_window_t w;
   int64_t dims[4], joined;
-  WEIR_TRY(weir_window_read_conv(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(weir_window_read_conv_shape(weir_shape_attrs(ctx), "Conv2D", &w));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 4, &filter));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), 4, &dy));
   WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(dy, weir_window_channels(&w)),
                          weir_shape_dim(filter, 3), &joined));
   WEIR_TRY(weir_shape_from_value(ctx, 0, &shape));
+  if (shape->rank >= 0 && shape->rank != 4 && shape->rank != 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Conv2DBackpropInput requires input_sizes to contain 4 values or 2 values, "
+                       "but got: %d",
+                       shape->rank);
+  }
   if (shape->rank == 4)
     WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(shape, 0), weir_shape_dim(dy, 0), &joined));
   if (shape->rank != 2) return weir_conv_op_by_input_shape(ctx);  // else height and width alone
@@ -89,7 +102,7 @@ static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
     return WEIR_STATUS(UNIMPLEMENTED, "_FusedConv2D takes arguments of its own type alone, not %s",
                        weir_dtype_name(types->u.types[i]));
   }
-  WEIR_TRY(weir_conv_op_init(init, &s->window));
+  WEIR_TRY(conv2d_init(init, &s->window));
   return weir_fused_tail_init(init, (int)types->count, &s->tail);
 }
 
@@ -122,7 +135,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .cost = weir_conv_op_cost,
          .build_grad = conv2d_grad,
          .extended = {"_FusedConv2D", WEIR_EXTENDED_LIST},
-         .kernels = WEIR_CONV_KERNELS(.compute = run_conv2d, .init = weir_conv_op_init,
+         .kernels = WEIR_CONV_KERNELS(.compute = run_conv2d, .init = conv2d_init,
                                       .state_size = sizeof(weir_window_t))},
         {.name = "Conv2DBackpropInput",
          .mixed = WEIR_MIXED_ALLOW,
@@ -134,7 +147,7 @@ const weir_op_module_t weir_ops_nn_conv2d = {
          .cost = weir_conv_op_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
-             WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
+             WEIR_CONV_KERNELS(.compute = run_by_input, .init = conv2d_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "Conv2DBackpropFilter",
          .mixed = WEIR_MIXED_ALLOW,

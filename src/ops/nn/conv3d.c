@@ -11,6 +11,8 @@ static const weir_conv_family_t conv3d = {
     .forward = "Conv3D",
     .by_input = "Conv3DBackpropInputV2",
     .by_filter = "Conv3DBackpropFilterV2",
+    .by_input_label = "Conv3DBackpropInputOp",
+    .by_filter_label = "Conv3DBackpropFilterOp",
     .run_forward = weir_conv_forward,
     .run_by_input = weir_conv_backprop_input,
     .run_by_filter = weir_conv_backprop_filter,
@@ -24,9 +26,29 @@ static weir_status_t* by_filter_grad(weir_grad_ctx_t* g) {
   return weir_conv_op_by_filter_grad(g, &conv3d);
 }
 
-static weir_status_t* run_forward(weir_kernel_ctx_t* ctx) {
-  return weir_conv_op_forward(ctx, &conv3d, ctx->state, NULL);
+// Groups are more than TensorFlow's kernel takes.
+static weir_status_t* check_channels(const weir_window_t* w, const weir_tensor_t* in,
+                                     const weir_tensor_t* filter) {
+  if (in->rank != 5 || filter->rank != 5) return NULL;  // which is refused all the same
+  const int64_t depth = in->dims[weir_window_channels(w)], taps = filter->dims[3];
+  if (taps == 0) return WEIR_STATUS(INVALID_ARGUMENT, "filter_depth must be non-zero");
+  if (depth % taps == 0 && (depth == 0 || filter->dims[4] % (depth / taps) != 0)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Number of channels in filter (%lld) must match last dimension of input "
+                       "(%lld)",
+                       (long long)taps, (long long)depth);
+  }
+  if (depth % taps != 0 || filter->count > 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "filter must not have zero elements (i.e. all dimensions must be non-zero)");
 }
+
+static weir_status_t* forward(weir_kernel_ctx_t* ctx, const weir_window_t* w,
+                              const weir_fused_tail_t* tail) {
+  WEIR_TRY(check_channels(w, weir_kernel_input(ctx, 0), weir_kernel_input(ctx, 1)));
+  return weir_conv_op_forward(ctx, &conv3d, w, tail);
+}
+static weir_status_t* run_forward(weir_kernel_ctx_t* ctx) { return forward(ctx, ctx->state, NULL); }
 static weir_status_t* run_by_input(weir_kernel_ctx_t* ctx) {
   return weir_conv_op_by_input(ctx, &conv3d);
 }
@@ -43,6 +65,8 @@ static weir_status_t* run_by_filter(weir_kernel_ctx_t* ctx) {
 static const weir_conv_family_t old = {
     .by_input = "Conv3DBackpropInput",
     .by_filter = "Conv3DBackpropFilter",
+    .by_input_label = "Conv3DBackpropInputOp",
+    .by_filter_label = "Conv3DBackpropFilterOp",
     .run_by_input = weir_conv_backprop_input,
     .run_by_filter = weir_conv_backprop_filter,
     .takes_tensors = true,
@@ -82,7 +106,7 @@ static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
 
 static weir_status_t* fused_cpu(weir_kernel_ctx_t* ctx) {
   const fused_state_t* s = ctx->state;
-  return weir_conv_op_forward(ctx, &conv3d, &s->window, &s->tail);
+  return forward(ctx, &s->window, &s->tail);
 }
 
 const weir_op_module_t weir_ops_nn_conv3d = {

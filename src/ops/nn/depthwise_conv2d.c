@@ -11,6 +11,8 @@ static const weir_conv_family_t depthwise = {
     .forward = "DepthwiseConv2dNative",
     .by_input = "DepthwiseConv2dNativeBackpropInput",
     .by_filter = "DepthwiseConv2dNativeBackpropFilter",
+    .by_input_label = "DepthwiseConv2DBackpropInput",
+    .by_filter_label = "DepthwiseConv2DBackpropFilter",
     .run_forward = weir_depthwise_forward,
     .run_by_input = weir_depthwise_backprop_input,
     .run_by_filter = weir_depthwise_backprop_filter,
@@ -25,6 +27,18 @@ static weir_status_t* by_input_grad(weir_grad_ctx_t* g) {
 }
 static weir_status_t* by_filter_grad(weir_grad_ctx_t* g) {
   return weir_conv_op_by_filter_grad(g, &depthwise);
+}
+
+// One stride serves height and width.
+static weir_status_t* depthwise_init(const weir_kernel_init_t* init, void* state) {
+  const weir_attr_t* strides = weir_attrs_list(init->node->attrs, "strides");
+  const bool is_nchw = weir_view_is(weir_attrs_string(init->node->attrs, "data_format"), "NCHW");
+  if (strides->count == 4 && strides->u.ints[1 + is_nchw] != strides->u.ints[2 + is_nchw]) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Current implementation only supports equal length strides in the row and "
+                       "column dimensions.");
+  }
+  return weir_conv_op_init(init, state);
 }
 
 static weir_status_t* run_depthwise(weir_kernel_ctx_t* ctx) {
@@ -44,7 +58,7 @@ typedef struct fused_state_t {
 
 static weir_status_t* fused_init(const weir_kernel_init_t* init, void* state) {
   fused_state_t* s = state;
-  WEIR_TRY(weir_conv_op_init(init, &s->window));
+  WEIR_TRY(depthwise_init(init, &s->window));
   int arg_count = (int)weir_attrs_int(init->node->attrs, "num_args");
   return weir_fused_tail_init(init, arg_count, &s->tail);
 }
@@ -66,7 +80,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .infer_shape = weir_conv_op_depthwise_shape,
          .cost = weir_conv_op_depthwise_cost,
          .build_grad = depthwise_grad,
-         .kernels = WEIR_CONV_KERNELS(.compute = run_depthwise, .init = weir_conv_op_init,
+         .kernels = WEIR_CONV_KERNELS(.compute = run_depthwise, .init = depthwise_init,
                                       .state_size = sizeof(weir_window_t))},
         {.name = "DepthwiseConv2dNativeBackpropInput",
          .mixed = WEIR_MIXED_ALLOW,
@@ -78,7 +92,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .cost = weir_conv_op_depthwise_by_input_cost,
          .build_grad = by_input_grad,
          .kernels =
-             WEIR_CONV_KERNELS(.compute = run_by_input, .init = weir_conv_op_init,
+             WEIR_CONV_KERNELS(.compute = run_by_input, .init = depthwise_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "input_sizes")},
         {.name = "DepthwiseConv2dNativeBackpropFilter",
          .mixed = WEIR_MIXED_ALLOW,
@@ -90,7 +104,7 @@ const weir_op_module_t weir_ops_nn_depthwise_conv2d = {
          .cost = weir_conv_op_depthwise_by_filter_cost,
          .build_grad = by_filter_grad,
          .kernels =
-             WEIR_CONV_KERNELS(.compute = run_by_filter, .init = weir_conv_op_init,
+             WEIR_CONV_KERNELS(.compute = run_by_filter, .init = depthwise_init,
                                .state_size = sizeof(weir_window_t), .host_inputs = "filter_sizes")},
         {.name = "_FusedDepthwiseConv2dNative",
          .summary = "Depthwise convolution, a bias or a normalisation, and an activation in one",

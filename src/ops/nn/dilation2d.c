@@ -78,11 +78,11 @@ static weir_status_t* dilation2d_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &in));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 3, &filter));
   WEIR_TRY(read_window(weir_shape_attrs(ctx), &w));
-  int64_t dims[4] = {weir_shape_dim(in, 0), -1, -1, -1}, pad;
+  int64_t dims[4] = {weir_shape_dim(in, 0), -1, -1, -1};
   WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(in, 3), weir_shape_dim(filter, 2), &dims[3]));
   for (int axis = 0; axis < 2; ++axis) {
-    WEIR_TRY(weir_window_output(&w, axis, weir_shape_dim(in, axis + 1),
-                                weir_shape_dim(filter, axis), &dims[axis + 1], &pad));
+    WEIR_TRY(weir_window_output_if_known(&w, axis, weir_shape_dim(in, axis + 1),
+                                         weir_shape_dim(filter, axis), &dims[axis + 1]));
   }
   return weir_shape_set_dims(ctx, 0, 4, dims);
 }

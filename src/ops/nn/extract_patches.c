@@ -61,21 +61,23 @@ static weir_status_t* depth_of(const state_t* s, int64_t channels, int64_t* out)
 
 static weir_status_t* patches_shape(weir_shape_ctx_t* ctx, int axes) {
   const weir_shape_t* in;
-  int64_t dims[5], pad;
+  int64_t dims[5];
   state_t s;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), axes + 2, &in));
   WEIR_TRY(check_lists(weir_shape_attrs(ctx), ctx->node->op_name, axes));
   read_window(weir_shape_attrs(ctx), axes, &s);
   dims[0] = weir_shape_dim(in, 0);
   WEIR_TRY(depth_of(&s, weir_shape_dim(in, axes + 1), &dims[axes + 1]));
+  const int64_t channels = weir_shape_dim(in, axes + 1);
+  if (channels > 1 && dims[axes + 1] < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Negative dimension size caused by overflow when multiplying %lld and %lld",
+                       (long long)channels, (long long)(dims[axes + 1] / channels));
+  }
   if (dims[axes + 1] < 0) dims[axes + 1] = -1;  // the kernel refuses such a window
   for (int axis = 0; axis < axes; ++axis) {
-    if (s.window.stride[axis] <= 0) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld",
-                         (long long)s.window.stride[axis]);
-    }
-    WEIR_TRY(weir_window_output(&s.window, axis, weir_shape_dim(in, axis + 1), s.size[axis],
-                                &dims[axis + 1], &pad));
+    WEIR_TRY(weir_window_output_if_known(&s.window, axis, weir_shape_dim(in, axis + 1),
+                                         s.size[axis], &dims[axis + 1]));
   }
   return weir_shape_set_dims(ctx, 0, axes + 2, dims);
 }

@@ -2,6 +2,7 @@
 // that are no whole numbers.
 #include <math.h>
 
+#include "base/string.h"
 #include "kernel/move/move.h"
 #include "kernel/pool/fractional.h"
 #include "op/grad_ctx.h"
@@ -159,17 +160,41 @@ static weir_status_t* avg_cpu(weir_kernel_ctx_t* ctx) { return pool(ctx, weir_fr
 
 // ---- kernels of the gradients ----
 
-// The starts of |count| windows, which are not negative.
+// Starts of windows, one more than there are of these.
+static weir_status_t* check_count(const weir_tensor_t* starts, int64_t count, const char* name) {
+  if (starts->count > count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s must have at least %lld elements, but got %lld", name,
+                     (long long)count + 1, (long long)starts->count);
+}
+
 static weir_status_t* check_starts(const weir_tensor_t* starts, int64_t count, const char* name) {
-  if (starts->count <= count) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s must have at least %lld elements, but got %lld", name,
-                       (long long)count + 1, (long long)starts->count);
-  }
+  WEIR_TRY(check_count(starts, count, name));
   for (int64_t i = 0; i <= count; ++i) {
     int64_t start = WEIR_TENSOR_DATA(starts, int64_t)[i];
     if (start >= 0) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "%s values must not be negative, got %lld", name,
                        (long long)start);
+  }
+  return NULL;
+}
+
+static weir_status_t* refuse_starts(const weir_tensor_t* starts, const char* name) {
+  weir_strbuf_t text = {0};
+  for (int64_t i = 0; i < starts->count; ++i)
+    weir_strbuf_printf(&text, " %lld", (long long)WEIR_TENSOR_DATA(starts, int64_t)[i]);
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "%s sequence tensor values must not be negative, got%s", name,
+                  text.data ? text.data : "");
+  weir_strbuf_free(&text);
+  return status;
+}
+
+// Windows begin and end at what is not negative.
+static weir_status_t* check_windows(const weir_tensor_t* starts, int64_t count, bool is_overlapping,
+                                    const char* name) {
+  const int64_t* at = WEIR_TENSOR_DATA(starts, int64_t);
+  for (int64_t i = 0; i < count; ++i) {
+    if (at[i] < 0 || at[i + 1] < (is_overlapping ? 0 : 1)) return refuse_starts(starts, name);
   }
   return NULL;
 }
@@ -240,6 +265,8 @@ static weir_status_t* max_grad_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* check_avg_inputs(const weir_kernel_ctx_t* ctx, int64_t dims[4]) {
   const weir_tensor_t *shape = weir_kernel_input(ctx, 0), *dy = weir_kernel_input(ctx, 1);
+  const weir_tensor_t *rows = weir_kernel_input(ctx, 2), *columns = weir_kernel_input(ctx, 3);
+  const bool is_overlapping = weir_attrs_bool(weir_kernel_attrs(ctx), "overlapping");
   int64_t total;
   int count;
   if (shape->rank != 1 || shape->count != 4) {
@@ -247,11 +274,20 @@ static weir_status_t* check_avg_inputs(const weir_kernel_ctx_t* ctx, int64_t dim
                        "original input tensor shape must be1-dimensional and 4 elements");
   }
   WEIR_TRY(weir_kernel_ints(ctx, 0, dims, 4, &count));
+  WEIR_TRY(weir_shape_check_sizes(4, dims));
   WEIR_TRY(weir_shape_count(WEIR_DTYPE_DOUBLE, 4, dims, &total));
   if (total == 0) return WEIR_STATUS(INVALID_ARGUMENT, "No dimension of input must be 0");
+  for (int i = 0; dy->rank == 4 && i < 4; ++i) {
+    if (dy->dims[i] == 0)
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "out_backprop must be positive for all dimension, got:0");
+  }
   WEIR_TRY(check_image(dy, "out_backprop"));
-  WEIR_TRY(check_starts(weir_kernel_input(ctx, 2), dy->dims[1], "Row sequence tensor"));
-  WEIR_TRY(check_starts(weir_kernel_input(ctx, 3), dy->dims[2], "Column sequence tensor"));
+  WEIR_TRY(check_count(rows, dy->dims[1], "row_seq_tensor"));
+  WEIR_TRY(check_count(columns, dy->dims[2], "col_seq_tensor"));
+  WEIR_TRY(check_windows(rows, 1, is_overlapping, "Row"));  // columns are met within the first row
+  WEIR_TRY(check_windows(columns, dy->dims[2], is_overlapping, "Column"));
+  WEIR_TRY(check_windows(rows, dy->dims[1], is_overlapping, "Row"));
   if (dy->dims[0] <= dims[0] && dy->dims[3] <= dims[3]) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop has more images or channels than the input");
 }

@@ -72,7 +72,7 @@ static weir_status_t* conv_shape(weir_shape_ctx_t* ctx, bool has_resize) {
   const int paddings = has_resize ? 2 : 1;
   const weir_shape_t *in, *filter;
   weir_window_t w;
-  int64_t dims[4], joined, pad;
+  int64_t dims[4], joined;
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 4, &in));
   for (int d = 0; d < 4; ++d) dims[d] = weir_shape_dim(in, d);
   if (has_resize) WEIR_TRY(resized_dims(ctx, dims));
@@ -81,13 +81,8 @@ static weir_status_t* conv_shape(weir_shape_ctx_t* ctx, bool has_resize) {
   WEIR_TRY(read_window(weir_shape_attrs(ctx), &w));
   WEIR_TRY(weir_dim_join(ctx, dims[3], weir_shape_dim(filter, 2), &joined));
   for (int axis = 0; axis < 2; ++axis) {
-    int64_t size = dims[axis + 1], extent = weir_shape_dim(filter, axis);
-    if (w.padding == WEIR_PADDING_VALID && size >= 0 && extent > size) {
-      return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Negative dimension size caused by subtracting %lld from %lld",
-                         (long long)extent, (long long)size);
-    }
-    WEIR_TRY(weir_window_output(&w, axis, size, extent, &dims[axis + 1], &pad));
+    WEIR_TRY(weir_window_output_shape(&w, axis, dims[axis + 1], weir_shape_dim(filter, axis),
+                                      &dims[axis + 1]));
   }
   dims[3] = weir_shape_dim(filter, 3);
   return weir_shape_set_dims(ctx, 0, 4, dims);

@@ -29,10 +29,11 @@ static bool is_in_top_k(const float* row, int64_t classes, int64_t target, int64
 static weir_status_t* check(const weir_kernel_ctx_t* ctx, int64_t* out_k) {
   const weir_tensor_t *predictions = weir_kernel_input(ctx, 0),
                       *targets = weir_kernel_input(ctx, 1);
+  char text[WEIR_SHAPE_TEXT_SIZE];
   if (ctx->input_count > 2) {
     if (weir_kernel_input(ctx, 2)->rank != 0)
-      return WEIR_STATUS(INVALID_ARGUMENT, "k must be 0-D, got shape of rank %d",
-                         weir_kernel_input(ctx, 2)->rank);
+      return WEIR_STATUS(INVALID_ARGUMENT, "k must be 0-D, got shape %s",
+                         weir_tensor_shape_text(weir_kernel_input(ctx, 2), text));
     WEIR_TRY(weir_kernel_int(ctx, 2, out_k));
   } else {
     *out_k = weir_attrs_int(weir_kernel_attrs(ctx), "k");

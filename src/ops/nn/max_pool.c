@@ -14,15 +14,21 @@
 #define INPUT_FORMAT_ATTR "data_format: {'NHWC','NCHW','NCHW_VECT_C'} = 'NHWC'"
 
 // ---- shapes ----
-static weir_status_t* max_pool_shape(weir_shape_ctx_t* ctx) {
+typedef weir_status_t* (*shape_fn_t)(weir_shape_ctx_t* ctx, const weir_window_t* w);
+
+static weir_status_t* attrs_shape(weir_shape_ctx_t* ctx, shape_fn_t fn) {
   weir_window_t w;
-  WEIR_TRY(weir_window_read_pool_attrs(weir_shape_attrs(ctx), &w));
-  return weir_window_pool_shape(ctx, &w);
+  WEIR_TRY(weir_window_read_pool_shape(weir_shape_attrs(ctx), "MaxPool", &w));
+  return fn(ctx, &w);
+}
+
+static weir_status_t* max_pool_shape(weir_shape_ctx_t* ctx) {
+  return attrs_shape(ctx, weir_window_pool_shape);
 }
 
 // Window and strides are inputs |first| and |first| + 1; nothing but the rank is known unless they
 // are constant.
-static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first) {
+static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first, shape_fn_t fn) {
   const weir_tensor_t *ksize = weir_shape_value(ctx, first),
                       *strides = weir_shape_value(ctx, first + 1);
   int64_t values[2][4];
@@ -43,26 +49,36 @@ static weir_status_t* v2_shape(weir_shape_ctx_t* ctx, int first) {
     values[1][i] = weir_tensor_int_at(strides, i);
   }
   WEIR_TRY(weir_window_read_pool(weir_shape_attrs(ctx), values[0], values[1], &w));
-  return weir_window_pool_shape(ctx, &w);
+  return fn(ctx, &w);
 }
 
-static weir_status_t* max_pool_v2_shape(weir_shape_ctx_t* ctx) { return v2_shape(ctx, 1); }
+static weir_status_t* max_pool_v2_shape(weir_shape_ctx_t* ctx) {
+  return v2_shape(ctx, 1, weir_window_pool_shape);
+}
 
-// The gradient is as large as what was pooled, the result as what came of it.
-static weir_status_t* check_grad_grad(weir_shape_ctx_t* ctx) {
+// The gradient is as large as what was pooled, ...
+static weir_status_t* check_pooled(weir_shape_ctx_t* ctx) {
   const weir_shape_t* joined = NULL;
-  WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 2), &joined));
+  return weir_shape_join(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 2), &joined);
+}
+
+// ... the result as what came of it.
+static weir_status_t* check_result(weir_shape_ctx_t* ctx) {
+  const weir_shape_t* joined = NULL;
   return weir_shape_join(ctx, weir_shape_input(ctx, 1), ctx->output_shapes[0], &joined);
 }
 
 static weir_status_t* grad_grad_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(max_pool_shape(ctx));
-  return check_grad_grad(ctx);
+  WEIR_TRY(attrs_shape(ctx, weir_window_pool_grad_shape));
+  WEIR_TRY(check_pooled(ctx));
+  return check_result(ctx);
 }
 
+// TensorFlow finds what is wrong without the window before it asks for the window.
 static weir_status_t* grad_grad_v2_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(v2_shape(ctx, 3));
-  return check_grad_grad(ctx);
+  WEIR_TRY(check_pooled(ctx));
+  WEIR_TRY(v2_shape(ctx, 3, weir_window_pool_grad_shape));
+  return check_result(ctx);
 }
 
 static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
@@ -165,22 +181,7 @@ static weir_status_t* check_rank4(const weir_tensor_t* t, const char* name) {
 }
 
 // A window along the channels: the channels become a line of pixels.
-static weir_status_t* depth_pool(const weir_window_t* w, weir_pool2d_t* pool) {
-  if (w->size[0] != 1 || w->size[1] != 1) {
-    return WEIR_STATUS(
-        UNIMPLEMENTED,
-        "MaxPooling supports exactly one of pooling across depth or pooling across width/height.");
-  }
-  if (pool->channels % w->depth_size != 0) {
-    return WEIR_STATUS(
-        UNIMPLEMENTED,
-        "Depthwise max pooling requires the depth window to evenly divide the input depth");
-  }
-  if (w->depth_size != w->depth_stride) {
-    return WEIR_STATUS(
-        UNIMPLEMENTED,
-        "Depthwise max pooling requires the depth window to equal the depth stride.");
-  }
+static void depth_pool(const weir_window_t* w, weir_pool2d_t* pool) {
   *pool = (weir_pool2d_t){.batch = pool->batch * pool->in_h * pool->in_w,
                           .in_h = 1,
                           .in_w = pool->channels,
@@ -191,7 +192,6 @@ static weir_status_t* depth_pool(const weir_window_t* w, weir_pool2d_t* pool) {
                           .window_w = w->depth_size,
                           .stride_h = 1,
                           .stride_w = w->depth_size};
-  return NULL;
 }
 
 // Window, geometry and output of MaxPool and MaxPoolV2.
@@ -200,11 +200,15 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, weir_window_t* w, weir_poo
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   int64_t dims[4];
   WEIR_TRY(get_window(ctx, 1, w));
-  WEIR_TRY(check_rank4(in, "tensor_in"));
+  WEIR_TRY(weir_window_check_pool_sizes(w));
+  WEIR_TRY(weir_window_check_pool_batch(w));
+  WEIR_TRY(weir_window_check_pool_stride(w));
+  WEIR_TRY(weir_window_check_pool_input(in));
+  WEIR_TRY(weir_window_check_pool_depth(w, in->dims[weir_window_channels(w)]));
   WEIR_TRY(weir_window_pool2d(w, in->dims, p));
   weir_window_dims(w, p->batch, (const int64_t[]){p->out_h, p->out_w}, p->channels / w->depth_size,
                    dims);
-  if (w->depth_size > 1) WEIR_TRY(depth_pool(w, p));
+  if (w->depth_size > 1) depth_pool(w, p);
   return weir_kernel_output(ctx, 0, 4, dims, out);
 }
 
@@ -232,10 +236,13 @@ done:
 static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w,
                                  bool grad_is_output, weir_pool2d_t* out_pool) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
+  const bool is_by_attrs = !grad_is_output && ((const pool_state_t*)ctx->state)->has_window;
   int64_t dims[4];
+  WEIR_TRY(weir_window_check_pool_batch(w));
+  if (is_by_attrs) WEIR_TRY(weir_window_check_pool_stride(w));
   if (w->depth_size != 1 || w->depth_stride != 1) {
-    return WEIR_STATUS(UNIMPLEMENTED,
-                       "MaxPoolingGrad is not yet supported on the depth dimension.");
+    return WEIR_STATUS(UNIMPLEMENTED, "%s is not yet supported on the depth dimension.",
+                       is_by_attrs ? "MaxPoolingGradGrad" : "MaxPoolingGrad");
   }
   WEIR_TRY(check_rank4(in, "tensor_in"));
   WEIR_TRY(check_rank4(weir_kernel_input(ctx, 1), "tensor_out"));
@@ -244,8 +251,9 @@ static weir_status_t* check_grad(weir_kernel_ctx_t* ctx, const weir_window_t* w,
   weir_window_dims(w, in->dims[0], (const int64_t[]){out_pool->out_h, out_pool->out_w},
                    out_pool->channels, dims);
   WEIR_TRY(weir_window_expect_pooled(weir_kernel_input(ctx, 1), dims, "orig_output"));
-  return weir_window_expect_pooled(weir_kernel_input(ctx, 2), grad_is_output ? dims : in->dims,
-                                   "grad");
+  WEIR_TRY(weir_window_expect_pooled(weir_kernel_input(ctx, 2), grad_is_output ? dims : in->dims,
+                                     "grad"));
+  return weir_window_check_pool_sizes(w);
 }
 
 static weir_status_t* max_pool_grad_cpu(weir_kernel_ctx_t* ctx) {

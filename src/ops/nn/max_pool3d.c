@@ -9,11 +9,12 @@
 
 // ---- shapes ----
 
-static weir_status_t* pool_shape(weir_shape_ctx_t* ctx) {
+static weir_status_t* find_shape(weir_shape_ctx_t* ctx, bool is_grad) {
   int64_t dims[5];
-  WEIR_TRY(weir_pool3d_shape(ctx, dims));
+  WEIR_TRY(weir_pool3d_shape(ctx, is_grad, dims));
   return weir_shape_set_dims(ctx, 0, 5, dims);
 }
+static weir_status_t* pool_shape(weir_shape_ctx_t* ctx) { return find_shape(ctx, false); }
 
 static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* in;
@@ -23,7 +24,7 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* grad_grad_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* joined;
-  WEIR_TRY(pool_shape(ctx));
+  WEIR_TRY(find_shape(ctx, true));
   WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 2), &joined));
   WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 1), ctx->output_shapes[0], &joined));
   return weir_shape_set(ctx, 0, joined);
@@ -63,8 +64,12 @@ static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
   return weir_pool3d_read(init->node->attrs, "Pooling", state);
 }
 
+static weir_status_t* grad_init(const weir_kernel_init_t* init, void* state) {
+  return weir_pool3d_read_grad(init->node->attrs, "Pooling", state);
+}
+
 static weir_status_t* grad_grad_init(const weir_kernel_init_t* init, void* state) {
-  return weir_pool3d_read(init->node->attrs, "MaxPooling3dGradGrad", state);
+  return weir_pool3d_read_grad(init->node->attrs, "MaxPooling3dGradGrad", state);
 }
 
 static weir_status_t* expect_rank(const weir_tensor_t* t, const char* name) {
@@ -134,6 +139,7 @@ static weir_status_t* max_pool3d_grad_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_pool3d_sizes(ctx->state, in->dims, &p, dims));
   WEIR_TRY(expect_dims(top, dims, "orig_output"));
   WEIR_TRY(expect_dims(dy, dims, "grad"));
+  WEIR_TRY(weir_pool3d_check_window(ctx->state));
   WEIR_TRY(weir_kernel_output(ctx, 0, 5, in->dims, &out));
   return run_grad(ctx, &p, weir_max_pool3d_grad, out);
 }
@@ -149,6 +155,7 @@ static weir_status_t* max_pool3d_grad_grad_cpu(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(weir_pool3d_sizes(ctx->state, in->dims, &p, dims));
   WEIR_TRY(expect_dims(top, dims, "orig_output"));
   WEIR_TRY(expect_dims(weir_kernel_input(ctx, 2), in->dims, "grad"));
+  WEIR_TRY(weir_pool3d_check_window(ctx->state));
   for (int i = 0; i < 3; ++i) {
     if (weir_kernel_input(ctx, i)->count > 0) continue;
     return WEIR_STATUS(INVALID_ARGUMENT, "received empty tensor %s of shape %s", names[i],
@@ -184,10 +191,10 @@ const weir_op_module_t weir_ops_nn_max_pool3d = {
          .build_grad = grad_grad,
          .kernels =
              (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .types = "T: float; TInput: float",
-                                          .compute = max_pool3d_grad_cpu, .init = pool_init,
+                                          .compute = max_pool3d_grad_cpu, .init = grad_init,
                                           .state_size = sizeof(weir_pool3d_window_t)},
                                          {WEIR_DEVICE_CPU, .types = "T: bfloat16; TInput: bfloat16",
-                                          .compute = max_pool3d_grad_cpu, .init = pool_init,
+                                          .compute = max_pool3d_grad_cpu, .init = grad_init,
                                           .state_size = sizeof(weir_pool3d_window_t)},
                                          {0}}},
         {.name = "MaxPool3DGradGrad",

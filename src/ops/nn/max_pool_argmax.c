@@ -11,23 +11,21 @@
   "padding: {'SAME','VALID'}; include_batch_in_index: bool = false; " \
   "Targmax: {int32, int64}; T: {" REAL_TYPES "}"
 
-// These ops have no data_format: always NHWC.
-static weir_status_t* read_window(weir_attrs_t attrs, weir_window_t* out_window) {
-  weir_named_attr_t items[2] = {weir_attr_string("data_format", "NHWC"),
-                                weir_attr_view("padding", weir_attrs_string(attrs, "padding"))};
-  const weir_attr_t *ksize = weir_attrs_list(attrs, "ksize"),
-                    *strides = weir_attrs_list(attrs, "strides");
-  if (ksize->count != 4 || strides->count != 4) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Sliding window ksize and stride fields must specify 4 dimensions");
+// As the shape functions read it, which take positive sizes alone.
+static weir_status_t* read_shape_window(weir_shape_ctx_t* ctx, weir_window_t* out_window) {
+  const weir_attr_t* ksize = weir_attrs_list(weir_shape_attrs(ctx), "ksize");
+  WEIR_TRY(weir_window_read_pool_shape(weir_shape_attrs(ctx), "MaxPool", out_window));
+  for (size_t i = 0; i < ksize->count; ++i) {
+    if (ksize->u.ints[i] > 0) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "ksize must be a positive int32 value, got:%lld",
+                       (long long)ksize->u.ints[i]);
   }
-  return weir_window_read_pool((weir_attrs_t){.items = items, .count = 2}, ksize->u.ints,
-                               strides->u.ints, out_window);
+  return NULL;
 }
 
 static weir_status_t* argmax_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
-  WEIR_TRY(read_window(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(read_shape_window(ctx, &w));
   WEIR_TRY(weir_window_pool_shape(ctx, &w));
   return weir_shape_set(ctx, 1, ctx->output_shapes[0]);
 }
@@ -40,7 +38,7 @@ static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* grad_grad_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
-  WEIR_TRY(read_window(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(read_shape_window(ctx, &w));
   return weir_window_pool_shape(ctx, &w);
 }
 
@@ -55,9 +53,20 @@ static weir_status_t* argmax_grad(weir_grad_ctx_t* g) {
 
 static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
   weir_window_t* w = state;
-  WEIR_TRY(read_window(init->node->attrs, w));
-  if (w->depth_size == 1) return NULL;  // whatever the stride
-  return WEIR_STATUS(UNIMPLEMENTED, "Depthwise max pooling with argmax is not supported");
+  WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, w));
+  WEIR_TRY(weir_window_check_pool_sizes(w));
+  return weir_window_check_pool_batch(w);
+}
+
+// Of images, along height and width alone.
+static weir_status_t* find_pool(const weir_window_t* w, const weir_tensor_t* in,
+                                weir_pool2d_t* out_pool) {
+  WEIR_TRY(weir_window_check_pool_input(in));
+  WEIR_TRY(weir_window_check_pool_depth(w, in->dims[3]));
+  if (w->depth_size != 1) {
+    return WEIR_STATUS(UNIMPLEMENTED, "Depthwise max pooling with argmax is not supported");
+  }
+  return weir_window_pool2d(w, in->dims, out_pool);
 }
 
 // Image offsets become offsets into the batch, in the type asked for.
@@ -79,9 +88,10 @@ static weir_status_t* argmax_cpu(weir_kernel_ctx_t* ctx) {
   weir_staged_t x = {0}, y = {0};
   weir_tensor_t *out, *argmax, *offsets = NULL;
   weir_pool2d_t p;
+  WEIR_TRY(weir_window_check_pool_stride(ctx->state));
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
   if (in->count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must not be empty (2)");
-  WEIR_TRY(weir_window_pool2d(ctx->state, in->dims, &p));
+  WEIR_TRY(find_pool(ctx->state, in, &p));
   const int64_t dims[4] = {p.batch, p.out_h, p.out_w, p.channels};
   WEIR_TRY(weir_kernel_output(ctx, 0, 4, dims, &out));
   WEIR_TRY(weir_kernel_output(ctx, 1, 4, dims, &argmax));
@@ -138,8 +148,7 @@ static weir_status_t* grad_cpu(weir_kernel_ctx_t* ctx) {
   weir_staged_t dy = {0}, dx = {0};
   weir_tensor_t* out;
   weir_pool2d_t p;
-  if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional (2)");
-  WEIR_TRY(weir_window_pool2d(ctx->state, in->dims, &p));
+  WEIR_TRY(find_pool(ctx->state, in, &p));
   const int64_t dims[4] = {p.batch, p.out_h, p.out_w, p.channels};
   WEIR_TRY(weir_window_expect_pooled(grad, dims, "grad"));
   WEIR_TRY(weir_window_expect_pooled(argmax, dims, "argmax"));

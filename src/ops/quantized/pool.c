@@ -2,15 +2,31 @@
 #include "kernel/conv/window.h"
 #include "ops/quantized/common.h"
 
-static weir_status_t* pool_shape(weir_shape_ctx_t* ctx) {
+static weir_status_t* max_shape(weir_shape_ctx_t* ctx) {
   weir_window_t w;
-  WEIR_TRY(weir_window_read_pool_attrs(weir_shape_attrs(ctx), &w));
+  WEIR_TRY(weir_window_read_pool_shape(weir_shape_attrs(ctx), "MaxPool", &w));
   WEIR_TRY(weir_window_pool_shape(ctx, &w));
   return quantized_bounds_shape(ctx, 1, 2);
 }
 
-static weir_status_t* pool_init(const weir_kernel_init_t* init, void* state) {
-  return weir_window_read_pool_attrs(init->node->attrs, state);
+static weir_status_t* average_shape(weir_shape_ctx_t* ctx) {
+  weir_window_t w;
+  WEIR_TRY(weir_window_read_pool_shape(weir_shape_attrs(ctx), "AvgPool", &w));
+  w.depth_size = w.depth_stride = 1;
+  WEIR_TRY(weir_window_pool_shape(ctx, &w));
+  return quantized_bounds_shape(ctx, 1, 2);
+}
+
+static weir_status_t* average_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, state));
+  return weir_window_check_pool_batch(state);
+}
+
+static weir_status_t* max_init(const weir_kernel_init_t* init, void* state) {
+  WEIR_TRY(weir_window_read_pool_attrs(init->node->attrs, state));
+  WEIR_TRY(weir_window_check_pool_sizes(state));
+  WEIR_TRY(weir_window_check_pool_stride(state));
+  return weir_window_check_pool_batch(state);
 }
 
 static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int i, const char* name,
@@ -27,17 +43,9 @@ static weir_status_t* read_bound(const weir_kernel_ctx_t* ctx, int i, const char
 }
 
 static weir_status_t* check_depth(const weir_window_t* w, int64_t channels, bool allows_depth) {
-  if (w->depth_size == 1) return NULL;
-  const char* problem =
-      w->size[0] != 1 || w->size[1] != 1 ? "MaxPooling supports exactly one of pooling across "
-                                           "depth or pooling across width/height."
-      : w->depth_size != w->depth_stride
-          ? "Depthwise max pooling requires the depth window to equal the depth stride"
-      : channels % w->depth_size != 0
-          ? "Depthwise max pooling requires the depth window to evenly divide the input depth"
-      : !allows_depth ? "Non-spatial pooling is not yet supported. Volunteers? :)"
-                      : NULL;
-  return problem ? WEIR_STATUS(UNIMPLEMENTED, "%s", problem) : NULL;
+  WEIR_TRY(weir_window_check_pool_depth(w, channels));
+  if (w->depth_size == 1 || allows_depth) return NULL;
+  return WEIR_STATUS(UNIMPLEMENTED, "Non-spatial pooling is not yet supported. Volunteers? :)");
 }
 
 // Bounds pass through; the geometry and output 0 are made ready. A window along the channels makes
@@ -50,8 +58,7 @@ static weir_status_t* prepare(weir_kernel_ctx_t* ctx, bool allows_depth, weir_po
   int64_t dims[4];
   WEIR_TRY(read_bound(ctx, 1, "min_input", &min));
   WEIR_TRY(read_bound(ctx, 2, "max_input", &max));
-  if (in->rank != 4)
-    return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 4-dimensional, not %d", in->rank);
+  WEIR_TRY(weir_window_check_pool_input(in));
   WEIR_TRY(check_depth(w, in->dims[3], allows_depth));
   WEIR_TRY(weir_window_pool2d(w, in->dims, pool));
   weir_window_dims(w, pool->batch, (const int64_t[]){pool->out_h, pool->out_w},
@@ -133,8 +140,8 @@ static weir_status_t* average_cpu(weir_kernel_ctx_t* ctx) {
 #define ATTRS "T: quantizedtype; ksize: list(int); strides: list(int); padding: {'SAME','VALID'}"
 #define INPUTS "input: T; min_input: float; max_input: float"
 #define OUTPUTS "output: T; min_output: float; max_output: float"
-#define KERNEL(COMPUTE)                                                                 \
-  WEIR_CPU_KERNEL(.types = "T: quint8, qint8", .compute = (COMPUTE), .init = pool_init, \
+#define KERNEL(COMPUTE, INIT)                                                        \
+  WEIR_CPU_KERNEL(.types = "T: quint8, qint8", .compute = (COMPUTE), .init = (INIT), \
                   .state_size = sizeof(weir_window_t))
 
 const weir_op_module_t weir_ops_quantized_pool = {
@@ -144,13 +151,13 @@ const weir_op_module_t weir_ops_quantized_pool = {
                                     .attrs = ATTRS,
                                     .inputs = INPUTS,
                                     .outputs = OUTPUTS,
-                                    .infer_shape = pool_shape,
-                                    .kernels = KERNEL(max_cpu)},
+                                    .infer_shape = max_shape,
+                                    .kernels = KERNEL(max_cpu, max_init)},
                                    {.name = "QuantizedAvgPool",
                                     .summary = "Averages of sliding windows of quantised images",
                                     .attrs = ATTRS,
                                     .inputs = INPUTS,
                                     .outputs = OUTPUTS,
-                                    .infer_shape = pool_shape,
-                                    .kernels = KERNEL(average_cpu)},
+                                    .infer_shape = average_shape,
+                                    .kernels = KERNEL(average_cpu, average_init)},
                                    {0}}};

@@ -196,6 +196,17 @@ static weir_status_t* check_axis(weir_attrs_t attrs, const char* name, int axis)
                      name, axis, (long long)given);
 }
 
+// That there is a scale for each of the features, where the attribute |name| says so.
+static weir_status_t* check_scales(const weir_kernel_ctx_t* ctx, const char* name, int first,
+                                   int64_t features) {
+  const int64_t axis = weir_attrs_int(weir_kernel_attrs(ctx), name);
+  int64_t dims[WEIR_MAX_RANK];
+  if (axis < 0) return NULL;
+  dims[axis] = features;
+  return uniform_check((int)axis + 1, dims, weir_kernel_input(ctx, first),
+                       weir_kernel_input(ctx, first + 1), axis);
+}
+
 static weir_status_t* check_conv(const weir_kernel_ctx_t* ctx, const conv_t* c) {
   const weir_attrs_t attrs = weir_kernel_attrs(ctx);
   const int64_t features = c->out.size[1];
@@ -203,6 +214,8 @@ static weir_status_t* check_conv(const weir_kernel_ctx_t* ctx, const conv_t* c) 
     return WEIR_STATUS(INVALID_ARGUMENT, "lhs_quantization_axis Attr must be -1 (per-tensor).");
   WEIR_TRY(check_axis(attrs, "rhs_quantization_axis", c->w->rhs[0]));
   WEIR_TRY(check_axis(attrs, "output_quantization_axis", c->w->out[1]));
+  WEIR_TRY(check_scales(ctx, "rhs_quantization_axis", 4, features));
+  WEIR_TRY(check_scales(ctx, "output_quantization_axis", 6, features));
   if (weir_kernel_input(ctx, 2)->rank != 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "lhs scales/zero_points must be all scalar tensors.");
   WEIR_TRY(check_features(weir_kernel_input(ctx, 2), weir_kernel_input(ctx, 3), features, "lhs"));
@@ -276,6 +289,7 @@ static weir_status_t* hybrid_cpu(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* out = NULL;
   WEIR_TRY(start(ctx, &w, &c, &out));
   WEIR_TRY(check_axis(weir_kernel_attrs(ctx), "rhs_quantization_axis", w.rhs[0]));
+  WEIR_TRY(check_scales(ctx, "rhs_quantization_axis", 2, c.out.size[1]));
   WEIR_TRY(check_features(c.rhs_scales, c.rhs_zeros, c.out.size[1], "rhs"));
   if (out->count == 0) return NULL;
   const int64_t batch = c.lhs.size[0], size = batch ? lhs->count / batch : 0;

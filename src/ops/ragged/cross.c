@@ -34,7 +34,10 @@ static weir_status_t* cross_shape(weir_shape_ctx_t* ctx) {
   const inputs_t in = inputs_of(weir_shape_attrs(ctx));
   int64_t rows = -1;
   for (int i = 0; i < in.ragged; ++i) {
-    int64_t splits = weir_shape_dim(weir_shape_input(ctx, in.splits_at + i), 0);
+    const weir_shape_t* shape = weir_shape_input(ctx, in.splits_at + i);
+    int64_t splits = weir_shape_dim(shape, 0);
+    if (shape->rank >= 0 && shape->rank != 1)
+      return WEIR_STATUS(INVALID_ARGUMENT, "inputs must all have the same batch dimension size.");
     if (splits == 0) splits = INT64_MAX;  // fits no other
     if (splits > 0) WEIR_TRY(join_rows(splits - 1, &rows));
   }

@@ -32,15 +32,6 @@ typedef struct params_t {
   const weir_tensor_t* indices;
 } params_t;
 
-static weir_status_t* check_splits(const params_t* p) {
-  for (int i = 0; i < p->splits; ++i) {
-    if (weir_kernel_input(p->ctx, i)->rank == 0)
-      return WEIR_STATUS(INVALID_ARGUMENT, "Split tensors must not be scalars");
-  }
-  if (p->values->rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "params.rank must be nonzero");
-  return NULL;
-}
-
 static weir_status_t* check_indices(const params_t* p) {
   const int64_t rows = weir_kernel_input(p->ctx, 0)->dims[0] - 1;
   for (int64_t i = 0; i < p->indices->count; ++i) {
@@ -53,14 +44,31 @@ static weir_status_t* check_indices(const params_t* p) {
   return NULL;
 }
 
-// Row splits that a row passes through must lead into what comes next.
-static weir_status_t* check_range(const params_t* p, int level, int64_t begin, int64_t end) {
+// The splits of a level lead into what comes next, in order: also those that nobody asks for. As in
+// TensorFlow, the last may be one more than there are rows.
+static weir_status_t* check_level(const params_t* p, int level) {
+  const weir_tensor_t* splits = weir_kernel_input(p->ctx, level);
+  const int64_t count = splits->count;
   const int64_t most =
-      level + 1 < p->splits ? weir_kernel_input(p->ctx, level + 1)->count - 1 : p->values->dims[0];
-  if (begin < 0 || end < 0)
+      level + 1 < p->splits ? weir_kernel_input(p->ctx, level + 1)->count : p->values->dims[0];
+  if (count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits may not be empty");
+  if (weir_tensor_int_at(splits, 0) < 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must be non-negative");
-  if (begin > end) return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must be sorted");
-  if (end > most) return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must not point past values");
+  if (weir_tensor_int_at(splits, count - 1) > most)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must not point past values");
+  for (int64_t i = 1; i < count; ++i) {
+    if (weir_tensor_int_at(splits, i - 1) > weir_tensor_int_at(splits, i))
+      return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must be sorted");
+  }
+  return NULL;
+}
+
+static weir_status_t* check_params(const params_t* p) {
+  if (weir_kernel_input(p->ctx, 0)->rank == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Split tensors must not be scalars");
+  if (p->values->rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "params.rank must be nonzero");
+  WEIR_TRY(check_indices(p));
+  for (int i = 0; i < p->splits; ++i) WEIR_TRY(check_level(p, i));
   return NULL;
 }
 
@@ -87,7 +95,6 @@ static weir_status_t* take_row(walk_t* w, int64_t row) {
     const weir_tensor_t* splits = weir_kernel_input(w->p->ctx, level);
     for (int64_t r = begin; r < end; ++r) {
       int64_t a = weir_tensor_int_at(splits, r), b = weir_tensor_int_at(splits, r + 1);
-      WEIR_TRY(check_range(w->p, level, a, b));
       if (w->outs && w->outs[level].splits) {
         output_t* out = &w->outs[level];
         int64_t before = weir_tensor_int_at(out->splits, out->at);
@@ -97,7 +104,8 @@ static weir_status_t* take_row(walk_t* w, int64_t row) {
     w->counts[level] += end - begin;
     begin = weir_tensor_int_at(splits, begin);
     end = weir_tensor_int_at(splits, end);
-    if (begin > end) return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must be sorted");
+    if (level + 1 < w->p->splits && end >= weir_kernel_input(w->p->ctx, level + 1)->count)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Ragged splits must not point past values");
   }
   if (w->values) {
     WEIR_TRY(weir_elements_copy(
@@ -151,8 +159,7 @@ static weir_status_t* gather_cpu(weir_kernel_ctx_t* ctx) {
                 .splits = splits,
                 .values = weir_kernel_input(ctx, splits),
                 .indices = weir_kernel_input(ctx, splits + 1)};
-  WEIR_TRY(check_splits(&p));
-  WEIR_TRY(check_indices(&p));
+  WEIR_TRY(check_params(&p));
   if (p.indices->rank + splits - 1 != ctx->output_count - 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "OUTPUT_RAGGED_RANK does not fit the rank of indices");
   }

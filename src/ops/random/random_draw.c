@@ -36,7 +36,6 @@ static weir_status_t* draw_output(weir_kernel_ctx_t* ctx, int64_t* out_samples,
   int64_t dims[2 * WEIR_MAX_RANK];
   int rank = 0;
   WEIR_TRY(weir_kernel_ints(ctx, 0, dims, WEIR_MAX_RANK, &rank));
-  WEIR_TRY(weir_shape_count(WEIR_DTYPE_DOUBLE, rank, dims, out_samples));
   if (rank + parameters->rank > WEIR_MAX_RANK) {
     return WEIR_STATUS(INVALID_ARGUMENT, "The output would have %d dimensions, more than %d",
                        rank + parameters->rank, WEIR_MAX_RANK);
@@ -44,6 +43,10 @@ static weir_status_t* draw_output(weir_kernel_ctx_t* ctx, int64_t* out_samples,
   if (parameters->rank > 0) {
     memcpy(dims + rank, parameters->dims, sizeof(int64_t) * (size_t)parameters->rank);
   }
+  bool is_shape = true;  // what is negative is said below
+  for (int i = 0; i < rank; ++i) is_shape = is_shape && dims[i] >= 0;
+  if (is_shape) WEIR_TRY(weir_shape_check_sizes(rank + parameters->rank, dims));
+  WEIR_TRY(weir_shape_count(WEIR_DTYPE_DOUBLE, rank, dims, out_samples));
   return weir_kernel_output(ctx, 0, rank + parameters->rank, dims, out);
 }
 

@@ -120,6 +120,8 @@ static weir_status_t* dense_shape(weir_shape_ctx_t* ctx) {
   int rank = 0;
   if (!shape || !axes || shape->count > WEIR_MAX_RANK)
     return weir_shape_set(ctx, 0, &weir_shape_unknown);
+  if (shape->count == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Number of dims in shape tensor must not be 0");
   weir_status_t* status = find_reduced(axes, shape->count, is_reduced);
   if (status) {  // the kernel's business
     weir_status_destroy(status);

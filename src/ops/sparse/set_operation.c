@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/string.h"
 #include "ops/sparse/sparse.h"
 
 #define SET_TYPES "{int8, int16, int32, int64, uint8, uint16, string}"
@@ -28,7 +29,13 @@ static weir_status_t* set_init(const weir_kernel_init_t* init, void* state) {
     self->op = (set_op_t)i;
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid set_operation %.*s.", (int)given.size, given.data);
+  weir_strbuf_t text = {0};
+  for (size_t k = 0; k < given.size; ++k)
+    weir_strbuf_putc(&text, (char)tolower((unsigned char)given.data[k]));
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "Invalid set_operation %s.", text.data ? text.data : "");
+  weir_strbuf_free(&text);
+  return status;
 }
 
 // ---- sets ----

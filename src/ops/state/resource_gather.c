@@ -137,8 +137,10 @@ static weir_status_t* gather(weir_kernel_ctx_t* ctx) {
   weir_tensor_t* scratch = NULL;
   weir_tensor_t* out = NULL;
   int64_t dims[WEIR_MAX_RANK];
-  int64_t batch_dims = weir_attrs_int(weir_kernel_attrs(ctx), "batch_dims");
-  if (batch_dims < 0) batch_dims += indices->rank;
+  const int64_t batch_dims = weir_attrs_int(weir_kernel_attrs(ctx), "batch_dims");
+  if (batch_dims < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dims is negative (%lld)", (long long)batch_dims);
+  }
   WEIR_TRY(read_params(ctx, &params));
   weir_status_t* status = check_gather(params, indices, batch_dims);
   if (status) goto done;
@@ -277,6 +279,13 @@ static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
     goto done;
   }
   int outer = indices->rank - 1, rest = params->rank - (int)depth;
+  if (params->count == 0 && product(indices->dims, 0, outer) > 0) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    status = WEIR_STATUS(INVALID_ARGUMENT,
+                         "Requested more than 0 entries, but params is empty.  Params shape: %s",
+                         weir_tensor_shape_text(params, text));
+    goto done;
+  }
   for (int i = 0; i < outer; ++i) dims[i] = indices->dims[i];
   for (int i = 0; i < rest; ++i) dims[outer + i] = params->dims[(int)depth + i];
   status = weir_kernel_output(ctx, 0, outer + rest, dims, &out);

@@ -12,6 +12,7 @@ WEIR_CUDA_SOURCE(adagrad);
 
 static const weir_optimizer_family_t adagrad_family = {.scalars = {"lr"},
                                                        .flag = "update_slots",
+                                                       .compares_ranks = true,
                                                        .refuses_empty_rows = true,
                                                        .needs_same_rank = true,
                                                        .cost_ns = 1.5,
@@ -27,6 +28,7 @@ static weir_status_t* adagrad_init(const weir_kernel_init_t* init, void* state) 
 
 static const weir_optimizer_family_t adagrad_v2_family = {.scalars = {"lr", "epsilon"},
                                                           .flag = "update_slots",
+                                                          .compares_ranks = true,
                                                           .refuses_empty_rows = true,
                                                           .needs_same_rank = true,
                                                           .cost_ns = 1.5,

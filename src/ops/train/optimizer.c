@@ -218,7 +218,9 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   if (var->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "var must be at least 1 dimensional");
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be one-dimensional");
-  if (grad->rank > 0 && grad->dims[0] != indices->dims[0]) {
+  if (grad->rank != var->rank && s->family->compares_ranks)
+    return WEIR_STATUS(INVALID_ARGUMENT, "grad must have the same number of dimensions as var");
+  if (grad->rank == 0 || grad->dims[0] != indices->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
   }
@@ -487,19 +489,24 @@ static const weir_shape_t* slot_shape(weir_shape_ctx_t* ctx, int i) {
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
-// A gradient of some rows of |var|, one for each index. Of a resource's, kernels look at dimensions
-// that |var| has not.
-static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* var,
-                                 const weir_shape_t* grad, const weir_shape_t* indices) {
-  int64_t rows = 0;
-  const weir_shape_t* joined = NULL;
-  if (grad->rank > 0 && indices->rank == 1)
-    WEIR_TRY(weir_dim_join(ctx, indices->dims[0], grad->dims[0], &rows));
-  if (var->rank <= 0 || grad->rank <= 0) return NULL;
+// A gradient of some rows of |*var|, one for each index. Of a resource's, kernels look at dimensions
+// that it has not.
+static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* grad,
+                                 const weir_shape_t* indices, const weir_shape_t** var) {
+  int64_t count = 0, dims[WEIR_MAX_RANK];
+  const weir_shape_t* vector = NULL;
+  WEIR_TRY(weir_shape_with_rank(ctx, indices, 1, &vector));
+  if (grad->rank == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Argument grad must not be a scalar. Got grad with rank 0");
+  }
+  if (grad->rank < 0) return NULL;
+  WEIR_TRY(weir_dim_join(ctx, vector->dims[0], grad->dims[0], &count));
   const bool is_resource = ctx->node->input_types[0] == WEIR_DTYPE_RESOURCE;
-  const int end = is_resource ? WEIR_MIN(grad->rank, var->rank) : grad->rank;
-  return weir_shape_join(ctx, weir_shape_sub(ctx, var, 1, var->rank),
-                         weir_shape_sub(ctx, grad, 1, end), &joined);
+  if (is_resource && grad->rank > (*var)->rank) return NULL;
+  memcpy(dims, grad->dims, (size_t)grad->rank * sizeof(*dims));
+  dims[0] = -1;  // which rows they are is not said
+  return weir_shape_join(ctx, *var, weir_shape_make(ctx->arena, grad->rank, dims), var);
 }
 
 weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
@@ -517,7 +524,7 @@ weir_status_t* weir_optimizer_shape(weir_shape_ctx_t* ctx) {
     } else if (indices < 0) {
       WEIR_TRY(weir_shape_join(ctx, var, weir_shape_input(ctx, i), &var));
     } else {
-      WEIR_TRY(check_rows(ctx, var, weir_shape_input(ctx, i), weir_shape_input(ctx, indices)));
+      WEIR_TRY(check_rows(ctx, weir_shape_input(ctx, i), weir_shape_input(ctx, indices), &var));
     }
   }
   return node->output_count > 0 ? weir_shape_set(ctx, 0, var) : NULL;

@@ -29,6 +29,7 @@ typedef struct weir_optimizer_family_t {
   // positive, or zero when the flag is set. NULL: |ranges|.
   const char* sparse_ranges;
   const char* flag;         // name of a boolean attribute; NULL: none
+  bool compares_ranks;      // of variable and gradient, before all else
   bool refuses_empty_rows;  // sparse updates of rows without elements are an error
   bool needs_same_rank;     // of a sparse update's gradient and the variable
   double cost_ns;           // of one element
