@@ -89,7 +89,7 @@ static weir_status_t* loaded_write(weir_data_t* self, weir_graph_out_t* out,
   out->functions = own;
   weir_status_t* status = weir_graph_out_dataset(out, self->inputs[0], out_name);
   out->functions = others;
-  own->vtable->destroy(own);
+  if (own) own->vtable->destroy(own);
   return status;
 }
 
