@@ -49,6 +49,9 @@ void* weir_arena_array(weir_arena_t* arena, size_t count, size_t size);
 char* weir_arena_strndup(weir_arena_t* arena, const char* text, size_t size);
 char* weir_arena_printf(weir_arena_t* arena, const char* format, ...) WEIR_PRINTF(2, 3);
 void weir_arena_free(weir_arena_t* arena);  // frees all; the arena may be used again
+// While on, arenas that are new ask for memory each time that they are asked, so that each can be
+// the time that fails. Tests only.
+void weir_arena_split(bool is_on);
 
 // ---- memory spaces: which processor reaches what ----
 // A tensor is in the space of its allocator. Only kernels and copies of the device that a space

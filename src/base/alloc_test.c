@@ -115,6 +115,14 @@ static void test_arena(void** state) {
   weir_alloc_fail_at(0, false);
   assert_null(none);
   weir_arena_free(&arena);
+  weir_arena_split(true);  // each time is one that can fail
+  for (int i = 1; i <= 3; ++i) {
+    weir_alloc_fail_at(i, false);
+    for (int k = 1; k <= 3; ++k) assert_int_equal(!weir_arena_alloc(&arena, 8), k == i);
+    weir_alloc_fail_at(0, false);
+  }
+  weir_arena_split(false);
+  weir_arena_free(&arena);
 }
 
 static const size_t sizes[] = {0,      1,      63,     64,      65,      192,

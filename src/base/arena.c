@@ -1,5 +1,6 @@
 // arena.c — Bump allocation from blocks that double in size, freed together.
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
@@ -8,12 +9,16 @@
 #define ARENA_FIRST_BLOCK ((size_t)4096)
 #define ARENA_MAX_BLOCK ((size_t)1 << 18)
 
+static atomic_bool is_split;
+
 struct weir_arena_block_t {
   _Alignas(16) weir_arena_block_t* next;
   size_t size;  // of the whole block
 };
 
 _Static_assert(sizeof(weir_arena_block_t) % 16 == 0, "what follows the header is aligned");
+
+void weir_arena_split(bool is_on) { atomic_store(&is_split, is_on); }
 
 static weir_arena_block_t* block_create(size_t size) {
   weir_arena_block_t* block = weir_calloc(1, size);  // zeroed here once: bytes are handed out once
@@ -38,7 +43,8 @@ static void* alloc_slow(weir_arena_t* arena, size_t size) {
   size_t block_size = ARENA_FIRST_BLOCK;
   if (arena->head) block_size = WEIR_MIN(arena->head->size * 2, ARENA_MAX_BLOCK);
   block_size = WEIR_MAX(block_size, ARENA_FIRST_BLOCK);
-  if (size > block_size / 4) return alloc_own_block(arena, size);
+  if (size > block_size / 4 || atomic_load_explicit(&is_split, memory_order_relaxed))
+    return alloc_own_block(arena, size);
   weir_arena_block_t* block = block_create(block_size);
   if (!block) return NULL;
   block->next = arena->head;

@@ -214,6 +214,56 @@ static weir_status_t* read_everything(const char* prefix) {
   return status;
 }
 
+// An index whose tensor "p" [2] lists a slice of |slice|'s bytes, beside one that is all of it.
+static weir_status_t* read_with_slice(weir_view_t slice) {
+  const int64_t dims[] = {2};
+  weir_slice_t all = {.rank = 1, .starts = {0}, .lengths = {2}};
+  weir_bundle_entry_t stored, full = {.dtype = WEIR_DTYPE_FLOAT, .rank = 1, .dims = {2}};
+  weir_strbuf_t key = {0}, part = {0}, whole = {0};
+  weir_bundle_writer_t* writer = NULL;
+  weir_bundle_t* bundle = NULL;
+  weir_tensor_t* values = floats(1, dims, 1);
+  CHECK_OK(weir_bundle_writer_create(test_path("ckpt"), 1, &writer));
+  weir_slice_append_key(weir_view_of("p"), &all, &key);
+  CHECK_OK(weir_bundle_add(writer, weir_strbuf_view(&key), values));
+  CHECK_OK(weir_bundle_finish(writer));
+  weir_bundle_writer_destroy(writer);
+  CHECK_OK(weir_bundle_open(test_path("ckpt"), &bundle));
+  CHECK_OK(weir_bundle_find(bundle, weir_strbuf_view(&key), &stored));
+  weir_strbuf_append(&part, stored.proto.data, stored.proto.size);
+  weir_bundle_close(bundle);
+  weir_bundle_write_entry(&full, &whole);
+  size_t begin = weir_wire_begin(&whole, 7);
+  weir_slice_write(&all, &whole);
+  weir_wire_end(&whole, begin);
+  weir_wire_put_bytes(&whole, 7, slice.data, slice.size);
+  weir_bundle_row_t rows[] = {{weir_view_of("p"), weir_strbuf_view(&whole)},
+                              {weir_strbuf_view(&key), weir_strbuf_view(&part)}};
+  CHECK_OK(weir_bundle_write_index(test_path("ckpt"), 1, rows, 2));
+  weir_strbuf_free(&key);
+  weir_strbuf_free(&part);
+  weir_strbuf_free(&whole);
+  weir_tensor_release(values);
+  return read_everything(test_path("ckpt"));
+}
+
+// A slice that cannot be read, or lies outside of its tensor, is no slice that is not needed.
+static void test_bad_slices(void** state) {
+  (void)state;
+  CHECK_OK(read_with_slice(weir_view("\x0a\x04\x08\x02\x10\x00", 6)));  // none, at the end
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x05\x08", 3)), INVALID_ARGUMENT,
+              "malformed TensorSliceProto");
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x04\x08\x02\x10\x00\x0a\x02", 8)), INVALID_ARGUMENT,
+              "malformed TensorSliceProto");
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x01\x08", 3)), INVALID_ARGUMENT,
+              "malformed TensorSliceProto.Extent");
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x02\x08\x01", 4)), INVALID_ARGUMENT,
+              "bad extent of a slice: start 1, length -1");
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x04\x08\x01\x10\x02", 6)), INTERNAL,
+              "Extent in dimension 0 out of bounds");
+  CHECK_FAILS(read_with_slice(weir_view("\x0a\x00\x0a\x00", 4)), INTERNAL, "Mismatching ranks");
+}
+
 // Every damaged byte of the data and every cut is found.
 static void test_damaged_data(void** state) {
   (void)state;
@@ -334,6 +384,7 @@ int main(void) {
       FILE_TEST(test_names_are_given_once),
       FILE_TEST(test_killed_leaves_nothing),
       FILE_TEST(test_slices),
+      FILE_TEST(test_bad_slices),
       FILE_TEST(test_damaged_data),
       FILE_TEST(test_headers),
       FILE_TEST(test_merge),

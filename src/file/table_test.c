@@ -156,10 +156,26 @@ static void test_bad_restarts(void** state) {
   weir_strbuf_free(&bytes);
 }
 
+// More restarts than their block has room for.
+static void test_too_many_restarts(void** state) {
+  (void)state;
+  weir_strbuf_t bytes = {0};
+  build(test_path("t"), 40, &bytes);
+  const size_t size = first_block(&bytes);
+  const uint32_t most = (uint32_t)(size - 4) / 4;
+  const uint32_t counts[] = {most + 1, most + 2, most + 3, UINT32_MAX};
+  for (size_t i = 0; i < WEIR_COUNT_OF(counts); ++i) {
+    weir_encode32(bytes.data + size - 4, counts[i]);
+    weir_encode32(bytes.data + size + 1, weir_crc32c_mask(weir_crc32c(bytes.data, size + 1)));
+    CHECK_FAILS(walk(weir_strbuf_view(&bytes)), DATA_LOSS, "bad block contents");
+  }
+  weir_strbuf_free(&bytes);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       FILE_TEST(test_walk),       FILE_TEST(test_seek),         FILE_TEST(test_keys_must_ascend),
-      FILE_TEST(test_every_flip), FILE_TEST(test_bad_restarts),
+      FILE_TEST(test_every_flip), FILE_TEST(test_bad_restarts), FILE_TEST(test_too_many_restarts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,31 @@ static void test_found_by_strings(void** state) {
   weir_resources_destroy(step.resources);
 }
 
+// A reference that holds nothing yet, two elements of another type: no handle is made of them.
+static void test_no_strings(void** state) {
+  (void)state;
+  const int64_t two = 2;
+  const int32_t numbers[] = {1, 2};
+  weir_node_def_t node = {.name = "n"};
+  weir_step_t step = {.resources = NULL};
+  weir_value_t handle = {.tensor = NULL};
+  weir_kernel_ctx_t ctx = {.node = &node, .step = &step, .inputs = &handle};
+  weir_resource_t* found = NULL;
+  check_ok(weir_resources_create("localhost", &step.resources));
+  for (int i = 0; i < 2; ++i) {
+    check_ok(weir_variable_create(WEIR_DTYPE_INT32, NULL, &handle.ref));
+    if (i == 1)
+      check_ok(weir_variable_assign(handle.ref, make_tensor(WEIR_DTYPE_INT32, 1, &two, numbers)));
+    check_error(weir_step_resource_get(&ctx, 0, &weir_variable_type, &found), WEIR_INVALID_ARGUMENT,
+                "Resource handle must have two elements: [container, name]");
+    weir_value_release(&handle);
+  }
+  weir_value_release(&handle);
+  weir_resources_destroy(step.resources);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_found_by_strings)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_found_by_strings),
+                                     cmocka_unit_test(test_no_strings)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
