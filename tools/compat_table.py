@@ -58,6 +58,9 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
   one in the same step. What crosses to a device with memory of its own, or to another task, is a copy in both: made once all else
   that the reader waits for has come if the reader has the reference itself, and else as soon as the value is there.
 - A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
+- Ops without a device are known to graphs and shape functions, and have no kernel: QuantizedConcatV2 and fused convolutions and products of
+  quantised tensors, which TensorFlow computes by oneDNN alone (without, its kernels are stand-ins that compute nothing), and
+  MaxPoolGradGradWithArgmax and QuantizedReluX, which it has none for on CPUs.
 
 The table lists, for each op, the values of its type attributes for which there is a kernel, the devices, whether it has a gradient and
 whether it is stateful. Sets of types: {sets}. "all" is every type.
