@@ -8,8 +8,14 @@
 #include "base/string.h"
 #include "device/device.h"
 
-static const weir_device_kind_t* const kinds[] = {&weir_cpu_kind, &weir_guard_kind,
-                                                  &weir_tight_kind, &weir_cuda_kind};
+static const weir_device_kind_t* const kinds[] = {
+    &weir_cpu_kind,
+    &weir_guard_kind,
+    &weir_tight_kind,
+#ifndef WEIR_NO_CUDA
+    &weir_cuda_kind,
+#endif
+};
 
 enum { MAX_DEVICES = 64 };
 
@@ -71,7 +77,8 @@ static weir_status_t* parse_item(weir_view_t text, item_t* out) {
   if (is_good) out->kind = find_kind(name);
   if (is_good && !out->kind)
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "'%.*s' is no kind of device; there are cpu, cuda, guard and tight",
+                       "'%.*s' is no kind of device; there are cpu, cuda (unless it was left out "
+                       "of the build), guard and tight",
                        WEIR_VIEW_ARG(name));
   int64_t count = 1;
   if (is_good && head.size) is_good = weir_parse_int64(head, &count) && count > 0;
