@@ -268,12 +268,15 @@ static void test_streams(void** state) {
       "device: \"/job:w/replica:0/task:1/device:CPU:0/memcpy\"\n",
       "node_name: \"halves:MEMCPYHtoD\"\n      all_start_micros: 7000002\n"
       "      op_end_rel_micros: 2\n      all_end_rel_micros: 2\n"
-      "      timeline_label: \"MEMCPYHtoD 12 bytes\"\n",
+      "      timeline_label: \"MEMCPYHtoD 12 bytes\"\n      scheduled_micros: 7000002\n",
+      "all_start_nanos: 7000002600\n      op_end_rel_nanos: 2100\n"
+      "      all_end_rel_nanos: 2100\n      scheduled_nanos: 7000002500\n",
       "device: \"/job:w/replica:0/task:1/device:CPU:1\"\n",
       "device: \"/job:w/replica:0/task:1/device:CPU:1/stream:all\"\n",
       "node_name: \"a/b:Sub\"\n      all_start_micros: 7000005\n      op_end_rel_micros: 10\n",
       "a/b = Sub(x, halves:1)\"\n",
-      "all_start_nanos: 7000005000\n      op_end_rel_nanos: 10500\n",
+      "all_start_nanos: 7000005000\n      op_end_rel_nanos: 10500\n"
+      "      all_end_rel_nanos: 10500\n      scheduled_nanos: 7000005000\n",
   };
   const char* at = text.data;
   for (size_t i = 0; i < WEIR_COUNT_OF(parts) && at; ++i) {

@@ -85,9 +85,35 @@ static void test_state_stays(void** state) {
   assert_int_equal(unlink(path), 0);
 }
 
+// Where nodes without a device are given one, the graph is placed as a whole, so that all steps
+// find its state at the same place: a step is refused for a node that it does not need.
+static void test_graph_that_cannot_be_placed(void** state) {
+  static const char* const places[] = {"random:7", "/device:GUARD:0", "/device:CPU:1"};
+  world_t* w = *state;
+  weir_edge_t two = weir_const_float(w->scope, 2);
+  weir_edge_t square = OP(w, "Square", two);
+  for (int is_bad = 0; is_bad < 2; ++is_bad) {
+    if (is_bad) add_on(w, "/device:GUARD:7", "Neg", "bad", WEIR_EDGES(two), WEIR_NO_ATTRS);
+    for (size_t i = 0; i < WEIR_COUNT_OF(places); ++i) {
+      weir_session_t* session = NULL;
+      weir_session_options_t options = {
+          .threads = 1, .devices = "cpu:2,guard:1", .place = places[i]};
+      float value = 0;
+      check_ok(weir_session_create(w->graph, &options, &session));
+      weir_status_t* status = weir_session_fetch_float(session, square, &value);
+      if (is_bad) check_error(status, WEIR_INVALID_ARGUMENT, "assign a device for operation bad");
+      else check_ok(status);
+      assert_float_equal(value, is_bad ? 0 : 4, 0);
+      weir_session_destroy(session);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_state_stays, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_graph_that_cannot_be_placed, world_setup,
+                                      world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // tensor_list_test.c — Lists of tensors: copies, sums and zeros, also of lists within lists.
 #include "tensor/tensor_list.h"
 
+#include "base/alloc.h"
 #include "tensor/accumulate.h"
 #include "testing/cmocka.h"
 
@@ -119,12 +120,39 @@ static void test_sum_of_lists_within_a_list(void** state) {
   weir_list_release(gap);
 }
 
+// Whichever allocation fails, nothing is left of what was made, and the list is as it was.
+static void test_out_of_memory(void** state) {
+  (void)state;
+  weir_list_t* list = list_of_lists(false);
+  weir_list_t* copy = NULL;
+  assert_null(weir_list_push(list, weir_tensor_retain(list->items[0])));
+  for (int what = 0; what < 3; ++what) {
+    bool is_done = false;
+    for (int64_t n = 1; !is_done; ++n) {
+      void* made = NULL;
+      weir_alloc_fail_at(n, false);
+      weir_status_t* status = what == 0   ? weir_list_type.zeros_like(list, &made)
+                              : what == 1 ? weir_list_type.add(list, list, &made)
+                                          : weir_list_copy(list, &copy);
+      weir_alloc_fail_at(0, false);
+      is_done = status == NULL;
+      if (status) assert_int_equal(weir_status_code(status), WEIR_RESOURCE_EXHAUSTED);
+      weir_status_destroy(status);
+      if (is_done) weir_list_release(what == 2 ? copy : made);
+    }
+  }
+  assert_int_equal(list->count, 2);
+  assert_vector(weir_tensor_retain(inner(list, 0)->items[0]), 1, 2);
+  weir_list_release(list);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sum_and_copy),
       cmocka_unit_test(test_zeros_of_a_full_list),
       cmocka_unit_test(test_zeros_of_lists_within_a_list),
       cmocka_unit_test(test_sum_of_lists_within_a_list),
+      cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

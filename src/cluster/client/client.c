@@ -332,8 +332,10 @@ static weir_status_t* get_ready(client_t* client, const weir_run_options_t* opti
 
 // ---- running ----
 
-static void put_edge_name(weir_strbuf_t* name, weir_edge_t edge) {
+// Without memory for the name there is no message, rather than one with another name.
+static void put_edge_name(weir_message_builder_t* builder, weir_edge_t edge, weir_strbuf_t* name) {
   weir_strbuf_printf(name, "%s:%d", edge.node->def.name, edge.index);
+  if (name->failed) builder->head.failed = true;
 }
 
 static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t* spec,
@@ -343,14 +345,14 @@ static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t
   weir_wire_put_string(&builder.head, RUN_STEP_REQUEST_SESSION_HANDLE, hosted->handle);
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_strbuf_t name = {0};
-    put_edge_name(&name, spec->feeds[i].edge);
+    put_edge_name(&builder, spec->feeds[i].edge, &name);
     weir_message_put_named_tensor(&builder, RUN_STEP_REQUEST_FEED, weir_strbuf_view(&name),
                                   spec->feeds[i].tensor);
     weir_strbuf_free(&name);
   }
   for (int i = 0; i < spec->fetch_count; ++i) {
     weir_strbuf_t name = {0};
-    put_edge_name(&name, spec->fetches[i]);
+    put_edge_name(&builder, spec->fetches[i], &name);
     weir_wire_put_bytes(&builder.head, RUN_STEP_REQUEST_FETCH, name.data, name.size);
     weir_strbuf_free(&name);
   }

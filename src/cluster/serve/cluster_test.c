@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "cluster/serve/serving.h"
 #include "testing/world.h"
 #include "weir/server.h"
@@ -595,6 +596,49 @@ static void test_queue_between_clients(void** state) {
   for (int i = 0; i < 2 * PAIRS; ++i) check_ok(runner_join(&runners[i]));
 }
 
+// ---- no memory ----
+
+// A step that has parts on two tasks, while the n-th allocation from now on fails.
+static weir_code_t run_without(weir_session_t* session, weir_edge_t feed, weir_edge_t fetch,
+                               int64_t n, float* out_value) {
+  weir_tensor_t *result = NULL, *fed = make_float(2);
+  weir_run_options_t options = {.timeout_ms = 20000};
+  weir_step_spec_t spec = {WEIR_FEEDS({feed, fed}), WEIR_FETCHES(fetch)};
+  weir_alloc_fail_at(n, false);
+  weir_status_t* status = weir_session_run_with(session, &spec, &options, &result, NULL, NULL);
+  weir_alloc_fail_at(0, false);
+  weir_code_t code = weir_status_code(status);
+  bool is_expected = code == WEIR_OK || code == WEIR_RESOURCE_EXHAUSTED || code == WEIR_UNAVAILABLE;
+  if (!is_expected) print_error("%lld: %s\n", (long long)n, weir_status_message(status));
+  assert_true(is_expected);
+  if (!status) *out_value = float_of(result);
+  weir_tensor_release(fed);
+  weir_tensor_release(result);
+  weir_status_destroy(status);
+  return code;
+}
+
+// Whichever allocation fails, of client, master or worker, the step ends soon, and the next works.
+static void test_out_of_memory(void** state) {
+  cluster_t* c = *state;
+  world_t* w = on(c, PS0);
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t y = OP(w, "Neg", x);
+  on(c, WORKER);
+  weir_edge_t z = OP(w, "Square", y);
+  on(c, NULL);
+  weir_session_t* session = connect_client(c);
+  float value = 0;
+  int failed = 0;
+  for (int64_t n = 0; n < 150; ++n) {
+    weir_code_t code = run_without(session, x, z, n, &value);
+    if (code == WEIR_OK) assert_float_equal(value, 4, 0);
+    failed += code != WEIR_OK;
+    assert_int_equal(run_without(session, x, z, 0, &value), WEIR_OK);
+  }
+  assert_true(failed > 10);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define TEST_ALONE(name) cmocka_unit_test_setup_teardown(name, set_up_graph, tear_down)
 int main(void) {
@@ -618,6 +662,7 @@ int main(void) {
       TEST(test_peer_restarts),
       TEST(test_concurrent_steps),
       TEST(test_queue_between_clients),
+      TEST(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

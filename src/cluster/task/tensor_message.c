@@ -66,6 +66,7 @@ static void put_large(weir_message_builder_t* builder, uint32_t field, const wei
   weir_strbuf_free(&head);
   weir_strbuf_free(&middle);
   if (!builder->message) builder->message = weir_rpc_message_create();
+  if (!builder->message) fail(builder, weir_out_of_memory());  // what comes later is not all of it
   weir_rpc_message_append_strbuf(builder->message, &builder->head);
   weir_rpc_message_append_ref(builder->message, tensor->data, size, release_tensor,
                               weir_tensor_retain(tensor));

@@ -1,23 +1,28 @@
 // tensor_message_test.c — Tensors in messages: small and large ones, there and back.
 #include "cluster/task/tensor_message.h"
 
+#include "base/alloc.h"
 #include "rpc/message.h"
 #include "testing/tensors.h"
 #include "wire/wire.h"
 
 // What the peer receives: the segments one after another, |shift| bytes behind an aligned address.
-static weir_rpc_buffer_t* received(weir_rpc_message_t* take_message, size_t shift) {
-  weir_rpc_buffer_t* buffer = weir_rpc_buffer_create(shift + take_message->size);
+static weir_rpc_buffer_t* transmit(weir_rpc_message_t* take_sealed, size_t shift) {
+  weir_rpc_buffer_t* buffer = weir_rpc_buffer_create(shift + take_sealed->size);
   assert_non_null(buffer);
-  check_ok(weir_rpc_message_seal(take_message));
   size_t at = shift;
-  for (size_t i = 1; i < take_message->count; ++i) {  // the first is the length prefix
-    memcpy(buffer->data + at, take_message->segments[i].data, take_message->segments[i].size);
-    at += take_message->segments[i].size;
+  for (size_t i = 1; i < take_sealed->count; ++i) {  // the first is the length prefix
+    memcpy(buffer->data + at, take_sealed->segments[i].data, take_sealed->segments[i].size);
+    at += take_sealed->segments[i].size;
   }
   assert_int_equal(at, buffer->size);
-  weir_rpc_message_destroy(take_message);
+  weir_rpc_message_destroy(take_sealed);
   return buffer;
+}
+
+static weir_rpc_buffer_t* received(weir_rpc_message_t* take_message, size_t shift) {
+  check_ok(weir_rpc_message_seal(take_message));
+  return transmit(take_message, shift);
 }
 
 static weir_view_t field_of(weir_view_t message, uint32_t field) {
@@ -167,11 +172,54 @@ static void test_abandon(void** state) {
   weir_tensor_release(sent);
 }
 
+// The bytes of a message with small and large tensors, bare and named; a status where memory ends.
+static weir_status_t* build(weir_tensor_t* small, weir_tensor_t* large, weir_rpc_buffer_t** out) {
+  weir_message_builder_t builder = {.message = NULL};
+  weir_rpc_message_t* message = NULL;
+  weir_wire_put_int(&builder.head, 9, 5);
+  weir_message_put_tensor(&builder, 1, small);
+  weir_message_put_named_tensor(&builder, 2, weir_view_of("small"), small);
+  weir_message_put_tensor(&builder, 3, large);
+  weir_message_put_named_tensor(&builder, 4, weir_view_of("large"), large);
+  weir_wire_put_string(&builder.head, 5, "behind");
+  WEIR_TRY(weir_message_finish(&builder, &message));
+  weir_status_t* status = weir_rpc_message_seal(message);
+  weir_alloc_fail_at(0, false);
+  if (status) weir_rpc_message_destroy(message);
+  else *out = transmit(message, 0);
+  return status;
+}
+
+// Whichever allocation fails, the message is whole or none.
+static void test_out_of_memory(void** state) {
+  (void)state;
+  weir_tensor_t *small = make_ramp(3), *large = make_ramp(5000);
+  weir_rpc_buffer_t *good = NULL, *got = NULL;
+  int failed = 0;
+  check_ok(build(small, large, &good));
+  for (int64_t n = 1; n <= failed + 10; ++n) {
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = build(small, large, &got);
+    weir_alloc_fail_at(0, false);
+    if (status) {
+      ++failed;
+      check_error(status, WEIR_RESOURCE_EXHAUSTED, "");
+      continue;
+    }
+    assert_true(weir_view_equal(weir_rpc_buffer_view(got), weir_rpc_buffer_view(good)));
+    weir_rpc_buffer_release(got);
+  }
+  assert_true(failed > 5);
+  weir_rpc_buffer_release(good);
+  weir_tensor_release(small);
+  weir_tensor_release(large);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_round_trip), cmocka_unit_test(test_no_copies),
       cmocka_unit_test(test_strings),    cmocka_unit_test(test_lies),
-      cmocka_unit_test(test_abandon),
+      cmocka_unit_test(test_abandon),    cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
