@@ -489,8 +489,8 @@ static const weir_shape_t* slot_shape(weir_shape_ctx_t* ctx, int i) {
   return info && info->shape ? info->shape : &weir_shape_unknown;
 }
 
-// A gradient of some rows of |*var|, one for each index. Of a resource's, kernels look at dimensions
-// that it has not.
+// A gradient of some rows of |*var|, one for each index. Of a resource's, kernels look at
+// dimensions that it has not.
 static weir_status_t* check_rows(weir_shape_ctx_t* ctx, const weir_shape_t* grad,
                                  const weir_shape_t* indices, const weir_shape_t** var) {
   int64_t count = 0, dims[WEIR_MAX_RANK];
