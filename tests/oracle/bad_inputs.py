@@ -61,6 +61,7 @@ MEANT = {
     ('FractionalMaxPoolGrad', 'tensor_out_dup is not the same as tensor_out'),  # TensorFlow writes past its own
     ('BlockLSTMGrad(V2)?', '(dim_size|must be rank)'),  # TensorFlow reads past inputs that are too small, and others by wrong strides
     ('RaggedBincount', 'There must be as many weights'),  # TensorFlow reads past them
+    ('RaggedTensorToTensor', 'row partitions are of .* values, but'),  # TensorFlow reads past the values
     ('RequantizePerChannel', 'input_min has incorrect size'),  # TensorFlow writes past its output, or leaves channels unwritten
     ('ParseSingleSequenceExample', '(not fully defined|not of one length)'),  # TensorFlow reads past the shapes, or takes none for one
     ('ResourceSparseApply.*', 'var and grad must match in all dimensions'),  # TensorFlow reads a part of a gradient that has more

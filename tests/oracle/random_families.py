@@ -125,9 +125,9 @@ def sparse(b):
 
 @action(1)
 def ragged(b):
-    """Rows of two values; splits that do not fit fail."""
+    """Rows of two values; splits that go back fail. Of more values than there are TensorFlow reads beyond its memory."""
     dtype = b.pick(FLOAT, INT32)
-    splits = b.const(INT64, value=b.pick([0, 1, 2], [0, 2, 2], [0, 0, 2], [0, 1, 3]))
+    splits = b.const(INT64, value=b.pick([0, 1, 2], [0, 2, 2], [0, 0, 2], [0, 3, 2]))
     attrs = T(dtype, Tindex=type_(INT64), Tshape=type_(INT64), num_row_partition_tensors=int_(1),
               row_partition_types=texts('ROW_SPLITS'))
     inputs = [b.const(INT64, value=[2, 2]), b.want(dtype, (2,)), b.want(dtype, ()), splits]

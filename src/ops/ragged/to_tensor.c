@@ -337,9 +337,13 @@ static weir_status_t* write_tensor(weir_kernel_ctx_t* ctx, int rank, const int64
   if (out->count == 0) return NULL;
   WEIR_TRY(place_values(ctx, dims, places));
   WEIR_TRY(fill_default(ctx, weir_kernel_input(ctx, 2), out));
-  const int64_t count = WEIR_MIN(places->count, values->dims[0]);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < places->count; ++i) {
     if (places->at[i] < 0) continue;
+    if (i >= values->dims[0]) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "The row partitions are of %" PRId64 " values, but there are %" PRId64,
+                         places->count, values->dims[0]);
+    }
     WEIR_TRY(weir_elements_copy(weir_tensor_type(out), weir_sparse_at(out, places->at[i] * inner),
                                 weir_sparse_at(values, i * inner), inner));
   }
