@@ -193,38 +193,12 @@ static void print_declaration(const weir_op_t* op, const char* snake, FILE* h) {
 
 // The statement that adds attribute |attr|, whose C value is |value|.
 static void append_attr(const weir_attr_def_t* attr, const char* value, weir_strbuf_t* out) {
-  const char* n = attr->name;
-  if (attr->is_list && (attr->kind == WEIR_ATTR_STRING || attr->kind == WEIR_ATTR_SHAPE)) {
-    weir_strbuf_printf(out, "weir_attr_list_add_%s(&attr_list_, \"%s\", %s);\n",
-                       attr->kind == WEIR_ATTR_STRING ? "strings" : "shapes", n, value);
-    return;
-  }
-  const char* make = "int";
-  switch (attr->kind) {
-    case WEIR_ATTR_STRING:
-      weir_strbuf_printf(out, "weir_attr_list_add_string(&attr_list_, \"%s\", %s);\n", n, value);
-      return;
-    case WEIR_ATTR_FUNC:
-      weir_strbuf_printf(out, "weir_attr_list_add_func(&attr_list_, \"%s\", %s);\n", n, value);
-      return;
-    case WEIR_ATTR_SHAPE:
-      weir_strbuf_printf(out, "weir_attr_list_add_dims(&attr_list_, \"%s\", %s);\n", n, value);
-      return;
-    case WEIR_ATTR_FLOAT: make = "float"; break;
-    case WEIR_ATTR_BOOL: make = "bool"; break;
-    case WEIR_ATTR_TYPE: make = "type"; break;
-    case WEIR_ATTR_TENSOR: make = "tensor"; break;
-    default: break;
-  }
-  if (attr->is_list) {
-    weir_strbuf_printf(
-        out,
-        "weir_attr_list_add(&attr_list_, weir_attr_%ss(\"%s\", %s.items, (size_t)%s.count));\n",
-        make, n, value, value);
-  } else {
-    weir_strbuf_printf(out, "weir_attr_list_add(&attr_list_, weir_attr_%s(\"%s\", %s));\n", make, n,
-                       value);
-  }
+  static const char* const setters[] = {
+      [WEIR_ATTR_INT] = "int",       [WEIR_ATTR_FLOAT] = "float", [WEIR_ATTR_BOOL] = "bool",
+      [WEIR_ATTR_TYPE] = "type",     [WEIR_ATTR_SHAPE] = "shape", [WEIR_ATTR_TENSOR] = "tensor",
+      [WEIR_ATTR_STRING] = "string", [WEIR_ATTR_FUNC] = "func"};
+  weir_strbuf_printf(out, "weir_op_call_%s%s(&call_, \"%s\", %s);\n", setters[attr->kind],
+                     attr->is_list ? "s" : "", attr->name, value);
 }
 
 // What must hold for an option to count as given.
@@ -236,38 +210,38 @@ static void append_condition(const weir_attr_def_t* attr, const char* value, wei
 }
 
 static void append_options(const weir_op_t* op, weir_strbuf_t* out) {
+  if (!option_count(op)) return;
+  weir_strbuf_puts(out, "  if (options) {\n");
   for (int i = 0; i < op->attr_count; ++i) {
     const weir_attr_def_t* attr = &op->attrs[i];
     if (!is_option(op, attr)) continue;
     char value[96];
     snprintf(value, sizeof(value), "options->%s", safe_name(attr->name));
-    weir_strbuf_puts(out, "  if (");
+    weir_strbuf_puts(out, "    if (");
     append_condition(attr, value, out);
     weir_strbuf_puts(out, ") ");
     if (needs_wrapper(attr))
       snprintf(value, sizeof(value), "options->%s.value", safe_name(attr->name));
     append_attr(attr, value, out);
   }
+  weir_strbuf_puts(out, "  }\n");
 }
 
 static void append_result(const weir_op_t* op, const char* snake, weir_strbuf_t* out) {
   if (op->output_count == 0) {
-    weir_strbuf_puts(out, "  return node_;\n}\n");
+    weir_strbuf_puts(out, "  return weir_op_call_end(&call_);\n}\n");
     return;
   }
   if (op->output_count == 1) {
-    weir_strbuf_puts(out, "  return weir_scope_first(node_);\n}\n");
+    weir_strbuf_puts(out, "  return weir_scope_first(weir_op_call_end(&call_));\n}\n");
     return;
   }
-  weir_strbuf_printf(
-      out, "  weir_%s_result_t result = {0};\n  if (!node_) return result;\n  int first, count;\n",
-      snake);
-  for (int i = 0; i < op->output_count; ++i) {
-    weir_strbuf_printf(out, "  weir_node_output_range(&node_->def, %d, &first, &count);\n", i);
-    weir_strbuf_printf(out, "  result.%s = (weir_edge_t){node_, first};\n",
-                       safe_name(op->outputs[i].name));
-  }
-  weir_strbuf_puts(out, "  return result;\n}\n");
+  weir_strbuf_puts(out, "  weir_node_t* node_ = weir_op_call_end(&call_);\n");
+  weir_strbuf_printf(out, "  return (weir_%s_result_t){\n", snake);
+  for (int i = 0; i < op->output_count; ++i)
+    weir_strbuf_printf(out, "      .%s = weir_op_call_output(node_, %d),\n",
+                       safe_name(op->outputs[i].name), i);
+  weir_strbuf_puts(out, "  };\n}\n");
 }
 
 static const char* length_attr(const weir_arg_t* arg) {
@@ -293,11 +267,10 @@ static void append_lengths(const weir_op_t* op, weir_strbuf_t* out) {
     if (!is_list_arg(arg) || is_said_before(op, i)) continue;
     const char* name = safe_name(arg->name);
     if (arg->number_attr)
-      weir_strbuf_printf(out,
-                         "  weir_attr_list_add(&attr_list_, weir_attr_int(\"%s\", %s_count));\n",
-                         arg->number_attr, name);
+      weir_strbuf_printf(out, "  weir_op_call_int(&call_, \"%s\", %s_count);\n", arg->number_attr,
+                         name);
     else
-      weir_strbuf_printf(out, "  weir_attr_list_add_types_of(&attr_list_, \"%s\", %s, %s_count);\n",
+      weir_strbuf_printf(out, "  weir_op_call_types_of(&call_, \"%s\", %s, %s_count);\n",
                          arg->type_list_attr, name, name);
   }
 }
@@ -310,18 +283,14 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
   weir_strbuf_printf(&out, " weir_op_%s", snake);
   append_parameters(op, &out);
   if (options) weir_strbuf_printf(&out, ", const weir_%s_options_t* options", snake);
-  weir_strbuf_puts(&out, ") {\n  WEIR_ASSERT_ARG(scope);\n");
-  if (options)
-    weir_strbuf_printf(&out, "  options = options ? options : &(const weir_%s_options_t){0};\n",
-                       snake);
-  weir_strbuf_puts(&out,
-                   "  weir_attr_list_t attr_list_ = {.count = 0, .scope = scope};\n"
-                   "  weir_edge_list_t edge_list_ = {.scope = scope};\n");
+  weir_strbuf_printf(&out,
+                     ") {\n  weir_op_call_t call_;\n  weir_op_call_begin(&call_, scope, \"%s\");\n",
+                     op->name);
   for (int i = 0; i < op->input_count; ++i) {
     const char* name = safe_name(op->inputs[i].name);
     if (is_list_arg(&op->inputs[i]))
-      weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, %s, %s_count);\n", name, name);
-    else weir_strbuf_printf(&out, "  weir_edge_list_add(&edge_list_, &%s, 1);\n", name);
+      weir_strbuf_printf(&out, "  weir_op_call_inputs(&call_, %s, %s_count);\n", name, name);
+    else weir_strbuf_printf(&out, "  weir_op_call_input(&call_, %s);\n", name);
   }
   append_lengths(op, &out);
   for (int i = 0; i < op->attr_count; ++i) {
@@ -330,12 +299,6 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
     append_attr(&op->attrs[i], safe_name(op->attrs[i].name), &out);
   }
   append_options(op, &out);
-  weir_strbuf_printf(
-      &out,
-      "  weir_node_t* node_ = weir_scope_add(scope, \"%s\", NULL, (weir_edges_t){edge_list_.items, "
-      "edge_list_.count},\n"
-      "                                     (weir_attrs_t){attr_list_.items, attr_list_.count});\n",
-      op->name);
   append_result(op, snake, &out);
   fputs(out.data, c);
   weir_strbuf_free(&out);
@@ -350,7 +313,7 @@ static void print_all(const weir_registry_t* registry, FILE* h, FILE* c) {
       h);
   fputs(
       "// ops_api.c — One function an op. Generated from the registry: do not edit.\n#include "
-      "\"api/scope.h\"\n#include \"weir/ops.h\"\n",
+      "\"api/op_call.h\"\n#include \"weir/ops.h\"\n",
       c);
   for (size_t i = 0; i < weir_registry_count(registry); ++i) {
     const weir_op_t* op = weir_registry_at(registry, i);

@@ -1,4 +1,4 @@
-// scope.h — Scopes from inside, for the generated op functions and the training helpers.
+// scope.h — Scopes from inside, for what builds graphs.
 #ifndef WEIR_API_SCOPE_H_
 #define WEIR_API_SCOPE_H_
 
@@ -53,32 +53,7 @@ WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
   return (weir_edge_t){.node = node, .index = 0};
 }
 
-// Attributes of the generated functions: values by designated initialisers → weir_named_attr_t.
-typedef struct weir_attr_list_t {
-  weir_named_attr_t items[24];  // no op has more
-  size_t count;
-  weir_scope_t* scope;  // shapes and string views are kept in its arena
-} weir_attr_list_t;
-void weir_attr_list_add(weir_attr_list_t* list, weir_named_attr_t attr);
-void weir_attr_list_add_string(weir_attr_list_t* list, const char* name,
-                               const char* value);  // NULL: left out
-void weir_attr_list_add_func(weir_attr_list_t* list, const char* name, const char* value);
-void weir_attr_list_add_dims(weir_attr_list_t* list, const char* name, weir_dims_t value);
-void weir_attr_list_add_strings(weir_attr_list_t* list, const char* name, weir_strings_t value);
-void weir_attr_list_add_shapes(weir_attr_list_t* list, const char* name, weir_shapes_t value);
-// The types of |edges|; left out where one is none, which the graph refuses.
-void weir_attr_list_add_types_of(weir_attr_list_t* list, const char* name, const weir_edge_t* edges,
-                                 int count);
 // Whether |count| is one; if not, INVALID_ARGUMENT that names |function| and |name| sticks.
 bool weir_scope_has_count(weir_scope_t* scope, int count, const char* function, const char* name);
-
-// Inputs of an op, lists flattened.
-typedef struct weir_edge_list_t {
-  weir_edge_t* items;
-  int count;
-  int capacity;
-  weir_scope_t* scope;
-} weir_edge_list_t;
-void weir_edge_list_add(weir_edge_list_t* list, const weir_edge_t* edges, int count);
 
 #endif  // WEIR_API_SCOPE_H_
