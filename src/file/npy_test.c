@@ -32,6 +32,10 @@ static void test_orders(void** state) {
   assert_int_equal(*(int16_t*)tensor->data, 0x0102);
   assert_int_equal(tensor->rank, 0);
   weir_tensor_release(tensor);
+  CHECK_OK(parse("{'descr': 'i2', 'fortran_order': False, 'shape': (6,), }", kData, 12, &tensor));
+  assert_int_equal(tensor->dtype, WEIR_DTYPE_INT16);  // without an order: the machine's
+  assert_memory_equal(tensor->data, kData, 12);
+  weir_tensor_release(tensor);
 }
 
 static void test_strings(void** state) {

@@ -20,7 +20,6 @@ weir_edge_t weir_build_output(weir_edge_t first, int index) {
 }
 
 weir_edge_t weir_build_const(weir_builder_t* b, weir_tensor_t* take_tensor) {
-  if (!take_tensor) return WEIR_NO_EDGE;
   weir_edge_t edge = weir_build(b, "Const", WEIR_NO_EDGES,
                                 WEIR_ATTRS(weir_attr_type("dtype", weir_tensor_type(take_tensor)),
                                            weir_attr_tensor("value", take_tensor)));

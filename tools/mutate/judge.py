@@ -15,7 +15,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Whose unit tests should notice a fault in a folder of src/, beside its own.
 NEIGHBOURS = {
-    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc'], 'device': ['exec', 'runtime', 'session'],
+    'api': ['library', 'session'], 'base': ['tensor', 'op', 'exec'], 'cluster': ['rpc', 'library'], 'device': ['exec', 'runtime', 'session'],
     'exec': ['runtime', 'session', 'control'], 'file': ['library'], 'graph': ['pass', 'session', 'api'], 'image': [], 'kernel': [],
     'library': [], 'op': ['queue', 'exec', 'runtime', 'session'], 'pass': ['runtime', 'session', 'exec'], 'rpc': ['cluster'],
     'runtime': ['session', 'exec', 'control'], 'session': ['runtime', 'exec', 'api'], 'tensor': ['op', 'session'],
@@ -29,6 +29,9 @@ OUTSIDE = {'cluster': ['cluster/steps_test.py', 'cluster/errors_test.py', 'clust
                        'cluster/between_tasks_test.py'],
            'file': ['files_test.py', 'v1_checkpoint_test.py'], 'api': ['compat_test.py']}
 OUTSIDE['rpc'] = OUTSIDE['cluster'] + ['cluster/connections_test.py']
+# And which, before those, of a file by a word of its name.
+ABOUT = {'collective': 'cluster/collectives_test.py', 'same_host': 'cluster/same_host_test.py', 'rates': 'cluster/place_cost_test.py',
+         'devices': 'cluster/devices_test.py'}
 
 
 class Check:
@@ -224,7 +227,8 @@ def checks_for(tree, path, records):
                             [python, oracle + 'random_programs.py', '--lib', library, '--count', '20', '--shrink', '0']))
     if folder in ('pass', 'runtime'):
         checks.append(Check('cli_test.py', 'fast', ['weir', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', '-k', 'plac', 'tests/cli_test.py']))
-    for test in OUTSIDE.get(folder, []):
+    about = [test for word, test in ABOUT.items() if word in stem and folder in ('cluster', 'rpc')]
+    for test in about + OUTSIDE.get(folder, []):
         checks.append(Check(test, 'fast', ['weir', 'weir_probe', 'weir_cli'], [python, '-m', 'pytest', '-q', '-x', f'tests/{test}']))
     return checks
 

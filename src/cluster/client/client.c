@@ -209,8 +209,10 @@ static weir_status_t* parse_created(weir_rpc_buffer_t* response, hosted_t* hoste
   weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
   while (weir_wire_next(&reader)) {
     if (reader.field == CREATE_SESSION_RESPONSE_SESSION_HANDLE && reader.type == WEIR_WIRE_BYTES &&
-        !hosted->handle)
+        !hosted->handle) {
       hosted->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
+      if (!hosted->handle) return weir_out_of_memory();
+    }
     if (reader.field == CREATE_SESSION_RESPONSE_GRAPH_VERSION)
       hosted->version = weir_wire_int(&reader);
   }

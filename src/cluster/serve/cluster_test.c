@@ -639,6 +639,32 @@ static void test_out_of_memory(void** state) {
   assert_true(failed > 10);
 }
 
+// The same of a session's first step, for which the master makes its own session and asks tasks for
+// their devices.
+static void test_out_of_memory_at_first(void** state) {
+  cluster_t* c = *state;
+  world_t* w = on(c, PS0);
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  on(c, WORKER);
+  weir_edge_t y = OP(w, "Square", x);
+  on(c, NULL);
+  weir_session_options_t options = {.target = c->target};
+  int failed = 0, worked = 0;
+  for (int64_t n = 1; worked < 30; ++n) {
+    weir_session_t* session = NULL;
+    float value = 0;
+    check_ok(weir_session_create(w->graph, &options, &session));
+    weir_code_t code = run_without(session, x, y, n, &value);
+    for (int i = 0; i < 250 && run_without(session, x, y, 0, &value) != WEIR_OK; ++i)
+      usleep(20000);  // a connection that could not be made is not tried again at once
+    assert_float_equal(value, 4, 0);
+    weir_session_destroy(session);
+    failed += code != WEIR_OK;
+    worked = code == WEIR_OK ? worked + 1 : 0;
+  }
+  assert_true(failed > 10);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define TEST_ALONE(name) cmocka_unit_test_setup_teardown(name, set_up_graph, tear_down)
 int main(void) {
@@ -663,6 +689,7 @@ int main(void) {
       TEST(test_concurrent_steps),
       TEST(test_queue_between_clients),
       TEST(test_out_of_memory),
+      TEST(test_out_of_memory_at_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
