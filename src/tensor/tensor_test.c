@@ -66,6 +66,14 @@ static void test_create_refuses(void** state) {
   assert_null(tensor);
 }
 
+static void test_check_sizes(void** state) {
+  (void)state;
+  assert_null(weir_shape_check_sizes(3, (int64_t[]){INT64_MAX, 1, 0}));
+  expect_error(weir_shape_check_sizes(2, (int64_t[]){0, -1}), WEIR_INVALID_ARGUMENT, "got -1");
+  expect_error(weir_shape_check_sizes(2, (int64_t[]){INT64_MAX, 2}), WEIR_INVALID_ARGUMENT,
+               "overflow when multiplying 9223372036854775807 with 2");
+}
+
 static void test_empty(void** state) {
   (void)state;
   weir_tensor_t* tensor = NULL;
@@ -517,6 +525,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_create),
       cmocka_unit_test(test_create_refuses),
+      cmocka_unit_test(test_check_sizes),
       cmocka_unit_test(test_empty),
       cmocka_unit_test(test_views),
       cmocka_unit_test(test_wrap),
