@@ -310,6 +310,28 @@ static void test_headers(void** state) {
   CHECK_FAILS(parse_header(INT64_C(1) << 31, 0, 0), DATA_LOSS, "claims 2147483648 shards");
 }
 
+static weir_status_t* parse_place(int64_t shard, int64_t offset, int64_t size) {
+  weir_strbuf_t proto = {0};
+  weir_bundle_entry_t entry;
+  weir_wire_put_int(&proto, 1, WEIR_DTYPE_FLOAT);
+  weir_wire_put_int(&proto, 3, shard);
+  weir_wire_put_int(&proto, 4, offset);
+  weir_wire_put_int(&proto, 5, size);
+  weir_status_t* status = weir_bundle_parse_entry(weir_strbuf_view(&proto), &entry);
+  weir_strbuf_free(&proto);
+  return status;
+}
+
+static void test_places(void** state) {
+  (void)state;
+  CHECK_OK(parse_place(INT32_MAX, INT64_MAX - 4, 4));
+  CHECK_FAILS(parse_place(-1, 0, 4), DATA_LOSS, "bad place: shard -1");
+  CHECK_FAILS(parse_place(INT64_C(1) << 31, 0, 4), DATA_LOSS, "bad place: shard 2147483648");
+  CHECK_FAILS(parse_place(0, -1, 4), DATA_LOSS, "offset -1");
+  CHECK_FAILS(parse_place(0, 0, -1), DATA_LOSS, "size -1");
+  CHECK_FAILS(parse_place(0, INT64_MAX - 3, 4), DATA_LOSS, "size 4");
+}
+
 static void write_part(const char* prefix, const char* key, float first) {
   weir_bundle_writer_t* writer = NULL;
   const int64_t dims[] = {2, 2};
@@ -387,6 +409,7 @@ int main(void) {
       FILE_TEST(test_bad_slices),
       FILE_TEST(test_damaged_data),
       FILE_TEST(test_headers),
+      FILE_TEST(test_places),
       FILE_TEST(test_merge),
       FILE_TEST(test_out_of_memory),
   };

@@ -233,6 +233,7 @@ static void test_training_equals_one_process(void** state) {
   cluster_t* c = *state;
   regression_t r = add_regression(c);
   weir_session_t *local = open_local(c), *remote = connect_client(c);
+  assert_int_equal(weir_session_device_peak_bytes(remote), 0);  // its devices are not here
   check_ok(weir_session_run_target(local, r.init));
   check_ok(weir_session_run_target(remote, r.init));
   float first = fetch_float(remote, r.loss);
