@@ -6,6 +6,7 @@
 
 #include "base/library.h"
 #include "base/thread.h"
+#include "op/kernel.h"
 #include "op/shape_ctx.h"
 #include "ops/builtin_ops.h"
 
@@ -36,6 +37,44 @@ static weir_op_flags_t flags_of(unsigned flags) {
   return result;
 }
 
+// ---- kernels of a plug-in, which are not trusted to set what they should ----
+
+static weir_status_t* check_outputs(const weir_kernel_ctx_t* ctx) {
+  for (int i = 0; i < ctx->output_count; ++i) {
+    if (!ctx->outputs[i].tensor)
+      return WEIR_STATUS(INTERNAL, "Missing %d-th output from {{node %s}}", i, ctx->node->name);
+  }
+  return NULL;
+}
+
+static weir_status_t* compute(weir_kernel_ctx_t* ctx) {
+  WEIR_TRY(ctx->kernel->foreign->compute(ctx));
+  return check_outputs(ctx);
+}
+
+typedef struct waiting_t {
+  weir_kernel_ctx_t* ctx;
+  weir_done_t done;
+} waiting_t;
+
+static void computed(void* arg, weir_status_t* take_status) {
+  waiting_t* waiting = arg;
+  weir_done_t done = waiting->done;
+  weir_status_t* status = take_status ? take_status : check_outputs(waiting->ctx);
+  weir_free(waiting);
+  weir_done_call(done, status);
+}
+
+static void compute_async(weir_kernel_ctx_t* ctx, weir_done_t done) {
+  waiting_t* waiting = weir_malloc(sizeof(*waiting));
+  if (!waiting) {
+    weir_done_call(done, weir_out_of_memory());
+    return;
+  }
+  *waiting = (waiting_t){ctx, done};
+  ctx->kernel->foreign->compute_async(ctx, (weir_done_t){computed, waiting});
+}
+
 static weir_status_t* convert_kernels(const weir_plugin_kernel_t* rows, weir_arena_t* arena,
                                       const weir_kernel_def_t** out_kernels) {
   size_t count = 0;
@@ -48,13 +87,14 @@ static weir_status_t* convert_kernels(const weir_plugin_kernel_t* rows, weir_are
                          rows[i].state_size, UINT32_MAX);
     kernels[i] = (weir_kernel_def_t){.device = rows[i].device,
                                      .types = rows[i].types,
-                                     .compute = rows[i].compute,
-                                     .compute_async = rows[i].compute_async,
+                                     .compute = rows[i].compute ? compute : NULL,
+                                     .compute_async = rows[i].compute_async ? compute_async : NULL,
                                      .state_size = (uint32_t)rows[i].state_size,
                                      .init = rows[i].init,
                                      .deinit = rows[i].deinit,
                                      .host_inputs = rows[i].host_inputs,
-                                     .host_outputs = rows[i].host_outputs};
+                                     .host_outputs = rows[i].host_outputs,
+                                     .foreign = &rows[i]};
   }
   kernels[count] = (weir_kernel_def_t){.device = NULL};
   *out_kernels = kernels;

@@ -152,7 +152,8 @@ typedef struct weir_kernel_def_t {
   // leaves them out.
   uint64_t host_input_args;
   uint64_t host_output_args;
-  const struct weir_kernel_def_t* abroad;  // likewise: a portable row, as other kinds have it
+  const struct weir_kernel_def_t* abroad;      // likewise: a portable row, as other kinds have it
+  const struct weir_plugin_kernel_t* foreign;  // what a plug-in gave (api/plugin.c)
 } weir_kernel_def_t;
 // The table of an op with one kernel: .kernels = WEIR_CPU_KERNEL(.compute = roll_cpu).
 #define WEIR_CPU_KERNEL(...) \

@@ -110,12 +110,21 @@ def batch_function(p):
     x = tf1.placeholder(tf.float32, None)
     more = p.pick({}, {'allowed_batch_sizes': [1, 4]}, {'enable_large_batch_splitting': True, 'max_batch_size': 5, 'allowed_batch_sizes': [1, 3]},
                   {'enable_large_batch_splitting': True, 'max_batch_size': 3}, {'allowed_batch_sizes': [1, 3]},
-                  {'enable_large_batch_splitting': True, 'allowed_batch_sizes': [1, 8]}, {'num_batch_threads': 0, 'allowed_batch_sizes': [2, 4]},
+                  {'enable_large_batch_splitting': True, 'allowed_batch_sizes': [1, 8]},
                   {'low_priority_max_batch_size': 8, 'low_priority_allowed_batch_sizes': [2, 8]}, {'batch_padding_policy': 'BATCH_DOWN'})
     y = call(f, [x], 'f', **more)
     for count in p.rng.permutation(7)[:3]:
         p.step(*y, feeds={x: np.ones(p.pick((count,), (count, 2)), np.float32)})
     p.step(*y, feeds={x: np.float32(1)})
+
+
+@program(10)
+def batch_function_adaptive(p):
+    """Without a number of threads it is the runtime that says how many, and large inputs are split."""
+    x = tf1.placeholder(tf.float32, None)
+    y = call(function_of(batch_size, tf.float32), [x], 'f', num_batch_threads=p.pick(0, -1), allowed_batch_sizes=[2, 4])
+    for count in p.rng.permutation(7)[:3]:
+        p.step(*y, feeds={x: np.ones(count, np.float32)})
 
 
 @program(20)
