@@ -908,6 +908,11 @@ static void test_condition_that_changes(void** state) {
   assert_float_equal(value, 4, 0);
 }
 
+static void test_peak_of_no_session(void** state) {
+  (void)state;
+  assert_int_equal(weir_session_device_peak_bytes(NULL), 0);
+}
+
 static void test_unknown_op_fails_when_run(void** state) {
   world_t* w = *state;
   import_text(w, "node {name: 'a' op: 'NobodyKnows'} node {name: 'b' op: 'NoOp'}");
@@ -921,6 +926,7 @@ static void test_unknown_op_fails_when_run(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(test_peak_of_no_session),
       TEST(test_any_edge_can_be_fed),
       TEST(test_fed_output_of_many),
       TEST(test_fetches_and_targets),

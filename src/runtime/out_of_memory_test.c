@@ -1,0 +1,61 @@
+// out_of_memory_test.c — Each allocation fails in turn while a session makes its plan for a step:
+// an error, or the right result.
+#include "base/alloc.h"
+#include "testing/world.h"
+
+// A step with what planning looks at: a branch and a constant that a Merge reads, a variable, a
+// node on no path to the result.
+static weir_edge_t build(world_t* w) {
+  weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
+  weir_edge_t limit = weir_const_float(w->scope, 3);
+  weir_edge_t is_less = OP(w, "Less", x, limit);
+  weir_node_t* branch = add(w, "Switch", NULL, WEIR_EDGES(x, is_less), WEIR_NO_ATTRS);
+  weir_edge_t low = OP(w, "Neg", output(branch, 1));
+  weir_edge_t high = OP(w, "Square", output(branch, 0));
+  weir_edge_t merged = OP(w, "Merge", low, high);
+  (void)OP(w, "Exp", merged);
+  return OP(w, "AddV2", OP(w, "Mul", merged, merged), limit);
+}
+
+static weir_code_t run_without(world_t* w, weir_edge_t y, int64_t n, float* out_value) {
+  weir_session_t* session = NULL;
+  weir_tensor_t *fed = make_float(2), *result = NULL;
+  weir_edge_t x = {weir_graph_find_node(w->graph, "x"), 0};
+  weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)};
+  weir_session_options_t options = {.threads = 1};
+  weir_alloc_fail_at(n, false);
+  weir_status_t* status = weir_session_create(w->graph, &options, &session);
+  if (!status) status = weir_session_run(session, &spec, &result);
+  weir_alloc_fail_at(0, false);
+  if (!status) *out_value = float_of(result);
+  weir_code_t code = weir_status_code(status);
+  weir_status_destroy(status);
+  weir_tensor_release(result);
+  weir_tensor_release(fed);
+  weir_session_destroy(session);
+  return code;
+}
+
+static void test_each_allocation(void** state) {
+  world_t* w = *state;
+  weir_edge_t y = build(w);
+  weir_arena_split(true);
+  int64_t failed = 0;
+  for (int64_t n = 1, passed = 0; passed < 50; n += WEIR_TEST_STRIDE) {  // none of these fails
+    float value = 0;
+    weir_code_t code = run_without(w, y, n, &value);
+    assert_true(code == WEIR_OK || code == WEIR_RESOURCE_EXHAUSTED);
+    if (code == WEIR_OK) assert_float_equal(value, 7, 0);
+    failed += code != WEIR_OK;
+    passed = code == WEIR_OK ? passed + 1 : 0;
+  }
+  weir_arena_split(false);
+  assert_true(failed > 100 / WEIR_TEST_STRIDE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_each_allocation, world_setup, world_teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
