@@ -74,8 +74,7 @@ static long long value_of(atomic_llong* counter) {
 
 void weir_metrics_observe(void* arg, const weir_rpc_record_t* record) {
   weir_metrics_t* metrics = arg;
-  bool is_known = record->method >= 0 && record->method < metrics->count - 1;
-  method_t* method = &metrics->methods[is_known ? record->method : metrics->count - 1];
+  method_t* method = &metrics->methods[record->method >= 0 ? record->method : metrics->count - 1];
   bool is_code = (unsigned)record->code < CODE_COUNT;
   int bucket = 0;
   while (bucket < BOUND_COUNT && record->duration_ns > bounds_us[bucket] * INT64_C(1000)) ++bucket;
