@@ -276,7 +276,7 @@ def test_worker_step_by_hand(client):
     code, message = code_of(client.RecvTensor, step_id=101, rendezvous_key=key, request_id=88601)
     assert code == 'ABORTED' and 'RecvTensor' in message and '88601' in message
     again = {'type_url': 'weir/same_host', 'value': b'\x11' + (88501).to_bytes(8, 'little')}  # one that was not read from memory
-    code, message = code_of(client.RecvTensor, step_id=101, rendezvous_key=key, request_id=88602, transport_options=again)
+    code, message = code_of(client.RecvTensor, step_id=101, rendezvous_key=key, request_id=88702, transport_options=again)
     assert code == 'ABORTED' and 'request 88501 is not held any more' in message
     client.Logging(enable_rpc_logging=True)
     client.Logging(fetch_step_id=[101, 102])
