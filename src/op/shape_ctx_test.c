@@ -191,7 +191,15 @@ static void test_functions(void** state) {
   f->inputs[1] = shape(f, "2,3");
   const weir_handle_info_t info = {.dtype = WEIR_DTYPE_FLOAT, .shape = &weir_shape_scalar};
   f->handles[0] = &info;
+  // A value goes on as a shape only through an op that passes it on as it is.
+  static const weir_op_t kPasses = {.flags = WEIR_OP_PASS_THROUGH}, kChanges = {.flags = 0};
+  f->as_shapes[0] = shape(f, "5,6");
+  f->node.op = &kChanges;
   assert_null(weir_shape_fn_unchanged(&f->ctx));
+  assert_null(f->out_as_shapes[0]);
+  f->node.op = &kPasses;
+  assert_null(weir_shape_fn_unchanged(&f->ctx));
+  assert_ptr_equal(f->out_as_shapes[0], f->as_shapes[0]);
   expect_shape(f, f->outputs[0], "2,-1");
   assert_ptr_equal(f->out_handles[0], &info);
   assert_null(weir_shape_fn_merge_all(&f->ctx));

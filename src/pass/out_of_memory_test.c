@@ -96,6 +96,7 @@ static weir_status_t* optimize(const step_t* step, weir_dtype_t mixed, int64_t n
   weir_node_t** targets = NULL;
   weir_alloc_fail_at(n, false);
   weir_status_t* status = weir_prune(&step->params, &copy, &targets);
+  if (status) assert_null(copy);
   weir_pass_ctx_t ctx = {.graph = copy,
                          .targets = targets,
                          .target_count = 1,

@@ -3,8 +3,8 @@
 #include "base/alloc.h"
 #include "testing/world.h"
 
-// A step with what planning looks at: a branch and a constant that a Merge reads, a variable, a
-// node on no path to the result.
+// A step with what planning looks at: a branch and a constant that several read, a variable of the
+// second device, a node on no path to the result.
 static weir_edge_t build(world_t* w) {
   weir_edge_t x = placeholder(w, "x", WEIR_DTYPE_FLOAT);
   weir_edge_t limit = weir_const_float(w->scope, 3);
@@ -14,7 +14,11 @@ static weir_edge_t build(world_t* w) {
   weir_edge_t high = OP(w, "Square", output(branch, 0));
   weir_edge_t merged = OP(w, "Merge", low, high);
   (void)OP(w, "Exp", merged);
-  return OP(w, "AddV2", OP(w, "Mul", merged, merged), limit);
+  weir_scope_t* second = weir_scope_on(w->scope, "/device:CPU:1");
+  weir_edge_t v = weir_variable(second, "v", limit);
+  weir_node_t* init = weir_initializer(w->scope);
+  weir_group(w->scope, "init", &init, 1);
+  return OP(w, "AddV2", OP(w, "Mul", merged, merged), OP(w, "Identity", v));
 }
 
 static weir_code_t run_without(world_t* w, weir_edge_t y, int64_t n, float* out_value) {
@@ -22,9 +26,10 @@ static weir_code_t run_without(world_t* w, weir_edge_t y, int64_t n, float* out_
   weir_tensor_t *fed = make_float(2), *result = NULL;
   weir_edge_t x = {weir_graph_find_node(w->graph, "x"), 0};
   weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)};
-  weir_session_options_t options = {.threads = 1};
+  weir_session_options_t options = {.threads = 1, .devices = "cpu:2"};
   weir_alloc_fail_at(n, false);
   weir_status_t* status = weir_session_create(w->graph, &options, &session);
+  if (!status) status = weir_session_run_target(session, weir_graph_find_node(w->graph, "init"));
   if (!status) status = weir_session_run(session, &spec, &result);
   weir_alloc_fail_at(0, false);
   if (!status) *out_value = float_of(result);

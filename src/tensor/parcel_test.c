@@ -1,7 +1,8 @@
-// parcel_test.c — Copies of parcels: of every item, or of none.
+// parcel_test.c — Copies of parcels: of every item, or of none; zeros like them.
 #include "tensor/parcel.h"
 
 #include "base/alloc.h"
+#include "tensor/parcel_kinds.h"
 #include "testing/tensors.h"
 
 enum { COUNT = 3 };
@@ -55,7 +56,36 @@ static void test_map_fails(void** state) {
   weir_variant_release(&parcel->base);
 }
 
+// Zeros of a ragged row: its splits, and zeros for its values.
+static void test_zeros(void** state) {
+  (void)state;
+  weir_parcel_t* row = NULL;
+  const int64_t two = 2;
+  check_ok(weir_parcel_create(&weir_ragged_variant_type, 2, &row));
+  row->items[0] = make_tensor(WEIR_DTYPE_INT64, 1, &two, (const int64_t[]){0, 2});
+  row->items[1] = make_tensor(WEIR_DTYPE_FLOAT, 1, &two, (const float[]){3, 4});
+  for (int64_t n = 0; n <= 1; ++n) {
+    void* object = NULL;
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_ragged_variant_type.zeros_like(row, &object);
+    weir_alloc_fail_at(0, false);
+    if (n > 0) {
+      check_error(status, WEIR_RESOURCE_EXHAUSTED, "memory");
+      assert_null(object);
+      continue;
+    }
+    check_ok(status);
+    weir_parcel_t* zeros = object;
+    assert_int_equal(zeros->count, 2);
+    assert_ptr_equal(zeros->items[0], row->items[0]);
+    assert_memory_equal(zeros->items[1]->data, ((const float[]){0, 0}), 2 * sizeof(float));
+    weir_variant_release(&zeros->base);
+  }
+  weir_variant_release(&row->base);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_map), cmocka_unit_test(test_map_fails)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_map), cmocka_unit_test(test_map_fails),
+                                     cmocka_unit_test(test_zeros)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
