@@ -142,6 +142,9 @@ def test_requests_are_answered_once(client):
     fields = {'session_handle': handle, 'handle': number, 'feed': [tf.make_tensor_proto(4.0)]}
     assert tf.make_ndarray(client.RunCallable(request_id=77003, **fields).fetch[0]) == 16
     assert code_of(client.RunCallable, request_id=77003, **fields)[0] == 'ABORTED'
+    for count in (0, 2):
+        code, message = code_of(client.RunCallable, **{**fields, 'feed': fields['feed'] * count})
+        assert code == 'INVALID_ARGUMENT' and f'{count} tensors are fed where 1 are expected' in message
     assert code_of(client.MakeCallable, session_handle=handle, options=callable_options, request_id=77002)[0] == 'ABORTED'
     partial = {'session_handle': handle, 'feed': ['x:0'], 'fetch': ['y:0']}
     client.PartialRunSetup(request_id=77004, **partial)
