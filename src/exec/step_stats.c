@@ -136,7 +136,7 @@ static weir_view_t name_in_stream(weir_view_t name) {
   return colon ? weir_view(name.data, (size_t)(colon - name.data)) : name;
 }
 
-static weir_status_t* put_node(writer_t* writer, const node_t* node) {
+static void put_node(writer_t* writer, const node_t* node) {
   weir_strbuf_t* out = writer->out;
   weir_strbuf_puts(out, writer->has_events ? ",\n{\"name\":" : "\n{\"name\":");
   writer->has_events = true;
@@ -161,17 +161,15 @@ static weir_status_t* put_node(writer_t* writer, const node_t* node) {
                        writer->device,
                        (double)(node->start_ns + node->length_ns - writer->first_ns) / 1e3,
                        (long long)node->in_use);
-  return NULL;
 }
 
-static weir_status_t* find_first(writer_t* writer, const node_t* node) {
+static void find_first(writer_t* writer, const node_t* node) {
   writer->first_ns = WEIR_MIN(writer->first_ns, node->start_ns);
-  return NULL;
 }
 
 // ---- all of them ----
 
-typedef weir_status_t* (*visit_t)(writer_t* writer, const node_t* node);
+typedef void (*visit_t)(writer_t* writer, const node_t* node);
 
 static weir_status_t* each_node(weir_view_t device, writer_t* writer, visit_t visit) {
   weir_wire_reader_t reader = weir_wire_reader(device);
@@ -182,7 +180,7 @@ static weir_status_t* each_node(weir_view_t device, writer_t* writer, visit_t vi
     if (reader.field == DEVICE_NAME) set_device(writer, reader.bytes);
     if (reader.field != DEVICE_NODE) continue;
     WEIR_TRY(read_node(reader.bytes, &node));
-    WEIR_TRY(visit(writer, &node));
+    visit(writer, &node);
   }
   return weir_wire_check(&reader, "DeviceStepStats");
 }
