@@ -197,7 +197,7 @@ static void append_attr(const weir_attr_def_t* attr, const char* value, weir_str
       [WEIR_ATTR_INT] = "int",       [WEIR_ATTR_FLOAT] = "float", [WEIR_ATTR_BOOL] = "bool",
       [WEIR_ATTR_TYPE] = "type",     [WEIR_ATTR_SHAPE] = "shape", [WEIR_ATTR_TENSOR] = "tensor",
       [WEIR_ATTR_STRING] = "string", [WEIR_ATTR_FUNC] = "func"};
-  weir_strbuf_printf(out, "weir_op_call_%s%s(&call_, \"%s\", %s);\n", setters[attr->kind],
+  weir_strbuf_printf(out, "weir_op_args_%s%s(&args_, \"%s\", %s);\n", setters[attr->kind],
                      attr->is_list ? "s" : "", attr->name, value);
 }
 
@@ -229,17 +229,17 @@ static void append_options(const weir_op_t* op, weir_strbuf_t* out) {
 
 static void append_result(const weir_op_t* op, const char* snake, weir_strbuf_t* out) {
   if (op->output_count == 0) {
-    weir_strbuf_puts(out, "  return weir_op_call_end(&call_);\n}\n");
+    weir_strbuf_puts(out, "  return weir_op_args_add_node(&args_);\n}\n");
     return;
   }
   if (op->output_count == 1) {
-    weir_strbuf_puts(out, "  return weir_scope_first(weir_op_call_end(&call_));\n}\n");
+    weir_strbuf_puts(out, "  return weir_scope_first(weir_op_args_add_node(&args_));\n}\n");
     return;
   }
-  weir_strbuf_puts(out, "  weir_node_t* node_ = weir_op_call_end(&call_);\n");
+  weir_strbuf_puts(out, "  weir_node_t* node_ = weir_op_args_add_node(&args_);\n");
   weir_strbuf_printf(out, "  return (weir_%s_result_t){\n", snake);
   for (int i = 0; i < op->output_count; ++i)
-    weir_strbuf_printf(out, "      .%s = weir_op_call_output(node_, %d),\n",
+    weir_strbuf_printf(out, "      .%s = weir_op_args_output(node_, %d),\n",
                        safe_name(op->outputs[i].name), i);
   weir_strbuf_puts(out, "  };\n}\n");
 }
@@ -267,10 +267,10 @@ static void append_lengths(const weir_op_t* op, weir_strbuf_t* out) {
     if (!is_list_arg(arg) || is_said_before(op, i)) continue;
     const char* name = safe_name(arg->name);
     if (arg->number_attr)
-      weir_strbuf_printf(out, "  weir_op_call_int(&call_, \"%s\", %s_count);\n", arg->number_attr,
+      weir_strbuf_printf(out, "  weir_op_args_int(&args_, \"%s\", %s_count);\n", arg->number_attr,
                          name);
     else
-      weir_strbuf_printf(out, "  weir_op_call_types_of(&call_, \"%s\", %s, %s_count);\n",
+      weir_strbuf_printf(out, "  weir_op_args_types_of(&args_, \"%s\", %s, %s_count);\n",
                          arg->type_list_attr, name, name);
   }
 }
@@ -284,13 +284,13 @@ static void print_definition(const weir_op_t* op, const char* snake, FILE* c) {
   append_parameters(op, &out);
   if (options) weir_strbuf_printf(&out, ", const weir_%s_options_t* options", snake);
   weir_strbuf_printf(&out,
-                     ") {\n  weir_op_call_t call_;\n  weir_op_call_begin(&call_, scope, \"%s\");\n",
+                     ") {\n  weir_op_args_t args_;\n  weir_op_args_begin(&args_, scope, \"%s\");\n",
                      op->name);
   for (int i = 0; i < op->input_count; ++i) {
     const char* name = safe_name(op->inputs[i].name);
     if (is_list_arg(&op->inputs[i]))
-      weir_strbuf_printf(&out, "  weir_op_call_inputs(&call_, %s, %s_count);\n", name, name);
-    else weir_strbuf_printf(&out, "  weir_op_call_input(&call_, %s);\n", name);
+      weir_strbuf_printf(&out, "  weir_op_args_inputs(&args_, %s, %s_count);\n", name, name);
+    else weir_strbuf_printf(&out, "  weir_op_args_input(&args_, %s);\n", name);
   }
   append_lengths(op, &out);
   for (int i = 0; i < op->attr_count; ++i) {
@@ -313,7 +313,7 @@ static void print_all(const weir_registry_t* registry, FILE* h, FILE* c) {
       h);
   fputs(
       "// ops_api.c — One function an op. Generated from the registry: do not edit.\n#include "
-      "\"api/op_call.h\"\n#include \"weir/ops.h\"\n",
+      "\"api/op_args.h\"\n#include \"weir/ops.h\"\n",
       c);
   for (size_t i = 0; i < weir_registry_count(registry); ++i) {
     const weir_op_t* op = weir_registry_at(registry, i);
