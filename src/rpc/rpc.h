@@ -80,6 +80,7 @@ typedef struct weir_rpc_tls_t {
   const char* key_file;   // key of cert_file
   const char* ca_file;    // whom to trust. Clients: NULL means the system's. Servers: see is_mutual
   bool is_mutual;         // servers: refuse clients without a certificate signed by ca_file
+  bool is_http1;          // servers: of HTTP/1.1, not of HTTP/2; clients need not ask for it
   const char* server_name;  // clients: the name to expect; NULL: the host of the address
 } weir_rpc_tls_t;
 

@@ -90,7 +90,9 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
   }
   WEIR_TRY(weir_rpc_server_create(serving->task->loop, &options, methods, &serving->rpc));
   if (!params->metrics_address) return NULL;
-  return weir_http_create(params->metrics_address, show_page, serving, &serving->http);
+  weir_http_options_t pages = {
+      .address = params->metrics_address, .tls = params->tls, .handler = show_page, .arg = serving};
+  return weir_http_create(&pages, &serving->http);
 }
 
 weir_status_t* weir_serving_start(weir_serving_params_t* params, weir_serving_t** out_serving) {
