@@ -19,7 +19,7 @@ const verb_t verb_server = {
     .summary = "serve as one task of a cluster (TensorFlow's gRPC protocol)",
     .help =
         "usage: weir server [OPTIONS]\n"
-        "       weir server --shut-down=ADDRESS [TLS OPTIONS]\n"
+        "       weir server --shut-down=ADDRESS [TLS OPTIONS] [--token-file=FILE]\n"
         "\n"
         "Serves until it is told to end. Which task of which cluster this process is, the first\n"
         "of these says:\n"
@@ -42,7 +42,9 @@ const verb_t verb_server = {
         "                    interface\n"
         "  --unix=PATH       a Unix socket instead of a port\n"
         "  --tls-cert=FILE --tls-key=FILE --tls-ca=FILE --tls-mutual\n"
-        "                    TLS, by PEM files; mutual: clients need a certificate, too\n"
+        "                    TLS, by PEM files, for the monitoring pages, too; mutual: clients\n"
+        "                    need a certificate\n"
+        "  --token-file=FILE a secret that clients and tasks must send with every call\n"
         "\n"
         "Running:\n"
         "  --devices=LIST    devices of this task: \"cpu:2,guard:1\" (cpu:1)\n"
@@ -88,12 +90,19 @@ static bool parse_text(args_t* args, flags_t* flags) {
   const struct {
     const char* name;
     const char** value;
-  } texts[] = {{"cluster", &options->cluster},   {"job", &options->job},
-               {"jobs", &options->jobs},         {"bind", &options->bind},
-               {"unix", &options->unix_path},    {"tls-cert", &options->tls_cert},
-               {"tls-key", &options->tls_key},   {"tls-ca", &options->tls_ca},
-               {"shut-down", &flags->shut_down}, {"devices", &options->devices},
-               {"place", &options->place},       {"rates", &options->rates}};
+  } texts[] = {{"cluster", &options->cluster},
+               {"job", &options->job},
+               {"jobs", &options->jobs},
+               {"bind", &options->bind},
+               {"unix", &options->unix_path},
+               {"tls-cert", &options->tls_cert},
+               {"tls-key", &options->tls_key},
+               {"tls-ca", &options->tls_ca},
+               {"shut-down", &flags->shut_down},
+               {"devices", &options->devices},
+               {"place", &options->place},
+               {"rates", &options->rates},
+               {"token-file", &options->token_file}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }

@@ -47,6 +47,10 @@ typedef struct weir_server_options_t {
   // By cost: a file with the rates of the tasks, as "weir place --print-rates --tasks=…" prints
   // them, read for every session; NULL: the master measures them.
   const char* rates;
+  // A file with a secret of one line, 16 letters or more, that this server, its clients and the
+  // other tasks of the cluster share: a call without it is UNAUTHENTICATED. NULL: none is asked
+  // for.
+  const char* token_file;
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.
@@ -74,7 +78,7 @@ WEIR_API void weir_server_stop(weir_server_t* server);  // makes weir_server_wai
 WEIR_API void weir_server_destroy(weir_server_t* server, int grace_ms);
 
 // Asks the server at |target| ("grpc://host:port", "host:port", "unix:/path") to end, and waits for
-// its answer. Of |options| only those about TLS count; NULL: plain text.
+// its answer. Of |options| only those about TLS and the token count; NULL: neither.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_server_shut_down(const char* target,
                                                             const weir_server_options_t* options);
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "rpc/header.h"
 #include "rpc/server.h"
+#include "rpc/token.h"
 
 static void answer_task(weir_rpc_task_t* task);
 static void deadline_passed(weir_rpc_timer_t* timer);
@@ -145,8 +146,20 @@ static void reject(weir_rpc_call_t* call, weir_status_t* take_status) {
   leave_stream(call);
 }
 
+// Probes of health bear no secrets and learn none.
+static weir_status_t* check_token(const weir_rpc_call_t* call) {
+  const char* token = call->server->token;
+  weir_view_t given;
+  if (!token || strcmp(call->path, WEIR_RPC_HEALTH_PATH) == 0) return NULL;
+  if (!weir_rpc_call_metadata(call, "authorization", &given))
+    return WEIR_STATUS(UNAUTHENTICATED, "the call bears no token, which this server asks for");
+  if (weir_rpc_token_is_in(token, given)) return NULL;
+  return WEIR_STATUS(UNAUTHENTICATED, "the call bears another token than this server's");
+}
+
 static weir_status_t* check_headers(weir_rpc_call_t* call) {
   if (!call->path || call->metadata.failed) return weir_out_of_memory();
+  WEIR_TRY(check_token(call));
   if (call->has_bad_timeout) return WEIR_STATUS(INTERNAL, "malformed grpc-timeout");
   call->entry = weir_map_find(&call->server->by_path, weir_view_of(call->path));
   if (!call->entry) return WEIR_STATUS(UNIMPLEMENTED, "unknown method '%s'", call->path);

@@ -114,6 +114,8 @@ typedef struct weir_rpc_server_options_t {
                         // free one; host 0.0.0.0 or [::]: all interfaces. NULL: none, in-process
                         // channels only
   weir_rpc_tls_t tls;
+  const char* token;  // not NULL: calls that do not bear it are UNAUTHENTICATED, health checking
+                      // apart. Borrowed until the server is destroyed
   weir_pool_t* pool;  // borrowed, for methods that are not inline; NULL: all on io threads
   void* self;         // given to every handler
   int keepalive_ms;   // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's
@@ -171,6 +173,7 @@ typedef struct weir_rpc_channel_options_t {
   const char* address;  // as for servers; "grpc://" and "grpc+tls://" (enables TLS) may precede
   weir_rpc_server_t* server;  // not NULL: in-process, a socket pair to |server|; no address
   weir_rpc_tls_t tls;
+  const char* token;       // sent with every call; NULL: none
   int keepalive_ms;        // as for servers. gRPC's own servers close on more than one in 5 minutes
   int connect_timeout_ms;  // of one attempt; 0: 20 s
   int backoff_min_ms;      // wait after the first failed attempt, growing by 1.6; 0: 20 ms

@@ -213,6 +213,7 @@ weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
       weir_calloc(1, sizeof(*server) + (size_t)count * sizeof(server->parts[0]));
   if (!server) return weir_out_of_memory();
   server->loop = loop;
+  server->token = options->token;
   server->pool = options->pool;
   server->keepalive_ms = options->keepalive_ms;
   server->max_concurrent_calls = options->max_concurrent_calls;

@@ -23,6 +23,7 @@ struct weir_rpc_server_t {
   // Immutable after create.
   weir_rpc_loop_t* loop;
   weir_rpc_tls_context_t* tls;  // NULL: plain
+  const char* token;            // that calls must bear; NULL: none
   weir_pool_t* pool;
   int keepalive_ms;
   uint32_t max_concurrent_calls;

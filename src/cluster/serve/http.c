@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -55,6 +56,7 @@ static const char* reason_of(int code) {
   switch (code) {
     case 200: return "OK";
     case 400: return "Bad Request";
+    case 401: return "Unauthorized";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 431: return "Request Header Fields Too Large";
@@ -63,13 +65,17 @@ static const char* reason_of(int code) {
   }
 }
 
+static const char* extra_field(int code) {
+  if (code == 401) return "WWW-Authenticate: Bearer\r\n";
+  return code == 405 ? "Allow: GET, HEAD\r\n" : "";
+}
+
 static void answer(connection_t* connection, int code, const char* type, weir_view_t body,
                    bool has_body) {
   weir_strbuf_printf(&connection->answer,
                      "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                      "Cache-Control: no-store\r\nConnection: close\r\n%s\r\n",
-                     code, reason_of(code), type, body.size,
-                     code == 405 ? "Allow: GET, HEAD\r\n" : "");
+                     code, reason_of(code), type, body.size, extra_field(code));
   if (has_body) weir_strbuf_append(&connection->answer, body.data, body.size);
   connection->deadline_ns = weir_clock_ns() + PATIENCE_MS * INT64_C(1000000);
 }
@@ -79,7 +85,17 @@ static void answer_code(connection_t* connection, int code) {
   answer(connection, code, "text/plain; charset=utf-8", weir_view_of(reason), true);
 }
 
-// "GET /path?query HTTP/1.1"; the header fields behind it are of no interest.
+static weir_view_t find_authorization(weir_view_t fields) {
+  weir_view_t line, name;
+  while (weir_view_next(&fields, '\n', &line)) {
+    if (!weir_view_next(&line, ':', &name)) continue;
+    if (name.size == 13 && strncasecmp(name.data, "authorization", 13) == 0)
+      return weir_view_trim(line);
+  }
+  return weir_view(NULL, 0);
+}
+
+// "GET /path?query HTTP/1.1"; of the header fields behind it one is of interest.
 static void answer_request(weir_http_t* http, connection_t* connection) {
   weir_view_t rest = weir_view(connection->request, connection->received), line, method, target;
   weir_view_next(&rest, '\n', &line);
@@ -95,11 +111,11 @@ static void answer_request(weir_http_t* http, connection_t* connection) {
     answer_code(connection, 405);
     return;
   }
-  weir_view_t path;
+  weir_http_request_t request = {.authorization = find_authorization(rest)};
   const char* type = "text/plain; charset=utf-8";
   weir_strbuf_t body = {0};
-  weir_view_next(&target, '?', &path);
-  int code = http->handler(http->arg, path, &body, &type);
+  weir_view_next(&target, '?', &request.path);
+  int code = http->handler(http->arg, &request, &body, &type);
   if (body.failed) answer_code(connection, 500);
   else answer(connection, code, type, weir_strbuf_view(&body), !is_head);
   weir_strbuf_free(&body);

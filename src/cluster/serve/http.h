@@ -11,10 +11,15 @@
 
 typedef struct weir_http_t weir_http_t;
 
-// Answers a GET of |path| (without its query): appends the body, sets the type when it is not plain
-// text, and returns the status code. On the server's thread; others wait meanwhile.
-typedef int (*weir_http_handler_fn_t)(void* arg, weir_view_t path, weir_strbuf_t* body,
-                                      const char** out_content_type);
+typedef struct weir_http_request_t {
+  weir_view_t path;           // without its query
+  weir_view_t authorization;  // value of the header field; empty: none
+} weir_http_request_t;
+
+// Answers a GET: appends the body, sets the type when it is not plain text, and returns the status
+// code. On the server's thread; others wait meanwhile.
+typedef int (*weir_http_handler_fn_t)(void* arg, const weir_http_request_t* request,
+                                      weir_strbuf_t* body, const char** out_content_type);
 
 typedef struct weir_http_options_t {
   const char* address;  // as for RPC servers

@@ -7,6 +7,7 @@
 #include "cluster/serve/http.h"
 #include "cluster/serve/metrics.h"
 #include "cluster/worker/worker.h"
+#include "rpc/token.h"
 
 enum { METHOD_LIMIT = 64 };
 
@@ -50,8 +51,21 @@ static void peer_gone(void* self, uint64_t connection) {
 
 // ---- pages for monitoring ----
 
-static int show_page(void* arg, weir_view_t path, weir_strbuf_t* body, const char** out_type) {
+// Probes of health bear no secrets and learn none.
+static bool may_see(const weir_serving_t* serving, const weir_http_request_t* request) {
+  const char* token = serving->task->token;
+  return !token || weir_view_is(request->path, "/healthz") ||
+         weir_rpc_token_is_in(token, request->authorization);
+}
+
+static int show_page(void* arg, const weir_http_request_t* request, weir_strbuf_t* body,
+                     const char** out_type) {
   weir_serving_t* serving = arg;
+  weir_view_t path = request->path;
+  if (!may_see(serving, request)) {
+    weir_strbuf_puts(body, "this server asks for its token: 'Authorization: Bearer ...'\n");
+    return 401;
+  }
   if (weir_view_is(path, "/metrics")) {
     *out_type = WEIR_METRICS_CONTENT_TYPE;
     weir_metrics_write(serving->metrics, serving->task, serving->rpc, body);
@@ -80,6 +94,7 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
         weir_cluster_spec_find(&serving->task->spec, serving->task->job, serving->task->index);
   weir_rpc_server_options_t options = {.address = address,
                                        .tls = params->tls,
+                                       .token = serving->task->token,
                                        .pool = serving->task->pool,
                                        .self = serving->task,
                                        .disconnected = peer_gone};

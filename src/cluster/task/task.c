@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "cluster/task/collectives.h"
 #include "pass/place.h"
+#include "rpc/token.h"
 
 enum {
   WAITING_THREADS = 17,
@@ -49,6 +50,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   task->spec = options->spec;
   options->spec = (weir_cluster_spec_t){.job_count = 0};
   WEIR_TRY(copy_tls(&options->tls, &task->tls));
+  task->token = options->token ? weir_strdup(options->token) : NULL;
+  if (options->token && !task->token) return weir_out_of_memory();
   for (int i = 0; i < task->spec.job_count; ++i) {
     if (!strcmp(task->spec.jobs[i].name, options->job)) task->job = task->spec.jobs[i].name;
   }
@@ -106,6 +109,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_runtime_release(task->runtime);
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);
+  weir_rpc_token_free(task->token);
   weir_request_ids_free(&task->request_ids);
   weir_same_host_free(&task->same_host);
   weir_transfer_log_free(&task->transfers);
@@ -182,7 +186,8 @@ weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
         WEIR_STATUS(RESOURCE_EXHAUSTED, "'%s': the server has channels to %d addresses already",
                     address, CHANNEL_LIMIT);
   } else if (!channel) {
-    weir_rpc_channel_options_t options = {.address = address, .tls = task->tls};
+    weir_rpc_channel_options_t options = {
+        .address = address, .tls = task->tls, .token = task->token};
     status = weir_rpc_channel_create(task->loop, &options, &channel);
     if (!status) status = weir_map_put(&task->channels, key, channel);
   }

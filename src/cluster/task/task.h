@@ -29,6 +29,7 @@ typedef struct weir_task_t {
   weir_runtime_t* runtime;
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;         // towards peers; owns its strings
+  char* token;                // that calls from and to peers bear; NULL: none
   const char *place, *rates;  // weir_task_options_t's
   weir_request_ids_t request_ids;
   weir_same_host_t same_host;
@@ -56,6 +57,7 @@ typedef struct weir_task_options_t {
   int threads;  // of |pool|; 0: one a CPU
   int io_threads;
   weir_rpc_tls_t tls;  // towards peers
+  const char* token;   // that calls to this task, and to its peers, bear; copied; NULL: none
 } weir_task_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);
