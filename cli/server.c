@@ -45,6 +45,8 @@ const verb_t verb_server = {
         "                    TLS, by PEM files, for the monitoring pages, too; mutual: clients\n"
         "                    need a certificate\n"
         "  --token-file=FILE a secret that clients and tasks must send with every call\n"
+        "  --file-roots=DIR[:DIR...]\n"
+        "                    the folders that graphs may read and write (default: all)\n"
         "\n"
         "Running:\n"
         "  --devices=LIST    devices of this task: \"cpu:2,guard:1\" (cpu:1)\n"
@@ -102,7 +104,8 @@ static bool parse_text(args_t* args, flags_t* flags) {
                {"devices", &options->devices},
                {"place", &options->place},
                {"rates", &options->rates},
-               {"token-file", &options->token_file}};
+               {"token-file", &options->token_file},
+               {"file-roots", &options->file_roots}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }

@@ -51,6 +51,11 @@ typedef struct weir_server_options_t {
   // other tasks of the cluster share: a call without it is UNAUTHENTICATED. NULL: none is asked
   // for.
   const char* token_file;
+  // Folders, separated by colons, that graphs may read and write: files elsewhere are
+  // PERMISSION_DENIED. NULL: every file that the process may. It holds for the whole process, for
+  // its own sessions too, while there is such a server; another one with others is
+  // FAILED_PRECONDITION.
+  const char* file_roots;
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cluster/config/config.h"
 #include "cluster/serve/serving.h"
+#include "file/roots.h"
 #include "rpc/address.h"
 #include "rpc/token.h"
 #include "weir/argument.h"
@@ -16,6 +17,7 @@
 
 struct weir_server_t {
   weir_live_t live;
+  bool has_roots;
   weir_serving_t* serving;
   weir_mutex_t mu;
   weir_cond_t cond;
@@ -113,6 +115,19 @@ static weir_status_t* load_token(const weir_server_options_t* options, const cha
   return weir_rpc_token_load(options->token_file, out_token);
 }
 
+// Graphs read and write files, as TensorFlow's do: who may send them should be known.
+static void warn_if_open(const weir_server_options_t* options, const char* bound) {
+  weir_rpc_address_t address;
+  weir_status_t* status = weir_rpc_address_parse(bound, &address);
+  bool is_local = status || weir_rpc_address_is_local(&address);
+  weir_status_destroy(status);
+  if (is_local || options->token_file || options->is_tls_mutual || options->file_roots) return;
+  WEIR_LOG(ERROR,
+           "whoever reaches %s can run graphs here, and so read and write this user's files: see "
+           "token_file, tls_mutual and file_roots",
+           bound);
+}
+
 static weir_status_t* metrics_address(const weir_server_options_t* options, weir_strbuf_t* out) {
   if (options->metrics_port == 0) return NULL;
   put_host(options, out);
@@ -132,10 +147,13 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   weir_cluster_config_t config = {.job = NULL};
   weir_strbuf_t address = {0}, metrics = {0};
   char* token = NULL;
-  weir_status_t* status = read_config(options, &config);
+  weir_status_t* status = weir_roots_add(options->file_roots);
+  server->has_roots = !status && options->file_roots;
+  if (!status) status = read_config(options, &config);
   if (!status) status = bind_address(options, &config, &address);
   if (!status) status = metrics_address(options, &metrics);
   if (!status) status = load_token(options, address.data, &token);
+  if (!status) warn_if_open(options, address.data);
   if (!status) {
     weir_serving_params_t params = {.task = {.spec = config.spec,
                                              .job = config.job,
@@ -163,6 +181,7 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
 }
 
 static void server_free(weir_server_t* server) {
+  if (server->has_roots) weir_roots_remove();
   weir_cond_destroy(&server->cond);
   weir_mutex_destroy(&server->mu);
   weir_free(server);
