@@ -6,6 +6,7 @@
 #define WEIR_SERVER_H_
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "weir/status.h"
 
@@ -56,6 +57,12 @@ typedef struct weir_server_options_t {
   // its own sessions too, while there is such a server; another one with others is
   // FAILED_PRECONDITION.
   const char* file_roots;
+  // What clients may ask for; more is RESOURCE_EXHAUSTED. 0: the default.
+  uint64_t max_graph_size;    // bytes of a session's graph; 2 GiB
+  uint64_t max_message_size;  // bytes of a message, and so of a tensor that arrives; 4 GiB
+  int max_connections;        // 10,000
+  int max_steps;              // that run at a time; 10,000
+  int max_calls;              // that are not answered yet, of all connections; 100,000
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.

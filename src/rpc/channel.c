@@ -130,7 +130,8 @@ static weir_status_t* open_conn(weir_rpc_channel_t* channel, int take_fd, bool i
                                      .is_connecting = is_connecting,
                                      .tls = channel->tls,
                                      .server_name = channel->server_name,
-                                     .keepalive_ms = channel->keepalive_ms};
+                                     .keepalive_ms = channel->keepalive_ms,
+                                     .max_message_size = channel->max_message_size};
   weir_rpc_conn_t* conn = NULL;
   WEIR_TRY(weir_rpc_conn_create(&options, take_fd, &conn));
   snprintf(conn->peer, sizeof(conn->peer), "%.*s", (int)sizeof(conn->peer) - 1, channel->text);
@@ -260,6 +261,7 @@ weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
   channel->thread = weir_rpc_loop_pick_thread(loop);
   channel->server = options->server;
   channel->keepalive_ms = options->keepalive_ms;
+  channel->max_message_size = options->max_message_size;
   channel->connect_timeout_ns = or_default(options->connect_timeout_ms, 20000);
   channel->backoff_min_ns = or_default(options->backoff_min_ms, 20);
   channel->backoff_max_ns = or_default(options->backoff_max_ms, 5000);

@@ -23,6 +23,7 @@ struct weir_rpc_channel_t {
   char* authorization;          // header with the token; NULL: none
   char text[300];               // the address, for messages and :authority
   int keepalive_ms;
+  uint64_t max_message_size;
   int64_t connect_timeout_ns, backoff_min_ns, backoff_max_ns;
 
   // Confined to |thread|.

@@ -83,11 +83,11 @@ static int show_page(void* arg, const weir_http_request_t* request, weir_strbuf_
 // ---- life ----
 
 static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t* params) {
-  weir_rpc_method_t methods[METHOD_LIMIT] = {{NULL, NULL, false}};
+  weir_rpc_method_t methods[METHOD_LIMIT] = {{.path = NULL}};
   int count = 0;
   for (const weir_rpc_method_t* m = weir_master_methods; m->path; ++m) methods[count++] = *m;
   for (const weir_rpc_method_t* m = weir_worker_methods; m->path; ++m) methods[count++] = *m;
-  methods[count++] = (weir_rpc_method_t){WEIR_SHUTDOWN_PATH, handle_shutdown, true};
+  methods[count++] = (weir_rpc_method_t){WEIR_SHUTDOWN_PATH, handle_shutdown, .is_inline = true};
   const char* address = params->address;
   if (!address)
     address =
@@ -97,7 +97,11 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
                                        .token = serving->task->token,
                                        .pool = serving->task->pool,
                                        .self = serving->task,
-                                       .disconnected = peer_gone};
+                                       .disconnected = peer_gone,
+                                       .max_connections = params->max_connections,
+                                       .max_calls = params->max_calls,
+                                       .max_steps = params->max_steps,
+                                       .max_message_size = params->task.max_message_size};
   if (params->metrics_address) {
     WEIR_TRY(weir_metrics_create(methods, &serving->metrics));
     options.observer = weir_metrics_observe;

@@ -19,6 +19,8 @@ enum {
   CHANNEL_LIMIT = 1 << 16,  // clients may name any address in a cluster definition of their own
 };
 
+#define MAX_GRAPH_SIZE ((uint64_t)INT32_MAX)  // protobuf's own limit of a message
+
 static weir_status_t* copy_tls(const weir_rpc_tls_t* from, weir_rpc_tls_t* to) {
   *to = (weir_rpc_tls_t){
       .is_enabled = from->is_enabled,
@@ -45,6 +47,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   task->index = options->index;
   task->place = options->place;
   task->rates = options->rates;
+  task->max_message_size = options->max_message_size;
+  task->max_graph_size = options->max_graph_size ? options->max_graph_size : MAX_GRAPH_SIZE;
   weir_place_policy_t policy;
   WEIR_TRY(weir_place_policy_parse(options->place, &policy));
   task->spec = options->spec;
@@ -124,6 +128,14 @@ uint64_t weir_task_random(void) {
   return value ? value : 1;
 }
 
+weir_status_t* weir_task_check_graph(const weir_task_t* task, uint64_t size) {
+  if (size <= task->max_graph_size) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                     "a graph of %llu bytes is larger than the %llu that are taken here "
+                     "(--max-graph-size)",
+                     (unsigned long long)size, (unsigned long long)task->max_graph_size);
+}
+
 // ---- functions that may block ----
 
 typedef struct waiting_t {
@@ -186,8 +198,10 @@ weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
         WEIR_STATUS(RESOURCE_EXHAUSTED, "'%s': the server has channels to %d addresses already",
                     address, CHANNEL_LIMIT);
   } else if (!channel) {
-    weir_rpc_channel_options_t options = {
-        .address = address, .tls = task->tls, .token = task->token};
+    weir_rpc_channel_options_t options = {.address = address,
+                                          .tls = task->tls,
+                                          .token = task->token,
+                                          .max_message_size = task->max_message_size};
     status = weir_rpc_channel_create(task->loop, &options, &channel);
     if (!status) status = weir_map_put(&task->channels, key, channel);
   }
