@@ -92,7 +92,7 @@ static bool cut_name(char* path) {
   char* slash = strrchr(path, '/');
   const char* name = slash ? slash + 1 : path;
   if (*name == '\0' || strcmp(name, "..") == 0 || strcmp(name, ".") == 0) return false;
-  if (!slash) strcpy(path, ".");
+  if (!slash) memcpy(path, ".", 2);
   else slash[slash == path ? 1 : 0] = '\0';
   return true;
 }

@@ -154,8 +154,10 @@ static weir_status_t* check_token(const weir_rpc_call_t* call) {
   if (!token || strcmp(call->path, WEIR_RPC_HEALTH_PATH) == 0) return NULL;
   if (!weir_rpc_call_metadata(call, "authorization", &given))
     return WEIR_STATUS(UNAUTHENTICATED, "the call bears no token, which this server asks for");
-  if (weir_rpc_token_is_in(token, given)) return NULL;
-  return WEIR_STATUS(UNAUTHENTICATED, "the call bears another token than this server's");
+  if (!weir_rpc_token_is_in(token, given))
+    return WEIR_STATUS(UNAUTHENTICATED, "the call bears another token than this server's");
+  call->stream->conn->is_stranger = false;
+  return NULL;
 }
 
 static weir_status_t* check_headers(weir_rpc_call_t* call) {

@@ -116,7 +116,9 @@ typedef struct weir_rpc_server_options_t {
                         // channels only
   weir_rpc_tls_t tls;
   const char* token;  // not NULL: calls that do not bear it are UNAUTHENTICATED, health checking
-                      // apart. Borrowed until the server is destroyed
+                      // apart, and connections without one that does are closed in time.
+                      // Borrowed until the server is destroyed
+  int greeting_ms;    // so long clients have for their settings and the token; 0: 30 s
   weir_pool_t* pool;  // borrowed, for methods that are not inline; NULL: all on io threads
   void* self;         // given to every handler
   int keepalive_ms;   // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's

@@ -89,7 +89,9 @@ static void adopt_task(weir_rpc_task_t* task) {
                                      .keepalive_ms = server->keepalive_ms,
                                      .max_concurrent_streams = server->max_concurrent_calls,
                                      .max_message_size = server->max_message_size,
-                                     .is_surplus = adoption.is_surplus};
+                                     .is_surplus = adoption.is_surplus,
+                                     .is_stranger = server->token != NULL,
+                                     .greeting_ms = server->greeting_ms};
   weir_rpc_conn_t* conn = NULL;
   weir_status_t* status = weir_rpc_conn_create(&options, adoption.fd, &conn);
   if (status) {
@@ -262,6 +264,7 @@ weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
   server->token = options->token;
   server->pool = options->pool;
   server->keepalive_ms = options->keepalive_ms;
+  server->greeting_ms = options->greeting_ms;
   set_limits(server, options);
   server->observer = options->observer;
   server->observer_arg = options->observer_arg;

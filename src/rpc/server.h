@@ -27,6 +27,7 @@ struct weir_rpc_server_t {
   const char* token;            // that calls must bear; NULL: none
   weir_pool_t* pool;
   int keepalive_ms;
+  int greeting_ms;
   uint32_t max_concurrent_calls;
   int max_connections, max_calls, max_steps;
   uint64_t max_message_size;

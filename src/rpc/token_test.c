@@ -103,6 +103,45 @@ static void test_calls(void** state) {
   world_close(&world);
 }
 
+static bool is_left_alone(world_t* world) {
+  int64_t deadline_ns = from_now_ms(60000);
+  int connections = 1, calls = 0;
+  while (connections > 0 && weir_clock_ns() < deadline_ns)
+    weir_rpc_server_load(world->server, &connections, &calls);
+  return connections == 0;
+}
+
+// Who does not show the token loses the connection; who does keeps it.
+static void test_strangers(void** state) {
+  (void)state;
+  world_t world;
+  weir_rpc_channel_t *stranger = NULL, *friend = NULL;
+  world_open(&world, (weir_rpc_loop_options_t){0});
+  world_serve(&world, (weir_rpc_server_options_t){
+                          .address = "127.0.0.1:0", .token = TOKEN, .greeting_ms = 200});
+  const char* health = "/grpc.health.v1.Health/Check";
+  stranger = channel_to(world.loop, weir_rpc_server_address(world.server));
+  expect_call(stranger, "/weir.Test/Echo", "", NULL, WEIR_UNAUTHENTICATED, "bears no token");
+  assert_true(is_left_alone(&world));
+  expect_call(stranger, health, "", NULL, WEIR_OK, "\x08\x01");  // on a new one
+  assert_true(is_left_alone(&world));
+  weir_rpc_channel_options_t options = {.address = weir_rpc_server_address(world.server),
+                                        .token = TOKEN};
+  assert_null(weir_rpc_channel_create(world.loop, &options, &friend));
+  outcome_t held;
+  outcome_start(&held, friend, "/weir.Test/Hold", "", NULL, NULL);
+  assert_true(event_wait(&world.held, 1));
+  usleep(600000);
+  int connections = 0, calls = 0;
+  weir_rpc_server_load(world.server, &connections, &calls);
+  assert_int_equal(connections, 1);
+  weir_rpc_call_respond(world.calls[0], weir_rpc_message_create());
+  outcome_expect(&held, WEIR_OK, "");
+  weir_rpc_channel_destroy(friend);
+  weir_rpc_channel_destroy(stranger);
+  world_close(&world);
+}
+
 // Servers that ask for none do not look at one.
 static void test_needless(void** state) {
   (void)state;
@@ -115,6 +154,7 @@ static void test_needless(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_files), cmocka_unit_test(test_headers),
-                                     cmocka_unit_test(test_calls), cmocka_unit_test(test_needless)};
+                                     cmocka_unit_test(test_calls), cmocka_unit_test(test_strangers),
+                                     cmocka_unit_test(test_needless)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
