@@ -1,6 +1,7 @@
 """What clients may ask of a server: graphs, messages, connections, steps and calls have limits, each a flag. Who asks for more is told
 so by its name, and a second client is served all the while."""
 import contextlib
+import signal
 import socket
 import subprocess
 import threading
@@ -161,6 +162,27 @@ def test_steps():
     assert first.run(taken) == 1.0
     for session in (first, second):
         session.close()
+    task.stop()
+
+
+def test_slow_readers(tmp_path):
+    """Clients that stop in the midst of large answers hold those, and nobody else; when they are gone, nothing is left of them."""
+    with tf1.Graph().as_default() as graph:
+        tf1.identity(tf1.ones([50000000]), name='large')
+    (tmp_path / 'large.pb').write_bytes(graph.as_graph_def().SerializeToString())
+    command = [clusters.WEIR, 'run', tmp_path / 'large.pb', '--fetch=large:0']
+    answered = 'weir_rpc_calls_total{method="/tensorflow.MasterService/RunStep",code="OK"}'
+    task = clusters.Task('--port=0')
+    with contextlib.ExitStack() as stack:
+        for i in range(3):
+            reader = stack.enter_context(subprocess.Popen([*command, f'--target={task.target}'], stdout=subprocess.DEVNULL))
+            stack.callback(reader.kill)
+            clusters.wait_until(lambda n=i: int(task.metrics().get(answered, 0)) > n)
+            reader.send_signal(signal.SIGSTOP)
+        with Other(task):
+            time.sleep(0.5)
+    clusters.wait_until(lambda: int(task.metrics()['weir_rpc_connections']) == 0)
+    clusters.wait_until(lambda: int(task.metrics()['weir_tensor_memory_bytes']) < 1 << 20)
     task.stop()
 
 
