@@ -32,7 +32,8 @@ bool args_flag(args_t* args, const char* name) {
 bool args_tls(args_t* args, weir_session_options_t* options) {
   return args_option(args, "tls-ca", &options->tls_ca) ||
          args_option(args, "tls-cert", &options->tls_cert) ||
-         args_option(args, "tls-key", &options->tls_key);
+         args_option(args, "tls-key", &options->tls_key) ||
+         args_option(args, "token-file", &options->token_file);
 }
 
 // A GPU by its number, beside one CPU: "cuda:1" is the second, so there must be two, and "@" joins

@@ -288,6 +288,7 @@ const verb_t verb_bench = {
         "  --target=grpc://HOST:PORT   run the steps on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"
         "                    grpc+tls://HOST:PORT: whom to trust, own certificate and key (PEM)\n"
+        "  --token-file=FILE the secret that the server asks for\n"
         "  --trace=N         print the losses of the first N steps instead\n"
         "  --profile=FILE    write a Chrome trace of one step\n"
         "  --json            print one JSON object: step_ms, p90_ms, steps, loss, nodes, "

@@ -41,7 +41,7 @@ bool args_flag(args_t* args, const char* name);  // "--name" alone
 // Takes "--device" with "--tf32" and "--deterministic", "--devices", "--place", "--rates" or
 // "--amp" of a session.
 bool args_running(args_t* args, weir_session_options_t* options);
-// Takes "--tls-ca", "--tls-cert" or "--tls-key" of a session on a server.
+// Takes "--tls-ca", "--tls-cert", "--tls-key" or "--token-file" of a session on a server.
 bool args_tls(args_t* args, weir_session_options_t* options);
 const char* args_positional(args_t* args);  // NULL when it looks like an option
 // Prints "weir VERB: unknown option X" and a hint; returns EXIT_USAGE.

@@ -198,5 +198,6 @@ const verb_t verb_run = {
         "  --target=grpc://HOST:PORT   run it on a server\n"
         "  --tls-ca=FILE --tls-cert=FILE --tls-key=FILE\n"
         "                      grpc+tls://HOST:PORT: whom to trust, own certificate and key "
-        "(PEM)\n",
+        "(PEM)\n"
+        "  --token-file=FILE   the secret that the server asks for\n",
     .run = run_run};

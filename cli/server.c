@@ -1,6 +1,7 @@
 // server.c — weir server: one task of a cluster.
 #include "weir/server.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ const verb_t verb_server = {
     .summary = "serve as one task of a cluster (TensorFlow's gRPC protocol)",
     .help =
         "usage: weir server [OPTIONS]\n"
-        "       weir server --shut-down=ADDRESS [TLS OPTIONS]\n"
+        "       weir server --shut-down=ADDRESS [TLS OPTIONS] [--token-file=FILE]\n"
         "\n"
         "Serves until it is told to end. Which task of which cluster this process is, the first\n"
         "of these says:\n"
@@ -42,7 +43,18 @@ const verb_t verb_server = {
         "                    interface\n"
         "  --unix=PATH       a Unix socket instead of a port\n"
         "  --tls-cert=FILE --tls-key=FILE --tls-ca=FILE --tls-mutual\n"
-        "                    TLS, by PEM files; mutual: clients need a certificate, too\n"
+        "                    TLS, by PEM files, for the monitoring pages, too; mutual: clients\n"
+        "                    need a certificate\n"
+        "  --token-file=FILE a secret that clients and tasks must send with every call\n"
+        "  --file-roots=DIR[:DIR...]\n"
+        "                    the folders that graphs may read and write (default: all)\n"
+        "\n"
+        "What clients may ask for, of which more is RESOURCE_EXHAUSTED:\n"
+        "  --max-graph-size=BYTES    of a session's graph (2 GiB)\n"
+        "  --max-message-size=BYTES  of a message, and so of a tensor that arrives (4 GiB)\n"
+        "  --max-connections=N       (10000, or half of the files that the process may open)\n"
+        "  --max-steps=N             that run at a time (10000)\n"
+        "  --max-calls=N             that are not answered yet (100000)\n"
         "\n"
         "Running:\n"
         "  --devices=LIST    devices of this task: \"cpu:2,guard:1\" (cpu:1)\n"
@@ -83,17 +95,66 @@ static bool parse_int(const char* text, int max, int* out_value) {
   return true;
 }
 
+// Bytes, or as many KiB, MiB or GiB: "64M".
+static bool parse_size(const char* text, uint64_t* out_size) {
+  const char* units = "KMG";
+  char* end = NULL;
+  errno = 0;
+  unsigned long long size = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+  if (errno || size == 0) return false;
+  const char* unit = *end ? strchr(units, *end) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if ((*end && !unit) || (unit && end[1]) || size > UINT64_MAX >> shift) return false;
+  *out_size = (uint64_t)size << shift;
+  return true;
+}
+
+// Takes a flag of the limits; |out_is_good|: whether its value is.
+static bool parse_limit(args_t* args, weir_server_options_t* options, bool* out_is_good) {
+  const struct {
+    const char* name;
+    int* value;
+  } counts[] = {{"max-connections", &options->max_connections},
+                {"max-steps", &options->max_steps},
+                {"max-calls", &options->max_calls}};
+  const struct {
+    const char* name;
+    uint64_t* value;
+  } sizes[] = {{"max-graph-size", &options->max_graph_size},
+               {"max-message-size", &options->max_message_size}};
+  const char* value = NULL;
+  for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+    if (!args_option(args, counts[i].name, &value)) continue;
+    *out_is_good = parse_int(value, 1 << 30, counts[i].value) && *counts[i].value > 0;
+    return true;
+  }
+  for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+    if (!args_option(args, sizes[i].name, &value)) continue;
+    *out_is_good = parse_size(value, sizes[i].value);
+    return true;
+  }
+  return false;
+}
+
 static bool parse_text(args_t* args, flags_t* flags) {
   weir_server_options_t* options = &flags->options;
   const struct {
     const char* name;
     const char** value;
-  } texts[] = {{"cluster", &options->cluster},   {"job", &options->job},
-               {"jobs", &options->jobs},         {"bind", &options->bind},
-               {"unix", &options->unix_path},    {"tls-cert", &options->tls_cert},
-               {"tls-key", &options->tls_key},   {"tls-ca", &options->tls_ca},
-               {"shut-down", &flags->shut_down}, {"devices", &options->devices},
-               {"place", &options->place},       {"rates", &options->rates}};
+  } texts[] = {{"cluster", &options->cluster},
+               {"job", &options->job},
+               {"jobs", &options->jobs},
+               {"bind", &options->bind},
+               {"unix", &options->unix_path},
+               {"tls-cert", &options->tls_cert},
+               {"tls-key", &options->tls_key},
+               {"tls-ca", &options->tls_ca},
+               {"shut-down", &flags->shut_down},
+               {"devices", &options->devices},
+               {"place", &options->place},
+               {"rates", &options->rates},
+               {"token-file", &options->token_file},
+               {"file-roots", &options->file_roots}};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
     if (args_option(args, texts[i].name, texts[i].value)) return true;
   }
@@ -117,7 +178,9 @@ static int parse(int argc, char** argv, flags_t* flags) {
     const char* value = NULL;
     bool is_good = true;
     if (parse_switch(&args, options) || parse_text(&args, flags)) continue;
-    if (args_option(&args, "task", &value)) {
+    if (parse_limit(&args, options, &is_good)) {
+      if (is_good) continue;
+    } else if (args_option(&args, "task", &value)) {
       is_good = parse_int(value, 1 << 30, &options->task);
     } else if (args_option(&args, "port", &value)) {
       is_good = parse_int(value, 65535, &options->port);

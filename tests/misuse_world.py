@@ -107,7 +107,7 @@ ATTR_KINDS = {'int': (0, 'i'), 'float': (1, 'f'), 'bool': (2, 'b'), 'type': (3, 
 
 
 class SessionOptions(ctypes.Structure):
-    _fields_ = [('target', ctypes.c_char_p), ('filters', ctypes.c_char_p), ('threads', ctypes.c_int), ('rest', ctypes.c_uint64 * 12)]
+    _fields_ = [('target', ctypes.c_char_p), ('filters', ctypes.c_char_p), ('threads', ctypes.c_int), ('rest', ctypes.c_uint64 * 13)]
 
 
 class FitOptions(ctypes.Structure):

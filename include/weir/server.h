@@ -6,6 +6,7 @@
 #define WEIR_SERVER_H_
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "weir/status.h"
 
@@ -47,6 +48,21 @@ typedef struct weir_server_options_t {
   // By cost: a file with the rates of the tasks, as "weir place --print-rates --tasks=…" prints
   // them, read for every session; NULL: the master measures them.
   const char* rates;
+  // A file with a secret of one line, 16 letters or more, that this server, its clients and the
+  // other tasks of the cluster share: a call without it is UNAUTHENTICATED. NULL: none is asked
+  // for.
+  const char* token_file;
+  // Folders, separated by colons, that graphs may read and write: files elsewhere are
+  // PERMISSION_DENIED. NULL: every file that the process may. It holds for the whole process, for
+  // its own sessions too, while there is such a server; another one with others is
+  // FAILED_PRECONDITION.
+  const char* file_roots;
+  // What clients may ask for; more is RESOURCE_EXHAUSTED. 0: the default.
+  uint64_t max_graph_size;    // bytes of a session's graph; 2 GiB
+  uint64_t max_message_size;  // bytes of a message, and so of a tensor that arrives; 4 GiB
+  int max_connections;        // 10,000
+  int max_steps;              // that run at a time; 10,000
+  int max_calls;              // that are not answered yet, of all connections; 100,000
 } weir_server_options_t;
 
 // INVALID_ARGUMENT: options or environment make no cluster. UNAVAILABLE: cannot listen there.
@@ -74,7 +90,7 @@ WEIR_API void weir_server_stop(weir_server_t* server);  // makes weir_server_wai
 WEIR_API void weir_server_destroy(weir_server_t* server, int grace_ms);
 
 // Asks the server at |target| ("grpc://host:port", "host:port", "unix:/path") to end, and waits for
-// its answer. Of |options| only those about TLS count; NULL: plain text.
+// its answer. Of |options| only those about TLS and the token count; NULL: neither.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_server_shut_down(const char* target,
                                                             const weir_server_options_t* options);
 

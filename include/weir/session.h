@@ -47,6 +47,8 @@ typedef struct weir_session_options_t {
   const char* tls_ca;    // "grpc+tls://" only. PEM file of whom to trust; NULL: the system's
   const char* tls_cert;  // own certificate and its key, for servers that ask for one; NULL: none
   const char* tls_key;
+  // "grpc://" and "grpc+tls://": a file with the token that the server asks for; NULL: none.
+  const char* token_file;
 } weir_session_options_t;
 
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_create(weir_graph_t* graph,

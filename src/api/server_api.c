@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "cluster/config/config.h"
 #include "cluster/serve/serving.h"
+#include "file/roots.h"
 #include "rpc/address.h"
+#include "rpc/token.h"
 #include "weir/argument.h"
 #include "weir/server.h"
 
@@ -15,6 +17,7 @@
 
 struct weir_server_t {
   weir_live_t live;
+  bool has_roots;
   weir_serving_t* serving;
   weir_mutex_t mu;
   weir_cond_t cond;
@@ -92,15 +95,37 @@ static weir_status_t* bind_address(const weir_server_options_t* options,
   if (!options->unix_path && !address.is_unix && options->port && !is_base)
     weir_strbuf_printf(out, "%d", options->port);
   else if (!options->unix_path && !address.is_unix) weir_strbuf_puts(out, address.port);
-  bool is_local = address.is_unix || options->bind || options->unix_path ||
-                  !strncmp(address.host, "127.", 4) || !strcmp(address.host, "localhost") ||
-                  !strcmp(address.host, "::1");
+  bool is_local = options->bind || options->unix_path || weir_rpc_address_is_local(&address);
   if (!is_local)
     WEIR_LOG(WARNING,
              "%s: the cluster knows this task as %s, but it listens on the loopback interface "
              "only; bind it to 0.0.0.0 for other machines to reach it",
              config->source, given);
   return weir_strbuf_finish(out);
+}
+
+// What travels in plain text, whoever sees it may use.
+static weir_status_t* load_token(const weir_server_options_t* options, const char* bound,
+                                 char** out_token) {
+  weir_rpc_address_t address;
+  if (!options->token_file) return NULL;
+  WEIR_TRY(weir_rpc_address_parse(bound, &address));
+  if (!options->tls_cert && !weir_rpc_address_is_local(&address))
+    WEIR_LOG(ERROR, "the token is sent in plain text to and from %s: use TLS (tls_cert)", bound);
+  return weir_rpc_token_load(options->token_file, out_token);
+}
+
+// Graphs read and write files, as TensorFlow's do: who may send them should be known.
+static void warn_if_open(const weir_server_options_t* options, const char* bound) {
+  weir_rpc_address_t address;
+  weir_status_t* status = weir_rpc_address_parse(bound, &address);
+  bool is_local = status || weir_rpc_address_is_local(&address);
+  weir_status_destroy(status);
+  if (is_local || options->token_file || options->is_tls_mutual || options->file_roots) return;
+  WEIR_LOG(ERROR,
+           "whoever reaches %s can run graphs here, and so read and write this user's files: see "
+           "token_file, tls_mutual and file_roots",
+           bound);
 }
 
 static weir_status_t* metrics_address(const weir_server_options_t* options, weir_strbuf_t* out) {
@@ -121,9 +146,14 @@ static weir_rpc_tls_t tls_of(const weir_server_options_t* options, bool is_clien
 static weir_status_t* start(const weir_server_options_t* options, weir_server_t* server) {
   weir_cluster_config_t config = {.job = NULL};
   weir_strbuf_t address = {0}, metrics = {0};
-  weir_status_t* status = read_config(options, &config);
+  char* token = NULL;
+  weir_status_t* status = weir_roots_add(options->file_roots);
+  server->has_roots = !status && options->file_roots;
+  if (!status) status = read_config(options, &config);
   if (!status) status = bind_address(options, &config, &address);
   if (!status) status = metrics_address(options, &metrics);
+  if (!status) status = load_token(options, address.data, &token);
+  if (!status) warn_if_open(options, address.data);
   if (!status) {
     weir_serving_params_t params = {.task = {.spec = config.spec,
                                              .job = config.job,
@@ -132,10 +162,16 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
                                              .place = options->place,
                                              .rates = options->rates,
                                              .threads = options->threads,
-                                             .tls = tls_of(options, false)},
+                                             .tls = tls_of(options, false),
+                                             .token = token,
+                                             .max_message_size = options->max_message_size,
+                                             .max_graph_size = options->max_graph_size},
                                     .tls = tls_of(options, false),
                                     .address = address.data,
                                     .metrics_address = metrics.data,
+                                    .max_connections = options->max_connections,
+                                    .max_calls = options->max_calls,
+                                    .max_steps = options->max_steps,
                                     .chief_patience_s = options->exit_with_chief_s,
                                     .wish_fn = wish,
                                     .wish_arg = server};
@@ -145,10 +181,12 @@ static weir_status_t* start(const weir_server_options_t* options, weir_server_t*
   weir_cluster_config_free(&config);
   weir_strbuf_free(&address);
   weir_strbuf_free(&metrics);
+  weir_rpc_token_free(token);
   return status;
 }
 
 static void server_free(weir_server_t* server) {
+  if (server->has_roots) weir_roots_remove();
   weir_cond_destroy(&server->cond);
   weir_mutex_destroy(&server->mu);
   weir_free(server);
@@ -204,8 +242,12 @@ weir_status_t* weir_server_shut_down(const char* target, const weir_server_optio
   weir_rpc_channel_t* channel = NULL;
   weir_rpc_buffer_t* answer = NULL;
   weir_rpc_channel_options_t channel_options = {.address = target};
+  char* token = NULL;
   if (options) channel_options.tls = tls_of(options, true);
   weir_status_t* status = weir_rpc_loop_create(NULL, &loop);
+  if (!status && options && options->token_file)
+    status = weir_rpc_token_load(options->token_file, &token);
+  channel_options.token = token;
   if (!status) status = weir_rpc_channel_create(loop, &channel_options, &channel);
   if (!status) {
     weir_rpc_call_options_t call = {.deadline_ns = weir_clock_ns() +
@@ -214,6 +256,7 @@ weir_status_t* weir_server_shut_down(const char* target, const weir_server_optio
                                    &answer);
   }
   weir_rpc_buffer_release(answer);
+  weir_rpc_token_free(token);
   if (channel) weir_rpc_channel_destroy(channel);
   if (loop) weir_rpc_loop_destroy(loop);
   return status;

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "file/bundle.h"
+#include "file/roots.h"
 #include "file/table.h"
 #include "wire/wire.h"
 
@@ -119,6 +120,14 @@ done:
   return status;
 }
 
+// To be kept out is another matter than not to be there.
+static weir_status_t* check_roots(const char* path) {
+  const weir_fs_t* fs = NULL;
+  const char* local = NULL;
+  WEIR_TRY(weir_fs_find(path, &fs, &local));
+  return weir_roots_check(local, WEIR_ROOTS_OPEN);
+}
+
 static weir_status_t* merge_parts(merge_t* merge, const char* const* prefixes, size_t count,
                                   bool allow_missing) {
   weir_strbuf_t path = {0};
@@ -127,6 +136,7 @@ static weir_status_t* merge_parts(merge_t* merge, const char* const* prefixes, s
     path.size = 0;
     weir_bundle_append_index_path(prefixes[i], &path);
     status = weir_strbuf_finish(&path);
+    if (!status) status = check_roots(path.data);
     if (status) break;
     if (weir_fs_exists(path.data)) {
       status = merge_part(merge, prefixes[i], path.data);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "file/roots.h"
 #include "file/temporary.h"
 
 // The first row serves paths without a scheme.
@@ -392,10 +393,26 @@ static weir_status_t* glob_from(const globber_t* globber, const char* base, cons
   return status;
 }
 
+// Below the roots, what may not be looked at is not there, as elsewhere; but to ask for a folder
+// outside of them is an error.
+static weir_status_t* check_fixed_part(const char* local) {
+  weir_view_t fixed = weir_view(local, strcspn(local, "*?[\\"));
+  if (!weir_roots_are_set()) return NULL;
+  if (fixed.size < strlen(local))
+    while (fixed.size > 0 && fixed.data[fixed.size - 1] != '/') --fixed.size;
+  char* path = fixed.size ? weir_strndup(fixed.data, fixed.size) : weir_strdup(".");
+  if (!path) return weir_out_of_memory();
+  weir_status_t* status = weir_roots_check(path, WEIR_ROOTS_OPEN);
+  weir_free(path);
+  return status;
+}
+
 weir_status_t* weir_fs_glob(const char* pattern, weir_names_t* out_paths) {
   globber_t globber = {.scheme = pattern, .out = out_paths};
   const char* local = NULL;
   WEIR_TRY(weir_fs_find(pattern, &globber.fs, &local));
   globber.scheme_size = (int)(local - pattern);
-  return *local ? glob_from(&globber, "", local) : NULL;
+  if (!*local) return NULL;
+  WEIR_TRY(check_fixed_part(local));
+  return glob_from(&globber, "", local);
 }

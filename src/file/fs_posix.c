@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/interrupt.h"
 #include "file/fs.h"
+#include "file/roots.h"
 
 // Some systems refuse single transfers of 2 GiB and more.
 // And between two transfers a step may be cancelled.
@@ -105,6 +106,7 @@ static weir_status_t* posix_open_read(const weir_fs_t* fs, const char* path,
   posix_file_t* file = NULL;
   char* copy = NULL;
   weir_status_t* status = NULL;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   int fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a FIFO would wait for a writer
   if (fd < 0) return errno_status(errno, path);
   if (fstat(fd, &info) != 0) {
@@ -214,6 +216,7 @@ static const weir_writer_vtable_t kWriter = {
 static weir_status_t* posix_open_write(const weir_fs_t* fs, const char* path, bool append,
                                        weir_writer_t** out_writer) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   // A FIFO that nobody reads would wait for a reader: it is an error instead.
   int flags = O_WRONLY | O_CREAT | O_NONBLOCK | (append ? O_APPEND : O_TRUNC);
   int fd = open_file(path, flags);
@@ -241,6 +244,7 @@ static weir_status_t* posix_info(const weir_fs_t* fs, const char* path,
                                  weir_file_info_t* out_info) {
   (void)fs;
   struct stat info;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_LOOK));
   if (stat(path, &info) != 0) return errno_status(errno, path);
   *out_info = (weir_file_info_t){
       .size = (uint64_t)info.st_size,
@@ -251,26 +255,32 @@ static weir_status_t* posix_info(const weir_fs_t* fs, const char* path,
 
 static weir_status_t* posix_rename(const weir_fs_t* fs, const char* from, const char* to) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(from, WEIR_ROOTS_OPEN));
+  WEIR_TRY(weir_roots_check(to, WEIR_ROOTS_OPEN));
   return rename(from, to) == 0 ? NULL : errno_status(errno, from);
 }
 
 static weir_status_t* posix_remove(const weir_fs_t* fs, const char* path) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   return unlink(path) == 0 ? NULL : errno_status(errno, path);
 }
 
 static weir_status_t* posix_remove_directory(const weir_fs_t* fs, const char* path) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   return rmdir(path) == 0 ? NULL : errno_status(errno, path);
 }
 
 static weir_status_t* posix_make_directory(const weir_fs_t* fs, const char* path) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_LOOK));
   return mkdir(path, 0777) == 0 ? NULL : errno_status(errno, path);
 }
 
 static weir_status_t* posix_list(const weir_fs_t* fs, const char* path, weir_names_t* out_names) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   DIR* directory = opendir(path);
   if (!directory) return errno_status(errno, path);
   weir_status_t* status = NULL;
@@ -291,6 +301,7 @@ static weir_status_t* posix_list(const weir_fs_t* fs, const char* path, weir_nam
 // File systems that do not sync directories say EINVAL: nothing more can be done there.
 static weir_status_t* posix_sync_directory(const weir_fs_t* fs, const char* path) {
   (void)fs;
+  WEIR_TRY(weir_roots_check(path, WEIR_ROOTS_OPEN));
   int fd = open_file(path, O_RDONLY | O_DIRECTORY);
   if (fd < 0) return errno_status(errno, path);
   weir_status_t* status = NULL;

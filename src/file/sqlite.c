@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/library.h"
 #include "base/thread.h"
+#include "file/roots.h"
 
 // Of SQLite's interface, which promises that these stay as they are.
 typedef struct sqlite3_t sqlite3_t;
@@ -14,10 +15,16 @@ enum { kOk = 0, kRow = 100, kDone = 101 };
 enum { kReadWrite = 0x2, kCreate = 0x4, kPrivateCache = 0x40000 };
 enum { kStepsBetweenLooks = 10000 };  // of SQLite's machine, until it asks whether to stop
 
+// Judges an action of a query, by what it is about: 0 allows it.
+typedef int (*authorizer_fn_t)(void* arg, int action, const char* what, const char* value,
+                               const char* database, const char* trigger);
+
 typedef struct library_t {
   int (*open)(const char* path, sqlite3_t** db, int flags, const char* vfs);
   int (*close)(sqlite3_t* db);
   int (*extended_codes)(sqlite3_t* db, int on);
+  int (*limit)(sqlite3_t* db, int which, int value);
+  int (*authorize)(sqlite3_t* db, authorizer_fn_t fn, void* arg);
   void (*progress)(sqlite3_t* db, int steps, int (*fn)(void* arg), void* arg);
   const char* (*message)(sqlite3_t* db);
   const char* (*code_message)(int code);
@@ -54,6 +61,8 @@ static void load(void) {
       library && weir_library_find(library, "sqlite3_open_v2", &g_library.open) &&
       weir_library_find(library, "sqlite3_close_v2", &g_library.close) &&
       weir_library_find(library, "sqlite3_extended_result_codes", &g_library.extended_codes) &&
+      weir_library_find(library, "sqlite3_limit", &g_library.limit) &&
+      weir_library_find(library, "sqlite3_set_authorizer", &g_library.authorize) &&
       weir_library_find(library, "sqlite3_progress_handler", &g_library.progress) &&
       weir_library_find(library, "sqlite3_errmsg", &g_library.message) &&
       weir_library_find(library, "sqlite3_errstr", &g_library.code_message) &&
@@ -101,12 +110,34 @@ struct weir_sqlite_t {
   char* query;  // for messages
 };
 
+// Where graphs may use some folders only, a query must not reach files by itself.
+static int judge(void* arg, int action, const char* what, const char* value, const char* database,
+                 const char* trigger) {
+  enum { kDeny = 1, kPragma = 19, kAttach = 24 };
+  (void)arg, (void)value, (void)database, (void)trigger;
+  bool is_place = action == kPragma && what && strstr(what, "_directory");
+  return action == kAttach || is_place ? kDeny : kOk;
+}
+
+static void keep_in(sqlite3_t* db) {
+  enum { kAttachedLimit = 7 };
+  (void)g_library.limit(db, kAttachedLimit, 0);
+  (void)g_library.authorize(db, judge, NULL);
+}
+
+static weir_status_t* check_path(const char* path) {
+  if (weir_roots_are_set() && strncmp(path, "file:", 5) == 0)  // SQLite may take it for a URI
+    return WEIR_STATUS(PERMISSION_DENIED, "%s; is no path (--file-roots)", path);
+  return weir_roots_check(path, WEIR_ROOTS_OPEN);
+}
+
 weir_status_t* weir_sqlite_open(const char* path, weir_sqlite_t** out_db) {
   pthread_once(&g_once, load);
   if (!g_is_there)
     return WEIR_STATUS(
         UNIMPLEMENTED,
         "SQLite databases: the library libsqlite3.so.0 is not there or cannot be opened");
+  WEIR_TRY(check_path(path));
   weir_sqlite_t* self = weir_calloc(1, sizeof(*self));
   if (!self) return weir_out_of_memory();
   int code = g_library.open(path, &self->db, kReadWrite | kCreate | kPrivateCache, NULL);
@@ -116,6 +147,7 @@ weir_status_t* weir_sqlite_open(const char* path, weir_sqlite_t** out_db) {
                               path, g_library.code_message(code));
   }
   (void)g_library.extended_codes(self->db, 1);
+  if (weir_roots_are_set()) keep_in(self->db);
   *out_db = self;
   return NULL;
 }

@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "base/philox.h"
 #include "base/thread.h"
+#include "file/roots.h"
 
 #define MARK ".tempstate"
 #define MAX_AGE_US ((int64_t)24 * 3600 * 1000000)
@@ -28,7 +29,9 @@ static pthread_once_t host_once = PTHREAD_ONCE_INIT;
 static void find_host(void) {
   weir_strbuf_t boot = {0};
   struct stat space;
+  weir_roots_suspend();
   weir_status_t* status = weir_fs_read_all("/proc/sys/kernel/random/boot_id", &boot);
+  weir_roots_resume();
   if (!status && !boot.failed && stat("/proc/self/ns/pid", &space) == 0) {
     uint64_t parts[] = {(uint64_t)space.st_dev, (uint64_t)space.st_ino};
     host = weir_hash_bytes(parts, sizeof(parts), weir_hash_bytes(boot.data, boot.size, 0));

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/string.h"
 #include "file/fs.h"
+#include "file/roots.h"
 
 typedef struct event_t {
   weir_view_t name;
@@ -139,7 +140,9 @@ weir_status_t* weir_node_times_parse(weir_view_t json, weir_node_times_t** out_t
 
 weir_status_t* weir_node_times_load(const char* path, weir_node_times_t** out_times) {
   weir_strbuf_t text = {0};
+  weir_roots_suspend();  // the operator named it, not a graph
   weir_status_t* status = weir_fs_read_all(path, &text);
+  weir_roots_resume();
   if (!status) status = weir_node_times_parse(weir_strbuf_view(&text), out_times);
   weir_strbuf_free(&text);
   return status ? weir_status_prefix(status, "trace '%s': ", path) : NULL;

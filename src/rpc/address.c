@@ -62,6 +62,12 @@ weir_status_t* weir_rpc_address_parse(const char* text, weir_rpc_address_t* out_
   return NULL;
 }
 
+bool weir_rpc_address_is_local(const weir_rpc_address_t* address) {
+  const char* host = address->host;
+  return address->is_unix || strncmp(host, "127.", 4) == 0 || strcmp(host, "localhost") == 0 ||
+         strcmp(host, "::1") == 0;
+}
+
 static weir_status_t* lookup(const weir_rpc_address_t* address, int flags, bool* out_is_unknown,
                              struct addrinfo** out_list) {
   struct addrinfo hints = {

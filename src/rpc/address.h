@@ -25,6 +25,8 @@ typedef struct weir_rpc_target_t {
 // INVALID_ARGUMENT naming |text| when it is malformed.
 WEIR_MUST_USE weir_status_t* weir_rpc_address_parse(const char* text,
                                                     weir_rpc_address_t* out_address);
+// Whether other machines cannot reach it: a Unix socket, or a host of the loopback interface.
+bool weir_rpc_address_is_local(const weir_rpc_address_t* address);
 // Fills |out_targets|. Without |may_block| only numeric hosts and Unix paths are resolved and
 // others give a count of 0; with it the system's resolver is asked. UNAVAILABLE: unknown host.
 WEIR_MUST_USE weir_status_t* weir_rpc_address_resolve(

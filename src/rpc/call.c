@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "rpc/header.h"
 #include "rpc/server.h"
+#include "rpc/token.h"
 
 static void answer_task(weir_rpc_task_t* task);
 static void deadline_passed(weir_rpc_timer_t* timer);
@@ -38,10 +39,11 @@ static void call_free(weir_rpc_call_t* call) {
   weir_free(call->path);
   weir_cond_destroy(&call->cond);
   weir_mutex_destroy(&call->mu);
-  bool is_dispatched = call->is_dispatched;
+  bool is_dispatched = call->is_dispatched, is_step = is_dispatched && call->entry->is_step;
   weir_free(call);
   if (!is_dispatched) return;
   weir_mutex_lock(&server->mu);
+  if (is_step) --server->step_count;
   if (--server->call_count == 0) weir_cond_broadcast(&server->cond);
   weir_mutex_unlock(&server->mu);
 }
@@ -145,8 +147,22 @@ static void reject(weir_rpc_call_t* call, weir_status_t* take_status) {
   leave_stream(call);
 }
 
+// Probes of health bear no secrets and learn none.
+static weir_status_t* check_token(const weir_rpc_call_t* call) {
+  const char* token = call->server->token;
+  weir_view_t given;
+  if (!token || strcmp(call->path, WEIR_RPC_HEALTH_PATH) == 0) return NULL;
+  if (!weir_rpc_call_metadata(call, "authorization", &given))
+    return WEIR_STATUS(UNAUTHENTICATED, "the call bears no token, which this server asks for");
+  if (!weir_rpc_token_is_in(token, given))
+    return WEIR_STATUS(UNAUTHENTICATED, "the call bears another token than this server's");
+  call->stream->conn->is_stranger = false;
+  return NULL;
+}
+
 static weir_status_t* check_headers(weir_rpc_call_t* call) {
   if (!call->path || call->metadata.failed) return weir_out_of_memory();
+  WEIR_TRY(check_token(call));
   if (call->has_bad_timeout) return WEIR_STATUS(INTERNAL, "malformed grpc-timeout");
   call->entry = weir_map_find(&call->server->by_path, weir_view_of(call->path));
   if (!call->entry) return WEIR_STATUS(UNIMPLEMENTED, "unknown method '%s'", call->path);
@@ -154,6 +170,15 @@ static weir_status_t* check_headers(weir_rpc_call_t* call) {
       !weir_rpc_timer_set(call->thread, &call->timer, call->deadline_ns))
     return weir_out_of_memory();
   return NULL;
+}
+
+// Of a connection that is one too many.
+static void refuse_connection(weir_rpc_call_t* call) {
+  weir_rpc_conn_t* conn = call->stream->conn;
+  reject(call, WEIR_STATUS(RESOURCE_EXHAUSTED,
+                           "the server has %d connections, as many as it may (--max-connections)",
+                           call->server->max_connections));
+  weir_rpc_conn_end(conn);
 }
 
 void weir_rpc_call_headers_ended(weir_rpc_stream_t* stream) {
@@ -165,8 +190,33 @@ void weir_rpc_call_headers_ended(weir_rpc_stream_t* stream) {
     leave_stream(call);
     return;
   }
+  if (stream->conn->is_surplus) {
+    refuse_connection(call);
+    return;
+  }
   weir_status_t* status = check_headers(call);
   if (status) reject(call, status);
+}
+
+// Counts a call that is about to run, or says why it must not.
+static weir_status_t* admit(weir_rpc_server_t* server, bool is_step) {
+  weir_mutex_lock(&server->mu);
+  bool has_calls = server->call_count >= server->max_calls;
+  bool has_steps = is_step && server->step_count >= server->max_steps;
+  if (!has_calls && !has_steps) {
+    ++server->call_count;
+    server->step_count += is_step;
+  }
+  weir_mutex_unlock(&server->mu);
+  if (has_calls)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                       "the server has %d calls to answer, as many as it may (--max-calls)",
+                       server->max_calls);
+  if (has_steps)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                       "the server runs %d steps, as many as it may (--max-steps)",
+                       server->max_steps);
+  return NULL;
 }
 
 static void run_handler(void* arg) {
@@ -182,11 +232,13 @@ void weir_rpc_call_ended(weir_rpc_stream_t* stream) {
     reject(call, WEIR_STATUS(INTERNAL, "the request ended before its message was complete"));
     return;
   }
+  weir_status_t* status = admit(server, call->entry->is_step);
+  if (status) {
+    reject(call, status);
+    return;
+  }
   call->is_dispatched = true;
   if (server->observer) call->started_ns = weir_clock_ns();
-  weir_mutex_lock(&server->mu);
-  ++server->call_count;
-  weir_mutex_unlock(&server->mu);
   if (call->entry->is_inline || !server->pool) run_handler(call);
   else weir_pool_submit(server->pool, run_handler, call);
 }

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/philox.h"
 #include "rpc/server.h"
+#include "rpc/token.h"
 
 #define NS_OF_MS ((int64_t)1000000)
 
@@ -129,7 +130,8 @@ static weir_status_t* open_conn(weir_rpc_channel_t* channel, int take_fd, bool i
                                      .is_connecting = is_connecting,
                                      .tls = channel->tls,
                                      .server_name = channel->server_name,
-                                     .keepalive_ms = channel->keepalive_ms};
+                                     .keepalive_ms = channel->keepalive_ms,
+                                     .max_message_size = channel->max_message_size};
   weir_rpc_conn_t* conn = NULL;
   WEIR_TRY(weir_rpc_conn_create(&options, take_fd, &conn));
   snprintf(conn->peer, sizeof(conn->peer), "%.*s", (int)sizeof(conn->peer) - 1, channel->text);
@@ -259,6 +261,7 @@ weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
   channel->thread = weir_rpc_loop_pick_thread(loop);
   channel->server = options->server;
   channel->keepalive_ms = options->keepalive_ms;
+  channel->max_message_size = options->max_message_size;
   channel->connect_timeout_ns = or_default(options->connect_timeout_ms, 20000);
   channel->backoff_min_ns = or_default(options->backoff_min_ms, 20);
   channel->backoff_max_ns = or_default(options->backoff_max_ms, 5000);
@@ -270,6 +273,8 @@ weir_status_t* weir_rpc_channel_create(weir_rpc_loop_t* loop,
   set_names(channel, options->tls.server_name);
   if (options->tls.is_enabled || channel->address.is_tls)
     status = weir_rpc_tls_context_create(&options->tls, false, &channel->tls);
+  if (!status && options->token)
+    status = weir_rpc_token_header(options->token, &channel->authorization);
   if (status) goto done;
   *out_channel = channel;
   channel = NULL;
@@ -303,6 +308,7 @@ void weir_rpc_channel_destroy(weir_rpc_channel_t* channel) {
   while (channel->pending > 0) weir_cond_wait(&channel->cond, &channel->mu);
   weir_mutex_unlock(&channel->mu);
   weir_rpc_tls_context_destroy(channel->tls);
+  weir_rpc_token_free(channel->authorization);
   weir_status_destroy(channel->last_error);
   weir_cond_destroy(&channel->cond);
   weir_mutex_destroy(&channel->mu);

@@ -20,8 +20,10 @@ struct weir_rpc_channel_t {
   weir_rpc_server_t* server;    // in-process; NULL: |address|
   weir_rpc_tls_context_t* tls;  // NULL: plain
   char server_name[256];        // for TLS
+  char* authorization;          // header with the token; NULL: none
   char text[300];               // the address, for messages and :authority
   int keepalive_ms;
+  uint64_t max_message_size;
   int64_t connect_timeout_ns, backoff_min_ns, backoff_max_ns;
 
   // Confined to |thread|.

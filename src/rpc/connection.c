@@ -9,9 +9,10 @@
 #include "base/alloc.h"
 
 #define MAX_VECTORS 64
-#define READS_A_TURN 16                         // then other connections have their turn
-#define GREETING_NS ((int64_t)30 * 1000000000)  // a client has so long to say its settings
-#define MAX_DIRECT ((size_t)16 << 20)           // bytes read into a message at once
+#define READS_A_TURN 16                       // then other connections have their turn
+#define GREETING_MS 30000                     // a client has so long to say its settings
+#define SURPLUS_NS ((int64_t)5 * 1000000000)  // one that is to be refused has so long to ask
+#define MAX_DIRECT ((size_t)16 << 20)         // bytes read into a message at once
 
 typedef enum io_result_t { IO_OK, IO_BLOCKED, IO_END, IO_FAILED } io_result_t;
 
@@ -19,12 +20,15 @@ static void conn_ready(weir_rpc_watch_t* watch, uint32_t events);
 static void flush(weir_rpc_deferred_t* deferred);
 
 // ---- is the peer there? ----
-// A client must greet in time; a channel has a timer of its own for that. After it, a peer that is
-// silent for the keepalive time is asked to answer. Arms the timer for whatever is next.
+// A client must greet in time, and where a token is asked for show it in as much: strangers must
+// not keep the places of others. A channel has a timer of its own for that. After it, a peer that
+// is silent for the keepalive time is asked to answer. Arms the timer for whatever is next.
 static bool watch_peer(weir_rpc_conn_t* conn) {
   int64_t next = conn->last_read_ns + conn->keepalive_ns;
   if (conn->is_ping_sent) next += conn->keepalive_ns;
-  if (!conn->is_ready && conn->is_server) next = conn->opened_ns + GREETING_NS;
+  if (conn->is_surplus) next = conn->opened_ns + SURPLUS_NS;
+  else if (conn->is_server && (!conn->is_ready || conn->is_stranger))
+    next = conn->opened_ns + conn->greeting_ns;
   else if (!conn->is_ready || !conn->keepalive_ns) return true;
   return weir_rpc_timer_set(conn->thread, &conn->keepalive, next);
 }
@@ -32,7 +36,13 @@ static bool watch_peer(weir_rpc_conn_t* conn) {
 static void keepalive_fired(weir_rpc_timer_t* timer) {
   weir_rpc_conn_t* conn = (weir_rpc_conn_t*)((char*)timer - offsetof(weir_rpc_conn_t, keepalive));
   int64_t silence_ns = weir_clock_ns() - conn->last_read_ns;
-  if (!conn->is_ready || (conn->is_ping_sent && silence_ns >= 2 * conn->keepalive_ns)) {
+  if (conn->is_ready && conn->is_stranger) {
+    weir_rpc_conn_end(conn);
+    weir_rpc_conn_fault(conn, WEIR_STATUS(UNAVAILABLE, "%s has not shown the token", conn->peer));
+    return;
+  }
+  if (!conn->is_ready || conn->is_surplus ||
+      (conn->is_ping_sent && silence_ns >= 2 * conn->keepalive_ns)) {
     weir_rpc_conn_close(conn, WEIR_STATUS(UNAVAILABLE, "%s does not answer", conn->peer));
     return;
   }
@@ -93,6 +103,12 @@ weir_status_t* weir_rpc_conn_create(const weir_rpc_conn_options_t* options, int 
   conn->role = options->role;
   conn->owner = options->owner;
   conn->is_server = options->is_server;
+  conn->is_surplus = options->is_surplus;
+  conn->is_stranger = options->is_stranger;
+  conn->greeting_ns =
+      (options->greeting_ms ? options->greeting_ms : GREETING_MS) * (int64_t)1000000;
+  conn->max_message_size =
+      options->max_message_size ? options->max_message_size : WEIR_RPC_MAX_MESSAGE_SIZE;
   conn->state = options->tls ? WEIR_RPC_CONN_HANDSHAKE : WEIR_RPC_CONN_OPEN;
   if (options->is_connecting) {
     conn->state = WEIR_RPC_CONN_CONNECTING;

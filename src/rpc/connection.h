@@ -152,6 +152,10 @@ struct weir_rpc_conn_t {
   weir_rpc_conn_t* next;  // in the owner's list
   weir_rpc_conn_t* prev;
   bool is_server;
+  bool is_surplus;   // more than a server may have: it lasts until it is told so
+  bool is_stranger;  // to a server that asks for a token: no call has borne it
+  int64_t greeting_ns;
+  uint64_t max_message_size;
   weir_rpc_conn_state_t state;
   nghttp2_session* session;
   weir_rpc_tls_stream_t* tls;  // NULL: plain
@@ -184,6 +188,10 @@ typedef struct weir_rpc_conn_options_t {
   const char* server_name;      // for TLS clients
   int keepalive_ms;
   uint32_t max_concurrent_streams;  // servers
+  uint64_t max_message_size;        // of those that come; 0: what gRPC has room for
+  bool is_surplus;                  // servers
+  bool is_stranger;                 // servers: until it has shown who it is
+  int greeting_ms;                  // servers: how long it may take for that; 0: 30 s
 } weir_rpc_conn_options_t;
 
 // Takes |take_fd| in any case. Events start with the next turn of the thread.

@@ -86,6 +86,12 @@ static void budget_granted(weir_rpc_waiter_t* waiter) {
 
 static weir_status_t* reserve(weir_rpc_stream_t* stream, size_t size) {
   weir_rpc_receiver_t* receiver = &stream->receiver;
+  uint64_t most = stream->conn->max_message_size;
+  if (size > most)
+    return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                       "a message of %zu bytes is larger than the %llu bytes that are received "
+                       "here (--max-message-size)",
+                       size, (unsigned long long)most);
   // What fits into the window a stream has anyway needs no leave: small calls never wait.
   if (size + WEIR_RPC_PREFIX_SIZE <= WEIR_RPC_STREAM_WINDOW) return start_body(stream, size);
   receiver->waiter.granted = budget_granted;

@@ -201,7 +201,7 @@ static nghttp2_nv pair(const char* name, const char* value) {
                       .valuelen = strlen(value)};
 }
 
-#define OWN_HEADERS 8
+#define OWN_HEADERS 9
 
 static size_t fill_headers(const weir_rpc_request_t* request, nghttp2_nv* headers,
                            char timeout[WEIR_RPC_TIMEOUT_TEXT_SIZE]) {
@@ -217,6 +217,10 @@ static size_t fill_headers(const weir_rpc_request_t* request, nghttp2_nv* header
   if (request->deadline_ns != INT64_MAX) {
     weir_rpc_timeout_format(request->deadline_ns - weir_clock_ns(), timeout);
     headers[count++] = pair("grpc-timeout", timeout);
+  }
+  if (channel->authorization) {
+    headers[count] = pair("authorization", channel->authorization);
+    headers[count++].flags = NGHTTP2_NV_FLAG_NO_INDEX;  // no table of the connection keeps it
   }
   const char* at = request->metadata.data;
   for (size_t i = 0; i < request->metadata_count; ++i) {

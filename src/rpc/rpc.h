@@ -80,6 +80,7 @@ typedef struct weir_rpc_tls_t {
   const char* key_file;   // key of cert_file
   const char* ca_file;    // whom to trust. Clients: NULL means the system's. Servers: see is_mutual
   bool is_mutual;         // servers: refuse clients without a certificate signed by ca_file
+  bool is_http1;          // servers: of HTTP/1.1, not of HTTP/2; clients need not ask for it
   const char* server_name;  // clients: the name to expect; NULL: the host of the address
 } weir_rpc_tls_t;
 
@@ -92,6 +93,7 @@ typedef struct weir_rpc_method_t {
   const char* path;  // "/tensorflow.MasterService/RunStep"; NULL ends a table
   weir_rpc_handler_fn_t handler;
   bool is_inline;  // fast: run it on the io thread. Otherwise on options.pool, if there is one
+  bool is_step;    // counts against options.max_steps
 } weir_rpc_method_t;
 
 // A call that has ended, for statistics.
@@ -113,11 +115,20 @@ typedef struct weir_rpc_server_options_t {
                         // free one; host 0.0.0.0 or [::]: all interfaces. NULL: none, in-process
                         // channels only
   weir_rpc_tls_t tls;
+  const char* token;  // not NULL: calls that do not bear it are UNAUTHENTICATED, health checking
+                      // apart, and connections without one that does are closed in time.
+                      // Borrowed until the server is destroyed
+  int greeting_ms;    // so long clients have for their settings and the token; 0: 30 s
   weir_pool_t* pool;  // borrowed, for methods that are not inline; NULL: all on io threads
   void* self;         // given to every handler
   int keepalive_ms;   // HTTP/2 PING after so long without a frame, twice that closes; 0: off. TCP's
                       // own keepalive is always on
-  uint32_t max_concurrent_calls;    // of one connection; 0: 10,000
+  uint32_t max_concurrent_calls;  // of one connection; 0: 10,000
+  // Of all connections together; beyond, calls are RESOURCE_EXHAUSTED.
+  int max_connections;              // 0: 10,000, or half of the files that the process may open
+  int max_calls;                    // whose handler has not answered; 0: 100,000
+  int max_steps;                    // such calls of methods that are steps; 0: 10,000
+  uint64_t max_message_size;        // bytes of a request; 0: what gRPC has room for
   weir_rpc_observer_fn_t observer;  // optional
   void* observer_arg;
   weir_rpc_disconnect_fn_t disconnected;  // optional; called with |self|
@@ -170,6 +181,8 @@ typedef struct weir_rpc_channel_options_t {
   const char* address;  // as for servers; "grpc://" and "grpc+tls://" (enables TLS) may precede
   weir_rpc_server_t* server;  // not NULL: in-process, a socket pair to |server|; no address
   weir_rpc_tls_t tls;
+  const char* token;          // sent with every call; NULL: none
+  uint64_t max_message_size;  // bytes of an answer; 0: what gRPC has room for
   int keepalive_ms;        // as for servers. gRPC's own servers close on more than one in 5 minutes
   int connect_timeout_ms;  // of one attempt; 0: 20 s
   int backoff_min_ms;      // wait after the first failed attempt, growing by 1.6; 0: 20 ms

@@ -25,7 +25,7 @@ static void echo(void* self, weir_rpc_call_t* call) {
 }
 
 static void set_up(void) {
-  static const weir_rpc_method_t methods[] = {{"/a/b", echo, true}, {0}};
+  static const weir_rpc_method_t methods[] = {{"/a/b", echo, .is_inline = true}, {0}};
   weir_rpc_loop_options_t options = {.thread_count = 1, .memory_budget = 8 << 20};
   weir_rpc_server_options_t server_options = {0};
   weir_status_t* status = weir_rpc_loop_create(&options, &loop);

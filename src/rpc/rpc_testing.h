@@ -106,9 +106,13 @@ static inline void serve_describe(void* self, weir_rpc_call_t* call) {
 }
 
 static const weir_rpc_method_t test_methods[] = {
-    {"/weir.Test/Echo", serve_echo, true},         {"/weir.Test/PoolEcho", serve_echo, false},
-    {"/weir.Test/Hold", serve_hold, true},         {"/weir.Test/Fail", serve_fail, true},
-    {"/weir.Test/Describe", serve_describe, true}, {0}};
+    {"/weir.Test/Echo", serve_echo, .is_inline = true},
+    {"/weir.Test/PoolEcho", serve_echo, .is_inline = false},
+    {"/weir.Test/Hold", serve_hold, .is_inline = true},
+    {"/weir.Test/HoldStep", serve_hold, .is_inline = true, .is_step = true},
+    {"/weir.Test/Fail", serve_fail, .is_inline = true},
+    {"/weir.Test/Describe", serve_describe, .is_inline = true},
+    {0}};
 
 static inline void world_serve(world_t* world, weir_rpc_server_options_t options) {
   options.self = world;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -12,11 +13,30 @@
 
 #define ACCEPT_PAUSE_NS ((int64_t)100 * 1000000)
 
+enum {
+  MAX_CONNECTIONS = 10000,
+  MAX_SURPLUS = 64,  // connections that are told why they are refused; more are closed at once
+  MAX_CALLS = 100000,
+  MAX_STEPS = 10000,
+};
+
 // ---- connections ----
-static void count_conn(weir_rpc_server_t* server, int change) {
+// Counts one more. False: there are too many even to refuse it in words.
+static bool conn_came(weir_rpc_server_t* server, bool* out_is_surplus) {
   weir_mutex_lock(&server->mu);
-  server->conn_count += change;
-  if (server->conn_count == 0) weir_cond_broadcast(&server->cond);
+  bool is_surplus = server->conn_count - server->surplus_count >= server->max_connections;
+  bool has_room = !is_surplus || server->surplus_count < MAX_SURPLUS;
+  if (has_room) ++server->conn_count;
+  if (has_room && is_surplus) ++server->surplus_count;
+  weir_mutex_unlock(&server->mu);
+  *out_is_surplus = is_surplus;
+  return has_room;
+}
+
+static void conn_went(weir_rpc_server_t* server, bool is_surplus) {
+  weir_mutex_lock(&server->mu);
+  if (is_surplus) --server->surplus_count;
+  if (--server->conn_count == 0) weir_cond_broadcast(&server->cond);
   weir_mutex_unlock(&server->mu);
 }
 
@@ -29,7 +49,7 @@ static void conn_lost(weir_rpc_conn_t* conn, const weir_status_t* reason) {
   if (conn->prev) conn->prev->next = conn->next;
   else part->conns = conn->next;
   if (part->server->disconnected) part->server->disconnected(part->server->self, conn->number);
-  count_conn(part->server, -1);
+  conn_went(part->server, conn->is_surplus);
 }
 
 const weir_rpc_role_t weir_rpc_server_role = {
@@ -48,6 +68,7 @@ typedef struct adoption_t {
   weir_rpc_task_t task;
   weir_rpc_server_part_t* part;
   int fd;
+  bool is_surplus;
 } adoption_t;
 
 static void adopt_task(weir_rpc_task_t* task) {
@@ -57,7 +78,7 @@ static void adopt_task(weir_rpc_task_t* task) {
   weir_rpc_server_t* server = part->server;
   if (atomic_load(&server->is_stopping)) {
     close(adoption.fd);
-    count_conn(server, -1);
+    conn_went(server, adoption.is_surplus);
     return;
   }
   weir_rpc_conn_options_t options = {.thread = part->thread,
@@ -66,13 +87,17 @@ static void adopt_task(weir_rpc_task_t* task) {
                                      .is_server = true,
                                      .tls = server->tls,
                                      .keepalive_ms = server->keepalive_ms,
-                                     .max_concurrent_streams = server->max_concurrent_calls};
+                                     .max_concurrent_streams = server->max_concurrent_calls,
+                                     .max_message_size = server->max_message_size,
+                                     .is_surplus = adoption.is_surplus,
+                                     .is_stranger = server->token != NULL,
+                                     .greeting_ms = server->greeting_ms};
   weir_rpc_conn_t* conn = NULL;
   weir_status_t* status = weir_rpc_conn_create(&options, adoption.fd, &conn);
   if (status) {
     WEIR_LOG(ERROR, "cannot serve a connection: %s", weir_status_message(status));
     weir_status_destroy(status);
-    count_conn(server, -1);
+    conn_went(server, adoption.is_surplus);
     return;
   }
   conn->number = atomic_fetch_add(&server->last_conn, 1) + 1;
@@ -88,11 +113,15 @@ void weir_rpc_server_adopt(weir_rpc_server_t* server, int take_fd) {
     close(take_fd);
     return;
   }
+  if (!conn_came(server, &adoption->is_surplus)) {
+    weir_free(adoption);
+    close(take_fd);
+    return;
+  }
   unsigned turn = atomic_fetch_add(&server->next_part, 1);
   adoption->task.run = adopt_task;
   adoption->part = &server->parts[turn % (unsigned)server->part_count];
   adoption->fd = take_fd;
-  count_conn(server, 1);
   weir_rpc_post(adoption->part->thread, &adoption->task);
 }
 
@@ -189,6 +218,7 @@ static weir_status_t* add_method(weir_rpc_server_t* server, const weir_rpc_metho
   entry->handler = method->handler;
   entry->self = self;
   entry->is_inline = method->is_inline;
+  entry->is_step = method->is_step;
   return weir_map_put(&server->by_path, weir_view_of(entry->path), entry);
 }
 
@@ -199,8 +229,26 @@ static weir_status_t* add_methods(weir_rpc_server_t* server, const weir_rpc_meth
   server->entries = weir_calloc(count + 1, sizeof(*server->entries));
   if (!server->entries) return weir_out_of_memory();
   for (size_t i = 0; i < count; ++i) WEIR_TRY(add_method(server, &methods[i], self));
-  const weir_rpc_method_t health = {WEIR_RPC_HEALTH_PATH, weir_rpc_health_check, true};
+  const weir_rpc_method_t health = {WEIR_RPC_HEALTH_PATH, weir_rpc_health_check, .is_inline = true};
   return add_method(server, &health, server);
+}
+
+// ---- limits ----
+// Half of what the process may open: graphs need files, too.
+static int default_connections(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 2 > MAX_CONNECTIONS)
+    return MAX_CONNECTIONS;
+  return WEIR_MAX((int)(limit.rlim_cur / 2), 1);
+}
+
+static void set_limits(weir_rpc_server_t* server, const weir_rpc_server_options_t* options) {
+  server->max_concurrent_calls = options->max_concurrent_calls;
+  server->max_connections =
+      options->max_connections ? options->max_connections : default_connections();
+  server->max_calls = options->max_calls ? options->max_calls : MAX_CALLS;
+  server->max_steps = options->max_steps ? options->max_steps : MAX_STEPS;
+  server->max_message_size = options->max_message_size;
 }
 
 // ---- life ----
@@ -213,9 +261,11 @@ weir_status_t* weir_rpc_server_create(weir_rpc_loop_t* loop,
       weir_calloc(1, sizeof(*server) + (size_t)count * sizeof(server->parts[0]));
   if (!server) return weir_out_of_memory();
   server->loop = loop;
+  server->token = options->token;
   server->pool = options->pool;
   server->keepalive_ms = options->keepalive_ms;
-  server->max_concurrent_calls = options->max_concurrent_calls;
+  server->greeting_ms = options->greeting_ms;
+  set_limits(server, options);
   server->observer = options->observer;
   server->observer_arg = options->observer_arg;
   server->disconnected = options->disconnected;

@@ -10,6 +10,7 @@ typedef struct weir_rpc_entry_t {
   weir_rpc_handler_fn_t handler;
   void* self;
   bool is_inline;
+  bool is_step;
 } weir_rpc_entry_t;
 
 // A server's connections on one io thread; thread-confined to it.
@@ -23,9 +24,13 @@ struct weir_rpc_server_t {
   // Immutable after create.
   weir_rpc_loop_t* loop;
   weir_rpc_tls_context_t* tls;  // NULL: plain
+  const char* token;            // that calls must bear; NULL: none
   weir_pool_t* pool;
   int keepalive_ms;
+  int greeting_ms;
   uint32_t max_concurrent_calls;
+  int max_connections, max_calls, max_steps;
+  uint64_t max_message_size;
   weir_rpc_observer_fn_t observer;  // NULL: none
   void* observer_arg;
   weir_rpc_disconnect_fn_t disconnected;  // NULL: none
@@ -47,8 +52,10 @@ struct weir_rpc_server_t {
 
   weir_mutex_t mu;
   weir_cond_t cond;
-  int conn_count;  // guarded by mu
-  int call_count;  // guarded by mu: calls whose handler has not answered
+  int conn_count;     // guarded by mu
+  int surplus_count;  // guarded by mu: of them, those that are refused
+  int call_count;     // guarded by mu: calls whose handler has not answered
+  int step_count;     // guarded by mu: of them, steps
 
   int part_count;
   weir_rpc_server_part_t parts[];

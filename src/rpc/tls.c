@@ -13,15 +13,18 @@
 struct weir_rpc_tls_context_t {
   SSL_CTX* ssl;
   bool is_server;
+  bool is_http1;
 };
 
 struct weir_rpc_tls_stream_t {
   SSL* ssl;
+  bool is_http1;
   bool is_broken;  // a shutdown message must not follow a failure
   char error[256];
 };
 
 static const unsigned char alpn_h2[] = {2, 'h', '2'};
+static const unsigned char alpn_http1[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 // The first entry of OpenSSL's error queue of this thread, which is emptied.
 static void take_error(char* out_text, size_t size) {
@@ -37,13 +40,15 @@ static weir_status_t* tls_status(const char* what, const char* file) {
   return WEIR_STATUS(INVALID_ARGUMENT, "TLS: cannot use %s '%s': %s", what, file, text);
 }
 
-// Servers take h2 out of what the client offers and refuse clients that offer something else.
+// Servers take their protocol out of what the client offers and refuse clients that offer others.
 static int select_alpn(SSL* ssl, const unsigned char** out, unsigned char* out_size,
                        const unsigned char* in, unsigned in_size, void* arg) {
   (void)ssl;
-  (void)arg;
+  const weir_rpc_tls_context_t* context = arg;
+  const unsigned char* own = context->is_http1 ? alpn_http1 : alpn_h2;
+  unsigned own_size = context->is_http1 ? sizeof(alpn_http1) : sizeof(alpn_h2);
   unsigned char* selected = NULL;
-  if (SSL_select_next_proto(&selected, out_size, alpn_h2, sizeof(alpn_h2), in, in_size) !=
+  if (SSL_select_next_proto(&selected, out_size, own, own_size, in, in_size) !=
       OPENSSL_NPN_NEGOTIATED)
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   *out = selected;
@@ -76,7 +81,9 @@ static weir_status_t* load_trust(SSL_CTX* ssl, const weir_rpc_tls_t* options, bo
   return NULL;
 }
 
-static weir_status_t* configure(SSL_CTX* ssl, const weir_rpc_tls_t* options, bool is_server) {
+static weir_status_t* configure(weir_rpc_tls_context_t* context, const weir_rpc_tls_t* options) {
+  SSL_CTX* ssl = context->ssl;
+  bool is_server = context->is_server;
   SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
   SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   SSL_CTX_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -86,7 +93,7 @@ static weir_status_t* configure(SSL_CTX* ssl, const weir_rpc_tls_t* options, boo
   if (is_server) {
     static const unsigned char session_name[] = "weir";
     SSL_CTX_set_session_id_context(ssl, session_name, sizeof(session_name) - 1);
-    SSL_CTX_set_alpn_select_cb(ssl, select_alpn, NULL);
+    SSL_CTX_set_alpn_select_cb(ssl, select_alpn, context);
   } else if (SSL_CTX_set_alpn_protos(ssl, alpn_h2, sizeof(alpn_h2)) != 0) {
     return weir_out_of_memory();
   }
@@ -103,8 +110,9 @@ weir_status_t* weir_rpc_tls_context_create(const weir_rpc_tls_t* options, bool i
   if (!context) return weir_out_of_memory();
   weir_status_t* status = NULL;
   context->is_server = is_server;
+  context->is_http1 = options->is_http1;
   context->ssl = SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method());
-  status = context->ssl ? configure(context->ssl, options, is_server) : weir_out_of_memory();
+  status = context->ssl ? configure(context, options) : weir_out_of_memory();
   if (status) goto done;
   *out_context = context;
   context = NULL;
@@ -132,6 +140,7 @@ weir_status_t* weir_rpc_tls_stream_create(weir_rpc_tls_context_t* context, int f
                                           weir_rpc_tls_stream_t** out_stream) {
   weir_rpc_tls_stream_t* stream = weir_calloc(1, sizeof(*stream));
   if (!stream) return weir_out_of_memory();
+  stream->is_http1 = context->is_http1;
   stream->ssl = SSL_new(context->ssl);
   bool is_good = stream->ssl && SSL_set_fd(stream->ssl, fd) == 1;
   if (is_good && !context->is_server) is_good = expect_name(stream->ssl, server_name);
@@ -188,7 +197,7 @@ weir_rpc_tls_result_t weir_rpc_tls_handshake(weir_rpc_tls_stream_t* stream) {
   const unsigned char* protocol = NULL;
   unsigned size = 0;
   SSL_get0_alpn_selected(stream->ssl, &protocol, &size);
-  if (size != 2 || memcmp(protocol, "h2", 2) != 0) {
+  if (!stream->is_http1 && (size != 2 || memcmp(protocol, "h2", 2) != 0)) {
     snprintf(stream->error, sizeof(stream->error), "the peer did not agree on HTTP/2");
     return WEIR_RPC_TLS_FAILED;
   }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "file/fs.h"
+#include "file/roots.h"
 #include "runtime/rates.h"
 
 enum { MAX_TASKS = 64 };
@@ -133,7 +134,9 @@ weir_status_t* weir_rates_parse(weir_view_t text, const weir_runtime_t* runtime,
 weir_status_t* weir_rates_load(const char* path, const weir_runtime_t* runtime,
                                weir_rates_t* out_rates) {
   weir_strbuf_t text = {0};
+  weir_roots_suspend();  // the operator named it, not a graph
   weir_status_t* status = weir_fs_read_all(path, &text);
+  weir_roots_resume();
   if (!status) status = weir_rates_parse(weir_strbuf_view(&text), runtime, out_rates);
   weir_strbuf_free(&text);
   return status ? weir_status_prefix(status, "rates '%s': ", path) : NULL;
@@ -176,7 +179,9 @@ weir_status_t* weir_cluster_rates_load(const char* path, weir_arena_t* arena,
                                        weir_placement_t** out_devices, int* out_count) {
   weir_strbuf_t text = {0};
   weir_placement_t* devices = weir_arena_array(arena, MAX_TASKS, sizeof(*devices));
+  weir_roots_suspend();  // the operator named it, not a graph
   weir_status_t* status = devices ? weir_fs_read_all(path, &text) : weir_out_of_memory();
+  weir_roots_resume();
   if (!status) status = parse_cluster(weir_strbuf_view(&text), arena, devices, out_count);
   weir_strbuf_free(&text);
   *out_devices = devices;

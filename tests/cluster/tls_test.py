@@ -1,4 +1,8 @@
 """TLS: servers with certificates, the native client and servers among themselves."""
+import contextlib
+import http.client
+import socket
+import ssl
 import subprocess
 
 import pytest
@@ -165,3 +169,69 @@ def test_bench(files, tls_server):
                f'--target={secure(tls_server)}', *client_flags(files)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+# ---- the pages for monitoring ----
+
+def trust(files, authority='ours', name=None, protocols=()):
+    context = ssl.create_default_context(cafile=files / f'{authority}.pem')
+    if name:
+        context.load_cert_chain(files / f'{name}.pem', files / f'{name}.key')
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context
+
+
+def page(task, context, path='/healthz'):
+    connection = http.client.HTTPSConnection('127.0.0.1', task.metrics_port, timeout=30, context=context)
+    try:
+        connection.request('GET', path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_pages(files, tls_server):
+    for protocols in ((), ('http/1.1',), ('h2', 'http/1.1')):
+        assert page(tls_server, trust(files, protocols=protocols)) == (200, 'ok\n')
+    status, text = page(tls_server, trust(files), '/metrics')
+    assert status == 200 and 'weir_build_info' in text and text.endswith('\n')
+    assert page(tls_server, trust(files), '/nothing')[0] == 404
+
+
+def test_pages_of_strangers(files, tls_server):
+    with pytest.raises(ssl.SSLCertVerificationError):
+        page(tls_server, trust(files, 'theirs'))
+    with pytest.raises(ssl.SSLError):  # another protocol than the pages'
+        page(tls_server, trust(files, protocols=('h2',)))
+    with socket.create_connection(('127.0.0.1', tls_server.metrics_port), 30) as plain:
+        plain.sendall(b'GET /healthz HTTP/1.1\r\n\r\n')
+        with contextlib.suppress(ConnectionResetError):
+            assert b'ok' not in plain.recv(1000)
+    assert page(tls_server, trust(files)) == (200, 'ok\n')
+
+
+def test_pages_mutual(files, mutual_server):
+    assert page(mutual_server, trust(files, name='client')) == (200, 'ok\n')
+    for name in (None, 'stranger'):
+        with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+            page(mutual_server, trust(files, name=name))
+    assert page(mutual_server, trust(files, name='client'))[0] == 200
+
+
+def test_pages_beside_slow_readers(files, tls_server):
+    """Clients that stop in the midst of the handshake, of a request or of an answer do not keep others out."""
+    with contextlib.ExitStack() as stack:
+        for words in (b'', b'\x16\x03\x01', b'\x16\x03\x01\x02\x00\x01\x00\x01\xfc'):
+            for _ in range(4):
+                stack.enter_context(socket.create_connection(('127.0.0.1', tls_server.metrics_port), 30)).sendall(words)
+        for words in (b'', b'GET /met', b'GET /metrics HTTP/1.1\r\n\r\n'):
+            plain = stack.enter_context(socket.create_connection(('127.0.0.1', tls_server.metrics_port), 30))
+            stack.enter_context(trust(files).wrap_socket(plain, server_hostname='127.0.0.1')).sendall(words)
+        assert page(tls_server, trust(files), '/metrics')[0] == 200
+    for _ in range(50):  # who hangs up without waiting for the answer
+        plain = socket.create_connection(('127.0.0.1', tls_server.metrics_port), 30)
+        with trust(files).wrap_socket(plain, server_hostname='127.0.0.1') as connection:
+            connection.sendall(b'GET /metrics HTTP/1.1\r\n\r\n')
+    assert page(tls_server, trust(files)) == (200, 'ok\n')

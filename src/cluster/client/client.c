@@ -17,6 +17,8 @@
 #include "cluster/task/messages.h"
 #include "cluster/task/tensor_message.h"
 #include "pass/pass.h"
+#include "rpc/address.h"
+#include "rpc/token.h"
 #include "wire/wire.h"
 
 #define MASTER "/tensorflow.MasterService/"
@@ -497,10 +499,19 @@ static void client_destroy(weir_remote_session_t* self) {
 static const weir_remote_session_vtable_t client_vtable = {
     .destroy = client_destroy, .run = client_run, .cancel = client_cancel, .reset = client_reset};
 
+static weir_status_t* load_token(const char* target, bool is_tls, const char* file,
+                                 char** out_token) {
+  weir_rpc_address_t address;
+  WEIR_TRY(weir_rpc_address_parse(target, &address));
+  if (!is_tls && !weir_rpc_address_is_local(&address))
+    WEIR_LOG(ERROR, "the token is sent to %s in plain text: use TLS (grpc+tls://)", target);
+  return weir_rpc_token_load(file, out_token);
+}
+
 // TLS is for "grpc+tls://": files given for another target are a mistake that must not pass for
 // encryption.
 static weir_status_t* channel_options(const char* target, const weir_session_options_t* options,
-                                      weir_rpc_channel_options_t* out_channel) {
+                                      weir_rpc_channel_options_t* out_channel, char** out_token) {
   bool is_tls = weir_view_starts_with(weir_view_of(target), "grpc+tls://");
   bool has_files = options->tls_ca || options->tls_cert || options->tls_key;
   if (has_files && !is_tls)
@@ -509,7 +520,9 @@ static weir_status_t* channel_options(const char* target, const weir_session_opt
   if (options->tls_key && !options->tls_cert)
     return WEIR_STATUS(INVALID_ARGUMENT, "tls_key '%s' is given without tls_cert",
                        options->tls_key);
+  if (options->token_file) WEIR_TRY(load_token(target, is_tls, options->token_file, out_token));
   *out_channel = (weir_rpc_channel_options_t){.address = target,
+                                              .token = *out_token,
                                               .tls = {.is_enabled = is_tls,
                                                       .ca_file = options->tls_ca,
                                                       .cert_file = options->tls_cert,
@@ -529,7 +542,8 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   client->graph = weir_graph_ref(graph);
   client->options = *options;
   weir_rpc_channel_options_t channel;
-  weir_status_t* status = channel_options(target, options, &channel);
+  char* token = NULL;
+  weir_status_t* status = channel_options(target, options, &channel, &token);
   if (options->device_filters && !status) {
     client->device_filters = weir_strdup(options->device_filters);
     if (!client->device_filters) status = weir_out_of_memory();
@@ -538,6 +552,7 @@ weir_status_t* weir_client_create(weir_graph_t* graph, const char* target,
   if (!status) status = add_cancel(client);
   if (!status) status = weir_rpc_loop_create(NULL, &client->loop);
   if (!status) status = weir_rpc_channel_create(client->loop, &channel, &client->channel);
+  weir_rpc_token_free(token);
   if (status) client_destroy(&client->base);
   else *out_remote = &client->base;
   return status;

@@ -295,14 +295,14 @@ const weir_rpc_method_t weir_master_methods[] = {
     {MASTER(CreateSession), handle_create_session, .is_inline = false},
     {MASTER(ExtendSession), handle_extend_session, .is_inline = false},
     {MASTER(PartialRunSetup), weir_handle_partial_setup, .is_inline = false},
-    {MASTER(RunStep), weir_handle_run_step, .is_inline = true},
+    {MASTER(RunStep), weir_handle_run_step, .is_inline = true, .is_step = true},
     {MASTER(CloseSession), handle_close_session, .is_inline = false},
     {MASTER(ListDevices), handle_list_devices, .is_inline = true},
     {MASTER(Reset), handle_reset, .is_inline = false},
     {MASTER(MakeCallable), weir_handle_make_callable, .is_inline = false},
-    {MASTER(RunCallable), weir_handle_run_callable, .is_inline = true},
+    {MASTER(RunCallable), weir_handle_run_callable, .is_inline = true, .is_step = true},
     {MASTER(ReleaseCallable), weir_handle_release_callable, .is_inline = true},
-    {NULL, NULL, false}};
+    {.path = NULL}};
 
 weir_status_t* weir_master_create(weir_task_t* task, weir_master_t** out_master) {
   weir_master_t* master = weir_calloc(1, sizeof(*master));

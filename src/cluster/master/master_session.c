@@ -80,7 +80,9 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
   WEIR_TRY(weir_cancel_create(NULL, &session->cancel));
   WEIR_TRY(weir_graph_create(&session->graph));
   weir_import_params_t import = {.prefix = NULL};
+  WEIR_TRY(weir_task_check_graph(task, graph_def.size));
   WEIR_TRY(weir_graph_import(session->graph, graph_def, &import));
+  session->graph_size = graph_def.size;
   if (config->cluster_def.size)
     WEIR_TRY(weir_alias_find(config->target, task->job, task->index, config->cluster_def,
                              &session->alias));
@@ -214,8 +216,11 @@ weir_status_t* weir_master_session_extend(weir_master_session_t* session, weir_v
                          (long long)session->version, (long long)version);
   }
   weir_mutex_unlock(&session->mu);
+  uint64_t size = session->graph_size + graph_def.size;
+  if (!status) status = weir_task_check_graph(session->task, size);
   if (!status) status = weir_graph_import(session->graph, graph_def, &import);
   if (!status) {
+    session->graph_size = size;
     weir_mutex_lock(&session->mu);
     *out_version = ++session->version;
     weir_mutex_unlock(&session->mu);

@@ -36,6 +36,7 @@ typedef struct weir_master_session_t {
   weir_alias_t* alias;  // what the task is called here; NULL: as everywhere
   char handle[40];
   weir_graph_t* graph;
+  uint64_t graph_size;              // bytes it came in; guarded by the graph's mu
   weir_program_t* program;          // compiles and runs what happens in this process
   weir_resources_t* own_resources;  // isolated; NULL otherwise
   weir_peer_t* peers;               // peer i is task number i + 1 of |devices|; 0 is this process

@@ -7,6 +7,7 @@
 #include "cluster/serve/http.h"
 #include "cluster/serve/metrics.h"
 #include "cluster/worker/worker.h"
+#include "rpc/token.h"
 
 enum { METHOD_LIMIT = 64 };
 
@@ -50,8 +51,21 @@ static void peer_gone(void* self, uint64_t connection) {
 
 // ---- pages for monitoring ----
 
-static int show_page(void* arg, weir_view_t path, weir_strbuf_t* body, const char** out_type) {
+// Probes of health bear no secrets and learn none.
+static bool may_see(const weir_serving_t* serving, const weir_http_request_t* request) {
+  const char* token = serving->task->token;
+  return !token || weir_view_is(request->path, "/healthz") ||
+         weir_rpc_token_is_in(token, request->authorization);
+}
+
+static int show_page(void* arg, const weir_http_request_t* request, weir_strbuf_t* body,
+                     const char** out_type) {
   weir_serving_t* serving = arg;
+  weir_view_t path = request->path;
+  if (!may_see(serving, request)) {
+    weir_strbuf_puts(body, "this server asks for its token: 'Authorization: Bearer ...'\n");
+    return 401;
+  }
   if (weir_view_is(path, "/metrics")) {
     *out_type = WEIR_METRICS_CONTENT_TYPE;
     weir_metrics_write(serving->metrics, serving->task, serving->rpc, body);
@@ -69,20 +83,25 @@ static int show_page(void* arg, weir_view_t path, weir_strbuf_t* body, const cha
 // ---- life ----
 
 static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t* params) {
-  weir_rpc_method_t methods[METHOD_LIMIT] = {{NULL, NULL, false}};
+  weir_rpc_method_t methods[METHOD_LIMIT] = {{.path = NULL}};
   int count = 0;
   for (const weir_rpc_method_t* m = weir_master_methods; m->path; ++m) methods[count++] = *m;
   for (const weir_rpc_method_t* m = weir_worker_methods; m->path; ++m) methods[count++] = *m;
-  methods[count++] = (weir_rpc_method_t){WEIR_SHUTDOWN_PATH, handle_shutdown, true};
+  methods[count++] = (weir_rpc_method_t){WEIR_SHUTDOWN_PATH, handle_shutdown, .is_inline = true};
   const char* address = params->address;
   if (!address)
     address =
         weir_cluster_spec_find(&serving->task->spec, serving->task->job, serving->task->index);
   weir_rpc_server_options_t options = {.address = address,
                                        .tls = params->tls,
+                                       .token = serving->task->token,
                                        .pool = serving->task->pool,
                                        .self = serving->task,
-                                       .disconnected = peer_gone};
+                                       .disconnected = peer_gone,
+                                       .max_connections = params->max_connections,
+                                       .max_calls = params->max_calls,
+                                       .max_steps = params->max_steps,
+                                       .max_message_size = params->task.max_message_size};
   if (params->metrics_address) {
     WEIR_TRY(weir_metrics_create(methods, &serving->metrics));
     options.observer = weir_metrics_observe;
@@ -90,7 +109,9 @@ static weir_status_t* serve(weir_serving_t* serving, const weir_serving_params_t
   }
   WEIR_TRY(weir_rpc_server_create(serving->task->loop, &options, methods, &serving->rpc));
   if (!params->metrics_address) return NULL;
-  return weir_http_create(params->metrics_address, show_page, serving, &serving->http);
+  weir_http_options_t pages = {
+      .address = params->metrics_address, .tls = params->tls, .handler = show_page, .arg = serving};
+  return weir_http_create(&pages, &serving->http);
 }
 
 weir_status_t* weir_serving_start(weir_serving_params_t* params, weir_serving_t** out_serving) {

@@ -10,6 +10,7 @@
 #include "base/philox.h"
 #include "cluster/task/collectives.h"
 #include "pass/place.h"
+#include "rpc/token.h"
 
 enum {
   WAITING_THREADS = 17,
@@ -17,6 +18,8 @@ enum {
   EXTRA_THREADS = 256,      // for what else there is to do while long kernels hold the others
   CHANNEL_LIMIT = 1 << 16,  // clients may name any address in a cluster definition of their own
 };
+
+#define MAX_GRAPH_SIZE ((uint64_t)INT32_MAX)  // protobuf's own limit of a message
 
 static weir_status_t* copy_tls(const weir_rpc_tls_t* from, weir_rpc_tls_t* to) {
   *to = (weir_rpc_tls_t){
@@ -44,11 +47,15 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   task->index = options->index;
   task->place = options->place;
   task->rates = options->rates;
+  task->max_message_size = options->max_message_size;
+  task->max_graph_size = options->max_graph_size ? options->max_graph_size : MAX_GRAPH_SIZE;
   weir_place_policy_t policy;
   WEIR_TRY(weir_place_policy_parse(options->place, &policy));
   task->spec = options->spec;
   options->spec = (weir_cluster_spec_t){.job_count = 0};
   WEIR_TRY(copy_tls(&options->tls, &task->tls));
+  task->token = options->token ? weir_strdup(options->token) : NULL;
+  if (options->token && !task->token) return weir_out_of_memory();
   for (int i = 0; i < task->spec.job_count; ++i) {
     if (!strcmp(task->spec.jobs[i].name, options->job)) task->job = task->spec.jobs[i].name;
   }
@@ -106,6 +113,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_runtime_release(task->runtime);
   weir_cluster_spec_free(&task->spec);
   free_tls(&task->tls);
+  weir_rpc_token_free(task->token);
   weir_request_ids_free(&task->request_ids);
   weir_same_host_free(&task->same_host);
   weir_transfer_log_free(&task->transfers);
@@ -118,6 +126,14 @@ void weir_task_destroy(weir_task_t* task) {
 uint64_t weir_task_random(void) {
   uint64_t value = weir_random_entropy();
   return value ? value : 1;
+}
+
+weir_status_t* weir_task_check_graph(const weir_task_t* task, uint64_t size) {
+  if (size <= task->max_graph_size) return NULL;
+  return WEIR_STATUS(RESOURCE_EXHAUSTED,
+                     "a graph of %llu bytes is larger than the %llu that are taken here "
+                     "(--max-graph-size)",
+                     (unsigned long long)size, (unsigned long long)task->max_graph_size);
 }
 
 // ---- functions that may block ----
@@ -182,7 +198,10 @@ weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
         WEIR_STATUS(RESOURCE_EXHAUSTED, "'%s': the server has channels to %d addresses already",
                     address, CHANNEL_LIMIT);
   } else if (!channel) {
-    weir_rpc_channel_options_t options = {.address = address, .tls = task->tls};
+    weir_rpc_channel_options_t options = {.address = address,
+                                          .tls = task->tls,
+                                          .token = task->token,
+                                          .max_message_size = task->max_message_size};
     status = weir_rpc_channel_create(task->loop, &options, &channel);
     if (!status) status = weir_map_put(&task->channels, key, channel);
   }

@@ -29,7 +29,9 @@ typedef struct weir_task_t {
   weir_runtime_t* runtime;
   weir_rpc_loop_t* loop;
   weir_rpc_tls_t tls;         // towards peers; owns its strings
+  char* token;                // that calls from and to peers bear; NULL: none
   const char *place, *rates;  // weir_task_options_t's
+  uint64_t max_message_size, max_graph_size;
   weir_request_ids_t request_ids;
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
@@ -55,7 +57,10 @@ typedef struct weir_task_options_t {
   const char *place, *rates;
   int threads;  // of |pool|; 0: one a CPU
   int io_threads;
-  weir_rpc_tls_t tls;  // towards peers
+  weir_rpc_tls_t tls;         // towards peers
+  uint64_t max_message_size;  // bytes of what peers send; 0: what gRPC has room for
+  uint64_t max_graph_size;    // bytes of a session's graph; 0: 2 GiB, as protobuf has it
+  const char* token;          // that calls to this task, and to its peers, bear; copied; NULL: none
 } weir_task_options_t;
 
 WEIR_MUST_USE weir_status_t* weir_task_create(weir_task_options_t* options, weir_task_t** out_task);
@@ -76,6 +81,9 @@ WEIR_MUST_USE weir_status_t* weir_task_channel(weir_task_t* task, const weir_ali
 // The channel to an address that a client's own cluster definition gave.
 WEIR_MUST_USE weir_status_t* weir_task_channel_to(weir_task_t* task, const char* address,
                                                   weir_rpc_channel_t** out_channel);
+
+// RESOURCE_EXHAUSTED for a graph of |size| bytes that is too large.
+WEIR_MUST_USE weir_status_t* weir_task_check_graph(const weir_task_t* task, uint64_t size);
 
 // ---- steps (step.c) ----
 // The rendezvous of step |id|, made when it is new. Retained for the caller. It meets receives of

@@ -338,6 +338,7 @@ static void handle_register_graph(void* self, weir_rpc_call_t* call) {
       config = reader.bytes;
   }
   weir_status_t* status = weir_wire_check(&reader, "RegisterGraphRequest");
+  if (!status) status = weir_task_check_graph(worker->task, def.size);
   if (!status) status = find_session(worker, handle, is_made, &session);
   if (!status) status = graph_create(session, def, config, &graph);
   weir_message_builder_t builder = {.message = NULL};
@@ -453,7 +454,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(DeleteWorkerSession), handle_delete_session, .is_inline = false},
     {WORKER(RegisterGraph), handle_register_graph, .is_inline = false},
     {WORKER(DeregisterGraph), handle_deregister_graph, .is_inline = false},
-    {WORKER(RunGraph), weir_handle_run_graph, .is_inline = true},
+    {WORKER(RunGraph), weir_handle_run_graph, .is_inline = true, .is_step = true},
     {WORKER(CleanupGraph), weir_handle_cleanup_graph, .is_inline = true},
     {WORKER(CleanupAll), handle_cleanup_all, .is_inline = false},
     {WORKER(RecvTensor), weir_handle_recv_tensor, .is_inline = true},
@@ -461,7 +462,7 @@ const weir_rpc_method_t weir_worker_methods[] = {
     {WORKER(Tracing), handle_nothing, .is_inline = true},
     {WORKER(MarkRecvFinished), weir_handle_mark_recv_finished, .is_inline = true},
     {WEIR_JOIN_COLLECTIVE_PATH, weir_handle_join_collective, .is_inline = false},
-    {NULL, NULL, false}};
+    {.path = NULL}};
 
 weir_status_t* weir_worker_create(weir_task_t* task, weir_worker_t** out_worker) {
   weir_worker_t* worker = weir_calloc(1, sizeof(*worker));

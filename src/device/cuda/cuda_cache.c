@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "file/fs.h"
+#include "file/roots.h"
 
 static weir_status_t* find_directory(weir_strbuf_t* out) {
   const char* own = getenv("WEIR_CACHE_DIR");
@@ -50,7 +51,9 @@ static weir_view_t content_of(weir_view_t text) {
 bool weir_cuda_cache_load(const char* name, char** out_data, size_t* out_size) {
   weir_strbuf_t path = {0}, text = {0};
   weir_status_t* status = find_path(name, &path);
+  weir_roots_suspend();
   if (!status) status = weir_fs_read_all(path.data, &text);
+  weir_roots_resume();
   weir_view_t content = status ? weir_view(NULL, 0) : content_of(weir_view(text.data, text.size));
   char* data = content.size ? weir_malloc(content.size) : NULL;
   if (data) memcpy(data, content.data, content.size);
@@ -77,8 +80,10 @@ void weir_cuda_cache_store(const char* name, const void* data, size_t size) {
   weir_strbuf_t directory = {0}, path = {0};
   weir_status_t* status = find_directory(&directory);
   if (!status) status = find_path(name, &path);
+  weir_roots_suspend();
   if (!status) status = weir_fs_make_directories(directory.data);
   if (!status) status = write_to(path.data, data, size);
+  weir_roots_resume();
   if (status) WEIR_LOG(INFO, "what was found is not kept: %s", weir_status_message(status));
   weir_status_destroy(status);
   weir_strbuf_free(&path);

@@ -12,6 +12,7 @@
 #include "device/cuda/cuda_cache.h"
 #include "device/cuda/cuda_driver.h"
 #include "file/fs.h"
+#include "file/roots.h"
 
 // ---- NVRTC ----
 
@@ -46,7 +47,9 @@ static void open_builtins(const char* nvrtc) {
   weir_view_t folder = weir_path_parent(nvrtc);
   weir_strbuf_printf(&pattern, "%.*s/libnvrtc-builtins.so.*", WEIR_VIEW_ARG(folder));
   weir_status_t* status = weir_strbuf_finish(&pattern);
+  weir_roots_suspend();
   if (!status) status = weir_fs_glob(pattern.data, &paths);
+  weir_roots_resume();
   for (size_t i = 0; i < paths.count && !status; ++i)
     dlopen(paths.items[i], RTLD_NOW | RTLD_GLOBAL);
   weir_status_destroy(status);  // without it NVRTC says what it lacks

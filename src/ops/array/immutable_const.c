@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "file/fs.h"
+#include "file/roots.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -48,6 +49,7 @@ static weir_status_t* map_file(const char* path, void** out_data, size_t* out_si
   if (fs != &weir_fs_posix) {
     return WEIR_STATUS(UNIMPLEMENTED, "files of the file system of '%s' cannot be mapped", path);
   }
+  WEIR_TRY(weir_roots_check(local, WEIR_ROOTS_OPEN));
   WEIR_TRY(weir_fs_info(path, &info));
   *out_size = (size_t)info.size;
   const int file = open(local, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -1,6 +1,7 @@
 // print.c — Print, PrintV2: text on a stream as a step runs.
 #include <stdio.h>
 
+#include "file/roots.h"
 #include "op/grad_ctx.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
@@ -57,12 +58,12 @@ static weir_status_t* print_v2_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* print_to_file(weir_view_t path, const weir_strbuf_t* text) {
   char* name = weir_strndup(path.data, path.size);
   if (!name) return weir_out_of_memory();
-  FILE* file = fopen(name, "a");
-  weir_status_t* status = NULL;
+  weir_status_t* status = weir_roots_check(name, WEIR_ROOTS_OPEN);
+  FILE* file = status ? NULL : fopen(name, "a");
   if (file) {
     write_text(file, text);
     fclose(file);
-  } else {
+  } else if (!status) {
     status = WEIR_STATUS(UNKNOWN, "cannot open '%s' to print to it", name);
   }
   weir_free(name);
