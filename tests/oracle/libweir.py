@@ -38,7 +38,8 @@ class SessionOptions(ctypes.Structure):
                 ('disabled_passes', ctypes.c_char_p), ('devices', ctypes.c_char_p),
                 ('place', ctypes.c_char_p), ('rates', ctypes.c_char_p),
                 ('mixed_precision', ctypes.c_char_p), ('allow_soft_placement', ctypes.c_bool), ('isolate_state', ctypes.c_bool),
-                ('tls_ca', ctypes.c_char_p), ('tls_cert', ctypes.c_char_p), ('tls_key', ctypes.c_char_p)]
+                ('tls_ca', ctypes.c_char_p), ('tls_cert', ctypes.c_char_p), ('tls_key', ctypes.c_char_p),
+                ('token_file', ctypes.c_char_p)]
 
 
 class RunOptions(ctypes.Structure):
