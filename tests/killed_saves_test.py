@@ -21,7 +21,7 @@ from conftest import BUILD
 
 PROGRAM = BUILD / 'tests' / 'programs' / 'saving'
 ELEMENTS = 500_000  # two megabytes a variable: a save takes a while
-WAYS = ('background', 'foreground')
+WAYS = ('background', 'timed', 'foreground')
 
 
 def found(directory, elements=ELEMENTS):
@@ -66,8 +66,15 @@ def rounds(rng, directory, count, way):
 @pytest.mark.parametrize('way', WAYS)
 def test_killed_at_any_moment(tmp_path, way):
     rng = random.Random(7)
-    assert rounds(rng, tmp_path, 6, way) > 0
+    assert rounds(rng, tmp_path, 4, way) > 0
     assert not [p for p in tmp_path.glob('*.index') if not p.with_name(p.stem + '.data-00000-of-00001').exists()]
+
+
+@pytest.mark.parametrize('way, words', [('background', 'and steps wait: that of step 1 is'), ('timed', 'and is put off: that of step 1 is')])
+def test_saves_that_take_longer_than_the_interval(tmp_path, way, words):
+    done = subprocess.run([PROGRAM, 'train', tmp_path, str(ELEMENTS), '30', way], check=True, capture_output=True, text=True)
+    assert f'a checkpoint is due, {words} still being written\n' in done.stderr
+    assert found(tmp_path)['step'] == 30  # the end is always saved
 
 
 # ---- what was damaged otherwise ----

@@ -3,7 +3,7 @@
 // Each step adds one to every element of |a| and |b| and to the global step: a checkpoint of which
 // these are not all equal is of no step.
 //
-//   saving train DIRECTORY ELEMENTS STEPS [foreground]
+//   saving train DIRECTORY ELEMENTS STEPS background|foreground|timed
 //   saving check DIRECTORY ELEMENTS        prints the step that would be gone on from
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,11 +67,14 @@ static weir_status_t* tell(void* arg, const weir_fit_state_t* state, bool* stop)
   return NULL;
 }
 
-static int train(const char* directory, int elements, int steps, bool in_foreground) {
+// |way|: steps wait for saves (foreground) or not; timed: nor do saves come after every step.
+static int train(const char* directory, int elements, int steps, const char* way) {
+  const bool is_timed = !strcmp(way, "timed");
   model_t m = build(elements);
   check(weir_fit(m.session, m.step, m.loss, NULL, .init = m.init, .max_steps = steps,
-                 .saver = m.saver, .directory = directory, .save_every = 1, .on_step = tell,
-                 .log_every = 1 << 30, .save_in_foreground = in_foreground));
+                 .saver = m.saver, .directory = directory, .save_every = !is_timed,
+                 .save_every_seconds = is_timed ? 1e-9 : 0, .on_step = tell, .log_every = 1 << 30,
+                 .save_in_foreground = !strcmp(way, "foreground")));
   close_model(m);
   return 0;
 }
@@ -118,10 +121,10 @@ static int look(const char* directory, int elements) {
 
 int main(int argc, char** argv) {
   const char* verb = argc > 3 ? argv[1] : "";
-  const bool in_foreground = argc > 5 && !strcmp(argv[5], "foreground");
-  if (!strcmp(verb, "train") && argc > 4)
-    return train(argv[2], atoi(argv[3]), atoi(argv[4]), in_foreground);
+  if (!strcmp(verb, "train") && argc > 5)
+    return train(argv[2], atoi(argv[3]), atoi(argv[4]), argv[5]);
   if (!strcmp(verb, "check")) return look(argv[2], atoi(argv[3]));
-  return fputs("usage: saving train DIRECTORY ELEMENTS STEPS | check DIRECTORY ELEMENTS\n", stderr),
+  return fputs("usage: saving train DIRECTORY ELEMENTS STEPS WAY | check DIRECTORY ELEMENTS\n",
+               stderr),
          2;
 }
