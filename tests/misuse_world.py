@@ -33,6 +33,8 @@ OPTIONAL = {
     ('weir_session_create', 'options'), ('weir_session_run_with', 'options'), ('weir_session_run_with', 'out_metadata'),
     ('weir_session_run_with', 'out_metadata_size'), ('weir_gradients', 'grad_ys'), ('weir_gradients_sparse', 'grad_ys'),
     ('weir_graph_import_text', 'prefix'), ('weir_graph_import_def', 'prefix'), ('weir_saver_save', 'out_path'),
+    ('weir_saver_save_with', 'out_path'), ('weir_saver_save_with', 'options'), ('weir_saver_resume', 'out_path'), ('weir_saver_resume', 'out_refused'),
+    ('weir_saver_keeps_best', 'out_higher_is_better'), ('weir_best_checkpoint', 'out_metric'),
     ('weir_fit_with', 'out_result'), ('weir_group', 'name'), ('weir_callable_run', 'feeds'), ('weir_tensor_create_strings', 'sizes'),
     ('weir_tensor_string', 'out_size'), ('weir_dtype_from_name', 'size'), ('weir_session_describe_step', 'options'),
 }
@@ -119,7 +121,8 @@ class FitOptions(ctypes.Structure):
                 ('min_delta', ctypes.c_float), ('higher_is_better', ctypes.c_bool), ('on_step', ctypes.c_void_p),
                 ('coordinator', ctypes.c_void_p), ('uninitialized', Edge), ('is_worker', ctypes.c_bool), ('lost_seconds', ctypes.c_double),
                 ('global_step', Edge), ('step_seconds', ctypes.c_double), ('is_quiet', ctypes.c_bool), ('item_name', ctypes.c_char_p),
-                ('log_every', ctypes.c_int), ('no_signals', ctypes.c_bool), ('grace_seconds', ctypes.c_double)]
+                ('log_every', ctypes.c_int), ('no_signals', ctypes.c_bool), ('grace_seconds', ctypes.c_double),
+                ('save_in_foreground', ctypes.c_bool)]
 
 
 STRUCTS = {'session': SessionOptions, 'fit': FitOptions}

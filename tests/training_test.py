@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '3')
 os.environ.setdefault('CUDA_VISIBLE_DEVICES', '')
@@ -76,6 +77,22 @@ def test_tensorflow_restores(tmp_path, verb):
         v1.train.Saver(made).restore(session, latest)
         for name, value in VALUES.items():
             assert same_bits(session.run(made[name]), value), name
+
+
+def test_tensorflow_reads_what_keeps_the_best(tmp_path):
+    before = time.time()
+    program('best', tmp_path)
+    state = tf.train.get_checkpoint_state(str(tmp_path))
+    assert tf.train.latest_checkpoint(str(tmp_path)) == state.model_checkpoint_path == f'{tmp_path}/model.ckpt-5'
+    assert list(state.all_model_checkpoint_paths) == [f'{tmp_path}/model.ckpt-{i}' for i in (2, 3, 5)]
+    assert len(state.all_model_checkpoint_timestamps) == 3
+    assert before - 1 <= state.last_preserved_timestamp <= min(state.all_model_checkpoint_timestamps)  # from when hours are counted
+    assert sorted(p.name for p in tmp_path.glob('*.index')) == [f'model.ckpt-{i}.index' for i in (2, 3, 5)]
+    head, *lines = (tmp_path / 'checkpoint_best').read_text().splitlines()
+    assert head == 'best 2 highest' and [(float(m), n) for m, n in map(str.split, lines)] == [(0.9, 'model.ckpt-2'), (0.7, 'model.ckpt-3')]
+    reader = tf.train.load_checkpoint(f'{tmp_path}/model.ckpt-2')
+    for name, value in VALUES.items():
+        assert same_bits(reader.get_tensor(name), value), name
 
 
 @pytest.mark.parametrize('sharded', [False, True])

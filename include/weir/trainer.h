@@ -69,13 +69,15 @@ typedef struct weir_fit_options_t {
 
   // Files. NULL: none are written.
   const char* directory;
-  weir_events_t* events;      // NULL: a file of its own in |directory|
-  weir_edge_t summaries;      // fetched every |summary_every| steps; no node: only the loss
-  int summary_every;          // 0: 100; the loss is written at every step
-  weir_saver_t* saver;        // saves "<directory>/model.ckpt-<step>"; NULL: no checkpoints
+  weir_events_t* events;  // NULL: a file of its own in |directory|
+  weir_edge_t summaries;  // fetched every |summary_every| steps; no node: only the loss
+  int summary_every;      // 0: 100; the loss is written at every step
+  // Saves "<directory>/model.ckpt-<step>"; NULL: no checkpoints. One that keeps the best is given
+  // the metric of |evaluate| where the step was evaluated, and saves steps that are among the best.
+  weir_saver_t* saver;
   int save_every;             // steps; 0: by time
   double save_every_seconds;  // 0: 600, unless |save_every| is given. The end is always saved
-  bool no_resume;             // do not go on from the directory's latest checkpoint
+  bool no_resume;             // do not go on from the newest checkpoint (weir_saver_resume)
 
   // Early stopping.
   weir_status_t* (*evaluate)(void* arg, const weir_fit_state_t* state, float* out_metric);
@@ -112,6 +114,12 @@ typedef struct weir_fit_options_t {
   // How long a step may go on after a signal before it is cancelled; 0: 5, negative: for ever.
   // Calls of |feed|, |evaluate| and |on_step| are waited for.
   double grace_seconds;
+
+  // Checkpoints are written on a thread while steps go on (weir_save_options_t.in_background),
+  // which takes as much memory again as the variables do. When one is due before the last is
+  // written, steps wait for that where the step's number or metric asks for it; by time it is put
+  // off. This way steps wait for every save, as they always do for a session with a |target|.
+  bool save_in_foreground;
 } weir_fit_options_t;
 
 // Runs |step| and fetches |loss|, a float scalar, again and again. INVALID_ARGUMENT when either is

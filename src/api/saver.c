@@ -1,13 +1,14 @@
-// saver.c — Savers: running the nodes, and which checkpoints of a training run stay.
+// saver.c — Savers: running the nodes, and looking at checkpoints.
 #include "api/saver.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
-#include "base/thread.h"
+#include "base/log.h"
 #include "file/bundle.h"
+#include "session/session.h"
 
 enum { DEFAULT_KEPT = 5 };
-
-static double wall_seconds(void) { return (double)weir_wall_clock_us() / 1e6; }
 
 weir_saver_t* weir_saver_create_with(weir_scope_t* scope, const weir_saver_options_t* options) {
   options = options ? options : &(const weir_saver_options_t){0};
@@ -19,8 +20,11 @@ weir_saver_t* weir_saver_create_with(weir_scope_t* scope, const weir_saver_optio
     return NULL;
   }
   saver->max_to_keep = options->max_to_keep ? options->max_to_keep : DEFAULT_KEPT;
+  saver->keep_best = options->keep_best;
+  saver->higher_is_better = options->higher_is_better;
   saver->keep_every_seconds = options->keep_every_n_hours * 3600;
-  saver->next_keep = wall_seconds() + saver->keep_every_seconds;
+  if (saver->keep_every_seconds > 0) saver->last_preserved = weir_saver_now();
+  saver->next_keep = saver->last_preserved + saver->keep_every_seconds;
   weir_saver_build(saver, scope, options);
   if (!weir_scope_status(scope)) return saver;
   weir_saver_destroy(saver);
@@ -29,195 +33,142 @@ weir_saver_t* weir_saver_create_with(weir_scope_t* scope, const weir_saver_optio
 
 void weir_saver_destroy(weir_saver_t* saver) {
   if (!saver) return;
+  weir_status_t* status = weir_saver_wait(saver);
+  if (status) WEIR_LOG(ERROR, "a checkpoint was not saved: %s", weir_status_message(status));
+  weir_status_destroy(status);
   for (size_t i = 0; i < saver->kept_count; ++i) weir_free(saver->kept[i].prefix);
   weir_free(saver->kept);
+  weir_free(saver->values);
   weir_free(saver);
 }
 
-// ---- which stay ----
+// ---- saving ----
 
-static const char* base_name(const char* path) {
-  const char* slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-
-static char* directory_of(const char* prefix) {
-  weir_view_t parent = weir_path_parent(prefix);
-  return parent.size ? weir_strndup(parent.data, parent.size) : weir_strdup(".");
-}
-
-// Removes the files of a checkpoint. Missing ones are no error: somebody may have tidied up.
-static weir_status_t* remove_checkpoint(const char* prefix) {
-  const char* base = base_name(prefix);
-  char* directory = directory_of(prefix);
-  weir_names_t names = {0};
-  weir_strbuf_t path = {0};
-  weir_status_t* status = directory ? weir_fs_list(directory, &names) : weir_out_of_memory();
-  size_t size = strlen(base);
-  for (size_t i = 0; i < names.count && !status; ++i) {
-    const char* name = names.items[i];
-    if (strncmp(name, base, size) != 0) continue;
-    bool is_part = strncmp(name + size, ".data-", 6) == 0 || strcmp(name + size, ".index") == 0 ||
-                   strcmp(name + size, ".meta") == 0;
-    if (!is_part) continue;
-    path.size = 0;
-    weir_strbuf_printf(&path, "%s/%s", directory, name);
-    status = weir_strbuf_finish(&path);
-    if (!status) status = weir_fs_remove(path.data);
-    if (weir_status_code(status) == WEIR_NOT_FOUND) {
-      weir_status_destroy(status);
-      status = NULL;
-    }
-  }
-  weir_names_free(&names);
-  weir_strbuf_free(&path);
-  weir_free(directory);
-  return status;
-}
-
-static void drop_kept(weir_saver_t* saver, size_t index) {
-  weir_free(saver->kept[index].prefix);
-  --saver->kept_count;
-  memmove(&saver->kept[index], &saver->kept[index + 1],
-          sizeof(*saver->kept) * (saver->kept_count - index));
-}
-
-// Adds a checkpoint as the newest; one of the same name is no longer among the older.
-static weir_status_t* add_kept(weir_saver_t* saver, const char* prefix, double time) {
-  for (size_t i = 0; i < saver->kept_count; ++i) {
-    if (strcmp(saver->kept[i].prefix, prefix) != 0) continue;
-    drop_kept(saver, i);
-    break;
-  }
-  char* copy = weir_strdup(prefix);
-  if (!copy || !WEIR_GROW(saver->kept, saver->kept_capacity, saver->kept_count + 1)) {
-    weir_free(copy);
-    return weir_out_of_memory();
-  }
-  saver->kept[saver->kept_count++] = (weir_kept_t){.prefix = copy, .time = time};
-  return NULL;
-}
-
-static size_t excess(const weir_saver_t* saver) {
-  if (saver->max_to_keep < 0 || saver->kept_count <= (size_t)saver->max_to_keep) return 0;
-  return saver->kept_count - (size_t)saver->max_to_keep;
-}
-
-static weir_status_t* drop_old(weir_saver_t* saver) {
-  weir_status_t* status = NULL;
-  while (!status && excess(saver) > 0) {
-    const weir_kept_t oldest = saver->kept[0];
-    bool stays = saver->keep_every_seconds > 0 && oldest.time > saver->next_keep;
-    if (stays) {
-      saver->next_keep += saver->keep_every_seconds;
-      saver->last_preserved = oldest.time;
-    } else {
-      status = remove_checkpoint(oldest.prefix);
-    }
-    drop_kept(saver, 0);
-  }
-  return status;
-}
-
-// Says which checkpoints there are. Those of other directories are kept, but not listed in this
-// one's.
-static weir_status_t* write_state(const weir_saver_t* saver, const char* prefix) {
-  weir_checkpoint_state_t state = {.latest = weir_strdup(base_name(prefix)),
-                                   .last_preserved = saver->last_preserved};
-  char* directory = directory_of(prefix);
-  state.timestamps = weir_alloc_array(saver->kept_count + 1, sizeof(double));
-  bool has_memory = state.latest && directory && state.timestamps;
-  weir_status_t* status = has_memory ? NULL : weir_out_of_memory();
-  size_t size = strlen(prefix) - (has_memory ? strlen(state.latest) : 0);
-  for (size_t i = 0; i < saver->kept_count && !status; ++i) {
-    const weir_kept_t* kept = &saver->kept[i];
-    bool is_here = strncmp(kept->prefix, prefix, size) == 0 && !strchr(kept->prefix + size, '/');
-    if (!is_here) continue;
-    state.timestamps[state.all.count] = kept->time;
-    status = weir_names_add(&state.all, weir_view_of(kept->prefix + size));
-  }
-  if (!status) status = weir_checkpoint_state_save(directory, &state);
-  weir_checkpoint_state_free(&state);
-  weir_free(directory);
-  return status;
-}
-
-// Makes |prefix| the latest, and drops the oldest. They are listed until they are gone: what a
-// killed run leaves of them, the next one finds there (weir_saver_recover) and removes.
-static weir_status_t* update_state(weir_saver_t* saver, const char* prefix) {
-  WEIR_TRY(write_state(saver, prefix));
-  if (excess(saver) == 0) return NULL;
-  WEIR_TRY(drop_old(saver));
-  return write_state(saver, prefix);
-}
-
-// ---- saving and restoring ----
-
-static weir_status_t* run(weir_saver_t* saver, weir_session_t* session, const char* prefix,
-                          bool is_save) {
-  weir_tensor_t* name = NULL;
+// Runs the nodes that save, with |save->values| in place of what these would read.
+static weir_status_t* run_save(const weir_saver_t* saver, weir_session_t* session,
+                               const weir_save_t* save) {
+  const int value_count = save->values ? saver->value_count : 0;
   weir_tensor_t* result = NULL;
-  WEIR_TRY(weir_tensor_create_strings(0, NULL, &prefix, NULL, &name));
-  weir_step_spec_t spec = {WEIR_FEEDS({saver->filename, name}), .fetches = &saver->saved,
-                           .fetch_count = is_save, .targets = &saver->restored,
-                           .target_count = !is_save};
-  weir_status_t* status = weir_session_run(session, &spec, &result);
-  weir_tensor_release(name);
+  weir_feed_t* feeds = weir_alloc_array((size_t)value_count + 1, sizeof(*feeds));
+  if (!feeds) return weir_out_of_memory();
+  feeds[0] = (weir_feed_t){saver->filename, NULL};
+  for (int i = 0; i < value_count; ++i)
+    feeds[i + 1] = (weir_feed_t){saver->values[i], save->values[i]};
+  const char* path = save->path;
+  weir_status_t* status = weir_tensor_create_strings(0, NULL, &path, NULL, &feeds[0].tensor);
+  weir_step_spec_t spec = {
+      .feeds = feeds, .feed_count = value_count + 1, .fetches = &saver->saved, .fetch_count = 1};
+  if (!status) status = weir_session_run(session, &spec, &result);
+  weir_tensor_release(feeds[0].tensor);
   weir_tensor_release(result);
+  weir_free(feeds);
+  return status;
+}
+
+weir_status_t* weir_saver_write(weir_saver_t* saver, weir_session_t* session,
+                                const weir_save_t* save) {
+  WEIR_TRY(run_save(saver, session, save));
+  WEIR_TRY(weir_saver_add_kept(saver, save->path, weir_saver_now(), save->metric));
+  return weir_saver_update_state(saver, save->path);
+}
+
+// The name to save under, in a directory that is there.
+static weir_status_t* make_path(const char* prefix, int64_t step, char** out_path) {
+  weir_strbuf_t path = {0};
+  char* directory = weir_saver_directory(prefix);
+  weir_status_t* status = directory ? weir_fs_make_directories(directory) : weir_out_of_memory();
+  weir_strbuf_puts(&path, prefix);
+  if (step >= 0) weir_strbuf_printf(&path, "-%lld", (long long)step);
+  if (!status && !*weir_saver_base_name(prefix))
+    status =
+        WEIR_STATUS(INVALID_ARGUMENT, "saver: '%s' names a directory, not a checkpoint", prefix);
+  if (!status) status = weir_strbuf_finish(&path);
+  weir_free(directory);
+  if (!status) *out_path = path.data;
+  else weir_strbuf_free(&path);
+  return status;
+}
+
+weir_status_t* weir_saver_save_with(weir_saver_t* saver, weir_session_t* session,
+                                    const char* prefix, int64_t step,
+                                    const weir_save_options_t* options, char** out_path) {
+  WEIR_REQUIRE_ARG(saver);
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
+  const weir_save_options_t defaults = {0};
+  options = options ? options : &defaults;
+  const double metric = options->metric ? *options->metric : NAN;
+  char *path = NULL, *copy = NULL;
+  WEIR_TRY(weir_saver_wait(saver));
+  WEIR_TRY(make_path(prefix, step, &path));
+  if (out_path) copy = weir_strdup(path);
+  weir_status_t* status = out_path && !copy ? weir_out_of_memory() : NULL;
+  // What a remote session's variables are is with its servers: they are saved there, while no step
+  // of the caller's runs.
+  const bool is_here = !session->remote;
+  if (!status && options->in_background && is_here) {
+    status = weir_saver_start(saver, session, path, metric);
+    path = NULL;
+  } else if (!status) {
+    status = weir_saver_write(saver, session, &(const weir_save_t){.path = path, .metric = metric});
+  }
+  weir_free(path);
+  if (!status && out_path) *out_path = copy;
+  else weir_free(copy);
   return status;
 }
 
 weir_status_t* weir_saver_save(weir_saver_t* saver, weir_session_t* session, const char* prefix,
                                int64_t step, char** out_path) {
-  WEIR_REQUIRE_ARG(saver);
-  WEIR_REQUIRE_ARG(session);
-  WEIR_REQUIRE_ARG(prefix);
-  weir_strbuf_t path = {0};
-  char* directory = directory_of(prefix);
-  weir_status_t* status = directory ? weir_fs_make_directories(directory) : weir_out_of_memory();
-  weir_strbuf_puts(&path, prefix);
-  if (step >= 0) weir_strbuf_printf(&path, "-%lld", (long long)step);
-  if (!status && !*base_name(prefix))
-    status =
-        WEIR_STATUS(INVALID_ARGUMENT, "saver: '%s' names a directory, not a checkpoint", prefix);
-  if (!status) status = weir_strbuf_finish(&path);
-  if (!status) status = run(saver, session, path.data, true);
-  if (!status) status = add_kept(saver, path.data, wall_seconds());
-  if (!status) status = update_state(saver, path.data);
-  weir_free(directory);
-  if (!status && out_path) *out_path = path.data;
-  else weir_strbuf_free(&path);
-  return status;
+  return weir_saver_save_with(saver, session, prefix, step, NULL, out_path);
 }
+
+// ---- restoring ----
 
 weir_status_t* weir_saver_restore(weir_saver_t* saver, weir_session_t* session,
                                   const char* prefix) {
   WEIR_REQUIRE_ARG(saver);
   WEIR_REQUIRE_ARG(session);
   WEIR_REQUIRE_ARG(prefix);
-  return run(saver, session, prefix, false);
+  weir_tensor_t* name = NULL;
+  weir_tensor_t* none = NULL;
+  WEIR_TRY(weir_saver_wait(saver));
+  WEIR_TRY(weir_tensor_create_strings(0, NULL, &prefix, NULL, &name));
+  weir_step_spec_t spec = {WEIR_FEEDS({saver->filename, name}), WEIR_TARGETS(saver->restored)};
+  weir_status_t* status = weir_session_run(session, &spec, &none);
+  weir_tensor_release(name);
+  return status;
+}
+
+static weir_status_t* recover(weir_saver_t* saver, const char* directory,
+                              const weir_checkpoint_state_t* state) {
+  weir_strbuf_t path = {0};
+  weir_status_t* status = NULL;
+  for (size_t i = 0; i < state->all.count && !status; ++i) {
+    status = weir_saver_path(directory, state->all.items[i], &path);
+    const double time = state->timestamps ? state->timestamps[i] : weir_saver_now();
+    if (!status) status = weir_saver_add_kept(saver, path.data, time, NAN);
+  }
+  weir_strbuf_free(&path);
+  if (status || saver->keep_every_seconds <= 0) return status;
+  // The hours go on where the last run was: else runs shorter than that would never keep one.
+  if (state->last_preserved > 0) saver->last_preserved = state->last_preserved;
+  saver->next_keep = saver->last_preserved + saver->keep_every_seconds;
+  return NULL;
 }
 
 weir_status_t* weir_saver_recover(weir_saver_t* saver, const char* directory) {
   WEIR_REQUIRE_ARG(saver);
   WEIR_REQUIRE_ARG(directory);
   weir_checkpoint_state_t state = {0};
-  weir_strbuf_t path = {0};
+  WEIR_TRY(weir_saver_wait(saver));
   weir_status_t* status = weir_checkpoint_state_load(directory, &state);
   if (weir_status_code(status) == WEIR_NOT_FOUND) {
     weir_status_destroy(status);
     return NULL;
   }
-  for (size_t i = 0; i < state.all.count && !status; ++i) {
-    const char* name = state.all.items[i];
-    path.size = 0;
-    if (*name == '/') weir_strbuf_puts(&path, name);
-    else weir_strbuf_printf(&path, "%s/%s", directory, name);
-    status = weir_strbuf_finish(&path);
-    double time = state.timestamps ? state.timestamps[i] : wall_seconds();
-    if (!status) status = add_kept(saver, path.data, time);
-  }
-  weir_strbuf_free(&path);
+  if (!status) status = recover(saver, directory, &state);
+  if (!status) status = weir_saver_recover_best(saver, directory);
   weir_checkpoint_state_free(&state);
   return status;
 }

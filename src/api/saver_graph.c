@@ -4,6 +4,7 @@
 
 #include "api/saver.h"
 #include "api/scope.h"
+#include "base/alloc.h"
 
 // One variable to save.
 typedef struct item_t {
@@ -128,13 +129,18 @@ static weir_edge_t read_item(weir_scope_t* s, const item_t* item) {
              WEIR_ATTRS(weir_attr_type("dtype", item->dtype)));
 }
 
-static weir_node_t* save_items(weir_scope_t* s, weir_edge_t filename, items_t list) {
+// Notes what is saved in |saver|, which has room for it.
+static weir_node_t* save_items(weir_scope_t* s, weir_saver_t* saver, weir_edge_t filename,
+                               items_t list) {
   weir_edge_t* inputs = weir_scope_alloc(s, (size_t)list.count + 3, sizeof(*inputs));
   if (!inputs) return NULL;
   inputs[0] = filename;
   inputs[1] = names_const(s, "SaveV2/tensor_names", list, false);
   inputs[2] = names_const(s, "SaveV2/shape_and_slices", list, true);
-  for (int i = 0; i < list.count; ++i) inputs[3 + i] = read_item(s, &list.items[i]);
+  for (int i = 0; i < list.count; ++i) {
+    inputs[3 + i] = read_item(s, &list.items[i]);
+    saver->values[saver->value_count++] = inputs[3 + i];
+  }
   return weir_scope_add(s, "SaveV2", NULL, (weir_edges_t){.items = inputs, .count = list.count + 3},
                         WEIR_NO_ATTRS);
 }
@@ -159,11 +165,11 @@ static int count_devices(items_t list) {
 }
 
 // One shard a device, written beside each other and then merged.
-static weir_node_t* save_sharded(weir_scope_t* s, weir_edge_t filename, items_t list) {
+static weir_node_t* save_sharded(weir_scope_t* s, weir_saver_t* saver, items_t list) {
   int count = count_devices(list);
   weir_edge_t total = weir_const_int(weir_scope_name(s, "num_shards"), count);
   weir_edge_t suffix = weir_const_string(s, "_temp/part");
-  weir_edge_t base = add(s, "StringJoin", NULL, WEIR_EDGES(filename, suffix), WEIR_NO_ATTRS);
+  weir_edge_t base = add(s, "StringJoin", NULL, WEIR_EDGES(saver->filename, suffix), WEIR_NO_ATTRS);
   weir_edge_t* prefixes = weir_scope_alloc(s, (size_t)count, sizeof(*prefixes));
   weir_node_t** nodes = weir_scope_alloc(s, (size_t)count, sizeof(*nodes));
   int at = 0;
@@ -174,14 +180,14 @@ static weir_node_t* save_sharded(weir_scope_t* s, weir_edge_t filename, items_t 
     weir_edge_t shard = weir_const_int(weir_scope_name(there, "ShardedFilename/shard"), i);
     prefixes[i] =
         add(there, "ShardedFilename", NULL, WEIR_EDGES(base, shard, total), WEIR_NO_ATTRS);
-    nodes[i] = save_items(there, prefixes[i], part);
+    nodes[i] = save_items(there, saver, prefixes[i], part);
     at += part.count;
   }
   if (weir_scope_status(s)) return NULL;
   weir_scope_t* after = weir_scope_after(s, nodes, count);
   weir_edge_t packed = add(after, "Pack", "MergeV2Checkpoints/checkpoint_prefixes",
                            (weir_edges_t){.items = prefixes, .count = count}, WEIR_NO_ATTRS);
-  return weir_scope_add(s, "MergeV2Checkpoints", NULL, WEIR_EDGES(packed, filename),
+  return weir_scope_add(s, "MergeV2Checkpoints", NULL, WEIR_EDGES(packed, saver->filename),
                         WEIR_ATTRS(weir_attr_bool("delete_old_dirs", true)));
 }
 
@@ -229,8 +235,13 @@ void weir_saver_build(weir_saver_t* saver, weir_scope_t* scope,
   weir_attrs_t scalar = WEIR_ATTRS(weir_attr_shape("shape", &weir_shape_scalar));
   weir_edge_t name = add(s, "PlaceholderWithDefault", "filename", WEIR_EDGES(initial), scalar);
   saver->filename = add(s, "PlaceholderWithDefault", "Const", WEIR_EDGES(name), scalar);
-  weir_node_t* save = options->is_sharded ? save_sharded(s, saver->filename, list)
-                                          : save_items(s, saver->filename, list);
+  saver->values = weir_alloc_array((size_t)list.count, sizeof(*saver->values));
+  if (!saver->values) {
+    weir_scope_fail(s, weir_out_of_memory());
+    return;
+  }
+  weir_node_t* save = options->is_sharded ? save_sharded(s, saver, list)
+                                          : save_items(s, saver, saver->filename, list);
   weir_scope_t* after = weir_scope_after(s, &save, 1);
   saver->saved =
       add(after, "Identity", "control_dependency", WEIR_EDGES(saver->filename), WEIR_NO_ATTRS);

@@ -48,6 +48,9 @@ WEIR_MUST_USE weir_status_t* weir_bundle_read(weir_bundle_t* bundle, weir_view_t
 WEIR_MUST_USE weir_status_t* weir_bundle_read_slice(weir_bundle_t* bundle, weir_view_t key,
                                                     const weir_slice_t* slice,
                                                     weir_tensor_t** out_tensor);
+// Whether the files are all there: every entry parses, and its data file holds its bytes. Reads
+// none of them, which is when checksums are compared. DATA_LOSS, NOT_FOUND, or INVALID_ARGUMENT.
+WEIR_MUST_USE weir_status_t* weir_bundle_check_files(weir_bundle_t* bundle);
 // Adds the names of all tensors, sorted.
 WEIR_MUST_USE weir_status_t* weir_bundle_list(const weir_bundle_t* bundle, weir_names_t* out_names);
 

@@ -206,6 +206,28 @@ static weir_status_t* read_coded(weir_file_t* file, const weir_bundle_entry_t* e
   return status;
 }
 
+static weir_status_t* check_place(weir_bundle_t* bundle, const weir_table_cursor_t* cursor) {
+  weir_bundle_entry_t entry;
+  weir_file_t* file = NULL;
+  weir_view_t key = weir_table_key(cursor);
+  if (key.size == 0) return NULL;  // the header
+  weir_status_t* status = weir_bundle_parse_entry(weir_table_value(cursor), &entry);
+  if (status) return weir_status_prefix(status, "entry %.*s: ", WEIR_VIEW_ARG(key));
+  return entry.slice_count > 0 ? NULL : find_shard(bundle, &entry, &file);
+}
+
+weir_status_t* weir_bundle_check_files(weir_bundle_t* bundle) {
+  weir_table_cursor_t cursor = weir_table_cursor(&bundle->table);
+  bool found = false;
+  weir_status_t* status = weir_table_next(&cursor, &found);
+  while (!status && found) {
+    status = check_place(bundle, &cursor);
+    if (!status) status = weir_table_next(&cursor, &found);
+  }
+  weir_table_cursor_free(&cursor);
+  return status;
+}
+
 // Each string has a length of at least one byte, a variant five with its checksum; each other
 // element its size.
 static weir_status_t* check_size(const weir_bundle_entry_t* entry) {

@@ -1,5 +1,5 @@
-// loop.h — A running training loop, as trainer.c (its steps) and loop_begin.c (where it begins, and
-// begins again) share it. Not public.
+// loop.h — A running training loop, as trainer.c (its steps), loop_begin.c (where it begins, and
+// begins again) and loop_save.c (its checkpoints) share it. Not public.
 #ifndef WEIR_LIBRARY_LOOP_H_
 #define WEIR_LIBRARY_LOOP_H_
 
@@ -21,6 +21,8 @@ typedef struct weir_fit_loop_t {
   int64_t step_before;  // state.step before the last step
   double saved_at;      // seconds, of the last checkpoint
   int64_t saved_step;   // -1: none
+  bool is_save_late;    // one was due before the last was written, which was said
+  float metric;         // of this step; NaN: it was not evaluated
   int evaluations_bad;  // in a row
   bool is_over;         // result.reason says why
   // Servers that are lost:
@@ -52,5 +54,20 @@ WEIR_MUST_USE weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_statu
 // Asks for the global step, where there is one; |state.step| is it then.
 WEIR_MUST_USE weir_status_t* weir_loop_count(weir_fit_loop_t* loop);
 WEIR_MUST_USE weir_status_t* weir_loop_read_step(const weir_tensor_t* value, int64_t* out_step);
+
+// ---- loop_save.c ----
+
+enum { WEIR_LOOP_PATH_SIZE = 4096 };
+// What checkpoints of the directory are called before "-<step>". INVALID_ARGUMENT: it is too long.
+WEIR_MUST_USE weir_status_t* weir_loop_prefix(const weir_fit_loop_t* loop,
+                                              char out[WEIR_LOOP_PATH_SIZE]);
+// Whether the last step was, or passed, one of each |every|: others count the global step on, too.
+bool weir_loop_is_due(const weir_fit_loop_t* loop, int every);
+// Saves what the last step came to, if it is time to.
+WEIR_MUST_USE weir_status_t* weir_loop_save_when_due(weir_fit_loop_t* loop);
+// Saves what the loop came to, unless it is saved; returns when it is.
+WEIR_MUST_USE weir_status_t* weir_loop_save(weir_fit_loop_t* loop);
+// After an error: waits for a save that is under way, and adds its error, if it has one.
+WEIR_MUST_USE weir_status_t* weir_loop_end_save(weir_fit_loop_t* loop, weir_status_t* take_status);
 
 #endif  // WEIR_LIBRARY_LOOP_H_

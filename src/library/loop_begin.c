@@ -74,19 +74,34 @@ weir_status_t* weir_loop_count(weir_fit_loop_t* loop) {
 
 // ---- state ----
 
-// Restores the latest checkpoint or, without one, initialises.
+// Restores the newest checkpoint that is whole, if there is one.
+static weir_status_t* resume(weir_fit_loop_t* loop) {
+  const weir_fit_options_t* o = loop->o;
+  char prefix[WEIR_LOOP_PATH_SIZE];
+  char what[WEIR_LOOP_PATH_SIZE + 64];
+  char *path = NULL, *refused = NULL;
+  WEIR_TRY(weir_loop_prefix(loop, prefix));
+  weir_status_t* status = weir_saver_resume(o->saver, loop->session, prefix, &path, &refused);
+  if (weir_status_code(status) == WEIR_DATA_LOSS)
+    status =
+        weir_status_prefix(status, "fit: there is nothing to resume (no_resume begins anew): ");
+  if (status) return status;
+  loop->result.is_resumed = path != NULL;
+  if (path) loop->state.step = loop->saved_step = step_of(path);
+  if (refused) {
+    snprintf(what, sizeof(what), "damaged checkpoints passed over, %s%s",
+             path ? "going on from " : "beginning anew", path ? path : "");
+    weir_progress_note(&loop->progress, what, refused);
+  }
+  weir_buffer_free(path);
+  weir_buffer_free(refused);
+  return NULL;
+}
+
+// Restores or, without a checkpoint, initialises.
 static weir_status_t* make_state(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
-  char* prefix = NULL;
-  if (o->saver && o->directory && !o->no_resume) {
-    WEIR_TRY(weir_latest_checkpoint(o->directory, &prefix));
-    weir_status_t* status = weir_saver_recover(o->saver, o->directory);
-    if (!status && prefix) status = weir_saver_restore(o->saver, loop->session, prefix);
-    loop->result.is_resumed = prefix != NULL;
-    if (prefix) loop->state.step = loop->saved_step = step_of(prefix);
-    weir_buffer_free(prefix);
-    if (status) return status;
-  }
+  if (o->saver && !o->no_resume) WEIR_TRY(resume(loop));
   return !loop->result.is_resumed && o->init ? run_node(loop, o->init) : NULL;
 }
 
@@ -157,7 +172,8 @@ weir_status_t* weir_loop_recover(weir_fit_loop_t* loop, weir_status_t* take_stat
   if (was_lost && loop->lost_since == 0) loop->lost_since = weir_loop_now();
   while (is_still && patience_left(loop) > 0) {
     if (loop->retry_pause == 0)
-      weir_progress_note(&loop->progress, "lost a server, trying again", take_status);
+      weir_progress_note(&loop->progress, "lost a server, trying again",
+                         weir_status_message(take_status));
     weir_status_destroy(take_status);
     rest(loop);
     take_status = loop->is_over ? NULL : begin(loop);

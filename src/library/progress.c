@@ -53,10 +53,10 @@ void weir_progress_show(weir_progress_t* p, int64_t step, float loss, double now
   p->is_open = p->is_terminal;
 }
 
-void weir_progress_note(weir_progress_t* p, const char* what, const weir_status_t* why) {
+void weir_progress_note(weir_progress_t* p, const char* what, const char* why) {
   if (p->is_quiet) return;
   weir_progress_end(p);
-  fprintf(stderr, "%s: %s\n", what, weir_status_message(why));
+  fprintf(stderr, "%s: %s\n", what, why);
 }
 
 void weir_progress_end(weir_progress_t* p) {

@@ -22,7 +22,7 @@ void weir_progress_begin(weir_progress_t* progress, const weir_fit_options_t* op
                          double now);
 void weir_progress_show(weir_progress_t* progress, int64_t step, float loss, double now);
 void weir_progress_end(weir_progress_t* progress);
-// A line of its own on standard error: |what|, and why. |why| stays the caller's.
-void weir_progress_note(weir_progress_t* progress, const char* what, const weir_status_t* why);
+// A line of its own on standard error: |what|, and why.
+void weir_progress_note(weir_progress_t* progress, const char* what, const char* why);
 
 #endif  // WEIR_LIBRARY_PROGRESS_H_

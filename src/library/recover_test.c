@@ -288,6 +288,53 @@ static void test_synchronous(void** state) {
   close_process(chief);
 }
 
+// Servers save by a step, which must not run beside those that update: it is over when the call is.
+static void test_saves_in_the_foreground(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  char prefix[96], *path = NULL, *latest = NULL;
+  snprintf(prefix, sizeof(prefix), "%s/m", w->directory);
+  check_ok(weir_session_run_target(p->session, p->init));
+  check_ok(weir_saver_save_with(p->saver, p->session, prefix, 7,
+                                &(const weir_save_options_t){.in_background = true}, &path));
+  assert_false(weir_saver_is_busy(p->saver));
+  check_ok(weir_latest_checkpoint(w->directory, &latest));
+  assert_string_equal(latest, path);
+  weir_buffer_free(path);
+  weir_buffer_free(latest);
+  close_process(p);
+}
+
+// The checkpoint that a lost server's variables come from is damaged: the one before it is taken.
+static weir_status_t* damage_and_lose(void* arg, const weir_fit_state_t* state, bool* stop) {
+  process_t* p = arg;
+  if (p->lose_at[PS] && state->step >= p->lose_at[PS]) {
+    char path[160], *latest = NULL;
+    check_ok(weir_latest_checkpoint(p->world->directory, &latest));
+    snprintf(path, sizeof(path), "%s.data-00000-of-00001", latest);
+    weir_buffer_free(latest);
+    assert_int_equal(truncate(path, 3), 0);
+  }
+  return lose_servers(arg, state, stop);
+}
+
+static void test_damaged_checkpoint(void** state) {
+  world_t* w = *state;
+  start_all(w);
+  process_t* p = open_process(w);
+  p->lose_at[PS] = 10;
+  check_ok(weir_fit(p->session, p->step, p->loss, &p->result, .max_steps = 16, .init = p->init,
+                    .uninitialized = p->missing, .global_step = p->global_step, .saver = p->saver,
+                    .directory = w->directory, .save_every = 4, .on_step = damage_and_lose,
+                    .arg = p, .lost_seconds = 60, .is_quiet = true, .no_signals = true));
+  assert_int_equal(p->result.recoveries, 1);
+  assert_true(p->result.is_resumed);
+  assert_true(p->result.taken >= 20);                // ten, and from about step 4 on again
+  assert_true(value_of(p, p->x) == 1024 / 65536.f);  // 16 halvings
+  close_process(p);
+}
+
 // It does not wait for ever.
 static void test_gives_up(void** state) {
   world_t* w = *state;
@@ -331,10 +378,16 @@ static void test_step_limit(void** state) {
 
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-  const struct CMUnitTest tests[] = {TEST(test_session),     TEST(test_parameter_server),
-                                     TEST(test_master),      TEST(test_without_checkpoint),
-                                     TEST(test_chief),       TEST(test_worker),
-                                     TEST(test_synchronous), TEST(test_gives_up),
-                                     TEST(test_step_limit)};
+  const struct CMUnitTest tests[] = {TEST(test_session),
+                                     TEST(test_parameter_server),
+                                     TEST(test_master),
+                                     TEST(test_without_checkpoint),
+                                     TEST(test_chief),
+                                     TEST(test_worker),
+                                     TEST(test_synchronous),
+                                     TEST(test_gives_up),
+                                     TEST(test_step_limit),
+                                     TEST(test_saves_in_the_foreground),
+                                     TEST(test_damaged_checkpoint)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "loop.h"
 #include "signals.h"
 
-enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, SAVE_SECONDS = 600, GRACE_SECONDS = 5 };
+enum { SUMMARY_EVERY = 100, EVALUATE_EVERY = 1000, GRACE_SECONDS = 5 };
 
 double weir_loop_now(void) {
   struct timespec t;
@@ -72,36 +72,6 @@ weir_status_t* weir_loop_run(weir_fit_loop_t* loop, const weir_step_spec_t* spec
   const weir_run_options_t options = {.cancellation = loop->cancellation,
                                       .timeout_ms = (int64_t)ceil(1000 * seconds)};
   return weir_session_run_with(loop->session, spec, &options, results, NULL, NULL);
-}
-
-// ---- checkpoints ----
-
-static weir_status_t* save(weir_fit_loop_t* loop) {
-  const weir_fit_options_t* o = loop->o;
-  if (!o->saver || !o->directory || o->is_worker) return NULL;
-  WEIR_TRY(weir_loop_count(loop));
-  if (loop->saved_step == loop->state.step) return NULL;
-  char prefix[4096];
-  int size = snprintf(prefix, sizeof(prefix), "%s/model.ckpt", o->directory);
-  if (size >= (int)sizeof(prefix))
-    return WEIR_STATUS(INVALID_ARGUMENT, "fit: the name of the directory is too long");
-  WEIR_TRY(weir_saver_save(o->saver, loop->session, prefix, loop->state.step, NULL));
-  loop->saved_step = loop->state.step;
-  loop->saved_at = weir_loop_now();
-  return NULL;
-}
-
-// Whether the last step was, or passed, one of each |every|: others count the global step on, too.
-static bool is_due(const weir_fit_loop_t* loop, int every) {
-  return loop->state.step / every != loop->step_before / every;
-}
-
-static bool is_save_due(const weir_fit_loop_t* loop) {
-  const weir_fit_options_t* o = loop->o;
-  if (o->save_every > 0 && is_due(loop, o->save_every)) return true;
-  double seconds = o->save_every_seconds;
-  if (seconds <= 0) seconds = o->save_every > 0 ? INFINITY : SAVE_SECONDS;
-  return weir_loop_now() - loop->saved_at >= seconds;
 }
 
 // ---- one step ----
@@ -176,8 +146,10 @@ static weir_status_t* evaluate(weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
   const int every = o->evaluate_every > 0 ? o->evaluate_every : EVALUATE_EVERY;
   float metric = NAN;
-  if (!o->evaluate || !is_due(loop, every)) return NULL;
+  loop->metric = NAN;
+  if (!o->evaluate || !weir_loop_is_due(loop, every)) return NULL;
   WEIR_TRY(o->evaluate(o->arg, &loop->state, &metric));
+  loop->metric = metric;
   const float gain =
       o->higher_is_better ? metric - loop->result.best_metric : loop->result.best_metric - metric;
   const bool is_first = isnan(loop->result.best_metric);
@@ -206,7 +178,7 @@ static weir_status_t* after_step(weir_fit_loop_t* loop) {
   loop->state.seconds = weir_loop_now() - loop->progress.began;
   if (o->on_step) WEIR_TRY(o->on_step(o->arg, &loop->state, &is_asked));
   WEIR_TRY(evaluate(loop));
-  if (is_save_due(loop)) WEIR_TRY(save(loop));
+  WEIR_TRY(weir_loop_save_when_due(loop));
   if (is_asked) weir_loop_stop(loop, WEIR_STOP_REQUEST);
   return check_steps(loop);
 }
@@ -234,12 +206,14 @@ static weir_status_t* run(weir_fit_loop_t* loop) {
     }
   }
   weir_progress_end(&loop->progress);
-  return status ? status : save(loop);
+  return status ? weir_loop_end_save(loop, status) : weir_loop_save(loop);
 }
 
 // What would be passed over in silence is taken for a mistake.
 static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
   const weir_fit_options_t* o = loop->o;
+  bool is_highest = o->higher_is_better;
+  const bool keeps_best = o->saver && !o->is_worker && weir_saver_keeps_best(o->saver, &is_highest);
   const char* wrong = !loop->session                    ? "session is NULL"
                       : !loop->target                   ? "step is NULL: nothing would be trained"
                       : !loop->loss.node                ? "loss is an edge without a node"
@@ -247,6 +221,10 @@ static weir_status_t* check_arguments(const weir_fit_loop_t* loop) {
                       : o->inputs && !o->data           ? "inputs are given, but data is NULL"
                       : o->saver && !o->directory       ? "a saver is given, but directory is NULL"
                       : o->patience > 0 && !o->evaluate ? "patience is given, but evaluate is NULL"
+                      : keeps_best && !o->evaluate
+                          ? "the saver keeps the best checkpoints, but evaluate is NULL"
+                      : keeps_best && is_highest != o->higher_is_better
+                          ? "the saver and the loop differ in higher_is_better"
                       : o->is_worker && !o->uninitialized.node
                           ? "a worker needs uninitialized, to know what to wait for"
                       : o->step_seconds < 0 ? "step_seconds is negative"
@@ -279,7 +257,8 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
                           .loss = loss,
                           .state = {.loss = NAN, .session = session, .events = options->events},
                           .result = {.best_metric = NAN},
-                          .saved_step = -1};
+                          .saved_step = -1,
+                          .metric = NAN};
   WEIR_TRY(check_arguments(&loop));
   if (options->directory && !options->events && !options->is_worker) {
     WEIR_TRY(weir_events_create(options->directory, &loop.own_events));

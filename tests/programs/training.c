@@ -75,6 +75,31 @@ static int save(const char* directory, bool is_sharded, const char* target) {
   return 0;
 }
 
+// Saves steps 1 to 5 with a metric, in the background, in two runs.
+static int save_best(const char* directory) {
+  const double metrics[] = {0.5, 0.9, 0.7, 0.2, 0.1};
+  char path[4096];
+  model_t m = build(false, NULL);
+  check(weir_session_run_target(m.session, m.init));
+  snprintf(path, sizeof(path), "%s/model.ckpt", directory);
+  for (int step = 1; step <= 5; ++step) {
+    if (step == 1 || step == 4) {
+      weir_scope_t* s = weir_scope_create(m.graph);
+      weir_saver_destroy(m.saver);
+      m.saver = weir_saver_create(s, .max_to_keep = 1, .keep_best = 2, .higher_is_better = true,
+                                  .keep_every_n_hours = 1);
+      check(weir_scope_finish(s));
+      check(weir_saver_recover(m.saver, directory));
+    }
+    check(weir_saver_save_with(
+        m.saver, m.session, path, step,
+        &(const weir_save_options_t){.metric = &metrics[step - 1], .in_background = true}, NULL));
+  }
+  check(weir_saver_wait(m.saver));
+  close_model(m);
+  return 0;
+}
+
 // Restores the latest of |from|, and saves it again in |to|.
 static int copy(const char* from, const char* to) {
   char path[4096];
@@ -233,12 +258,14 @@ int main(int argc, char** argv) {
   const char* verb = argc > 2 ? argv[1] : "";
   if (!strcmp(verb, "save")) return save(argv[2], false, argc > 3 ? argv[3] : NULL);
   if (!strcmp(verb, "save_sharded")) return save(argv[2], true, argc > 3 ? argv[3] : NULL);
+  if (!strcmp(verb, "best")) return save_best(argv[2]);
   if (!strcmp(verb, "copy") && argc > 3) return copy(argv[2], argv[3]);
   if (!strcmp(verb, "summarize")) return summarize(argv[2]);
   if (!strcmp(verb, "write")) return write_records(argv[2]);
   if (!strcmp(verb, "train")) return train(argv[2]);
   if (!strcmp(verb, "read")) return read_records(argv[2]);
-  return fputs("usage: training save|save_sharded|copy|summarize|write|read|train PATH [PATH]\n",
-               stderr),
+  return fputs(
+             "usage: training save|save_sharded|best|copy|summarize|write|read|train PATH [PATH]\n",
+             stderr),
          2;
 }
