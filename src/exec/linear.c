@@ -78,8 +78,7 @@ static weir_status_t* set_args(const weir_plan_t* plan, weir_value_t* slots,
 
 static weir_status_t* take_ret(const weir_plan_node_t* node, weir_value_t* inputs,
                                weir_tensor_t** rets) {
-  if (!inputs[0].tensor)
-    return WEIR_STATUS(INTERNAL, "the value to fetch was not computed");
+  if (!inputs[0].tensor) return WEIR_STATUS(INTERNAL, "the value to fetch was not computed");
   rets[node->ret] = inputs[0].tensor;
   inputs[0].tensor = NULL;
   return NULL;

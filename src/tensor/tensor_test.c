@@ -523,26 +523,16 @@ static void test_shape_text(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_create),
-      cmocka_unit_test(test_create_refuses),
-      cmocka_unit_test(test_check_sizes),
-      cmocka_unit_test(test_empty),
-      cmocka_unit_test(test_views),
-      cmocka_unit_test(test_wrap),
-      cmocka_unit_test(test_create_in),
-      cmocka_unit_test(test_string_element),
-      cmocka_unit_test(test_string_tensor),
-      cmocka_unit_test(test_short_strings_are_inside),
-      cmocka_unit_test(test_handles),
-      cmocka_unit_test(test_variants),
-      cmocka_unit_test(test_half),
-      cmocka_unit_test(test_bfloat16),
-      cmocka_unit_test(test_float8),
-      cmocka_unit_test(test_cast_saturates),
-      cmocka_unit_test(test_cast_vectors),
-      cmocka_unit_test(test_cast_all_pairs),
-      cmocka_unit_test(test_print),
-      cmocka_unit_test(test_shape_text),
+      cmocka_unit_test(test_create),        cmocka_unit_test(test_create_refuses),
+      cmocka_unit_test(test_check_sizes),   cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_views),         cmocka_unit_test(test_wrap),
+      cmocka_unit_test(test_create_in),     cmocka_unit_test(test_string_element),
+      cmocka_unit_test(test_string_tensor), cmocka_unit_test(test_short_strings_are_inside),
+      cmocka_unit_test(test_handles),       cmocka_unit_test(test_variants),
+      cmocka_unit_test(test_half),          cmocka_unit_test(test_bfloat16),
+      cmocka_unit_test(test_float8),        cmocka_unit_test(test_cast_saturates),
+      cmocka_unit_test(test_cast_vectors),  cmocka_unit_test(test_cast_all_pairs),
+      cmocka_unit_test(test_print),         cmocka_unit_test(test_shape_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
