@@ -16,18 +16,23 @@ static const weir_placement_t devices[] = {
     {.device = SECOND, .type = "CPU", .incarnation = 4, .task = 0},
 };
 
-static weir_status_t* try_place(world_t* w, bool is_soft) {
+static weir_status_t* try_place_by(world_t* w, bool is_soft, weir_place_policy_t policy) {
   weir_arena_t arena = {0};
   int* device_of = NULL;
   weir_place_params_t params = {.graph = w->graph,
                                 .devices = devices,
                                 .device_count = WEIR_COUNT_OF(devices),
-                                .allow_soft_placement = is_soft};
+                                .allow_soft_placement = is_soft,
+                                .policy = policy};
   weir_status_t* status = weir_place(&params, &arena, &device_of);
   for (size_t i = 0; !status && i < w->graph->node_count; ++i)
     assert_string_equal(w->graph->nodes[i]->def.device, devices[device_of[i]].device);
   weir_arena_free(&arena);
   return status;
+}
+
+static weir_status_t* try_place(world_t* w, bool is_soft) {
+  return try_place_by(w, is_soft, (weir_place_policy_t){.kind = WEIR_PLACE_GRAPH});
 }
 
 static void check_device(world_t* w, const char* name, const char* device) {
@@ -78,8 +83,12 @@ static void test_devices_nobody_has(void** state) {
     check_ok(weir_graph_add(w->graph, &params, &node));
     check_error(try_place(w, false), WEIR_INVALID_ARGUMENT,
                 "Cannot assign a device for operation y: {{node y}} was explicitly assigned to");
-    // No task stands in for another.
+    // No task stands in for another, whatever it would cost.
     check_error(try_place(w, true), WEIR_INVALID_ARGUMENT, names[i]);
+    const weir_place_policy_t by_cost = {.kind = WEIR_PLACE_COST};
+    check_error(try_place_by(w, false, by_cost), WEIR_INVALID_ARGUMENT,
+                "Cannot assign a device for operation y: {{node y}} was explicitly assigned to");
+    check_error(try_place_by(w, true, by_cost), WEIR_INVALID_ARGUMENT, names[i]);
     world_teardown(state);
     world_setup(state);
   }
