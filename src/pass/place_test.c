@@ -32,7 +32,7 @@ static weir_status_t* try_place_by(world_t* w, bool is_soft, weir_place_policy_t
 }
 
 static weir_status_t* try_place(world_t* w, bool is_soft) {
-  return try_place_by(w, is_soft, (weir_place_policy_t){.kind = WEIR_PLACE_GRAPH});
+  return try_place_by(w, is_soft, (weir_place_policy_t){.kind = WEIR_PLACE_FIRST});
 }
 
 static void check_device(world_t* w, const char* name, const char* device) {
