@@ -278,9 +278,9 @@ static void test_synchronous(void** state) {
   check_ok(weir_coordinator_join(coordinator, 10000));
   assert_int_equal(chief->result.reason, WEIR_STOP_DATA);
   assert_true(chief->result.recoveries >= 1 && chief->result.is_resumed);
-  assert_int_equal(chief->result.step, 24);
   // A checkpoint may be of the midst of a step, and has x of the one after it then. Each beginning
-  // of the chief after its first leaves out a number.
+  // of the chief after its first leaves out a number, the last one perhaps.
+  assert_true(chief->result.step == 24 || chief->result.step == 25);
   const float halvings = log2f(1024 / value_of(chief, chief->x));
   assert_true(halvings >= 20 && halvings <= 25);
   weir_coordinator_destroy(coordinator);
