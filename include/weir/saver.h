@@ -83,7 +83,7 @@ WEIR_API bool weir_saver_is_busy(const weir_saver_t* saver);
 // recovering. At once where there is none.
 WEIR_API WEIR_MUST_USE weir_status_t* weir_saver_wait(weir_saver_t* saver);
 // Whether a checkpoint with |metric| would stay for being among the best. Waits for a save in the
-// background, too.
+// background, too, where any are kept for that.
 WEIR_API bool weir_saver_is_best(weir_saver_t* saver, double metric);
 // Whether the saver keeps any for that; |out_higher_is_better| may be NULL.
 WEIR_API bool weir_saver_keeps_best(const weir_saver_t* saver, bool* out_higher_is_better);

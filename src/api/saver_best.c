@@ -52,8 +52,8 @@ bool weir_saver_is_kept_best(const weir_saver_t* saver, size_t index) {
 
 bool weir_saver_is_best(weir_saver_t* saver, double metric) {
   WEIR_ASSERT_ARG(saver);
-  weir_saver_join(saver);
   if (saver->keep_best <= 0 || isnan(metric)) return false;
+  weir_saver_join(saver);
   return count_better(saver, metric, saver->kept_count) < (size_t)saver->keep_best;
 }
 
