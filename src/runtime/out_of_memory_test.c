@@ -1,5 +1,8 @@
 // out_of_memory_test.c — Each allocation fails in turn while a session makes its plan for a step:
 // an error, or the right result.
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/alloc.h"
 #include "testing/world.h"
 
@@ -21,12 +24,15 @@ static weir_edge_t build(world_t* w) {
   return OP(w, "AddV2", OP(w, "Mul", merged, merged), OP(w, "Identity", v));
 }
 
-static weir_code_t run_without(world_t* w, weir_edge_t y, int64_t n, float* out_value) {
+// |rates|: the file by which nodes are placed; NULL: nobody looks at costs.
+static weir_code_t run_without(world_t* w, weir_edge_t y, const char* rates, int64_t n,
+                               float* out_value) {
   weir_session_t* session = NULL;
   weir_tensor_t *fed = make_float(2), *result = NULL;
   weir_edge_t x = {weir_graph_find_node(w->graph, "x"), 0};
   weir_step_spec_t spec = {WEIR_FEEDS({x, fed}), WEIR_FETCHES(y)};
-  weir_session_options_t options = {.threads = 1, .devices = "cpu:2"};
+  weir_session_options_t options = {
+      .threads = 1, .devices = "cpu:2", .place = rates ? "cost" : NULL, .rates = rates};
   weir_alloc_fail_at(n, false);
   weir_status_t* status = weir_session_create(w->graph, &options, &session);
   if (!status) status = weir_session_run_target(session, weir_graph_find_node(w->graph, "init"));
@@ -41,14 +47,13 @@ static weir_code_t run_without(world_t* w, weir_edge_t y, int64_t n, float* out_
   return code;
 }
 
-static void test_each_allocation(void** state) {
-  world_t* w = *state;
+static void sweep(world_t* w, const char* rates) {
   weir_edge_t y = build(w);
   weir_arena_split(true);
   int64_t failed = 0;
   for (int64_t n = 1, passed = 0; passed < 50; n += WEIR_TEST_STRIDE) {  // none of these fails
     float value = 0;
-    weir_code_t code = run_without(w, y, n, &value);
+    weir_code_t code = run_without(w, y, rates, n, &value);
     assert_true(code == WEIR_OK || code == WEIR_RESOURCE_EXHAUSTED);
     if (code == WEIR_OK) assert_float_equal(value, 7, 0);
     failed += code != WEIR_OK;
@@ -58,9 +63,25 @@ static void test_each_allocation(void** state) {
   assert_true(failed > 100 / WEIR_TEST_STRIDE);
 }
 
+static void test_each_allocation(void** state) { sweep(*state, NULL); }
+
+static void test_by_cost(void** state) {
+  static const char kRates[] =
+      "CPU:0 flops=2 bytes=3 node_ns=500 copy_bytes=4\n"
+      "CPU:1 flops=2 bytes=3 node_ns=500 copy_bytes=4\n";
+  char path[] = "/tmp/weir_rates.XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  assert_int_equal(write(fd, kRates, sizeof(kRates) - 1), sizeof(kRates) - 1);
+  close(fd);
+  sweep(*state, path);
+  unlink(path);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_each_allocation, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_by_cost, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

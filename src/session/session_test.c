@@ -908,6 +908,18 @@ static void test_condition_that_changes(void** state) {
   assert_float_equal(value, 4, 0);
 }
 
+// Rates that cannot be read are an error of the session or of its first step, not a guess.
+static void test_rates_nobody_wrote(void** state) {
+  world_t* w = *state;
+  weir_edge_t x = weir_const_float(w->scope, 2), y = OP(w, "Neg", OP(w, "Square", x));
+  weir_session_options_t options = {
+      .threads = 1, .devices = "cpu:2", .place = "cost", .rates = "/no/such/file"};
+  float value = 0;
+  weir_status_t* status = weir_session_create(w->graph, &options, &w->session);
+  if (!status) status = weir_session_fetch_float(w->session, y, &value);
+  check_error(status, WEIR_NOT_FOUND, "/no/such/file");
+}
+
 static void test_peak_of_no_session(void** state) {
   (void)state;
   assert_int_equal(weir_session_device_peak_bytes(NULL), 0);
@@ -926,6 +938,7 @@ static void test_unknown_op_fails_when_run(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      TEST(test_rates_nobody_wrote),
       TEST(test_peak_of_no_session),
       TEST(test_any_edge_can_be_fed),
       TEST(test_fed_output_of_many),
