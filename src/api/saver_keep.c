@@ -34,21 +34,34 @@ bool weir_saver_is_part(const char* name, const char* base) {
 
 // ---- the list ----
 
-// Removes the files of a checkpoint. Missing ones are no error: somebody may have tidied up.
+// Missing ones are no error: somebody may have tidied up.
+static weir_status_t* remove_file(const char* path) {
+  weir_status_t* status = weir_fs_remove(path);
+  if (weir_status_code(status) != WEIR_NOT_FOUND) return status;
+  weir_status_destroy(status);
+  return NULL;
+}
+
+static weir_status_t* remove_index(const char* prefix, weir_strbuf_t* path) {
+  path->size = 0;
+  weir_strbuf_printf(path, "%s.index", prefix);
+  WEIR_TRY(weir_strbuf_finish(path));
+  return remove_file(path->data);
+}
+
+// Removes the files of a checkpoint, the index first: what a run that is killed meanwhile leaves is
+// no checkpoint to anybody.
 static weir_status_t* remove_checkpoint(const char* prefix) {
   const char* base = weir_saver_base_name(prefix);
   char* directory = weir_saver_directory(prefix);
   weir_names_t names = {0};
   weir_strbuf_t path = {0};
   weir_status_t* status = directory ? weir_fs_list(directory, &names) : weir_out_of_memory();
+  if (!status) status = remove_index(prefix, &path);
   for (size_t i = 0; i < names.count && !status; ++i) {
     if (!weir_saver_is_part(names.items[i], base)) continue;
     status = weir_saver_path(directory, names.items[i], &path);
-    if (!status) status = weir_fs_remove(path.data);
-    if (weir_status_code(status) == WEIR_NOT_FOUND) {
-      weir_status_destroy(status);
-      status = NULL;
-    }
+    if (!status) status = remove_file(path.data);
   }
   weir_names_free(&names);
   weir_strbuf_free(&path);
