@@ -18,6 +18,9 @@ WEIR_MUST_USE weir_status_t* weir_status_with_details(weir_status_t* take_status
 // Borrowed; empty: there are none.
 weir_view_t weir_status_details(const weir_status_t* status);
 
+// Returns |take_status| with |text| behind its message, about what it was about before.
+WEIR_MUST_USE weir_status_t* weir_status_append(weir_status_t* take_status, weir_view_t text);
+
 // ---- the node ----
 // Says where it went wrong: "Node 'NAME' (OP): message". |op| may be NULL: it is not said.
 WEIR_MUST_USE weir_status_t* weir_status_at_node(weir_status_t* take_status, const char* name,

@@ -11,6 +11,8 @@ typedef enum weir_log_level_t {
   WEIR_LOG_ERROR = 2
 } weir_log_level_t;
 
+// Looks at the variables again; the first message does so by itself.
+void weir_log_read_level(void);
 bool weir_log_is_on(weir_log_level_t level);
 void weir_log_write(weir_log_level_t level, const char* file, int line, const char* format, ...)
     WEIR_PRINTF(4, 5);

@@ -9,6 +9,15 @@ typedef struct rune_range_t {
   int32_t low, high;
 } rune_range_t;
 
+#define WEIR_LAST_RUNE 0x10ffff
+
+// A class of Unicode's characters, and how far it was read.
+typedef struct rune_class_t {
+  const uint32_t* starts;  // where classes begin, and in the low bytes which
+  size_t count, at;
+  uint8_t first, last;  // of the classes that it is made of
+} rune_class_t;
+
 typedef enum tree_kind_t {
   TREE_EMPTY,
   TREE_NONE,    // matches nothing
@@ -73,6 +82,9 @@ WEIR_MUST_USE weir_status_t* weir_regex_parse(weir_view_t pattern, weir_arena_t*
 // Whether |assertion| holds at |at|, and whether |tree|, a class, has the character there.
 bool weir_regex_holds(weir_view_t text, assertion_t assertion, size_t at);
 bool weir_regex_has(const tree_t* tree, int decoded_size, int32_t rune);
+// Finds the class that |name| is of: "Lu", "L", "Greek"; and takes its next range.
+bool weir_rune_class_find(weir_view_t name, rune_class_t* out_class);
+bool weir_rune_class_next(rune_class_t* rune_class, rune_range_t* out_range);
 // The bytes that the first one of |text| announces; 0 when they are not there. What they spell may
 // be too large, or be spelt too long.
 int weir_rune_size(weir_view_t text);

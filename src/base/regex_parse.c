@@ -4,7 +4,6 @@
 
 #include "base/regex_internal.h"
 
-#define MAX_RUNE 0x10ffff
 #define MAX_REPEAT 1000
 #define MAX_DEPTH 1000
 
@@ -46,7 +45,7 @@ int weir_rune_decode(weir_view_t text, int32_t* out_rune) {
   if (size == 0) return 0;
   int32_t rune = size == 1 ? s[0] : s[0] & (0x7f >> size);
   for (int i = 1; i < size; ++i) rune = rune << 6 | (s[i] & 0x3f);
-  if (rune < least[size] || rune > MAX_RUNE) return 0;
+  if (rune < least[size] || rune > WEIR_LAST_RUNE) return 0;
   *out_rune = rune;
   return size;
 }
@@ -175,7 +174,7 @@ static weir_status_t* negate(parser_t* p, size_t first) {
     WEIR_TRY(add_range(p, next, range.low - 1));
     next = range.high + 1;
   }
-  WEIR_TRY(add_range(p, next, MAX_RUNE));
+  WEIR_TRY(add_range(p, next, WEIR_LAST_RUNE));
   const size_t count = p->range_count - end;
   memmove(p->ranges + first, p->ranges + end, count * sizeof(*p->ranges));
   p->range_count = first + count;
@@ -199,6 +198,36 @@ static weir_status_t* add_pairs(parser_t* p, const char* pairs, bool is_negated)
   return is_negated ? negate(p, first) : NULL;
 }
 
+// \pL, \p{Lu}, \p{^Greek} and \P at the head of the rest.
+static weir_status_t* add_unicode_class(parser_t* p, bool* out_found) {
+  const weir_view_t begin = p->rest;
+  const size_t first = p->range_count;
+  bool is_negated = p->rest.data[1] == 'P';
+  rune_class_t found;
+  rune_range_t range;
+  skip(p, 2);
+  const bool is_braced = take(p, "{");
+  const char* end = is_braced ? memchr(p->rest.data, '}', p->rest.size) : NULL;
+  const size_t one = (size_t)weir_rune_size(p->rest);
+  if (is_braced ? !end : one == 0) return bad(p, "invalid character class range", begin);
+  weir_view_t name = weir_view(p->rest.data, is_braced ? (size_t)(end - p->rest.data) : one);
+  skip(p, name.size + (is_braced ? 1 : 0));
+  if (name.size > 0 && name.data[0] == '^') {
+    is_negated = !is_negated;
+    name = weir_view(name.data + 1, name.size - 1);
+  }
+  if (weir_view_is(name, "Any")) {
+    WEIR_TRY(add_range(p, 0, WEIR_LAST_RUNE));
+  } else if (weir_rune_class_find(name, &found)) {
+    while (weir_rune_class_next(&found, &range)) WEIR_TRY(add_folded(p, range.low, range.high));
+  } else {
+    return bad(p, "invalid character class range",
+               weir_view(begin.data, begin.size - p->rest.size));
+  }
+  *out_found = true;
+  return is_negated ? negate(p, first) : NULL;
+}
+
 // \d and its kin at the head of the rest; sets whether there was one.
 static weir_status_t* add_perl_class(parser_t* p, bool* out_found) {
   *out_found = false;
@@ -209,11 +238,7 @@ static weir_status_t* add_perl_class(parser_t* p, bool* out_found) {
                       : lower == 's' ? "\t\n\f\r  "
                       : lower == 'w' ? "09AZaz__"
                                      : NULL;
-  if (c == 'p' || c == 'P') {
-    return WEIR_STATUS(UNIMPLEMENTED,
-                       "Pattern %.*s: classes of Unicode properties are not supported",
-                       WEIR_VIEW_ARG(p->pattern));
-  }
+  if (lower == 'p') return add_unicode_class(p, out_found);
   if (!pairs) return NULL;
   skip(p, 2);
   *out_found = true;
@@ -267,7 +292,7 @@ static bool parse_hex(parser_t* p, int32_t* out_rune) {
   int digits = 0;
   while (p->rest.size > 0 && hex_value(p->rest.data[0]) >= 0 && (is_braced || digits < 2)) {
     rune = rune * 16 + hex_value(p->rest.data[0]);
-    if (rune > MAX_RUNE) return false;
+    if (rune > WEIR_LAST_RUNE) return false;
     ++digits;
     skip(p, 1);
   }
@@ -463,10 +488,10 @@ static weir_status_t* parse_group(parser_t* p, const tree_t** out) {
 static weir_status_t* parse_dot(parser_t* p, const tree_t** out) {
   p->range_count = 0;
   if (p->flags.dot_is_all) {
-    WEIR_TRY(add_range(p, 0, MAX_RUNE));
+    WEIR_TRY(add_range(p, 0, WEIR_LAST_RUNE));
   } else {
     WEIR_TRY(add_range(p, 0, '\n' - 1));
-    WEIR_TRY(add_range(p, '\n' + 1, MAX_RUNE));
+    WEIR_TRY(add_range(p, '\n' + 1, WEIR_LAST_RUNE));
   }
   return finish_class(p, out);
 }

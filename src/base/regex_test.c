@@ -46,7 +46,25 @@ static void test_errors(void** state) {
   for (size_t i = 0; i < WEIR_COUNT_OF(bad); ++i)
     assert_int_equal(code_of(weir_view_of(bad[i])), WEIR_INVALID_ARGUMENT);
   assert_int_equal(code_of(weir_view("a\xff", 2)), WEIR_INVALID_ARGUMENT);
-  assert_int_equal(code_of(weir_view_of("\\pL")), WEIR_UNIMPLEMENTED);
+  static const char* const no_class[] = {"\\p",  "\\p{",    "\\p{Lu",     "\\p{}",    "\\p{^}",
+                                         "\\pX", "\\p{Lx}", "\\p{greek}", "[\\p{G}]", "\\p\xff"};
+  for (size_t i = 0; i < WEIR_COUNT_OF(no_class); ++i)
+    assert_int_equal(code_of(weir_view_of(no_class[i])), WEIR_INVALID_ARGUMENT);
+}
+
+static void test_unicode_classes(void** state) {
+  (void)state;
+  assert_true(matches("\\pL+\\p{Nd}\\p{Po}", "aZ\u00e4\u4e007!"));
+  assert_true(matches("\\p{Lu}\\P{Lu}\\p{^Lu}", "A1a"));
+  assert_false(matches("\\P{^Lu}", "a"));
+  assert_true(matches("\\P{^Lu}", "A"));
+  assert_true(matches("[\\p{Greek}\\d]+", "\u03b11\u03c9"));
+  assert_false(matches("\\p{Greek}", "a"));
+  assert_true(matches("[^\\pL]", "\u0301"));
+  assert_true(matches("\\p{Any}{3}", "a\n\U0010ffff"));
+  assert_true(matches("(?i)\\p{Lu}", "a"));
+  assert_true(matches("\\p{Co}", "\U0010fffd"));
+  assert_false(matches("\\pC", "\U0010ffff"));  // that is none's
 }
 
 // A pattern that takes exponential time when threads are tried one by one.
@@ -75,9 +93,8 @@ static void test_long_patterns(void** state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matching),
-      cmocka_unit_test(test_errors),
-      cmocka_unit_test(test_many_ways),
+      cmocka_unit_test(test_matching),        cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_unicode_classes), cmocka_unit_test(test_many_ways),
       cmocka_unit_test(test_long_patterns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -133,6 +133,18 @@ weir_status_t* weir_status_copy(const weir_status_t* status) {
   return copy ? copy : &out_of_memory;
 }
 
+weir_status_t* weir_status_append(weir_status_t* take_status, weir_view_t text) {
+  if (!take_status || take_status == &out_of_memory || text.size == 0) return take_status;
+  size_t size = strlen(take_status->message);
+  weir_status_t* status = status_alloc(take_status->code, take_status->file, take_status->line,
+                                       size + text.size, &take_status->extras);
+  if (!status) return take_status;
+  memcpy(status->text, take_status->message, size);
+  put(status->text + size, text);
+  weir_status_destroy(take_status);
+  return status;
+}
+
 // ---- what a status carries beside code and message ----
 
 weir_status_t* weir_status_with_details(weir_status_t* take_status, weir_view_t details) {
