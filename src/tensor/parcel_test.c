@@ -2,6 +2,7 @@
 #include "tensor/parcel.h"
 
 #include "base/alloc.h"
+#include "tensor/composite.h"
 #include "tensor/parcel_kinds.h"
 #include "testing/tensors.h"
 
@@ -84,8 +85,28 @@ static void test_zeros(void** state) {
   weir_variant_release(&row->base);
 }
 
+// A composite: each allocation of it fails in turn.
+static void test_composite(void** state) {
+  (void)state;
+  static const char kMetadata[] = "longer than a string that needs no memory of its own";
+  weir_parcel_t* parcel = NULL;
+  weir_code_t code = WEIR_RESOURCE_EXHAUSTED;
+  for (int64_t n = 1; code != WEIR_OK; ++n) {
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_composite_create(COUNT, weir_view_of(kMetadata), &parcel);
+    weir_alloc_fail_at(0, false);
+    code = weir_status_code(status);
+    assert_true(code == WEIR_OK ? n > 2 : code == WEIR_RESOURCE_EXHAUSTED && !parcel);
+    weir_status_destroy(status);
+  }
+  assert_int_equal(parcel->count, COUNT + 1);
+  assert_true(weir_view_is(weir_composite_metadata(parcel), kMetadata));
+  weir_variant_release(&parcel->base);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_map), cmocka_unit_test(test_map_fails),
-                                     cmocka_unit_test(test_zeros)};
+                                     cmocka_unit_test(test_zeros),
+                                     cmocka_unit_test(test_composite)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

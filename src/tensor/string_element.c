@@ -19,6 +19,13 @@ typedef struct offset_string_t {
   uint32_t count;
 } offset_string_t;
 
+// TString's VIEW kind: somebody else's bytes.
+typedef struct view_string_t {
+  size_t size_and_kind;
+  const char* data;
+  void* owner;  // not looked at: whoever makes such a string keeps it
+} view_string_t;
+
 static unsigned kind_of(const weir_string_t* string) {
   return string->u.small.size_and_kind & KIND_MASK;
 }
@@ -126,7 +133,11 @@ weir_view_t weir_string_view(const weir_string_t* string) {
       memcpy(&at, string, sizeof(at));
       return weir_view((const char*)string + at.offset, at.size_and_kind >> 2);
     }
-    default:  // LARGE and VIEW share the places of size and pointer
-      return weir_view(string->u.large.data, string->u.large.size_and_kind >> 2);
+    case WEIR_STRING_VIEW: {
+      view_string_t view;
+      memcpy(&view, string, sizeof(view));
+      return weir_view(view.data, view.size_and_kind >> 2);
+    }
+    default: return weir_view(string->u.large.data, string->u.large.size_and_kind >> 2);
   }
 }

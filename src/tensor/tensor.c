@@ -551,6 +551,11 @@ size_t weir_tensor_byte_size(const weir_tensor_t* tensor) {
   return (size_t)tensor->count * element_size(weir_tensor_type(tensor));
 }
 
+bool weir_tensor_is_writable(weir_tensor_t* tensor) {
+  WEIR_ASSERT_ARG(tensor);
+  return weir_tensor_is_sole(tensor);
+}
+
 void* weir_tensor_data(const weir_tensor_t* tensor) {
   WEIR_ASSERT_ARG(tensor);
   return tensor->data;

@@ -228,7 +228,10 @@ static void test_string_element(void** state) {
   weir_alloc_fail_at(0, false);
   weir_string_free(&string);
   assert_int_equal(weir_string_view(&string).size, 0);
-  weir_string_t borrowed = {.u.large = {5 << 2 | WEIR_STRING_VIEW, 0, text}};
+  weir_string_t borrowed = {.u.large = {.size_and_kind = 5 << 2 | WEIR_STRING_VIEW}};
+  const char* bytes_of_others = text;
+  memcpy((char*)&borrowed + sizeof(size_t), &bytes_of_others,
+         sizeof(bytes_of_others));  // as TString
   assert_int_equal(weir_string_view(&borrowed).size, 5);
   weir_string_free(&borrowed);
 }

@@ -80,5 +80,7 @@ extern const weir_message_t weir_message_bundle_header;
 extern const weir_message_t weir_message_bundle_entry;
 extern const weir_message_t weir_message_saver_def;
 extern const weir_message_t weir_message_checkpoint_state;
+extern const weir_message_t weir_message_meta_graph_def;  // without object_graph_def and any_info
+extern const weir_message_t weir_message_saved_model;
 
 #endif  // WEIR_WIRE_MESSAGE_H_

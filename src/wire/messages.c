@@ -463,6 +463,69 @@ static const weir_field_t saver_def_fields[] = {
     ONE(6, "keep_checkpoint_every_n_hours", FLOAT), ENUM(7, "version", checkpoint_versions), END};
 const weir_message_t weir_message_saver_def = {"SaverDef", saver_def_fields};
 
+static const weir_field_t meta_info_def_fields[] = {
+    ONE(1, "meta_graph_version", STRING), MESSAGE(2, "stripped_op_list", weir_message_op_list),
+    ONE(3, "any_info", BYTES), MANY(4, "tags", STRING), ONE(5, "tensorflow_version", STRING),
+    ONE(6, "tensorflow_git_version", STRING), ONE(7, "stripped_default_attrs", BOOL),
+    MAP(8, "function_aliases", string_to_string), END};
+static const weir_message_t meta_info_def = {"MetaGraphDef.MetaInfoDef", meta_info_def_fields};
+
+static const weir_field_t node_list_fields[] = {MANY(1, "value", STRING), END};
+static const weir_message_t node_list = {"CollectionDef.NodeList", node_list_fields};
+static const weir_field_t bytes_list_fields[] = {MANY(1, "value", BYTES), END};
+static const weir_message_t bytes_list = {"CollectionDef.BytesList", bytes_list_fields};
+static const weir_field_t int64_list_fields[] = {MANY(1, "value", INT64), END};
+static const weir_message_t int64_list = {"CollectionDef.Int64List", int64_list_fields};
+static const weir_field_t float_list_fields[] = {MANY(1, "value", FLOAT), END};
+static const weir_message_t float_list = {"CollectionDef.FloatList", float_list_fields};
+
+static const weir_field_t collection_def_fields[] = {
+    ONEOF_MESSAGE(1, "node_list", node_list), ONEOF_MESSAGE(2, "bytes_list", bytes_list),
+    ONEOF_MESSAGE(3, "int64_list", int64_list), ONEOF_MESSAGE(4, "float_list", float_list), END};
+static const weir_message_t collection_def = {"CollectionDef", collection_def_fields};
+static const weir_field_t collection_entry_fields[] = {
+    ONE(1, "key", STRING), MESSAGE(2, "value", collection_def), END};
+static const weir_message_t collection_entry = {"CollectionDefEntry", collection_entry_fields};
+
+static const weir_field_t coo_sparse_fields[] = {
+    ONE(1, "values_tensor_name", STRING), ONE(2, "indices_tensor_name", STRING),
+    ONE(3, "dense_shape_tensor_name", STRING), END};
+static const weir_message_t coo_sparse = {"TensorInfo.CooSparse", coo_sparse_fields};
+static const weir_field_t tensor_info_fields[] = {
+    ONEOF(1, "name", STRING), ENUM(2, "dtype", data_types),
+    MESSAGE(3, "tensor_shape", weir_message_tensor_shape),
+    ONEOF_MESSAGE(4, "coo_sparse", coo_sparse), END};
+static const weir_message_t tensor_info = {"TensorInfo", tensor_info_fields};
+static const weir_field_t tensor_info_entry_fields[] = {
+    ONE(1, "key", STRING), MESSAGE(2, "value", tensor_info), END};
+static const weir_message_t tensor_info_entry = {"TensorInfoEntry", tensor_info_entry_fields};
+static const weir_field_t tensor_entry_fields[] = {
+    ONE(1, "key", STRING), MESSAGE(2, "value", weir_message_tensor), END};
+static const weir_message_t tensor_entry = {"TensorEntry", tensor_entry_fields};
+
+static const weir_field_t signature_def_fields[] = {
+    MAP(1, "inputs", tensor_info_entry), MAP(2, "outputs", tensor_info_entry),
+    ONE(3, "method_name", STRING), MAP(4, "defaults", tensor_entry), END};
+static const weir_message_t signature_def = {"SignatureDef", signature_def_fields};
+static const weir_field_t signature_entry_fields[] = {
+    ONE(1, "key", STRING), MESSAGE(2, "value", signature_def), END};
+static const weir_message_t signature_entry = {"SignatureDefEntry", signature_entry_fields};
+
+static const weir_field_t asset_file_def_fields[] = {
+    MESSAGE(1, "tensor_info", tensor_info), ONE(2, "filename", STRING), END};
+static const weir_message_t asset_file_def = {"AssetFileDef", asset_file_def_fields};
+
+static const weir_field_t meta_graph_def_fields[] = {
+    MESSAGE(1, "meta_info_def", meta_info_def), MESSAGE(2, "graph_def", weir_message_graph_def),
+    MESSAGE(3, "saver_def", weir_message_saver_def), MAP(4, "collection_def", collection_entry),
+    MAP(5, "signature_def", signature_entry), MESSAGES(6, "asset_file_def", asset_file_def), END};
+const weir_message_t weir_message_meta_graph_def = {"MetaGraphDef", meta_graph_def_fields};
+
+static const weir_field_t saved_model_fields[] = {
+    ONE(1, "saved_model_schema_version", INT64),
+    MESSAGES(2, "meta_graphs", weir_message_meta_graph_def), END};
+const weir_message_t weir_message_saved_model = {"SavedModel", saved_model_fields};
+
 static const weir_field_t checkpoint_state_fields[] = {
     ONE(1, "model_checkpoint_path", STRING), MANY(2, "all_model_checkpoint_paths", STRING),
     MANY(3, "all_model_checkpoint_timestamps", DOUBLE), ONE(4, "last_preserved_timestamp", DOUBLE),
