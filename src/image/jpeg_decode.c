@@ -118,11 +118,12 @@ static weir_status_t* set_window(weir_jpeg_t* jpeg) {
       jpeg->left + jpeg->width <= width && jpeg->top + jpeg->height <= height) {
     return NULL;
   }
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Invalid crop window: x=%lld, y=%lld, w=%lld, h=%lld for image_width: %lld "
-                     "and image_height: %lld",
-                     (long long)jpeg->left, (long long)jpeg->top, (long long)jpeg->width,
-                     (long long)jpeg->height, (long long)width, (long long)height);
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Invalid JPEG data or crop window: x=%lld, y=%lld, w=%lld, h=%lld for image_width: %lld "
+      "and image_height: %lld",
+      (long long)jpeg->left, (long long)jpeg->top, (long long)jpeg->width, (long long)jpeg->height,
+      (long long)width, (long long)height);
 }
 
 static weir_status_t* read_sizes(weir_jpeg_t* jpeg) {

@@ -104,6 +104,18 @@ WEIR_INLINE float weir_vm_exp_tf_(float r) {
   return WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f);
 }
 
+// The functions of programs' inner loops come in two: the calm one for arguments up to its limit in
+// magnitude, and the one for all, which gives the same bits there.
+#define WEIR_EXP_CALM 87.0f
+#define WEIR_TANH_CALM 8.0f
+#define WEIR_SIGMOID_CALM 16.0f
+
+WEIR_INLINE float weir_vm_exp_calm(float x) {
+  float r;
+  int32_t n = weir_vm_split_tf_(x, &r);
+  return weir_vm_scale_(weir_vm_exp_tf_(r), n);
+}
+
 WEIR_INLINE float weir_vm_exp(float x) {
   float r;
   int32_t n = weir_vm_split_tf_(weir_vm_clamp_(x, -104.0f, 88.723f), &r);
@@ -172,30 +184,38 @@ WEIR_INLINE float weir_vm_log1p(float x) {
   return x == -1.0f ? -INFINITY : y;
 }
 
+WEIR_INLINE float weir_vm_tanh_calm(float x) {
+  float x2 = x * x;
+  float p = WEIR_FMAF(1.394553628e-08f, x2, 2.102733560e-05f);
+  p = WEIR_FMAF(p, x2, 3.520756727e-03f);
+  p = WEIR_FMAF(p, x2, 1.340216100e-01f);
+  float q = WEIR_FMAF(8.015776984e-07f, x2, 3.326951409e-04f);
+  q = WEIR_FMAF(q, x2, 2.597254514e-02f);
+  q = WEIR_FMAF(q, x2, 4.673548340e-01f);
+  q = WEIR_FMAF(q, x2, 1.0f);
+  return WEIR_FMAF(x2 * x, p, x) / q;
+}
+
 WEIR_INLINE float weir_vm_tanh(float x) {
-  float a = weir_vm_clamp_(x, -8.01773357f, 8.01773357f);
-  float a2 = a * a;
-  float p = WEIR_FMAF(1.394553628e-08f, a2, 2.102733560e-05f);
-  p = WEIR_FMAF(p, a2, 3.520756727e-03f);
-  p = WEIR_FMAF(p, a2, 1.340216100e-01f);
-  float q = WEIR_FMAF(8.015776984e-07f, a2, 3.326951409e-04f);
-  q = WEIR_FMAF(q, a2, 2.597254514e-02f);
-  q = WEIR_FMAF(q, a2, 4.673548340e-01f);
-  q = WEIR_FMAF(q, a2, 1.0f);
-  float y = WEIR_FMAF(a2 * a, p, a) / q;
+  float y = weir_vm_tanh_calm(weir_vm_clamp_(x, -8.01773357f, 8.01773357f));
   return x == x ? y : x;
 }
 
 // By the square of exp(x / 2), with a shorter polynomial than weir_vm_exp's.
-WEIR_INLINE float weir_vm_sigmoid(float x) {
+WEIR_INLINE float weir_vm_sigmoid_calm(float x) {
   float r;
-  int32_t n = weir_vm_split_tf_(0.5f * weir_vm_clamp_(x, -104.0f, 16.6355324f), &r);
+  int32_t n = weir_vm_split_tf_(0.5f * x, &r);
   float r2 = r * r;
   float odd = WEIR_FMAF(r2, 8.33471306e-03f, 1.66668773e-01f);
   float even = WEIR_FMAF(r2, 4.18986678e-02f, 4.99991417e-01f);
-  float e = WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f) * weir_vm_pow2_(n);
+  float e = weir_vm_scale_(WEIR_FMAF(r2, WEIR_FMAF(r, odd, even), r + 1.0f), n);
   e *= e;
-  float y = weir_vm_select_(x < -104.0f, 0.0f, e / (1.0f + e));
+  return e / (1.0f + e);
+}
+
+WEIR_INLINE float weir_vm_sigmoid(float x) {
+  float y = weir_vm_sigmoid_calm(weir_vm_clamp_(x, -104.0f, 16.6355324f));
+  y = weir_vm_select_(x < -104.0f, 0.0f, y);
   return x == x ? y : x;
 }
 

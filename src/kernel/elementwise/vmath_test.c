@@ -157,6 +157,33 @@ static void test_neighbours(void** state) {
   for (int i = 0; i < COUNT; ++i) assert_true(i == 7 || x[i] == alone[i]);
 }
 
+// Blocks without an extreme take a shorter way, to the same bits: every 4,999th float up to |limit|
+// and both its signs, with an extreme beside it and without.
+static void check_calm(array_fn_t fn, float limit) {
+  enum { COUNT = 256 };
+  float x[COUNT], calm[COUNT], any[COUNT];
+  uint32_t bits = 0;
+  while (bits <= weir_float_bits(limit)) {
+    for (int i = 0; i < COUNT; i += 2) {
+      x[i] = WEIR_MIN(weir_float_from_bits(bits), limit);
+      x[i + 1] = -x[i];
+      bits += 4999;
+    }
+    fn(x, calm, COUNT);
+    x[COUNT - 1] = NAN;
+    fn(x, any, COUNT);
+    assert_true(isnan(any[COUNT - 1]));
+    assert_memory_equal(calm, any, sizeof(calm) - sizeof(*calm));
+  }
+}
+
+static void test_calm(void** state) {
+  (void)state;
+  check_calm(weir_vexp, WEIR_EXP_CALM);
+  check_calm(weir_vtanh, WEIR_TANH_CALM);
+  check_calm(weir_vsigmoid, WEIR_SIGMOID_CALM);
+}
+
 static void test_in_place(void** state) {
   (void)state;
   float x[100];
@@ -171,7 +198,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ranges),     cmocka_unit_test(test_specials),
       cmocka_unit_test(test_exp_down),   cmocka_unit_test(test_atan2),
-      cmocka_unit_test(test_neighbours), cmocka_unit_test(test_in_place),
+      cmocka_unit_test(test_neighbours), cmocka_unit_test(test_calm),
+      cmocka_unit_test(test_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

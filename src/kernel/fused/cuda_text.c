@@ -137,7 +137,7 @@ static bool write_formula(const weir_fused_step_t* step, weir_strbuf_t* out) {
     case WEIR_SCALAR_ACTIVATION:
     case WEIR_SCALAR_ACTIVATION_GRAD:
       weir_cuda_activation_formula((weir_activation_t)step->scalar.function, is_gradient,
-                                   step->parameter, out);
+                                   weir_activation_alpha(type, step->parameter), out);
       return weir_dtype_is_floating(type);
     default: return false;
   }

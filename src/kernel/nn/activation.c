@@ -163,9 +163,16 @@ static void narrow(bool is_half, const float* from, uint16_t* to, int64_t n) {
   }
 }
 
+float weir_activation_alpha(weir_dtype_t dtype, float alpha) {
+  if (dtype == WEIR_DTYPE_HALF) return weir_half_to_float(weir_half_from_float(alpha));
+  if (dtype == WEIR_DTYPE_BFLOAT16) return weir_bfloat16_to_float(weir_bfloat16_from_float(alpha));
+  return alpha;
+}
+
 static void apply_narrow(float_fn_t fn, bool is_half, const void* x, void* y, int64_t n,
                          float alpha) {
   float chunk[CHUNK];
+  alpha = weir_activation_alpha(is_half ? WEIR_DTYPE_HALF : WEIR_DTYPE_BFLOAT16, alpha);
   for (int64_t i = 0; i < n; i += CHUNK) {
     int64_t count = WEIR_MIN(CHUNK, n - i);
     widen(is_half, (const uint16_t*)x + i, chunk, count);
@@ -177,6 +184,7 @@ static void apply_narrow(float_fn_t fn, bool is_half, const void* x, void* y, in
 static void apply_narrow_grad(float_grad_fn_t fn, bool is_half, const void* dy, const void* x,
                               void* dx, int64_t n, float alpha) {
   float a[CHUNK], b[CHUNK];
+  alpha = weir_activation_alpha(is_half ? WEIR_DTYPE_HALF : WEIR_DTYPE_BFLOAT16, alpha);
   for (int64_t i = 0; i < n; i += CHUNK) {
     int64_t count = WEIR_MIN(CHUNK, n - i);
     widen(is_half, (const uint16_t*)dy + i, a, count);

@@ -28,6 +28,8 @@ weir_activation_loop_fn_t weir_activation_find(weir_activation_t activation,
                                                weir_dtype_t dtype);  // NULL: no such
 weir_activation_grad_fn_t weir_activation_grad_find(weir_activation_t activation,
                                                     weir_dtype_t dtype);  // NULL: no such
-double weir_activation_cost(weir_activation_t activation);                // ns an element, roughly
+// |alpha| as |dtype| has it: TensorFlow multiplies elements by a number of their type.
+float weir_activation_alpha(weir_dtype_t dtype, float alpha);
+double weir_activation_cost(weir_activation_t activation);  // ns an element, roughly
 
 #endif  // WEIR_KERNEL_NN_ACTIVATION_H_

@@ -67,6 +67,14 @@ static void test_narrow(void** state) {
   for (int i = 0; i < COUNT; ++i) x[i] = weir_half_from_float((float)(i - 300) * 0.5f).bits;
   weir_activation_find(WEIR_ACTIVATION_RELU, WEIR_DTYPE_HALF)(x, y, COUNT, 0);
   for (int i = 0; i < COUNT; ++i) assert_int_equal(y[i], i < 300 ? 0 : x[i]);
+  // Alpha is a half, too: -3 times 0.19995, and not -0.6.
+  x[0] = weir_half_from_float(-3).bits;
+  weir_activation_find(WEIR_ACTIVATION_LEAKY_RELU, WEIR_DTYPE_HALF)(x, y, 1, 0.2f);
+  assert_float_equal(weir_half_to_float((weir_half_t){y[0]}), -0.599609375f, 0);
+  x[1] = weir_half_from_float(1).bits;
+  weir_activation_grad_find(WEIR_ACTIVATION_LEAKY_RELU, WEIR_DTYPE_HALF)(x, x, y, 2, 0.2f);
+  assert_float_equal(weir_half_to_float((weir_half_t){y[0]}), -0.599609375f, 0);
+  assert_int_equal(y[1], x[1]);
   int8_t small[3] = {-3, 3, 9};
   weir_activation_find(WEIR_ACTIVATION_RELU6, WEIR_DTYPE_INT8)(small, small, 3, 0);
   assert_memory_equal(small, ((const int8_t[]){0, 3, 6}), 3);
