@@ -10,6 +10,29 @@ void weir_cuda_core_enter(cuda_core_t* core) {
   if (core->driver->context_set(core->context) == 0) current = core->context;
 }
 
+void weir_cuda_core_forget(void) { current = NULL; }
+
+// Whether nobody has asked for |peer| before. Beyond the first 64, all do each time.
+static bool is_first_to_ask(cuda_core_t* core, const cuda_core_t* peer) {
+  uint64_t bit = peer->device < 64 ? UINT64_C(1) << peer->device : 0;
+  weir_mutex_lock(&core->mu);
+  bool is_first = !(core->asked & bit);
+  core->asked |= bit;
+  weir_mutex_unlock(&core->mu);
+  return is_first;
+}
+
+void weir_cuda_core_reach(cuda_core_t* core, const cuda_core_t* peer) {
+  const cuda_driver_t* driver = core->driver;
+  int can = 0;
+  if (!is_first_to_ask(core, peer)) return;
+  if (driver->device_can_reach(&can, core->device, peer->device) != 0 || !can) return;
+  weir_cuda_core_enter(core);
+  // Of a context that others in the process use, too. Where there are too many peers already, what
+  // is copied takes the longer way.
+  (void)driver->context_reach(peer->context, 0);
+}
+
 static weir_status_t* look_up(cuda_core_t* core, int number) {
   const cuda_driver_t* driver = core->driver;
   int count = 0, major = 0, minor = 0;

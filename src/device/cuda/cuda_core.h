@@ -19,6 +19,7 @@ typedef struct cuda_core_t {
   weir_mutex_t mu;
   cu_event_t* events;  // to be used again; guarded by mu
   size_t event_count, event_capacity;
+  uint64_t asked;  // bit i: GPU i was asked for its memory, see weir_cuda_core_reach; guarded by mu
 } cuda_core_t;
 
 // Of the |number|-th GPU. UNAVAILABLE where there are fewer.
@@ -27,6 +28,12 @@ cuda_core_t* weir_cuda_core_retain(cuda_core_t* core);
 void weir_cuda_core_release(cuda_core_t* core);  // NULL-safe
 // Calls of the driver that follow on this thread are for this GPU.
 void weir_cuda_core_enter(cuda_core_t* core);
+// A library may have made another GPU the calling thread's: the next weir_cuda_core_enter tells the
+// driver in any case.
+void weir_cuda_core_forget(void);
+// Brings the memory of |peer| in reach of this GPU, if the machine can do that: copies from there
+// then go directly. Those from others the driver takes through pinned memory of its own.
+void weir_cuda_core_reach(cuda_core_t* core, const cuda_core_t* peer);
 // Events are taken from, and put back to, those that were used before.
 WEIR_MUST_USE weir_status_t* weir_cuda_core_record(cuda_core_t* core, cu_stream_t stream,
                                                    cu_event_t* out_event);

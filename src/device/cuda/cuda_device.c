@@ -245,6 +245,7 @@ static void cuda_copy(weir_device_t* base, weir_stream_t stream, const void* src
 static void cuda_copy_peer(weir_device_t* base, weir_device_t* from, const void* src, void* dst,
                            size_t size, weir_copy_done_fn_t done, void* arg) {
   cuda_device_t* device = of(base);
+  weir_cuda_core_reach(device->core, of(from)->core);
   weir_cuda_core_enter(device->core);
   weir_span_enter(base, WEIR_STREAM_UPLOAD);
   cu_result_t result = device->core->driver->copy_peer((uintptr_t)dst, device->core->context,

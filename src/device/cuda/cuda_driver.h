@@ -65,9 +65,11 @@ typedef struct cu_copy_t {
   FUNCTION(device_bus, cuDeviceGetPCIBusId, (char* buffer, int size, int device))                  \
   FUNCTION(device_attribute, cuDeviceGetAttribute, (int* out_value, int attribute, int device))    \
   FUNCTION(device_memory, cuDeviceTotalMem_v2, (size_t * out_bytes, int device))                   \
+  FUNCTION(device_can_reach, cuDeviceCanAccessPeer, (int* out_can, int device, int peer))          \
   FUNCTION(context_retain, cuDevicePrimaryCtxRetain, (cu_context_t * out_context, int device))     \
   FUNCTION(context_set, cuCtxSetCurrent, (cu_context_t context))                                   \
   FUNCTION(context_synchronize, cuCtxSynchronize, (void))                                          \
+  FUNCTION(context_reach, cuCtxEnablePeerAccess, (cu_context_t peer, unsigned flags))              \
   FUNCTION(memory_info, cuMemGetInfo_v2, (size_t * out_free, size_t * out_total))                  \
   FUNCTION(alloc, cuMemAlloc_v2, (cu_pointer_t * out_pointer, size_t size))                        \
   FUNCTION(free, cuMemFree_v2, (cu_pointer_t pointer))                                             \

@@ -9,13 +9,15 @@
 #include "testing/cmocka.h"
 #include "testing/cuda_fake.h"
 
-static weir_device_t* make_device(double memory) {
+static weir_device_t* make_nth(int index, double memory) {
   weir_device_t* device = NULL;
-  weir_device_params_t params = {.index = 0, .memory = memory};
+  weir_device_params_t params = {.index = index, .memory = memory};
   weir_cuda_driver_replace(&cuda_fake_driver);
   assert_null(weir_cuda_kind.create(&params, &device));
   return device;
 }
+
+static weir_device_t* make_device(double memory) { return make_nth(0, memory); }
 
 static void release(weir_device_t* device) {
   weir_device_release(device);
@@ -285,6 +287,53 @@ static void test_copies_are_timed(void** state) {
   release(device);
 }
 
+// Peers reach each other once, if they can; copies arrive in either case, and are timed.
+static void check_peer_copy(weir_device_t* device, weir_device_t* from) {
+  weir_tensor_t *host = NULL, *there = NULL, *here = NULL;
+  const int64_t dims[] = {100003};
+  weir_stream_span_t span = {0};
+  assert_null(weir_tensor_create(WEIR_DTYPE_INT32, 1, dims, &host));
+  for (int64_t i = 0; i < host->count; ++i) WEIR_TENSOR_DATA(host, int32_t)[i] = (int32_t)(3 * i);
+  assert_null(weir_device_fetch(from, WEIR_MEMORY_DEVICE, host, &there));
+  assert_true(weir_device_is_peer(device, from));
+  int copies = cuda_fake_peer_copies;
+  int64_t before = weir_clock_ns();
+  weir_span_set(&span);
+  assert_null(weir_device_fetch(device, WEIR_MEMORY_DEVICE, there, &here));
+  weir_span_set(NULL);
+  int64_t after = weir_clock_ns();
+  assert_ptr_equal(weir_tensor_space(here)->device, device);
+  assert_memory_equal(cuda_fake_at(here->data), host->data, weir_tensor_byte_size(host));
+  assert_int_equal(cuda_fake_peer_copies, copies + 1);
+  weir_spans_resolve(device, &span, 1, sizeof(span));
+  check_times(&span, before, after);
+  assert_int_equal(span.stream, WEIR_STREAM_UPLOAD);
+  weir_tensor_release(here);
+  weir_tensor_release(there);
+  weir_tensor_release(host);
+}
+
+static void test_peers(void** state) {
+  (void)state;
+  cuda_fake_are_peers = false;
+  weir_device_t *first = make_nth(0, 0), *second = make_nth(1, 0);
+  check_peer_copy(first, second);
+  assert_int_equal(cuda_fake_reached, 0);
+  cuda_fake_are_peers = true;
+  check_peer_copy(first, second);  // which was asked before
+  assert_int_equal(cuda_fake_reached, 0);
+  for (int i = 0; i < 2; ++i) {
+    check_peer_copy(second, first);
+    assert_int_equal(cuda_fake_reached, 1);
+  }
+  weir_device_release(second);
+  second = make_nth(1, 0);  // another device on the same context
+  check_peer_copy(second, first);
+  assert_int_equal(cuda_fake_reached, 1);
+  weir_device_release(second);
+  release(first);
+}
+
 static void test_absent_gpu(void** state) {
   (void)state;
   weir_device_t* device = NULL;
@@ -310,6 +359,7 @@ int main(void) {
       cmocka_unit_test(test_events),
       cmocka_unit_test(test_kernels_are_timed),
       cmocka_unit_test(test_copies_are_timed),
+      cmocka_unit_test(test_peers),
       cmocka_unit_test(test_absent_gpu),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
