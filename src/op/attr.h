@@ -133,6 +133,9 @@ WEIR_MUST_USE weir_status_t* weir_attr_parse_named(const char* name, weir_view_t
                                                    weir_attr_t* out_value);
 WEIR_MUST_USE weir_status_t* weir_attr_write(const weir_attr_t* value,
                                              weir_strbuf_t* out);  // |raw| where there is one
+// The same as an entry of the map |field|, under its name.
+WEIR_MUST_USE weir_status_t* weir_attr_write_entry(const weir_named_attr_t* attr, uint32_t field,
+                                                   weir_strbuf_t* out);
 // Deep copy into |arena|; |tensors| takes references on the tensors within.
 WEIR_MUST_USE weir_status_t* weir_attr_clone(const weir_attr_t* value, weir_arena_t* arena,
                                              weir_tensor_list_t* tensors, weir_attr_t* out_value);

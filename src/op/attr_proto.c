@@ -310,14 +310,8 @@ weir_status_t* weir_attr_parse_named(const char* name, weir_view_t proto, weir_a
 static weir_status_t* write_func(const weir_func_t* func, uint32_t field, weir_strbuf_t* out) {
   size_t message = weir_wire_begin(out, field);
   if (func->name.size) weir_wire_put_bytes(out, 1, func->name.data, func->name.size);
-  for (size_t i = 0; i < func->attrs.count; ++i) {
-    size_t entry = weir_wire_begin(out, 2);
-    weir_wire_put_string(out, 1, func->attrs.items[i].name);
-    size_t value = weir_wire_begin(out, 2);
-    WEIR_TRY(weir_attr_write(&func->attrs.items[i].value, out));
-    weir_wire_end(out, value);
-    weir_wire_end(out, entry);
-  }
+  for (size_t i = 0; i < func->attrs.count; ++i)
+    WEIR_TRY(weir_attr_write_entry(&func->attrs.items[i], 2, out));
   weir_wire_end(out, message);
   return NULL;
 }
@@ -404,4 +398,15 @@ weir_status_t* weir_attr_write(const weir_attr_t* value, weir_strbuf_t* out) {
       break;
   }
   return weir_strbuf_finish(out);
+}
+
+weir_status_t* weir_attr_write_entry(const weir_named_attr_t* attr, uint32_t field,
+                                     weir_strbuf_t* out) {
+  size_t entry = weir_wire_begin(out, field);
+  weir_wire_put_string(out, 1, attr->name);
+  size_t value = weir_wire_begin(out, 2);
+  WEIR_TRY(weir_attr_write(&attr->value, out));
+  weir_wire_end(out, value);
+  weir_wire_end(out, entry);
+  return NULL;
 }

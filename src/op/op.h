@@ -47,6 +47,7 @@ enum {
                                  // the number of inputs on
   WEIR_OP_HOST_ONLY = 1u << 16,  // all it takes and makes is in host memory on every device
   WEIR_OP_STEP_STATE = 1u << 15,  // stateful, but all of it dies with the step (TensorArrays)
+  WEIR_OP_READ_ONLY = 1u << 17,   // changes nothing of the resources and references it is given
 };
 
 // How an elementwise op makes an element of its output from those of its inputs: what passes fuse
@@ -143,6 +144,7 @@ typedef struct weir_kernel_def_t {
                               // (device.h: recordings) takes it on all the same
   bool is_only : 1;           // no other row comes after it, nor one that ends the table
   bool keeps_int32 : 1;       // set by the registry, with |abroad|: in host memory
+  bool takes_peers : 1;       // inputs may be in the memory of peers of its device: none is copied
   const char* tails;  // optional, of a weir_extended_t's op: what it can do besides, "BiasAdd,
                       // Relu", each at most once and in this order; nodes are rewritten to no other
   const char* host_inputs;  // optional: names of input args that live in host memory on any device,

@@ -4,12 +4,14 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "op/gate.h"
 
 struct weir_resources_t {
   weir_mutex_t mu;
   weir_map_t table;  // guarded by mu; "container\0name\0type" → weir_resource_t, one reference each
   char* default_container;  // immutable
   weir_resources_t* next;   // of the next device; guarded by mu, and then stays
+  weir_gate_t* gate;        // before its variables; immutable once steps run; NULL: none
 };
 
 // ---- references ----
@@ -274,3 +276,9 @@ void weir_resources_describe(weir_resources_t* resources, weir_strbuf_t* out) {
   weir_mutex_unlock(&resources->mu);
   if (next) weir_resources_describe(next, out);
 }
+
+weir_gate_t* weir_gate_of(const weir_resources_t* resources) {
+  return resources ? resources->gate : NULL;
+}
+
+void weir_gate_set(weir_resources_t* resources, weir_gate_t* gate) { resources->gate = gate; }
