@@ -114,6 +114,15 @@ void weir_function_library_rollback(weir_function_library_t* library, size_t mar
   weir_mutex_unlock(&library->mu);
 }
 
+weir_status_t* weir_function_library_remove(weir_function_library_t* library, weir_view_t name) {
+  weir_mutex_lock(&library->mu);
+  bool was_there = weir_map_remove(&library->functions, name) != NULL;
+  weir_mutex_unlock(&library->mu);
+  if (was_there) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Tried to remove non-existent function '%.*s'.",
+                     WEIR_VIEW_ARG(name));
+}
+
 weir_status_t* weir_function_library_add(weir_function_library_t* library,
                                          weir_view_t function_def) {
   weir_mutex_lock(&library->mu);

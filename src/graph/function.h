@@ -30,6 +30,10 @@ WEIR_MUST_USE weir_status_t* weir_function_library_import(weir_function_library_
 // have used them yet.
 size_t weir_function_library_mark(weir_function_library_t* library);
 void weir_function_library_rollback(weir_function_library_t* library, size_t mark);
+// Nobody finds it from now on; those who have found it keep it as long as the library.
+// INVALID_ARGUMENT when there is none.
+WEIR_MUST_USE weir_status_t* weir_function_library_remove(weir_function_library_t* library,
+                                                          weir_view_t name);
 const weir_function_t* weir_function_find(weir_function_library_t* library,
                                           weir_view_t name);  // NULL when absent
 // Appends all of it as a FunctionDefLibrary message.
@@ -70,5 +74,18 @@ void weir_function_body_free(weir_function_body_t* body);
 WEIR_MUST_USE weir_status_t* weir_function_library_add_body(weir_function_library_t* library,
                                                             const char* name,
                                                             const weir_function_body_t* body);
+// The same message by itself. |naming| (or NULL) says what results are called, "result0" … else,
+// what runs though no result needs it, and what the function is about.
+typedef struct weir_function_naming_t {
+  const char* const* results;    // one a result
+  weir_node_t* const* controls;  // nodes of the body
+  const char* const* control_names;
+  int control_count;
+  const char* description;  // NULL: none
+} weir_function_naming_t;
+WEIR_MUST_USE weir_status_t* weir_function_write_body(const char* name,
+                                                      const weir_function_body_t* body,
+                                                      const weir_function_naming_t* naming,
+                                                      weir_strbuf_t* out);
 
 #endif  // WEIR_GRAPH_FUNCTION_H_

@@ -5,6 +5,7 @@
 #include "graph/function.h"
 #include "graph/graph_internal.h"
 #include "graph/node_def.h"
+#include "op/misspelt.h"
 #include "wire/wire.h"
 
 enum { FUNCTION_NODE = 3, FUNCTION_RET = 4, FUNCTION_CONTROL_RET = 6 };
@@ -104,8 +105,10 @@ static weir_status_t* declare_node(maker_t* m, weir_view_t message) {
   if (!node || !op) return weir_out_of_memory();
   WEIR_TRY(weir_node_define(node, op, parsed->attrs, NULL, 0));
   if (!node->def.op) {
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s' in function '%s')", op,
-                       node->def.name, m->function->name);
+    return weir_registry_suggest(
+        graph->registry, op,
+        WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s' in function '%s')", op,
+                    node->def.name, m->function->name));
   }
   m->nodes[m->count++] = node;
   WEIR_TRY(weir_node_alloc_shapes(node));

@@ -62,7 +62,8 @@ static weir_status_t* add_op_node(weir_function_body_t* body, const weir_op_t* o
   return NULL;
 }
 
-static weir_status_t* instantiate_op(const weir_registry_t* registry, const weir_func_t* func,
+static weir_status_t* instantiate_op(weir_function_library_t* library,
+                                     const weir_registry_t* registry, const weir_func_t* func,
                                      weir_function_body_t* out_body) {
   const weir_op_t* op = weir_registry_find(registry, func->name);
   if (!op) {
@@ -71,6 +72,8 @@ static weir_status_t* instantiate_op(const weir_registry_t* registry, const weir
   weir_function_body_t body = {0};
   weir_attrs_t attrs = {0};
   WEIR_TRY(weir_graph_new(registry, &body.graph));
+  weir_function_library_release(body.graph->library);
+  body.graph->library = weir_function_library_retain(library);
   weir_status_t* status =
       weir_op_resolve(op, op->name, func->attrs, NULL, 0, &body.graph->arena, &attrs);
   if (!status) status = add_op_node(&body, op, attrs);
@@ -118,17 +121,32 @@ static weir_status_t* find_sides(const weir_function_body_t* body, weir_arena_t*
   return NULL;
 }
 
+static weir_status_t* find_gradients(weir_function_body_t* body, weir_arena_t* arena, sides_t* s,
+                                     weir_grad_value_t** out_dxs) {
+  WEIR_TRY(find_sides(body, arena, s));
+  weir_grad_value_t* dxs = weir_arena_array(arena, (size_t)body->arg_count, sizeof(*dxs));
+  if (!dxs) return weir_out_of_memory();
+  weir_gradient_params_t params = {.ys = {.items = s->ys, .count = s->y_count},
+                                   .xs = {.items = s->xs, .count = body->arg_count},
+                                   .grad_ys = s->dys};
+  *out_dxs = dxs;
+  return weir_graph_gradients(body->graph, &params, dxs);
+}
+
+// From now on |rets| are the results, and gradients of the old ones arguments, too.
+static void set_results(weir_function_body_t* body, weir_node_t** rets, int count) {
+  body->arg_count += body->ret_count;
+  body->ret_count = count;
+  body->rets = rets;
+}
+
 static weir_status_t* add_gradients(weir_function_body_t* body, weir_arena_t* arena) {
   sides_t s = {0};
-  WEIR_TRY(find_sides(body, arena, &s));
-  weir_grad_value_t* dxs = weir_arena_array(arena, (size_t)body->arg_count, sizeof(*dxs));
+  weir_grad_value_t* dxs = NULL;
+  WEIR_TRY(find_gradients(body, arena, &s, &dxs));
   weir_node_t** rets =
       weir_arena_array(&body->graph->arena, (size_t)body->arg_count, sizeof(*rets));
-  if (!dxs || !rets) return weir_out_of_memory();
-  weir_gradient_params_t params = {.ys = {.items = s.ys, .count = s.y_count},
-                                   .xs = {.items = s.xs, .count = body->arg_count},
-                                   .grad_ys = s.dys};
-  WEIR_TRY(weir_graph_gradients(body->graph, &params, dxs));
+  if (!rets) return weir_out_of_memory();
   weir_graph_builder_t builder;
   weir_graph_builder_init(&builder, body->graph, "gradients");
   for (int i = 0; i < body->arg_count; ++i) {
@@ -138,10 +156,7 @@ static weir_status_t* add_gradients(weir_function_body_t* body, weir_arena_t* ar
     if (builder.base.status) return builder.base.status;
     WEIR_TRY(add_ret(body->graph, dx, i, &rets[i]));
   }
-  const int y_count = body->ret_count;
-  body->ret_count = body->arg_count;
-  body->rets = rets;
-  body->arg_count += y_count;
+  set_results(body, rets, body->arg_count);
   return NULL;
 }
 
@@ -161,7 +176,7 @@ weir_status_t* weir_function_instantiate_gradient(weir_function_library_t* libra
   weir_function_body_t body = {0};
   weir_arena_t arena = {0};
   WEIR_TRY(function ? weir_function_instantiate(library, registry, function, func->attrs, &body)
-                    : instantiate_op(registry, func, &body));
+                    : instantiate_op(library, registry, func, &body));
   weir_status_t* status = add_gradients(&body, &arena);
   weir_arena_free(&arena);
   if (status) {
@@ -170,6 +185,90 @@ weir_status_t* weir_function_instantiate_gradient(weir_function_library_t* libra
   }
   *out_body = body;
   return NULL;
+}
+
+// ---- the gradients that there are ----
+
+// A call of the gradient computes the body once more: what it changes it would change twice.
+static weir_status_t* check_repeatable(const weir_graph_t* graph, const weir_func_t* func) {
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const weir_node_t* node = graph->nodes[i];
+    bool is_stateful = weir_node_has(node, WEIR_OP_STATEFUL) &&
+                       !weir_node_has(node, WEIR_OP_READ_ONLY | WEIR_OP_STEP_STATE);
+    bool is_state = weir_node_role(node) == WEIR_ROLE_VARIABLE;
+    bool is_end = weir_node_role(node) == WEIR_ROLE_ARG || weir_node_role(node) == WEIR_ROLE_RETVAL;
+    if (!is_stateful || is_state || is_end) continue;
+    return WEIR_STATUS(UNIMPLEMENTED,
+                       "Gradients of '%.*s' are not supported: '%s' (%s) in it has side effects or "
+                       "is random. Take gradients inside of the function, or do not call it as one",
+                       WEIR_VIEW_ARG(func->name), node->def.name, node->def.op_name);
+  }
+  return NULL;
+}
+
+static weir_status_t* add_part(weir_function_body_t* body, weir_edge_t value, int arg,
+                               weir_grad_part_kind_t kind, weir_partial_gradient_t* out) {
+  if (!value.node) return NULL;
+  out->parts[out->count] =
+      (weir_grad_part_t){.arg = arg, .kind = kind, .type = weir_dtype_base(weir_edge_dtype(value))};
+  weir_status_t* status = add_ret(body->graph, value, out->count, &out->body.rets[out->count]);
+  ++out->count;
+  return status;
+}
+
+static weir_status_t* add_parts(weir_partial_gradient_t* out, weir_arena_t* scratch) {
+  weir_function_body_t* body = &out->body;
+  weir_arena_t* arena = &body->graph->arena;
+  size_t most = 3 * (size_t)body->arg_count + 1;
+  sides_t s = {0};
+  weir_grad_value_t* dxs = NULL;
+  WEIR_TRY(find_gradients(body, scratch, &s, &dxs));
+  weir_node_t** rets = weir_arena_array(arena, most, sizeof(*rets));
+  out->parts = weir_arena_array(arena, most, sizeof(*out->parts));
+  if (!rets || !out->parts) return weir_out_of_memory();
+  int args = body->arg_count, results = body->ret_count;
+  body->rets = rets;
+  for (int i = 0; i < args; ++i) {
+    WEIR_TRY(add_part(body, dxs[i].values, i, WEIR_GRAD_VALUES, out));
+    WEIR_TRY(add_part(body, dxs[i].indices, i, WEIR_GRAD_INDICES, out));
+    WEIR_TRY(add_part(body, dxs[i].dense_shape, i, WEIR_GRAD_DENSE_SHAPE, out));
+  }
+  body->ret_count = results;
+  set_results(body, rets, out->count);
+  return NULL;
+}
+
+// FunctionDefs list their arguments: those of |body| were moved by what stands for gradients.
+static weir_status_t* find_args(weir_function_body_t* body) {
+  weir_node_t** args =
+      weir_arena_array(&body->graph->arena, (size_t)body->arg_count, sizeof(*args));
+  if (!args) return weir_out_of_memory();
+  for (size_t i = 0; i < body->graph->node_count; ++i) {
+    weir_node_t* node = body->graph->nodes[i];
+    if (weir_node_role(node) == WEIR_ROLE_ARG)
+      args[weir_attrs_int(node->def.attrs, "index")] = node;
+  }
+  body->args = args;
+  return NULL;
+}
+
+weir_status_t* weir_function_instantiate_partial(weir_function_library_t* library,
+                                                 const weir_registry_t* registry,
+                                                 const weir_func_t* func,
+                                                 weir_partial_gradient_t* out_gradient) {
+  const weir_function_t* function = weir_function_find(library, func->name);
+  weir_partial_gradient_t gradient = {.count = 0};
+  weir_arena_t scratch = {0};
+  if (function)
+    WEIR_TRY(weir_function_instantiate(library, registry, function, func->attrs, &gradient.body));
+  else WEIR_TRY(instantiate_op(library, registry, func, &gradient.body));
+  weir_status_t* status = add_parts(&gradient, &scratch);
+  if (!status) status = check_repeatable(gradient.body.graph, func);
+  if (!status) status = find_args(&gradient.body);
+  weir_arena_free(&scratch);
+  if (status) weir_function_body_free(&gradient.body);
+  else *out_gradient = gradient;
+  return status;
 }
 
 // ---- differentiating a call ----

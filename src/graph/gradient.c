@@ -193,6 +193,10 @@ typedef weir_status_t* (*build_grad_fn_t)(weir_grad_ctx_t* ctx);
 static weir_status_t* find_build_grad(const gradient_t* g, const weir_node_t* node,
                                       build_grad_fn_t* out_fn) {
   const weir_op_t* op = node->def.op;
+  if (g->graph->adder && weir_node_can_lower(node)) {
+    *out_fn = g->graph->adder->vtable->build_call_grad;
+    return NULL;
+  }
   if (weir_node_has_function_gradient(node)) {
     *out_fn = weir_function_build_grad;
     return NULL;
@@ -438,7 +442,7 @@ static weir_status_t* lower_and_mark(gradient_t* g, weir_node_t*** out_order) {
     bool has_lowered = false;
     for (size_t i = 0; i < g->node_count; ++i) {
       weir_node_t* node = g->graph->nodes[i];
-      if (!g->is_between[i] || !weir_node_can_lower(node)) continue;
+      if (g->graph->adder || !g->is_between[i] || !weir_node_can_lower(node)) continue;
       if (weir_node_has_function_gradient(node)) continue;  // stands for the body's own
       WEIR_TRY(weir_node_lower(node, NULL));
       has_lowered = true;

@@ -4,8 +4,10 @@
 #include <stdio.h>
 
 #include "base/details.h"
+#include "base/suggest.h"
 #include "graph/function.h"
 #include "graph/graph_internal.h"
+#include "op/misspelt.h"
 
 weir_status_t* weir_graph_new(const weir_registry_t* registry, weir_graph_t** out_graph) {
   weir_graph_t* graph = weir_calloc(1, sizeof(*graph));
@@ -30,6 +32,7 @@ weir_graph_t* weir_graph_ref(weir_graph_t* graph) {
 
 void weir_graph_unref(weir_graph_t* graph) {
   if (!graph || !weir_ref_dec(&graph->ref)) return;
+  if (graph->adder) graph->adder->vtable->destroy(graph->adder);
   weir_map_free(&graph->names);
   weir_map_free(&graph->name_counts);
   weir_tensor_list_free(&graph->tensors);
@@ -79,6 +82,15 @@ weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name) {
   return weir_map_find(&graph->names, name);
 }
 
+static weir_status_t* no_node(const weir_graph_t* graph, weir_view_t name) {
+  weir_suggestion_t suggestion = weir_suggestion(name);
+  for (size_t i = 0; i < graph->node_count; ++i)
+    weir_suggestion_offer(&suggestion, weir_view_of(graph->nodes[i]->def.name));
+  weir_status_t* status =
+      WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(name));
+  return weir_status_about_node(weir_suggestion_add(&suggestion, status), name);
+}
+
 weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
                                     weir_edge_t* out_edge) {
   size_t colon = name.size;
@@ -94,13 +106,11 @@ weir_status_t* weir_graph_find_edge(const weir_graph_t* graph, weir_view_t name,
     }
   }
   weir_node_t* node = weir_graph_find(graph, node_name);
-  if (!node)
-    return weir_status_about_node(
-        WEIR_STATUS(NOT_FOUND, "Node '%.*s' is not in the graph", WEIR_VIEW_ARG(node_name)),
-        node_name);
+  if (!node) return no_node(graph, node_name);
   if (!node->def.op)
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
-                       node->def.name);
+    return weir_registry_suggest(graph->registry, node->def.op_name,
+                                 WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')",
+                                             node->def.op_name, node->def.name));
   if (index >= node->def.output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "'%.*s': node '%s' (%s) has %d outputs",
                        WEIR_VIEW_ARG(name), node->def.name, node->def.op_name,
@@ -123,8 +133,7 @@ weir_status_t* weir_graph_check_edge(const weir_graph_t* graph, weir_edge_t edge
                      name, edge.index, edge.node->def.output_count);
 }
 
-// The op of that name: registered, or a function of the library. NULL when neither.
-static const weir_op_t* find_op(weir_graph_t* graph, const char* name) {
+const weir_op_t* weir_graph_find_op(const weir_graph_t* graph, const char* name) {
   const weir_op_t* op = weir_registry_find(graph->registry, weir_view_of(name));
   if (op) return op;
   const weir_function_t* function = weir_function_find(graph->library, weir_view_of(name));
@@ -142,13 +151,16 @@ weir_status_t* weir_op_check_attr_names(const weir_op_t* op, const char* node_na
         WEIR_STATUS(INVALID_ARGUMENT, "NodeDef mentions attr '%s' not in %s; NodeDef: {{node %s}}",
                     name, text.data ? text.data : op->name, node_name);
     weir_strbuf_free(&text);
-    return status;
+    weir_suggestion_t suggestion = weir_suggestion(weir_view_of(name));
+    for (int k = 0; k < op->attr_count; ++k)
+      weir_suggestion_offer(&suggestion, weir_view_of(op->attrs[k].name));
+    return weir_suggestion_add(&suggestion, status);
   }
   return NULL;
 }
 
-static weir_status_t* clone_attrs(weir_graph_t* graph, weir_attrs_t attrs,
-                                  weir_attrs_t* out_attrs) {
+weir_status_t* weir_graph_clone_attrs(weir_graph_t* graph, weir_attrs_t attrs,
+                                      weir_attrs_t* out_attrs) {
   weir_named_attr_t* items = weir_arena_array(&graph->arena, attrs.count, sizeof(*items));
   if (!items) return weir_out_of_memory();
   for (size_t i = 0; i < attrs.count; ++i) {
@@ -177,7 +189,7 @@ static weir_status_t* check_no_placeholders(const weir_node_t* node) {
 weir_status_t* weir_node_define(weir_node_t* node, const char* op_name, weir_attrs_t attrs,
                                 const weir_dtype_t* input_types, int input_count) {
   weir_graph_t* graph = node->graph;
-  const weir_op_t* op = find_op(graph, op_name);
+  const weir_op_t* op = weir_graph_find_op(graph, op_name);
   node->def.op = op;
   if (!op) {
     node->def.op_name = weir_arena_strndup(&graph->arena, op_name, strlen(op_name));
@@ -256,8 +268,7 @@ static weir_status_t* link_inputs(weir_node_t* node, const weir_node_params_t* p
   return NULL;
 }
 
-// Makes |name| unique by "_1", "_2" …; the result is in the arena.
-static const char* unique_name(weir_graph_t* graph, const char* name) {
+const char* weir_graph_unique_name(weir_graph_t* graph, const char* name) {
   if (!weir_graph_find(graph, weir_view_of(name))) return name;
   intptr_t next = (intptr_t)weir_map_find(&graph->name_counts, weir_view_of(name));
   for (;;) {
@@ -279,6 +290,13 @@ bool weir_node_name_is_valid(const char* name) {
   return *name != 0;
 }
 
+const char* weir_node_params_name(weir_graph_t* graph, const weir_node_params_t* params) {
+  const char* name = params->name;
+  if (params->prefix && *params->prefix)
+    name = weir_arena_printf(&graph->arena, "%s/%s", params->prefix, name);
+  return name && params->unique_name ? weir_graph_unique_name(graph, name) : name;
+}
+
 static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_params_t* params,
                                       const char* name, weir_dtype_t** out_types) {
   weir_dtype_t* types =
@@ -296,20 +314,23 @@ static weir_status_t* types_of_inputs(weir_graph_t* graph, const weir_node_param
 
 weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* params,
                               weir_node_t** out_node) {
-  const char* name = params->unique_name ? unique_name(graph, params->name) : params->name;
+  if (graph->adder) return graph->adder->vtable->add(graph->adder, params, out_node);
+  const char* name = weir_node_params_name(graph, params);
   if (!name) return weir_out_of_memory();
   if (!weir_node_name_is_valid(name))
     return WEIR_STATUS(INVALID_ARGUMENT, "'%s' is not a valid node name", name);
-  const weir_op_t* op = find_op(graph, params->op);
+  const weir_op_t* op = weir_graph_find_op(graph, params->op);
   if (!op)
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", params->op, name);
+    return weir_registry_suggest(
+        graph->registry, params->op,
+        WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", params->op, name));
   if (params->refuse_attrs) WEIR_TRY(weir_op_check_attr_names(op, name, params->attrs));
   weir_node_t* node = weir_node_make(graph, weir_view_of(name), weir_view_of(params->device));
   if (!node) return weir_out_of_memory();
   weir_dtype_t* types = NULL;
   weir_attrs_t attrs;
   WEIR_TRY(types_of_inputs(graph, params, name, &types));
-  WEIR_TRY(clone_attrs(graph, params->attrs, &attrs));
+  WEIR_TRY(weir_graph_clone_attrs(graph, params->attrs, &attrs));
   WEIR_TRY(weir_node_define(node, params->op, attrs, types, params->inputs.count));
   WEIR_TRY(link_inputs(node, params));
   WEIR_TRY(weir_node_alloc_shapes(node));

@@ -32,6 +32,22 @@ struct weir_node_t {
   weir_view_t unknown_fields;            // of the NodeDef it came from, written back as they were
 };
 
+typedef struct weir_node_params_t weir_node_params_t;
+
+// What adds the nodes of a graph in place of weir_graph_add: such a graph runs each of them at once
+// (eager/frame.h). Its nodes are no session's.
+typedef struct weir_graph_adder_t weir_graph_adder_t;
+typedef struct weir_graph_adder_vtable_t {
+  weir_status_t* (*add)(weir_graph_adder_t* self, const weir_node_params_t* params,
+                        weir_node_t** out_node);
+  // The gradient of a node that calls functions, whose bodies are not part of the graph.
+  weir_status_t* (*build_call_grad)(weir_grad_ctx_t* ctx);
+  void (*destroy)(weir_graph_adder_t* self);  // the graph goes, and its nodes after this
+} weir_graph_adder_vtable_t;
+struct weir_graph_adder_t {
+  const weir_graph_adder_vtable_t* vtable;
+};
+
 struct weir_graph_t {
   weir_ref_t ref;
   weir_mutex_t mu;  // taken by the API and by sessions around any use; not by the functions below
@@ -39,6 +55,7 @@ struct weir_graph_t {
   struct weir_resources_t* resources;
   int resource_users;
   const weir_registry_t* registry;  // borrowed
+  weir_graph_adder_t* adder;        // owned; NULL: nodes are added and not run
   weir_arena_t arena;
   weir_tensor_list_t tensors;  // references held by attributes
   weir_node_t** nodes;
@@ -63,8 +80,9 @@ weir_graph_t* weir_graph_ref(weir_graph_t* graph);  // NULL stays NULL
 void weir_graph_unref(weir_graph_t* graph);
 
 // What a new node is. Names and views are copied.
-typedef struct weir_node_params_t {
+struct weir_node_params_t {
   const char* op;      // required
+  const char* prefix;  // of the name, with a "/" after it; NULL or "": none
   const char* name;    // required and unique, unless |unique_name|
   bool unique_name;    // append _1, _2 … where taken
   const char* device;  // NULL: none
@@ -73,7 +91,7 @@ typedef struct weir_node_params_t {
   int control_count;
   weir_attrs_t attrs;  // what the inputs determine may be left out
   bool refuse_attrs;   // that the op does not have; else they are kept, as those of imports are
-} weir_node_params_t;
+};
 // Adds a node: resolves its attributes, checks input types, infers its shapes. INVALID_ARGUMENT and
 // friends name the node.
 WEIR_MUST_USE weir_status_t* weir_graph_add(weir_graph_t* graph, const weir_node_params_t* params,
@@ -85,6 +103,14 @@ WEIR_MUST_USE weir_status_t* weir_op_check_attr_names(const weir_op_t* op, const
 WEIR_MUST_USE weir_status_t* weir_graph_add_control(weir_node_t* node, weir_node_t* on);
 // Replaces input |index|, for back edges of loops and for passes. Types must agree.
 WEIR_MUST_USE weir_status_t* weir_graph_set_input(weir_node_t* node, int index, weir_edge_t edge);
+
+// Makes |node| another op with other inputs, which keeps its name and control inputs, and whose
+// outputs its readers read from now on (redefine.c). Neither their types nor its shapes are looked
+// at: it is for rewrites of several nodes, after which weir_graph_infer_all is called.
+WEIR_MUST_USE weir_status_t* weir_graph_redefine(weir_node_t* node, const char* op,
+                                                 weir_edges_t inputs, weir_attrs_t attrs);
+// Checks the types of all inputs and infers all shapes anew.
+WEIR_MUST_USE weir_status_t* weir_graph_infer_all(weir_graph_t* graph);
 
 weir_node_t* weir_graph_find(const weir_graph_t* graph, weir_view_t name);  // NULL when absent
 // "name", "name:1" → edge; "^name" is not one. NOT_FOUND / INVALID_ARGUMENT naming it.

@@ -1,6 +1,4 @@
 // graph_builder.c — The builder interface over a graph.
-#include <stdio.h>
-
 #include "graph/graph.h"
 
 static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edges_t inputs,
@@ -8,12 +6,9 @@ static weir_status_t* builder_add(weir_builder_t* self, const char* op, weir_edg
                                   weir_edge_t* out_first) {
   weir_graph_builder_t* builder = (weir_graph_builder_t*)self;
   const char* base = name_hint ? name_hint : op[0] == '_' ? op + 1 : op;
-  const char* name = builder->prefix && *builder->prefix
-                         ? weir_arena_printf(&builder->graph->arena, "%s/%s", builder->prefix, base)
-                         : base;
-  if (!name) return weir_out_of_memory();
   weir_node_params_t params = {.op = op,
-                               .name = name,
+                               .prefix = builder->prefix,
+                               .name = base,
                                .unique_name = true,
                                .device = builder->device,
                                .inputs = inputs,

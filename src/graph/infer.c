@@ -38,6 +38,23 @@ static bool gather_inputs(const weir_node_t* node, weir_arena_t* scratch, infer_
   return true;
 }
 
+// |take_status| with the shapes that did not fit, in TensorFlow's words.
+static weir_status_t* with_shapes(const weir_node_t* node, const infer_inputs_t* in,
+                                  weir_status_t* take_status) {
+  enum { MAX_NAMED = 8 };
+  const int count = WEIR_MIN(node->def.input_count, (int)MAX_NAMED);
+  weir_strbuf_t text = {0};
+  char shape[WEIR_SHAPE_TEXT_SIZE];
+  if (!take_status || count == 0) return take_status;
+  for (int i = 0; i < count; ++i)
+    weir_strbuf_printf(&text, "%s%s", i ? ", " : " with input shapes: ",
+                       weir_shape_text(in->shapes[i]->rank, in->shapes[i]->dims, shape));
+  if (count < node->def.input_count) weir_strbuf_puts(&text, ", ...");
+  if (!text.failed) take_status = weir_status_append(take_status, weir_strbuf_view(&text));
+  weir_strbuf_free(&text);
+  return take_status;
+}
+
 weir_status_t* weir_graph_infer(weir_node_t* node) {
   if (!node->def.op || !node->def.op->def || !node->def.op->def->infer_shape) return NULL;
   weir_arena_t scratch = {0};
@@ -56,7 +73,7 @@ weir_status_t* weir_graph_infer(weir_node_t* node) {
                           .output_values_as_shape = node->values_as_shape,
                           .output_handles = node->handles,
                           .producer = node->graph->producer};
-  weir_status_t* status = node->def.op->def->infer_shape(&ctx);
+  weir_status_t* status = with_shapes(node, &in, node->def.op->def->infer_shape(&ctx));
   weir_arena_free(&scratch);
   return weir_status_at_node(status, node->def.name, node->def.op_name);
 }

@@ -103,15 +103,8 @@ static weir_status_t* write_node(const weir_node_t* node, write_value_fn_t value
   weir_wire_put_string(out, NODE_OP, node->def.op_name);
   write_inputs(node, value, out);
   if (*node->def.device) weir_wire_put_string(out, NODE_DEVICE, node->def.device);
-  for (size_t i = 0; i < node->def.attrs.count; ++i) {
-    const weir_named_attr_t* attr = &node->def.attrs.items[i];
-    size_t entry = weir_wire_begin(out, NODE_ATTR);
-    weir_wire_put_string(out, ENTRY_KEY, attr->name);
-    size_t begin = weir_wire_begin(out, ENTRY_VALUE);
-    WEIR_TRY(weir_attr_write(&attr->value, out));
-    weir_wire_end(out, begin);
-    weir_wire_end(out, entry);
-  }
+  for (size_t i = 0; i < node->def.attrs.count; ++i)
+    WEIR_TRY(weir_attr_write_entry(&node->def.attrs.items[i], NODE_ATTR, out));
   weir_strbuf_append(out, node->unknown_fields.data, node->unknown_fields.size);
   return NULL;
 }
