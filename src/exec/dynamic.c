@@ -1,5 +1,5 @@
-// dynamic.c — The general executor's threads: taking ready nodes, running kernels, finishing
-// activations.
+// dynamic.c — The general executor's threads: taking ready nodes, running kernels. How activations
+// end is in dynamic_finish.c, what is through later than it was started in dynamic_async.c.
 //
 // A step is a run: one lock, a stack of ready nodes, and any number of threads that take from it.
 // Whoever completes a node propagates its outputs (propagate.c) under the lock, which pushes what
@@ -8,16 +8,16 @@
 // call within their step are activations of the same run, with a callback, so that calls of any
 // depth share one stack of ready nodes and no thread waits for a callee.
 //
-// Three things make it hard, and most of the file is about them.
+// Three things make it hard, and most of the three files is about them.
 // - Nobody may be left waiting. The thread that called weir_dynamic_run sleeps when it finds
 //   nothing; helpers are woken only for what is worth a thread, by measured cost; a thread that
 //   brings the result of an asynchronous kernel is anyone's, a socket's or a device's, and may only
 //   run what is brief. Ready nodes therefore always have someone who will look: a thread in |work|,
-//   the sleeping caller, or a pool thread that |leave| asks for.
+//   the sleeping caller, or a pool thread that weir_run_leave asks for.
 // - The end. A run ends when its root activation is through and |helpers| is zero; an activation is
 //   through when nothing of it is outstanding and no kernel is in flight. Every other thread that
-//   comes in counts itself in |helpers| before it may touch anything, and |leave| is the last thing
-//   it does.
+//   comes in counts itself in |helpers| before it may touch anything, and weir_run_leave is the
+//   last thing it does.
 // - Callbacks run without the lock and may complete further nodes, of the same run too. They are
 //   queued in |through| and called from one loop a thread, so the stack does not grow with the
 //   depth of calls, and an activation is unlinked before its callback, which may destroy what it
@@ -29,172 +29,15 @@
 #include "exec/dynamic.h"
 
 #include "base/perturb.h"
-#include "exec/dynamic_state.h"
+#include "exec/dynamic_internal.h"
 #include "exec/linear.h"
 #include "exec/node_run.h"
-#include "op/promise.h"
-
-// An asynchronous kernel in flight: its context must outlive the call.
-typedef struct async_t {
-  ready_t item;
-  weir_kernel_ctx_t ctx;
-  int64_t start_ns;
-  weir_stream_span_t span;  // only in traced runs
-  weir_value_t outputs[];
-} async_t;
 
 enum { EXPENSIVE_NS = 10000 };  // a node this slow is worth waking a thread for
 
 static run_t* run_of(weir_step_t* step) { return (run_t*)step; }
 
-// ---- finishing ----
-
-static void root_done(void* arg, weir_status_t* take_status);
-
-// The codes are TensorFlow's: it is the client's fault to fetch a dead value, a function's not to
-// have one.
-static weir_status_t* missing_result(const activation_t* activation, int32_t index) {
-  weir_code_t code = activation->done.fn == root_done ? WEIR_INVALID_ARGUMENT : WEIR_INTERNAL;
-  return weir_status_create(code, __FILE__, __LINE__,
-                            "Retval[%d] does not have value: it was computed on a branch not taken",
-                            (int)index);
-}
-
-// What the caller of |activation| is told. Only a success keeps its results.
-static weir_status_t* outcome(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  weir_status_t* status = weir_status_copy(run->status);
-  for (int32_t i = 0; i < activation->plan->ret_count && !status; ++i) {
-    if (!activation->rets[i]) status = missing_result(activation, i);
-  }
-  for (int32_t i = 0; i < activation->plan->ret_count && status; ++i) {
-    weir_tensor_release(activation->rets[i]);
-    activation->rets[i] = NULL;
-  }
-  return status;
-}
-
-// If nothing of |activation| is left, takes it off the run; call_back tells its caller.
-static void finish_if_through(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  if (!weir_activation_is_through(activation)) return;
-  activation->status = outcome(run, activation);
-  weir_activation_unlink(activation);
-  activation->next = run->through;
-  run->through = activation;
-}
-
-// Runs for which a thread is calling back, innermost first.
-typedef struct caller_t {
-  const run_t* run;
-  const struct caller_t* outer;
-} caller_t;
-static _Thread_local const caller_t* callers;
-
-static bool is_calling_back(const run_t* run) {
-  const caller_t* caller = callers;
-  while (caller && caller->run != run) caller = caller->outer;
-  return caller != NULL;
-}
-
-// Calls the callbacks of activations that are through, without the lock. They may end others, whose
-// callbacks come next in this loop and not within the callback that ended them: the stack does not
-// grow with the depth of calls.
-static void call_back(run_t* run) WEIR_REQUIRES(run->mu) {
-  if (!run->through || is_calling_back(run)) return;
-  caller_t caller = {.run = run, .outer = callers};
-  callers = &caller;
-  while (run->through) {
-    activation_t* activation = run->through;
-    run->through = activation->next;
-    weir_done_t done = activation->done;
-    weir_status_t* status = activation->status;
-    weir_activation_destroy(activation);
-    weir_mutex_unlock(&run->mu);
-    weir_done_call(done, status);
-    weir_mutex_lock(&run->mu);
-  }
-  callers = caller.outer;
-}
-
-// Whoever aborted the run ends every activation that has no kernel in flight. The others end with
-// their last kernel.
-static void finish_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
-  for (activation_t *activation = run->activations, *next; activation; activation = next) {
-    next = activation->next;
-    finish_if_through(run, activation);
-  }
-  call_back(run);
-}
-
-// Cancels what is blocked once the run is aborted, outside the lock since it calls back.
-static void cancel_if_aborted(run_t* run) WEIR_REQUIRES(run->mu) {
-  if (!run->is_aborted || run->is_cancel_started) return;
-  run->is_cancel_started = true;
-  weir_mutex_unlock(&run->mu);
-  weir_cancel_start(run->step.cancel);
-  weir_mutex_lock(&run->mu);
-}
-
-// Aborts the run, unless it is.
-static void fail(run_t* run, weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
-  bool is_first = !run->is_aborted;
-  weir_run_fail(run, take_status);
-  if (!is_first) return;
-  cancel_if_aborted(run);
-  finish_aborted(run);
-}
-
-static __attribute__((noinline)) void end_ended(run_t* run, activation_t* activation)
-    WEIR_REQUIRES(run->mu) {
-  if (run->is_aborted) {  // before, or because memory is exhausted
-    cancel_if_aborted(run);
-    finish_aborted(run);
-  } else {
-    finish_if_through(run, activation);
-    call_back(run);
-  }
-}
-
-// Ends what ended with the last propagation into |activation|: mostly nothing.
-WEIR_INLINE void settle(run_t* run, activation_t* activation) WEIR_REQUIRES(run->mu) {
-  if (WEIR_LIKELY(!run->is_aborted && activation->outstanding_ops > 0 && !run->through)) return;
-  end_ended(run, activation);
-}
-
-// The node of |item| is through: propagate, then see whether that was the last one.
-static void complete(run_t* run, const ready_t* item, weir_value_t* outputs, bool is_dead,
-                     weir_status_t* take_status) WEIR_REQUIRES(run->mu) {
-  if (run->is_aborted) {
-    weir_status_destroy(take_status);
-    finish_if_through(run, item->activation);
-    call_back(run);
-  } else if (take_status) {
-    fail(run, take_status);
-  } else {
-    weir_propagate(item, outputs, is_dead);
-    settle(run, item->activation);
-  }
-}
-
 // ---- running one node ----
-
-static void fill_ctx(run_t* run, const ready_t* item, weir_value_t* outputs,
-                     weir_kernel_ctx_t* ctx) {
-  const weir_plan_t* plan = item->activation->plan;
-  const weir_plan_node_t* node = &plan->nodes[item->node];
-  *ctx = (weir_kernel_ctx_t){.node = node->def,
-                             .kernel = node->kernel,
-                             .state = node->state,
-                             .inputs = item->iteration->slots + node->first_slot,
-                             .outputs = outputs,
-                             .device = node->device,
-                             .host_outputs = node->host_outputs,
-                             .step = &run->step,
-                             .input_count = node->input_count,
-                             .output_count = node->output_count,
-                             .frame_id = item->iteration->frame->id,
-                             .iteration = item->iteration->number,
-                             .is_input_dead = item->is_dead};
-}
 
 static void note_cost(weir_plan_node_t* node, int64_t elapsed_ns, int64_t bytes) {
   int32_t old = atomic_load_explicit(&node->cost_ns,
@@ -272,10 +115,7 @@ static bool needs_thread(run_t* run) WEIR_REQUIRES(run->mu) {
          !is_brief(&run->ready[0]);
 }
 
-// This thread, counted among the helpers, is through with the run for now. What became ready is for
-// the thread that waits; where none does, for this one if it is brief, else for a pool thread. What
-// is part of a cancellation does not end the run itself, since the end has to wait for it.
-static void leave(run_t* run) WEIR_RELEASE(run->mu) {
+void weir_run_leave(run_t* run) WEIR_RELEASE(run->mu) {
   bool is_unattended = run->finished.fn != NULL;
   if (is_unattended) work_briefly(run);
   bool is_last = is_unattended && run->is_done && run->helpers == 1;
@@ -291,162 +131,6 @@ static void leave(run_t* run) WEIR_RELEASE(run->mu) {
   weir_cond_broadcast(&run->wake);  // under the lock: the run may be gone once it is released
   weir_mutex_unlock(&run->mu);
   if (is_last) end(run);
-}
-
-// |start_ns| may be 0: it never came to that.
-static void trace_async(run_t* run, const ready_t* item, int64_t start_ns,
-                        weir_alloc_meter_t memory, weir_stream_span_t span,
-                        const weir_value_t* outputs) {
-  const weir_plan_node_t* node = &item->activation->plan->nodes[item->node];
-  if (!run->params->trace) return;
-  const int64_t end_ns = weir_clock_ns();
-  weir_trace_event_t event = {.node = node->def,
-                              .memory = memory,
-                              .span = span,
-                              .device = node->device,
-                              .ready_ns = item->since_ns,
-                              .start_ns = start_ns ? start_ns : end_ns,
-                              .end_ns = end_ns};
-  weir_trace_add(run->params->trace, event, outputs, node->output_count);
-}
-
-static void async_done(void* arg, weir_status_t* take_status) {
-  async_t* async = arg;
-  run_t* run = async->item.activation->run;
-  const weir_plan_node_t* node = &async->item.activation->plan->nodes[async->item.node];
-  weir_alloc_meter_t memory = {.host = {0}};
-  if (node->is_copy && run->params->trace)
-    memory = weir_trace_fresh(async->outputs, node->output_count);
-  weir_span_forget(&async->span);  // the kernel may be done before its start returns
-  trace_async(run, &async->item, async->start_ns, memory, async->span, async->outputs);
-  int32_t output_count = node->output_count;
-  weir_mutex_lock(&run->mu);
-  // Of a run that is aborted nobody hears it, and there may be a million calls to unwind.
-  weir_status_t* status = run->is_aborted ? take_status : weir_node_error(node, take_status);
-  ++run->helpers;  // the run must not end while this thread, which may be anyone's, is in it
-  weir_node_release_inputs(async->ctx.inputs, node->input_count);
-  --async->item.activation->in_flight;
-  // What arrives dead makes its receiver dead, also for those that only wait for it.
-  bool is_dead = node->role == WEIR_ROLE_RECV && !async->outputs[0].tensor;
-  complete(run, &async->item, async->outputs, is_dead, status);
-  weir_node_release_inputs(async->outputs, output_count);
-  weir_free(async);
-  leave(run);
-}
-
-static void start_traced(async_t* async, const weir_plan_node_t* node) {
-  weir_stream_span_t* outer = weir_span_set(&async->span);
-  async->start_ns = weir_clock_ns();
-  node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
-  weir_span_set(outer);
-}
-
-static void start_async(run_t* run, const ready_t* item, weir_plan_node_t* node)
-    WEIR_REQUIRES(run->mu) {
-  async_t* async =
-      weir_calloc(1, sizeof(*async) + sizeof(weir_value_t) * (size_t)node->output_count);
-  if (!async) {
-    complete(run, item, NULL, false, weir_out_of_memory());
-    return;
-  }
-  async->item = *item;
-  fill_ctx(run, item, async->outputs, &async->ctx);
-  ++item->activation->in_flight;
-  weir_mutex_unlock(&run->mu);
-  if (run->params->trace) start_traced(async, node);
-  else node->start(&async->ctx, (weir_done_t){.fn = async_done, .arg = async});
-  weir_mutex_lock(&run->mu);
-}
-
-// ---- kernels in the stream of their device ----
-
-// Such a kernel has its inputs to itself: where its outputs are promised, they are handed on at
-// once, and the iteration it belongs to may be over before it runs. The activation is not.
-typedef struct queued_t {
-  weir_ref_t ref;  // one is the stream's, one its submitter's
-  ready_t item;
-  weir_kernel_ctx_t ctx;
-  weir_submit_trace_t trace;  // of promises and of the kernel; only in traced runs
-  weir_value_t* promised;     // NULL: they come with the end of the kernel
-  weir_value_t* handed;       // the same once more, for the readers
-  int32_t value_count;
-  weir_value_t values[];  // inputs, outputs, promised, handed
-} queued_t;
-
-static queued_t* queued_create(run_t* run, const ready_t* item, const weir_plan_node_t* node) {
-  int32_t count = node->input_count + 3 * node->output_count;
-  queued_t* queued = weir_calloc(1, sizeof(*queued) + sizeof(weir_value_t) * (size_t)count);
-  if (!queued) return NULL;
-  weir_ref_init(&queued->ref);
-  queued->item = *item;
-  queued->value_count = count;
-  fill_ctx(run, item, queued->values + node->input_count, &queued->ctx);
-  size_t size = sizeof(weir_value_t) * (size_t)node->input_count;
-  memcpy(queued->values, queued->ctx.inputs, size);
-  memset(queued->ctx.inputs, 0, size);  // moved
-  queued->ctx.inputs = queued->values;
-  return queued;
-}
-
-static void queued_release(queued_t* queued) {
-  if (!weir_ref_dec(&queued->ref)) return;
-  weir_node_release_inputs(queued->values, queued->value_count);
-  weir_free(queued);
-}
-
-static void queued_done(void* arg, weir_status_t* take_status) {
-  queued_t* queued = arg;
-  activation_t* activation = queued->item.activation;
-  run_t* run = activation->run;
-  trace_async(run, &queued->item, queued->trace.start_ns, queued->trace.memory,
-              (weir_stream_span_t){0}, queued->ctx.outputs);
-  weir_status_t* status = weir_node_error(&activation->plan->nodes[queued->item.node], take_status);
-  weir_mutex_lock(&run->mu);
-  ++run->helpers;
-  --activation->in_flight;
-  if (!queued->promised) {
-    complete(run, &queued->item, queued->ctx.outputs, false, status);
-  } else if (status && !run->is_aborted) {
-    fail(run, status);
-  } else {
-    weir_status_destroy(status);
-    settle(run, activation);
-  }
-  queued_release(queued);
-  leave(run);
-}
-
-static void promise(queued_t* queued) {
-  const weir_kernel_ctx_t* ctx = &queued->ctx;
-  weir_value_t* promised = ctx->outputs + ctx->output_count;
-  if (!weir_promise_make(ctx, promised)) return;
-  queued->promised = promised;
-  queued->handed = promised + ctx->output_count;
-  for (int i = 0; i < ctx->output_count; ++i)
-    queued->handed[i].tensor = weir_tensor_retain_inline(promised[i].tensor);
-}
-
-static void start_queued(run_t* run, const ready_t* item, const weir_plan_node_t* node)
-    WEIR_REQUIRES(run->mu) {
-  queued_t* queued = queued_create(run, item, node);
-  if (!queued) {
-    complete(run, item, NULL, false, weir_out_of_memory());
-    return;
-  }
-  item->activation->in_flight += 2;  // until it is through, and until it is handed on
-  weir_ref_inc(&queued->ref, 1);
-  weir_mutex_unlock(&run->mu);
-  weir_submit_trace_t* trace = run->params->trace ? &queued->trace : NULL;
-  if (trace) weir_alloc_meter_begin(&trace->memory);
-  if (node->may_promise) promise(queued);
-  if (trace) weir_alloc_meter_end(&trace->memory);
-  weir_kernel_submit(&queued->ctx, queued->promised, trace,
-                     (weir_done_t){.fn = queued_done, .arg = queued});
-  weir_mutex_lock(&run->mu);
-  --item->activation->in_flight;
-  if (queued->promised) complete(run, item, queued->handed, false, NULL);
-  else settle(run, item->activation);  // it may have ended meanwhile
-  queued_release(queued);
 }
 
 // Not inline: it would crowd the path of all other runs.
@@ -495,18 +179,18 @@ WEIR_NO_THREAD_SAFETY  // the lock is released or not by what the node is
   if (node->output_count > INLINE_OUTPUTS)
     outputs = weir_calloc((size_t)node->output_count, sizeof(*outputs));
   if (!outputs) {
-    complete(run, item, NULL, false, weir_out_of_memory());
+    weir_run_complete(run, item, NULL, false, weir_out_of_memory());
     return;
   }
   weir_kernel_ctx_t ctx;
-  fill_ctx(run, item, outputs, &ctx);
+  weir_run_fill_ctx(run, item, outputs, &ctx);
   ++item->activation->in_flight;
   if (!node->runs_locked) weir_mutex_unlock(&run->mu);
   weir_status_t* status = weir_node_error(node, compute(run, item, node, &ctx));
   weir_node_release_inputs(ctx.inputs, node->input_count);
   if (!node->runs_locked) weir_mutex_lock(&run->mu);
   --item->activation->in_flight;
-  complete(run, item, outputs, false, status);
+  weir_run_complete(run, item, outputs, false, status);
   weir_node_release_inputs(outputs, node->output_count);
   if (outputs != few) weir_free(outputs);
 }
@@ -527,21 +211,22 @@ static void run_node(run_t* run, const ready_t* item) WEIR_REQUIRES(run->mu) {
   bool runs_dead = node->role == WEIR_ROLE_SEND;
   if (item->is_dead && !runs_dead) {
     weir_node_release_inputs(inputs, node->input_count);
-    complete(run, item, NULL, true, NULL);
+    weir_run_complete(run, item, NULL, true, NULL);
     return;
   }
+  if (WEIR_UNLIKELY(node->is_write && !run->has_passed) && !weir_run_pass_gate(run, item)) return;
   if (node->const_count) weir_node_bind_consts(plan, node, inputs);
   weir_status_t* status =
       node->input_work && !item->is_dead ? weir_node_prepare_inputs(node, inputs) : NULL;
   if (!status && !node->kernel && node->ret >= 0) status = take_ret(item, node, inputs);
   if (status || !node->kernel) {
-    complete(run, item, NULL, item->is_dead, weir_node_error(node, status));
+    weir_run_complete(run, item, NULL, item->is_dead, weir_node_error(node, status));
   } else if (node->compute) {
     run_sync(run, item, node);
   } else if (node->start) {
-    start_async(run, item, node);
+    weir_run_start_async(run, item, node);
   } else {
-    start_queued(run, item, node);
+    weir_run_start_queued(run, item, node);
   }
 }
 
@@ -577,7 +262,7 @@ static bool is_overdue(const run_t* run) {
 static void work(run_t* run) WEIR_REQUIRES(run->mu) {
   while (run->ready_count > 0) {
     if (is_overdue(run)) {
-      fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
+      weir_run_abort(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
       continue;
     }
     if (is_help_due(run)) {
@@ -594,17 +279,7 @@ static void help(void* arg) {
   run_t* run = arg;
   weir_mutex_lock(&run->mu);
   work(run);
-  leave(run);
-}
-
-static void root_done(void* arg, weir_status_t* take_status) {
-  run_t* run = arg;
-  weir_mutex_lock(&run->mu);
-  if (take_status && !run->status) run->status = take_status;
-  else weir_status_destroy(take_status);
-  run->is_done = true;
-  weir_cond_broadcast(&run->wake);
-  weir_mutex_unlock(&run->mu);
+  weir_run_leave(run);
 }
 
 static void on_cancel(void* arg) {
@@ -618,9 +293,9 @@ static void on_cancel(void* arg) {
   if (!run->is_aborted && !run->is_done) {
     weir_run_fail(run, WEIR_STATUS(CANCELLED, "Step was cancelled"));
     run->is_cancel_started = true;  // by whoever called
-    finish_aborted(run);
+    weir_run_finish_aborted(run);
   }
-  leave(run);
+  weir_run_leave(run);
 }
 
 // While others run nodes of this step, the calling thread lends itself to their kernels: it is one
@@ -644,7 +319,7 @@ static void wait_for_work(run_t* run) WEIR_REQUIRES(run->mu) {
   if (!deadline || run->is_aborted) {
     weir_cond_wait(&run->wake, &run->mu);
   } else if (is_late || !weir_cond_wait_until(&run->wake, &run->mu, deadline)) {
-    fail(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
+    weir_run_abort(run, WEIR_STATUS(DEADLINE_EXCEEDED, "Timed out while running the step"));
   }
 }
 
@@ -672,6 +347,7 @@ static weir_status_t* begin(const weir_run_params_t* params, const weir_step_t* 
   if (!run) return weir_out_of_memory();
   memcpy(&run->step, step_template, sizeof(run->step));
   run->params = params;
+  run->has_passed = !params->gate;
   weir_mutex_init(&run->mu);
   weir_cond_init(&run->wake);
   *out_run = run;
@@ -681,11 +357,11 @@ static weir_status_t* begin(const weir_run_params_t* params, const weir_step_t* 
 // Makes the first nodes ready.
 static void launch(run_t* run) {
   weir_mutex_lock(&run->mu);
-  weir_done_t done = {.fn = root_done, .arg = run};
+  weir_done_t done = {.fn = weir_run_root_done, .arg = run};
   activation_t* root = weir_activation_create(run, run->params->plan, run->params->rets, done);
   if (root) {
     weir_propagate_start(root, run->params->args);
-    settle(run, root);
+    weir_run_settle(run, root);
   } else {
     run->status = weir_out_of_memory();
     run->is_done = true;
@@ -741,7 +417,7 @@ void weir_dynamic_start(const weir_run_params_t* params, const weir_step_t* step
   launch(run);
   weir_mutex_lock(&run->mu);
   if (!params->is_brief) work(run);
-  leave(run);
+  weir_run_leave(run);
 }
 
 // RESOURCE_EXHAUSTED when so many calls are under way that one more might be one too many.
@@ -757,7 +433,8 @@ void weir_run_call(weir_plan_t* plan, const char* name, weir_kernel_ctx_t* ctx,
                    weir_tensor_t* const* args, weir_tensor_t** rets, weir_done_t done) {
   weir_status_t* status = check_args(plan, args);
   run_t* run = run_of(ctx->step);
-  if (!status && plan->is_linear && !weir_perturb_is_on()) {
+  bool is_held = plan->has_writes && run->params->gate;  // its writes may have to wait
+  if (!status && plan->is_linear && !is_held && !weir_perturb_is_on()) {
     status =
         weir_linear_run(plan, ctx->step, args, rets, run->params->trace, run->params->deadline_ns);
     weir_done_call(done, status);
@@ -777,6 +454,6 @@ void weir_run_call(weir_plan_t* plan, const char* name, weir_kernel_ctx_t* ctx,
   }
   ++run->helpers;  // the caller may be anyone's thread
   weir_propagate_start(activation, args);
-  settle(run, activation);
-  leave(run);
+  weir_run_settle(run, activation);
+  weir_run_leave(run);
 }

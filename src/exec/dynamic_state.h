@@ -95,6 +95,7 @@ struct run_t {
   weir_status_t* status;   // the first error
   bool is_aborted;         // no further node starts
   bool is_cancel_started;  // the step's cancellation has been started
+  bool has_passed;         // the gate, or there is none: nodes may write
   bool is_done;
   bool is_on_pool;  // its end was handed to a pool thread, out of a cancellation
   bool is_ended;    // nobody waits, and the last thread has left: only |mu| may still be touched
@@ -124,6 +125,8 @@ void weir_propagate(const ready_t* item, weir_value_t* outputs, bool is_dead);
 void weir_propagate_start(activation_t* activation, weir_tensor_t* const* args);
 // Whether nothing of the activation is left to do.
 bool weir_activation_is_through(const activation_t* activation);
+// Puts a node that was taken back among those that are ready.
+void weir_run_put_back(run_t* run, const ready_t* item);
 // Records an error (the first one wins) and stops further nodes; the caller cancels the step.
 // Consumes |take_status|.
 void weir_run_fail(run_t* run, weir_status_t* take_status);

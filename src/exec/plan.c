@@ -27,6 +27,7 @@
 #include "exec/linear.h"
 #include "exec/recorded.h"
 #include "graph/analysis.h"
+#include "op/misspelt.h"
 #include "op/promise.h"
 
 // A constant in the memory of a device.
@@ -120,8 +121,9 @@ static bool holds_functions(const weir_node_t* node) {
 
 static weir_status_t* resolve_kernel(planner_t* p, const weir_node_t* node, weir_plan_node_t* out) {
   if (!node->def.op) {
-    return WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')", node->def.op_name,
-                       node->def.name);
+    return weir_registry_suggest(node->graph->registry, node->def.op_name,
+                                 WEIR_STATUS(NOT_FOUND, "Op type not registered '%s' (node '%s')",
+                                             node->def.op_name, node->def.name));
   }
   if (out->role == WEIR_ROLE_ARG || out->role == WEIR_ROLE_RETVAL) return NULL;
   WEIR_TRY(weir_op_find_kernel(&node->def, out->device->kernel_type, &out->kernel));
@@ -426,6 +428,46 @@ static weir_status_t* mark_moving(planner_t* p) {
   return NULL;
 }
 
+// ---- what writes to variables ----
+
+static bool is_state(weir_dtype_t dtype) {
+  return dtype == WEIR_DTYPE_RESOURCE || weir_dtype_is_ref(dtype);
+}
+
+// Whether |edge|, a handle or a reference, may be of a variable. Where a function begins nobody
+// knows.
+static bool may_be_variable(weir_edge_t edge) {
+  for (const weir_node_t* node = edge.node; node;) {
+    weir_role_t role = weir_node_role(node);
+    if (role == WEIR_ROLE_VARIABLE || role == WEIR_ROLE_ARG) return true;
+    int i = 0;
+    while (i < node->def.input_count && !is_state(node->def.input_types[i])) ++i;
+    bool hands_on = i < node->def.input_count && role != WEIR_ROLE_NEXT_ITERATION;
+    node = hands_on ? node->inputs[i].node : NULL;
+  }
+  return false;
+}
+
+// What waits or calls does not write itself; what only hands handles on neither.
+static bool is_write(const weir_node_t* node, const weir_plan_node_t* planned) {
+  bool is_computed = planned->kernel && !planned->start && !planned->runs_locked;
+  if (!is_computed || weir_node_has(node, WEIR_OP_READ_ONLY)) return false;
+  for (int i = 0; i < node->def.input_count; ++i) {
+    weir_dtype_t dtype = node->def.input_types[i];
+    bool may_write = weir_dtype_is_ref(dtype) || weir_node_has(node, WEIR_OP_STATEFUL);
+    if (is_state(dtype) && may_write && may_be_variable(node->inputs[i])) return true;
+  }
+  return false;
+}
+
+static void mark_writes(planner_t* p) {
+  for (int32_t i = 0; i < p->count; ++i) {
+    weir_plan_node_t* node = &p->plan->nodes[i];
+    node->is_write = is_write(p->nodes[i], node);
+    if (node->is_write) p->plan->has_writes = true;
+  }
+}
+
 static weir_status_t* give_const(planner_t* p, int32_t at) {
   const weir_plan_node_t* node = &p->plan->nodes[at];
   weir_plan_given_t* given = &p->plan->given[p->plan->given_count];
@@ -501,6 +543,7 @@ static weir_status_t* build(planner_t* p) {
   WEIR_TRY(plan_nodes(p));
   WEIR_TRY(link_nodes(p));
   WEIR_TRY(mark_moving(p));
+  mark_writes(p);
   return count_pending(p);
 }
 

@@ -72,6 +72,7 @@ typedef struct weir_plan_node_t {
   bool is_entry;                // an Enter, or a copy of what one brings into its loop
   bool owns_state;              // |state| is the plan's own, not the kernel cache's
   bool may_promise;             // outputs may be handed on before the kernel ran: op/promise.h
+  bool is_write;                // to a variable: op/gate.h
   bool is_unbounded;            // was it short the last time, it may take long the next
   _Atomic(int32_t) cost_ns;     // measured, smoothed; -1: not yet
   _Atomic(int64_t) cost_bytes;  // of the inputs when it was measured last
@@ -115,6 +116,7 @@ typedef struct weir_plan_t {
   bool is_unbounded;             // some node of it is
   bool has_transfers;            // Send or Recv nodes: the step needs a rendezvous
   bool has_moving_rets;          // results may be memory of a reference variable
+  bool has_writes;               // some node is a write
   bool has_streams;              // some kernels are submitted to a device's stream
   bool is_linear;  // no loops, no conditionals, no asynchronous kernels: runs in array order
   weir_mutex_t mu;

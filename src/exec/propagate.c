@@ -44,6 +44,12 @@ static bool grow_ready(run_t* run) {
   return false;
 }
 
+void weir_run_put_back(run_t* run, const ready_t* item) {
+  if (run->is_aborted) return;
+  if (run->ready_count == run->ready_capacity && !grow_ready(run)) return;
+  run->ready[run->ready_count++] = *item;
+}
+
 static void push_ready(iteration_t* it, const weir_plan_node_t* node, int32_t index, bool is_dead) {
   activation_t* activation = it->frame->activation;
   run_t* run = activation->run;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/outcome.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/cuda_compiler.h"
 #include "op/shape_ctx.h"
@@ -274,6 +275,38 @@ static void test_variables_are_updated_in_place(void** state) {
 }
 
 // Others assign to the variable, or write it in place, between steps.
+// Steps that nobody waits for, as servers start them, are recorded, too.
+static void test_started_steps(void** state) {
+  world_t* w = *state;
+  nodes_t n = add_update(w);
+  open_gpu_session(w);
+  weir_plan_t* plan = NULL;
+  weir_cancel_t* cancel = NULL;
+  float v[] = {1, 2, 3};
+  weir_tensor_t* fed = FLOATS(1, 1, 1);
+  check_ok(weir_session_plan(
+      w->session, &(weir_step_spec_t){WEIR_FEEDS({n.x, fed}), WEIR_FETCHES(n.y)}, &plan));
+  check_ok(weir_cancel_create(NULL, &cancel));
+  for (int i = 0; i < 20; ++i) {
+    weir_tensor_t* result = NULL;
+    weir_outcome_t outcome;
+    weir_run_params_t params = weir_program_step(w->session->program, plan);
+    params.args = &fed;
+    params.rets = &result;
+    params.cancel = cancel;
+    params.is_brief = true;
+    weir_outcome_init(&outcome);
+    weir_run_start(&params, (weir_done_t){.fn = weir_outcome_set, .arg = &outcome});
+    check_ok(weir_outcome_wait(&outcome));
+    for (int k = 0; k < 3; ++k) v[k] += 1;
+    check_and_release(result, v[0] + 1, v[1] + 1, v[2] + 1);
+  }
+  assert_true(cuda_fake_graph_launches >= 15);
+  weir_tensor_release(fed);
+  weir_cancel_destroy(cancel);
+  weir_plan_release(plan);
+}
+
 static void test_variables_are_assigned_between_steps(void** state) {
   world_t* w = *state;
   nodes_t n = add_update(w);
@@ -760,6 +793,7 @@ int main(void) {
       TEST(test_state_is_dropped_and_made_anew),
       TEST(test_cancelled_and_late_steps),
       TEST(test_memory_is_flat),
+      TEST(test_started_steps),
       TEST(test_steps_at_once),
       TEST(test_sessions_take_turns),
   };

@@ -6,6 +6,7 @@
 #include "exec/linear.h"
 #include "exec/node_run.h"
 #include "exec/recorded.h"
+#include "op/gate.h"
 
 // Whether the step runs in the order of the plan's nodes. A perturbed one does not: it shows who
 // relies on an order that no edge asks for.
@@ -179,11 +180,12 @@ static void finish(void* arg, weir_status_t* take_status) {
   weir_done_call(done, take_status);
 }
 
-// A linear step that is not known to be short, on its way to a pool thread.
-typedef struct linear_t {
+// A step on its way to a pool thread: a linear one that is not known to be short, or one that a
+// device may repeat.
+typedef struct away_t {
   weir_run_params_t params;
   weir_done_t done;
-} linear_t;
+} away_t;
 
 static int64_t arg_bytes(const weir_run_params_t* params) {
   int64_t bytes = 0;
@@ -204,7 +206,7 @@ static void run_measured(const weir_run_params_t* params, weir_done_t done) {
 }
 
 static void run_linear_task(void* arg) {
-  linear_t linear = *(linear_t*)arg;
+  away_t linear = *(away_t*)arg;
   weir_free(arg);
   run_measured(&linear.params, linear.done);
 }
@@ -221,16 +223,16 @@ static bool is_known_brief(const weir_run_params_t* params) {
 
 static void start_linear(const weir_run_params_t* params, weir_done_t done) {
   bool is_here = !params->is_brief || is_known_brief(params);
-  linear_t* linear = is_here ? NULL : weir_malloc(sizeof(*linear));
+  away_t* linear = is_here ? NULL : weir_malloc(sizeof(*linear));
   if (!linear) {
     run_measured(params, done);
     return;
   }
-  *linear = (linear_t){.params = *params, .done = done};
+  *linear = (away_t){.params = *params, .done = done};
   weir_pool_submit(params->inter_pool, run_linear_task, linear);
 }
 
-void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
+static void start_plain(const weir_run_params_t* params, weir_done_t done) {
   if (is_linear(params)) {
     start_linear(params, done);
     return;
@@ -246,4 +248,57 @@ void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
   if (status) finish(unattended, status);
   else
     weir_dynamic_start(params, &unattended->step, (weir_done_t){.fn = finish, .arg = unattended});
+}
+
+// Records, launches and waits: as long as the device computes, the thread does nothing else.
+static void run_repeated_task(void* arg) {
+  away_t step = *(away_t*)arg;
+  weir_status_t* status = NULL;
+  weir_free(arg);
+  if (weir_recorded_run(&step.params, &status)) weir_done_call(step.done, status);
+  else start_plain(&step.params, step.done);
+}
+
+static bool may_repeat(const weir_run_params_t* params) {
+  return params->plan->recorded && !params->trace && !params->is_plain;
+}
+
+static void start_passed(const weir_run_params_t* params, weir_done_t done) {
+  away_t* step = may_repeat(params) ? weir_malloc(sizeof(*step)) : NULL;
+  if (!step) {
+    start_plain(params, done);
+    return;
+  }
+  *step = (away_t){.params = *params, .done = done};
+  weir_pool_submit(params->inter_pool, run_repeated_task, step);
+}
+
+// ---- at the gate ----
+
+static void passed(void* arg, weir_status_t* take_status) {
+  away_t step = *(away_t*)arg;
+  weir_free(arg);
+  if (take_status) weir_done_call(step.done, take_status);
+  else start_passed(&step.params, step.done);
+}
+
+static void pass_and_start(const weir_run_params_t* params, weir_done_t done) {
+  away_t* step = weir_malloc(sizeof(*step));
+  if (!step) {
+    weir_done_call(done, weir_out_of_memory());
+    return;
+  }
+  *step = (away_t){.params = *params, .done = done};
+  weir_gate_pass(params->gate, params->step_id, params->cancel,
+                 (weir_done_t){.fn = passed, .arg = step});
+}
+
+void weir_run_start(const weir_run_params_t* params, weir_done_t done) {
+  // Linear steps and those that a device repeats do not wait in between: they pass before they
+  // begin. Others do when they come to write (exec/dynamic.c).
+  bool passes_first =
+      params->gate && params->plan->has_writes && (is_linear(params) || may_repeat(params));
+  if (passes_first && !weir_gate_try_pass(params->gate, params->step_id))
+    pass_and_start(params, done);
+  else start_passed(params, done);
 }

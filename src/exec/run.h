@@ -20,6 +20,8 @@ typedef struct weir_run_params_t {
   weir_functions_t* functions;    // may be NULL
   weir_pool_t* inter_pool;        // threads for nodes that may run side by side
   struct weir_hub_t* hub;         // where collectives meet; may be NULL
+  struct weir_gate_t* gate;       // to pass before it writes (op/gate.h), and the caller has it
+                                  // leave; NULL: none
   uint64_t scope;                 // of whose steps |step_id| is one; 0: the only ones of |hub|
   int64_t step_id;
   int64_t deadline_ns;  // of weir_clock_ns; 0: none. DEADLINE_EXCEEDED when it passes
@@ -37,7 +39,8 @@ WEIR_MUST_USE weir_status_t* weir_run(const weir_run_params_t* params);
 // they were computed.
 WEIR_MUST_USE weir_status_t* weir_run_launch(const weir_run_params_t* params);
 
-// Starts a step and returns; nothing blocks and no thread waits. |done| is called once, on any
+// Starts a step and returns; nothing blocks and no thread waits, but for one of the pool where a
+// device repeats the step by itself (exec/recorded.h). |done| is called once, on any
 // thread (on this one, before the return, when the step needed no other), when the step is through;
 // |params->rets| are set on success. |params| is copied; what it points to must live until |done|.
 // The deadline is watched only where the plan is linear: cancel the step instead.

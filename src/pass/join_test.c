@@ -138,8 +138,8 @@ static void test_apart(void** state) {
   weir_node_t* d = UPDATE(&f, variable(&f, "d"), "up_d", .after = wait_for(&f, "between", c, NULL));
   assert_int_equal(saved_with(&f, wait_for(&f, "both", c, d)), 0);
   // Two groups, of which one comes after the other.
-  weir_node_t* first = wait_for(&f, "first", UPDATE(&f, variable(&f, "e"), "up_e"),
-                                UPDATE(&f, variable(&f, "f"), "up_f"));
+  weir_node_t* e = UPDATE(&f, variable(&f, "e"), "up_e");
+  weir_node_t* first = wait_for(&f, "first", e, UPDATE(&f, variable(&f, "f"), "up_f"));
   weir_node_t* g = UPDATE(&f, variable(&f, "g"), "up_g", .after = first);
   weir_node_t* h = UPDATE(&f, variable(&f, "h"), "up_h", .after = first);
   assert_int_equal(saved_with(&f, wait_for(&f, "second", g, h)), 2);

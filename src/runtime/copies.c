@@ -116,6 +116,17 @@ static bool is_collected(const copies_t* c, const weir_node_t* node, weir_edge_t
          weir_dtype_is_plain(weir_dtype_base(weir_edge_dtype(edge)));
 }
 
+// Whether the kernel reads the memory of its device's peers, by those themselves.
+static weir_status_t* takes_peers(const copies_t* c, const weir_node_t* node, int from, int to,
+                                  bool* out_takes) {
+  const weir_kernel_def_t* kernel = NULL;
+  *out_takes = false;
+  if (from == HOST || to == HOST || !are_peers(c, from, to)) return NULL;
+  WEIR_TRY(find_kernel(c, node, &kernel));
+  *out_takes = kernel && kernel->takes_peers;
+  return NULL;
+}
+
 // A reference stays with its variable, and so do its readers.
 static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
   weir_edge_t edge = node->inputs[i];
@@ -124,7 +135,9 @@ static weir_status_t* visit_input(copies_t* c, weir_node_t* node, int i) {
   int from = HOST, to = HOST;
   WEIR_TRY(memory_of(c, edge.node, edge.index, true, &from));
   WEIR_TRY(memory_of(c, node, i, false, &to));
-  if (from == to || is_collected(c, node, edge, from)) return NULL;
+  bool stays = false;
+  WEIR_TRY(takes_peers(c, node, from, to, &stays));
+  if (from == to || stays || is_collected(c, node, edge, from)) return NULL;
   weir_edge_t copy = {.node = NULL};
   WEIR_TRY(copy_to(c, edge, from, to, &copy));
   return weir_graph_set_input(node, i, copy);

@@ -284,4 +284,10 @@ void weir_function_plans_destroy(weir_function_plans_t* self) {
   weir_free(self);
 }
 
+void weir_function_plans_forget(weir_function_plans_t* self) {
+  weir_mutex_lock(&self->mu);
+  weir_map_free(&self->handles);
+  weir_mutex_unlock(&self->mu);
+}
+
 weir_functions_t* weir_function_plans_base(weir_function_plans_t* self) { return &self->base; }

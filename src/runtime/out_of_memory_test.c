@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "runtime/program.h"
 #include "testing/world.h"
 
 // A step with what planning looks at: a branch and a constant that several read, a variable of the
@@ -78,10 +79,39 @@ static void test_by_cost(void** state) {
   unlink(path);
 }
 
+// State of its own that a program is lent has a part for each device, or there is no program.
+static void test_own_state(void** state) {
+  world_t* w = *state;
+  weir_runtime_t* runtime = NULL;
+  weir_code_t code = WEIR_RESOURCE_EXHAUSTED;
+  weir_runtime_options_t of_runtime = {
+      .container = "w", .task = "/job:w/replica:0/task:0", .threads = 1, .devices = "cpu:2"};
+  check_ok(weir_runtime_create(&of_runtime, &runtime));
+  weir_arena_split(true);
+  for (int64_t n = 1; code != WEIR_OK; ++n) {
+    weir_resources_t* resources = NULL;
+    weir_program_t* program = NULL;
+    check_ok(weir_resources_create("w", &resources));
+    weir_program_options_t options = {
+        .runtime = runtime, .graph = w->graph, .resources = resources};
+    weir_alloc_fail_at(n, false);
+    weir_status_t* status = weir_program_create(&options, &program);
+    weir_alloc_fail_at(0, false);
+    code = weir_status_code(status);
+    assert_true(code == WEIR_RESOURCE_EXHAUSTED || (!status && weir_resources_of(resources, 1)));
+    weir_status_destroy(status);
+    weir_program_destroy(program);
+    weir_resources_destroy(resources);
+  }
+  weir_arena_split(false);
+  weir_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_each_allocation, world_setup, world_teardown),
       cmocka_unit_test_setup_teardown(test_by_cost, world_setup, world_teardown),
+      cmocka_unit_test_setup_teardown(test_own_state, world_setup, world_teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

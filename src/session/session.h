@@ -24,6 +24,12 @@ typedef struct weir_remote_session_vtable_t {
   weir_status_t* (*run)(weir_remote_session_t* self, const weir_step_spec_t* spec,
                         const weir_run_options_t* options, weir_tensor_t** results,
                         weir_strbuf_t* out_metadata);
+  // A step of two fetches, which reads variables as whole steps leave them: begin returns with the
+  // first, end with the second and when all is done. UNIMPLEMENTED, NOT_FOUND: the master, or a
+  // task, knows no such steps. |*out_step| is gone after end, which must be called.
+  weir_status_t* (*begin_snapshot)(weir_remote_session_t* self, const weir_step_spec_t* spec,
+                                   void** out_step);
+  weir_status_t* (*end_snapshot)(weir_remote_session_t* self, void* take_step);
   void (*cancel)(weir_remote_session_t* self);
   void (*reset)(weir_remote_session_t* self, const char* const* containers, int count);
 } weir_remote_session_vtable_t;
