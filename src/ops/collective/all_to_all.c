@@ -19,6 +19,6 @@ const weir_op_module_t weir_ops_collective_all_to_all = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "Row i of the member of each rank, where i is the member's own",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = exchange_init,
-                                    .state_size = sizeof(weir_collective_t))},
+         .kernels = WEIR_MEMBER_KERNELS(.compute_async = weir_member_keyed_cpu,
+                                        .init = exchange_init, .host_inputs = WEIR_MEMBER_KEYS)},
         {0}}};

@@ -82,7 +82,7 @@ static weir_status_t* received_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, shape);
 }
 
-#define BROADCAST(op_name, op_attrs, op_inputs, text, shape_fn, init_fn, cpu)                     \
+#define BROADCAST(op_name, op_attrs, op_inputs, text, shape_fn, init_fn, cpu, host)               \
   {                                                                                               \
     .name = (op_name),                                                                            \
     .attrs = "T: {bool, float, half, double, int32, int64}; " op_attrs                            \
@@ -90,8 +90,8 @@ static weir_status_t* received_shape(weir_shape_ctx_t* ctx) {
     .inputs = (op_inputs), .outputs = "data: T",                                                  \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED, .summary = (text), \
     .infer_shape = (shape_fn),                                                                    \
-    .kernels = WEIR_CPU_KERNEL(.compute_async = (cpu), .init = (init_fn),                         \
-                               .state_size = sizeof(weir_collective_t))                           \
+    .kernels =                                                                                    \
+        WEIR_MEMBER_KERNELS(.compute_async = (cpu), .init = (init_fn), .host_inputs = (host))     \
   }
 #define KEYS "group_size: int; group_key: int; instance_key: int; shape: shape; "
 #define KEY_INPUTS "group_size: int32; group_key: int32; instance_key: int32"
@@ -102,11 +102,13 @@ const weir_op_module_t weir_ops_collective_broadcast = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         BROADCAST("CollectiveBcastSend", KEYS, "input: T", SENDS, declared_shape, send_init,
-                  weir_member_cpu),
-        BROADCAST("CollectiveBcastRecv", KEYS, NULL, RECEIVES, declared_shape, recv_init, recv_cpu),
+                  weir_member_cpu, NULL),
+        BROADCAST("CollectiveBcastRecv", KEYS, NULL, RECEIVES, declared_shape, recv_init, recv_cpu,
+                  NULL),
         BROADCAST("CollectiveBcastSendV2", "", "input: T; " KEY_INPUTS, SENDS,
-                  weir_shape_fn_unchanged, keyed_send_init, weir_member_keyed_cpu),
+                  weir_shape_fn_unchanged, keyed_send_init, weir_member_keyed_cpu,
+                  WEIR_MEMBER_KEYS),
         BROADCAST("CollectiveBcastRecvV2", "Tshape: {int32, int64} = DT_INT32; ",
                   KEY_INPUTS "; shape: Tshape", RECEIVES, received_shape, keyed_recv_init,
-                  keyed_recv_cpu),
+                  keyed_recv_cpu, WEIR_MEMBER_KEYS ", shape"),
         {0}}};

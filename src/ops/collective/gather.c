@@ -37,8 +37,7 @@ const weir_op_module_t weir_ops_collective_gather = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = gather_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_cpu, .init = gather_init,
-                                    .state_size = sizeof(weir_collective_t))},
+         .kernels = WEIR_MEMBER_KERNELS(.compute_async = weir_member_cpu, .init = gather_init)},
         {.name = "CollectiveGatherV2",
          .attrs = "T: {float, half, double, int32, int64}; communication_hint: string = 'auto'; "
                   "timeout_seconds: float = 0; is_stateless: bool = false; Nordering_token: int "
@@ -49,6 +48,6 @@ const weir_op_module_t weir_ops_collective_gather = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The rows of all members of a group",
          .infer_shape = keyed_shape,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = gather_init,
-                                    .state_size = sizeof(weir_collective_t))},
+         .kernels = WEIR_MEMBER_KERNELS(.compute_async = weir_member_keyed_cpu, .init = gather_init,
+                                        .host_inputs = WEIR_MEMBER_KEYS)},
         {0}}};

@@ -6,6 +6,10 @@
 
 // ---- members ----
 
+static bool has_group(const weir_collective_t* what) {
+  return what->space != WEIR_COLLECTIVE_SPACE_SHARD && what->space != WEIR_COLLECTIVE_SPACE_NAME;
+}
+
 static void member_free(member_t* member) {
   weir_tensor_release(member->tensor);
   weir_free(member->device);
@@ -48,7 +52,7 @@ static weir_status_t* member_create(weir_hub_t* hub, const weir_collective_t* wh
   member->caller = *caller;
   int64_t now = weir_clock_ns();
   member->deadline_ns = what->timeout_ns > 0 ? now + what->timeout_ns : INT64_MAX;
-  bool is_watched = hub->watch && what->space != WEIR_COLLECTIVE_SPACE_SHARD;
+  bool is_watched = hub->watch && has_group(what);
   member->watch_ns = is_watched ? now + hub->watch_delay_ns : INT64_MAX;
   weir_status_t* status = member_init(member, what);
   if (status) member_free(member);
@@ -98,6 +102,11 @@ void weir_meeting_fail(meeting_t* meeting, const weir_status_t* status) {
   }
 }
 
+weir_status_t* weir_hub_error(weir_collective_space_t space, weir_status_t* take_status) {
+  if (!take_status || space == WEIR_COLLECTIVE_SPACE_NAME) return take_status;
+  return weir_status_prefix(take_status, "Collective ops is aborted by: ");
+}
+
 void weir_hub_settle(weir_hub_t* hub, meeting_t* take_meetings, member_t* own) {
   while (take_meetings) {
     meeting_t* meeting = take_meetings;
@@ -133,9 +142,44 @@ static const char* shape_text(const member_t* member, char buffer[WEIR_SHAPE_TEX
   return weir_shape_text(rank, shown, buffer);
 }
 
+// Of nodes that met by a name, in the words of TensorFlow's NCCL ops.
+static weir_status_t* check_names(const weir_collective_t* a, const weir_collective_t* b) {
+  enum { ALL_REDUCE = 1, BROADCAST = 2, REDUCE = 3 };
+  if (a->space != WEIR_COLLECTIVE_SPACE_NAME) return NULL;
+  int types[2], i = 0;
+  for (const weir_collective_t* of = a; i < 2; of = b)
+    types[i++] = of->kind == WEIR_COLLECTIVE_BROADCAST ? BROADCAST
+                 : of->is_for_one                      ? REDUCE
+                                                       : ALL_REDUCE;
+  if (types[0] != types[1])
+    return WEIR_STATUS(INTERNAL,
+                       "Collective %d previously initialized with type %d but now got type %d",
+                       (int)b->merge, types[0], types[1]);
+  if (a->group_size == b->group_size) return NULL;
+  return WEIR_STATUS(
+      INTERNAL, "Collective %d previously initialized with num_global_devices %d but now got %d",
+      (int)b->merge, a->group_size, b->group_size);
+}
+
+// Members on GPUs meet such as are there, too.
+static weir_status_t* check_places(const member_t* first, const member_t* member) {
+  if (!first->what.place == !member->what.place) return NULL;
+  if (!strcmp(first->name.type, member->name.type))
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Collective instance %d goes by NCCL for one of its members and not for "
+                       "another: their communication_hints differ",
+                       member->what.instance_key);
+  return WEIR_STATUS(INTERNAL,
+                     "Device %s is joining a group with type%s, but that group has type %s "
+                     "(group_key=%d)",
+                     member->device, member->name.type, first->name.type, member->what.group_key);
+}
+
 // Whether a member's wishes are those of the first to come.
 static weir_status_t* check_agreement(const member_t* first, const member_t* member) {
   const weir_collective_t *a = &first->what, *b = &member->what;
+  WEIR_TRY(check_names(a, b));
+  WEIR_TRY(check_places(first, member));
   if (a->kind != b->kind || a->dtype != b->dtype) {
     return WEIR_STATUS(INTERNAL,
                        "Collective instance %d expected type %d and data_type %d but got type %d "
@@ -152,7 +196,8 @@ static weir_status_t* check_agreement(const member_t* first, const member_t* mem
                        shape_text(first, x));
   }
   if (a->group_size == b->group_size && a->merge == b->merge && a->is_mean == b->is_mean &&
-      a->wants_roster == b->wants_roster && (a->rank < 0) == (b->rank < 0))
+      a->wants_roster == b->wants_roster && a->is_for_one == b->is_for_one &&
+      (a->rank < 0) == (b->rank < 0))
     return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
                      "Collective instance %d is reduced in different ways by its members",
@@ -260,8 +305,7 @@ static weir_status_t* place(weir_hub_t* hub, member_t* member, meeting_t** out_e
   weir_roster_t* group = NULL;
   meeting_t* meeting = NULL;
   if (member->is_cancelled) return WEIR_STATUS(CANCELLED, "op cancelled");
-  if (member->what.space != WEIR_COLLECTIVE_SPACE_SHARD)
-    WEIR_TRY(enter_group(hub, member, &group, out_ended));
+  if (has_group(&member->what)) WEIR_TRY(enter_group(hub, member, &group, out_ended));
   WEIR_TRY(find_meeting(hub, member, group, &meeting));
   weir_status_t* status = check_in(meeting, member);
   if (!status && meeting->count + 1 < member->what.group_size) status = weir_hub_time(hub, member);
@@ -297,8 +341,7 @@ void weir_hub_join(weir_hub_t* hub, const weir_collective_t* what, weir_tensor_t
   bool is_over = status || ended, is_cancelled = member->is_cancelled;
   weir_mutex_unlock(&hub->mu);
   if (!is_over) return;
-  if (status && !is_cancelled)
-    status = weir_status_prefix(status, "Collective ops is aborted by: ");
+  if (status && !is_cancelled) status = weir_hub_error(what->space, status);
   for (meeting_t* meeting = ended; meeting && status; meeting = meeting->next)
     weir_meeting_fail(meeting, status);
   member->status = status;
@@ -326,6 +369,8 @@ static void leave(void* arg) {
   weir_status_destroy(status);
   weir_hub_settle(hub, meeting, NULL);
 }
+
+bool weir_hub_is_shared(const weir_hub_t* hub) { return hub->before != NULL; }
 
 void weir_hub_enter(weir_hub_t* hub, const weir_collective_t* what, weir_tensor_t* tensor,
                     const weir_hub_caller_t* caller) {

@@ -9,6 +9,9 @@
 // Members of one step meet in that step. Members of steps that different sessions run, each with a
 // client of its own, meet in the order in which they come: a device is in a meeting once.
 //
+// Members whose tensors are in the memory of GPUs of this process stay there: what they get is made
+// by NCCL, which the last one to come launches for all of them (device/cuda/cuda_nccl.h).
+//
 // A process has one hub a runtime. Within a cluster members are brought to the hub of the task
 // that leads (cluster/task/collectives.h), which puts itself before it (weir_hub_t.before).
 // Thread-safe. No lock is held across a callback.
@@ -18,6 +21,7 @@
 #include "base/cancel.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "device/span.h"
 #include "kernel/elementwise/update.h"
 #include "tensor/tensor.h"
 
@@ -39,8 +43,15 @@ typedef enum weir_collective_space_t {
   WEIR_COLLECTIVE_SPACE_CALL,       // the calls of a communicator, counted
   WEIR_COLLECTIVE_SPACE_SHARD,      // |id|, which the leader drew: parts of a large reduction. Its
                                     // group was looked at before
-  WEIR_COLLECTIVE_SPACE_COUNT
+  WEIR_COLLECTIVE_SPACE_NAME,       // |id|, of a name that nodes of a step share; no group
 } weir_collective_space_t;
+
+// Between GPUs of one process: who does it.
+typedef enum weir_collective_way_t {
+  WEIR_COLLECTIVE_BY_ANY = 0,  // NCCL, where it is there and can, else the host
+  WEIR_COLLECTIVE_BY_HOST,
+  WEIR_COLLECTIVE_BY_NCCL,
+} weir_collective_way_t;
 
 // What a member wants. Plain data; pointers are borrowed.
 typedef struct weir_collective_t {
@@ -49,11 +60,12 @@ typedef struct weir_collective_t {
   weir_dtype_t dtype;      // INVALID for a GROUP
   weir_update_op_t merge;  // of reductions
   bool is_mean;            // they are divided by the number of members
-  bool is_source;          // of a broadcast
+  bool is_for_one;         // likewise: one member gets the result
+  bool is_source;          // of a broadcast; or that one
   bool wants_roster;       // members bring no tensor, and learn who they are: see weir_hub_roster
   int group_key, group_size, instance_key;
   int rank;           // -1: by the order of device names
-  uint64_t id;        // SHARD
+  uint64_t id;        // SHARD, NAME
   int64_t iteration;  // of the loop that the node is in. The frames of functions that members call,
                       // each its own, have no number in common
   uint64_t scope;     // whose steps |step_id| counts: a number of the session
@@ -63,6 +75,9 @@ typedef struct weir_collective_t {
   int dim_count;         // the shape that all must have: of a tensor that is not here, or declared
   const int64_t* dims;   // by a broadcast's sender; NULL: the tensor's
   int64_t timeout_ns;    // 0: none
+  weir_device_t* place;  // in whose memory its tensor is, and will be; NULL: the host's. Of members
+                         // of this process only
+  weir_collective_way_t way;
 } weir_collective_t;
 
 // |take_tensor| is NULL with a status, and for a GROUP.
@@ -75,6 +90,7 @@ typedef struct weir_hub_caller_t {
                       // last one
   weir_hub_done_fn_t done;
   void* arg;
+  weir_stream_span_t* span;  // of a member with a place, in traced runs; lives until |done|
 } weir_hub_caller_t;
 
 typedef struct weir_hub_t weir_hub_t;
@@ -94,6 +110,9 @@ typedef void (*weir_hub_watch_fn_t)(void* self, const char* device, uint64_t inc
 void weir_hub_watch(weir_hub_t* hub, weir_hub_watch_fn_t fn, void* self, int64_t delay_ns);
 // Ends the hub's thread. Nobody joins any more.
 void weir_hub_stop(weir_hub_t* hub);
+
+// Whether members may be other processes'.
+bool weir_hub_is_shared(const weir_hub_t* hub);
 
 // For kernels: joins where members of the cluster meet.
 void weir_hub_enter(weir_hub_t* hub, const weir_collective_t* what, weir_tensor_t* tensor,

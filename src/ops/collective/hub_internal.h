@@ -59,6 +59,8 @@ struct weir_hub_t {
 void weir_hub_take_out(weir_hub_t* hub, meeting_t* meeting) WEIR_REQUIRES(hub->mu);
 // Gives every member that has no status yet a copy of |status|.
 void weir_meeting_fail(meeting_t* meeting, const weir_status_t* status);
+// What members are told of an error; NULL for none. Nodes that met by a name are told it as it is.
+weir_status_t* weir_hub_error(weir_collective_space_t space, weir_status_t* take_status);
 // Computes for, answers and frees meetings that were taken out. |own|, in one of them or NULL, is
 // answered last and on this thread. No mutex held.
 void weir_hub_settle(weir_hub_t* hub, meeting_t* take_meetings, member_t* own);
@@ -66,6 +68,11 @@ void weir_hub_settle(weir_hub_t* hub, meeting_t* take_meetings, member_t* own);
 // ---- meeting.c ----
 // All have come: sets the outputs of all members, or an error. No mutex held.
 void weir_meeting_complete(weir_hub_t* hub, meeting_t* meeting);
+
+// ---- meeting_there.c ----
+// What members, in the order of ranks, get that are on GPUs of this process.
+WEIR_MUST_USE weir_status_t* weir_meeting_exchange_there(member_t* const* members, int count,
+                                                         weir_tensor_t** outputs);
 
 // ---- hub_timer.c ----
 // Watches a member's deadlines, if it has any. RESOURCE_EXHAUSTED where there is no thread to be

@@ -89,8 +89,10 @@ static weir_status_t* exchange(weir_hub_t* hub, member_t* const* members, int co
   const weir_collective_t* what = &members[0]->what;
   for (int i = 0; i < count; ++i) inputs[i] = members[i]->tensor;
   WEIR_TRY(check_ranks(members, count));
-  if (what->kind == WEIR_COLLECTIVE_BROADCAST) WEIR_TRY(check_source(members, count));
+  bool is_named = what->space == WEIR_COLLECTIVE_SPACE_NAME;
+  if (what->kind == WEIR_COLLECTIVE_BROADCAST && !is_named) WEIR_TRY(check_source(members, count));
   if (what->wants_roster) return make_roster(members, count, outputs);
+  if (what->place) return weir_meeting_exchange_there(members, count, outputs);
   return weir_collective_combine(what, hub->pool, inputs, outputs);
 }
 
@@ -106,7 +108,7 @@ void weir_meeting_complete(weir_hub_t* hub, meeting_t* meeting) {
     status = exchange(hub, members, meeting->count, tensors, tensors + count);
     for (size_t i = 0; i < count; ++i) members[i]->output = tensors[count + i];
   }
-  status = status ? weir_status_prefix(status, "Collective ops is aborted by: ") : NULL;
+  status = weir_hub_error(meeting->key.space, status);
   if (status) weir_meeting_fail(meeting, status);
   weir_status_destroy(status);
   weir_free(members);

@@ -1,6 +1,8 @@
 // member.c — Kernels of collectives: reading their nodes, joining, and setting what comes of it.
 #include "ops/collective/member.h"
 
+#include "ops/collective/there.h"
+
 // Seconds as TensorFlow's attribute has them; 0 and less: none. A century is as good as none.
 static int64_t timeout_of(float seconds) {
   const double century = 3.2e9;
@@ -14,6 +16,12 @@ static weir_update_op_t merge_of(weir_view_t name) {
   if (weir_view_is(name, "Max")) return WEIR_UPDATE_MAX;
   if (weir_view_is(name, "Min")) return WEIR_UPDATE_MIN;
   return WEIR_UPDATE_ADD;
+}
+
+// Others, such as 'auto', leave it to us.
+static weir_collective_way_t way_of(weir_view_t hint) {
+  if (weir_view_is(hint, "nccl")) return WEIR_COLLECTIVE_BY_NCCL;
+  return weir_view_is(hint, "ring") ? WEIR_COLLECTIVE_BY_HOST : WEIR_COLLECTIVE_BY_ANY;
 }
 
 static weir_status_t* read_key(weir_attrs_t attrs, const char* name, int* out_key) {
@@ -43,6 +51,8 @@ weir_status_t* weir_member_init(const weir_kernel_init_t* init, weir_collective_
     what->merge = merge_of(weir_attrs_string(attrs, "reduction"));
   if (weir_attrs_find(attrs, "final_op"))
     what->is_mean = weir_view_is(weir_attrs_string(attrs, "final_op"), "Div");
+  if (weir_attrs_find(attrs, "communication_hint"))
+    what->way = way_of(weir_attrs_string(attrs, "communication_hint"));
   what->timeout_ns = timeout_of(weir_attrs_float(attrs, "timeout_seconds"));
   if (!weir_attrs_find(attrs, "instance_key")) return NULL;
   WEIR_TRY(read_key(attrs, "group_size", &what->group_size));
@@ -92,6 +102,23 @@ static void met(void* arg, weir_status_t* take_status, weir_tensor_t* take_tenso
   weir_done_call(entry.done, status);
 }
 
+// Whether NCCL computes it. Members of one collective come to the same answer. Those of a cluster
+// meet on hosts; there, who asks for NCCL is not refused, as TensorFlow's groups of several tasks
+// are not.
+static weir_status_t* choose_way(const weir_kernel_ctx_t* ctx, const weir_collective_t* what,
+                                 bool* out_is_there) {
+  *out_is_there = false;
+  if (!weir_device_is_cuda(ctx->device) || what->way == WEIR_COLLECTIVE_BY_HOST) return NULL;
+  bool is_named = what->space == WEIR_COLLECTIVE_SPACE_NAME;
+  if (!is_named && weir_hub_is_shared(ctx->step->hub)) return NULL;
+  if (!weir_collective_can_there(what)) return NULL;
+  weir_status_t* status = weir_nccl_check();
+  *out_is_there = !status;
+  if (what->way == WEIR_COLLECTIVE_BY_NCCL) return status;
+  weir_status_destroy(status);
+  return NULL;
+}
+
 void weir_member_start(weir_kernel_ctx_t* ctx, weir_collective_t* what, weir_tensor_t* tensor,
                        weir_member_finish_fn_t finish, weir_done_t done) {
   weir_step_t* step = ctx->step;
@@ -102,26 +129,38 @@ void weir_member_start(weir_kernel_ctx_t* ctx, weir_collective_t* what, weir_ten
                                      ctx->node->name));
     return;
   }
+  what->device = ctx->device->name;
+  what->incarnation = ctx->device->incarnation;
+  what->step_id = step->id;
+  what->scope = step->scope;
+  what->iteration = ctx->iteration;
+  bool is_there = false;
+  weir_status_t* status = choose_way(ctx, what, &is_there);
+  if (!status && !is_there && !weir_device_is_host(ctx->device)) {
+    weir_member_start_staged(ctx, what, tensor, finish, done);
+    return;
+  }
   // What was read of a reference variable is what it is now, however long the others take.
   weir_tensor_t* own = weir_tensor_retain(tensor);
-  weir_status_t* status = own ? weir_tensor_freeze(&own) : NULL;
+  if (!status && own) status = weir_tensor_freeze(&own);
   entry_t* entry = status ? NULL : weir_malloc(sizeof(*entry));
   if (!entry) {
     weir_tensor_release(own);
     weir_done_call(done, status ? status : weir_out_of_memory());
     return;
   }
-  what->device = ctx->device->name;
-  what->incarnation = ctx->device->incarnation;
-  what->step_id = step->id;
-  what->scope = step->scope;
-  what->iteration = ctx->iteration;
+  what->place = is_there ? ctx->device : NULL;
   *entry = (entry_t){.ctx = ctx, .what = *what, .finish = finish, .done = done};
   entry->what.device = NULL;
   entry->what.dims = NULL;
   weir_hub_caller_t caller = {
       .cancel = step->cancel, .pool = step->inter_pool, .done = met, .arg = entry};
-  weir_hub_enter(step->hub, what, own, &caller);
+  if (is_there) {
+    caller.span = weir_span_current();
+    weir_hub_join(step->hub, what, own, &caller);
+  } else {
+    weir_hub_enter(step->hub, what, own, &caller);
+  }
   weir_tensor_release(own);
 }
 

@@ -36,8 +36,8 @@ static weir_status_t* scatter_shape(weir_shape_ctx_t* ctx) {
     .outputs = "data: T",                                                                         \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED, .summary = (text), \
     .infer_shape = (shape_fn),                                                                    \
-    .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_keyed_cpu, .init = (init_fn),         \
-                               .state_size = sizeof(weir_collective_t))                           \
+    .kernels = WEIR_MEMBER_KERNELS(.compute_async = weir_member_keyed_cpu, .init = (init_fn),     \
+                                   .host_inputs = WEIR_MEMBER_KEYS)                               \
   }
 
 const weir_op_module_t weir_ops_collective_reduce = {
@@ -53,8 +53,7 @@ const weir_op_module_t weir_ops_collective_reduce = {
          .flags = WEIR_OP_STATEFUL | WEIR_OP_ALLOW_DISTRIBUTED | WEIR_OP_UNBOUNDED,
          .summary = "The elements of all members of a group, merged",
          .infer_shape = weir_shape_fn_unchanged,
-         .kernels = WEIR_CPU_KERNEL(.compute_async = weir_member_cpu, .init = reduce_init,
-                                    .state_size = sizeof(weir_collective_t))},
+         .kernels = WEIR_MEMBER_KERNELS(.compute_async = weir_member_cpu, .init = reduce_init)},
         REDUCE_V2("CollectiveReduceV2", weir_shape_fn_unchanged, reduce_init,
                   "The elements of all members of a group, merged"),
         REDUCE_V2("CollectiveReduceScatterV2", scatter_shape, scatter_init,
