@@ -51,17 +51,17 @@ static weir_status_t* concat(weir_kernel_ctx_t* ctx) {
                        in.axis == 0 ? "concat_dim" : "axis",
                        weir_tensor_shape_text(axis_input, text));
   }
-  for (int i = 0; i < in.count; ++i) {
-    if (weir_kernel_input(ctx, in.first + i)->rank > 0) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
-  }
   int64_t value = weir_tensor_int_at(axis_input, 0);
-  if (value < -first->rank || value >= first->rank) {
+  if (value != 0 && (value < -first->rank || value >= first->rank)) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "ConcatOp : Expected concatenating dimensions in the range [%d, %d), but got %lld",
         -first->rank, first->rank, (long long)value);
+  }
+  for (int i = 0; i < in.count; ++i) {
+    if (weir_kernel_input(ctx, in.first + i)->rank > 0) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
   }
   int axis = (int)(value < 0 ? value + first->rank : value);
   int64_t dims[WEIR_MAX_RANK];
@@ -207,15 +207,17 @@ static weir_status_t* offset_axis(const weir_kernel_ctx_t* ctx, int* out_axis) {
     if (t->rank != 1)
       return WEIR_STATUS(INVALID_ARGUMENT, "input %d should be a vector, but got shape %s", i,
                          weir_tensor_shape_text(t, shape));
-    if (t->count != size) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "input %d should contain %lld elements, but got %lld",
-                         i - 1, (long long)size, (long long)t->count);
-    }
   }
   int64_t axis = weir_tensor_int_at(dim, 0);
   if (axis < -size || axis >= size) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Concat dim is out of range: %lld vs. %lld",
                        (long long)axis, (long long)size);
+  }
+  for (int i = 1; i < ctx->input_count; ++i) {
+    const weir_tensor_t* t = weir_kernel_input(ctx, i);
+    if (t->count == size) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "input %d should contain %lld elements, but got %lld",
+                       i - 1, (long long)size, (long long)t->count);
   }
   *out_axis = (int)(axis < 0 ? axis + size : axis);
   return NULL;

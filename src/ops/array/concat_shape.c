@@ -49,9 +49,9 @@ static weir_status_t* concat_axis(weir_shape_ctx_t* ctx, int64_t value, int rank
   if (rank == 0)
     return WEIR_STATUS(INVALID_ARGUMENT, "Can't concatenate scalars (use tf.stack instead)");
   if (value < -rank || value >= rank) {
-    int64_t needed = value < 0 ? -value : value + 1;
-    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
-                       (long long)needed, rank);
+    uint64_t needed = value < 0 ? -(uint64_t)value : (uint64_t)value + 1;
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %llu but is rank %d",
+                       (unsigned long long)needed, rank);
   }
   *out_axis = (int)(value < 0 ? value + rank : value);
   return NULL;

@@ -11,12 +11,12 @@ static weir_status_t* fill_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 0), 1, NULL));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 0, NULL));
   const weir_tensor_t* dims = weir_shape_value(ctx, 0);
+  WEIR_TRY(weir_shape_from_value(ctx, 0, &out));
   for (int64_t i = 0; dims && i < dims->count; ++i) {
     if (weir_tensor_int_at(dims, i) < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Fill dimensions must be >= 0");
     }
   }
-  WEIR_TRY(weir_shape_from_value(ctx, 0, &out));
   return weir_shape_set(ctx, 0, out);
 }
 

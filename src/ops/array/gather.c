@@ -26,6 +26,13 @@ static weir_status_t* gather_value(weir_shape_ctx_t* ctx) {
   return array_set_value(ctx, 0, index.count, values);
 }
 
+static weir_status_t* check_axis(int64_t axis, int rank) {
+  if (axis >= -rank && axis < rank) return NULL;
+  const uint64_t needed = axis < 0 ? -(uint64_t)axis : (uint64_t)axis + 1;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %llu but is rank %d",
+                     (unsigned long long)needed, rank);
+}
+
 static weir_status_t* join_batch(weir_shape_ctx_t* ctx, const weir_shape_t* params,
                                  const weir_shape_t* indices, int batch_dims, int64_t* dims) {
   for (int i = 0; i < batch_dims; ++i)
@@ -56,10 +63,7 @@ static weir_status_t* gather_v2_shape(weir_shape_ctx_t* ctx) {
     return weir_shape_set_dims(ctx, 0, rank, dims);
   }
   int64_t axis = axis_ints.values[0];
-  if (axis < -params->rank || axis >= params->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
-                       (long long)(axis < 0 ? -axis : axis + 1), params->rank);
-  }
+  WEIR_TRY(check_axis(axis, params->rank));
   if (axis < 0) axis += params->rank;
   if (batch_dims > axis) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -153,10 +157,7 @@ static weir_status_t* gather_v2(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(check_params(params));
   if (axis_input->rank != 0) return WEIR_STATUS(INVALID_ARGUMENT, "axis must be scalar");
   int64_t axis = weir_tensor_int_at(axis_input, 0);
-  if (axis < -params->rank || axis >= params->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Expected axis in the range [%d, %d), but got %lld",
-                       -params->rank, params->rank, (long long)axis);
-  }
+  WEIR_TRY(check_axis(axis, params->rank));
   if (axis < 0) axis += params->rank;
   int64_t batch_dims = weir_attrs_int(weir_kernel_attrs(ctx), "batch_dims");
   if (batch_dims < 0) batch_dims += indices->rank;

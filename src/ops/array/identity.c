@@ -94,7 +94,7 @@ const weir_op_module_t weir_ops_array_identity = {
          .attrs = "T: type",
          .inputs = "input: T",
          .outputs = "output: T",
-         .summary = "Returns its input as it is now.",
+         .summary = "Returns its input as it is now, copied where it could change.",
          .infer_shape = identity_shape,
          .kernels = WEIR_PORTABLE_KERNEL(.compute = snapshot_cpu)},
         {.name = "DeepCopy",

@@ -1,13 +1,6 @@
 // immutable_const.c — ImmutableConst: a tensor whose elements are the bytes of a file, mapped into
 // memory.
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include "file/fs.h"
-#include "file/roots.h"
+#include "file/mapping.h"
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
@@ -35,60 +28,30 @@ static void const_deinit(void* state) {
   weir_mutex_destroy(&s->mu);
 }
 
-static void unmap(void* data, size_t size, void* arg) {
-  (void)arg;
-  munmap(data, size);
-}
-
-// Maps the whole of a file. An empty one cannot be mapped.
-static weir_status_t* map_file(const char* path, void** out_data, size_t* out_size) {
-  const weir_fs_t* fs = NULL;
-  const char* local = NULL;
-  weir_file_info_t info;
-  WEIR_TRY(weir_fs_find(path, &fs, &local));
-  if (fs != &weir_fs_posix) {
-    return WEIR_STATUS(UNIMPLEMENTED, "files of the file system of '%s' cannot be mapped", path);
-  }
-  WEIR_TRY(weir_roots_check(local, WEIR_ROOTS_OPEN));
-  WEIR_TRY(weir_fs_info(path, &info));
-  *out_size = (size_t)info.size;
-  const int file = open(local, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return WEIR_STATUS(PERMISSION_DENIED, "%s: %s", path, strerror(errno));
-  void* data = mmap(NULL, *out_size, PROT_READ, MAP_PRIVATE, file, 0);
-  const int error = errno;
-  close(file);
-  if (data == MAP_FAILED) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "%s: cannot be mapped: %s", path, strerror(error));
-  }
-  *out_data = data;
-  return NULL;
-}
-
 static weir_status_t* make_tensor(weir_kernel_ctx_t* ctx, const char* path,
                                   weir_tensor_t** out_tensor) {
   const weir_dtype_t dtype = weir_attrs_type(weir_kernel_attrs(ctx), "dtype");
   const weir_shape_t* shape = weir_attrs_shape(weir_kernel_attrs(ctx), "shape");
   int64_t count = 0;
-  void* data = NULL;
-  size_t size = 0;
-  WEIR_TRY(map_file(path, &data, &size));
+  weir_mapping_t* mapping = NULL;
+  WEIR_TRY(weir_mapping_create(path, &mapping));
   weir_status_t* status = weir_shape_count(dtype, shape->rank, shape->dims, &count);
   if (!status && !weir_dtype_is_plain(dtype)) {
     status = WEIR_STATUS(UNIMPLEMENTED, "Sorry, %s is not currently supported for ImmutableConst",
                          weir_dtype_name(dtype));
   }
+  const size_t needed = (size_t)count * weir_dtype_size(dtype);
+  if (!status && needed > mapping->size) {
+    status = WEIR_STATUS(INTERNAL,
+                         "Readonly memory region %s has wrong length (%zu) when allocating %zu",
+                         path, mapping->size, needed);
+  }
   if (status) {
-    munmap(data, size);
+    weir_mapping_release(mapping);
     return status;
   }
-  const size_t needed = (size_t)count * weir_dtype_size(dtype);
-  if (needed > size) {
-    munmap(data, size);
-    return WEIR_STATUS(INTERNAL,
-                       "Readonly memory region %s has wrong length (%zu) when allocating %zu", path,
-                       size, needed);
-  }
-  return weir_tensor_wrap(dtype, shape->rank, shape->dims, data, size, unmap, NULL, out_tensor);
+  return weir_tensor_wrap(dtype, shape->rank, shape->dims, mapping->data, mapping->size,
+                          weir_mapping_drop, mapping, out_tensor);
 }
 
 static weir_status_t* const_cpu(weir_kernel_ctx_t* ctx) {

@@ -13,7 +13,14 @@ typedef struct band_t {
 
 static inline int64_t band_count(band_t band) { return band.upper - band.lower + 1; }
 
-// Reads k: one number, or two.
+static inline weir_status_t* check_order(band_t band) {
+  if (band.lower <= band.upper) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
+                     (long long)band.lower, (long long)band.upper);
+}
+
+// Reads k: one number, or two. Shape functions look at their order at once.
 static inline weir_status_t* make_band(const array_ints_t* k, band_t* out_band) {
   if (k->count < 1 || k->count > 2) {
     return WEIR_STATUS(INVALID_ARGUMENT,
@@ -21,27 +28,26 @@ static inline weir_status_t* make_band(const array_ints_t* k, band_t* out_band) 
                        k->count);
   }
   *out_band = (band_t){k->values[0], k->values[k->count - 1]};
-  if (out_band->lower > out_band->upper) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "lower_diag_index must not be larger than upper_diag_index: %lld > %lld",
-                       (long long)out_band->lower, (long long)out_band->upper);
-  }
-  return NULL;
+  return check_order(*out_band);
 }
 
+// The same for kernels, which look at the order when they have seen the bounds.
 static inline weir_status_t* read_band(const weir_tensor_t* k, band_t* out_band) {
-  array_ints_t ints;
   if (k->rank > 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "diag_index must be a scalar or vector, received rank %d",
-                       k->rank);
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "diag_index must be a scalar or vector, received shape: %s",
+                       weir_tensor_shape_text(k, text));
   }
+  if (k->count == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Expected diag_index to have at least 1 element");
   if (k->count > 2) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "diag_index must have only one or two elements, received %lld elements.",
                        (long long)k->count);
   }
-  array_ints_from_tensor(k, &ints);
-  return make_band(&ints, out_band);
+  *out_band = (band_t){weir_tensor_int_at(k, 0), weir_tensor_int_at(k, k->count - 1)};
+  return NULL;
 }
 
 // Matrices of |rows| x |columns| with the diagonals of |band| as rows of |length| elements.
@@ -128,6 +134,7 @@ static inline weir_status_t* part_dims(band_t band, int rank, const int64_t* dim
   int64_t rows = dims[rank - 2], columns = dims[rank - 1];
   WEIR_TRY(check_bound("lower_diag_index", band.lower, rows, columns));
   WEIR_TRY(check_bound("upper_diag_index", band.upper, rows, columns));
+  WEIR_TRY(check_order(band));
   int n = rank - 2;
   for (int i = 0; i < n; ++i) out_dims[i] = dims[i];
   if (band_count(band) > 1) out_dims[n++] = band_count(band);

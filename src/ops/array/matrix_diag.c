@@ -26,12 +26,15 @@ static weir_status_t* part_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set_dims(ctx, 0, in->rank - 1, dims);
 }
 
+static weir_status_t* no_diagonal(void) {
+  return WEIR_STATUS(INVALID_ARGUMENT, "diagonal must be at least 1-dim, received shape: []");
+}
+
 static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_dtype_t dtype = weir_tensor_type(in);
   int64_t dims[WEIR_MAX_RANK + 1];
-  if (in->rank < 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "diagonal must be at least 1-dim, received shape: []");
+  if (in->rank < 1) return no_diagonal();
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   int64_t n = dims[in->rank - 1];
   dims[in->rank] = n;
@@ -114,6 +117,7 @@ static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   const weir_dtype_t dtype = weir_tensor_type(in);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
   WEIR_TRY(check_matrices(in));
+  if (diagonal->rank < 1) return no_diagonal();
   if (!is_diagonal_of(diagonal, in)) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,

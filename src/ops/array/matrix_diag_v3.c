@@ -33,6 +33,15 @@ static weir_status_t* check_packed(band_t band, int rank, const int64_t* dims) {
                      "lower_diag_index and upper_diag_index range.");
 }
 
+static weir_status_t* check_packed_shape(band_t band, const weir_shape_t* in) {
+  const int64_t count = in->rank < 2 ? 1 : in->dims[in->rank - 2];
+  if (count < 0 || count == band_count(band)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "The number of rows of `diagonal` doesn't match the number of diagonals "
+                     "implied from `d_lower` and `d_upper`: d_lower = %lld, d_upper = %lld",
+                     (long long)band.lower, (long long)band.upper);
+}
+
 static weir_status_t* diag_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* in = weir_shape_input(ctx, 0);
   array_ints_t k, rows, columns;
@@ -47,10 +56,7 @@ static weir_status_t* diag_shape(weir_shape_ctx_t* ctx) {
   if (in->rank < 0 || !k.is_exact) return weir_shape_set(ctx, 0, &weir_shape_unknown);
   WEIR_TRY(make_band(&k, &l.band));
   const bool is_one = band_count(l.band) == 1;
-  if (!is_one) {
-    WEIR_TRY(weir_shape_at_least(ctx, in, 2));
-    if (in->dims[in->rank - 2] >= 0) WEIR_TRY(check_packed(l.band, in->rank, in->dims));
-  }
+  if (!is_one) WEIR_TRY(check_packed_shape(l.band, in));
   int64_t dims[WEIR_MAX_RANK + 1];
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   l.length = in->dims[in->rank - 1];
@@ -69,6 +75,7 @@ static weir_status_t* diag(weir_kernel_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK + 1];
   layout_t l = {0};
   WEIR_TRY(read_band(weir_kernel_input(ctx, 1), &l.band));
+  WEIR_TRY(check_order(l.band));
   WEIR_TRY(check_scalar(weir_kernel_input(ctx, 2), "num_rows"));
   WEIR_TRY(check_scalar(weir_kernel_input(ctx, 3), "num_cols"));
   WEIR_TRY(check_scalar(padding, "padding_value"));

@@ -38,8 +38,17 @@ static weir_status_t* set_shape(weir_shape_ctx_t* ctx) {
   return weir_shape_set(ctx, 0, out);
 }
 
+// |rank| and |dims|: of the diagonals of |band|.
 static weir_status_t* check_diagonal(const weir_tensor_t* in, const weir_tensor_t* diagonal,
-                                     int rank, const int64_t* dims) {
+                                     band_t band, int rank, const int64_t* dims) {
+  const int64_t count = band_count(band);
+  if (diagonal->rank == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "diagonal must be at least 1-dim, received shape: []");
+  if (count > 1 && diagonal->rank > in->rank - 2 && diagonal->dims[in->rank - 2] != count) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The number of diagonals provided in `diag` is not consistent with "
+                       "`lower_diag_index` and `upper_diag_index`");
+  }
   bool is_same = diagonal->rank == rank;
   for (int i = 0; is_same && i < rank; ++i) is_same = diagonal->dims[i] == dims[i];
   if (is_same) return NULL;
@@ -65,7 +74,7 @@ static weir_status_t* set(weir_kernel_ctx_t* ctx) {
   }
   WEIR_TRY(read_band(weir_kernel_input(ctx, 2), &l.band));
   WEIR_TRY(part_dims(l.band, in->rank, in->dims, &rank, dims));
-  WEIR_TRY(check_diagonal(in, diagonal, rank, dims));
+  WEIR_TRY(check_diagonal(in, diagonal, l.band, rank, dims));
   read_align(weir_kernel_attrs(ctx), &l);
   l.rows = in->dims[in->rank - 2];
   l.columns = in->dims[in->rank - 1];

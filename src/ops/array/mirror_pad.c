@@ -41,10 +41,13 @@ static weir_status_t* mirror_shape(weir_shape_ctx_t* ctx, int sign) {
   for (int i = 0; i < rank; ++i) {
     dims[i] = -1;
     if (!value || value->count != 2 * rank || in->rank < 0 || in->dims[i] < 0) continue;
-    dims[i] = in->dims[i] +
-              sign * (weir_tensor_int_at(value, 2 * i) + weir_tensor_int_at(value, 2 * i + 1));
-    if (dims[i] < 0)
-      return WEIR_STATUS(INVALID_ARGUMENT, "paddings are larger than dimension %d", i);
+    int64_t both = weir_tensor_int_at(value, 2 * i) + weir_tensor_int_at(value, 2 * i + 1);
+    dims[i] = in->dims[i] + sign * both;
+    if (dims[i] < 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Negative dimension size caused by subtracting %lld from %lld",
+                         (long long)both, (long long)in->dims[i]);
+    }
   }
   return weir_shape_set_dims(ctx, 0, (int)rank, dims);
 }
@@ -58,13 +61,17 @@ static weir_status_t* mirror_pad_grad_shape(weir_shape_ctx_t* ctx) { return mirr
 static weir_status_t* read_mirror(const weir_kernel_ctx_t* ctx, int sign, mirror_t* m) {
   const weir_tensor_t* in = weir_kernel_input(ctx, 0);
   const weir_tensor_t* paddings = weir_kernel_input(ctx, 1);
-  char text[WEIR_SHAPE_TEXT_SIZE];
+  char text[WEIR_SHAPE_TEXT_SIZE], own[WEIR_SHAPE_TEXT_SIZE];
   m->rank = in->rank;
   m->offset = mode_offset(weir_kernel_attrs(ctx));
-  if (paddings->rank != 2 || paddings->dims[1] != 2 || paddings->dims[0] != in->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "paddings must be a matrix with 2 columns and a row a dimension: %s",
+  if (paddings->rank != 2 || paddings->dims[1] != 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "paddings must be a matrix with 2 columns: %s",
                        weir_tensor_shape_text(paddings, text));
+  }
+  if (paddings->dims[0] != in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The first dimension of paddings must be the rank of inputs: %s %s",
+                       weir_tensor_shape_text(paddings, text), weir_tensor_shape_text(in, own));
   }
   for (int i = 0; i < in->rank; ++i) {
     int64_t before = weir_tensor_int_at(paddings, 2 * i),
@@ -77,6 +84,12 @@ static weir_status_t* read_mirror(const weir_kernel_ctx_t* ctx, int sign, mirror
     }
     m->inner[i] = sign > 0 ? in->dims[i] : in->dims[i] - before - after;
     m->outer[i] = sign > 0 ? in->dims[i] + before + after : in->dims[i];
+    if (m->inner[i] < 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Total paddings must be less than the input dimension size: %lld was not "
+                         "less than %lld",
+                         (long long)(before + after), (long long)in->dims[i]);
+    }
     int64_t limit = m->inner[i] - m->offset;
     if (before > limit || after > limit) {
       return WEIR_STATUS(

@@ -115,22 +115,45 @@ static inline bool nd_scatter_slices_fit(const nd_scatter_fit_t* f) {
   return fits;
 }
 
-// Checks it in the words of TensorFlow's scatters into variables and zeros.
-static inline weir_status_t* nd_scatter_check_fit(const nd_scatter_fit_t* f) {
+static inline weir_status_t* nd_scatter_rows_differ(const nd_scatter_fit_t* f) {
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (!nd_scatter_rows_fit(f)) {
-    return WEIR_STATUS(INVALID_ARGUMENT,
-                       "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
-                       "updates[shape=%s]",
-                       f->outer, weir_tensor_shape_text(f->indices, a), f->outer,
-                       weir_tensor_shape_text(f->updates, b));
-  }
-  if (nd_scatter_slices_fit(f)) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%d,%d) of "
+                     "Dimensions [0,%d) of indices[shape=%s] must match dimensions [0,%d) of "
                      "updates[shape=%s]",
-                     (long long)f->depth, f->rank, weir_shape_text(f->rank, f->dims, a), f->outer,
-                     f->updates->rank, weir_tensor_shape_text(f->updates, b));
+                     f->outer, weir_tensor_shape_text(f->indices, a), f->outer,
+                     weir_tensor_shape_text(f->updates, b));
+}
+
+// |first|: which dimensions of the updates it names.
+static inline weir_status_t* nd_scatter_slices_differ(const nd_scatter_fit_t* f, int64_t first) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "Dimensions [%lld,%d) of input[shape=%s] must match dimensions [%lld,%d) of "
+                     "updates[shape=%s]",
+                     (long long)f->depth, f->rank, weir_shape_text(f->rank, f->dims, a),
+                     (long long)first, f->updates->rank, weir_tensor_shape_text(f->updates, b));
+}
+
+// Checks it in the words of TensorFlow's scatters into zeros.
+static inline weir_status_t* nd_scatter_check_fit(const nd_scatter_fit_t* f) {
+  if (!nd_scatter_rows_fit(f)) return nd_scatter_rows_differ(f);
+  return nd_scatter_slices_fit(f) ? NULL : nd_scatter_slices_differ(f, f->outer);
+}
+
+// In those of its scatters into variables, which look at the first dimension and at ranks before.
+static inline weir_status_t* nd_scatter_check_variable_fit(const nd_scatter_fit_t* f) {
+  char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (f->updates->rank > 0 && f->updates->dims[0] != f->indices->dims[0]) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Dimensions [0,1) of indices[shape=%s] = %lld must match dimensions [0,1) "
+                       "of updates[shape=%s] = %lld",
+                       weir_tensor_shape_text(f->indices, a), (long long)f->indices->dims[0],
+                       weir_tensor_shape_text(f->updates, b), (long long)f->updates->dims[0]);
+  }
+  if (f->updates->rank >= f->outer && f->updates->rank - f->outer != f->rank - f->depth)
+    return nd_scatter_slices_differ(f, f->depth);
+  if (!nd_scatter_rows_fit(f)) return nd_scatter_rows_differ(f);
+  return nd_scatter_slices_fit(f) ? NULL : nd_scatter_slices_differ(f, f->depth);
 }
 
 // And in those of its scatters into tensors.
@@ -165,6 +188,8 @@ static inline weir_status_t* nd_scatter_check(const weir_tensor_t* indices,
                                               const weir_tensor_t* updates,
                                               const weir_tensor_t* out, bool is_variable) {
   char text[WEIR_SHAPE_TEXT_SIZE];
+  if (is_variable && out->rank < 1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Output must be at least 1-D, got shape: []");
   if (indices->rank < 1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Indices shape must have rank at least one. Found:%s",
                        weir_tensor_shape_text(indices, text));
@@ -180,7 +205,7 @@ static inline weir_status_t* nd_scatter_check(const weir_tensor_t* indices,
                                 .dims = out->dims,
                                 .outer = WEIR_MAX(indices->rank - 1, 1),
                                 .depth = nd_scatter_depth(indices)};
-  return is_variable ? nd_scatter_check_fit(&fit) : nd_scatter_check_tensor_fit(&fit);
+  return is_variable ? nd_scatter_check_variable_fit(&fit) : nd_scatter_check_tensor_fit(&fit);
 }
 
 static inline nd_index_t nd_scatter_index(const weir_tensor_t* indices, const weir_tensor_t* out) {

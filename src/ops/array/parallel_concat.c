@@ -16,8 +16,15 @@ static weir_status_t* concat_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* row = weir_shape_make(ctx->arena, shape->rank, dims);
   if (!row) return weir_out_of_memory();
   for (int i = 0; i < ctx->node->input_count; ++i) {
-    const weir_shape_t* joined = NULL;
-    WEIR_TRY(weir_shape_join(ctx, row, weir_shape_input(ctx, i), &joined));
+    const weir_shape_t *joined = NULL, *in = weir_shape_input(ctx, i);
+    if (in->rank == 0) {
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "The rank of all input shapes must be greater than 0, but input %d had rank 0.", i);
+    }
+    if (in->rank > 0 && in->dims[0] >= 0 && in->dims[0] != 1)
+      return WEIR_STATUS(INVALID_ARGUMENT, "Size of first dimension must be 1.");
+    WEIR_TRY(weir_shape_join(ctx, row, in, &joined));
   }
   return weir_shape_set(ctx, 0, shape);
 }
@@ -70,13 +77,15 @@ static weir_status_t* row_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *value = weir_kernel_input(ctx, 0), *row = weir_kernel_input(ctx, 1);
   int64_t at = weir_attrs_int(weir_kernel_attrs(ctx), "loc");  // from the end where negative
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (value->rank < 1 || !is_row_of(row, value->rank, value->dims)) {
+  if (value->rank < 1) return WEIR_STATUS(INVALID_ARGUMENT, "value should be at least rank 1.");
+  if (at >= value->dims[0] || value->dims[0] == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "0th dimension of value = %lld must be greater than loc_ = %lld",
+                       (long long)value->dims[0], (long long)at);
+  }
+  if (!is_row_of(row, value->rank, value->dims)) {
     return WEIR_STATUS(INVALID_ARGUMENT, "value and update shape doesn't match: %s vs. %s",
                        weir_tensor_shape_text(value, b), weir_tensor_shape_text(row, a));
-  }
-  if (at >= value->dims[0] || value->dims[0] == 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "0th dimension of value = %lld is less than loc=%lld",
-                       (long long)value->dims[0], (long long)at);
   }
   if (at < 0) at = (at % value->dims[0] + value->dims[0]) % value->dims[0];
   const weir_dtype_t dtype = weir_tensor_type(value);

@@ -122,7 +122,10 @@ static weir_status_t* sequence_shape(weir_shape_ctx_t* ctx) {
   int64_t seq = weir_attrs_int(weir_shape_attrs(ctx), "seq_dim");
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), 1, &lengths));
   if (in->rank < 0) return weir_shape_set(ctx, 0, in);
-  if (batch >= in->rank || batch < 0) {
+  if (batch < 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "batch_dim must be >=0, got %lld", (long long)batch);
+  }
+  if (batch >= in->rank) {
     return WEIR_STATUS(INVALID_ARGUMENT, "batch_dim must be < input rank: %lld vs. %d",
                        (long long)batch, in->rank);
   }

@@ -30,7 +30,7 @@ static weir_status_t* read_shifts(const weir_kernel_ctx_t* ctx, int64_t* shifts)
     const int32_t value = (int32_t)weir_tensor_int_at(axis, i);  // as TensorFlow takes both
     int64_t at = value < 0 ? value + in->rank : value;
     if (at < 0 || at >= in->rank) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "axis %d is out of range", (int)value);
+      return WEIR_STATUS(INVALID_ARGUMENT, "axis %d is out of range", (int)at);
     }
     int64_t size = WEIR_MAX(in->dims[at], 1);
     int64_t step = (int32_t)weir_tensor_int_at(shift, i) % size;

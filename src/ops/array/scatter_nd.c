@@ -33,11 +33,11 @@ static weir_status_t* find_fit(const weir_tensor_t* indices, const weir_tensor_t
   return NULL;
 }
 
-// TensorFlow refuses updates that no index places.
+// TensorFlow refuses updates that no index places. |count|: of what they would be put into.
 static weir_status_t* check_empty(const weir_tensor_t* indices, const weir_tensor_t* updates,
                                   int64_t count) {
-  bool has_any = indices->count > 0 || updates->count > 0;
-  if (!has_any || (count > 0 && indices->count > 0)) return NULL;
+  if (indices->count == 0 && updates->count == 0) return NULL;
+  if (count > 0 && indices->count > 0 && updates->count > 0) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Indices and updates specified for empty output shape");
 }
 
@@ -56,7 +56,7 @@ static weir_status_t* scatter_nd(weir_kernel_ctx_t* ctx) {
   int64_t count = 0;
   for (int i = 0; i < rank; ++i) dims[i] = weir_move_int_at(shape, i);
   WEIR_TRY(weir_shape_count(weir_tensor_type(updates), rank, dims, &count));
-  WEIR_TRY(check_empty(indices, updates, count));
+  WEIR_TRY(check_empty(indices, updates, WEIR_MIN(count, shape->count)));
   WEIR_TRY(find_fit(indices, updates, rank, dims, &fit));
   WEIR_TRY(nd_scatter_check_fit(&fit));
   weir_tensor_t* out = NULL;
@@ -72,8 +72,8 @@ static weir_status_t* tensor_scatter(weir_kernel_ctx_t* ctx, nd_scatter_t mode) 
   const weir_tensor_t* updates = weir_kernel_input(ctx, 2);
   nd_scatter_fit_t fit = {0};
   WEIR_TRY(find_fit(indices, updates, x->rank, x->dims, &fit));
-  WEIR_TRY(nd_scatter_check_tensor_fit(&fit));
   WEIR_TRY(check_empty(indices, updates, x->count));
+  WEIR_TRY(nd_scatter_check_tensor_fit(&fit));
   if (indices->rank == 1 && indices->count > 0) {
     // One row of indices to TensorFlow's shape functions, a column to its kernels: never both.
     char text[WEIR_SHAPE_TEXT_SIZE];

@@ -12,6 +12,13 @@ static weir_status_t* slice_value(weir_shape_ctx_t* ctx, int64_t begin, int64_t 
   return array_set_value(ctx, 0, (int)size, ints.values + begin);
 }
 
+// -1 stands for what is not known, or for all that is left.
+static weir_status_t* check_value(int64_t value) {
+  if (value >= -1) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
+                     (long long)value);
+}
+
 static weir_status_t* slice_dims(const weir_shape_t* in, const array_ints_t* begin,
                                  const array_ints_t* size, int64_t* dims) {
   for (int i = 0; i < in->rank; ++i) {
@@ -19,11 +26,14 @@ static weir_status_t* slice_dims(const weir_shape_t* in, const array_ints_t* beg
     bool size_known = size->is_known && (size->is_exact || size->values[i] >= 0);
     int64_t s = size_known ? size->values[i] : -2;
     dims[i] = s >= 0 ? s : -1;
-    if (s < -2 || (size_known && s == -2)) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Expected size[%d] in [0, ...], but got %lld", i,
-                         (long long)s);
-    }
+    WEIR_TRY(check_value(b));
+    if (size_known) WEIR_TRY(check_value(s));
     if (!begin->is_exact || in->dims[i] < 0) continue;
+    if (s == -1 && b > in->dims[i]) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Negative dimension size caused by subtracting %lld from %lld",
+                         (long long)b, (long long)in->dims[i]);
+    }
     if (b < 0 || b > in->dims[i]) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Expected begin[%d] in [0, %lld], but got %lld", i,
                          (long long)in->dims[i], (long long)b);
@@ -86,6 +96,12 @@ static weir_status_t* read_box(const weir_kernel_ctx_t* ctx, int64_t* begin, int
     begin[i] = weir_tensor_int_at(begins, i);
     size[i] = weir_tensor_int_at(sizes, i);
     if (size[i] == -1) size[i] = dim - begin[i];
+    if (dim == 0 && (begin[i] != 0 || size[i] != 0)) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Expected begin[%d] == 0 (got %lld) and size[%d] == 0 (got %lld) when "
+                         "input.dim_size(%d) == 0",
+                         i, (long long)begin[i], i, (long long)size[i], i);
+    }
     if (begin[i] < 0 || begin[i] > dim) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Expected begin[%d] in [0, %lld], but got %lld", i,
                          (long long)dim, (long long)begin[i]);

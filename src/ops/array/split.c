@@ -51,8 +51,20 @@ static weir_status_t* split_shape(weir_shape_ctx_t* ctx) {
   return NULL;
 }
 
-// Resolves the one size that may be -1; -1 stays where |total| is not known.
-static weir_status_t* resolve_sizes(int64_t total, int64_t count, int64_t* sizes) {
+static weir_status_t* misfit(int64_t total, int64_t count, const int64_t* sizes) {
+  weir_strbuf_t pieces = {0};
+  for (int64_t i = 0; i < count; ++i)
+    weir_strbuf_printf(&pieces, "%s%lld", i == 0 ? "" : ",", (long long)sizes[i]);
+  weir_status_t* status =
+      WEIR_STATUS(INVALID_ARGUMENT, "can't split axis of size %lld into pieces of size [%s]",
+                  (long long)total, pieces.data ? pieces.data : "");
+  weir_strbuf_free(&pieces);
+  return status;
+}
+
+// Resolves the one size that may be -1; -1 stays where |total| is not known. Shape functions name
+// all sizes where they do not fit, kernels their sum, as TensorFlow's do.
+static weir_status_t* resolve_sizes(int64_t total, int64_t count, bool is_kernel, int64_t* sizes) {
   int64_t sum = 0;
   int64_t missing = -1;
   for (int64_t i = 0; i < count; ++i) {
@@ -69,6 +81,7 @@ static weir_status_t* resolve_sizes(int64_t total, int64_t count, int64_t* sizes
   }
   if (total < 0) return NULL;
   if (missing < 0 ? sum != total : sum > total) {
+    if (!is_kernel) return misfit(total, count, sizes);
     return WEIR_STATUS(
         INVALID_ARGUMENT,
         "Determined shape must either match input shape along split_dim exactly if fully "
@@ -91,7 +104,7 @@ static weir_status_t* set_parts(weir_shape_ctx_t* ctx, const weir_shape_t* in, i
   }
   for (int64_t i = 0; i < count; ++i)
     sizes[i] = sizes_value ? weir_move_int_at(sizes_value, i) : -1;
-  if (sizes_value) WEIR_TRY(resolve_sizes(in->dims[axis], count, sizes));
+  if (sizes_value) WEIR_TRY(resolve_sizes(in->dims[axis], count, false, sizes));
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
   for (int i = 0; i < count; ++i) {
     dims[axis] = sizes[i];
@@ -227,7 +240,7 @@ static weir_status_t* split_v(weir_kernel_ctx_t* ctx) {
   int64_t* sizes = weir_alloc_array((size_t)num, sizeof(*sizes));
   if (!sizes) return weir_out_of_memory();
   for (int64_t i = 0; i < num; ++i) sizes[i] = weir_move_int_at(sizes_input, i);
-  weir_status_t* status = resolve_sizes(in->dims[axis], num, sizes);
+  weir_status_t* status = resolve_sizes(in->dims[axis], num, true, sizes);
   if (!status) status = cut(ctx, 0, axis, sizes);
   weir_free(sizes);
   return status;

@@ -19,6 +19,10 @@ static weir_status_t* tile_shape(weir_shape_ctx_t* ctx) {
   if (rank < 0 || rank > WEIR_MAX_RANK) return weir_shape_set(ctx, 0, &weir_shape_unknown);
   for (int i = 0; i < rank; ++i) {
     int64_t multiple = multiples.is_known ? multiples.values[i] : -1;
+    if (multiples.is_exact && multiple < -1) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid value in tensor used for shape: %lld",
+                         (long long)multiple);
+    }
     if (multiples.is_exact && multiple < 0) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Expected multiples[%d] >= 0, but got %lld", i,
                          (long long)multiple);

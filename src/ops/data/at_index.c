@@ -57,7 +57,7 @@ const weir_op_module_t weir_ops_data_at_index = {
          .inputs = "dataset: variant; index: int64",
          .outputs = "components: output_types",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY | WEIR_OP_UNBOUNDED,
-         .summary = "Element index of a dataset that need not be walked over",
+         .summary = "The element at an index, of a dataset that need not be walked over",
          .infer_shape = weir_element_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = at_index_cpu)},
         {0}}};

@@ -14,21 +14,9 @@ enum {
   NODE_OP = 2,
   NODE_INPUT = 3,
   NODE_ATTR = 5,
-  ENTRY_KEY = 1,
-  ENTRY_VALUE = 2,
 };
 
 // ---- nodes ----
-
-static weir_status_t* write_attr(const weir_named_attr_t* attr, weir_strbuf_t* out) {
-  size_t entry = weir_wire_begin(out, NODE_ATTR);
-  weir_wire_put_string(out, ENTRY_KEY, attr->name);
-  size_t value = weir_wire_begin(out, ENTRY_VALUE);
-  WEIR_TRY(weir_attr_write(&attr->value, out));
-  weir_wire_end(out, value);
-  weir_wire_end(out, entry);
-  return NULL;
-}
 
 weir_status_t* weir_graph_out_node(weir_graph_out_t* out, const weir_node_out_t* node,
                                    const char** out_name) {
@@ -46,7 +34,7 @@ weir_status_t* weir_graph_out_node(weir_graph_out_t* out, const weir_node_out_t*
     weir_wire_end(&out->nodes, input);
   }
   for (size_t i = 0; i < node->attrs.count; ++i)
-    WEIR_TRY(write_attr(&node->attrs.items[i], &out->nodes));
+    WEIR_TRY(weir_attr_write_entry(&node->attrs.items[i], NODE_ATTR, &out->nodes));
   weir_wire_end(&out->nodes, begin);
   *out_name = name;
   return weir_strbuf_finish(&out->nodes);

@@ -73,17 +73,17 @@ static weir_status_t* make_cpu(weir_kernel_ctx_t* ctx) {
     .name = op, .attrs = "shared_name: string; container: string; " WEIR_ITERATOR_SPEC, \
     .outputs = "handle: resource",                                                      \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                \
-    .summary = "An iterator by name, shared by all who name it so",                     \
+    .summary = "Names an iterator, shared by all who name it so",                       \
     .infer_shape = weir_shape_fn_scalar,                                                \
     .kernels = WEIR_CPU_KERNEL(.compute = named_cpu, .state_size = sizeof(named_t),     \
                                .init = named_init, .deinit = named_deinit)              \
   }
-#define ANONYMOUS(op, handles, kernel)                                                       \
-  {                                                                                          \
-    .name = op, .attrs = WEIR_ITERATOR_SPEC, .outputs = handles,                             \
-    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,                     \
-    .summary = "An iterator without a name of its own", .infer_shape = weir_shape_fn_scalar, \
-    .kernels = WEIR_CPU_KERNEL(.compute = kernel)                                            \
+#define ANONYMOUS(op, handles, kernel)                                                 \
+  {                                                                                    \
+    .name = op, .attrs = WEIR_ITERATOR_SPEC, .outputs = handles,                       \
+    .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,               \
+    .summary = "An iterator that lives as long as its handle",                         \
+    .infer_shape = weir_shape_fn_scalar, .kernels = WEIR_CPU_KERNEL(.compute = kernel) \
   }
 
 const weir_op_module_t weir_ops_data_iterator = {

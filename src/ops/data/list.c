@@ -78,7 +78,7 @@ const weir_op_module_t weir_ops_data_list = {
          .inputs = "tensors: Tinput_types",
          .outputs = "handle: variant",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "Given tensors, so many to an element",
+         .summary = "A dataset of given tensors, taken in order, so many to an element",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(list_cpu)},
         {.name = "WindowOp",
@@ -86,7 +86,7 @@ const weir_op_module_t weir_ops_data_list = {
          .inputs = "inputs: Tinputs",
          .outputs = "handle: variant",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "Given tensors, so many to an element",
+         .summary = "A dataset of given tensors, taken in order, so many to an element",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(list_cpu)},
         {0}}};

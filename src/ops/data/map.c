@@ -101,7 +101,7 @@ const weir_op_module_t weir_ops_data_map = {
          .inputs = "input_dataset: variant; other_arguments: Targuments",
          .outputs = "handle: variant",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "A function on every element",
+         .summary = "The results of a function on every element",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(map_cpu)},
         {0}}};

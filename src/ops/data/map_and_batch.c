@@ -88,7 +88,7 @@ const weir_op_module_t weir_ops_data_map_and_batch = {
                    "num_parallel_calls: int64; drop_remainder: bool",
          .outputs = "handle: variant",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "A function on every element, and what it makes stacked",
+         .summary = "The results of a function on every element, stacked to batches",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(fused_cpu)},
         {0}}};

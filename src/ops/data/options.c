@@ -60,34 +60,40 @@ static weir_status_t* thread_pool_cpu(weir_kernel_ctx_t* ctx) {
   return weir_dataset_output(ctx, &same_dataset);
 }
 
-#define SAME(op, attributes, others, shape_fn, kernel)                              \
-  {                                                                                 \
-    .name = op, .attrs = attributes, .inputs = "input_dataset: variant" others,     \
-    .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY, \
-    .summary = "The same elements", .infer_shape = shape_fn,                        \
-    .kernels = WEIR_DATASET_KERNEL(kernel)                                          \
+#define SAME(op, text, attributes, others, shape_fn, kernel)                         \
+  {                                                                                  \
+    .name = op, .attrs = attributes, .inputs = "input_dataset: variant" others,      \
+    .outputs = "handle: variant", .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,  \
+    .summary = text, .infer_shape = shape_fn, .kernels = WEIR_DATASET_KERNEL(kernel) \
   }
 #define CONFIGS WEIR_DATASET_SPEC "; optimization_configs: list(string) = []"
 
 const weir_op_module_t weir_ops_data_options = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        SAME("OptionsDataset", "serialized_options: string; " WEIR_DATASET_ATTRS, "",
-             weir_dataset_shape, options_cpu),
-        SAME("ModelDataset",
+        SAME("OptionsDataset", "The same elements, with options for the pipeline",
+             "serialized_options: string; " WEIR_DATASET_ATTRS, "", weir_dataset_shape,
+             options_cpu),
+        SAME("ModelDataset", "The same elements; tunes the pipeline elsewhere, not here",
              "algorithm: int = 0; cpu_budget: int = 0; ram_budget: int = 0; " WEIR_DATASET_SPEC, "",
              weir_dataset_shape, model_cpu),
-        SAME("OptimizeDataset", CONFIGS, "; optimizations: string", weir_dataset_shape, same_cpu),
-        SAME("OptimizeDatasetV2", CONFIGS,
+        SAME("OptimizeDataset", "The same elements; rewrites the pipeline elsewhere, not here",
+             CONFIGS, "; optimizations: string", weir_dataset_shape, same_cpu),
+        SAME("OptimizeDatasetV2", "The same elements; rewrites the pipeline elsewhere, not here",
+             CONFIGS,
              "; optimizations_enabled: string; optimizations_disabled: string; "
              "optimizations_default: string",
              weir_dataset_shape, same_cpu),
-        SAME("FinalizeDataset", "has_captured_ref: bool = false; " WEIR_DATASET_SPEC, "",
-             weir_dataset_shape, same_cpu),
-        SAME("RewriteDataset", WEIR_DATASET_SPEC, "; rewrite_name: string",
-             weir_dataset_shape_scalars, options_cpu),
-        SAME("MaxIntraOpParallelismDataset", WEIR_DATASET_SPEC, "; max_intra_op_parallelism: int64",
-             weir_dataset_shape, parallelism_cpu),
-        SAME("PrivateThreadPoolDataset", WEIR_DATASET_SPEC, "; num_threads: int64",
-             weir_dataset_shape, thread_pool_cpu),
+        SAME("FinalizeDataset", "The same elements: marks where a pipeline ends",
+             "has_captured_ref: bool = false; " WEIR_DATASET_SPEC, "", weir_dataset_shape,
+             same_cpu),
+        SAME("RewriteDataset", "The same elements; rewrites the pipeline elsewhere, not here",
+             WEIR_DATASET_SPEC, "; rewrite_name: string", weir_dataset_shape_scalars, options_cpu),
+        SAME("MaxIntraOpParallelismDataset",
+             "The same elements; limits the threads of one kernel elsewhere, not here",
+             WEIR_DATASET_SPEC, "; max_intra_op_parallelism: int64", weir_dataset_shape,
+             parallelism_cpu),
+        SAME("PrivateThreadPoolDataset",
+             "The same elements; made by threads of their own elsewhere, not here",
+             WEIR_DATASET_SPEC, "; num_threads: int64", weir_dataset_shape, thread_pool_cpu),
         {0}}};

@@ -116,7 +116,7 @@ const weir_op_module_t weir_ops_data_parallel_map = {
          .inputs = "input_dataset: variant; other_arguments: Targuments; num_parallel_calls: int32",
          .outputs = "handle: variant",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "A function on every element, on several at a time",
+         .summary = "The results of a function on every element, several at a time",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(parallel_cpu)},
         {.name = "ParallelMapDatasetV2",
@@ -127,7 +127,7 @@ const weir_op_module_t weir_ops_data_parallel_map = {
          .inputs = "input_dataset: variant; other_arguments: Targuments; num_parallel_calls: int64",
          .outputs = "handle: variant",
          .flags = WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "A function on every element, on several at a time",
+         .summary = "The results of a function on every element, several at a time",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(parallel_cpu)},
         {0}}};

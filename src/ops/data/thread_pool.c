@@ -57,7 +57,7 @@ const weir_op_module_t weir_ops_data_thread_pool = {
                   "container: string = ''; shared_name: string = ''",
          .outputs = "handle: resource",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "Threads by name",
+         .summary = "Names threads for a pipeline",
          .infer_shape = weir_shape_fn_scalar,
          .kernels =
              WEIR_CPU_KERNEL(.compute = handle_cpu, .init = handle_init, .deinit = handle_deinit,
@@ -67,7 +67,7 @@ const weir_op_module_t weir_ops_data_thread_pool = {
          .inputs = "input_dataset: variant; thread_pool: resource",
          .outputs = "handle: variant",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT | WEIR_OP_HOST_ONLY,
-         .summary = "The same elements",
+         .summary = "The same elements; made by named threads elsewhere, not here",
          .infer_shape = weir_dataset_shape,
          .kernels = WEIR_DATASET_KERNEL(dataset_cpu)},
         {0}}};

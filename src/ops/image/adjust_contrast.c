@@ -114,8 +114,8 @@ const weir_op_module_t weir_ops_image_adjust_contrast = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "AdjustContrast",
-         .summary = "Moves pixels away from the mean of their image and channel, within bounds; in "
-                    "graphs of old versions only",
+         .summary = "Moves pixels away from the mean of their image and channel, within bounds; of "
+                    "old graphs",
          .attrs = "T: {uint8, int8, int16, int32, int64, float, double}",
          .inputs = "images: T; contrast_factor: float; min_value: float; max_value: float",
          .outputs = "output: float",

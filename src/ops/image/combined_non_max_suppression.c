@@ -78,6 +78,8 @@ typedef struct combined_t {
 
 static weir_status_t* check_shapes(const weir_tensor_t* boxes, const weir_tensor_t* scores) {
   char text[WEIR_SHAPE_TEXT_SIZE];
+  if (boxes->rank == 0 || scores->rank == 0 || boxes->dims[0] != scores->dims[0])
+    return WEIR_STATUS(INVALID_ARGUMENT, "boxes and scores must have same batch size");
   if (boxes->rank != 4) {
     return WEIR_STATUS(INVALID_ARGUMENT, "boxes must be 4-D [batch, num_boxes, q, 4], got shape %s",
                        weir_tensor_shape_text(boxes, text));
@@ -92,11 +94,8 @@ static weir_status_t* check_shapes(const weir_tensor_t* boxes, const weir_tensor
                        "third dimension of boxes must be either 1 or num classes");
   }
   if (boxes->dims[3] != 4) return WEIR_STATUS(INVALID_ARGUMENT, "boxes must have 4 columns");
-  if (boxes->dims[1] != scores->dims[1])
-    return WEIR_STATUS(INVALID_ARGUMENT, "scores has incompatible shape");
-  if (boxes->dims[0] != scores->dims[0])
-    return WEIR_STATUS(INVALID_ARGUMENT, "boxes and scores must have same batch size");
-  return NULL;
+  if (boxes->dims[1] == scores->dims[1]) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "scores has incompatible shape");
 }
 
 static weir_status_t* check_scalars(const weir_kernel_ctx_t* ctx) {

@@ -216,7 +216,7 @@ const weir_op_module_t weir_ops_image_extract_glimpse = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ExtractGlimpse",
-         .summary = "A window of each image",
+         .summary = "A window of each image around a point, noise where it is outside",
          .attrs = GLIMPSE_ATTRS,
          .inputs = "input: float; size: int32; offsets: float",
          .outputs = "glimpse: float",
@@ -225,7 +225,7 @@ const weir_op_module_t weir_ops_image_extract_glimpse = {
          .kernels = WEIR_CPU_KERNEL(.compute = glimpse_cpu, .init = glimpse_init,
                                     .state_size = sizeof(options_t), .host_inputs = "size")},
         {.name = "ExtractGlimpseV2",
-         .summary = "A window of each image",
+         .summary = "A window of each image around a point, noise where it is outside",
          .attrs = GLIMPSE_ATTRS,
          .inputs = "input: float; size: int32; offsets: float",
          .outputs = "glimpse: float",

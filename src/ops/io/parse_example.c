@@ -175,6 +175,20 @@ static weir_status_t* same_length(size_t a, size_t b, const char* what, const ch
   return WEIR_STATUS(INVALID_ARGUMENT, "len(%s) != len(%s)", what, other);
 }
 
+// Of keys that are attributes.
+static weir_status_t* check_keys(weir_attrs_t attrs, size_t sparse_types, size_t dense_types) {
+  const int64_t sparse = weir_attrs_int(attrs, "num_sparse");
+  const size_t sparse_keys = weir_attrs_list(attrs, "sparse_keys")->count;
+  if (sparse != (int64_t)sparse_keys || sparse != (int64_t)sparse_types) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "num_sparse (%lld) must match the size of sparse_keys (%zu) and sparse_types (%zu)",
+        (long long)sparse, sparse_keys, sparse_types);
+  }
+  return same_length(weir_attrs_list(attrs, "dense_keys")->count, dense_types, "dense_keys",
+                     "dense_types");
+}
+
 // Lists of attributes that are of one length.
 static weir_status_t* check_lists(weir_attrs_t attrs) {
   const weir_attr_t* shapes = weir_attrs_list(attrs, "dense_shapes");
@@ -182,17 +196,15 @@ static weir_status_t* check_lists(weir_attrs_t attrs) {
   const size_t sparse = weir_attrs_list(attrs, "sparse_types")->count;
   const weir_attr_t* ragged = weir_attrs_find(attrs, "ragged_value_types");
   const char* number = weir_attrs_find(attrs, "Nsparse") ? "Nsparse" : "num_sparse";
-  WEIR_TRY(
-      same_length((size_t)weir_attrs_int(attrs, number), sparse, "sparse_keys", "sparse_types"));
+  if (weir_attrs_find(attrs, "sparse_keys")) {
+    WEIR_TRY(check_keys(attrs, sparse, dense));
+  } else {
+    WEIR_TRY(
+        same_length((size_t)weir_attrs_int(attrs, number), sparse, "sparse_keys", "sparse_types"));
+  }
   if (weir_attrs_find(attrs, "Ndense"))
     WEIR_TRY(
         same_length((size_t)weir_attrs_int(attrs, "Ndense"), dense, "dense_keys", "dense_types"));
-  if (weir_attrs_find(attrs, "sparse_keys")) {
-    WEIR_TRY(same_length(weir_attrs_list(attrs, "sparse_keys")->count, sparse, "sparse_keys",
-                         "sparse_types"));
-    WEIR_TRY(same_length(weir_attrs_list(attrs, "dense_keys")->count, dense, "dense_keys",
-                         "dense_types"));
-  }
   WEIR_TRY(same_length(dense, shapes->count, "dense_keys", "dense_shapes"));
   if (ragged)
     WEIR_TRY(same_length(ragged->count, weir_attrs_list(attrs, "ragged_split_types")->count,

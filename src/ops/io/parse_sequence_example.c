@@ -214,12 +214,20 @@ static weir_status_t* v1_cpu(weir_kernel_ctx_t* ctx) { return run(ctx, parse_v1)
 static weir_status_t* v2_cpu(weir_kernel_ctx_t* ctx) { return run(ctx, parse_v2); }
 static weir_status_t* single_cpu(weir_kernel_ctx_t* ctx) { return run(ctx, parse_single); }
 
-static weir_status_t* same_length(weir_attrs_t attrs, const char* number, const char* list) {
-  const weir_attr_t* count = weir_attrs_find(attrs, number);
-  if (!count) return NULL;
+// An attribute that says how many there are, by a number or as a list, and one that must have as
+// many.
+typedef struct length_t {
+  const char *label, *number, *list;
+} length_t;
+
+static weir_status_t* check_length(weir_attrs_t attrs, length_t l) {
+  const weir_attr_t* count = weir_attrs_find(attrs, l.number);
+  const weir_attr_t* list = weir_attrs_find(attrs, l.list);
+  if (!count || !list) return NULL;
   const int64_t expected = count->is_list ? (int64_t)count->count : count->u.i;
-  if (expected == (int64_t)weir_attrs_list(attrs, list)->count) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "%s and %s are not of one length", number, list);
+  if (expected == (int64_t)list->count) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "%s (%lld) must match the size of %s (%zu)", l.label,
+                     (long long)expected, l.list, list->count);
 }
 
 static weir_status_t* check_known(const weir_attr_t* shapes) {
@@ -234,21 +242,21 @@ static weir_status_t* check_known(const weir_attr_t* shapes) {
 
 // Lists of attributes that are of one length, and shapes that are known.
 static weir_status_t* check_attrs(weir_attrs_t attrs) {
-  static const char* const pairs[][2] = {
-      {"Ncontext_sparse", "context_sparse_types"},
-      {"Ncontext_dense", "Tcontext_dense"},
-      {"context_sparse_keys", "context_sparse_types"},
-      {"context_dense_keys", "Tcontext_dense"},
-      {"Tcontext_dense", "context_dense_shapes"},
-      {"Nfeature_list_sparse", "feature_list_sparse_types"},
-      {"Nfeature_list_dense", "feature_list_dense_types"},
-      {"feature_list_sparse_keys", "feature_list_sparse_types"},
-      {"feature_list_dense_keys", "feature_list_dense_types"},
-      {"feature_list_dense_types", "feature_list_dense_shapes"},
-      {"context_ragged_value_types", "context_ragged_split_types"},
-      {"feature_list_ragged_value_types", "feature_list_ragged_split_types"}};
-  for (size_t i = 0; i < WEIR_COUNT_OF(pairs); ++i)
-    WEIR_TRY(same_length(attrs, pairs[i][0], pairs[i][1]));
+  static const length_t lengths[] = {
+      {"num_context_sparse", "Ncontext_sparse", "context_sparse_keys"},
+      {"num_context_sparse", "Ncontext_sparse", "context_sparse_types"},
+      {"num_context_dense", "Ncontext_dense", "context_dense_keys"},
+      {"num_context_dense", "Ncontext_dense", "Tcontext_dense"},
+      {"num_context_dense", "Tcontext_dense", "context_dense_shapes"},
+      {"num_feature_list_sparse", "Nfeature_list_sparse", "feature_list_sparse_keys"},
+      {"num_feature_list_sparse", "Nfeature_list_sparse", "feature_list_sparse_types"},
+      {"num_feature_list_dense", "Nfeature_list_dense", "feature_list_dense_keys"},
+      {"num_feature_list_dense", "Nfeature_list_dense", "feature_list_dense_types"},
+      {"num_feature_list_dense", "feature_list_dense_types", "feature_list_dense_shapes"},
+      {"num_context_ragged", "context_ragged_value_types", "context_ragged_split_types"},
+      {"num_feature_list_ragged", "feature_list_ragged_value_types",
+       "feature_list_ragged_split_types"}};
+  for (size_t i = 0; i < WEIR_COUNT_OF(lengths); ++i) WEIR_TRY(check_length(attrs, lengths[i]));
   WEIR_TRY(check_known(weir_attrs_list(attrs, "context_dense_shapes")));
   return check_known(weir_attrs_list(attrs, "feature_list_dense_shapes"));
 }

@@ -188,12 +188,12 @@ static weir_status_t* open_checkpoint(const char* prefix, weir_bundle_t** out_bu
 static weir_status_t* restore_cpu(weir_kernel_ctx_t* ctx) {
   char* prefix = NULL;
   weir_bundle_t* bundle = NULL;
-  WEIR_TRY(check_inputs(ctx));
   int64_t name_count = weir_kernel_input(ctx, kTensorNames)->count;
   if (name_count != ctx->output_count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Got %lld tensor names, but %d expected dtypes.",
                        (long long)name_count, ctx->output_count);
   }
+  WEIR_TRY(check_inputs(ctx));
   WEIR_TRY(io_path(weir_kernel_input(ctx, kPrefix), 0, &prefix));
   weir_status_t* status = open_checkpoint(prefix, &bundle);
   if (!status) status = restore_all(ctx, bundle);

@@ -47,10 +47,7 @@ static weir_status_t* check_shapes(const weir_tensor_t* a, const weir_tensor_t* 
                                    weir_broadcast_t* plan) {
   char one[WEIR_SHAPE_TEXT_SIZE], two[WEIR_SHAPE_TEXT_SIZE];
   const weir_tensor_t* both[] = {a, b};
-  for (int i = 0; i < 2; ++i) {
-    if (both[i]->rank >= 2) continue;
-    return WEIR_STATUS(INVALID_ARGUMENT, "In[%d] ndims must be >= 2: %d", i, both[i]->rank);
-  }
+  WEIR_TRY(check_operands(a, b));
   if (!weir_broadcast_plan((weir_shape_view_t){a->rank - 2, a->dims},
                            (weir_shape_view_t){b->rank - 2, b->dims}, plan)) {
     return WEIR_STATUS(INVALID_ARGUMENT,

@@ -46,7 +46,7 @@ static void grad_range(void* arg, int64_t begin, int64_t end) {
 }
 
 static weir_status_t* check_alike(const weir_tensor_t* l, const weir_tensor_t* dl) {
-  if (l->rank != dl->rank && l->rank >= 2)
+  if (l->rank != dl->rank)
     return WEIR_STATUS(INVALID_ARGUMENT, "All input tensors must have the same rank.");
   for (int i = 0; i < l->rank - 2; ++i) {
     if (l->dims[i] != dl->dims[i])
@@ -60,6 +60,7 @@ static weir_status_t* check_alike(const weir_tensor_t* l, const weir_tensor_t* d
 static weir_status_t* cholesky_grad_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* l = weir_kernel_input(ctx, 0);
   const weir_tensor_t* dl = weir_kernel_input(ctx, 1);
+  WEIR_TRY(check_matrices(ctx, 0));
   WEIR_TRY(check_alike(l, dl));
   WEIR_TRY(check_square(ctx, 0));
   factor_job_t job = {.a = l, .dl = dl, .n = l->dims[l->rank - 1]};

@@ -22,6 +22,14 @@ static inline weir_status_t* check_square(const weir_kernel_ctx_t* ctx, int i) {
   return WEIR_STATUS(INVALID_ARGUMENT, "Input matrix must be square.");
 }
 
+// INVALID_ARGUMENT unless both inputs of an op that solves by triangles are batches of matrices.
+static inline weir_status_t* check_operands(const weir_tensor_t* a, const weir_tensor_t* b) {
+  const bool is_first = a->rank < 2;
+  if (!is_first && b->rank >= 2) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "In[%d] ndims must be >= 2: %d", is_first ? 0 : 1,
+                     is_first ? a->rank : b->rank);
+}
+
 // The number of matrices in a tensor of at least two dimensions, empty ones counted too.
 static inline int64_t matrix_count(const weir_tensor_t* x) {
   int64_t count = 1;

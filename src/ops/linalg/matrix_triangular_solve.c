@@ -47,19 +47,27 @@ static weir_status_t* mismatch(const char* what, const weir_tensor_t* a, const w
                      weir_tensor_shape_text(b, two));
 }
 
+static weir_status_t* check_shapes(const weir_tensor_t* a, const weir_tensor_t* b) {
+  WEIR_TRY(check_operands(a, b));
+  const int64_t rows = a->dims[a->rank - 2], columns = a->dims[a->rank - 1];
+  if (rows == columns) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "In[0] matrices in the last dimensions must be square (%lld =/= %lld)",
+                     (long long)columns, (long long)rows);
+}
+
 static weir_status_t* solve_cpu(weir_kernel_ctx_t* ctx) {
   const solve_state_t* s = ctx->state;
   const weir_tensor_t* a = weir_kernel_input(ctx, 0);
   const weir_tensor_t* b = weir_kernel_input(ctx, 1);
-  WEIR_TRY(check_square(ctx, 0));
-  WEIR_TRY(check_matrices(ctx, 1));
+  WEIR_TRY(check_shapes(a, b));
   const int64_t n = a->dims[a->rank - 1], m = b->dims[b->rank - 1];
-  if (b->dims[b->rank - 2] != n) return mismatch("In[0] mismatch In[1] shape", a, b);
   weir_broadcast_t plan;
   if (!weir_broadcast_plan((weir_shape_view_t){a->rank - 2, a->dims},
                            (weir_shape_view_t){b->rank - 2, b->dims}, &plan)) {
     return mismatch("In[0] and In[1] must have compatible batch dimensions", a, b);
   }
+  if (b->dims[b->rank - 2] != n) return mismatch("In[0] mismatch In[1] shape", a, b);
   if (plan.rank < 0) return mismatch("Batch dimensions alternate too often", a, b);
   int64_t dims[WEIR_MAX_RANK];
   memcpy(dims, plan.out_dims, sizeof(int64_t) * (size_t)plan.out_rank);

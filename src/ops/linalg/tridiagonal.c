@@ -129,6 +129,7 @@ static weir_status_t* product_shape(weir_shape_ctx_t* ctx) {
   int64_t joined = -1;
   for (int i = 0; i < 4; ++i) WEIR_TRY(weir_shape_at_least(ctx, weir_shape_input(ctx, i), 2));
   for (int i = 0; i < 3; ++i) {
+    if (i == 2) WEIR_TRY(check_outer(ctx, weir_shape_input(ctx, i), diagonal));
     WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, i), diagonal, &diagonal));
   }
   WEIR_TRY(check_outer(ctx, diagonal, x));

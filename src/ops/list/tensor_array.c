@@ -247,11 +247,11 @@ static weir_status_t* old_size_shape(weir_shape_ctx_t* ctx) {
   "dtype: variant, resource, string, bool, complex128, complex64, double, float, " \
   "bfloat16, half, int32, int8, uint8, int16, uint16, uint32, int64, uint64"
 #define OLD_FLAGS (WEIR_OP_NO_FOLD | WEIR_OP_CHEAP)
-#define OLD_CREATE(op, specs, in, out, fn)                                                  \
+#define OLD_CREATE(op, text, specs, in, out, fn)                                            \
   {                                                                                         \
     .name = op, .attrs = specs, .inputs = in, .outputs = out,                               \
-    .flags = FLAGS | WEIR_OP_NO_GRADIENT, .summary = "Makes an array of tensors, as once.", \
-    .infer_shape = old_create_shape, .kernels = WEIR_CPU_KERNEL(.compute = fn)              \
+    .flags = FLAGS | WEIR_OP_NO_GRADIENT, .summary = text, .infer_shape = old_create_shape, \
+    .kernels = WEIR_CPU_KERNEL(.compute = fn)                                               \
   }
 #define OLD_OPS(v, handle)                                                             \
   {.name = "TensorArrayWrite" v,                                                       \
@@ -355,17 +355,24 @@ const weir_op_module_t weir_ops_list_tensor_array = {
          .infer_shape = close_shape,
          .kernels = LIST_KERNELS(.compute = close_cpu, .host_inputs = "handle")},
         OLD_CREATE("TensorArray",
+                   "Makes an array of tensors that lives as long as the step, of old graphs.",
                    "dtype: type; dynamic_size: bool = false; clear_after_read: bool = true; "
                    "tensor_array_name: string = ''; element_shape: shape = <unknown>",
                    "size: int32", "handle: Ref(string)", create_cpu),
         OLD_CREATE("TensorArrayV2",
+                   "Makes an array of tensors that lives as long as the step, of old graphs.",
                    "dtype: type; element_shape: shape = <unknown>; dynamic_size: bool = false; "
                    "clear_after_read: bool = true; tensor_array_name: string = ''",
                    "size: int32", "handle: string", create_cpu),
-        OLD_CREATE("TensorArrayGrad", "source: string", "handle: string; flow_in: float",
-                   "grad_handle: Ref(string)", grad_cpu),
-        OLD_CREATE("TensorArrayGradV2", "source: string", "handle: string; flow_in: float",
-                   "grad_handle: string", grad_cpu),
+        OLD_CREATE(
+            "TensorArrayGrad",
+            "Finds or makes the array that adds up gradients of a TensorArray, of old graphs.",
+            "source: string", "handle: string; flow_in: float", "grad_handle: Ref(string)",
+            grad_cpu),
+        OLD_CREATE(
+            "TensorArrayGradV2",
+            "Finds or makes the array that adds up gradients of a TensorArray, of old graphs.",
+            "source: string", "handle: string; flow_in: float", "grad_handle: string", grad_cpu),
         OLD_OPS("", "Ref(string)"),
         OLD_OPS("V2", "string"),
         {0}}};

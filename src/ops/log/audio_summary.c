@@ -43,7 +43,8 @@ static void put_wav(weir_strbuf_t* out, const clip_t* clip) {
 }
 
 static weir_status_t* check_clip(const clip_t* clip) {
-  if (clip->channels < 1 || clip->channels > UINT16_MAX) {
+  if (clip->channels == 0) return WEIR_STATUS(INVALID_ARGUMENT, "audio is null");
+  if (clip->channels > UINT16_MAX) {
     return WEIR_STATUS(INVALID_ARGUMENT, "num_channels must be in (0, 2^16), got: %lld",
                        (long long)clip->channels);
   }

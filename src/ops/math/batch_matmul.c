@@ -58,19 +58,18 @@ static weir_status_t* mismatch(const char* what, const weir_tensor_t* x, const w
                      weir_tensor_shape_text(y, b));
 }
 
+static weir_status_t* batch_mismatch(const weir_tensor_t* x, const weir_tensor_t* y) {
+  return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
+}
+
 static weir_status_t* check_inputs(const batch_state_t* s, const weir_tensor_t* x,
                                    const weir_tensor_t* y) {
+  if (!s->broadcasts && x->rank != y->rank)
+    return mismatch("In[0] and In[1] has different ndims", x, y);
   if (x->rank < 2) return WEIR_STATUS(INVALID_ARGUMENT, "In[0] ndims must be >= 2: %d", x->rank);
   if (y->rank < 2) return WEIR_STATUS(INVALID_ARGUMENT, "In[1] ndims must be >= 2: %d", y->rank);
-  if (!s->broadcasts) {
-    if (x->rank != y->rank) return mismatch("In[0] and In[1] has different ndims", x, y);
-    for (int i = 0; i < x->rank - 2; ++i) {
-      if (x->dims[i] != y->dims[i])
-        return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
-    }
-  }
-  if (x->dims[x->rank - (s->adj_x ? 2 : 1)] != y->dims[y->rank - (s->adj_y ? 1 : 2)]) {
-    return mismatch("Matrix size-incompatible: In[0] mismatch In[1] shape", x, y);
+  for (int i = 0; !s->broadcasts && i < x->rank - 2; ++i) {
+    if (x->dims[i] != y->dims[i]) return batch_mismatch(x, y);
   }
   return NULL;
 }
@@ -121,7 +120,10 @@ static weir_status_t* batch_matmul(weir_kernel_ctx_t* ctx) {
   weir_broadcast_t plan;
   if (!weir_broadcast_plan((weir_shape_view_t){x->rank - 2, x->dims},
                            (weir_shape_view_t){y->rank - 2, y->dims}, &plan)) {
-    return mismatch("In[0] and In[1] must have compatible batch dimensions", x, y);
+    return batch_mismatch(x, y);
+  }
+  if (x->dims[x->rank - (s->adj_x ? 2 : 1)] != y->dims[y->rank - (s->adj_y ? 1 : 2)]) {
+    return mismatch("Matrix size-incompatible: In[0] mismatch In[1] shape", x, y);
   }
   if (plan.rank < 0) return mismatch("Batch dimensions alternate too often", x, y);
   int64_t m = x->dims[x->rank - (s->adj_x ? 1 : 2)];
@@ -150,6 +152,15 @@ static weir_status_t* batch_matmul(weir_kernel_ctx_t* ctx) {
 
 // ---- shapes ----
 
+static weir_status_t* check_inner(weir_shape_ctx_t* ctx, const weir_shape_t* x,
+                                  const weir_shape_t* y) {
+  bool adj_x = weir_attrs_bool(weir_shape_attrs(ctx), "adj_x");
+  bool adj_y = weir_attrs_bool(weir_shape_attrs(ctx), "adj_y");
+  int64_t inner;
+  return weir_dim_join(ctx, weir_shape_dim(x, adj_x ? -2 : -1), weir_shape_dim(y, adj_y ? -1 : -2),
+                       &inner);
+}
+
 static weir_status_t* batch_shape_with(weir_shape_ctx_t* ctx, bool broadcasts) {
   const weir_shape_t* x = weir_shape_input(ctx, 0);
   const weir_shape_t* y = weir_shape_input(ctx, 1);
@@ -162,11 +173,10 @@ static weir_status_t* batch_shape_with(weir_shape_ctx_t* ctx, bool broadcasts) {
   const weir_shape_t* x_batch = weir_shape_sub(ctx, x, 0, x->rank - 2);
   const weir_shape_t* y_batch = weir_shape_sub(ctx, y, 0, y->rank - 2);
   if (!x_batch || !y_batch) return weir_out_of_memory();
+  if (broadcasts) WEIR_TRY(check_inner(ctx, x, y));  // TensorFlow's order: it names the first fault
   WEIR_TRY(broadcasts ? weir_shape_broadcast(ctx, x_batch, y_batch, &batch)
                       : weir_shape_join(ctx, x_batch, y_batch, &batch));
-  int64_t inner;
-  WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(x, adj_x ? -2 : -1),
-                         weir_shape_dim(y, adj_y ? -1 : -2), &inner));
+  if (!broadcasts) WEIR_TRY(check_inner(ctx, x, y));
   int64_t dims[WEIR_MAX_RANK + 2];
   memcpy(dims, batch->dims, sizeof(int64_t) * (size_t)batch->rank);
   dims[batch->rank] = weir_shape_dim(x, adj_x ? -1 : -2);

@@ -12,13 +12,18 @@ typedef struct count_job_t {
   const char* one;  // a bin's 1
   int64_t size;
   bool is_binary;
+  const char* name;  // of the ids, in errors
 } count_job_t;
 
 static weir_status_t* count_row(const count_job_t* job, const weir_tensor_t* ids, int64_t first,
                                 int64_t n, const char* weights, char* bins) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t id = weir_tensor_int_at(ids, first + i);
-    if (id < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Input arr must be non-negative!");
+    if (id < 0) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Input '%s' must be non-negative! Negative input value found: %lld",
+                         job->name, (long long)id);
+    }
     if (id >= job->size) continue;
     char* bin = bins + (size_t)id * job->element;
     if (job->is_binary) {
@@ -54,7 +59,8 @@ static weir_status_t* count_rows(weir_kernel_ctx_t* ctx, bool is_binary, int64_t
                      .element = weir_dtype_size(dtype),
                      .one = one,
                      .size = dims[rank - 1],
-                     .is_binary = is_binary};
+                     .is_binary = is_binary,
+                     .name = rank == 2 ? "in" : "arr"};
   weir_tensor_t* bins = NULL;
   WEIR_TRY(weir_kernel_output(ctx, 0, rank, dims, &bins));
   memset(bins->data, 0, (size_t)bins->count * job.element);

@@ -53,15 +53,17 @@ static weir_status_t* check_ids(const weir_tensor_t* data, const weir_tensor_t* 
                        INT64_MIN, last);
   }
   *out_rows = last + 1;
-  for (int64_t i = 1; i < ids->count; ++i) {
-    if (weir_tensor_int_at(ids, i) < weir_tensor_int_at(ids, i - 1))
-      return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+  for (int64_t i = 0; i < ids->count; ++i) {
+    const int64_t id = weir_tensor_int_at(ids, i);
+    const int64_t next = i + 1 < ids->count ? weir_tensor_int_at(ids, i + 1) : id;
+    if (next < id) return WEIR_STATUS(INVALID_ARGUMENT, "segment ids are not increasing");
+    if (id >= 0 && id <= last) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Segment id %" PRId64 " out of range [0, %" PRId64
+                       "), possibly because 'segment_ids' input is not sorted.",
+                       id, *out_rows);
   }
-  if (ids->count == 0 || weir_tensor_int_at(ids, 0) >= 0) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT,
-                     "Segment id %" PRId64 " out of range [0, %" PRId64
-                     "), possibly because 'segment_ids' input is not sorted.",
-                     weir_tensor_int_at(ids, 0), *out_rows);
+  return NULL;
 }
 
 typedef struct segment_job_t {

@@ -135,11 +135,40 @@ static weir_status_t* shape_error(const char* what, const weir_tensor_t* a,
                      weir_tensor_shape_text(b, y));
 }
 
+static weir_status_t* check_all_alike(const weir_kernel_ctx_t* ctx) {
+  const weir_tensor_t* c = weir_kernel_input(ctx, 0);
+  for (int i = 1; i <= 2; ++i) {
+    const weir_tensor_t* other = weir_kernel_input(ctx, i);
+    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+    if (weir_tensor_same_shape(c, other)) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Inputs to operation %s of type Select must have the same size and shape.  "
+                       "Input 0: %s != input %d: %s",
+                       ctx->node->name, weir_tensor_shape_text(c, a), i,
+                       weir_tensor_shape_text(other, b));
+  }
+  return NULL;
+}
+
+static weir_status_t* check_rows(const weir_tensor_t* c, const weir_tensor_t* t) {
+  if (t->rank == 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "'then' must be at least a vector, but saw shape: []");
+  }
+  if (t->dims[0] == c->count) return NULL;
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "Number of batches of 'then' must match size of 'cond', but saw: %lld vs. %lld",
+      (long long)t->dims[0], (long long)c->count);
+}
+
 // The condition has t's shape, is a scalar, or a vector that chooses rows.
 static weir_status_t* select_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* c = weir_kernel_input(ctx, 0);
   const weir_tensor_t* t = weir_kernel_input(ctx, 1);
   const weir_tensor_t* e = weir_kernel_input(ctx, 2);
+  const bool has_rows = c->rank == 1 && t->rank != 1;
+  if (has_rows) WEIR_TRY(check_rows(c, t));
+  else if (c->rank > 0) WEIR_TRY(check_all_alike(ctx));
   if (!weir_tensor_same_shape(t, e))
     return shape_error("'then' and 'else' must have the same size. But received:", t, e);
   if (c->rank == 0 && !weir_device_is_cuda(ctx->device)) {
@@ -149,19 +178,11 @@ static weir_status_t* select_compute(weir_kernel_ctx_t* ctx) {
   selection_t s;
   fill_strides(t->rank, t->dims, t, s.strides[1]);
   memcpy(s.strides[2], s.strides[1], sizeof(s.strides[1]));
-  if (c->rank == 0) {
-    memset(s.strides[0], 0, sizeof(s.strides[0]));
-  } else if (weir_tensor_same_shape(c, t)) {
+  if (c->rank > 0 && !has_rows) {
     memcpy(s.strides[0], s.strides[1], sizeof(s.strides[1]));
-  } else if (c->rank == 1 && t->rank > 0) {
-    if (c->dims[0] != t->dims[0]) {
-      return shape_error("Number of batches of 'then' must match size of 'cond', but saw:", t, c);
-    }
-    memset(s.strides[0], 0, sizeof(s.strides[0]));
-    s.strides[0][0] = 1;
   } else {
-    return shape_error(
-        "'cond' must be a vector, a scalar or have the shape of 'then', but saw shapes:", c, t);
+    memset(s.strides[0], 0, sizeof(s.strides[0]));
+    if (has_rows) s.strides[0][0] = 1;
   }
   return select_into(ctx, t->rank, t->dims, &s);
 }
@@ -170,8 +191,9 @@ static weir_status_t* select_v2_compute(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t* c = weir_kernel_input(ctx, 0);
   weir_broadcast_t values;
   weir_broadcast_t all;
-  WEIR_TRY(weir_kernel_broadcast(ctx, 1, 2, &values));
-  if (!weir_broadcast_plan(weir_shape_view_of(c),
+  if (!weir_broadcast_plan(weir_shape_view_of(weir_kernel_input(ctx, 1)),
+                           weir_shape_view_of(weir_kernel_input(ctx, 2)), &values) ||
+      !weir_broadcast_plan(weir_shape_view_of(c),
                            (weir_shape_view_t){values.out_rank, values.out_dims}, &all)) {
     return weir_cwise_select_error(weir_shape_view_of(c),
                                    weir_shape_view_of(weir_kernel_input(ctx, 1)),

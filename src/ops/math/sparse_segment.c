@@ -344,7 +344,7 @@ static weir_status_t* sqrt_grad(weir_grad_ctx_t* g) {
              "T: " types_ "; " INDEX_TYPE("Tidx") INDEX_TYPE("Tnumsegments")                 \
                  INDEX_TYPE("Tsegmentids") "sparse_gradient: bool = false",                  \
              "data: T; indices: Tidx; segment_ids: Tsegmentids; num_segments: Tnumsegments", \
-             text ", their number given", grad, init_fn, "num_segments")
+             text ", num_segments of them", grad, init_fn, "num_segments")
 #define SPARSE_PAIR(op_name, types_, text, grad, init_fn) \
   SPARSE_OP(op_name, types_, text, grad, init_fn),        \
       SPARSE_SIZED_OP(op_name, types_, text, grad, init_fn)

@@ -125,13 +125,13 @@ static weir_status_t* plan_rows(weir_kernel_ctx_t* ctx, int64_t rows, entry_t* e
   const weir_tensor_t* indices = weir_kernel_input(ctx, 1);
   const weir_tensor_t* ids = weir_kernel_input(ctx, 2);
   int64_t segments = weir_kernel_input(ctx, 0)->dims[0];
+  // Of ids in order the last is the largest.
+  if (ids->count > 0 && weir_tensor_int_at(ids, ids->count - 1) >= segments)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid number of segments");
   for (int64_t i = 0; i < segments; ++i) counts[i] = 0;
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = weir_tensor_int_at(ids, i);
     int64_t index = weir_tensor_int_at(indices, i);
-    if (id >= segments && i + 1 == ids->count) {  // the last, of ids in order
-      return WEIR_STATUS(INVALID_ARGUMENT, "Invalid number of segments");
-    }
     if (id < 0 || id >= segments) {
       return WEIR_STATUS(INVALID_ARGUMENT, "Segment id %" PRId64 " out of range [0, %" PRId64 ").",
                          id, segments);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "kernel/move/scatter_op.h"
+#include "ops/array/common.h"
 #include "ops/math/segment.h"
 
 typedef struct unsorted_state_t {
@@ -103,9 +104,10 @@ static weir_status_t* check_ids(const weir_tensor_t* ids, int64_t segments) {
   for (int64_t i = 0; i < ids->count; ++i) {
     int64_t id = id_at(ids, i);
     if (id < segments) continue;
+    char place[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "segment_ids[%" PRId64 "] = %" PRId64 " is out of range [0, %" PRId64 ")", i,
-                       id, segments);
+                       "segment_ids%s = %" PRId64 " is out of range [0, %" PRId64 ")",
+                       array_place_text(ids, i, place), id, segments);
   }
   return NULL;
 }

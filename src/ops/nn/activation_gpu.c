@@ -10,7 +10,7 @@ static weir_status_t* find(const weir_kernel_init_t* init, weir_activation_t act
   weir_strbuf_t text = {0};
   float alpha =
       activation == WEIR_ACTIVATION_LEAKY_RELU ? weir_attrs_float(init->node->attrs, "alpha") : 0;
-  weir_cuda_activation_formula(activation, !is_forward, alpha, &text);
+  weir_cuda_activation_formula(activation, !is_forward, weir_activation_alpha(dtype, alpha), &text);
   weir_status_t* status = weir_strbuf_finish(&text);
   if (!status)
     status = weir_cuda_formula_find(init->device, is_forward, text.data, dtype, dtype, state);

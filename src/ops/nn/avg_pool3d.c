@@ -102,14 +102,14 @@ static weir_status_t* avg_pool3d_grad_cpu(weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *shape = weir_kernel_input(ctx, 0), *grad = weir_kernel_input(ctx, 1);
   weir_tensor_t* out;
   weir_pool3d_t p;
-  int64_t in_dims[5], dims[5], total;
+  int64_t in_dims[5], dims[5];
   int count;
   if (shape->rank != 1 || shape->count != 5) {
     return WEIR_STATUS(INVALID_ARGUMENT, "tensor_in must be 1-dimensional and 5 elements");
   }
   if (grad->rank != 5) return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop must be 5-dimensional");
   WEIR_TRY(weir_kernel_ints(ctx, 0, in_dims, 5, &count));
-  WEIR_TRY(weir_shape_count(weir_tensor_type(grad), 5, in_dims, &total));
+  WEIR_TRY(weir_shape_check_sizes(5, in_dims));
   WEIR_TRY(weir_pool3d_sizes(ctx->state, in_dims, &p, dims));
   WEIR_TRY(take_windows(ctx->state, grad, &p));
   WEIR_TRY(weir_kernel_output(ctx, 0, 5, in_dims, &out));

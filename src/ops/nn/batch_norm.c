@@ -294,7 +294,7 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "FusedBatchNorm",
-         .summary = "Batch normalisation",
+         .summary = "Normalises channels by the moments of the batch, or by given ones",
          .attrs = "T: {float}; " NORM_ATTRS "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: T; offset: T; mean: T; variance: T",
          .outputs =
@@ -304,7 +304,8 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
          .kernels = KERNEL(NULL)},
         {.name = "FusedBatchNormV2",
          .mixed = WEIR_MIXED_INFER,
-         .summary = "Batch normalisation, moments in float",
+         .summary = "Normalises channels by the moments of the batch, or by given ones; moments "
+                    "are floats",
          .attrs = "T: {half, bfloat16, float}; U: {float}; " NORM_ATTRS
                   "data_format: {'NHWC','NCHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: U; offset: U; mean: U; variance: U",
@@ -316,7 +317,8 @@ const weir_op_module_t weir_ops_nn_batch_norm = {
         {.name = "FusedBatchNormV3",
          .mixed = WEIR_MIXED_INFER,
          .extended = {"_FusedBatchNormEx", WEIR_EXTENDED_SIDE},
-         .summary = "Batch normalisation, moments in float",
+         .summary = "Normalises channels by the moments of the batch, or by given ones; moments "
+                    "are floats",
          .attrs = "T: {half, bfloat16, float}; U: {bfloat16, float}; " NORM_ATTRS
                   "data_format: {'NHWC','NCHW','NDHWC','NCDHW'} = 'NHWC'; " TAIL_ATTRS,
          .inputs = "x: T; scale: U; offset: U; mean: U; variance: U",

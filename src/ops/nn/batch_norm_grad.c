@@ -145,8 +145,12 @@ static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int64_t channels) {
                                       "reserve_space_2"};
   const weir_tensor_t *dy = weir_kernel_input(ctx, 0), *x = weir_kernel_input(ctx, 1);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
-  if (x->rank != 4 && x->rank != 5)
-    return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional");
+  for (int i = 0; i < 2; ++i) {
+    const weir_tensor_t* t = weir_kernel_input(ctx, i);
+    if (t->rank == 4 || t->rank == 5) continue;
+    return WEIR_STATUS(INVALID_ARGUMENT, "input must be 4 or 5-dimensional%s",
+                       weir_tensor_shape_text(t, a));
+  }
   if (!weir_tensor_same_shape(dy, x)) {
     return WEIR_STATUS(
         INVALID_ARGUMENT,

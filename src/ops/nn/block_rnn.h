@@ -13,8 +13,10 @@ typedef struct weir_rnn_dim_t {
   int64_t size;
 } weir_rnn_dim_t;
 
-// INVALID_ARGUMENT "cs_prev must be rank 2 but is rank 1", or "cs_prev.dim_size(0) != batch_size: 3
-// vs. 2".
+// INVALID_ARGUMENT "cs_prev.dim_size(0) != batch_size: 3 vs. 2"; dimensions that are not there fit.
+WEIR_MUST_USE weir_status_t* weir_rnn_check_sizes(const weir_tensor_t* tensor, const char* name,
+                                                  int rank, const weir_rnn_dim_t* dims);
+// That, or before it "cs_prev must be rank 2 but is rank 1".
 WEIR_MUST_USE weir_status_t* weir_rnn_check(const weir_tensor_t* tensor, const char* name, int rank,
                                             const weir_rnn_dim_t* dims);
 

@@ -5,7 +5,8 @@
 enum { MAX_RANK = 5 };  // of a batch dimension, axes and channels
 
 typedef struct state_t {
-  weir_window_t window;
+  weir_window_t window;  // where strides are for images or volumes
+  size_t strides_count;
   int64_t batch_dims;
 } state_t;
 
@@ -40,14 +41,8 @@ static weir_status_t* check_lengths(weir_attrs_t attrs, int64_t rank) {
                      (long long)rank, dilations);
 }
 
-// Of convolutions of |rank| dimensions, one of them that of the batch.
+// Of convolutions of |rank| dimensions, 4 or 5, one of them that of the batch.
 static weir_status_t* read_window(weir_attrs_t attrs, int64_t rank, weir_window_t* out) {
-  if (rank != 4 && rank != 5) {
-    return WEIR_STATUS(
-        INVALID_ARGUMENT,
-        "Input tensor must be rank 4 or 5, excluding extra batch dimensions, but got: %lld",
-        (long long)rank);
-  }
   WEIR_TRY(check_lengths(attrs, rank));
   *out = (weir_window_t){
       .axes = (int)rank - 2,
@@ -92,6 +87,22 @@ static weir_status_t* spatial_dims(const weir_window_t* w, const weir_shape_t* f
   return NULL;
 }
 
+// |rank|: that of the input, with one dimension for the batch.
+static weir_status_t* check_ranks(int64_t rank, int filter_rank) {
+  if (rank != 4 && rank != 5) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "Input tensor must be rank 4 or 5, excluding extra batch dimensions, but got: %lld",
+        (long long)rank);
+  }
+  if (filter_rank != 4 && filter_rank != 5) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Filter tensor must be rank 4 or 5, but got: %d",
+                       filter_rank);
+  }
+  if (filter_rank == rank) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor rank must be the same as filter rank.");
+}
+
 static weir_status_t* conv_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t *in = weir_shape_input(ctx, 0), *filter = weir_shape_input(ctx, 1);
   weir_attrs_t attrs = weir_shape_attrs(ctx);
@@ -100,14 +111,8 @@ static weir_status_t* conv_shape(weir_shape_ctx_t* ctx) {
   int64_t dims[WEIR_MAX_RANK];
   if (batch_dims < 0) return WEIR_STATUS(INVALID_ARGUMENT, "Batch dims must be non-negative.");
   if (in->rank < 0 || filter->rank < 0) return NULL;
-  if (batch_dims > in->rank) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "there are no %lld batch dimensions",
-                       (long long)batch_dims);
-  }
-  WEIR_TRY(read_window(attrs, in->rank - batch_dims + 1, &w));
-  if (filter->rank != w.axes + 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "Input tensor rank must be the same as filter rank.");
-  }
+  WEIR_TRY(check_ranks(in->rank - batch_dims + 1, filter->rank));
+  WEIR_TRY(read_window(attrs, filter->rank, &w));
   const int first = (int)batch_dims;  // the first dimension behind the batch
   const int channels = first - 1 + weir_window_channels(&w);
   for (int i = 0; i < in->rank; ++i) dims[i] = in->dims[i];
@@ -126,21 +131,32 @@ static weir_status_t* conv_init(const weir_kernel_init_t* init, void* state) {
     return WEIR_STATUS(UNIMPLEMENTED, "Grouped/Depthwise Convolutions are not supported yet.");
   }
   s->batch_dims = weir_attrs_int(attrs, "batch_dims");
-  WEIR_TRY(read_window(attrs, (int64_t)weir_attrs_list(attrs, "strides")->count, &s->window));
+  s->strides_count = weir_attrs_list(attrs, "strides")->count;
+  if (s->strides_count != 4 && s->strides_count != 5) return NULL;  // check_inputs() refuses it
+  WEIR_TRY(read_window(attrs, (int64_t)s->strides_count, &s->window));
   if (!s->window.is_nchw) return NULL;
   return WEIR_STATUS(UNIMPLEMENTED, "Conv takes channels last alone on the CPU");
 }
 
 static weir_status_t* check_inputs(const state_t* s, const weir_tensor_t* in,
                                    const weir_tensor_t* filter) {
-  const int axes = s->window.axes;
+  const int64_t axes = in->rank - 1 - s->batch_dims;
   char text[WEIR_SHAPE_TEXT_SIZE];
-  if (s->batch_dims < 0 || in->rank - 1 - s->batch_dims != axes) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "The input must have %d spatial dimensions but got %lld",
-                       axes, (long long)(in->rank - 1 - s->batch_dims));
+  if (s->batch_dims < 0 || (axes != 2 && axes != 3)) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "The input must have 2 or 3 spatial dimensions but got %lld",
+                       (long long)axes);
+  }
+  if (filter->rank != 4 && filter->rank != 5) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "The filter must be rank 4 or 5 but got %d", filter->rank);
+  }
+  if (s->strides_count != (size_t)axes + 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Sliding window strides field must specify %lld dimensions",
+                       (long long)axes + 2);
   }
   if (filter->rank != axes + 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "filter must be %d-dimensional: %s", axes + 2,
+    return WEIR_STATUS(INVALID_ARGUMENT, "filter must be %lld-dimensional: %s", (long long)axes + 2,
                        weir_tensor_shape_text(filter, text));
   }
   if (in->dims[in->rank - 1] != filter->dims[axes]) {

@@ -1,4 +1,5 @@
 // cross_entropy.c — SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
+#include "kernel/elementwise/cwise.h"
 #include "kernel/move/staging.h"
 #include "kernel/nn/cuda_softmax.h"
 #include "kernel/nn/softmax.h"
@@ -56,18 +57,6 @@ static weir_status_t* sparse_grad(weir_grad_ctx_t* g) {
 }
 
 // ---- kernels ----
-// The broadcast of two shapes of rank 2 or less; false when there is none.
-static bool broadcast2(const weir_tensor_t* a, const weir_tensor_t* b, int64_t out_dims[2]) {
-  if (a->rank > 2 || b->rank > 2 || WEIR_MAX(a->rank, b->rank) != 2) return false;
-  for (int i = 0; i < 2; ++i) {
-    int64_t x = i - 2 + a->rank < 0 ? 1 : a->dims[i - 2 + a->rank];
-    int64_t y = i - 2 + b->rank < 0 ? 1 : b->dims[i - 2 + b->rank];
-    if (x != y && x != 1 && y != 1) return false;
-    out_dims[i] = x == 1 ? y : x;
-  }
-  return true;
-}
-
 // Repeats |staged|, of the elements of |t|, to |dims|, so that the loops see equal shapes.
 static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, const int64_t dims[2],
                              weir_staged_t* staged) {
@@ -90,12 +79,19 @@ static weir_status_t* repeat(weir_kernel_ctx_t* ctx, const weir_tensor_t* t, con
 static weir_status_t* dense_outputs(weir_kernel_ctx_t* ctx, int64_t dims[2],
                                     weir_tensor_t** out_loss, weir_tensor_t** out_backprop) {
   const weir_tensor_t *features = weir_kernel_input(ctx, 0), *labels = weir_kernel_input(ctx, 1);
-  if (!broadcast2(features, labels, dims)) {
+  weir_broadcast_t plan;
+  if (!weir_broadcast_plan(weir_shape_view_of(features), weir_shape_view_of(labels), &plan)) {
     char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "logits and labels must be broadcastable: logits_size=%s labels_size=%s",
                        weir_tensor_shape_text(features, a), weir_tensor_shape_text(labels, b));
   }
+  if (plan.out_rank != 2) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "logits and labels must be either 2-dimensional, or broadcasted to be "
+                       "2-dimensional");
+  }
+  memcpy(dims, plan.out_dims, 2 * sizeof(*dims));
   WEIR_TRY(weir_kernel_output(ctx, 0, 1, dims, out_loss));
   return weir_kernel_output(ctx, 1, 2, dims, out_backprop);
 }

@@ -24,8 +24,8 @@ static weir_status_t* read_rates(weir_attrs_t attrs, const char* name, const cha
   for (int axis = 0; axis < 2; ++axis) {
     out_rates[axis] = list->u.ints[axis + 1];
     if (out_rates[axis] < least) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be >= %lld, but got %lld", word,
-                         (long long)least, (long long)out_rates[axis]);
+      return WEIR_STATUS(INVALID_ARGUMENT, "%s must be %s 0, but got %lld", word,
+                         least > 0 ? ">" : ">=", (long long)out_rates[axis]);
     }
   }
   return NULL;
@@ -122,8 +122,12 @@ static weir_status_t* dilation2d_cpu(weir_kernel_ctx_t* ctx) {
 
 static weir_status_t* check_dy(const weir_dilation2d_t* g, const weir_tensor_t* dy) {
   const int64_t dims[4] = {g->batch, g->out_h, g->out_w, g->depth};
-  if (dy->rank == 4 && memcmp(dims, dy->dims, sizeof(dims)) == 0) return NULL;
   char actual[WEIR_SHAPE_TEXT_SIZE], expected[WEIR_SHAPE_TEXT_SIZE];
+  if (dy->rank != 4) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop must be 4-dimensional%s",
+                       weir_tensor_shape_text(dy, actual));
+  }
+  if (memcmp(dims, dy->dims, sizeof(dims)) == 0) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "out_backprop has incompatible size: %s instead of %s",
                      weir_tensor_shape_text(dy, actual), weir_shape_text(4, dims, expected));
 }

@@ -36,6 +36,10 @@ static weir_status_t* fused_shape(weir_shape_ctx_t* ctx) {
 static weir_status_t* check_inputs(const state_t* s, const weir_tensor_t* a,
                                    const weir_tensor_t* b) {
   char a_text[WEIR_SHAPE_TEXT_SIZE], b_text[WEIR_SHAPE_TEXT_SIZE];
+  if (a->rank != b->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "In[0] and In[1] has different ndims: %s vs. %s",
+                       weir_tensor_shape_text(a, a_text), weir_tensor_shape_text(b, b_text));
+  }
   if (a->rank != 2 || b->rank != 2) {
     const weir_tensor_t* wrong = a->rank != 2 ? a : b;
     return WEIR_STATUS(INVALID_ARGUMENT, "In[%d] is not a matrix. Instead it has shape %s",

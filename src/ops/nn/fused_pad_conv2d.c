@@ -78,6 +78,12 @@ static weir_status_t* conv_shape(weir_shape_ctx_t* ctx, bool has_resize) {
   if (has_resize) WEIR_TRY(resized_dims(ctx, dims));
   WEIR_TRY(padded_dims(ctx, paddings, dims));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, paddings + 1), 4, &filter));
+  const size_t strides = weir_attrs_list(weir_shape_attrs(ctx), "strides")->count;
+  if (strides != 4) {
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "Operation requires the stride attribute to contain 4 values, but got: %zu",
+                       strides);
+  }
   WEIR_TRY(read_window(weir_shape_attrs(ctx), &w));
   WEIR_TRY(weir_dim_join(ctx, dims[3], weir_shape_dim(filter, 2), &joined));
   for (int axis = 0; axis < 2; ++axis) {

@@ -11,22 +11,27 @@ enum { STATES = 7 };
 
 // ---- checks ----
 
+// TensorFlow's kernels of cells look at sizes before they look at ranks, those of sequences after.
+static weir_status_t* check(bool is_cell, const weir_tensor_t* t, const char* name, int rank,
+                            const weir_rnn_dim_t* dims) {
+  if (is_cell) WEIR_TRY(weir_rnn_check_sizes(t, name, rank, dims));
+  return weir_rnn_check(t, name, rank, dims);
+}
+
 // All of the inputs that forward and backward have, from input |first| on; sizes go to |out|. A
 // sequence has one dimension more.
 static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int first, bool needs_peepholes,
                                    weir_lstm_t* out) {
   const weir_tensor_t *x = weir_kernel_input(ctx, first), *cs = weir_kernel_input(ctx, first + 1);
-  const int rank = first == 0 ? 2 : 3;
+  const bool is_cell = first == 0;
+  const int rank = is_cell ? 2 : 3;
   if (x->rank != rank) {
     return WEIR_STATUS(INVALID_ARGUMENT, "x must be rank %d but is rank %d", rank, x->rank);
-  }
-  if (cs->rank != 2) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "cs_prev must be rank 2 but is rank %d", cs->rank);
   }
   out->steps = first == 0 ? 1 : x->dims[0];
   out->batch = x->dims[rank - 2];
   out->inputs = x->dims[rank - 1];
-  out->cells = cs->dims[1];
+  out->cells = cs->rank < 2 ? 0 : cs->dims[1];
   if (out->cells > INT64_MAX / 8 || out->inputs > INT64_MAX / 8) {
     return WEIR_STATUS(INVALID_ARGUMENT, "cell_size is too large: %lld", (long long)out->cells);
   }
@@ -34,14 +39,14 @@ static weir_status_t* check_inputs(weir_kernel_ctx_t* ctx, int first, bool needs
   const weir_rnn_dim_t w[] = {{"input_size + cell_size", out->inputs + out->cells},
                               {"cell_size * 4", 4 * out->cells}};
   static const char* const names[] = {"wci", "wcf", "wco"};
-  WEIR_TRY(weir_rnn_check(cs, "cs_prev", 2, state));
-  WEIR_TRY(weir_rnn_check(weir_kernel_input(ctx, first + H_PREV), "h_prev", 2, state));
-  WEIR_TRY(weir_rnn_check(weir_kernel_input(ctx, first + W), "w", 2, w));
-  WEIR_TRY(weir_rnn_check(weir_kernel_input(ctx, first + B), "b", 1, w + 1));
+  WEIR_TRY(check(is_cell, cs, "cs_prev", 2, state));
+  WEIR_TRY(check(is_cell, weir_kernel_input(ctx, first + H_PREV), "h_prev", 2, state));
+  WEIR_TRY(check(is_cell, weir_kernel_input(ctx, first + W), "w", 2, w));
+  WEIR_TRY(check(is_cell, weir_kernel_input(ctx, first + B), "b", 1, w + 1));
   for (int i = 0; i < 3; ++i) {
     const weir_tensor_t* peephole = weir_kernel_input(ctx, first + WCI + i);
-    const weir_rnn_dim_t any = {"", peephole->rank == 1 ? peephole->dims[0] : 0};
-    WEIR_TRY(weir_rnn_check(peephole, names[i], 1, needs_peepholes ? state + 1 : &any));
+    const weir_rnn_dim_t any = {"", peephole->rank > 0 ? peephole->dims[0] : 0};
+    WEIR_TRY(check(is_cell, peephole, names[i], 1, needs_peepholes ? state + 1 : &any));
   }
   return NULL;
 }
@@ -55,8 +60,8 @@ static weir_status_t* check_states(weir_kernel_ctx_t* ctx, int first, const weir
   const int count = (first == 0 ? CELL_INPUTS : SEQUENCE_INPUTS) - I;
   for (int i = 0; i < count; ++i) {
     const weir_tensor_t* t = weir_kernel_input(ctx, first + I + i);
-    WEIR_TRY(first == 0 ? weir_rnn_check(t, step[i], 2, dims + 1)
-                        : weir_rnn_check(t, sequence[i], 3, dims));
+    WEIR_TRY(first == 0 ? check(true, t, step[i], 2, dims + 1)
+                        : check(false, t, sequence[i], 3, dims));
   }
   return NULL;
 }
@@ -261,7 +266,7 @@ static weir_status_t* cell_grad_shape(weir_shape_ctx_t* ctx) {
   WEIR_TRY(weir_shape_set_dims(ctx, 1, 2, (const int64_t[]){dims[0], gates}));
   for (int i = 2; i < 5; ++i) {  // peepholes that are not used may have any size
     const weir_shape_t* peephole = weir_shape_input(ctx, WCI + i - 2);
-    const int64_t size = peephole->rank == 1 ? peephole->dims[0] : -1;
+    const int64_t size = peephole->rank > 0 ? peephole->dims[0] : -1;
     WEIR_TRY(weir_shape_set_vector(ctx, i, size >= 0 ? size : dims[1]));
   }
   return NULL;

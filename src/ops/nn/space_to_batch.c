@@ -225,7 +225,7 @@ static weir_status_t* weir_block_axis_to_batch(weir_block_axis_t* a, int i, int6
 
 static weir_status_t* weir_block_axis_to_space(weir_block_axis_t* a, int i, int64_t in,
                                                int64_t after) {
-  int64_t whole;
+  int64_t whole, crops;
   if (a->before < 0 || after < 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Crops must be non-negative");
   }
@@ -233,7 +233,7 @@ static weir_status_t* weir_block_axis_to_space(weir_block_axis_t* a, int i, int6
     return WEIR_STATUS(INVALID_ARGUMENT, "cropped_shape[%d] is too large", i);
   }
   a->outer = in;
-  a->space = whole - a->before < 0 ? whole - a->before : whole - a->before - after;
+  a->space = __builtin_add_overflow(a->before, after, &crops) ? INT64_MIN : whole - crops;
   if (a->space >= 0) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "cropped_shape[%d]=%lld must be non-negative", i,
                      (long long)a->space);

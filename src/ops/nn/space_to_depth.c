@@ -5,6 +5,8 @@
 #include "op/kernel.h"
 #include "op/shape_ctx.h"
 
+enum { kMaxBlock = 46340 };  // whose square is an int32
+
 // ---- shapes ----
 
 static weir_status_t* read_block_size(weir_attrs_t attrs, int64_t* out) {
@@ -129,6 +131,10 @@ static weir_status_t* to_space_cpu(weir_kernel_ctx_t* ctx) {
   const int64_t block = ((const state_t*)ctx->state)->block;
   weir_tensor_t* out;
   WEIR_TRY(check_rank(in));
+  if (block > kMaxBlock) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Block size should be > 1 and <= %d but was: %lld",
+                       kMaxBlock, (long long)block);
+  }
   if (in->dims[3] % (block * block) != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT, "Input depth dimension %lld should be divisible by: %lld",
                        (long long)in->dims[3], (long long)(block * block));

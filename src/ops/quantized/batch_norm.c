@@ -46,6 +46,7 @@ static weir_status_t* check_ranks(const weir_kernel_ctx_t* ctx) {
 static weir_status_t* check_sizes(const weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *mean = weir_kernel_input(ctx, 3);
   char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+  if (mean->count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Must have at least a mean value");
   for (int i = 2; i < 5; ++i) {
     const weir_tensor_t* t = weir_kernel_input(ctx, 3 * i);
     if (t->count == mean->count) continue;

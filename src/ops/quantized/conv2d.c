@@ -33,8 +33,8 @@ static weir_status_t* check_rates(weir_attrs_t attrs) {
 }
 
 static weir_status_t* conv_shape(weir_shape_ctx_t* ctx) {
-  WEIR_TRY(check_rates(weir_shape_attrs(ctx)));
   WEIR_TRY(weir_conv_op_shape(ctx));
+  WEIR_TRY(check_rates(weir_shape_attrs(ctx)));
   return quantized_bounds_shape(ctx, 2, 5);
 }
 
@@ -57,13 +57,15 @@ static weir_status_t* check_inputs(const weir_kernel_ctx_t* ctx, int64_t stride)
   static const char* const names[] = {"input",     "filter",     "min_input",
                                       "max_input", "min_filter", "max_filter"};
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *filter = weir_kernel_input(ctx, 1);
+  if (in->count == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid input: Shapes dimension cannot be 0.");
   for (int i = 0; i < 6; ++i) WEIR_TRY(check_rank(ctx, i, names[i], i < 2 ? 4 : 0));
   if (in->dims[3] != filter->dims[2]) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input and filter must have the same depth: %lld vs %lld",
                        (long long)in->dims[3], (long long)filter->dims[2]);
   }
-  if (in->count == 0 || filter->count == 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "Invalid input: Shapes dimension cannot be 0.");
+  if (filter->count == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "filter patch must contain at least one element");
   if (stride > 0) return NULL;
   return WEIR_STATUS(INVALID_ARGUMENT, "Stride must be > 0, but got %lld", (long long)stride);
 }

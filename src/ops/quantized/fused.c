@@ -87,8 +87,8 @@ const weir_op_module_t weir_ops_quantized_fused = {
          ARGUMENTS,
          .infer_shape = conv_shape},
         {.name = "_FusedQuantizedDepthwiseConv2D",
-         .summary = "A quantised convolution of each channel by itself and what follows it: no "
-                    "kernel without oneDNN",
+         .summary =
+             "A quantised depthwise convolution and what follows it: no kernel without oneDNN",
          .attrs = CONV_ATTRS,
          ARGUMENTS,
          .infer_shape = depthwise_shape},

@@ -26,14 +26,17 @@ static weir_status_t* bounds_shape(weir_shape_ctx_t* ctx, const weir_shape_t** o
   const int64_t axis = weir_attrs_int(weir_shape_attrs(ctx), "axis");
   int64_t size;
   *out_axis = axis;
-  if (axis < -1 || axis >= WEIR_MAX_RANK) {
+  if (axis < -1) {
     return WEIR_STATUS(INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
   }
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 1), axis < 0 ? 0 : 1, NULL));
   WEIR_TRY(weir_shape_with_rank(ctx, weir_shape_input(ctx, 2), axis < 0 ? 0 : 1, out_bounds));
   if (axis < 0) return NULL;
-  WEIR_TRY(weir_shape_at_least(ctx, in, (int)axis + 1));
   if (in->rank < 0) return NULL;
+  if (axis >= in->rank) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "Shape must be at least rank %lld but is rank %d",
+                       (long long)axis + 1, in->rank);
+  }
   return weir_dim_join(ctx, weir_shape_dim(*out_bounds, 0), in->dims[axis], &size);
 }
 
@@ -125,7 +128,14 @@ static weir_status_t* check_bounds(const weir_kernel_ctx_t* ctx, int64_t axis) {
                          "contains %lld elements",
                          name, (long long)t->count);
     }
-    if (axis >= 0 && (t->rank != 1 || t->count != in->dims[axis])) {
+    if (axis >= 0 && t->rank != 1) {
+      return WEIR_STATUS(
+          INVALID_ARGUMENT,
+          "If axis is specified, %s must be a 1-D tensor whose size matches the axis "
+          "dimension of the input and output tensors, but %s dims are %d",
+          name, name, t->rank);
+    }
+    if (axis >= 0 && t->count != in->dims[axis]) {
       char text[WEIR_SHAPE_TEXT_SIZE];
       return WEIR_STATUS(
           INVALID_ARGUMENT,

@@ -13,13 +13,6 @@
 
 // ---- shapes ----
 
-static weir_status_t* check_axis_attr(weir_shape_ctx_t* ctx, int64_t* out_axis) {
-  *out_axis = weir_attrs_int(weir_shape_attrs(ctx), "axis");
-  if (*out_axis >= -1) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "axis should be at least -1, got %lld",
-                     (long long)*out_axis);
-}
-
 // Bounds are inputs |first| and the next, which agree; |out| is their shape.
 static weir_status_t* bounds_shape(weir_shape_ctx_t* ctx, int first, int64_t axis,
                                    const weir_shape_t** out) {
@@ -34,6 +27,8 @@ static weir_status_t* check_channels(weir_shape_ctx_t* ctx, int64_t axis,
   const weir_shape_t* in = weir_shape_input(ctx, 0);
   int64_t size;
   if (axis == -1) return NULL;
+  if (axis < -1)
+    return WEIR_STATUS(INVALID_ARGUMENT, "axis should be at least -1, got %lld", (long long)axis);
   if (axis >= WEIR_MAX_RANK)
     return WEIR_STATUS(INVALID_ARGUMENT, "axis should be less than %d", WEIR_MAX_RANK);
   WEIR_TRY(weir_shape_at_least(ctx, in, (int)axis + 1));
@@ -42,8 +37,7 @@ static weir_status_t* check_channels(weir_shape_ctx_t* ctx, int64_t axis,
 
 static weir_status_t* range_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* bounds;
-  int64_t axis;
-  WEIR_TRY(check_axis_attr(ctx, &axis));
+  const int64_t axis = weir_attrs_int(weir_shape_attrs(ctx), "axis");
   WEIR_TRY(bounds_shape(ctx, 1, axis, &bounds));
   WEIR_TRY(check_channels(ctx, axis, bounds));
   return weir_shape_set(ctx, 0, weir_shape_input(ctx, 0));
@@ -56,8 +50,7 @@ static weir_status_t* v3_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* grad_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t *inputs, *bounds;
-  int64_t axis;
-  WEIR_TRY(check_axis_attr(ctx, &axis));
+  const int64_t axis = weir_attrs_int(weir_shape_attrs(ctx), "axis");
   WEIR_TRY(bounds_shape(ctx, 2, axis, &bounds));
   WEIR_TRY(check_channels(ctx, axis, bounds));
   WEIR_TRY(weir_shape_join(ctx, weir_shape_input(ctx, 0), weir_shape_input(ctx, 1), &inputs));
@@ -276,14 +269,19 @@ static weir_status_t* check_grad(const weir_kernel_ctx_t* ctx, int64_t axis) {
   for (int i = 2; i < 4; ++i) {
     const weir_tensor_t* bound = weir_kernel_input(ctx, i);
     const char* name = i == 2 ? "min" : "max";
+    if (bound->rank > 1) {
+      return WEIR_STATUS(INVALID_ARGUMENT,
+                         "Input %s tensor must have dimension 0 or 1. Received %d.", name,
+                         bound->rank);
+    }
     if (axis == -1 && bound->rank != 0) {
       return WEIR_STATUS(INVALID_ARGUMENT, "input_%s must be a scalar if axis is unspecified",
                          name);
     }
     if (axis != -1 && bound->rank != 1) {
       return WEIR_STATUS(INVALID_ARGUMENT,
-                         "Input %s tensor must have dimension 0 or 1. Received %d.", name,
-                         bound->rank);
+                         "Shape must be rank 1 for input_%s_tensor when the axis is specified",
+                         name);
     }
     if (axis != -1 && bound->count != in->dims[axis]) {
       return WEIR_STATUS(INVALID_ARGUMENT, "%s has incorrect size, expected %lld was %lld", name,

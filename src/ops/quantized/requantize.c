@@ -103,9 +103,15 @@ static float widest(const weir_kernel_ctx_t* ctx, int64_t c) {
 static weir_status_t* check_channel_range(const weir_kernel_ctx_t* ctx) {
   const weir_tensor_t *in = weir_kernel_input(ctx, 0), *min = weir_kernel_input(ctx, 1),
                       *max = weir_kernel_input(ctx, 2);
+  if (min->rank > 1 && min->dims[0] == max->count && min->count != max->count) {
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "input_min must have the same number of elements as input_max, got %lld and %lld",
+        (long long)min->count, (long long)max->count);
+  }
   if (min->rank != 1 || max->rank != 1 || min->count != max->count) {
     return WEIR_STATUS(INVALID_ARGUMENT, "input_min has incorrect size, expected %lld was %lld",
-                       (long long)max->count, (long long)min->count);
+                       (long long)max->count, (long long)(min->rank > 0 ? min->dims[0] : 1));
   }
   if (in->count == 0) return WEIR_STATUS(INVALID_ARGUMENT, "input must not be empty");
   if (in->rank != 4) return WEIR_STATUS(INVALID_ARGUMENT, "input must be in NHWC format");

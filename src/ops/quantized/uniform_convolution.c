@@ -12,6 +12,8 @@ static weir_status_t* result_shape(weir_shape_ctx_t* ctx, int64_t* out_features)
   int64_t dims[WEIR_MAX_RANK];
   uniform_window_t w;
   *out_features = -1;
+  WEIR_TRY(weir_shape_at_least(ctx, lhs, 2));
+  WEIR_TRY(weir_shape_at_least(ctx, rhs, 2));
   WEIR_TRY(uniform_window_read(weir_shape_attrs(ctx), &w));
   if (!weir_shape_is_full(lhs) || !weir_shape_is_full(rhs)) {
     for (int i = 0; i < lhs->rank; ++i) dims[i] = -1;

@@ -159,7 +159,8 @@ static weir_status_t* fit_axis(weir_attrs_t attrs, uniform_window_t* w, int i, i
   const int64_t places = in + w->before[i] + w->after[i] - filter + 1;
   *out = (places + stride - 1) / stride;
   if (*out >= 0) return NULL;
-  return WEIR_STATUS(INVALID_ARGUMENT, "Dimension %lld must be >= 0", (long long)*out);
+  return WEIR_STATUS(INVALID_ARGUMENT, "Expected shape dimensions to be non-negative, got %lld",
+                     (long long)*out);
 }
 
 static weir_status_t* not_divided(const char* words, int64_t a, const char* relation, int64_t b) {
@@ -201,9 +202,12 @@ static weir_status_t* check_groups(const uniform_window_t* w, const int64_t* lhs
 weir_status_t* uniform_window_fit(weir_attrs_t attrs, uniform_window_t* w, int lhs_rank,
                                   const int64_t* lhs, int rhs_rank, const int64_t* rhs,
                                   int64_t* out_dims) {
-  if (lhs_rank != rhs_rank)
-    return WEIR_STATUS(INVALID_ARGUMENT, "lhs and rhs must have same dims. Given %d and %d",
-                       lhs_rank, rhs_rank);
+  if (lhs_rank != rhs_rank) {
+    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "lhs and rhs must have same dims. Given lhs and rhs of shapes: %s %s",
+                       weir_shape_text(lhs_rank, lhs, a), weir_shape_text(rhs_rank, rhs, b));
+  }
   if (lhs_rank <= 2)
     return WEIR_STATUS(INVALID_ARGUMENT, "lhs and rhs shape dims must be at least 3. Given: %d",
                        lhs_rank);

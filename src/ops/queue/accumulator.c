@@ -87,9 +87,9 @@ static weir_status_t* number_shape(weir_shape_ctx_t* ctx) {
 }
 
 #define KERNEL(fn) WEIR_CPU_KERNEL(.compute = fn, .host_inputs = "handle")
-#define MAKE(op, out)                                                                         \
+#define MAKE(op, text, out)                                                                   \
   {                                                                                           \
-    .name = op,                                                                               \
+    .name = op, .summary = text,                                                              \
     .attrs =                                                                                  \
         "dtype: numbertype; shape: shape; container: string = ''; shared_name: string = ''; " \
         "reduction_type: {'MEAN', "                                                           \
@@ -108,39 +108,46 @@ static weir_status_t* number_shape(weir_shape_ctx_t* ctx) {
       }                                                                                       \
     }                                                                                         \
   }
-#define FAMILY(prefix, in, op_flags)                                                               \
-  {.name = prefix "AccumulatorApplyGradient",                                                      \
-   .attrs = "dtype: numbertype",                                                                   \
-   .inputs = "handle: " in "; local_step: int64; gradient: dtype",                                 \
-   .flags = op_flags,                                                                              \
-   .infer_shape = number_shape,                                                                    \
-   .kernels = KERNEL(weir_accumulator_apply_cpu)},                                                 \
-      {.name = prefix "AccumulatorTakeGradient",                                                   \
-       .attrs = "dtype: numbertype",                                                               \
-       .inputs = "handle: " in "; num_required: int32",                                            \
-       .outputs = "average: dtype",                                                                \
-       .flags = op_flags,                                                                          \
-       .infer_shape = number_shape,                                                                \
-       .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,                                    \
-                                               .compute_async = weir_accumulator_take_cpu,         \
-                                               .host_inputs = "handle, num_required"},             \
-                                              {0}}},                                               \
-      {.name = prefix "AccumulatorNumAccumulated",                                                 \
-       .inputs = "handle: " in,                                                                    \
-       .outputs = "num_accumulated: int32",                                                        \
-       .flags = (op_flags) | WEIR_OP_CHEAP,                                                        \
-       .infer_shape = weir_shape_fn_scalar,                                                        \
-       .kernels = KERNEL(weir_accumulator_count_cpu)},                                             \
-  {                                                                                                \
-    .name = prefix "AccumulatorSetGlobalStep", .inputs = "handle: " in "; new_global_step: int64", \
-    .flags = (op_flags) | WEIR_OP_CHEAP, .infer_shape = number_shape,                              \
-    .kernels = KERNEL(weir_accumulator_set_step_cpu)                                               \
+#define FAMILY(prefix, in, op_flags)                                                         \
+  {.name = prefix "AccumulatorApplyGradient",                                                \
+   .summary = "Adds a gradient to an accumulator unless its step is stale",                  \
+   .attrs = "dtype: numbertype",                                                             \
+   .inputs = "handle: " in "; local_step: int64; gradient: dtype",                           \
+   .flags = op_flags,                                                                        \
+   .infer_shape = number_shape,                                                              \
+   .kernels = KERNEL(weir_accumulator_apply_cpu)},                                           \
+      {.name = prefix "AccumulatorTakeGradient",                                             \
+       .summary = "The average of at least num_required gradients, waiting for them",        \
+       .attrs = "dtype: numbertype",                                                         \
+       .inputs = "handle: " in "; num_required: int32",                                      \
+       .outputs = "average: dtype",                                                          \
+       .flags = op_flags,                                                                    \
+       .infer_shape = number_shape,                                                          \
+       .kernels = (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU,                              \
+                                               .compute_async = weir_accumulator_take_cpu,   \
+                                               .host_inputs = "handle, num_required"},       \
+                                              {0}}},                                         \
+      {.name = prefix "AccumulatorNumAccumulated",                                           \
+       .summary = "The number of gradients added since the last were taken",                 \
+       .inputs = "handle: " in,                                                              \
+       .outputs = "num_accumulated: int32",                                                  \
+       .flags = (op_flags) | WEIR_OP_CHEAP,                                                  \
+       .infer_shape = weir_shape_fn_scalar,                                                  \
+       .kernels = KERNEL(weir_accumulator_count_cpu)},                                       \
+  {                                                                                          \
+    .name = prefix "AccumulatorSetGlobalStep",                                               \
+    .summary = "Sets the step below which gradients are stale",                              \
+    .inputs = "handle: " in "; new_global_step: int64", .flags = (op_flags) | WEIR_OP_CHEAP, \
+    .infer_shape = number_shape, .kernels = KERNEL(weir_accumulator_set_step_cpu)            \
   }
 
 const weir_op_module_t weir_ops_queue_accumulator = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){MAKE("ConditionalAccumulator", "Ref(string)"),
-                                   MAKE("ResourceConditionalAccumulator", "resource"),
-                                   FAMILY("", "Ref(string)", 0),
-                                   FAMILY("Resource", "resource", WEIR_OP_STATEFUL),
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        MAKE("ConditionalAccumulator",
+             "Adds up gradients that are not stale, until enough can be taken", "Ref(string)"),
+        MAKE("ResourceConditionalAccumulator",
+             "Adds up gradients that are not stale, until enough can be taken", "resource"),
+        FAMILY("", "Ref(string)", 0),
+        FAMILY("Resource", "resource", WEIR_OP_STATEFUL),
+        {0}}};

@@ -399,6 +399,7 @@ const weir_op_module_t weir_ops_queue_barrier = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "Barrier",
+         .summary = "Collects the components of tuples by key, which may come one by one",
          .attrs = "component_types: list(type) >= 1; shapes: list(shape) >= 0 = []; capacity: int "
                   "= -1; container: string = "
                   "''; shared_name: string = ''",
@@ -408,11 +409,13 @@ const weir_op_module_t weir_ops_queue_barrier = {
          .kernels = WEIR_CPU_KERNEL(.compute = barrier_cpu, .state_size = sizeof(barrier_state_t),
                                     .init = barrier_init, .deinit = barrier_deinit)},
         {.name = "BarrierInsertMany",
+         .summary = "Gives one component to each of several keys of a barrier",
          .attrs = "T: type; component_index: int",
          .inputs = "handle: Ref(string); keys: string; values: T",
          .infer_shape = insert_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = insert_cpu)},
         {.name = "BarrierTakeMany",
+         .summary = "Takes complete tuples out of a barrier, waiting for them",
          .attrs = "component_types: list(type) >= 1; allow_small_batch: bool = false; "
                   "wait_for_incomplete: bool = false; "
                   "timeout_ms: int = -1",
@@ -421,17 +424,20 @@ const weir_op_module_t weir_ops_queue_barrier = {
          .infer_shape = take_shape,
          .kernels = WEIR_CPU_KERNEL(.compute_async = take_cpu)},
         {.name = "BarrierClose",
+         .summary = "Lets no new keys into a barrier",
          .attrs = "cancel_pending_enqueues: bool = false",
          .inputs = "handle: Ref(string)",
          .infer_shape = weir_shape_fn_none,
          .kernels = WEIR_CPU_KERNEL(.compute = close_cpu)},
         {.name = "BarrierReadySize",
+         .summary = "The number of complete tuples in a barrier",
          .inputs = "handle: Ref(string)",
          .outputs = "size: int32",
          .flags = WEIR_OP_CHEAP,
          .infer_shape = weir_shape_fn_scalar,
          .kernels = WEIR_CPU_KERNEL(.compute = ready_size_cpu)},
         {.name = "BarrierIncompleteSize",
+         .summary = "The number of tuples of a barrier that lack components",
          .inputs = "handle: Ref(string)",
          .outputs = "size: int32",
          .flags = WEIR_OP_CHEAP,

@@ -110,15 +110,17 @@ static weir_status_t* clear_cpu(weir_kernel_ctx_t* ctx) {
              STAGING_KERNEL(.compute_async = get_any_cpu, .host_inputs = "indices",               \
                             .host_outputs = "key")),                                              \
       MAP_OP(prefix "Peek", AT_LEAST_ONE, "key: int64; indices: int32", "values: dtypes",         \
-             "Parts of the tuple of a key, waiting for it", weir_shape_fn_unknown,                \
+             "Parts of the tuple of a key in a staging map, waiting for it",                      \
+             weir_shape_fn_unknown,                                                               \
              STAGING_KERNEL(.compute_async = peek_cpu, .host_inputs = "key, indices")),           \
-      MAP_OP(prefix "Size", ANY_NUMBER, NULL, "size: int32", "The number of whole tuples",        \
-             weir_shape_fn_scalar, STAGING_KERNEL(.compute = size_cpu)),                          \
+      MAP_OP(prefix "Size", ANY_NUMBER, NULL, "size: int32",                                      \
+             "The number of whole tuples in a staging map", weir_shape_fn_scalar,                 \
+             STAGING_KERNEL(.compute = size_cpu)),                                                \
       MAP_OP(prefix "IncompleteSize", ANY_NUMBER, NULL, "size: int32",                            \
-             "The number of tuples that lack parts", weir_shape_fn_scalar,                        \
+             "The number of tuples of a staging map that lack parts", weir_shape_fn_scalar,       \
              STAGING_KERNEL(.compute = incomplete_cpu)),                                          \
-      MAP_OP(prefix "Clear", ANY_NUMBER, NULL, NULL, "Drops all tuples", weir_shape_fn_none,      \
-             STAGING_KERNEL(.compute = clear_cpu))
+      MAP_OP(prefix "Clear", ANY_NUMBER, NULL, NULL, "Drops all tuples of a staging map",         \
+             weir_shape_fn_none, STAGING_KERNEL(.compute = clear_cpu))
 
 const weir_op_module_t weir_ops_queue_map_staging = {
     .file = __FILE__, .ops = (const weir_op_def_t[]){MAP_OPS("Map"), MAP_OPS("OrderedMap"), {0}}};

@@ -139,9 +139,9 @@ static weir_status_t* priority_shape(weir_shape_ctx_t* ctx) {
 #define PRIORITY \
   "component_types: list(type) >= 0 = []; shapes: list(shape) >= 0; capacity: int = -1; "
 #define NAMES "container: string = ''; shared_name: string = ''"
-#define QUEUE_OP(op, specs, out, init_fn, shape_fn)                                  \
+#define QUEUE_OP(op, text, specs, out, init_fn, shape_fn)                            \
   {                                                                                  \
-    .name = op, .attrs = specs NAMES, .outputs = "handle: " out,                     \
+    .name = op, .summary = text, .attrs = specs NAMES, .outputs = "handle: " out,    \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .infer_shape = shape_fn,              \
     .kernels = (const weir_kernel_def_t[]) {                                         \
       {WEIR_DEVICE_CPU, .compute = queue_cpu,   .state_size = sizeof(queue_state_t), \
@@ -155,13 +155,25 @@ static weir_status_t* priority_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_queue_queue = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        QUEUE_OP("FIFOQueue", COMPONENTS, "Ref(string)", fifo_init, queue_shape),
-        QUEUE_OP("FIFOQueueV2", COMPONENTS, "resource", fifo_init, queue_shape),
-        QUEUE_OP("PaddingFIFOQueue", COMPONENTS, "Ref(string)", padding_init, queue_shape),
-        QUEUE_OP("PaddingFIFOQueueV2", COMPONENTS, "resource", padding_init, queue_shape),
-        QUEUE_OP("RandomShuffleQueue", COMPONENTS SHUFFLE, "Ref(string)", shuffle_init,
-                 queue_shape),
-        QUEUE_OP("RandomShuffleQueueV2", COMPONENTS SHUFFLE, "resource", shuffle_init, queue_shape),
-        QUEUE_OP("PriorityQueue", PRIORITY, "Ref(string)", priority_init, priority_shape),
-        QUEUE_OP("PriorityQueueV2", PRIORITY, "resource", priority_init, priority_shape),
+        QUEUE_OP("FIFOQueue", "A queue that gives tuples in the order in which they came",
+                 COMPONENTS, "Ref(string)", fifo_init, queue_shape),
+        QUEUE_OP("FIFOQueueV2", "A queue that gives tuples in the order in which they came",
+                 COMPONENTS, "resource", fifo_init, queue_shape),
+        QUEUE_OP("PaddingFIFOQueue",
+                 "A FIFO queue of tensors that may differ in size: batches are padded", COMPONENTS,
+                 "Ref(string)", padding_init, queue_shape),
+        QUEUE_OP("PaddingFIFOQueueV2",
+                 "A FIFO queue of tensors that may differ in size: batches are padded", COMPONENTS,
+                 "resource", padding_init, queue_shape),
+        QUEUE_OP("RandomShuffleQueue",
+                 "A queue that gives tuples at random, leaving some for the next choice",
+                 COMPONENTS SHUFFLE, "Ref(string)", shuffle_init, queue_shape),
+        QUEUE_OP("RandomShuffleQueueV2",
+                 "A queue that gives tuples at random, leaving some for the next choice",
+                 COMPONENTS SHUFFLE, "resource", shuffle_init, queue_shape),
+        QUEUE_OP("PriorityQueue", "A queue that gives the tuple with the smallest first component",
+                 PRIORITY, "Ref(string)", priority_init, priority_shape),
+        QUEUE_OP("PriorityQueueV2",
+                 "A queue that gives the tuple with the smallest first component", PRIORITY,
+                 "resource", priority_init, priority_shape),
         {0}}};

@@ -100,60 +100,80 @@ static weir_status_t* batch_shape(weir_shape_ctx_t* ctx, bool is_up_to) {
 static weir_status_t* dequeue_many_shape(weir_shape_ctx_t* ctx) { return batch_shape(ctx, false); }
 static weir_status_t* dequeue_up_to_shape(weir_shape_ctx_t* ctx) { return batch_shape(ctx, true); }
 
-#define ENQUEUE(op, in, op_flags, fn)                                           \
-  {                                                                             \
-    .name = op, .attrs = "Tcomponents: list(type) >= 1; timeout_ms: int = -1",  \
-    .inputs = "handle: " in "; components: Tcomponents", .flags = op_flags,     \
-    .infer_shape = weir_shape_fn_none, .kernels = (const weir_kernel_def_t[]) { \
-      {WEIR_DEVICE_CPU, .compute_async = fn, .host_inputs = "handle"}, { 0 }    \
-    }                                                                           \
+#define ENQUEUE(op, text, in, op_flags, fn)                                                     \
+  {                                                                                             \
+    .name = op, .summary = text, .attrs = "Tcomponents: list(type) >= 1; timeout_ms: int = -1", \
+    .inputs = "handle: " in "; components: Tcomponents", .flags = op_flags,                     \
+    .infer_shape = weir_shape_fn_none, .kernels = (const weir_kernel_def_t[]) {                 \
+      {WEIR_DEVICE_CPU, .compute_async = fn, .host_inputs = "handle"}, { 0 }                    \
+    }                                                                                           \
   }
-#define DEQUEUE(op, ins, hosts, op_flags, fn, shape_fn)                                           \
-  {                                                                                               \
-    .name = op, .attrs = "component_types: list(type) >= 1; timeout_ms: int = -1", .inputs = ins, \
-    .outputs = "components: component_types", .flags = op_flags, .infer_shape = shape_fn,         \
-    .kernels = (const weir_kernel_def_t[]) {                                                      \
-      {WEIR_DEVICE_CPU, .compute_async = fn, .host_inputs = hosts}, { 0 }                         \
-    }                                                                                             \
+#define DEQUEUE(op, text, ins, hosts, op_flags, fn, shape_fn)                             \
+  {                                                                                       \
+    .name = op, .summary = text,                                                          \
+    .attrs = "component_types: list(type) >= 1; timeout_ms: int = -1", .inputs = ins,     \
+    .outputs = "components: component_types", .flags = op_flags, .infer_shape = shape_fn, \
+    .kernels = (const weir_kernel_def_t[]) {                                              \
+      {WEIR_DEVICE_CPU, .compute_async = fn, .host_inputs = hosts}, { 0 }                 \
+    }                                                                                     \
   }
-#define CLOSE(op, in, op_flags)                                                                    \
-  {                                                                                                \
-    .name = op, .attrs = "cancel_pending_enqueues: bool = false", .inputs = "handle: " in,         \
-    .flags = op_flags, .infer_shape = weir_shape_fn_none, .kernels = (const weir_kernel_def_t[]) { \
-      {WEIR_DEVICE_CPU, .compute_async = close_cpu, .host_inputs = "handle"}, { 0 }                \
-    }                                                                                              \
+#define CLOSE(op, text, in, op_flags)                                               \
+  {                                                                                 \
+    .name = op, .summary = text, .attrs = "cancel_pending_enqueues: bool = false",  \
+    .inputs = "handle: " in, .flags = op_flags, .infer_shape = weir_shape_fn_none,  \
+    .kernels = (const weir_kernel_def_t[]) {                                        \
+      {WEIR_DEVICE_CPU, .compute_async = close_cpu, .host_inputs = "handle"}, { 0 } \
+    }                                                                               \
   }
-#define QUERY(op, in, out, op_flags, fn)                                                      \
-  {                                                                                           \
-    .name = op, .inputs = "handle: " in, .outputs = out, .flags = (op_flags) | WEIR_OP_CHEAP, \
-    .infer_shape = weir_shape_fn_scalar, .kernels = (const weir_kernel_def_t[]) {             \
-      {WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "handle"}, { 0 }                        \
-    }                                                                                         \
+#define QUERY(op, text, in, out, op_flags, fn)                                \
+  {                                                                           \
+    .name = op, .summary = text, .inputs = "handle: " in, .outputs = out,     \
+    .flags = (op_flags) | WEIR_OP_CHEAP, .infer_shape = weir_shape_fn_scalar, \
+    .kernels = (const weir_kernel_def_t[]) {                                  \
+      {WEIR_DEVICE_CPU, .compute = fn, .host_inputs = "handle"}, { 0 }        \
+    }                                                                         \
   }
 
 const weir_op_module_t weir_ops_queue_queue_access = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        ENQUEUE("QueueEnqueue", "Ref(string)", 0, enqueue_cpu),
-        ENQUEUE("QueueEnqueueV2", "resource", WEIR_OP_STATEFUL, enqueue_cpu),
-        ENQUEUE("QueueEnqueueMany", "Ref(string)", 0, enqueue_many_cpu),
-        ENQUEUE("QueueEnqueueManyV2", "resource", WEIR_OP_STATEFUL, enqueue_many_cpu),
-        DEQUEUE("QueueDequeue", "handle: Ref(string)", "handle", 0, dequeue_cpu,
-                weir_shape_fn_unknown),
-        DEQUEUE("QueueDequeueV2", "handle: resource", "handle", WEIR_OP_STATEFUL, dequeue_cpu,
-                dequeue_shape),
-        DEQUEUE("QueueDequeueMany", "handle: Ref(string); n: int32", "handle, n", 0,
-                dequeue_many_cpu, dequeue_many_shape),
-        DEQUEUE("QueueDequeueManyV2", "handle: resource; n: int32", "handle, n", WEIR_OP_STATEFUL,
-                dequeue_many_cpu, dequeue_many_shape),
-        DEQUEUE("QueueDequeueUpTo", "handle: Ref(string); n: int32", "handle, n", 0,
-                dequeue_up_to_cpu, dequeue_up_to_shape),
-        DEQUEUE("QueueDequeueUpToV2", "handle: resource; n: int32", "handle, n", WEIR_OP_STATEFUL,
-                dequeue_up_to_cpu, dequeue_up_to_shape),
-        CLOSE("QueueClose", "Ref(string)", 0),
-        CLOSE("QueueCloseV2", "resource", WEIR_OP_STATEFUL),
-        QUERY("QueueSize", "Ref(string)", "size: int32", 0, size_cpu),
-        QUERY("QueueSizeV2", "resource", "size: int32", WEIR_OP_STATEFUL, size_cpu),
-        QUERY("QueueIsClosed", "Ref(string)", "is_closed: bool", 0, is_closed_cpu),
-        QUERY("QueueIsClosedV2", "resource", "is_closed: bool", WEIR_OP_STATEFUL, is_closed_cpu),
+        ENQUEUE("QueueEnqueue", "Puts a tuple into a queue, waiting for room", "Ref(string)", 0,
+                enqueue_cpu),
+        ENQUEUE("QueueEnqueueV2", "Puts a tuple into a queue, waiting for room", "resource",
+                WEIR_OP_STATEFUL, enqueue_cpu),
+        ENQUEUE("QueueEnqueueMany", "Puts the rows of tensors into a queue, waiting for room",
+                "Ref(string)", 0, enqueue_many_cpu),
+        ENQUEUE("QueueEnqueueManyV2", "Puts the rows of tensors into a queue, waiting for room",
+                "resource", WEIR_OP_STATEFUL, enqueue_many_cpu),
+        DEQUEUE("QueueDequeue", "Takes a tuple out of a queue, waiting for one",
+                "handle: Ref(string)", "handle", 0, dequeue_cpu, weir_shape_fn_unknown),
+        DEQUEUE("QueueDequeueV2", "Takes a tuple out of a queue, waiting for one",
+                "handle: resource", "handle", WEIR_OP_STATEFUL, dequeue_cpu, dequeue_shape),
+        DEQUEUE(
+            "QueueDequeueMany", "Takes n tuples out of a queue as rows, waiting for all of them",
+            "handle: Ref(string); n: int32", "handle, n", 0, dequeue_many_cpu, dequeue_many_shape),
+        DEQUEUE("QueueDequeueManyV2",
+                "Takes n tuples out of a queue as rows, waiting for all of them",
+                "handle: resource; n: int32", "handle, n", WEIR_OP_STATEFUL, dequeue_many_cpu,
+                dequeue_many_shape),
+        DEQUEUE("QueueDequeueUpTo",
+                "Takes n tuples out of a queue as rows; fewer only once it is closed",
+                "handle: Ref(string); n: int32", "handle, n", 0, dequeue_up_to_cpu,
+                dequeue_up_to_shape),
+        DEQUEUE("QueueDequeueUpToV2",
+                "Takes n tuples out of a queue as rows; fewer only once it is closed",
+                "handle: resource; n: int32", "handle, n", WEIR_OP_STATEFUL, dequeue_up_to_cpu,
+                dequeue_up_to_shape),
+        CLOSE("QueueClose", "Ends enqueuing; what is in the queue can still be taken",
+              "Ref(string)", 0),
+        CLOSE("QueueCloseV2", "Ends enqueuing; what is in the queue can still be taken", "resource",
+              WEIR_OP_STATEFUL),
+        QUERY("QueueSize", "The number of tuples in a queue", "Ref(string)", "size: int32", 0,
+              size_cpu),
+        QUERY("QueueSizeV2", "The number of tuples in a queue", "resource", "size: int32",
+              WEIR_OP_STATEFUL, size_cpu),
+        QUERY("QueueIsClosed", "Whether a queue is closed", "Ref(string)", "is_closed: bool", 0,
+              is_closed_cpu),
+        QUERY("QueueIsClosedV2", "Whether a queue is closed", "resource", "is_closed: bool",
+              WEIR_OP_STATEFUL, is_closed_cpu),
         {0}}};

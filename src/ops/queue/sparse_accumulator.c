@@ -210,6 +210,7 @@ const weir_op_module_t weir_ops_queue_sparse_accumulator = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "SparseConditionalAccumulator",
+         .summary = "Adds up sparse gradients that are not stale, until enough can be taken",
          .attrs = "dtype: numbertype; shape: shape; container: string = ''; shared_name: string = "
                   "''; reduction_type: "
                   "{'MEAN', 'SUM'} = 'MEAN'",
@@ -223,6 +224,7 @@ const weir_op_module_t weir_ops_queue_sparse_accumulator = {
                   .init = sparse_init, .deinit = weir_accumulator_deinit},
                  {0}}},
         {.name = "SparseAccumulatorApplyGradient",
+         .summary = "Adds a sparse gradient to an accumulator unless its step is stale",
          .attrs = "dtype: numbertype; has_known_shape: bool",
          .inputs = "handle: Ref(string); local_step: int64; gradient_indices: int64; "
                    "gradient_values: dtype; "
@@ -232,6 +234,7 @@ const weir_op_module_t weir_ops_queue_sparse_accumulator = {
              (const weir_kernel_def_t[]){{WEIR_DEVICE_CPU, .compute = weir_accumulator_apply_cpu},
                                          {0}}},
         {.name = "SparseAccumulatorTakeGradient",
+         .summary = "The sparse average of at least num_required gradients, waiting for them",
          .attrs = "dtype: numbertype",
          .inputs = "handle: Ref(string); num_required: int32",
          .outputs = "indices: int64; values: dtype; shape: int64",

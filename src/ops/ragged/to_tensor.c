@@ -159,8 +159,8 @@ static weir_status_t* to_tensor_shape(weir_shape_ctx_t* ctx) {
     const weir_shape_t* partition = weir_shape_input(ctx, 3 + i);
     const int want = types[i] == FIRST_DIM_SIZE ? 0 : 1;
     if (partition->rank >= 0 && partition->rank != want)
-      return WEIR_STATUS(INVALID_ARGUMENT, "Row partition must be a %s.",
-                         want ? "vector" : "scalar");
+      return WEIR_STATUS(INVALID_ARGUMENT, want ? "Row partition must be a vector."
+                                                : "FIRST_DIM_SIZE must be a scalar.");
   }
   const weir_shape_t* values = weir_shape_input(ctx, 1);
   WEIR_TRY(check_default(dims_of(weir_shape_input(ctx, 2)), dims_of(values)));

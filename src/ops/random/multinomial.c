@@ -217,6 +217,7 @@ const weir_op_module_t weir_ops_random_multinomial = {
     .ops =
         (const weir_op_def_t[]){
             {.name = "Multinomial",
+             .summary = "Draws classes by unnormalised log probabilities, row by row",
              .attrs = "seed: int = 0; seed2: int = 0; T: " LOGIT_TYPES
                       "; output_dtype: {int32, int64} = DT_INT64",
              .inputs = "logits: T; num_samples: int32",
@@ -230,6 +231,7 @@ const weir_op_module_t weir_ops_random_multinomial = {
                          .is_recordable = true),
                      {0}}},
             {.name = "StatelessMultinomial",
+             .summary = "Draws classes by unnormalised log probabilities, as a seed says",
              .attrs = "T: " LOGIT_TYPES
                       "; Tseed: {int32, int64} = DT_INT64; output_dtype: {int32, int64} = DT_INT64",
              .inputs = "logits: T; num_samples: int32; seed: Tseed",

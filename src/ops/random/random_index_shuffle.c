@@ -150,12 +150,16 @@ static weir_status_t* shuffle_shape(weir_shape_ctx_t* ctx) {
   const weir_shape_t* index = weir_shape_input(ctx, 0);
   const weir_shape_t* seed = weir_shape_input(ctx, 1);
   const weir_shape_t* max_index = weir_shape_input(ctx, 2);
-  int64_t count = -1, three = 3;
+  int64_t count = -1;
   WEIR_TRY(weir_shape_at_most(ctx, index, 1));
   WEIR_TRY(weir_shape_at_least(ctx, seed, 1));
   WEIR_TRY(weir_shape_at_most(ctx, seed, 2));
   WEIR_TRY(weir_shape_at_most(ctx, max_index, 1));
-  if (seed->rank >= 1) WEIR_TRY(weir_dim_join(ctx, weir_shape_dim(seed, -1), 3, &three));
+  if (seed->rank >= 1 && weir_shape_dim(seed, -1) >= 0 && weir_shape_dim(seed, -1) != 3) {
+    char text[WEIR_SHAPE_TEXT_SIZE];
+    return WEIR_STATUS(INVALID_ARGUMENT, "Seed must have shape [3] or [n, 3] but got %s.",
+                       weir_shape_text(seed->rank, seed->dims, text));
+  }
   if (index->rank < 0 || seed->rank < 0 || max_index->rank < 0) return NULL;
   if (index->rank == 0 && seed->rank == 1 && max_index->rank == 0) {
     return weir_shape_set_scalar(ctx, 0);

@@ -93,7 +93,7 @@ const weir_op_module_t weir_ops_random_random_shuffle = {
          .inputs = "value: T",
          .outputs = "output: T",
          .flags = WEIR_OP_VIEW | WEIR_OP_STATEFUL | WEIR_OP_NO_GRADIENT,
-         .summary = "Permutes a tensor along its first dimension",
+         .summary = "Permutes a tensor along its first dimension, at random",
          .infer_shape = weir_shape_fn_unchanged,
          .kernels =
              WEIR_CPU_KERNEL(.compute = shuffle_cpu, .state_size = sizeof(weir_random_state_t),

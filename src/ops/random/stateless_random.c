@@ -224,9 +224,9 @@ static weir_status_t* get_key_counter_shape(weir_shape_ctx_t* ctx) {
 #define FLOATS "{half, bfloat16, float, double} = DT_FLOAT"
 #define FULL_INTS "{int32, int64, uint32, uint64} = DT_UINT64"
 #define SEED "Tseed: {int32, int64} = DT_INT64"
-#define STATELESS(op, specs, ins, host, shape_fn, row_types, fn, version)                    \
+#define STATELESS(op, text, specs, ins, host, shape_fn, row_types, fn, version)              \
   {                                                                                          \
-    .name = op, .attrs = specs, .inputs = ins, .outputs = "output: dtype",                   \
+    .name = op, .summary = text, .attrs = specs, .inputs = ins, .outputs = "output: dtype",  \
     .flags = WEIR_OP_NO_GRADIENT, .infer_shape = shape_fn,                                   \
     .kernels = (const weir_kernel_def_t[]) {                                                 \
       {WEIR_DEVICE_CPU, .types = row_types, .compute = fn##_##version, .host_inputs = host}, \
@@ -246,38 +246,46 @@ static weir_status_t* get_key_counter_shape(weir_shape_ctx_t* ctx) {
 #define V2_HOST "shape, key, counter, alg"
 #define V1_IN "shape: T; seed: Tseed"
 #define V2_IN "shape: Tshape; key: uint64; counter: uint64; alg: int32"
-#define V1_FLOAT(op, fn)                                                                  \
-  STATELESS(op, "dtype: " FLOATS "; T: {int32, int64} = DT_INT32; " SEED, V1_IN, V1_HOST, \
+#define V1_FLOAT(op, text, fn)                                                                  \
+  STATELESS(op, text, "dtype: " FLOATS "; T: {int32, int64} = DT_INT32; " SEED, V1_IN, V1_HOST, \
             v1_shape, NULL, fn, v1)
-#define V2_FLOAT(op, fn)                                                                          \
-  STATELESS(op, "dtype: " FLOATS "; Tshape: {int32, int64} = DT_INT32", V2_IN, V2_HOST, v2_shape, \
-            NULL, fn, v2)
+#define V2_FLOAT(op, text, fn)                                                                \
+  STATELESS(op, text, "dtype: " FLOATS "; Tshape: {int32, int64} = DT_INT32", V2_IN, V2_HOST, \
+            v2_shape, NULL, fn, v2)
 
 const weir_op_module_t weir_ops_random_stateless_random = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        V1_FLOAT("StatelessRandomUniform", uniform),
-        V1_FLOAT("StatelessRandomNormal", normal),
-        V1_FLOAT("StatelessTruncatedNormal", truncated),
-        V2_FLOAT("StatelessRandomUniformV2", uniform),
-        V2_FLOAT("StatelessRandomNormalV2", normal),
-        V2_FLOAT("StatelessTruncatedNormalV2", truncated),
-        STATELESS("StatelessRandomUniformInt", "dtype: {int32, int64}; T: {int32, int64}; " SEED,
+        V1_FLOAT("StatelessRandomUniform", "Uniform numbers from 0 up to 1, as a seed says",
+                 uniform),
+        V1_FLOAT("StatelessRandomNormal", "Normal numbers, as a seed says", normal),
+        V1_FLOAT("StatelessTruncatedNormal", "Normal numbers within two deviations, as a seed says",
+                 truncated),
+        V2_FLOAT("StatelessRandomUniformV2",
+                 "Uniform numbers from 0 up to 1, as a key and a counter say", uniform),
+        V2_FLOAT("StatelessRandomNormalV2", "Normal numbers, as a key and a counter say", normal),
+        V2_FLOAT("StatelessTruncatedNormalV2",
+                 "Normal numbers within two deviations, as a key and a counter say", truncated),
+        STATELESS("StatelessRandomUniformInt",
+                  "Uniform integers from minval up to maxval, as a seed says",
+                  "dtype: {int32, int64}; T: {int32, int64}; " SEED,
                   V1_IN "; minval: dtype; maxval: dtype", V1_HOST ", minval, maxval", v1_shape,
                   NULL, int, v1),
         STATELESS("StatelessRandomUniformIntV2",
+                  "Uniform integers from minval up to maxval, as a key and a counter say",
                   "dtype: {int32, int64, uint32, uint64}; Tshape: {int32, int64} = DT_INT32",
                   V2_IN "; minval: dtype; maxval: dtype", V2_HOST ", minval, maxval", v2_shape,
                   "dtype: int32, int64", int, v2),
         STATELESS(
-            "StatelessRandomUniformFullInt",
+            "StatelessRandomUniformFullInt", "Random bits, as a seed says",
             "dtype: " FULL_INTS
             "; T: {int32, int64} = DT_INT32; Tseed: {int32, int64, uint32, uint64} = DT_INT64",
             V1_IN, V1_HOST, v1_shape, NULL, full, v1),
-        STATELESS("StatelessRandomUniformFullIntV2",
+        STATELESS("StatelessRandomUniformFullIntV2", "Random bits, as a key and a counter say",
                   "dtype: " FULL_INTS "; Tshape: {int32, int64} = DT_INT32", V2_IN, V2_HOST,
                   v2_shape, NULL, full, v2),
         {.name = "StatelessRandomGetKeyCounter",
+         .summary = "The key and the counter that a seed stands for",
          .attrs = SEED,
          .inputs = "seed: Tseed",
          .outputs = "key: uint64; counter: uint64",
@@ -286,6 +294,7 @@ const weir_op_module_t weir_ops_random_stateless_random = {
          .kernels = WEIR_PORTABLE_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed",
                                          .host_outputs = "key, counter")},
         {.name = "StatelessRandomGetKeyCounterAlg",
+         .summary = "The key, the counter and the algorithm that a seed stands for",
          .attrs = SEED,
          .inputs = "seed: Tseed",
          .outputs = "key: uint64; counter: uint64; alg: int32",
@@ -294,6 +303,7 @@ const weir_op_module_t weir_ops_random_stateless_random = {
          .kernels = WEIR_PORTABLE_KERNEL(.compute = get_key_counter_cpu, .host_inputs = "seed",
                                          .host_outputs = "key, counter, alg")},
         {.name = "StatelessRandomGetAlg",
+         .summary = "The number of the algorithm that V2 generators use here",
          .outputs = "alg: int32",
          .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | WEIR_OP_NO_GRADIENT,
          .infer_shape = weir_shape_fn_scalar,

@@ -95,9 +95,9 @@ static weir_status_t* reader_cpu(weir_kernel_ctx_t* ctx) {
 }
 
 #define NAMES "container: string = ''; shared_name: string = ''"
-#define READER_OP(op, out, extra, specs, init_fn)                                                 \
+#define READER_OP(op, text, out, extra, specs, init_fn)                                           \
   {                                                                                               \
-    .name = op, .attrs = specs, .outputs = "reader_handle: " out,                                 \
+    .name = op, .summary = text, .attrs = specs, .outputs = "reader_handle: " out,                \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP | (extra), .infer_shape = weir_shared_handle_shape, \
     .kernels = (const weir_kernel_def_t[]) {                                                      \
       {WEIR_DEVICE_CPU, .compute = reader_cpu,   .state_size = sizeof(reader_state_t),            \
@@ -107,9 +107,9 @@ static weir_status_t* reader_cpu(weir_kernel_ctx_t* ctx) {
       }                                                                                           \
     }                                                                                             \
   }
-#define READER_OPS(name, specs, old_specs, init_fn)    \
-  READER_OP(name "V2", "resource", 0, specs, init_fn), \
-      READER_OP(name, "Ref(string)", WEIR_OP_NO_GRADIENT, old_specs, init_fn)
+#define READER_OPS(name, text, specs, old_specs, init_fn)    \
+  READER_OP(name "V2", text, "resource", 0, specs, init_fn), \
+      READER_OP(name, text, "Ref(string)", WEIR_OP_NO_GRADIENT, old_specs, init_fn)
 
 #define RECORD NAMES "; compression_type: string = ''"
 #define TEXT_LINE "skip_header_lines: int = 0; " NAMES
@@ -119,10 +119,15 @@ static weir_status_t* reader_cpu(weir_kernel_ctx_t* ctx) {
 const weir_op_module_t weir_ops_reader_reader = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        READER_OPS("TFRecordReader", RECORD, RECORD, record_init),
-        READER_OPS("TextLineReader", TEXT_LINE, TEXT_LINE, text_line_init),
-        READER_OPS("WholeFileReader", NAMES, NAMES, whole_file_init),
-        READER_OPS("IdentityReader", NAMES, NAMES, identity_init),
-        READER_OPS("FixedLengthRecordReader", FIXED_LENGTH "; encoding: string = ''", FIXED_LENGTH,
-                   fixed_length_init),
+        READER_OPS("TFRecordReader", "Reads files of records, a record at a time", RECORD, RECORD,
+                   record_init),
+        READER_OPS("TextLineReader", "Reads text files, a line at a time", TEXT_LINE, TEXT_LINE,
+                   text_line_init),
+        READER_OPS("WholeFileReader", "Reads files whole: the key is the name, the value all bytes",
+                   NAMES, NAMES, whole_file_init),
+        READER_OPS("IdentityReader", "Gives the names of files themselves as keys and values",
+                   NAMES, NAMES, identity_init),
+        READER_OPS("FixedLengthRecordReader",
+                   "Reads files in pieces of one length, without header and footer",
+                   FIXED_LENGTH "; encoding: string = ''", FIXED_LENGTH, fixed_length_init),
         {0}}};

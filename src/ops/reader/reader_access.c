@@ -106,39 +106,45 @@ static weir_status_t* read_up_to_shape(weir_shape_ctx_t* ctx) {
 
 static weir_status_t* restore_shape(weir_shape_ctx_t* ctx) { return check_scalars(ctx); }
 
-#define READER_OP(op, ins, outs, flags_, shape, ...)                                   \
-  {                                                                                    \
-    .name = op, .inputs = ins, .outputs = outs, .flags = flags_, .infer_shape = shape, \
-    .kernels = (const weir_kernel_def_t[]) {                                           \
-      {WEIR_DEVICE_CPU, .host_inputs = "reader_handle", __VA_ARGS__}, { 0 }            \
-    }                                                                                  \
+#define READER_OP(op, text, ins, outs, flags_, shape, ...)                        \
+  {                                                                               \
+    .name = op, .summary = text, .inputs = ins, .outputs = outs, .flags = flags_, \
+    .infer_shape = shape, .kernels = (const weir_kernel_def_t[]) {                \
+      {WEIR_DEVICE_CPU, .host_inputs = "reader_handle", __VA_ARGS__}, { 0 }       \
+    }                                                                             \
   }
 // Both generations of an op on one reader, with |more| inputs after it.
-#define READER_OPS(op, more, outs, shape, ...)                                                    \
-  READER_OP(op "V2", "reader_handle: resource" more, outs, WEIR_OP_STATEFUL, shape, __VA_ARGS__), \
-      READER_OP(op, "reader_handle: Ref(string)" more, outs, WEIR_OP_NO_GRADIENT, shape,          \
+#define READER_OPS(op, text, more, outs, shape, ...)                                           \
+  READER_OP(op "V2", text, "reader_handle: resource" more, outs, WEIR_OP_STATEFUL, shape,      \
+            __VA_ARGS__),                                                                      \
+      READER_OP(op, text, "reader_handle: Ref(string)" more, outs, WEIR_OP_NO_GRADIENT, shape, \
                 __VA_ARGS__)
 // The same of an op that takes names from a queue.
-#define READ_OPS(op, more, outs, shape, ...)                                            \
-  READER_OP(op "V2", "reader_handle: resource; queue_handle: resource" more, outs,      \
-            WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED, shape, __VA_ARGS__),                  \
-      READER_OP(op, "reader_handle: Ref(string); queue_handle: Ref(string)" more, outs, \
+#define READ_OPS(op, text, more, outs, shape, ...)                                            \
+  READER_OP(op "V2", text, "reader_handle: resource; queue_handle: resource" more, outs,      \
+            WEIR_OP_STATEFUL | WEIR_OP_UNBOUNDED, shape, __VA_ARGS__),                        \
+      READER_OP(op, text, "reader_handle: Ref(string); queue_handle: Ref(string)" more, outs, \
                 WEIR_OP_NO_GRADIENT | WEIR_OP_UNBOUNDED, shape, __VA_ARGS__)
 
 const weir_op_module_t weir_ops_reader_reader_access = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        READ_OPS("ReaderRead", "", "key: string; value: string", scalars_shape,
-                 .compute_async = read_cpu),
-        READ_OPS("ReaderReadUpTo", "; num_records: int64", "keys: string; values: string",
-                 read_up_to_shape, .compute_async = read_up_to_cpu),
-        READER_OPS("ReaderNumRecordsProduced", "", "records_produced: int64", scalars_shape,
-                   .compute = records_produced_cpu),
-        READER_OPS("ReaderNumWorkUnitsCompleted", "", "units_completed: int64", scalars_shape,
-                   .compute = units_completed_cpu),
-        READER_OPS("ReaderReset", "", NULL, scalars_shape, .compute = reset_cpu),
-        READER_OPS("ReaderSerializeState", "", "state: string", scalars_shape,
-                   .compute = serialize_cpu),
-        READER_OPS("ReaderRestoreState", "; state: string", NULL, restore_shape,
-                   .compute = restore_cpu),
+        READ_OPS("ReaderRead", "The next record, of the next file that a queue names when one ends",
+                 "", "key: string; value: string", scalars_shape, .compute_async = read_cpu),
+        READ_OPS("ReaderReadUpTo",
+                 "At most num_records next records, as ReaderRead would give them",
+                 "; num_records: int64", "keys: string; values: string", read_up_to_shape,
+                 .compute_async = read_up_to_cpu),
+        READER_OPS("ReaderNumRecordsProduced", "The number of records that a reader has given", "",
+                   "records_produced: int64", scalars_shape, .compute = records_produced_cpu),
+        READER_OPS("ReaderNumWorkUnitsCompleted",
+                   "The number of files that a reader has read to the end", "",
+                   "units_completed: int64", scalars_shape, .compute = units_completed_cpu),
+        READER_OPS("ReaderReset", "Puts a reader back to its start", "", NULL, scalars_shape,
+                   .compute = reset_cpu),
+        READER_OPS("ReaderSerializeState", "The state of a reader as a string", "", "state: string",
+                   scalars_shape, .compute = serialize_cpu),
+        READER_OPS("ReaderRestoreState",
+                   "Puts a reader into a state that ReaderSerializeState gave", "; state: string",
+                   NULL, restore_shape, .compute = restore_cpu),
         {0}}};

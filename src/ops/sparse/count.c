@@ -166,8 +166,9 @@ static weir_status_t* bincount_cpu(weir_kernel_ctx_t* ctx) {
   if (s.rank == 0) return WEIR_STATUS(INVALID_ARGUMENT, "Input must not be a scalar");
   if (weights->count > 0 && weights->count != s.count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "There must be as many weights (%" PRId64 ") as values (%" PRId64 ")",
-                       weights->count, s.count);
+                       "Input indices and weights must have the same size, got %" PRId64
+                       " and %" PRId64,
+                       s.count, weights->count);
   }
   WEIR_TRY(weir_sparse_check_dims(s.dims, 1, NULL));
   WEIR_TRY(read_rows(&s, &rows));
@@ -197,7 +198,8 @@ const weir_op_module_t weir_ops_sparse_count = {
          .attrs = COUNT_ATTRS,
          .inputs = "indices: int64; values: T; dense_shape: int64; weights: output_type",
          .outputs = COUNT_OUTPUTS,
-         .summary = "The same of a sparse tensor",
+         .summary =
+             "How often each number occurs in each row of a sparse tensor, as a sparse tensor",
          .infer_shape = sparse_shape,
          .kernels = WEIR_CPU_KERNEL(.compute = sparse_cpu)},
         {.name = "SparseBincount",

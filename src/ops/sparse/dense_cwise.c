@@ -37,14 +37,14 @@ static weir_status_t* check_sparse(const weir_sparse_t* s) {
         "Inputs sp_values and sp_shape should be vectors but received shapes: %s and %s",
         weir_tensor_shape_text(s->values, x), weir_tensor_shape_text(s->shape, y));
   }
-  if (s->shape->count == 0)
-    return WEIR_STATUS(INVALID_ARGUMENT, "The shape argument requires at least one element.");
   if (s->rank != s->shape->count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "Number of dimensions must match second dimension of indices. Got %" PRId64
                        " dimensions, indices shape: %s",
                        s->shape->count, weir_tensor_shape_text(s->indices, x));
   }
+  if (s->shape->count == 0)
+    return WEIR_STATUS(INVALID_ARGUMENT, "The shape argument requires at least one element.");
   if (s->count != s->values->count) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "The first dimension of values and indices should match. (%" PRId64
@@ -62,7 +62,8 @@ static weir_status_t* find_strides(const weir_sparse_t* s, const weir_tensor_t* 
   bool fits = more >= 0;
   for (int d = s->rank - 1; d >= 0 && fits; --d) {
     int64_t size = d >= more ? dense->dims[d - more] : 1;
-    fits = size == 1 || size == s->dims[d];
+    // A dimension of the dense tensor's own is not broadcast down to none.
+    fits = (size == 1 && (d < more || s->dims[d] > 0)) || size == s->dims[d];
     strides[d] = size == 1 ? 0 : stride;
     stride *= size;
   }

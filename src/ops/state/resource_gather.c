@@ -270,8 +270,11 @@ static weir_status_t* gather_nd(weir_kernel_ctx_t* ctx) {
   WEIR_TRY(read_params(ctx, &params));
   weir_status_t* status = NULL;
   int64_t depth = indices->dims[indices->rank - 1];
-  if (params->rank < 1 || depth > params->rank ||
-      indices->rank - 1 + params->rank - depth > WEIR_MAX_RANK) {
+  if (params->rank < 1) {
+    status = WEIR_STATUS(INVALID_ARGUMENT, "params must be at least a vector");
+    goto done;
+  }
+  if (depth > params->rank || indices->rank - 1 + params->rank - depth > WEIR_MAX_RANK) {
     status =
         WEIR_STATUS(INVALID_ARGUMENT,
                     "index innermost dimension length must be <= params rank; saw: %lld vs. %d",
@@ -321,11 +324,12 @@ static weir_status_t* gather_nd_shape(weir_shape_ctx_t* ctx) {
   int64_t depth = indices->dims[indices->rank - 1];
   if (depth < 0) return NULL;
   if (depth > info->shape->rank) {
+    char a[WEIR_SHAPE_TEXT_SIZE], b[WEIR_SHAPE_TEXT_SIZE];
     return WEIR_STATUS(
         INVALID_ARGUMENT,
-        "indices.shape[-1] must be <= params.rank, but saw indices shape depth %lld and "
-        "params rank %d",
-        (long long)depth, info->shape->rank);
+        "indices.shape[-1] must be <= params.rank, but saw indices shape: %s and params shape: %s",
+        weir_shape_text(indices->rank, indices->dims, a),
+        weir_shape_text(info->shape->rank, info->shape->dims, b));
   }
   const weir_shape_t* rest = weir_shape_sub(ctx, info->shape, (int)depth, info->shape->rank);
   const weir_shape_t* outer = weir_shape_sub(ctx, indices, 0, indices->rank - 1);
@@ -363,20 +367,22 @@ const weir_op_module_t weir_ops_state_resource_gather = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ResourceGather",
+         .summary = "Rows of a variable by index",
          .attrs = "batch_dims: int = 0; validate_indices: bool = true; dtype: type; Tindices: "
                   "{int32, int64}",
          .inputs = "resource: resource; indices: Tindices",
          .outputs = "output: dtype",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_READ_ONLY,
          .infer_shape = gather_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_grad,
          .kernels = GATHER_KERNELS(gather)},
         {.name = "ResourceGatherNd",
+         .summary = "Slices of a variable by rows of indices",
          .attrs = "dtype: type; Tindices: {int32, int64}",
          .inputs = "resource: resource; indices: Tindices",
          .outputs = "output: dtype",
-         .flags = WEIR_OP_STATEFUL,
+         .flags = WEIR_OP_STATEFUL | WEIR_OP_READ_ONLY,
          .infer_shape = gather_nd_shape,
          .cost = weir_cost_fn_outputs,
          .build_grad = gather_nd_grad,

@@ -55,7 +55,6 @@ static void scatter_columns(void* arg, int64_t begin, int64_t end) {
   }
 }
 
-// TensorFlow's scatters by handle look at the indices first.
 static weir_status_t* check_prefix(const weir_tensor_t* indices, const weir_tensor_t* updates) {
   bool fits = updates->rank == 0 || updates->rank >= indices->rank;
   for (int d = 0; fits && updates->rank > 0 && d < indices->rank; ++d)
@@ -70,10 +69,6 @@ static weir_status_t* check_prefix(const weir_tensor_t* indices, const weir_tens
 static weir_status_t* check_shapes(const weir_tensor_t* params, const weir_tensor_t* indices,
                                    const weir_tensor_t* updates) {
   char p[WEIR_SHAPE_TEXT_SIZE], i[WEIR_SHAPE_TEXT_SIZE], u[WEIR_SHAPE_TEXT_SIZE];
-  if (params->rank < 1) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "params must be at least 1-D, got shape %s",
-                       weir_tensor_shape_text(params, p));
-  }
   bool fits = updates->rank == 0 || updates->rank == indices->rank + params->rank - 1;
   for (int d = 0; fits && updates->rank > 0 && d < updates->rank; ++d) {
     fits = updates->dims[d] ==
@@ -88,6 +83,16 @@ static weir_status_t* check_shapes(const weir_tensor_t* params, const weir_tenso
         weir_tensor_shape_text(params, p));
   }
   return NULL;
+}
+
+// TensorFlow's scatters by reference look at the variable first, by handle at the indices, and at
+// it last.
+static weir_status_t* check_all(bool is_ref, const weir_tensor_t* params,
+                                const weir_tensor_t* indices, const weir_tensor_t* updates) {
+  if (!is_ref) WEIR_TRY(check_prefix(indices, updates));
+  if (!is_ref || params->rank > 0) WEIR_TRY(check_shapes(params, indices, updates));
+  if (params->rank > 0) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "params must be at least 1-D, got shape []");
 }
 
 static weir_status_t* check_indices(const weir_tensor_t* params, const weir_tensor_t* indices) {
@@ -131,8 +136,7 @@ static weir_status_t* scatter_locked(weir_kernel_ctx_t* ctx, weir_variable_t* va
                        weir_dtype_name(weir_tensor_type(updates)),
                        weir_dtype_name(weir_tensor_type(params)));
   }
-  if (!ctx->inputs[0].ref) WEIR_TRY(check_prefix(indices, updates));
-  WEIR_TRY(check_shapes(params, indices, updates));
+  WEIR_TRY(check_all(ctx->inputs[0].ref, params, indices, updates));
   if (ctx->state) return scatter_on_gpu(ctx, params);
   WEIR_TRY(check_indices(params, indices));
   if (indices->count == 0 || params->count == 0) return NULL;
@@ -168,11 +172,13 @@ static weir_status_t* check_updates_shape(weir_shape_ctx_t* ctx, const weir_shap
   const weir_shape_t* indices = weir_shape_input(ctx, 1);
   const weir_shape_t* updates = weir_shape_input(ctx, 2);
   if (params->rank < 0 || indices->rank < 0 || updates->rank <= 0) return NULL;
-  WEIR_TRY(weir_shape_at_least(ctx, params, 1));
   const weir_shape_t* joined = NULL;
-  const weir_shape_t* expected =
-      weir_shape_concat(ctx, indices, weir_shape_sub(ctx, params, 1, params->rank));
-  return expected ? weir_shape_join(ctx, updates, expected, &joined) : weir_out_of_memory();
+  const weir_shape_t* row =
+      params->rank == 0 ? params : weir_shape_sub(ctx, params, 1, params->rank);
+  const weir_shape_t* expected = row ? weir_shape_concat(ctx, indices, row) : NULL;
+  if (!expected) return weir_out_of_memory();
+  WEIR_TRY(weir_shape_join(ctx, updates, expected, &joined));
+  return weir_shape_at_least(ctx, params, 1);
 }
 
 static weir_status_t* resource_shape(weir_shape_ctx_t* ctx) {
@@ -194,9 +200,9 @@ WEIR_SCATTER_INIT(scatter_max_gpu, MAX)
 WEIR_SCATTER_INIT(scatter_assign_gpu, ASSIGN)
 
 // Rows of the table below.
-#define RESOURCE_SCATTER(op, allowed, row_types, gpu_types, fn)                                   \
+#define RESOURCE_SCATTER(op, text, allowed, row_types, gpu_types, fn)                             \
   {                                                                                               \
-    .name = op, .attrs = "dtype: " allowed "; Tindices: {int32, int64}",                          \
+    .name = op, .summary = text, .attrs = "dtype: " allowed "; Tindices: {int32, int64}",         \
     .inputs = "resource: resource; indices: Tindices; updates: dtype", .flags = WEIR_OP_STATEFUL, \
     .infer_shape = resource_shape, .cost = weir_cost_fn_updates,                                  \
     .kernels = (const weir_kernel_def_t[]) {                                                      \
@@ -212,51 +218,54 @@ WEIR_SCATTER_INIT(scatter_assign_gpu, ASSIGN)
       }                                                                                           \
     }                                                                                             \
   }
-#define REF_SCATTER(op, allowed, locking, op_flags, row_types, gpu_types, fn)                      \
-  {                                                                                                \
-    .name = op, .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking, \
-    .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)",       \
-    .flags = op_flags, .infer_shape = ref_shape, .cost = weir_cost_fn_updates,                     \
-    .kernels = (const weir_kernel_def_t[]) {                                                       \
-      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn},                                        \
-          {WEIR_DEVICE_GPU, .types = "T: " gpu_types, .compute = fn, .init = fn##_gpu,             \
-           .state_size = sizeof(weir_scatter_state_t)},                                            \
-      {                                                                                            \
-        0                                                                                          \
-      }                                                                                            \
-    }                                                                                              \
+#define REF_SCATTER(op, text, allowed, locking, op_flags, row_types, gpu_types, fn)          \
+  {                                                                                          \
+    .name = op, .summary = text,                                                             \
+    .attrs = "T: " allowed "; Tindices: {int32, int64}; use_locking: bool = " locking,       \
+    .inputs = "ref: Ref(T); indices: Tindices; updates: T", .outputs = "output_ref: Ref(T)", \
+    .flags = op_flags, .infer_shape = ref_shape, .cost = weir_cost_fn_updates,               \
+    .kernels = (const weir_kernel_def_t[]) {                                                 \
+      {WEIR_DEVICE_CPU, .types = row_types, .compute = fn},                                  \
+          {WEIR_DEVICE_GPU, .types = "T: " gpu_types, .compute = fn, .init = fn##_gpu,       \
+           .state_size = sizeof(weir_scatter_state_t)},                                      \
+      {                                                                                      \
+        0                                                                                    \
+      }                                                                                      \
+    }                                                                                        \
   }
 #define MINMAX_TYPES "{half, bfloat16, float, double, int32, int64}"
 
 const weir_op_module_t weir_ops_state_scatter = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        RESOURCE_SCATTER("ResourceScatterAdd", "numbertype", "dtype: " NUMBERS,
-                         WEIR_SCATTERED_NUMBERS, scatter_add),
-        RESOURCE_SCATTER("ResourceScatterSub", "numbertype", "dtype: " NUMBERS,
-                         WEIR_SCATTERED_NUMBERS, scatter_sub),
-        RESOURCE_SCATTER("ResourceScatterMul", "numbertype", "dtype: " NUMBERS,
-                         WEIR_SCATTERED_NUMBERS, scatter_mul),
-        RESOURCE_SCATTER("ResourceScatterDiv", "numbertype", "dtype: " NUMBERS,
-                         WEIR_SCATTERED_NUMBERS, scatter_div),
-        RESOURCE_SCATTER("ResourceScatterMin", "numbertype", "dtype: " ORDERED,
-                         WEIR_SCATTERED_NUMBERS, scatter_min),
-        RESOURCE_SCATTER("ResourceScatterMax", "numbertype", "dtype: " ORDERED,
-                         WEIR_SCATTERED_NUMBERS, scatter_max),
-        RESOURCE_SCATTER("ResourceScatterUpdate", "type", NULL, WEIR_MOVED_TYPES, scatter_assign),
-        REF_SCATTER("ScatterAdd", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    WEIR_SCATTERED_NUMBERS, scatter_add),
-        REF_SCATTER("ScatterSub", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    WEIR_SCATTERED_NUMBERS, scatter_sub),
-        REF_SCATTER("ScatterMul", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    WEIR_SCATTERED_NUMBERS, scatter_mul),
-        REF_SCATTER("ScatterDiv", "numbertype", "false", WEIR_OP_NO_GRADIENT, "T: " NUMBERS,
-                    WEIR_SCATTERED_NUMBERS, scatter_div),
-        REF_SCATTER("ScatterMin", MINMAX_TYPES, "false", 0,
-                    "T: half, bfloat16, float, double, int32, int64", WEIR_SCATTERED_NUMBERS,
-                    scatter_min),
-        REF_SCATTER("ScatterMax", MINMAX_TYPES, "false", 0,
-                    "T: half, bfloat16, float, double, int32, int64", WEIR_SCATTERED_NUMBERS,
-                    scatter_max),
-        REF_SCATTER("ScatterUpdate", "type", "true", 0, NULL, WEIR_MOVED_TYPES, scatter_assign),
+        RESOURCE_SCATTER("ResourceScatterAdd", "Adds to rows of a variable", "numbertype",
+                         "dtype: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_add),
+        RESOURCE_SCATTER("ResourceScatterSub", "Subtracts from rows of a variable", "numbertype",
+                         "dtype: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_sub),
+        RESOURCE_SCATTER("ResourceScatterMul", "Multiplies rows of a variable", "numbertype",
+                         "dtype: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_mul),
+        RESOURCE_SCATTER("ResourceScatterDiv", "Divides rows of a variable", "numbertype",
+                         "dtype: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_div),
+        RESOURCE_SCATTER("ResourceScatterMin", "Keeps the smaller elements in rows of a variable",
+                         "numbertype", "dtype: " ORDERED, WEIR_SCATTERED_NUMBERS, scatter_min),
+        RESOURCE_SCATTER("ResourceScatterMax", "Keeps the larger elements in rows of a variable",
+                         "numbertype", "dtype: " ORDERED, WEIR_SCATTERED_NUMBERS, scatter_max),
+        RESOURCE_SCATTER("ResourceScatterUpdate", "Replaces rows of a variable", "type", NULL,
+                         WEIR_MOVED_TYPES, scatter_assign),
+        REF_SCATTER("ScatterAdd", "Adds to rows of a variable", "numbertype", "false",
+                    WEIR_OP_NO_GRADIENT, "T: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_add),
+        REF_SCATTER("ScatterSub", "Subtracts from rows of a variable", "numbertype", "false",
+                    WEIR_OP_NO_GRADIENT, "T: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_sub),
+        REF_SCATTER("ScatterMul", "Multiplies rows of a variable", "numbertype", "false",
+                    WEIR_OP_NO_GRADIENT, "T: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_mul),
+        REF_SCATTER("ScatterDiv", "Divides rows of a variable", "numbertype", "false",
+                    WEIR_OP_NO_GRADIENT, "T: " NUMBERS, WEIR_SCATTERED_NUMBERS, scatter_div),
+        REF_SCATTER("ScatterMin", "Keeps the smaller elements in rows of a variable", MINMAX_TYPES,
+                    "false", 0, "T: half, bfloat16, float, double, int32, int64",
+                    WEIR_SCATTERED_NUMBERS, scatter_min),
+        REF_SCATTER("ScatterMax", "Keeps the larger elements in rows of a variable", MINMAX_TYPES,
+                    "false", 0, "T: half, bfloat16, float, double, int32, int64",
+                    WEIR_SCATTERED_NUMBERS, scatter_max),
+        REF_SCATTER("ScatterUpdate", "Replaces rows of a variable", "type", "true", 0, NULL,
+                    WEIR_MOVED_TYPES, scatter_assign),
         {0}}};

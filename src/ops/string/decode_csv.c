@@ -173,13 +173,13 @@ static weir_status_t* csv_cpu(weir_kernel_ctx_t* ctx) {
   for (int i = 0; i < ctx->output_count; ++i) {
     const weir_tensor_t* fallback = weir_kernel_input(ctx, i + 1);
     weir_tensor_t* out = NULL;
+    if (fallback->rank > 1) {
+      return WEIR_STATUS(INVALID_ARGUMENT, "Each record default should be at most rank 1");
+    }
     if (fallback->count > 1) {
       return WEIR_STATUS(INVALID_ARGUMENT,
                          "There should only be 1 default per field but field %d has %lld", i,
                          (long long)fallback->count);
-    }
-    if (fallback->rank > 1) {
-      return WEIR_STATUS(INVALID_ARGUMENT, "Each record default should be at most rank 1");
     }
     WEIR_TRY(weir_kernel_output(ctx, i, records->rank, records->dims, &out));
   }

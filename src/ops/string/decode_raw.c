@@ -97,13 +97,13 @@ static weir_status_t* padded_size(const weir_tensor_t* length, weir_dtype_t dtyp
                        weir_tensor_shape_text(length, text));
   }
   const int32_t size = WEIR_TENSOR_DATA(length, int32_t)[0];
-  if (size <= 0) {
-    return WEIR_STATUS(INVALID_ARGUMENT, "fixed_length (%d) must be greater than zero.", size);
-  }
-  if ((size_t)size % weir_dtype_size(dtype) != 0) {
+  if (size % (int32_t)weir_dtype_size(dtype) != 0) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "fixed_length (%d) must be a multiple of the size of out_type (%zu)", size,
                        weir_dtype_size(dtype));
+  }
+  if (size <= 0) {
+    return WEIR_STATUS(INVALID_ARGUMENT, "fixed_length (%d) must be greater than zero.", size);
   }
   *out_size = (size_t)size;
   return NULL;

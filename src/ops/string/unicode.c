@@ -34,18 +34,28 @@ static const struct {
     {"latin1", WEIR_ENCODING_LATIN1},      {"l1", WEIR_ENCODING_LATIN1},
     {"iso88591", WEIR_ENCODING_LATIN1},    {"88591", WEIR_ENCODING_LATIN1},
     {"usascii", WEIR_ENCODING_ASCII},      {"ascii", WEIR_ENCODING_ASCII},
-    {"iso646us", WEIR_ENCODING_ASCII},
+    {"iso646us", WEIR_ENCODING_ASCII},     {"shiftjis", WEIR_ENCODING_SHIFT_JIS},
+    {"sjis", WEIR_ENCODING_SHIFT_JIS},     {"xsjis", WEIR_ENCODING_SHIFT_JIS},
+    {"mskanji", WEIR_ENCODING_SHIFT_JIS},  {"csshiftjis", WEIR_ENCODING_SHIFT_JIS},
+    {"cp932", WEIR_ENCODING_SHIFT_JIS},    {"ms932", WEIR_ENCODING_SHIFT_JIS},
+    {"pck", WEIR_ENCODING_SHIFT_JIS},      {"windows932", WEIR_ENCODING_SHIFT_JIS},
+    {"cp943c", WEIR_ENCODING_SHIFT_JIS},   {"windows31j", WEIR_ENCODING_SHIFT_JIS},
 };
 
-static weir_status_t* open_iconv(weir_view_t name, void** out_iconv) {
+static bool open_iconv(const char* name, void** out_iconv) {
+  iconv_t opened = iconv_open("UTF-32LE", name);
+  if (opened == (iconv_t)-1) return false;  // NOLINT(performance-no-int-to-ptr): POSIX has it so
+  *out_iconv = (void*)opened;
+  return true;
+}
+
+// The C library knows some names as they are and some without what stands between their words,
+// which is nothing to ICU.
+static weir_status_t* open_other(weir_view_t name, const char* tidied, void** out_iconv) {
   char text[64] = "";
   if (name.size > 0 && name.size < sizeof(text)) {
     memcpy(text, name.data, name.size);
-    iconv_t opened = iconv_open("UTF-32LE", text);
-    if (opened != (iconv_t)-1) {  // NOLINT(performance-no-int-to-ptr): POSIX has it so
-      *out_iconv = (void*)opened;
-      return NULL;
-    }
+    if (open_iconv(text, out_iconv) || (*tidied && open_iconv(tidied, out_iconv))) return NULL;
   }
   return WEIR_STATUS(INVALID_ARGUMENT, "Could not create converter for input encoding: %.*s",
                      WEIR_VIEW_ARG(name));
@@ -58,10 +68,14 @@ weir_status_t* weir_decoder_open(weir_view_t name, weir_decoder_t* out_decoder) 
   for (size_t i = 0; i < WEIR_COUNT_OF(encodings); ++i) {
     if (strcmp(tidied, encodings[i].name) == 0) {
       out_decoder->encoding = out_decoder->order = encodings[i].encoding;
-      return NULL;
+      break;
     }
   }
-  return open_iconv(name, &out_decoder->iconv);
+  // Other tables of the C library have a yen sign where ICU has the backslash.
+  if (out_decoder->encoding == WEIR_ENCODING_SHIFT_JIS && open_iconv("IBM943", &out_decoder->iconv))
+    return NULL;
+  if (out_decoder->encoding < WEIR_ENCODING_OTHER) return NULL;
+  return open_other(name, tidied, &out_decoder->iconv);
 }
 
 void weir_decoder_close(weir_decoder_t* decoder) {
@@ -168,6 +182,28 @@ static int32_t next_other(weir_decoder_t* d) {
   return -1;
 }
 
+static bool is_shift_jis_pair(uint8_t lead, uint8_t trail) {
+  return ((lead >= 0x81 && lead <= 0x9f) || (lead >= 0xe0 && lead <= 0xfc)) && trail >= 0x40 &&
+         trail != 0x7f && trail <= 0xfc;
+}
+
+// IBM's Japanese table and ICU's differ in these, and ICU takes two bytes that could be a character
+// at once where there is none.
+static int32_t next_shift_jis(weir_decoder_t* d) {
+  const size_t begin = d->at;
+  const int32_t rune = next_other(d);
+  if (rune < 0 && d->at < d->text.size && is_shift_jis_pair(byte_at(d, begin), byte_at(d, d->at)))
+    ++d->at;
+  switch (rune) {
+    case 0x00a6: return 0xffe4;  // broken bar
+    case 0x2014: return 0x2015;  // dash
+    case 0x2016: return 0x2225;  // two upright lines
+    case 0x2212: return 0xff0d;  // minus
+    case 0x301c: return 0xff5e;  // wave
+    default: return rune;
+  }
+}
+
 // Looks for a mark that says which order the bytes of a unit have.
 static void find_order(weir_decoder_t* d) {
   const bool is_16 = d->encoding == WEIR_ENCODING_UTF16;
@@ -204,6 +240,7 @@ bool weir_decoder_next(weir_decoder_t* d, int32_t* out_rune) {
     case WEIR_ENCODING_UTF32_LE: *out_rune = next_utf32(d, true); break;
     case WEIR_ENCODING_LATIN1: *out_rune = next_byte(d, 0xff); break;
     case WEIR_ENCODING_ASCII: *out_rune = next_byte(d, 0x7f); break;
+    case WEIR_ENCODING_SHIFT_JIS: *out_rune = next_shift_jis(d); break;
     default: *out_rune = next_other(d);
   }
   return true;

@@ -21,12 +21,13 @@ typedef enum weir_encoding_t {
   WEIR_ENCODING_UTF32_LE,
   WEIR_ENCODING_LATIN1,
   WEIR_ENCODING_ASCII,
-  WEIR_ENCODING_OTHER,  // by the C library's iconv
+  WEIR_ENCODING_OTHER,      // by the C library's iconv
+  WEIR_ENCODING_SHIFT_JIS,  // likewise, but for a few characters
 } weir_encoding_t;
 
 typedef struct weir_decoder_t {
   weir_encoding_t encoding;
-  void* iconv;  // of OTHER
+  void* iconv;  // of OTHER and SHIFT_JIS
   // The text at hand, set by weir_decoder_start.
   weir_view_t text;
   size_t at;

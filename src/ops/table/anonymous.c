@@ -67,11 +67,11 @@ static weir_status_t* table_shape(weir_shape_ctx_t* ctx) {
 #define ANONYMOUS_KERNEL(fn, row_types) \
   { WEIR_DEVICE_CPU, .types = row_types, .compute = fn, .host_outputs = "table_handle" }
 
-#define ANONYMOUS_OP(op_name, more, rows)                                            \
+#define ANONYMOUS_OP(op_name, text, more, rows)                                      \
   {                                                                                  \
     .name = op_name, .attrs = "key_dtype: type; value_dtype: type" more,             \
-    .outputs = "table_handle: resource", .flags = WEIR_OP_STATEFUL,                  \
-    .summary = "A table without a name", .infer_shape = table_shape, .kernels = rows \
+    .outputs = "table_handle: resource", .flags = WEIR_OP_STATEFUL, .summary = text, \
+    .infer_shape = table_shape, .kernels = rows                                      \
   }
 
 static const weir_kernel_def_t hash_kernels[] = {
@@ -107,16 +107,20 @@ static const weir_kernel_def_t dense_kernels[] = {
 
 const weir_op_module_t weir_ops_table_anonymous = {
     .file = __FILE__,
-    .ops = (const weir_op_def_t[]){ANONYMOUS_OP("AnonymousHashTable", "", hash_kernels),
-                                   ANONYMOUS_OP("AnonymousMutableHashTable", "", mutable_kernels),
-                                   ANONYMOUS_OP("AnonymousMutableHashTableOfTensors",
-                                                "; value_shape: shape = { }", tensor_kernels),
-                                   {.name = "AnonymousMutableDenseHashTable",
-                                    .attrs = WEIR_DENSE_TABLE_ATTRS,
-                                    .inputs = "empty_key: key_dtype; deleted_key: key_dtype",
-                                    .outputs = "table_handle: resource",
-                                    .flags = WEIR_OP_STATEFUL,
-                                    .summary = "A dense table without a name",
-                                    .infer_shape = dense_shape,
-                                    .kernels = dense_kernels},
-                                   {0}}};
+    .ops = (const weir_op_def_t[]){
+        ANONYMOUS_OP("AnonymousHashTable", "A HashTable that lives as long as its handle", "",
+                     hash_kernels),
+        ANONYMOUS_OP("AnonymousMutableHashTable",
+                     "A MutableHashTable that lives as long as its handle", "", mutable_kernels),
+        ANONYMOUS_OP("AnonymousMutableHashTableOfTensors",
+                     "A MutableHashTableOfTensors that lives as long as its handle",
+                     "; value_shape: shape = { }", tensor_kernels),
+        {.name = "AnonymousMutableDenseHashTable",
+         .attrs = WEIR_DENSE_TABLE_ATTRS,
+         .inputs = "empty_key: key_dtype; deleted_key: key_dtype",
+         .outputs = "table_handle: resource",
+         .flags = WEIR_OP_STATEFUL,
+         .summary = "A MutableDenseHashTable that lives as long as its handle",
+         .infer_shape = dense_shape,
+         .kernels = dense_kernels},
+        {0}}};

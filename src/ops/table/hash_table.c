@@ -136,15 +136,15 @@ static const weir_kernel_def_t dense_kernels[] = {
 #define TABLE_ATTRS                                    \
   "container: string = ''; shared_name: string = ''; " \
   "use_node_name_sharing: bool = false; key_dtype: type; value_dtype: type"
-#define TABLE_OP(op, out, specs, rows)                                                     \
+#define TABLE_OP(op, text, out, specs, rows)                                               \
   {                                                                                        \
-    .name = op, .attrs = specs, .outputs = "table_handle: " out,                           \
+    .name = op, .summary = text, .attrs = specs, .outputs = "table_handle: " out,          \
     .flags = WEIR_OP_STATEFUL | WEIR_OP_CHEAP, .infer_shape = table_shape, .kernels = rows \
   }
 
-#define DENSE_OP(op, ins, out)                                                             \
+#define DENSE_OP(op, text, ins, out)                                                       \
   {                                                                                        \
-    .name = op,                                                                            \
+    .name = op, .summary = text,                                                           \
     .attrs =                                                                               \
         "container: string = ''; shared_name: string = ''; use_node_name_sharing: bool = " \
         "false; " WEIR_DENSE_TABLE_ATTRS,                                                  \
@@ -155,15 +155,22 @@ static const weir_kernel_def_t dense_kernels[] = {
 const weir_op_module_t weir_ops_table_hash_table = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        TABLE_OP("HashTable", "Ref(string)", TABLE_ATTRS, hash_kernels),
-        TABLE_OP("HashTableV2", "resource", TABLE_ATTRS, hash_kernels),
-        TABLE_OP("MutableHashTable", "Ref(string)", TABLE_ATTRS, mutable_kernels),
-        TABLE_OP("MutableHashTableV2", "resource", TABLE_ATTRS, mutable_kernels),
-        TABLE_OP("MutableHashTableOfTensors", "Ref(string)",
-                 TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
-        TABLE_OP("MutableHashTableOfTensorsV2", "resource",
-                 TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
-        DENSE_OP("MutableDenseHashTable", "empty_key: key_dtype", "Ref(string)"),
-        DENSE_OP("MutableDenseHashTableV2", "empty_key: key_dtype; deleted_key: key_dtype",
-                 "resource"),
+        TABLE_OP("HashTable", "A table that is filled once and looked up from then on",
+                 "Ref(string)", TABLE_ATTRS, hash_kernels),
+        TABLE_OP("HashTableV2", "A table that is filled once and looked up from then on",
+                 "resource", TABLE_ATTRS, hash_kernels),
+        TABLE_OP("MutableHashTable", "A table of scalars that can change", "Ref(string)",
+                 TABLE_ATTRS, mutable_kernels),
+        TABLE_OP("MutableHashTableV2", "A table of scalars that can change", "resource",
+                 TABLE_ATTRS, mutable_kernels),
+        TABLE_OP("MutableHashTableOfTensors", "A table of tensors of one shape that can change",
+                 "Ref(string)", TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
+        TABLE_OP("MutableHashTableOfTensorsV2", "A table of tensors of one shape that can change",
+                 "resource", TABLE_ATTRS "; value_shape: shape = { }", tensor_kernels),
+        DENSE_OP("MutableDenseHashTable",
+                 "A table that can change, in one array of buckets, with an empty key",
+                 "empty_key: key_dtype", "Ref(string)"),
+        DENSE_OP("MutableDenseHashTableV2",
+                 "A table that can change, in one array of buckets, with an empty key",
+                 "empty_key: key_dtype; deleted_key: key_dtype", "resource"),
         {0}}};

@@ -183,10 +183,10 @@ static weir_status_t* remove_shape(weir_shape_ctx_t* ctx) {
 }
 
 #define KERNEL(fn) WEIR_CPU_KERNEL(.compute = fn, .host_inputs = "table_handle")
-#define LOOKUP_OP(op, specs, handle, ins, outs, op_flags, shape_fn, fn)                 \
+#define LOOKUP_OP(op, text, specs, handle, ins, outs, op_flags, shape_fn, fn)           \
   {                                                                                     \
-    .name = op, .attrs = specs, .inputs = "table_handle: " handle ins, .outputs = outs, \
-    .flags = op_flags, .infer_shape = shape_fn, .kernels = KERNEL(fn)                   \
+    .name = op, .summary = text, .attrs = specs, .inputs = "table_handle: " handle ins, \
+    .outputs = outs, .flags = op_flags, .infer_shape = shape_fn, .kernels = KERNEL(fn)  \
   }
 #define IN_OUT "Tin: type; Tout: type"
 #define PAIRS "; keys: Tin; values: Tout"
@@ -196,28 +196,39 @@ static weir_status_t* remove_shape(weir_shape_ctx_t* ctx) {
 const weir_op_module_t weir_ops_table_lookup = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
-        LOOKUP_OP("LookupTableFind", IN_OUT, REF, "; keys: Tin; default_value: Tout",
-                  "values: Tout", WEIR_OP_NO_GRADIENT, find_shape, find_cpu),
-        LOOKUP_OP("LookupTableFindV2", IN_OUT, "resource", "; keys: Tin; default_value: Tout",
-                  "values: Tout", STATEFUL | WEIR_OP_NO_GRADIENT, find_shape, find_cpu),
-        LOOKUP_OP("LookupTableInsert", IN_OUT, REF, PAIRS, NULL, 0, check_handle, insert_cpu),
-        LOOKUP_OP("LookupTableInsertV2", IN_OUT, "resource", PAIRS, NULL, STATEFUL, check_handle,
-                  insert_cpu),
-        LOOKUP_OP("LookupTableImport", IN_OUT, REF, PAIRS, NULL, 0, check_handle, import_cpu),
-        LOOKUP_OP("LookupTableImportV2", IN_OUT, "resource", PAIRS, NULL, STATEFUL, check_handle,
-                  import_cpu),
-        LOOKUP_OP("LookupTableRemoveV2", "Tin: type", "resource", "; keys: Tin", NULL, STATEFUL,
-                  remove_shape, remove_cpu),
-        LOOKUP_OP("LookupTableSize", NULL, REF, "", "size: int64", WEIR_OP_CHEAP, size_shape,
-                  size_cpu),
-        LOOKUP_OP("LookupTableSizeV2", NULL, "resource", "", "size: int64",
-                  STATEFUL | WEIR_OP_CHEAP, size_shape, size_cpu),
-        LOOKUP_OP("LookupTableExport", "Tkeys: type; Tvalues: type", REF, "",
-                  "keys: Tkeys; values: Tvalues", 0, export_shape, export_cpu),
-        LOOKUP_OP("LookupTableExportV2", "Tkeys: type; Tvalues: type", "resource", "",
-                  "keys: Tkeys; values: Tvalues", STATEFUL, export_shape, export_cpu),
-        LOOKUP_OP("InitializeTable", "Tkey: type; Tval: type", REF, "; keys: Tkey; values: Tval",
-                  NULL, 0, initialize_shape, initialize_cpu),
-        LOOKUP_OP("InitializeTableV2", "Tkey: type; Tval: type", "resource",
-                  "; keys: Tkey; values: Tval", NULL, STATEFUL, initialize_shape, initialize_cpu),
+        LOOKUP_OP("LookupTableFind",
+                  "The values of keys in a table; a default where a key is absent", IN_OUT, REF,
+                  "; keys: Tin; default_value: Tout", "values: Tout", WEIR_OP_NO_GRADIENT,
+                  find_shape, find_cpu),
+        LOOKUP_OP("LookupTableFindV2",
+                  "The values of keys in a table; a default where a key is absent", IN_OUT,
+                  "resource", "; keys: Tin; default_value: Tout", "values: Tout",
+                  STATEFUL | WEIR_OP_NO_GRADIENT, find_shape, find_cpu),
+        LOOKUP_OP("LookupTableInsert",
+                  "Puts keys with values into a table, over those that were there", IN_OUT, REF,
+                  PAIRS, NULL, 0, check_handle, insert_cpu),
+        LOOKUP_OP("LookupTableInsertV2",
+                  "Puts keys with values into a table, over those that were there", IN_OUT,
+                  "resource", PAIRS, NULL, STATEFUL, check_handle, insert_cpu),
+        LOOKUP_OP("LookupTableImport", "Replaces all that is in a table", IN_OUT, REF, PAIRS, NULL,
+                  0, check_handle, import_cpu),
+        LOOKUP_OP("LookupTableImportV2", "Replaces all that is in a table", IN_OUT, "resource",
+                  PAIRS, NULL, STATEFUL, check_handle, import_cpu),
+        LOOKUP_OP("LookupTableRemoveV2", "Takes keys out of a table; absent ones do not matter",
+                  "Tin: type", "resource", "; keys: Tin", NULL, STATEFUL, remove_shape, remove_cpu),
+        LOOKUP_OP("LookupTableSize", "The number of keys in a table", NULL, REF, "", "size: int64",
+                  WEIR_OP_CHEAP, size_shape, size_cpu),
+        LOOKUP_OP("LookupTableSizeV2", "The number of keys in a table", NULL, "resource", "",
+                  "size: int64", STATEFUL | WEIR_OP_CHEAP, size_shape, size_cpu),
+        LOOKUP_OP("LookupTableExport", "All keys and values of a table",
+                  "Tkeys: type; Tvalues: type", REF, "", "keys: Tkeys; values: Tvalues", 0,
+                  export_shape, export_cpu),
+        LOOKUP_OP("LookupTableExportV2", "All keys and values of a table",
+                  "Tkeys: type; Tvalues: type", "resource", "", "keys: Tkeys; values: Tvalues",
+                  STATEFUL, export_shape, export_cpu),
+        LOOKUP_OP("InitializeTable", "Fills a table that is filled once", "Tkey: type; Tval: type",
+                  REF, "; keys: Tkey; values: Tval", NULL, 0, initialize_shape, initialize_cpu),
+        LOOKUP_OP("InitializeTableV2", "Fills a table that is filled once",
+                  "Tkey: type; Tval: type", "resource", "; keys: Tkey; values: Tval", NULL,
+                  STATEFUL, initialize_shape, initialize_cpu),
         {0}}};

@@ -25,6 +25,8 @@ const weir_op_module_t weir_ops_train_ada_max = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAdaMax",
+         .summary = "Updates a variable: Adam with the largest gradient of late in place of the "
+                    "mean of squares",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); m: Ref(T); v: Ref(T); beta1_power: T; lr: T; beta1: T; beta2: T; "
                    "epsilon: T; grad: T",
@@ -33,6 +35,8 @@ const weir_op_module_t weir_ops_train_ada_max = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS("T: double, float, half", ada_max_init)},
         {.name = "ResourceApplyAdaMax",
+         .summary = "Updates a variable: Adam with the largest gradient of late in place of the "
+                    "mean of squares",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; v: resource; beta1_power: T; lr: T; beta1: T; "
                    "beta2: T; epsilon: T; grad: T",

@@ -26,6 +26,8 @@ const weir_op_module_t weir_ops_train_adadelta = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAdadelta",
+         .summary =
+             "Updates a variable: steps scaled by running means of past steps over gradients",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs =
              "var: Ref(T); accum: Ref(T); accum_update: Ref(T); lr: T; rho: T; epsilon: T; grad: T",
@@ -34,6 +36,8 @@ const weir_op_module_t weir_ops_train_adadelta = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adadelta_init)},
         {.name = "ResourceApplyAdadelta",
+         .summary =
+             "Updates a variable: steps scaled by running means of past steps over gradients",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; accum: resource; accum_update: resource; lr: T; rho: T; "
                    "epsilon: T; grad: T",
@@ -42,6 +46,8 @@ const weir_op_module_t weir_ops_train_adadelta = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adadelta_init)},
         {.name = "SparseApplyAdadelta",
+         .summary = "Updates rows of a variable: steps scaled by running means of past steps over "
+                    "gradients",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); accum_update: Ref(T); lr: T; rho: T; epsilon: T; "
                    "grad: T; indices: Tindices",
@@ -50,6 +56,8 @@ const weir_op_module_t weir_ops_train_adadelta = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adadelta_init)},
         {.name = "ResourceSparseApplyAdadelta",
+         .summary = "Updates rows of a variable: steps scaled by running means of past steps over "
+                    "gradients",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; accum: resource; accum_update: resource; lr: T; rho: T; "
                    "epsilon: T; grad: T; indices: Tindices",

@@ -46,6 +46,7 @@ const weir_op_module_t weir_ops_train_adagrad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAdagrad",
+         .summary = "Updates a variable: accum += grad^2, var -= lr * grad / sqrt(accum)",
          .attrs = "T: numbertype; use_locking: bool = false; update_slots: bool = true",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T",
          .outputs = "out: Ref(T)",
@@ -53,6 +54,7 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_init)},
         {.name = "ResourceApplyAdagrad",
+         .summary = "Updates a variable: accum += grad^2, var -= lr * grad / sqrt(accum)",
          .attrs = "T: numbertype; use_locking: bool = false; update_slots: bool = true",
          .inputs = "var: resource; accum: resource; lr: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
@@ -60,6 +62,7 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_init)},
         {.name = "SparseApplyAdagrad",
+         .summary = "Updates rows of a variable: accum += grad^2, var -= lr * grad / sqrt(accum)",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "update_slots: bool = true",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T; indices: Tindices",
@@ -68,6 +71,7 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_init)},
         {.name = "ResourceSparseApplyAdagrad",
+         .summary = "Updates rows of a variable: accum += grad^2, var -= lr * grad / sqrt(accum)",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "update_slots: bool = true",
          .inputs = "var: resource; accum: resource; lr: T; grad: T; indices: Tindices",
@@ -76,6 +80,8 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_init)},
         {.name = "ApplyAdagradV2",
+         .summary =
+             "Updates a variable: accum += grad^2, var -= lr * grad / (sqrt(accum) + epsilon)",
          .attrs = "T: numbertype; use_locking: bool = false; update_slots: bool = true",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; epsilon: T; grad: T",
          .outputs = "out: Ref(T)",
@@ -83,6 +89,8 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_v2_init)},
         {.name = "ResourceApplyAdagradV2",
+         .summary =
+             "Updates a variable: accum += grad^2, var -= lr * grad / (sqrt(accum) + epsilon)",
          .attrs = "T: numbertype; use_locking: bool = false; update_slots: bool = true",
          .inputs = "var: resource; accum: resource; lr: T; epsilon: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
@@ -90,6 +98,8 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_v2_init)},
         {.name = "SparseApplyAdagradV2",
+         .summary = "Updates rows of a variable: accum += grad^2, var -= lr * grad / (sqrt(accum) "
+                    "+ epsilon)",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "update_slots: bool = true",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; epsilon: T; grad: T; indices: Tindices",
@@ -98,6 +108,8 @@ const weir_op_module_t weir_ops_train_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adagrad_v2_init)},
         {.name = "ResourceSparseApplyAdagradV2",
+         .summary = "Updates rows of a variable: accum += grad^2, var -= lr * grad / (sqrt(accum) "
+                    "+ epsilon)",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "update_slots: bool = true",
          .inputs = "var: resource; accum: resource; lr: T; epsilon: T; grad: T; indices: Tindices",

@@ -31,6 +31,7 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAdagradDA",
+         .summary = "Updates a variable: Adagrad by the sums of all gradients and of their squares",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); gradient_accumulator: Ref(T); gradient_squared_accumulator: "
                    "Ref(T); grad: T; lr: T; l1: T; l2: T; global_step: int64",
@@ -39,6 +40,7 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
         {.name = "ResourceApplyAdagradDA",
+         .summary = "Updates a variable: Adagrad by the sums of all gradients and of their squares",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: "
                    "resource; grad: T; lr: T; l1: T; l2: T; global_step: int64",
@@ -47,6 +49,8 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_init)},
         {.name = "SparseApplyAdagradDA",
+         .summary = "Updates rows of a variable: Adagrad by the sums of all gradients and of their "
+                    "squares",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); gradient_accumulator: Ref(T); gradient_squared_accumulator: "
                    "Ref(T); grad: T; indices: Tindices; lr: T; l1: T; l2: T; global_step: int64",
@@ -55,6 +59,8 @@ const weir_op_module_t weir_ops_train_adagrad_da = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_CPU_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, adagrad_da_row_init)},
         {.name = "ResourceSparseApplyAdagradDA",
+         .summary = "Updates rows of a variable: Adagrad by the sums of all gradients and of their "
+                    "squares",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; gradient_accumulator: resource; gradient_squared_accumulator: "
                    "resource; grad: T; indices: Tindices; lr: T; l1: T; l2: T; global_step: int64",

@@ -28,6 +28,7 @@ const weir_op_module_t weir_ops_train_adam = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAdam",
+         .summary = "Updates a variable: Adam, by running means of gradients and of their squares",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
          .inputs = "var: Ref(T); m: Ref(T); v: Ref(T); beta1_power: T; beta2_power: T; lr: T; "
                    "beta1: T; beta2: T; epsilon: T; grad: T",
@@ -37,6 +38,7 @@ const weir_op_module_t weir_ops_train_adam = {
          .joined = "_ApplyAdamAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, adam_init)},
         {.name = "ResourceApplyAdam",
+         .summary = "Updates a variable: Adam, by running means of gradients and of their squares",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
          .inputs = "var: resource; m: resource; v: resource; beta1_power: T; beta2_power: T; lr: "
                    "T; beta1: T; beta2: T; epsilon: T; grad: T",

@@ -25,6 +25,8 @@ const weir_op_module_t weir_ops_train_add_sign = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyAddSign",
+         .summary =
+             "Updates a variable: steps grow by a sum where a gradient has the sign of its mean",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); m: Ref(T); lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
          .outputs = "out: Ref(T)",
@@ -32,6 +34,8 @@ const weir_op_module_t weir_ops_train_add_sign = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, add_sign_init)},
         {.name = "ResourceApplyAddSign",
+         .summary =
+             "Updates a variable: steps grow by a sum where a gradient has the sign of its mean",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; lr: T; alpha: T; sign_decay: T; beta: T; grad: T",
          .flags = WEIR_OP_STATEFUL,

@@ -25,6 +25,7 @@ const weir_op_module_t weir_ops_train_amsgrad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ResourceApplyAdamWithAmsgrad",
+         .summary = "Updates a variable: Adam, by the largest mean of squares so far",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; v: resource; vhat: resource; beta1_power: T; "
                    "beta2_power: T; lr: T; beta1: T; beta2: T; epsilon: T; grad: T",

@@ -28,6 +28,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyFtrl",
+         .summary = "Updates a variable: follows the regularised leader, with penalties l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; lr: T; l1: T; l2: T; "
                    "lr_power: T",
@@ -36,6 +37,7 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceApplyFtrl",
+         .summary = "Updates a variable: follows the regularised leader, with penalties l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
          .inputs = "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: "
                    "T; lr_power: T",
@@ -44,6 +46,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "SparseApplyFtrl",
+         .summary =
+             "Updates rows of a variable: follows the regularised leader, with penalties l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "multiply_linear_by_lr: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; indices: Tindices; lr: T; "
@@ -53,6 +57,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceSparseApplyFtrl",
+         .summary =
+             "Updates rows of a variable: follows the regularised leader, with penalties l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "multiply_linear_by_lr: bool = false",
          .inputs = "var: resource; accum: resource; linear: resource; grad: T; indices: Tindices; "
@@ -62,6 +68,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ApplyFtrlV2",
+         .summary =
+             "Updates a variable: follows the regularised leader, with l1, l2 and l2 shrinkage",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; lr: T; l1: T; l2: T; "
                    "l2_shrinkage: T; lr_power: T",
@@ -70,6 +78,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceApplyFtrlV2",
+         .summary =
+             "Updates a variable: follows the regularised leader, with l1, l2 and l2 shrinkage",
          .attrs = "T: numbertype; use_locking: bool = false; multiply_linear_by_lr: bool = false",
          .inputs = "var: resource; accum: resource; linear: resource; grad: T; lr: T; l1: T; l2: "
                    "T; l2_shrinkage: T; lr_power: T",
@@ -78,6 +88,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "SparseApplyFtrlV2",
+         .summary = "Updates rows of a variable: follows the regularised leader, with l1, l2 and "
+                    "l2 shrinkage",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "multiply_linear_by_lr: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); linear: Ref(T); grad: T; indices: Tindices; lr: T; "
@@ -87,6 +99,8 @@ const weir_op_module_t weir_ops_train_ftrl = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, ftrl_init)},
         {.name = "ResourceSparseApplyFtrlV2",
+         .summary = "Updates rows of a variable: follows the regularised leader, with l1, l2 and "
+                    "l2 shrinkage",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "multiply_linear_by_lr: bool = false",
          .inputs = "var: resource; accum: resource; linear: resource; grad: T; indices: Tindices; "

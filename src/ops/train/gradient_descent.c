@@ -27,6 +27,7 @@ const weir_op_module_t weir_ops_train_gradient_descent = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyGradientDescent",
+         .summary = "Updates a variable: var -= alpha * delta",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); alpha: T; delta: T",
          .outputs = "out: Ref(T)",
@@ -35,6 +36,7 @@ const weir_op_module_t weir_ops_train_gradient_descent = {
          .joined = "_ApplyGradientDescentAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, descend_init)},
         {.name = "ResourceApplyGradientDescent",
+         .summary = "Updates a variable: var -= alpha * delta",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; alpha: T; delta: T",
          .flags = WEIR_OP_STATEFUL,

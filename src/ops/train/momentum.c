@@ -42,6 +42,7 @@ const weir_op_module_t weir_ops_train_momentum = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyMomentum",
+         .summary = "Updates a variable: accum = momentum * accum + grad, var -= lr * accum",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T; momentum: T",
          .outputs = "out: Ref(T)",
@@ -50,6 +51,7 @@ const weir_op_module_t weir_ops_train_momentum = {
          .joined = "_ApplyMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "ResourceApplyMomentum",
+         .summary = "Updates a variable: accum = momentum * accum + grad, var -= lr * accum",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
          .inputs = "var: resource; accum: resource; lr: T; grad: T; momentum: T",
          .flags = WEIR_OP_STATEFUL,
@@ -58,6 +60,8 @@ const weir_op_module_t weir_ops_train_momentum = {
          .joined = "_ResourceApplyMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "SparseApplyMomentum",
+         .summary =
+             "Updates rows of a variable: accum = momentum * accum + grad, var -= lr * accum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "use_nesterov: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; grad: T; indices: Tindices; momentum: T",
@@ -66,6 +70,8 @@ const weir_op_module_t weir_ops_train_momentum = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "ResourceSparseApplyMomentum",
+         .summary =
+             "Updates rows of a variable: accum = momentum * accum + grad, var -= lr * accum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "use_nesterov: bool = false",
          .inputs = "var: resource; accum: resource; lr: T; grad: T; indices: Tindices; momentum: T",
@@ -74,6 +80,7 @@ const weir_op_module_t weir_ops_train_momentum = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, momentum_init)},
         {.name = "ResourceApplyKerasMomentum",
+         .summary = "Updates a variable: accum = momentum * accum - lr * grad, var += accum",
          .attrs = "T: numbertype; use_locking: bool = false; use_nesterov: bool = false",
          .inputs = "var: resource; accum: resource; lr: T; grad: T; momentum: T",
          .flags = WEIR_OP_STATEFUL,
@@ -82,6 +89,8 @@ const weir_op_module_t weir_ops_train_momentum = {
          .joined = "_ResourceApplyKerasMomentumAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, keras_momentum_init)},
         {.name = "ResourceSparseApplyKerasMomentum",
+         .summary =
+             "Updates rows of a variable: accum = momentum * accum - lr * grad, var += accum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false; "
                   "use_nesterov: bool = false",
          .inputs = "var: resource; accum: resource; lr: T; grad: T; indices: Tindices; momentum: T",

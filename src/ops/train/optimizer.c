@@ -220,18 +220,19 @@ static weir_status_t* check_sparse(const weir_optimizer_state_t* s, const weir_t
   if (indices->rank != 1) return WEIR_STATUS(INVALID_ARGUMENT, "indices must be one-dimensional");
   if (grad->rank != var->rank && s->family->compares_ranks)
     return WEIR_STATUS(INVALID_ARGUMENT, "grad must have the same number of dimensions as var");
+  bool is_empty = false;
+  for (int d = 1; d < WEIR_MIN(var->rank, grad->rank); ++d) {
+    if (grad->dims[d] != var->dims[d])
+      return WEIR_STATUS(INVALID_ARGUMENT, "var and grad must match in dimension %d", d);
+    is_empty = is_empty || var->dims[d] == 0;
+  }
   if (grad->rank == 0 || grad->dims[0] != indices->dims[0]) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "grad must be the same size as indices in the first dimension.");
   }
   // More dimensions will do where they are 1.
   bool fits = s->family->needs_same_rank ? grad->rank == var->rank : grad->rank >= var->rank;
-  bool is_empty = false;
-  for (int d = 1; fits && d < grad->rank; ++d) {
-    const int64_t size = d < var->rank ? var->dims[d] : 1;
-    fits = grad->dims[d] == size;
-    is_empty = is_empty || size == 0;
-  }
+  for (int d = var->rank; fits && d < grad->rank; ++d) fits = grad->dims[d] == 1;
   if (!fits) {
     return WEIR_STATUS(INVALID_ARGUMENT,
                        "var and grad must match in all dimensions but the first: %s vs. %s",

@@ -26,6 +26,8 @@ const weir_op_module_t weir_ops_train_power_sign = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyPowerSign",
+         .summary =
+             "Updates a variable: steps grow by a power where a gradient has the sign of its mean",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); m: Ref(T); lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
          .outputs = "out: Ref(T)",
@@ -33,6 +35,8 @@ const weir_op_module_t weir_ops_train_power_sign = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_REAL_TYPES, power_sign_init)},
         {.name = "ResourceApplyPowerSign",
+         .summary =
+             "Updates a variable: steps grow by a power where a gradient has the sign of its mean",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; m: resource; lr: T; logbase: T; sign_decay: T; beta: T; grad: T",
          .flags = WEIR_OP_STATEFUL,

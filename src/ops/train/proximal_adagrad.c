@@ -27,6 +27,7 @@ const weir_op_module_t weir_ops_train_proximal_adagrad = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyProximalAdagrad",
+         .summary = "Updates a variable: a step of Adagrad, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; l1: T; l2: T; grad: T",
          .outputs = "out: Ref(T)",
@@ -34,6 +35,7 @@ const weir_op_module_t weir_ops_train_proximal_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_adagrad_init)},
         {.name = "ResourceApplyProximalAdagrad",
+         .summary = "Updates a variable: a step of Adagrad, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; accum: resource; lr: T; l1: T; l2: T; grad: T",
          .flags = WEIR_OP_STATEFUL,
@@ -41,6 +43,7 @@ const weir_op_module_t weir_ops_train_proximal_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_adagrad_init)},
         {.name = "SparseApplyProximalAdagrad",
+         .summary = "Updates rows of a variable: a step of Adagrad, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); accum: Ref(T); lr: T; l1: T; l2: T; grad: T; indices: Tindices",
          .outputs = "out: Ref(T)",
@@ -48,6 +51,7 @@ const weir_op_module_t weir_ops_train_proximal_adagrad = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_adagrad_init)},
         {.name = "ResourceSparseApplyProximalAdagrad",
+         .summary = "Updates rows of a variable: a step of Adagrad, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs =
              "var: resource; accum: resource; lr: T; l1: T; l2: T; grad: T; indices: Tindices",

@@ -26,6 +26,7 @@ const weir_op_module_t weir_ops_train_proximal_gradient_descent = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyProximalGradientDescent",
+         .summary = "Updates a variable: a step of gradient descent, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); alpha: T; l1: T; l2: T; delta: T",
          .outputs = "out: Ref(T)",
@@ -33,6 +34,7 @@ const weir_op_module_t weir_ops_train_proximal_gradient_descent = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_descend_init)},
         {.name = "ResourceApplyProximalGradientDescent",
+         .summary = "Updates a variable: a step of gradient descent, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; alpha: T; l1: T; l2: T; delta: T",
          .flags = WEIR_OP_STATEFUL,
@@ -40,6 +42,8 @@ const weir_op_module_t weir_ops_train_proximal_gradient_descent = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_descend_init)},
         {.name = "SparseApplyProximalGradientDescent",
+         .summary =
+             "Updates rows of a variable: a step of gradient descent, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); alpha: T; l1: T; l2: T; grad: T; indices: Tindices",
          .outputs = "out: Ref(T)",
@@ -47,6 +51,8 @@ const weir_op_module_t weir_ops_train_proximal_gradient_descent = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_WIDE_TYPES, proximal_descend_init)},
         {.name = "ResourceSparseApplyProximalGradientDescent",
+         .summary =
+             "Updates rows of a variable: a step of gradient descent, then shrinkage by l1 and l2",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; alpha: T; l1: T; l2: T; grad: T; indices: Tindices",
          .flags = WEIR_OP_STATEFUL,

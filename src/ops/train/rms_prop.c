@@ -40,6 +40,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
     .file = __FILE__,
     .ops = (const weir_op_def_t[]){
         {.name = "ApplyRMSProp",
+         .summary =
+             "Updates a variable: gradients over the root of their mean square, with momentum",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; epsilon: T; "
                    "grad: T",
@@ -49,6 +51,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .joined = "_ApplyRMSPropAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
         {.name = "ResourceApplyRMSProp",
+         .summary =
+             "Updates a variable: gradients over the root of their mean square, with momentum",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; "
                    "epsilon: T; grad: T",
@@ -58,6 +62,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .joined = "_ResourceApplyRMSPropAll",
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, rms_prop_init)},
         {.name = "SparseApplyRMSProp",
+         .summary = "Updates rows of a variable: gradients over the root of their mean square, "
+                    "with momentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; epsilon: T; "
                    "grad: T; indices: Tindices",
@@ -67,6 +73,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
                                            rms_prop_init)},
         {.name = "ResourceSparseApplyRMSProp",
+         .summary = "Updates rows of a variable: gradients over the root of their mean square, "
+                    "with momentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; ms: resource; mom: resource; lr: T; rho: T; momentum: T; "
                    "epsilon: T; grad: T; indices: Tindices",
@@ -76,6 +84,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
                                            rms_prop_init)},
         {.name = "ApplyCenteredRMSProp",
+         .summary =
+             "Updates a variable: gradients over their running standard deviation, with momentum",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: Ref(T); mg: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; "
                    "epsilon: T; grad: T",
@@ -84,6 +94,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, centered_init)},
         {.name = "ResourceApplyCenteredRMSProp",
+         .summary =
+             "Updates a variable: gradients over their running standard deviation, with momentum",
          .attrs = "T: numbertype; use_locking: bool = false",
          .inputs = "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; "
                    "momentum: T; epsilon: T; grad: T",
@@ -92,6 +104,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .cost = weir_optimizer_cost,
          .kernels = WEIR_OPTIMIZER_KERNELS(WEIR_OPTIMIZER_ALL_TYPES, centered_init)},
         {.name = "SparseApplyCenteredRMSProp",
+         .summary = "Updates rows of a variable: gradients over their running standard deviation, "
+                    "with momentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: Ref(T); mg: Ref(T); ms: Ref(T); mom: Ref(T); lr: T; rho: T; momentum: T; "
                    "epsilon: T; grad: T; indices: Tindices",
@@ -101,6 +115,8 @@ const weir_op_module_t weir_ops_train_rms_prop = {
          .kernels = WEIR_OPTIMIZER_KERNELS("T: complex128, complex64, double, float, half",
                                            centered_init)},
         {.name = "ResourceSparseApplyCenteredRMSProp",
+         .summary = "Updates rows of a variable: gradients over their running standard deviation, "
+                    "with momentum",
          .attrs = "T: numbertype; Tindices: {int32, int64}; use_locking: bool = false",
          .inputs = "var: resource; mg: resource; ms: resource; mom: resource; lr: T; rho: T; "
                    "momentum: T; epsilon: T; grad: T; indices: Tindices",
