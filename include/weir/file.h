@@ -1,4 +1,4 @@
-// file.h — Checkpoints, event files and npy arrays, as TensorFlow and NumPy write them.
+// file.h — Checkpoints, event files, npy and npz arrays, as TensorFlow and NumPy write them.
 #ifndef WEIR_FILE_H_
 #define WEIR_FILE_H_
 
@@ -14,6 +14,29 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_load_npy(const char* path,
                                                            weir_tensor_t** out_tensor);
 WEIR_API WEIR_MUST_USE weir_status_t* weir_tensor_save_npy(const weir_tensor_t* tensor,
                                                            const char* path);
+
+// ---- npz: several arrays in one file, by name. Reading is thread-safe. ----
+typedef struct weir_npz_t weir_npz_t;
+typedef struct weir_npz_options_t {
+  uint64_t limit;  // bytes that one array may take once it is unpacked; 0: 4 GiB
+} weir_npz_options_t;
+// Opens what numpy.savez or numpy.savez_compressed wrote. |options| may be NULL. Damage is found
+// here, or when the array is read: DATA_LOSS; names that leave the file's folder, or that are there
+// twice, are INVALID_ARGUMENT.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_npz_open(const char* path,
+                                                    const weir_npz_options_t* options,
+                                                    weir_npz_t** out_npz);
+WEIR_API void weir_npz_close(weir_npz_t* npz);  // NULL is fine
+WEIR_API int weir_npz_count(const weir_npz_t* npz);
+// "weights" for the member "weights.npy"; borrowed. NULL when |index| is out of range.
+WEIR_API const char* weir_npz_name(const weir_npz_t* npz, int index);
+// NOT_FOUND naming it; RESOURCE_EXHAUSTED when it is larger than the limit.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_npz_read(const weir_npz_t* npz, const char* name,
+                                                    weir_tensor_t** out_tensor);
+// Writes |count| arrays. The file appears at once, or not at all.
+WEIR_API WEIR_MUST_USE weir_status_t* weir_npz_save(const char* path, const char* const* names,
+                                                    weir_tensor_t* const* tensors, int count,
+                                                    bool is_compressed);
 
 // ---- event files for TensorBoard. Thread-safe. ----
 typedef struct weir_events_t weir_events_t;

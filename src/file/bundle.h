@@ -35,6 +35,7 @@ typedef struct weir_bundle_t weir_bundle_t;
 // UNIMPLEMENTED for a big-endian or compressed one.
 WEIR_MUST_USE weir_status_t* weir_bundle_open(const char* prefix, weir_bundle_t** out_bundle);
 void weir_bundle_close(weir_bundle_t* bundle);
+int weir_bundle_shard_count(const weir_bundle_t* bundle);  // data files
 
 // Looks |key| up. NOT_FOUND "Key x not found in checkpoint".
 WEIR_MUST_USE weir_status_t* weir_bundle_find(const weir_bundle_t* bundle, weir_view_t key,

@@ -73,6 +73,8 @@ void weir_bundle_close(weir_bundle_t* bundle) {
   weir_free(bundle);
 }
 
+int weir_bundle_shard_count(const weir_bundle_t* bundle) { return bundle->shard_count; }
+
 // ---- entries ----
 
 weir_status_t* weir_bundle_find(const weir_bundle_t* bundle, weir_view_t key,

@@ -34,7 +34,11 @@ typedef struct weir_v1_tensor_t weir_v1_tensor_t;  // one of its tensors
 WEIR_MUST_USE weir_status_t* weir_v1_reader_open(const char* pattern,
                                                  weir_v1_reader_t** out_reader);
 void weir_v1_reader_close(weir_v1_reader_t* reader);  // NULL is fine
+size_t weir_v1_reader_count(const weir_v1_reader_t* reader);
+const weir_v1_tensor_t* weir_v1_reader_at(const weir_v1_reader_t* reader, size_t index);
 const weir_v1_tensor_t* weir_v1_reader_find(const weir_v1_reader_t* reader, weir_view_t name);
+weir_view_t weir_v1_tensor_name(const weir_v1_tensor_t* tensor);
+size_t weir_v1_tensor_part_count(const weir_v1_tensor_t* tensor);  // slices it is stored in
 weir_dtype_t weir_v1_tensor_dtype(const weir_v1_tensor_t* tensor);
 int weir_v1_tensor_rank(const weir_v1_tensor_t* tensor);
 const int64_t* weir_v1_tensor_dims(const weir_v1_tensor_t* tensor);

@@ -58,6 +58,14 @@ const weir_v1_tensor_t* weir_v1_reader_find(const weir_v1_reader_t* reader, weir
   return NULL;
 }
 
+size_t weir_v1_reader_count(const weir_v1_reader_t* reader) { return reader->tensor_count; }
+const weir_v1_tensor_t* weir_v1_reader_at(const weir_v1_reader_t* reader, size_t index) {
+  return reader->tensors[index];
+}
+weir_view_t weir_v1_tensor_name(const weir_v1_tensor_t* tensor) {
+  return weir_view(tensor->name, tensor->name_size);
+}
+size_t weir_v1_tensor_part_count(const weir_v1_tensor_t* tensor) { return tensor->part_count; }
 weir_dtype_t weir_v1_tensor_dtype(const weir_v1_tensor_t* tensor) { return tensor->dtype; }
 int weir_v1_tensor_rank(const weir_v1_tensor_t* tensor) { return tensor->rank; }
 const int64_t* weir_v1_tensor_dims(const weir_v1_tensor_t* tensor) { return tensor->dims; }

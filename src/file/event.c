@@ -8,8 +8,8 @@
 #include "file/record.h"
 #include "wire/wire.h"
 
-// Event {1: wall_time, 2: step, 3: file_version, 4: graph_def, 5: summary}.
-enum { kWallTime = 1, kStep = 2, kFileVersion = 3, kGraphDef = 4, kSummary = 5 };
+// Event {1: wall_time, 2: step, 3: file_version, 4: graph_def, 5: summary, 8: TaggedRunMetadata}.
+enum { kWallTime = 1, kStep = 2, kFileVersion = 3, kGraphDef = 4, kSummary = 5, kRunMetadata = 8 };
 
 struct weir_event_writer_t {
   weir_mutex_t mu;
@@ -154,4 +154,16 @@ weir_status_t* weir_event_add_histogram(weir_event_writer_t* writer, int64_t ste
   weir_strbuf_t summary = {0};
   weir_summary_put_histogram(&summary, weir_view_of(tag), histogram);
   return add_built(writer, step, &summary);
+}
+
+// TaggedRunMetadata {1: tag, 2: run_metadata}.
+weir_status_t* weir_event_add_run_metadata(weir_event_writer_t* writer, int64_t step,
+                                           weir_view_t tag, weir_view_t metadata) {
+  weir_strbuf_t tagged = {0};
+  weir_wire_put_bytes(&tagged, 1, tag.data, tag.size);
+  weir_wire_put_bytes(&tagged, 2, metadata.data, metadata.size);
+  weir_status_t* status = weir_strbuf_finish(&tagged);
+  if (!status) status = add_bytes(writer, step, kRunMetadata, weir_strbuf_view(&tagged));
+  weir_strbuf_free(&tagged);
+  return status;
 }

@@ -23,7 +23,7 @@ WEIR_MUST_USE weir_status_t* weir_event_writer_close(weir_event_writer_t* take_w
 // Writes |event|, a whole Event message.
 WEIR_MUST_USE weir_status_t* weir_event_write(weir_event_writer_t* writer, weir_view_t event);
 // Write an Event of now at |step|: with a Summary message (what summary ops give out), a GraphDef,
-// a scalar, a histogram.
+// a scalar, a histogram, a RunMetadata under a tag.
 WEIR_MUST_USE weir_status_t* weir_event_add_summary(weir_event_writer_t* writer, int64_t step,
                                                     weir_view_t summary);
 WEIR_MUST_USE weir_status_t* weir_event_add_graph(weir_event_writer_t* writer, int64_t step,
@@ -33,5 +33,7 @@ WEIR_MUST_USE weir_status_t* weir_event_add_scalar(weir_event_writer_t* writer, 
 WEIR_MUST_USE weir_status_t* weir_event_add_histogram(weir_event_writer_t* writer, int64_t step,
                                                       const char* tag,
                                                       const weir_histogram_t* histogram);
+WEIR_MUST_USE weir_status_t* weir_event_add_run_metadata(weir_event_writer_t* writer, int64_t step,
+                                                         weir_view_t tag, weir_view_t metadata);
 
 #endif  // WEIR_FILE_EVENT_H_

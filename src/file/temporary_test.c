@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/log.h"
 #include "file/bundle.h"
 #include "file/checkpoint_v1.h"
 #include "file/testing.h"
@@ -161,10 +162,28 @@ static void test_killed_state(void** state) {
   check_killed(replace, save_v2, 2);  // data and index
 }
 
-// A directory that is not there is nobody's trouble.
+// A directory that is not there is nobody's trouble, but somebody may want to know.
 static void test_no_directory(void** state) {
   (void)state;
-  weir_temporary_clean(test_path("none/m.index"));
+  char said[512];
+  int ends[2], end = 0;
+  assert_int_equal(pipe(ends), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    bool is_set = dup2(ends[1], STDERR_FILENO) >= 0 && setenv("WEIR_LOG_LEVEL", "1", 1) == 0;
+    weir_log_read_level();
+    weir_temporary_clean(test_path("none/m.index"));
+    _exit(is_set ? 0 : 1);
+  }
+  close(ends[1]);
+  assert_int_equal(waitpid(child, &end, 0), child);
+  assert_int_equal(end, 0);
+  ssize_t got = read(ends[0], said, sizeof(said) - 1);
+  assert_true(got > 0);
+  said[got] = '\0';
+  assert_non_null(strstr(said, "none/m.index' stay: "));
+  close(ends[0]);
 }
 
 int main(void) {
