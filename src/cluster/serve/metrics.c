@@ -281,15 +281,12 @@ static void put_process(const weir_metrics_t* metrics, weir_strbuf_t* out) {
   weir_strbuf_printf(out, "process_start_time_seconds %.3f\n", (double)metrics->start_us * 1e-6);
 }
 
-void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
-                        weir_strbuf_t* out) {
+void weir_metrics_write_common(weir_metrics_t* metrics, weir_rpc_server_t* server,
+                               weir_strbuf_t* out) {
   int connections = 0, calls = 0;
   weir_rpc_server_load(server, &connections, &calls);
   put_head(out, "weir_build_info", "gauge", "Which Weir this is; always 1.");
   weir_strbuf_printf(out, "weir_build_info{version=\"%s\"} 1\n", WEIR_VERSION);
-  put_head(out, "weir_task_info", "gauge", "Which task of the cluster this is; always 1.");
-  weir_strbuf_printf(out, "weir_task_info{job=\"%s\",task=\"%d\"} 1\n", task->job, task->index);
-  put_task(task, out);
   put_gauge(out, "weir_rpc_connections", connections, "Open connections.");
   put_gauge(out, "weir_rpc_calls_running", calls, "Calls that are not answered yet.");
   put_calls(metrics, out);
@@ -297,6 +294,14 @@ void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_ser
   put_head(out, "weir_rpc_latency_seconds", "histogram",
            "From the complete request to its answer, by method.");
   for (int i = 0; i < metrics->count; ++i) put_histogram(&metrics->methods[i], out);
-  put_devices(task->runtime, out);
   put_process(metrics, out);
+}
+
+void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
+                        weir_strbuf_t* out) {
+  weir_metrics_write_common(metrics, server, out);
+  put_head(out, "weir_task_info", "gauge", "Which task of the cluster this is; always 1.");
+  weir_strbuf_printf(out, "weir_task_info{job=\"%s\",task=\"%d\"} 1\n", task->job, task->index);
+  put_task(task, out);
+  put_devices(task->runtime, out);
 }

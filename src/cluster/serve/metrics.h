@@ -18,7 +18,10 @@ void weir_metrics_destroy(weir_metrics_t* metrics);
 // A server's observer; |arg| is the metrics.
 void weir_metrics_observe(void* arg, const weir_rpc_record_t* record);
 
-// Writes the counts, and the state of |task| and |server| now.
+// Writes the counts, what |server| has open now, and what the process uses.
+void weir_metrics_write_common(weir_metrics_t* metrics, weir_rpc_server_t* server,
+                               weir_strbuf_t* out);
+// Writes that and the state of |task| now.
 void weir_metrics_write(weir_metrics_t* metrics, weir_task_t* task, weir_rpc_server_t* server,
                         weir_strbuf_t* out);
 

@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "cluster/master/master.h"
 #include "cluster/serve/chief.h"
-#include "cluster/serve/http.h"
 #include "cluster/serve/metrics.h"
 #include "cluster/worker/worker.h"
+#include "rpc/http.h"
 #include "rpc/token.h"
 
 enum { METHOD_LIMIT = 64 };
@@ -44,9 +44,11 @@ static void handle_shutdown(void* self, weir_rpc_call_t* call) {
   task->shutdown_fn(task->shutdown_arg);
 }
 
-// What a peer has not read by now it will not read any more.
+// What a peer has not read by now it will not read any more, nor tell of the end of its steps.
 static void peer_gone(void* self, uint64_t connection) {
-  weir_same_host_end_connection(&((weir_task_t*)self)->same_host, connection);
+  weir_task_t* task = self;
+  weir_same_host_end_connection(&task->same_host, connection);
+  weir_gate_disconnect(task->gate, connection);
 }
 
 // ---- pages for monitoring ----
@@ -58,10 +60,13 @@ static bool may_see(const weir_serving_t* serving, const weir_http_request_t* re
          weir_rpc_token_is_in(token, request->authorization);
 }
 
-static int show_page(void* arg, const weir_http_request_t* request, weir_strbuf_t* body,
-                     const char** out_type) {
-  weir_serving_t* serving = arg;
+static int write_page(weir_serving_t* serving, const weir_http_request_t* request,
+                      weir_strbuf_t* body, const char** out_type) {
   weir_view_t path = request->path;
+  if (!weir_view_is(request->method, "GET") && !weir_view_is(request->method, "HEAD")) {
+    weir_strbuf_puts(body, "pages are read by GET\n");
+    return 405;
+  }
   if (!may_see(serving, request)) {
     weir_strbuf_puts(body, "this server asks for its token: 'Authorization: Bearer ...'\n");
     return 401;
@@ -78,6 +83,13 @@ static int show_page(void* arg, const weir_http_request_t* request, weir_strbuf_
   }
   weir_strbuf_printf(body, "%s: there are /metrics and /healthz here\n", serving->task->name);
   return weir_view_is(path, "/") ? 200 : 404;
+}
+
+static void show_page(void* arg, weir_http_call_t* call) {
+  weir_strbuf_t body = {0};
+  const char* type = NULL;
+  int code = write_page(arg, weir_http_call_request(call), &body, &type);
+  weir_http_call_respond(call, code, type, &body);
 }
 
 // ---- life ----
