@@ -342,10 +342,17 @@ static void put_edge_name(weir_message_builder_t* builder, weir_edge_t edge, wei
   if (name->failed) builder->head.failed = true;
 }
 
-static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t* spec,
-                                  const weir_run_options_t* run, weir_rpc_message_t** out_message) {
-  weir_message_builder_t builder = {.message = NULL};
+static void put_request_id(weir_strbuf_t* request, uint32_t field) {
   uint64_t id = 0;
+  if (getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
+    weir_wire_put_int(request, field, (int64_t)(id >> 1));
+}
+
+// |partial|: the partial run it continues; NULL: it is a step of its own.
+static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t* spec,
+                                  const char* partial, const weir_run_options_t* run,
+                                  weir_rpc_message_t** out_message) {
+  weir_message_builder_t builder = {.message = NULL};
   weir_wire_put_string(&builder.head, RUN_STEP_REQUEST_SESSION_HANDLE, hosted->handle);
   for (int i = 0; i < spec->feed_count; ++i) {
     weir_strbuf_t name = {0};
@@ -366,9 +373,9 @@ static weir_status_t* run_request(const hosted_t* hosted, const weir_step_spec_t
   if (run && run->trace)
     weir_wire_put_int(&builder.head, RUN_OPTIONS_TRACE_LEVEL, RUN_OPTIONS_FULL_TRACE);
   weir_wire_end(&builder.head, options);
+  if (partial) weir_wire_put_string(&builder.head, RUN_STEP_REQUEST_PARTIAL_RUN_HANDLE, partial);
   weir_wire_put_bool(&builder.head, RUN_STEP_REQUEST_STORE_ERRORS_IN_RESPONSE_BODY, true);
-  if (getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id))
-    weir_wire_put_int(&builder.head, RUN_STEP_REQUEST_REQUEST_ID, (int64_t)(id >> 1));
+  put_request_id(&builder.head, RUN_STEP_REQUEST_REQUEST_ID);
   return weir_message_finish(&builder, out_message);
 }
 
@@ -421,7 +428,7 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
   memset(results, 0, sizeof(*results) * (size_t)spec->fetch_count);
   hosted_t* hosted = NULL;
   weir_status_t* status = get_ready(client, options, &hosted);
-  if (!status) status = run_request(hosted, spec, options, &message);
+  if (!status) status = run_request(hosted, spec, NULL, options, &message);
   if (!status) status = call_and_wait(client, MASTER "RunStep", message, options, &response);
   if (!status) status = parse_response(response, spec, results, out_metadata);
   weir_rpc_buffer_release(response);
@@ -431,6 +438,100 @@ static weir_status_t* client_run(weir_remote_session_t* self, const weir_step_sp
     weir_tensor_release(results[i]);
     results[i] = NULL;
   }
+  return status;
+}
+
+// ---- snapshots: a partial run that feeds everything and fetches twice ----
+
+typedef struct snapshot_t {
+  hosted_t* hosted;  // held
+  char* handle;      // of the partial run
+  weir_edge_t last;  // what is fetched at its end
+} snapshot_t;
+
+static void snapshot_free(client_t* client, snapshot_t* snapshot, const weir_status_t* status) {
+  if (weir_status_code(status) == WEIR_ABORTED) lose(client, snapshot->hosted);
+  let_go(client, snapshot->hosted);
+  weir_free(snapshot->handle);
+  weir_free(snapshot);
+}
+
+static weir_status_t* setup_request(const snapshot_t* snapshot, const weir_step_spec_t* spec,
+                                    weir_rpc_message_t** out_message) {
+  weir_message_builder_t builder = {.message = NULL};
+  weir_wire_put_string(&builder.head, PARTIAL_RUN_SETUP_REQUEST_SESSION_HANDLE,
+                       snapshot->hosted->handle);
+  for (int i = 0; i < spec->feed_count + spec->fetch_count; ++i) {
+    const bool is_feed = i < spec->feed_count;
+    weir_strbuf_t name = {0};
+    put_edge_name(&builder, is_feed ? spec->feeds[i].edge : spec->fetches[i - spec->feed_count],
+                  &name);
+    weir_wire_put_bytes(&builder.head,
+                        is_feed ? PARTIAL_RUN_SETUP_REQUEST_FEED : PARTIAL_RUN_SETUP_REQUEST_FETCH,
+                        name.data, name.size);
+    weir_strbuf_free(&name);
+  }
+  put_request_id(&builder.head, PARTIAL_RUN_SETUP_REQUEST_REQUEST_ID);
+  return weir_message_finish(&builder, out_message);
+}
+
+static weir_status_t* parse_setup(weir_rpc_buffer_t* response, snapshot_t* snapshot) {
+  weir_wire_reader_t reader = weir_wire_reader(weir_rpc_buffer_view(response));
+  while (weir_wire_next(&reader)) {
+    bool is_handle = reader.field == PARTIAL_RUN_SETUP_RESPONSE_PARTIAL_RUN_HANDLE &&
+                     reader.type == WEIR_WIRE_BYTES && !snapshot->handle;
+    if (is_handle) snapshot->handle = weir_strndup(reader.bytes.data, reader.bytes.size);
+    if (is_handle && !snapshot->handle) return weir_out_of_memory();
+  }
+  return snapshot->handle ? NULL : WEIR_STATUS(INTERNAL, "SnapshotSetup gave no handle");
+}
+
+static weir_status_t* set_up(client_t* client, snapshot_t* snapshot, const weir_step_spec_t* spec) {
+  weir_rpc_message_t* message = NULL;
+  weir_rpc_buffer_t* response = NULL;
+  WEIR_TRY(get_ready(client, NULL, &snapshot->hosted));
+  WEIR_TRY(setup_request(snapshot, spec, &message));
+  weir_status_t* status = call_and_wait(client, WEIR_SNAPSHOT_SETUP_PATH, message, NULL, &response);
+  if (!status) status = parse_setup(response, snapshot);
+  weir_rpc_buffer_release(response);
+  return status;
+}
+
+// Feeds what |spec| does and fetches its only fetch.
+static weir_status_t* go_on(client_t* client, const snapshot_t* snapshot,
+                            const weir_step_spec_t* spec) {
+  weir_rpc_message_t* message = NULL;
+  weir_rpc_buffer_t* response = NULL;
+  weir_tensor_t* result = NULL;
+  WEIR_TRY(run_request(snapshot->hosted, spec, snapshot->handle, NULL, &message));
+  weir_status_t* status = call_and_wait(client, MASTER "RunStep", message, NULL, &response);
+  if (!status) status = parse_response(response, spec, &result, NULL);
+  weir_rpc_buffer_release(response);
+  weir_tensor_release(result);
+  return status;
+}
+
+static weir_status_t* client_begin_snapshot(weir_remote_session_t* self,
+                                            const weir_step_spec_t* spec, void** out_step) {
+  client_t* client = (client_t*)self;
+  snapshot_t* snapshot = weir_calloc(1, sizeof(*snapshot));
+  if (!snapshot) return weir_out_of_memory();
+  snapshot->last = spec->fetches[1];
+  weir_step_spec_t first = *spec;
+  first.fetch_count = 1;
+  weir_status_t* status = set_up(client, snapshot, spec);
+  if (!status) status = go_on(client, snapshot, &first);
+  if (status) snapshot_free(client, snapshot, status);
+  else *out_step = snapshot;
+  return status;
+}
+
+static weir_status_t* client_end_snapshot(weir_remote_session_t* self, void* take_step) {
+  client_t* client = (client_t*)self;
+  snapshot_t* snapshot = take_step;
+  const weir_step_spec_t second = {.fetches = &snapshot->last, .fetch_count = 1};
+  weir_status_t* status = go_on(client, snapshot, &second);
+  snapshot_free(client, snapshot, status);
   return status;
 }
 
@@ -496,8 +597,12 @@ static void client_destroy(weir_remote_session_t* self) {
   weir_free(client);
 }
 
-static const weir_remote_session_vtable_t client_vtable = {
-    .destroy = client_destroy, .run = client_run, .cancel = client_cancel, .reset = client_reset};
+static const weir_remote_session_vtable_t client_vtable = {.destroy = client_destroy,
+                                                           .run = client_run,
+                                                           .begin_snapshot = client_begin_snapshot,
+                                                           .end_snapshot = client_end_snapshot,
+                                                           .cancel = client_cancel,
+                                                           .reset = client_reset};
 
 static weir_status_t* load_token(const char* target, bool is_tls, const char* file,
                                  char** out_token) {

@@ -15,6 +15,18 @@ enum {
   HOME_LIMIT = 10000,    // of state, placed by cost, that other sessions find again
 };
 
+void weir_master_enter(weir_master_t* master) {
+  weir_mutex_lock(&master->mu);
+  ++master->call_count;
+  weir_mutex_unlock(&master->mu);
+}
+
+void weir_master_leave(weir_master_t* master) {
+  weir_mutex_lock(&master->mu);
+  if (--master->call_count == 0) weir_cond_broadcast(&master->idle);
+  weir_mutex_unlock(&master->mu);
+}
+
 // ---- calls ----
 
 master_call_t* weir_master_call_create(weir_master_t* master, weir_rpc_call_t* rpc) {
@@ -25,9 +37,7 @@ master_call_t* weir_master_call_create(weir_master_t* master, weir_rpc_call_t* r
   }
   call->master = master;
   call->call = rpc;
-  weir_mutex_lock(&master->mu);
-  ++master->call_count;
-  weir_mutex_unlock(&master->mu);
+  weir_master_enter(master);
   return call;
 }
 
@@ -47,9 +57,7 @@ void weir_master_call_finish(master_call_t* call, weir_status_t* take_status,
   weir_free(call);
   if (status) weir_rpc_call_fail(rpc, weir_status_payloads(status));
   else weir_rpc_call_respond(rpc, message);
-  weir_mutex_lock(&master->mu);
-  if (--master->call_count == 0) weir_cond_broadcast(&master->idle);
-  weir_mutex_unlock(&master->mu);
+  weir_master_leave(master);
 }
 
 weir_status_t* weir_master_find(weir_master_t* master, weir_view_t handle,
@@ -302,6 +310,7 @@ const weir_rpc_method_t weir_master_methods[] = {
     {MASTER(MakeCallable), weir_handle_make_callable, .is_inline = false},
     {MASTER(RunCallable), weir_handle_run_callable, .is_inline = true, .is_step = true},
     {MASTER(ReleaseCallable), weir_handle_release_callable, .is_inline = true},
+    {WEIR_SNAPSHOT_SETUP_PATH, weir_handle_snapshot_setup, .is_inline = false},
     {.path = NULL}};
 
 weir_status_t* weir_master_create(weir_task_t* task, weir_master_t** out_master) {

@@ -18,4 +18,9 @@ int weir_master_session_count(weir_master_t* master);
 // Rows for a server whose handlers get the |weir_task_t|; ended by NULL.
 extern const weir_rpc_method_t weir_master_methods[];
 
+// Keeps the master, and what it calls peers by, from being destroyed: for steps, which may outlast
+// the call that began them.
+void weir_master_enter(weir_master_t* master);
+void weir_master_leave(weir_master_t* master);
+
 #endif  // WEIR_CLUSTER_MASTER_MASTER_H_

@@ -13,7 +13,7 @@ struct weir_master_t {
   weir_mutex_t mu;
   weir_cond_t idle;
   weir_map_t sessions;         // handle → weir_master_session_t; guarded by mu
-  int call_count;              // guarded by mu; calls being served
+  int call_count;              // guarded by mu; calls being served, and steps
   weir_cancel_t* cancel;       // fires when the master goes
   struct weir_homes_t* homes;  // by cost: of state that sessions share
   weir_mutex_t rates_mu;       // held while they are measured
@@ -26,7 +26,7 @@ typedef struct master_call_t {
   weir_rpc_call_t* call;
   weir_arena_t arena;
   weir_master_session_t* session;  // retained
-  weir_signature_t signature;
+  weir_master_signature_t signature;
   weir_tensor_t** tensors;  // fed; owned
   int tensor_count;
   weir_view_t session_handle, partial_handle;
@@ -74,6 +74,7 @@ void weir_master_call_fail_run(master_call_t* call, weir_status_t* take_status);
 
 // ---- master_partial.c: partial runs ----
 void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc);
+void weir_handle_snapshot_setup(void* self, weir_rpc_call_t* rpc);
 void weir_master_continue_partial(master_call_t* call);  // blocks; answers the call
 void weir_master_drop_partials(weir_master_session_t* session);
 

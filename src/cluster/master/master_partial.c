@@ -144,10 +144,11 @@ static void setup(void* arg) {
   weir_master_call_finish(call, weir_status_mark_node(status), &builder);
 }
 
-void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc) {
-  master_call_t* call = weir_master_call_create(((weir_task_t*)self)->master, rpc);
+static void handle_setup(weir_task_t* task, weir_rpc_call_t* rpc, bool is_snapshot) {
+  master_call_t* call = weir_master_call_create(task->master, rpc);
   if (!call) return;
   weir_status_t* status = weir_parse_partial_setup(call);
+  call->signature.is_snapshot = is_snapshot;
   if (!status) status = weir_master_find(call->master, call->session_handle, &call->session);
   if (!status)
     status =
@@ -155,6 +156,10 @@ void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc) {
   if (status) weir_master_call_finish(call, status, NULL);
   else weir_task_wait(call->master->task, setup, call);
 }
+
+void weir_handle_partial_setup(void* self, weir_rpc_call_t* rpc) { handle_setup(self, rpc, false); }
+
+void weir_handle_snapshot_setup(void* self, weir_rpc_call_t* rpc) { handle_setup(self, rpc, true); }
 
 // ---- continuing ----
 
@@ -189,7 +194,7 @@ static weir_status_t* claim(partial_t* partial, weir_view_t name, const weir_edg
 // Whether what the call fetches can be had from what was fed before and what it feeds itself. Names
 // that are wrong are left to claim.
 static weir_status_t* check_fetches(partial_t* partial, master_call_t* call) {
-  const weir_signature_t* signature = &call->signature;
+  const weir_master_signature_t* signature = &call->signature;
   const weir_master_run_t* run = partial->run;
   weir_graph_t* graph = partial->session->graph;
   size_t feed_count = (size_t)run->feed_count, fetch_count = (size_t)signature->fetch_count;

@@ -94,7 +94,7 @@ weir_status_t* weir_parse_run_step(master_call_t* call) {
     if (reader.field == RUN_STEP_REQUEST_REQUEST_ID) call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "RunStepRequest"));
-  weir_signature_t* s = &call->signature;
+  weir_master_signature_t* s = &call->signature;
   WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_FETCH, &s->fetches, &s->fetch_count));
   WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_TARGET, &s->targets, &s->target_count));
   WEIR_TRY(collect(&call->arena, message, RUN_STEP_REQUEST_FEED, &feeds, &feed_count));
@@ -111,7 +111,7 @@ weir_status_t* weir_parse_partial_setup(master_call_t* call) {
       call->request_id = weir_wire_int(&reader);
   }
   WEIR_TRY(weir_wire_check(&reader, "PartialRunSetupRequest"));
-  weir_signature_t* s = &call->signature;
+  weir_master_signature_t* s = &call->signature;
   s->is_partial = true;
   WEIR_TRY(
       collect(&call->arena, message, PARTIAL_RUN_SETUP_REQUEST_FEED, &s->feeds, &s->feed_count));
@@ -125,7 +125,7 @@ weir_status_t* weir_parse_partial_setup(master_call_t* call) {
 
 static weir_status_t* parse_connections(master_call_t* call, weir_view_t options) {
   const weir_view_t* messages = NULL;
-  weir_signature_t* s = &call->signature;
+  weir_master_signature_t* s = &call->signature;
   WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_TENSOR_CONNECTION, &messages,
                    &s->connection_count));
   weir_named_connection_t* items =
@@ -163,7 +163,7 @@ weir_status_t* weir_parse_make_callable(master_call_t* call) {
                        "CallableOptions::feed_devices and CallableOptions::fetch_devices to "
                        "configure feeding/fetching tensors to/from device memory is not yet "
                        "supported when using a remote session.");
-  weir_signature_t* s = &call->signature;
+  weir_master_signature_t* s = &call->signature;
   const weir_view_t* run_options = NULL;
   int count = 0;
   WEIR_TRY(collect(&call->arena, options, CALLABLE_OPTIONS_RUN_OPTIONS, &run_options, &count));

@@ -31,6 +31,7 @@
 #include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
 #include "graph/flatten.h"
+#include "pass/fence.h"
 #include "pass/partition.h"
 #include "runtime/placing.h"
 #include "wire/wire.h"
@@ -88,6 +89,7 @@ static weir_status_t* init(weir_master_session_t* session, const weir_master_con
                              &session->alias));
   WEIR_TRY(weir_master_find_devices(session, config, cancel));
   if (config->is_isolated) WEIR_TRY(weir_resources_create(task->job, &session->own_resources));
+  if (session->own_resources) weir_gate_set(session->own_resources, task->gate);
   bool is_shared = !config->is_isolated && !session->alias;  // its state, by names that others use
   weir_program_options_t program = {.runtime = task->runtime,
                                     .graph = session->graph,
@@ -255,7 +257,8 @@ static weir_status_t* find_edge(const weir_graph_t* graph, weir_view_t name, con
 }
 
 static weir_status_t* resolve_connections(const weir_graph_t* graph,
-                                          const weir_signature_t* signature, weir_arena_t* arena,
+                                          const weir_master_signature_t* signature,
+                                          weir_arena_t* arena,
                                           weir_connections_t* out_connections) {
   int count = signature->connection_count;
   weir_connection_t* items = weir_arena_array(arena, (size_t)count, sizeof(*items));
@@ -287,7 +290,7 @@ static void append_connections(weir_connections_t connections, weir_strbuf_t* ke
 }
 
 static weir_status_t* resolve_names(weir_master_session_t* session,
-                                    const weir_signature_t* signature, weir_arena_t* arena,
+                                    const weir_master_signature_t* signature, weir_arena_t* arena,
                                     resolved_t* resolved) {
   weir_feed_t* feeds = weir_arena_array(arena, (size_t)signature->feed_count, sizeof(*feeds));
   weir_edge_t* fetches = weir_arena_array(arena, (size_t)signature->fetch_count, sizeof(*fetches));
@@ -315,13 +318,15 @@ static weir_status_t* resolve_names(weir_master_session_t* session,
                                       .target_count = signature->target_count};
   WEIR_TRY(resolve_connections(graph, signature, arena, &resolved->connections));
   weir_strbuf_putc(&resolved->key, signature->is_partial ? 'p' : 's');
+  weir_strbuf_putc(&resolved->key, signature->is_snapshot ? 'w' : 'a');
   weir_signature_append(&resolved->spec, &resolved->key);
   append_connections(resolved->connections, &resolved->key);
   return weir_strbuf_finish(&resolved->key);
 }
 
-static weir_status_t* resolve(weir_master_session_t* session, const weir_signature_t* signature,
-                              weir_arena_t* arena, resolved_t* resolved) {
+static weir_status_t* resolve(weir_master_session_t* session,
+                              const weir_master_signature_t* signature, weir_arena_t* arena,
+                              resolved_t* resolved) {
   weir_mutex_lock(&session->graph->mu);
   weir_status_t* status = resolve_names(session, signature, arena, resolved);
   weir_mutex_unlock(&session->graph->mu);
@@ -341,7 +346,7 @@ static weir_master_run_t* find_run(weir_master_session_t* session, weir_view_t k
 }
 
 weir_status_t* weir_master_session_find(weir_master_session_t* session,
-                                        const weir_signature_t* signature,
+                                        const weir_master_signature_t* signature,
                                         weir_master_run_t** out_run) {
   weir_arena_t arena = {0};
   resolved_t resolved = {.spec = {.feeds = NULL}};
@@ -423,9 +428,9 @@ static weir_status_t* place_and_optimize(weir_master_session_t* session,
 }
 
 // Places the pruned graph, optimises it, places what that added, and cuts it.
-static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
-                            weir_node_t** targets, int target_count, weir_arena_t* arena,
-                            weir_part_t** out_parts, int* out_count) {
+static weir_status_t* split(weir_master_session_t* session, const weir_source_t* source,
+                            bool is_snapshot, weir_arena_t* arena, weir_part_t** out_parts,
+                            int* out_count) {
   weir_graph_t* live = NULL;
   weir_place_params_t place = {.devices = session->devices,
                                .device_count = session->device_count,
@@ -433,12 +438,14 @@ static weir_status_t* split(weir_master_session_t* session, weir_graph_t* graph,
   weir_partition_params_t params = {.devices = session->devices,
                                     .device_count = session->device_count};
   int* device_of = NULL;
-  if (session->device_count > 1) WEIR_TRY(weir_flatten(graph, WEIR_FLATTEN_AND_CALLS));
-  weir_source_t source = {.graph = graph, .targets = targets, .target_count = target_count};
-  WEIR_TRY(place_and_optimize(session, &source, arena));
-  WEIR_TRY(weir_graph_copy_reachable(graph, targets, target_count, arena, &live));
+  if (session->device_count > 1) WEIR_TRY(weir_flatten(source->graph, WEIR_FLATTEN_AND_CALLS));
+  WEIR_TRY(place_and_optimize(session, source, arena));
+  WEIR_TRY(weir_graph_copy_reachable(source->graph, source->targets, source->target_count, arena,
+                                     &live));
+  weir_status_t* status = NULL;
+  if (is_snapshot) status = weir_fence_reads(live, session->devices, session->device_count);
   place.graph = live;
-  weir_status_t* status = weir_place(&place, arena, &device_of);
+  if (!status) status = weir_place(&place, arena, &device_of);
   params.graph = live;
   params.device_of = device_of;
   params.serial = atomic_fetch_add_explicit(&session->next_cut, 1, memory_order_relaxed);
@@ -460,8 +467,10 @@ static weir_status_t* copy_edges(const resolved_t* resolved, weir_master_run_t* 
 }
 
 static weir_status_t* make_run(weir_master_session_t* session, const resolved_t* resolved,
-                               bool is_partial, weir_arena_t* arena, weir_master_run_t* run) {
+                               const weir_master_signature_t* signature, weir_arena_t* arena,
+                               weir_master_run_t* run) {
   const weir_step_spec_t* spec = &resolved->spec;
+  const bool is_partial = signature->is_partial;
   weir_graph_t* graph = NULL;
   weir_node_t** targets = NULL;
   int target_count = spec->target_count;
@@ -475,7 +484,9 @@ static weir_status_t* make_run(weir_master_session_t* session, const resolved_t*
   } else {
     WEIR_TRY(weir_signature_prune(session->graph, spec, resolved->connections, &graph, &targets));
   }
-  weir_status_t* status = split(session, graph, targets, target_count, arena, &parts, &part_count);
+  weir_source_t source = {.graph = graph, .targets = targets, .target_count = target_count};
+  weir_status_t* status =
+      split(session, &source, signature->is_snapshot, arena, &parts, &part_count);
   if (!status) {
     status = make_parts(session, parts, part_count, is_partial ? 0 : spec->feed_count,
                         is_partial ? 0 : spec->fetch_count, run);
@@ -532,7 +543,7 @@ static weir_status_t* keep_run(weir_master_session_t* session, weir_view_t key,
 }
 
 weir_status_t* weir_master_session_prepare(weir_master_session_t* session,
-                                           const weir_signature_t* signature,
+                                           const weir_master_signature_t* signature,
                                            weir_master_run_t** out_run) {
   weir_arena_t arena = {0};
   resolved_t resolved = {.spec = {.feeds = NULL}};
@@ -543,8 +554,7 @@ weir_status_t* weir_master_session_prepare(weir_master_session_t* session,
   if (run) goto done;
   made = weir_calloc(1, sizeof(*made));
   if (made) weir_ref_init(&made->ref);
-  status = made ? make_run(session, &resolved, signature->is_partial, &arena, made)
-                : weir_out_of_memory();
+  status = made ? make_run(session, &resolved, signature, &arena, made) : weir_out_of_memory();
   if (status) goto done;
   status = keep_run(session, weir_strbuf_view(&resolved.key), made, &run, &evicted);
 done:

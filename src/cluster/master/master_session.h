@@ -111,7 +111,7 @@ typedef struct weir_named_connection_t {
 } weir_named_connection_t;
 
 // A signature by names: feeds and fetches "x:0", targets "x".
-typedef struct weir_signature_t {
+typedef struct weir_master_signature_t {
   const weir_view_t* feeds;
   int feed_count;
   const weir_view_t* fetches;
@@ -120,15 +120,16 @@ typedef struct weir_signature_t {
   int target_count;
   const weir_named_connection_t* connections;  // of callables
   int connection_count;
-  bool is_partial;  // fed and fetched piece by piece, over the step's rendezvous
-} weir_signature_t;
+  bool is_partial;   // fed and fetched piece by piece, over the step's rendezvous
+  bool is_snapshot;  // reads variables as whole steps leave them (pass/fence.h)
+} weir_master_signature_t;
 // The run for a signature, retained, if there is one already; NULL otherwise.
 WEIR_MUST_USE weir_status_t* weir_master_session_find(weir_master_session_t* session,
-                                                      const weir_signature_t* signature,
+                                                      const weir_master_signature_t* signature,
                                                       weir_master_run_t** out_run);
 // As find, and makes it where it is new: places, cuts, compiles, registers with the peers. Blocks.
 WEIR_MUST_USE weir_status_t* weir_master_session_prepare(weir_master_session_t* session,
-                                                         const weir_signature_t* signature,
+                                                         const weir_master_signature_t* signature,
                                                          weir_master_run_t** out_run);
 weir_master_run_t* weir_master_run_retain(weir_master_run_t* run);
 // The last one takes its parts back from the peers. NULL-safe.

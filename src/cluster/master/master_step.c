@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/details.h"
+#include "cluster/master/master.h"
 #include "cluster/task/collectives.h"
 #include "cluster/task/fields.h"
 #include "cluster/task/messages.h"
@@ -57,9 +58,11 @@ static void step_free(weir_master_step_t* step) {
   if (step->is_traced) weir_trace_free(&step->trace);
   weir_status_destroy(step->status);
   weir_mutex_destroy(&step->mu);
+  weir_master_t* master = step->session->task->master;
   weir_master_run_release(step->session, run);
   weir_master_session_release(step->session);
   weir_free(step);
+  weir_master_leave(master);
 }
 
 static void ignore(void* self, weir_status_t* take_status, weir_rpc_buffer_t* take_message) {
@@ -221,6 +224,7 @@ static void start_local(weir_master_step_t* step) {
   params.cancel = step->cancel;
   params.rendezvous = step->rendezvous;
   params.step_id = step->id;
+  params.gate = step->session->task->gate;
   params.scope = weir_collectives_scope(weir_view_of(step->session->handle));
   params.trace = step->is_traced ? &step->trace : NULL;
   params.is_brief = true;
@@ -249,6 +253,7 @@ weir_status_t* weir_master_step_create(const weir_step_params_t* params,
   if (!step) return weir_out_of_memory();
   weir_mutex_init(&step->mu);
   weir_master_session_retain(params->session);
+  weir_master_enter(params->session->task->master);
   step->session = params->session;
   step->run = weir_master_run_retain(params->run);
   step->done = params->done;

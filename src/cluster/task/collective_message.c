@@ -90,7 +90,7 @@ static weir_status_t* read_number(const weir_wire_reader_t* reader,
       what->kind = (weir_collective_kind_t)value;
       break;
     case JOIN_SPACE:
-      if (value < 0 || value >= WEIR_COLLECTIVE_SPACE_COUNT)
+      if (value < 0 || value >= WEIR_COLLECTIVE_SPACE_NAME)  // names are met by in one process
         return WEIR_STATUS(INVALID_ARGUMENT, "there is no such space of collectives");
       what->space = (weir_collective_space_t)value;
       break;

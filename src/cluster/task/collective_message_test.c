@@ -103,7 +103,7 @@ static void test_refuses(void** state) {
     switch (k) {
       case 0: what.kind = (weir_collective_kind_t)3; break;
       case 1: what.kind = WEIR_COLLECTIVE_KIND_COUNT; break;
-      case 2: what.space = WEIR_COLLECTIVE_SPACE_COUNT; break;
+      case 2: what.space = WEIR_COLLECTIVE_SPACE_NAME; break;
       case 3: what.dtype = WEIR_DTYPE_STRING; break;
       case 4: what.merge = WEIR_UPDATE_DIV; break;
       case 5: what.is_source = true; break;                  // of no broadcast

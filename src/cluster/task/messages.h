@@ -6,6 +6,9 @@
 #include "device/device.h"
 #include "exec/trace.h"
 
+// As PartialRunSetup, of a step that reads variables as whole steps leave them (pass/fence.h).
+#define WEIR_SNAPSHOT_SETUP_PATH "/weir.MasterService/SnapshotSetup"
+
 // What clients and other tasks are told of a device.
 typedef struct weir_device_attributes_t {
   const char *name, *type;

@@ -427,6 +427,7 @@ void weir_task_end_step(weir_task_t* task, int64_t id) {
   if (step && !step->is_known) --task->unknown_step_count;
   weir_mutex_unlock(&task->mu);
   weir_same_host_end_step(&task->same_host, id);
+  weir_gate_leave(task->gate, id);
   if (!step) return;
   weir_status_t* status = WEIR_STATUS(ABORTED, "Cleanup %lld", (long long)id);
   step_abort(&step->base, status);

@@ -16,6 +16,7 @@ enum {
   WAITING_THREADS = 17,
   WAITING_LIMIT = 2000,     // beyond, requests queue
   EXTRA_THREADS = 256,      // for what else there is to do while long kernels hold the others
+  HOLD_LIMIT_S = 10,        // so long steps wait at the gate while one takes variables
   CHANNEL_LIMIT = 1 << 16,  // clients may name any address in a cluster definition of their own
 };
 
@@ -72,6 +73,8 @@ static weir_status_t* init(weir_task_t* task, weir_task_options_t* options) {
   WEIR_TRY(weir_runtime_create(&runtime, &task->runtime));
   weir_rpc_loop_options_t loop = {.thread_count = options->io_threads};
   WEIR_TRY(weir_rpc_loop_create(&loop, &task->loop));
+  WEIR_TRY(weir_gate_create(HOLD_LIMIT_S * INT64_C(1000000000), &task->gate));
+  weir_gate_set(task->runtime->resources, task->gate);
   return weir_collectives_create(task, &task->collectives);
 }
 
@@ -117,6 +120,7 @@ void weir_task_destroy(weir_task_t* task) {
   weir_request_ids_free(&task->request_ids);
   weir_same_host_free(&task->same_host);
   weir_transfer_log_free(&task->transfers);
+  weir_gate_destroy(task->gate);
   weir_cond_destroy(&task->waited);
   weir_mutex_destroy(&task->mu);
   weir_free(task->name);

@@ -12,6 +12,7 @@
 #include "cluster/task/request_ids.h"
 #include "cluster/task/same_host.h"
 #include "cluster/task/transfer_log.h"
+#include "op/gate.h"
 #include "op/rendezvous.h"
 #include "op/resource.h"
 #include "rpc/rpc.h"
@@ -36,6 +37,7 @@ typedef struct weir_task_t {
   weir_same_host_t same_host;
   weir_transfer_log_t transfers;
   struct weir_collectives_t* collectives;
+  weir_gate_t* gate;               // that steps pass before they write to variables here
   void (*shutdown_fn)(void* arg);  // a client asks the process to end; NULL: refused. Immutable
   void* shutdown_arg;
   weir_mutex_t mu;         // guards all below
@@ -93,7 +95,7 @@ WEIR_MUST_USE weir_status_t* weir_task_step(weir_task_t* task, int64_t id,
 // The same of a session in which the task goes by |alias|; NULL: by its own name.
 WEIR_MUST_USE weir_status_t* weir_task_step_as(weir_task_t* task, int64_t id, weir_alias_t* alias,
                                                weir_rendezvous_t** out_rendezvous);
-// Forgets step |id| and fails what still waits in it.
+// Forgets step |id| and fails what still waits in it; it leaves the gate.
 void weir_task_end_step(weir_task_t* task, int64_t id);
 void weir_task_end_all_steps(weir_task_t* task);
 // Whether step |id| has not ended. Only where it is known that it has begun.

@@ -65,6 +65,7 @@ static weir_status_t* session_create(weir_worker_t* worker, bool is_isolated,
       session_unref(session);
       return status;
     }
+    weir_gate_set(session->own_resources, worker->task->gate);
   }
   *out_session = session;
   return NULL;

@@ -88,6 +88,15 @@ static void answer(step_run_t* take_run, weir_rpc_call_t* call, weir_status_t* t
   weir_status_destroy(status);
 }
 
+// The step has left the gate when its master says that it is over everywhere. If that cannot be
+// heard any more, or has been before this part came to its end, it has left now.
+static void leave_gate(const step_run_t* run) {
+  weir_task_t* task = run->worker->task;
+  weir_gate_tie(task->gate, run->step_id, weir_rpc_call_connection(run->call));
+  if (weir_rpc_call_is_cancelled(run->call) || !weir_task_has_step(task, run->step_id))
+    weir_gate_leave(task->gate, run->step_id);
+}
+
 static void partial_done(step_run_t* run, weir_status_t* take_status);
 
 static void run_done(void* arg, weir_status_t* take_status) {
@@ -101,6 +110,7 @@ static void run_done(void* arg, weir_status_t* take_status) {
   } else {
     weir_rpc_call_t* call = run->call;
     weir_rpc_call_on_cancel(call, NULL, NULL);
+    leave_gate(run);
     // A master that gave up, or died, may not come to clean up; and it needs nothing of the step.
     if (status && run->rendezvous && weir_rpc_call_is_cancelled(call))
       weir_task_end_step(worker->task, run->step_id);
@@ -183,6 +193,7 @@ static void run_start(step_run_t* run, const run_request_t* request) {
   params.cancel = run->cancel;
   params.rendezvous = run->rendezvous;
   params.step_id = request->step_id;
+  params.gate = worker->task->gate;
   params.scope = run->graph->owner->scope;
   params.trace = run->is_traced ? &run->trace : NULL;
   params.is_brief = true;
