@@ -1,0 +1,33 @@
+# libtensorflow.so.2: TensorFlow's C API over the core, a library of its own that needs no libweir.
+file(GLOB WEIR_TENSORFLOW_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tensorflow/*.c)
+list(FILTER WEIR_TENSORFLOW_SOURCES EXCLUDE REGEX "_(test|fuzz)\\.c$")
+if(NOT WEIR_CLUSTER)
+  list(FILTER WEIR_TENSORFLOW_SOURCES EXCLUDE REGEX "/server\\.c$")
+endif()
+set(WEIR_TENSORFLOW_MAP ${PROJECT_SOURCE_DIR}/tools/libtensorflow.map)
+add_library(tensorflow SHARED ${WEIR_TENSORFLOW_SOURCES})
+target_link_libraries(tensorflow PRIVATE weir_core)
+target_compile_options(tensorflow PRIVATE -Wconversion -Wno-sign-conversion)
+target_include_directories(tensorflow INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(tensorflow PROPERTIES VERSION 2.21.0 SOVERSION 2 LINK_DEPENDS ${WEIR_TENSORFLOW_MAP})
+target_link_options(tensorflow PRIVATE -Wl,--version-script=${WEIR_TENSORFLOW_MAP} -Wl,-Bsymbolic-functions -Wl,--gc-sections)
+if(NOT WEIR_SANITIZE)
+  target_link_options(tensorflow PRIVATE -Wl,--no-undefined)
+endif()
+target_link_options(tensorflow PRIVATE $<$<CONFIG:Release,MinSizeRel>:-s>)
+if(WEIR_HAS_PACKED_RELOCATIONS)
+  target_link_options(tensorflow PRIVATE $<$<CONFIG:Release,MinSizeRel>:-Wl,-z,pack-relative-relocs>)
+endif()
+
+# The other half of TensorFlow's pair of libraries: programs' link lines name it, so it is there, and all it does is to need the first.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tensorflow_framework.c CONTENT "typedef int nothing_here;\n")
+add_library(tensorflow_framework SHARED ${PROJECT_BINARY_DIR}/generated/tensorflow_framework.c)
+target_link_libraries(tensorflow_framework PUBLIC tensorflow)
+set_target_properties(tensorflow_framework PROPERTIES VERSION 2.21.0 SOVERSION 2)
+target_link_options(tensorflow_framework PRIVATE -Wl,--no-as-needed)
+
+install(TARGETS tensorflow tensorflow_framework LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorflow DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+configure_file(${PROJECT_SOURCE_DIR}/tools/tensorflow.pc.in ${PROJECT_BINARY_DIR}/tensorflow.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tensorflow.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
