@@ -22,6 +22,8 @@
 // Asynchronous training needs no more than the scope: weir_minimize instead of weir_sync_replicas,
 // and every worker runs the step at its own pace.
 //
+// In one process, with several GPUs, weir_towers does what a cluster would do with a worker each.
+//
 // All of this is user-level code over public headers: graphs of accumulators and queues. Threading:
 // building is thread-confined, as scopes are; the rest is thread-safe, as sessions are.
 #ifndef WEIR_REPLICAS_H_
@@ -145,6 +147,39 @@ WEIR_API WEIR_MUST_USE weir_status_t* weir_sync_replicas_lead(const weir_sync_re
                                                               weir_session_t* session,
                                                               weir_coordinator_t* coordinator,
                                                               int64_t last_step);
+
+// ---- several devices of one process ----
+
+// Builds the model for a part of a batch: |inputs| are the parts of what is fed. Returns its loss,
+// a mean over the examples. Called once for each device; makes the same variables each time.
+typedef weir_edge_t (*weir_tower_fn_t)(weir_scope_t* scope, const weir_edge_t* inputs, void* arg);
+typedef struct weir_tower_model_t {
+  weir_tower_fn_t build;
+  void* arg;
+  const weir_edge_t* inputs;  // whole batches; their rows are dealt out evenly
+  int input_count;
+} weir_tower_model_t;
+
+typedef struct weir_towers_t {
+  weir_node_t* start;  // gives all what the first has: to be run when variables have their values,
+                       // after the initializer or a checkpoint (weir_fit's |start|)
+  weir_node_t* step;
+  weir_edge_t loss;  // the mean of all
+} weir_towers_t;
+// One graph with the model on each of |devices|, "/gpu:0", with variables of its own there; each
+// gets its part of a batch, and all apply the mean of all gradients, by |optimizer|. So variables
+// stay the same everywhere, and it is the step that one device would take with the whole batch.
+// Those of the first have their usual names, those of the others begin with "tower_1/".
+//
+// Between GPUs the mean is NCCL's, or the host's where there is none; between other devices, and of
+// sparse gradients, which stay so, values are copied. |options| as for weir_minimize, but
+// |variables|, |accumulate| and |loss_scale| are errors. Errors stick in |scope|; all is NULL then.
+WEIR_API weir_towers_t weir_towers_with(weir_scope_t* scope, const weir_optimizer_t* optimizer,
+                                        const weir_tower_model_t* model, const char* const* devices,
+                                        int device_count, const weir_minimize_options_t* options);
+#define weir_towers(scope, optimizer, model, devices, device_count, ...) \
+  weir_towers_with(scope, optimizer, model, devices, device_count,       \
+                   &(const weir_minimize_options_t){0, __VA_ARGS__})
 
 #ifdef __cplusplus
 }

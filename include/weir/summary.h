@@ -36,6 +36,19 @@ WEIR_API weir_edge_t weir_summary_image_with(weir_scope_t* scope, const char* ta
 #define weir_summary_image(scope, tag, images, ...) \
   weir_summary_image_with(scope, tag, images, &(const weir_summary_image_options_t){0, __VA_ARGS__})
 
+typedef struct weir_summary_audio_options_t {
+  int reserved;
+  int max_sounds;  // of the batch; 0: 3
+} weir_summary_audio_options_t;
+// |sounds|: floats from -1 to 1, [batch, frames] or [batch, frames, channels], of |rate| (a float
+// scalar) frames a second.
+WEIR_API weir_edge_t weir_summary_audio_with(weir_scope_t* scope, const char* tag,
+                                             weir_edge_t sounds, weir_edge_t rate,
+                                             const weir_summary_audio_options_t* options);
+#define weir_summary_audio(scope, tag, sounds, rate, ...) \
+  weir_summary_audio_with(scope, tag, sounds, rate,       \
+                          &(const weir_summary_audio_options_t){0, __VA_ARGS__})
+
 // All summaries collected so far as one; an edge without a node when there is none. Tags must
 // differ.
 WEIR_API weir_edge_t weir_summary_merge_all(weir_scope_t* scope);

@@ -4,7 +4,9 @@
 // while steps go on. There is one at a time. Where this very step is to be saved, by its number or
 // because it is among the best, the loop waits for the one before; where it is time for some step
 // to be saved, that is done when the one before is written. What the thread could not write ends
-// the loop at its next step.
+// the loop at its next step. Servers take the values between the steps of all workers; when steps
+// that have begun to write do not end in time, which says nothing about this loop, that is said and
+// the next save tries again.
 #include <math.h>
 #include <stdio.h>
 
@@ -28,9 +30,16 @@ static weir_status_t* save(weir_fit_loop_t* loop, bool in_background) {
   if (loop->saved_step == loop->state.step) return NULL;
   WEIR_TRY(weir_loop_prefix(loop, prefix));
   const double now = weir_loop_now();
-  WEIR_TRY(weir_saver_save_with(
+  weir_status_t* status = weir_saver_save_with(
       o->saver, loop->session, prefix, loop->state.step,
-      &(const weir_save_options_t){.metric = &metric, .in_background = in_background}, NULL));
+      &(const weir_save_options_t){.metric = &metric, .in_background = in_background}, NULL);
+  if (in_background && weir_status_code(status) == WEIR_DEADLINE_EXCEEDED) {
+    weir_progress_note(&loop->progress, "a checkpoint was not saved", weir_status_message(status));
+    weir_status_destroy(status);
+    loop->saved_at = now;
+    return NULL;
+  }
+  WEIR_TRY(status);
   loop->saved_step = loop->state.step;
   loop->saved_at = in_background ? now : weir_loop_now();
   return NULL;

@@ -229,7 +229,8 @@ static weir_status_t* check(const weir_optimizer_t* optimizer,
   }
   if (!used)
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "no gradients provided for any variable: the loss depends on none of %d",
+                       "no gradients provided for any variable: the loss depends on none of %d "
+                       "variables to train",
                        count);
   return optimizer->rule->check ? optimizer->rule->check(optimizer) : NULL;
 }
@@ -290,6 +291,16 @@ static weir_status_t* differentiate(weir_scope_t* scope, weir_edge_t loss, weir_
   return NULL;
 }
 
+// Of other types there are no gradients, which would look as if nothing depended on variables.
+static weir_status_t* check_loss(weir_edge_t loss) {
+  if (!loss.node) return NULL;  // said where it is differentiated
+  weir_dtype_t dtype = weir_dtype_base(weir_edge_type(loss));
+  if (weir_dtype_is_floating(dtype) || weir_dtype_is_complex(dtype)) return NULL;
+  return WEIR_STATUS(INVALID_ARGUMENT, "the loss '%s:%d' (%s) is %s, not a float",
+                     weir_node_name(loss.node), loss.index, weir_node_op(loss.node),
+                     weir_dtype_name(dtype));
+}
+
 int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
                                 weir_variable_gradient_t** out_gradients,
                                 const weir_minimize_options_t* options) {
@@ -302,7 +313,8 @@ int weir_compute_gradients_with(weir_scope_t* scope, weir_edge_t loss,
   weir_variable_gradient_t* chosen = weir_scope_alloc(scope, room, sizeof(*chosen));
   if (!chosen) return 0;
   int count = 0;
-  weir_status_t* status = choose(scope, options, chosen, &count);
+  weir_status_t* status = check_loss(loss);
+  if (!status) status = choose(scope, options, chosen, &count);
   weir_edge_t grad = weir_library_scale_loss(scope, loss, options);
   if (!status) status = differentiate(scope, loss, grad, chosen, count);
   if (status) weir_scope_fail(scope, status);

@@ -27,6 +27,15 @@ weir_edge_t weir_summary_image_with(weir_scope_t* scope, const char* tag, weir_e
       scope, weir_image_summary(scope, weir_const_string(scope, tag), images, .max_images = count));
 }
 
+weir_edge_t weir_summary_audio_with(weir_scope_t* scope, const char* tag, weir_edge_t sounds,
+                                    weir_edge_t rate, const weir_summary_audio_options_t* options) {
+  options = options ? options : &(const weir_summary_audio_options_t){0};
+  if (!weir_lib_ready(scope, "summary_audio", sounds, rate)) return WEIR_LIB_NONE;
+  weir_opt_int_t count = {options->max_sounds, options->max_sounds != 0};
+  return collect(scope, weir_audio_summary_v2(scope, weir_const_string(scope, tag), sounds, rate,
+                                              .max_outputs = count));
+}
+
 weir_edge_t weir_summary_text(weir_scope_t* scope, const char* tag, weir_edge_t texts) {
   if (!weir_lib_ready(scope, "summary_text", texts)) return WEIR_LIB_NONE;
   if (weir_edge_type(texts) != WEIR_DTYPE_STRING) {

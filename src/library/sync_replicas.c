@@ -187,7 +187,8 @@ static weir_status_t* prepare(weir_sync_t* b, weir_edge_t loss,
   for (int i = 0; i < b->count; ++i) used += gradients[i].gradient.values.node != NULL;
   if (!used)
     return WEIR_STATUS(INVALID_ARGUMENT,
-                       "no gradients provided for any variable: the loss depends on none of %d",
+                       "no gradients provided for any variable: the loss depends on none of %d "
+                       "variables to train",
                        b->count);
   const bool is_variable = weir_library_find_variable(b->outer, step, &b->global_step);
   if (!is_variable || weir_edge_type(b->global_step.value) != WEIR_DTYPE_INT64)

@@ -89,7 +89,10 @@ static weir_status_t* gather_feeds(weir_fit_loop_t* loop, weir_feed_t* feeds, in
 
 static weir_status_t* note_loss(weir_fit_loop_t* loop, weir_tensor_t* value) {
   if (weir_tensor_dtype(value) != WEIR_DTYPE_FLOAT || weir_tensor_count(value) != 1)
-    return WEIR_STATUS(INVALID_ARGUMENT, "fit: the loss is not a float scalar");
+    return WEIR_STATUS(INVALID_ARGUMENT,
+                       "fit: the loss '%s:%d' is %s of rank %d, not a float scalar",
+                       weir_node_name(loop->loss.node), loop->loss.index,
+                       weir_dtype_name(weir_tensor_dtype(value)), weir_tensor_rank(value));
   loop->state.loss = *(const float*)weir_tensor_data(value);
   if (!loop->state.events) return NULL;
   return weir_events_scalar(loop->state.events, "loss", loop->state.loss, loop->state.step);
@@ -107,6 +110,17 @@ static weir_status_t* note_step(weir_fit_loop_t* loop, const weir_tensor_t* glob
   loop->lost_since = loop->retry_pause = 0;
   loop->unready = 0;
   return NULL;
+}
+
+// What follows a loss that is no number is none either: there is nothing to train any more.
+static weir_status_t* check_loss(const weir_fit_loop_t* loop) {
+  if (!isnan(loop->state.loss) || loop->o->allow_nan) return NULL;
+  return WEIR_STATUS(
+      INVALID_ARGUMENT,
+      "fit: the loss '%s:%d' is NaN at step %lld; a smaller learning rate, gradients "
+      "that are clipped (weir/clip.h), or a look at the data may help "
+      "(allow_nan goes on)",
+      weir_node_name(loop->loss.node), loop->loss.index, (long long)loop->state.step);
 }
 
 static weir_status_t* take_step(weir_fit_loop_t* loop) {
@@ -132,6 +146,7 @@ static weir_status_t* take_step(weir_fit_loop_t* loop) {
   if (!status) status = note_loss(loop, results[0]);
   if (!status && is_summary)
     status = weir_events_add_summary(loop->state.events, results[1], loop->state.step);
+  if (!status) status = check_loss(loop);
   const bool has_rows = count > 0 && weir_tensor_rank(feeds[0].tensor) > 0;
   if (has_rows) loop->progress.items += weir_tensor_dim(feeds[0].tensor, 0);
 done:
@@ -248,6 +263,12 @@ static weir_status_t* fit(weir_fit_loop_t* loop) {
   return run(loop);
 }
 
+// The graph goes with the loop's own events; who hands in events writes it there if he likes.
+static weir_status_t* write_graph(weir_fit_loop_t* loop) {
+  return loop->own_events ? weir_events_graph(loop->own_events, weir_session_graph(loop->session))
+                          : NULL;
+}
+
 weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_edge_t loss,
                              const weir_fit_options_t* options, weir_fit_result_t* out_result) {
   options = options ? options : &(const weir_fit_options_t){0};
@@ -264,7 +285,8 @@ weir_status_t* weir_fit_with(weir_session_t* session, weir_node_t* step, weir_ed
     WEIR_TRY(weir_events_create(options->directory, &loop.own_events));
     loop.state.events = loop.own_events;
   }
-  weir_status_t* status = catch_signals(&loop);
+  weir_status_t* status = write_graph(&loop);
+  if (!status) status = catch_signals(&loop);
   if (!status) status = fit(&loop);
   restore_signals(&loop);
   weir_status_t* closed = weir_events_close(loop.own_events);

@@ -366,8 +366,34 @@ static void test_errors(void** state) {
   close_world(&w);
 }
 
+// The loss is 0/0 from the first step on, as the weights are infinite.
+static void test_stops_when_the_loss_is_nan(void** state) {
+  (void)state;
+  world_t world = open_world();
+  weir_fit_result_t result;
+  check_ok(weir_session_run_target(world.session, world.init));
+  weir_tensor_t *x = FLOATS(NAN, 1), *y = FLOATS(1, 2);
+  weir_batcher_t* data = NULL;
+  check_ok(weir_batcher_create(((weir_tensor_t*[]){x, y}), 2, &data, .batch_size = 2));
+  weir_edge_t inputs[] = {world.x, world.y};
+  weir_status_t* status = weir_fit(world.session, world.step, world.loss, &result, .max_steps = 5,
+                                   .data = data, .inputs = inputs, .is_quiet = true);
+  assert_int_equal(weir_status_code(status), WEIR_INVALID_ARGUMENT);
+  assert_non_null(strstr(weir_status_message(status), "is NaN at step 1;"));
+  weir_status_destroy(status);
+  assert_int_equal(result.taken, 1);
+  check_ok(weir_fit(world.session, world.step, world.loss, &result, .max_steps = 3, .data = data,
+                    .inputs = inputs, .is_quiet = true, .allow_nan = true));
+  assert_int_equal(result.taken, 3);
+  weir_batcher_destroy(data);
+  weir_tensor_release(x);
+  weir_tensor_release(y);
+  close_world(&world);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_learns),
+                                     cmocka_unit_test(test_stops_when_the_loss_is_nan),
                                      cmocka_unit_test(test_resumes),
                                      cmocka_unit_test(test_saves_every_n_steps),
                                      cmocka_unit_test(test_data_ends),
