@@ -65,9 +65,9 @@ typedef struct weir_save_options_t {
       metric;  // borrowed for the call: how good it is, for keep_best; NULL, NaN: not known
   // Returns when the values are taken, which copies nothing on a CPU, and writes them on a thread
   // while steps go on; a step that updates a variable meanwhile takes memory for its new value. The
-  // session must outlive it, and its error is weir_saver_wait's. Sessions with a |target| save
-  // before this returns all the same: their variables are with servers, and what another step saved
-  // there beside those that go on would be of no step.
+  // session must outlive it, and its error is weir_saver_wait's. Where the session has a |target|,
+  // its servers take the values as whole steps leave them, whoever's steps, and write them.
+  // DEADLINE_EXCEEDED: steps that had begun to write did not end in time; nothing was saved.
   bool in_background;
 } weir_save_options_t;
 // The same; |options| may be NULL. Waits for a save in the background first, and returns its error

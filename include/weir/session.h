@@ -54,6 +54,7 @@ typedef struct weir_session_options_t {
 WEIR_API WEIR_MUST_USE weir_status_t* weir_session_create(weir_graph_t* graph,
                                                           const weir_session_options_t* options,
                                                           weir_session_t** out_session);
+WEIR_API weir_graph_t* weir_session_graph(const weir_session_t* session);  // borrowed
 // Cancels running steps, waits for them, and frees the session. State is gone with the graph's last
 // session.
 WEIR_API void weir_session_destroy(weir_session_t* session);

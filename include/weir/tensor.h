@@ -66,6 +66,9 @@ WEIR_API const int64_t* weir_tensor_dims(const weir_tensor_t* tensor);
 WEIR_API int64_t weir_tensor_count(const weir_tensor_t* tensor);     // elements
 WEIR_API size_t weir_tensor_byte_size(const weir_tensor_t* tensor);  // count * element size
 WEIR_API void* weir_tensor_data(const weir_tensor_t* tensor);
+// Whether the caller's reference is the only one, and the memory not somebody else's: then the
+// elements may be written.
+WEIR_API bool weir_tensor_is_writable(weir_tensor_t* tensor);
 // The bytes of string |index|; borrowed. Only for string tensors and an index in range.
 WEIR_API const char* weir_tensor_string(const weir_tensor_t* tensor, int64_t index,
                                         size_t* out_size);

@@ -69,7 +69,7 @@ typedef struct weir_fit_options_t {
 
   // Files. NULL: none are written.
   const char* directory;
-  weir_events_t* events;  // NULL: a file of its own in |directory|
+  weir_events_t* events;  // NULL: a file of its own in |directory|, with the graph
   weir_edge_t summaries;  // fetched every |summary_every| steps; no node: only the loss
   int summary_every;      // 0: 100; the loss is written at every step
   // Saves "<directory>/model.ckpt-<step>"; NULL: no checkpoints. One that keeps the best is given
@@ -120,6 +120,7 @@ typedef struct weir_fit_options_t {
   // written, steps wait for that where the step's number or metric asks for it; by time it is put
   // off. This way steps wait for every save, as they always do for a session with a |target|.
   bool save_in_foreground;
+  bool allow_nan;  // go on when the loss is NaN; else that is INVALID_ARGUMENT, naming the step
 } weir_fit_options_t;
 
 // Runs |step| and fetches |loss|, a float scalar, again and again. INVALID_ARGUMENT when either is

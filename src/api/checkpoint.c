@@ -1,4 +1,6 @@
 // checkpoint.c — Saving and restoring all variables of a session without a graph of SaveV2 nodes.
+#include "api/checkpoint.h"
+
 #include "file/bundle.h"
 #include "file/checkpoint_state.h"
 #include "runtime/placing.h"
@@ -161,9 +163,9 @@ weir_status_t* weir_checkpoint_save(weir_session_t* session, const char* prefix)
 
 // ---- restore: all values are read and checked before the first variable changes ----
 
-static weir_status_t* read_one(weir_bundle_t* bundle, const weir_node_t* node,
+static weir_status_t* read_one(weir_value_source_fn_t read, void* source, const weir_node_t* node,
                                weir_tensor_t** out_value) {
-  WEIR_TRY(weir_bundle_read(bundle, weir_view_of(node->def.name), out_value));
+  WEIR_TRY(read(source, node->def.name, out_value));
   weir_dtype_t dtype = weir_attrs_type(node->def.attrs, "dtype");
   const weir_shape_t* shape = weir_attrs_shape(node->def.attrs, "shape");
   if (weir_tensor_type(*out_value) != dtype) {
@@ -172,9 +174,11 @@ static weir_status_t* read_one(weir_bundle_t* bundle, const weir_node_t* node,
                        weir_dtype_name(weir_tensor_type(*out_value)));
   }
   if (weir_shape_accepts(shape, (*out_value)->rank, (*out_value)->dims)) return NULL;
-  char text[WEIR_SHAPE_TEXT_SIZE];
-  return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' does not take shape %s of the checkpoint",
-                     node->def.name, weir_tensor_shape_text(*out_value, text));
+  char text[WEIR_SHAPE_TEXT_SIZE], own[WEIR_SHAPE_TEXT_SIZE];
+  return WEIR_STATUS(INVALID_ARGUMENT,
+                     "variable '%s' has shape %s, and does not take shape %s of the checkpoint",
+                     node->def.name, weir_shape_text(shape->rank, shape->dims, own),
+                     weir_tensor_shape_text(*out_value, text));
 }
 
 static weir_status_t* create_variable(void* arg, weir_resource_t** out_resource) {
@@ -200,28 +204,39 @@ static weir_status_t* assign_one(weir_session_t* session, weir_node_t* node, wei
   return status;
 }
 
-weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix) {
-  WEIR_REQUIRE_ARG(session);
-  WEIR_REQUIRE_ARG(prefix);
+weir_status_t* weir_checkpoint_assign_all(weir_session_t* session, weir_value_source_fn_t read,
+                                          void* source) {
   WEIR_TRY(check_local(session));
-  weir_bundle_t* bundle = NULL;
   size_t count = 0;
   weir_node_t** nodes = list_variables(session->graph, &count);
   weir_tensor_t** values = weir_calloc(count, sizeof(*values));
   weir_device_t** homes = weir_calloc(count, sizeof(*homes));
-  weir_status_t* status =
-      nodes && values && homes ? weir_bundle_open(prefix, &bundle) : weir_out_of_memory();
+  weir_status_t* status = nodes && values && homes ? NULL : weir_out_of_memory();
   if (!status) status = find_homes(session, nodes, count, homes);
   for (size_t i = 0; i < count && !status; ++i) {
-    status = read_one(bundle, nodes[i], &values[i]);
+    status = read_one(read, source, nodes[i], &values[i]);
     if (!status) status = move_to(homes[i], WEIR_MEMORY_DEVICE, &values[i]);
   }
   for (size_t i = 0; i < count && !status; ++i)
     status = assign_one(session, nodes[i], homes[i], &values[i]);
   for (size_t i = 0; values && i < count; ++i) weir_tensor_release(values[i]);
-  weir_bundle_close(bundle);
   weir_free(homes);
   weir_free(values);
   weir_free(nodes);
+  return status;
+}
+
+static weir_status_t* read_bundle(void* source, const char* name, weir_tensor_t** out_value) {
+  return weir_bundle_read(source, weir_view_of(name), out_value);
+}
+
+weir_status_t* weir_checkpoint_restore(weir_session_t* session, const char* prefix) {
+  WEIR_REQUIRE_ARG(session);
+  WEIR_REQUIRE_ARG(prefix);
+  weir_bundle_t* bundle = NULL;
+  WEIR_TRY(check_local(session));
+  WEIR_TRY(weir_bundle_open(prefix, &bundle));
+  weir_status_t* status = weir_checkpoint_assign_all(session, read_bundle, bundle);
+  weir_bundle_close(bundle);
   return status;
 }

@@ -11,7 +11,7 @@ typedef struct cond_t {
 
 static const char* const side_names[2] = {"else", "then"};
 
-static bool begin(cond_t* cond, weir_edge_t pred) {
+static bool check_truth(const cond_t* cond, weir_edge_t pred) {
   weir_scope_t* scope = cond->scope;
   if (scope->root->status) return false;
   bool is_truth = weir_control_is_edge(pred) &&
@@ -21,8 +21,12 @@ static bool begin(cond_t* cond, weir_edge_t pred) {
     weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT,
                                        "the predicate of '%s' must be a bool scalar, but is %s",
                                        scope->prefix, pred.node ? pred.node->def.name : "none"));
-    return false;
   }
+  return is_truth;
+}
+
+static bool begin(cond_t* cond, weir_edge_t pred) {
+  weir_scope_t* scope = cond->scope;
   pred = weir_control_value(scope, pred);
   weir_node_t* split = weir_scope_add(scope, "Switch", NULL, WEIR_EDGES(pred, pred), WEIR_NO_ATTRS);
   for (int i = 0; i < 2 && split; ++i) {
@@ -64,6 +68,19 @@ static void add_branch(cond_t* cond, int side, weir_branch_fn_t branch, void* us
   }
 }
 
+// On an eager scope: the branch that is taken, and no other.
+static void take_branch(cond_t* cond, bool is_then, weir_branch_fn_t branch, void* user,
+                        weir_edge_t* outs) {
+  weir_scope_t* scope = cond->scope;
+  branch(scope, outs, user);
+  for (int i = 0; i < cond->count && !scope->root->status; ++i) {
+    if (weir_control_is_edge(outs[i])) continue;
+    weir_scope_fail(scope,
+                    WEIR_STATUS(INVALID_ARGUMENT, "the '%s' branch of '%s' gives no result %d",
+                                side_names[is_then], scope->prefix, i));
+  }
+}
+
 static void merge(cond_t* cond, weir_edge_t* outs) {
   weir_scope_t* scope = cond->scope;
   for (int i = 0; i < cond->count && !scope->root->status; ++i) {
@@ -97,6 +114,12 @@ void weir_cond_with(weir_scope_t* scope, weir_edge_t pred, weir_branch_fn_t then
   if (!cond) return;
   cond->scope = weir_scope_in(scope, options->name ? options->name : "cond");
   cond->count = count;
+  if (!check_truth(cond, pred)) return;
+  if (weir_scope_is_eager(scope)) {
+    bool is_then = weir_control_truth(cond->scope, pred);
+    if (!scope->root->status) take_branch(cond, is_then, is_then ? then_fn : else_fn, user, outs);
+    return;
+  }
   if (!begin(cond, pred)) return;
   add_branch(cond, 1, then_fn, user);
   add_branch(cond, 0, else_fn, user);

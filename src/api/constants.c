@@ -1,6 +1,7 @@
 // constants.c — Constants and variables on a scope.
 #include "api/control.h"
 #include "api/scope.h"
+#include "eager/frame.h"
 
 weir_edge_t weir_const(weir_scope_t* scope, weir_tensor_t* tensor) {
   WEIR_ASSERT_ARG(scope);
@@ -106,53 +107,69 @@ static weir_node_t* add_handle(weir_scope_t* scope, const char* name, const char
   return handle;
 }
 
+static weir_status_t* check_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {
+  weir_scope_root_t* root = scope->root;
+  if (!name || weir_edge_is_none(initial))
+    return WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' has no %s", name ? name : "",
+                       name ? "initial value" : "name");
+  if (root->function)
+    return WEIR_STATUS(
+        INVALID_ARGUMENT,
+        "variable '%s' is made inside a function: make it outside, and use its value", name);
+  weir_status_t* status = weir_graph_check_edge(root->graph, initial, "initial value", 0);
+  return weir_status_prefix(status, "variable '%s': ", name);
+}
+
+static void remember(weir_scope_t* scope, const weir_variable_info_t* variable) {
+  weir_scope_root_t* root = scope->root;
+  if (root->status) return;
+  if (WEIR_GROW(root->variables, root->variable_capacity, root->variable_count + 1))
+    root->variables[root->variable_count++] = *variable;
+  else weir_scope_fail(scope, weir_out_of_memory());
+}
+
+static void add_assign_and_read(weir_scope_t* scope, weir_variable_info_t* v) {
+  const char* device = v->handle.node->def.device;
+  weir_scope_t bare = {
+      .root = scope->root, .prefix = v->handle.node->def.name, .device = *device ? device : NULL};
+  weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(v->initial));
+  v->initializer = weir_scope_add(&bare, "AssignVariableOp", "Assign",
+                                  WEIR_EDGES(v->handle, v->initial), WEIR_NO_ATTRS);
+  v->value = weir_scope_first(weir_scope_add(&bare, "ReadVariableOp", "Read", WEIR_EDGES(v->handle),
+                                             WEIR_ATTRS(weir_attr_type("dtype", dtype))));
+}
+
+// On an eager scope: a variable that is there already stays as it is.
+static void find_or_assign(weir_scope_t* scope, weir_variable_info_t* v) {
+  weir_status_t* status =
+      weir_eager_variable(scope->root->graph, v->handle, v->initial, &v->value, &v->initializer);
+  if (status) weir_scope_fail(scope, status);
+  else if (!v->initializer)
+    v->initializer = weir_scope_add(scope, "NoOp", NULL, WEIR_NO_EDGES, WEIR_NO_ATTRS);
+}
+
 static weir_edge_t add_variable(weir_scope_t* scope, const char* name, weir_edge_t initial,
                                 bool is_trainable) {
   weir_scope_root_t* root = scope->root;
   if (root->status) return WEIR_NO_EDGE;
-  if (!name || weir_edge_is_none(initial)) {
-    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT, "variable '%s' has no %s",
-                                       name ? name : "", name ? "initial value" : "name"));
-    return WEIR_NO_EDGE;
-  }
-  if (root->function) {
-    weir_scope_fail(scope, WEIR_STATUS(INVALID_ARGUMENT,
-                                       "variable '%s' is made inside a function: make it outside, "
-                                       "and use its value",
-                                       name));
-    return WEIR_NO_EDGE;
-  }
-  weir_status_t* status = weir_graph_check_edge(root->graph, initial, "initial value", 0);
+  initial = weir_scope_local(scope, initial);
+  weir_status_t* status = check_variable(scope, name, initial);
   if (status) {
-    weir_scope_fail(scope, weir_status_prefix(status, "variable '%s': ", name));
+    weir_scope_fail(scope, status);
     return WEIR_NO_EDGE;
   }
-  initial = weir_control_lift(scope, initial);
+  weir_variable_info_t variable = {.is_trainable = is_trainable};
+  variable.initial = weir_control_lift(scope, initial);
   if (root->status) return WEIR_NO_EDGE;
   const char* device = scope->variable_device
-                           ? scope->variable_device(scope->variable_device_arg, initial)
+                           ? scope->variable_device(scope->variable_device_arg, variable.initial)
                            : scope->device;
-  weir_edge_t handle = weir_scope_first(add_handle(scope, name, device, initial));
+  variable.handle = weir_scope_first(add_handle(scope, name, device, variable.initial));
   if (root->status) return WEIR_NO_EDGE;
-  const char* own = handle.node->def.name;
-  weir_scope_t bare = {.root = root, .prefix = own, .device = device};
-  weir_node_t* assign = weir_scope_add(&bare, "AssignVariableOp", "Assign",
-                                       WEIR_EDGES(handle, initial), WEIR_NO_ATTRS);
-  weir_dtype_t dtype = weir_dtype_base(weir_edge_dtype(initial));
-  weir_edge_t value =
-      weir_scope_first(weir_scope_add(&bare, "ReadVariableOp", "Read", WEIR_EDGES(handle),
-                                      WEIR_ATTRS(weir_attr_type("dtype", dtype))));
-  if (root->status) return WEIR_NO_EDGE;
-  if (!WEIR_GROW(root->variables, root->variable_capacity, root->variable_count + 1)) {
-    weir_scope_fail(scope, weir_out_of_memory());
-    return WEIR_NO_EDGE;
-  }
-  root->variables[root->variable_count++] = (weir_variable_info_t){.handle = handle,
-                                                                   .value = value,
-                                                                   .initial = initial,
-                                                                   .initializer = assign,
-                                                                   .is_trainable = is_trainable};
-  return value;
+  if (weir_eager_of(root->graph)) find_or_assign(scope, &variable);
+  else add_assign_and_read(scope, &variable);
+  remember(scope, &variable);
+  return root->status ? WEIR_NO_EDGE : variable.value;
 }
 
 weir_edge_t weir_variable(weir_scope_t* scope, const char* name, weir_edge_t initial) {

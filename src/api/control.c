@@ -2,6 +2,8 @@
 // nodes are added.
 #include "api/control.h"
 
+#include "eager/frame.h"
+
 static bool is_free(weir_edge_t edge) { return weir_node_is_free_const(edge.node); }
 
 // Nodes of another graph are passed on as they are: the graph refuses them, and says of which node.
@@ -104,6 +106,16 @@ static weir_edge_t value_in(weir_scope_t* scope, weir_control_t* control, weir_e
 
 weir_edge_t weir_control_value(weir_scope_t* scope, weir_edge_t edge) {
   return value_in(scope, scope->control, edge);
+}
+
+bool weir_control_truth(weir_scope_t* scope, weir_edge_t pred) {
+  weir_tensor_t* value = NULL;
+  if (scope->root->status) return false;
+  weir_status_t* status = weir_eager_read(scope->root->graph, pred, &value);
+  if (status) weir_scope_fail(scope, status);
+  bool is_true = value && value->count > 0 && *WEIR_TENSOR_DATA(value, const bool);
+  weir_tensor_release(value);
+  return is_true;
 }
 
 // ---- control inputs ----

@@ -61,6 +61,8 @@ WEIR_INLINE bool weir_control_is_edge(weir_edge_t edge) {
 weir_edge_t weir_control_value(weir_scope_t* scope, weir_edge_t edge);
 // Whether |edge| belongs to the very context of |scope|.
 bool weir_control_owns(const weir_scope_t* scope, weir_edge_t edge);
+// On an eager scope: whether |pred|, a bool scalar, is true. False when an error stuck.
+bool weir_control_truth(weir_scope_t* scope, weir_edge_t pred);
 // A scope in |control|, named as control->outside.
 weir_scope_t* weir_control_scope(weir_control_t* control);
 // Adds a node whose inputs are taken as they are, and notes that it belongs to |owner|.

@@ -1,9 +1,11 @@
 // describe.c — What this build is: its version and its ops, as the registry tells them; and where
 // it runs.
 #include "base/alloc.h"
+#include "base/json.h"
 #include "base/string.h"
 #include "base/thread.h"
 #include "device/cuda/cuda.h"
+#include "op/misspelt.h"
 #include "op/op.h"
 #include "ops/builtin_ops.h"
 #include "weir/argument.h"
@@ -56,7 +58,9 @@ static void append_devices(const weir_op_t* op, const char* separator, const cha
 }
 
 static void append_json(const weir_op_t* op, weir_strbuf_t* out) {
-  weir_strbuf_printf(out, "{\"name\": \"%s\", \"types\": {", op->name);
+  weir_strbuf_printf(out, "{\"name\": \"%s\", \"summary\": ", op->name);
+  weir_json_put_string(op->def->summary ? op->def->summary : "", out);
+  weir_strbuf_puts(out, ", \"types\": {");
   bool is_first = true;
   for (int i = 0; i < op->attr_count; ++i) {
     if (op->attrs[i].kind != WEIR_ATTR_TYPE || op->attrs[i].is_list) continue;
@@ -103,7 +107,9 @@ weir_status_t* weir_describe_ops(const char* name, bool json, char** out_text) {
   weir_strbuf_t out = {0};
   if (name) {
     const weir_op_t* op = weir_registry_find(registry, weir_view_of(name));
-    if (!op) return WEIR_STATUS(NOT_FOUND, "there is no op '%s'", name);
+    if (!op)
+      return weir_registry_suggest(registry, name,
+                                   WEIR_STATUS(NOT_FOUND, "there is no op '%s'", name));
     if (json) append_json(op, &out);
     else append_whole(op, &out);
   }

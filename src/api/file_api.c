@@ -1,7 +1,7 @@
 // file_api.c — The public functions on files: graphs, npy arrays, event files.
 #include <stdio.h>
 
-#include "file/event.h"
+#include "api/events.h"
 #include "file/fs.h"
 #include "file/npy.h"
 #include "graph/graph.h"
@@ -53,11 +53,6 @@ weir_status_t* weir_tensor_to_text(const weir_tensor_t* tensor, int64_t limit, c
   else *out_text = text.data;
   return status;
 }
-
-// An event writer under its public name.
-struct weir_events_t {
-  weir_event_writer_t* writer;
-};
 
 weir_status_t* weir_events_create(const char* directory, weir_events_t** out_events) {
   WEIR_REQUIRE_ARG(directory);

@@ -4,6 +4,7 @@
 
 #include "api/control.h"
 #include "api/function.h"
+#include "eager/frame.h"
 #include "graph/analysis.h"
 #include "weir/function.h"
 
@@ -63,9 +64,38 @@ static weir_edge_t capture(weir_scope_root_t* root, weir_edge_t outside) {
   return weir_scope_first(arg);
 }
 
+// The value of a variable is read when the function runs, not when it is called.
+static weir_edge_t read_inside(weir_scope_root_t* root, weir_edge_t handle, weir_dtype_t dtype) {
+  weir_edge_t inside = capture(root, handle);
+  for (size_t i = 0; inside.node && i < root->graph->node_count; ++i) {
+    weir_node_t* node = root->graph->nodes[i];
+    bool is_read = !strcmp(node->def.op_name, "ReadVariableOp") && !node->control_count;
+    if (is_read && weir_edge_equal(node->inputs[0], inside)) return weir_scope_first(node);
+  }
+  weir_scope_t bare = {.root = root, .prefix = ""};
+  return weir_scope_first(weir_scope_add(&bare, "ReadVariableOp", NULL, WEIR_EDGES(inside),
+                                         WEIR_ATTRS(weir_attr_type("dtype", dtype))));
+}
+
+static weir_edge_t capture_eager(weir_scope_root_t* root, weir_edge_t edge) {
+  weir_scope_t* outer = root->function->outer;
+  bool is_live = !weir_edge_is_none(weir_eager_live_handle(edge));
+  weir_edge_t outside = WEIR_NO_EDGE;
+  weir_status_t* status = is_live ? weir_eager_source(outer->root->graph, edge, &outside)
+                                  : weir_eager_local(outer->root->graph, edge, &outside);
+  if (status) {
+    weir_scope_fail(outer, status);
+    return edge;
+  }
+  return is_live ? read_inside(root, outside, weir_dtype_base(weir_edge_dtype(edge)))
+                 : capture(root, outside);
+}
+
 static weir_edge_t value_of(weir_scope_root_t* root, weir_edge_t edge) {
   if (!root->function || !edge.node || edge.node->graph == root->graph) return edge;
   weir_scope_root_t* outer = root->function->outer->root;
+  if (weir_eager_of(outer->graph) && weir_eager_of(edge.node->graph))
+    return capture_eager(root, edge);
   weir_edge_t outside = value_of(outer, edge);
   bool is_known = weir_control_is_edge(outside) && outside.node->graph == outer->graph;
   return is_known ? capture(root, outside) : edge;

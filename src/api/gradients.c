@@ -1,6 +1,28 @@
 // gradients.c — Gradients on a scope.
 #include "api/scope.h"
+#include "eager/frame.h"
 #include "graph/gradient.h"
+
+// On an eager scope edges may be of others, and what is a variable's value is asked for by its
+// handle: all its reads count.
+static weir_status_t* localize(weir_scope_t* scope, weir_gradient_params_t* params) {
+  size_t ys = (size_t)params->ys.count, xs = (size_t)params->xs.count;
+  weir_graph_t* graph = scope->root->graph;
+  if (!weir_scope_is_eager(scope)) return NULL;
+  weir_edge_t* all = weir_scope_alloc(scope, 2 * ys + xs + 1, sizeof(*all));
+  if (!all) return weir_out_of_memory();
+  for (size_t i = 0; i < ys; ++i) {
+    WEIR_TRY(weir_eager_local(graph, params->ys.items[i], &all[i]));
+    if (params->grad_ys && params->grad_ys[i].node)
+      WEIR_TRY(weir_eager_local(graph, params->grad_ys[i], &all[ys + i]));
+  }
+  for (size_t i = 0; i < xs; ++i)
+    WEIR_TRY(weir_eager_source(graph, params->xs.items[i], &all[2 * ys + i]));
+  params->ys.items = all;
+  params->xs.items = all + 2 * ys;
+  if (params->grad_ys) params->grad_ys = all + ys;
+  return NULL;
+}
 
 weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys, int y_count,
                                      const weir_edge_t* xs, int x_count, const weir_edge_t* grad_ys,
@@ -21,7 +43,8 @@ weir_status_t* weir_gradients_sparse(weir_scope_t* scope, const weir_edge_t* ys,
                                    .grad_ys = grad_ys,
                                    .prefix = prefix};
   weir_mutex_lock(&scope->root->graph->mu);
-  weir_status_t* status = weir_graph_gradients(scope->root->graph, &params, grads);
+  weir_status_t* status = localize(scope, &params);
+  if (!status) status = weir_graph_gradients(scope->root->graph, &params, grads);
   weir_mutex_unlock(&scope->root->graph->mu);
   for (int i = 0; i < x_count && !status; ++i) {
     out_grads[i] = (weir_gradient_t){.values = grads[i].values,

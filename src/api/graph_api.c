@@ -23,6 +23,10 @@ weir_status_t* weir_graph_import_def(weir_graph_t* graph, const void* data, size
                                      const char* prefix) {
   if (size > 0) WEIR_REQUIRE_ARG(data);
   WEIR_REQUIRE_ARG(graph);
+  if (graph->adder)
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "%s: the graph is an eager scope's: nodes are run as they are added",
+                       __func__);
   weir_import_params_t params = {.prefix = prefix};
   weir_mutex_lock(&graph->mu);
   weir_status_t* status = weir_graph_import(graph, weir_view(data, size), &params);
@@ -58,6 +62,9 @@ weir_status_t* weir_graph_to_def(weir_graph_t* graph, char** out_data, size_t* o
   WEIR_REQUIRE_ARG(graph);
   WEIR_REQUIRE_ARG(out_data);
   WEIR_REQUIRE_ARG(out_size);
+  if (graph->adder)
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "%s: the graph is an eager scope's: a record of what ran", __func__);
   weir_strbuf_t binary = {0};
   weir_mutex_lock(&graph->mu);
   weir_status_t* status = weir_graph_write_portable(graph, 0, &binary);

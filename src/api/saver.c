@@ -65,11 +65,50 @@ static weir_status_t* run_save(const weir_saver_t* saver, weir_session_t* sessio
   return status;
 }
 
+weir_status_t* weir_saver_note_written(weir_saver_t* saver, const weir_save_t* save) {
+  WEIR_TRY(weir_saver_add_kept(saver, save->path, weir_saver_now(), save->metric));
+  return weir_saver_update_state(saver, save->path);
+}
+
 weir_status_t* weir_saver_write(weir_saver_t* saver, weir_session_t* session,
                                 const weir_save_t* save) {
   WEIR_TRY(run_save(saver, session, save));
-  WEIR_TRY(weir_saver_add_kept(saver, save->path, weir_saver_now(), save->metric));
-  return weir_saver_update_state(saver, save->path);
+  return weir_saver_note_written(saver, save);
+}
+
+// Whether that is why a snapshot failed; then it is forgotten.
+static bool is_unknown_to_servers(weir_status_t** status) {
+  const weir_code_t code = weir_status_code(*status);
+  if (code != WEIR_UNIMPLEMENTED && code != WEIR_NOT_FOUND) return false;
+  weir_status_destroy(*status);
+  *status = NULL;
+  return true;
+}
+
+// On servers, other clients' steps may go on meanwhile: what is saved is taken between them where
+// that can be done, and as it is otherwise.
+static weir_status_t* write_on_servers(weir_saver_t* saver, weir_session_t* session,
+                                       const weir_save_t* save) {
+  void* step = NULL;
+  weir_status_t* status = weir_saver_begin_snapshot(saver, session, save->path, &step);
+  if (is_unknown_to_servers(&status)) return weir_saver_write(saver, session, save);
+  if (!status) status = weir_saver_end_snapshot(session, step);
+  return status ? status : weir_saver_note_written(saver, save);
+}
+
+// Consumes |take_path|.
+static weir_status_t* save_as(weir_saver_t* saver, weir_session_t* session, char* take_path,
+                              double metric, bool in_background) {
+  const weir_save_t save = {.path = take_path, .metric = metric};
+  weir_status_t* status = NULL;
+  if (in_background) {
+    status = weir_saver_start(saver, session, take_path, metric);
+    if (!session->remote || !is_unknown_to_servers(&status)) return status;
+  }
+  if (session->remote && !in_background) status = write_on_servers(saver, session, &save);
+  else status = weir_saver_write(saver, session, &save);
+  weir_free(take_path);
+  return status;
 }
 
 // The name to save under, in a directory that is there.
@@ -103,16 +142,8 @@ weir_status_t* weir_saver_save_with(weir_saver_t* saver, weir_session_t* session
   WEIR_TRY(make_path(prefix, step, &path));
   if (out_path) copy = weir_strdup(path);
   weir_status_t* status = out_path && !copy ? weir_out_of_memory() : NULL;
-  // What a remote session's variables are is with its servers: they are saved there, while no step
-  // of the caller's runs.
-  const bool is_here = !session->remote;
-  if (!status && options->in_background && is_here) {
-    status = weir_saver_start(saver, session, path, metric);
-    path = NULL;
-  } else if (!status) {
-    status = weir_saver_write(saver, session, &(const weir_save_t){.path = path, .metric = metric});
-  }
-  weir_free(path);
+  if (status) weir_free(path);
+  else status = save_as(saver, session, path, metric, options->in_background);
   if (!status && out_path) *out_path = copy;
   else weir_free(copy);
   return status;

@@ -22,6 +22,7 @@ struct weir_saver_t {
   weir_edge_t saved;     // fetched: runs the saving nodes
   weir_edge_t* values;   // what these save; owned
   int value_count;
+  weir_edge_t taken;          // fetched first of a snapshot: all values are read; no node: not made
   weir_node_t* restored;      // target: runs the assignments
   int max_to_keep;            // -1: all
   double keep_every_seconds;  // 0: never
@@ -48,10 +49,22 @@ typedef struct weir_save_t {
 // Writes the checkpoint, makes it the latest, and drops what is to go.
 WEIR_MUST_USE weir_status_t* weir_saver_write(weir_saver_t* saver, weir_session_t* session,
                                               const weir_save_t* save);
+// The second half of that: what there is to do when its files are written.
+WEIR_MUST_USE weir_status_t* weir_saver_note_written(weir_saver_t* saver, const weir_save_t* save);
+
+// ---- saver_snapshot.c: sessions on servers ----
+
+// Has the servers take the values of the variables as whole steps leave them, and starts to write
+// them there. UNIMPLEMENTED, NOT_FOUND: one of them, or a variable, knows no such thing.
+WEIR_MUST_USE weir_status_t* weir_saver_begin_snapshot(weir_saver_t* saver, weir_session_t* session,
+                                                       const char* path, void** out_step);
+// Waits until all is written; must be called.
+WEIR_MUST_USE weir_status_t* weir_saver_end_snapshot(weir_session_t* session, void* take_step);
 
 // ---- saver_background.c ----
 
-// Takes the values of the variables as they are and starts to write them; consumes |take_path|.
+// Takes the values of the variables as they are and starts to write them; consumes |take_path|,
+// unless a session's servers know no snapshots (UNIMPLEMENTED, NOT_FOUND).
 WEIR_MUST_USE weir_status_t* weir_saver_start(weir_saver_t* saver, weir_session_t* session,
                                               char* take_path, double metric);
 // Waits for the thread, and leaves its error to weir_saver_wait.

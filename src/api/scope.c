@@ -5,6 +5,7 @@
 
 #include "api/control.h"
 #include "api/function.h"
+#include "eager/frame.h"
 
 weir_scope_t* weir_scope_create(weir_graph_t* graph) {
   WEIR_ASSERT_ARG(graph);
@@ -44,6 +45,13 @@ const weir_status_t* weir_scope_status(const weir_scope_t* scope) {
 weir_graph_t* weir_scope_graph(const weir_scope_t* scope) {
   WEIR_ASSERT_ARG(scope);
   return scope->root->graph;
+}
+
+weir_status_t* weir_scope_take_error(weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  weir_status_t* status = scope->root->status;
+  scope->root->status = NULL;
+  return status;
 }
 
 void weir_scope_fail(weir_scope_t* scope, weir_status_t* take_status) {
@@ -246,6 +254,19 @@ int weir_scope_collected(const weir_scope_t* scope, const char* key,
 
 // ---- nodes ----
 
+bool weir_scope_is_eager(const weir_scope_t* scope) {
+  WEIR_ASSERT_ARG(scope);
+  return scope->root->graph->adder != NULL;
+}
+
+weir_edge_t weir_scope_local(weir_scope_t* scope, weir_edge_t edge) {
+  if (!edge.node || !weir_scope_is_eager(scope) || scope->root->status) return edge;
+  weir_edge_t local = WEIR_NO_EDGE;
+  weir_status_t* status = weir_eager_local(scope->root->graph, edge, &local);
+  if (status) weir_scope_fail(scope, status);
+  return local;
+}
+
 weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* name,
                             weir_edges_t inputs, weir_attrs_t attrs) {
   WEIR_ASSERT_ARG(scope);
@@ -258,7 +279,8 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
   bool has_control = scope->control || scope->root->controls;
   if (has_control && !weir_control_place(scope, op, &in)) return NULL;
   weir_node_params_t params = {.op = op,
-                               .name = join(scope, own),
+                               .prefix = scope->prefix,
+                               .name = own,
                                .unique_name = true,
                                .device = scope->device,
                                .inputs = in.inputs,

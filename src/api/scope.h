@@ -5,6 +5,7 @@
 #include "base/live.h"
 #include "graph/graph.h"
 #include "weir/attrs.h"
+#include "weir/eager.h"
 #include "weir/scope.h"
 
 // The edges collected under one key.
@@ -52,6 +53,10 @@ weir_node_t* weir_scope_add(weir_scope_t* scope, const char* op, const char* nam
 WEIR_INLINE weir_edge_t weir_scope_first(weir_node_t* node) {
   return (weir_edge_t){.node = node, .index = 0};
 }
+
+// |edge|, which may be of another eager scope where |scope| is one: what stands for it here. As it
+// is on other scopes, and where it is none.
+weir_edge_t weir_scope_local(weir_scope_t* scope, weir_edge_t edge);
 
 // Whether |count| is one; if not, INVALID_ARGUMENT that names |function| and |name| sticks.
 bool weir_scope_has_count(weir_scope_t* scope, int count, const char* function, const char* name);

@@ -23,6 +23,14 @@ weir_status_t* weir_session_create(weir_graph_t* graph, const weir_session_optio
                                    weir_session_t** out_session) {
   WEIR_REQUIRE_ARG(graph);
   WEIR_REQUIRE_ARG(out_session);
+  if (graph->adder)
+    return WEIR_STATUS(FAILED_PRECONDITION,
+                       "%s: the graph is an eager scope's: its nodes have run already", __func__);
   if (options && options->target && *options->target) return connect(graph, options, out_session);
   return weir_session_create_local(graph, options, out_session);
+}
+
+weir_graph_t* weir_session_graph(const weir_session_t* session) {
+  WEIR_ASSERT_ARG(session);
+  return session->graph;
 }

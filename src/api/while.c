@@ -136,22 +136,25 @@ static void enter_state(loop_t* loop, const weir_edge_t* state, const weir_shape
   loop->frame->pivot = loop->merges[0].node;
 }
 
-static void add_cond(loop_t* loop, weir_loop_cond_fn_t cond, void* user) {
-  weir_scope_root_t* root = loop->scope->root;
-  if (root->status) return;
-  weir_edge_t goes_on = cond(loop->in_frame, loop->merges, user);
-  if (root->status) return;
+// Whether what a condition gave is one, which is an error of the loop else.
+static bool check_cond(const loop_t* loop, weir_edge_t goes_on) {
   bool is_truth = weir_control_is_edge(goes_on) &&
                   weir_dtype_base(weir_edge_dtype(goes_on)) == WEIR_DTYPE_BOOL &&
                   weir_edge_shape(goes_on)->rank <= 0;
-  if (!is_truth) {
+  if (!is_truth)
     weir_scope_fail(
         loop->scope,
         WEIR_STATUS(INVALID_ARGUMENT,
                     "the condition of loop '%s' must give a bool scalar, but gives %s",
                     loop->scope->prefix, goes_on.node ? goes_on.node->def.name : "none"));
-    return;
-  }
+  return is_truth;
+}
+
+static void add_cond(loop_t* loop, weir_loop_cond_fn_t cond, void* user) {
+  weir_scope_root_t* root = loop->scope->root;
+  if (root->status) return;
+  weir_edge_t goes_on = cond(loop->in_frame, loop->merges, user);
+  if (root->status || !check_cond(loop, goes_on)) return;
   weir_edge_t decides = weir_scope_first(
       weir_scope_add(loop->in_frame, "LoopCond", NULL, WEIR_EDGES(goes_on), WEIR_NO_ATTRS));
   for (int i = 0; i < loop->count && !root->status; ++i) {
@@ -181,10 +184,32 @@ static void add_body(loop_t* loop, weir_loop_body_fn_t body, void* user) {
   }
 }
 
+// On an eager scope: iteration by iteration.
+static void run(const loop_t* loop, const weir_edge_t* initial, weir_loop_cond_fn_t cond,
+                weir_loop_body_fn_t body, void* user, weir_edge_t* state) {
+  weir_scope_root_t* root = loop->scope->root;
+  weir_status_t* status = root->status ? NULL : check_arguments(loop, initial);
+  if (status) weir_scope_fail(loop->scope, status);
+  for (int i = 0; i < loop->count; ++i) state[i] = initial[i];
+  while (!root->status) {
+    weir_edge_t goes_on = cond(loop->scope, state, user);
+    if (root->status || !check_cond(loop, goes_on)) break;
+    if (!weir_control_truth(loop->scope, goes_on)) return;
+    body(loop->scope, state, user);
+    status = root->status ? NULL : check_arguments(loop, state);
+    if (status) weir_scope_fail(loop->scope, status);
+  }
+  for (int i = 0; i < loop->count; ++i) state[i] = WEIR_NO_EDGE;
+}
+
 static void build(loop_t* loop, const weir_edge_t* state, weir_loop_cond_fn_t cond,
                   weir_loop_body_fn_t body, void* user, weir_edge_t* out_state,
                   const weir_while_loop_options_t* options) {
   weir_scope_root_t* root = loop->scope->root;
+  if (weir_scope_is_eager(loop->scope)) {
+    run(loop, state, cond, body, user, out_state);
+    return;
+  }
   weir_status_t* status = root->status ? NULL : check_arguments(loop, state);
   if (status) weir_scope_fail(loop->scope, status);
   loop_init(loop, options->parallel_iterations > 0 ? options->parallel_iterations
