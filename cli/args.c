@@ -80,6 +80,36 @@ int usage_error(const verb_t* verb, const char* format, ...) {
   return EXIT_USAGE;
 }
 
+// The options that |help| tells of, "--name", in |names|, whose texts are in |buffer|.
+static size_t list_options(const char* help, char* buffer, size_t size, const char** names,
+                           size_t most) {
+  size_t count = 0, used = 0;
+  for (const char* at = strstr(help, "--"); at && count < most; at = strstr(at + 2, "--")) {
+    size_t length = 2 + strspn(at + 2, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    if (length == 2 || used + length + 1 > size) continue;
+    memcpy(buffer + used, at, length);
+    buffer[used + length] = 0;
+    names[count++] = buffer + used;
+    used += length + 1;
+  }
+  return count;
+}
+
+int unknown_argument(const verb_t* verb, const char* argument) {
+  enum { MOST = 256 };
+  char buffer[8192], wanted[256];
+  const char* names[MOST];
+  if (strncmp(argument, "--", 2) != 0)
+    return usage_error(verb, "unknown option or argument '%s'", argument);
+  snprintf(wanted, sizeof(wanted), "%.*s", (int)strcspn(argument, "="), argument);
+  size_t count = list_options(verb->help, buffer, sizeof(buffer), names, MOST);
+  const char* meant = weir_suggest(wanted, names, count);
+  if (meant && strcmp(meant, wanted) == 0)
+    return usage_error(verb, "the option '%s' needs a value, or takes none", wanted);
+  if (!meant) return usage_error(verb, "unknown option '%s'", argument);
+  return usage_error(verb, "unknown option '%s' (did you mean '%s'?)", argument, meant);
+}
+
 bool parse_long(const char* text, long* out_value) {
   char* end = NULL;
   errno = 0;
@@ -94,6 +124,26 @@ bool parse_double(const char* text, double* out_value) {
   return *text && !*end && errno == 0;
 }
 
+bool parse_int(const char* text, int max, int* out_value) {
+  long value = 0;
+  if (!parse_long(text, &value) || value < 0 || value > max) return false;
+  *out_value = (int)value;
+  return true;
+}
+
+bool parse_size(const char* text, uint64_t* out_size) {
+  const char* units = "KMG";
+  char* end = NULL;
+  errno = 0;
+  unsigned long long size = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+  if (errno || size == 0) return false;
+  const char* unit = *end ? strchr(units, *end) : NULL;
+  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+  if ((*end && !unit) || (unit && end[1]) || size > UINT64_MAX >> shift) return false;
+  *out_size = (uint64_t)size << shift;
+  return true;
+}
+
 int fail(weir_status_t* take_status) {
   fprintf(stderr, "weir: %s: %s\n", weir_code_name(weir_status_code(take_status)),
           weir_status_message(take_status));
@@ -103,9 +153,14 @@ int fail(weir_status_t* take_status) {
 
 weir_status_t* find_node(weir_graph_t* graph, const char* option, const char* name,
                          weir_node_t** out_node) {
+  weir_edge_t edge;
   *out_node = weir_graph_find_node(graph, name);
   if (*out_node) return NULL;
-  return WEIR_STATUS(NOT_FOUND, "the graph has no node '%s' (--%s= for none)", name, option);
+  weir_status_t* status = weir_graph_find_output(graph, name, &edge);  // knows what may be meant
+  if (weir_status_code(status) == WEIR_NOT_FOUND)
+    return weir_status_prefix(status, "--%s: ", option);
+  weir_status_destroy(status);
+  return WEIR_STATUS(NOT_FOUND, "--%s: the graph has no node '%s'", option, name);
 }
 
 int finish(weir_session_t* take_session, weir_graph_t* take_graph, weir_status_t* take_status) {

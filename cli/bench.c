@@ -2,16 +2,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
 
+enum { MAX_FEEDS = 64 };
+
 typedef struct bench_t {
   const char* path;
-  const char* init;
+  const char* init;  // these three: NULL: found by what nodes are
   const char* run;
   const char* fetch;
+  const char* signature;
+  const char* feeds[MAX_FEEDS];  // "name=value"
+  int given_count;
+  long batch;  // of random feeds; 0: not asked for
   weir_session_options_t options;
   const char* profile;
   long steps;
@@ -21,8 +28,12 @@ typedef struct bench_t {
   double seconds;
   bool json;
   // What is being measured.
-  weir_graph_t* graph;
+  weir_model_t* model;  // NULL: a graph alone
+  weir_graph_t* graph;  // of the model, or owned
   weir_session_t* session;
+  weir_feed_t feed[MAX_FEEDS];
+  weir_tensor_t* values[MAX_FEEDS];  // of |feed|, borrowed
+  int feed_count;
   weir_callable_t* step;
   weir_node_t* first;   // NULL: nothing runs before
   weir_node_t* target;  // NULL: only the fetch
@@ -42,7 +53,9 @@ static double now_ms(void) {
 }
 
 static weir_step_spec_t spec_of(bench_t* bench) {
-  return (weir_step_spec_t){.fetches = &bench->loss,
+  return (weir_step_spec_t){.feeds = bench->feed,
+                            .feed_count = bench->feed_count,
+                            .fetches = &bench->loss,
                             .fetch_count = 1,
                             .targets = &bench->target,
                             .target_count = bench->target ? 1 : 0};
@@ -80,16 +93,130 @@ static weir_status_t* measure_nodes(bench_t* bench) {
   return is_written ? NULL : WEIR_STATUS(UNKNOWN, "the times of nodes were not written");
 }
 
-static weir_status_t* set_up(bench_t* bench) {
+// ---- feeds ----
+
+static bool is_fed(const bench_t* bench, weir_edge_t edge) {
+  for (int i = 0; i < bench->feed_count; ++i) {
+    if (bench->feed[i].edge.node == edge.node && bench->feed[i].edge.index == edge.index)
+      return true;
+  }
+  return false;
+}
+
+// "name=random", "name=1,2", "name=@x.npy" of a tensor, or of an input of the signature.
+static weir_status_t* add_given(bench_t* bench, const weir_signature_t* signature,
+                                const char* text) {
+  char name[1024];
+  const char* equals = strchr(text, '=');
+  weir_feed_t* feed = &bench->feed[bench->feed_count];
+  if (!equals) return WEIR_STATUS(INVALID_ARGUMENT, "--feed '%s' is not NAME=VALUE", text);
+  snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+  int port = 0, ports = signature ? signature->input_count : 0;
+  while (port < ports && strcmp(signature->inputs[port].name, name) != 0) ++port;
+  if (port < ports) feed->edge = signature->inputs[port].edge;
+  else
+    WEIR_TRY(
+        weir_status_prefix(weir_graph_find_output(bench->graph, name, &feed->edge), "--feed: "));
+  int64_t dims[WEIR_MAX_RANK];
+  int rank = weir_edge_dims(feed->edge, dims, WEIR_MAX_RANK);
+  weir_dtype_t dtype = weir_dtype_base(weir_edge_type(feed->edge));
+  weir_status_t* status =
+      strcmp(equals + 1, "random") == 0
+          ? random_value(dtype, rank, dims, bench->batch ? bench->batch : 1, &feed->tensor)
+          : parse_value(equals + 1, dtype, &feed->tensor);
+  if (!status) bench->values[bench->feed_count++] = feed->tensor;
+  return weir_status_prefix(status, "--feed %s: ", name);
+}
+
+static weir_status_t* add_random(bench_t* bench, weir_edge_t edge, int rank, const int64_t* dims) {
+  if (is_fed(bench, edge)) return NULL;
+  if (bench->feed_count == MAX_FEEDS)
+    return WEIR_STATUS(INVALID_ARGUMENT, "more than %d placeholders", MAX_FEEDS);
+  weir_feed_t* feed = &bench->feed[bench->feed_count];
+  feed->edge = edge;
+  weir_status_t* status = random_value(weir_edge_type(edge), rank, dims,
+                                       bench->batch ? bench->batch : 1, &feed->tensor);
+  if (!status) bench->values[bench->feed_count++] = feed->tensor;
+  return weir_status_prefix(status, "'%s' (--feed it): ", weir_node_name(edge.node));
+}
+
+static weir_status_t* add_feeds(bench_t* bench, const weir_signature_t* signature) {
+  for (int i = 0; i < bench->given_count; ++i)
+    WEIR_TRY(add_given(bench, signature, bench->feeds[i]));
+  for (int i = 0; signature && i < signature->input_count; ++i) {
+    const weir_model_port_t* port = &signature->inputs[i];
+    WEIR_TRY(add_random(bench, port->edge, port->rank, port->dims));
+  }
+  for (size_t i = 0; !signature && bench->batch && i < weir_graph_node_count(bench->graph); ++i) {
+    weir_edge_t edge = {weir_graph_node_at(bench->graph, i), 0};
+    int64_t dims[WEIR_MAX_RANK];
+    if (strcmp(weir_node_op(edge.node), "Placeholder") != 0) continue;
+    WEIR_TRY(add_random(bench, edge, weir_edge_dims(edge, dims, WEIR_MAX_RANK), dims));
+  }
+  return NULL;
+}
+
+// ---- what to run ----
+
+// The node of that name; where none was asked for, the one called |usual| or else |picked|.
+static weir_status_t* choose_node(bench_t* bench, const char* option, const char* name,
+                                  const char* usual, weir_node_t* (*pick)(weir_graph_t*),
+                                  weir_node_t** out_node) {
+  if (name && *name) return find_node(bench->graph, option, name, out_node);
+  if (name) return NULL;  // none at all
+  *out_node = weir_graph_find_node(bench->graph, usual);
+  if (!*out_node) *out_node = pick(bench->graph);
+  return NULL;
+}
+
+static weir_status_t* choose_nodes(bench_t* bench) {
+  WEIR_TRY(choose_node(bench, "init", bench->init, "init", pick_init, &bench->first));
+  WEIR_TRY(choose_node(bench, "run", bench->run, "step", pick_step, &bench->target));
+  if (!bench->first && !bench->init && has_variables(bench->graph))
+    return WEIR_STATUS(
+        NOT_FOUND,
+        "nothing in the graph initialises its variables (--init=NODE says what does, "
+        "--init= that nothing has to)");
+  if (bench->fetch)
+    return weir_status_prefix(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss),
+                              "--fetch: ");
+  weir_node_t* usual = weir_graph_find_node(bench->graph, "loss");
+  bench->loss = (weir_edge_t){usual, 0};
+  if (usual || pick_loss(bench->graph, &bench->loss)) return NULL;
+  return WEIR_STATUS(NOT_FOUND,
+                     "no node of the graph looks like a loss, a float scalar that depends on "
+                     "variables (--fetch=TENSOR says what to compute)");
+}
+
+static weir_status_t* load_model(bench_t* bench) {
+  weir_model_options_t options = {.session = bench->options};
+  WEIR_TRY(weir_model_load(bench->path, &options, &bench->model));
+  bench->graph = weir_model_graph(bench->model);
+  bench->session = weir_model_session(bench->model);
+  const weir_signature_t* signature = weir_model_find_signature(bench->model, bench->signature);
+  if (!signature || signature->output_count == 0)
+    return WEIR_STATUS(NOT_FOUND, "the model has no signature '%s'; 'weir show %s' lists them",
+                       bench->signature ? bench->signature : "serving_default", bench->path);
+  bench->loss = signature->outputs[0].edge;
+  if (bench->fetch) WEIR_TRY(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss));
+  return add_feeds(bench, signature);
+}
+
+static weir_status_t* load_graph(bench_t* bench) {
   WEIR_TRY(weir_graph_load(bench->path, &bench->graph));
-  bench->options.threads = (int)bench->threads;
-  bench->options.allow_soft_placement = true;
-  WEIR_TRY(weir_graph_find_output(bench->graph, bench->fetch, &bench->loss));
-  if (*bench->init) WEIR_TRY(find_node(bench->graph, "init", bench->init, &bench->first));
-  if (*bench->run) WEIR_TRY(find_node(bench->graph, "run", bench->run, &bench->target));
+  WEIR_TRY(choose_nodes(bench));
+  WEIR_TRY(add_feeds(bench, NULL));
   const char* place = bench->options.place;
   if (place && strcmp(place, "measured") == 0) WEIR_TRY(measure_nodes(bench));
-  WEIR_TRY(open_session(bench, &bench->options));
+  return open_session(bench, &bench->options);
+}
+
+static weir_status_t* set_up(bench_t* bench) {
+  struct stat info;
+  bench->options.threads = (int)bench->threads;
+  bench->options.allow_soft_placement = true;
+  bool is_model = bench->signature || (stat(bench->path, &info) == 0 && S_ISDIR(info.st_mode));
+  WEIR_TRY(is_model ? load_model(bench) : load_graph(bench));
   weir_step_spec_t spec = spec_of(bench);
   return weir_callable_create(bench->session, &spec, &bench->step);
 }
@@ -97,7 +224,7 @@ static weir_status_t* set_up(bench_t* bench) {
 // One step; the loss as a number, whatever float type it has.
 static weir_status_t* run_step(bench_t* bench, double* out_loss) {
   weir_tensor_t* result = NULL;
-  WEIR_TRY(weir_callable_run(bench->step, NULL, &result));
+  WEIR_TRY(weir_callable_run(bench->step, bench->values, &result));
   const void* data = weir_tensor_data(result);
   bool is_one = weir_tensor_count(result) == 1;
   weir_dtype_t dtype = weir_tensor_dtype(result);
@@ -222,12 +349,17 @@ static int parse(bench_t* bench, args_t* args) {
     const char* value = NULL;
     bool is_good = true;
     if (args_option(args, "init", &bench->init) || args_option(args, "run", &bench->run) ||
-        args_option(args, "fetch", &bench->fetch) || args_running(args, &bench->options) ||
+        args_option(args, "fetch", &bench->fetch) ||
+        args_option(args, "signature", &bench->signature) || args_running(args, &bench->options) ||
         args_option(args, "target", &bench->options.target) || args_tls(args, &bench->options) ||
         args_option(args, "profile", &bench->profile)) {
       continue;
     }
     if (args_flag(args, "json")) bench->json = true;
+    else if (bench->given_count < MAX_FEEDS && args_option(args, "feed", &value))
+      bench->feeds[bench->given_count++] = value;
+    else if (args_option(args, "batch", &value))
+      is_good = parse_long(value, &bench->batch) && bench->batch > 0;
     else if (args_option(args, "steps", &value))
       is_good = parse_long(value, &bench->steps) && bench->steps > 0;
     else if (args_option(args, "warmup", &value))
@@ -239,15 +371,14 @@ static int parse(bench_t* bench, args_t* args) {
     else if (args_option(args, "seconds", &value))
       is_good = parse_double(value, &bench->seconds) && bench->seconds >= 0;
     else if (!bench->path && (bench->path = args_positional(args))) continue;
-    else return usage_error(&verb_bench, "unknown option or argument '%s'", at);
+    else return unknown_argument(&verb_bench, at);
     if (!is_good) return usage_error(&verb_bench, "'%s' is not a valid number for '%s'", value, at);
   }
   return bench->path ? EXIT_OK : usage_error(&verb_bench, "no graph given");
 }
 
 static int run_bench(int argc, char** argv) {
-  bench_t bench = {
-      .init = "init", .run = "step", .fetch = "loss:0", .steps = 50, .warmup = 3, .seconds = 20};
+  bench_t bench = {.steps = 50, .warmup = 3, .seconds = 20};
   bench.start_ms = now_ms();
   args_t args = {.argc = argc, .argv = argv};
   int code = parse(&bench, &args);
@@ -256,19 +387,30 @@ static int run_bench(int argc, char** argv) {
   weir_callable_destroy(bench.step);
   free(bench.times_ms);
   if (*bench.times) unlink(bench.times + strlen("cost:"));
-  return finish(bench.session, bench.graph, status);
+  for (int i = 0; i < bench.feed_count; ++i) weir_tensor_release(bench.feed[i].tensor);
+  if (!bench.model) return finish(bench.session, bench.graph, status);
+  weir_model_destroy(bench.model);
+  return status ? fail(status) : EXIT_OK;
 }
 
 const verb_t verb_bench = {
     .name = "bench",
     .summary = "time the training step of a graph",
     .help =
-        "usage: weir bench GRAPH.pb [OPTIONS]\n"
-        "Runs the node 'init' once, then the node 'step' with the fetch 'loss:0' again and "
-        "again.\n\n"
-        "  --init=NODE       node to run first; empty for none (init)\n"
-        "  --run=NODE        node a step runs; empty for none (step)\n"
-        "  --fetch=TENSOR    value a step fetches (loss:0)\n"
+        "usage: weir bench GRAPH|MODEL_DIRECTORY [OPTIONS]\n"
+        "Runs what initialises the variables once, then a step with the loss again and again. "
+        "Which\n"
+        "nodes those are it finds by their names ('init', 'step', 'loss') or by what they are. Of "
+        "a\n"
+        "SavedModel it runs a signature, with random inputs.\n\n"
+        "  --init=NODE       node to run first; empty for none\n"
+        "  --run=NODE        node a step runs; empty for none\n"
+        "  --fetch=TENSOR    value a step fetches\n"
+        "  --feed NAME=VALUE as for 'weir run', or random; may be repeated\n"
+        "  --batch=N         random values for all other placeholders, N where the first "
+        "dimension\n"
+        "                    is not known (of models 1)\n"
+        "  --signature=NAME  of a model (serving_default)\n"
         "  --steps=N         at most so many timed steps (50)\n"
         "  --seconds=S       stop after so many seconds, but not before 5 steps (20)\n"
         "  --warmup=N        steps before the clock starts (3)\n"

@@ -5,7 +5,7 @@
 
 static int run_devices(int argc, char** argv) {
   char* text = NULL;
-  if (argc > 0) return usage_error(&verb_devices, "unknown option or argument '%s'", argv[0]);
+  if (argc > 0) return unknown_argument(&verb_devices, argv[0]);
   weir_status_t* status = weir_describe_devices(&text);
   if (status) return fail(status);
   fputs(text, stdout);

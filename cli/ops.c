@@ -12,7 +12,7 @@ static int run_ops(int argc, char** argv) {
     const char* at = argv[args.next];
     if (args_flag(&args, "json")) json = true;
     else if (!name && (name = args_positional(&args))) continue;
-    else return usage_error(&verb_ops, "unknown option or argument '%s'", at);
+    else return unknown_argument(&verb_ops, at);
   }
   char* text = NULL;
   weir_status_t* status = weir_describe_ops(name, json, &text);

@@ -73,7 +73,7 @@ static int parse(place_t* place, int argc, char** argv) {
       if (!parse_long(value, &place->threads) || place->threads < 0)
         return usage_error(&verb_place, "'%s' is not a valid number for '%s'", value, at);
     } else if (!place->path && (place->path = args_positional(&args))) continue;
-    else return usage_error(&verb_place, "unknown option or argument '%s'", at);
+    else return unknown_argument(&verb_place, at);
   }
   if (!place->tasks != !place->session_options.target || (place->tasks && !place->print_rates))
     return usage_error(&verb_place, "--print-rates, --tasks and --target go together");

@@ -1,13 +1,7 @@
 // server.c — weir server: one task of a cluster.
 #include "weir/server.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 
@@ -87,27 +81,6 @@ typedef struct flags_t {
   weir_server_options_t options;
   const char* shut_down;
 } flags_t;
-
-static bool parse_int(const char* text, int max, int* out_value) {
-  long value = 0;
-  if (!parse_long(text, &value) || value < 0 || value > max) return false;
-  *out_value = (int)value;
-  return true;
-}
-
-// Bytes, or as many KiB, MiB or GiB: "64M".
-static bool parse_size(const char* text, uint64_t* out_size) {
-  const char* units = "KMG";
-  char* end = NULL;
-  errno = 0;
-  unsigned long long size = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-  if (errno || size == 0) return false;
-  const char* unit = *end ? strchr(units, *end) : NULL;
-  int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-  if ((*end && !unit) || (unit && end[1]) || size > UINT64_MAX >> shift) return false;
-  *out_size = (uint64_t)size << shift;
-  return true;
-}
 
 // Takes a flag of the limits; |out_is_good|: whether its value is.
 static bool parse_limit(args_t* args, weir_server_options_t* options, bool* out_is_good) {
@@ -193,54 +166,26 @@ static int parse(int argc, char** argv, flags_t* flags) {
       is_good =
           parse_int(value, 1 << 20, &options->exit_with_chief_s) && options->exit_with_chief_s > 0;
     } else {
-      return usage_error(&verb_server, "unknown argument '%s'", text);
+      return unknown_argument(&verb_server, text);
     }
     if (!is_good) return usage_error(&verb_server, "'%s' is out of range or no number", text);
   }
   return -1;
 }
 
-// ---- signals ----
+// ---- serving ----
 
-typedef struct watcher_t {
-  sigset_t signals;
-  pthread_mutex_t mu;
-  weir_server_t* server;  // guarded by mu; NULL once it is being destroyed
-} watcher_t;
-
-// The first signal ends the server in order, the second at once.
-static void* watch_signals(void* arg) {
-  watcher_t* watcher = arg;
-  int number = 0;
-  sigwait(&watcher->signals, &number);
-  pthread_mutex_lock(&watcher->mu);
-  if (watcher->server) weir_server_stop(watcher->server);
-  pthread_mutex_unlock(&watcher->mu);
-  sigwait(&watcher->signals, &number);
-  fprintf(stderr, "weir server: signal %d again: ending at once\n", number);
-  _exit(128 + number);
-}
+static void stop(void* server) { weir_server_stop(server); }
 
 static int serve(weir_server_t* server) {
-  static watcher_t watcher = {.mu = PTHREAD_MUTEX_INITIALIZER};  // outlives the thread
-  pthread_t thread;
-  watcher.server = server;
-  sigemptyset(&watcher.signals);
-  sigaddset(&watcher.signals, SIGTERM);
-  sigaddset(&watcher.signals, SIGINT);
-  int error = pthread_create(&thread, NULL, watch_signals, &watcher);
-  if (error) {
-    fprintf(stderr, "weir server: cannot start a thread: %s\n", strerror(error));
+  if (!watch_ending_signals("server", stop, server)) {
     weir_server_destroy(server, 0);
     return EXIT_FAILED;
   }
-  pthread_detach(thread);
   weir_server_end_t end = weir_server_wait(server, -1);
   if (end == WEIR_SERVER_CHIEF_GONE) fputs("weir server: the chief is gone: ending\n", stderr);
   if (end == WEIR_SERVER_SHUT_DOWN) fputs("weir server: told to end by a client\n", stderr);
-  pthread_mutex_lock(&watcher.mu);
-  watcher.server = NULL;
-  pthread_mutex_unlock(&watcher.mu);
+  unwatch_ending_signals();
   weir_server_destroy(server, GRACE_MS);
   return EXIT_OK;
 }
@@ -272,12 +217,7 @@ static int run_server(int argc, char** argv) {
     weir_status_t* status = weir_server_shut_down(flags.shut_down, &flags.options);
     return status ? fail(status) : EXIT_OK;
   }
-  // Blocked here and so in every thread made later: sigwait gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  block_ending_signals();
   weir_status_t* status = weir_server_create(&flags.options, &server);
   if (status) {
     code = exit_code(weir_status_code(status));
