@@ -1,6 +1,8 @@
 """The weir command from outside: verbs, options, exit codes, what goes to which stream."""
 import json
+import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -11,7 +13,7 @@ import conftest
 
 GRAPHS = conftest.ROOT / 'bench' / 'graphs'
 MLP = GRAPHS / 'mlp_b128.pb'
-VERBS = ['bench', 'run', 'place', 'show', 'ops', 'version']
+VERBS = ['bench', 'run', 'place', 'show', 'serve', 'freeze', 'checkpoint', 'ops', 'completion', 'version']
 
 ADD = '''
 node {name: "x" op: "Placeholder" attr {key: "dtype" value {type: DT_FLOAT}}}
@@ -46,8 +48,9 @@ def test_help(weir, verb):
 
 
 @pytest.mark.parametrize('args', [
-    [], ['nonsense'], ['bench'], ['run'], ['show'], ['run', 'x.pb'], ['bench', 'x.pb', '--steps=0'], ['bench', 'x.pb', '--steps=a'],
+    [], ['nonsense'], ['bench'], ['run'], ['show'], ['run', 'x.pb', '--json', '--save=x'], ['bench', 'x.pb', '--steps=0'], ['bench', 'x.pb', '--steps=a'],
     ['bench', 'x.pb', '--threads=-1'], ['bench', 'x.pb', '--nonsense'], ['show', 'x.pb', '--nonsense'], ['ops', '--nonsense'],
+    ['completion'], ['completion', 'fish'], ['completion', 'bash', 'bash'],
     ['run', 'x.pb', '--fetch=a', '--nonsense'], ['show', 'a.pb', 'b.pb']])
 def test_bad_usage(weir, args):
     done = weir(*args, check=False)
@@ -71,7 +74,7 @@ def test_show(weir, graph):
     assert 'sum = AddV2(x, y) -> float' in out
     again = graph.with_name('again.pbtxt')
     again.write_text(weir('show', graph, '--text').stdout)
-    assert weir('show', again, '--nodes').stdout == out
+    assert weir('show', again, '--nodes').stdout.splitlines()[1:] == out.splitlines()[1:]
 
 
 def test_run(weir, graph, tmp_path):
@@ -109,6 +112,18 @@ def test_ops(weir):
     assert 'transpose_a' in weir('ops', 'MatMul').stdout
     done = weir('ops', 'Nobody', check=False)
     assert done.returncode == 1 and 'NOT_FOUND' in done.stderr
+
+
+def test_every_op_says_what_it_does(weir):
+    header = (conftest.BUILD / 'include' / 'weir' / 'ops.h').read_text()
+    described = dict(re.findall(r'^// (\w+): (.*)$', header, re.M))
+    for op in map(json.loads, weir('ops', '--json').stdout.splitlines()):
+        name, summary = op['name'], op['summary']
+        assert 2 <= len(summary) <= 99, f'{name}: {summary}'
+        assert summary != name and summary.strip() == summary and '\n' not in summary, name
+        assert described.get(name, summary) == summary
+    assert set(re.findall(r'^// (\w+)$', header, re.M)) == set()  # functions without a word
+    assert f"  {described['Roll']}\n" in weir('ops', 'Roll').stdout
 
 
 def test_bench_json(weir):
@@ -313,3 +328,37 @@ def test_one_thread_means_one():
 
 def test_so_many_threads_and_no_more():
     assert 1 <= most_threads(3) <= 3
+
+
+def completed(tmp_path, *words):
+    """What bash proposes for the last of |words|, by the completion that the command prints."""
+    script = f"""
+eval "$(weir completion bash)"
+COMP_WORDS=({' '.join(f"'{word}'" for word in words)})
+COMP_CWORD={len(words) - 1}
+compopt() {{ echo "compopt $*" >&2; }}  # which needs readline
+_weir
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    environment = dict(os.environ, PATH=f"{conftest.BUILD / 'cli'}:{os.environ['PATH']}")
+    done = subprocess.run(['bash', '-uc', script], capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    return done.stdout.split(), done.stderr
+
+
+def test_completion_of_verbs(weir, tmp_path):
+    help_text = weir('--help').stdout.split('\n\n')[1]
+    verbs = [line.split()[0] for line in help_text.splitlines()]
+    assert completed(tmp_path, 'weir', '') == (verbs + ['--help', '--version'], '')
+    assert completed(tmp_path, 'weir', 'vers') == (['version'], '')
+    assert completed(tmp_path, 'weir', 'ops', 'BatchMatMul') == (['BatchMatMul', 'BatchMatMulV2', 'BatchMatMulV3'], '')
+    assert completed(tmp_path, 'weir', 'show', 'a') == ([], '')  # a file: bash's own
+
+
+def test_completion_of_options(tmp_path):
+    words, _ = completed(tmp_path, 'weir', 'bench', '--t')
+    assert sorted(words) == ['--target=', '--tf32=', '--threads=', '--tls-ca=', '--tls-cert=', '--tls-key=', '--token-file=', '--trace=']
+    assert completed(tmp_path, 'weir', 'run', '--fee') == (['--feed='], 'compopt -o nospace\n')
+    assert completed(tmp_path, 'weir', 'show', 'x.pb', '--te') == (['--text'], '')
+    assert '--exit-with-chief' in completed(tmp_path, 'weir', 'server', '-')[0]
+    for verb in ('bench', 'run'):  # which say how another verb is called
+        assert '--print-rates' not in completed(tmp_path, 'weir', verb, '--')[0]

@@ -29,6 +29,12 @@ def test_linear_regression():
     assert run('linear_regression').stdout == 'y = 3.000 x + 2.000\n'
 
 
+def test_recursive_net():
+    out = run('recursive_net', '--steps=600').stdout
+    assert number(r'^step 600/600  loss ([0-9.]+)', out) < 0.05 < number(r'^step 100/600  loss ([0-9.]+)', out)
+    assert number(r'^right: ([0-9.]+) % of 200', out) > 80
+
+
 def test_readme_has_the_example():
     source = (ROOT / 'examples' / 'linear_regression.c').read_text()
     assert source.split('\n', 1)[1].strip() in (ROOT / 'README.md').read_text()

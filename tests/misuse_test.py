@@ -46,6 +46,7 @@ class World:
         value = library.weir_const_float(scope, ctypes.c_float(1))
         self.edge = library.weir_variable(scope, b'v', value)
         self.objects['weir_node_t*'] = ctypes.c_void_p(self.edge.node)
+        self.objects['weir_node_builder_t*'] = self.pointer('weir_node_begin', scope, b'NoOp')
         self.objects['weir_session_t*'] = self.create('weir_session_create', graph, None)
         self.objects['weir_tensor_t*'] = tensor = self.create('weir_tensor_create', 1, 0, None)
         tensors = ctypes.cast(ctypes.pointer(tensor), ctypes.c_void_p)

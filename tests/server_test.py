@@ -166,7 +166,7 @@ def test_example_by_hand():
 # ---- how it fails ----
 
 @pytest.mark.parametrize('args, variables, message', [
-    (['--nonsense'], {}, "unknown argument '--nonsense'"),
+    (['--nonsense'], {}, "unknown option '--nonsense'"),
     (['--port=x'], {}, "'--port=x' is out of range or no number"),
     (['--port=65536'], {}, 'out of range'),
     (['--exit-with-chief=0'], {}, 'out of range'),

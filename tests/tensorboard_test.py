@@ -1,9 +1,11 @@
 """The real TensorBoard reads what Weir writes: its own loader, and its server over HTTP."""
 import json
 import re
+import struct
 import subprocess
 import sys
 import time
+import urllib.parse
 import urllib.request
 
 import pytest
@@ -32,29 +34,106 @@ def test_the_loader_reads_every_kind(run):
     assert loader.Tensors('note')[0].tensor_proto.string_val[0] == b'**hello**'
 
 
-def test_the_server_shows_it(run):
-    command = [sys.executable, '-m', 'tensorboard.main', '--logdir', str(run.parent), '--port', '0', '--load_fast', 'false']
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
+class Board:
+    """A TensorBoard that serves a folder of runs."""
+
+    def __init__(self, directory):
+        command = [sys.executable, '-m', 'tensorboard.main', '--logdir', str(directory), '--port', '0', '--load_fast', 'false']
+        self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         lines = []
-        for line in server.stdout:
+        for line in self.server.stdout:
             lines.append(line)
             found = re.search(r'http://localhost:(\d+)/', line)
             if found:
-                break
-        else:
-            pytest.fail(''.join(lines))
+                self.address = f'http://localhost:{found[1]}/data/'
+                return
+        pytest.fail(''.join(lines))
 
-        def get(path):
-            with urllib.request.urlopen(f'http://localhost:{found[1]}/data/{path}', timeout=30) as answer:
-                return json.load(answer)
+    def end(self):
+        self.server.terminate()
+        self.server.wait(30)
 
-        end = time.monotonic() + 60
-        while get('runs') != ['run'] or not get('plugin/scalars/tags').get('run'):
+    def read(self, path, body=None):
+        """What it answers; |body| is posted."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.address + path, data, {'Content-Type': 'application/json'})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+
+    def get(self, path, body=None):
+        return json.loads(self.read(path, body))
+
+    def plugin(self, path, **query):
+        return self.get(f'plugin/{path}?{urllib.parse.urlencode(query)}')
+
+
+@pytest.fixture(scope='module')
+def board(run):
+    """What program 'board' wrote, and the run above, once TensorBoard has read them."""
+    subprocess.run([BUILD / 'tests' / 'programs' / 'board', run.parent / 'board'], check=True, capture_output=True)
+    served = Board(run.parent)
+    try:
+        end = time.monotonic() + 80
+        while set(served.get('runs')) != {'run', 'board'} or 'board' not in served.plugin('graphs/info'):
             assert time.monotonic() < end  # it reads the files after it has started to serve
             time.sleep(0.1)
-        points = get('plugin/scalars/scalars?run=run&tag=train%2Fx')
-        assert [(step, value) for _, step, value in points] == [(1, 0.5), (2, 1.0), (3, 1.5)]
+        yield served
     finally:
-        server.terminate()
-        server.wait(30)
+        served.end()
+
+
+def test_scalars(board):
+    points = board.plugin('scalars/scalars', run='run', tag='train/x')
+    assert [(step, value) for _, step, value in points] == [(1, 0.5), (2, 1.0), (3, 1.5)]
+    assert set(board.plugin('scalars/tags')['board']) == {'loss', 'layer/norm'}
+    losses = board.plugin('scalars/scalars', run='board', tag='loss')
+    assert [step for _, step, _ in losses] == list(range(1, 41)) and losses[-1][2] < 0.1 < losses[0][2]
+
+
+def test_histograms(board):
+    assert set(board.plugin('histograms/tags')['board']) == {'layer/table', 'errors'}
+    (_, step, buckets), = board.plugin('histograms/histograms', run='board', tag='errors')
+    assert step == 5 and sum(count for _, _, count in buckets) == 4
+    assert (buckets[0][0], buckets[-1][1]) == (-1, 3)
+
+
+def test_pictures_and_sounds(board):
+    assert set(board.plugin('images/tags')['board']) == {'inputs/image/0', 'inputs/image/1'}
+    picture, = board.plugin('images/images', run='board', tag='inputs/image/1', sample=0)
+    assert picture['step'] == 5 and board.read(f"plugin/images/individualImage?{picture['query']}").startswith(b'\x89PNG')
+    assert set(board.plugin('audio/tags')['board']) == {'tone/audio'}
+    sound, = board.plugin('audio/audio', run='board', tag='tone/audio', sample=0)
+    bytes_ = board.read(f"plugin/audio/individualAudio?{sound['query']}")
+    assert sound['contentType'] == 'audio/wav' and bytes_[:4] == b'RIFF' and len(bytes_) == 44 + 2 * 800
+
+
+def test_texts(board):
+    assert board.plugin('text/tags')['board'] == ['notes'] and board.plugin('text/tags')['run'] == ['note']
+    text, = board.plugin('text/text', run='board', tag='notes')
+    assert text['text'] == '<p>learns <strong>words</strong> on a line</p>' and text['step'] == 5
+
+
+def test_the_graph_and_a_step(board):
+    info = board.plugin('graphs/info')['board']
+    assert info['run_graph'] and info['tags']['step 41']['profile']
+    graph = board.read('plugin/graphs/graph?run=board').decode()
+    assert 'name: "layer/table"' in graph and 'op: "ResourceApplyGradientDescent"' in graph
+    step = board.read('plugin/graphs/run_metadata?run=board&tag=step%2041').decode()
+    assert 'device:CPU:0' in step and 'node_name: "layer/' in step
+
+
+def test_hyperparameters(board):
+    asked = {'experimentName': '', 'allowedStatuses': ['STATUS_SUCCESS'], 'startIndex': 0, 'sliceSize': 9, 'colParams': []}
+    group, = board.get('plugin/hparams/session_groups', asked)['sessionGroups']
+    assert group['hparams'] == {'rate': 0.05, 'optimizer': 'sgd', 'shuffled': False}
+    assert {value['name']['tag'] for value in group['metricValues']} == {'loss', 'layer/norm'}
+
+
+def test_embeddings(board):
+    shown, = board.plugin('projector/info', run='board')['embeddings']
+    assert shown == {'tensorName': 'layer/table', 'tensorShape': [8, 3], 'metadataPath': 'projector_labels_0.tsv'}
+    points = board.read('plugin/projector/tensor?run=board&name=layer/table')
+    x, y, z = struct.unpack('<24f', points)[18:21]  # of the word six
+    assert abs(x + 2 * y - z - 6) < 0.5
+    labels = board.read('plugin/projector/metadata?run=board&name=layer/table&num_rows=8').decode()
+    assert labels.split() == ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven']

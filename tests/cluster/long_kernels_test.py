@@ -158,9 +158,11 @@ def fifo(tmp_path):
 
 
 def read_by_reader(path):
-    queue = tf1.FIFOQueue(1, [tf.string], name='files')
+    """By a reader of its own: one that others began a file with would go on with that."""
+    name = os.path.basename(path)
+    queue = tf1.FIFOQueue(1, [tf.string], name=f'{name}_queue')
     with tf.control_dependencies([queue.enqueue([path])]):
-        return tf1.TextLineReader().read(queue)[1]
+        return tf1.TextLineReader(name=f'{name}_reader').read(queue)[1]
 
 
 def test_a_line_without_end(busy, tmp_path):

@@ -8,6 +8,8 @@
     models      losses of training steps as on the CPU, in IEEE float
     ways        all that is tried for a convolution computes the same
     recorded    losses of steps that are repeated as CUDA graphs are those of steps that are not, to the bit
+    several     collectives between all GPUs of the machine, by NCCL (one GPU: a group of one)
+    towers      a net trained on all GPUs of the machine, each with its part of a batch
     growth      thousands of steps take no more memory than ten
     sanitizer   compute-sanitizer's memcheck, racecheck and synccheck over cases of every op
     mnist       the demo's network reaches 99 %
@@ -131,6 +133,23 @@ class Tests:
         missing = {'plain', 'fused', 'wide', 'folded', 'folded fused'} - seen
         return not missing and worst <= 1, f'{", ".join(sorted(seen))}; missing: {", ".join(sorted(missing)) or "none"}; at most {worst:.2f} of what is allowed'
 
+    # ---- several GPUs ----
+
+    def several(self):
+        made = run(sys.executable, f'{HERE}/several.py', '--weir', self.weir)
+        lines = made.stdout.strip().split('\n')
+        if made.returncode:
+            print('\n'.join(lines[:-1]))
+        return made.returncode == 0, lines[-1]
+
+    def towers(self):
+        sys.path.insert(0, HERE)
+        from several import count_gpus
+        count = max(count_gpus(), 1)
+        made = run(f'{self.build}/examples/replicas', f'--devices=cuda:{count}', '--steps=300', cwd=os.path.join(HERE, '..', '..'))
+        found = re.findall(r'(\d+\.\d+) ?%', made.stdout)
+        return made.returncode == 0 and bool(found) and float(found[-1]) >= 94, f'{count} GPUs: ' + made.stdout.strip().split('\n')[-1]
+
     # ---- memory ----
 
     def peak(self, graph, steps):
@@ -170,7 +189,7 @@ class Tests:
         return made.returncode == 0 and bool(found) and float(found[-1]) >= 99, made.stdout.strip().split('\n')[-1]
 
 
-NAMES = ('oracle', 'programs', 'random', 'models', 'ways', 'recorded', 'growth', 'mnist', 'sanitizer')
+NAMES = ('oracle', 'programs', 'random', 'models', 'ways', 'recorded', 'several', 'towers', 'growth', 'mnist', 'sanitizer')
 
 
 def main():

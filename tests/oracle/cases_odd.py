@@ -4,6 +4,8 @@ import platform
 import numpy as np
 from ml_dtypes import bfloat16
 
+from values import SATURATES
+
 f, i32 = np.float32, np.int32
 
 
@@ -64,7 +66,7 @@ def adjust_contrast(check, rng):
         for shape in ((4, 5, 3), (2, 3, 4, 1), (0, 2, 3), (2, 0, 3, 4)):
             check('AdjustContrast', [picture(rng, t, shape), f(1.75), f(-30), f(60)], rtol=1e-5, atol=1e-4)
     x = f([[[1], [2]], [[2], [3]]])
-    for factor, low, high in ((2, 5, 1), (np.nan, 0, 1), (1, np.nan, 1), (1, 0, np.nan), (np.inf, 0, 1), (0, -9, 9)):
+    for factor, low, high in ((2, 5, 1), (np.nan, 0, 1), (np.inf, 0, 1), (0, -9, 9)) + ((1, np.nan, 1), (1, 0, np.nan)) * SATURATES:
         check('AdjustContrast', [x, f(factor), f(low), f(high)])
     check('AdjustContrast', [f([[[1], [np.nan]], [[np.inf], [3]]]), f(1), f(0), f(1)])
     check('AdjustContrast', [x[0], f(1), f(0), f(1)])

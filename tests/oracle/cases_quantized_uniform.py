@@ -1,7 +1,7 @@
 """Cases of uniformly quantised tensors: scales and zero points."""
 import numpy as np
 
-from cases_quantized import QUANTIZED, SPECIAL, any_quantized, quantized
+from cases_quantized import KNOWN, QUANTIZED, any_quantized, quantized
 
 SCALE, ZERO = np.float32(0.37), np.int32(3)
 
@@ -28,7 +28,7 @@ def quantize(check, rng):
             q = any_quantized(rng, name, shape)
             for zero in (ZERO, np.int32(-2147483648)):
                 check('UniformDequantize', [q, SCALE, zero], limits(''))
-        check('UniformQuantize', [SPECIAL, SCALE, ZERO], attrs)
+        check('UniformQuantize', [KNOWN, SCALE, ZERO], attrs)
         check('UniformQuantize', [np.arange(-8, 8).astype(np.float32) / 2, np.float32(1), ZERO], attrs)
         x, q = (rng.standard_normal((3, 4, 5)) * 50).astype(np.float32), any_quantized(rng, name, (3, 4, 5))
         for axis, size in enumerate(x.shape):

@@ -14,13 +14,14 @@ UTF16 = [b'\xfe\xff\x00a\x00b', b'\xff\xfea\x00b\x00', b'\x00a\xd8\x00\x00b', b'
          b'\xfe\xff', b'\xff\xfe', b'\xd8\x00\xd8\x00\xdc\x00', b'a\x00\x00\xd8b\x00', b'\x3d\xd8\x00\xde', b'\x00\x01\x00\x00', b'\xfe\xff\xfe\xff\x00a', b'\xff\xfe\xfe\xff']
 UTF32 = [b'\0\0\xfe\xff\0\0\0a', b'\xff\xfe\0\0a\0\0\0', b'\0\0\0a\0\0\xd8\0\0\0\0b', b'\0\x11\0\0', b'\0\0\0', b'\0\0\0a\0', b'a\0\0\0\0\0\x11\0', b'\xff\xfe\0',
          b'\0\x01\xf6\0', b'\x80\0\0\0', b'\0\0\xfe\xff', b'\xff\xff\xff\xff']
+SHIFT_JIS = bytes(range(0x80)) + b''.join(bytes([a, b]) for a in (0x81, 0x82, 0x83, 0x8f, 0xee, 0xfa) for b in range(0x40, 0x7f))
 FAMILIES = [(UTF8, ('UTF-8', 'utf8', 'UTF_8', 'US-ASCII', 'ASCII', 'ISO-8859-1', 'latin1', 'nope', '')),
             (UTF16, ('UTF-16', 'UTF16', 'UTF-16BE', 'UTF-16-BE', 'UTF-16LE', 'utf_16le')), (UTF32, ('UTF-32', 'UTF-32BE', 'UTF-32LE', 'utf32')),
             # Single bytes by iconv.
             ([bytes(range(32, 127)), bytes(range(0xc0, 0x100)), b'\xe9a\xd0'], ('koi8-r', 'ISO-8859-5', 'ISO-8859-15', 'windows-1251', 'IBM866')),
-            (['\u65e5\u672c a'.encode('shift_jis')], ('shift_jis',)), (['\u65e5\u672c a'.encode('euc_jp')], ('EUC-JP',)),
+            (['\u65e5\u672c a'.encode('shift_jis'), SHIFT_JIS], ('shift_jis', 'Windows-31J', 'SJIS')), (['\u65e5\u672c a'.encode('euc_jp')], ('EUC-JP',)),
             (['\u4e2d\u6587 a'.encode('gb18030')], ('gb18030', 'GBK')), (['\u4e2d\u6587 a'.encode('big5')], ('Big5',)),
-            (['\ud55c\uae00 a'.encode('euc_kr')], ('EUC-KR',))]
+            (['\ud55c\uae00 a'.encode('euc_kr')], ('EUC-KR', 'euc_kr'))]
 
 
 def decode(check):

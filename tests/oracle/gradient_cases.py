@@ -15,6 +15,7 @@ ELSEWHERE = {
        for name in ('Concat', 'Gather', 'Read', 'Scatter', 'Split', 'Write') for version in ('', 'V2')},
     'BlockLSTMV2': 'tested as a whole graph: in TensorFlow it is wrong',
     'QuantizeAndDequantizeV4Grad': 'in TensorFlow the gradient takes one argument of its three, and fails',
+    **{name: 'runs on GPUs alone: src/ops/collective/nccl_test.c' for name in ('NcclAllReduce', 'NcclBroadcast', 'NcclReduce')},
     'ArgMax': 'its output is an integer', 'ArgMin': 'its output is an integer',
     **{name: 'loops and conditionals are tested as whole graphs' for name in (
         'Case', 'Enter', 'Exit', 'If', 'LoopCond', 'Merge', 'NextIteration', 'RefEnter', 'RefExit', 'RefIdentity', 'RefMerge',

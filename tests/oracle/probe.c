@@ -11,6 +11,7 @@
 #include "runtime/op_call.h"
 #include "tensor/tensor_proto.h"
 #include "testing/cuda_fake.h"
+#include "testing/nccl_fake.h"
 #include "wire/wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -88,7 +89,10 @@ static weir_status_t* create_registry(void) {
 
 // Devices of kind cuda are fake ones: their kernels are compiled, not run. Before the start.
 EXPORT void weir_probe_fake_cuda(void);
-EXPORT void weir_probe_fake_cuda(void) { weir_cuda_driver_replace(&cuda_fake_driver); }
+EXPORT void weir_probe_fake_cuda(void) {
+  weir_cuda_driver_replace(&cuda_fake_driver);
+  weir_nccl_replace(&nccl_fake);
+}
 
 // |spec| is that of weir_devices_create.
 EXPORT const char* weir_probe_start(int thread_count, const char* spec);

@@ -1,6 +1,15 @@
 """Element types, tensors as TensorProto bytes, and how two values are compared: the part of the checks that needs numpy alone."""
+import platform
+
 import numpy as np
 import ml_dtypes
+
+# Whether integers may be divided by zero, which ends a process elsewhere: some of TensorFlow's kernels, and oneDNN's, do so where
+# tensors or their rows are empty.
+DIVIDES_BY_ZERO = platform.machine() == 'aarch64'
+# Whether all of TensorFlow's kernels make the nearest integer of a float that none holds, 0 of NaN, and NaN of the larger of NaN and a
+# number. Elsewhere that is up to the processor and to an element's place in the tensor; Weir does so everywhere.
+SATURATES = platform.machine() == 'aarch64'
 
 CODES = ('OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED '
          'RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS '

@@ -16,12 +16,15 @@ int cuda_fake_graph_launches = 0;
 int cuda_fake_graphs = 0;
 int cuda_fake_failing_captures = 0;
 bool cuda_fake_copies_from_host = false;
+bool cuda_fake_are_peers = true;
+atomic_int cuda_fake_reached = 0;
+atomic_int cuda_fake_peer_copies = 0;
 
 #define CUDA_FAKE_DECLARATION(name, symbol, arguments) \
   __attribute__((visibility("default"))) cu_result_t symbol arguments;
 WEIR_CUDA_DRIVER_FUNCTIONS(CUDA_FAKE_DECLARATION)
 
-enum { INVALID = 1, NOT_CAPTURABLE = 900, DEVICES = 3 };
+enum { INVALID = 1, NOT_CAPTURABLE = 900, REACHED_ALREADY = 704, DEVICES = 3 };
 static const int architectures[DEVICES] = {80, 90, 100};
 
 // Memory of a device is mapped twice: where everybody knows it, without access, and where copies
@@ -85,13 +88,35 @@ cu_result_t cuDeviceTotalMem_v2(size_t* out_bytes, int device) {
   return 0;
 }
 
+static char contexts[DEVICES];
+static _Thread_local char* context_here;  // the calling thread's
+
 cu_result_t cuDevicePrimaryCtxRetain(cu_context_t* out_context, int device) {
-  static char contexts[DEVICES];
   *out_context = &contexts[device];
   return 0;
 }
 
-cu_result_t cuCtxSetCurrent(cu_context_t context) { return context ? 0 : INVALID; }
+cu_result_t cuCtxSetCurrent(cu_context_t context) {
+  context_here = context;
+  return context ? 0 : INVALID;
+}
+
+cu_result_t cuDeviceCanAccessPeer(int* out_can, int device, int peer) {
+  *out_can = cuda_fake_are_peers && device != peer;
+  return 0;
+}
+
+cu_result_t cuCtxEnablePeerAccess(cu_context_t peer, unsigned flags) {
+  static bool is_reached[DEVICES][DEVICES];
+  if (!context_here || context_here == peer || flags || !cuda_fake_are_peers) return INVALID;
+  pthread_mutex_lock(&mu);
+  bool* reached = &is_reached[context_here - contexts][(char*)peer - contexts];
+  bool is_new = !*reached;
+  *reached = true;
+  cuda_fake_reached += is_new;
+  pthread_mutex_unlock(&mu);
+  return is_new ? 0 : REACHED_ALREADY;
+}
 
 cu_result_t cuMemGetInfo_v2(size_t* out_free, size_t* out_total) {
   *out_total = cuda_fake_memory;
@@ -292,7 +317,9 @@ cu_result_t cuMemcpyDtoDAsync_v2(cu_pointer_t to, cu_pointer_t from, size_t size
 
 cu_result_t cuMemcpyPeerAsync(cu_pointer_t to, cu_context_t to_context, cu_pointer_t from,
                               cu_context_t from_context, size_t size, cu_stream_t stream) {
-  return to_context == from_context ? INVALID : cuMemcpyDtoDAsync_v2(to, from, size, stream);
+  if (to_context == from_context) return INVALID;
+  ++cuda_fake_peer_copies;
+  return cuMemcpyDtoDAsync_v2(to, from, size, stream);
 }
 
 cu_result_t cuMemsetD8Async(cu_pointer_t to, unsigned char value, size_t size, cu_stream_t stream) {

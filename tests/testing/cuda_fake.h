@@ -10,12 +10,15 @@
 #include "device/cuda/cuda_driver.h"
 
 // Its three devices say that they are sm_80, sm_90 and sm_100.
-extern size_t cuda_fake_memory;          // bytes each has
-extern atomic_int cuda_fake_launches;    // so far, those in graphs each time
-extern int cuda_fake_graph_launches;     // of graphs, so far
-extern int cuda_fake_graphs;             // that are there, to be launched
-extern int cuda_fake_failing_captures;   // so many of the next fail at their end
-extern bool cuda_fake_copies_from_host;  // so graphs say of their copies
+extern size_t cuda_fake_memory;           // bytes each has
+extern atomic_int cuda_fake_launches;     // so far, those in graphs each time
+extern int cuda_fake_graph_launches;      // of graphs, so far
+extern int cuda_fake_graphs;              // that are there, to be launched
+extern int cuda_fake_failing_captures;    // so many of the next fail at their end
+extern bool cuda_fake_copies_from_host;   // so graphs say of their copies
+extern bool cuda_fake_are_peers;          // whether devices can reach each other's memory
+extern atomic_int cuda_fake_reached;      // pairs of devices of which the first now can
+extern atomic_int cuda_fake_peer_copies;  // so far
 extern const cuda_driver_t cuda_fake_driver;
 // Where the memory at an address of a device can be touched; NULL: it is no device's.
 char* cuda_fake_at(const void* address);
