@@ -4,7 +4,7 @@ PYTHON := .venv/bin/python
 LIB := build/dev/libweir.so
 PROBE := build/dev/tests/oracle/libweir_probe.so
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random test-cuda cuda-records oracle install bench check format fuzz clean
+.PHONY: build demo test test-c test-asan test-tsan test-python test-ops test-gradients test-programs test-random test-cuda cuda-records oracle install wheel bench check format fuzz clean deb
 
 # ---- set-up: Debian packages and, for tests, the real TensorFlow from PyPI ----
 build/.packages: tools/setup.sh
@@ -25,6 +25,16 @@ demo: build
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)
+
+# The Python package as a wheel in dist/, of the release library; needs no network.
+wheel: build
+	python3 python/tools/weir_wheel.py --build build/release --out dist
+
+# Debian packages in build/release/packages.
+deb: build/.packages
+	cmake --preset release >/dev/null
+	cmake --build --preset release
+	cpack --config build/release/CPackConfig.cmake
 
 # ---- tests ----
 test: check test-c test-asan test-tsan test-python

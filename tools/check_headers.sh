@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_headers.sh BUILD — Every public header, the generated ops.h among them, compiles alone as C11 and as C++17.
+# check_headers.sh BUILD — Every public header, the generated ops.h among them, compiles alone as C11, C++17 and C++20.
 set -eu
 build=${1:?usage: check_headers.sh BUILD}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,7 +13,9 @@ for path in "$root"/include/weir/*.h "$build"/include/weir/*.h; do
   printf '#include "%s"\nint main() { return 0; }\n' "$name" > "$work/alone.cc"
   ${CC:-cc} -std=c11 -Wpedantic -Wstrict-prototypes $flags "$work/alone.c" || { echo "$name: not C11 by itself"; failed=1; }
   if command -v "${CXX:-c++}" > /dev/null; then
-    "${CXX:-c++}" -std=c++17 $flags "$work/alone.cc" || { echo "$name: not C++17 by itself"; failed=1; }
+    for standard in 17 20; do
+      "${CXX:-c++}" -std=c++$standard $flags "$work/alone.cc" || { echo "$name: not C++$standard by itself"; failed=1; }
+    done
   fi
 done
 exit $failed

@@ -22,9 +22,10 @@ HEADER = '''# Compatibility
 
 Written by `tools/compat_table.py` from `weir ops --json`; do not edit.
 
-Weir has {count} ops of TensorFlow's, with TensorFlow's definitions: the same arguments, attributes, defaults and types. A graph
-may hold any other op, too: it is kept, written back as it was, and fails only when a step needs it. For what is listed,
-results, error codes and random numbers for the same seeds are TensorFlow's, up to rounding; `tests/oracle/` checks that.
+Weir has {count} ops. But for some that plans add by themselves, whose names begin with `_`, they are TensorFlow's, with its
+definitions: the same arguments, attributes, defaults and types. A graph may hold any other op, too: it is kept, written back as it
+was, and fails only when a step needs it. For what is listed, results, error codes and random numbers for the same seeds are
+TensorFlow's, up to rounding; `tests/oracle/` checks that.
 
 Known differences, seen by running TensorFlow's own Python tests against a server, and random programs in both:
 
@@ -33,9 +34,12 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
   libjxl is.
 - Collectives go between Weir's servers, not between those and TensorFlow's; `collective_group_leader` is not read. Members that do not agree
   on what to do with their tensors get an error, where TensorFlow computes something.
+- NcclReduce and NcclBroadcast are run as they are, where TensorFlow makes sends and receives of them: one reads its inputs on their GPUs, the
+  other's readers copy, each GPU once. Between GPUs of one process collectives go by NCCL unless `communication_hint` is 'ring', between
+  GPUs of several tasks through their hosts.
 - SobolSample has 1111 dimensions. DecodeProtoV2 with `local://` knows the messages that Weir itself reads.
 - The state of an iterator is written in a form of Weir's own. Windows and other datasets that are held as elements do not go into checkpoints.
-- Regular expressions have no Unicode classes by `\\p`, and UnicodeTranscode no euc_kr. PyFunc runs in the Python process alone, and not on a server.
+- Regular expressions fold the cases of Latin, Greek and Cyrillic letters alone under `(?i)`. East Asian encodings but Shift JIS are decoded by the C library, in some characters not as by ICU (private use, unassigned ones). PyFunc runs in the Python process alone, and not on a server.
 - SegmentMin and its like keep NaN; TensorFlow's do in whole vectors, and not in what is left of a row.
 - FusedPadConv2D and FusedResizeAndPadConv2D compute each image of a batch; TensorFlow's give every image the first one's result.
 - DecodeJpeg with `try_recover_truncated` takes the image to be over where the file is; TensorFlow first decodes the last bytes once more.
@@ -52,14 +56,16 @@ Known differences, seen by running TensorFlow's own Python tests against a serve
 - A resource variable copies what it is given of a reference variable, and does not change with it.
 - A tensor may be fed and fetched in one step. What is fed must have the shape that is known of the tensor: TensorFlow's Python client
   asks for that, its C library does not.
+- A float that no integer holds becomes the nearest one, and NaN 0, on every processor, as in TensorFlow on aarch64. On x86-64 TensorFlow gives
+  the least number for int32 and int64, and for narrower types what the place in the tensor decides.
 - Xlogy of half and bfloat16 rounds once, TensorFlow's after the logarithm and again after the product.
 - A reference variable of one CPU that is read on another CPU of the process is read when its reader runs. TensorFlow hands the memory over
   as soon as the step begins: its reader sees what is written there, too, but not the variable's first value or its new size, if it gets
   one in the same step. What crosses to a device with memory of its own, or to another task, is a copy in both: made once all else
   that the reader waits for has come if the reader has the reference itself, and else as soon as the value is there.
 - A Barrier looks at an element's shape when it is inserted, TensorFlow's when its last component is.
-- Ops without a device are known to graphs and shape functions, and have no kernel: QuantizedConcatV2 and fused convolutions and products of
-  quantised tensors, which TensorFlow computes by oneDNN alone (without, its kernels are stand-ins that compute nothing), and
+- {bare} ops, those without a device, are known to graphs and shape functions, and have no kernel: QuantizedConcatV2 and fused convolutions
+  and products of quantised tensors, which TensorFlow computes by oneDNN alone (without, its kernels are stand-ins that compute nothing), and
   MaxPoolGradGradWithArgmax and QuantizedReluX, which it has none for on CPUs.
 
 The table lists, for each op, the values of its type attributes for which there is a kernel, the devices, whether it has a gradient and
@@ -88,7 +94,7 @@ def table(lines):
     ops = [json.loads(line) for line in lines if line.strip()]
     everything = set(max((t for op in ops for t in op['types'].values()), key=len, default=[]))
     sets = '; '.join(f'*{name}* ({members.replace(" ", ", ")})' for name, members in SETS)
-    out = HEADER.format(count=len(ops), sets=sets)
+    out = HEADER.format(count=len(ops), bare=sum(not op['devices'] for op in ops), sets=sets)
     for op in sorted(ops, key=lambda op: op['name']):
         types = '; '.join(f'{attr}: {describe(t, everything)}' for attr, t in op['types'].items())
         out += '| {} | {} | {} | {} | {} |\n'.format(op['name'].replace('_', '\\_'), types, ', '.join(op['devices']) or '–',

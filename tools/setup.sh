@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # clang-format and clang-tidy of the version that tools/check.sh asks for.
-PACKAGES="clang-format-14 clang-tidy-14 gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev libnghttp2-dev libssl-dev libjpeg-dev libpng-dev libwebp7 libjxl0.7 libsqlite3-0 pkg-config"
+PACKAGES="clang-format-14 clang-tidy-14 dpkg-dev gcc g++ git libc6-dev make cmake ninja-build gzip libopenblas0-pthread libcmocka-dev libnghttp2-dev mandoc libssl-dev libjpeg-dev libpng-dev libwebp7 libjxl0.7 libsqlite3-0 pkg-config"
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
