@@ -32,17 +32,19 @@ class Done(ctypes.Structure):
     _fields_ = [('fn', ctypes.c_void_p), ('arg', ctypes.c_void_p)]
 
 
+class Note(ctypes.Structure):
+    _fields_ = [('key', ctypes.c_void_p), ('value', ctypes.c_void_p)]
+
+
 class Words(ctypes.Structure):
-    """Any other structure: larger than two words, it goes by reference, whatever it holds."""
+    """Any other structure: larger than two words, it goes by memory, whatever it holds; so `WORDS` must all be larger."""
     _fields_ = [('words', ctypes.c_uint64 * 64)]
 
 
 BY_VALUE = {'int': ctypes.c_int, 'bool': ctypes.c_bool, 'float': ctypes.c_float, 'double': ctypes.c_double,
             'int64_t': ctypes.c_int64, 'uint64_t': ctypes.c_uint64, 'size_t': ctypes.c_size_t, 'void': None, 'weir_edge_t': Edge,
-            'weir_rate_t': Rate, 'weir_gradient_t': Gradient, 'weir_done_t': Done}
+            'weir_rate_t': Rate, 'weir_gradient_t': Gradient, 'weir_done_t': Done, 'weir_safetensors_note_t': Note}
 BY_VALUE |= dict.fromkeys(('weir_dtype_t', 'weir_code_t', 'weir_server_end_t'), ctypes.c_int)
-
-
 BY_VALUE |= dict.fromkeys((f'weir_{kind}_t' for kind in ('ints', 'floats', 'types', 'strings', 'dims', 'shapes', 'tables')), Pair)
 NOTHING = ctypes.cast(ctypes.CDLL(None).sched_yield, ctypes.c_void_p)  # a callback: takes anything, returns zero
 
@@ -71,3 +73,4 @@ def functions():
 
 
 FUNCTIONS = {name: (result, arguments) for name, result, arguments in functions()}
+WORDS = sorted({kind for result, arguments in FUNCTIONS.values() for kind in (result, *(kind for kind, _ in arguments)) if c_type(kind) is Words})

@@ -14,7 +14,7 @@ import tempfile
 
 import pytest
 
-from api_headers import COMMENT, FUNCTIONS, HEADERS, LEFT_OUT, NOTHING, Edge, c_type
+from api_headers import COMMENT, FUNCTIONS, HEADERS, LEFT_OUT, NOTHING, WORDS, Edge, c_type
 from conftest import BUILD, ROOT
 
 # And a context of zeros has no pool to run on, no cancellation, and nobody to tell.
@@ -24,6 +24,14 @@ OPTIONAL = {('weir_plugin_parallel_for', 'arg'), ('weir_plugin_submit', 'arg'), 
 def test_headers_are_understood():
     count = sum(len(re.findall(r'\bWEIR_API\b', COMMENT.sub('', header.read_text()))) for header in HEADERS)
     assert len(FUNCTIONS) == count - 1 - len(LEFT_OUT)  # the macro itself
+
+
+def test_structures_are_large(tmp_path):
+    """Smaller ones are returned in registers: a call that takes them for larger ones shifts every argument, on x86-64."""
+    source = tmp_path / 'sizes.c'
+    source.write_text('\n'.join(f'#include "weir/{header.name}"' for header in HEADERS) + '\n' + '\n'.join(
+        f'_Static_assert(sizeof({kind.replace("const", "")}) > 2 * sizeof(void*), "{kind}");' for kind in WORDS))
+    subprocess.run(['cc', '-std=c11', '-fsyntax-only', f'-I{ROOT}/include', f'-I{BUILD}/include', source], check=True)
 
 
 @pytest.fixture(scope='module')
