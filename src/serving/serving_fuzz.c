@@ -1,4 +1,4 @@
-// request_fuzz.c — Fuzz target: any bytes as a value of a request, read as a tensor of each type;
+// serving_fuzz.c — Fuzz target: any bytes as a value of a request, read as a tensor of each type;
 // what is read is written and read again, to the same tensor.
 #include "base/alloc.h"
 #include "serving/json_tensor.h"

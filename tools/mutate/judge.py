@@ -87,7 +87,7 @@ class Tree:
                 return None
 
     def configure(self):
-        common = ['cmake', '-S', '.', '-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DWEIR_PERTURB=ON', '-DWEIR_TESTS_JOINED=ON']
+        common = ['cmake', '-S', '.', '-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DWEIR_PERTURB=ON']
         if shutil.which('mold'):  # a fault is linked several times
             common += [f'-DCMAKE_{kind}_LINKER_FLAGS=-fuse-ld=mold' for kind in ('EXE', 'SHARED')]
         flags = {'fast': ['-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -Werror=incompatible-pointer-types -Werror=int-conversion'],
